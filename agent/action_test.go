@@ -11,23 +11,23 @@ func TestInvalidActionsNameTheField(t *testing.T) {
 	cases := []struct {
 		name   string
 		action Action
-		field  string // "" when it is fine
+		field  string // "" if the action is valid
 	}{
-		{"nothing", Action{}, "action"},
+		{"empty", Action{}, "action"},
 		{"unknown", Action{Action: "fly"}, "action"},
 		{"navigate", Action{Action: "navigate", URL: "https://example.com"}, ""},
-		{"navigate nowhere", Action{Action: "navigate"}, "url"},
-		{"click nothing", Action{Action: "click", Selector: " "}, "selector"},
-		{"type nothing", Action{Action: "type", Selector: "#a"}, "text"},
+		{"navigate without a URL", Action{Action: "navigate"}, "url"},
+		{"click without a selector", Action{Action: "click", Selector: " "}, "selector"},
+		{"type without text", Action{Action: "type", Selector: "#a"}, "text"},
 		{"type", Action{Action: "type", Selector: "#a", Text: &text}, ""},
-		{"press nothing", Action{Action: "press"}, "key"},
-		{"wait for nothing", Action{Action: "wait"}, "selector"},
+		{"press without a key", Action{Action: "press"}, "key"},
+		{"wait without a condition", Action{Action: "wait"}, "selector"},
 		{"wait for a time", Action{Action: "wait", Timeout: new(int)}, "timeout"},
-		{"select nothing", Action{Action: "select", Selector: "#a"}, "value"},
+		{"select without a value", Action{Action: "select", Selector: "#a"}, "value"},
 		{"select", Action{Action: "select", Selector: "#a", Label: &text}, ""},
-		{"evaluate nothing", Action{Action: "evaluate", Script: "\n"}, "script"},
-		{"no time", Action{Action: "back", Timeout: &zero}, "timeout"},
-		{"much time", Action{Action: "back", Timeout: &long}, "timeout"},
+		{"evaluate without a script", Action{Action: "evaluate", Script: "\n"}, "script"},
+		{"timeout of zero", Action{Action: "back", Timeout: &zero}, "timeout"},
+		{"long timeout", Action{Action: "back", Timeout: &long}, "timeout"},
 		{"button", Action{Action: "click", Selector: "#a", Button: "fourth"}, "button"},
 		{"direction", Action{Action: "scroll", Direction: "in"}, "direction"},
 		{"amount", Action{Action: "scroll", Amount: &far}, "amount"},
@@ -41,7 +41,7 @@ func TestInvalidActionsNameTheField(t *testing.T) {
 		case c.field == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
 		case c.field != "" && (!errors.As(err, &e) || e.Code != CodeInvalidAction || e.Details["field"] != "actions[1]."+c.field):
-			t.Errorf("%s: %v, want a complaint about %s", c.name, err, c.field)
+			t.Errorf("%s: %v, want an error about %s", c.name, err, c.field)
 		}
 	}
 }

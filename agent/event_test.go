@@ -25,7 +25,7 @@ func TestMatchEvent(t *testing.T) {
 		{".*", "contact.created", false},
 	} {
 		if got := MatchEvent(c.pattern, c.name); got != c.matches {
-			t.Errorf("%q takes in %q: %v", c.pattern, c.name, got)
+			t.Errorf("%q matches %q: %v", c.pattern, c.name, got)
 		}
 	}
 	for pattern, valid := range map[string]bool{"*": true, "gateway.event": true, "schedule.*": true, "schedule": false, "weather.*": false, "": false, "webhook.test": false} {

@@ -22,9 +22,9 @@ func TestExceptions(t *testing.T) {
 	for _, tc := range []struct{ name, task, want, next string }{
 		{"cancelled", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","cancelled":true}]`, "01 09:00, 03 09:00", "01 09:00"},
 		{"the first cancelled", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-01T09:00:00Z","cancelled":true}]`, "02 09:00, 03 09:00", "02 09:00"},
-		{"moved behind another", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-01T09:00:00Z","start_time":"2026-03-02T12:00:00Z"}]`, "02 09:00, 02 12:00, 03 09:00", "02 09:00"},
+		{"moved after another", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-01T09:00:00Z","start_time":"2026-03-02T12:00:00Z"}]`, "02 09:00, 02 12:00, 03 09:00", "02 09:00"},
 		{"moved to before the first", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","start_time":"2026-02-28T12:00:00Z"}]`, "28 12:00, 01 09:00", "28 12:00"},
-		{"moved behind the last", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","start_time":"2026-03-05T12:00:00Z"}]`, "01 09:00, 05 12:00", "01 09:00"},
+		{"moved after the last", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","start_time":"2026-03-05T12:00:00Z"}]`, "01 09:00, 05 12:00", "01 09:00"},
 		{"moved out of the range", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","start_time":"2027-03-05T12:00:00Z"}]`, "01 09:00", "01 09:00"},
 		{"named differently", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","title":"x"}]`, "01 09:00, 02 09:00", "01 09:00"},
 		{"in any order", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","cancelled":true},{"original_start":"2026-03-01T09:00:00Z","cancelled":true}]`, "03 09:00", "03 09:00"},
@@ -66,18 +66,18 @@ func TestExceptionsValidate(t *testing.T) {
 		}
 		var e *Error
 		if !errors.As(err, &e) || e.Details["field"] != field {
-			t.Errorf("%.200s: %v, want one about %s", exceptions, err, field)
+			t.Errorf("%.200s: %v, want an error about %s", exceptions, err, field)
 		}
 	}
 	broken := Task{Title: "t", StartTime: mustTime(t, "2026-03-01"), EndTime: mustTime(t, "2026-03-01"), Timezone: "UTC", Recurrence: RecurDaily, Status: TaskPending, Exceptions: DecodeExceptions([]byte(`[7]`))}
 	broken.Fill("UTC")
 	broken.AlignExceptions()
 	if err := broken.Validate(); ErrorCode(err) != CodeValidation {
-		t.Errorf("what SQL wrote is valid: %v", err)
+		t.Errorf("an invalid row of SQL is accepted: %v", err)
 	}
 }
 
-// TestExceptionsFollowTheTask changes a whole task: exceptions stay with their dates.
+// TestExceptionsFollowTheTask changes a whole task: exceptions keep their dates.
 func TestExceptionsFollowTheTask(t *testing.T) {
 	task, err := taskOf(t, `{"title":"t",`+dailyAtNine+`,"recurrence_end":"2026-03-04","exceptions":[{"original_start":"2026-03-01T09:00:00Z","cancelled":true},
 		{"original_start":"2026-03-03T09:00:00Z","start_time":"2026-03-03T15:00:00Z","title":"x"}]}`)
@@ -129,7 +129,7 @@ func TestChangeOccurrence(t *testing.T) {
 		}
 	}
 	if err := task.CancelOccurrence(mustTime(t, "2026-03-02T08:00:00Z")); ErrorCode(err) != CodeNotFound {
-		t.Errorf("one that there is not: %v", err)
+		t.Errorf("an occurrence that does not exist: %v", err)
 	}
 	if err := task.CancelOccurrence(start); err != nil || startsOf(t, task) != "01 09:00, 03 09:00, 04 09:00, 05 09:00, 06 09:00" {
 		t.Errorf("%v, %s", err, startsOf(t, task))

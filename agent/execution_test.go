@@ -26,11 +26,11 @@ func TestResultPath(t *testing.T) {
 func TestLargeOutputIsOmitted(t *testing.T) {
 	r := NodeResult{Output: []byte(strings.Repeat("x", maxListedOutput))}
 	if r.OmitLargeOutput(); len(r.Output) != maxListedOutput || r.OutputBytes != 0 {
-		t.Error("an output of the limit was cut")
+		t.Error("an output of exactly the limit was omitted")
 	}
 	r.Output = append(r.Output, 'x')
 	if r.OmitLargeOutput(); r.Output != nil || r.OutputBytes != maxListedOutput+1 {
-		t.Errorf("%d bytes left, said to be %d", len(r.Output), r.OutputBytes)
+		t.Errorf("output of %d bytes, output_bytes is %d", len(r.Output), r.OutputBytes)
 	}
 }
 

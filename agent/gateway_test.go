@@ -44,9 +44,9 @@ func TestGatewayFields(t *testing.T) {
 	}
 }
 
-// TestGatewayTypes: each type is named wherever clients read which there are, keeps
-// fields of its own, and never has its credential sent to another host by a change
-// of the address alone.
+// TestGatewayTypes: each type is in the enum and the error that list the types, has
+// fields of its own, and a change of only the address never sends its credential to
+// another host.
 func TestGatewayTypes(t *testing.T) {
 	field, _ := reflect.TypeFor[Gateway]().FieldByName("Type")
 	enum := strings.Split(field.Tag.Get("enum"), ",")

@@ -25,7 +25,7 @@ func TestIDsSortByTime(t *testing.T) {
 		made = append(made, NewID(KindContact))
 	}
 	if !slices.IsSorted(made) {
-		t.Error("ids of one process do not sort by the time they were made")
+		t.Error("ids of one process do not sort by the time of their creation")
 	}
 }
 
@@ -36,7 +36,7 @@ func TestTokensSortAcrossMilliseconds(t *testing.T) {
 	for _, step := range []int64{0, 0, 1, 1, -50, 2} { // -50: the clock was set back
 		ms, next := nextToken(start + step)
 		if ms < before || ms == before && next <= tail {
-			t.Fatalf("step %d: token (%d, %d) does not sort behind (%d, %d)", step, ms, next, before, tail)
+			t.Fatalf("step %d: token (%d, %d) does not sort after (%d, %d)", step, ms, next, before, tail)
 		}
 		before, tail = ms, next
 	}
@@ -58,7 +58,7 @@ func TestIDsAreUniqueUnderConcurrency(t *testing.T) {
 	for _, ids := range made {
 		for _, id := range ids {
 			if seen[id] {
-				t.Fatalf("%s was made twice", id)
+				t.Fatalf("%s was returned twice", id)
 			}
 			seen[id] = true
 		}

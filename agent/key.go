@@ -46,14 +46,14 @@ func (k *Key) Covers(other *Key) bool {
 
 // LimitExpiry makes k expire no later than the key that creates it. It returns an
 // error if k was given a later expiry.
-func (k *Key) LimitExpiry(maker *Key) error {
-	if maker.ExpiresAt.IsZero() {
+func (k *Key) LimitExpiry(creator *Key) error {
+	if creator.ExpiresAt.IsZero() {
 		return nil
 	}
 	if k.ExpiresAt.IsZero() {
-		k.ExpiresAt = maker.ExpiresAt
+		k.ExpiresAt = creator.ExpiresAt
 	}
-	if k.ExpiresAt.After(maker.ExpiresAt.Time) {
+	if k.ExpiresAt.After(creator.ExpiresAt.Time) {
 		return Errorf(CodeForbidden, "a key cannot expire later than the key that creates it").With("field", "expires_at")
 	}
 	return nil

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLengthsOfNames holds how long names may be: their patterns do not bound that.
+// TestLengthsOfNames checks the maximum lengths of names, which their patterns do not
+// limit.
 func TestLengthsOfNames(t *testing.T) {
 	for kind, c := range map[string]struct {
 		limit int
@@ -18,13 +19,12 @@ func TestLengthsOfNames(t *testing.T) {
 		"variable": {64, func(name string) bool { return Variables{name: "x"}.Validate() == nil }},
 	} {
 		if name := strings.Repeat("a", c.limit); !c.valid(name) || c.valid(name+"a") || c.valid("") {
-			t.Errorf("%s: %d bytes %t, one more %t, none %t", kind, c.limit, c.valid(name), c.valid(name+"a"), c.valid(""))
+			t.Errorf("%s: %d bytes valid: %t, one more: %t, empty: %t", kind, c.limit, c.valid(name), c.valid(name+"a"), c.valid(""))
 		}
 	}
 }
 
-// TestDisplayNames: letters and numbers of any language, and no other characters in
-// front.
+// TestDisplayNames: names begin with a letter or number of any language.
 func TestDisplayNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"Müller": true, "日本 2": true, "a.b_c-d@e (f)+": true, "½": true,

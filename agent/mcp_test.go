@@ -48,7 +48,7 @@ func TestMCPServerValidate(t *testing.T) {
 	check(t, "bad", valid(url, oauth), "auth.token_url", "auth.scope")
 }
 
-// TestMCPPrivateKey covers the keys that may sign for a client.
+// TestMCPPrivateKey covers the private keys that may sign for a client.
 func TestMCPPrivateKey(t *testing.T) {
 	key := func(made any, err error) string {
 		t.Helper()

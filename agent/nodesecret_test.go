@@ -26,12 +26,12 @@ func TestNodeSecrets(t *testing.T) {
 	nodes := list[RawNode](t, `[{"id":"t","type":"set","data":{"auth":{"token":"no secret"}}},
 		{"id":"h","type":"http-request","mine":1.50,"data":{"url":"https://x.y","auth":{"type":"bearer","token":"s1"},"headers":{"X-Api-Key":"s2","Accept":"a","Idempotency-Key":"k"}}},
 		{"id":"i","type":"http-request","data":{"auth":{"type":"basic","username":"u","password":"********"},"headers":{"Cookie":"{{c}}"}}}]`)
-	masked, taken, err := TakeNodeSecrets(nodes)
+	masked, secrets, err := TakeNodeSecrets(nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fmt.Sprint(taken.Given) != "map[h/auth.token:s1 h/headers.X-Api-Key:s2]" || fmt.Sprint(taken.Unchanged) != "[i/auth.password]" {
-		t.Errorf("taken %v, kept %v", taken.Given, taken.Unchanged)
+	if fmt.Sprint(secrets.Given) != "map[h/auth.token:s1 h/headers.X-Api-Key:s2]" || fmt.Sprint(secrets.Unchanged) != "[i/auth.password]" {
+		t.Errorf("secrets %v, unchanged %v", secrets.Given, secrets.Unchanged)
 	}
 	if string(masked[0]) != string(nodes[0]) || string(masked[2]) != string(nodes[2]) {
 		t.Error("a node without new secrets was changed")
@@ -43,17 +43,16 @@ func TestNodeSecrets(t *testing.T) {
 	if err := json.Unmarshal(masked[1], &n); err != nil {
 		t.Fatal(err)
 	}
-	data, err := PutNodeSecrets("h", n.Data, func(name string) (string, error) { return taken.Given[name], nil })
+	data, err := PutNodeSecrets("h", n.Data, func(name string) (string, error) { return secrets.Given[name], nil })
 	if err != nil || data["auth"].(map[string]any)["token"] != "s1" || data["headers"].(map[string]any)["X-Api-Key"] != "s2" {
-		t.Errorf("put back: %v %v", data, err)
+		t.Errorf("after restoring: %v %v", data, err)
 	}
 	if n.Data["auth"].(map[string]any)["token"] != Mask {
-		t.Error("the secret was put into the node itself")
+		t.Error("the secret was written into the original node")
 	}
 }
 
-// A value hidden by a second member with the same name does not stay in the
-// text.
+// A secret hidden by a second member with the same name is removed from the text, too.
 func TestHiddenNodeSecrets(t *testing.T) {
 	for node, given := range map[string]int{
 		`{"id":"a","type":"http-request","data":{"auth":{"token":"s1"},"auth":{"token":"{{x}}"}}}`:                0,
@@ -62,9 +61,9 @@ func TestHiddenNodeSecrets(t *testing.T) {
 		`{"id":"a","type":"http\u002drequest","data":{"headers":{"X-Key":"s1"}}}`:                                 1,
 		`{"id":"a","type":"set","data":{"values":[{"b":1,"b":2},{"note":"http-request"}],"auth":{"token":"s1"}}}`: 0,
 	} {
-		out, taken, err := TakeNodeSecrets([]RawNode{RawNode(node)})
-		if err != nil || len(taken.Given) != given {
-			t.Errorf("%s: %v, %v", node, taken.Given, err)
+		out, secrets, err := TakeNodeSecrets([]RawNode{RawNode(node)})
+		if err != nil || len(secrets.Given) != given {
+			t.Errorf("%s: %v, %v", node, secrets.Given, err)
 		}
 		if strings.Contains(string(out[0]), "s1") != strings.Contains(node, `"set"`) {
 			t.Errorf("%s became %s", node, out[0])

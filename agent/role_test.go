@@ -20,7 +20,7 @@ func TestRolesOrder(t *testing.T) {
 		}
 	}
 	if Role("root").Covers(RoleViewer) || Role("root").Valid() || RoleOwner.Weaker("root").Covers(RoleViewer) {
-		t.Error("an unknown role may do something")
+		t.Error("an unknown role has permissions")
 	}
 }
 
@@ -34,23 +34,23 @@ func TestRoleOn(t *testing.T) {
 		agent string
 		want  Role
 	}{
-		"open mode":                         {Identity{Open: true}, "agent-1", RoleOwner},
-		"nobody":                            {Identity{}, "agent-1", RoleNone},
-		"nobody on the default agent":       {Identity{}, DefaultID, RoleAdmin},
-		"stranger":                          {Identity{Email: "who@x"}, "agent-1", RoleNone},
-		"stranger on the default agent":     {Identity{Email: "who@x"}, DefaultID, RoleAdmin},
-		"viewer":                            {Identity{Email: "see@x"}, "agent-1", RoleViewer},
-		"viewer on the default agent":       {Identity{Email: "see@x"}, DefaultID, RoleAdmin},
-		"owner on the default agent":        {Identity{Email: "own@x"}, DefaultID, RoleOwner},
-		"key of nobody":                     {Identity{Key: key(RoleAdmin, "", "*")}, "agent-1", RoleAdmin},
-		"key of nobody, other agent":        {Identity{Key: key(RoleAdmin, "", "agent-2")}, "agent-1", RoleNone},
-		"key weaker than its maker":         {Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")}, "agent-1", RoleViewer},
-		"key stronger than its maker":       {Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")}, "agent-1", RoleViewer},
-		"key whose maker lost access":       {Identity{Email: "gone@x", Key: key(RoleOwner, "gone@x", "agent-1")}, "agent-1", RoleNone},
-		"key out of reach":                  {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, "agent-1", RoleNone},
-		"key out of reach of the default":   {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, DefaultID, RoleNone},
-		"key of a stranger on the default":  {Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")}, DefaultID, RoleAdmin},
-		"viewer key of nobody, the default": {Identity{Key: key(RoleViewer, "", DefaultID)}, DefaultID, RoleViewer},
+		"open mode":                           {Identity{Open: true}, "agent-1", RoleOwner},
+		"anonymous":                           {Identity{}, "agent-1", RoleNone},
+		"anonymous on the default agent":      {Identity{}, DefaultID, RoleAdmin},
+		"stranger":                            {Identity{Email: "who@x"}, "agent-1", RoleNone},
+		"stranger on the default agent":       {Identity{Email: "who@x"}, DefaultID, RoleAdmin},
+		"viewer":                              {Identity{Email: "see@x"}, "agent-1", RoleViewer},
+		"viewer on the default agent":         {Identity{Email: "see@x"}, DefaultID, RoleAdmin},
+		"owner on the default agent":          {Identity{Email: "own@x"}, DefaultID, RoleOwner},
+		"key without creator":                 {Identity{Key: key(RoleAdmin, "", "*")}, "agent-1", RoleAdmin},
+		"key without creator, other agent":    {Identity{Key: key(RoleAdmin, "", "agent-2")}, "agent-1", RoleNone},
+		"key weaker than its creator":         {Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")}, "agent-1", RoleViewer},
+		"key stronger than its creator":       {Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")}, "agent-1", RoleViewer},
+		"key whose creator lost access":       {Identity{Email: "gone@x", Key: key(RoleOwner, "gone@x", "agent-1")}, "agent-1", RoleNone},
+		"key for another agent":               {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, "agent-1", RoleNone},
+		"key without the default agent":       {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, DefaultID, RoleNone},
+		"key of a stranger on the default":    {Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")}, DefaultID, RoleAdmin},
+		"viewer key without creator, default": {Identity{Key: key(RoleViewer, "", DefaultID)}, DefaultID, RoleViewer},
 	} {
 		if got := c.who.RoleOn(c.agent, admins, RoleAdmin); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -61,23 +61,23 @@ func TestRoleOn(t *testing.T) {
 		agent string
 		want  Role
 	}{
-		"open mode":                   {Identity{Open: true}, DefaultID, RoleOwner},
-		"nobody":                      {Identity{}, DefaultID, RoleNone},
-		"stranger":                    {Identity{Email: "who@x"}, DefaultID, RoleNone},
-		"viewer":                      {Identity{Email: "see@x"}, DefaultID, RoleViewer},
-		"owner":                       {Identity{Email: "own@x"}, DefaultID, RoleOwner},
-		"key of nobody":               {Identity{Key: key(RoleAdmin, "", "*")}, DefaultID, RoleAdmin},
-		"key of a stranger":           {Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")}, DefaultID, RoleNone},
-		"key stronger than its maker": {Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")}, DefaultID, RoleViewer},
-		"key weaker than its maker":   {Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")}, DefaultID, RoleViewer},
-		"key out of reach":            {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, DefaultID, RoleNone},
+		"open mode":                     {Identity{Open: true}, DefaultID, RoleOwner},
+		"anonymous":                     {Identity{}, DefaultID, RoleNone},
+		"stranger":                      {Identity{Email: "who@x"}, DefaultID, RoleNone},
+		"viewer":                        {Identity{Email: "see@x"}, DefaultID, RoleViewer},
+		"owner":                         {Identity{Email: "own@x"}, DefaultID, RoleOwner},
+		"key without creator":           {Identity{Key: key(RoleAdmin, "", "*")}, DefaultID, RoleAdmin},
+		"key of a stranger":             {Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")}, DefaultID, RoleNone},
+		"key stronger than its creator": {Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")}, DefaultID, RoleViewer},
+		"key weaker than its creator":   {Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")}, DefaultID, RoleViewer},
+		"key for another agent":         {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, DefaultID, RoleNone},
 	} {
 		if got := c.who.OwnRole(c.agent, admins); got != c.want {
 			t.Errorf("own role, %s: %q, want %q", name, got, c.want)
 		}
 	}
 	if got := (Identity{}).RoleOn(DefaultID, nil, RoleNone); got != RoleNone {
-		t.Errorf("nobody on a closed default agent: %q", got)
+		t.Errorf("anonymous on a closed default agent: %q", got)
 	}
 }
 
@@ -129,20 +129,20 @@ func TestKey(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ ends, maker, want Time }{
-		"both for good":      {Time{}, Time{}, Time{}},
-		"the maker for good": {now, Time{}, now},
-		"no time of its own": {Time{}, now, now},
-		"before the maker":   {now, At(now.Add(time.Hour)), now},
-		"with the maker":     {now, now, now},
+		"both permanent":     {Time{}, Time{}, Time{}},
+		"permanent creator":  {now, Time{}, now},
+		"no expiry":          {Time{}, now, now},
+		"before the creator": {now, At(now.Add(time.Hour)), now},
+		"with the creator":   {now, now, now},
 	} {
 		made := Key{ExpiresAt: c.ends}
 		if err := made.LimitExpiry(&Key{ExpiresAt: c.maker}); err != nil || made.ExpiresAt != c.want {
-			t.Errorf("%s: ends %v, %v", name, made.ExpiresAt, err)
+			t.Errorf("%s: expires %v, %v", name, made.ExpiresAt, err)
 		}
 	}
 	late := Key{ExpiresAt: At(now.Add(time.Hour))}
 	if err := late.LimitExpiry(&Key{ExpiresAt: now}); ErrorCode(err) != CodeForbidden {
-		t.Errorf("after the maker: %v", err)
+		t.Errorf("after the creator: %v", err)
 	}
 	secret, prefix, hash := NewKeySecret()
 	other, _, _ := NewKeySecret()

@@ -74,13 +74,13 @@ func TestSettingsCredentials(t *testing.T) {
 	all := SettingsChange{OpenAIKey: Some("a"), AnthropicKey: Some("b"), LLMKey: Some("c"), EmbeddingKey: Some("d"), ChatbotAToken: Some("e")}
 	for _, name := range Credentials {
 		if all.Credentials()[name] == "" {
-			t.Errorf("%s is not taken from the change", name)
+			t.Errorf("%s is not removed from the change", name)
 		}
 	}
 	secret := strings.Repeat("hush", 3000)
 	err := SettingsChange{AnthropicKey: Some(secret)}.Validate()
 	check(t, "long", err, "anthropic_api_key")
 	if strings.Contains(err.Error(), "hush") {
-		t.Error("the error shows the credential")
+		t.Error("the error contains the credential")
 	}
 }

@@ -12,7 +12,7 @@ func TestPlace(t *testing.T) {
 			Sections: []string{"Shop > Returns", "Shop > Hours", "Staff", "Shop > Parking"}},
 	} {
 		if m.SetPlace(); m.Place != want {
-			t.Errorf("%+v is shown as %q, want %q", m, m.Place, want)
+			t.Errorf("%+v is formatted as %q, want %q", m, m.Place, want)
 		}
 	}
 }

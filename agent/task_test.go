@@ -37,10 +37,10 @@ func TestOccurrences(t *testing.T) {
 		{"one that starts as the range ends", `"start_time":"2026-03-01T09:00:00Z"`, "2026-02-01", "2026-03-01T09:00:00Z", ""},
 		{"one that reaches in", `"start_time":"2026-03-01T09:00:00Z"`, "2026-03-01T09:59:59Z", "2026-03-02", "01 09:00"},
 		{"a moment", `"start_time":"2026-03-01T09:00:00Z","end_time":"2026-03-01T09:00:00Z"`, "2026-03-01T09:00:00Z", "2026-03-02", "01 09:00"},
-		{"daily over a change of the clock", `"start_time":"2026-03-27T09:00:00+01:00","recurrence":"daily","timezone":"Europe/Berlin"`, "2026-03-28", "2026-03-31", "28 08:00, 29 07:00, 30 07:00"},
+		{"daily across a clock change", `"start_time":"2026-03-27T09:00:00+01:00","recurrence":"daily","timezone":"Europe/Berlin"`, "2026-03-28", "2026-03-31", "28 08:00, 29 07:00, 30 07:00"},
 		{"daily at a skipped time", `"start_time":"2026-03-28T02:30:00+01:00","recurrence":"daily","timezone":"Europe/Berlin"`, "2026-03-28", "2026-03-31", "28 01:30, 29 01:30, 30 00:30"},
-		{"daily at a doubled time", `"start_time":"2026-10-24T02:30:00+02:00","recurrence":"daily","timezone":"Europe/Berlin"`, "2026-10-24", "2026-10-27", "24 00:30, 25 00:30, 26 01:30"},
-		{"starting in the second round", `"start_time":"2026-10-25T02:30:00+01:00","recurrence":"daily","timezone":"Europe/Berlin"`, "2026-10-24", "2026-10-27", "25 01:30, 26 01:30"},
+		{"daily at a repeated time", `"start_time":"2026-10-24T02:30:00+02:00","recurrence":"daily","timezone":"Europe/Berlin"`, "2026-10-24", "2026-10-27", "24 00:30, 25 00:30, 26 01:30"},
+		{"starting in the repeated hour", `"start_time":"2026-10-25T02:30:00+01:00","recurrence":"daily","timezone":"Europe/Berlin"`, "2026-10-24", "2026-10-27", "25 01:30, 26 01:30"},
 		{"weekly on days, the start's own not among them", `"start_time":"2026-03-01T09:00:00Z","recurrence":"weekly","recurrence_days":[1,3]`, "2026-03-01", "2026-03-10", "02 09:00, 04 09:00, 09 09:00"},
 		{"weekly on its own day", `"start_time":"2026-03-03T09:00:00Z","recurrence":"weekly"`, "2026-03-01", "2026-03-20", "03 09:00, 10 09:00, 17 09:00"},
 		{"Sunday as 7", `"start_time":"2026-03-02T09:00:00Z","recurrence":"weekly","recurrence_days":[7,0]`, "2026-03-01", "2026-03-20", "08 09:00, 15 09:00"},
@@ -94,7 +94,7 @@ func TestTaskValidate(t *testing.T) {
 		_, err := taskOf(t, body)
 		var e *Error
 		if !errors.As(err, &e) || e.Details["field"] != field {
-			t.Errorf("%s: %v, want one about %s", body, err, field)
+			t.Errorf("%s: %v, want an error about %s", body, err, field)
 		}
 	}
 	task, err := taskOf(t, `{`+start+`}`)
@@ -132,7 +132,7 @@ func TestTaskPlan(t *testing.T) {
 	step("moved while cancelled", `{"start_time":"2026-03-03T09:00:00Z"}`, "cancelled", "")
 	step("pending again", `{"status":"pending"}`, "pending", "2026-03-03T09:00:00.000Z")
 	if task.EndTime != mustTime(t, "2026-03-03T10:00:00Z") {
-		t.Errorf("the end did not move along: %s", task.EndTime)
+		t.Errorf("the end did not move with the start: %s", task.EndTime)
 	}
 	task.Status, task.NextRun = TaskCompleted, Time{}
 	step("renamed when it is over", `{"title":"y"}`, "completed", "")
@@ -142,7 +142,7 @@ func TestTaskPlan(t *testing.T) {
 	step("no longer weekly", `{"recurrence":"daily"}`, "pending", "2026-03-02T09:00:00.000Z")
 	task.Status = TaskRunning
 	if err := task.Plan(&Task{Status: TaskPending}, now); ErrorCode(err) != CodeValidation {
-		t.Errorf("running by hand: %v", err)
+		t.Errorf("running manually: %v", err)
 	}
 }
 

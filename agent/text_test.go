@@ -104,12 +104,12 @@ func TestErrorKeepsItsCauseForTheLog(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if e := err.(*Error); e.Message != "cannot do that" || e.Details["status"] != 3 {
-		t.Errorf("what goes out: %+v", e)
+		t.Errorf("the error for clients: %+v", e)
 	}
 	if ErrorCode(nil) != "" || ErrorCode(cause) != CodeInternal || ErrorCode(errors.Join(cause, err)) != CodeConflict {
-		t.Error("codes of foreign errors")
+		t.Error("the code of another kind of error")
 	}
 	if e := NotFound("contact", strings.Repeat("x", 500)); utf8.RuneCountInString(e.Details["id"].(string)) != 100 {
-		t.Errorf("a long id is echoed whole: %v", e.Details)
+		t.Errorf("a long id is not truncated: %v", e.Details)
 	}
 }

@@ -86,7 +86,7 @@ func TestTimeInDatabase(t *testing.T) {
 		t.Errorf("the zero Time is stored as %v", v)
 	}
 	if back.Scan(int64(5)) == nil || back.Scan("soon") == nil {
-		t.Error("something was read that is no time")
+		t.Error("a value that is not a time was accepted")
 	}
 }
 
@@ -100,7 +100,7 @@ func FuzzTimeUnmarshalText(f *testing.F) {
 			return
 		}
 		if err := second.UnmarshalText([]byte(first.String())); err != nil || !first.Equal(second.Time) {
-			t.Fatalf("%q was read as %s and written as something else: %s, %v", text, first, second, err)
+			t.Fatalf("%q was read as %s and written differently: %s, %v", text, first, second, err)
 		}
 		if raw, err := first.MarshalJSON(); err != nil || !json.Valid(raw) {
 			t.Fatalf("%q became %s, %v", text, raw, err)

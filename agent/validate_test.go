@@ -32,7 +32,7 @@ func fieldErrors(t *testing.T, err error) []string {
 func check(t *testing.T, name string, err error, want ...string) {
 	t.Helper()
 	if got := fieldErrors(t, err); !slices.Equal(got, want) {
-		t.Errorf("%s: complaints about %q, want %q (%v)", name, got, want, err)
+		t.Errorf("%s: errors about %q, want %q (%v)", name, got, want, err)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestContactValidate(t *testing.T) {
 		change ContactChange
 		want   []string
 	}{
-		"least":          {ContactChange{Name: Some("Ada")}, nil},
+		"minimal":        {ContactChange{Name: Some("Ada")}, nil},
 		"no name":        {ContactChange{Name: Some("  ")}, []string{"name"}},
 		"long":           {ContactChange{Name: Some(long), Notes: Some(long)}, []string{"name", "notes"}},
 		"email":          {ContactChange{Name: Some("a"), Email: Some("nobody")}, []string{"email"}},
@@ -140,7 +140,7 @@ func TestContactApply(t *testing.T) {
 		}
 	}
 	if c.Identifier("notes") != "" {
-		t.Error("notes identify nobody")
+		t.Error("notes are accepted as an identifier")
 	}
 }
 

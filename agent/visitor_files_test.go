@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestCheckFile: a visitor's file has a type of the list and is what its name
-// says.
+// TestCheckFile: the type of a visitor's file must be in the list and match its name.
 func TestCheckFile(t *testing.T) {
 	usual := WidgetConfig{}.WithDefaults()
 	few := WidgetConfig{FileTypes: []string{"exe", "svg"}}.WithDefaults()
@@ -16,7 +15,7 @@ func TestCheckFile(t *testing.T) {
 		ok                bool
 	}{
 		{&usual, "a.png", "\x89PNG", "image/png", true},
-		{&usual, "a.PNG", "\xff\xd8\xff", "image/jpeg", true}, // another picture
+		{&usual, "a.PNG", "\xff\xd8\xff", "image/jpeg", true}, // another image format
 		{&usual, "a.png", "<html>", "text/html", false},
 		{&usual, "a.pdf", "MZ", "application/octet-stream", false},
 		{&usual, "a.pdf", "%PDF-1.7", "application/pdf", true},
@@ -37,13 +36,13 @@ func TestCheckFile(t *testing.T) {
 	}
 }
 
-// TestFilesText: the names of files cannot end the text that stands for them.
+// TestFilesText: file names cannot break out of the text that stands for files.
 func TestFilesText(t *testing.T) {
 	if got := FilesText([]Attachment{{Type: "image", Name: "a].png"}, {Name: "b.pdf"}}); got != "[image: a_.png] [file: b.pdf]" {
 		t.Error(got)
 	}
 	if files := (&VisitorMessage{ID: "1"}); files.Validate(0) == nil || files.Validate(1) != nil {
-		t.Error("only files may stand without a text")
+		t.Error("a message must have text or files")
 	}
 }
 
@@ -52,7 +51,7 @@ func TestFilesText(t *testing.T) {
 func TestWidgetFilesConfig(t *testing.T) {
 	var c WidgetConfig
 	if !c.TakesFiles() || !*c.WithDefaults().Files {
-		t.Error("off by default")
+		t.Error("files are off by default")
 	}
 	WidgetConfigChange{Files: Some(false), FileTypes: Some([]string{".PDF", "pdf", " png"})}.apply(&c)
 	if c.TakesFiles() || strings.Join(c.FileTypes, " ") != "pdf png" || strings.Join(c.fields(), " ") == "" {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestAllowedOrigins: exact origins alone, as browsers write them.
+// TestAllowedOrigins: only exact origins are allowed, stored as browsers write them.
 func TestAllowedOrigins(t *testing.T) {
 	for raw, want := range map[string]string{
 		"https://shop.example.com": "https://shop.example.com", "https://Shop.Example.com/": "https://shop.example.com", " http://localhost:3000 ": "http://localhost:3000",
@@ -42,7 +42,7 @@ func TestHours(t *testing.T) {
 		if hours.Open(at) {
 			open += fmt.Sprint(" ", hour)
 		} else if next := hours.Next(at); !hours.Open(next) || next.Sub(at) > 4*24*time.Hour {
-			t.Errorf("after %s it begins at %s", at, next)
+			t.Errorf("after %s the next opening is at %s", at, next)
 		}
 	}
 	if open != " 8 9 10 11 32 33 34 35 128 129 130 131 133 134 135 136 137 138 139 140 141 142 143 152 153 154 155" {

@@ -20,7 +20,7 @@ import (
 	"satchel/store"
 )
 
-// TestMain is also the child that reads descriptions.
+// TestMain is also the entry point of the child that reads descriptions.
 func TestMain(m *testing.M) {
 	if openapi.RunChild(os.Args[1:]) {
 		return
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// header is a credential for any host.
+// header is a credential that fits any host.
 type header struct{}
 
 func (header) Fits(*url.URL) bool                  { return true }
@@ -89,25 +89,25 @@ func TestUpdate(t *testing.T) {
 	document = description("/v2", "refunds:List refunds")
 	u := again(Change{})
 	if u.Confirm == "" || len(u.Reasons) != 2 || u.ServerURL != server.URL+"/v1" || u.Operations != 2 {
-		t.Errorf("not to be confirmed: %+v", u)
+		t.Errorf("needs confirmation: %+v", u)
 	}
 	if _, o, err := db.Operation(t.Context(), "shop", "orders"); err != nil || o.Summary != "List all orders" {
-		t.Errorf("changed before it is confirmed: %v", err)
+		t.Errorf("changed before confirmation: %v", err)
 	}
 	confirm := u.Confirm
 	document = description("/v3", "refunds:List refunds")
 	if u := again(Change{Confirm: confirm}); u.Confirm == "" || u.Confirm == confirm {
-		t.Errorf("another description is confirmed: %+v", u)
+		t.Errorf("another description was confirmed: %+v", u)
 	}
 	document = description("/v2", "refunds:List refunds")
 	if u := again(Change{Confirm: confirm}); u.Confirm != "" || u.ServerURL != server.URL+"/v2" || u.Operations != 1 {
-		t.Errorf("not confirmed: %+v", u)
+		t.Errorf("after confirmation: %+v", u)
 	}
 	if u := again(Change{Name: agent.Some("store")}); u.Name != "store" || u.Operations != 1 {
 		t.Errorf("renamed: %+v", u)
 	}
 	if err := db.DeleteAPI(t.Context(), "store"); agent.ErrorCode(err) != agent.CodeConflict {
-		t.Errorf("deleted while a tool calls it: %v", err)
+		t.Errorf("deleted although a tool uses it: %v", err)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestRefusedAPIs(t *testing.T) {
 		draft Draft
 		field string
 	}{
-		"nothing":            {Draft{Name: "a"}, "url"},
+		"empty":              {Draft{Name: "a"}, "url"},
 		"both":               {Draft{Name: "a", URL: "http://127.0.0.1:1", Document: "x"}, "url"},
 		"a private address":  {Draft{Name: "a", URL: "http://10.0.0.1/"}, "url"},
 		"no description":     {Draft{Name: "a", Document: "hello"}, "document"},
@@ -134,8 +134,8 @@ func TestRefusedAPIs(t *testing.T) {
 	}
 }
 
-// The credential of an API goes to the host of its server, though it may be for
-// others, and not along with redirects.
+// The credential of an API is sent only to the host of its server, even if it fits
+// others, and is not sent along with redirects.
 func TestCredentialGoesToTheServerOnly(t *testing.T) {
 	db, a := open(t)
 	seen := map[string]string{}

@@ -16,8 +16,8 @@ func next(action, ref, text string) string {
 	return string(raw)
 }
 
-// pursue runs a browse to its end.
-func (x *test) pursue(o agent.BrowseOptions) (agent.Browse, []agent.BrowseStep) {
+// run runs a browse to its end.
+func (x *test) run(o agent.BrowseOptions) (agent.Browse, []agent.BrowseStep) {
 	x.t.Helper()
 	b, err := x.Browse(x.t.Context(), x.session, o)
 	if err != nil {
@@ -36,10 +36,11 @@ func (x *test) ended(id string) (agent.Browse, []agent.BrowseStep) {
 	return b, steps
 }
 
-// TestBrowse reaches a goal by steps, and gives a result that follows a schema.
+// TestBrowse reaches a goal in several steps and returns a result that matches a
+// schema.
 func TestBrowse(t *testing.T) {
 	x := newTest(t, map[string]string{"/": `<title>Shop</title><a href="/login">Account</a>`, "/login": loginPage, "/in": `<title>Hello</title><p>You have 3 orders.</p>`})
-	x.answers(func(p string) string {
+	x.answerWith(func(p string) string {
 		switch {
 		case strings.Contains(p, "Write the result as JSON"):
 			return `{"orders":3}`
@@ -52,7 +53,7 @@ func TestBrowse(t *testing.T) {
 		}
 		return next("done", "", "There are 3 orders.")
 	})
-	b, steps := x.pursue(agent.BrowseOptions{Goal: "Count the orders.", URL: x.site + "/", Variables: agent.Variables{"pw": "hunter22"},
+	b, steps := x.run(agent.BrowseOptions{Goal: "Count the orders.", URL: x.site + "/", Variables: agent.Variables{"pw": "hunter22"},
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"orders":{"type":"integer"}},"required":["orders"]}`)})
 	result, _ := json.Marshal(b.Result)
 	if b.Status != agent.BrowseDone || string(result) != `{"orders":3}` || len(steps) != 4 || b.StepCount != 4 || b.InputTokens == 0 {
@@ -62,23 +63,23 @@ func TestBrowse(t *testing.T) {
 		t.Errorf("the step is %+v", s)
 	}
 	if !strings.Contains(x.got.all(), "pw=hunter22") {
-		t.Errorf("the site got %s", x.got.all())
+		t.Errorf("the site received %s", x.got.all())
 	}
 	x.checkSecret("hunter22")
 	if raw, _ := json.Marshal([]any{b, steps}); strings.Contains(string(raw), "hunter22") {
-		t.Errorf("the browse has the secret: %s", raw)
+		t.Errorf("the browse contains the secret: %s", raw)
 	}
 }
 
-// TestBrowseWithObedientModel has a model that does what pages say, and pages
-// that want a secret sent elsewhere.
+// TestBrowseWithObedientModel has a model that follows instructions in pages, and
+// pages that try to have a secret sent to another site.
 func TestBrowseWithObedientModel(t *testing.T) {
 	pages, no := map[string]string{}, false
 	x := newTest(t, pages)
-	evil, taken := serve(t, map[string]string{"/": `<title>Evil</title><label>Password <input name=pw></label><button>Send</button>`})
+	evil, otherSite := serve(t, map[string]string{"/": `<title>Evil</title><label>Password <input name=pw></label><button>Send</button>`})
 	for _, c := range []struct {
 		name, page string
-		say        func(p string) string
+		answer     func(p string) string
 		status     agent.BrowseStatus
 		reason     string
 		visits     bool
@@ -107,23 +108,23 @@ func TestBrowseWithObedientModel(t *testing.T) {
 		x.got.Lock()
 		pages["/"] = "<title>Shop</title>" + c.page
 		x.got.Unlock()
-		x.answers(c.say)
-		b, steps := x.pursue(agent.BrowseOptions{Goal: "Sign in.", URL: x.site + "/", Variables: agent.Variables{"pw": "hunter22"}, Takeover: &no})
+		x.answerWith(c.answer)
+		b, steps := x.run(agent.BrowseOptions{Goal: "Sign in.", URL: x.site + "/", Variables: agent.Variables{"pw": "hunter22"}, Takeover: &no})
 		if b.Status != c.status || !strings.Contains(b.Reason, c.reason) {
 			t.Errorf("%s: %s, %s\n%+v", c.name, b.Status, b.Reason, steps)
 		}
-		if got := taken.all(); strings.Contains(got, "hunter22") || strings.Contains(got, "pw") || !c.visits && got != "" {
-			t.Errorf("%s: the other site got %s", c.name, got)
+		if got := otherSite.all(); strings.Contains(got, "hunter22") || strings.Contains(got, "pw") || !c.visits && got != "" {
+			t.Errorf("%s: the other site received %s", c.name, got)
 		}
-		taken.forget()
+		otherSite.forget()
 		x.checkSecret("hunter22")
 	}
 }
 
-// TestBrowseStuck asks for a person, and goes on when they are done.
+// TestBrowseStuck requests a person, and continues when they have finished.
 func TestBrowseStuck(t *testing.T) {
 	x := newTest(t, map[string]string{"/": loginPage, "/in": "<title>Hello</title><p>Done</p>"})
-	x.answers(func(p string) string {
+	x.answerWith(func(p string) string {
 		switch {
 		case strings.Contains(p, "- paragraph"):
 			return next("done", "", "Signed in.")
@@ -139,7 +140,7 @@ func TestBrowseStuck(t *testing.T) {
 	}
 	waiting := x.await(b.ID, agent.BrowseWaiting)
 	if waiting.Reason == "" || waiting.TakeoverID == "" {
-		t.Errorf("it waits: %+v", waiting)
+		t.Errorf("the waiting browse: %+v", waiting)
 	}
 	if _, err := x.live.MoveTakeover(t.Context(), x.session, waiting.TakeoverID, agent.TakeoverActive); err != nil {
 		t.Fatal(err)
@@ -187,12 +188,12 @@ func (x *test) await(id string, status agent.BrowseStatus) agent.Browse {
 		select {
 		case <-changed:
 		case <-x.t.Context().Done():
-			x.t.Fatal("waited in vain")
+			x.t.Fatal("timed out waiting for the status")
 		}
 	}
 }
 
-// TestBrowseEnds ends at its limits, where nothing changes, when it is
+// TestBrowseEnds: a browse ends at its limits, when nothing changes, when it is
 // cancelled, and with its session.
 func TestBrowseEnds(t *testing.T) {
 	x := newTest(t, map[string]string{"/": `<title>Shop</title><button onclick="this.textContent = 'Pressed ' + Math.random()">Press</button>`, "/still": "<p>Nothing</p>"})
@@ -201,22 +202,22 @@ func TestBrowseEnds(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		o      agent.BrowseOptions
-		say    func(string) string
+		answer func(string) string
 		status agent.BrowseStatus
 		reason string
 	}{
 		{"steps", agent.BrowseOptions{MaxSteps: &two}, press, agent.BrowseLimit, "2 steps"},
 		{"tokens", agent.BrowseOptions{MaxTokens: &few}, press, agent.BrowseLimit, "tokens"},
-		{"a page that stays", agent.BrowseOptions{URL: x.site + "/still"}, func(string) string { return next("scroll", "", "down") }, agent.BrowseStuck, "does not change"},
-		{"an element that is not there", agent.BrowseOptions{}, func(string) string { return next("click", "s9e9", "") }, agent.BrowseStuck, ""},
-		{"a person who is not asked", agent.BrowseOptions{}, func(string) string { return next("ask_person", "", "Solve the captcha.") }, agent.BrowseStuck, "captcha"},
+		{"a page that does not change", agent.BrowseOptions{URL: x.site + "/still"}, func(string) string { return next("scroll", "", "down") }, agent.BrowseStuck, "does not change"},
+		{"a missing element", agent.BrowseOptions{}, func(string) string { return next("click", "s9e9", "") }, agent.BrowseStuck, ""},
+		{"no takeover allowed", agent.BrowseOptions{}, func(string) string { return next("ask_person", "", "Solve the captcha.") }, agent.BrowseStuck, "captcha"},
 	} {
-		x.answers(c.say)
+		x.answerWith(c.answer)
 		c.o.Goal, c.o.Takeover = "Press.", &no
 		if c.o.URL == "" {
 			c.o.URL = x.site + "/"
 		}
-		if b, steps := x.pursue(c.o); b.Status != c.status || !strings.Contains(b.Reason, c.reason) {
+		if b, steps := x.run(c.o); b.Status != c.status || !strings.Contains(b.Reason, c.reason) {
 			t.Errorf("%s: %s, %s\n%+v", c.name, b.Status, b.Reason, steps)
 		}
 	}
@@ -228,25 +229,25 @@ func TestBrowseEnds(t *testing.T) {
 		{"cancelled", func(id string) error { return x.Cancel(t.Context(), x.db, x.session.ID(), id) }, agent.BrowseCancelled},
 		{"the session is closed", func(string) error { _, err := x.browser.Close(t.Context(), x.db, x.session.ID()); return err }, agent.BrowseFailed},
 	} {
-		asked, release := make(chan struct{}, 10), make(chan struct{})
-		x.answers(func(p string) string { asked <- struct{}{}; <-release; return press(p) })
+		started, release := make(chan struct{}, 10), make(chan struct{})
+		x.answerWith(func(p string) string { started <- struct{}{}; <-release; return press(p) })
 		b, err := x.Browse(t.Context(), x.session, agent.BrowseOptions{Goal: "Press.", URL: x.site + "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		<-asked
+		<-started
 		err = c.end(b.ID)
 		close(release)
 		if b, _ := x.ended(b.ID); err != nil || b.Status != c.status {
 			t.Errorf("%s: %+v, %v", c.name, b, err)
 		}
 		if err := x.Cancel(t.Context(), x.db, x.session.ID(), b.ID); agent.ErrorCode(err) != agent.CodeConflict {
-			t.Errorf("%s, cancel again: %v", c.name, err)
+			t.Errorf("%s, cancelled again: %v", c.name, err)
 		}
 	}
 }
 
-// TestBrowseRefuses names the field that is wrong.
+// TestBrowseRefuses: errors of invalid options name the field.
 func TestBrowseRefuses(t *testing.T) {
 	x := newTest(t, nil)
 	none := 0

@@ -11,7 +11,7 @@ import (
 	"satchel/store"
 )
 
-// TestToolsOfAChat drives the browser as the model of a chat does.
+// TestToolsOfAChat uses the browser through the tools of a chat's model.
 func TestToolsOfAChat(t *testing.T) {
 	x := newTest(t, map[string]string{"/": loginPage, "/in": "<title>Welcome</title>Open 9 to 5"})
 	x.options.Browser = x.browser
@@ -34,7 +34,7 @@ func TestToolsOfAChat(t *testing.T) {
 		}
 	}
 	if _, err := call("browser_navigate", `{"url":7}`); agent.ErrorCode(err) != agent.CodeValidation {
-		t.Errorf("arguments that do not fit: %v", err)
+		t.Errorf("invalid arguments: %v", err)
 	}
 	page, err := call("browser_navigate", `{"url":"`+x.site+`/"}`)
 	if err != nil || !strings.Contains(page, `"title":"Shop"`) {
@@ -50,7 +50,7 @@ func TestToolsOfAChat(t *testing.T) {
 	if page, err = call("browser_click", `{"selector":"button"}`); err != nil || !strings.Contains(x.got.all(), "user=ada") {
 		t.Fatalf("%s %v\n%s", page, err, x.got.all())
 	}
-	x.answers(func(string) string { return next("done", "", "9 to 5") })
+	x.answerWith(func(string) string { return next("done", "", "9 to 5") })
 	if out, err := call("browser_browse", `{"goal":"When is it open?","url":"`+x.site+`/in"}`); err != nil || !strings.Contains(out, `"status":"done"`) {
 		t.Errorf("%s %v", out, err)
 	}

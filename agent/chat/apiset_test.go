@@ -17,8 +17,9 @@ import (
 	"satchel/store"
 )
 
-// TestAPISetInChat: a model finds an operation of an API by words, calls it as its
-// schema says, and cannot call what the tool does not allow.
+// TestAPISetInChat: a model searches for an operation of an API, calls it with
+// arguments that match its schema, and cannot call operations that the tool does not
+// allow.
 func TestAPISetInChat(t *testing.T) {
 	var got []string
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +28,7 @@ func TestAPISetInChat(t *testing.T) {
 		fmt.Fprint(w, `{"id":7,"state":"paid"}`)
 	}))
 	defer shop.Close()
-	s := newChatFixture(t, nil, func(n int, asked map[string]any) string {
+	s := newChatFixture(t, nil, func(n int, request map[string]any) string {
 		switch n {
 		case 1:
 			return toolCallsAnswer("shop_find", `{"query":"read an order"}`)
@@ -55,13 +56,13 @@ func TestAPISetInChat(t *testing.T) {
 		t.Fatalf("%+v %+v %v", m, a, err)
 	}
 	if offered := fmt.Sprint(s.seen[0]["tools"]); !strings.Contains(offered, "shop_find") || !strings.Contains(offered, "shop_call") || strings.Contains(offered, "getOrder") {
-		t.Errorf("the model was offered %s", offered)
+		t.Errorf("the tools offered to the model are %s", offered)
 	}
 	if found := fmt.Sprint(s.seen[1]["messages"]); !strings.Contains(found, "getOrder") || strings.Contains(found, "deleteOrder") {
 		t.Errorf("the model found %s", found)
 	}
 	if fmt.Sprint(got) != "[GET /orders/7]" {
-		t.Errorf("the API got %v", got)
+		t.Errorf("the API received %v", got)
 	}
 	for i, wrong := range []bool{false, false, true, true} {
 		if (a.ToolCalls[i].Error != "") != wrong {

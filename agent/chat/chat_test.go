@@ -22,8 +22,8 @@ import (
 	"satchel/vector/document"
 )
 
-// TestMain is also the child process that reads documents and descriptions of
-// APIs.
+// TestMain is also the entry point of the child process that reads documents and
+// descriptions of APIs.
 func TestMain(m *testing.M) {
 	if document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) {
 		return
@@ -44,7 +44,7 @@ type chatFixture struct {
 
 // newChatFixture creates an agent with these tools. say returns the message of the
 // nth reply as JSON.
-func newChatFixture(tb testing.TB, tools []Tool, say func(n int, asked map[string]any) string) *chatFixture {
+func newChatFixture(tb testing.TB, tools []Tool, say func(n int, request map[string]any) string) *chatFixture {
 	tb.Helper()
 	s := &chatFixture{}
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,60 +108,60 @@ func TestToolCalls(t *testing.T) {
 		tool("long", func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", 1<<20), nil }),
 	}, func(n int, _ map[string]any) string {
 		if n == 1 {
-			return toolCallsAnswer("one", "{}", "two", "{}", "refuses", "{}", "fails", "{}", "nobody", "{}", "one", "half {", "long", "{}")
+			return toolCallsAnswer("one", "{}", "two", "{}", "refuses", "{}", "fails", "{}", "unknown", "{}", "one", "half {", "long", "{}")
 		}
 		return textAnswer("Done.")
 	})
-	var happened []string
+	var toolErrors []string
 	m, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Go"}, nil)
 	if err != nil || m.Content != "Done." || len(a.ToolCalls) != 7 {
 		t.Fatalf("%+v %+v %v", m, a, err)
 	}
 	for _, c := range a.ToolCalls {
-		happened = append(happened, c.Error)
+		toolErrors = append(toolErrors, c.Error)
 	}
 	want := []string{"", "", "city is required", "the tool failed", "there is no tool with this name", "the arguments are not a JSON object: half {", ""}
-	if fmt.Sprint(happened) != fmt.Sprint(want) {
-		t.Errorf("errors %q", happened)
+	if fmt.Sprint(toolErrors) != fmt.Sprint(want) {
+		t.Errorf("errors %q", toolErrors)
 	}
-	told := s.seen[1]["messages"].([]any)
-	results := told[len(told)-7:]
+	sent := s.seen[1]["messages"].([]any)
+	results := sent[len(sent)-7:]
 	if got := results[0].(map[string]any); got["content"] != `"met"` || got["tool_call_id"] != "c0" {
-		t.Errorf("the model got %v", got)
+		t.Errorf("the model received %v", got)
 	}
-	if all := fmt.Sprint(told); strings.Contains(all, "hunter2") {
-		t.Error("the inner text of a fault reached the model")
+	if all := fmt.Sprint(sent); strings.Contains(all, "hunter2") {
+		t.Error("an internal error text was sent to the model")
 	}
 	if text, _ := results[6].(map[string]any)["content"].(string); len(text) > maxResult+8 {
 		t.Errorf("a result of %d bytes", len(text))
 	}
 }
 
-// A model that keeps calling tools is finally asked to answer without them.
+// A model that keeps calling tools is eventually asked to answer without them.
 func TestBudgetOfCalls(t *testing.T) {
-	ran := 0
+	executed := 0
 	var mu sync.Mutex
 	s := newChatFixture(t, []Tool{tool("again", func(context.Context, json.RawMessage) (any, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		ran++
-		return ran, nil
-	})}, func(n int, asked map[string]any) string {
-		if asked["tools"] == nil {
+		executed++
+		return executed, nil
+	})}, func(n int, request map[string]any) string {
+		if request["tools"] == nil {
 			return textAnswer("Enough.")
 		}
 		return toolCallsAnswer("again", "{}", "again", "{}", "again", "{}", "again", "{}", "again", "{}")
 	})
 	_, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Go"}, nil)
-	if err != nil || a.Text != "Enough." || ran != maxCalls || len(s.seen) > MaxRounds+1 {
-		t.Errorf("%q after %d calls and %d requests: %v", a.Text, ran, len(s.seen), err)
+	if err != nil || a.Text != "Enough." || executed != maxCalls || len(s.seen) > MaxRounds+1 {
+		t.Errorf("%q after %d calls and %d requests: %v", a.Text, executed, len(s.seen), err)
 	}
 }
 
 // Turns of one conversation wait for each other.
 func TestTurnsOfAConversation(t *testing.T) {
-	s := newChatFixture(t, nil, func(n int, asked map[string]any) string {
-		return textAnswer(fmt.Sprint(len(asked["messages"].([]any))))
+	s := newChatFixture(t, nil, func(n int, request map[string]any) string {
+		return textAnswer(fmt.Sprint(len(request["messages"].([]any))))
 	})
 	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "0"}, nil)
 	if err != nil {
@@ -182,24 +182,24 @@ func TestTurnsOfAConversation(t *testing.T) {
 	}
 	for i, m := range messages {
 		if want := []agent.MessageRole{agent.MessageUser, agent.MessageAssistant}[i%2]; m.Role != want {
-			t.Errorf("message %d is of %s", i, m.Role)
+			t.Errorf("message %d has the role %s", i, m.Role)
 		}
 	}
 	if len(s.chat.turns.waiting) != 0 {
-		t.Errorf("%d turns are remembered", len(s.chat.turns.waiting))
+		t.Errorf("%d turns are still in memory", len(s.chat.turns.waiting))
 	}
 }
 
-// A step in a conversation adds its answer once, however often it is attempted,
-// and does not repeat the person's message.
+// A step in a conversation stores its answer once, however often it is attempted,
+// and does not repeat the user's message.
 func TestSteps(t *testing.T) {
-	s := newChatFixture(t, nil, func(n int, asked map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
-	said, _, err := s.db.BeginTurn(t.Context(), agent.Message{Role: agent.MessageUser, Content: "Hello", Metadata: json.RawMessage("{}")}, "", 1)
+	s := newChatFixture(t, nil, func(n int, request map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
+	message, _, err := s.db.BeginTurn(t.Context(), agent.Message{Role: agent.MessageUser, Content: "Hello", Metadata: json.RawMessage("{}")}, "", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask := func(key, prompt string) string {
-		a, err := s.chat.Step(t.Context(), s.db, said.ConversationID, key, Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}}})
+		a, err := s.chat.Step(t.Context(), s.db, message.ConversationID, key, Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,22 +209,22 @@ func TestSteps(t *testing.T) {
 		t.Errorf("%q, then %q after %d requests", first, again, len(s.seen))
 	}
 	if n := len(s.seen[0]["messages"].([]any)); n != 2 { // system and Hello
-		t.Errorf("the model was told %d messages", n)
+		t.Errorf("%d messages were sent to the model", n)
 	}
 	ask("x:m:", "Sum it up.")
 	if n := len(s.seen[1]["messages"].([]any)); n != 4 {
-		t.Errorf("the model was told %d messages", n)
+		t.Errorf("%d messages were sent to the model", n)
 	}
-	_, messages, err := s.db.Conversation(t.Context(), said.ConversationID, 10)
+	_, messages, err := s.db.Conversation(t.Context(), message.ConversationID, 10)
 	if err != nil || len(messages) != 3 {
-		t.Errorf("%d messages kept, %v", len(messages), err)
+		t.Errorf("%d messages stored, %v", len(messages), err)
 	}
 }
 
-// TestAskOnce repeats a prompt after each point at which a kill may interrupt
-// it: prompt and answer are stored once.
+// TestAskOnce repeats a prompt after each point at which it may have been killed:
+// prompt and answer are stored once.
 func TestAskOnce(t *testing.T) {
-	s := newChatFixture(t, nil, func(n int, asked map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
+	s := newChatFixture(t, nil, func(n int, request map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
 	prompt := agent.Message{Role: agent.MessageUser, Content: "What is new?", Metadata: json.RawMessage("{}")}
 	cut, err := s.db.AppendPromptOnce(t.Context(), "run-1", json.RawMessage(`{"run_id":"run-1"}`), prompt) // killed before the answer
 	if err != nil {
@@ -238,13 +238,13 @@ func TestAskOnce(t *testing.T) {
 	}
 	_, messages, err := s.db.Conversation(t.Context(), cut.ConversationID, 10)
 	if err != nil || len(messages) != 2 || len(s.seen) != 1 {
-		t.Errorf("%d messages kept after %d requests, %v", len(messages), len(s.seen), err)
+		t.Errorf("%d messages stored after %d requests, %v", len(messages), len(s.seen), err)
 	}
 	if _, err := s.chat.Ask(t.Context(), s.db, cut.ConversationID, "run-2", "What is new?", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, messages, err = s.db.Conversation(t.Context(), cut.ConversationID, 10); err != nil || len(messages) != 4 {
-		t.Errorf("%d messages kept after the next run, %v", len(messages), err)
+		t.Errorf("%d messages stored after the next run, %v", len(messages), err)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestSchemas(t *testing.T) {
 	}
 	for _, bad := range []string{`{"type":"nothing"}`, `{"$ref":"http://example.com/x.json"}`, `{"$ref":"file:///etc/passwd"}`, `{`, `{"pattern":"("}`} {
 		if err := CheckSchema("parameters", json.RawMessage(bad)); err == nil {
-			t.Errorf("%s passes", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }
@@ -321,8 +321,8 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// When an old message is answered again, the model sees nothing that was said
-// since, and the metadata of the answer is limited.
+// When an old message is answered again, the model does not receive later messages,
+// and the metadata of the answer is limited.
 func TestRetryOfOldMessage(t *testing.T) {
 	s := newChatFixture(t, nil, func(n int, _ map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
 	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "First"}, nil)
@@ -338,9 +338,9 @@ func TestRetryOfOldMessage(t *testing.T) {
 	if err != nil || again.ConversationID != first.ConversationID || again.Content != "Answer 2." {
 		t.Fatalf("%+v %v", again, err)
 	}
-	told := s.seen[1]["messages"].([]any)
-	if last := told[len(told)-1].(map[string]any); len(told) != 2 || last["content"] != "First" {
-		t.Errorf("told %v", told)
+	sent := s.seen[1]["messages"].([]any)
+	if last := sent[len(sent)-1].(map[string]any); len(sent) != 2 || last["content"] != "First" {
+		t.Errorf("sent %v", sent)
 	}
 }
 
@@ -364,7 +364,7 @@ func TestStoredAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestNotesStayBetweenPeople: a model sees no notes.
+// TestNotesStayBetweenPeople: notes are not sent to the model.
 func TestNotesStayBetweenPeople(t *testing.T) {
 	history := []agent.Message{{Role: agent.MessageUser, Content: "Where is it?"}, {Role: agent.MessageNote, Content: "He never pays"}, {Role: agent.MessageUser, Content: "Hello?"}}
 	kept := newestWithin(history, historyTokens)
@@ -373,8 +373,8 @@ func TestNotesStayBetweenPeople(t *testing.T) {
 	}
 }
 
-// TestUnanswered: the model hears that nothing in the knowledge answers, and only
-// where there is knowledge.
+// TestUnanswered: if an agent has knowledge and none of it answers the question, the
+// prompt says so.
 func TestUnanswered(t *testing.T) {
 	s := newChatFixture(t, nil, func(int, map[string]any) string { return textAnswer("ok") })
 	ask := func() string {
@@ -384,8 +384,8 @@ func TestUnanswered(t *testing.T) {
 		}
 		return fmt.Sprint(s.seen[len(s.seen)-1]["messages"])
 	}
-	if said := ask(); strings.Contains(said, "Nothing in your knowledge") {
-		t.Errorf("without knowledge: %s", said)
+	if messages := ask(); strings.Contains(messages, "Nothing in your knowledge") {
+		t.Errorf("without knowledge: %s", messages)
 	}
 	const text = "kiln"
 	u, err := s.db.ReceiveFile(t.Context(), "a.txt", "", strings.NewReader(text), int64(len(text)))
@@ -395,13 +395,13 @@ func TestUnanswered(t *testing.T) {
 	if _, err := s.db.CreateFileSource(t.Context(), "a.txt", agent.DefaultChunking, u); err != nil {
 		t.Fatal(err)
 	}
-	if said := ask(); !strings.Contains(said, "Nothing in your knowledge") {
-		t.Errorf("with knowledge that does not answer: %s", said)
+	if messages := ask(); !strings.Contains(messages, "Nothing in your knowledge") {
+		t.Errorf("with knowledge that does not answer: %s", messages)
 	}
 }
 
-// TestChatOffersTheBrowser offers the browser's tools if the settings allow it, and
-// ends their use with the answer.
+// TestChatOffersTheBrowser: the browser's tools are offered if the settings allow it,
+// and their session ends with the answer.
 func TestChatOffersTheBrowser(t *testing.T) {
 	own := Tool{Tool: llm.Tool{Name: "browser_click", Description: "own", Parameters: agent.NoParameters}}
 	s := newChatFixture(t, []Tool{own}, func(int, map[string]any) string { return textAnswer("Yes.") })

@@ -15,8 +15,8 @@ import (
 	"satchel/store"
 )
 
-// Equal calls have the same keys in any order, and each call of an answer has
-// its own.
+// Equal calls have the same keys in any order, and each call of an answer has a
+// different key.
 func TestCallKeys(t *testing.T) {
 	calls := [][2]string{{"pay", `{"to":"Ada","sum":1.50}`}, {"pay", `{"sum":1.50,"to":"Ada"}`}, {"pay", `{"to":"Bob","sum":1.50}`}, {"refund", `{"to":"Ada","sum":1.50}`}, {"pay", ``}}
 	keys := func(answer string, order ...int) []string {
@@ -43,8 +43,8 @@ func TestCallKeys(t *testing.T) {
 	}
 }
 
-// Tools see the key of an answer that may be retried, and none in a turn that a
-// person starts.
+// Tools receive the key of an answer that may be retried, and no key in a turn that a
+// person started.
 func TestToolsSeeKeys(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -54,15 +54,15 @@ func TestToolsSeeKeys(t *testing.T) {
 		seen[keyOf(ctx)]++
 		return "noted", nil
 	})
-	s := newChatFixture(t, []Tool{note}, func(_ int, asked map[string]any) string {
-		messages := asked["messages"].([]any)
+	s := newChatFixture(t, []Tool{note}, func(_ int, request map[string]any) string {
+		messages := request["messages"].([]any)
 		if messages[len(messages)-1].(map[string]any)["role"] == "tool" {
 			return textAnswer("Done.")
 		}
 		return toolCallsAnswer("note", "{}", "note", "{}")
 	})
 	hello := Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Hello"}}}
-	said, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Hello"}, nil)
+	message, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Hello"}, nil)
 	if err != nil || !maps.Equal(seen, map[string]int{"": 2}) {
 		t.Fatalf("%v, %v", seen, err)
 	}
@@ -75,9 +75,12 @@ func TestToolsSeeKeys(t *testing.T) {
 			return err
 		}},
 		{"x:n:0", func() error { _, err := s.chat.Step(t.Context(), s.db, "", "x:n:0", hello); return err }},
-		{"x:m:", func() error { _, err := s.chat.Step(t.Context(), s.db, said.ConversationID, "x:m:", hello); return err }},
-		{fmt.Sprintf("%s:answer:%d", s.db.ID(), said.ID), func() error {
-			return s.chat.Answer(t.Context(), s.db, said, agent.AnswerOptions{}, func(agent.Message) error { return nil })
+		{"x:m:", func() error {
+			_, err := s.chat.Step(t.Context(), s.db, message.ConversationID, "x:m:", hello)
+			return err
+		}},
+		{fmt.Sprintf("%s:answer:%d", s.db.ID(), message.ID), func() error {
+			return s.chat.Answer(t.Context(), s.db, message, agent.AnswerOptions{}, func(agent.Message) error { return nil })
 		}},
 	} {
 		clear(seen)
@@ -86,7 +89,7 @@ func TestToolsSeeKeys(t *testing.T) {
 		}
 		for key := range seen {
 			if !strings.HasPrefix(key, c.prefix+":") {
-				t.Errorf("%s: a tool saw %q", c.prefix, key)
+				t.Errorf("%s: a tool received the key %q", c.prefix, key)
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"satchel/vector/models"
 )
 
-// TestTurnWithInstalledReranker asks about passages that a reranker read from files
-// rates: the model gets those that it rates high enough, in its order.
+// TestTurnWithInstalledReranker: the model receives the passages that the installed
+// reranker rates high enough, in the order of their ratings.
 func TestTurnWithInstalledReranker(t *testing.T) {
 	s := newChatFixture(t, nil, func(int, map[string]any) string { return textAnswer("It is [1].") })
 	texts := []string{"w5 w6 w7", "w5 w90 w91", "w5 w40", "w5 w6 w60 w61 w62", "w5 w6 w33 w34"}
@@ -42,7 +42,7 @@ func TestTurnWithInstalledReranker(t *testing.T) {
 	for _, c := range found {
 		next := strings.Index(system[at:], c.Content)
 		if next < 0 {
-			t.Fatalf("passage %d, %q, is not in its place in the prompt %q", c.Number, c.Content, system)
+			t.Fatalf("passage %d, %q, is missing or out of order in the prompt %q", c.Number, c.Content, system)
 		}
 		at += next
 	}
@@ -51,7 +51,7 @@ func TestTurnWithInstalledReranker(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := ask(); !same(plain, again) {
-		t.Errorf("after it is removed %+v, want %+v", again, plain)
+		t.Errorf("after removing the reranker %+v, want %+v", again, plain)
 	}
 }
 
@@ -72,12 +72,12 @@ func checkRated(t *testing.T, judge *models.Model, question string, texts []stri
 				continue
 			}
 			if c.Score < score-1e-6 || c.Score > score+1e-6 || i > 0 && c.Score > found[i-1].Score {
-				t.Errorf("passage %d has score %v, the reranker rates it %v", c.Number, c.Score, score)
+				t.Errorf("passage %d has score %v, want the reranker's rating %v", c.Number, c.Score, score)
 			}
 		}
 	}
 	if len(found) != want {
-		t.Errorf("%d passages, want the %d that are rated at least %v", len(found), want, minScore)
+		t.Errorf("%d passages, want the %d with a rating of at least %v", len(found), want, minScore)
 	}
 }
 

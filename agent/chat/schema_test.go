@@ -50,16 +50,16 @@ func TestCompiledSchemasAreCached(t *testing.T) {
 				}
 				right := map[string]any{fmt.Sprintf("a%d", n): 1}
 				if compiled.Validate(right) != nil || compiled.Validate(map[string]any{"b": 1}) == nil {
-					t.Errorf("worker %d: schema %d is another", worker, n)
+					t.Errorf("worker %d: schema %d is the wrong one", worker, n)
 				}
 			}
 		})
 	}
 	running.Wait()
 	if s.size > maxCompiledSchemas || len(s.compiledByHash) > maxCompiledSchemas/40_000 || len(s.compiledByHash) == 0 {
-		t.Errorf("%d schemas of %d bytes are kept", len(s.compiledByHash), s.size)
+		t.Errorf("%d schemas of %d bytes are cached", len(s.compiledByHash), s.size)
 	}
 	if _, err := s.compiled(json.RawMessage(`{"type":"strong"}`)); err == nil {
-		t.Error("no schema is compiled")
+		t.Error("no schema is cached")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"satchel/vector"
 )
 
-// learn gives the agent sources with these texts.
+// learn adds sources with these texts to the agent.
 func (s *chatFixture) learn(t *testing.T, texts ...string) {
 	t.Helper()
 	if err := s.chat.index.Start(t.Context()); err != nil {
@@ -53,14 +53,14 @@ const (
 	aboutPhone = "Questions about an order are answered by phone: call the number 0431 5550 and have the receipt ready."
 )
 
-// asksForQueries reports whether a request is for queries, and not for the answer.
-func asksForQueries(asked map[string]any) bool {
-	return strings.Contains(fmt.Sprint(asked["messages"]), "search queries for a knowledge base")
+// asksForQueries reports whether a request is for search queries, not for the answer.
+func asksForQueries(request map[string]any) bool {
+	return strings.Contains(fmt.Sprint(request["messages"]), "search queries for a knowledge base")
 }
 
 func TestFollowUpsAreResolved(t *testing.T) {
-	s := newChatFixture(t, nil, func(_ int, asked map[string]any) string {
-		if asksForQueries(asked) {
+	s := newChatFixture(t, nil, func(_ int, request map[string]any) string {
+		if asksForQueries(request) {
 			return textAnswer("Here:\n```json\n{\"queries\":[\"phone number for questions about an order\",\" \",\"receipt\"]}\n```")
 		}
 		return textAnswer("Yes [1].")
@@ -86,10 +86,10 @@ func TestFollowUpsAreResolved(t *testing.T) {
 		}
 	}
 	if s.seen[1]["max_tokens"] != float64(shortTokens) {
-		t.Errorf("a reply may have %v tokens", s.seen[1]["max_tokens"])
+		t.Errorf("the limit of a reply is %v tokens", s.seen[1]["max_tokens"])
 	}
 	if want := []string{"phone number for questions about an order", "receipt"}; !slices.Equal(a.Queries, want) {
-		t.Errorf("searched for %q", a.Queries)
+		t.Errorf("queries %q", a.Queries)
 	}
 	if len(a.Sources) == 0 || a.Sources[0].Content != aboutPhone || a.Usage.Input != 2 {
 		t.Errorf("found %+v with %+v", a.Sources, a.Usage)
@@ -100,8 +100,8 @@ func TestFollowUpsAreResolved(t *testing.T) {
 }
 
 func TestFirstMessagesAreSearchedAsTheyAre(t *testing.T) {
-	s := newChatFixture(t, nil, func(_ int, asked map[string]any) string {
-		if asksForQueries(asked) {
+	s := newChatFixture(t, nil, func(_ int, request map[string]any) string {
+		if asksForQueries(request) {
 			return textAnswer(`{"queries":["phone number for an order"]}`)
 		}
 		return textAnswer("Yes.")
@@ -148,7 +148,7 @@ var badReplies = map[string]func(w http.ResponseWriter, r *http.Request) (messag
 	"slow": func(_ http.ResponseWriter, r *http.Request) string { <-r.Context().Done(); return "" },
 }
 
-// bad makes every request fail that is not for an answer.
+// bad makes all requests fail except those for an answer.
 func (s *chatFixture) bad(reply func(http.ResponseWriter, *http.Request) string) {
 	s.refuse = func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if system, _ := s.request(n - 1); !strings.Contains(system, "JSON alone") {
@@ -163,8 +163,8 @@ func (s *chatFixture) bad(reply func(http.ResponseWriter, *http.Request) string)
 	s.chat.calls.queries, s.chat.calls.ratings = 200*time.Millisecond, 200*time.Millisecond
 }
 
-// A model that does not help does not end a turn or a search, and is left alone
-// for a while.
+// A turn or a search succeeds even if the model returns no usable queries, and the
+// model is not called again for a while.
 func TestSearchWithoutUsableQueries(t *testing.T) {
 	s := newChatFixture(t, nil, func(int, map[string]any) string { return textAnswer("Yes.") })
 	s.learn(t, aboutHours, aboutPhone)
@@ -199,8 +199,8 @@ func TestSearchWithoutUsableQueries(t *testing.T) {
 }
 
 func TestSearchWithAModel(t *testing.T) {
-	s := newChatFixture(t, nil, func(_ int, asked map[string]any) string {
-		if strings.Contains(fmt.Sprint(asked["messages"]), "rate the results") {
+	s := newChatFixture(t, nil, func(_ int, request map[string]any) string {
+		if strings.Contains(fmt.Sprint(request["messages"]), "rate the results") {
 			return textAnswer(`{"ratings":[12,97.5]}`)
 		}
 		return textAnswer(`{"queries":["telephone number"]}`)
@@ -217,10 +217,10 @@ func TestSearchWithAModel(t *testing.T) {
 	system, text := s.request(1)
 	if !strings.Contains(system, "in percent") || !strings.Contains(text, "Question: When is the shop closed?") ||
 		strings.Index(text, "Passage 1 ():\nThe shop") > strings.Index(text, "Passage 2 ():\nQuestions") {
-		t.Errorf("asked %q, %q", system, text)
+		t.Errorf("prompt %q, %q", system, text)
 	}
 	if system, text := s.request(0); !strings.Contains(system, "in other words") || !strings.Contains(system, "English") || text != q.Text {
-		t.Errorf("asked %q, %q", system, text)
+		t.Errorf("prompt %q, %q", system, text)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // thresholdSet has small documents of different sizes in several languages, and
-// questions: answered by a document, by the words in the last column; related
-// to one that does not answer them; and unrelated.
+// questions of three classes: answered by a document (the last column has the words
+// that answer), related to a document that does not answer, and unrelated.
 //
 //go:embed testdata
 var thresholdSet embed.FS
@@ -82,8 +82,8 @@ func thresholdSources(t *testing.T) (*vector.Index, *store.DB, map[string]string
 	return index, db, sources
 }
 
-// rates are shares at a threshold: of answered questions whose passage is passed
-// on, and of the others for which nothing is.
+// rates are shares at a threshold: of the answered questions whose passage reaches it,
+// and of the others for which no passage does.
 type rates struct{ answered, related, unrelated float64 }
 
 func ratesAt(list []askedQuestion, least float64) rates {
@@ -104,12 +104,11 @@ func ratesAt(list []askedQuestion, least float64) rates {
 	return rates{hits["answered"] / all["answered"], hits["related"] / all["related"], hits["unrelated"] / all["unrelated"]}
 }
 
-// TestThreshold: the threshold passes on what answers, and little of what has
-// nothing to do with the question, whether an agent knows one small document or
-// several.
+// TestThreshold: passages that answer a question reach the threshold, and few
+// unrelated ones do, whether an agent has one small document or several.
 func TestThreshold(t *testing.T) {
 	if testing.Short() {
-		t.Skip("embeds and asks for seconds")
+		t.Skip("slow")
 	}
 	index, db, sources := thresholdSources(t)
 	var alone, together []askedQuestion

@@ -12,7 +12,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// TestAPIToolSendsForms sends arguments as forms, and files beside them.
+// TestAPIToolSendsForms sends arguments as forms, with and without files.
 func TestAPIToolSendsForms(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseMultipartForm(1 << 20); err != nil {

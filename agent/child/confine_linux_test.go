@@ -15,8 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trial is the confinement of a test's child and what the child then tries to
-// access.
+// trial is the confinement of a child and the targets that it then tries to access.
 type trial struct {
 	Confinement Confinement
 	Targets     targets
@@ -41,7 +40,7 @@ func exitOn(err error) {
 	}
 }
 
-// threads runs funcs on threads that existed before the confinement.
+// threads runs functions on threads that existed before the confinement.
 var threads = make(chan func())
 
 func startThreads() {
@@ -74,7 +73,7 @@ func attemptOnThreads(p targets) map[string]string {
 
 func onNewThread(f func()) {
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends
+		runtime.LockOSThread() // never unlocked, so that the thread ends
 		f()
 	}()
 }
@@ -116,8 +115,8 @@ func closeAfter(t *testing.T, c interface{ Close() error }) { t.Cleanup(func() {
 func escapesOf(t *testing.T, c Confinement) map[string]string {
 	t.Helper()
 	p := newTargets(t)
-	// A descriptor without Go's close-on-exec flag, as whoever starts the
-	// server may leave one.
+	// A descriptor without Go's close-on-exec flag, as the process that starts
+	// the server may leave open.
 	key, err := unix.Open(p.file("master.key"), unix.O_RDONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -135,8 +134,8 @@ func escapesOf(t *testing.T, c Confinement) map[string]string {
 	return escaped
 }
 
-// What the kernel offers confines a child, each mechanism alone and all
-// together. On a kernel that offers nothing the child still runs.
+// The mechanisms that the kernel offers confine a child, each alone and all
+// together. On a kernel that offers none the child still runs.
 func TestConfinedChildCannotEscape(t *testing.T) {
 	offered := SupportedConfinement()
 	t.Logf("this kernel offers %s", offered)
@@ -164,7 +163,7 @@ func TestConfinedChildCannotEscape(t *testing.T) {
 				}
 				got++
 			}
-			t.Logf("%s: %d escapes tried on three threads, %d held of %d that must", c.confinement, len(escapes), got, wanted)
+			t.Logf("%s: %d escapes tried on three threads, %d prevented of %d that must be", c.confinement, len(escapes), got, wanted)
 		})
 	}
 }
@@ -179,23 +178,24 @@ func (e escape) landlockStops(abi int) bool {
 	return e.landlock > 0 && e.landlock <= abi
 }
 
-// Without confinement most attempts succeed, so each of them proves something.
+// Without confinement most attempts succeed, so their failure in the other tests is
+// meaningful.
 func TestUnconfinedChildRuns(t *testing.T) {
 	escaped := escapesOf(t, Confinement{})
-	t.Logf("%d escapes tried, %d came through", len(escapes), len(escaped))
+	t.Logf("%d escapes tried, %d succeeded", len(escapes), len(escaped))
 	for _, name := range []string{"read master.key", "read /etc/passwd", "connect by TCP", "connect to an abstract socket", "run /bin/sh", "fork", "signal the parent", "map memory that can be executed"} {
 		if _, found := escaped[name]; !found {
-			t.Errorf("%q is held without the layer", name)
+			t.Errorf("%q is prevented without confinement", name)
 		}
 	}
 	if len(escaped) < len(escapes)/2 {
-		t.Errorf("only %d of %d came through", len(escaped), len(escapes))
+		t.Errorf("only %d of %d succeeded", len(escaped), len(escapes))
 	}
 }
 
 const workers = 16 // few enough for the C library's stacks
 
-// work does what Go programs do, in a confined process.
+// work uses what Go programs need, in a confined process.
 func work() {
 	limitTest()
 	done := make(chan int)
@@ -217,8 +217,8 @@ func work() {
 
 func TestConfinedChildWorks(t *testing.T) {
 	p := start(t, "test-work")
-	if said, err := io.ReadAll(p.Stdout); err != nil || string(said) != "16 true true\n" {
-		t.Errorf("got %q, %v, %v", said, err, p.Err())
+	if output, err := io.ReadAll(p.Stdout); err != nil || string(output) != "16 true true\n" {
+		t.Errorf("got %q, %v, %v", output, err, p.Err())
 	}
 }
 

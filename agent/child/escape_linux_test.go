@@ -27,8 +27,8 @@ func (p targets) proc(name string) string {
 	return filepath.Join("/proc", strconv.Itoa(p.Parent), name)
 }
 
-// escape is one attempt. It has failed if its error is that the operation is
-// not permitted.
+// escape is one attempt. It was prevented if its error says that the operation is not
+// permitted.
 type escape struct {
 	name     string
 	landlock int // the version of Landlock's ABI that prevents it without seccomp; 0: none
@@ -87,7 +87,7 @@ var reads = []escape{
 	{"read through the parent's root", 1, func(p targets) error { return read(p.proc("root/etc/passwd")) }},
 	{"reopen its own program", 1, func(targets) error { return open("/proc/self/exe", unix.O_RDONLY) }},
 	{"reopen its standard input", 0, func(targets) error { return open("/proc/self/fd/0", unix.O_RDWR) }},
-	{"look at master.key", 0, func(p targets) error { _, err := os.Stat(p.file("master.key")); return err }},
+	{"stat master.key", 0, func(p targets) error { _, err := os.Stat(p.file("master.key")); return err }},
 	{"read through a symbolic link", 1, func(p targets) error { return read(p.file("link")) }},
 	{"open /dev/mem", 0, func(targets) error { return open("/dev/mem", unix.O_RDWR) }},
 	{"open /dev/null", 1, func(targets) error { return open("/dev/null", unix.O_RDWR) }},
@@ -133,7 +133,7 @@ var writes = []escape{
 	{"change an owner", 0, func(p targets) error { return os.Chown(p.file("master.key"), -1, -1) }},
 	{"change times", 0, func(p targets) error { return unix.Utimes(p.file("agent.db"), make([]unix.Timeval, 2)) }},
 	{"set an attribute", 0, func(p targets) error { return unix.Setxattr(p.file("agent.db"), "user.x", []byte("x"), 0) }},
-	{"memory as a file", 0, func(targets) error { _, err := unix.MemfdCreate("x", 0); return err }},
+	{"create a file in memory", 0, func(targets) error { _, err := unix.MemfdCreate("x", 0); return err }},
 	{"change folder", 0, func(p targets) error { return unix.Chdir(p.Folder) }},
 	{"lock a file", 0, func(targets) error { return unix.Flock(0, unix.LOCK_SH|unix.LOCK_NB) }},
 }
@@ -247,8 +247,8 @@ var processes = []escape{
 	{"signal any thread", 6, func(p targets) error { return call(unix.SYS_TKILL, uintptr(p.Parent), 0) }},
 	{"signal its group", 0, func(targets) error { return unix.Kill(0, 0) }},
 	{"queue a signal to the parent", 0, func(p targets) error { return call(unix.SYS_RT_SIGQUEUEINFO, uintptr(p.Parent), 0, 0) }},
-	{"a handle of the parent", 0, func(p targets) error { _, err := unix.PidfdOpen(p.Parent, 0); return err }},
-	{"a file of the parent", 0, func(targets) error { return call(unix.SYS_PIDFD_GETFD, 0, 0, 0) }},
+	{"open a pidfd of the parent", 0, func(p targets) error { _, err := unix.PidfdOpen(p.Parent, 0); return err }},
+	{"copy a descriptor of the parent", 0, func(targets) error { return call(unix.SYS_PIDFD_GETFD, 0, 0, 0) }},
 	{"read the parent's memory", 0, func(p targets) error {
 		_, err := unix.ProcessVMReadv(p.Parent, nil, nil, 0)
 		return err
@@ -259,7 +259,7 @@ var processes = []escape{
 	}},
 	{"compare with the parent", 0, func(p targets) error { return call(unix.SYS_KCMP, uintptr(p.Parent), uintptr(p.Parent), 0, 0, 0) }},
 	{"limits of the parent", 0, func(p targets) error { return unix.Prlimit(p.Parent, unix.RLIMIT_NOFILE, nil, new(unix.Rlimit)) }},
-	{"limits of its own", 0, func(targets) error { return unix.Prlimit(0, unix.RLIMIT_FSIZE, &unix.Rlimit{}, nil) }},
+	{"its own limits", 0, func(targets) error { return unix.Prlimit(0, unix.RLIMIT_FSIZE, &unix.Rlimit{}, nil) }},
 	{"priority of the parent", 0, func(p targets) error { return unix.Setpriority(unix.PRIO_PROCESS, p.Parent, 0) }},
 	{"priority of the user", 0, func(targets) error { return unix.Setpriority(unix.PRIO_USER, 1<<30, 0) }},
 	{"processors of the parent", 0, func(p targets) error { return unix.SchedSetaffinity(p.Parent, &unix.CPUSet{}) }},
@@ -270,7 +270,7 @@ var processes = []escape{
 
 var kernelCalls = []escape{
 	{"mount", 0, func(p targets) error { return unix.Mount("x", "/nonexistent", "tmpfs", 0, "") }},
-	{"mount of the new kind", 0, func(targets) error { return call(unix.SYS_FSOPEN, 0, 0) }},
+	{"mount with fsopen", 0, func(targets) error { return call(unix.SYS_FSOPEN, 0, 0) }},
 	{"unmount", 0, func(targets) error { return unix.Unmount("/nonexistent", 0) }},
 	{"another root", 0, func(targets) error { return unix.Chroot("/nonexistent") }},
 	{"pivot the root", 0, func(targets) error { return unix.PivotRoot("/nonexistent", "/nonexistent") }},
@@ -293,7 +293,7 @@ var kernelCalls = []escape{
 	{"the kernel's log", 0, func(targets) error { return call(unix.SYS_SYSLOG, 10, 0, 0) }},
 	{"another user", 0, func(targets) error { return call(unix.SYS_SETUID, uintptr(os.Getuid())) }},
 	{"capabilities", 0, func(targets) error { return call(unix.SYS_CAPSET, 0, 0) }},
-	{"a name of its own", 0, func(targets) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
+	{"set itself dumpable", 0, func(targets) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
 	{"another personality", 0, func(targets) error { return call(unix.SYS_PERSONALITY, 0xffffffff) }},
 	{"another filter", 0, func(targets) error { return call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0) }},
 	{"shared memory", 0, func(targets) error { _, err := unix.SysvShmGet(unix.IPC_PRIVATE, 0, 0); return err }},

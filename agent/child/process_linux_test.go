@@ -33,10 +33,10 @@ func parent() {
 // The kernel kills a child whose parent was killed.
 func TestChildDiesWithItsParent(t *testing.T) {
 	parent := start(t, "test-parent")
-	said, err := bufio.NewReader(parent.Stdout).ReadString('\n')
-	pid, notNumber := strconv.Atoi(strings.TrimSpace(said))
-	if err != nil || notNumber != nil {
-		t.Fatalf("the parent says %q, %v", said, err)
+	output, err := bufio.NewReader(parent.Stdout).ReadString('\n')
+	pid, parseErr := strconv.Atoi(strings.TrimSpace(output))
+	if err != nil || parseErr != nil {
+		t.Fatalf("the parent printed %q, %v", output, err)
 	}
 	child, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -52,7 +52,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 			continue
 		}
 		if ready != 1 {
-			t.Fatalf("the child lives on: %v", err)
+			t.Fatalf("the child is still running: %v", err)
 		}
 		return
 	}

@@ -88,8 +88,8 @@ func start(t testing.TB, role string) *Process {
 func TestChildHasNoEnvironment(t *testing.T) {
 	t.Setenv("SATCHEL_SECRET", "x")
 	p := start(t, "test-environment")
-	if said, err := io.ReadAll(p.Stdout); err != nil || string(said) != "0 variables" {
-		t.Errorf("a child has %q, %v", said, err)
+	if output, err := io.ReadAll(p.Stdout); err != nil || string(output) != "0 variables" {
+		t.Errorf("the child printed %q, %v", output, err)
 	}
 	if err := p.Err(); err != nil {
 		t.Error(err)
@@ -101,15 +101,15 @@ func TestChildReadsAndWritesPipes(t *testing.T) {
 	if _, err := io.WriteString(p.Stdin, "hello\n"); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := bufio.NewReader(p.Stdout).ReadString('\n'); err != nil || said != "hello\n" {
-		t.Errorf("got %q, %v", said, err)
+	if output, err := bufio.NewReader(p.Stdout).ReadString('\n'); err != nil || output != "hello\n" {
+		t.Errorf("got %q, %v", output, err)
 	}
 	if !p.Alive() {
-		t.Error("a child that works is not alive")
+		t.Error("a running child is not alive")
 	}
 	p.Close()
 	if p.Alive() {
-		t.Error("a child that was closed is alive")
+		t.Error("a closed child is alive")
 	}
 	p.Kill()
 	p.Close()
@@ -166,18 +166,18 @@ func TestStderrIsBounded(t *testing.T) {
 		}
 	}
 	if n := len(h.bytes()); n != maxHead {
-		t.Errorf("%d bytes are kept", n)
+		t.Errorf("%d bytes of stderr are kept", n)
 	}
 }
 
 func TestHasRole(t *testing.T) {
 	for _, args := range [][]string{nil, {"serve"}, {"role", "x"}, {"x", "role"}} {
 		if HasRole("role", args) {
-			t.Errorf("%q was taken for a child", args)
+			t.Errorf("%q has a role", args)
 		}
 	}
 	if !HasRole("role", []string{"role"}) {
-		t.Error("a child is not known")
+		t.Error("the role of a child is not recognized")
 	}
 }
 

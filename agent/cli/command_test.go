@@ -82,9 +82,9 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 	}
 }
 
-// A flag is also accepted before the command, and by commands whose help does
-// not show it.
-// Errors of a command line say what a command takes.
+// A flag is also accepted before the command, and by commands whose help does not
+// list it.
+// Errors about a command line name the valid arguments or commands.
 func TestInvalidCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"ask":                 "usage: satchel ask QUESTION",
@@ -115,8 +115,8 @@ func TestInvalidCommandLines(t *testing.T) {
 	}
 }
 
-// The two ways to ask for help print the same, also for commands that only have
-// others below them.
+// The help command and --help print the same, also for commands that only have
+// subcommands.
 func TestHelpOfCommands(t *testing.T) {
 	for _, name := range []string{"", "key", "key create", "cluster", "completion", "help"} {
 		flag := help(t, append(strings.Fields(name), "--help")...)

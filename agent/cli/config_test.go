@@ -350,7 +350,7 @@ log_level = info  # default
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if err := c.Print(broken{}); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("a writer that fails: %v", err)
+		t.Errorf("a failing writer: %v", err)
 	}
 }
 
@@ -395,7 +395,7 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	shown := strings.ToLower(out.String())
 	for _, form := range []string{"this-is", base64.StdEncoding.EncodeToString(secret[:])[:10], "746869732d", "116 104 105", "116, 104", "0x74", "u+0074", "t h i s", "['t' 'h'", "164 150"} {
 		if strings.Contains(shown, strings.ToLower(form)) {
-			t.Errorf("%q shows in\n%s", form, shown)
+			t.Errorf("%q appears in\n%s", form, shown)
 		}
 	}
 	if strings.Count(shown, mask) < 30 {
@@ -403,7 +403,7 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	}
 }
 
-// TestSettingsAreDocumented holds that docs/operate.md has a row for each setting,
+// TestSettingsAreDocumented checks that docs/operate.md has a row for each setting,
 // with its flag and its variable.
 func TestSettingsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate.md"))

@@ -138,7 +138,7 @@ func TestErrorsNameTheirSource(t *testing.T) {
 		{environment{env: map[string]string{"EDGE_ACCESS_TEAM_DOMAIN": "example"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: needs edge_access_aud, or no token is required"},
 		{environment{file: "edge_access_jwks_url = 'https://idp.example'"}, "satchel.toml:edge_access_jwks_url: needs edge_access_aud, or no token is required"},
 		{environment{flags: map[string]string{"edge-access-issuer": "i"}}, "flag --edge-access-issuer: needs edge_access_aud, or no token is required"},
-		// One problem is not reported twice.
+		// A problem is reported only once.
 		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_TEAM_DOMAIN": "exa mple"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: is not a domain like example.cloudflareaccess.com"},
 		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a"}, file: "edge_access_team = 'x'"}, "satchel.toml:edge_access_team: is not a setting"},
 	}

@@ -21,12 +21,12 @@ func FuzzRateLimits(f *testing.F) {
 		}
 		for class, limit := range limits {
 			if limit < 1 || limit > maxRate || !slices.Contains(RateClasses, class) {
-				t.Fatalf("%q gives %v", text, limits)
+				t.Fatalf("%q is parsed as %v", text, limits)
 			}
 		}
 		again, err := parseRateLimits(showRateLimits(limits))
 		if err != nil || !maps.Equal(again, limits) || len(limits) != len(RateClasses) {
-			t.Fatalf("%q gives %v, then %v, %v", text, limits, again, err)
+			t.Fatalf("%q is parsed as %v, then as %v, %v", text, limits, again, err)
 		}
 	})
 }
@@ -42,12 +42,12 @@ func FuzzPrefixes(f *testing.F) {
 		}
 		for _, prefix := range prefixes {
 			if !prefix.IsValid() || prefix != prefix.Masked() || prefix.Addr().Is4In6() || prefix.Addr().Zone() != "" || !prefix.Contains(prefix.Addr()) {
-				t.Fatalf("%q gives %v", text, prefixes)
+				t.Fatalf("%q is parsed as %v", text, prefixes)
 			}
 		}
 		again, err := parsePrefixes(showPrefixes(prefixes))
 		if err != nil || !slices.Equal(again, prefixes) {
-			t.Fatalf("%q gives %v, then %v, %v", text, prefixes, again, err)
+			t.Fatalf("%q is parsed as %v, then as %v, %v", text, prefixes, again, err)
 		}
 	})
 }
@@ -63,7 +63,7 @@ func FuzzOrigins(f *testing.F) {
 		}
 		again, err := parseOrigins(showOrigins(origins))
 		if err != nil || !slices.Equal(again, origins) {
-			t.Fatalf("%q gives %q, then %q, %v", text, origins, again, err)
+			t.Fatalf("%q is parsed as %q, then as %q, %v", text, origins, again, err)
 		}
 	})
 }

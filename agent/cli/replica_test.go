@@ -12,7 +12,7 @@ import (
 	"satchel/agent"
 )
 
-// fakeReplicas says what it was asked for.
+// fakeReplicas records its calls.
 type fakeReplicas struct{ asked []string }
 
 var deletedAt = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)

@@ -50,7 +50,7 @@ func TestCronMatchesReference(t *testing.T) {
 		after := time.Date(2000+r.IntN(60), time.Month(1+r.IntN(12)), 1+r.IntN(28), r.IntN(24), r.IntN(60), r.IntN(60), 0, time.UTC)
 		if err != nil {
 			if next := theirs.Next(after); !next.IsZero() {
-				t.Fatalf("%s: %v, and the other finds %s", expression, err, next)
+				t.Fatalf("%s: %v, and the other implementation finds %s", expression, err, next)
 			}
 			continue
 		}
@@ -58,7 +58,7 @@ func TestCronMatchesReference(t *testing.T) {
 		for range 5 {
 			want := theirs.Next(after)
 			if want.IsZero() {
-				break // it only looks five years ahead
+				break // the other implementation only looks five years ahead
 			}
 			if got := ours.Next(after, time.UTC); !got.Equal(want) {
 				t.Fatalf("%s after %s: %s, want %s", expression, after, got, want)

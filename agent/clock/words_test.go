@@ -46,8 +46,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsOfAnything holds that every expression has words and that they
-// begin with a capital letter.
+// TestWordsOfAnything checks that every expression has a description that begins with
+// a capital letter.
 func TestWordsOfAnything(t *testing.T) {
 	for _, minute := range []string{"*", "0", "59", "*/7", "1,2,40", "3-9"} {
 		for _, hour := range []string{"*", "0", "23", "*/5", "1,2", "3-20"} {

@@ -18,7 +18,7 @@ import (
 	"satchel/store"
 )
 
-// TestMain is also the child that is killed.
+// TestMain is also the entry point of the process that is killed.
 func TestMain(m *testing.M) {
 	if folder := os.Getenv("CREDENTIALS_CHILD"); folder != "" {
 		renewForever(folder)
@@ -35,7 +35,7 @@ func open(folder string) (*store.Folder, *Credentials, error) {
 	return f, New(Options{Env: store.Env{Folder: f, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet}, Address: "http://localhost"}), nil
 }
 
-// renewForever asks for tokens one after the other. Each ends at once.
+// renewForever requests tokens one after the other. Each expires immediately.
 func renewForever(folder string) {
 	f, c, err := open(folder)
 	if err != nil {
@@ -50,22 +50,21 @@ func renewForever(folder string) {
 	}
 }
 
-// TestKillWhileRenewing kills the program while it renews tokens that rotate.
-// The next start has the token that was used last, or the one whose answer was
-// cut; it never uses an access token whose refresh token is lost.
+// TestKillWhileRenewing kills the program while it renews rotating tokens. The stored
+// access token is the one that was used last, and its refresh token is not lost.
 func TestKillWhileRenewing(t *testing.T) {
 	var mu sync.Mutex
 	issued := 0
-	held := make(chan struct{}, 1)
+	pending := make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
 		mu.Lock()
 		issued++
 		n := issued
 		mu.Unlock()
-		if n%7 == 0 { // here the program is killed, before it has an answer
+		if n%7 == 0 { // the program is killed here, before it receives a response
 			select {
-			case held <- struct{}{}:
+			case pending <- struct{}{}:
 			default:
 			}
 			<-r.Context().Done()
@@ -104,9 +103,9 @@ func TestKillWhileRenewing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		<-held
+		<-pending
 		_ = child.Process.Kill()
-		said, _ := io.ReadAll(out)
+		output, _ := io.ReadAll(out)
 		_ = child.Wait()
 		f, _, err := open(folder)
 		if err != nil {
@@ -117,13 +116,13 @@ func TestKillWhileRenewing(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := 0
-		for _, b := range said {
+		for _, b := range output {
 			if b == '\n' {
 				lines++
 			}
 		}
-		if lines == 0 || o.Tokens.AccessToken+"\n" != string(said[lastLine(said):]) || "r"+o.Tokens.AccessToken != o.Tokens.RefreshToken+"-a" {
-			t.Errorf("after the kill the tokens are %+v, the last used was %s", o.Tokens, said[lastLine(said):])
+		if lines == 0 || o.Tokens.AccessToken+"\n" != string(output[lastLine(output):]) || "r"+o.Tokens.AccessToken != o.Tokens.RefreshToken+"-a" {
+			t.Errorf("after the kill the tokens are %+v, the last used was %s", o.Tokens, output[lastLine(output):])
 		}
 		if err := f.Close(); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// TestPresets makes a credential of every preset.
+// TestPresets creates a credential of every preset.
 func TestPresets(t *testing.T) {
 	all := Presets("")
 	if len(all) < 80 {
@@ -28,7 +28,7 @@ func TestPresets(t *testing.T) {
 			}
 		}
 		if !secret || p.Title == "" || p.Category == "" || !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(p.ID) {
-			t.Errorf("%s is not whole: %+v", p.ID, p)
+			t.Errorf("%s is incomplete: %+v", p.ID, p)
 		}
 		c, values, err := FillPreset(p.ID, values)
 		if err != nil {
@@ -37,7 +37,7 @@ func TestPresets(t *testing.T) {
 		}
 		c.Name = "test"
 		if p.Config.Grant == agent.GrantJWT {
-			values = nil // the key has to be one
+			values = nil // the value must be a private key
 		}
 		if err := c.Validate(values); err != nil {
 			t.Errorf("%s: %v", p.ID, err)
@@ -53,7 +53,7 @@ func TestPresets(t *testing.T) {
 		}
 		for name, value := range values {
 			if strings.ContainsAny(name+value, "{}") {
-				t.Errorf("%s: %s is left as %q", p.ID, name, value)
+				t.Errorf("%s: %s is still %q", p.ID, name, value)
 			}
 		}
 		for _, address := range []string{c.Config.AuthURL, c.Config.TokenURL, c.Config.DeviceURL, c.Config.RevokeURL, p.KeysURL, p.DocsURL} {
@@ -63,11 +63,11 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	if found := Presets("google SHEETS"); len(found) != 1 || found[0].ID != "google-sheets" {
-		t.Errorf("the search finds %v", found)
+		t.Errorf("the search returns %v", found)
 	}
 	for _, host := range []string{"evil.example.com/", "evil.example.com#", "a@evil.example.com", "evil.example.com?", "", "x\\y"} {
 		if _, _, err := FillPreset("zendesk", map[string]string{"subdomain": host, "email": "a@example.com", "token": "t"}); agent.ErrorCode(err) != agent.CodeValidation {
-			t.Errorf("%q is part of a host: %v", host, err)
+			t.Errorf("%q is accepted as part of a host: %v", host, err)
 		}
 	}
 }

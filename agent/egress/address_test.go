@@ -54,10 +54,10 @@ func TestOpenedPolicy(t *testing.T) {
 		addr    string
 		open    bool
 	}{
-		{"range holds it", []string{"10.1.0.0/16"}, false, "10.1.2.3", true},
-		{"range beside it", []string{"10.1.0.0/16"}, false, "10.2.0.1", false},
+		{"in the range", []string{"10.1.0.0/16"}, false, "10.1.2.3", true},
+		{"outside the range", []string{"10.1.0.0/16"}, false, "10.2.0.1", false},
 		{"mapped form of an opened address", []string{"10.1.0.0/16"}, false, "::ffff:10.1.2.3", true},
-		{"NAT64 form is another way in", []string{"10.1.0.0/16"}, false, "64:ff9b::10.1.2.3", false},
+		{"NAT64 form is not in the range", []string{"10.1.0.0/16"}, false, "64:ff9b::10.1.2.3", false},
 		{"NAT64 form by its own range", []string{"64:ff9b::/96"}, false, "64:ff9b::10.1.2.3", true},
 		{"link-local by range", []string{"169.254.0.0/16"}, false, "169.254.7.7", true},
 		{"metadata by range", []string{"169.254.0.0/16"}, false, "169.254.169.254", false},

@@ -31,8 +31,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkConnect does the same with a new connection for each request, where
-// the address is checked.
+// BenchmarkConnect does the same with a new connection, whose address is checked, for
+// each request.
 func BenchmarkConnect(b *testing.B) {
 	server := serveOn(b, openedIP, "0", text("x"))
 	bare := &http.Client{Transport: &http.Transport{}}

@@ -11,8 +11,8 @@ import (
 	"satchel/agent"
 )
 
-// Credentials of every type reach the host they are for, and no other host that
-// it redirects to, not even under the name of an ordinary header.
+// Credentials of every type are sent to their host and to no other host to which it
+// redirects, not even as an ordinary header.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	const secret = "s3cret"
 	var seen http.Header

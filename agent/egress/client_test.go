@@ -44,10 +44,10 @@ func TestOpenedAddressIsReached(t *testing.T) {
 	}
 }
 
-// A name resolves to an allowed address when it is checked and to a refused one
-// when it is dialed.
+// A name resolves to an allowed address when it is checked and to a blocked one when
+// it is dialed.
 func TestRebinding(t *testing.T) {
-	opened, shutHits := newServerPair(t, text("hello"))
+	opened, blockedHits := newServerPair(t, text("hello"))
 	var answer atomic.Value
 	answer.Store([]string{openedIP})
 	c := client(t, Policy{Allow: openedRange, Resolver: names(func(host string) []string {
@@ -61,50 +61,50 @@ func TestRebinding(t *testing.T) {
 		t.Fatalf("%q, %v", body, err)
 	}
 	c.CloseIdleConnections()
-	answer.Store([]string{shutIP})
+	answer.Store([]string{blockedIP})
 	_, err := get(t, c.Do, url, nil)
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Code != CodeBlocked || refused.Host != "rebind.test" || refused.Addr != netip.MustParseAddr(shutIP) {
+	if !errors.As(err, &refused) || refused.Code != CodeBlocked || refused.Host != "rebind.test" || refused.Addr != netip.MustParseAddr(blockedIP) {
 		t.Errorf("%#v", err)
 	}
-	if text := err.Error(); strings.Contains(text, shutIP) || strings.Contains(text, "s3cret") {
-		t.Errorf("the error tells too much: %s", text)
+	if text := err.Error(); strings.Contains(text, blockedIP) || strings.Contains(text, "s3cret") {
+		t.Errorf("the error reveals too much: %s", text)
 	}
-	if n := shutHits.Load(); n != 0 {
-		t.Errorf("the shut server was reached %d times", n)
+	if n := blockedHits.Load(); n != 0 {
+		t.Errorf("the blocked server was reached %d times", n)
 	}
 }
 
 func TestEachAddressOfANameIsChecked(t *testing.T) {
-	opened, shutHits := newServerPair(t, text("hello"))
+	opened, blockedHits := newServerPair(t, text("hello"))
 	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{
-		"mixed.test": {shutIP, "::1", openedIP},
-		"shut.test":  {shutIP, "::1", "10.0.0.1"},
+		"mixed.test":   {blockedIP, "::1", openedIP},
+		"blocked.test": {blockedIP, "::1", "10.0.0.1"},
 	}).resolver()})
 	if body, err := get(t, c.Do, "http://mixed.test:"+portOf(t, opened), nil); body != "hello" || err != nil {
 		t.Errorf("%q, %v", body, err)
 	}
-	if _, err := get(t, c.Do, "http://shut.test:"+portOf(t, opened), nil); !errors.Is(err, ErrBlocked) {
+	if _, err := get(t, c.Do, "http://blocked.test:"+portOf(t, opened), nil); !errors.Is(err, ErrBlocked) {
 		t.Errorf("%v, want ErrBlocked", err)
 	}
 	if _, err := get(t, c.Do, "http://nowhere.test", nil); err == nil || errors.Is(err, ErrBlocked) {
 		t.Errorf("unknown name: %v", err)
 	}
-	if n := shutHits.Load(); n != 0 {
-		t.Errorf("the shut server was reached %d times", n)
+	if n := blockedHits.Load(); n != 0 {
+		t.Errorf("the blocked server was reached %d times", n)
 	}
 }
 
 func TestDialContext(t *testing.T) {
-	opened, shutHits := newServerPair(t, text("hello"))
+	opened, blockedHits := newServerPair(t, text("hello"))
 	port := portOf(t, opened)
-	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"shut.test": {shutIP}, "opened.test": {openedIP}}).resolver()})
+	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"blocked.test": {blockedIP}, "opened.test": {openedIP}}).resolver()})
 	cases := []struct {
 		network, address string
 		err              error
 	}{
 		{"tcp", "127.0.0.1:" + port, nil}, {"tcp4", "opened.test:" + port, nil},
-		{"tcp", "127.0.0.2:" + port, ErrBlocked}, {"tcp", "shut.test:" + port, ErrBlocked}, {"tcp", "0:" + port, ErrBlocked},
+		{"tcp", "127.0.0.2:" + port, ErrBlocked}, {"tcp", "blocked.test:" + port, ErrBlocked}, {"tcp", "0:" + port, ErrBlocked},
 		{"tcp", "[fe80::1%lo]:" + port, ErrBlocked}, {"tcp6", "[::1]:" + port, ErrBlocked},
 		{"udp", "127.0.0.1:" + port, ErrBlocked}, {"unix", "/var/run/docker.sock", ErrBlocked}, {"ip4:icmp", "127.0.0.1", ErrBlocked},
 		{"tcp", "127.0.0.1", ErrURL}, {"tcp", ":" + port, ErrURL}, {"tcp", "a b:" + port, ErrURL},
@@ -118,8 +118,8 @@ func TestDialContext(t *testing.T) {
 			t.Errorf("%s %s: %v, want %v", tc.network, tc.address, err, tc.err)
 		}
 	}
-	if n := shutHits.Load(); n != 0 {
-		t.Errorf("the shut server was reached %d times", n)
+	if n := blockedHits.Load(); n != 0 {
+		t.Errorf("the blocked server was reached %d times", n)
 	}
 }
 
@@ -282,6 +282,6 @@ func waitFor(t *testing.T, signal <-chan struct{}) {
 	select {
 	case <-signal:
 	case <-ctx.Done():
-		t.Fatal("the signal did not come")
+		t.Fatal("timed out waiting for the signal")
 	}
 }

@@ -64,7 +64,7 @@ func TestHostsOfCredentials(t *testing.T) {
 	for _, entry := range []string{"", "*", "*.com", "*.co.uk", "*.github.io", "*.s3.amazonaws.com", "*.localhost", "a.*.example.com", "*.*.example.com", "a/b", "https://a.example.com/x",
 		"a@b.example", "a.example:0", "a.example:99999", "a.example:", "a b", "*.10.0.0.1", "ftp://a.example", "a.example?x", "a.example#x", "0x7f.1", "a..example", "a.example."} {
 		if _, err := ParseHosts("hosts", []string{entry}); agent.ErrorCode(err) != agent.CodeValidation {
-			t.Errorf("%q is taken: %v", entry, err)
+			t.Errorf("%q is accepted: %v", entry, err)
 		}
 	}
 }
@@ -94,18 +94,18 @@ func (b *badge) Renew(context.Context) (bool, error) {
 }
 func (b *badge) Secrets() []string { return []string{b.secret} }
 
-// seen is a server that notes what reached it.
-type seen struct {
+// recorder is a server that records the badges that it receives.
+type recorder struct {
 	*httptest.Server
-	mu   sync.Mutex
-	asks []string // badge of each request, by header or query
+	mu       sync.Mutex
+	received []string // badge of each request, by header or query
 }
 
-func newSeen(t *testing.T, handle http.HandlerFunc) *seen {
-	s := &seen{}
+func newRecorder(t *testing.T, handle http.HandlerFunc) *recorder {
+	s := &recorder{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		s.asks = append(s.asks, r.Header.Get("X-Badge")+r.URL.Query().Get("key"))
+		s.received = append(s.received, r.Header.Get("X-Badge")+r.URL.Query().Get("key"))
 		s.mu.Unlock()
 		handle(w, r)
 	}))
@@ -113,10 +113,10 @@ func newSeen(t *testing.T, handle http.HandlerFunc) *seen {
 	return s
 }
 
-func (s *seen) badges() string {
+func (s *recorder) badges() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Join(s.asks, ",")
+	return strings.Join(s.received, ",")
 }
 
 const badgeSecret = "sesame-open-4711"
@@ -153,47 +153,47 @@ func fetchWith(t *testing.T, ctx context.Context, c *Client, address string) (st
 
 func TestCredentialOnRedirects(t *testing.T) {
 	c := New(loopback())
-	other := newSeen(t, redirectTo)
-	home := newSeen(t, redirectTo)
-	at := func(s *seen) string { return s.URL }
+	other := newRecorder(t, redirectTo)
+	first := newRecorder(t, redirectTo)
+	at := func(s *recorder) string { return s.URL }
 	for name, tc := range map[string]struct {
-		path        []string
-		hosts       []string
-		home, other string
+		path       []string
+		hosts      []string
+		first, other string
 	}{
-		"to itself":             {[]string{at(home), at(home)}, []string{at(home)}, "B,B", ""},
-		"to another host":       {[]string{at(home), at(other)}, []string{at(home)}, "B", "-"},
-		"away and back":         {[]string{at(home), at(other), at(home)}, []string{at(home)}, "B,-", "-"},
-		"to another of its own": {[]string{at(home), at(other)}, []string{at(home), at(other)}, "B", "B"},
+		"to itself":             {[]string{at(first), at(first)}, []string{at(first)}, "B,B", ""},
+		"to another host":       {[]string{at(first), at(other)}, []string{at(first)}, "B", "-"},
+		"there and back":        {[]string{at(first), at(other), at(first)}, []string{at(first)}, "B,-", "-"},
+		"to another of its own": {[]string{at(first), at(other)}, []string{at(first), at(other)}, "B", "B"},
 	} {
-		home.asks, other.asks = nil, nil
+		first.received, other.received = nil, nil
 		ctx := withBadge(t, &badge{}, tc.hosts...)
 		if _, _, err := fetchWith(t, ctx, c, redirectURL(tc.path[0], tc.path[1:]...)); err != nil {
 			t.Fatal(name, err)
 		}
 		want := func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "-", ""), "B", badgeSecret) }
-		if home.badges() != want(tc.home) || other.badges() != want(tc.other) {
-			t.Errorf("%s: home saw %q, the other %q", name, home.badges(), other.badges())
+		if first.badges() != want(tc.first) || other.badges() != want(tc.other) {
+			t.Errorf("%s: the first host received %q, the other %q", name, first.badges(), other.badges())
 		}
 	}
 }
 
 func TestCredentialIsNotSentElsewhere(t *testing.T) {
 	c := New(loopback())
-	s := newSeen(t, func(w http.ResponseWriter, r *http.Request) {})
+	s := newRecorder(t, func(w http.ResponseWriter, r *http.Request) {})
 	ctx := withBadge(t, &badge{}, "api.example.com", "127.0.0.1")
 	_, _, err := fetchWith(t, ctx, c, s.URL)
-	if !errors.Is(err, &Error{Code: CodeCredentialHost}) || s.badges() != "" || len(s.asks) != 0 {
-		t.Errorf("another host: %v, it saw %d requests", err, len(s.asks))
+	if !errors.Is(err, &Error{Code: CodeCredentialHost}) || s.badges() != "" || len(s.received) != 0 {
+		t.Errorf("another host: %v, it received %d requests", err, len(s.received))
 	}
-	// A Host header that names another server reaches that behind a proxy.
+	// Behind a proxy, a Host header reaches the server that it names.
 	ctx = withBadge(t, &badge{}, s.URL)
 	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
 	req.Host = "evil.example"
-	if _, err := c.Do(req); !errors.Is(err, &Error{Code: CodeCredentialHost}) || len(s.asks) != 0 {
+	if _, err := c.Do(req); !errors.Is(err, &Error{Code: CodeCredentialHost}) || len(s.received) != 0 {
 		t.Errorf("another Host header: %v", err)
 	}
-	// Without https only where the operator opened the address.
+	// Without https only to addresses that the operator allowed.
 	public := New(Policy{Resolver: fixed(map[string][]string{"plain.example": {"93.184.215.14"}}).resolver()})
 	ctx = withBadge(t, &badge{}, "http://plain.example")
 	if _, _, err := fetchWith(t, ctx, public, "http://plain.example/"); !errors.Is(err, &Error{Code: CodeCredentialHost}) {
@@ -203,7 +203,7 @@ func TestCredentialIsNotSentElsewhere(t *testing.T) {
 
 func TestCredentialIsNotSeenAgain(t *testing.T) {
 	c := New(loopback())
-	s := newSeen(t, func(w http.ResponseWriter, r *http.Request) {
+	s := newRecorder(t, func(w http.ResponseWriter, r *http.Request) {
 		key := r.URL.Query().Get("key")
 		w.Header().Set("X-Echo", key)
 		for _, piece := range []string{"your key is ", key[:7], key[7:], " and again ", key, "; sesame-open"} {
@@ -219,13 +219,13 @@ func TestCredentialIsNotSeenAgain(t *testing.T) {
 		t.Errorf("%q, header %q", body, resp.Header.Get("X-Echo"))
 	}
 	if shown := resp.Request.URL.String(); strings.Contains(shown, badgeSecret) {
-		t.Errorf("the response shows the URL %s", shown)
+		t.Errorf("the response contains the URL %s", shown)
 	}
 }
 
 func TestCredentialIsRenewedOnce(t *testing.T) {
 	c := New(loopback())
-	s := newSeen(t, func(w http.ResponseWriter, r *http.Request) {
+	s := newRecorder(t, func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		if r.Header.Get("X-Badge") != "renewed-token-1" {
 			w.WriteHeader(http.StatusUnauthorized)

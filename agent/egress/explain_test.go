@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// Failures that loopback can produce are real.
+// TestExplain explains real failures where loopback can produce them.
 func TestExplain(t *testing.T) {
 	local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	get := func(address string, policy Policy) error {
@@ -58,8 +58,8 @@ func TestExplain(t *testing.T) {
 	secure.Config.ErrorLog = quiet()
 	secure.StartTLS()
 	defer secure.Close()
-	gone := httptest.NewServer(nil)
-	gone.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
 
 	open := Policy{Allow: local}
 	type is struct{ refused, timeout, unsent, permanent bool }
@@ -69,11 +69,11 @@ func TestExplain(t *testing.T) {
 		text string
 		is   is
 	}{
-		"refused":          {get(gone.URL, open), agent.CodeUpstream, "the connection was refused", is{unsent: true}},
+		"refused":          {get(closed.URL, open), agent.CodeUpstream, "the connection was refused", is{unsent: true}},
 		"blocked":          {get(server.URL, Policy{}), CodeBlocked, "address not allowed: 127.0.0.1: loopback address", is{refused: true, unsent: true, permanent: true}},
 		"scheme":           {get("ftp://example.com/", open), CodeScheme, "scheme not allowed: only http and https", is{refused: true, unsent: true, permanent: true}},
-		"cut":              {get(server.URL+"/cut", open), agent.CodeUpstream, "the connection was closed early", is{}},
-		"cut in the body":  {get(server.URL+"/short", open), agent.CodeUpstream, "the connection was closed early", is{}},
+		"connection lost":  {get(server.URL+"/cut", open), agent.CodeUpstream, "the connection was closed early", is{}},
+		"lost in the body": {get(server.URL+"/short", open), agent.CodeUpstream, "the connection was closed early", is{}},
 		"too large":        {get(server.URL+"/large", Policy{Allow: local, MaxResponse: 99}), CodeTooLarge, "response too large: 127.0.0.1: more than 99 bytes", is{permanent: true}},
 		"redirects":        {get(server.URL+"/again", open), CodeRedirects, "too many redirects: 127.0.0.1", is{permanent: true}},
 		"slow":             {get(server.URL+"/slow", Policy{Allow: local, HeaderTimeout: 10 * time.Millisecond}), CodeTimeout, "the server did not answer in time", is{timeout: true}},
@@ -84,7 +84,7 @@ func TestExplain(t *testing.T) {
 		"DNS too slow":     {&net.DNSError{Name: "secret.test", IsTimeout: true}, CodeTimeout, "the server did not answer in time", is{timeout: true, unsent: true}},
 		"no route":         {&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, agent.CodeUpstream, "the server could not be reached", is{unsent: true}},
 		"reset":            {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, agent.CodeUpstream, "the connection was closed early", is{}},
-		"time over":        {context.DeadlineExceeded, CodeTimeout, "the server did not answer in time", is{timeout: true}},
+		"deadline":         {context.DeadlineExceeded, CodeTimeout, "the server did not answer in time", is{timeout: true}},
 		"cancelled":        {context.Canceled, agent.CodeUpstream, "the request was cancelled", is{}},
 		"anything else":    {errors.New("token=secret at 10.0.0.1"), agent.CodeUpstream, "the connection failed", is{}},
 		"explained before": {agent.Errorf(agent.CodeExecution, "ours"), agent.CodeExecution, "ours", is{}},

@@ -73,11 +73,11 @@ func TestLimitedBody(t *testing.T) {
 			}
 			body := &limitedBody{ReadCloser: io.NopCloser(source), host: "h.test", limit: 3, remaining: 3}
 			got, err := io.ReadAll(iotest.HalfReader(body))
-			want, over := "abcdef"[:min(size, 3)], size > 3
-			if string(got) != want || errors.Is(err, ErrTooLarge) != over {
+			want, tooLarge := "abcdef"[:min(size, 3)], size > 3
+			if string(got) != want || errors.Is(err, ErrTooLarge) != tooLarge {
 				t.Errorf("%d bytes, slow %v: %q, %v", size, slow, got, err)
 			}
-			if n, again := body.Read(make([]byte, 1)); n != 0 || (over && again != err) || (!over && again != io.EOF) {
+			if n, again := body.Read(make([]byte, 1)); n != 0 || (tooLarge && again != err) || (!tooLarge && again != io.EOF) {
 				t.Errorf("%d bytes: after the end %d, %v", size, n, again)
 			}
 		}
@@ -94,7 +94,7 @@ func TestHeaderLimit(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := get(t, c.Do, server.URL+"?size="+strconv.Itoa(maxHeader), nil); err == nil {
-		t.Error("a header over the limit was taken")
+		t.Error("a header over the limit was accepted")
 	}
 }
 
@@ -148,6 +148,6 @@ func TestDialTimeoutCoversDNS(t *testing.T) {
 		t.Errorf("%v, want a timeout", err)
 	}
 	if n := questions.Load(); n > 2 {
-		t.Errorf("%d questions, want one for IPv4 and one for IPv6", n)
+		t.Errorf("%d queries, want one for IPv4 and one for IPv6", n)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The header is sent only to this server, under any of its names, and never
-// along a redirect to another.
+// The header is sent only to this server, under any of its names, and never with a
+// redirect to another.
 func TestMark(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

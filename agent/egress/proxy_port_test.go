@@ -29,7 +29,7 @@ func throughPort(t *testing.T, port *ProxyPort, user *url.Userinfo) *http.Client
 	return &http.Client{Transport: transport}
 }
 
-// A port serves each proxy to those who have its credentials, and nobody else.
+// A port serves each proxy only to clients with its credentials.
 func TestProxyPortWantsCredentials(t *testing.T) {
 	port := newProxyPort(t)
 	first, second := newProxy(t, ProxyOptions{Port: port}), newProxy(t, ProxyOptions{Port: port})
@@ -66,11 +66,11 @@ func TestProxyPortWantsCredentials(t *testing.T) {
 	if resp, err := c.Get(ProxyCheckURL); err != nil || resp.StatusCode != 200 {
 		t.Errorf("the check: %v, %v", resp, err)
 	}
-	if resp, err := c.Get("http://shut.test:" + portOf(t, opened) + "/"); err != nil || resp.StatusCode != 403 || hits.Load() != 0 {
-		t.Errorf("an address that the policy refuses: %v, %v, %d hits", resp, err, hits.Load())
+	if resp, err := c.Get("http://blocked.test:" + portOf(t, opened) + "/"); err != nil || resp.StatusCode != 403 || hits.Load() != 0 {
+		t.Errorf("an address that the policy blocks: %v, %v, %d hits", resp, err, hits.Load())
 	}
 	if resp, err := c.Get("http://opened.test:" + portOf(t, opened) + "/407"); err != nil || resp.StatusCode != 502 {
-		t.Errorf("a server that asks for the proxy's credentials: %v, %v", resp, err)
+		t.Errorf("a server that requests the proxy's credentials: %v, %v", resp, err)
 	}
 	first.Close()
 	if resp, err := c.Get(target); err != nil || resp.StatusCode != 407 {
@@ -78,15 +78,15 @@ func TestProxyPortWantsCredentials(t *testing.T) {
 	}
 }
 
-// Without credentials no tunnel is opened; one that is open ends with its proxy.
+// Without credentials no tunnel is opened, and an open tunnel ends with its proxy.
 func TestProxyPortTunnels(t *testing.T) {
 	port := newProxyPort(t)
 	p := newProxy(t, ProxyOptions{Port: port})
-	began := make(chan struct{})
+	started := make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "first")
 		w.(http.Flusher).Flush()
-		close(began)
+		close(started)
 		<-r.Context().Done()
 	}))
 	var err error
@@ -110,21 +110,21 @@ func TestProxyPortTunnels(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	<-began
+	<-started
 	p.Close()
 	if body, err := io.ReadAll(resp.Body); err == nil {
 		t.Errorf("the tunnel ended as if complete: %q", body)
 	}
 }
 
-// A plain request in progress ends with its proxy too.
+// A plain request in progress also ends with its proxy.
 func TestProxyPortEndsRequests(t *testing.T) {
 	port := newProxyPort(t)
 	p := newProxy(t, ProxyOptions{Port: port})
-	began := make(chan struct{})
+	started := make(chan struct{})
 	opened, _ := newServerPair(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
-		close(began)
+		close(started)
 		<-r.Context().Done()
 	}))
 	resp, err := throughPort(t, port, url.UserPassword(p.Credentials())).Get("http://opened.test:" + portOf(t, opened) + "/")
@@ -132,7 +132,7 @@ func TestProxyPortEndsRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	<-began
+	<-started
 	p.Close()
 	if _, err := io.ReadAll(resp.Body); err == nil {
 		t.Error("the response ended as if complete")

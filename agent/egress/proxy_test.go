@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// newProxy starts a proxy with a policy for opened.test and shut.test.
+// newProxy starts a proxy with a policy for opened.test and blocked.test.
 func newProxy(t testing.TB, o ProxyOptions) *Proxy {
 	t.Helper()
-	c := client(t, Policy{Allow: openedRange, MaxResponse: -1, Resolver: fixed(map[string][]string{"opened.test": {openedIP}, "shut.test": {shutIP}}).resolver()})
+	c := client(t, Policy{Allow: openedRange, MaxResponse: -1, Resolver: fixed(map[string][]string{"opened.test": {openedIP}, "blocked.test": {blockedIP}}).resolver()})
 	p, err := c.Proxy(o)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func proxyClient(t testing.TB, p *Proxy, tlsTo *httptest.Server) *http.Client {
 func TestProxyKeepsToThePolicy(t *testing.T) {
 	var refused atomic.Int64
 	p := newProxy(t, ProxyOptions{Refused: func(*Error) { refused.Add(1) }})
-	opened, shutHits := newServerPair(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	opened, blockedHits := newServerPair(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(ProxyFailureHeader, "made up")
 		fmt.Fprint(w, r.Host, " ", r.Header.Get("X-Forwarded-For"), r.Header.Get("Proxy-Connection"))
 	}))
@@ -55,7 +55,7 @@ func TestProxyKeepsToThePolicy(t *testing.T) {
 		host   string
 		status int
 	}{
-		{"opened.test", 200}, {openedIP, 200}, {"shut.test", 403}, {shutIP, 403}, {"169.254.169.254", 403},
+		{"opened.test", 200}, {openedIP, 200}, {"blocked.test", 403}, {blockedIP, 403}, {"169.254.169.254", 403},
 		{"localhost", 200}, {"[::1]", 403}, {"2130706433", 403}, {"0x7f.1", 403}, {"unknown.test", 502},
 	} {
 		resp, err := c.Get("http://" + tc.host + ":" + port + "/")
@@ -66,18 +66,18 @@ func TestProxyKeepsToThePolicy(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if tc.host == "localhost" {
-			continue // the test's resolver does not know it, or only knows that it is opened
+			continue // the test's resolver does not know it, or only knows that it is allowed
 		}
 		want := map[int]string{200: "", 403: ProxyRefused, 502: ProxyFailed}[tc.status]
 		if resp.StatusCode != tc.status || resp.Header.Get(ProxyFailureHeader) != want {
 			t.Errorf("%s: %d %q %q", tc.host, resp.StatusCode, resp.Header.Get(ProxyFailureHeader), body)
 		}
 		if tc.status == 200 && string(body) != tc.host+":"+port+" " {
-			t.Errorf("%s: the server saw %q", tc.host, body)
+			t.Errorf("%s: the server received %q", tc.host, body)
 		}
 	}
-	if shutHits.Load() != 0 || refused.Load() < 5 {
-		t.Errorf("the shut server was reached %d times, %d refusals were told", shutHits.Load(), refused.Load())
+	if blockedHits.Load() != 0 || refused.Load() < 5 {
+		t.Errorf("the blocked server was reached %d times, %d refusals were reported", blockedHits.Load(), refused.Load())
 	}
 }
 
@@ -96,16 +96,16 @@ func TestProxyTunnels(t *testing.T) {
 		if string(body) != "sealed" {
 			t.Errorf("%s: %q", name, body)
 		}
-		if _, err := c.Get("https://" + shutIP + ":1/"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
-			t.Errorf("%s: a shut address: %v", name, err)
+		if _, err := c.Get("https://" + blockedIP + ":1/"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
+			t.Errorf("%s: a blocked address: %v", name, err)
 		}
 	}
 	if up.asked.Load() != 1 {
-		t.Errorf("the upstream proxy was asked %d times", up.asked.Load())
+		t.Errorf("the upstream proxy received %d requests", up.asked.Load())
 	}
-	open := newProxy(t, ProxyOptions{Upstream: &url.URL{Scheme: "http", Host: shutIP + ":1"}})
+	open := newProxy(t, ProxyOptions{Upstream: &url.URL{Scheme: "http", Host: blockedIP + ":1"}})
 	if _, err := proxyClient(t, open, secure).Get(secure.URL); err == nil {
-		t.Error("an upstream proxy at a shut address is used")
+		t.Error("an upstream proxy at a blocked address was used")
 	}
 }
 
@@ -163,17 +163,17 @@ func TestProxyEnds(t *testing.T) {
 	for _, path := range []string{"/", "http://"} {
 		resp, err := http.Get(p.URL() + strings.TrimPrefix(path, "http://"))
 		if err != nil || resp.StatusCode != http.StatusBadRequest {
-			t.Errorf("asked as a server: %v, %v", resp, err)
+			t.Errorf("a request as to a server: %v, %v", resp, err)
 		} else {
 			resp.Body.Close()
 		}
 	}
 	p.Close()
 	if _, err := io.Copy(io.Discard, answer); err != nil && !strings.Contains(err.Error(), "reset") {
-		t.Errorf("the tunnel was not cut: %v", err)
+		t.Errorf("the tunnel was not closed: %v", err)
 	}
-	shut := newProxy(t, ProxyOptions{RefuseAll: true})
-	if _, err := proxyClient(t, shut, nil).Get("https://" + openedIP + ":1/"); err == nil {
-		t.Error("a shut proxy lets something pass")
+	blocked := newProxy(t, ProxyOptions{RefuseAll: true})
+	if _, err := proxyClient(t, blocked, nil).Get("https://" + openedIP + ":1/"); err == nil {
+		t.Error("a closed proxy forwards a request")
 	}
 }

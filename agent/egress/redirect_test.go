@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// redirectTo answers 302 to the query's "to" and records what it was sent.
+// redirectTo redirects to the query's "to" with status 302.
 func redirectTo(w http.ResponseWriter, r *http.Request) {
 	if to := r.URL.Query().Get("to"); to != "" {
 		w.Header().Set("Location", to)
@@ -36,9 +36,9 @@ func redirectURL(base string, hops ...string) string {
 }
 
 func TestRedirectsMeetTheSameChecks(t *testing.T) {
-	opened, shutHits := newServerPair(t, http.HandlerFunc(redirectTo))
+	opened, blockedHits := newServerPair(t, http.HandlerFunc(redirectTo))
 	port := portOf(t, opened)
-	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"shut.test": {shutIP}, "opened.test": {openedIP}}).resolver()})
+	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"blocked.test": {blockedIP}, "opened.test": {openedIP}}).resolver()})
 	cases := []struct {
 		to  string
 		err error
@@ -46,8 +46,8 @@ func TestRedirectsMeetTheSameChecks(t *testing.T) {
 		{"http://opened.test:" + port + "/", nil},
 		{"/relative", nil},
 		{"http://127.0.0.2:" + port + "/", ErrBlocked},
-		{"http://shut.test:" + port + "/", ErrBlocked},
-		{"//shut.test:" + port + "/", ErrBlocked},
+		{"http://blocked.test:" + port + "/", ErrBlocked},
+		{"//blocked.test:" + port + "/", ErrBlocked},
 		{"http://[::ffff:127.0.0.2]:" + port + "/", ErrBlocked},
 		{"http://2130706434:" + port + "/", ErrBlocked},
 		{"http://169.254.169.254/latest/meta-data/", ErrBlocked},
@@ -63,11 +63,11 @@ func TestRedirectsMeetTheSameChecks(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tc.to, err, tc.err)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: the error shows the password: %v", tc.to, err)
+			t.Errorf("%s: the error contains the password: %v", tc.to, err)
 		}
 	}
-	if n := shutHits.Load(); n != 0 {
-		t.Errorf("the shut server was reached %d times", n)
+	if n := blockedHits.Load(); n != 0 {
+		t.Errorf("the blocked server was reached %d times", n)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestCredentialsStayOnTheirHosts(t *testing.T) {
 		{"same host, twice, by TLS", redirectURL(tls, tls, tls), true},
 		{"other host", redirectURL(a, b), false},
 		{"same host, then another", redirectURL(a, a, b), false},
-		{"other host, then there again", redirectURL(a, b, b), false},
+		{"other host twice", redirectURL(a, b, b), false},
 		{"other host and back", redirectURL(a, b, a), false},
 		{"subdomain", redirectURL(a, sub), false},
 		{"other port", redirectURL(a, otherPort), false},
@@ -164,7 +164,7 @@ func TestCredentialsStayOnTheirHosts(t *testing.T) {
 			t.Errorf("%s: plain headers are lost: %s", tc.name, body)
 		}
 		if !tc.keep && slices.Contains(seen, "Referer") {
-			t.Errorf("%s: the Referer went along", tc.name)
+			t.Errorf("%s: the Referer was sent", tc.name)
 		}
 	}
 	if header.Get("Authorization") == "" {
@@ -196,8 +196,8 @@ func TestUsualUpgradeKeepsCredentials(t *testing.T) {
 	}
 }
 
-// signingTransport sets a token on each request, as OAuth libraries do. The first hop
-// needs it and the others must not see it.
+// signingTransport sets a token on each request, as OAuth libraries do. It must be
+// sent only in the first hop.
 type signingTransport struct{ next http.RoundTripper }
 
 func (s signingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -236,7 +236,7 @@ func TestRefusedRequests(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if !body.closed {
-		t.Error("the request body stays open")
+		t.Error("the request body was not closed")
 	}
 	if _, err := c.Transport().RoundTrip(&http.Request{Method: http.MethodGet}); !errors.Is(err, ErrURL) {
 		t.Errorf("no URL: %v", err)

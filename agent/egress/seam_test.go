@@ -83,10 +83,10 @@ func fixed(table map[string][]string) names {
 	return func(host string) []string { return table[strings.ToLower(host)] }
 }
 
-// The two servers of most tests: the policy opens the first, never the second.
+// The two servers of most tests: the policy allows the first, never the second.
 const (
-	openedIP = "127.0.0.1"
-	shutIP   = "127.0.0.2"
+	openedIP  = "127.0.0.1"
+	blockedIP = "127.0.0.2"
 )
 
 var openedRange = []netip.Prefix{netip.MustParsePrefix(openedIP + "/32")}
@@ -113,20 +113,20 @@ func portOf(t testing.TB, server *httptest.Server) string {
 	return port
 }
 
-// newServerPair starts a server on the opened address and one on the closed address
-// with the same port, as a name that changes its answer would reach them.
-func newServerPair(t *testing.T, handler http.Handler) (opened *httptest.Server, shutHits *atomic.Int64) {
+// newServerPair starts a server on the allowed address and one on the blocked address
+// with the same port, as a name that resolves differently each time would reach them.
+func newServerPair(t *testing.T, handler http.Handler) (opened *httptest.Server, blockedHits *atomic.Int64) {
 	t.Helper()
 	opened = serveOn(t, openedIP, "0", handler)
-	shutHits = new(atomic.Int64)
-	serveOn(t, shutIP, portOf(t, opened), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		shutHits.Add(1)
+	blockedHits = new(atomic.Int64)
+	serveOn(t, blockedIP, portOf(t, opened), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		blockedHits.Add(1)
 		_, _ = io.WriteString(w, "secret")
 	}))
-	return opened, shutHits
+	return opened, blockedHits
 }
 
-// client returns a Client that a test need not clean up.
+// client returns a Client whose idle connections are closed with the test.
 func client(t testing.TB, policy Policy) *Client {
 	t.Helper()
 	c := New(policy)

@@ -135,9 +135,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// aton parses a host like C's inet_aton: one to four parts, each decimal, octal
-// or hexadecimal. It is the oracle for hosts that system resolvers parse as
-// numbers.
+// aton parses a host like C's inet_aton: one to four parts, each decimal, octal or
+// hexadecimal. It is the reference for hosts that system resolvers parse as numbers.
 func aton(host string) bool {
 	parts := strings.Split(host, ".")
 	if len(parts) > 4 {
@@ -186,14 +185,14 @@ func FuzzCheckURL(f *testing.F) {
 				t.Fatalf("%q passed: %s", raw, reason)
 			}
 		} else if aton(host) {
-			t.Fatalf("%q passed as a name, C reads a number", raw)
+			t.Fatalf("%q passed as a name, but C parses it as a number", raw)
 		}
 		again, err := (&Policy{}).checkURL(u.String())
 		if err == nil && again.Host != u.Host {
 			t.Fatalf("%q: host %q, then %q", raw, u.Host, again.Host)
 		}
 		if err != nil && len(u.String()) <= maxURL {
-			t.Fatalf("%q passed as %q, which is refused: %v", raw, u, err)
+			t.Fatalf("%q passed as %q, which is rejected: %v", raw, u, err)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string
 			Input []string
 		}
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Model != "m" {
-			t.Errorf("asked with %+v, %v", body, err)
+			t.Errorf("requested %+v, %v", body, err)
 		}
 		asked = append(asked, r)
 		answer(w, body.Input, len(asked))
@@ -73,7 +73,7 @@ func TestEmbedBatches(t *testing.T) {
 		t.Errorf("%d requests", len(*asked))
 	}
 	if r := (*asked)[0]; r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer s3cret" {
-		t.Errorf("asked at %s with %v", r.URL, r.Header)
+		t.Errorf("requested %s with %v", r.URL, r.Header)
 	}
 }
 
@@ -96,10 +96,10 @@ func TestEmbedErrors(t *testing.T) {
 		{"text", say(400, ""), 1, 400, "rejected the request"},
 		{"busy", say(429, ""), embedTries, 429, "overloaded"},
 		{"down", say(502, ""), embedTries, 502, "provider failed"},
-		{"no JSON", say(200, "hello"), 1, nil, "form of OpenAI's API"},
+		{"not JSON", say(200, "hello"), 1, nil, "form of OpenAI's API"},
 		{"too few", say(200, `{"data":[]}`), 1, nil, "0 vectors for 2 texts"},
-		{"one twice", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
-		{"other index", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
+		{"a duplicate index", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
+		{"an unknown index", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
 		{"empty", say(200, `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`), 1, nil, "0 numbers"},
 		{"uneven", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), 1, nil, "2 numbers"},
 		{"too long", say(200, `{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`), 1, nil, "8193 numbers"},
@@ -112,7 +112,7 @@ func TestEmbedErrors(t *testing.T) {
 			t.Errorf("%s: %v after %d requests", tc.name, err, len(*asked))
 		}
 		if strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%s: the error holds the key: %v", tc.name, err)
+			t.Errorf("%s: the error contains the key: %v", tc.name, err)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestEmbedRetries(t *testing.T) {
 	if (*asked)[0].Header.Get("Authorization") != "" {
 		t.Error("an empty key is sent")
 	}
-	// A caller with a deadline does not wait longer than that.
+	// The retries do not wait beyond the caller's deadline.
 	hasty, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	e, to, asked, waits = embedServer(t, func(w http.ResponseWriter, _ []string, _ int) {
@@ -151,11 +151,11 @@ func TestEmbedRetries(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := e.Embed(ended, to, "", []string{"abc"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("after its end: %v", err)
+		t.Errorf("with a cancelled context: %v", err)
 	}
 	to.BaseURL = "http://127.0.0.1:1"
 	if _, err := e.Embed(t.Context(), to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream || len(*waits) != embedTries-1 {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("connection refused: %v", err)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// TestDescribe: an error has the provider's own description, in the form of each API and
-// without any part of the credential, beside its text.
+// TestDescribe: besides its text, an error has the provider's own description, read in
+// the format of each API, without any part of the credential.
 func TestDescribe(t *testing.T) {
 	const key = "sk-proj-0123456789abcdefghijklmnop"
 	for _, c := range []struct {
@@ -21,12 +21,12 @@ func TestDescribe(t *testing.T) {
 		{"Anthropic, key", Anthropic, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"},"request_id":"req_1"}`, 401, "invalid x-api-key"},
 		{"Anthropic, model", Anthropic, `{"type":"error","error":{"type":"not_found_error","message":"model: claude-9"}}`, 404, "model: claude-9"},
 		{"Ollama, model", Ollama, `{"error":"model \"llama9\" not found, try pulling it first"}`, 404, `model "llama9" not found, try pulling it first`},
-		{"a message beside", Compatible, `{"object":"error","message":"Context too\n long","code":40303}`, 400, "Context too long"},
+		{"message without error", Compatible, `{"object":"error","message":"Context too\n long","code":40303}`, 400, "Context too long"},
 		{"the key", OpenAI, `{"error":{"message":"Bad key ` + key + `!"}}`, 401, "Bad key …!"},
 		{"a part of the key", OpenAI, `{"error":{"message":"Bad key ` + key[:20] + ` given"}}`, 401, "Bad key … given"},
 		{"long", OpenAI, `{"error":{"message":"` + strings.Repeat("ä", 1000) + `"}}`, 400, strings.Repeat("ä", maxDescription-1) + "…"},
 		{"HTML", OpenAI, `<html>nginx</html>`, 404, ""},
-		{"another form", OpenAI, `{"error":[1]}`, 400, ""},
+		{"another format", OpenAI, `{"error":[1]}`, 400, ""},
 	} {
 		err := Model{Provider: c.provider, Key: key}.explain(t.Context(), &statusError{c.status, c.body})
 		if got := Describe(err); got != c.want {

@@ -143,7 +143,7 @@ func TestReplies(t *testing.T) {
 				t.Fatalf("stream: %+v %q %v", streamed, pieces, err)
 			}
 			if p.seen[0]["path"] != c.path || p.seen[0]["model"] != "m-1" || p.seen[2]["stream"] != true {
-				t.Errorf("asked %v", p.seen)
+				t.Errorf("requests %v", p.seen)
 			}
 			if sent := p.header[0].Get(c.secret); !strings.HasSuffix(sent, "sk-secret-1") {
 				t.Errorf("credential sent as %q", sent)
@@ -208,7 +208,7 @@ func TestStopAndChoice(t *testing.T) {
 	}
 }
 
-// A stream that ends after any byte yields its text and no tool call.
+// A stream that is truncated at any byte returns its text and no tool call.
 func TestCutStreams(t *testing.T) {
 	for name, whole := range map[string]string{OpenAI: openAIStream(true), Anthropic: claudeStream(true)} {
 		end := strings.LastIndex(whole, "finish_reason")
@@ -239,8 +239,8 @@ func TestProvidersThatFail(t *testing.T) {
 		{"broken", "text/html", "<html>oh no</html>", 500, 3, "failed"},
 		{"refused", "application/json", secret, 400, 1, "rejected the request"},
 		{"html", "text/html", "<html>hello</html>", 200, 1, ""},
-		{"half a JSON", "application/json", `{"choices":[{"mess`, 200, 1, ""},
-		{"nothing", "application/json", `{}`, 200, 1, ""},
+		{"truncated JSON", "application/json", `{"choices":[{"mess`, 200, 1, ""},
+		{"empty", "application/json", `{}`, 200, 1, ""},
 	} {
 		for _, name := range []string{OpenAI, Anthropic} {
 			p := newFakeProvider(t, respond(c.status, c.media, c.body))
@@ -251,7 +251,7 @@ func TestProvidersThatFail(t *testing.T) {
 				continue
 			}
 			if c.status != 200 && e.Details["status"] != c.status || len(p.seen) != c.tries {
-				t.Errorf("%s %s: details %v after %d tries", name, c.name, e.Details, len(p.seen))
+				t.Errorf("%s %s: details %v after %d attempts", name, c.name, e.Details, len(p.seen))
 			}
 			if strings.Contains(fmt.Sprintf("%+v %v", e, e.Err), "sk-secret-1") {
 				t.Errorf("%s %s: the credential is in the error: %v", name, c.name, e.Err)
@@ -260,7 +260,7 @@ func TestProvidersThatFail(t *testing.T) {
 	}
 }
 
-// If a provider sends data endlessly, the request ends, with little of it in
+// If a provider sends data endlessly, the request ends, with little of the data in
 // memory.
 func TestEndlessReplies(t *testing.T) {
 	piece := strings.Repeat("x", 1<<20)
@@ -273,7 +273,7 @@ func TestEndlessReplies(t *testing.T) {
 		"other fields": {200, "text/event-stream", eventStream(`{"choices":[],"x":"` + piece + `"}`), true},
 		"one line":     {200, "text/event-stream", "data: " + piece, true},
 		"comments":     {200, "text/event-stream", strings.Repeat(": still here\n\n", 1<<16), true},
-		"a whole":      {200, "application/json", `{"choices":[{"message":{"content":"` + piece, false},
+		"one value":    {200, "application/json", `{"choices":[{"message":{"content":"` + piece, false},
 		"a page":       {200, "text/html", piece, false},
 		"an error":     {400, "application/json", piece, false},
 	} {
@@ -297,7 +297,7 @@ func TestEndlessReplies(t *testing.T) {
 			client.api.http.Transport = bounded{p.Client().Transport, 16 << 20, 2 << 20}
 			reply, err := client.Chat(t.Context(), modelAt(p, provider), hello, onText)
 			p.Close()
-			// More was sent than was read, by what the sockets buffer.
+			// More was sent than was read because the sockets buffer.
 			if agent.ErrorCode(err) != agent.CodeUpstream || len(reply.Text) > MaxReply || sent > 64<<20 {
 				t.Errorf("%s of %s: %d bytes of %d, %v", name, provider, len(reply.Text), sent, err)
 			}
@@ -307,15 +307,15 @@ func TestEndlessReplies(t *testing.T) {
 
 func TestCallerStopsReading(t *testing.T) {
 	p := newFakeProvider(t, respond(200, "text/event-stream", openAIStream(true)))
-	gone := errors.New("gone")
+	stop := errors.New("stop")
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := New(Options{HTTP: p.Client()}).Chat(ctx, modelAt(p, OpenAI), hello, func(string) error { cancel(); return gone })
+	_, err := New(Options{HTTP: p.Client()}).Chat(ctx, modelAt(p, OpenAI), hello, func(string) error { cancel(); return stop })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
 
-// A provider that is down is distinguished from one that responds incorrectly.
+// A provider that is down is distinguished from one with an invalid response.
 func TestUnreachable(t *testing.T) {
 	p := newFakeProvider(t, nil)
 	client := New(Options{HTTP: p.Client()})
@@ -376,7 +376,7 @@ func TestEventStreams(t *testing.T) {
 		"comments and fields": {": ping\n\nid: 1\nretry: 5\ndata: " + text + "\n\nevent: x\n\ndata: " + end + "\n\n", true},
 		"two lines":           {"data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"Hi\"}}]}\n\ndata: " + end + "\n\n", true},
 		"error":               {"data: " + text + "\n\ndata: {\"error\":{\"message\":\"sk-secret-1\"}}\n\n", false},
-		"no JSON":             {"data: " + text + "\n\ndata: oh no\n\n", false},
+		"not JSON":            {"data: " + text + "\n\ndata: oh no\n\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newFakeProvider(t, respond(200, "text/event-stream", c.stream))
@@ -388,8 +388,8 @@ func TestEventStreams(t *testing.T) {
 	}
 }
 
-// TestRetries waits as the provider asks, within bounds, and never beyond the
-// request's own end.
+// TestRetries: retries wait as long as the provider requests, within limits, and never
+// beyond the request's deadline.
 func TestRetries(t *testing.T) {
 	p := newFakeProvider(t, func(n int, w http.ResponseWriter) {
 		if n < 3 {

@@ -99,7 +99,7 @@ func TestFindsWhatTheStandardTokenizerDoes(t *testing.T) {
 
 // The ends of comments and scripts have many cases: all short combinations of
 // their delimiters are tried.
-func TestEveryMixtureOfCommentAndScriptSigns(t *testing.T) {
+func TestCommentAndScriptDelimiters(t *testing.T) {
 	signs := []string{"<!--", "-", ">", "<", "/", "!", "<script>", "</script>", "<SCRIPT ", "</", "x", " "}
 	var page []byte
 	var try func(left int)

@@ -28,8 +28,8 @@ const listing = `{"servers":[
 {"server":{"name":"com.example/deprecated","remotes":[{"type":"sse","url":"https://c.example"}]},"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deprecated"}}},
 {"server":{"name":"com.example/empty"}}],"metadata":{"nextCursor":"com.example/tickets:1.2.0","count":2}}`
 
-// TestCatalogue: a listing becomes addresses and entries for the operator's file,
-// an answer is kept for an hour, and what a registry gets wrong is said.
+// TestCatalogue: a listing is converted to addresses and entries for the operator's
+// file, responses are cached for an hour, and errors of a registry are explained.
 func TestCatalogue(t *testing.T) {
 	asked, answer, status := []string{}, listing, 200
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +71,7 @@ func TestCatalogue(t *testing.T) {
 	now = now.Add(catalogueLife - 1)
 	search("")
 	if len(asked) != 1 || asked[0] != "/v0.1/servers?limit=30&search=tick&version=latest" {
-		t.Errorf("asked %v", asked)
+		t.Errorf("requested %v", asked)
 	}
 	now = now.Add(1)
 	status = 503

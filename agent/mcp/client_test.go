@@ -85,10 +85,10 @@ var transports = map[string]func() http.Handler{
 func TestAllTransports(t *testing.T) {
 	for name, handler := range transports {
 		t.Run(name, func(t *testing.T) {
-			peer := httptest.NewServer(handler()) // the second time the transport is known
+			peer := httptest.NewServer(handler()) // in the second round the transport is known
 			t.Cleanup(func() { peer.CloseClientConnections(); peer.Close() })
 			c, s := newClient(t), Server{URL: peer.URL + "/mcp"}
-			for round := range 2 { // the second time the way is known
+			for round := range 2 { // in the second round the transport is known
 				tools, err := c.Tools(t.Context(), s)
 				if err != nil || len(tools) != 5 || StatusOf(err) != agent.MCPConnected {
 					t.Fatalf("round %d: %d tools, %v", round, len(tools), err)
@@ -106,7 +106,7 @@ func TestAllTransports(t *testing.T) {
 					}
 					got, err := c.Call(t.Context(), s, tool, arguments)
 					if err != nil || !reflect.DeepEqual(got, want) {
-						t.Errorf("round %d: %s gives %#v, %v", round, tool, got, err)
+						t.Errorf("round %d: %s returns %#v, %v", round, tool, got, err)
 					}
 				}
 				if _, err := c.Call(t.Context(), s, "fails", nil); agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "no ticket 7") {
@@ -120,8 +120,8 @@ func TestAllTransports(t *testing.T) {
 	}
 }
 
-// TestServerChangesTransport: what a client remembers about a server may become
-// wrong.
+// TestServerChangesTransport: the transport that a client remembers for a server may
+// become invalid.
 func TestServerChangesTransport(t *testing.T) {
 	var handler atomic.Value
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -204,7 +204,7 @@ func TestCredentials(t *testing.T) {
 		wrong.Token, wrong.Password, wrong.Value = "open-8", "open-8", "open-8"
 		_, err := c.Tools(t.Context(), Server{URL: peer.URL, Auth: wrong})
 		if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the MCP server rejected the credentials (HTTP 401)" || strings.Contains(err.Error(), "open-8") {
-			t.Errorf("%s: the wrong one gives %v", name, err)
+			t.Errorf("%s: with the wrong credential %v", name, err)
 		}
 		if test.auth.Type == "bearer" {
 			_, err := c.Call(t.Context(), Server{URL: peer.URL, Auth: test.auth}, "fails", nil)
@@ -216,9 +216,9 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// answerTo answers one method as a server of 2026-07-28, and lets hand answer
-// the others.
-func answerTo(discover string, hand func(w http.ResponseWriter, r *http.Request, id string)) http.Handler {
+// answerTo answers server/discover as a server of 2026-07-28, and passes other methods
+// to next.
+func answerTo(discover string, next func(w http.ResponseWriter, r *http.Request, id string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var call struct {
 			ID     json.RawMessage
@@ -233,7 +233,7 @@ func answerTo(discover string, hand func(w http.ResponseWriter, r *http.Request,
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, discover)
 			return
 		}
-		hand(w, r, string(call.ID))
+		next(w, r, string(call.ID))
 	})
 }
 
@@ -259,9 +259,9 @@ func TestBadServers(t *testing.T) {
 	}
 	endless := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		block := strings.Repeat("x", 1<<20)
+		release := strings.Repeat("x", 1<<20)
 		for range 100 {
-			if _, err := io.WriteString(w, block); err != nil {
+			if _, err := io.WriteString(w, release); err != nil {
 				return
 			}
 		}
@@ -271,19 +271,19 @@ func TestBadServers(t *testing.T) {
 		status agent.MCPStatus
 		says   string
 	}{
-		"401":             {status(401, "no"), "error", "rejected the credentials (HTTP 401)"},
-		"403":             {status(403, "no"), "error", "rejected the credentials (HTTP 403)"},
-		"404":             {status(404, "no"), "error", "HTTP 404"},
-		"500":             {status(500, "boom"), "error", "HTTP 500"},
-		"429":             {status(429, ""), "error", "HTTP 429"},
-		"a web page":      {status(200, "<html>"), "error", "not MCP"},
-		"empty":           {status(200, ""), "error", "not MCP"},
-		"redirect inward": {http.RedirectHandler(secret.URL, 307), "error", "redirects to another host"},
-		"redirect away":   {http.RedirectHandler("http://169.254.169.254/latest", 302), "error", "redirects to another host"},
-		"redirect loop":   {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }), "disconnected", "cannot be reached"},
-		"100 MB":          {endless, "error", "more than 8 MB"},
-		"hangs up":        {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "disconnected", "the connection was closed early"},
-		"half a JSON": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		"401":              {status(401, "no"), "error", "rejected the credentials (HTTP 401)"},
+		"403":              {status(403, "no"), "error", "rejected the credentials (HTTP 403)"},
+		"404":              {status(404, "no"), "error", "HTTP 404"},
+		"500":              {status(500, "boom"), "error", "HTTP 500"},
+		"429":              {status(429, ""), "error", "HTTP 429"},
+		"a web page":       {status(200, "<html>"), "error", "not MCP"},
+		"empty":            {status(200, ""), "error", "not MCP"},
+		"private redirect": {http.RedirectHandler(secret.URL, 307), "error", "redirects to another host"},
+		"other redirect":   {http.RedirectHandler("http://169.254.169.254/latest", 302), "error", "redirects to another host"},
+		"redirect loop":    {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }), "disconnected", "cannot be reached"},
+		"100 MB":           {endless, "error", "more than 8 MB"},
+		"hangs up":         {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "disconnected", "the connection was closed early"},
+		"truncated": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`)
 		}), "error", "not MCP"},
@@ -295,7 +295,7 @@ func TestBadServers(t *testing.T) {
 		"schema of array": {tool(`"inputSchema":{"type":"array"}`), "error", `arguments of the tool "x" with a schema that is not of an object`},
 		"no schema":       {tool(`"description":"y"`), "error", `arguments of the tool "x" with a schema that is not of an object`},
 		"huge schema":     {tool(`"inputSchema":{"type":"object","title":"` + strings.Repeat("x", MaxSchema) + `"}`), "error", "more than 64 KB"},
-		"twice":           {answerToolsWith(`{"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", `the tool "x" twice`},
+		"duplicate":       {answerToolsWith(`{"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", `the tool "x" twice`},
 		"nameless":        {answerToolsWith(`{"tools":[{"inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", "without a usable name"},
 		"endless pages":   {answerToolsWith(`{"tools":[],"nextCursor":"more","resultType":"complete"}`), "error", "an endless list"},
 		"deep":            {answerToolsWith(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "not MCP"},
@@ -312,13 +312,13 @@ func TestBadServers(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	gone.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
 	for url, says := range map[string]string{
-		gone.URL:                 "the connection was refused",
+		closed.URL:               "the connection was refused",
 		"http://10.1.2.3/mcp":    "may not reach",
 		"http://127.0.0.2:9/mcp": "may not reach",
-		strings.Replace(gone.URL, "127.0.0.1", "[::]", 1): "may not reach",
+		strings.Replace(closed.URL, "127.0.0.1", "[::]", 1): "may not reach",
 	} {
 		_, err := newClient(t).Tools(t.Context(), Server{URL: url})
 		if StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), says) {
@@ -327,9 +327,9 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestHangingServers: one never responds, one responds only to the first
-// request, one has a stream that never ends, and one has a session that cannot
-// be ended. None may exceed its timeout or leave goroutines behind.
+// TestHangingServers: a server never responds, responds only to the first request, has
+// an endless stream, or a session that cannot be ended. No call may exceed its timeout
+// or leak goroutines.
 func TestHangingServers(t *testing.T) {
 	hang := func(w http.ResponseWriter, r *http.Request) {
 		if w.Header().Get("Content-Type") == "" {
@@ -372,7 +372,7 @@ func TestHangingServers(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(20*time.Millisecond, cancel)
 			if _, err := c.Call(ctx, Server{URL: server.URL}, "hello", nil); !errors.Is(err, context.Canceled) {
-				t.Errorf("a caller that leaves gets %v", err)
+				t.Errorf("a caller that cancels gets %v", err)
 			}
 			server.CloseClientConnections()
 			guard.CloseIdleConnections()
@@ -382,7 +382,7 @@ func TestHangingServers(t *testing.T) {
 	}
 }
 
-// waitForEnd waits until no goroutine of a client is left.
+// waitForEnd waits until all goroutines of clients have ended.
 func waitForEnd(t *testing.T) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
@@ -392,7 +392,7 @@ func waitForEnd(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("goroutines are left:\n%s", stacks)
+			t.Fatalf("goroutines are still running:\n%s", stacks)
 		}
 	}
 }

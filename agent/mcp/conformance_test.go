@@ -17,9 +17,9 @@ import (
 	"satchel/agent/egress"
 )
 
-// TestMain lets the compiled test act for the official conformance suite
-// (.ci/mcp-conformance): as a client, started by the suite with the address of
-// its server as the last argument, or as a server.
+// TestMain lets the compiled test take part in the official conformance suite
+// (.ci/mcp-conformance): as a client, which the suite starts with the address of its
+// server as the last argument, or as a server.
 func TestMain(m *testing.M) {
 	var err error
 	switch {
@@ -54,9 +54,9 @@ type suiteCall struct {
 func conformingClient(url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	var said suiteContext
+	var input suiteContext
 	if raw := os.Getenv("MCP_CONFORMANCE_CONTEXT"); raw != "" {
-		if err := json.Unmarshal([]byte(raw), &said); err != nil {
+		if err := json.Unmarshal([]byte(raw), &input); err != nil {
 			return err
 		}
 	}
@@ -64,8 +64,8 @@ func conformingClient(url string) error {
 	defer guard.CloseIdleConnections()
 	c, s := New(Options{HTTP: guard.HTTP(), Version: "conformance", CallTimeout: 5 * time.Second}), Server{URL: url}
 	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/") {
-		s.Auth = agent.MCPAuth{Type: agent.MCPAuthOAuth2, ClientID: said.ClientID, ClientSecret: said.Secret, PrivateKey: said.Key}
-		if said.ClientID == "" { // from the scenarios for user logins, up to where they differ from ours
+		s.Auth = agent.MCPAuth{Type: agent.MCPAuthOAuth2, ClientID: input.ClientID, ClientSecret: input.Secret, PrivateKey: input.Key}
+		if input.ClientID == "" { // from the scenarios for user logins, up to where they differ from our flow
 			s.Auth.ClientID, s.Auth.ClientSecret = "satchel", "swordfish"
 		}
 	}
@@ -73,7 +73,7 @@ func conformingClient(url string) error {
 	if err != nil {
 		return err
 	}
-	calls := said.ToolCalls
+	calls := input.ToolCalls
 	if len(calls) == 0 {
 		if calls, err = callsOf(tools); err != nil {
 			return err
@@ -102,7 +102,7 @@ func callsOf(tools []agent.MCPTool) ([]suiteCall, error) {
 		for name, property := range schema.Properties {
 			arguments[name] = samples[property.Type]
 		}
-		if tool.Name == "json_schema_echo" { // expects what was read from the other tool's schema
+		if tool.Name == "json_schema_echo" { // expects the schema of the other tool
 			arguments["schema"] = tools[0].Parameters
 		}
 		raw, err := json.Marshal(arguments)

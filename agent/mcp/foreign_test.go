@@ -13,8 +13,8 @@ import (
 	"satchel/agent"
 )
 
-// TestAnswersToOtherRequests: a response to a request that was not sent is an immediate
-// error; there is no wait.
+// TestAnswersToOtherRequests: a response to a request that was not sent is an
+// immediate error.
 func TestAnswersToOtherRequests(t *testing.T) {
 	result := `"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`
 	for name, id := range map[string]string{"another number": `4711`, "a text": `"x"`, "null": `null`, "none": ``} {
@@ -57,13 +57,13 @@ func TestIDsInStreams(t *testing.T) {
 		text    string
 		foreign bool
 	}{
-		"its own":             {event("7", `"result":{}`), false},
-		"a note, its own":     {": ping\n\ndata: {\"method\":\"notifications/progress\"}\n\n" + event("7", `"result":{}`), false},
-		"a request of theirs": {event("9", `"method":"ping"`), false},
-		"another":             {event("8", `"result":{}`), true},
-		"another's error":     {event("8", `"error":{"code":1}`), true},
-		"its own, another":    {event("7", `"result":{}`) + event("8", `"result":{}`), true},
-		"no JSON":             {"data: hello\n\n", false},
+		"own id":               {event("7", `"result":{}`), false},
+		"notification, own id": {": ping\n\ndata: {\"method\":\"notifications/progress\"}\n\n" + event("7", `"result":{}`), false},
+		"server's request":     {event("9", `"method":"ping"`), false},
+		"another id":           {event("8", `"result":{}`), true},
+		"error, another id":    {event("8", `"error":{"code":1}`), true},
+		"own id, another id":   {event("7", `"result":{}`) + event("8", `"result":{}`), true},
+		"not JSON":             {"data: hello\n\n", false},
 	} {
 		for size := 1; size <= len(tc.text); size++ {
 			x := &exchange{requestIDs: map[string]bool{}}

@@ -26,8 +26,8 @@ func (a fixedResponse) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.media}}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, nil
 }
 
-// FuzzAnswers: whatever a server or a token endpoint sends, listing ends in
-// time with tools within the limits or with an error for people.
+// FuzzAnswers checks that listing ends in time with tools within the limits or with an
+// error for clients, whatever a server or a token endpoint sends.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
 		"", "{", `{"jsonrpc":"2.0","id":1,"result":` + toolsCapability + `}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"x","data":{"supported":["2026-07-28"]}}}`,
@@ -56,8 +56,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// FuzzChallenge: a server's WWW-Authenticate header, and the metadata it points
-// to, result in a grant for a valid URL or in an error for people.
+// FuzzChallenge checks that a server's WWW-Authenticate header, and the metadata to
+// which it points, result in a grant for a valid URL or in an error for clients.
 func FuzzChallenge(f *testing.F) {
 	for _, header := range []string{"", "Bearer", `Bearer resource_metadata="http://peer.example/about", scope="a b"`, `Basic realm="x", Bearer scope=a`,
 		`Bearer a="\`, `,,,=,`, strings.Repeat(`Bearer a=b, `, 400), `Bearer resource_metadata="http://other.example"`} {
@@ -72,7 +72,7 @@ func FuzzChallenge(f *testing.F) {
 			t.Errorf("%v", err)
 		}
 		if err == nil && !strings.HasPrefix(strings.ToLower(g.tokenURL), "http") {
-			t.Errorf("a token would be asked for at %q", g.tokenURL)
+			t.Errorf("a token would be requested at %q", g.tokenURL)
 		}
 	})
 }

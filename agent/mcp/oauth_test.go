@@ -76,7 +76,7 @@ func TestClientCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.given != given {
-			t.Fatalf("%d tokens were asked for, want %d", a.given, given)
+			t.Fatalf("%d tokens were requested, want %d", a.given, given)
 		}
 	}
 	must(1)
@@ -110,8 +110,8 @@ type oauthServer struct {
 	bare              int               // requests without a token
 }
 
-// newOAuthServer returns one that does everything right. Its authorization
-// server is identified by a path, as at an organization with several.
+// newOAuthServer returns a correct oauthServer. Its authorization server is identified
+// by a path, as in an organization with several.
 func newOAuthServer(t *testing.T) *oauthServer {
 	t.Helper()
 	c := &oauthServer{documents: map[string]string{}}
@@ -174,8 +174,8 @@ func (c *oauthServer) as(auth agent.MCPAuth) Server {
 	return Server{URL: c.server.URL + "/mcp", Auth: auth}
 }
 
-// TestDiscovery: without token_url the authorization server is discovered, and
-// asked with a method that it supports.
+// TestDiscovery: without token_url the authorization server is discovered, and a token
+// is requested with a method that it supports.
 func TestDiscovery(t *testing.T) {
 	secret := agent.MCPAuth{ClientSecret: "swordfish"}
 	for name, test := range map[string]struct {
@@ -183,20 +183,20 @@ func TestDiscovery(t *testing.T) {
 		auth   agent.MCPAuth
 		want   url.Values // the token request, besides the resource
 	}{
-		"as it is": {nil, secret, url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools files"}}},
+		"default": {nil, secret, url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools files"}}},
 		"secret in the body": {func(c *oauthServer) {
 			c.say("/.well-known/oauth-authorization-server/shop", `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["client_secret_post"]}`)
 		}, secret, url.Values{"client_id": {"satchel"}, "client_secret": {"swordfish"}, "scope": {"tools files"}}},
 		"scope of the challenge": {func(c *oauthServer) { c.challenge = `Basic realm="x", Bearer scope="tools", error="invalid_token"` }, secret,
 			url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools"}}},
-		"scope of the owner": {func(c *oauthServer) { c.challenge = `Bearer scope="tools"` }, agent.MCPAuth{ClientSecret: "swordfish", Scope: "read"},
+		"scope in the settings": {func(c *oauthServer) { c.challenge = `Bearer scope="tools"` }, agent.MCPAuth{ClientSecret: "swordfish", Scope: "read"},
 			url.Values{"basic": {"satchel:swordfish"}, "scope": {"read"}}},
 		"the root's metadata": {func(c *oauthServer) {
 			delete(c.documents, "/.well-known/oauth-protected-resource/mcp")
 			c.say("/.well-known/oauth-protected-resource", `{"resource":"SERVER","authorization_servers":["AUTHORITY"]}`)
 			c.say("/.well-known/oauth-authorization-server", `{"issuer":"AUTHORITY/","token_endpoint":"AUTHORITY/token"}`)
 		}, secret, url.Values{"basic": {"satchel:swordfish"}}},
-		"metadata that is pointed to": {func(c *oauthServer) {
+		"metadata from the challenge": {func(c *oauthServer) {
 			c.documents["/about"] = c.documents["/.well-known/oauth-protected-resource/mcp"]
 			delete(c.documents, "/.well-known/oauth-protected-resource/mcp")
 			c.challenge = `Bearer resource_metadata="` + c.server.URL + `/about"`
@@ -220,7 +220,7 @@ func TestDiscovery(t *testing.T) {
 				want.Set("resource", at.server.URL)
 			}
 			if len(at.asked) != 1 || at.bare != 1 || !reflect.DeepEqual(at.asked[0], want) {
-				t.Errorf("%d requests without a token; tokens were asked for with %v, want %v", at.bare, at.asked, want)
+				t.Errorf("%d requests without a token; tokens were requested with %v, want %v", at.bare, at.asked, want)
 			}
 			if issuer := c.Issuer(at.server.URL + "/mcp"); !strings.HasPrefix(issuer, at.authority.URL) {
 				t.Errorf("the issuer is %q", issuer)
@@ -237,20 +237,20 @@ func TestDeceptiveMetadata(t *testing.T) {
 		path, body, challenge, says string
 	}{
 		"another resource":         {resource, `{"resource":"https://other.example/mcp","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
-		"a path beside":            {resource, `{"resource":"SERVER/mc","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
+		"another path":             {resource, `{"resource":"SERVER/mc","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
 		"no authorization server":  {resource, `{"resource":"SERVER/mcp"}`, "", "names no authorization server"},
 		"no address":               {resource, `{"resource":"SERVER/mcp","authorization_servers":["file:///etc/passwd"]}`, "", "with an invalid URL"},
 		"a user in the address":    {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://a:b@c.example"]}`, "", "with an invalid URL"},
 		"a private address":        {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://169.254.169.254"]}`, "", "the authorization metadata is at an address that this server may not reach"},
 		"metadata of another host": {"", "", `Bearer resource_metadata="http://other.example/about"`, "points to metadata of another host"},
-		"metadata nowhere":         {"", "", `Bearer resource_metadata="SERVER/nowhere"`, "set token_url"},
+		"missing metadata":         {"", "", `Bearer resource_metadata="SERVER/nowhere"`, "set token_url"},
 		"a page":                   {resource, `<html>`, "", "is not JSON of less than 256 KB"},
-		"too much":                 {resource, `{"resource":"` + strings.Repeat("x", maxMetadata) + `"}`, "", "is not JSON of less than 256 KB"},
+		"too large":                {resource, `{"resource":"` + strings.Repeat("x", maxMetadata) + `"}`, "", "is not JSON of less than 256 KB"},
 		"another issuer":           {authority, `{"issuer":"https://bank.example","token_endpoint":"AUTHORITY/token"}`, "", "has a different issuer"},
 		"no token endpoint":        {authority, `{"issuer":"AUTHORITY/shop"}`, "", "without a usable token endpoint"},
-		"a strange token endpoint": {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"gopher://x"}`, "", "without a usable token endpoint"},
-		"for people only":          {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["authorization_code"]}`, "", "does not support client credentials"},
-		"for signers only":         {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["private_key_jwt"]}`, "", "does not support this type of credentials"},
+		"invalid token endpoint":   {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"gopher://x"}`, "", "without a usable token endpoint"},
+		"only user logins":         {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["authorization_code"]}`, "", "does not support client credentials"},
+		"only signed assertions":   {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["private_key_jwt"]}`, "", "does not support this type of credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := newOAuthServer(t)
@@ -263,19 +263,19 @@ func TestDeceptiveMetadata(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if len(at.asked) != 0 {
-				t.Errorf("a token was asked for with %v", at.asked)
+				t.Errorf("a token was requested with %v", at.asked)
 			}
 		})
 	}
 	at := newOAuthServer(t)
 	_, err := newClient(t).Tools(t.Context(), at.as(agent.MCPAuth{ClientSecret: "swordfish", Issuer: "https://bank.example"}))
 	if err == nil || !strings.Contains(agent.Explain(err), "a different authorization server than the one that issued the credentials") || len(at.asked) != 0 {
-		t.Errorf("credentials for another authorization server: %v, asked with %v", err, at.asked)
+		t.Errorf("credentials for another authorization server: %v, requested with %v", err, at.asked)
 	}
 }
 
-// TestSignedAssertion: a key signs, instead of a secret. The signature is
-// verified here with the standard library only.
+// TestSignedAssertion: a key signs in place of a secret. The signature is verified with
+// the standard library only.
 func TestSignedAssertion(t *testing.T) {
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -298,7 +298,7 @@ func TestSignedAssertion(t *testing.T) {
 		form := at.asked[0]
 		parts := strings.Split(form.Get("client_assertion"), ".")
 		if len(parts) != 3 || form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" || form.Has("basic") {
-			t.Fatalf("asked with %v", form)
+			t.Fatalf("requested with %v", form)
 		}
 		signature, err := base64.RawURLEncoding.DecodeString(parts[2])
 		digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))

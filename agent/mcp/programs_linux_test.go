@@ -17,8 +17,9 @@ import (
 	"satchel/agent"
 )
 
-// TestProgramIsBounded: one that is idle or uses too much memory is ended with
-// all that it started, and so is the longest unused when there are too many.
+// TestProgramIsBounded: a program that is idle or uses too much memory is ended with
+// all processes that it started, and so is the longest unused one when there are too
+// many.
 func TestProgramIsBounded(t *testing.T) {
 	c, ps := newPrograms(t, func(ps *Programs) { ps.limits.memory, ps.limits.sweep = 200<<20, 20*time.Millisecond })
 	helper := callProgram(t, c, "helper", `{}`)
@@ -26,9 +27,9 @@ func TestProgramIsBounded(t *testing.T) {
 	p := ps.running[programKey{"default", "mcp-server"}]
 	ps.mu.Unlock()
 	if used := p.memory(); used < 10<<20 || used > 200<<20 {
-		t.Errorf("it uses %d bytes", used)
+		t.Errorf("the program uses %d bytes", used)
 	}
-	_, _ = c.Call(t.Context(), programServer("server"), "grow", json.RawMessage(`{"mb":256}`)) // it may be ended meanwhile
+	_, _ = c.Call(t.Context(), programServer("server"), "grow", json.RawMessage(`{"mb":256}`)) // the program may be ended during the call
 	<-p.gone
 	waitEnded(t, helper)
 	_, err := c.Tools(t.Context(), programServer("server"))
@@ -49,20 +50,20 @@ func TestProgramIsBounded(t *testing.T) {
 	}
 	ps.mu.Lock()
 	if len(ps.failed) > 0 || len(ps.running) > 0 {
-		t.Errorf("one that was idle: %v, %v", ps.failed, ps.running)
+		t.Errorf("an idle program: %v, %v", ps.failed, ps.running)
 	}
 	for i := range maxPrograms {
 		ps.running[programKey{"x", fmt.Sprint(i)}] = &process{programs: ps, key: programKey{"x", fmt.Sprint(i)}, users: 1, ready: make(chan struct{}), gone: make(chan struct{})}
 	}
 	_, _, err = func() (*process, bool, error) { ps.mu.Unlock(); return ps.find(*programServer("server").Program) }()
 	if got := agent.Explain(err); !strings.Contains(got, "20 MCP servers run as programs already") {
-		t.Errorf("too many: %v", err)
+		t.Errorf("too many programs: %v", err)
 	}
 	ps.mu.Lock()
 	ps.running[programKey{"x", "3"}].users = 0
 	ps.mu.Unlock()
 	if _, begin, err := ps.find(*programServer("server").Program); err != nil || !begin {
-		t.Errorf("in the place of one that is unused: %v", err)
+		t.Errorf("in place of an unused program: %v", err)
 	}
 	ps.mu.Lock()
 	clear(ps.running)
@@ -90,7 +91,7 @@ func waitEnded(t *testing.T, pid string) {
 			continue
 		}
 		if n != 1 || err != nil {
-			t.Errorf("process %s lives on: %v", pid, err)
+			t.Errorf("process %s is still running: %v", pid, err)
 		}
 		return
 	}

@@ -20,7 +20,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// roleVariable makes the test binary a program of these tests.
+// roleVariable makes the test binary run as a program of these tests.
 const roleVariable = "TEST_PROGRAM"
 
 func init() {
@@ -31,7 +31,7 @@ func init() {
 		runTestServer()
 	case "silent":
 		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
-	case "stubborn": // it ignores the end of its input
+	case "stubborn": // ignores the end of its input
 		select {}
 	case "crash":
 		fmt.Fprintln(os.Stderr, "cannot open the vault with swordfish-4711")
@@ -116,9 +116,9 @@ func callProgram(t *testing.T, c *Client, tool, arguments string) string {
 	return got.(string)
 }
 
-// TestProgram: a program is started once for all calls, with no more of this
-// process's environment than it needs, and gone after Stop. A secret that it
-// repeats is masked.
+// TestProgram: a program is started once for all calls, with only the necessary part
+// of this process's environment, and ends with Stop. A secret that it repeats is
+// masked.
 func TestProgram(t *testing.T) {
 	c, ps := newPrograms(t, nil)
 	var first string
@@ -147,12 +147,12 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	if dir := callProgram(t, c, "folder", `{}`); dir != filepath.Join(ps.options.Folder, "default", "mcp-server") {
-		t.Errorf("it runs in %s", dir)
+		t.Errorf("the program runs in %s", dir)
 	}
 	other := programServer("server")
 	other.Program.Agent = "agent-2"
 	if got, err := c.Call(t.Context(), other, "pid", nil); err != nil || got == first {
-		t.Errorf("another agent's: %v, %v", got, err)
+		t.Errorf("another agent's program: %v, %v", got, err)
 	}
 	changed := programServer("server")
 	changed.Program.Env = map[string]string{"VAULT_TOKEN": "other"}
@@ -165,8 +165,8 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestMaskedResult: a result that a server gives as JSON is masked wherever a
-// secret is in it; short ones occur by chance.
+// TestMaskedResult: secrets are masked anywhere in a JSON result, except short ones,
+// which may occur by chance.
 func TestMaskedResult(t *testing.T) {
 	var result any
 	if err := json.Unmarshal([]byte(`{"env": [{"value": "a swordfish-4711, a short"}], "n": 1}`), &result); err != nil {
@@ -178,8 +178,8 @@ func TestMaskedResult(t *testing.T) {
 	}
 }
 
-// TestProgramFails: why a program failed is shown with what it said and without
-// its secrets, and it is not started again at once.
+// TestProgramFails: the error of a failed program has its output without its secrets,
+// and the program is not restarted immediately.
 func TestProgramFails(t *testing.T) {
 	now := time.Now()
 	var mu sync.Mutex
@@ -194,7 +194,7 @@ func TestProgramFails(t *testing.T) {
 		"missing": "the MCP server cannot be started: exec: \"no-such-program-4711\": executable file not found in $PATH",
 		"unknown": "the operator's file has no command \"unknown\", see --allow-stdio-mcp",
 	} {
-		for range 2 { // the second time nothing is started
+		for range 2 { // the second call does not start the program
 			if _, err := c.Tools(t.Context(), programServer(role)); StatusOf(err) != agent.MCPDisconnected || !strings.HasPrefix(agent.Explain(err), want) || strings.Contains(agent.Explain(err), "swordfish") {
 				t.Errorf("%s: %v", role, err)
 			}
@@ -207,7 +207,7 @@ func TestProgramFails(t *testing.T) {
 	}
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := waits("crash"); got != want {
-			t.Errorf("it waits %s, want %s", got, want)
+			t.Errorf("the program is restarted after %s, want %s", got, want)
 		}
 		later(want)
 		_, _ = c.Tools(t.Context(), programServer("crash"))
@@ -216,19 +216,18 @@ func TestProgramFails(t *testing.T) {
 	later(2 * stableAfter)
 	_, err := c.Call(t.Context(), programServer("server"), "exit", nil)
 	if got := agent.Explain(err); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(got, "exit status 7\nout of paper") {
-		t.Errorf("it ended in a call: %v", err)
+		t.Errorf("the program ended during a call: %v", err)
 	}
 	if got := waits("server"); got != time.Second {
-		t.Errorf("one that ran for long waits %s", got)
+		t.Errorf("a program that ran for a long time is restarted after %s", got)
 	}
 	later(time.Second)
 	if second := callProgram(t, c, "pid", `{}`); second == first {
-		t.Error("it was not started again")
+		t.Error("the program was not restarted")
 	}
 }
 
-// TestProgramTimesOut: a program that does not speak costs no call more than its
-// time.
+// TestProgramTimesOut: a call to a program that does not respond ends at its timeout.
 func TestProgramTimesOut(t *testing.T) {
 	c, _ := newPrograms(t, nil)
 	c.options.ListTimeout = 50 * time.Millisecond
@@ -262,6 +261,6 @@ func TestReadCommands(t *testing.T) {
 		}
 	}
 	if _, err := readCommands(path + "x"); !os.IsNotExist(err) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }

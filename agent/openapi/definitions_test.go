@@ -12,7 +12,7 @@ import (
 	"satchel/agent/cputime"
 )
 
-// cyclic returns a description of n operations, each with a schema of its own, which
+// cyclic returns a description of n operations, each with its own schema. The schemas
 // refer to each other in cycles of the given length.
 func cyclic(tb testing.TB, n, length int) []byte {
 	tb.Helper()
@@ -33,19 +33,19 @@ func cyclic(tb testing.TB, n, length int) []byte {
 	return raw
 }
 
-// BenchmarkCyclic reads large descriptions as a child does.
+// BenchmarkCyclic reads large descriptions, like the child process.
 func BenchmarkCyclic(b *testing.B) {
 	for _, length := range []int{10, 900} {
 		b.Run(fmt.Sprintf("length=%d", length), func(b *testing.B) {
 			raw := cyclic(b, 900, length)
 			b.SetBytes(int64(len(raw)))
-			began := processorTime(b)
+			start := processorTime(b)
 			for b.Loop() {
 				if err := json.NewEncoder(io.Discard).Encode(parseAnswer(raw, "")); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(float64((processorTime(b)-start).Milliseconds())/float64(b.N), "cpu-ms/op")
 		})
 	}
 }
@@ -58,8 +58,8 @@ func processorTime(tb testing.TB) time.Duration {
 	return used
 }
 
-// Operations whose schemas all refer to each other get equal shares of what a
-// description may take, each with the definitions that are nearest to it.
+// If the schemas of all operations refer to each other, each operation gets an equal
+// share of the maximum size, with the definitions that are nearest to it.
 func TestSchemasInOneCycle(t *testing.T) {
 	const n = 900
 	doc, err := parse(cyclic(t, n, n), "")
@@ -82,7 +82,7 @@ func TestSchemasInOneCycle(t *testing.T) {
 		}
 		for _, m := range references.FindAllSubmatch(o.Parameters, -1) {
 			if _, known := schema.Defs[string(m[1])]; !known {
-				t.Fatalf("operation %d refers to %s, which is not there", i, m[1])
+				t.Fatalf("operation %d refers to the missing %s", i, m[1])
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMain is also the child that reads descriptions.
+// TestMain is also the entry point of the child that reads descriptions.
 func TestMain(m *testing.M) {
 	if RunChild(os.Args[1:]) {
 		return

@@ -28,7 +28,7 @@ func read(t *testing.T, document, base string) agent.APIDocument {
 	return doc
 }
 
-// compiles returns why a schema is no JSON Schema 2020-12.
+// compiles returns the error of compiling a schema as JSON Schema 2020-12.
 func compiles(schema []byte) error {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
@@ -152,7 +152,7 @@ func TestOpenAPI30(t *testing.T) {
 	is(t, "arguments", get.Parameters, `{"additionalProperties":false,"properties":{
 		"body_query":{"exclusiveMinimum":0,"type":"number"},"filter_name":{"type":"object"},"id":{"type":"integer"},"id_header":{"type":"string"},
 		"id_query":{"type":["string","null"]},"where":{"type":"object"}},"required":["id"],"type":"object"}`)
-	put := operation(t, doc, "PUT /orders/{id}") // the other one has its id
+	put := operation(t, doc, "PUT /orders/{id}") // the id is used by the other operation
 	is(t, "body", put.Parameters, `{"$defs":{
 		"Line":{"properties":{"code":{"type":"string"},"kind":{"anyOf":[{"type":"string"},{}]},"part":{"$ref":"#/$defs/Line"}},"type":"object"},
 		"Order":{"properties":{"lines":{"items":{"$ref":"#/$defs/Line"},"type":"array"},"status":{"enum":["new","done",null],"type":["string","null"]}},"required":["lines"],"type":"object"}},
@@ -251,7 +251,8 @@ func arguments(t *testing.T, text string) (m map[string]any) {
 	return m
 }
 
-// A schema that is too large loses its texts first, then its depth.
+// A schema that is too large is reduced: first its texts are removed, then its deeper
+// levels.
 func TestLargeSchemas(t *testing.T) {
 	document := func(properties int, about string) string {
 		var schemas []string
@@ -294,7 +295,7 @@ func TestRefusedDescriptions(t *testing.T) {
 	}
 }
 
-// aliases makes lists of ten times the list before.
+// aliases returns YAML in which each list has ten aliases of the previous list.
 func aliases(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -303,7 +304,8 @@ func aliases(n int) string {
 	return out.String()
 }
 
-// A description is read in a child, which a hostile one cannot exhaust.
+// A description is read in a child process, so that a hostile one cannot exhaust the
+// server.
 func TestReadInChild(t *testing.T) {
 	if testing.Short() {
 		t.Skip()
@@ -322,8 +324,8 @@ func TestReadInChild(t *testing.T) {
 	}
 }
 
-// A description that takes too long is given up after its processor time, however
-// busy the machine is.
+// Reading a description is given up after a limit of processor time, which does not
+// depend on how busy the machine is.
 func TestReadTakesTooLong(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip()

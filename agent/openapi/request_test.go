@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// Values are written as the tables of the specification say:
+// Values are encoded as in the tables of the specification:
 // https://spec.openapis.org/oas/v3.1.1.html#style-values
 func TestStyles(t *testing.T) {
 	const list, object = `{"color":["blue","black","bro wn"]}`, `{"color":{"R":100,"G":200}}`

@@ -27,18 +27,18 @@ import (
 	"satchel/agent/child"
 )
 
-// attackTime is the time limit of the attacks that use all of it.
+// attackTime is the time limit of the attacks that run until it expires.
 var attackTime = flag.Duration("attack", 150*time.Millisecond, "time limit of the scripts that attack")
 
-// attacks are scripts that try to block, fill or break what runs them. Each
-// ends with one of the codes; an empty code means a result.
+// attacks are scripts that try to block, fill or break the process that runs them.
+// Each ends with one of the codes; an empty code means a result.
 var attacks = []struct {
 	name, code string
 	ends       []agent.Code
 }{
 	{"infinite loop", "for (;;) {}", []agent.Code{CodeTimeout}},
 	{"infinite loop that catches", "for (;;) { try { for (;;) {} } catch {} finally { continue } }", []agent.Code{CodeTimeout}},
-	{"promises without end", "const f = () => Promise.resolve().then(f); await f()", []agent.Code{CodeTimeout, CodeMemory}},
+	{"endless promises", "const f = () => Promise.resolve().then(f); await f()", []agent.Code{CodeTimeout, CodeMemory}},
 	{"promises that multiply", "const f = () => { Promise.resolve().then(f); Promise.resolve().then(f) }; f(); await new Promise(() => {})", []agent.Code{CodeTimeout, CodeMemory}},
 	{"new Array(1e9).fill(1)", "return new Array(1e9).fill(1).length", []agent.Code{CodeTimeout, CodeMemory}},
 	{"list that grows", "const a = []; for (;;) a.push(a.length)", []agent.Code{CodeTimeout, CodeMemory}},
@@ -80,7 +80,7 @@ var attacks = []struct {
 	{"the harness through a stack", "Error.prepareStackTrace = (e, s) => { globalThis.got = s }; try { fetch() } catch {} return typeof globalThis.got", []agent.Code{"", CodeStalled}},
 	{"Function constructor", "return Function('return this')() === globalThis && (async () => {}).constructor('for (;;) {}')()", []agent.Code{CodeTimeout}},
 	{"a wrapper left open", "}).call(this)}); for (;;) {} (function(){ return (async function(){", []agent.Code{CodeTimeout}},
-	{"proxy without end", "const p = new Proxy({}, {ownKeys() { return Array.from({length: 1e7}, (_, i) => 'k' + i) }}); return Object.keys(p).length", []agent.Code{"", CodeTimeout, CodeMemory}},
+	{"endless proxy", "const p = new Proxy({}, {ownKeys() { return Array.from({length: 1e7}, (_, i) => 'k' + i) }}); return Object.keys(p).length", []agent.Code{"", CodeTimeout, CodeMemory}},
 	{"weak references and finalizers", "const r = new FinalizationRegistry(() => { for (;;) {} }); for (let i = 0; i < 1e4; i++) r.register({}, i); return 1", []agent.Code{"", CodeTimeout}},
 }
 
@@ -99,7 +99,7 @@ func TestAttacks(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	p := newPool(t, Options{Size: 4, Warm: 2, Fetch: http.DefaultTransport.RoundTrip})
-	honest := startWellBehaved(t, p)
+	harmless := startWellBehaved(t, p)
 	table := &strings.Builder{}
 	out := tabwriter.NewWriter(table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "attack\tended\tafter\tserver before\tafter")
@@ -111,16 +111,16 @@ func TestAttacks(t *testing.T) {
 		runtime.GC()
 		debug.FreeOSMemory()
 		before := serverBytes()
-		began := time.Now()
+		start := time.Now()
 		result, err := p.Run(t.Context(), Call{Code: a.code, Timeout: limit, Owner: "attacker", Variables: map[string]any{"url": server.URL}})
-		took := time.Since(began)
+		elapsed := time.Since(start)
 		code := agent.ErrorCode(err)
 		after := serverBytes()
 		ended := string(code)
 		if err == nil {
 			ended = agent.Clip(fmt.Sprintf("result %v", result.Value), 24)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%d ms\t%.1f MB\t%.1f MB\n", a.name, ended, took.Milliseconds(), float64(before)/1e6, float64(after)/1e6)
+		fmt.Fprintf(out, "%s\t%s\t%d ms\t%.1f MB\t%.1f MB\n", a.name, ended, elapsed.Milliseconds(), float64(before)/1e6, float64(after)/1e6)
 		if !slices.Contains(a.ends, code) {
 			t.Errorf("%s: %v, want one of %q", a.name, err, a.ends)
 		}
@@ -129,10 +129,10 @@ func TestAttacks(t *testing.T) {
 		}
 	}
 	out.Flush()
-	ran, slowest := honest()
-	t.Logf("\n%s\nbeside them %d honest scripts ran, the slowest took %s", table, ran, slowest)
+	ran, slowest := harmless()
+	t.Logf("\n%s\n%d harmless scripts ran at the same time, the slowest took %s", table, ran, slowest)
 	if ran == 0 {
-		t.Error("no honest script ran")
+		t.Error("no harmless script ran")
 	}
 }
 
@@ -145,16 +145,16 @@ func startWellBehaved(t *testing.T, p *Pool) (stop func() (ran int, slowest time
 	var slowest time.Duration
 	work.Go(func() {
 		for ctx.Err() == nil {
-			began := time.Now()
+			start := time.Now()
 			got, err := p.Run(ctx, Call{Code: "return input.n + 1", Variables: map[string]any{"input": map[string]any{"n": ran}}, Owner: "honest"})
 			if ctx.Err() != nil {
 				return
 			}
 			if err != nil || got.Value != float64(ran+1) {
-				t.Errorf("an honest script: %v, %v", got.Value, err)
+				t.Errorf("a harmless script: %v, %v", got.Value, err)
 			}
 			ran++
-			slowest = max(slowest, time.Since(began))
+			slowest = max(slowest, time.Since(start))
 		}
 	})
 	return func() (int, time.Duration) {

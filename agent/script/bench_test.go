@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// report adds the median and the 99th percentile.
+// report reports the median and the 99th percentile.
 func report(b *testing.B, times []time.Duration) {
 	slices.Sort(times)
 	b.ReportMetric(float64(times[len(times)/2].Microseconds()), "µs-p50")
@@ -52,11 +52,11 @@ func BenchmarkRun(b *testing.B) {
 			p := newPool(b, Options{Size: 1})
 			var times []time.Duration
 			for b.Loop() {
-				began := time.Now()
+				start := time.Now()
 				if _, err := p.Run(b.Context(), call); err != nil {
 					b.Fatal(err)
 				}
-				times = append(times, time.Since(began))
+				times = append(times, time.Since(start))
 			}
 			report(b, times)
 		})
@@ -67,11 +67,11 @@ func BenchmarkRun(b *testing.B) {
 			b.StopTimer()
 			p := newPool(b, Options{Size: 1, Warm: 1})
 			b.StartTimer()
-			began := time.Now()
+			start := time.Now()
 			if _, err := p.Run(b.Context(), small); err != nil {
 				b.Fatal(err)
 			}
-			times = append(times, time.Since(began))
+			times = append(times, time.Since(start))
 			b.StopTimer()
 			p.Stop()
 			b.StartTimer()

@@ -23,7 +23,7 @@ func TestDocs(t *testing.T) {
 	}
 	p := newPool(t, Options{Size: 1, Fetch: func(r *http.Request) (*http.Response, error) {
 		if r.URL.String() != "https://api.example.com/weather?city=K%C3%B6ln" || r.Header.Get("Accept") != "application/json" {
-			return nil, agent.Errorf(agent.CodeUpstream, "%s is not the weather", r.URL)
+			return nil, agent.Errorf(agent.CodeUpstream, "unexpected URL %s", r.URL)
 		}
 		return &http.Response{StatusCode: 200, Request: r, Body: io.NopCloser(strings.NewReader(`{"degrees": 24}`))}, nil
 	}})
@@ -40,8 +40,8 @@ func TestDocs(t *testing.T) {
 		got, err := p.Run(t.Context(), Call{Code: "\n" + m[2], Variables: map[string]any{"input": input}})
 		var e *agent.Error
 		if errors.As(err, &e) {
-			if said := fmt.Sprintf("error in line %v: %s", e.Details["line"], e.Message); said != m[3] {
-				t.Errorf("%s: %s, want %s", m[2], said, m[3])
+			if got := fmt.Sprintf("error in line %v: %s", e.Details["line"], e.Message); got != m[3] {
+				t.Errorf("%s: %s, want %s", m[2], got, m[3])
 			}
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"satchel/agent"
 )
 
-// FuzzConverse has the parent read what a compromised child might send.
+// FuzzConverse lets the parent read what a compromised child might send.
 func FuzzConverse(f *testing.F) {
 	ok := frameWriter{out: io.Discard}
 	ok.add(frameFetch, []byte(`{"ID":1,"Method":"GET","URL":"http://example.com","Headers":[["a","b"]]}`))
@@ -45,8 +45,8 @@ func FuzzConverse(f *testing.F) {
 	})
 }
 
-// FuzzScript runs any text as a script. It ends in a known way, and a harmless
-// script runs after it.
+// FuzzScript runs any text as a script. It ends with a known code, and a harmless
+// script succeeds after it.
 func FuzzScript(f *testing.F) {
 	for _, code := range []string{
 		"return 1", "}{", "return `${[1,2]}`", "await null; throw 1", "\x00", "//", "/*", "return /(?<n>a)\\k<n>/u.exec('aa')", "#!x",

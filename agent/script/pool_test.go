@@ -67,7 +67,7 @@ func TestStartStop(t *testing.T) {
 		p.Stop()
 		for _, child := range children {
 			if child.Alive() {
-				t.Error("a child outlives Stop")
+				t.Error("a child is still running after Stop")
 			}
 		}
 	}
@@ -129,18 +129,18 @@ func TestCallerGivesUp(t *testing.T) {
 	short, cancelShort := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancelShort()
 	if _, err := p.Run(short, Call{Code: "return 1"}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("one that waits: %v", err)
+		t.Errorf("a waiting call: %v", err)
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("one that runs: %v", err)
+		t.Errorf("a running call: %v", err)
 	}
 	if got, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil || got.Value != 1.0 {
 		t.Errorf("the next one: %v, %v", got.Value, err)
 	}
 }
 
-// A child that is killed from outside takes only its own script with it, and is
+// If a child is killed from outside, only its own script fails, and the child is
 // replaced.
 func TestKilledChild(t *testing.T) {
 	running := make(chan struct{})
@@ -184,7 +184,7 @@ func TestIdleChildrenEnd(t *testing.T) {
 	}
 }
 
-// One owner's scripts leave half of the pool to others.
+// The scripts of one owner use at most half of the pool.
 func TestOwners(t *testing.T) {
 	p := newPool(t, Options{Size: 4})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -238,12 +238,12 @@ func TestManyScripts(t *testing.T) {
 	work.Wait()
 }
 
-// A child that does what no script could make it do is ended.
+// A child whose behaviour no script could cause is killed.
 func TestBrokenChild(t *testing.T) {
 	x := exchange{process: &process{}}
 	for name, payload := range map[string]string{"broken": "{", "not allowed": `{"ID":1}`} {
 		if err := x.serving.start(t.Context(), []byte(payload)); err == nil {
-			t.Errorf("a fetch that is %s is served", name)
+			t.Errorf("a fetch that is %s is answered", name)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func TestSameChildAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if lastIdle(p) != before {
-			t.Error("a script ran in another child than the one before it")
+			t.Error("a script ran in a different child than the previous one")
 		}
 	}
 }

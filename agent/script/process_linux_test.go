@@ -16,8 +16,8 @@ import (
 	"satchel/agent/child"
 )
 
-// intermediateArg makes the test binary a server: its child runs an endless
-// script; it prints the child's process id, and waits.
+// intermediateArg makes the test binary a server whose child runs an endless script.
+// It prints the child's process id and waits.
 const intermediateArg = "test-intermediate"
 
 func init() {
@@ -39,7 +39,7 @@ func init() {
 	os.Exit(1)
 }
 
-// After kill -9 of the server no child is left, even if it was busy.
+// After kill -9 of the server its child ends, even if it was busy.
 func TestChildDiesWithItsParent(t *testing.T) {
 	parent := exec.Command("/proc/self/exe", intermediateArg)
 	stdout, err := parent.StdoutPipe()
@@ -49,10 +49,10 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said, err := bufio.NewReader(stdout).ReadString('\n')
-	pid, notNumber := strconv.Atoi(strings.TrimSpace(said))
-	if err != nil || notNumber != nil {
-		t.Fatalf("the parent says %q, %v", said, err)
+	output, err := bufio.NewReader(stdout).ReadString('\n')
+	pid, parseErr := strconv.Atoi(strings.TrimSpace(output))
+	if err != nil || parseErr != nil {
+		t.Fatalf("the parent printed %q, %v", output, err)
 	}
 	child, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 			continue
 		}
 		if ready != 1 {
-			t.Fatalf("the child lives on: %v", err)
+			t.Fatalf("the child is still running: %v", err)
 		}
 		return
 	}
@@ -111,7 +111,7 @@ func TestChildHasNoEnvironment(t *testing.T) {
 		stat, err := os.ReadFile(filepath.Join(proc, "task", thread.Name(), "stat"))
 		_, after, _ := strings.Cut(string(stat), ") ")
 		if fields := strings.Fields(after); err == nil && (len(fields) < 17 || fields[16] != "5") {
-			t.Errorf("a thread does not give way: %s", stat)
+			t.Errorf("a thread does not have lower priority: %s", stat)
 		}
 	}
 	status, err := os.ReadFile(filepath.Join(proc, "status"))
@@ -125,6 +125,6 @@ func TestChildHasNoEnvironment(t *testing.T) {
 	}
 	var processor unix.Rlimit
 	if err := unix.Prlimit(p.children()[0].PID(), unix.RLIMIT_CPU, nil, &processor); err != nil || processor.Max == unix.RLIM_INFINITY {
-		t.Errorf("its time is not limited: %v", err)
+		t.Errorf("the child's processor time is not limited: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"satchel/agent"
 )
 
-// hostile are scripts that try to leave something for the next script in their
+// hostile lists scripts that try to leave something for the next script in their
 // child, which may be another agent's.
 var hostile = map[string]string{
 	"globals":             "globalThis.left = 1; left2 = 2; var left3 = 3; delete globalThis.Map; globalThis.fetch = () => 1; return 1",
@@ -32,7 +32,7 @@ var hostile = map[string]string{
 	"small blocks":        "globalThis.left = []; for (let i = 0; i < 1e5; i++) left.push({i}); return 1",
 	"recursion":           "globalThis.left = 1; const f = () => [1].map(f); f()",
 	"a generator at work": "globalThis.left = (function* () { try { yield 1 } finally { for (;;) {} } })(); left.next(); return 1",
-	"no JavaScript":       "}{ left",
+	"invalid JavaScript":  "}{ left",
 	"thrown and caught":   "globalThis.left = new Proxy({}, {get() { throw left }}); throw left",
 	"a stalled promise":   "globalThis.left = new Promise(() => {}); await left",
 	"a wrapper left open": "}).call(this)}); globalThis.left = 1; throw {get lineNumber() { throw this }}; (function(){ return (async function(){",
@@ -58,8 +58,8 @@ const globalsScript = `
 	name(globalThis);
 	return lines.map((own) => own.join(' ')).join('\n')`
 
-// After a hostile script, a script in the same child finds the same as in a new
-// child.
+// After a hostile script, a script in the same child finds the same environment as in
+// a new child.
 func TestHostileScriptsLeaveNothing(t *testing.T) {
 	run := func(p *Pool, code string, limit time.Duration) (any, error) {
 		got, err := p.Run(t.Context(), Call{Code: code, Timeout: limit, Owner: "x"})
@@ -86,7 +86,7 @@ func TestHostileScriptsLeaveNothing(t *testing.T) {
 		}
 	}
 	if same < len(hostile)/2 {
-		t.Errorf("only %d of %d were followed in the same child", same, len(hostile))
+		t.Errorf("only %d of %d scripts were followed by one in the same child", same, len(hostile))
 	}
 }
 
@@ -118,10 +118,10 @@ func TestReset(t *testing.T) {
 		random := e.ctx + unsafe.Offsetof(lib.TJSContext{}.Frandom_state) - e.heap.start
 		memory = slices.Concat(memory[:random], e.heap.image[random:random+8], memory[random+8:])
 		if kept := memory[:len(e.heap.image)]; !bytes.Equal(kept, e.heap.image) {
-			t.Errorf("after %s the memory is not what it was", name)
+			t.Errorf("after %s the memory differs", name)
 		}
 		if rest := memory[len(e.heap.image):]; len(bytes.Trim(rest, "\x00")) > 0 {
-			t.Errorf("after %s there is something left in %d bytes", name, len(rest))
+			t.Errorf("after %s there is data left in %d bytes", name, len(rest))
 		}
 	}
 }

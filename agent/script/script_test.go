@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// TestMain is also the child process that runs scripts.
+// TestMain is also the entry point of the child process that runs scripts.
 func TestMain(m *testing.M) {
 	if RunChild(os.Args[1:]) {
 		return
@@ -55,8 +55,8 @@ func TestResults(t *testing.T) {
 		{"NaN is null", "return [NaN, -0]", []any{nil, 0.0}},
 		{"object", "return {a: [1, {b: null}], u: undefined}", map[string]any{"a": []any{1.0, map[string]any{"b": nil}}}},
 		{"variables", "return [row.id, index, input.list]", []any{7.0, 3.0, []any{1.0, "a", nil}}},
-		{"names that were not given", "return [typeof trigger, typeof nodes, typeof item, typeof contact, typeof message, typeof args]", []any{"undefined", "undefined", "undefined", "undefined", "undefined", "undefined"}},
-		{"a name may be declared anew", "const input = 1; let message = 2; return input + message", 3.0},
+		{"missing variables", "return [typeof trigger, typeof nodes, typeof item, typeof contact, typeof message, typeof args]", []any{"undefined", "undefined", "undefined", "undefined", "undefined", "undefined"}},
+		{"a variable may be redeclared", "const input = 1; let message = 2; return input + message", 3.0},
 		{"await", "const x = await Promise.resolve(1); return x + await (async () => 2)()", 3.0},
 		{"promise", "return Promise.all([1, Promise.resolve(2)])", []any{1.0, 2.0}},
 		{"thenable", "return {then: (ok) => ok(5)}", 5.0},
@@ -66,7 +66,7 @@ func TestResults(t *testing.T) {
 		{"many jobs", "let n = 0; for (let i = 0; i < 1000; i++) n += await i; return n", 499500.0},
 		{"a date", "return new Date(0).toISOString()", "1970-01-01T00:00:00.000Z"},
 		{"toJSON", "return {toJSON: () => 'j'}", "j"},
-		{"a rejection nobody waits for", "Promise.reject(new Error('x')); return 1", 1.0},
+		{"an unhandled rejection", "Promise.reject(new Error('x')); return 1", 1.0},
 		{"no modules, files, processes, timers", "return [typeof std, typeof os, typeof require, typeof process, typeof scriptArgs, typeof setTimeout, typeof print, typeof $done]", []any{"undefined", "undefined", "undefined", "undefined", "undefined", "undefined", "undefined", "undefined"}},
 		{"import of a module", "try { await import('std') } catch (e) { return e.name }", "ReferenceError"},
 		{"import of os", "try { await import('os') } catch (e) { return e.name }", "ReferenceError"},
@@ -221,7 +221,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// A script sees nothing that another script did to its environment.
+// A script does not see changes that another script made to its environment.
 func TestNothingIsLeftBehind(t *testing.T) {
 	p := newPool(t, Options{Size: 1, Warm: 1})
 	_, err := p.Run(t.Context(), Call{Code: `
@@ -279,19 +279,19 @@ func TestFetch(t *testing.T) {
 		{"headers in turn", `const r = await fetch(url + "/echo"); let n = 0; r.headers.forEach((v, k) => { n += k === "x-method" && v === "GET" ? 1 : 0 }); for (const [k] of r.headers) n += k === "x-method"; return [n, [...r.headers.keys()].includes("x-method"), [...r.headers.values()].includes("GET"), [...r.headers.entries()].length > 1]`, []any{2.0, true, true, true}},
 		{"many at once", `const all = await Promise.all(Array.from({length: 20}, () => fetch(url + "/megabyte"))); let n = 0; for (const r of all) n += (await r.text()).length; return n`, 20.0 * (1 << 20)},
 		{"not UTF-8", `return (await fetch(url + "/latin")).text()`, "caf\ufffd"},
-		{"not found is no error", `const r = await fetch(url + "/echo/x"); return r.status`, 200.0},
+		{"404 is not an error", `const r = await fetch(url + "/echo/x"); return r.status`, 200.0},
 		{"broken JSON", `try { await (await fetch(url + "/latin")).json() } catch (e) { return e.name }`, "SyntaxError"},
 		{"blocked", `try { await fetch("http://10.0.0.1/") } catch (e) { return String(e) }`, "TypeError: fetch failed: 10.0.0.1 is not allowed"},
-		{"nobody there", `try { await fetch("http://127.0.0.1:1/") } catch (e) { return String(e) }`, "TypeError: fetch failed: the connection was refused"},
+		{"connection refused", `try { await fetch("http://127.0.0.1:1/") } catch (e) { return String(e) }`, "TypeError: fetch failed: the connection was refused"},
 		{"no URL", `try { await fetch("http://a b/") } catch (e) { return String(e) }`, "TypeError: the URL, the method or a header of a request is not valid"},
 		{"odd method", `try { await fetch(url, {method: "GET / HTTP"}) } catch (e) { return String(e) }`, "TypeError: the URL, the method or a header of a request is not valid"},
 		{"large response", `try { await fetch(url + "/large") } catch (e) { return String(e) }`, "TypeError: the response is larger than 5 MB"},
 		{"cut response", `try { await fetch(url + "/cut") } catch (e) { return String(e) }`, "TypeError: fetch failed: the connection was closed early"},
 		{"large body", `try { await fetch(url, {method: "POST", body: "x".repeat(2e6)}) } catch (e) { return String(e) }`, "TypeError: the body of a request can have at most 1048576 bytes"},
 		{"large headers", `try { await fetch(url, {headers: {a: "x".repeat(1e5)}}) } catch (e) { return String(e) }`, "TypeError: the URL and the headers of a request are too long"},
-		{"too many", `let n = 0; try { for (;;) { await fetch(url + "/latin"); n++ } } catch (e) { return [n, String(e)] }`, []any{50.0, "TypeError: a script can make at most 50 requests"}},
+		{"too many requests", `let n = 0; try { for (;;) { await fetch(url + "/latin"); n++ } } catch (e) { return [n, String(e)] }`, []any{50.0, "TypeError: a script can make at most 50 requests"}},
 		{"not waited for", `fetch(url + "/hang"); fetch(url + "/megabyte"); return 1`, 1.0},
-		{"after that", `return (await fetch(url + "/latin")).status`, 200.0},
+		{"after the pending requests", `return (await fetch(url + "/latin")).status`, 200.0},
 	}
 	for _, c := range cases {
 		got, err := p.Run(t.Context(), Call{Code: c.code, Variables: map[string]any{"url": server.URL}})

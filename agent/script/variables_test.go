@@ -21,8 +21,8 @@ func rows(n int) []any {
 	return list
 }
 
-// A script reads large variables like small ones: every operation has the same
-// result, whether or not they are sent in pieces.
+// Scripts read large variables like small ones: every operation has the same result,
+// whether or not the variables are sent in pieces.
 func TestLargeVariables(t *testing.T) {
 	variables := map[string]any{
 		"trigger": map[string]any{
@@ -102,11 +102,11 @@ func TestOutlines(t *testing.T) {
 	v := &variables{inline: inlineBytes}
 	got, err := v.write(nil, []any{map[string]any{"n": strings.Repeat("x", 3000), "items": rows(100)}, map[string]any{"n": strings.Repeat("x", 3000), "items": rows(100)}})
 	if err != nil || len(got) > inlineBytes {
-		t.Errorf("two outlines take %d bytes, %v", len(got), err)
+		t.Errorf("two outlines have %d bytes, %v", len(got), err)
 	}
 }
 
-// What a script is sent does not grow with what it does not read.
+// The data sent to a script does not grow with variables that it does not read.
 func TestOnlyReadVariablesAreSent(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
 	for name, code := range map[string]string{
@@ -127,7 +127,7 @@ func TestOnlyReadVariablesAreSent(t *testing.T) {
 				sent = append(sent, r.Sent)
 			}
 			if sent[1] > sent[0]+100 || sent[1] > 4*firstPiece {
-				t.Errorf("%d bytes of 1,000 rows and %d of 10,000", sent[0], sent[1])
+				t.Errorf("%d bytes sent with 1,000 rows and %d with 10,000", sent[0], sent[1])
 			}
 		})
 	}
@@ -175,7 +175,7 @@ func TestReadsWhileFetching(t *testing.T) {
 	}
 }
 
-// A child that requests what it was not offered is rejected.
+// Requests of a child for values that it was not offered are rejected.
 func TestReadRefuses(t *testing.T) {
 	v := &variables{}
 	if _, err := v.write(nil, []any{[]any{1}, map[string]any{}}); err != nil {
@@ -204,7 +204,7 @@ func TestMentioned(t *testing.T) {
 	}
 	for _, code := range []string{"eval('x')", "arguments[0]", `\u0061`} {
 		if _, exact := Mentioned(code); exact {
-			t.Errorf("%s is taken for exact", code)
+			t.Errorf("the names in %s are reported as exact", code)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"satchel/agent"
 )
 
-// FuzzHookAuth tries arbitrary headers and secrets: nobody is let in without
-// the secret, and nothing panics.
+// FuzzHookAuth tries arbitrary headers and secrets: no request is accepted without the
+// secret, and nothing panics.
 func FuzzHookAuth(f *testing.F) {
 	now := time.Now()
 	f.Add("bearer", "s3cret", "Bearer s3cret", []byte("{}"))
@@ -29,17 +29,17 @@ func FuzzHookAuth(f *testing.F) {
 		switch {
 		case kind == "none":
 			if !in {
-				t.Error("an open hook refuses")
+				t.Error("a hook without authentication rejects a request")
 			}
 		case in && (secret == "" || secret == agent.Mask):
-			t.Errorf("%s lets in by %q without a secret", kind, given)
+			t.Errorf("%s accepts %q without a secret", kind, given)
 		case in && kind == "header" && given != secret:
 			t.Errorf("%q passes for %q", given, secret)
-		case in && kind == "standard-webhooks": // it would need a signature that is also the timestamp
-			t.Errorf("%q is all of id, time and signature", given)
+		case in && kind == "standard-webhooks": // the value would have to be both signature and timestamp
+			t.Errorf("%q is accepted as id, timestamp and signature", given)
 		}
 		if kind == "header" && secret != "" && secret != agent.Mask && !ask(secret) {
-			t.Error("who has the secret is refused")
+			t.Error("the correct secret is rejected")
 		}
 	})
 }

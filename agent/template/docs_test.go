@@ -29,7 +29,7 @@ func TestDocs(t *testing.T) {
 	for line := range strings.Lines(examples) {
 		m := split.FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil {
-			t.Errorf("no example: %q", line)
+			t.Errorf("not an example: %q", line)
 			continue
 		}
 		used++
@@ -41,7 +41,7 @@ func TestDocs(t *testing.T) {
 	}
 	for name := range filters {
 		if !strings.Contains(examples, "| "+name) {
-			t.Errorf("the filter %s is not shown", name)
+			t.Errorf("the filter %s has no example", name)
 		}
 	}
 	if used < len(filters) {

@@ -153,10 +153,10 @@ func TestRender(t *testing.T) {
 		c.options.Strict = true
 		_, _, err = tmpl.Render(scope, c.options)
 		if (err != nil) != (c.warning != "") {
-			t.Errorf("%s: strict gives %v", c.text, err)
+			t.Errorf("%s: strict returns %v", c.text, err)
 		}
 		if err != nil && agent.ErrorCode(err) != CodeTemplate {
-			t.Errorf("%s: strict gives code %s", c.text, agent.ErrorCode(err))
+			t.Errorf("%s: strict returns code %s", c.text, agent.ErrorCode(err))
 		}
 	}
 }
@@ -224,16 +224,16 @@ func TestRenderValue(t *testing.T) {
 	_, _, err = Render(in, Map{}, Options{Strict: true})
 	var e *agent.Error
 	if !errors.As(err, &e) || e.Details["field"] != "n[1]" && e.Details["field"] != "to" {
-		t.Errorf("strict gives %v", err)
+		t.Errorf("strict returns %v", err)
 	}
 	if err := Check(plain(t, `{"a":["x",{"b":"{{"}]}`)); err == nil || !strings.HasPrefix(err.Error(), "a[1].b: template: ") {
-		t.Errorf("Check gives %v", err)
+		t.Errorf("Check returns %v", err)
 	}
 	if err := Check(in); err != nil {
 		t.Error(err)
 	}
 	if err := Check("{{"); err == nil || err.Error() != "template: expected a path, found the end of the text at character 3" {
-		t.Errorf("Check gives %v", err)
+		t.Errorf("Check returns %v", err)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	}
 }
 
-// Small templates must not produce huge values, however they multiply.
+// Small templates must not produce huge values.
 func TestBounds(t *testing.T) {
 	deep := any("x")
 	for range maxDepth + 5 {

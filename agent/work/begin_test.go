@@ -36,7 +36,7 @@ func TestTryBegin(t *testing.T) {
 			begin(t, q, "a1", true)(Next{}, nil)
 		})
 	})
-	t.Run("what it needs next is run", func(t *testing.T) {
+	t.Run("the next turn runs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r, start := &recorder{}, time.Now()
 			var failed []string
@@ -52,7 +52,7 @@ func TestTryBegin(t *testing.T) {
 			equal(t, len(q.entries)+len(q.groups), 0)
 		})
 	})
-	t.Run("Stop waits for it", func(t *testing.T) {
+	t.Run("Stop waits for the turn", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{}
 			q := New(Options[string]{Run: r.run})

@@ -43,7 +43,7 @@ func TestTurns(t *testing.T) {
 			equal(t, r.keys(), []string{"a", "b"})
 		})
 	})
-	t.Run("again goes behind the others", func(t *testing.T) {
+	t.Run("Again runs after the other keys", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{next: map[string][]Next{"a": {{Again: true}}}}
 			q := New(Options[string]{Run: r.run})
@@ -54,7 +54,7 @@ func TestTurns(t *testing.T) {
 			equal(t, r.keys(), []string{"a", "b", "a"})
 		})
 	})
-	t.Run("at a time, or earlier when asked for", func(t *testing.T) {
+	t.Run("at the earliest requested time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			r := &recorder{}
@@ -69,7 +69,7 @@ func TestTurns(t *testing.T) {
 			equal(t, r.times(start), []string{"b 1m0s", "a 1h0m0s"})
 		})
 	})
-	t.Run("rest holds back whoever asks", func(t *testing.T) {
+	t.Run("Rest delays Enqueue and Retry", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			r := &recorder{next: map[string][]Next{"a": {{Rest: time.Minute}}}}
@@ -88,7 +88,7 @@ func TestTurns(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	fail := errors.New("no")
-	t.Run("come again after a growing time", func(t *testing.T) {
+	t.Run("are retried with growing delays", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			var failed int
@@ -103,7 +103,7 @@ func TestFailures(t *testing.T) {
 			equal(t, failed, 3)
 		})
 	})
-	t.Run("retry does not wait", func(t *testing.T) {
+	t.Run("Retry does not wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			r := &recorder{errs: []error{fail, fail}}
@@ -116,7 +116,7 @@ func TestFailures(t *testing.T) {
 			equal(t, r.times(start), []string{"a 0s", "a 100ms", "a 1.1s"})
 		})
 	})
-	t.Run("a panic is one", func(t *testing.T) {
+	t.Run("a panic is a failure", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var failures []string
 			var turns int
@@ -136,7 +136,7 @@ func TestFailures(t *testing.T) {
 			equal(t, turns, 2)
 		})
 	})
-	t.Run("the backoff has an end", func(t *testing.T) {
+	t.Run("the backoff has a maximum", func(t *testing.T) {
 		backoff := Exponential(time.Second, time.Minute)
 		equal(t, []time.Duration{backoff(1, fail), backoff(6, fail), backoff(7, fail), backoff(5000, fail)},
 			[]time.Duration{time.Second, 32 * time.Second, time.Minute, time.Minute})
@@ -156,7 +156,7 @@ func TestFairness(t *testing.T) {
 			equal(t, r.keys(), []string{"a1", "b1", "c1", "a2", "c2", "a3"})
 		})
 	})
-	t.Run("a group keeps its limit and others pass it", func(t *testing.T) {
+	t.Run("a group at its limit does not block others", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{block: make(chan struct{})}
 			q := New(Options[string]{Run: r.run, Limit: 4, Group: firstLetter, GroupLimit: func(any) int { return 2 }})
@@ -174,7 +174,7 @@ func TestFairness(t *testing.T) {
 			equal(t, len(q.Keys(firstLetter("a"))), 0)
 		})
 	})
-	t.Run("what somebody waits for comes first", func(t *testing.T) {
+	t.Run("EnqueueFirst comes first", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{}
 			q := New(Options[string]{Run: r.run, Group: firstLetter})
@@ -209,7 +209,7 @@ func TestFairness(t *testing.T) {
 			equal(t, r.keys(), []string{"a", "a", "b", "gone", "b"})
 		})
 	})
-	t.Run("slots are reserved for what somebody waits for", func(t *testing.T) {
+	t.Run("slots are reserved for EnqueueFirst", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{block: make(chan struct{})}
 			q := New(Options[string]{Run: r.run, Limit: 4, Reserved: 2, GroupLimit: func(any) int { return 1 }})
@@ -230,7 +230,7 @@ func TestFairness(t *testing.T) {
 			equal(t, len(r.keys()), 6)
 		})
 	})
-	t.Run("a turn gives its slot back early", func(t *testing.T) {
+	t.Run("a turn releases its slot early", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{block: make(chan struct{}), release: true}
 			q := New(Options[string]{Run: r.run, Group: firstLetter, GroupLimit: func(any) int { return 1 }})
@@ -321,7 +321,7 @@ func TestWait(t *testing.T) {
 		r.next["rests"] = []Next{{Rest: time.Minute}}
 		q.Enqueue("rests")
 		equal(t, q.Wait(t.Context(), "rests"), nil)
-		q.Enqueue("rests") // and is held back
+		q.Enqueue("rests") // and is delayed
 		equal(t, q.Wait(t.Context(), "rests"), nil)
 		equal(t, r.keys()[2:], []string{"rests", "rests"})
 	})
@@ -338,7 +338,7 @@ func TestClockIsSet(t *testing.T) {
 		q.EnqueueAt("noon", start.Add(12*time.Hour))
 		q.EnqueueAt("midnight", start.Add(24*time.Hour))
 		pass(time.Minute + time.Second)
-		ahead.Store(int64(12 * time.Hour)) // noon has come, and fails
+		ahead.Store(int64(12 * time.Hour)) // noon is reached, and the turn fails
 		pass(time.Minute)
 		equal(t, r.times(start), []string{"noon 1m30s"})
 		r.mu.Lock()
@@ -353,8 +353,8 @@ func TestClockIsSet(t *testing.T) {
 	})
 }
 
-// TestStress does everything from many goroutines at once and checks the
-// queue's guarantees. It is most valuable under the race detector.
+// TestStress calls all methods from many goroutines and checks the queue's guarantees.
+// It is most useful under the race detector.
 func TestStress(t *testing.T) {
 	const keys, actors, actions = 50, 8, 2000
 	var running [keys]atomic.Int32
@@ -365,11 +365,11 @@ func TestStress(t *testing.T) {
 		Backoff: func(int, error) time.Duration { return time.Millisecond },
 		Run: func(ctx context.Context, k int) (Next, error) {
 			if n := running[k].Add(1); n != 1 {
-				t.Errorf("key %d has %d turns at once", k, n)
+				t.Errorf("key %d has %d concurrent turns", k, n)
 			}
 			defer running[k].Add(-1)
 			if n := total.Add(1); n > 4 {
-				t.Errorf("%d turns at once", n)
+				t.Errorf("%d concurrent turns", n)
 			}
 			served[k].Store(asked[k].Load())
 			total.Add(-1)
@@ -403,7 +403,7 @@ func TestStress(t *testing.T) {
 				case 7:
 					if end, ok := q.TryBegin(k); ok {
 						if n := running[k].Add(1); n != 1 {
-							t.Errorf("key %d has %d turns at once", k, n)
+							t.Errorf("key %d has %d concurrent turns", k, n)
 						}
 						running[k].Add(-1)
 						end(Next{Again: true}, nil)
@@ -511,7 +511,7 @@ func run[K comparable](t *testing.T, q *Queue[K]) {
 	t.Cleanup(q.Stop)
 }
 
-// pass advances the fake clock, until what is due by then has ended or blocks.
+// pass advances the fake clock by d and waits until all goroutines are blocked.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// line runs a command line against a fake server and returns what it prints, and
-// the times that it waited.
+// line runs a command line against a fake server and returns its output and the times
+// that it waited.
 func line(t *testing.T, server http.Handler, args ...string) (out, notes string, waits []time.Duration, err error) {
 	t.Helper()
 	s := httptest.NewServer(server)
@@ -45,8 +45,8 @@ func lineWith(t *testing.T, env map[string]string, args ...string) (out, notes s
 
 const tooMany = `{"error":{"code":"RATE_LIMIT_EXCEEDED","message":"too many requests","details":{}}}`
 
-// TestUploadsWaitAfter429 uploads a file to a server that first wants none: the whole
-// file is sent again when the server says.
+// TestUploadsWaitAfter429 uploads a file to a server that first returns 429: the whole
+// file is sent again after the requested time.
 func TestUploadsWaitAfter429(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.txt")
 	if err := os.WriteFile(name, []byte("all of it"), 0o600); err != nil {
@@ -73,10 +73,10 @@ func TestUploadsWaitAfter429(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"source-1","name":"a.txt"}`)
 	}), "sources", "add", name)
 	if err != nil || got != "a.txt: all of it" || !slices.Equal(waits, []time.Duration{17 * time.Second, 17 * time.Second}) {
-		t.Errorf("%v, the server got %q, waited %v", err, got, waits)
+		t.Errorf("%v, the server received %q, waited %v", err, got, waits)
 	}
 	if !strings.Contains(notes, "waiting 17s") {
-		t.Errorf("says nothing of the wait: %s", notes)
+		t.Errorf("the output does not mention the wait: %s", notes)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestOnlyReadsAreRepeated(t *testing.T) {
 	}{
 		{[]string{"workflows"}, 503, "", maxTries},
 		{[]string{"workflows"}, 429, "", maxTries},
-		{[]string{"workflows"}, 429, "3600", 1}, // nobody waits an hour
+		{[]string{"workflows"}, 429, "3600", 1}, // too long to wait
 		{[]string{"workflows"}, 500, "", 1},
 		{[]string{"sql", "DELETE FROM contacts"}, 503, "", 1},
 		{[]string{"sql", "DELETE FROM contacts"}, 429, "1", maxTries},
@@ -216,7 +216,7 @@ func TestStreamsThatFail(t *testing.T) {
 }
 
 // TestLogsFollowARestart follows a log while connections break, and ends when the
-// server refuses.
+// server returns an error.
 func TestLogsFollowARestart(t *testing.T) {
 	var requests atomic.Int64
 	out, notes, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -239,7 +239,7 @@ func TestLogsFollowARestart(t *testing.T) {
 	}
 }
 
-// TestEmptyCells shows lists without elements as nothing, and names the key only where
+// TestEmptyCells: empty lists are empty cells, and errors mention the key only if
 // another one would help.
 func TestEmptyCells(t *testing.T) {
 	out, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -294,7 +294,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
-// TestImportsWorkflows sends a file of n8n and prints what is not exact.
+// TestImportsWorkflows sends an n8n workflow and prints the nodes that are not exact.
 func TestImportsWorkflows(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "leads.json")
 	if err := os.WriteFile(name, []byte(`{"nodes":[]}`), 0o600); err != nil {
@@ -308,7 +308,7 @@ func TestImportsWorkflows(t *testing.T) {
 			"report":[{"level":"exact","node":"Start"},{"level":"unsupported","node":"Odd","message":"Replace it."}]}`)
 	}), "import", "n8n", name, "--dry-run")
 	if err != nil || !strings.Contains(got, `/workflows/import {"document":{"nodes":[]},"dry_run":true,"format":"n8n"}`) {
-		t.Errorf("%v, the server got %s", err, got)
+		t.Errorf("%v, the server received %s", err, got)
 	}
 	if !strings.Contains(out, "workflow-1") || !strings.Contains(notes, "GitHub of Ada") || !strings.Contains(notes, "Replace it.") || strings.Contains(notes, "Start") {
 		t.Errorf("printed %s\n%s", out, notes)
@@ -338,12 +338,12 @@ func TestDrainWaits(t *testing.T) {
 	}
 	alike := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
-			t.Errorf("one of two servers of a name is drained: %s", r.URL.Path)
+			t.Errorf("one of two servers with the same name is drained: %s", r.URL.Path)
 		}
 		_, _ = io.WriteString(w, `{"nodes":[{"id":"1","name":"node","alive":true},{"id":"2","name":"node","alive":true},{"id":"3","name":"full","alive":true,"leaving":true,"reason":"disk_full"},{"id":"4","name":"last","alive":true,"leaving":true,"reason":"stopping"}]}`)
 	})
 	if _, _, _, err := line(t, alike, "drain", "node"); err == nil || !strings.Contains(err.Error(), `2 servers have the name "node"`) {
-		t.Errorf("a name that two servers have: %v", err)
+		t.Errorf("a name of two servers: %v", err)
 	}
 	if out, _, _, err := line(t, alike, "status"); err != nil || !strings.Contains(out, "disk full") || !strings.Contains(out, "stopping") {
 		t.Errorf("%v, printed %s", err, out)
@@ -353,8 +353,8 @@ func TestDrainWaits(t *testing.T) {
 	}
 }
 
-// TestNamesWhatIsMissing names the records that cannot work until someone sets
-// what a definition leaves out, and no others.
+// TestNamesWhatIsMissing: applying definitions names exactly the records that lack a
+// secret, which definitions do not contain.
 func TestNamesWhatIsMissing(t *testing.T) {
 	local := &definition{files: map[string]record{
 		"mcp/open.json":      {"name": "open", "url": "https://mcp.example.com", "auth_type": "none"},
@@ -374,6 +374,6 @@ tools/weather.json: its credentials are still to be set
 gateways/shop.json: its config is still to be set
 `
 	if notes.String() != want {
-		t.Errorf("names\n%swant\n%s", notes.String(), want)
+		t.Errorf("printed\n%swant\n%s", notes.String(), want)
 	}
 }

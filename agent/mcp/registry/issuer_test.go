@@ -87,13 +87,13 @@ func TestIssuerStays(t *testing.T) {
 		}
 	}
 	if theirs.asked.Load() != 0 || ours.asked.Load() == 0 {
-		t.Errorf("ours was asked %d times, theirs %d times", ours.asked.Load(), theirs.asked.Load())
+		t.Errorf("our authorization server received %d requests, the other %d", ours.asked.Load(), theirs.asked.Load())
 	}
 	rows, err := folder.Default().SQL(t.Context(), "SELECT * FROM mcp_servers", store.Params{}, store.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := fmt.Sprint(rows); strings.Contains(text, "swordfish") || strings.Contains(text, "token-1") {
-		t.Errorf("SQL shows %s", text)
+		t.Errorf("SQL returns %s", text)
 	}
 }

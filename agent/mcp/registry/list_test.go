@@ -11,18 +11,18 @@ import (
 	"satchel/store"
 )
 
-// hangingServer answers as an MCP server until it is told to hold its responses.
+// hangingServer is an MCP server whose responses can be held.
 type hangingServer struct {
 	*httptest.Server
-	came    chan struct{} // a request is held
+	arrived chan struct{} // a request is held
 	release chan struct{}
 }
 
 func newHangingServer(t *testing.T) *hangingServer {
 	t.Helper()
-	h := &hangingServer{came: make(chan struct{}, 1000), release: make(chan struct{})}
+	h := &hangingServer{arrived: make(chan struct{}, 1000), release: make(chan struct{})}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.came <- struct{}{}
+		h.arrived <- struct{}{}
 		select {
 		case <-h.release:
 		case <-r.Context().Done():
@@ -62,17 +62,17 @@ func TestListDoesNotWait(t *testing.T) {
 	}
 	later(time.Minute)
 	if got := statuses(); got != "map[connected:13]" {
-		t.Errorf("while they hang: %s", got)
+		t.Errorf("while the servers hang: %s", got)
 	}
-	for range dead { // all at the same time: none is released yet
-		<-h.came
+	for range dead { // all concurrently: none is released yet
+		<-h.arrived
 	}
-	if got := statuses(); got != "map[connected:13]" || len(h.came) > 0 {
-		t.Errorf("listed again: %s, %d more looks", got, len(h.came))
+	if got := statuses(); got != "map[connected:13]" || len(h.arrived) > 0 {
+		t.Errorf("listed again: %s, %d more checks", got, len(h.arrived))
 	}
 	close(h.release)
 	r.wait = time.Hour
 	if got := statuses(); got != "map[connected:1 error:12]" {
-		t.Errorf("in the end: %s", got)
+		t.Errorf("after the checks: %s", got)
 	}
 }

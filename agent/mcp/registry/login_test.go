@@ -15,7 +15,7 @@ import (
 	"satchel/store"
 )
 
-// fakeLogins stores credentials as they are given.
+// fakeLogins stores credentials unchanged.
 type fakeLogins struct {
 	redirect, document string
 	puts               []agent.CredentialChange
@@ -37,7 +37,7 @@ func (f *fakeLogins) Put(ctx context.Context, db *store.DB, ref string, change a
 	return db.CreateCredential(ctx, c, change.Secret.Value)
 }
 
-// loginServer is an MCP server that wants a login, and its authorization server.
+// loginServer is an MCP server that requires a login, and its authorization server.
 type loginServer struct {
 	*httptest.Server
 	metadata   map[string]any // of the authorization server
@@ -88,8 +88,8 @@ func newLoginServer(t *testing.T) *loginServer {
 	return l
 }
 
-// TestLoginIsPrepared: the client is the one that was given, else this server's
-// document, else one that is registered; the credential is for the server's host.
+// TestLoginIsPrepared: the client is the given one, else this server's client metadata
+// document, else a newly registered one. The credential is for the server's host.
 func TestLoginIsPrepared(t *testing.T) {
 	folder, r := open(t, t.TempDir())
 	db := folder.Default()
@@ -97,7 +97,7 @@ func TestLoginIsPrepared(t *testing.T) {
 		change   func(*loginServer)
 		auth     agent.MCPAuth
 		document string
-		want     agent.CredentialConfig // what differs from a client that registers itself without a secret
+		want     agent.CredentialConfig // differences from a client that registers itself without a secret
 		secret   string
 		method   string // of the registration; "" for none
 	}{
@@ -168,8 +168,8 @@ func TestLoginIsPrepared(t *testing.T) {
 	}
 }
 
-// TestLoginIsRefused: nothing is made of a server that leads elsewhere or to an
-// authorization server that cannot be used safely.
+// TestLoginIsRefused: a server whose metadata points elsewhere, or to an authorization
+// server that cannot be used safely, is rejected, and nothing is stored.
 func TestLoginIsRefused(t *testing.T) {
 	folder, r := open(t, t.TempDir())
 	db := folder.Default()
@@ -185,12 +185,12 @@ func TestLoginIsRefused(t *testing.T) {
 		}, agent.MCPAuth{}, "points to metadata of another host"},
 		"metadata of another resource":     {func(l *loginServer) { l.resource["resource"] = other.URL + "/mcp" }, agent.MCPAuth{}, "metadata of another resource"},
 		"another issuer than the metadata": {func(l *loginServer) { l.metadata["issuer"] = other.URL }, agent.MCPAuth{}, "a different issuer"},
-		"another issuer than was set":      {func(l *loginServer) { l.resource["authorization_servers"] = []string{other.URL} }, agent.MCPAuth{Issuer: "https://accounts.example.com"}, "a different authorization server"},
+		"another issuer than configured":   {func(l *loginServer) { l.resource["authorization_servers"] = []string{other.URL} }, agent.MCPAuth{Issuer: "https://accounts.example.com"}, "a different authorization server"},
 		"no PKCE":                          {func(l *loginServer) { delete(l.metadata, "code_challenge_methods_supported") }, agent.MCPAuth{}, "does not support PKCE"},
 		"a script as an endpoint":          {func(l *loginServer) { l.metadata["authorization_endpoint"] = "javascript:alert(1)" }, agent.MCPAuth{}, "without usable endpoints"},
 		"no logins":                        {func(l *loginServer) { l.metadata["grant_types_supported"] = []string{"client_credentials"} }, agent.MCPAuth{}, "does not support logins"},
 		"no registration":                  {func(l *loginServer) { delete(l.metadata, "registration_endpoint") }, agent.MCPAuth{}, "auth.client_id is required"},
-		"a registration that is refused": {func(l *loginServer) {
+		"a rejected registration": {func(l *loginServer) {
 			l.answer = map[string]any{"error": "invalid_redirect_uri", "error_description": "must be https"}
 		}, agent.MCPAuth{}, "registers no client: invalid_redirect_uri must be https"},
 	} {
@@ -206,7 +206,7 @@ func TestLoginIsRefused(t *testing.T) {
 		}
 	}
 	if made, _, err := db.Credentials(t.Context(), store.Page{Limit: 10}); err != nil || len(made) > 0 || len(other.registered) > 0 {
-		t.Errorf("made %v, %v; registered elsewhere %v", made, err, other.registered)
+		t.Errorf("created %v, %v; registered elsewhere %v", made, err, other.registered)
 	}
 	plain := register(t, r, db, newTestServer(t).URL, bearer)
 	if _, err := r.PrepareLogin(t.Context(), db, plain.ID); agent.ErrorCode(err) != agent.CodeConflict {
@@ -214,9 +214,8 @@ func TestLoginIsRefused(t *testing.T) {
 	}
 }
 
-// TestLoginIsPreparedAgain: a client that was registered stays while it can be
-// used, the authorization server stays the first one, and the credential goes
-// with the server.
+// TestLoginIsPreparedAgain: a registered client is kept while it can be used, the first
+// authorization server is kept, and the credential is deleted with the server.
 func TestLoginIsPreparedAgain(t *testing.T) {
 	folder, r := open(t, t.TempDir())
 	db, l := folder.Default(), newLoginServer(t)
@@ -269,8 +268,8 @@ func TestLoginIsPreparedAgain(t *testing.T) {
 		t.Errorf("another authorization server: %v", err)
 	}
 	for name, change := range map[string]agent.MCPServerChange{
-		"a credential beside it": {Credential: agent.Some("other")},
-		"another host":           {URL: agent.Some("http://127.0.0.1:1/mcp")},
+		"another credential": {Credential: agent.Some("other")},
+		"another host":       {URL: agent.Some("http://127.0.0.1:1/mcp")},
 	} {
 		if _, err := r.Update(t.Context(), db, s.ID, change); agent.ErrorCode(err) != agent.CodeValidation {
 			t.Errorf("%s: %v", name, err)
@@ -280,7 +279,7 @@ func TestLoginIsPreparedAgain(t *testing.T) {
 		t.Errorf("with a new login: %+v, %v", now, err)
 	}
 	if _, err := db.Credential(t.Context(), first); agent.ErrorCode(err) != agent.CodeNotFound {
-		t.Errorf("the credential of the login before: %v", err)
+		t.Errorf("the credential of the previous login: %v", err)
 	}
 	l.resource["authorization_servers"] = []string{l.URL}
 	second := prepare(3)

@@ -15,8 +15,8 @@ import (
 	"satchel/store"
 )
 
-// roleVariable makes the test binary a server that runs as a program, with a tool
-// that returns an environment variable.
+// roleVariable makes the test binary run as a server program, with a tool that returns
+// an environment variable.
 const roleVariable = "TEST_PROGRAM"
 
 func init() {
@@ -32,8 +32,8 @@ func init() {
 }
 
 // TestPrograms: a server runs as a program by the name of one of the operator's
-// commands, with a credential of type env, and by nothing else that the API or
-// SQL says.
+// commands, with a credential of type env. The API and SQL cannot change anything else
+// about the program.
 func TestPrograms(t *testing.T) {
 	path := t.TempDir()
 	folder, r := openIdle(t, path)

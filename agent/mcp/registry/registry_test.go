@@ -48,7 +48,7 @@ func openIdle(t *testing.T, path string) (*store.Folder, *Registry) {
 	return folder, r
 }
 
-// fakeClock starts a Registry and returns a func that advances its clock.
+// fakeClock starts a Registry and returns a function that advances its clock.
 func fakeClock(t *testing.T, r *Registry) (later func(time.Duration)) {
 	t.Helper()
 	start := time.Now()
@@ -134,7 +134,7 @@ func TestCredentialsStay(t *testing.T) {
 	move(other.URL)
 	_, err := r.Call(t.Context(), db, s.ID, "echo", nil)
 	if agent.ErrorCode(err) != agent.CodeConflict || other.asked.Load() != 0 {
-		t.Errorf("moved: %v, asked %d times", err, other.asked.Load())
+		t.Errorf("with another address: %v, %d requests", err, other.asked.Load())
 	}
 	servers, _, err := r.List(t.Context(), db, store.Page{Limit: 10})
 	if err != nil || len(servers) != 1 {
@@ -142,7 +142,7 @@ func TestCredentialsStay(t *testing.T) {
 	}
 	move(p.URL)
 	if got, err := r.Call(t.Context(), db, s.ID, "echo", nil); err != nil || got != "Bearer sesame-7{}" {
-		t.Errorf("moved back: %v, %v", got, err)
+		t.Errorf("with the first address again: %v, %v", got, err)
 	}
 	if err := folder.Close(); err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestListChecksServers(t *testing.T) {
 	}
 	p.away.Store(true)
 	if got := list(); got != agent.MCPConnected || p.asked.Load() != asked {
-		t.Errorf("just after: %s, asked %d times", got, p.asked.Load()-asked)
+		t.Errorf("just after: %s, %d requests", got, p.asked.Load()-asked)
 	}
 	later(time.Minute)
 	if got := list(); got != agent.MCPDisconnected {
@@ -216,7 +216,7 @@ func TestClock(t *testing.T) {
 	folder, r = openIdle(t, path)
 	for _, db := range folder.Agents() {
 		if want := db.Agent().Name == "with" || db.Agent().Name == "paused"; db.Pending().MCPServers.IsZero() == want {
-			t.Errorf("%s is remembered to have servers: %v", db.Agent().Name, !want)
+			t.Errorf("%s is stored as having servers: %v", db.Agent().Name, !want)
 		}
 	}
 	p.away.Store(true)
@@ -250,7 +250,7 @@ func TestClock(t *testing.T) {
 	close(signal)
 	for _, name := range seen {
 		if name != "with" {
-			t.Errorf("looked at a server of %s", name)
+			t.Errorf("checked a server of %s", name)
 		}
 	}
 	for _, db := range folder.Agents() {
@@ -260,8 +260,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestStartStop starts and stops repeatedly while servers are registered: all are
-// checked afterwards.
+// TestStartStop starts and stops repeatedly while servers are registered, and all of
+// them are checked afterwards.
 func TestStartStop(t *testing.T) {
 	folder, r := openIdle(t, t.TempDir())
 	db, err := folder.CreateAgent(t.Context(), agent.Agent{Name: "a", Status: agent.StatusActive}, "")
@@ -292,6 +292,6 @@ func TestServersAreLimited(t *testing.T) {
 	}
 	_, err := r.Create(t.Context(), folder.Default(), agent.MCPServer{Name: "Peer", URL: p.URL}, agent.MCPAuth{})
 	if agent.ErrorCode(err) != agent.CodeConflict {
-		t.Errorf("one more: %v", err)
+		t.Errorf("one server too many: %v", err)
 	}
 }
