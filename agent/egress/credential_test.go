@@ -157,8 +157,8 @@ func TestCredentialOnRedirects(t *testing.T) {
 	first := newRecorder(t, redirectTo)
 	at := func(s *recorder) string { return s.URL }
 	for name, tc := range map[string]struct {
-		path       []string
-		hosts      []string
+		path         []string
+		hosts        []string
 		first, other string
 	}{
 		"to itself":             {[]string{at(first), at(first)}, []string{at(first)}, "B,B", ""},
