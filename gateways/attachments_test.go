@@ -61,11 +61,11 @@ func TestAttachmentsAreDownloaded(t *testing.T) {
 	}))
 	t.Cleanup(elsewhere.Close)
 	for name, tc := range map[string]struct {
-		account string
-		answers map[string][]string
-		file    agent.Attachment
-		want    string // name, media type and size
-		asked   string // the call that must carry the credential
+		account  string
+		answers  map[string][]string
+		file     agent.Attachment
+		want     string // name, media type and size
+		authCall string // the call that must carry the credential
 	}{
 		"slack": {"slack", map[string][]string{"GET /files/a.bin": {"200 %PDF-1.7 bytes"}}, agent.Attachment{URL: "BASE/files/a.bin", Name: "../bill.pdf", MimeType: "image/png"},
 			"bill.pdf application/pdf 14", "GET /files/a.bin"},
@@ -81,7 +81,7 @@ func TestAttachmentsAreDownloaded(t *testing.T) {
 				t.Fatalf("%s, %q, %+v, %v", got, data, a, err)
 			}
 			for _, call := range c.vendor.calls() {
-				if call.call == tc.asked && call.header.Get("Authorization") != accounts[tc.account].header {
+				if call.call == tc.authCall && call.header.Get("Authorization") != accounts[tc.account].header {
 					t.Errorf("%s has %q", call.call, call.header.Get("Authorization"))
 				}
 			}
@@ -92,9 +92,9 @@ func TestAttachmentsAreDownloaded(t *testing.T) {
 // TestCredentialsStayWithTheirPlatform: a redirect is followed without the
 // credential, and a URL of another host is not requested at all.
 func TestCredentialsStayWithTheirPlatform(t *testing.T) {
-	asked := 0
+	requests := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked++; r.Header.Get("Authorization") != "" {
+		if requests++; r.Header.Get("Authorization") != "" {
 			t.Error("another host got the credential")
 		}
 		fmt.Fprint(w, tinyPNG)
@@ -104,8 +104,8 @@ func TestCredentialsStayWithTheirPlatform(t *testing.T) {
 	t.Cleanup(media.Close)
 	c := newSendFixture(t, "whatsapp", nil)
 	m := c.receiveFiles(t, "1", agent.Attachment{URL: elsewhere.URL + "/direct"})
-	if a, _, err := c.attachment(t, m, 0); agent.ErrorCode(err) != agent.CodeNotFound || a.Status != agent.AttachmentFailed || !strings.Contains(a.Error, "platform's own addresses") || asked != 0 {
-		t.Errorf("%+v, %v, %d requests", a, err, asked)
+	if a, _, err := c.attachment(t, m, 0); agent.ErrorCode(err) != agent.CodeNotFound || a.Status != agent.AttachmentFailed || !strings.Contains(a.Error, "platform's own addresses") || requests != 0 {
+		t.Errorf("%+v, %v, %d requests", a, err, requests)
 	}
 	config := agent.GatewayConfigChange{APIBaseURL: agent.Some(media.URL), AuthToken: agent.Some("auth-secret")}
 	if _, err := c.Update(t.Context(), c.db, c.gate.ID, agent.GatewayChange{Config: agent.Some(config)}); err != nil {
@@ -113,8 +113,8 @@ func TestCredentialsStayWithTheirPlatform(t *testing.T) {
 	}
 	c.sql(t, "UPDATE gateways SET status = 'active'")
 	m = c.receiveFiles(t, "2", agent.Attachment{URL: media.URL + "/m"})
-	if a, data, err := c.attachment(t, m, 0); err != nil || data != tinyPNG || asked != 1 {
-		t.Errorf("%+v, %q, %v, %d requests", a, data, err, asked)
+	if a, data, err := c.attachment(t, m, 0); err != nil || data != tinyPNG || requests != 1 {
+		t.Errorf("%+v, %q, %v, %d requests", a, data, err, requests)
 	}
 }
 

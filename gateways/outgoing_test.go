@@ -263,7 +263,7 @@ func TestSendRetries(t *testing.T) {
 	}
 }
 
-func TestRetryAfterCounts(t *testing.T) {
+func TestRetryAfterIsUsed(t *testing.T) {
 	g := &Gateways{}
 	s := &store.Sending{Attempt: 1, FirstAt: agent.At(time.Unix(1000, 0))}
 	now := time.Unix(1000, 0)
@@ -424,14 +424,14 @@ func TestOutcomeIsRecordedLater(t *testing.T) {
 // twice.
 func TestStopDrains(t *testing.T) {
 	c := newSendFixture(t, "slack", nil)
-	asked, answer := make(chan struct{}), make(chan struct{})
+	called, answer := make(chan struct{}), make(chan struct{})
 	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked <- struct{}{}
+		called <- struct{}{}
 		<-answer
 		_, _ = w.Write([]byte(slackOK[4:]))
 	})
 	m := c.createMessage(t, c.conversation(t, "C1"), "hello")
-	<-asked
+	<-called
 	stopped := make(chan struct{})
 	go func() { c.Stop(); close(stopped) }()
 	answer <- struct{}{}
@@ -445,14 +445,14 @@ func TestStopDrains(t *testing.T) {
 // counts as unknown.
 func TestStopInterrupts(t *testing.T) {
 	c := newSendFixture(t, "slack", nil)
-	asked, release := make(chan struct{}), make(chan struct{})
+	called, release := make(chan struct{}), make(chan struct{})
 	c.vendor.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		asked <- struct{}{}
+		called <- struct{}{}
 		<-release
 	})
 	conversation := c.conversation(t, "C1")
 	m := c.createMessage(t, conversation, "hello")
-	<-asked
+	<-called
 	c.out.drain = 0
 	c.Stop()
 	close(release)
@@ -549,9 +549,9 @@ func TestMailReply(t *testing.T) {
 	}
 	conversation := c.conversation(t, "<1@x>")
 	c.sql(t, "UPDATE conversations SET contact_id = ? WHERE id = ?", ada.ID, conversation)
-	asked := agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "Where?",
+	question := agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "Where?",
 		Metadata: json.RawMessage(`{"subject":"My\r\n order","message_id":"<2@x>","references":"<1@x>"}`)}
-	if _, err := c.db.AppendMessage(t.Context(), asked); err != nil {
+	if _, err := c.db.AppendMessage(t.Context(), question); err != nil {
 		t.Fatal(err)
 	}
 	m := c.createMessage(t, conversation, "There.")

@@ -22,9 +22,9 @@ import (
 // requests.
 type fakePlatform struct {
 	*httptest.Server
-	mu      sync.Mutex
-	answers map[string][]string // by method and path: "200 body"; the last one repeats
-	asked   []recordedRequest
+	mu       sync.Mutex
+	answers  map[string][]string // by method and path: "200 body"; the last one repeats
+	requests []recordedRequest
 }
 
 type recordedRequest struct {
@@ -40,7 +40,7 @@ func newFakePlatform(tb testing.TB, answers map[string][]string) *fakePlatform {
 		body, _ := io.ReadAll(r.Body)
 		v.mu.Lock()
 		call := r.Method + " " + r.URL.RequestURI()
-		v.asked = append(v.asked, recordedRequest{call, r.Header.Clone(), string(body)})
+		v.requests = append(v.requests, recordedRequest{call, r.Header.Clone(), string(body)})
 		script := v.answers[call]
 		if len(script) > 1 {
 			v.answers[call] = script[1:]
@@ -66,7 +66,7 @@ func newFakePlatform(tb testing.TB, answers map[string][]string) *fakePlatform {
 func (v *fakePlatform) calls() []recordedRequest {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return slices.Clone(v.asked)
+	return slices.Clone(v.requests)
 }
 
 // account is a test account on a platform.
@@ -152,10 +152,10 @@ func TestPlatformsVerify(t *testing.T) {
 				}
 			}
 			for field := range a.config {
-				lacking := a
-				lacking.config = maps.Clone(a.config)
-				delete(lacking.config, field)
-				v, _, verified := lacking.open(t, o, nil)
+				incomplete := a
+				incomplete.config = maps.Clone(a.config)
+				delete(incomplete.config, field)
+				v, _, verified := incomplete.open(t, o, nil)
 				if verified.Success || verified.Error != "config."+field+" missing" || len(v.calls()) != 0 {
 					t.Errorf("without %s: %+v, %d calls", field, verified, len(v.calls()))
 				}

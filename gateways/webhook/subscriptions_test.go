@@ -182,7 +182,7 @@ func TestSuccessKeepsSubscriptionActive(t *testing.T) {
 	}
 }
 
-func TestSwitchingOff(t *testing.T) {
+func TestSubscriptionIsDisabled(t *testing.T) {
 	h := newFixture(t)
 	r := newReceiver(t, status(503))
 	hook, _ := subscribe(t, h, r.URL, "contact.created")
