@@ -12,7 +12,7 @@ import (
 // called.
 func TestExecuteIdempotent(t *testing.T) {
 	db, e := open(t)
-	sound := createWorkflow(t, db, e, `start trigger
+	valid := createWorkflow(t, db, e, `start trigger
 		say chat {"prompt":"hello"}
 		start -> say`)
 	broken := createWorkflow(t, db, e, `start trigger
@@ -20,7 +20,7 @@ func TestExecuteIdempotent(t *testing.T) {
 		start -> say`)
 	var printed []string
 	onStart := func(id string) { printed = append(printed, id) }
-	q := Request{WorkflowID: sound.ID, Trigger: "schedule", IdempotencyKey: "run-1", Input: json.RawMessage(`{"a":1}`)}
+	q := Request{WorkflowID: valid.ID, Trigger: "schedule", IdempotencyKey: "run-1", Input: json.RawMessage(`{"a":1}`)}
 	first, err := e.ExecuteIdempotent(t.Context(), db, q, onStart)
 	if err != nil {
 		t.Fatal(err)

@@ -176,22 +176,22 @@ func TestWaits(t *testing.T) {
 func TestWaitsSurviveRestart(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
-	timed := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\nw wait {\"duration\":0.05}\nt -> w"), "{}")
-	evented := startWorkflow(t, db, e, createWorkflow(t, db, e, sleeper), "{}")
-	waitReleased(e, db, evented)
+	waitsForTime := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\nw wait {\"duration\":0.05}\nt -> w"), "{}")
+	waitsForEvent := startWorkflow(t, db, e, createWorkflow(t, db, e, sleeper), "{}")
+	waitReleased(e, db, waitsForEvent)
 	e.Stop()
 	again := New(Options{Env: store.Env{Folder: folder}})
 	if err := again.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	defer again.Stop()
-	if x, printed := waitForEnd(t, db, again, timed); x.Status != agent.ExecutionComplete {
+	if x, printed := waitForEnd(t, db, again, waitsForTime); x.Status != agent.ExecutionComplete {
 		t.Errorf("%s %s", x.Status, printed)
 	}
 	if _, err := again.OnEvents(t.Context(), db, []agent.Event{{Seq: 1 << 40, ID: "event-2", Type: "message.received", CreatedAt: agent.Now()}}); err != nil {
 		t.Fatal(err)
 	}
-	if x, printed := waitForEnd(t, db, again, evented); x.Status != agent.ExecutionComplete {
+	if x, printed := waitForEnd(t, db, again, waitsForEvent); x.Status != agent.ExecutionComplete {
 		t.Errorf("%s %s", x.Status, printed)
 	}
 }
@@ -232,11 +232,11 @@ func TestStopInterrupts(t *testing.T) {
 func TestTerminate(t *testing.T) {
 	db, e := open(t)
 	hanging := createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"hang\"}\nt -> a")
-	working := startWorkflow(t, db, e, hanging, "{}")
-	waitForStatus(t, db, e, working, "a", agent.NodeRunning)
+	runningID := startWorkflow(t, db, e, hanging, "{}")
+	waitForStatus(t, db, e, runningID, "a", agent.NodeRunning)
 	waiting := startWorkflow(t, db, e, createWorkflow(t, db, e, sleeper), "{}")
 	waitForStatus(t, db, e, waiting, "w", agent.NodeWaiting)
-	for id, want := range map[string]string{working: "t=success", waiting: "t=success w=cancelled"} {
+	for id, want := range map[string]string{runningID: "t=success", waiting: "t=success w=cancelled"} {
 		if _, err := e.Terminate(t.Context(), db, id); err != nil {
 			t.Fatal(err)
 		}
