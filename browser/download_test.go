@@ -13,14 +13,14 @@ import (
 
 func TestDownloadsAreKept(t *testing.T) {
 	b, db := ownAgent(t, "downloads")
-	gone := make(chan struct{})
+	disconnected := make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/file":
 			w.Header().Set("Content-Disposition", `attachment; filename="../../evil name.txt"`)
 			_, _ = w.Write([]byte("hello"))
 		case "/endless":
-			defer close(gone)
+			defer close(disconnected)
 			w.Header().Set("Content-Disposition", "attachment")
 			for chunk := bytes.Repeat([]byte("x"), 1<<20); ; {
 				if _, err := w.Write(chunk); err != nil {
@@ -39,7 +39,7 @@ func TestDownloadsAreKept(t *testing.T) {
 	if got := must(t, s, `{"action":"navigate","url":"`+web.URL+`/endless"}`); got["download"] != true {
 		t.Errorf("navigating to a download: %v", got)
 	}
-	<-gone
+	<-disconnected
 	waited := must(t, s, `{"action":"wait","download":true}`)["download"].(agent.Download)
 	if _, err := do(t, s, `{"action":"wait","download":true}`); agent.ErrorCode(err) != agent.CodeBrowser || !strings.Contains(err.Error(), "larger than the limit") {
 		t.Errorf("waiting for the endless download: %v", err)

@@ -46,18 +46,18 @@ func TestSnapshotNamesElements(t *testing.T) {
 }
 
 func TestSessionsOwnProxy(t *testing.T) {
-	var asked atomic.Int64
+	var requests atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, password, ok := proxyUser(r); !ok || name != "ada" || password != "secret" {
 			w.WriteHeader(http.StatusProxyAuthRequired)
 			return
 		}
-		asked.Add(1)
+		requests.Add(1)
 		fmt.Fprint(w, "<title>by proxy to "+r.URL.Host+"</title>")
 	}))
 	t.Cleanup(proxy.Close)
 	s := open(t, agent.SessionOptions{Proxy: &agent.SessionProxy{Server: proxy.URL, Username: "ada", Password: "secret"}})
-	if got := must(t, s, `{"action":"navigate","url":"http://shop.example/"}`); got["title"] != "by proxy to shop.example" || asked.Load() == 0 {
+	if got := must(t, s, `{"action":"navigate","url":"http://shop.example/"}`); got["title"] != "by proxy to shop.example" || requests.Load() == 0 {
 		t.Errorf("by the session's proxy: %v", got)
 	}
 	b, db := ownAgent(t, "proxied")

@@ -156,7 +156,7 @@ func TestAnsweredCommands(t *testing.T) {
 	sent(t, admit(t, f, `{"id":5,"method":"Target.closeTarget","params":{"targetId":"T9"}}`))
 }
 
-func TestEventsThatAreShown(t *testing.T) {
+func TestEventsForTheClient(t *testing.T) {
 	f := newTestFilter(t)
 	for _, e := range []struct{ event, want string }{
 		{`{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"page"}`, `{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"page"}`},

@@ -175,7 +175,7 @@ func TestReadyAtOnce(t *testing.T) {
 	}
 }
 
-func TestLockEnds(t *testing.T) {
+func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := lock(t.Context(), path)
 	if err != nil {

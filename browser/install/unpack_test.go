@@ -49,7 +49,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-func TestUnpackKeeps(t *testing.T) {
+func TestUnpackSelected(t *testing.T) {
 	into := filepath.Join(t.TempDir(), "into")
 	packed := archive(t, entry{name: "package/bin/node", content: "node", mode: 0o755}, entry{name: "package/include/node.h", content: "h"})
 	if err := unpack(bytes.NewReader(packed), into, func(name string) bool { return name == "bin/node" }); err != nil {

@@ -90,16 +90,16 @@ func BenchmarkCast(b *testing.B) {
 					}
 				}()
 			}
-			used, began := processorTime(b), time.Now()
+			used, start := processorTime(b), time.Now()
 			b.ResetTimer()
 			if first != nil {
 				first.frames(b, b.N)
 			} else {
 				<-time.After(time.Duration(b.N) * time.Second / DefaultFPS)
 			}
-			took := time.Since(began).Seconds()
-			b.ReportMetric((processorTime(b)-used).Seconds()/took, "cores")
-			b.ReportMetric(float64(b.N)/took, "fps")
+			elapsed := time.Since(start).Seconds()
+			b.ReportMetric((processorTime(b)-used).Seconds()/elapsed, "cores")
+			b.ReportMetric(float64(b.N)/elapsed, "fps")
 		})
 	}
 }
@@ -173,14 +173,14 @@ func BenchmarkRecording(b *testing.B) {
 		b.Fatal(err)
 	}
 	act := func(s *browser.Session, a agent.Action) time.Duration {
-		began := time.Now()
+		start := time.Now()
 		if _, err := s.Do(b.Context(), a); err != nil {
 			b.Fatal(err)
 		}
-		return time.Since(began)
+		return time.Since(start)
 	}
 	text := "rye"
-	took := map[string][]time.Duration{}
+	elapsed := map[string][]time.Duration{}
 	used := map[string]time.Duration{}
 	for b.Loop() {
 		for _, kind := range kinds {
@@ -188,7 +188,7 @@ func BenchmarkRecording(b *testing.B) {
 			for range 10 {
 				for _, a := range []agent.Action{{Action: "navigate", URL: ts.site.URL + "/shop"}, {Action: "click", Selector: "#more"},
 					{Action: "type", Selector: "#q", Text: &text}, {Action: "extract", Selector: ".price"}} {
-					took[kind+" "+a.Action] = append(took[kind+" "+a.Action], act(sessions[kind], a))
+					elapsed[kind+" "+a.Action] = append(elapsed[kind+" "+a.Action], act(sessions[kind], a))
 				}
 			}
 			used[kind] += processorTime(b) - before
@@ -199,7 +199,7 @@ func BenchmarkRecording(b *testing.B) {
 			act(sessions[kind], agent.Action{Action: "navigate", URL: "about:blank"})
 		}
 	}
-	for name, all := range took {
+	for name, all := range elapsed {
 		slices.Sort(all)
 		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, strings.ReplaceAll(name, " ", "-")+"-ms")
 	}
