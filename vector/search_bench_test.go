@@ -188,17 +188,17 @@ func benchmarkSearch(b *testing.B, l *library) {
 
 	for _, mode := range []Mode{Hybrid, Vector, Keyword} {
 		b.Run(string(mode), func(b *testing.B) {
-			var took []time.Duration
+			var durations []time.Duration
 			spent := cpuTime(b)
 			for b.Loop() {
 				began := time.Now()
-				search(b, ix, db, Query{Text: texts[len(took)%len(texts)], Mode: mode})
-				took = append(took, time.Since(began))
+				search(b, ix, db, Query{Text: texts[len(durations)%len(texts)], Mode: mode})
+				durations = append(durations, time.Since(began))
 			}
 			b.ReportMetric((cpuTime(b)-spent).Seconds()*1000/float64(b.N), "cpu-ms")
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+			slices.Sort(durations)
+			b.ReportMetric(float64(durations[len(durations)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(durations[len(durations)*99/100].Microseconds())/1000, "p99-ms")
 			b.ReportMetric(agreement(b, ix, db, texts[:min(len(texts), 2_000_000/l.size+10)], mode), "recall@10")
 			b.ReportMetric(float64(first.Microseconds())/1000, "first-ms")
 			b.ReportMetric(float64(max(after.HeapAlloc, before.HeapAlloc)-before.HeapAlloc)/(1<<20), "MB")

@@ -29,7 +29,7 @@ const (
 	testSpeak Format = "test-speak"
 )
 
-var eaten [][]byte
+var allocated [][]byte
 
 func init() {
 	extractors[testHang] = func(input, *sink) error {
@@ -39,11 +39,11 @@ func init() {
 	}
 	extractors[testEat] = func(input, *sink) error {
 		for {
-			eaten = append(eaten, []byte(strings.Repeat("x", 1<<20)))
+			allocated = append(allocated, []byte(strings.Repeat("x", 1<<20)))
 		}
 	}
 	extractors[testGulp] = func(in input, _ *sink) error {
-		eaten = append(eaten, make([]byte, 64<<30))
+		allocated = append(allocated, make([]byte, 64<<30))
 		return nil
 	}
 	extractors[testPanic] = func(input, *sink) error { panic("secret") }
@@ -159,7 +159,7 @@ func writeTask(t testing.TB, w io.Writer, format Format) {
 	}
 }
 
-func TestRunChildLeavesOthersAlone(t *testing.T) {
+func TestRunChildIgnoresOtherArguments(t *testing.T) {
 	for _, args := range [][]string{nil, {"serve"}, {role, "x"}, {"x", role}} {
 		if RunChild(args) {
 			t.Errorf("%q was run as a child", args)

@@ -261,12 +261,12 @@ func TestPDFBomb(t *testing.T) {
 func TestDamagedPDF(t *testing.T) {
 	good := []byte(readFile(t, "testdata/manual.pdf"))
 	for i := range 120 {
-		spoiled := bytes.Clone(good)
+		damaged := bytes.Clone(good)
 		at := i * len(good) / 120
 		for j := at; j < min(at+40, len(good)); j++ {
-			spoiled[j] ^= byte(i + j)
+			damaged[j] ^= byte(i + j)
 		}
-		text, _, err := extractHere(t, FormatPDF, "a.pdf", "", spoiled)
+		text, _, err := extractHere(t, FormatPDF, "a.pdf", "", damaged)
 		if err != nil {
 			checkError(t, err)
 			continue
@@ -277,16 +277,16 @@ func TestDamagedPDF(t *testing.T) {
 
 func TestPoorTextIsReadAgain(t *testing.T) {
 	// Each letter is placed separately, with gaps as wide as between words.
-	var apart strings.Builder
-	apart.WriteString("BT /F1 10 Tf 1 0 0 1 50 700 Tm ")
+	var spaced strings.Builder
+	spaced.WriteString("BT /F1 10 Tf 1 0 0 1 50 700 Tm ")
 	for i, r := range "the cat is on the mat and the dog is in it" {
 		if r != ' ' {
-			fmt.Fprintf(&apart, "1 0 0 1 %d 700 Tm (%c) Tj ", 50+8*i, r)
+			fmt.Fprintf(&spaced, "1 0 0 1 %d 700 Tm (%c) Tj ", 50+8*i, r)
 		} else {
-			apart.WriteString("( ) Tj ")
+			spaced.WriteString("( ) Tj ")
 		}
 	}
-	got, _, err := extractHere(t, FormatPDF, "a.pdf", "", onePage(apart.String()+"ET", ""))
+	got, _, err := extractHere(t, FormatPDF, "a.pdf", "", onePage(spaced.String()+"ET", ""))
 	if err != nil || strings.TrimSpace(got) != "the cat is on the mat and the dog is in it" {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -285,12 +285,12 @@ func TestRedirects(t *testing.T) {
 	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); agent.ErrorCode(err) != "BLOCKED_ADDRESS" {
 		t.Errorf("a redirect to a private address: %v", err)
 	}
-	shut := NewClient(nil, "test")
-	if _, err := shut.Page(t.Context(), configOf(other, nil), nil, 0, ""); agent.ErrorCode(err) != "BLOCKED_ADDRESS" {
+	closed := NewClient(nil, "test")
+	if _, err := closed.Page(t.Context(), configOf(other, nil), nil, 0, ""); agent.ErrorCode(err) != "BLOCKED_ADDRESS" {
 		t.Errorf("a name of a private address: %v", err)
 	}
 	bad := configOf(away.URL, nil)
-	if err := shut.Check(&bad); agent.ErrorCode(err) != agent.CodeValidation {
+	if err := closed.Check(&bad); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("a private address: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -121,7 +121,7 @@ func TestTruncatedFilesAreRejected(t *testing.T) {
 
 // A call fails if the file is truncated while it is in use, and the program does not
 // crash.
-func TestFileCutOffInUse(t *testing.T) {
+func TestFileTruncatedInUse(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files are read, not mapped")
 	}

@@ -150,12 +150,12 @@ func TestSets(t *testing.T) {
 		if len(s.questions) < c.questions || len(chunks) < c.chunks {
 			t.Errorf("%s: %d questions and %d chunks, want at least %d and %d", s.name, len(s.questions), len(chunks), c.questions, c.chunks)
 		}
-		asked := map[string]bool{}
+		known := map[string]bool{}
 		for _, q := range s.questions {
-			if asked[q.text] {
+			if known[q.text] {
 				t.Errorf("%s: %q is asked twice", s.name, q.text)
 			}
-			asked[q.text] = true
+			known[q.text] = true
 			places := 0
 			for _, r := range chunks {
 				if s.answers(r, q.answer) {

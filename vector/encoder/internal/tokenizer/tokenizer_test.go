@@ -125,7 +125,7 @@ func TestInputsFitTheLimit(t *testing.T) {
 	}
 }
 
-func TestLongTextsEnd(t *testing.T) {
+func TestLongTextsTerminate(t *testing.T) {
 	for _, name := range []string{"wordpiece", "unigram"} {
 		tok := load(t, name)
 		for _, piece := range []string{"a ", "a", "\ufdfa", "é", "日", "\x80"} {
@@ -190,7 +190,7 @@ func TestUnknownPartsAreRejected(t *testing.T) {
 }
 
 // A map whose trie points outside or to itself neither hangs nor changes the text.
-func TestHostileMapsEnd(t *testing.T) {
+func TestHostileMapsTerminate(t *testing.T) {
 	units := func(list ...uint32) string {
 		data := binary.LittleEndian.AppendUint32(nil, uint32(4*len(list)))
 		for _, u := range list {
