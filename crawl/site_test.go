@@ -23,15 +23,15 @@ import (
 // testSite is a site on a loopback socket that counts its requests.
 type testSite struct {
 	*httptest.Server
-	mu    sync.Mutex
-	pages map[string]http.HandlerFunc // by path and query
-	asked map[string]int
-	other http.HandlerFunc // for URLs that are not in pages; nil: 404
+	mu       sync.Mutex
+	pages    map[string]http.HandlerFunc // by path and query
+	requests map[string]int
+	other    http.HandlerFunc // for URLs that are not in pages; nil: 404
 }
 
 func newSite(tb testing.TB) *testSite {
 	tb.Helper()
-	s := &testSite{pages: map[string]http.HandlerFunc{}, asked: map[string]int{}}
+	s := &testSite{pages: map[string]http.HandlerFunc{}, requests: map[string]int{}}
 	s.Server = httptest.NewServer(s)
 	tb.Cleanup(s.Close)
 	return s
@@ -39,7 +39,7 @@ func newSite(tb testing.TB) *testSite {
 
 func (s *testSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.asked[r.URL.RequestURI()]++
+	s.requests[r.URL.RequestURI()]++
 	h := s.pages[r.URL.RequestURI()]
 	if h == nil {
 		h = s.other
@@ -87,14 +87,14 @@ func pageOf(text string, links ...string) string {
 func (s *testSite) count(address string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[address]
+	return s.requests[address]
 }
 
 // total returns the number of requests, without those for robots.txt.
 func (s *testSite) total() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for address, k := range s.asked {
+	for address, k := range s.requests {
 		if address != "/robots.txt" {
 			n += k
 		}
