@@ -242,7 +242,7 @@ func TestOnceAndDelayed(t *testing.T) {
 	})
 }
 
-func TestSQLCounts(t *testing.T) {
+func TestChangesBySQL(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
 		h.sql(t, "UPDATE schedules SET cron_expression = '*/30 * * * *' WHERE id = ?", s.ID)
@@ -276,7 +276,7 @@ func TestSQLCounts(t *testing.T) {
 // other schedules.
 func TestInvalidRows(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
-		sound := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
+		valid := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
 		for _, set := range []string{
 			"type = 'cron', cron_expression = 'nonsense'", "type = 'cron', cron_expression = '@daily'", "type = 'cron', timezone = 'Mars/Base'",
 			"type = 'delayed', delay_seconds = -5", "type = 'once', next_run = NULL", "callback_type = 'workflow', callback_id = 'nowhere'",
@@ -299,7 +299,7 @@ func TestInvalidRows(t *testing.T) {
 		}
 		pass(time.Hour)
 		want(t, "calls", h.calls.times(), "01:00:00")
-		got, _ := h.get(t, sound.ID)
+		got, _ := h.get(t, valid.ID)
 		want(t, "the valid schedule", got.NextRun, "2000-01-01T02:00:00.000Z")
 	})
 }

@@ -111,9 +111,9 @@ func TestWebhookAnswers(t *testing.T) {
 }
 
 func TestWebhookUnreachable(t *testing.T) {
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	w, db, c, secret := caller(t, gone.URL)
+	notFound := httptest.NewServer(http.NotFoundHandler())
+	notFound.Close()
+	w, db, c, secret := caller(t, notFound.URL)
 	_, err := w.run(t.Context(), db, c)
 	if agent.Explain(err) != "the connection was refused" {
 		t.Errorf("%v", err)
