@@ -34,7 +34,7 @@ func TestLargeOutputIsOmitted(t *testing.T) {
 	}
 }
 
-func TestEventPatternsAreThoseThatMatch(t *testing.T) {
+func TestListedEventPatternsMatch(t *testing.T) {
 	patterns := []string{"*", "a", "a.*", "a.b", "a.b.*", "a.b.c", "b.*", "a*", ".*"}
 	for _, name := range []string{"a", "a.b", "a.b.c"} {
 		listed := EventPatterns(name)

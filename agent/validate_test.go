@@ -170,7 +170,7 @@ func TestCheckSourceName(t *testing.T) {
 	check(t, "long", CheckSourceName(strings.Repeat("x", 201)), "name")
 }
 
-func TestNamesThatPeopleRead(t *testing.T) {
+func TestDisplayAndCommandNames(t *testing.T) {
 	for name, want := range map[string]struct{ display, command bool }{
 		"google":                 {true, true},
 		"7 Straße (a@b) +_-.":    {true, false},

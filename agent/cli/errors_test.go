@@ -150,7 +150,7 @@ func TestErrorsNameTheirSource(t *testing.T) {
 	}
 }
 
-func TestErrorsComeTogether(t *testing.T) {
+func TestAllErrorsAreReported(t *testing.T) {
 	_, err := environment{
 		flags: map[string]string{"addr": "x"},
 		env:   map[string]string{"SATCHEL_LOG_LEVEL": "loud", "EDGE_ACCESS_AUD": "a"},

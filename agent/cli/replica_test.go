@@ -13,7 +13,7 @@ import (
 )
 
 // fakeReplicas records its calls.
-type fakeReplicas struct{ asked []string }
+type fakeReplicas struct{ calls []string }
 
 var deletedAt = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
@@ -24,12 +24,12 @@ func (f *fakeReplicas) List(context.Context) ([]agent.Replica, error) {
 }
 
 func (f *fakeReplicas) Restore(_ context.Context, idOrName string, at time.Time, folder string) (string, time.Time, error) {
-	f.asked = append(f.asked, fmt.Sprintf("restore %s %d %s", idOrName, max(0, at.Unix()), folder))
+	f.calls = append(f.calls, fmt.Sprintf("restore %s %d %s", idOrName, max(0, at.Unix()), folder))
 	return "x", deletedAt, nil
 }
 
 func (f *fakeReplicas) Put(_ context.Context, idOrName string, at time.Time, folder string) (string, time.Time, error) {
-	f.asked = append(f.asked, fmt.Sprintf("put %s %d %s", idOrName, max(0, at.Unix()), folder))
+	f.calls = append(f.calls, fmt.Sprintf("put %s %d %s", idOrName, max(0, at.Unix()), folder))
 	if idOrName == "c" {
 		return "", at, errors.New("no")
 	}
@@ -60,9 +60,9 @@ func TestRestoreFromReplicas(t *testing.T) {
 			return f, nil
 		}}
 		if err := p.Run(t.Context(), strings.Fields(line)); err != nil {
-			f.asked = append(f.asked, "error: "+err.Error())
+			f.calls = append(f.calls, "error: "+err.Error())
 		}
-		if got := strings.Join(f.asked, "; "); got != want {
+		if got := strings.Join(f.calls, "; "); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}

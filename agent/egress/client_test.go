@@ -248,7 +248,7 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	c := client(t, Policy{Allow: openedRange})
-	atOnce := func(n int) {
+	concurrently := func(n int) {
 		arrived.Add(n)
 		var done sync.WaitGroup
 		for range n {
@@ -260,11 +260,11 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 		}
 		done.Wait()
 	}
-	atOnce(calls)
+	concurrently(calls)
 	for range calls - maxIdlePerHost {
 		waitFor(t, closed)
 	}
-	atOnce(maxIdlePerHost)
+	concurrently(maxIdlePerHost)
 	if n := opened.Load(); n != calls {
 		t.Errorf("%d connections, want %d", n, calls)
 	}

@@ -201,7 +201,7 @@ func TestCredentialIsNotSentElsewhere(t *testing.T) {
 	}
 }
 
-func TestCredentialIsNotSeenAgain(t *testing.T) {
+func TestCredentialIsMaskedInResponses(t *testing.T) {
 	c := New(loopback())
 	s := newRecorder(t, func(w http.ResponseWriter, r *http.Request) {
 		key := r.URL.Query().Get("key")

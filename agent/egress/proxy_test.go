@@ -100,8 +100,8 @@ func TestProxyTunnels(t *testing.T) {
 			t.Errorf("%s: a blocked address: %v", name, err)
 		}
 	}
-	if up.asked.Load() != 1 {
-		t.Errorf("the upstream proxy received %d requests", up.asked.Load())
+	if up.requests.Load() != 1 {
+		t.Errorf("the upstream proxy received %d requests", up.requests.Load())
 	}
 	open := newProxy(t, ProxyOptions{Upstream: &url.URL{Scheme: "http", Host: blockedIP + ":1"}})
 	if _, err := proxyClient(t, open, secure).Get(secure.URL); err == nil {
@@ -111,8 +111,8 @@ func TestProxyTunnels(t *testing.T) {
 
 // upstream is a proxy that requires a password.
 type upstream struct {
-	url   *url.URL
-	asked atomic.Int64
+	url      *url.URL
+	requests atomic.Int64
 }
 
 func upstreamProxy(t *testing.T) *upstream {
@@ -122,7 +122,7 @@ func upstreamProxy(t *testing.T) *upstream {
 			w.WriteHeader(http.StatusProxyAuthRequired)
 			return
 		}
-		u.asked.Add(1)
+		u.requests.Add(1)
 		out, err := net.Dial("tcp", r.Host)
 		if err != nil {
 			t.Error(err)
@@ -143,7 +143,7 @@ func upstreamProxy(t *testing.T) *upstream {
 
 // Close ends tunnels. A request that is not for a proxy gets no useful
 // response.
-func TestProxyEnds(t *testing.T) {
+func TestProxyClose(t *testing.T) {
 	hold, err := net.Listen("tcp", openedIP+":0")
 	if err != nil {
 		t.Fatal(err)

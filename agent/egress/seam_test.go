@@ -50,8 +50,8 @@ func (n names) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		framed := binary.BigEndian.AppendUint16(nil, uint16(len(answer)))
-		if _, err := conn.Write(append(framed, answer...)); err != nil {
+		frame := binary.BigEndian.AppendUint16(nil, uint16(len(answer)))
+		if _, err := conn.Write(append(frame, answer...)); err != nil {
 			return
 		}
 	}

@@ -34,7 +34,7 @@ func vectorsOf(w http.ResponseWriter, texts []string) {
 // the request, from 1.
 func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string, n int)) (*Embeddings, agent.Embedding, *[]*http.Request, *[]time.Duration) {
 	t.Helper()
-	var asked []*http.Request
+	var requests []*http.Request
 	var waits []time.Duration
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
@@ -44,17 +44,17 @@ func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Model != "m" {
 			t.Errorf("requested %+v, %v", body, err)
 		}
-		asked = append(asked, r)
-		answer(w, body.Input, len(asked))
+		requests = append(requests, r)
+		answer(w, body.Input, len(requests))
 	}))
 	t.Cleanup(s.Close)
 	e := NewEmbeddings([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	e.api.sleep = func(ctx context.Context, d time.Duration) error { waits = append(waits, d); return ctx.Err() }
-	return e, agent.Embedding{Provider: "openai-compatible", Model: "m", BaseURL: s.URL + "/v1/"}, &asked, &waits
+	return e, agent.Embedding{Provider: "openai-compatible", Model: "m", BaseURL: s.URL + "/v1/"}, &requests, &waits
 }
 
 func TestEmbedBatches(t *testing.T) {
-	e, to, asked, _ := embedServer(t, func(w http.ResponseWriter, texts []string, _ int) { vectorsOf(w, texts) })
+	e, to, requests, _ := embedServer(t, func(w http.ResponseWriter, texts []string, _ int) { vectorsOf(w, texts) })
 	texts := make([]string, 2*embedTexts+1)
 	for i := range texts {
 		texts[i] = strings.Repeat("x", i)
@@ -69,10 +69,10 @@ func TestEmbedBatches(t *testing.T) {
 			t.Fatalf("text %d has the vector %v", i, v)
 		}
 	}
-	if len(*asked) != 4 {
-		t.Errorf("%d requests", len(*asked))
+	if len(*requests) != 4 {
+		t.Errorf("%d requests", len(*requests))
 	}
-	if r := (*asked)[0]; r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer s3cret" {
+	if r := (*requests)[0]; r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer s3cret" {
 		t.Errorf("requested %s with %v", r.URL, r.Header)
 	}
 }
@@ -85,11 +85,11 @@ func TestEmbedErrors(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct {
-		name   string
-		answer func(w http.ResponseWriter, texts []string, n int)
-		asked  int
-		status any
-		says   string
+		name     string
+		answer   func(w http.ResponseWriter, texts []string, n int)
+		requests int
+		status   any
+		says     string
 	}{
 		{"key", say(401, `{"error":"s3cret is wrong"}`), 1, 401, "embedding_api_key"},
 		{"model", say(404, ""), 1, 404, "embedding_model"},
@@ -105,11 +105,11 @@ func TestEmbedErrors(t *testing.T) {
 		{"too long", say(200, `{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`), 1, nil, "8193 numbers"},
 		{"huge number", say(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`), 1, nil, "form of OpenAI's API"},
 	} {
-		e, to, asked, _ := embedServer(t, tc.answer)
+		e, to, requests, _ := embedServer(t, tc.answer)
 		_, err := e.Embed(t.Context(), to, "s3cret", []string{"a", "b"})
 		var known *agent.Error
-		if !errors.As(err, &known) || known.Code != agent.CodeUpstream || known.Details["status"] != tc.status || !strings.Contains(known.Message, tc.says) || len(*asked) != tc.asked {
-			t.Errorf("%s: %v after %d requests", tc.name, err, len(*asked))
+		if !errors.As(err, &known) || known.Code != agent.CodeUpstream || known.Details["status"] != tc.status || !strings.Contains(known.Message, tc.says) || len(*requests) != tc.requests {
+			t.Errorf("%s: %v after %d requests", tc.name, err, len(*requests))
 		}
 		if strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: the error contains the key: %v", tc.name, err)
@@ -118,7 +118,7 @@ func TestEmbedErrors(t *testing.T) {
 }
 
 func TestEmbedRetries(t *testing.T) {
-	e, to, asked, waits := embedServer(t, func(w http.ResponseWriter, texts []string, n int) {
+	e, to, requests, waits := embedServer(t, func(w http.ResponseWriter, texts []string, n int) {
 		switch n {
 		case 1:
 			w.Header().Set("Retry-After", "7")
@@ -135,18 +135,18 @@ func TestEmbedRetries(t *testing.T) {
 	if want := []time.Duration{7 * time.Second, 2 * time.Second}; !slices.Equal(*waits, want) {
 		t.Errorf("waited %v, want %v", *waits, want)
 	}
-	if (*asked)[0].Header.Get("Authorization") != "" {
+	if (*requests)[0].Header.Get("Authorization") != "" {
 		t.Error("an empty key is sent")
 	}
 	// The retries do not wait beyond the caller's deadline.
-	hasty, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	impatient, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	e, to, asked, waits = embedServer(t, func(w http.ResponseWriter, _ []string, _ int) {
+	e, to, requests, waits = embedServer(t, func(w http.ResponseWriter, _ []string, _ int) {
 		w.Header().Set("Retry-After", "86400")
 		w.WriteHeader(503)
 	})
-	if _, err := e.Embed(hasty, to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream || len(*asked) != 1 || len(*waits) != 0 {
-		t.Errorf("%v after %d requests and %v", err, len(*asked), *waits)
+	if _, err := e.Embed(impatient, to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream || len(*requests) != 1 || len(*waits) != 0 {
+		t.Errorf("%v after %d requests and %v", err, len(*requests), *waits)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -209,7 +209,7 @@ func TestStopAndChoice(t *testing.T) {
 }
 
 // A stream that is truncated at any byte returns its text and no tool call.
-func TestCutStreams(t *testing.T) {
+func TestTruncatedStreams(t *testing.T) {
 	for name, whole := range map[string]string{OpenAI: openAIStream(true), Anthropic: claudeStream(true)} {
 		end := strings.LastIndex(whole, "finish_reason")
 		if name == Anthropic {

@@ -89,7 +89,7 @@ var pages = []string{
 	"&amp;&nbsp;&notit;&#x41;&#0;&unknown;&", "<svg><![CDATA[<a>]]></svg>", "<ä>x</ä><aä Ö=ü>",
 }
 
-func TestFindsWhatTheStandardTokenizerDoes(t *testing.T) {
+func TestMatchesTheStandardTokenizer(t *testing.T) {
 	for _, page := range pages {
 		if got, want := tokens([]byte(page)), reference([]byte(page)); got != want {
 			t.Errorf("%q:\n%swant:\n%s", page, got, want)

@@ -31,9 +31,9 @@ const listing = `{"servers":[
 // TestCatalogue: a listing is converted to addresses and entries for the operator's
 // file, responses are cached for an hour, and errors of a registry are explained.
 func TestCatalogue(t *testing.T) {
-	asked, answer, status := []string{}, listing, 200
+	requests, answer, status := []string{}, listing, 200
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path+"?"+r.URL.RawQuery)
+		requests = append(requests, r.URL.Path+"?"+r.URL.RawQuery)
 		w.WriteHeader(status)
 		fmt.Fprint(w, answer)
 	}))
@@ -70,8 +70,8 @@ func TestCatalogue(t *testing.T) {
 	}
 	now = now.Add(catalogueLife - 1)
 	search("")
-	if len(asked) != 1 || asked[0] != "/v0.1/servers?limit=30&search=tick&version=latest" {
-		t.Errorf("requested %v", asked)
+	if len(requests) != 1 || requests[0] != "/v0.1/servers?limit=30&search=tick&version=latest" {
+		t.Errorf("requested %v", requests)
 	}
 	now = now.Add(1)
 	status = 503

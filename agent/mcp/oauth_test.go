@@ -106,7 +106,7 @@ type oauthServer struct {
 	mu                sync.Mutex
 	challenge         string
 	documents         map[string]string // by path, on both
-	asked             []url.Values      // requests to the token endpoint
+	tokenRequests     []url.Values      // requests to the token endpoint
 	bare              int               // requests without a token
 }
 
@@ -147,7 +147,7 @@ func newOAuthServer(t *testing.T) *oauthServer {
 				r.PostForm.Set("basic", id+":"+secret)
 			}
 			c.mu.Lock()
-			c.asked = append(c.asked, r.PostForm)
+			c.tokenRequests = append(c.tokenRequests, r.PostForm)
 			c.mu.Unlock()
 			_, _ = io.WriteString(w, `{"access_token":"token-1","token_type":"Bearer","expires_in":3600}`)
 			return
@@ -219,8 +219,8 @@ func TestDiscovery(t *testing.T) {
 			if name == "the root's metadata" {
 				want.Set("resource", at.server.URL)
 			}
-			if len(at.asked) != 1 || at.bare != 1 || !reflect.DeepEqual(at.asked[0], want) {
-				t.Errorf("%d requests without a token; tokens were requested with %v, want %v", at.bare, at.asked, want)
+			if len(at.tokenRequests) != 1 || at.bare != 1 || !reflect.DeepEqual(at.tokenRequests[0], want) {
+				t.Errorf("%d requests without a token; tokens were requested with %v, want %v", at.bare, at.tokenRequests, want)
 			}
 			if issuer := c.Issuer(at.server.URL + "/mcp"); !strings.HasPrefix(issuer, at.authority.URL) {
 				t.Errorf("the issuer is %q", issuer)
@@ -262,15 +262,15 @@ func TestDeceptiveMetadata(t *testing.T) {
 			if err == nil || !strings.Contains(agent.Explain(err), test.says) || agent.ErrorCode(err) != agent.CodeUpstream {
 				t.Errorf("%v", err)
 			}
-			if len(at.asked) != 0 {
-				t.Errorf("a token was requested with %v", at.asked)
+			if len(at.tokenRequests) != 0 {
+				t.Errorf("a token was requested with %v", at.tokenRequests)
 			}
 		})
 	}
 	at := newOAuthServer(t)
 	_, err := newClient(t).Tools(t.Context(), at.as(agent.MCPAuth{ClientSecret: "swordfish", Issuer: "https://bank.example"}))
-	if err == nil || !strings.Contains(agent.Explain(err), "a different authorization server than the one that issued the credentials") || len(at.asked) != 0 {
-		t.Errorf("credentials for another authorization server: %v, requested with %v", err, at.asked)
+	if err == nil || !strings.Contains(agent.Explain(err), "a different authorization server than the one that issued the credentials") || len(at.tokenRequests) != 0 {
+		t.Errorf("credentials for another authorization server: %v, requested with %v", err, at.tokenRequests)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestSignedAssertion(t *testing.T) {
 		if _, err := newClient(t).Tools(t.Context(), at.as(auth)); err != nil {
 			t.Fatal(err)
 		}
-		form := at.asked[0]
+		form := at.tokenRequests[0]
 		parts := strings.Split(form.Get("client_assertion"), ".")
 		if len(parts) != 3 || form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" || form.Has("basic") {
 			t.Fatalf("requested with %v", form)

@@ -76,7 +76,7 @@ func TestStartStop(t *testing.T) {
 	}
 }
 
-func TestStopEndsWhatRuns(t *testing.T) {
+func TestStopEndsRunningScripts(t *testing.T) {
 	p := New(Options{Size: 2})
 	if err := p.Start(context.Background()); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestStartContextEnds(t *testing.T) {
 	}
 }
 
-func TestCallerGivesUp(t *testing.T) {
+func TestCallerCancels(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -143,8 +143,8 @@ func TestErrors(t *testing.T) {
 
 // TestCheck: code is compiled, and not run.
 func TestCheck(t *testing.T) {
-	asked := false
-	p := newPool(t, Options{Size: 1, Fetch: func(*http.Request) (*http.Response, error) { asked = true; return nil, io.EOF }})
+	fetched := false
+	p := newPool(t, Options{Size: 1, Fetch: func(*http.Request) (*http.Response, error) { fetched = true; return nil, io.EOF }})
 	for _, c := range []struct {
 		code       string
 		expression bool
@@ -165,7 +165,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v %v, want line %v", c.code, err, known, c.line)
 		}
 	}
-	if asked {
+	if fetched {
 		t.Error("a check made a request")
 	}
 }

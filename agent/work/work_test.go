@@ -358,7 +358,7 @@ func TestClockIsSet(t *testing.T) {
 func TestStress(t *testing.T) {
 	const keys, actors, actions = 50, 8, 2000
 	var running [keys]atomic.Int32
-	var asked, served [keys]atomic.Int64
+	var enqueued, served [keys]atomic.Int64
 	var total atomic.Int32
 	q := New(Options[int]{
 		Limit: 4, Reserved: 1, Group: func(k int) any { return k % 7 }, GroupLimit: func(any) int { return 2 },
@@ -371,7 +371,7 @@ func TestStress(t *testing.T) {
 			if n := total.Add(1); n > 4 {
 				t.Errorf("%d concurrent turns", n)
 			}
-			served[k].Store(asked[k].Load())
+			served[k].Store(enqueued[k].Load())
 			total.Add(-1)
 			switch rand.IntN(8) {
 			case 0:
@@ -418,7 +418,7 @@ func TestStress(t *testing.T) {
 	q.Start(t.Context())
 	defer q.Stop()
 	for k := range keys {
-		asked[k].Add(1)
+		enqueued[k].Add(1)
 		if k%2 == 0 {
 			q.EnqueueFirst(k)
 		} else {
@@ -426,7 +426,7 @@ func TestStress(t *testing.T) {
 		}
 	}
 	for k := range keys {
-		for served[k].Load() != asked[k].Load() {
+		for served[k].Load() != enqueued[k].Load() {
 			if err := q.Wait(t.Context(), k); err != nil {
 				t.Fatal(err)
 			}

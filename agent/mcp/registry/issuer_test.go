@@ -16,7 +16,7 @@ import (
 // authority is an authorization server that counts token requests.
 type authority struct {
 	*httptest.Server
-	asked atomic.Int64
+	requests atomic.Int64
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -24,7 +24,7 @@ func newAuthority(t *testing.T) *authority {
 	a := &authority{}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
-			a.asked.Add(1)
+			a.requests.Add(1)
 			fmt.Fprint(w, `{"access_token":"token-1","token_type":"Bearer","expires_in":1}`)
 			return
 		}
@@ -34,10 +34,10 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// TestIssuerStays: the client's secret only goes to the authorization server
+// TestIssuerIsKept: the client's secret only goes to the authorization server
 // that the MCP server named first, whatever it names later, even after a
 // restart and if the server was down when it was registered.
-func TestIssuerStays(t *testing.T) {
+func TestIssuerIsKept(t *testing.T) {
 	ours, theirs, p := newAuthority(t), newAuthority(t), newTestServer(t)
 	var names, away atomic.Value
 	names.Store(ours.URL)
@@ -86,8 +86,8 @@ func TestIssuerStays(t *testing.T) {
 			t.Errorf("a changed authorization server: %v", err)
 		}
 	}
-	if theirs.asked.Load() != 0 || ours.asked.Load() == 0 {
-		t.Errorf("our authorization server received %d requests, the other %d", ours.asked.Load(), theirs.asked.Load())
+	if theirs.requests.Load() != 0 || ours.requests.Load() == 0 {
+		t.Errorf("our authorization server received %d requests, the other %d", ours.requests.Load(), theirs.requests.Load())
 	}
 	rows, err := folder.Default().SQL(t.Context(), "SELECT * FROM mcp_servers", store.Params{}, store.Access{})
 	if err != nil {

@@ -70,9 +70,9 @@ func newLoginServer(t *testing.T) *loginServer {
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) { write(w, 200, l.metadata) })
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
-		var asked map[string]any
-		_ = json.NewDecoder(r.Body).Decode(&asked)
-		l.registered = append(l.registered, asked)
+		var request map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		l.registered = append(l.registered, request)
 		if l.answer["error"] != nil {
 			write(w, 400, l.answer)
 			return

@@ -65,8 +65,8 @@ func fakeClock(t *testing.T, r *Registry) (later func(time.Duration)) {
 // requests.
 type testServer struct {
 	*httptest.Server
-	away  atomic.Bool
-	asked atomic.Int64
+	away     atomic.Bool
+	requests atomic.Int64
 }
 
 func newTestServer(t *testing.T) *testServer {
@@ -78,7 +78,7 @@ func newTestServer(t *testing.T) *testServer {
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
 	p := &testServer{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.asked.Add(1)
+		p.requests.Add(1)
 		if p.away.Load() {
 			panic(http.ErrAbortHandler)
 		}
@@ -118,9 +118,9 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestCredentialsStay: a token is only sent to the address it was set for,
+// TestCredentialsStayWithTheirAddress: a token is only sent to the address it was set for,
 // whatever SQL changes, and reads as locked under another master key.
-func TestCredentialsStay(t *testing.T) {
+func TestCredentialsStayWithTheirAddress(t *testing.T) {
 	path := t.TempDir()
 	folder, r := open(t, path)
 	db, p, other := folder.Default(), newTestServer(t), newTestServer(t)
@@ -133,8 +133,8 @@ func TestCredentialsStay(t *testing.T) {
 	}
 	move(other.URL)
 	_, err := r.Call(t.Context(), db, s.ID, "echo", nil)
-	if agent.ErrorCode(err) != agent.CodeConflict || other.asked.Load() != 0 {
-		t.Errorf("with another address: %v, %d requests", err, other.asked.Load())
+	if agent.ErrorCode(err) != agent.CodeConflict || other.requests.Load() != 0 {
+		t.Errorf("with another address: %v, %d requests", err, other.requests.Load())
 	}
 	servers, _, err := r.List(t.Context(), db, store.Page{Limit: 10})
 	if err != nil || len(servers) != 1 {
@@ -166,7 +166,7 @@ func TestListChecksServers(t *testing.T) {
 	db, p := folder.Default(), newTestServer(t)
 	later := fakeClock(t, r)
 	register(t, r, db, p.URL, agent.MCPAuth{})
-	asked := p.asked.Load()
+	requests := p.requests.Load()
 	list := func() agent.MCPStatus {
 		t.Helper()
 		servers, total, err := r.List(t.Context(), db, store.Page{Limit: 10})
@@ -176,8 +176,8 @@ func TestListChecksServers(t *testing.T) {
 		return servers[0].Status
 	}
 	p.away.Store(true)
-	if got := list(); got != agent.MCPConnected || p.asked.Load() != asked {
-		t.Errorf("just after: %s, %d requests", got, p.asked.Load()-asked)
+	if got := list(); got != agent.MCPConnected || p.requests.Load() != requests {
+		t.Errorf("just after: %s, %d requests", got, p.requests.Load()-requests)
 	}
 	later(time.Minute)
 	if got := list(); got != agent.MCPDisconnected {
