@@ -48,7 +48,7 @@ func TestGatewayConfig(t *testing.T) {
 	ch.Apply(&config)
 	config.ClearOtherTypes(GatewayEmail)
 	if config.Provider != ProviderSMTP || config.APIKey != "" || config.BotToken != "" || config.Headers != nil || config.SMTPPort != 25 || config.FromName != "kept" {
-		t.Errorf("%+v", config)
+		t.Errorf("got %+v", config)
 	}
 	if err := config.Validate(GatewayEmail); err != nil {
 		t.Error(err)

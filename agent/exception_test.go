@@ -132,7 +132,7 @@ func TestChangeOccurrence(t *testing.T) {
 		t.Errorf("an occurrence that does not exist: %v", err)
 	}
 	if err := task.CancelOccurrence(start); err != nil || startsOf(t, task) != "01 09:00, 03 09:00, 04 09:00, 05 09:00, 06 09:00" {
-		t.Errorf("%v, %s", err, startsOf(t, task))
+		t.Errorf("got %v, %s", err, startsOf(t, task))
 	}
 	if err := task.ChangeOccurrence(start, TaskChange{WorkflowID: Some("workflow-1")}); ErrorCode(err) != CodeValidation {
 		t.Errorf("its workflow: %v", err)

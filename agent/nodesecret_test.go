@@ -71,7 +71,7 @@ func TestHiddenNodeSecrets(t *testing.T) {
 	}
 	plain := RawNode(`{"id":"a","type":"http-request","data":{"values":[1.50,{"b":[]},[{}]],"url":"https://x.y"}}`)
 	if out, _, err := TakeNodeSecrets([]RawNode{plain}); err != nil || string(out[0]) != string(plain) {
-		t.Errorf("%s, %v", out[0], err)
+		t.Errorf("got %s, %v", out[0], err)
 	}
 }
 

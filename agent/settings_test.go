@@ -58,7 +58,7 @@ func TestSettingsNullTakesTheDefault(t *testing.T) {
 	}
 	change.Apply(&s)
 	if s != DefaultSettings() {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestSettingsCredentials(t *testing.T) {
 	}
 	given := change.Credentials()
 	if len(given) != 3 || given["openai_api_key"] != "sk-1" || given["llm_api_key"] != "" || given["chatbot_a_token"] != "" {
-		t.Errorf("%q", given)
+		t.Errorf("got %q", given)
 	}
 	all := SettingsChange{OpenAIKey: Some("a"), AnthropicKey: Some("b"), LLMKey: Some("c"), EmbeddingKey: Some("d"), ChatbotAToken: Some("e")}
 	for _, name := range Credentials {

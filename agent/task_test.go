@@ -99,7 +99,7 @@ func TestTaskValidate(t *testing.T) {
 	}
 	task, err := taskOf(t, `{`+start+`}`)
 	if err != nil || task.EndTime != mustTime(t, "2026-03-01T10:00:00Z") || task.Recurrence != RecurNone || task.Status != TaskPending {
-		t.Errorf("%+v, %v", task, err)
+		t.Errorf("got %+v, %v", task, err)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestErrorKeepsItsCauseForTheLog(t *testing.T) {
 	cause := errors.New("disk on fire")
 	err := error(Errorf(CodeConflict, "cannot do %s", "that").Because(cause).With("status", 3))
 	if !errors.Is(err, cause) || ErrorCode(err) != CodeConflict || !strings.Contains(err.Error(), "disk on fire") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 	if e := err.(*Error); e.Message != "cannot do that" || e.Details["status"] != 3 {
 		t.Errorf("the error for clients: %+v", e)

@@ -57,7 +57,7 @@ func TestAgentChange(t *testing.T) {
 	c := AgentChange{Name: Some("new"), Description: Optional[string]{Given: true, Null: true}}
 	c.Apply(&a)
 	if a.Name != "new" || a.Description != "" || a.Status != StatusActive {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 	if got := c.Fields(); !slices.Equal(got, []string{"description", "name"}) {
 		t.Errorf("Fields() = %q", got)
@@ -127,7 +127,7 @@ func TestContactApply(t *testing.T) {
 	c := Contact{Name: "Ada", Email: "a@b", Tags: []string{"x"}, Metadata: json.RawMessage(`{"k":1}`)}
 	ContactChange{Email: Optional[string]{Given: true, Null: true}, Phone: Some(" +1 555 "), Tags: Some([]string{" y", "y"})}.Apply(&c)
 	if c.Name != "Ada" || c.Email != "" || c.Phone != "+1 555" || !slices.Equal(c.Tags, []string{"y"}) || string(c.Metadata) != `{"k":1}` {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v", c)
 	}
 	ContactChange{Metadata: Optional[json.RawMessage]{Given: true, Null: true}}.Apply(&c)
 	if string(c.Metadata) != "{}" {
@@ -149,7 +149,7 @@ func TestConversationValidate(t *testing.T) {
 	ConversationChange{ContactID: Some("contact-1"), Muted: Some(true)}.Apply(&c)
 	check(t, "plain", c.Validate())
 	if string(c.Metadata) != "{}" || !c.Muted {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v", c)
 	}
 	c.GatewayID, c.Metadata = strings.Repeat("x", 101), json.RawMessage(`7`)
 	check(t, "bad", c.Validate(), "gateway_id", "metadata")

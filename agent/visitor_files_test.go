@@ -55,7 +55,7 @@ func TestWidgetFilesConfig(t *testing.T) {
 	}
 	WidgetConfigChange{Files: Some(false), FileTypes: Some([]string{".PDF", "pdf", " png"})}.apply(&c)
 	if c.TakesFiles() || strings.Join(c.FileTypes, " ") != "pdf png" || strings.Join(c.fields(), " ") == "" {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v", c)
 	}
 	null := Optional[bool]{Given: true, Null: true}
 	WidgetConfigChange{Files: null}.apply(&c)

@@ -302,7 +302,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		s.waitFor(t, "the new document", func() bool { return strings.HasSuffix(s.ActivePage().URL(), "/next") })
 		finish()
 		if got := <-answers; got.err != nil || got.result["value"] != "second" {
-			t.Errorf("%v, %v", got.result, got.err)
+			t.Errorf("got %v, %v", got.result, got.err)
 		}
 	})
 	t.Run("a script that has started is not run again", func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		result, err := do(t, s, `{"action":"evaluate","script":"location = '/next'; await fetch('/begin'); await new Promise(() => {})"}`)
 		var known *agent.Error
 		if !errors.As(err, &known) || known.Code != agent.CodeBrowser || known.Details["reason"] != "navigated" {
-			t.Fatalf("%v, %v", result, err)
+			t.Fatalf("got %v, %v", result, err)
 		}
 	})
 	t.Run("a navigation continues after a script that waits for it timed out", func(t *testing.T) {
@@ -330,7 +330,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		}
 		s.waitFor(t, "the new document", func() bool { return strings.HasSuffix(page.URL(), "/next") })
 		if got := must(t, s, `{"action":"evaluate","script":"`+readA+`"}`); got["value"] != "second" {
-			t.Errorf("%v", got)
+			t.Errorf("got %v", got)
 		}
 	})
 }
@@ -345,7 +345,7 @@ func TestEvaluateUnderAPolicy(t *testing.T) {
 	t.Cleanup(strict.Close)
 	must(t, s, `{"action":"navigate","url":"`+strict.URL+`"}`)
 	if got := must(t, s, `{"action":"evaluate","script":"document.querySelector('#a').textContent"}`); got["value"] != "x" {
-		t.Errorf("%v", got)
+		t.Errorf("got %v", got)
 	}
 }
 

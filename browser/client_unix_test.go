@@ -228,7 +228,7 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 		<-s.Done()
 		s.end("")
 		if row, err := b.Describe(t.Context(), db, s.ID()); err != nil || row.Status != agent.SessionClosed {
-			t.Errorf("%+v, %v", row, err)
+			t.Errorf("got %+v, %v", row, err)
 		}
 		for {
 			if _, err := c.client.Next(t.Context()); errors.Is(err, io.EOF) {
@@ -311,7 +311,7 @@ func TestClientsAreLimited(t *testing.T) {
 	}
 	row, err := b.Describe(t.Context(), db, s.ID())
 	if err != nil || row.Status != agent.SessionFailed {
-		t.Errorf("%+v, %v", row, err)
+		t.Errorf("got %+v, %v", row, err)
 	}
 	<-s.chromium.cleaned
 	openIn(t, b, db, agent.SessionOptions{CDP: true}) // its slot is free

@@ -63,7 +63,7 @@ func TestDownloadsAreKept(t *testing.T) {
 	}
 	var got bytes.Buffer
 	if err := file.WriteTo(t.Context(), &got); err != nil || got.String() != "hello" {
-		t.Errorf("%q, %v", got.String(), err)
+		t.Errorf("got %q, %v", got.String(), err)
 	}
 	if _, err := db.DownloadFile(t.Context(), list[1].ID); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("the file of a failed download: %v", err)

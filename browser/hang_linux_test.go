@@ -46,7 +46,7 @@ func TestChromiumEnds(t *testing.T) {
 			s.end("")
 			row, err := b.Describe(t.Context(), db, s.ID())
 			if err != nil || row.Status != agent.SessionFailed || row.Error == "" {
-				t.Errorf("%+v, %v", row, err)
+				t.Errorf("got %+v, %v", row, err)
 			}
 			if _, err := b.Session(db, s.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
 				t.Errorf("the session is still open: %v", err)

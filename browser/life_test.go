@@ -139,7 +139,7 @@ func startServer(t *testing.T, path, site string) (child *exec.Cmd, fields []str
 	line, err := bufio.NewReader(out).ReadString('\n')
 	fields = strings.Fields(line)
 	if err != nil || len(fields) != 4 || fields[0] == "error" {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("got %q, %v", line, err)
 	}
 	return child, fields
 }

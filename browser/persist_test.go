@@ -108,7 +108,7 @@ func TestStateIsKeptWhileOpen(t *testing.T) {
 	// A busy page does not delay the others.
 	must(t, s, `{"action":"evaluate","script":"void setTimeout(() => { for (;;); })"}`)
 	if got := save(); len(got.Cookies) != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v", got)
 	}
 	for _, p := range s.Pages() {
 		if _, ok := p.localStorage(t.Context(), originOf(p.URL())); ok || !p.readingStorage.Load() {

@@ -15,7 +15,7 @@ import (
 
 func TestParseThread(t *testing.T) {
 	if got, ok := parseThread([]byte("4242 (a) R (b) S 17 4242 4242 0")); !ok || got != (thread{'S', 17}) {
-		t.Errorf("%+v, %v", got, ok)
+		t.Errorf("got %+v, %v", got, ok)
 	}
 	for _, invalid := range []string{"", ")", "1 (a) S", "1 (a) S x 4242"} {
 		if got, ok := parseThread([]byte(invalid)); ok {

@@ -192,7 +192,7 @@ func TestRemoteAddressStaysSecret(t *testing.T) {
 	t.Cleanup(wrong.Close)
 	for _, address := range []string{"http://u:user-secret@" + strings.TrimPrefix(wrong.URL, "http://") + "/?token=query-secret", "http://u:user-secret@127.0.0.1:1/?token=query-secret", "http://u:user-secret@nowhere.invalid/?token=query-secret"} {
 		if _, err := discover(context.Background(), address); err == nil || strings.Contains(fullText(err), "secret") {
-			t.Errorf("%v", fullText(err))
+			t.Errorf("got error %v", fullText(err))
 		}
 	}
 }

@@ -27,16 +27,16 @@ func TestRender(t *testing.T) {
 	})
 	page, err := b.Render(t.Context(), home+"/late")
 	if err != nil || page.Status != 200 || page.Final != home+"/late" || !strings.Contains(page.HTML, "fetched 20") {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err := b.Render(t.Context(), home+"/loud"); err != nil || !strings.Contains(page.HTML, "after the questions") {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err := b.Render(t.Context(), home+"/rtc"); err != nil || !strings.Contains(page.HTML, "undefined") {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err := b.Render(t.Context(), home+"/none"); err != nil || page.Status != 404 {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 	if _, err := b.Render(t.Context(), home+"/big"); agent.ErrorCode(err) != agent.CodeFileTooLarge {
 		t.Errorf("11 MB of HTML: %v", err)
@@ -73,6 +73,6 @@ func TestRenderBlocksPrivateAddresses(t *testing.T) {
 	page := `<body><iframe src="file:///etc/passwd"></iframe><iframe src="http://127.0.0.2:1/"></iframe>
 		<script>fetch("http://10.0.0.1/").catch(() => document.body.append("kept out"))</script>`
 	if got, err := b.Render(t.Context(), serveSite(t, map[string]string{"/": page})+"/"); err != nil || !strings.Contains(got.HTML, "</script>kept out") {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -35,7 +35,7 @@ func TestApprovalIsShownFilled(t *testing.T) {
 			}
 			got := results[len(results)-1].Approval
 			if got == nil || got.Title != c.title || got.Message != c.message {
-				t.Errorf("%+v", got)
+				t.Errorf("got %+v", got)
 			}
 			select {
 			case ev := <-live:

@@ -119,7 +119,7 @@ func TestBrowserNodes(t *testing.T) {
 		t.Fatalf("%+v: %v\n%s", x.Execution.Error, err, x.Execution.Output)
 	}
 	if out.Said != "Ada wants large" || out.N != 8 || out.First != "Shop" || out.Then != "Ordered" || out.Status != 200 || len(out.Size) != 1 || !strings.HasPrefix(out.Image, "data:image/png;base64,") {
-		t.Errorf("%.600s", x.Execution.Output)
+		t.Errorf("got %.600s", x.Execution.Output)
 	}
 	noSessions(t, db, b)
 	if _, err := b.Session(db, out.Session); agent.ErrorCode(err) != agent.CodeNotFound {
@@ -191,7 +191,7 @@ func TestBrowserNodesFail(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := execute(t, db, e, createWorkflow(t, db, e, "t trigger\n"+c.graph+"\nt -> a"), "{}").Execution
 			if x.Error == nil || x.Error.Code != string(c.code) || x.Error.NodeID != "a" || !strings.Contains(x.Error.Message, c.says) {
-				t.Errorf("%s %+v", x.Status, x.Error)
+				t.Errorf("got %s %+v", x.Status, x.Error)
 			}
 		})
 	}

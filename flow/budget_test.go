@@ -155,7 +155,7 @@ func TestBudgetOfWorkflowNodes(t *testing.T) {
 			w := createWorkflowWith(t, db, e, loopOver("workflow", `{"workflow_id":"`+child.ID+`","wait":`+wait+`}`), many)
 			s := execute(t, db, e, w, numbered(50, 1))
 			if s.Execution.Status != agent.ExecutionErrored || s.Execution.Error.Code != string(agent.CodeBudget) || s.Execution.Error.NodeID != "c" {
-				t.Errorf("%s %+v", s.Execution.Status, s.Execution.Error)
+				t.Errorf("got %s %+v", s.Execution.Status, s.Execution.Error)
 			}
 			waitIdle(t, db, e)
 			if started, refused := executionsOf(t, db, child.ID); started != 20 || len(refused) != 0 {
@@ -201,14 +201,14 @@ func TestBudgetOfRetries(t *testing.T) {
 	old := execute(t, db, e, w, "{}").Execution
 	x, err := e.Retry(t.Context(), db, old.ID, "")
 	if err != nil || x.RootID != x.ID || x.Depth != 1 {
-		t.Errorf("%+v %v", x, err)
+		t.Errorf("got %+v %v", x, err)
 	}
 	if x, err := e.Await(t.Context(), db, x.ID); err != nil || x.Status != agent.ExecutionErrored {
 		t.Error(x.Status, err)
 	}
 	chained := store.WithChain(t.Context(), old.Chain())
 	if x, err = e.Retry(chained, db, old.ID, ""); err != nil || x.RootID != old.ID || x.Depth != 2 {
-		t.Errorf("%+v %v", x, err)
+		t.Errorf("got %+v %v", x, err)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestEvaluateTemplatesAreArguments(t *testing.T) {
 			Value []any
 		}
 		if err := json.Unmarshal(x.Execution.Output, &out); err != nil || len(out.Value) != 2 {
-			t.Fatalf("%+v %v", x.Execution.Error, err)
+			t.Fatalf("got %+v %v", x.Execution.Error, err)
 		}
 		for _, result := range out.Value[0].([]any) {
 			values = append(values, result.(map[string]any)["value"])

@@ -33,7 +33,7 @@ func TestExecuteIdempotent(t *testing.T) {
 	for range 2 {
 		id, err := e.ExecuteIdempotent(t.Context(), db, q, onStart)
 		if agent.ErrorCode(err) != agent.CodeExecution || id == "" {
-			t.Errorf("%s, %v", id, err)
+			t.Errorf("got %s, %v", id, err)
 		}
 	}
 	wide := createWorkflowWith(t, db, e, `start trigger

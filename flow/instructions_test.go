@@ -212,7 +212,7 @@ func (x *instructedEngine) checkRuns(t *testing.T) {
 	for _, cached := range []bool{false, true} {
 		s := execute(t, x.db, x.Engine, w, input)
 		if s.Execution.Status != agent.ExecutionComplete || string(s.Execution.Output) != `{"orders":3,"after":"Orders"}` && string(s.Execution.Output) != `{"after":"Orders","orders":3}` {
-			t.Fatalf("%s %+v %s", s.Execution.Status, s.Execution.Error, s.Execution.Output)
+			t.Fatalf("got %s %+v %s", s.Execution.Status, s.Execution.Error, s.Execution.Output)
 		}
 		outputs := map[string]string{}
 		for _, r := range s.Results {

@@ -228,7 +228,7 @@ func TestKillNine(t *testing.T) {
 	db, _, only := endKilled(t, twelveNodes, path, r, "fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0")
 	x, results, err := db.Execution(t.Context(), only.ID)
 	if err != nil || x.Status != agent.ExecutionComplete {
-		t.Fatalf("%v %v %v", x.Status, x.Error, err)
+		t.Fatalf("got %v %v %v", x.Status, x.Error, err)
 	}
 	const printed = "t=success prep=success if=success no=skipped fetch=success step@0=success call@0=success step@1=success call@1=success " +
 		"step@2=success call@2=success l=success pause=success after=success s=success end=success"

@@ -186,13 +186,13 @@ func TestWaitsSurviveRestart(t *testing.T) {
 	}
 	defer again.Stop()
 	if x, printed := waitForEnd(t, db, again, waitsForTime); x.Status != agent.ExecutionComplete {
-		t.Errorf("%s %s", x.Status, printed)
+		t.Errorf("got %s %s", x.Status, printed)
 	}
 	if _, err := again.OnEvents(t.Context(), db, []agent.Event{{Seq: 1 << 40, ID: "event-2", Type: "message.received", CreatedAt: agent.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	if x, printed := waitForEnd(t, db, again, waitsForEvent); x.Status != agent.ExecutionComplete {
-		t.Errorf("%s %s", x.Status, printed)
+		t.Errorf("got %s %s", x.Status, printed)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestStopInterrupts(t *testing.T) {
 		t.Errorf("%s %s %s, want %s", x.Status, printed, x.Output, want)
 	}
 	if x, printed := waitForEnd(t, db, e, once); x.Status != agent.ExecutionErrored || x.Error.Code != "INTERRUPTED" {
-		t.Errorf("%s %s %v", x.Status, printed, x.Error)
+		t.Errorf("got %s %s %v", x.Status, printed, x.Error)
 	}
 }
 
@@ -351,7 +351,7 @@ func TestStartStop(t *testing.T) {
 	}
 	for _, x := range found {
 		if x, printed := waitForEnd(t, db, e, x.ID); x.Status != agent.ExecutionComplete {
-			t.Errorf("%s %s", x.Status, printed)
+			t.Errorf("got %s %s", x.Status, printed)
 		}
 	}
 	e.Stop()

@@ -43,7 +43,7 @@ func TestOperationNode(t *testing.T) {
 	}
 	s := run(`{"api":"Shop","operation":"orders_put","arguments":{"id":"{{id}}","body":{"n":"{{n}}"},"left":null},"response_path":"order.id"}`)
 	if s.Execution.Status != agent.ExecutionComplete || !strings.Contains(string(s.Execution.Output), `"body":12345678901234567890`) {
-		t.Errorf("%s %+v %s", s.Execution.Status, s.Execution.Error, s.Execution.Output)
+		t.Errorf("got %s %+v %s", s.Execution.Status, s.Execution.Error, s.Execution.Output)
 	}
 	if want := "PUT /v1/orders/..%2Fa%20b " + `{"n":7} ` + s.Execution.ID + ":call:0"; len(got) != 1 || got[0] != want {
 		t.Errorf("sent %q, want %q", got, want)
@@ -106,14 +106,14 @@ func TestNewItemsSkipFirst(t *testing.T) {
 	}
 	tested, err := e.TestNode(t.Context(), db, w.ID, "new", json.RawMessage(`{"items":["c"]}`))
 	if err != nil || string(tested.Output) != `{"count":1,"items":["c"]}` {
-		t.Errorf("%s %v", tested.Output, err)
+		t.Errorf("got %s %v", tested.Output, err)
 	}
 	if s := execute(t, db, e, w, `{"items":["c"]}`); string(s.Execution.Output) != `{"count":1,"items":["c"]}` {
 		t.Errorf("a test run changed the stored items: %s", s.Execution.Output)
 	}
 	many := make([]any, store.MaxNewItems+1)
 	if s := execute(t, db, e, w, `{"items":`+string(mustJSON(many))+`}`); s.Execution.Status != agent.ExecutionErrored {
-		t.Errorf("%s", s.Execution.Status)
+		t.Errorf("got %s", s.Execution.Status)
 	}
 }
 
@@ -138,6 +138,6 @@ func TestResponseTypes(t *testing.T) {
 	}
 	deep := strings.Repeat("<a>", 200) + strings.Repeat("</a>", 200)
 	if v, warning := readAnswer("", "xml", []byte(deep)); v != deep || warning == "" {
-		t.Errorf("%q", warning)
+		t.Errorf("got %q", warning)
 	}
 }

@@ -66,13 +66,13 @@ func TestSubWorkflows(t *testing.T) {
 	}
 	s := execute(t, db, e, parent(good.ID, ""), `{"n":4}`)
 	if s.Execution.Status != agent.ExecutionComplete || string(s.Execution.Output) != `{"got":"44","status":"complete"}` {
-		t.Errorf("%s %s %v", s.Execution.Status, s.Execution.Output, s.Execution.Error)
+		t.Errorf("got %s %s %v", s.Execution.Status, s.Execution.Output, s.Execution.Error)
 	}
 	if s := execute(t, db, e, parent(bad.ID, ""), `{}`); s.Execution.Status != agent.ExecutionErrored || s.Execution.Error.NodeID != "w" {
-		t.Errorf("%s %v", s.Execution.Status, s.Execution.Error)
+		t.Errorf("got %s %v", s.Execution.Status, s.Execution.Error)
 	}
 	if s := execute(t, db, e, parent(slow.ID, `,"wait":false`), `{}`); s.Execution.Status != agent.ExecutionComplete || !strings.Contains(string(s.Execution.Output), `"running"`) {
-		t.Errorf("%s %s", s.Execution.Status, s.Execution.Output)
+		t.Errorf("got %s %s", s.Execution.Status, s.Execution.Output)
 	}
 	id := startWorkflow(t, db, e, parent(slow.ID, ""), `{}`)
 	waitForStatus(t, db, e, id, "w", agent.NodeWaiting)
@@ -161,7 +161,7 @@ func TestRetryFromFailure(t *testing.T) {
 			w := createWorkflow(t, db, e, c.graph)
 			failed := execute(t, db, e, w, "{}")
 			if failed.Execution.Status != agent.ExecutionErrored {
-				t.Fatalf("%s", failed.Execution.Status)
+				t.Fatalf("got %s", failed.Execution.Status)
 			}
 			broken.Store(false)
 			prompts.Store(&[]string{})
@@ -242,7 +242,7 @@ func TestCopiesStayPaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if x, printed := waitForEnd(t, db, e, id); x.Status != agent.ExecutionComplete {
-		t.Fatalf("%s %s", x.Status, printed)
+		t.Fatalf("got %s %s", x.Status, printed)
 	}
 	if w, err := copied.ExecutionWork(t.Context(), agent.Now(), 1, false); err != nil || !w.Next.IsZero() || len(w.Due)+len(w.Running) != 0 {
 		t.Errorf("the copy has pending work: %+v, %v", w, err)
@@ -254,6 +254,6 @@ func TestCopiesStayPaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if x, printed := waitForEnd(t, copied, e, id); x.Status != agent.ExecutionComplete {
-		t.Errorf("%s %s", x.Status, printed)
+		t.Errorf("got %s %s", x.Status, printed)
 	}
 }

@@ -42,7 +42,7 @@ func TestTableNode(t *testing.T) {
 	hostile := `'); DROP TABLE data_leads; --{{nodes.t}}`
 	s := execute(t, db, e, w, fmt.Sprintf(`{"email":%s,"amount":"12.5"}`, mustJSON(hostile)))
 	if s.Execution.Status != agent.ExecutionComplete {
-		t.Fatalf("%s %+v", s.Execution.Status, s.Execution.Error)
+		t.Fatalf("got %s %+v", s.Execution.Status, s.Execution.Error)
 	}
 	want := map[string]string{"add": "1", "more": "2", "up": "1", "change": "2", "find": "1", "gone": "1", "count": "2"}
 	for _, r := range s.Results {
@@ -58,7 +58,7 @@ func TestTableNode(t *testing.T) {
 			t.Errorf("%s: %s %v", r.NodeID, r.Output, err)
 		}
 		if r.NodeID == "find" && (out.Row["email"] != hostile || out.Row["status"] != "won" || out.Row["amount"] != 12.5) {
-			t.Errorf("%v", out.Row)
+			t.Errorf("got %v", out.Row)
 		}
 	}
 }
@@ -130,6 +130,6 @@ func TestTableTrigger(t *testing.T) {
 	}
 	ended, _ := waitForEnd(t, db, e, started[0].ID)
 	if ended.WorkflowID != w.ID || string(ended.Output) != `{"text":"a@x of leads"}` {
-		t.Errorf("%s", ended.Output)
+		t.Errorf("got %s", ended.Output)
 	}
 }

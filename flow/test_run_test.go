@@ -37,7 +37,7 @@ func TestTestRunsSurviveRestart(t *testing.T) {
 	}
 	x, story := waitForEnd(t, db, later, id)
 	if x.Status != agent.ExecutionComplete || story != "t=success w=success c=success s=success" || string(x.Output) != `{"said":"pinned"}` {
-		t.Errorf("%s %s %s %v", x.Status, story, x.Output, x.Error)
+		t.Errorf("got %s %s %s %v", x.Status, story, x.Output, x.Error)
 	}
 	events, err := db.Events(t.Context(), 0, 100)
 	if err != nil {

@@ -88,7 +88,7 @@ func TestRunToolOfItself(t *testing.T) {
 		defer cancel()
 		out, err := e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: outer.ID, Input: json.RawMessage(`{"n":4}`), Key: ""})
 		if err != nil || strings.Count(string(mustJSON(out)), "result") != 4 || !strings.Contains(string(mustJSON(out)), `"end":true`) {
-			t.Errorf("%s %v", mustJSON(out), err)
+			t.Errorf("got %s %v", mustJSON(out), err)
 		}
 		_, err = e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: outer.ID, Input: json.RawMessage(`{"n":100}`), Key: ""})
 		if agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "limit of a chain") {
@@ -105,9 +105,9 @@ func TestRunToolContinuesAfterTimeout(t *testing.T) {
 	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: w.ID, Deadline: time.Now().Add(50 * time.Millisecond)})
 	running, is := out.(chat.RunningWorkflow)
 	if err != nil || !is || running.Status != "running" {
-		t.Fatalf("%+v, %v", out, err)
+		t.Fatalf("got %+v, %v", out, err)
 	}
 	if x, _, err := db.Execution(t.Context(), running.ExecutionID); err != nil || x.Status.Ended() {
-		t.Errorf("%+v, %v", x, err)
+		t.Errorf("got %+v, %v", x, err)
 	}
 }

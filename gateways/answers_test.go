@@ -309,7 +309,7 @@ func TestAnswerAfterInterruptions(t *testing.T) {
 	}
 	m, err := r.db.BeginAnswer(t.Context(), due[0]) // then a kill after the answer was stored
 	if err != nil || m == nil {
-		t.Fatalf("%v, %v", m, err)
+		t.Fatalf("got %v, %v", m, err)
 	}
 	answer := agent.Message{ConversationID: m.ConversationID, Role: agent.MessageAssistant, Content: "the one answer"}
 	for n := range 2 {

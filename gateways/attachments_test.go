@@ -31,7 +31,7 @@ func (c *sendFixture) receiveFiles(tb testing.TB, id string, files ...agent.Atta
 	in := agent.Inbound{ID: id, Thread: "T" + id, Text: "Look", From: agent.ContactChange{ExternalID: agent.Some("x:1")}, Attachments: files}
 	got, err := c.db.ReceiveInbound(tb.Context(), c.gate.ID, []store.Receipt{{EventID: id, Messages: []agent.Inbound{in}}}, 0)
 	if err != nil || len(got.Messages) != 1 {
-		tb.Fatalf("%+v, %v", got, err)
+		tb.Fatalf("got %+v, %v", got, err)
 	}
 	return got.Messages[0]
 }
@@ -47,7 +47,7 @@ func (c *sendFixture) attachment(tb testing.TB, m agent.Message, n int) (agent.A
 	}
 	var kept struct{ Attachments []agent.Attachment }
 	if e := json.Unmarshal(messages[0].Metadata, &kept); e != nil || len(kept.Attachments) <= n {
-		tb.Fatalf("%s, %v", messages[0].Metadata, e)
+		tb.Fatalf("got %s, %v", messages[0].Metadata, e)
 	}
 	return kept.Attachments[n], string(f.Data), err
 }
@@ -78,7 +78,7 @@ func TestAttachmentsAreDownloaded(t *testing.T) {
 			tc.file.URL = strings.Replace(tc.file.URL, "BASE", c.vendor.URL, 1)
 			a, data, err := c.attachment(t, c.receiveFiles(t, "1", tc.file), 0)
 			if got := fmt.Sprint(a.Name, " ", a.MimeType, " ", a.Size); err != nil || got != tc.want || a.Status != agent.AttachmentStored || int64(len(data)) != a.Size {
-				t.Fatalf("%s, %q, %+v, %v", got, data, a, err)
+				t.Fatalf("got %s, %q, %+v, %v", got, data, a, err)
 			}
 			for _, call := range c.vendor.calls() {
 				if call.call == tc.authCall && call.header.Get("Authorization") != accounts[tc.account].header {
@@ -129,11 +129,11 @@ func TestFailedAttachments(t *testing.T) {
 	}
 	m := c.receiveFiles(t, "busy", agent.Attachment{URL: c.vendor.URL + "/busy"})
 	if a, _, err := c.attachment(t, m, 0); agent.ErrorCode(err) != agent.CodeConflict || a.Status != agent.AttachmentPending {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	c.clock.pass(filePauses[0])
 	if a, data, err := c.attachment(t, m, 0); err != nil || data != "hello" || a.Error != "" {
-		t.Errorf("%+v, %q, %v", a, data, err)
+		t.Errorf("got %+v, %q, %v", a, data, err)
 	}
 	if r, err := c.db.SQL(t.Context(), "SELECT count(*) FROM messages", store.Params{}, store.Access{}); err != nil || fmt.Sprint(r.Rows) != "[[4]]" {
 		t.Errorf("%v, %v: a message was lost", r.Rows, err)
@@ -153,7 +153,7 @@ func TestKilledWhileDownloading(t *testing.T) {
 	}
 	c.restart(t)
 	if a, _, err := c.attachment(t, m, 0); err == nil || a.Status != agent.AttachmentFailed || !strings.Contains(a.Error, "cut off") {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	for _, call := range c.vendor.calls() {
 		if call.call == "GET /f" {
@@ -175,11 +175,11 @@ func TestTelegramFile(t *testing.T) {
 		Gateway: agent.Gateway{ID: "g", Type: agent.GatewayTelegram}, Config: agent.GatewayConfig{APIBaseURL: v.URL, BotToken: token}}}
 	u, err := o.download(t.Context(), o.db, d)
 	if err != nil || u.Name != "photo.jpg" || u.MediaType != "image/png" || u.Size != 26 {
-		t.Fatalf("%+v, %v", u, err)
+		t.Fatalf("got %+v, %v", u, err)
 	}
 	u.Discard()
 	if _, err := o.download(t.Context(), o.db, d); err == nil || !strings.Contains(fileProblem(err), "20 MB") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 	if text := fileProblem(fmt.Errorf("Get %q: refused", v.URL+"/file/bot"+token)); strings.Contains(text, "secret") {
 		t.Error(text)

@@ -113,15 +113,15 @@ func TestSMTPVerify(t *testing.T) {
 					t.Errorf("%+v, want %q", v, c.error)
 				}
 				if g.Status != agent.GatewayFailed || g.Verified || g.LastError != v.Error || g.LastErrorAt.IsZero() {
-					t.Errorf("%+v", g)
+					t.Errorf("got %+v", g)
 				}
 				return
 			}
 			if info, ok := v.Info.(SMTPInfo); !v.Success || !ok || info.TLS != c.tls || info.Port != s.port || info.Host != s.host {
-				t.Errorf("%+v", v)
+				t.Errorf("got %+v", v)
 			}
 			if g.Status != agent.GatewayActive || !g.Verified || g.LastError != "" {
-				t.Errorf("%+v", g)
+				t.Errorf("got %+v", g)
 			}
 		})
 	}
@@ -287,11 +287,11 @@ func TestResend(t *testing.T) {
 	o := newMailFixture(t)
 	f := newResend(t)
 	if _, v := o.gateway(t, "resend", resendConfig(f, "re_wrong")); v.Success || !strings.Contains(v.Error, "refused the API key (401)") || strings.Contains(v.Error, "re_wrong") {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 	g, v := o.gateway(t, "email", map[string]any{"provider": "email_provider_a", "apiKey": "re_right", "fromAddress": "shop@mail.example.com", "apiBaseUrl": f.URL})
 	if info, ok := v.Info.(ResendInfo); !ok || !info.FromDomainVerified || !slices.Equal(info.Domains, []string{"example.com", "other.org"}) {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 	e := &Email{To: []string{"ada@example.com"}, BCC: []string{"b@example.com"}, Subject: "s", Text: "t", IdempotencyKey: "execution-1:mail:0"}
 	f.script = []int{429, 500}

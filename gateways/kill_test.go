@@ -189,7 +189,7 @@ func prepareBot(t *testing.T, path string, bot *botServer) {
 		t.Fatal(err)
 	}
 	if v, err := g.Verify(t.Context(), db, made.ID); err != nil || !v.Success {
-		t.Fatalf("%+v, %v", v, err)
+		t.Fatalf("got %+v, %v", v, err)
 	}
 }
 

@@ -174,7 +174,7 @@ func TestSendMessage(t *testing.T) {
 		t.Errorf("metadata %s", m.Metadata)
 	}
 	if e := c.waitAttempt(t); e.Problem != "" || e.ExternalID != "1.5" || e.Parts != 1 {
-		t.Errorf("%+v", e)
+		t.Errorf("attempt %+v", e)
 	}
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" || d.Delivery.Error != "" || d.ExternalID != "1.5" || d.DeliveredAt.IsZero() || c.sentEvents(t) != 1 {
 		t.Errorf("%+v, %d sent events", d, c.sentEvents(t))
@@ -250,7 +250,7 @@ func TestSendRetries(t *testing.T) {
 			d := c.delivery(t, m)
 			if s.problem == "" {
 				if e.Problem != "" || d.Delivery.Status != "sent" || c.sentEvents(t) != 1 {
-					t.Errorf("%+v, %+v", e, d)
+					t.Errorf("got %+v, %+v", e, d)
 				}
 				return
 			}
@@ -280,11 +280,11 @@ func TestLongMessageIsResumed(t *testing.T) {
 	c := newSendFixture(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`, "429 {}", `201 {"sid":"SM2"}`}})
 	m := c.createMessage(t, c.conversation(t, "+15551234567"), strings.Repeat("a", twilioLimit)+" "+strings.Repeat("b", twilioLimit))
 	if e := c.waitAttempt(t); e.Parts != 1 || e.ExternalID != "SM1" || e.Next.IsZero() {
-		t.Fatalf("%+v", e)
+		t.Fatalf("attempt %+v", e)
 	}
 	c.pass(5 * time.Second)
 	if e := c.waitAttempt(t); e.Parts != 2 || e.ExternalID != "SM1" || e.Problem != "" {
-		t.Errorf("%+v", e)
+		t.Errorf("attempt %+v", e)
 	}
 	calls := c.vendor.calls()
 	first, last := calls[1].received(t), calls[3].received(t)
@@ -318,7 +318,7 @@ func TestOrder(t *testing.T) {
 		texts = append(texts, sent.Text)
 	}
 	if !slices.Equal(texts, []string{"1", "other", "1", "2", "3", "4", "5"}) {
-		t.Errorf("%q", texts)
+		t.Errorf("got %q", texts)
 	}
 }
 
@@ -332,13 +332,13 @@ func TestFailedMessageDoesNotBlock(t *testing.T) {
 	last := c.createMessage(t, conversation, "is sent")
 	c.waitAttempt(t)
 	if e := c.waitAttempt(t); e.Next.IsZero() {
-		t.Fatalf("%+v", e)
+		t.Fatalf("attempt %+v", e)
 	}
 	c.sql(t, "DELETE FROM messages WHERE id = ?", late.ID)
 	c.pass(5 * time.Second)
 	c.waitAttempt(t)
 	if d := c.delivery(t, last); d.Delivery.Status != "sent" {
-		t.Errorf("%+v", d)
+		t.Errorf("delivery %+v", d)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestKilledWhileSending(t *testing.T) {
 				want = "sent"
 			}
 			if d := c.delivery(t, m); d.Delivery.Status != want || !s.sent && !strings.Contains(d.Delivery.Error, "it is unknown whether") {
-				t.Errorf("%+v", d)
+				t.Errorf("delivery %+v", d)
 			}
 			if d := c.delivery(t, next); d.Delivery.Status != "sent" {
 				t.Errorf("next message: %+v", d)
@@ -395,7 +395,7 @@ func TestPendingAfterRestart(t *testing.T) {
 	c.restart(t)
 	c.waitAttempt(t)
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
-		t.Errorf("%+v", d)
+		t.Errorf("delivery %+v", d)
 	}
 }
 
@@ -437,7 +437,7 @@ func TestStopDrains(t *testing.T) {
 	answer <- struct{}{}
 	<-stopped
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
-		t.Errorf("%+v", d)
+		t.Errorf("delivery %+v", d)
 	}
 }
 
@@ -457,7 +457,7 @@ func TestStopInterrupts(t *testing.T) {
 	c.Stop()
 	close(release)
 	if d := c.delivery(t, m); d.Delivery.Status != "pending" {
-		t.Errorf("%+v", d)
+		t.Errorf("delivery %+v", d)
 	}
 	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(slackOK[4:])) })
 	next := c.createMessage(t, conversation, "next")
@@ -466,10 +466,10 @@ func TestStopInterrupts(t *testing.T) {
 	}
 	c.waitAttempt(t)
 	if d := c.delivery(t, m); d.Delivery.Status != "failed" || !strings.Contains(d.Delivery.Error, "it is unknown whether") {
-		t.Errorf("%+v", d)
+		t.Errorf("delivery %+v", d)
 	}
 	if d := c.delivery(t, next); d.Delivery.Status != "sent" {
-		t.Errorf("%+v", d)
+		t.Errorf("delivery %+v", d)
 	}
 }
 
@@ -490,12 +490,12 @@ func TestDisabledAgentSendsNothing(t *testing.T) {
 	c.restart(t)
 	c.pass(time.Hour)
 	if d := c.delivery(t, m); d.Delivery.Status != "pending" {
-		t.Errorf("%+v", d)
+		t.Errorf("delivery %+v", d)
 	}
 	set(agent.StatusActive)
 	c.waitAttempt(t)
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
-		t.Errorf("%+v", d)
+		t.Errorf("delivery %+v", d)
 	}
 }
 
@@ -556,7 +556,7 @@ func TestMailReply(t *testing.T) {
 	}
 	m := c.createMessage(t, conversation, "There.")
 	if e := c.waitAttempt(t); e.Problem != "" || e.ExternalID != "mail-1" {
-		t.Errorf("%+v", e)
+		t.Errorf("attempt %+v", e)
 	}
 	calls := v.calls()
 	body := calls[len(calls)-1].body
@@ -586,10 +586,10 @@ func TestNewConversationByPhone(t *testing.T) {
 	c.waitAttempt(t)
 	made, _, err = c.db.Conversation(t.Context(), made.ID, 1)
 	if err != nil || made.ExternalThreadID != "+15551234567" {
-		t.Errorf("%+v, %v", made, err)
+		t.Errorf("got %+v, %v", made, err)
 	}
 	if calls := c.vendor.calls(); !strings.Contains(calls[len(calls)-1].received(t), "To=+15551234567") {
-		t.Errorf("%s", calls[len(calls)-1].body)
+		t.Errorf("got %s", calls[len(calls)-1].body)
 	}
 }
 
@@ -613,7 +613,7 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 	for range conversations * each {
 		if e := c.waitAttempt(t); e.Problem != "" {
-			t.Fatalf("%+v", e)
+			t.Fatalf("attempt %+v", e)
 		}
 	}
 	next := map[string]int{}
@@ -644,7 +644,7 @@ func TestOutboundStartStop(t *testing.T) {
 	worktest.Stress(t, c, 20, func(i int) { c.createMessage(t, conversation, fmt.Sprint(i)) })
 	for range 20 {
 		if e := c.waitAttempt(t); e.Problem != "" {
-			t.Errorf("%+v", e)
+			t.Errorf("attempt %+v", e)
 		}
 	}
 	c.Stop()

@@ -125,7 +125,7 @@ func TestPlatformsVerify(t *testing.T) {
 			v, g, verified := a.open(t, o, nil)
 			info, err := json.Marshal(verified.Info)
 			if err != nil || string(info) != a.info || !verified.Success || g.Status != agent.GatewayActive {
-				t.Errorf("%s, %+v, %v", info, verified, err)
+				t.Errorf("got %s, %+v, %v", info, verified, err)
 			}
 			if got := v.calls()[0]; got.call != a.authCall || got.header.Get("Authorization") != a.header {
 				t.Errorf("requested %+v", got)
@@ -239,7 +239,7 @@ func TestPlatformsSend(t *testing.T) {
 			r.Type, r.GatewayID = g.Type, g.ID
 			sent, err := o.Send(t.Context(), o.db, r)
 			if err != nil || sent != s.sent {
-				t.Fatalf("%+v, %v", sent, err)
+				t.Fatalf("got %+v, %v", sent, err)
 			}
 			calls := v.calls()[before:]
 			if len(calls) != 2 || len(o.waits) != 1 || o.waits[0] != time.Second {
@@ -313,11 +313,11 @@ func TestDiscordFollowUp(t *testing.T) {
 	c := agent.GatewayConfig{APIBaseURL: v.URL, ApplicationID: "9", BotToken: "b"}
 	sent, err := discord{}.send(t.Context(), o.Gateways, c, Message{To: "645", Token: "TOK", Key: "k", Text: strings.Repeat("x", discordLimit+1)})
 	if err != nil || sent != (Sent{ID: "1", Channel: "645", Parts: 2}) {
-		t.Errorf("%+v, %v", sent, err)
+		t.Errorf("got %+v, %v", sent, err)
 	}
 	calls := v.calls()
 	if len(calls) != 2 || strings.Contains(calls[0].body, "nonce") || calls[1].call != "POST /webhooks/9/TOK?wait=true" {
-		t.Errorf("%+v", calls)
+		t.Errorf("got %+v", calls)
 	}
 	v = newFakePlatform(t, map[string][]string{"POST /channels/645/messages": {`200 {"id":"3","channel_id":"645"}`}}) // the command's token has expired
 	c.APIBaseURL = v.URL
@@ -379,7 +379,7 @@ func TestResendFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if in.Text != "Where is it?\n<3\nAda" || in.Thread != "<1@x>" || in.From.Email.Value != "ada@example.com" || in.From.Name.Value != "Ada" {
-		t.Errorf("%+v", in)
+		t.Errorf("got %+v", in)
 	}
 	for _, want := range []string{`"references":"\u003c1@x\u003e \u003c2@x\u003e"`, `"auto_submitted":"auto-replied"`, `"reply_to":"help@example.com"`, `"size":3`} {
 		if !strings.Contains(string(described(in)), want) {
@@ -387,7 +387,7 @@ func TestResendFetch(t *testing.T) {
 		}
 	}
 	if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err != nil || in.Text != "hello" || in.Thread != "<2@x>" {
-		t.Errorf("%+v, %v", in, err)
+		t.Errorf("got %+v, %v", in, err)
 	}
 	for _, want := range []string{"refused the API key", "could not be read", "could not be read"} {
 		if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err == nil || !strings.Contains(clientMessage(err), want) {
@@ -402,18 +402,18 @@ func TestResendFetch(t *testing.T) {
 func TestReferences(t *testing.T) {
 	ids := messageIDs("<a> junk <b>\r\n\t<c> <>")
 	if !slices.Equal(ids, []string{"<a>", "<b>", "<c>"}) || references(ids) != "<a> <b> <c>" || references(nil) != "" {
-		t.Errorf("%q", ids)
+		t.Errorf("got %q", ids)
 	}
 	long := "<" + strings.Repeat("x", 400) + ">"
 	if got := references([]string{long, long, long, long, long, "<z>"}); got != "<z>" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	var many []string
 	for i := range 30 {
 		many = append(many, fmt.Sprintf("<%d>", i))
 	}
 	if got := strings.Fields(references(many)); len(got) != maxReferences || got[0] != "<0>" || got[len(got)-1] != "<29>" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -423,7 +423,7 @@ func FuzzHTMLText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) {
 		text := htmlText(source)
 		if strings.Contains(text, "\n\n\n") || len(text) > 3*len(source)+10 {
-			t.Fatalf("%q", text)
+			t.Fatalf("got %q", text)
 		}
 	})
 }

@@ -329,14 +329,14 @@ func checkParsed(t *testing.T, l receiver, config agent.GatewayConfig, p Post, a
 	t.Helper()
 	got, err := l.parsePost(store.OpenGateway{Config: config}, p, at)
 	if code := agent.ErrorCode(err); err != nil && code != agent.CodeUnauthorized && code != agent.CodeValidation {
-		t.Fatalf("%v", err)
+		t.Fatalf("got error %v", err)
 	}
 	if got.Payload != nil && !json.Valid(got.Payload) {
 		t.Fatalf("payload %q", got.Payload)
 	}
 	for _, in := range got.Messages {
 		if in.ID == "" || in.Metadata != nil && !json.Valid(in.Metadata) {
-			t.Fatalf("%+v", in)
+			t.Fatalf("got %+v", in)
 		}
 	}
 }

@@ -28,10 +28,10 @@ func TestAskForPerson(t *testing.T) {
 	waitFor(t, updates)
 	visit, err := w.Read(t.Context(), v, 0, 10)
 	if err != nil || !visit.NeedsHuman || !visit.Muted || visit.Answering {
-		t.Errorf("%+v, %v", visit, err)
+		t.Errorf("got %+v, %v", visit, err)
 	}
 	if waiting, err := r.db.Waiting(t.Context()); err != nil || len(waiting) != 1 || waiting[0].ConversationID != visit.ConversationID {
-		t.Errorf("%+v, %v", waiting, err)
+		t.Errorf("got %+v, %v", waiting, err)
 	}
 	if _, err := r.SendMessage(t.Context(), r.db, agent.Message{ConversationID: visit.ConversationID, Role: agent.MessageAssistant, Content: "Here I am", Metadata: []byte(`{"author":"human"}`)}); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestAskForPerson(t *testing.T) {
 	waitFor(t, updates)
 	after := visit.Messages[0].ID
 	if visit, err = w.Read(t.Context(), v, after, 10); err != nil || len(visit.Messages) != 1 || visit.Messages[0].Content != "Here I am" || visit.NeedsHuman || !visit.Muted {
-		t.Errorf("%+v, %v", visit, err)
+		t.Errorf("got %+v, %v", visit, err)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestModelHandsOver(t *testing.T) {
 		t.Errorf("the answer is still in progress: %q", text)
 	}
 	if due, err := r.db.DueAnswers(t.Context(), 10); err != nil || len(due) != 0 {
-		t.Errorf("%v, %v", due, err)
+		t.Errorf("got %v, %v", due, err)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestAnswerAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := c.db.BeginSending(t.Context(), visit.ConversationID, agent.At(c.clock.now())); err != nil || s == nil {
-		t.Fatalf("%v, %v", s, err)
+		t.Fatalf("got %v, %v", s, err)
 	}
 	c.close() // as a kill during the send
 	c.open(t)
@@ -203,6 +203,6 @@ func TestAnswerAfterKill(t *testing.T) {
 	}
 	w = (&hookFixture{c.Gateways, c.db, c.clock}).widget(t, w.ID)
 	if visit, err = w.Read(t.Context(), v, 0, 10); err != nil || len(visit.Messages) != 2 || !strings.Contains(string(visit.Messages[1].Metadata), `"status":"sent"`) {
-		t.Errorf("%+v, %v", visit, err)
+		t.Errorf("got %+v, %v", visit, err)
 	}
 }

@@ -26,7 +26,7 @@ func (r *hookFixture) openWidget(t *testing.T, change agent.WidgetConfigChange) 
 		t.Fatal(err)
 	}
 	if v, err := r.Verify(t.Context(), r.db, made.ID); err != nil || !v.Success {
-		t.Fatalf("%+v, %v", v, err)
+		t.Fatalf("got %+v, %v", v, err)
 	}
 	return r.widget(t, made.ID), secret
 }
@@ -103,7 +103,7 @@ func TestTickets(t *testing.T) {
 	refused("a token", w, Entry{Ticket: token, Origin: shopOrigin})
 
 	if got, err := w.Visitor(token); err != nil || got.ID != v.ID {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 	for name, bad := range map[string]string{"none": "", "a ticket": ticket(), "changed": token + "A", "no signature": strings.Split(token, ".")[0] + ".", "long": strings.Repeat("a", 5000)} {
 		if _, err := w.Visitor(bad); agent.ErrorCode(err) != agent.CodeUnauthorized {
@@ -184,7 +184,7 @@ func TestVisitorMessages(t *testing.T) {
 			texts = append(texts, m.Content)
 		}
 		if err != nil || fmt.Sprint(texts) != tc.want {
-			t.Errorf("%v, %v", texts, err)
+			t.Errorf("got %v, %v", texts, err)
 		}
 	}
 	for field, m := range map[string]agent.VisitorMessage{"id": {Text: "x"}, "text": {ID: "9", Text: " "}, "email": {ID: "9", Text: "x", Email: "nobody"}} {
@@ -215,7 +215,7 @@ func TestVerifiedVisitors(t *testing.T) {
 	_, second := newVisitor(t, w, Entry{User: "customer-42", UserHash: "sha256=" + hashOf(secret, "customer-42")})
 	_, other := newVisitor(t, w, Entry{User: "customer-43", UserHash: hashOf(secret, "customer-43")})
 	if first.ID != second.ID || first.ID == other.ID {
-		t.Errorf("%+v %+v %+v", first, second, other)
+		t.Errorf("got %+v %+v %+v", first, second, other)
 	}
 	ticket, err := w.Ticket(shopOrigin)
 	if err != nil {
@@ -255,7 +255,7 @@ func TestVerifiedVisitors(t *testing.T) {
 	}
 	_, notes, err := r.db.Conversation(t.Context(), list[1].ID, 10)
 	if err != nil || len(notes) != 2 || notes[1].Role != agent.MessageNote {
-		t.Errorf("%+v, %v", notes, err)
+		t.Errorf("got %+v, %v", notes, err)
 	}
 	if c := list[0]; c.Contact.Email != "eve@example.com" {
 		t.Errorf("a visitor with a new address is %+v", c.Contact)

@@ -140,7 +140,7 @@ func TestFollowingOccurrences(t *testing.T) {
 		pass(10*time.Hour + 20*time.Second)
 		rest, err := h.db.UpdateFollowing(t.Context(), task.ID, at(t, "2000-01-03T10:00:00Z"), changeOf(t, `{"start_time":"2000-01-03T12:00:00Z","title":"later"}`), h.CheckTask)
 		if err != nil || rest.ID == task.ID || rest.RecurrenceCount != 2 {
-			t.Fatalf("%+v, %v", rest, err)
+			t.Fatalf("got %+v, %v", rest, err)
 		}
 		pass(240 * time.Hour)
 		want(t, "calls", h.calls.times(), "10:00:00 10:00:00 12:00:00 12:00:00")

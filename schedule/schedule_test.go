@@ -332,7 +332,7 @@ func TestRunNow(t *testing.T) {
 		h.calls.onCall(func(context.Context, Callback) error { return <-release })
 		run, err := h.Run(t.Context(), h.db, s.ID)
 		if err != nil || run.Status != agent.RunRunning {
-			t.Fatalf("%v, %v", run, err)
+			t.Fatalf("got %v, %v", run, err)
 		}
 		if _, err := h.Run(t.Context(), h.db, s.ID); agent.ErrorCode(err) != agent.CodeConflict {
 			t.Errorf("a second run: %v", err)
@@ -344,7 +344,7 @@ func TestRunNow(t *testing.T) {
 		synctest.Wait()
 		got, runs, err := h.db.Schedule(t.Context(), s.ID, 10)
 		if err != nil || len(runs) != 1 || runs[0].Error != "the receiver is down" || runs[0].Status != agent.RunError {
-			t.Errorf("%+v, %v", runs, err)
+			t.Errorf("got %+v, %v", runs, err)
 		}
 		want(t, "status", got.Status, "paused")
 		h.calls.onCall(func(context.Context, Callback) error { panic("secret text") })
@@ -354,7 +354,7 @@ func TestRunNow(t *testing.T) {
 		synctest.Wait()
 		_, runs, _ = h.db.Schedule(t.Context(), s.ID, 1)
 		if runs[0].Status != agent.RunError || strings.Contains(runs[0].Error, "secret") {
-			t.Errorf("%+v", runs[0])
+			t.Errorf("got %+v", runs[0])
 		}
 	})
 }
@@ -427,7 +427,7 @@ func TestExecutionIsShown(t *testing.T) {
 		shows := func() (string, agent.RunStatus) {
 			_, runs, err := h.db.Schedule(t.Context(), s.ID, 1)
 			if err != nil || len(runs) != 1 {
-				t.Fatalf("%v, %v", runs, err)
+				t.Fatalf("got %v, %v", runs, err)
 			}
 			return runs[0].ExecutionID, runs[0].Status
 		}
@@ -451,7 +451,7 @@ func TestEndedBeforeRestart(t *testing.T) {
 		pass(10 * time.Minute)
 		s, runs, err := h.db.Schedule(t.Context(), s.ID, 1)
 		if err != nil || len(runs) != 1 {
-			t.Fatalf("%v, %v", runs, err)
+			t.Fatalf("got %v, %v", runs, err)
 		}
 		h.enqueue(dueKey{h.db, true}, store.DueRuns{Runs: []store.ScheduledRun{{Schedule: s, Run: runs[0]}}})
 		synctest.Wait()
@@ -511,7 +511,7 @@ func TestTrigger(t *testing.T) {
 		Schedule map[string]string
 	}
 	if err := json.Unmarshal(c.Trigger(), &got); err != nil || got.A != 1 || got.Payload["schedule"] != "mine" || got.Schedule["id"] != "schedule-1" {
-		t.Errorf("%s, %v", c.Trigger(), err)
+		t.Errorf("got %s, %v", c.Trigger(), err)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestTaskStartsItsWorkflow(t *testing.T) {
 			Occurrence agent.Occurrence
 		}
 		if err := json.Unmarshal(call.Trigger(), &trigger); err != nil || trigger.Task.Title != "t" || trigger.Occurrence != call.Occurrence {
-			t.Errorf("%s, %v", call.Trigger(), err)
+			t.Errorf("got %s, %v", call.Trigger(), err)
 		}
 		status, next := h.status(t, task.ID)
 		want(t, "status while running", []any{status, next}, "[running ]")

@@ -76,7 +76,7 @@ func TestWebhookIsSigned(t *testing.T) {
 	w, db, c, made := caller(t, receiver.URL)
 	secret.Store(made)
 	if _, err := w.run(t.Context(), db, c); err != nil || problem.Load() != nil {
-		t.Errorf("%v, %v", err, problem.Load())
+		t.Errorf("got %v, %v", err, problem.Load())
 	}
 }
 
@@ -116,12 +116,12 @@ func TestWebhookUnreachable(t *testing.T) {
 	w, db, c, secret := caller(t, notFound.URL)
 	_, err := w.run(t.Context(), db, c)
 	if agent.Explain(err) != "the connection was refused" {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 	c.Schedule.CallbackID = "http://10.0.0.1/"
 	_, err = w.run(t.Context(), db, c)
 	if got := agent.Explain(err); !strings.Contains(got, "address not allowed") || strings.Contains(fmt.Sprint(err), secret) {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestMissingModel(t *testing.T) {
 	}
 	answer, err := ix.Ask(t.Context(), db, Query{Text: frozen})
 	if err != nil || answer.Notice != noModel || len(answer.Results) == 0 || answer.Results[0].Similarity < 0.9 {
-		t.Errorf("%+v %v", answer, err)
+		t.Errorf("got %+v %v", answer, err)
 	}
 	if _, _, err := ix.Embed(t.Context(), db, "x"); err == nil || !strings.Contains(err.Error(), "the model tiny is not installed") {
 		t.Errorf("got %v", err)
@@ -213,7 +213,7 @@ func TestRerank(t *testing.T) {
 	}
 	a := ask(Query{})
 	if !a.Reranked || a.Notice != "" || len(a.Results) != 4 {
-		t.Fatalf("%+v", a)
+		t.Fatalf("got %+v", a)
 	}
 	last := 1.0
 	for _, r := range a.Results {
@@ -246,6 +246,6 @@ func TestRerankWithoutTime(t *testing.T) {
 	}
 	reorder(list, map[int]float64{1: 0.25, 2: 0.5})
 	if list[0].ID != "c" || list[1].ID != "b" || list[2].ID != "a" || list[2].Score != 0.25 {
-		t.Errorf("%+v", list)
+		t.Errorf("got %+v", list)
 	}
 }

@@ -66,7 +66,7 @@ func TestUpdate(t *testing.T) {
 	document = description("/v1", "orders:List orders", "customers:List customers")
 	made, err := a.Create(t.Context(), db, Draft{Name: "shop", URL: server.URL + "/openapi.json"})
 	if err != nil || made.ServerURL != server.URL+"/v1" || made.Operations != 2 {
-		t.Fatalf("%+v %v", made, err)
+		t.Fatalf("got %+v %v", made, err)
 	}
 	if _, err := a.Create(t.Context(), db, Draft{Name: "SHOP", URL: server.URL}); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("the same name again: %v", err)
@@ -84,7 +84,7 @@ func TestUpdate(t *testing.T) {
 	}
 	document = description("/v1", "orders:List all orders", "refunds:List refunds")
 	if u := again(Change{}); fmt.Sprint(u.Added, u.Removed, u.Changed, u.Confirm) != "[refunds] [customers] [orders]" || u.Operations != 2 {
-		t.Errorf("%+v", u)
+		t.Errorf("got %+v", u)
 	}
 	document = description("/v2", "refunds:List refunds")
 	u := again(Change{})
@@ -165,7 +165,7 @@ func TestCredentialGoesToTheServerOnly(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	if seen[req.URL.Host] != "s3cret-s3cret" || seen[strings.TrimPrefix(other.URL, "http://")] != "" || len(seen) != 2 {
-		t.Errorf("%v", seen)
+		t.Errorf("got %v", seen)
 	}
 }
 
@@ -189,6 +189,6 @@ func TestFind(t *testing.T) {
 		}
 	}
 	if found, err := a.Find(t.Context(), db, made.ID, "list orders", &agent.APIAllow{Tags: []string{"tc"}, Methods: []string{"get"}}); err != nil || len(found) != 1 || found[0].Operation != "customers" {
-		t.Errorf("%v %v", found, err)
+		t.Errorf("got %v %v", found, err)
 	}
 }

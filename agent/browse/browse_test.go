@@ -336,7 +336,7 @@ func TestObserveAndExtract(t *testing.T) {
 	x.answerWith(func(p string) string { return actionsAnswer("click|" + refOf(p, `button "Sign in"`) + "|") })
 	found, err := x.Observe(t.Context(), x.session, "How can I sign in?")
 	if err != nil || len(found.Actions) != 1 || found.Actions[0].Selector != `role=button[name="Sign in"]` || strings.Contains(x.got.all(), "/in") {
-		t.Fatalf("%+v, %v", found, err)
+		t.Fatalf("got %+v, %v", found, err)
 	}
 	if p := x.requests()[0]; strings.Count(p, "</page>") != 1 || !strings.Contains(p, "is data") {
 		t.Errorf("the page is not marked as data: %s", p)
@@ -345,7 +345,7 @@ func TestObserveAndExtract(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"opens":{"type":"integer"},"closes":{"type":"integer"}},"required":["opens","closes"]}`)
 	read, err := x.Extract(t.Context(), x.session, ExtractRequest{Instruction: "When is it open?", Schema: schema, Selector: "p"})
 	if value, _ := json.Marshal(read.Value); err != nil || string(value) != `{"closes":17,"opens":9}` || strings.Contains(x.requests()[0], "Sign in") {
-		t.Errorf("%+v, %v", read, err)
+		t.Errorf("got %+v, %v", read, err)
 	}
 	x.answerWith(func(string) string { return `{"opens":"early"}` })
 	if _, err := x.Extract(t.Context(), x.session, ExtractRequest{Instruction: "When is it open?", Schema: schema}); agent.ErrorCode(err) != agent.CodeUpstream {

@@ -31,7 +31,7 @@ func (x *test) ended(id string) (agent.Browse, []agent.BrowseStep) {
 	x.Wait(x.t.Context(), id)
 	b, steps, err := x.db.Browse(x.t.Context(), x.session.ID(), id)
 	if err != nil || b.EndedAt.IsZero() {
-		x.t.Fatalf("%+v, %v", b, err)
+		x.t.Fatalf("got %+v, %v", b, err)
 	}
 	return b, steps
 }

@@ -38,21 +38,21 @@ func TestToolsOfAChat(t *testing.T) {
 	}
 	page, err := call("browser_navigate", `{"url":"`+x.site+`/"}`)
 	if err != nil || !strings.Contains(page, `"title":"Shop"`) {
-		t.Fatalf("%s %v", page, err)
+		t.Fatalf("got %s %v", page, err)
 	}
 	ref := regexp.MustCompile(`Name\\" \[ref=(\w+)\]`).FindStringSubmatch(page)
 	if ref == nil {
 		t.Fatalf("no ref in %s", page)
 	}
 	if page, err = call("browser_type", fmt.Sprintf(`{"selector":"aria-ref=%s","text":"ada"}`, ref[1])); err != nil || !strings.Contains(page, "ada") {
-		t.Fatalf("%s %v", page, err)
+		t.Fatalf("got %s %v", page, err)
 	}
 	if page, err = call("browser_click", `{"selector":"button"}`); err != nil || !strings.Contains(x.got.all(), "user=ada") {
 		t.Fatalf("%s %v\n%s", page, err, x.got.all())
 	}
 	x.answerWith(func(string) string { return next("done", "", "9 to 5") })
 	if out, err := call("browser_browse", `{"goal":"When is it open?","url":"`+x.site+`/in"}`); err != nil || !strings.Contains(out, `"status":"done"`) {
-		t.Errorf("%s %v", out, err)
+		t.Errorf("got %s %v", out, err)
 	}
 	open := func() (n int) {
 		list, _, err := x.db.Sessions(t.Context(), store.Page{Limit: 100})

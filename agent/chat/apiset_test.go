@@ -53,7 +53,7 @@ func TestAPISetInChat(t *testing.T) {
 	}
 	m, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "What about order 7?"}, nil)
 	if err != nil || m.Content != "It is paid." || len(a.ToolCalls) != 4 {
-		t.Fatalf("%+v %+v %v", m, a, err)
+		t.Fatalf("got %+v %+v %v", m, a, err)
 	}
 	if offered := fmt.Sprint(s.seen[0]["tools"]); !strings.Contains(offered, "shop_find") || !strings.Contains(offered, "shop_call") || strings.Contains(offered, "getOrder") {
 		t.Errorf("the tools offered to the model are %s", offered)

@@ -115,7 +115,7 @@ func TestToolCalls(t *testing.T) {
 	var toolErrors []string
 	m, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Go"}, nil)
 	if err != nil || m.Content != "Done." || len(a.ToolCalls) != 7 {
-		t.Fatalf("%+v %+v %v", m, a, err)
+		t.Fatalf("got %+v %+v %v", m, a, err)
 	}
 	for _, c := range a.ToolCalls {
 		toolErrors = append(toolErrors, c.Error)
@@ -233,7 +233,7 @@ func TestAskOnce(t *testing.T) {
 	for range 2 { // repeated, and killed after it
 		a, err := s.chat.Ask(t.Context(), s.db, "", "run-1", "What is new?", json.RawMessage(`{"run_id":"run-1"}`))
 		if err != nil || a.Text != "Answer 1." {
-			t.Fatalf("%q, %v", a.Text, err)
+			t.Fatalf("got %q, %v", a.Text, err)
 		}
 	}
 	_, messages, err := s.db.Conversation(t.Context(), cut.ConversationID, 10)
@@ -336,7 +336,7 @@ func TestRetryOfOldMessage(t *testing.T) {
 	}
 	again, _, err := s.chat.Reply(t.Context(), s.db, Turn{RetryOf: first.ID}, nil)
 	if err != nil || again.ConversationID != first.ConversationID || again.Content != "Answer 2." {
-		t.Fatalf("%+v %v", again, err)
+		t.Fatalf("got %+v %v", again, err)
 	}
 	sent := s.seen[1]["messages"].([]any)
 	if last := sent[len(sent)-1].(map[string]any); len(sent) != 2 || last["content"] != "First" {

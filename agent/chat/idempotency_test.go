@@ -64,7 +64,7 @@ func TestToolsSeeKeys(t *testing.T) {
 	hello := Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Hello"}}}
 	message, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Hello"}, nil)
 	if err != nil || !maps.Equal(seen, map[string]int{"": 2}) {
-		t.Fatalf("%v, %v", seen, err)
+		t.Fatalf("got %v, %v", seen, err)
 	}
 	for _, c := range []struct {
 		prefix string

@@ -170,7 +170,7 @@ func TestSearchWithoutUsableQueries(t *testing.T) {
 	s.learn(t, aboutHours, aboutPhone)
 	plain, err := s.chat.index.Ask(t.Context(), s.db, vector.Query{Text: "phone number"})
 	if err != nil || len(plain.Results) != 2 {
-		t.Fatalf("%+v %v", plain, err)
+		t.Fatalf("got %+v %v", plain, err)
 	}
 	for name, reply := range badReplies {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestSearchWithoutUsableQueries(t *testing.T) {
 			s.chat.calls.backoffUntil = nil
 			_, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Wie ist die phone number von der Firma?"}, nil)
 			if err != nil || a.Text != "Yes." || a.Queries != nil {
-				t.Errorf("%+v %v", a, err)
+				t.Errorf("got %+v %v", a, err)
 			}
 			for _, how := range []Assist{{Expand: true}, {Rerank: true}, {Expand: true, Rerank: true}} {
 				s.chat.calls.backoffUntil = nil
@@ -209,7 +209,7 @@ func TestSearchWithAModel(t *testing.T) {
 	q := vector.Query{Text: "When is the shop closed?", MinScore: 0.5}
 	f, err := s.chat.Search(t.Context(), s.db, q, Assist{Expand: true, Rerank: true})
 	if err != nil || !f.Reranked || f.Notice != "" || !slices.Equal(f.Queries, []string{q.Text, "telephone number"}) {
-		t.Fatalf("%+v %v", f, err)
+		t.Fatalf("got %+v %v", f, err)
 	}
 	if len(f.Results) != 1 || f.Results[0].Content != aboutPhone || f.Results[0].Score != 0.975 {
 		t.Errorf("found %+v", f.Results)
@@ -232,7 +232,7 @@ func TestSearchWithoutAModel(t *testing.T) {
 	}
 	f, err := s.chat.Search(t.Context(), s.db, vector.Query{Text: "opening hours"}, Assist{Rerank: true})
 	if err != nil || len(f.Results) != 1 || !strings.Contains(f.Notice, "no language model") || f.Reranked {
-		t.Errorf("%+v %v", f, err)
+		t.Errorf("got %+v %v", f, err)
 	}
 	if _, err := s.chat.Search(t.Context(), s.db, vector.Query{}, Assist{Expand: true}); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("an empty query: %v", err)

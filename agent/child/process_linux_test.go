@@ -115,6 +115,6 @@ func TestKernelLimits(t *testing.T) {
 func TestExecutableIsThisOne(t *testing.T) {
 	out, err := exec.Command(executable(), "-test.list", "^TestExecutableIsThisOne$").Output()
 	if err != nil || !strings.Contains(string(out), "TestExecutableIsThisOne") {
-		t.Errorf("%s, %v", out, err)
+		t.Errorf("got %s, %v", out, err)
 	}
 }

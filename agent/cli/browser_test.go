@@ -40,7 +40,7 @@ func TestRemoteBrowser(t *testing.T) {
 		}
 		var out bytes.Buffer
 		if err := c.Print(&out); err != nil || strings.Contains(out.String(), "secret") {
-			t.Errorf("%v, %s", err, out.String())
+			t.Errorf("got %v, %s", err, out.String())
 		}
 	}
 }

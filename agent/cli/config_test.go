@@ -169,7 +169,7 @@ func TestSettingsTableIsComplete(t *testing.T) {
 			t.Errorf("%s has no case in this file", s.Name)
 		}
 		if s.Usage == "" || strings.ContainsAny(s.Usage, "\n`") || s.Flag != strings.ReplaceAll(s.Name, "_", "-") {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v", s)
 		}
 		if s.Secret {
 			secrets = append(secrets, s.Name)
@@ -182,7 +182,7 @@ func TestSettingsTableIsComplete(t *testing.T) {
 		t.Errorf("secrets %v, bools %v", secrets, bools)
 	}
 	if first := configFile; first.Flag != "config" || first.Env != "SATCHEL_CONFIG" {
-		t.Errorf("%+v", first)
+		t.Errorf("got %+v", first)
 	}
 }
 
@@ -197,10 +197,10 @@ func TestPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Addr != "127.0.0.1:1" || c.Data != "env" || c.LogLevel != slog.LevelWarn || c.LogFormat != "text" {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v", c)
 	}
 	if c.PublicURL != "http://127.0.0.1:1" || c.PublicURLSet || c.CORSOriginsSet {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v", c)
 	}
 	// An invalid value that is overridden does not matter.
 	g = environment{flags: map[string]string{"log-level": "info"}, env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}
@@ -226,7 +226,7 @@ bulk = "2"
 	if c.MaxUploadMB != 50 || !c.NoAuth || !slices.Equal(c.TrustedProxies, prefixes("10.0.0.0/8", "::1/128")) ||
 		!slices.Equal(c.CORSOrigins, []string{"https://a.example"}) || !c.CORSOriginsSet || !slices.Equal(c.MasterKeys, []Key{key(1), key(2)}) ||
 		c.RateLimits["chat"] != 5 || c.RateLimits["bulk"] != 2 || c.RateLimits["general"] != 100 {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v", c)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestPublicURL(t *testing.T) {
 	}
 	c, err := environment{file: "public_url = 'http://127.0.0.1:8787'"}.load(t)
 	if err != nil || !c.PublicURLSet {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v", c, err)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestAccess(t *testing.T) {
 	// The same with flag and key.
 	c, err := environment{flags: map[string]string{"edge-access-aud": "a"}, file: "edge_access_team_domain = 'example'"}.load(t)
 	if err != nil || c.AccessAUD != "a" || c.AccessTeamDomain != "example.cloudflareaccess.com" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v", c, err)
 	}
 }
 

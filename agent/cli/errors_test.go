@@ -166,7 +166,7 @@ variable SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`
 	}
 	var all interface{ Unwrap() []error }
 	if !errors.As(err, &all) || len(all.Unwrap()) != 5 {
-		t.Errorf("%#v", err)
+		t.Errorf("got error %#v", err)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestWhichFileIsRead(t *testing.T) {
 	}
 	_, err := environment{flags: map[string]string{"config": ""}}.load(t)
 	if err == nil || err.Error() != "flag --config: is empty" {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 

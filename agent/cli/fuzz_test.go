@@ -93,7 +93,7 @@ func FuzzFile(f *testing.F) {
 		for _, problem := range problems {
 			var typed *Error
 			if !errors.As(problem, &typed) || typed.Source == "" || typed.Issue == "" {
-				t.Fatalf("%#v", problem)
+				t.Fatalf("got %#v", problem)
 			}
 		}
 	})

@@ -84,7 +84,7 @@ func TestCallRequest(t *testing.T) {
 		}
 	}
 	if req.Host != "other.test" || req.URL.String() != "http://api.test/a?x=1" || req.ContentLength != 2 {
-		t.Errorf("%s %s %d", req.Host, req.URL, req.ContentLength)
+		t.Errorf("got %s %s %d", req.Host, req.URL, req.ContentLength)
 	}
 	for name, bad := range map[string]Call{
 		"method":            {URL: u, Method: "A B"},

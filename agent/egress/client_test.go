@@ -58,14 +58,14 @@ func TestRebinding(t *testing.T) {
 	}).resolver()})
 	url := "http://rebind.test:" + portOf(t, opened) + "/?k=s3cret"
 	if body, err := get(t, c.Do, url, nil); body != "hello" || err != nil {
-		t.Fatalf("%q, %v", body, err)
+		t.Fatalf("got %q, %v", body, err)
 	}
 	c.CloseIdleConnections()
 	answer.Store([]string{blockedIP})
 	_, err := get(t, c.Do, url, nil)
 	var refused *Error
 	if !errors.As(err, &refused) || refused.Code != CodeBlocked || refused.Host != "rebind.test" || refused.Addr != netip.MustParseAddr(blockedIP) {
-		t.Errorf("%#v", err)
+		t.Errorf("got error %#v", err)
 	}
 	if text := err.Error(); strings.Contains(text, blockedIP) || strings.Contains(text, "s3cret") {
 		t.Errorf("the error reveals too much: %s", text)
@@ -82,7 +82,7 @@ func TestEachAddressOfANameIsChecked(t *testing.T) {
 		"blocked.test": {blockedIP, "::1", "10.0.0.1"},
 	}).resolver()})
 	if body, err := get(t, c.Do, "http://mixed.test:"+portOf(t, opened), nil); body != "hello" || err != nil {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("got %q, %v", body, err)
 	}
 	if _, err := get(t, c.Do, "http://blocked.test:"+portOf(t, opened), nil); !errors.Is(err, ErrBlocked) {
 		t.Errorf("%v, want ErrBlocked", err)
@@ -147,7 +147,7 @@ func TestNoCookiesAreKept(t *testing.T) {
 	c := client(t, Policy{Allow: openedRange})
 	for range 2 {
 		if body, err := get(t, c.Do, server.URL, nil); body != "" || err != nil {
-			t.Errorf("%q, %v", body, err)
+			t.Errorf("got %q, %v", body, err)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestTLS(t *testing.T) {
 		_, _ = io.WriteString(w, r.Proto)
 	}))
 	if body, err := get(t, client(t, Policy{Allow: openedRange, RootCAs: roots}).Do, server.URL, nil); body != "HTTP/2.0" || err != nil {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("got %q, %v", body, err)
 	}
 	var unknown x509.UnknownAuthorityError
 	if _, err := get(t, client(t, Policy{Allow: openedRange}).Do, server.URL, nil); !errors.As(err, &unknown) {
@@ -189,7 +189,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	server, roots := secureServer(t, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, text("old"))
 	body, err := get(t, client(t, Policy{Allow: openedRange, RootCAs: roots}).Do, server.URL, nil)
 	if err == nil || !strings.Contains(err.Error(), "protocol version") {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("got %q, %v", body, err)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestSwitchingProtocols(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(stream).ReadString('\n'); line != "ping\n" || err != nil {
-		t.Errorf("%q, %v", line, err)
+		t.Errorf("got %q, %v", line, err)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestMark(t *testing.T) {
 	ask(nil, server.URL)
 	ask(&OwnHosts{hosts: map[string]bool{"localhost": true}}, strings.Replace(server.URL, "127.0.0.1", "localhost", 1)+"/?to="+server.URL)
 	if strings.Join(got, ",") != "x,,x,x" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestOwn(t *testing.T) {
 	} {
 		t.Run(host, func(t *testing.T) {
 			if got := own.includes(host); got != want {
-				t.Errorf("%v", got)
+				t.Errorf("got %v", got)
 			}
 		})
 	}

@@ -158,7 +158,7 @@ func TestProxyClose(t *testing.T) {
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", hold.Addr())
 	answer := bufio.NewReader(conn)
 	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("got %q, %v", line, err)
 	}
 	for _, path := range []string{"/", "http://"} {
 		resp, err := http.Get(p.URL() + strings.TrimPrefix(path, "http://"))

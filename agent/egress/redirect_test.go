@@ -212,10 +212,10 @@ func TestTransportsAboveCannotLeak(t *testing.T) {
 	library := &http.Client{Transport: signingTransport{c.Transport()}}
 	b := "http://b.test:" + portOf(t, server)
 	if body, err := get(t, library.Do, server.URL, nil); !strings.Contains(body, "Authorization") || err != nil {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("got %q, %v", body, err)
 	}
 	if body, err := get(t, library.Do, redirectURL(server.URL, b), nil); strings.Contains(body, "Authorization") || err != nil {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("got %q, %v", body, err)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestRefusedRequests(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://10.0.0.1/?k=s3cret", body)
 	_, err := c.Do(req)
 	if !errors.Is(err, ErrBlocked) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "k=***") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 	if !body.closed {
 		t.Error("the request body was not closed")

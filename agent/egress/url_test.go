@@ -107,7 +107,7 @@ func TestErrorsKeepCredentialsOut(t *testing.T) {
 	_, err := (&Policy{}).checkURL("http://10.0.0.1/")
 	var refused *Error
 	if !errors.As(err, &refused) || refused.Code != "BLOCKED_ADDRESS" || refused.Host != "10.0.0.1" || refused.Addr != netip.MustParseAddr("10.0.0.1") {
-		t.Errorf("%#v", err)
+		t.Errorf("got error %#v", err)
 	}
 	if got, want := err.Error(), "address not allowed: 10.0.0.1: private address"; got != want {
 		t.Errorf("%q, want %q", got, want)

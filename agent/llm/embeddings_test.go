@@ -130,7 +130,7 @@ func TestEmbedRetries(t *testing.T) {
 		}
 	})
 	if v, err := e.Embed(t.Context(), to, "", []string{"abc"}); err != nil || v[0][0] != 3 {
-		t.Errorf("%v, %v", v, err)
+		t.Errorf("got %v, %v", v, err)
 	}
 	if want := []time.Duration{7 * time.Second, 2 * time.Second}; !slices.Equal(*waits, want) {
 		t.Errorf("waited %v, want %v", *waits, want)
@@ -166,7 +166,7 @@ func FuzzReadVectors(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		vectors, err := readVectors(raw, 2)
 		if err == nil && (len(vectors) != 2 || len(vectors[0]) != len(vectors[1]) || len(vectors[0]) == 0) {
-			t.Errorf("%v", vectors)
+			t.Errorf("got %v", vectors)
 		}
 	})
 }

@@ -311,7 +311,7 @@ func TestCallerStopsReading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := New(Options{HTTP: p.Client()}).Chat(ctx, modelAt(p, OpenAI), hello, func(string) error { cancel(); return stop })
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestEventStreams(t *testing.T) {
 			p := newFakeProvider(t, respond(200, "text/event-stream", c.stream))
 			reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, Compatible), hello, func(string) error { return nil })
 			if reply.Text != "Hi" || (err == nil) != c.ok {
-				t.Errorf("%+v, %v", reply, err)
+				t.Errorf("got %+v, %v", reply, err)
 			}
 		})
 	}

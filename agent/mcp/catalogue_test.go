@@ -43,7 +43,7 @@ func TestCatalogue(t *testing.T) {
 	c.now = func() time.Time { return now }
 	page, err := c.Search(t.Context(), "tick", "")
 	if err != nil || !page.Enabled || page.NextCursor != "com.example/tickets:1.2.0" || len(page.Servers) != 2 || page.Servers[1].Name != "com.example/deprecated" {
-		t.Fatalf("%+v, %v", page, err)
+		t.Fatalf("got %+v, %v", page, err)
 	}
 	got := page.Servers[0]
 	if len(got.Remotes) != 1 || got.Remotes[0].Variables[0].Name != "tenant" || !got.Remotes[0].Headers[0].Secret || got.Remotes[0].Headers[0].Value != "Bearer {token}" {

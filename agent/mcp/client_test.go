@@ -367,7 +367,7 @@ func TestHangingServers(t *testing.T) {
 			c := New(Options{HTTP: guard.HTTP(), ListTimeout: 200 * time.Millisecond, CallTimeout: 200 * time.Millisecond})
 			_, err := c.Tools(t.Context(), Server{URL: server.URL})
 			if StatusOf(err) != agent.MCPDisconnected || agent.Explain(err) != "the MCP server did not answer in time" {
-				t.Errorf("%v", err)
+				t.Errorf("got error %v", err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(20*time.Millisecond, cancel)

@@ -69,7 +69,7 @@ func FuzzChallenge(f *testing.F) {
 		g, err := c.discover(t.Context(), Server{URL: "http://peer.example/mcp"}, []string{header})
 		var known *agent.Error
 		if err != nil && !errors.As(err, &known) {
-			t.Errorf("%v", err)
+			t.Errorf("got error %v", err)
 		}
 		if err == nil && !strings.HasPrefix(strings.ToLower(g.tokenURL), "http") {
 			t.Errorf("a token would be requested at %q", g.tokenURL)

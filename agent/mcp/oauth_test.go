@@ -210,7 +210,7 @@ func TestDiscovery(t *testing.T) {
 			c := newClient(t)
 			for range 2 {
 				if got, err := c.Call(t.Context(), at.as(test.auth), "hello", nil); err != nil || got != "hello\nworld" {
-					t.Fatalf("%v, %v", got, err)
+					t.Fatalf("got %v, %v", got, err)
 				}
 			}
 			want := test.want
@@ -260,7 +260,7 @@ func TestDeceptiveMetadata(t *testing.T) {
 			at.challenge = strings.ReplaceAll(test.challenge, "SERVER", at.server.URL)
 			_, err := newClient(t).Tools(t.Context(), at.as(agent.MCPAuth{ClientSecret: "swordfish"}))
 			if err == nil || !strings.Contains(agent.Explain(err), test.says) || agent.ErrorCode(err) != agent.CodeUpstream {
-				t.Errorf("%v", err)
+				t.Errorf("got error %v", err)
 			}
 			if len(at.tokenRequests) != 0 {
 				t.Errorf("a token was requested with %v", at.tokenRequests)
@@ -313,12 +313,12 @@ func TestSignedAssertion(t *testing.T) {
 		for i, into := range []*map[string]any{&header, &claims} {
 			raw, err := base64.RawURLEncoding.DecodeString(parts[i])
 			if err != nil || json.Unmarshal(raw, into) != nil {
-				t.Fatalf("%s, %v", raw, err)
+				t.Fatalf("got %s, %v", raw, err)
 			}
 		}
 		if header["alg"] != algorithm || claims["iss"] != "satchel" || claims["sub"] != "satchel" || claims["aud"] != at.authority.URL+"/shop" ||
 			claims["exp"].(float64)-claims["iat"].(float64) != assertionLife.Seconds() || len(claims["jti"].(string)) < 20 {
-			t.Errorf("%v %v", header, claims)
+			t.Errorf("got %v %v", header, claims)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestProgramIsBounded(t *testing.T) {
 	waitEnded(t, helper)
 	_, err := c.Tools(t.Context(), programServer("server"))
 	if got := agent.Explain(err); !strings.Contains(got, "it used more than 200 MB of memory") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 
 	ps.mu.Lock()

@@ -133,7 +133,7 @@ func TestProgram(t *testing.T) {
 	}
 	tools, err := c.Tools(t.Context(), programServer("server"))
 	if err != nil || len(tools) != 6 {
-		t.Errorf("%v, %v", tools, err)
+		t.Errorf("got %v, %v", tools, err)
 	}
 	env := callProgram(t, c, "environment", `{}`)
 	for _, want := range []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "VAULT_TOKEN=********", "FROM_FILE=yes", "HOME=" + ps.options.Folder} {
@@ -174,7 +174,7 @@ func TestMaskedResult(t *testing.T) {
 	}
 	got, err := json.Marshal(maskResult(result, egress.Masker([]string{"swordfish-4711", "short"})))
 	if want := `{"env":[{"value":"a ********, a short"}],"n":1}`; err != nil || string(got) != want {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("got %s, %v", got, err)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestProgramTimesOut(t *testing.T) {
 	c, _ := newPrograms(t, nil)
 	c.options.ListTimeout = 50 * time.Millisecond
 	if _, err := c.Tools(t.Context(), programServer("silent")); StatusOf(err) != agent.MCPDisconnected || agent.Explain(err) != "the MCP server is still starting" {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

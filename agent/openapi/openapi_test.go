@@ -147,7 +147,7 @@ func TestOpenAPI30(t *testing.T) {
 	}
 	get := operation(t, doc, "orders/get")
 	if get.Name != "orders_get" || get.Summary != "Read an order" || !get.Deprecated || get.Accept != "application/json" {
-		t.Errorf("%+v", get)
+		t.Errorf("got %+v", get)
 	}
 	is(t, "arguments", get.Parameters, `{"additionalProperties":false,"properties":{
 		"body_query":{"exclusiveMinimum":0,"type":"number"},"filter_name":{"type":"object"},"id":{"type":"integer"},"id_header":{"type":"string"},
@@ -161,7 +161,7 @@ func TestOpenAPI30(t *testing.T) {
 		"fields":[{"name":"X-Key"},{"name":"X-Secret","description":"From the settings."}]}]`)
 	pictures := operation(t, doc, "POST /pictures")
 	if pictures.Server != "https://upload.shop.test" || pictures.Name != "post_pictures" {
-		t.Errorf("%+v", pictures)
+		t.Errorf("got %+v", pictures)
 	}
 	is(t, "files", pictures.Body, `{"media":"multipart/form-data","files":["file","more"]}`)
 }
@@ -204,10 +204,10 @@ paths:
 	is(t, "arguments", add.Parameters, `{"additionalProperties":false,"properties":{"body":{"type":["object","null"]},"id":{"type":"string"},"ids":{"items":{"type":"string"},"type":"array"}},"required":["id","body"],"type":"object"}`)
 	is(t, "params", add.Params, `[{"property":"ids","name":"ids","in":"query","style":"pipeDelimited"},{"property":"id","name":"id","in":"path"}]`)
 	if add.Body.Media != "application/vnd.x+json" || doc.Security[0].Type != agent.CredentialBasic {
-		t.Errorf("%+v %+v", add.Body, doc.Security)
+		t.Errorf("got %+v %+v", add.Body, doc.Security)
 	}
 	if upload := operation(t, doc, "upload"); upload.Body.Media != multipartMedia || upload.Body.Files[0] != "file" {
-		t.Errorf("%+v", upload.Body)
+		t.Errorf("got %+v", upload.Body)
 	}
 }
 
@@ -230,14 +230,14 @@ func TestPostman(t *testing.T) {
 		"team":{"default":"a team","type":["string","number","boolean"]}},"required":["id","sort"],"type":"object"}`)
 	call, err := Request("https://crm.test", get, arguments(t, `{"id":7,"sort":"name"}`))
 	if err != nil || call.URL.String() != "https://crm.test/v1/teams/a%20team/people/7?full=true&sort=name" {
-		t.Errorf("%v %v", call, err)
+		t.Errorf("got %v %v", call, err)
 	}
 	add := operation(t, doc, "Add")
 	if !strings.Contains(string(add.Parameters), `"age":{"description":"{{age}}"}`) || get.Tags[0] != "People" {
-		t.Errorf("%s %v", add.Parameters, get.Tags)
+		t.Errorf("got %s %v", add.Parameters, get.Tags)
 	}
 	if other := operation(t, doc, "Other"); other.Server != "https://files.test" || other.Path != "/x" {
-		t.Errorf("%+v", other)
+		t.Errorf("got %+v", other)
 	}
 }
 
@@ -312,15 +312,15 @@ func TestReadInChild(t *testing.T) {
 	}
 	doc, err := Read(t.Context(), []byte(shop30), "https://shop.test/openapi.yaml")
 	if err != nil || len(doc.Operations) != 3 {
-		t.Errorf("%+v %v", doc, err)
+		t.Errorf("got %+v %v", doc, err)
 	}
 	_, err = Read(t.Context(), []byte("swagger: 3"), "")
 	if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "must be OpenAPI") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 	large := `{"openapi":"3.0.0","paths":{"/a":{"get":{}}},"x":[` + strings.TrimSuffix(strings.Repeat(`{"a":[{}]},`, 1_700_000), ",") + `]}`
 	if _, err = Read(t.Context(), []byte(large), ""); agent.ErrorCode(err) != agent.CodeInvalidFile {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -336,7 +336,7 @@ func TestReadTakesTooLong(t *testing.T) {
 	}
 	_, err := readWithin(t.Context(), []byte(`{"openapi":"3.0.0","paths":{`+strings.Join(paths, ",")+`}}`), "", time.Second)
 	if agent.ErrorCode(err) != agent.CodeInvalidFile || !strings.Contains(err.Error(), "processor time") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -365,7 +365,7 @@ func FuzzParse(f *testing.F) {
 			}
 			call, err := Request("https://api.test/base", o, given)
 			if err == nil && o.Server == "" && (call.URL.Host != "api.test" || !strings.HasPrefix(call.URL.EscapedPath(), "/base/")) {
-				t.Fatalf("%s", call.URL)
+				t.Fatalf("got %s", call.URL)
 			}
 		}
 	})

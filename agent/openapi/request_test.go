@@ -65,7 +65,7 @@ func TestRequestParts(t *testing.T) {
 		t.Error(got)
 	}
 	if call.Headers["X-N"] != "1,2" || call.Headers["Cookie"] != "sid=q" || call.MediaType != formMedia || string(call.Body) != "l=1&l=2&m%5Bk%5D=1&o=%7B%22k%22%3Atrue%7D" {
-		t.Errorf("%v %s %s", call.Headers, call.MediaType, call.Body)
+		t.Errorf("got %v %s %s", call.Headers, call.MediaType, call.Body)
 	}
 	for _, id := range []string{`""`, `"."`, `".."`, `null`} {
 		if _, err := Request("https://a.test", &o, arguments(t, `{"id":`+id+`}`)); agent.ErrorCode(err) != agent.CodeValidation {
@@ -97,7 +97,7 @@ func TestMultipartBody(t *testing.T) {
 		got = append(got, strings.Join([]string{p.FormName(), p.FileName(), p.Header.Get("Content-Type"), string(raw)}, "|"))
 	}
 	if want := `file|a"%0D%0A.png|image/png|hi note||application/json|{"a":1} tag|||x tag|||y`; strings.Join(got, " ") != want {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	if _, err := Request("https://a.test", &o, arguments(t, `{"body":{"file":{"data":"?"}}}`)); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Error(err)

@@ -60,7 +60,7 @@ func TestStartStop(t *testing.T) {
 			}
 		}
 		if got, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil || got.Value != 1.0 {
-			t.Errorf("%v, %v", got.Value, err)
+			t.Errorf("got %v, %v", got.Value, err)
 		}
 		children := p.children()
 		p.Stop()

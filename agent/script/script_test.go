@@ -205,7 +205,7 @@ func TestConsole(t *testing.T) {
 		{"error", "Symbol(s)"}, {"debug", ""}, {"log", "[object]"},
 	}
 	if err != nil || !reflect.DeepEqual(got.Logs, want) {
-		t.Errorf("%v %q", err, got.Logs)
+		t.Errorf("got %v %q", err, got.Logs)
 	}
 	got, err = p.Run(t.Context(), Call{Code: "for (let i = 0; i < 1000; i++) console.log(i); throw new Error('x')"})
 	if n := len(got.Logs); agent.ErrorCode(err) != CodeThrown || n != maxLogLines+1 || got.Logs[n-1].Message != "further lines were dropped" {

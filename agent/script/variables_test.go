@@ -184,7 +184,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, request := range []string{`{"Number":2}`, `{"Number":-1}`, `{"Number":0,"At":1}`, `{"Number":0,"At":-1}`, `{`, `null1`} {
 		t.Run(request, func(t *testing.T) {
 			if part, err := v.read([]byte(request)); err == nil {
-				t.Errorf("%s", part)
+				t.Errorf("got %s", part)
 			}
 		})
 	}

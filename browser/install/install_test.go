@@ -142,7 +142,7 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Chromium != filepath.Join(b.path, "chromium") || p.ChromiumVersion != "Chromium 100.0" || p.Driver != b.options.Driver {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v", p)
 	}
 	if info, err := os.Stat(filepath.Join(p.Driver, "package", "cli.js")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("cli.js: %v %v", info, err)
@@ -282,10 +282,10 @@ func TestRemote(t *testing.T) {
 	}
 	b.options.Remote = true
 	if p, err := Find(t.Context(), b.options); err != nil || p.Chromium != "" || p.Driver == "" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("got %+v, %v", p, err)
 	}
 	if f := b.options.Doctor(t.Context()); len(f) != 1 || !f[0].OK || !strings.Contains(f[0].Message, "on another machine") {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v", f)
 	}
 }
 
@@ -333,14 +333,14 @@ func TestChromium(t *testing.T) {
 		program(t, filepath.Join(b.path, "chromium"), "echo 'libnss3.so: cannot open' >&2; exit 127")
 		program(t, b.options.on.usualPaths[0], "echo Chromium 101.0")
 		if p, err := Find(t.Context(), b.options); err != nil || p.Chromium != b.options.on.usualPaths[0] {
-			t.Errorf("%+v, %v", p, err)
+			t.Errorf("got %+v, %v", p, err)
 		}
 	})
 	t.Run("by Playwright", func(t *testing.T) {
 		b := withDriver(t, `[ "$1" = --version ] && { echo v20.1.2; exit; }
 at="$PLAYWRIGHT_BROWSERS_PATH/chromium-1/chrome-linux"; mkdir -p "$at"; printf '#!/bin/sh\necho Chromium 102.0\n' >"$at/chrome"; chmod +x "$at/chrome"`)
 		if p, err := Ready(t.Context(), b.options); err != nil || p.ChromiumVersion != "Chromium 102.0" {
-			t.Errorf("%+v, %v", p, err)
+			t.Errorf("got %+v, %v", p, err)
 		}
 	})
 	for _, name := range []string{"apt-get", "dnf", "apk"} {

@@ -129,7 +129,7 @@ func FuzzParseInput(f *testing.F) {
 			return
 		}
 		if math.IsNaN(in.Mouse.X) || math.Abs(in.Mouse.X) > maxCoordinate || len(in.Key.Text) > maxKeyText {
-			t.Fatalf("%+v", in)
+			t.Fatalf("got %+v", in)
 		}
 		if _, err := json.Marshal(in); err != nil {
 			t.Fatal(err)

@@ -27,11 +27,11 @@ func TestWatch(t *testing.T) {
 	v := ts.newViewer(t, s, Watch{})
 	first := v.waitFor(t, "the tab list", func(m viewerMessage) bool { return m.Type == "tabList" && m.Tabs[0].Title == "One" })
 	if len(first.Tabs) != 1 || first.Tabs[0].ID != first.Tabs[0].PageID || first.FirstTabID != first.Tabs[0].PageID || first.ActiveTabID != first.FirstTabID {
-		t.Errorf("%+v", first)
+		t.Errorf("got %+v", first)
 	}
 	frame := v.waitFor(t, "a frame", isFrame)
 	if frame.PageID != first.FirstTabID || frame.size(t) != image.Pt(800, 600) {
-		t.Errorf("%s %v", frame.PageID, frame.size(t))
+		t.Errorf("got %s %v", frame.PageID, frame.size(t))
 	}
 	v.waitFor(t, "the icon", func(m viewerMessage) bool {
 		return isFrame(m) && strings.HasPrefix(m.Favicon, "data:image/png;base64,") && m.Title == "One"
@@ -64,7 +64,7 @@ func TestWatch(t *testing.T) {
 	click("350", "320")
 	two := v.waitFor(t, "the second tab", func(m viewerMessage) bool { return m.Type == "tabList" && len(m.Tabs) == 2 && m.Tabs[1].Title == "Two" })
 	if two.ActiveTabID != two.Tabs[1].PageID || two.FirstTabID != first.FirstTabID {
-		t.Errorf("%+v", two)
+		t.Errorf("got %+v", two)
 	}
 	v.waitFor(t, "a frame of the second tab", func(m viewerMessage) bool { return isFrame(m) && m.PageID == two.ActiveTabID && m.Title == "Two" })
 	tabs.waitFor(t, "that the second is active", activates(two.ActiveTabID))
@@ -102,7 +102,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.TrimSpace(selected.Text) != "selectable" || selected.Type != "selectedTextResponse" || selected.PageID != s.ActivePage().ID() {
-		t.Errorf("%+v", selected)
+		t.Errorf("got %+v", selected)
 	}
 	h.send(t, `{"type":"navigation","action":"goto","url":"`+ts.site.URL+`/form"}`)
 	v.waitFor(t, "the form", func(m viewerMessage) bool { return m.Title == "Form" })

@@ -58,7 +58,7 @@ func TestRecording(t *testing.T) {
 	}
 	first := r.waitFor(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
 	if first[0].PageID != s.ActivePage().ID() || first[0].Timestamp == 0 {
-		t.Errorf("%+v", first[0])
+		t.Errorf("got %+v", first[0])
 	}
 	h := ts.live.Controller(s, "")
 	defer h.Close()

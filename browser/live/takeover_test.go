@@ -38,10 +38,10 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made.Status != agent.TakeoverPending || made.ExpiresAt.Sub(made.CreatedAt.Time) != 300*time.Second {
-		t.Errorf("%+v", made)
+		t.Errorf("got %+v", made)
 	}
 	if g := grantOf(t, ts.live, made.TakeoverURL); g.Takeover != made.ID || !g.Control || g.SessionID != s.ID() {
-		t.Errorf("%+v", g)
+		t.Errorf("got %+v", g)
 	}
 	if s.Status() != agent.SessionActive {
 		t.Error("scripted actions are rejected before the takeover started")
@@ -54,7 +54,7 @@ func TestTakeover(t *testing.T) {
 	})
 	for range 2 { // reloading the page starts it twice
 		if active, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverActive); err != nil || active.Status != agent.TakeoverActive || active.StartedAt.IsZero() {
-			t.Errorf("%+v, %v", active, err)
+			t.Errorf("got %+v, %v", active, err)
 		}
 	}
 	v.waitFor(t, "control", func(m viewerMessage) bool {
@@ -62,7 +62,7 @@ func TestTakeover(t *testing.T) {
 	})
 	done, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCompleted)
 	if err != nil || done.Status != agent.TakeoverCompleted || done.EndedAt.IsZero() || done.TakeoverURL != "" {
-		t.Errorf("%+v, %v", done, err)
+		t.Errorf("got %+v, %v", done, err)
 	}
 	v.waitFor(t, "the end", func(m viewerMessage) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
 	if _, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeConflict {
@@ -82,7 +82,7 @@ func TestTakeover(t *testing.T) {
 	v.waitFor(t, "its start", func(m viewerMessage) bool { return m.Status == agent.SessionTakeover })
 	v.waitFor(t, "its expiry", func(m viewerMessage) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
 	if got, err := ts.live.Takeover(t.Context(), s, short.ID); err != nil || got.Status != agent.TakeoverExpired {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 
 	pending, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{})
@@ -142,7 +142,7 @@ func TestLinks(t *testing.T) {
 	link := l.Link("session-1", false)
 	token := strings.SplitN(link.URL, "token=", 2)[1]
 	if g := grantOf(t, l, link.URL); g.SessionID != "session-1" || g.Control || g.Takeover != "" {
-		t.Errorf("%+v", g)
+		t.Errorf("got %+v", g)
 	}
 	if until := time.Until(link.ExpiresAt); until < 59*time.Minute || until > LinkLife {
 		t.Errorf("expires in %s", until)

@@ -330,7 +330,7 @@ func TestPollsReturnNewItems(t *testing.T) {
 		}
 		s, err := e.Execute(t.Context(), db, flow.Request{WorkflowID: made.Workflows[0].ID, Input: json.RawMessage("{}"), Trigger: "schedule", Wait: time.Minute})
 		if err != nil || s.Execution.Error != nil {
-			t.Fatalf("%+v, %v", s.Execution, err)
+			t.Fatalf("got %+v, %v", s.Execution, err)
 		}
 		if got := encode(itemsOf(t, s.Results, "titles")); got != run.want {
 			t.Errorf("output items %s, want %s", got, run.want)

@@ -203,7 +203,7 @@ func TestRetryTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := h.try(t); a.DeliveryID != "delivery-later" || a.Error != "" {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestFailingSubscription(t *testing.T) {
 	failing, _ := subscribe(t, h, r.URL+"/failing", "contact.*")
 	contact(t, h.db, "first")
 	if a := h.try(t); a.Status != 500 {
-		t.Fatalf("%+v", a)
+		t.Fatalf("got %+v", a)
 	}
 	subscribe(t, h, r.URL+"/well", "contact.created")
 	const events = 60
@@ -258,7 +258,7 @@ func TestFailingSubscription(t *testing.T) {
 	close(release)
 	for range events {
 		if a := h.try(t); a.WebhookID != failing.ID || a.Error != "" {
-			t.Errorf("%+v", a)
+			t.Errorf("got %+v", a)
 		}
 	}
 }
@@ -291,10 +291,10 @@ func TestSubscriptionStartsToFail(t *testing.T) {
 	contact(t, h.db, "last")
 	fail <- true
 	if a := h.try(t); a.Status != 500 {
-		t.Fatalf("%+v", a)
+		t.Fatalf("got %+v", a)
 	}
 	if a := h.try(t); a.Error != "" {
-		t.Fatalf("%+v", a)
+		t.Fatalf("got %+v", a)
 	}
 	if n := len(started); n > 0 {
 		t.Errorf("%d attempts too many", n)
@@ -325,7 +325,7 @@ func TestTargetChanges(t *testing.T) {
 	h.try(t)
 	close(release)
 	if a := h.try(t); a.Status != 500 {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 	h.pass(10 * time.Second)
 	if d := current.next(t); !strings.Contains(string(d.body), "before") {

@@ -230,7 +230,7 @@ func TestRedelivery(t *testing.T) {
 	failed := h.delivery(t, hook.ID)
 	d, err := h.subscriptions.Redeliver(t.Context(), h.db, hook.ID, failed.ID)
 	if err != nil || d.Status != agent.DeliveryPending || d.Attempt != 0 {
-		t.Fatalf("%+v, %v", d, err)
+		t.Fatalf("got %+v, %v", d, err)
 	}
 	again := r.next(t)
 	h.try(t)
@@ -238,7 +238,7 @@ func TestRedelivery(t *testing.T) {
 		t.Errorf("delivered again as %v %s", again.header, again.body)
 	}
 	if d := h.delivery(t, hook.ID); d.ID != failed.ID || d.Status != agent.DeliveryDelivered {
-		t.Errorf("%+v", d)
+		t.Errorf("got %+v", d)
 	}
 	if _, err := h.subscriptions.Redeliver(t.Context(), h.db, hook.ID, "delivery-x"); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Error(err)
@@ -272,12 +272,12 @@ func TestTestDelivery(t *testing.T) {
 	hook, secret := subscribe(t, h, r.URL, "contact.created")
 	d, err := h.subscriptions.Test(t.Context(), h.db, hook.ID)
 	if err != nil || d.Status != agent.DeliveryFailed || d.Event != EventTest || *d.ResponseStatus != 404 || d.Attempt != 1 {
-		t.Fatalf("%+v, %v", d, err)
+		t.Fatalf("got %+v, %v", d, err)
 	}
 	verify(t, secret, r.next(t))
 	r.script(nil)
 	if d, err := h.subscriptions.Test(t.Context(), h.db, hook.ID); err != nil || d.Status != agent.DeliveryDelivered {
-		t.Fatalf("%+v, %v", d, err)
+		t.Fatalf("got %+v, %v", d, err)
 	}
 	if w := h.webhook(t, hook.ID); w.FailureCount != 0 || !w.LastDeliveryAt.IsZero() {
 		t.Errorf("a test delivery counts as an attempt: %+v", w)

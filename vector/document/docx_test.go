@@ -149,7 +149,7 @@ func TestDOCXThroughTheChild(t *testing.T) {
 	checkDocument(t, doc)
 	compare(t, outlineOf(doc), "heading1 (A) \"# A\"\nparagraph (A) \"text\"")
 	if doc.Title != "The Title" || doc.Format != FormatDOCX {
-		t.Errorf("%+v", doc)
+		t.Errorf("got %+v", doc)
 	}
 }
 

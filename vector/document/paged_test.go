@@ -27,7 +27,7 @@ func TestReadPageKeepsPages(t *testing.T) {
 	file := manyPages("(The pump) Tj 0 -40 Td (# runs) Tj", "", "(The motor hums) Tj")
 	page, err := ReadPage(t.Context(), "https://example.com/pump", "application/pdf", file)
 	if err != nil || page.Text != "\f1\nThe pump\n\n# runs\n\n\f3\nThe motor hums\n\n" {
-		t.Fatalf("%q, %v", page.Text, err)
+		t.Fatalf("got %q, %v", page.Text, err)
 	}
 	doc := ParsePage(page.Text, Limits{})
 	got := ""
@@ -42,11 +42,11 @@ func TestReadPageKeepsPages(t *testing.T) {
 func TestReadPageOfTextHasNoPages(t *testing.T) {
 	page, err := ReadPage(t.Context(), "https://example.com/rfc.txt", "text/plain", []byte("\f7\nRFC 1\n\f\nend\n"))
 	if err != nil || strings.Contains(page.Text, "\f") {
-		t.Fatalf("%q, %v", page.Text, err)
+		t.Fatalf("got %q, %v", page.Text, err)
 	}
 	doc := ParsePage(page.Text, Limits{})
 	if len(doc.Blocks) != 2 || doc.Blocks[0].Page != 0 || doc.Pages != 0 {
-		t.Errorf("%+v", doc)
+		t.Errorf("got %+v", doc)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestRowsBecomeItems(t *testing.T) {
 	}
 	item := columns.Item([]any{"c-1", "Ada\n Lovelace", " sums ", int64(7)})
 	if item.ID != "c-1" || item.Title != "Ada Lovelace" || item.Text != "notes: sums\nn: 7\n" {
-		t.Errorf("%+v", item)
+		t.Errorf("got %+v", item)
 	}
 	plain, _ := FindColumns(agent.DatabaseConfig{}, []string{"a"})
 	one, same, other := plain.Item([]any{"x"}), plain.Item([]any{"x"}), plain.Item([]any{"y"})
@@ -64,7 +64,7 @@ func TestRowsBecomeItems(t *testing.T) {
 		t.Errorf("ids %s %s %s", one.ID, same.ID, other.ID)
 	}
 	if long := columns.Item([]any{strings.Repeat("i", 300), nil, nil, nil}); len(long.ID) > maxID || long.Text != "" {
-		t.Errorf("%+v", long)
+		t.Errorf("got %+v", long)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestPages(t *testing.T) {
 	})
 	page, err := c.Page(ctx, numbered, nil, 2, "")
 	if err != nil || len(page.Items) != 3 || page.Items[0].ID != "7k" || page.Items[0].Title != "N" || page.Items[0].Text != "id: 7k\nname: N\n" || page.Items[1].Text != "7\n" {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 	cursor := func(path, param string) agent.APIConfig {
 		return configOf(s.URL+path, func(c *agent.APIConfig) {
@@ -155,13 +155,13 @@ func TestPages(t *testing.T) {
 		})
 	}
 	if page, err = c.Page(ctx, cursor("/cursor", "after"), nil, 0, ""); err != nil || page.Next != "abc=" {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err = c.Page(ctx, cursor("/cursor", "after"), nil, 1, page.Next); err != nil || page.Next != "" || page.Items[0].ID != "abc=" {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err = c.Page(ctx, cursor("/links", ""), nil, 0, ""); err != nil || page.Next != "/links2?x=1" {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 	if _, err = c.Page(ctx, cursor("/links", ""), nil, 1, page.Next); agent.ErrorCode(err) != CodeAnswer {
 		t.Errorf("a response without the list: %v", err)
@@ -187,7 +187,7 @@ func TestRequests(t *testing.T) {
 		func(c *agent.APIConfig) { c.Method, c.Body = "POST", json.RawMessage(`"query { all }"`) },
 	} {
 		if page, err := c.Page(t.Context(), configOf(s.URL, change), nil, 0, ""); err != nil || len(page.Items) != 1 {
-			t.Errorf("%+v, %v", page, err)
+			t.Errorf("got %+v, %v", page, err)
 		}
 	}
 	if u, p, _ := s.requests[0].BasicAuth(); u != "u" || p != "p" || s.requests[0].Header.Get("User-Agent") != "Satchel/test" {

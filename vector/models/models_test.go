@@ -37,7 +37,7 @@ func TestAddedModelsAreListedSharedAndRemoved(t *testing.T) {
 	}
 	list, err := l.List()
 	if err != nil || len(list) != 2 || list[0].Name != "judge" || list[1].Dims != 16 || list[1].Tokens != 40 || len(list[1].Files) != 8 {
-		t.Fatalf("%+v %v", list, err)
+		t.Fatalf("got %+v %v", list, err)
 	}
 	if name := l.Reranker(); name != "judge" {
 		t.Errorf("reranker %q", name)
@@ -141,10 +141,10 @@ func TestGGUFIsAdded(t *testing.T) {
 	}
 	info, err := l.Add(t.Context(), path, "")
 	if err != nil || info.Name != "tiny-v1.5.Q8_0" || info.Dims != 32 || len(info.Files) != 1 || info.Files[0].Name != "model.gguf" || info.Prompts != nil {
-		t.Fatalf("%+v %v", info, err)
+		t.Fatalf("got %+v %v", info, err)
 	}
 	if r, err := l.Check(t.Context(), info.Name); err != nil || r.Info.ID != info.ID {
-		t.Errorf("%+v %v", r, err)
+		t.Errorf("got %+v %v", r, err)
 	}
 	var vectors [2][]float32
 	for i, name := range []string{"folder", info.Name} {
@@ -166,7 +166,7 @@ func TestGGUFIsAdded(t *testing.T) {
 func TestCheckFindsChangedFiles(t *testing.T) {
 	l := withModel(t, "mean", "tiny")
 	if r, err := l.Check(t.Context(), "tiny"); err != nil || r.Seconds <= 0 || r.Published != nil {
-		t.Fatalf("%+v %v", r, err)
+		t.Fatalf("got %+v %v", r, err)
 	}
 	path := filepath.Join(l.path, "tiny", "model.safetensors")
 	data, err := os.ReadFile(path)

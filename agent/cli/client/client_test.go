@@ -246,7 +246,7 @@ func TestEmptyCells(t *testing.T) {
 		_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"x","triggers":[],"version":1}]}`)
 	}), "workflows")
 	if err != nil || strings.Contains(out, "[]") {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v", out, err)
 	}
 	if text := (&Failure{Status: http.StatusForbidden, Code: "FORBIDDEN_OPERATION", Message: "no"}).Error(); strings.Contains(text, "API key") {
 		t.Error(text)
@@ -280,7 +280,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := diff("null\n", "{\n}\n"); got != "+ {\n+ }\n" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestIssuerIsKept(t *testing.T) {
 	second := register(t, r, folder.Default(), front.URL, auth)
 	away.Store(false)
 	if first.Status != agent.MCPConnected || second.Status != agent.MCPDisconnected {
-		t.Fatalf("%+v, %+v", first, second)
+		t.Fatalf("got %+v, %+v", first, second)
 	}
 	if _, _, err := r.Tools(t.Context(), folder.Default(), second.ID); err != nil {
 		t.Fatal(err)

@@ -65,11 +65,11 @@ func TestPrograms(t *testing.T) {
 	}
 	s, err := r.Create(t.Context(), db, agent.MCPServer{Name: "Vault", Command: "vault", Credential: "vault-env"}, agent.MCPAuth{})
 	if err != nil || s.Status != agent.MCPConnected || s.Command != "vault" || s.URL != "" {
-		t.Fatalf("%+v, %v", s, err)
+		t.Fatalf("got %+v, %v", s, err)
 	}
 	token := func() (any, error) { return r.Call(t.Context(), db, s.ID, "token", nil) }
 	if got, err := token(); err != nil || got != "swordfish" {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := r.Update(t.Context(), db, s.ID, agent.MCPServerChange{Command: agent.Some("other")}); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("another command: %v", err)

@@ -105,7 +105,7 @@ func TestCall(t *testing.T) {
 	s := register(t, r, folder.Default(), p.URL, bearer)
 	got, err := r.Call(t.Context(), folder.Default(), s.ID, "echo", json.RawMessage(`{"a":1}`))
 	if err != nil || got != `Bearer sesame-7{"a":1}` {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := r.Call(t.Context(), folder.Default(), "mcp-x", "echo", nil); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("unknown server: %v", err)
@@ -138,7 +138,7 @@ func TestCredentialsStayWithTheirAddress(t *testing.T) {
 	}
 	servers, _, err := r.List(t.Context(), db, store.Page{Limit: 10})
 	if err != nil || len(servers) != 1 {
-		t.Fatalf("%v, %v", servers, err)
+		t.Fatalf("got %v, %v", servers, err)
 	}
 	move(p.URL)
 	if got, err := r.Call(t.Context(), db, s.ID, "echo", nil); err != nil || got != "Bearer sesame-7{}" {
@@ -171,7 +171,7 @@ func TestListChecksServers(t *testing.T) {
 		t.Helper()
 		servers, total, err := r.List(t.Context(), db, store.Page{Limit: 10})
 		if err != nil || total != 1 {
-			t.Fatalf("%v, %v", servers, err)
+			t.Fatalf("got %v, %v", servers, err)
 		}
 		return servers[0].Status
 	}

@@ -202,7 +202,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if c, err := readConfig(data); err == nil && (c.offset() >= c.Positions || c.Width%c.Heads != 0 || c.Width > maxWidth) {
-			t.Fatalf("%+v", c)
+			t.Fatalf("got %+v", c)
 		}
 	})
 }

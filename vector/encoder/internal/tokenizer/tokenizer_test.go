@@ -101,7 +101,7 @@ func TestIdeographsAreWords(t *testing.T) {
 		text = step("a日本𠀀𠮷b")
 	}
 	if text != "a 日  本  𠀀  𠮷 b" {
-		t.Errorf("%q", text)
+		t.Errorf("got %q", text)
 	}
 }
 
