@@ -68,7 +68,7 @@ func TestMCPPrivateKey(t *testing.T) {
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
 	check(t, "P-256", valid(p256, ""))
 	check(t, "RSA", valid(key(rsa.GenerateKey(rand.Reader, 2048)), ""))
-	check(t, "beside a secret", valid(p256, "b"), "auth.client_secret")
+	check(t, "key and secret", valid(p256, "b"), "auth.client_secret")
 	for name, bad := range map[string]string{
 		"P-384": key(ecdsa.GenerateKey(elliptic.P384(), rand.Reader)), "Ed25519": key(edwards, err),
 		"text": "sesame", "empty": "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n", "long": p256 + strings.Repeat(" ", MaxMCPSecret),

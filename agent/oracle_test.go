@@ -73,7 +73,7 @@ func TestOccurrencesMatchRRule(t *testing.T) {
 		for _, o := range task.Occurrences(At(from), At(to), 10_000) {
 			got = append(got, o.StartTime.String())
 			if o.EndTime.Sub(o.StartTime.Time) != length || o.ID != "task-1@"+o.StartTime.Format("20060102T150405Z") {
-				t.Fatalf("rule %+v", o)
+				t.Fatalf("occurrence %+v", o)
 			}
 		}
 		if strings.Join(got, " ") != strings.Join(want, " ") {

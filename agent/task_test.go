@@ -135,8 +135,8 @@ func TestTaskPlan(t *testing.T) {
 		t.Errorf("the end did not move with the start: %s", task.EndTime)
 	}
 	task.Status, task.NextRun = TaskCompleted, Time{}
-	step("renamed when it is over", `{"title":"y"}`, "completed", "")
-	step("moved when it is over", `{"start_time":"2026-03-04T09:00:00Z"}`, "pending", "2026-03-04T09:00:00.000Z")
+	step("renamed after its end", `{"title":"y"}`, "completed", "")
+	step("moved after its end", `{"start_time":"2026-03-04T09:00:00Z"}`, "pending", "2026-03-04T09:00:00.000Z")
 	step("moved to the past", `{"start_time":"2026-02-04T09:00:00Z"}`, "pending", "")
 	step("recurring", `{"recurrence":"weekly","recurrence_days":[3]}`, "pending", "2026-03-04T09:00:00.000Z")
 	step("no longer weekly", `{"recurrence":"daily"}`, "pending", "2026-03-02T09:00:00.000Z")

@@ -66,7 +66,7 @@ func TestTargets(t *testing.T) {
 	}
 	after := must(t, s, `{"action":"snapshot"}`)["text"].(string)
 	if hidden := s.Hidden(after); strings.Contains(hidden, "hunter22") {
-		t.Errorf("the snapshot shows the password: %s", hidden)
+		t.Errorf("the snapshot contains the password: %s", hidden)
 	}
 	must(t, s, `{"action":"click","selector":"text=Sign in"}`)
 	must(t, s, `{"action":"wait","url":"`+site+`/in**"}`)

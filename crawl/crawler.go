@@ -46,7 +46,7 @@ type Crawler struct {
 
 	extracting chan struct{} // a token for each page that may be extracted at the same time
 
-	agents  *work.Queue[*store.DB] // agents whose walks are to be looked up
+	agents  *work.Queue[*store.DB] // agents whose walks must be looked up
 	walks   *work.Queue[walkKey]
 	lookups atomic.Int64 // number of completed lookups
 }

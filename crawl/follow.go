@@ -43,7 +43,7 @@ func (w *walk) allows(ctx context.Context, link string) bool {
 	return wanted
 }
 
-// follow returns the links of a page at depth that are to be visited.
+// follow returns the links of a page at depth that the crawl must visit.
 func (w *walk) follow(ctx context.Context, links []string, depth int) []string {
 	if depth >= w.work.Plan.MaxDepth {
 		return nil

@@ -76,7 +76,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // it has ended.
 func noSessions(t *testing.T, db *store.DB, b *browser.Browser) {
 	t.Helper()
-	eventually(t, "no session is left", func() bool {
+	eventually(t, "the end of all sessions", func() bool {
 		list, _, err := b.List(t.Context(), db, store.Page{Limit: 10})
 		if err != nil {
 			t.Fatal(err)

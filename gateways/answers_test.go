@@ -275,7 +275,7 @@ func TestAnswerFails(t *testing.T) {
 		}
 	}
 	if strings.Contains(all, "sk-secret") || strings.Contains(all, "inner text") {
-		t.Errorf("the log shows too much: %s", all)
+		t.Errorf("the log contains internal texts: %s", all)
 	}
 	if g := r.hookFixture.gateway(t, r.gateway.ID); !strings.Contains(g.LastError, "an answer could not be sent") {
 		t.Errorf("the gateway %+v", g)

@@ -169,7 +169,7 @@ func TestHookProofs(t *testing.T) {
 			h.Set("webhook-signature", strings.TrimPrefix(h.Get("webhook-signature"), "v1,"))
 			return h
 		}(), false},
-		{"bad signature beside the right secret", func() http.Header {
+		{"wrong signature with the right secret", func() http.Header {
 			h := standardHeaders("webhook", signature.NewSecret(), "b10", now, body)
 			h.Set("X-Webhook-Secret", secret)
 			return h

@@ -23,7 +23,7 @@ import (
 type Poller struct {
 	gateways *Gateways
 	log      *slog.Logger
-	agents   *work.Queue[*store.DB] // agents whose gateways are to be read
+	agents   *work.Queue[*store.DB] // agents whose gateways must be read
 	polls    *work.Queue[pollKey]
 	stored   func() // called when a response has been stored; for tests
 

@@ -26,7 +26,7 @@ func TestDowntime(t *testing.T) {
 				time.Sleep(time.Hour)
 				h = open(t, path)
 				synctest.Wait()
-				want(t, "calls at once", h.calls.count(), calls)
+				want(t, "immediate calls", h.calls.count(), calls)
 				_, runs := h.get(t, s.ID)
 				missed := 0
 				for _, r := range runs {

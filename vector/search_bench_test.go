@@ -18,7 +18,7 @@ import (
 	"satchel/vector/encoder"
 )
 
-var keptFolder = flag.String("knowledge", "", "folder that keeps the knowledge that BenchmarkSearch makes, for the next run")
+var keptFolder = flag.String("knowledge", "", "folder in which BenchmarkSearch keeps its knowledge for the next run")
 
 // library is synthetic knowledge. The frequencies of its words follow Zipf's law, and
 // each chunk has a theme, from which some of its words and a part of its vector come.

@@ -78,7 +78,7 @@ func TestEmbedBatches(t *testing.T) {
 }
 
 func TestEmbedErrors(t *testing.T) {
-	say := func(status int, body string) func(http.ResponseWriter, []string, int) {
+	reply := func(status int, body string) func(http.ResponseWriter, []string, int) {
 		return func(w http.ResponseWriter, _ []string, _ int) {
 			w.WriteHeader(status)
 			fmt.Fprint(w, body)
@@ -91,19 +91,19 @@ func TestEmbedErrors(t *testing.T) {
 		status   any
 		says     string
 	}{
-		{"key", say(401, `{"error":"s3cret is wrong"}`), 1, 401, "embedding_api_key"},
-		{"model", say(404, ""), 1, 404, "embedding_model"},
-		{"text", say(400, ""), 1, 400, "rejected the request"},
-		{"busy", say(429, ""), embedTries, 429, "overloaded"},
-		{"down", say(502, ""), embedTries, 502, "provider failed"},
-		{"not JSON", say(200, "hello"), 1, nil, "form of OpenAI's API"},
-		{"too few", say(200, `{"data":[]}`), 1, nil, "0 vectors for 2 texts"},
-		{"a duplicate index", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
-		{"an unknown index", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
-		{"empty", say(200, `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`), 1, nil, "0 numbers"},
-		{"uneven", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), 1, nil, "2 numbers"},
-		{"too long", say(200, `{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`), 1, nil, "8193 numbers"},
-		{"huge number", say(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`), 1, nil, "form of OpenAI's API"},
+		{"key", reply(401, `{"error":"s3cret is wrong"}`), 1, 401, "embedding_api_key"},
+		{"model", reply(404, ""), 1, 404, "embedding_model"},
+		{"text", reply(400, ""), 1, 400, "rejected the request"},
+		{"busy", reply(429, ""), embedTries, 429, "overloaded"},
+		{"down", reply(502, ""), embedTries, 502, "provider failed"},
+		{"not JSON", reply(200, "hello"), 1, nil, "form of OpenAI's API"},
+		{"too few", reply(200, `{"data":[]}`), 1, nil, "0 vectors for 2 texts"},
+		{"a duplicate index", reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
+		{"an unknown index", reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
+		{"empty", reply(200, `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`), 1, nil, "0 numbers"},
+		{"uneven", reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), 1, nil, "2 numbers"},
+		{"too long", reply(200, `{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`), 1, nil, "8193 numbers"},
+		{"huge number", reply(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`), 1, nil, "form of OpenAI's API"},
 	} {
 		e, to, requests, _ := embedServer(t, tc.answer)
 		_, err := e.Embed(t.Context(), to, "s3cret", []string{"a", "b"})

@@ -140,7 +140,7 @@ func join(own json.RawMessage, entries []entry) json.RawMessage {
 // draft is an operation whose arguments were read once.
 type draft struct {
 	read  func(*builder)
-	own   *form // with texts; nil when it is to be read again
+	own   *form // with texts; nil if it must be read again
 	size  int   // in full, at most agent.MaxOperationSchema
 	whole bool  // it has no more than that, and nothing is cut
 }

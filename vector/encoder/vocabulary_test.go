@@ -129,6 +129,6 @@ func checkIDs(t *testing.T, ids []int32, list []modelfile.Piece, text string) {
 		text = text[at+len(list[id].Text):]
 	}
 	if text != "" && (len(ids) == 0 || ids[len(ids)-1] != unknown) {
-		t.Fatalf("%q is left over", text)
+		t.Fatalf("%q is not covered by the ids", text)
 	}
 }

@@ -52,7 +52,7 @@ type Registry struct {
 	wait        time.Duration                    // of a list
 	checked     func(*store.DB, agent.MCPServer) // called after each check; for tests
 
-	agents *work.Queue[*store.DB] // agents whose servers are to be read
+	agents *work.Queue[*store.DB] // agents whose servers must be read
 	checks *work.Queue[serverKey]
 }
 
