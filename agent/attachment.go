@@ -52,7 +52,7 @@ func IsShownMedia(mediaType string) bool {
 }
 
 // addAttachments adds the attachments of a message to its metadata. Those without a
-// status are to be downloaded.
+// status must be downloaded.
 func addAttachments(facts map[string]json.RawMessage, files []Attachment) {
 	if len(files) == 0 {
 		return

@@ -285,7 +285,7 @@ func (c *Credential) checkNames(values map[string]string, is *Issues) {
 		case CredentialHeader:
 			canonical := textproto.CanonicalMIMEHeaderKey(name)
 			is.Check(isHeaderName(name) && !slices.Contains(reservedHeaders, canonical), field, "must be a header name that may be set")
-			is.Check(!seen[canonical], field, "is there twice")
+			is.Check(!seen[canonical], field, "is a duplicate")
 			seen[canonical] = true
 		case CredentialQuery:
 			is.Check(name != "" && len(name) <= 200 && isHeaderValue(name), field, "must be the name of a parameter")

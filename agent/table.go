@@ -108,7 +108,7 @@ func (c *TableColumn) validate(is *Issues, field string) {
 		is.Check(o != "" && strings.TrimSpace(o) == o, at, "must be text without spaces around it")
 		is.Check(!strings.ContainsFunc(o, isControl), at, "must be one line")
 		is.checkText(at, o, 100)
-		is.Check(slices.Index(c.Options, o) == i, at, "is there twice")
+		is.Check(slices.Index(c.Options, o) == i, at, "is a duplicate")
 	}
 }
 
@@ -158,7 +158,7 @@ func (ch TableChange) Apply(t Table) (Table, []string, error) {
 				from[i] = c.Name
 			}
 			known := slices.ContainsFunc(before.Columns, func(b TableColumn) bool { return b.Name == from[i] })
-			is.Check(known || c.From == "", fmt.Sprintf("columns[%d].from", i), "is no column of the table")
+			is.Check(known || c.From == "", fmt.Sprintf("columns[%d].from", i), "is not a column of the table")
 			is.Check(!known || slices.Index(from, from[i]) == i, fmt.Sprintf("columns[%d].from", i), "is given to another column too")
 			if !known {
 				from[i] = ""

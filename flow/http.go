@@ -183,7 +183,7 @@ func readAnswer(contentType, want string, raw []byte) (body any, warning string)
 		if err == nil {
 			return v, ""
 		}
-		warning = "the body is no valid " + strings.ToUpper(want) + " and is returned as text: " + agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200)
+		warning = "the body is not valid " + strings.ToUpper(want) + " and is returned as text: " + agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200)
 	}
 	if want == "json" || (want == "" || want == "auto") && isJSON {
 		if len(bytes.TrimSpace(raw)) == 0 {

@@ -186,7 +186,7 @@ func upsertRow(ctx context.Context, c *Call) (Outcome, error) {
 // checkTable checks the name of a table.
 func checkTable(data map[string]any) (field, issue string) {
 	if name, ok := data["table"].(string); ok && name != "" && !strings.Contains(name, "{{") && !agent.ValidTableName(name) {
-		return "data.table", "is no name of a table"
+		return "data.table", "is not a table name"
 	}
 	return "", ""
 }

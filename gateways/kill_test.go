@@ -156,7 +156,7 @@ func TestKillNine(t *testing.T) {
 			received++
 		}
 	}
-	points := []string{"getUpdates done", "getUpdates answered", "sendMessage asked", "sendMessage done", "sendMessage answered"}
+	points := []string{"getUpdates done", "getUpdates answered", "sendMessage received", "sendMessage done", "sendMessage answered"}
 	rand.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	for round := range kills {
 		point := points[round%len(points)]

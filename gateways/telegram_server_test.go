@@ -32,7 +32,7 @@ type botServer struct {
 	failures  map[string][]string // by method: "429 {…}" for the next calls
 	offsets   []int64
 	hold      time.Duration      // how long a response is held at most
-	onReached func(place string) // called with the point that a call has reached; may be nil
+	onReached func(point string) // called with the point that a call has reached; may be nil
 }
 
 func newBotServer(tb testing.TB) *botServer {
@@ -53,7 +53,7 @@ func (b *botServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	var in map[string]any
 	_ = json.Unmarshal(body, &in)
-	b.reached(method + " asked")
+	b.reached(method + " received")
 	b.mu.Lock()
 	b.calls = append(b.calls, method)
 	if list := b.failures[method]; len(list) > 0 {
@@ -80,9 +80,9 @@ func (b *botServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (b *botServer) reached(place string) {
+func (b *botServer) reached(point string) {
 	if b.onReached != nil {
-		b.onReached(place)
+		b.onReached(point)
 	}
 }
 

@@ -191,7 +191,7 @@ func fileMedia(b *agent.OperationBody, own string) string {
 			return own
 		}
 	}
-	if strings.Contains(b.Media, "*") { // a range is no type of a body
+	if strings.Contains(b.Media, "*") { // a range is not a media type
 		return cmp.Or(own, octetMedia)
 	}
 	return b.Media

@@ -127,7 +127,7 @@ func (f *finder) registry() (base, token string, err error) {
 	base = strings.TrimRight(base, "/")
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.User != nil {
-		return "", "", fmt.Errorf("npm's setting registry is no address that can be fetched: %s", egress.Redact(base))
+		return "", "", fmt.Errorf("npm's setting registry is not a usable URL: %s", egress.Redact(base))
 	}
 	return base, conf["//"+u.Host+u.Path+"/:_authToken"], nil
 }

@@ -48,7 +48,7 @@ func unpack(packed io.Reader, folder string, keep func(name string) bool) error 
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("is no tar archive: %w", err)
+			return fmt.Errorf("is not a tar archive: %w", err)
 		}
 		if err := writeEntry(root, header, files, keep); err != nil {
 			return err

@@ -146,7 +146,7 @@ func (e *env) memory(h *unit, data map[string]any) {
 			return
 		}
 	}
-	h.approximate("MEMORY", "There is no conversation that could be continued; each call starts anew. Set conversation_id to continue one.")
+	h.approximate("MEMORY", "There is no conversation to continue, so each call starts a new one. Set conversation_id to continue one.")
 }
 
 // parser sets the schema to which answers conform.

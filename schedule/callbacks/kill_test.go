@@ -133,7 +133,7 @@ func newFakeServices(t *testing.T, kills int) *fakeServices {
 }
 
 // points are the points at which the server is killed.
-var points = []string{"model asked", "model answered", "tool called", "tool answered", "call ended"}
+var points = []string{"model called", "model answered", "tool called", "tool answered", "call ended"}
 
 // reached kills the server if this is the right point and time. It reports whether
 // there is no longer a running server.
@@ -170,7 +170,7 @@ func (w *fakeServices) model(out http.ResponseWriter, r *http.Request) {
 		w.late = append(w.late, name)
 	}
 	w.mu.Unlock()
-	if w.reached("model asked") {
+	if w.reached("model called") {
 		return
 	}
 	message := `{"role":"assistant","content":"Answer to ` + name + `"}`

@@ -70,7 +70,7 @@ func brokenJSON(data []byte) error {
 		syntax *json.SyntaxError
 	)
 	if err := json.Unmarshal(data, &whole); !errors.As(err, &syntax) {
-		return broken("the file is no valid JSON")
+		return broken("the file is not valid JSON")
 	}
 	offset := min(max(int(syntax.Offset), 0), len(data))
 	// Only a Decoder distinguishes a wrong last byte from a missing one.
@@ -78,7 +78,7 @@ func brokenJSON(data []byte) error {
 	if atEnd && json.NewDecoder(bytes.NewReader(data)).Decode(&whole) == io.ErrUnexpectedEOF {
 		return broken("the JSON ends in the middle of a value")
 	}
-	return broken("the file is no valid JSON: see line %d", 1+bytes.Count(data[:offset], []byte("\n")))
+	return broken("the file is not valid JSON: see line %d", 1+bytes.Count(data[:offset], []byte("\n")))
 }
 
 // jsonWalker writes one valid JSON text. It scans the bytes itself, as

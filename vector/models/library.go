@@ -178,7 +178,7 @@ func CheckName(name string) error {
 		ok = ok && (letter || i > 0 && strings.ContainsRune("._-", r))
 	}
 	if !ok {
-		return fmt.Errorf("%.80q is no name for a model: it may have up to %d letters, digits, dots, hyphens and underscores", name, maxName)
+		return fmt.Errorf("%.80q is not a valid name for a model: it may have up to %d letters, digits, dots, hyphens and underscores", name, maxName)
 	}
 	return nil
 }

@@ -109,14 +109,14 @@ func TestInvalidModelsAreRejected(t *testing.T) {
 	l := withModel(t, "mean", "taken")
 	for _, c := range []struct{ folder, name, want string }{
 		{good, "taken", "already exists"},
-		{good, "a/b", "is no name"},
-		{good, "..", "is no name"},
-		{good, strings.Repeat("x", 65), "is no name"},
+		{good, "a/b", "is not a valid name"},
+		{good, "..", "is not a valid name"},
+		{good, strings.Repeat("x", 65), "is not a valid name"},
 		{bad, "bad", "model.safetensors: the file is cut off"},
 		{t.TempDir(), "empty", "config.json is missing"},
 		{filepath.Join(good, "nowhere"), "nowhere", "no such file"},
 		{filepath.Join(good, "config.json"), "file", "neither a folder nor a .gguf file"},
-		{notModel, "", "model.gguf: it is no GGUF file"},
+		{notModel, "", "model.gguf: it is not a GGUF file"},
 	} {
 		if _, err := l.Add(t.Context(), c.folder, c.name); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
@@ -313,7 +313,7 @@ func TestUninstallableModelsAreRejected(t *testing.T) {
 		{Install{Model: "../model", SHA256: sum}, "is not a known model"},
 		{Install{Model: "all-MiniLM-L6-v2"}, "already exists"},
 		{Install{Model: "bge-small-en-v1.5", SHA256: sum}, "is pinned to another"},
-		{Install{Model: "some/model", SHA256: sum, Name: "a b"}, "is no name"},
+		{Install{Model: "some/model", SHA256: sum, Name: "a b"}, "is not a valid name"},
 	} {
 		if _, err := l.Install(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want an error with %q", c.o, err, c.want)

@@ -89,7 +89,7 @@ func (c *config) checkSizes() error {
 	}
 	switch {
 	case c.Width%c.Heads != 0:
-		return errors.New("hidden_size is no multiple of num_attention_heads")
+		return errors.New("hidden_size is not a multiple of num_attention_heads")
 	case !(c.Epsilon > 0 && c.Epsilon < 1):
 		return errors.New("layer_norm_eps is out of range")
 	case c.Positions <= c.offset():

@@ -196,7 +196,7 @@ func TestInvalidGGUFFilesAreRejected(t *testing.T) {
 	}
 	for want, change := range map[string]func(g *sample.GGUF){
 		`"rope_freqs.weight" belongs to an unsupported part`: func(g *sample.GGUF) { g.Tensor("rope_freqs.weight", "F32", []int{2}, []float32{1, 1}) },
-		"duplicate": func(g *sample.GGUF) { g.Key("bert.pooling_type", uint32(4)) },
+		"occurs twice": func(g *sample.GGUF) { g.Key("bert.pooling_type", uint32(4)) },
 	} {
 		g := sample.Of(t, "mean").GGUF("F32")
 		change(g)

@@ -238,7 +238,7 @@ func (m *Model) Embed(ctx context.Context, text string) ([]float32, error) {
 // one is truncated.
 func (m *Model) Score(ctx context.Context, query, passage string) (float64, error) {
 	if m.Kind != Reranker {
-		return 0, errors.New("the model is no reranker")
+		return 0, errors.New("the model is not a reranker")
 	}
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -53,7 +53,7 @@ func TestInvalidFoldersAreRejected(t *testing.T) {
 		{"mean", "config.json", `{`, `{"quantization_config":{},`, "quantization_config"},
 		{"mean", "config.json", `"hidden_size":32`, `"hidden_size":1000000000`, "hidden_size is 1000000000"},
 		{"mean", "config.json", `"num_hidden_layers":2`, `"num_hidden_layers":-1`, "num_hidden_layers is -1"},
-		{"mean", "config.json", `"num_attention_heads":2`, `"num_attention_heads":3`, "no multiple"},
+		{"mean", "config.json", `"num_attention_heads":2`, `"num_attention_heads":3`, "not a multiple"},
 		{"mean", "config.json", `"layer_norm_eps":1e-12`, `"layer_norm_eps":-1`, "layer_norm_eps"},
 		{"mean", "config.json", `"num_hidden_layers":2`, `"num_hidden_layers":1`, "encoder.layer.1"},
 		{"mean", "config.json", `"num_hidden_layers":2`, `"num_hidden_layers":3`, `"encoder.layer.2.attention.self.query.weight" is missing`},

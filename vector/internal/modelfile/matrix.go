@@ -45,7 +45,7 @@ func Floats(rows, columns int, values []float32) Matrix {
 func Quantize(rows, columns int, values []float32) Matrix {
 	mustFill(rows, columns, values)
 	if columns%Block != 0 {
-		panic(fmt.Sprintf("modelfile: %d columns are no whole blocks of %d", columns, Block))
+		panic(fmt.Sprintf("modelfile: %d columns are not a multiple of the block size %d", columns, Block))
 	}
 	m := Matrix{
 		Rows: rows, Columns: columns, kind: kindBlock,

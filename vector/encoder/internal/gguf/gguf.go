@@ -41,7 +41,7 @@ func Parse(data []byte) (*File, error) {
 	case r.err != nil:
 		return nil, r.err
 	case magic != "GGUF":
-		return nil, errors.New("it is no GGUF file")
+		return nil, errors.New("it is not a GGUF file")
 	case version == 2<<24 || version == 3<<24:
 		return nil, errors.New("it is a GGUF file for computers with another byte order")
 	case version != 2 && version != 3:
@@ -53,7 +53,7 @@ func Parse(data []byte) (*File, error) {
 		key := r.text()
 		v := r.value()
 		if _, twice := f.values[key]; twice && r.err == nil {
-			r.err = fmt.Errorf("key %.100q is there twice", key)
+			r.err = fmt.Errorf("key %.100q occurs twice", key)
 		}
 		if r.err != nil {
 			return nil, r.err
@@ -121,7 +121,7 @@ func (f *File) place(entries []entry, data []byte, header int) error {
 		case err != nil:
 			return fmt.Errorf("tensor %.100q: %w", e.name, err)
 		case f.Tensors.Has(e.name):
-			return fmt.Errorf("tensor %.100q is there twice", e.name)
+			return fmt.Errorf("tensor %.100q occurs twice", e.name)
 		case e.offset != end:
 			return fmt.Errorf("tensor %.100q does not begin where the one before ends", e.name)
 		case end > uint64(len(data)) || uint64(size) > uint64(len(data))-end:

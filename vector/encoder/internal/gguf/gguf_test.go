@@ -89,7 +89,7 @@ func hostile() map[string][]byte {
 		}), make([]byte, 64)...)
 	}
 	return map[string][]byte{
-		"no GGUF":                              []byte("PK\x03\x04 and so on"),
+		"not a GGUF":                           []byte("PK\x03\x04 and so on"),
 		"cut off":                              []byte("GGUF\x03"),
 		"version 1":                            with(func(g *sample.GGUF) { g.Version = 1 }),
 		"another byte order":                   with(func(g *sample.GGUF) { g.Version = 3 << 24 }),
@@ -102,7 +102,7 @@ func hostile() map[string][]byte {
 		"off within its header":                key(uint32(9), uint32(6), uint64(1<<25)),
 		"a value of type 9":                    key(uint32(9), uint32(9), uint64(1), uint32(4), uint64(1), uint32(1)),
 		"a value of type 77":                   key(uint32(77), uint64(1)),
-		`key "k" is there twice`:               with(func(g *sample.GGUF) { g.Key("k", uint32(1)); g.Key("k", uint32(1)) }),
+		`key "k" occurs twice`:                 with(func(g *sample.GGUF) { g.Key("k", uint32(1)); g.Key("k", uint32(1)) }),
 		"general.alignment is 0":               with(func(g *sample.GGUF) { g.Key("general.alignment", uint32(0)) }),
 		"general.alignment is 24":              with(func(g *sample.GGUF) { g.Key("general.alignment", uint32(24)) }),
 		"general.alignment is 2147483648":      with(func(g *sample.GGUF) { g.Key("general.alignment", uint32(1<<31)) }),
@@ -116,7 +116,7 @@ func hostile() map[string][]byte {
 		`"a" does not begin where`:             tensors(entry("a", 0, 1<<62, 1)),
 		`"b" does not begin where the one`:     tensors(entry("a", 0, 0, 8), entry("b", 0, 0, 8)),
 		`"b" does not begin where the one bef`: tensors(entry("a", 0, 0, 9), entry("b", 0, 32, 1)),
-		`tensor "a" is there twice`:            tensors(entry("a", 0, 0, 8), entry("a", 0, 32, 8)),
+		`tensor "a" occurs twice`:              tensors(entry("a", 0, 0, 8), entry("a", 0, 32, 8)),
 	}
 }
 
