@@ -18,9 +18,10 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// BenchmarkCommits writes agents of one server, each in a loop of its own, and reports
+// BenchmarkCommits writes to agents of one server, each in a loop of its own, and reports
 // what a commit costs this process and PostgreSQL.
 //
+//	go test ./store/cluster -run '^$' -bench Commits -benchtime 20000x
 //	go test ./store/cluster -run '^$' -bench Commits -benchtime 20000x
 func BenchmarkCommits(b *testing.B) {
 	pg := pgtest.Start(b)
@@ -80,7 +81,7 @@ func benchmarkCommits(b *testing.B, pg *pgtest.Server, agents int) {
 const growthTime = "SATCHEL_GROWTH_TIME"
 
 // BenchmarkGrowth changes contacts of 64 agents 500 times a second, or as often as the
-// machine can, and prints how large the tables are, in MB.
+// machine can, and prints the sizes of the tables, in MB.
 func BenchmarkGrowth(b *testing.B) {
 	const agents, perSecond = 64, 500
 	length, err := time.ParseDuration(os.Getenv(growthTime))
@@ -132,7 +133,7 @@ func BenchmarkGrowth(b *testing.B) {
 	all.Wait()
 }
 
-// usage is what a database and its server have done.
+// usage is the work that a database and its server have done.
 type usage struct {
 	cpu                              time.Duration
 	wal, syncs, transactions, logged int64
@@ -150,12 +151,13 @@ func (s *server) usage(b *testing.B, pg *pgtest.Server) (u usage) {
 	return u
 }
 
-// processTime is the processor time of a process, and of those children of it that ended.
+// processTime returns the CPU time of a process and of those children of it that have
+// ended.
 func processTime(b *testing.B, pid int) (sum time.Duration) {
 	b.Helper()
 	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return 0 // it ended: its parent has its time
+		return 0 // it has ended: its time counts for its parent
 	}
 	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
 	for _, field := range fields[11:15] {

@@ -17,7 +17,7 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// TestCluster has one PostgreSQL for all that is tested with servers in one process.
+// TestCluster runs all tests of servers in one process against one PostgreSQL.
 func TestCluster(t *testing.T) {
 	pg := pgtest.Start(t)
 	for name, test := range map[string]func(*testing.T, string){
@@ -49,7 +49,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// Of two servers that both believe to own an agent, the one that does not is refused.
+// Of two servers that both believe they own an agent, the one that does not is refused.
 func testTakeover(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
@@ -77,10 +77,10 @@ func testTakeover(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	if err := b.Await(t.Context(), id); err != nil || !b.has(id)() {
-		t.Errorf("an agent that is awaited is not there: %v", err)
+		t.Errorf("the agent does not arrive: %v", err)
 	}
 	if err := a.Await(t.Context(), id); err != nil && !errors.Is(err, ErrNotOwner) {
-		t.Errorf("an agent of another server is awaited: %v", err)
+		t.Errorf("an agent of another server: %v", err)
 	}
 	taken := b.agent(t, id)
 	if lost := missing(t, taken, ids); lost != nil {
@@ -91,7 +91,7 @@ func testTakeover(t *testing.T, url string) {
 	}
 	a.eventually(t, "to give the agent up", func() bool { _, err := a.f.Agent(id); return errors.Is(err, ErrNotOwner) })
 	if a.Self().Session != old {
-		t.Error("a server that lost one agent began a new session")
+		t.Error("a server that lost one agent started a new session")
 	}
 	a.die(t)
 	a.eventually(t, "to begin a new session", func() bool { return a.Self().Session != old && a.Ready() == nil })
@@ -99,7 +99,7 @@ func testTakeover(t *testing.T, url string) {
 		t.Errorf("the owner is %v, %v", n, err)
 	}
 	mustWrite(t, taken, "goes on")
-	b.end() // all that it had is taken over
+	b.end() // takes over all its agents
 	again := a.agent(t, id)
 	if s := a.Stats(); s.Claims < 2 || s.Owned != 2 { // with the default agent
 		t.Errorf("the server that took over counts %+v", s)
@@ -110,8 +110,8 @@ func testTakeover(t *testing.T, url string) {
 	mustWrite(t, again, "and on")
 }
 
-// What the cluster has of an agent is its file, byte for byte, before and after it
-// was folded.
+// The cluster's copy of an agent equals its file byte for byte, before and after the log
+// was folded into it.
 func testRestoredEqual(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	db := a.agent(t, agent.DefaultID)
@@ -177,7 +177,8 @@ func testRestoredEqual(t *testing.T, url string) {
 	compare("folded again")
 }
 
-// Every server knows what is waiting in the agents of the others while they are open.
+// Every server knows what needs attention in the agents of the others while they are
+// open.
 func testAttention(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
@@ -264,12 +265,12 @@ func testMove(t *testing.T, url string) {
 	b := serve(t, url, "b", t.TempDir())
 	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
 	if err := a.Move(t.Context(), id, "nobody"); agent.ErrorCode(err) != agent.CodeValidation {
-		t.Errorf("moved to nobody: %v", err)
+		t.Errorf("moved to a server that does not exist: %v", err)
 	}
 	c := serveAt(t, url, "b", "http://other", t.TempDir())
 	a.eventually(t, "to see another b", func() bool { _, err := a.target(c.Self().Session); return err == nil })
 	if err := a.Move(t.Context(), id, "b"); agent.ErrorCode(err) != agent.CodeValidation {
-		t.Errorf("moved to one of two servers of the same name: %v", err)
+		t.Errorf("moved to one of two servers with the same name: %v", err)
 	}
 	c.end()
 	a.eventually(t, "to see one b", func() bool { _, err := a.target("b"); return err == nil })
@@ -277,7 +278,7 @@ func testMove(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	if err := a.Move(t.Context(), id, "b"); !errors.Is(err, ErrNotOwner) {
-		t.Errorf("moved by who does not have it: %v", err)
+		t.Errorf("moved by a server that does not have it: %v", err)
 	}
 	there := b.agent(t, id)
 	ids = append(ids, mustWrite(t, there, "there"))
@@ -299,7 +300,8 @@ func testMove(t *testing.T, url string) {
 	if len(a.f.Agents()) > 0 {
 		t.Error("a server that was drained still has agents")
 	}
-	// One that is given to it while others do not know yet moves on.
+	// An agent that is assigned to it before the others know that it is leaving is moved
+	// on.
 	if _, err := a.pool.Exec(t.Context(), "UPDATE agent SET owner = $1, changed = clock_timestamp() WHERE id = $2", a.Self().Session, id); err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +315,8 @@ func testMove(t *testing.T, url string) {
 	}
 }
 
-// A database that is behind what it had taken stops the agent.
+// A server with another master key than the cluster's does not start, unless it also has
+// the cluster's, which it replaces.
 func testMasterKey(t *testing.T, url string) {
 	open := func(keys ...[]byte) error {
 		c, err := Open(t.Context(), Options{URL: url, MasterKeys: keys, Path: t.TempDir()})
@@ -340,7 +343,7 @@ func testMasterKey(t *testing.T, url string) {
 	}
 }
 
-// What was imported and exported again is what it was, but for whose it is.
+// Agents that are imported and exported again are unchanged except for their owner.
 func testImportAndExport(t *testing.T, url string) {
 	own, log := t.TempDir(), slog.New(slog.NewTextHandler(t.Output(), nil))
 	options := store.Options{Path: own, MasterKeys: [][]byte{testKey}, Log: log}
@@ -368,12 +371,13 @@ func testImportAndExport(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, want := range []int{2, 0} { // a second time, nothing is left to do
+	for _, want := range []int{2, 0} { // the second time there is nothing left to do
 		if n, err := c.Import(t.Context(), own); err != nil || n != want {
 			t.Fatalf("%d agents were imported, of %d: %v", n, want, err)
 		}
 	}
-	// Servers that start now have access control on, before any of them has the agent.
+	// Servers that start now have access control on, before any of them has the default
+	// agent.
 	if keys, made, err := c.Keys(); len(keys) != 1 || keys[0].Hash != agent.HashKey(secret) || !made || err != nil {
 		t.Errorf("the API keys of the cluster are %v, %v, %v", keys, made, err)
 	}
@@ -412,8 +416,8 @@ func testImportAndExport(t *testing.T, url string) {
 	}
 }
 
-// A server does not join at the URL of another that lives, and does at that of one
-// that died.
+// A server does not join with the URL of another that is running, but does with that of
+// one that has died.
 func testSameURL(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	path := t.TempDir()
@@ -443,6 +447,6 @@ func testSameURL(t *testing.T, url string) {
 	}
 	var alive bool
 	if err := b.pool.QueryRow(t.Context(), "SELECT alive FROM node WHERE session = 'killed'").Scan(&alive); err != nil || alive {
-		t.Errorf("a server without a sign of life: %v, %v", alive, err)
+		t.Errorf("a server without a heartbeat: %v, %v", alive, err)
 	}
 }

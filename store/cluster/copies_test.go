@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Of an agent whose server is killed again and again one file is kept; files that were
-// closed stay, and so do those of other agents.
+// Of an agent whose server is killed repeatedly, one unclosed file is kept; files that
+// were closed are kept, and so are those of other agents.
 func TestOneUnclosedFileIsKept(t *testing.T) {
 	c := &Cluster{Options: Options{Path: t.TempDir(), Log: slog.New(slog.DiscardHandler)}}
 	for _, path := range []string{c.copiesPath(), c.lostPath()} {

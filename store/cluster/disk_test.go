@@ -7,13 +7,13 @@ import (
 	"satchel/agent"
 )
 
-// A server whose disk is full gives its agents to one that has room, gets none, and
-// takes part again when there is room, unless the operator has drained it.
+// A server whose disk is full hands its agents to a server that has room, is given none,
+// and rejoins when there is room again, unless the operator has drained it.
 func testFullDisk(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	var free atomic.Int64
 	free.Store(diskRoom)
-	a.stepping.Lock() // no poll is asking
+	a.stepping.Lock() // no poll runs
 	a.free = func(string) (int64, error) { return free.Load(), nil }
 	a.stepping.Unlock()
 	a.agent(t, agent.DefaultID)
@@ -32,13 +32,13 @@ func testFullDisk(t *testing.T, url string) {
 	}
 	b.eventually(t, "to see that the other leaves", leaving)
 
-	free.Store(diskFull + 1) // too little to begin again
+	free.Store(diskFull + 1) // too little to rejoin
 	if err := a.step(t.Context()); err != nil || !a.isLeaving() {
-		t.Errorf("a server with little room takes part: %v", err)
+		t.Errorf("a server with little room rejoins: %v", err)
 	}
 	free.Store(diskRoom)
-	a.eventually(t, "to take part again", func() bool { return !a.isLeaving() })
-	b.eventually(t, "to see that the other takes part", func() bool { return !leaving() })
+	a.eventually(t, "to rejoin", func() bool { return !a.isLeaving() })
+	b.eventually(t, "to see that the other has rejoined", func() bool { return !leaving() })
 	if err := b.Move(t.Context(), id, "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func testFullDisk(t *testing.T, url string) {
 	for _, bytes := range []int64{0, diskRoom} {
 		free.Store(bytes)
 		if err := a.step(t.Context()); err != nil || !a.isLeaving() {
-			t.Errorf("a server that was drained takes part with %d bytes free: %v", bytes, err)
+			t.Errorf("a server that was drained rejoins with %d bytes free: %v", bytes, err)
 		}
 	}
 	session := a.Self().Session
@@ -62,7 +62,7 @@ func testFullDisk(t *testing.T, url string) {
 		defer b.mu.Unlock()
 		n := b.nodes[a.Self().Session]
 		if n != nil && !n.Leaving {
-			t.Fatal("a server that was drained takes part in a new session")
+			t.Fatal("a server that was drained rejoins in a new session")
 		}
 		return n != nil && n.Reason == Drained
 	})
@@ -74,7 +74,8 @@ func (s *server) isLeaving() bool {
 	return s.leaving
 }
 
-// leavingServer returns why another server leaves, as this one sees it.
+// leavingServer returns the reason for which another server is leaving, as this one sees
+// it.
 func (s *server) leavingServer(name string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()

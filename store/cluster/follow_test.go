@@ -12,14 +12,14 @@ import (
 	"satchel/store"
 )
 
-// A poll reads the agents that changed and no others, and one that lists all agents
-// finds what the others missed.
+// A poll reads only the agents that changed, and one that lists all agents finds what the
+// others missed.
 func testFollow(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
 	b := serve(t, url, "b", t.TempDir())
 	if _, err := open(t, url, t.TempDir()).Agents(t.Context()); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("the agents, of a server that has not read them: %v", err)
+		t.Errorf("the agents of a server that has not read them: %v", err)
 	}
 	bakery, florist, butcher := a.make(t, "Bakery").ID(), a.make(t, "Florist").ID(), a.make(t, "Butcher").ID()
 	poll := func(all bool) {
@@ -72,8 +72,8 @@ func testFollow(t *testing.T, url string) {
 	}
 }
 
-// The lifetime of a server ends when this one takes it for dead, when the database says
-// that it left, and when the database does not have it any more.
+// The lifetime of a server ends when this one declares it dead, when the database says
+// that it left, and when the database no longer has it.
 func testLifetime(t *testing.T, url string) {
 	s := serve(t, url, "a", t.TempDir())
 	own, unknown := s.Lifetime(s.Self().Session), s.Lifetime("unknown")
@@ -90,14 +90,14 @@ func testLifetime(t *testing.T, url string) {
 		s.eventually(t, "to know a server", func() bool { return s.Lifetime(session).Err() == nil })
 		lifetime := s.Lifetime(session)
 		if err := s.step(t.Context()); err != nil || lifetime.Err() != nil || s.Lifetime(session) != lifetime {
-			t.Errorf("the lifetime of a server that lives: %v, %v", lifetime.Err(), err)
+			t.Errorf("the lifetime of a running server: %v, %v", lifetime.Err(), err)
 		}
 		s.eventually(t, "the end of a server that is "+session, func() bool {
 			end()
 			return lifetime.Err() != nil
 		})
 		if s.Lifetime(session).Err() == nil {
-			t.Errorf("a server that is %s has a lifetime again", session)
+			t.Errorf("a server that is %s has a lifetime", session)
 		}
 	}
 	if own.Err() != nil || unknown.Err() == nil {

@@ -12,9 +12,10 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// BenchmarkIdle reports what a server of 20,000 agents, half of which it has, costs
-// while nobody asks it for anything.
+// BenchmarkIdle reports what a server with 20,000 agents, half of which it owns, costs
+// while it receives no requests.
 //
+//	go test ./store/cluster -run '^$' -bench Idle -benchtime 1x
 //	go test ./store/cluster -run '^$' -bench Idle -benchtime 1x
 func BenchmarkIdle(b *testing.B) {
 	const agents, idle = 20000, 2 * time.Minute

@@ -25,12 +25,13 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// killRounds says how often servers are killed, paused and cut off:
+// killRounds is the variable that sets how often servers are killed, paused and cut off:
 //
+//	SATCHEL_KILL_ROUNDS=50 go test ./store/cluster -run TestNothingIsLost -v -timeout 2h
 //	SATCHEL_KILL_ROUNDS=50 go test ./store/cluster -run TestNothingIsLost -v -timeout 2h
 const killRounds = "SATCHEL_KILL_ROUNDS"
 
-// longestGap is how long an agent may not be written, on a machine that is busy with
+// longestGap is how long writes to an agent may fail, on a machine that is busy with
 // other tests.
 const longestGap = 4 * time.Minute
 
@@ -42,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeUntilKilled is a server that writes all agents that it owns, and prints a line
-// for each write that was acknowledged.
+// writeUntilKilled runs a server that writes to all agents that it owns, and prints a
+// line for each write that was acknowledged.
 func writeUntilKilled() {
 	path, name := os.Getenv("CLUSTER_FOLDER"), os.Getenv("CLUSTER_NAME")
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -55,7 +56,7 @@ func writeUntilKilled() {
 	if err == nil {
 		err = c.Start(context.Background(), f, "http://"+name)
 	}
-	if err != nil { // the database is busy: a service manager would start it again, too
+	if err != nil { // the database is busy: restart, as a service manager would
 		log.Error("start", "error", err)
 		panic(syscall.Exec(os.Args[0], os.Args, os.Environ()))
 	}
@@ -77,7 +78,7 @@ var printing sync.Mutex
 
 func writeAgent(db *store.DB, w int, log *slog.Logger) {
 	for n := 0; !db.Gone(); n++ {
-		name := fmt.Sprintf("%d-%d-%p-%d", os.Getpid(), w, db, n) // that no other write has
+		name := fmt.Sprintf("%d-%d-%p-%d", os.Getpid(), w, db, n) // unique to this write
 		_, err := db.CreateContact(context.Background(), agent.ContactChange{Name: agent.Some(name), Notes: agent.Some(strings.Repeat(fmt.Sprint(n, " "), rand.IntN(3000)))})
 		if err != nil {
 			log.Info("not acknowledged", "agent", db.ID(), "error", err)
@@ -94,7 +95,7 @@ func writeAgent(db *store.DB, w int, log *slog.Logger) {
 	}
 }
 
-// node is a server that is a process.
+// node is a server in a process of its own.
 type node struct {
 	name, folder string
 	relay        *pgtest.Relay
@@ -123,7 +124,7 @@ func (a *acks) read(r io.Reader) {
 	}
 }
 
-// more waits until n more writes were acknowledged, of each of the agents.
+// more waits until each of the agents has n more acknowledged writes.
 func (a *acks) more(t *testing.T, agents []string, n int) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -176,8 +177,8 @@ func (n *node) kill() {
 	_ = n.process.Wait()
 }
 
-// TestNothingIsLost kills, pauses and cuts off servers and the database while they
-// write, and looks whether everything that was acknowledged is there.
+// TestNothingIsLost kills, pauses and cuts off servers and the database while they write,
+// and checks that everything that was acknowledged is there.
 func TestNothingIsLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -220,7 +221,7 @@ func TestNothingIsLost(t *testing.T) {
 	checkAcknowledged(t, url, all)
 }
 
-// makeAgents makes agents that nobody owns any more.
+// makeAgents creates agents that no server owns any more.
 func makeAgents(t *testing.T, url string, n int) (ids []string) {
 	t.Helper()
 	s := serve(t, url, "maker", t.TempDir())
@@ -232,7 +233,7 @@ func makeAgents(t *testing.T, url string, n int) (ids []string) {
 	return ids
 }
 
-// ownerOf returns the server that has an agent.
+// ownerOf returns the server that owns an agent.
 func ownerOf(t *testing.T, url string, nodes []*node, id string) *node {
 	t.Helper()
 	pool, err := connect(url)
@@ -253,7 +254,8 @@ func ownerOf(t *testing.T, url string, nodes []*node, id string) *node {
 	return nil
 }
 
-// disturb does one of several harms and waits until all agents are written again.
+// disturb does one of several kinds of damage and waits until all agents can be written
+// again.
 func disturb(t *testing.T, pg *pgtest.Server, url string, nodes []*node, all *acks, ids []string, round int) {
 	t.Helper()
 	n := ownerOf(t, url, nodes, ids[round%len(ids)])
@@ -291,8 +293,7 @@ func disturb(t *testing.T, pg *pgtest.Server, url string, nodes []*node, all *ac
 	}
 }
 
-// checkAcknowledged compares what the database has of the agents with what was
-// acknowledged.
+// checkAcknowledged compares the agents in the database with what was acknowledged.
 func checkAcknowledged(t *testing.T, url string, all *acks) {
 	t.Helper()
 	s := serve(t, url, "checker", t.TempDir())
@@ -340,7 +341,8 @@ func contactNames(t *testing.T, db *store.DB) map[string]int {
 	}
 }
 
-// checkWhole compares the owner's file with what the database has, and examines it.
+// checkWhole compares the owner's file with the database's copy, and checks its
+// integrity.
 func checkWhole(t *testing.T, s *server, id string) {
 	t.Helper()
 	db := s.agent(t, id)

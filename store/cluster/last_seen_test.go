@@ -24,8 +24,8 @@ func open(t *testing.T, url, path string) *Cluster {
 	return c
 }
 
-// A server that is started again is told apart from another one that has the same name
-// and URL, even if its data folder was copied.
+// A server that restarts is distinguished from another one with the same name and URL,
+// even if its data folder was copied.
 func testClone(t *testing.T, url string) {
 	a := serve(t, url, "x", t.TempDir())
 	before := filepath.Join(t.TempDir(), "before")
@@ -41,7 +41,7 @@ func testClone(t *testing.T, url string) {
 	a.mu.Unlock()
 	a.writeLastSeen()
 	if kept, err := os.ReadFile(before); err != nil || !bytes.Equal(kept, first) {
-		t.Errorf("what a server saw is written over, not replaced: %s, %v", kept, err)
+		t.Errorf("the file is overwritten in place, not replaced: %s, %v", kept, err)
 	}
 	raw, err := os.ReadFile(lastSeenPath(a.path))
 	if err != nil || bytes.Equal(raw, first) {
@@ -75,7 +75,8 @@ func testClone(t *testing.T, url string) {
 	}
 }
 
-// saveDatabase keeps the database as it is; the function that it returns restores it.
+// saveDatabase saves the contents of the database; the function that it returns restores
+// them.
 func saveDatabase(t *testing.T, c *Cluster) (restore func()) {
 	t.Helper()
 	tables := []string{"cluster", "node", "agent", "log", "base", "block", "api_key"}
@@ -103,8 +104,8 @@ func saveDatabase(t *testing.T, c *Cluster) (restore func()) {
 	}
 }
 
-// After the database was restored from a backup no server goes on, nor starts, until
-// the operator has recovered what the servers' folders have more, or not.
+// After the database was restored from a backup, no server continues or starts until the
+// operator has recovered, or given up, the newer commits in the servers' folders.
 func testRestoredDatabase(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
@@ -126,28 +127,28 @@ func testRestoredDatabase(t *testing.T, url string) {
 		}
 	}
 	if len(a.f.Agents()) != 0 {
-		t.Errorf("it still has %d agents", len(a.f.Agents()))
+		t.Errorf("the server still has %d agents", len(a.f.Agents()))
 	}
 	a.end()
 	again := open(t, url, a.path)
 	if err := again.remember(t.Context()); !errors.Is(err, errRestored) {
-		t.Errorf("the server is started again: %v", err)
+		t.Errorf("the server restarts: %v", err)
 	}
 	operator := open(t, url, t.TempDir())
 	if n, err := operator.Recover(t.Context(), a.path); err != nil || n != 2 {
-		t.Fatalf("%d agents are recovered, %v", n, err)
+		t.Fatalf("%d agents were recovered, %v", n, err)
 	}
 	if n, err := operator.Recover(t.Context(), a.path); err != nil || n != 0 {
-		t.Errorf("%d agents are recovered twice, %v", n, err)
+		t.Errorf("%d agents were recovered a second time, %v", n, err)
 	}
 	if _, err := again.insertSelf(t.Context(), peer{}, false); !errors.Is(err, errRecovering) {
-		t.Errorf("a server joins meanwhile: %v", err)
+		t.Errorf("a server that joins meanwhile: %v", err)
 	}
 	if err := operator.Continue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := operator.Recover(t.Context(), a.path); err == nil {
-		t.Error("recovered after the servers went on")
+		t.Error("recovered after the servers continued")
 	}
 	b := serve(t, url, "b", a.path)
 	if lost := missing(t, b.agent(t, db.ID()), kept); lost != nil {
@@ -159,8 +160,8 @@ func testRestoredDatabase(t *testing.T, url string) {
 	mustWrite(t, b.agent(t, db.ID()), "goes on")
 }
 
-// After the database was lost, what servers' folders have makes an empty one that of
-// their cluster; no server starts on that before.
+// After the database was lost, an empty one becomes that of the cluster by recovering the
+// servers' folders into it; no server starts on it before.
 func testLostDatabase(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
@@ -182,7 +183,7 @@ func testLostDatabase(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	if err := open(t, url, a.path).remember(t.Context()); !errors.Is(err, errOther) {
-		t.Errorf("a server starts on the empty database: %v", err)
+		t.Errorf("a server that starts on the empty database: %v", err)
 	}
 	wrong, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey, bytes.Repeat([]byte{9}, 32)}, Path: t.TempDir()})
 	if err != nil {
@@ -196,7 +197,7 @@ func testLostDatabase(t *testing.T, url string) {
 	for _, folder := range folders {
 		operator := open(t, url, t.TempDir())
 		if n, err := operator.Recover(t.Context(), folder); err != nil || n == 0 || operator.id != old {
-			t.Fatalf("%d agents are recovered, of cluster %s, %v", n, operator.id, err)
+			t.Fatalf("%d agents were recovered, of cluster %s, %v", n, operator.id, err)
 		}
 	}
 	if err := open(t, url, t.TempDir()).Continue(t.Context()); err != nil {
@@ -226,8 +227,8 @@ func connectAndExec(t *testing.T, url, statement string) error {
 	return err
 }
 
-// An agent of which the database has lost a commit is stopped on all servers, and goes
-// on with what its server has.
+// An agent of which the database lost a commit is stopped on all servers, and continues
+// from its server's file once the operator has recovered that.
 func testDatabaseWentBack(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
@@ -249,19 +250,19 @@ func testDatabaseWentBack(t *testing.T, url string) {
 	a.end()
 	operator := open(t, url, t.TempDir())
 	if n, err := operator.Recover(t.Context(), a.path); err != nil || n != 1 {
-		t.Fatalf("%d agents are recovered, %v", n, err)
+		t.Fatalf("%d agents were recovered, %v", n, err)
 	}
 	if err := operator.Continue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var gone *store.DB
+	var resumed *store.DB
 	b.eventually(t, "to have the agent again", func() bool {
 		var err error
-		gone, err = b.f.Agent(db.ID())
-		return err == nil && gone.Problem() == nil
+		resumed, err = b.f.Agent(db.ID())
+		return err == nil && resumed.Problem() == nil
 	})
-	if lost := missing(t, gone, kept); lost != nil {
+	if lost := missing(t, resumed, kept); lost != nil {
 		t.Errorf("lost: %v", lost)
 	}
-	mustWrite(t, gone, "goes on")
+	mustWrite(t, resumed, "goes on")
 }

@@ -22,13 +22,13 @@ type server struct {
 	ended sync.Once
 }
 
-// serve starts a server on a folder; it leaves when the test ends.
+// serve starts a server on a folder; it leaves the cluster when the test ends.
 func serve(t testing.TB, url, name, path string) *server {
 	t.Helper()
 	return serveAt(t, url, name, "http://"+name, path)
 }
 
-// serveAt is serve for a server that the others reach at an address.
+// serveAt is serve for a server that the others reach at the given address.
 func serveAt(t testing.TB, url, name, address, path string) *server {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -50,20 +50,19 @@ func serveAt(t testing.TB, url, name, address, path string) *server {
 
 func (s *server) end() { s.ended.Do(func() { _ = s.f.Close(); s.Close() }) }
 
-// eventually waits until the server polled the database as often as it takes, and did
-// what it found.
+// eventually polls the database until the condition holds, and does what each poll found.
 func (s *server) eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for !is() {
 		if err := s.step(ctx); err != nil && ctx.Err() != nil {
-			t.Fatalf("%s: never; %v", what, err)
+			t.Fatalf("%s: timed out; %v", what, err)
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: never", what)
-		case <-time.After(10 * time.Millisecond): // the rest of the server needs the processor, too
+			t.Fatalf("%s: timed out", what)
+		case <-time.After(10 * time.Millisecond): // the rest of the server needs CPU time, too
 		}
 	}
 }
@@ -75,7 +74,7 @@ func (s *server) has(id string) func() bool {
 	}
 }
 
-// make makes an agent.
+// make creates an agent.
 func (s *server) make(t testing.TB, name string) *store.DB {
 	t.Helper()
 	db, err := s.f.CreateAgent(t.Context(), agent.Agent{Name: name}, "owner@example.com")
@@ -85,7 +84,7 @@ func (s *server) make(t testing.TB, name string) *store.DB {
 	return db
 }
 
-// agent returns an agent that the server has.
+// agent returns an agent of the server.
 func (s *server) agent(t testing.TB, id string) *store.DB {
 	t.Helper()
 	s.eventually(t, "to have agent "+id, s.has(id))
@@ -96,7 +95,7 @@ func (s *server) agent(t testing.TB, id string) *store.DB {
 	return db
 }
 
-// write makes a contact.
+// write creates a contact.
 func write(ctx context.Context, db *store.DB, notes string) (id string, err error) {
 	c, err := db.CreateContact(ctx, agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(notes)})
 	return c.ID, err
@@ -111,7 +110,7 @@ func mustWrite(t testing.TB, db *store.DB, notes string) (id string) {
 	return id
 }
 
-// missing returns which contacts an agent does not have.
+// missing returns the contacts that an agent does not have.
 func missing(t testing.TB, db *store.DB, ids []string) (lost []string) {
 	t.Helper()
 	for _, id := range ids {
@@ -122,7 +121,7 @@ func missing(t testing.TB, db *store.DB, ids []string) (lost []string) {
 	return lost
 }
 
-// die has the others take the server for dead, though it goes on.
+// die makes the other servers declare this one dead, although it is still running.
 func (s *server) die(t testing.TB) {
 	t.Helper()
 	if _, err := s.pool.Exec(t.Context(), "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1", s.Self().Session); err != nil {

@@ -11,8 +11,8 @@ import (
 	"satchel/store/cluster/pg"
 )
 
-// A database that is full, or read-only, costs no acknowledged write, errors say what
-// it is, and the server goes on once it takes changes again.
+// When the database is full or read-only, no acknowledged write is lost, errors name the
+// cause, and the server continues once the database accepts writes again.
 func testDatabaseTakesNoChanges(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
@@ -33,7 +33,7 @@ func testDatabaseTakesNoChanges(t *testing.T, url string) {
 			t.Errorf("a write of %q: %q, %v", c.says, refused, err)
 		}
 		if _, err := db.Contact(t.Context(), kept[0]); err == nil {
-			t.Error("a file with a commit that was not taken is read")
+			t.Error("a file with a commit that the database refused is read")
 		}
 		execAlone(t, url, c.end)
 		a.eventually(t, "to go on", func() bool { return a.Ready() == nil && !slices.Contains(a.f.Agents(), db) && a.has(id)() })
@@ -45,8 +45,8 @@ func testDatabaseTakesNoChanges(t *testing.T, url string) {
 	}
 }
 
-// setDatabase returns a statement that sets a parameter of the current database for
-// all that connect from then on.
+// setDatabase returns a statement that sets a parameter of the current database for all
+// new connections.
 func setDatabase(what string) string {
 	return "DO $do$ BEGIN EXECUTE format('ALTER DATABASE %I " + what + "', current_database()); END $do$;"
 }
@@ -67,7 +67,7 @@ func execAlone(t *testing.T, url, statements string) {
 	}
 }
 
-// A program does not use tables of another format than it knows.
+// A program does not use tables of a format that it does not know.
 func testFormat(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	execAlone(t, url, "UPDATE cluster SET format = format + 1")
@@ -76,7 +76,7 @@ func testFormat(t *testing.T, url string) {
 		t.Errorf("opened with tables of a newer format: %v", err)
 	}
 	if err := a.step(t.Context()); err != nil || a.Ready() != nil {
-		t.Errorf("the server that runs beside: %v, %v", err, a.Ready())
+		t.Errorf("the server that is running: %v, %v", err, a.Ready())
 	}
 	execAlone(t, url, "DELETE FROM cluster")
 	if err := a.step(t.Context()); err == nil || a.Ready() != nil {
@@ -84,7 +84,7 @@ func testFormat(t *testing.T, url string) {
 	}
 }
 
-// The error says what a user lacks who may not make the tables.
+// The error names the privilege that a user lacks to create the tables.
 func testRights(t *testing.T, url string) {
 	pool, err := connect(url)
 	if err != nil {

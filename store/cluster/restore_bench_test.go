@@ -11,9 +11,10 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// BenchmarkRestore makes the file of an agent of 100 MB of the database, as for a server
-// that has no copy of it. It reports the processor time here and in PostgreSQL.
+// BenchmarkRestore restores the file of an agent of 100 MB from the database, as for a
+// server that has no copy of it. It reports the CPU time here and in PostgreSQL.
 //
+//	go test ./store/cluster -run '^$' -bench Restore -benchtime 3x
 //	go test ./store/cluster -run '^$' -bench Restore -benchtime 3x
 func BenchmarkRestore(b *testing.B) {
 	pg := pgtest.Start(b)

@@ -12,8 +12,8 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// between starts a relay to the database of a URL and returns it with the URL that
-// goes through it.
+// between starts a relay to the database at a URL, and returns it with the URL that goes
+// through it.
 func between(t *testing.T, url string) (*pgtest.Relay, string) {
 	t.Helper()
 	host := url[strings.Index(url, "@")+1:]
@@ -23,7 +23,7 @@ func between(t *testing.T, url string) (*pgtest.Relay, string) {
 	return r, strings.Replace(url, host, r.Addr(), 1)
 }
 
-// A commit whose answer is lost is acknowledged once, and is there once.
+// A commit whose response is lost is acknowledged once and stored once.
 func testLostAnswers(t *testing.T, url string) {
 	r, through := between(t, url)
 	a := serve(t, through, "a", t.TempDir())
@@ -70,14 +70,15 @@ func testLostAnswers(t *testing.T, url string) {
 		t.Errorf("a write whose outcome is unknown: %v", err)
 	}
 	if _, err := db.Contact(t.Context(), ids[0]); err == nil {
-		t.Error("a file whose newest commit is unknown is read")
+		t.Error("a file whose newest commit has an unknown outcome is read")
 	}
 	r.Lose(false)
 	c.eventually(t, "to begin a new session", func() bool { return c.Self().Session != old && c.Ready() == nil })
 	c.eventually(t, "to see that somebody has the agent", func() bool { _, _, err := c.Owner(t.Context(), db.ID()); return err == nil })
 }
 
-// A file that cannot be fetched since the database does not answer is not damaged.
+// A file that cannot be fetched because the database does not respond is not reported as
+// damaged.
 func testRestoreIsCutOff(t *testing.T, url string) {
 	r, through := between(t, url)
 	a := serve(t, through, "a", t.TempDir())
@@ -86,7 +87,7 @@ func testRestoreIsCutOff(t *testing.T, url string) {
 	if _, _, err := a.write(t.Context(), db.ID(), to, olderCopy{}); err != nil {
 		t.Fatal(err)
 	}
-	a.stepping.Lock() // what is asked is asked by the test
+	a.stepping.Lock() // only the test sends queries
 	defer a.stepping.Unlock()
 	r.Lose(true)
 	if _, _, err := a.write(t.Context(), db.ID(), to, olderCopy{}); !errors.Is(err, ErrUnavailable) {
@@ -95,7 +96,7 @@ func testRestoreIsCutOff(t *testing.T, url string) {
 	r.Lose(false)
 }
 
-// What a read sees of a commit is not returned before the cluster has taken it.
+// A read that sees a commit does not return before the cluster has stored it.
 func testReadsWaitForTheCluster(t *testing.T, url string) {
 	r, through := between(t, url)
 	a := serve(t, through, "a", t.TempDir())
@@ -113,7 +114,7 @@ func testReadsWaitForTheCluster(t *testing.T, url string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := db.Contact(ctx, first); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a read beside a commit on its way: %v", err)
+		t.Errorf("a read during a commit: %v", err)
 	}
 	release()
 	if err := <-wrote; err != nil {

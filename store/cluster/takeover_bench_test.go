@@ -11,9 +11,10 @@ import (
 )
 
 // BenchmarkTakeover takes over the agents of a server that is dead. The newest commits of
-// each are in the log only, and this server has no copy of its file. It reports the time
-// that all agents take, and the processor time an agent takes here and in PostgreSQL.
+// each are only in the log, and this server has no copy of its file. It reports the time
+// for all agents, and the CPU time per agent here and in PostgreSQL.
 //
+//	go test ./store/cluster -run '^$' -bench Takeover -benchtime 1x
 //	go test ./store/cluster -run '^$' -bench Takeover -benchtime 1x
 func BenchmarkTakeover(b *testing.B) {
 	pg := pgtest.Start(b)
@@ -39,7 +40,7 @@ func benchmarkTakeover(b *testing.B, pg *pgtest.Server, agents int) {
 	}
 	s := serve(b, url, "survivor", b.TempDir())
 	killed.end()
-	// As after a kill: the rows do not have what the files say.
+	// As after a kill: the rows lack what is only in the files.
 	if _, err := s.pool.Exec(b.Context(), "UPDATE agent SET owner = 'killed', info_head = 0, changed = clock_timestamp()"); err != nil {
 		b.Fatal(err)
 	}
