@@ -9,9 +9,9 @@ import (
 	"satchel/store"
 )
 
-// While the bucket is away nothing waits without limit and writes go on; when it is
-// back a snapshot takes the place of what was given up.
-func TestBucketIsAway(t *testing.T) {
+// While the bucket is unreachable nothing waits without a limit and writes continue; once
+// it is back, a snapshot replaces what was dropped.
+func TestBucketIsUnreachable(t *testing.T) {
 	t.Parallel()
 	f, target := newFakeS3(t)
 	s := serveAt(t, t.TempDir(), target)
@@ -22,7 +22,7 @@ func TestBucketIsAway(t *testing.T) {
 	if _, err := s.r.upload(t.Context(), db.ID()); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("%v", err)
 	}
-	for n := range 40 { // half a megabyte that hardly can be compressed, each
+	for n := range 40 { // half a megabyte each, hardly compressible
 		insert := fmt.Sprintf("INSERT INTO contacts(id, name, notes) VALUES ('c-%d', 'x', hex(randomblob(250000)))", n)
 		if _, err := db.SQL(t.Context(), insert, store.Params{}, store.Access{Write: true}); err != nil {
 			t.Fatal(err)
@@ -47,8 +47,8 @@ func TestBucketIsAway(t *testing.T) {
 	wantRestored(t, s, db)
 }
 
-// Merges lose nothing, and what is left of a deleted agent goes when its time is
-// over.
+// Merges lose nothing, and the rest of a deleted agent is removed once its retention has
+// passed.
 func TestTidy(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, target Target) {
@@ -66,7 +66,7 @@ func TestTidy(t *testing.T) {
 			}
 		}
 		objects, err := listObjects(t.Context(), target.storage, db.ID()+"/")
-		if err != nil || len(objects) > 3 { // a snapshot, and an hour or two
+		if err != nil || len(objects) > 3 { // a snapshot, and the commits merged into one or two hours
 			t.Errorf("%v, %v", objects, err)
 		}
 		if got := contactsIn(t, restore(t, target, db.ID(), time.Time{})); got != 20 {

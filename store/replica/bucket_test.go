@@ -19,7 +19,7 @@ import (
 	"satchel/agent/signature"
 )
 
-// fakeS3 is a bucket called "backups" as S3 has them, as far as it is used here:
+// fakeS3 is a bucket called "backups" with the part of S3's protocol that is used here:
 // signatures are verified, and lists have pages of three.
 type fakeS3 struct {
 	mu      sync.Mutex
@@ -119,7 +119,7 @@ func (f *fakeS3) list(prefix, delimiter, after string) (p page) {
 	return p
 }
 
-// Folders and buckets do the same.
+// Folders and buckets behave the same.
 func TestStorages(t *testing.T) {
 	t.Parallel()
 	_, bucket := newFakeS3(t)
@@ -177,7 +177,7 @@ func contentOf(t *testing.T, s storage, key string) string {
 	return string(raw)
 }
 
-func TestTargetsThatAreRefused(t *testing.T) {
+func TestInvalidTargets(t *testing.T) {
 	for _, url := range []string{"", "https://example.com/x", "s3://", "s3://UPPER/x", "s3://b/x", "s3://backups/../x", "s3://backups/a b", "s3://backups/x?acl=public",
 		"s3://key:secret@backups/x", "s3://backups/x?endpoint=ftp://h", "s3://backups/x?endpoint=https://u:p@h", "file://host/x", "file:///x?y=1"} {
 		if target, err := Open(url, testKeys); err == nil || strings.Contains(err.Error(), "secret") {

@@ -11,8 +11,8 @@ import (
 	"satchel/agent"
 )
 
-// A file is put back as it was, and never over another; a restore makes a paused
-// copy.
+// A file is restored as it was, and never over another; restoring an agent creates a
+// paused copy.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	_, target := newFakeS3(t)
@@ -54,7 +54,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A name that a deleted agent had names no replica alone: the error has the ids.
+// A name that a deleted agent had does not identify a replica: the error lists the ids.
 func TestNameOfADeletedAgent(t *testing.T) {
 	t.Parallel()
 	_, target := newFakeS3(t)

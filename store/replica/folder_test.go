@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A folder that was used before and is empty now, as when its disk is not mounted,
-// gets nothing, and everything once it is back.
+// A folder that was used before and is now empty, as when its disk is not mounted, is not
+// written to, and receives everything once it is mounted again.
 func TestFolderThatIsNotMounted(t *testing.T) {
 	t.Parallel()
 	mount := filepath.Join(t.TempDir(), "mount")
@@ -110,7 +110,7 @@ func TestFolderWithoutMarker(t *testing.T) {
 	s.wantContacts(db.ID(), 1)
 }
 
-// What a kill left of an upload is removed, and is never taken for an object.
+// The part of an upload that a kill left is removed, and is never listed as an object.
 func TestPartialUploads(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"satchel/store/capture"
 )
 
-// After a kill, what an agent in use had not uploaded follows from its -wal, without
+// After a kill, an agent's commits that were not uploaded are read from its -wal, without
 // a new snapshot.
 func TestReplicaContinuesAfterAKill(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestReplicaContinuesAfterAKill(t *testing.T) {
 			s = s.kill(func() {})
 			s.r.flush(t.Context())
 			if n := contactsIn(t, restore(t, target, db.ID(), time.Time{})); n != 2*(round+1) {
-				t.Errorf("%d contacts are restored after kill %d", n, round+1)
+				t.Errorf("%d contacts were restored after kill %d", n, round+1)
 			}
 			db = s.byName("Support")
 		}
@@ -43,13 +43,13 @@ func TestReplicaContinuesAfterAKill(t *testing.T) {
 	})
 }
 
-// left is a file as it was left, and when that was.
+// left is the content and modification time of a file at a kill.
 type left struct {
 	content []byte
 	at      time.Time
 }
 
-// filesIn reads all files of a data folder but temporary ones.
+// filesIn reads all files of a data folder except temporary ones.
 func filesIn(t *testing.T, folder string) map[string]left {
 	t.Helper()
 	files := map[string]left{}
@@ -73,8 +73,8 @@ func filesIn(t *testing.T, folder string) map[string]left {
 	return files
 }
 
-// kill leaves the folder as a kill does at this moment, and starts again. What
-// later does is done before that is put back.
+// kill restores the folder as a kill at this moment would leave it, and restarts the
+// server. It calls later before it restores the folder.
 func (s *served) kill(later func()) *served {
 	s.t.Helper()
 	killed := filesIn(s.t, s.path)
@@ -89,7 +89,7 @@ func (s *served) kill(later func()) *served {
 			}
 		}
 	}
-	for path, f := range killed { // in its place, so that it is known as the same file
+	for path, f := range killed { // overwritten in place, so that it counts as the same file
 		if err := errors.Join(os.WriteFile(path, f.content, 0o600), os.Chtimes(path, f.at, f.at)); err != nil {
 			s.t.Fatal(err)
 		}
@@ -99,8 +99,8 @@ func (s *served) kill(later func()) *served {
 	return next
 }
 
-// wantContacts fails unless an agent's replica has so many contacts and is still of
-// its first generation.
+// wantContacts fails unless an agent's replica has n contacts and is still of its first
+// generation.
 func (s *served) wantContacts(id string, n int) {
 	s.t.Helper()
 	objects, err := listObjects(s.t.Context(), s.target.storage, id+"/")
@@ -108,7 +108,7 @@ func (s *served) wantContacts(id string, n int) {
 		s.t.Errorf("%d generations, %v", generations, err)
 	}
 	if got := contactsIn(s.t, restore(s.t, s.target, id, time.Time{})); got != n {
-		s.t.Errorf("%d contacts are restored, want %d", got, n)
+		s.t.Errorf("%d contacts were restored, want %d", got, n)
 	}
 }
 
@@ -120,9 +120,9 @@ func (s *served) checkpoint(db *store.DB) {
 	}
 }
 
-// Commits that a checkpoint lets leave the -wal before they are uploaded outlive a
+// Commits that a checkpoint allows to leave the -wal before they are uploaded survive a
 // kill, whatever follows the checkpoint.
-func TestCheckpointedCommitsOutliveAKill(t *testing.T) {
+func TestCheckpointedCommitsSurviveAKill(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, target Target) {
 		s := serveAt(t, t.TempDir(), target)
@@ -136,14 +136,14 @@ func TestCheckpointedCommitsOutliveAKill(t *testing.T) {
 		s.r.flush(t.Context())
 		s.wantContacts(db.ID(), 2)
 		if _, err := os.Stat(s.r.savedPath(db.ID())); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("what is uploaded is still kept: %v", err)
+			t.Errorf("uploaded commits are still kept: %v", err)
 		}
 		db = s.byName("Support")
 		s.contact(db, "waits again")
 		s.checkpoint(db)
 		s.r.batch(db.ID())
 		s.r.append(db.ID())
-		s = s.kill(func() { s.r.flush(t.Context()) }) // the upload was under way
+		s = s.kill(func() { s.r.flush(t.Context()) }) // the upload was in progress
 		s.contact(s.byName("Support"), "later")
 		s.r.flush(t.Context())
 		s.wantContacts(db.ID(), 4)
@@ -152,9 +152,9 @@ func TestCheckpointedCommitsOutliveAKill(t *testing.T) {
 	})
 }
 
-// An upload that was under way at a kill may have reached the replica, or reach it
-// later: both are continued, and what is merged of them is right.
-func TestUploadUnderWayAtAKill(t *testing.T) {
+// An upload that was in progress at a kill may have reached the replica, or reach it
+// later: in both cases replication continues, and the merged result is correct.
+func TestUploadInProgressAtAKill(t *testing.T) {
 	t.Parallel()
 	for name, arrives := range map[string]func(s *served, send func()) *served{
 		"before the start": func(s *served, send func()) *served { return s.kill(send) },
@@ -205,7 +205,7 @@ func TestUploadUnderWayAtAKill(t *testing.T) {
 	}
 }
 
-// A checkpoint is saved before the next commit, which may begin the -wal anew.
+// A checkpoint is saved before the next commit, which may restart the -wal.
 func TestCheckpointsAreSaved(t *testing.T) {
 	t.Parallel()
 	_, target := newFakeS3(t)
@@ -229,7 +229,7 @@ func TestCheckpointsAreSaved(t *testing.T) {
 	if before.WAL.Offset == 0 {
 		t.Fatalf("after an upload: %+v", before)
 	}
-	if _, err := db.Snapshot(t.Context(), io.Discard, false); err != nil { // it makes a checkpoint
+	if _, err := db.Snapshot(t.Context(), io.Discard, false); err != nil { // makes a checkpoint
 		t.Fatal(err)
 	}
 	if after := saved(); after.WAL.Offset != 0 || after.TXID != before.TXID || after.Stamp == before.Stamp {
@@ -237,9 +237,9 @@ func TestCheckpointsAreSaved(t *testing.T) {
 	}
 }
 
-// What a server could not upload before it stopped is uploaded by one that starts
-// later, without a new snapshot.
-func TestBucketIsAwayDuringARestart(t *testing.T) {
+// What a server could not upload before it stopped is uploaded by one that starts later,
+// without a new snapshot.
+func TestBucketIsUnreachableDuringARestart(t *testing.T) {
 	t.Parallel()
 	bucket, target := newFakeS3(t)
 	s := serveAt(t, t.TempDir(), target)

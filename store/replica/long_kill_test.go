@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// child is what TestKilled kills.
+// TestMain runs the child that TestKilled kills.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("REPLICA_CHILD"); path != "" {
 		writeUntilKilled(path)
@@ -62,7 +62,7 @@ func writeUntilKilled(path string) {
 					time.Sleep(30 * time.Millisecond)
 				}
 				if n%500 == 499 {
-					time.Sleep(2 * time.Second) // it comes to rest
+					time.Sleep(2 * time.Second) // the file becomes idle
 				}
 			}
 		})
@@ -76,8 +76,8 @@ type written struct {
 	at int64
 }
 
-// However the server is killed, what is restored is whole and lacks only writes of
-// the last moments, none of them before one that it has.
+// However the server is killed, the restored file is sound and lacks only the last writes
+// before the kill, and none of them before one that it has.
 func TestKilled(t *testing.T) {
 	n := rounds(t) / 4
 	folder := t.TempDir()
@@ -99,7 +99,7 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(chain(objects, endOfTime)) == 0 {
-				continue // killed before the first snapshot was there
+				continue // killed before the first snapshot
 			}
 			file := restore(t, target, id, time.Time{})
 			integrity(t, file)
@@ -108,7 +108,8 @@ func TestKilled(t *testing.T) {
 			if len(missing) > 0 && missing[0] != len(writes)-len(missing) {
 				t.Fatalf("round %d: write %d of %d is missing, and later ones are there", round, missing[0], len(writes))
 			}
-			// Before what follows a kill is uploaded, the state is older.
+			// Before the commits that follow a kill are uploaded, the restored state is
+			// older.
 			if fresh := len(acknowledged[id]); len(missing) > 0 && len(missing) < fresh {
 				lost = append(lost, killed-writes[missing[0]].at)
 			}
@@ -157,7 +158,7 @@ func runAndKill(t *testing.T, path, target string, after time.Duration) (map[str
 	return writes, killed
 }
 
-// missingOf returns which writes a file lacks.
+// missingOf returns the writes that a file lacks.
 func missingOf(t *testing.T, path string, writes []written) (missing []int) {
 	t.Helper()
 	c, err := sql.Open("sqlite", "file:"+path+"?immutable=1&mode=ro")

@@ -23,8 +23,9 @@ import (
 	"satchel/store"
 )
 
-// longRounds says how often the long tests of this file do what they do:
+// longRounds is the variable that sets how often the long tests of this file repeat:
 //
+//	SATCHEL_REPLICA_ROUNDS=200 go test ./store/replica -run 'UnderLoad|Killed|Large|Cost' -v -timeout 1h
 //	SATCHEL_REPLICA_ROUNDS=200 go test ./store/replica -run 'UnderLoad|Killed|Large|Cost' -v -timeout 1h
 const longRounds = "SATCHEL_REPLICA_ROUNDS"
 
@@ -36,7 +37,7 @@ func rounds(t *testing.T) int {
 	return n
 }
 
-// start serves with the queues running.
+// start serves with its queues running.
 func start(t *testing.T, path string, target Target) *served {
 	t.Helper()
 	s := serveAt(t, path, target)
@@ -48,7 +49,7 @@ func start(t *testing.T, path string, target Target) *served {
 	return s
 }
 
-// writePause is the time from one write of a load's writer to its next.
+// writePause is the time between the writes of one writer.
 const writePause = 20 * time.Millisecond
 
 // load writes to an agent until its context ends; hold pauses it.
@@ -59,7 +60,7 @@ type load struct {
 
 func (l *load) write(ctx context.Context, t *testing.T, db *store.DB, n int) {
 	l.writers.Go(func() {
-		pace := time.NewTicker(writePause) // else the disk is filled
+		pace := time.NewTicker(writePause) // or the disk fills up
 		defer pace.Stop()
 		for i := 0; ctx.Err() == nil; i++ {
 			<-pace.C
@@ -77,8 +78,8 @@ func (l *load) write(ctx context.Context, t *testing.T, db *store.DB, n int) {
 	})
 }
 
-// imageOf returns the bytes of an agent's file that nobody writes now, with what its
-// -wal has, made by SQLite alone.
+// imageOf returns the bytes of an agent's file, which must have no writers, including
+// what is in its -wal. Only SQLite's own code makes it.
 func imageOf(t *testing.T, s *served, db *store.DB) []byte {
 	t.Helper()
 	path := filepath.Join(s.path, "agents", db.ID()+".db")
@@ -108,7 +109,7 @@ func imageOf(t *testing.T, s *served, db *store.DB) []byte {
 	return raw
 }
 
-// integrity fails unless SQLite finds a file whole.
+// integrity fails unless SQLite finds the file sound.
 func integrity(t *testing.T, path string) {
 	t.Helper()
 	c, err := sql.Open("sqlite", "file:"+path+"?immutable=1&mode=ro")
@@ -122,7 +123,7 @@ func integrity(t *testing.T, path string) {
 	}
 }
 
-// Under load, what is restored is whole and is byte for byte the file as it was.
+// Under load, a restored file is sound and equals the original byte for byte.
 func TestRestoresUnderLoad(t *testing.T) {
 	n := rounds(t)
 	_, target := newFakeS3(t)
@@ -171,12 +172,12 @@ func TestRestoresUnderLoad(t *testing.T) {
 		loads[i].writers.Wait()
 	}
 	slices.Sort(all)
-	t.Logf("%d restores, all whole and equal; at most %v behind; a restore took %v (median), %v (longest)", n, behind, all[len(all)/2], all[len(all)-1])
+	t.Logf("%d restores, all sound and equal; at most %v behind; a restore took %v (median), %v (longest)", n, behind, all[len(all)/2], all[len(all)-1])
 }
 
-// Replication costs a commit little. Both kinds of commits take turns in one run,
-// and what is compared is the processor time of the process, with the upload, so
-// that what else the machine does counts for neither.
+// Replication adds little to the cost of a commit. Commits with and without replication
+// alternate in one run, and their CPU times, including the upload, are compared, so that
+// the machine's other load affects both equally.
 func TestCommitCost(t *testing.T) {
 	n := rounds(t)
 	_, target := newFakeS3(t)
@@ -184,7 +185,7 @@ func TestCommitCost(t *testing.T) {
 	replicated := s.create("a")
 	s.snapshots()
 	plain := createAlone(t)
-	const commits = 100 // about as many as a second has, which are uploaded together
+	const commits = 100 // about as many as in one second, which are uploaded together
 	cost := func(db *store.DB) float64 {
 		before := cpuTime(t)
 		for range commits {
@@ -203,7 +204,7 @@ func TestCommitCost(t *testing.T) {
 	for _, values := range [][]float64{with, without, ratios} {
 		slices.Sort(values)
 	}
-	t.Logf("a commit takes %.0f µs of processor time with replication and %.0f µs without (medians); the ratio is %.2f (median), %.2f to %.2f for nine in ten blocks of %d",
+	t.Logf("a commit takes %.0f µs of CPU time with replication and %.0f µs without (medians); the ratio is %.2f (median), %.2f to %.2f for nine in ten blocks of %d",
 		with[n/2], without[n/2], ratios[n/2], ratios[n/20], ratios[n-1-n/20], commits)
 }
 
@@ -222,7 +223,7 @@ func createAlone(t *testing.T) *store.DB {
 	return db
 }
 
-// cpuTime is the processor time that this process has used.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	used, err := cputime.Used()
@@ -247,7 +248,7 @@ func TestLargeRestore(t *testing.T) {
 	began := time.Now()
 	s.snapshots()
 	t.Logf("snapshot: %v", time.Since(began))
-	for range 300 { // a second each
+	for range 300 { // one per second
 		s.contact(db, "later")
 		s.r.flush(t.Context())
 	}

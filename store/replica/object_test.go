@@ -38,8 +38,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// Whatever is merged and removed as time passes, every time can be restored as
-// exactly as is promised for its age.
+// Whatever is merged and removed over time, every moment can be restored with the
+// precision that is promised for its age.
 func TestPlanKeepsThePast(t *testing.T) {
 	const keep = 10 * 24 * time.Hour
 	random := rand.New(rand.NewPCG(3, 4))
@@ -74,14 +74,14 @@ func TestPlanKeepsThePast(t *testing.T) {
 	all = applied(t, all, now.Add(2*keep), keep)
 	all = applied(t, all, now.Add(2*keep), keep)
 	if got, want := chain(all, endOfTime), chain(ever, endOfTime); got[len(got)-1].at != want[len(want)-1].at {
-		t.Error("the newest state of an agent at rest is lost")
+		t.Error("the newest state of an idle agent is lost")
 	}
 	if len(all) > 100 {
 		t.Errorf("%d objects are left", len(all))
 	}
 }
 
-// applied returns what is left after the merges and removals of a plan.
+// applied returns the objects that remain after the merges and removals of a plan.
 func applied(t *testing.T, all []object, now time.Time, keep time.Duration) []object {
 	t.Helper()
 	merges, remove := plan(all, now, keep)
@@ -97,7 +97,7 @@ func applied(t *testing.T, all []object, now time.Time, keep time.Duration) []ob
 	return slices.DeleteFunc(all, func(o object) bool { return slices.Contains(remove, o) })
 }
 
-// checkPast compares what can be restored with what there ever was.
+// checkPast compares what can be restored with all that was ever uploaded.
 func checkPast(t *testing.T, random *rand.Rand, all, ever []object, now time.Time, keep time.Duration) {
 	t.Helper()
 	for range 20 {

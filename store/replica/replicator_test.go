@@ -15,7 +15,7 @@ import (
 	"satchel/store"
 )
 
-// replicated is a data folder with a Replicator whose turns the test makes.
+// replicated is a data folder with a Replicator whose steps the test runs.
 type served struct {
 	t      *testing.T
 	folder *store.Folder
@@ -54,7 +54,7 @@ func (s *served) stop() {
 	s.r.save()
 }
 
-// snapshots makes the snapshots that are needed, and returns how many.
+// snapshots makes the snapshots that are needed, and returns their number.
 func (s *served) snapshots() int {
 	s.t.Helper()
 	s.r.compare(s.t.Context())
@@ -92,7 +92,8 @@ func (s *served) contact(db *store.DB, notes string) {
 	}
 }
 
-// contacts counts the contacts of the agent in a restored file, which must be whole.
+// contacts counts the contacts of the agent in a restored file, whose integrity it
+// checks.
 func contactsIn(t *testing.T, path string) int {
 	t.Helper()
 	folder := t.TempDir()
@@ -126,8 +127,8 @@ func restore(t *testing.T, target Target, id string, at time.Time) string {
 	return path
 }
 
-// wantRestored fails unless the newest state in the target is the agent's file,
-// which is closed.
+// wantRestored fails unless the newest state in the target equals the agent's file, which
+// must be closed.
 func wantRestored(t *testing.T, s *served, db *store.DB) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join(s.path, "agents", db.ID()+".db"))
@@ -159,8 +160,8 @@ func eachTarget(t *testing.T, test func(*testing.T, Target)) {
 	})
 }
 
-// A replica follows its agent, also across restarts, and an agent that nobody
-// touched needs nothing at a start.
+// A replica follows its agent, also across restarts, and an agent without changes needs
+// nothing at a start.
 func TestReplicaFollows(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, target Target) {
@@ -193,7 +194,7 @@ func TestReplicaFollows(t *testing.T) {
 			t.Errorf("%+v, %v", all, err)
 		}
 		if _, err := Find(t.Context(), target, "nobody"); err == nil {
-			t.Error("an agent is found that there is not")
+			t.Error("an agent that does not exist is found")
 		}
 	})
 }
@@ -225,12 +226,12 @@ func TestRestoreAtATime(t *testing.T) {
 		}
 	}
 	if _, err := Restore(t.Context(), target, db.ID(), before, filepath.Join(t.TempDir(), "x.db")); err == nil {
-		t.Error("a time before the first snapshot is restored")
+		t.Error("a time before the first snapshot was restored")
 	}
 }
 
-// What another program changes while the server is down gets a new snapshot, also
-// when nobody uses the agent.
+// A file that another program changes while the server is down gets a new snapshot, even
+// if nobody uses the agent.
 func TestChangedWhileDown(t *testing.T) {
 	t.Parallel()
 	target, err := Open(t.TempDir(), testKeys)
@@ -263,8 +264,8 @@ func TestChangedWhileDown(t *testing.T) {
 	wantRestored(t, s, db)
 }
 
-// A replica that does not end where the file was closed begins anew: somebody put
-// back an older folder.
+// A replica that does not end where the file was closed, because somebody restored an
+// older folder, starts over.
 func TestReplicaIsAheadOfTheFolder(t *testing.T) {
 	t.Parallel()
 	target, err := Open(t.TempDir(), testKeys)
@@ -295,7 +296,7 @@ func TestReplicaIsAheadOfTheFolder(t *testing.T) {
 	wantRestored(t, s, db)
 }
 
-// An agent that was just made is uploaded at once, also when nobody uses it.
+// An agent that was just created is uploaded at once, even if nobody uses it.
 func TestNewAgentsAreUploaded(t *testing.T) {
 	t.Parallel()
 	target, err := Open(t.TempDir(), testKeys)
@@ -324,8 +325,8 @@ func TestNewAgentsAreUploaded(t *testing.T) {
 	}
 }
 
-// A replica has the agent's name, also after it was renamed, and nothing waits for
-// an agent that is gone.
+// A replica has the agent's name, also after a change of name, and nothing waits for a
+// deleted agent.
 func TestReplicaHasTheName(t *testing.T) {
 	t.Parallel()
 	target, err := Open(t.TempDir(), testKeys)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What is committed between two uploads is captured once, each page of it once, and
-// restored as of the time of the last commit.
+// Commits between two uploads are captured once, each page once, and restored with the
+// time of the last commit.
 func TestCommitsAreCapturedTogether(t *testing.T) {
 	t.Parallel()
 	_, target := newFakeS3(t)
