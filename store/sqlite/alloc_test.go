@@ -10,8 +10,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Pieces of memory that several goroutines take, resize and give back keep what
-// was written to them.
+// Memory that several goroutines allocate, resize and free keeps what was written to it.
 func TestAllocate(t *testing.T) {
 	type piece struct {
 		p    uintptr
@@ -27,7 +26,7 @@ func TestAllocate(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(g), 1))
 			check := func(x piece) {
 				if int(allocated(x.p)) < x.n || x.p%sizeStep != 0 || !bytes.Equal(view(x.p, x.n), bytes.Repeat([]byte{x.fill}, x.n)) {
-					t.Errorf("a piece of %d bytes at %x has changed", x.n, x.p)
+					t.Errorf("an allocation of %d bytes at %x has changed", x.n, x.p)
 				}
 			}
 			for i := range 20_000 {
@@ -76,7 +75,7 @@ func fill(b []byte, with byte) {
 	}
 }
 
-// Sizes of slots waste little, and pages fill a span.
+// Slot sizes waste little, and pages fill a span.
 func TestSlotSizes(t *testing.T) {
 	for n := uintptr(1); n <= largestSlot; n++ {
 		if size := slotSizes[classOfSize[(n+sizeStep-1)/sizeStep]]; size < n || size-n > max(16, n/7) {
@@ -88,7 +87,7 @@ func TestSlotSizes(t *testing.T) {
 	}
 }
 
-// A cache of pages does what SQLite asks of one, in any order.
+// A page cache does what SQLite requires of one, in any order of calls.
 func TestPageCache(t *testing.T) {
 	const content, extra = 512, 64
 	tls := libc.NewTLS()
@@ -157,7 +156,7 @@ func TestPageCache(t *testing.T) {
 	}
 }
 
-// Connections use the cache and the memory of this package.
+// Connections use this package's cache and memory.
 func TestOwnMemory(t *testing.T) {
 	before := cachedPages.Load()
 	c, err := Open(Source{})

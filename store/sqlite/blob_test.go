@@ -28,7 +28,7 @@ func TestBlob(t *testing.T) {
 	read(7, 1, 3, "hor")
 	read(1, 12_342, 4, "2345")
 	if got, err := b.Read(len(long)-1, 2); err == nil {
-		t.Errorf("behind the end is %q", got)
+		t.Errorf("after the end is %q", got)
 	}
 	if err := b.MoveTo(2); err == nil {
 		t.Error("a row that is missing is read")

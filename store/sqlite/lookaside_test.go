@@ -6,8 +6,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// A connection that is used much has memory of its own for small pieces, also for a
-// statement that has begun before it was given any.
+// A connection that is used much has lookaside memory for small allocations, also for a
+// statement that began before.
 func TestBusyConnectionHasLookaside(t *testing.T) {
 	c := open(t, Source{})
 	hits := func() int32 {
@@ -27,7 +27,7 @@ func TestBusyConnectionHasLookaside(t *testing.T) {
 		exec(t, c, "INSERT INTO t VALUES (?)", i)
 	}
 	if n := hits(); n != 0 {
-		t.Errorf("%d pieces of memory from lookaside before the connection is busy", n)
+		t.Errorf("%d allocations from lookaside before the connection is busy", n)
 	}
 	for i := range 20 {
 		exec(t, c, "INSERT INTO t SELECT hex(?)", i)

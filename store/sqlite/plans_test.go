@@ -6,7 +6,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// TestStatementsAreCompiledOnce: no value that is bound to a cached statement makes
+// TestStatementsAreCompiledOnce checks that no value bound to a cached statement makes
 // SQLite compile it again.
 func TestStatementsAreCompiledOnce(t *testing.T) {
 	c, err := Open(Source{})

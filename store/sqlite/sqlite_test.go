@@ -43,8 +43,8 @@ func exec(t testing.TB, c *Conn, query string, args ...any) Result {
 	return r
 }
 
-// FuzzValues binds a value of every type and reads it back, before and after
-// others of other sizes.
+// FuzzValues binds a value of every type and reads it back, before and after values of
+// other sizes.
 func FuzzValues(f *testing.F) {
 	f.Add("", []byte{}, int64(0), 0.0, uint(0))
 	f.Add("a\x00b", []byte{0}, int64(math.MinInt64), math.Inf(-1), uint(255))
@@ -153,7 +153,7 @@ func TestConversions(t *testing.T) {
 	}
 }
 
-// shown is what a pointer points at.
+// shown returns what a pointer points at.
 func shown(p any) string {
 	switch v := p.(type) {
 	case **string:
@@ -187,8 +187,8 @@ func shown(p any) string {
 	return "?"
 }
 
-// A statement whose rows are being read can run again meanwhile.
-func TestStatementWithinItself(t *testing.T) {
+// A statement can run again while its rows are being read.
+func TestStatementRunsWhileItIsRead(t *testing.T) {
 	c := open(t, Source{})
 	const query = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?) SELECT n FROM c"
 	outer, err := c.Query(query, 3)
@@ -230,7 +230,7 @@ func TestStatementsAreBounded(t *testing.T) {
 		t.Errorf("%d statements are kept", len(c.cached))
 	}
 	if c.cached["SELECT 'often'"] == nil || c.cached["SELECT 0"] != nil {
-		t.Error("not the statement used least recently was closed")
+		t.Error("a statement other than the least recently used was closed")
 	}
 }
 
@@ -243,7 +243,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v, want an extended code", err)
 	}
 	if r := exec(t, c, "INSERT INTO t VALUES (?)", "b"); r.Changes != 1 || r.LastID != 2 {
-		t.Errorf("%+v, want the statement to go on working", r)
+		t.Errorf("%+v, want the statement to keep working", r)
 	}
 	for query, args := range map[string][]any{"SELECT ?": {}, "SELECT 1": {1}, "SELECT 1; SELECT 2": {}, "": {}, "SELECT nope": {}} {
 		if _, err := c.Exec(query, args...); err == nil {
@@ -289,7 +289,7 @@ func TestStatementsEnd(t *testing.T) {
 	}
 }
 
-func TestTwoGoroutinesAreFound(t *testing.T) {
+func TestConcurrentUsePanics(t *testing.T) {
 	c := open(t, Source{})
 	c.beginUse()
 	defer c.endUse()

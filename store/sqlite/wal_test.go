@@ -25,7 +25,7 @@ func run(t *testing.T, c *Conn, script string, args ...any) {
 	}
 }
 
-// content is what tells two states of the table t from each other.
+// content identifies a state of the table t.
 func content(t *testing.T, c *Conn) string {
 	t.Helper()
 	var text string
@@ -35,7 +35,7 @@ func content(t *testing.T, c *Conn) string {
 	return text
 }
 
-// A commit of several pages is one call of the system.
+// A commit of several pages is written by one system call.
 func TestCommitIsWrittenAtOnce(t *testing.T) {
 	c := openWAL(t, filepath.Join(t.TempDir(), "a.db"), "synchronous(FULL)")
 	run(t, c, "CREATE TABLE t(id INTEGER PRIMARY KEY, n, b); CREATE INDEX t_n ON t(n); CREATE INDEX t_b ON t(b)")
@@ -56,9 +56,9 @@ func TestCommitIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// What a commit has written is there for other connections and after a restart,
-// whatever transactions did before: spilled from the cache, undone in part or as a
-// whole, and with or without a sync.
+// What a commit wrote is visible to other connections and after a restart, whatever
+// transactions did before: spilled from the cache, rolled back in part or as a whole, and
+// with or without a sync.
 func TestGatheredWrites(t *testing.T) {
 	for _, sync := range []string{"FULL", "OFF"} {
 		t.Run(sync, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestGatheredWrites(t *testing.T) {
 	}
 }
 
-// checkRecovered checks what a copy of the files holds, as after a kill.
+// checkRecovered checks the content of a copy of the files, as after a kill.
 func checkRecovered(t *testing.T, path, want string) {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "copy.db")
@@ -123,9 +123,9 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// What a transaction has written and undone is not written when another connection
-// has committed in its place.
-func TestUndoneWritesStayUnwritten(t *testing.T) {
+// Pages that a transaction wrote and rolled back are not written once another connection
+// has committed in their place.
+func TestRolledBackWritesStayUnwritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	a, b := openWAL(t, path, "cache_size(10)"), openWAL(t, path)
 	run(t, a, "CREATE TABLE t(id INTEGER PRIMARY KEY, n, b)")
@@ -137,7 +137,7 @@ func TestUndoneWritesStayUnwritten(t *testing.T) {
 		run(t, b, "UPDATE t SET b = randomblob(1000) WHERE id < 20; UPDATE t SET n = n + 1 WHERE id < 20") // in the same place
 		want := content(t, b)
 		if got := content(t, a); got != want {
-			t.Fatalf("after %d rows were undone: %s, want %s", rows, got, want)
+			t.Fatalf("after %d rows were rolled back: %s, want %s", rows, got, want)
 		}
 		checkRecovered(t, path, want)
 	}

@@ -14,7 +14,7 @@ import (
 	"satchel/agent"
 )
 
-// seeds are the texts of the tests of SQL on an agent's file, attacks and all.
+// seeds are the texts in the tests of SQL on an agent's file, including the attacks.
 func seeds(t testing.TB) (texts []string) {
 	t.Helper()
 	for _, name := range []string{"../sql_fuzz_test.go", "../sql_attack_test.go"} {
@@ -45,7 +45,7 @@ func FuzzParse(f *testing.F) {
 				break
 			}
 			if tok.start < end || tok.end <= tok.start || tok.end > len(query) {
-				t.Fatalf("token %+v behind %d of %d bytes", tok, end, len(query))
+				t.Fatalf("token %+v after %d of %d bytes", tok, end, len(query))
 			}
 			end = tok.end
 			if tok.kind <= tokenString {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool makes a database file with an open and a closed table.
+// newPool creates a database file with an open and a closed table.
 func newPool(t *testing.T) *Pool {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -87,7 +87,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfWhatFailed(t *testing.T) {
+func TestFailedStatementsLeaveNothing(t *testing.T) {
 	p := newPool(t)
 	failed := errors.New("failed")
 	insert := mustParse(t, "INSERT INTO items VALUES ('a')")
@@ -134,8 +134,8 @@ func TestCloseClosesConnections(t *testing.T) {
 	}
 }
 
-// TestGuardIsClosedByDefault: without a client's statement nothing can be
-// prepared.
+// TestGuardIsClosedByDefault checks that nothing can be prepared outside of a client's
+// statement.
 func TestGuardIsClosedByDefault(t *testing.T) {
 	p := newPool(t)
 	for _, mode := range []sqlite.Mode{sqlite.ReadOnly, sqlite.ReadWrite} {
@@ -153,7 +153,8 @@ func TestGuardIsClosedByDefault(t *testing.T) {
 	}
 }
 
-// TestCheckRunsNothing: SQLite runs some PRAGMAs as it compiles them.
+// TestCheckRunsNothing checks that PRAGMAs which SQLite runs while it compiles them are
+// not run.
 func TestCheckRunsNothing(t *testing.T) {
 	tls := libc.NewTLS()
 	defer tls.Close()

@@ -25,8 +25,8 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// TestEstimates compares with the cosine itself: for vectors of independent
-// numbers the error of one bit a dimension is about 0.75/√dims.
+// TestEstimates compares with the exact cosine: for vectors of independent numbers the
+// error of one bit per dimension is about 0.75/√dims.
 func TestEstimates(t *testing.T) {
 	for _, dims := range []int{1, 63, 64, 65, 384, 449, 512, 1000, 1536} {
 		r := rand.New(rand.NewPCG(1, uint64(dims)))
@@ -58,7 +58,7 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// TestSums compares with the definition, from any code on, with assembly and without.
+// TestSums compares with the definition, starting at any code, with assembly and without.
 func TestSums(t *testing.T) {
 	defer func(was bool) { native = was }(native)
 	for _, native = range []bool{false, native} {
@@ -125,8 +125,8 @@ func TestZeroVectors(t *testing.T) {
 	}
 }
 
-// BenchmarkSums compares a query with codes, and reports the share of what
-// reading the codes alone takes.
+// BenchmarkSums compares a query with codes, and reports the time relative to reading
+// only the codes.
 func BenchmarkSums(b *testing.B) {
 	for _, n := range []int{4096, 1_000_000} {
 		r := rand.New(rand.NewPCG(1, 2))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkTerm reads a term that each of many rows holds.
+// BenchmarkTerm reads a term that every one of many rows has.
 func BenchmarkTerm(b *testing.B) {
 	const rows = 20_000
 	tb := newTable(b, 4050)

@@ -11,7 +11,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// table is an FTS5 table with small pages, and what is in it.
+// table is an FTS5 table with small pages, and its expected content.
 type table struct {
 	*sqlite.Conn
 	texts map[int64][2]string
@@ -46,7 +46,7 @@ func (tb *table) delete(t testing.TB, row int64) {
 	delete(tb.texts, row)
 }
 
-// expected returns how often each row has some words in a row.
+// expected returns how often each row contains some consecutive words.
 func (tb *table) expected(phrase string) map[int64]int32 {
 	want := map[int64]int32{}
 	words := strings.Fields(phrase)
@@ -120,7 +120,7 @@ func compare(t *testing.T, what string, got List, want map[int64]int32) {
 	}
 }
 
-// TestReadsWhatFTS5Writes changes tables in many ways, and reads them after each.
+// TestReadsWhatFTS5Writes changes tables in many ways, and reads them after each change.
 func TestReadsWhatFTS5Writes(t *testing.T) {
 	for _, page := range []int{64, 200, 4050} {
 		random := rand.New(rand.NewPCG(uint64(page), 1))
@@ -150,7 +150,7 @@ func TestReadsWhatFTS5Writes(t *testing.T) {
 			}
 			tb.do(t, "COMMIT")
 			if step%8 == 5 {
-				tb.do(t, "INSERT INTO f(f, rank) VALUES ('merge', ?)", 1+random.IntN(20)) // leaves it half done
+				tb.do(t, "INSERT INTO f(f, rank) VALUES ('merge', ?)", 1+random.IntN(20)) // leaves it partly done
 			}
 			if step%4 == 0 || step > 22 {
 				tb.check(t, fmt.Sprintf("page %d, step %d", page, step))
@@ -171,7 +171,7 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l, err := x.Term("same", false, 50); err != nil || !l.Cut || len(l.Rows) <= 50 || len(l.Rows) == 300 {
-		t.Errorf("%d rows, cut %v, %v", len(l.Rows), l.Cut, err)
+		t.Errorf("%d rows, truncated %v, %v", len(l.Rows), l.Cut, err)
 	}
 	if terms, err := x.Terms("v2", 7); err != nil || !slices.Equal(terms, []string{"v2", "v20", "v200", "v201", "v202", "v203", "v204"}) {
 		t.Errorf("%v, %v", terms, err)
@@ -186,8 +186,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// FuzzDamaged reads pages that are not as FTS5 writes them: it must end, without a
-// panic.
+// FuzzDamaged reads pages that FTS5 did not write: it must end, without a panic.
 func FuzzDamaged(f *testing.F) {
 	f.Add(10, 3, byte(255))
 	f.Add(1<<37+1, 2, byte(9))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFind: the words of a query are found in all their forms, common ones only
-// when there are no others, and scripts without spaces by their pieces.
+// TestFind checks that the words of a query are found in all their forms, common ones
+// only when there are no others, and scripts without spaces by their pieces.
 func TestFind(t *testing.T) {
 	for _, tc := range []struct{ query, text, want string }{
 		{"how do I get refunds", "How we refund: Refunded goods, refunding.", "[refund Refunded refunding]"},

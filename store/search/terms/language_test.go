@@ -59,7 +59,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// TestFormDistance: an ending that the index cuts off can be mistyped.
+// TestFormDistance checks that a typing error in an ending that the index cuts off counts
+// less.
 func TestFormDistance(t *testing.T) {
 	for word, want := range map[string]int{"fermentaton": 1, "fermentation": 0, "fermetnation": 1, "fermenttaion": 1, "fermenttaon": 2, "ferment": 3, "fermenting": 0, "fertilizer": 3, "fermentationalism": 3} {
 		if got := FormDistance(word, "ferment", 2); got != want {
@@ -73,7 +74,7 @@ func TestFormDistance(t *testing.T) {
 	}
 }
 
-// TestWordOf: a word is found for the terms that the index has of many words.
+// TestWordOf checks that a word is found for the stems of many words.
 func TestWordOf(t *testing.T) {
 	found := 0
 	list := strings.Fields("refrigerator batteries relational controlling kettle delivery warranty machines agreement happiness electrical running shipped")

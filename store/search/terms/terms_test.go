@@ -56,9 +56,9 @@ func reference(t testing.TB) func(text string) []string {
 	}
 }
 
-// TestLettersAreThoseOfFTS5 compares letters that have marks, and those that are
-// another form of a letter.
-func TestLettersAreThoseOfFTS5(t *testing.T) {
+// TestLettersEqualFTS5 compares letters that have marks, and those that are another
+// form of a letter.
+func TestLettersEqualFTS5(t *testing.T) {
 	want := reference(t)
 	letters := []rune("µſςϐϑϕϖϰϱϵıİẞ")
 	for _, of := range []struct{ first, last rune }{{'À', 'ſ'}, {0x300, 0x36F}, {'Ά', 'ώ'}, {'Ѐ', 'џ'}, {'ぁ', 'ヿ'}, {'가', '갛'}, {'Ạ', 'ỹ'}} {
@@ -76,8 +76,8 @@ func TestLettersAreThoseOfFTS5(t *testing.T) {
 	}
 }
 
-// TestWordsAreThoseOfFTS5 compares all that the repository's texts hold.
-func TestWordsAreThoseOfFTS5(t *testing.T) {
+// TestWordsEqualFTS5 compares all words of the repository's texts.
+func TestWordsEqualFTS5(t *testing.T) {
 	want := reference(t)
 	files, _ := filepath.Glob("../../../vector/lab/quality/testdata/*.md")
 	more, _ := filepath.Glob("../../../docs/*.md")
@@ -122,7 +122,7 @@ func TestWordsOfOtherScripts(t *testing.T) {
 	}
 }
 
-// FuzzStem compares with FTS5 whatever letters come.
+// FuzzStem compares stems of arbitrary letters with FTS5's.
 func FuzzStem(f *testing.F) {
 	for _, seed := range []string{"generalizations", "yyy", "ssss", "eedinged", "ying", "ates", "bbing", "aaions"} {
 		f.Add(seed)
@@ -156,7 +156,8 @@ func TestSeparate(t *testing.T) {
 	}
 }
 
-// FuzzSeparate cuts anything: nothing is lost, and what is separate stays so.
+// FuzzSeparate separates arbitrary texts: nothing is lost, and separating the result
+// again does not change it.
 func FuzzSeparate(f *testing.F) {
 	for _, seed := range []string{"", "東京都 tokyo", "กินข้าว", "\xff東\xfe", "か\u3099", "한국어", "ー", "\u0301東"} {
 		f.Add(seed)
