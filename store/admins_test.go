@@ -56,8 +56,8 @@ func TestAdmins(t *testing.T) {
 	}
 }
 
-// The catalog's roles decide about access: they must follow the file whatever
-// order the changes come in.
+// The catalog's roles decide about access, so they must match the file whatever the order
+// in which concurrent changes finish.
 func TestRolesFollowConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)

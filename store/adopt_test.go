@@ -16,8 +16,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// template makes an agent with a contact and a credential in a folder of its
-// own, closes that, and returns the agent's file.
+// template creates an agent with a contact and a credential in a folder of its own,
+// closes the folder, and returns the agent's file.
 func template(t testing.TB, name string, keys ...[]byte) string {
 	t.Helper()
 	f := openAt(t, t.TempDir(), keys...)
@@ -79,8 +79,8 @@ func TestCopyIntoAFolderWithAnotherKey(t *testing.T) {
 	createContact(t, db, named("works"))
 }
 
-// A folder that was moved holds copies: all keep their names and secrets, and
-// rest until someone says otherwise.
+// In a data folder that was moved, every agent counts as a copy: it keeps its name and
+// credentials, and stays paused until somebody activates it.
 func TestMovedFolder(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -118,9 +118,9 @@ func TestMovedFolder(t *testing.T) {
 	}
 }
 
-// Odd entries of the agents folder are passed over, and links above all: one
-// file must not be two agents.
-func TestOddEntriesAreLeftAlone(t *testing.T) {
+// Unexpected entries of the agents folder are ignored, symbolic links in particular: one
+// file must not be served as two agents.
+func TestUnexpectedEntriesAreIgnored(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
 	f := openFolder(t)
@@ -142,13 +142,13 @@ func TestOddEntriesAreLeftAlone(t *testing.T) {
 	}
 	for _, name := range odd {
 		if hashOf(t, filepath.Join(f.agentsPath(), name)) != hashOf(t, file) {
-			t.Errorf("%s was touched", name)
+			t.Errorf("%s was changed", name)
 		}
 	}
 }
 
-// What a foreign file says of itself is brought into the form that agents have.
-func TestAdoptedFileThatSaysNonsense(t *testing.T) {
+// An adopted file's invalid name or status is replaced by a valid one.
+func TestAdoptedFileWithInvalidFields(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
@@ -180,7 +180,8 @@ func TestAdoptedFileThatSaysNonsense(t *testing.T) {
 	}
 }
 
-// Two files of one name, in a folder that no server watched: the older keeps it.
+// Of two files with the same agent name in a folder that no server was watching, the
+// older keeps the name.
 func TestNamesCollideAtStart(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -202,8 +203,8 @@ func TestNamesCollideAtStart(t *testing.T) {
 	}
 }
 
-// The built-in agent is made even when another has its name.
-func TestDefaultAgentIsMissingAndItsNameTaken(t *testing.T) {
+// The default agent is created even if another agent has its name.
+func TestDefaultAgentNameIsTaken(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	if _, err := f.UpdateAgent(t.Context(), f.Default(), agent.AgentChange{Name: agent.Some("home")}); err != nil {
@@ -224,13 +225,13 @@ func TestDefaultAgentIsMissingAndItsNameTaken(t *testing.T) {
 	}
 }
 
-// Notifications about a copy name the agent of the catalog, never the handle
-// that wrote into its file before.
+// TestNotificationsNameAgentsOfTheCatalog checks that notifications about a copy pass its
+// handle of the catalog, never the one that prepared the file.
 func TestNotificationsNameAgentsOfTheCatalog(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
-	createContact(t, db, numberedContact(0)) // an event of the past
+	createContact(t, db, numberedContact(0)) // an event from before the copy
 	data := backupOf(t, db)
 	var mu sync.Mutex
 	notified := map[*DB]bool{}
@@ -260,7 +261,7 @@ func TestNotificationsNameAgentsOfTheCatalog(t *testing.T) {
 	}
 	for db := range notified {
 		if f.known(db.id) != db {
-			t.Errorf("a notification names another handle of %s", db.id)
+			t.Errorf("a notification has another handle of %s", db.id)
 		}
 	}
 }

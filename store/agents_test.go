@@ -78,7 +78,7 @@ func TestConcurrentCreatesOfOneName(t *testing.T) {
 			}
 			if db, err := f.Agent("twin"); err == nil {
 				if _, err := db.Stats(t.Context()); err != nil {
-					t.Errorf("an agent was found before it was there: %v", err)
+					t.Errorf("an agent was found before it existed: %v", err)
 				}
 			}
 		})
@@ -99,7 +99,7 @@ func TestUpdateAgent(t *testing.T) {
 		t.Fatalf("%+v, %v; catalog %+v", a, err, db.Agent())
 	}
 	if byName(t, f, "first") != db {
-		t.Error("the new name finds another")
+		t.Error("the new name finds another agent")
 	}
 	if _, err := f.Agent("one"); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("the old name: %v", err)
@@ -112,7 +112,7 @@ func TestUpdateAgent(t *testing.T) {
 	_, err = f.UpdateAgent(ctx, other, agent.AgentChange{Status: agent.Some(agent.Status("asleep"))})
 	wantCode(t, err, agent.CodeValidation)
 	if byName(t, f, "two") != other || other.Agent().Status != agent.StatusActive {
-		t.Errorf("what failed left something: %+v", other.Agent())
+		t.Errorf("a failed update changed something: %+v", other.Agent())
 	}
 	if got := createAgent(t, f, "one"); got == db {
 		t.Error("the freed name cannot be used")
@@ -127,8 +127,8 @@ func TestUpdateAgent(t *testing.T) {
 	}
 }
 
-// Changes of different fields at the same time must all last, in the file as
-// in the catalog, and every name must lead to its agent.
+// Concurrent changes of different fields must all be kept, in the file and in the
+// catalog, and every name must find its agent.
 func TestConcurrentUpdatesKeepEachOthersFields(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -152,7 +152,7 @@ func TestConcurrentUpdatesKeepEachOthersFields(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	if stored := value[string](t, db, "SELECT name || description || status FROM _agent"); stored != a.Name+a.Description+string(a.Status) {
-		t.Errorf("the file says %s, the catalog %+v", stored, a)
+		t.Errorf("the file has %s, the catalog %+v", stored, a)
 	}
 	for n := range 10 {
 		name := fmt.Sprintf("name-%d", n)
@@ -241,8 +241,7 @@ func TestConcurrentDeletes(t *testing.T) {
 	}
 }
 
-// What could not be made leaves nothing behind, and works once the trouble is
-// over.
+// A create that fails leaves nothing behind, and succeeds once the cause is fixed.
 func TestCreateAgentFailsCleanly(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -250,7 +249,7 @@ func TestCreateAgentFailsCleanly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := f.CreateAgent(t.Context(), agent.Agent{Name: "a"}, ""); err == nil {
-		t.Fatal("an agent was made without room to make it in")
+		t.Fatal("an agent was created without a folder for temporary files")
 	}
 	if _, err := f.Agent("a"); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("%v", err)
@@ -273,7 +272,7 @@ func TestPlaceNeverOverwrites(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if text, _ := os.ReadFile(filepath.Join(dir, "taken.db")); string(text) != "old" {
-		t.Errorf("the file that was there now says %q", text)
+		t.Errorf("the existing file now contains %q", text)
 	}
 	if err := place(filepath.Join(dir, "new"), filepath.Join(dir, "free.db")); err != nil {
 		t.Error(err)

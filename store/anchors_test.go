@@ -6,8 +6,8 @@ import (
 	"satchel/agent"
 )
 
-// TestDeepOffsets: a page deep in a list is the same with anchors as without,
-// whatever came and went.
+// TestDeepOffsets checks that a page deep in a list is the same with anchors as without,
+// whatever was added and deleted before.
 func TestDeepOffsets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

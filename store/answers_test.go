@@ -7,9 +7,9 @@ import (
 	"satchel/agent"
 )
 
-// TestAnswersAcrossFiles: a start knows which agents have messages to answer,
-// and gateways to ask for, without opening their files; a copy answers nothing,
-// and neither does a wait of over a day.
+// TestAnswersAcrossFiles checks that a start knows which agents have messages to answer
+// and gateways to poll without opening their files, that a copy answers nothing, and that
+// messages which waited for over a day are not answered.
 func TestAnswersAcrossFiles(t *testing.T) {
 	f := openFolder(t)
 	left, none := createAgent(t, f, "left"), createAgent(t, f, "none")
@@ -42,20 +42,21 @@ func TestAnswersAcrossFiles(t *testing.T) {
 		}
 	}
 	if n := value[int](t, left, "SELECT count(*) FROM logs WHERE source = 'chat' AND data LIKE '%over a day%'"); n != 1 {
-		t.Errorf("%d rows of the log tell of the one that was too late", n)
+		t.Errorf("%d log rows about the message that waited too long", n)
 	}
 	if err := left.DeleteConversation(t.Context(), due[1]); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := left.BeginAnswer(t.Context(), due[1]); err != nil || m != nil {
-		t.Errorf("of a conversation that is gone: %v, %v", m, err)
+		t.Errorf("an answer in a deleted conversation: %v, %v", m, err)
 	}
 	if value[int](t, left, "SELECT count(*) FROM _answers") != 0 {
 		t.Error("rows are left")
 	}
 }
 
-// TestMachinesGetNoAnswer: two machines do not write each other emails for ever.
+// TestMachinesGetNoAnswer checks that two machines do not answer each other's emails
+// forever.
 func TestMachinesGetNoAnswer(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
@@ -70,7 +71,8 @@ func TestMachinesGetNoAnswer(t *testing.T) {
 	}
 }
 
-// TestNoAnswerWithoutAddress: what nobody can be sent is not asked of a model.
+// TestNoAnswerWithoutAddress checks that the model is not asked for an answer that cannot
+// be sent.
 func TestNoAnswerWithoutAddress(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
@@ -93,7 +95,8 @@ func TestNoAnswerWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestChainsOfAnswersEnd: what too many executions led to is not answered.
+// TestChainsOfAnswersEnd checks that a message which too long a chain of executions led
+// to is not answered.
 func TestChainsOfAnswersEnd(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {

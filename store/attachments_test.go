@@ -8,8 +8,9 @@ import (
 	"satchel/agent"
 )
 
-// TestOldAttachmentsMakeRoom: the oldest files of an agent are removed for newer
-// ones, and their messages say so. With a message, its files are deleted.
+// TestOldAttachmentsMakeRoom checks that an agent's oldest files are removed to make room
+// for newer ones, that their messages say so, and that deleting a message deletes its
+// files.
 func TestOldAttachmentsMakeRoom(t *testing.T) {
 	db := openFolder(t).Default()
 	ctx := t.Context()

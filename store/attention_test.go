@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// TestAttentionOfClosedFiles: what waits and what failed is known of a file
-// that is closed, in this process and the next, and no file is opened for it.
+// TestAttentionOfClosedFiles checks that what waits and what failed in a closed file is
+// known in this process and after a restart, without opening the file.
 func TestAttentionOfClosedFiles(t *testing.T) {
 	f := openFolder(t)
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "a"}, "")
@@ -33,7 +33,7 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 			}
 		}
 		_, err := tx.exec("INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES (?,'workflow-1',1,'errored','test',?)", agent.NewID(agent.KindExecution), now)
-		return struct{}{}, err // a test is not to be looked at
+		return struct{}{}, err // a test run needs no attention
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +64,8 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 	}
 }
 
-// TestRetriedFailures: an execution whose retry has ended is no failure any
-// more, and one whose retry failed counts once.
+// TestRetriedFailures checks that an execution whose retry succeeded no longer counts as
+// a failure, and that one whose retry failed counts once.
 func TestRetriedFailures(t *testing.T) {
 	db, err := openFolder(t).CreateAgent(t.Context(), agent.Agent{Name: "a"}, "")
 	if err != nil {
@@ -77,7 +77,7 @@ func TestRetriedFailures(t *testing.T) {
 		want             int
 	}{
 		{"a", "", "errored", 1}, {"b", "", "errored", 2},
-		{"c", "a", "running", 2}, {"d", "a", "terminated", 2}, // they tell nothing
+		{"c", "a", "running", 2}, {"d", "a", "terminated", 2}, // neither counts
 		{"e", "a", "errored", 2}, {"f", "e", "complete", 1},
 	} {
 		trigger := "manual"

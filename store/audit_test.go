@@ -55,25 +55,25 @@ func TestContactEventsHaveTheWholeContact(t *testing.T) {
 		}
 		last, ids[e.ID] = e.Seq, true
 	}
-	if behind, err := db.Events(t.Context(), events[1].Seq, 10); err != nil || len(behind) != 1 {
-		t.Errorf("behind the second: %d, %v", len(behind), err)
+	if rest, err := db.Events(t.Context(), events[1].Seq, 10); err != nil || len(rest) != 1 {
+		t.Errorf("after the second: %d, %v", len(rest), err)
 	}
 	if first, err := db.Events(t.Context(), 0, 1); err != nil || len(first) != 1 || first[0].Seq != events[0].Seq {
 		t.Errorf("the first: %+v, %v", first, err)
 	}
 }
 
-// Events and audit rows stand and fall with what they tell.
+// A write that is rolled back leaves no event, no audit row and no count.
 func TestEventsRollBackWithTheirWrite(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := WithActor(t.Context(), "ada@x.y")
-	regret := errors.New("regret")
+	failure := errors.New("failure")
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		c := agent.Contact{Name: "x", Tags: []string{"vip"}, Metadata: json.RawMessage("{}")}
-		return struct{}{}, errors.Join(tx.insertContact(&c), tx.emit("message.sent", map[string]any{}), tx.audit("x", nil), regret)
+		return struct{}{}, errors.Join(tx.insertContact(&c), tx.emit("message.sent", map[string]any{}), tx.audit("x", nil), failure)
 	})
-	if !errors.Is(err, regret) {
+	if !errors.Is(err, failure) {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"contacts", "_events", "logs", "_contact_tags"} {
@@ -136,7 +136,7 @@ func TestEverySingleChangeByAPersonIsAudited(t *testing.T) {
 	before := value[int](t, db, "SELECT count(*) FROM logs")
 	createContact(t, db, named("by the program itself"))
 	if n := value[int](t, db, "SELECT count(*) FROM logs"); n != before {
-		t.Error("what the program does by itself was audited")
+		t.Error("the program's own changes were audited")
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM logs WHERE data LIKE '%"+secret+"%' OR message LIKE '%"+secret+"%'"); n != 0 {
 		t.Error("the audit log shows a secret")

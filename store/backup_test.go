@@ -33,8 +33,8 @@ func backupOf(t testing.TB, db *DB) []byte {
 	return data
 }
 
-// Backups are whole and complete while the agent is written as fast as can be.
-func TestBackupUnderWriting(t *testing.T) {
+// Backups are complete and sound while the agent is written to as fast as possible.
+func TestBackupDuringWrites(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	for n := range 500 {
@@ -60,7 +60,7 @@ func TestBackupUnderWriting(t *testing.T) {
 		})
 	}
 	for round := range 20 {
-		for acknowledged.Load() < int64(30*round) { // let there be something new
+		for acknowledged.Load() < int64(30*round) { // so that there is something new
 			if t.Failed() {
 				break
 			}
@@ -118,7 +118,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// Of forks and creates that want one name at once, one gets it.
+// Of concurrent forks and creates with the same name, one succeeds.
 func TestForksOfOneName(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)

@@ -20,7 +20,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// cpuTime is the processor time that this process has used.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime() time.Duration {
 	used, err := cputime.Used()
 	if err != nil {
@@ -29,8 +29,8 @@ func cpuTime() time.Duration {
 	return used
 }
 
-// measureCPU reports the processor time of an operation. Call what it returns
-// at the end of the benchmark.
+// measureCPU reports the CPU time of an operation. Call the function that it returns at
+// the end of the benchmark.
 func measureCPU(b *testing.B) func() {
 	before := cpuTime()
 	b.ReportAllocs()
@@ -81,8 +81,8 @@ func BenchmarkCreateContact(b *testing.B) {
 	}
 }
 
-// BenchmarkRawInsert is what SQLite itself asks for, to compare with: prepared
-// inserts of the same rows into the same table, so many a durable commit.
+// BenchmarkRawInsert is the baseline of SQLite itself: prepared inserts of the same rows
+// into the same table, with so many rows per durable commit.
 func BenchmarkRawInsert(b *testing.B) {
 	for _, perCommit := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("rows_per_commit=%d", perCommit), func(b *testing.B) {
@@ -180,7 +180,7 @@ func BenchmarkContacts(b *testing.B) {
 	}
 }
 
-// BenchmarkColdAgent is the first answer of an agent whose file is closed.
+// BenchmarkColdAgent measures the first response of an agent whose file is closed.
 func BenchmarkColdAgent(b *testing.B) {
 	db := openFolder(b).Default()
 	createContact(b, db, named("x"))
@@ -196,8 +196,8 @@ func BenchmarkColdAgent(b *testing.B) {
 	done()
 }
 
-// BenchmarkFirstRead is the first answer of agents whose files are closed, each
-// its own, as after a start.
+// BenchmarkFirstRead measures the first reads of agents whose files are closed, one read
+// each, as after a start.
 func BenchmarkFirstRead(b *testing.B) {
 	const n = 300
 	path := b.TempDir()
@@ -221,8 +221,8 @@ func BenchmarkFirstRead(b *testing.B) {
 	done()
 }
 
-// BenchmarkOpen is a start with many agents, after an orderly stop and with
-// nothing remembered, and what each agent of the catalog costs in memory.
+// BenchmarkOpen measures a start with many agents, after a clean stop and without the
+// catalog's cache, and the memory that each agent of the catalog takes.
 func BenchmarkOpen(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000} {
 		path := b.TempDir()
@@ -230,7 +230,7 @@ func BenchmarkOpen(b *testing.B) {
 		for _, remembered := range []bool{true, false} {
 			b.Run(fmt.Sprintf("agents=%d/remembered=%v", n, remembered), func(b *testing.B) {
 				before := memory()
-				openOnce(b, path) // so that there is something to remember
+				openOnce(b, path) // so that there is something to cache
 				b.ResetTimer()
 				for range b.N {
 					if !remembered {
@@ -254,8 +254,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkInspect is what a start without the catalog's cache does with each file, when
-// there are few and when there are many.
+// BenchmarkInspect measures what a start without the catalog's cache does with each file,
+// for a few files and for many.
 func BenchmarkInspect(b *testing.B) {
 	const n = 100
 	path := b.TempDir()
@@ -293,8 +293,8 @@ func openOnce(b *testing.B, path string) {
 	b.StartTimer()
 }
 
-// BenchmarkOpenAgents is the memory that open files take, resident, and what
-// is left of it when they were closed for being idle.
+// BenchmarkOpenAgents measures the resident memory that open files take, and what is left
+// of it after they were closed as idle.
 func BenchmarkOpenAgents(b *testing.B) {
 	const n = 200
 	path := b.TempDir()
@@ -319,9 +319,9 @@ func BenchmarkOpenAgents(b *testing.B) {
 	}
 }
 
-// memory is what is alive on Go's heap.
+// memory returns the bytes that are live on Go's heap.
 func memory() int64 {
-	for range 3 { // what has a finalizer needs more than one
+	for range 3 { // objects with finalizers need more than one
 		runtime.GC()
 	}
 	var m runtime.MemStats
@@ -329,8 +329,8 @@ func memory() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// resident is the memory that the process holds, in bytes: SQLite's is not on
-// Go's heap.
+// resident returns the resident memory of the process, in bytes: SQLite's memory is not
+// on Go's heap.
 func resident(b *testing.B) int64 {
 	b.Helper()
 	runtime.GC()
@@ -345,7 +345,7 @@ func resident(b *testing.B) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// BenchmarkRead is the frame of every read: a connection and a transaction.
+// BenchmarkRead measures the overhead of every read: a connection and a transaction.
 func BenchmarkRead(b *testing.B) {
 	db := openFolder(b).Default()
 	done := measureCPU(b)

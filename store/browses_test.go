@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// TestBrowses keeps one browse at a time of a session, and its steps after its
-// end; a session that was lost ends it.
+// TestBrowses checks that a session has one browse at a time, that a browse's steps
+// remain after its end, and that a lost session ends it.
 func TestBrowses(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -46,7 +46,7 @@ func TestBrowses(t *testing.T) {
 	}
 }
 
-// TestBrowsesAreBounded keeps the newest browses of an agent.
+// TestBrowsesAreBounded checks that an agent keeps only its newest browses.
 func TestBrowsesAreBounded(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -67,7 +67,7 @@ func TestBrowsesAreBounded(t *testing.T) {
 	}
 }
 
-// TestPlannedActions keeps what was used last.
+// TestPlannedActions checks that the most recently used actions are kept.
 func TestPlannedActions(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -86,7 +86,7 @@ func TestPlannedActions(t *testing.T) {
 	}
 	var n int
 	if _, err := Read(t.Context(), db, func(tx *Tx) (any, error) { return nil, tx.value(&n, "SELECT count(*) FROM _planned_actions") }); err != nil || n != maxPlannedActions {
-		t.Errorf("%d are kept, %v", n, err)
+		t.Errorf("%d actions are kept, %v", n, err)
 	}
 	for _, key := range []string{"first", "last"} {
 		if got, err := db.PlannedActions(t.Context(), []byte(key)); err != nil || len(got) != 1 || got[0].Selector != "#a" {
@@ -97,6 +97,6 @@ func TestPlannedActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := db.PlannedActions(t.Context(), []byte("last")); err != nil || got != nil {
-		t.Errorf("what was forgotten: %v, %v", got, err)
+		t.Errorf("the action that was dropped: %v, %v", got, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Commits that are too large together are captured one after the other.
+// Commits that are too large to be captured at once are captured one after the other.
 func TestCaptureOfLargeCommits(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -29,9 +29,9 @@ func TestCaptureOfLargeCommits(t *testing.T) {
 	wantCaptured(t, f, db, s, snapshot, at)
 }
 
-// After a commit that may have been captured although it failed, the capture begins
-// anew.
-func TestCaptureOfACommitInDoubt(t *testing.T) {
+// After a commit that failed but may have been captured, capturing starts over with a new
+// snapshot.
+func TestCaptureAfterAnUncertainCommit(t *testing.T) {
 	t.Parallel()
 	s, f, db := openNewCaptured(t)
 	_, at := snapshotOf(t, db, false)

@@ -19,8 +19,9 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Whatever writes, the snapshot and the commits after it make the file again.
-func TestCapturedCommitsMakeTheFile(t *testing.T) {
+// Whatever wrote to it, the file can be rebuilt from the snapshot and the commits after
+// it.
+func TestCapturedCommitsRebuildTheFile(t *testing.T) {
 	t.Parallel()
 	s, path := newCaptures(), t.TempDir()
 	f := openCaptured(t, path, s)
@@ -45,7 +46,7 @@ func TestCapturedCommitsMakeTheFile(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		case 4: // undone
+		case 4: // rolled back
 			_, _ = Write(t.Context(), db, func(tx *Tx) (any, error) {
 				_, err := tx.exec("DELETE FROM contacts")
 				return nil, errors.Join(err, errors.New("no"))
@@ -64,7 +65,7 @@ func TestCapturedCommitsMakeTheFile(t *testing.T) {
 		}
 	}
 	wantCaptured(t, f, db, s, snapshot, at)
-	if n := s.losses(db.id); n != 2 { // when it was made, and when it was opened
+	if n := s.losses(db.id); n != 2 { // when it was created, and when it was opened
 		t.Errorf("%d losses: %v", n, s.lost[db.id])
 	}
 	later, then := snapshotOf(t, db, false)
@@ -76,8 +77,8 @@ func TestCapturedCommitsMakeTheFile(t *testing.T) {
 	wantCaptured(t, f, db, s, snapshot, at)
 }
 
-// A snapshot is of one moment while others write, and what they write follows it.
-func TestSnapshotUnderWrites(t *testing.T) {
+// A snapshot is consistent while others write, and their writes follow it.
+func TestSnapshotDuringWrites(t *testing.T) {
 	t.Parallel()
 	s, f, db := openNewCaptured(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -132,8 +133,8 @@ func foreignWrite(t *testing.T, path, mode string) {
 	}
 }
 
-// What other programs commit is captured too; after their checkpoints, which can
-// take frames away, a new snapshot begins.
+// Commits of other programs are captured too; after their checkpoints, which can discard
+// frames, a new snapshot begins.
 func TestCaptureNoticesOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -141,7 +142,7 @@ func TestCaptureNoticesOtherPrograms(t *testing.T) {
 		losses int
 	}{
 		"commit": {func(t *testing.T, f *Folder, db *DB) { foreignWrite(t, db.path, "") }, 0},
-		"commit, then rest": {func(t *testing.T, f *Folder, db *DB) {
+		"commit, then idle": {func(t *testing.T, f *Folder, db *DB) {
 			foreignWrite(t, db.path, "")
 			db.file.markDirty()
 			rest(t, f, db)
@@ -184,8 +185,8 @@ func TestCaptureNoticesOtherPrograms(t *testing.T) {
 	}
 }
 
-// After a kill the capture goes on behind any commit that is proven to be in the
-// -wal, and only there.
+// After a kill, capturing continues after any commit that is proven to be in the -wal,
+// and only there.
 func TestCaptureContinuesAfterAKill(t *testing.T) {
 	t.Parallel()
 	s, path := newCaptures(), t.TempDir()
@@ -199,7 +200,7 @@ func TestCaptureContinuesAfterAKill(t *testing.T) {
 		createContact(t, db, numberedContact(n))
 		db.Capture()
 	}
-	killed := t.TempDir() // as a kill leaves the folder
+	killed := t.TempDir() // the folder as a kill leaves it
 	if err := os.CopyFS(killed, os.DirFS(path)); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestCaptureContinuesAfterAKill(t *testing.T) {
 			if tc.damage != nil {
 				tc.damage(t, db.path+"-wal")
 			}
-			if tc.at == whole { // the copy stands for the file
+			if tc.at == whole { // the copy counts as the file
 				tc.at.Stamp = stampOf(db.path)
 			}
 			next := newCaptures()
@@ -274,8 +275,8 @@ func TestCaptureContinuesAfterAKill(t *testing.T) {
 	}
 }
 
-// A file at rest keeps its -wal until what is in it is uploaded.
-func TestRestWaitsForTheUpload(t *testing.T) {
+// An idle file keeps its -wal until the contents are uploaded.
+func TestCheckpointWaitsForTheUpload(t *testing.T) {
 	t.Parallel()
 	s, f, db := openNewCaptured(t)
 	snapshot, at := snapshotOf(t, db, false)
@@ -288,8 +289,8 @@ func TestRestWaitsForTheUpload(t *testing.T) {
 	wantCaptured(t, f, db, s, snapshot, at)
 }
 
-// A sink that refuses a commit gets none before the next snapshot, and the -wal
-// does not grow meanwhile.
+// A sink that refuses a commit receives none before the next snapshot, and meanwhile the
+// -wal does not grow without a bound.
 func TestCaptureRefused(t *testing.T) {
 	t.Parallel()
 	s, f, db := openNewCaptured(t)
@@ -310,8 +311,8 @@ func TestCaptureRefused(t *testing.T) {
 	wantCaptured(t, f, db, s, snapshot, at)
 }
 
-// A snapshot waits for a read that began before the newest commit, no longer than
-// its context.
+// A snapshot waits for a read that began before the newest commit, but no longer than its
+// context.
 func TestSnapshotWaitsForReads(t *testing.T) {
 	t.Parallel()
 	s, f, db := openNewCaptured(t)
@@ -343,8 +344,8 @@ func TestSnapshotWaitsForReads(t *testing.T) {
 	wantCaptured(t, f, db, s, snapshot, at)
 }
 
-// A read that has the only connection and ends by closing it, as one in doubt does,
-// makes no checkpoint that the capture does not know of.
+// When a read closes the only connection, as after an error of unknown effect, it makes
+// no checkpoint that the capture does not know of.
 func TestCaptureOutlivesTheLastConnection(t *testing.T) {
 	t.Parallel()
 	s, f, db := openNewCaptured(t)

@@ -11,7 +11,7 @@ import (
 	"satchel/store/capture"
 )
 
-// captures is a sink that keeps everything.
+// captures is a sink that keeps everything it receives.
 type captures struct {
 	mu      sync.Mutex
 	commits map[string][]capture.Commit // by generation
@@ -73,8 +73,8 @@ func (s *captures) losses(id string) int {
 	return len(s.lost[id])
 }
 
-// restored makes a database file of a snapshot and all commits after it, and
-// returns its bytes.
+// restored rebuilds a database file from a snapshot and all commits after it, and returns
+// its bytes.
 func (s *captures) restored(t *testing.T, snapshot []byte, at capture.Position) []byte {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "restored.db"))
@@ -105,7 +105,7 @@ func (s *captures) restored(t *testing.T, snapshot []byte, at capture.Position) 
 	return raw
 }
 
-// wantCaptured fails unless what was captured makes the file as it is at rest.
+// wantCaptured fails unless what was captured makes up the file as it is when idle.
 func wantCaptured(t *testing.T, f *Folder, db *DB, s *captures, snapshot []byte, at capture.Position) {
 	t.Helper()
 	rest(t, f, db)
@@ -121,7 +121,7 @@ func wantCaptured(t *testing.T, f *Folder, db *DB, s *captures, snapshot []byte,
 	}
 }
 
-// rest lets the agent's file come to rest.
+// rest checkpoints the agent's idle file.
 func rest(t *testing.T, f *Folder, db *DB) {
 	t.Helper()
 	db.checkpointedAt = time.Time{}
@@ -143,7 +143,7 @@ func openCaptured(t *testing.T, path string, s *captures) *Folder {
 	return openWith(t, Options{Path: path, Capture: s})
 }
 
-// openNewCaptured opens a folder of its own with an agent, captured by the sink.
+// openNewCaptured opens a new folder with an agent that the sink captures.
 func openNewCaptured(t *testing.T) (*captures, *Folder, *DB) {
 	t.Helper()
 	s := newCaptures()

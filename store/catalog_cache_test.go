@@ -24,8 +24,8 @@ func restart(t *testing.T, f *Folder) *Folder {
 	return again
 }
 
-// TestCatalogCache starts from what was remembered, and never from what is no
-// longer true.
+// TestCatalogCache checks that a start uses what was cached, and nothing that is out of
+// date.
 func TestCatalogCache(t *testing.T) {
 	f, err := Open(Options{Path: t.TempDir()})
 	if err != nil {
@@ -53,27 +53,27 @@ func TestCatalogCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := f.cache.find(db.ID(), db.path, f.path); !ok {
-			t.Errorf("%s is not remembered", db.Agent().Name)
+			t.Errorf("%s is not cached", db.Agent().Name)
 		}
 		if db.Roles()["ada@example.com"] != agent.RoleOwner {
-			t.Errorf("%s has forgotten its owner", db.Agent().Name)
+			t.Errorf("%s has lost its owner", db.Agent().Name)
 		}
 	}
 	db, _ := f.Agent("a1")
 	if db.Agent().Description != "changed" || db.Roles()["bob@example.com"] != agent.RoleViewer {
-		t.Errorf("a1 is remembered as %+v %v", db.Agent(), db.Roles())
+		t.Errorf("a1 is cached as %+v %v", db.Agent(), db.Roles())
 	}
 	path, id := f.Path(), db.ID()
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	writeBeside(t, db.path, "UPDATE _agent SET description = 'by hand'")
+	writeRaw(t, db.path, "UPDATE _agent SET description = 'by hand'")
 	f, err = Open(Options{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if db, _ := f.Agent(id); db.Agent().Description != "by hand" {
-		t.Errorf("a file that was written since is remembered as %q", db.Agent().Description)
+		t.Errorf("a file that was written since is cached as %q", db.Agent().Description)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestCatalogCache(t *testing.T) {
 	}
 }
 
-// TestCatalogCacheKeepsPendingWork stops while a source waits to be read.
+// TestCatalogCacheKeepsPendingWork restarts while a source waits to be read.
 func TestCatalogCacheKeepsPendingWork(t *testing.T) {
 	f, err := Open(Options{Path: t.TempDir()})
 	if err != nil {
@@ -110,11 +110,11 @@ func TestCatalogCacheKeepsPendingWork(t *testing.T) {
 	}
 	f = restart(t, f)
 	if db, _ := f.Agent("a"); db.Pending().Sources.IsZero() {
-		t.Error("work that was left is forgotten")
+		t.Error("pending work was lost")
 	}
 }
 
-func writeBeside(t *testing.T, path, statement string) {
+func writeRaw(t *testing.T, path, statement string) {
 	t.Helper()
 	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
@@ -126,7 +126,7 @@ func writeBeside(t *testing.T, path, statement string) {
 	}
 }
 
-// What changes after a file was closed must not be remembered as it was.
+// What changes after a file was closed must not stay in the cache as it was.
 func TestCatalogCacheForgetsChangedFiles(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
@@ -135,15 +135,15 @@ func TestCatalogCacheForgetsChangedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := f.cache.find(db.id, db.path, f.path); !ok {
-		t.Fatal("a closed file is not remembered")
+		t.Fatal("a closed file is not cached")
 	}
 	db.update(func(r *record) { r.admins = map[string]agent.Role{} })
 	if _, ok := f.cache.find(db.id, db.path, f.path); ok {
-		t.Error("remembered with the roles of before")
+		t.Error("cached with the old roles")
 	}
 }
 
-// An adopted copy is remembered under its new name.
+// An adopted copy is cached under its new name.
 func TestCatalogCacheOfAnAdoptedCopy(t *testing.T) {
 	file := template(t, "Support")
 	f := openFolder(t)
@@ -152,7 +152,7 @@ func TestCatalogCacheOfAnAdoptedCopy(t *testing.T) {
 	look(f, 2)
 	f = restart(t, f)
 	if _, ok := f.cache.find("agent-new", f.filePath("agent-new"), f.path); !ok {
-		t.Error("not remembered")
+		t.Error("not cached")
 	}
 	if a := byName(t, f, "agent-new").Agent(); a.Name != "Support-2" || a.CreatedAt.IsZero() {
 		t.Errorf("%+v", a)

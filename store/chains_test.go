@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// What an execution schedules, by the API's ways or by SQL, is of its chain, and
-// stays so when a person changes it.
+// A schedule that an execution creates, through the API or by SQL, belongs to the
+// execution's chain, and stays in it when a person changes it.
 func TestScheduledChains(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -36,15 +36,15 @@ func TestScheduledChains(t *testing.T) {
 		t.Errorf("%+v %v", chainOf("schedule-sql"), err)
 	}
 	if _, err := db.UpdateSchedule(ctx, theirs.ID, agent.ScheduleChange{DelaySeconds: agent.Some(60)}, accept); err != nil || chainOf(theirs.ID) != want {
-		t.Errorf("timed by an execution: %+v %v", chainOf(theirs.ID), err)
+		t.Errorf("changed by an execution: %+v %v", chainOf(theirs.ID), err)
 	}
 	if _, err := db.UpdateSchedule(t.Context(), mine.ID, agent.ScheduleChange{DelaySeconds: agent.Some(60)}, accept); err != nil || chainOf(mine.ID) != want {
-		t.Errorf("timed by a person: %+v %v", chainOf(mine.ID), err)
+		t.Errorf("changed by a person: %+v %v", chainOf(mine.ID), err)
 	}
 	if err := db.DeleteSchedule(t.Context(), "schedule-sql"); err != nil || value[int](t, db, "SELECT count(*) FROM _chains") != 2 {
 		t.Errorf("%d rows are left, %v", value[int](t, db, "SELECT count(*) FROM _chains"), err)
 	}
-	// What it comes to is of the chain too.
+	// The run's events belong to the chain too.
 	do(t, db, "UPDATE schedules SET next_run = ? WHERE id = ?", agent.At(time.Now().Add(-time.Second)), theirs.ID)
 	due, err := db.TakeDue(t.Context())
 	if err != nil || len(due.Runs) != 1 {

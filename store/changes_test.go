@@ -9,7 +9,7 @@ import (
 	"satchel/agent"
 )
 
-// watched collects what a file's watcher is told.
+// watched collects the changes that a file's watcher receives.
 type watched struct {
 	mu   sync.Mutex
 	rows []Change
@@ -38,13 +38,13 @@ func (w *watched) take() []Change {
 	return rows
 }
 
-// TestWatch: a commit tells which records it changed, also by way of triggers
-// and foreign keys, and one that is undone tells nothing.
+// TestWatch checks that a commit reports the records it changed, also through triggers
+// and foreign keys, and that one that is rolled back reports nothing.
 func TestWatch(t *testing.T) {
 	db := openFolder(t).Default()
 	w := watch(t, db)
 	if _, err := db.Watch(t.Context(), func([]Change) {}); err == nil {
-		t.Error("a second watcher was taken")
+		t.Error("a second watcher was accepted")
 	}
 	run := func(statements ...string) func() error {
 		return func() error {
@@ -78,15 +78,15 @@ func TestWatch(t *testing.T) {
 		{"a change", run("UPDATE contacts SET name = 'B' WHERE id = 'contact-a'"), []Change{{"contact", "contact-a", OpUpdate, ""}}},
 		{"a conversation with a message", run("INSERT INTO conversations(id) VALUES ('conversation-a')", "INSERT INTO messages(id, conversation_id, role, content) VALUES (7, 'conversation-a', 'user', 'x')"),
 			[]Change{{"conversation", "conversation-a", OpCreate, ""}, {"message", "7", OpCreate, "conversation-a"}, {"conversation", "conversation-a", OpUpdate, ""}}},
-		{"a deletion that takes messages along", run("DELETE FROM conversations"), []Change{{"conversation", "conversation-a", OpDelete, ""}, {"message", "7", OpDelete, "conversation-a"}}},
-		{"tables without rowid", run("INSERT INTO workflows(id, name) VALUES ('workflow-a', 'w')", "INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES ('execution-a', 'workflow-a', 1, 'running', 'manual', '2026-01-01T00:00:00.000Z')"),
+		{"a deletion that cascades to messages", run("DELETE FROM conversations"), []Change{{"conversation", "conversation-a", OpDelete, ""}, {"message", "7", OpDelete, "conversation-a"}}},
+		{"inserts into tables without rowid", run("INSERT INTO workflows(id, name) VALUES ('workflow-a', 'w')", "INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES ('execution-a', 'workflow-a', 1, 'running', 'manual', '2026-01-01T00:00:00.000Z')"),
 			[]Change{{"workflow", "workflow-a", OpCreate, ""}, {"execution", "execution-a", OpCreate, ""}}},
-		{"a change there", run("UPDATE executions SET status = 'complete'"), []Change{{"execution", "execution-a", OpUpdate, ""}}},
-		{"a deletion there", run("DELETE FROM executions"), []Change{{"execution", "execution-a", OpDelete, ""}}},
-		{"an id behind a number", run("INSERT INTO sources(id, type, name, status, created_at, updated_at) VALUES ('source-a', 'file', 'f', 'ready', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')"),
+		{"an update of a table without rowid", run("UPDATE executions SET status = 'complete'"), []Change{{"execution", "execution-a", OpUpdate, ""}}},
+		{"a deletion from a table without rowid", run("DELETE FROM executions"), []Change{{"execution", "execution-a", OpDelete, ""}}},
+		{"an id other than the rowid", run("INSERT INTO sources(id, type, name, status, created_at, updated_at) VALUES ('source-a', 'file', 'f', 'ready', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')"),
 			[]Change{{"source", "source-a", OpCreate, ""}}},
 		{"settings", run("UPDATE _agent SET settings = settings"), []Change{{"agent", "default", OpUpdate, ""}}},
-		{"what nobody lists", run("INSERT INTO _purge VALUES ('source-x')"), nil},
+		{"a table that is not listed", run("INSERT INTO _purge VALUES ('source-x')"), nil},
 		{"a write that fails", func() error {
 			if err := run("DELETE FROM contacts", "SELECT RAISE(FAIL, 'x')")(); err == nil {
 				return fmt.Errorf("it succeeded")
@@ -95,7 +95,7 @@ func TestWatch(t *testing.T) {
 		}, nil},
 		{"SQL of a client", query("UPDATE contacts SET name = 'C'"), []Change{{"contact", "contact-a", OpUpdate, ""}}},
 		{"SQL of a client with triggers and foreign keys", query("DELETE FROM workflows"), []Change{{"workflow", "workflow-a", OpDelete, ""}}},
-		{"SQL of a client on a table with numbers", query("INSERT INTO conversations(id) VALUES ('conversation-b')"), []Change{{"conversation", "conversation-b", OpCreate, ""}}},
+		{"SQL of a client on a table with rowids", query("INSERT INTO conversations(id) VALUES ('conversation-b')"), []Change{{"conversation", "conversation-b", OpCreate, ""}}},
 		{"a message by SQL", query("INSERT INTO messages(id, conversation_id, role, content) VALUES (9, 'conversation-b', 'user', 'x')"), []Change{{"message", "9", OpCreate, "conversation-b"}, {"conversation", "conversation-b", OpUpdate, ""}}},
 		{"SQL of a client that fails", func() error {
 			if err := query("INSERT INTO contacts(id, name) VALUES ('contact-b', 'x'), ('contact-b', 'y')")(); err == nil {
@@ -103,7 +103,7 @@ func TestWatch(t *testing.T) {
 			}
 			return nil
 		}, nil},
-		{"more than is told one by one", run(many...), []Change{{Kind: KindReset}}},
+		{"more changes than are reported one by one", run(many...), []Change{{Kind: KindReset}}},
 	} {
 		w.take()
 		if err := c.do(); err != nil {
@@ -119,9 +119,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchOverClosing: a file that was closed and opened again is watched on,
-// and one whose watcher stopped is not.
-func TestWatchOverClosing(t *testing.T) {
+// TestWatchSurvivesClosing checks that a file is still watched after it was closed and opened
+// again, and no longer once its watcher has stopped.
+func TestWatchSurvivesClosing(t *testing.T) {
 	db := openFolder(t).Default()
 	w := &watched{}
 	stop, err := db.Watch(t.Context(), func(rows []Change) { w.rows = append(w.rows, rows...) })
@@ -148,7 +148,7 @@ func TestWatchOverClosing(t *testing.T) {
 	}
 }
 
-// TestRecords: records are read as lists show them, whatever their ids look
+// TestRecords checks that records are read as lists show them, whatever their ids look
 // like.
 func TestRecords(t *testing.T) {
 	db := openFolder(t).Default()
@@ -171,8 +171,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// BenchmarkWatchedWrite creates contacts in a file that nobody watches, and in one
-// that somebody does.
+// BenchmarkWatchedWrite creates contacts in a file without a watcher and in one with a
+// watcher.
 func BenchmarkWatchedWrite(b *testing.B) {
 	for _, name := range []string{"unwatched", "watched"} {
 		b.Run(name, func(b *testing.B) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// child is a command that plays a part of children in a process of its own.
+// child returns a command that plays a child's role in a process of its own.
 func child(t testing.TB, role string, env ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -26,8 +26,8 @@ func child(t testing.TB, role string, env ...string) *exec.Cmd {
 
 func init() { children["copy"] = copyFolder }
 
-// copyByChild copies a folder's files as any other program would. To read them
-// in this process would drop SQLite's locks.
+// copyByChild copies a folder's files in another process: reading them in this one would
+// release SQLite's locks.
 func copyByChild(t testing.TB, from, to string) {
 	t.Helper()
 	if out, err := child(t, "copy", "COPY_FROM="+from, "COPY_TO="+to).Output(); err != nil {

@@ -8,9 +8,9 @@ import (
 	"satchel/agent"
 )
 
-// FuzzClearCredentials holds the rule of the schema against what the API seals:
-// it never refuses what is left of a node or of a tool's config then, and what
-// it takes by SQL has nothing that the API would have sealed.
+// FuzzClearCredentials compares the schema's rule with what the API seals: the rule never
+// refuses a node or a tool's config that was sealed, and accepts by SQL nothing that the
+// API would have sealed.
 func FuzzClearCredentials(f *testing.F) {
 	for _, node := range []string{
 		`{"id":"a","type":"http-request","data":{"auth":{"type":"bearer","token":"t0ken"},"headers":{"X-Key":"k","Accept":"{{a}}"}}}`,
@@ -80,8 +80,8 @@ func FuzzClearCredentials(f *testing.F) {
 	})
 }
 
-// grown makes a node, or a config, of bytes: each picks what comes next, so that
-// names come twice, in odd spellings and at odd places.
+// grown builds a node, or a config, from bytes: each byte selects what comes next, so
+// that keys repeat, in unusual spellings and places.
 func grown(choices []byte) []byte {
 	names := []string{`type`, `data`, `auth`, `headers`, `id`, `token`, `value`, `secret`, `a\u0075th`, `\u0064ata`, `X-Key`, `x-\u006bey`, `Auth`, `to\u212aen`, `Idempotency-Key`, `url`, `\u0000key`}
 	texts := []string{`http-request`, `trigger`, `set`, `http\u002drequest`, `s3cret`, `********`, ``, `{{x}}`, `\u007b{x}}`, `bearer`, `https://example.com`, `\u0000{{`}

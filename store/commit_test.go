@@ -17,9 +17,9 @@ import (
 	"satchel/agent"
 )
 
-// hold keeps the writer of an agent busy, so that writes queue behind it. It
-// returns once the writer is held; queued waits until n writes wait.
-func hold(t testing.TB, db *DB) (queued func(n int), letGo func()) {
+// hold keeps the writer of an agent busy, so that writes queue behind it. It returns once
+// it has the writer; queued waits until n writes are queued.
+func hold(t testing.TB, db *DB) (queued func(n int), unblock func()) {
 	t.Helper()
 	held, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -37,13 +37,13 @@ func hold(t testing.TB, db *DB) (queued func(n int), letGo func()) {
 			db.file.queueMu.Unlock()
 		}
 	}
-	letGo = func() {
+	unblock = func() {
 		close(release)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	}
-	return queued, letGo
+	return queued, unblock
 }
 
 func write(db *DB, fn func(tx *Tx) error) error {
@@ -65,9 +65,9 @@ func logCount(t testing.TB, db *DB, message string) int {
 	return value[int](t, db, "SELECT count(*) FROM logs WHERE message = ?", message)
 }
 
-// walCommits counts the commits in the -wal of a file that nobody else writes:
-// https://www.sqlite.org/walformat.html#the_wal_file_format says that a frame
-// with a database size ends one.
+// walCommits counts the commits in the -wal of a file without other writers: a frame with
+// a database size ends a commit, see
+// https://www.sqlite.org/walformat.html#the_wal_file_format.
 func walCommits(t testing.TB, f *Folder, db *DB) (commits int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -90,7 +90,7 @@ func TestWritersShareCommits(t *testing.T) {
 	f := openFolder(t)
 	db := f.Default()
 	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
-	queued, letGo := hold(t, db)
+	queued, unblock := hold(t, db)
 	var running sync.WaitGroup
 	for n := range 50 {
 		running.Go(func() {
@@ -100,7 +100,7 @@ func TestWritersShareCommits(t *testing.T) {
 		})
 	}
 	queued(50)
-	letGo()
+	unblock()
 	running.Wait()
 	if n := value[int](t, db, "SELECT count(*) FROM logs"); n != 50 {
 		t.Errorf("%d rows", n)
@@ -110,15 +110,15 @@ func TestWritersShareCommits(t *testing.T) {
 	}
 }
 
-// A group in which some fail: what they wrote is gone, and nothing else.
+// When some jobs of a group fail, their changes are rolled back, and no others.
 func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	taken := createContact(t, db, numberedContact(0))
-	regret := errors.New("regret")
+	failure := errors.New("failure")
 	kinds := map[string]func(tx *Tx) error{
 		"good":  func(*Tx) error { return nil },
-		"error": func(*Tx) error { return regret },
+		"error": func(*Tx) error { return failure },
 		"panic": func(*Tx) error { panic("oh no") },
 		"sql":   func(tx *Tx) error { _, err := tx.exec("INSERT INTO nowhere VALUES (1)"); return err },
 		"check": func(tx *Tx) error {
@@ -130,8 +130,8 @@ func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 			return tx.insertContact(&c)
 		},
 	}
-	for round := range 3 { // the second and third meet a cautious leader
-		queued, letGo := hold(t, db)
+	for round := range 3 { // in the second and third, the leader is cautious
+		queued, unblock := hold(t, db)
 		var running sync.WaitGroup
 		errs := map[string]*error{}
 		for n := range 4 {
@@ -149,14 +149,14 @@ func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 			}
 		}
 		queued(len(errs))
-		letGo()
+		unblock()
 		running.Wait()
 		for name, err := range errs {
 			if good := strings.HasPrefix(name, "good"); (*err == nil) != good {
 				t.Errorf("round %d, %s: %v", round, name, *err)
 			}
 		}
-		if !errors.Is(*errs["error0"], regret) || agent.ErrorCode(*errs["unique0"]) != agent.CodeDuplicateContact || !strings.Contains((*errs["panic0"]).Error(), "oh no") {
+		if !errors.Is(*errs["error0"], failure) || agent.ErrorCode(*errs["unique0"]) != agent.CodeDuplicateContact || !strings.Contains((*errs["panic0"]).Error(), "oh no") {
 			t.Errorf("outcomes: %v; %v; %v", *errs["error0"], *errs["unique0"], *errs["panic0"])
 		}
 		for kind := range kinds {
@@ -177,8 +177,8 @@ func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 	}
 }
 
-// A constraint that fails in the middle of a job leaves what the job wrote
-// before it, should the job continue.
+// A constraint that fails in the middle of a job keeps what the job wrote before, if the
+// job continues.
 func TestJobContinuesAfterAConstraint(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -195,10 +195,10 @@ func TestJobContinuesAfterAConstraint(t *testing.T) {
 	}
 }
 
-func TestJobsWhoseTimeIsOverAreNotRun(t *testing.T) {
+func TestCancelledJobsAreNotRun(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
-	queued, letGo := hold(t, db)
+	queued, unblock := hold(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := 0
 	outcomes := make(chan error, 3)
@@ -213,7 +213,7 @@ func TestJobsWhoseTimeIsOverAreNotRun(t *testing.T) {
 	go job(t.Context())
 	queued(3)
 	cancel()
-	letGo()
+	unblock()
 	canceled := 0
 	for range 3 {
 		if err := <-outcomes; errors.Is(err, context.Canceled) {
@@ -230,7 +230,7 @@ func TestJobsWhoseTimeIsOverAreNotRun(t *testing.T) {
 	}
 }
 
-// A context that ends while the write runs does not hide its outcome.
+// A context that ends during the write does not hide its outcome.
 func TestOutcomeIsReportedOnceAWriteRuns(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -244,7 +244,7 @@ func TestOutcomeIsReportedOnceAWriteRuns(t *testing.T) {
 func TestLongQueueIsServedInOrder(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
-	queued, letGo := hold(t, db)
+	queued, unblock := hold(t, db)
 	const n = 3*groupSize + 5
 	var running sync.WaitGroup
 	for i := range n {
@@ -255,7 +255,7 @@ func TestLongQueueIsServedInOrder(t *testing.T) {
 		})
 		queued(i + 1)
 	}
-	letGo()
+	unblock()
 	running.Wait()
 	got, err := Read(t.Context(), db, func(tx *Tx) (s string, err error) {
 		return s, tx.value(&s, "SELECT group_concat(i) FROM (SELECT json_extract(data,'$.i') AS i FROM logs ORDER BY id)")
@@ -269,12 +269,12 @@ func TestLongQueueIsServedInOrder(t *testing.T) {
 	}
 }
 
-// A reader that breaks must not spoil the connection for the next.
-func TestBrokenReadsLeaveSoundReaders(t *testing.T) {
+// A read that panics must leave its connection usable for the next.
+func TestPanickingReadsLeaveUsableReaders(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	createContact(t, db, named("x"))
-	regret := errors.New("regret")
+	failure := errors.New("failure")
 	for range 4 * readersPerFile {
 		func() {
 			defer func() {
@@ -284,7 +284,7 @@ func TestBrokenReadsLeaveSoundReaders(t *testing.T) {
 			}()
 			_, _ = Read(t.Context(), db, func(tx *Tx) (int, error) { panic("oh no") })
 		}()
-		if _, err := Read(t.Context(), db, func(tx *Tx) (int, error) { return 0, regret }); err != regret {
+		if _, err := Read(t.Context(), db, func(tx *Tx) (int, error) { return 0, failure }); err != failure {
 			t.Errorf("%v", err)
 		}
 		createContact(t, db, named("y"))
@@ -293,7 +293,7 @@ func TestBrokenReadsLeaveSoundReaders(t *testing.T) {
 		t.Errorf("a reader sees %d contacts of %d", got, want)
 	}
 	if _, err := Read(t.Context(), db, func(tx *Tx) (int, error) { _, err := tx.exec("DELETE FROM contacts"); return 0, err }); agent.ErrorCode(err) != agent.CodeReadOnly {
-		t.Errorf("a read wrote: %v", err)
+		t.Errorf("a write by a read: %v", err)
 	}
 }
 
@@ -324,8 +324,8 @@ func TestReadsWaitForAReaderWithinTheirContext(t *testing.T) {
 	}
 }
 
-// What a read sees is of one moment, whatever is written meanwhile.
-func TestReadsAreOfOneMoment(t *testing.T) {
+// A read sees one consistent state, whatever is written meanwhile.
+func TestReadsAreConsistent(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	before, after := 0, 0
@@ -341,11 +341,12 @@ func TestReadsAreOfOneMoment(t *testing.T) {
 	}
 }
 
-// Whoever leads a commit and is torn away from it takes no one along.
-func TestLeaderThatEndsPassesTheLead(t *testing.T) {
+// When the goroutine that leads a commit exits, the writes that share the commit fail, and
+// later ones succeed.
+func TestLeaderThatExits(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
-	queued, letGo := hold(t, db)
+	queued, unblock := hold(t, db)
 	var running sync.WaitGroup
 	running.Go(func() {
 		_ = write(db, func(tx *Tx) error { runtime.Goexit(); return nil })
@@ -356,7 +357,7 @@ func TestLeaderThatEndsPassesTheLead(t *testing.T) {
 		outcome <- write(db, func(tx *Tx) error { return insertLogs(tx, "shared its commit", 1) })
 	}()
 	queued(2)
-	letGo()
+	unblock()
 	running.Wait()
 	if err := <-outcome; !errors.Is(err, errCut) {
 		t.Errorf("%v", err)

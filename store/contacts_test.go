@@ -50,7 +50,7 @@ func TestContactRoundTrip(t *testing.T) {
 	wantCode(t, err, agent.CodeValidation)
 }
 
-// sameIdentifiers lists, per identifier, writings that are one and the same.
+// sameIdentifiers lists, for each identifier, spellings that are equivalent.
 var sameIdentifiers = map[string][]string{
 	"email":       {"ada@example.com", "ADA@Example.COM", "  ada@example.com "},
 	"phone":       {"+1 (555) 010-0199", "15550100199", "1.555.010.0199", "1/555 010\u00a00199"},
@@ -103,7 +103,7 @@ func TestDuplicatesAndResolve(t *testing.T) {
 	}
 }
 
-// Different people may lack the same identifier.
+// Several contacts may lack the same identifier.
 func TestEmptyIdentifiersAreNoDuplicates(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -157,24 +157,24 @@ func TestContactList(t *testing.T) {
 		want  string
 		total int
 	}{
-		"newest first":       {nil, Page{Limit: 10}, "dan alice Bob carol", 4},
-		"page":               {nil, Page{Limit: 2, Offset: 1}, "alice Bob", 4},
-		"behind the end":     {nil, Page{Limit: 2, Offset: 9}, "", 4},
-		"by name":            {nil, Page{Limit: 10, Order: by("name", false)}, "alice Bob carol dan", 4},
-		"by name, downwards": {nil, Page{Limit: 10, Order: by("name", true)}, "dan carol Bob alice", 4},
-		"by email":           {nil, Page{Limit: 10, Order: by("email", false)}, "alice Bob carol dan", 4},
-		"oldest first":       {nil, Page{Limit: 10, Order: by("created_at", false)}, "carol Bob alice dan", 4},
-		"unknown field":      {nil, Page{Limit: 10, Order: by("id; DROP TABLE contacts", false)}, "dan alice Bob carol", 4},
-		"tag":                {[]string{"vip"}, Page{Limit: 10}, "Bob carol", 2},
-		"any tag":            {[]string{"vip", "new"}, Page{Limit: 10}, "dan Bob carol", 3},
-		"no such tag":        {[]string{"VIP"}, Page{Limit: 10}, "", 0},
-		"search":             {nil, Page{Limit: 10, Search: "OB"}, "Bob", 1},
-		"search in email":    {nil, Page{Limit: 10, Search: "@x.y"}, "dan alice Bob carol", 4},
-		"search %":           {nil, Page{Limit: 10, Search: "%"}, "alice", 1},
-		"search _":           {nil, Page{Limit: 10, Search: "_"}, "Bob", 1},
-		"search \\":          {nil, Page{Limit: 10, Search: `\`}, "dan", 1},
-		"search '":           {nil, Page{Limit: 10, Search: `' OR '1'='1`}, "", 0},
-		"search and tag":     {[]string{"new"}, Page{Limit: 1, Search: "d"}, "dan", 1},
+		"newest first":        {nil, Page{Limit: 10}, "dan alice Bob carol", 4},
+		"page":                {nil, Page{Limit: 2, Offset: 1}, "alice Bob", 4},
+		"past the end":        {nil, Page{Limit: 2, Offset: 9}, "", 4},
+		"by name":             {nil, Page{Limit: 10, Order: by("name", false)}, "alice Bob carol dan", 4},
+		"by name, descending": {nil, Page{Limit: 10, Order: by("name", true)}, "dan carol Bob alice", 4},
+		"by email":            {nil, Page{Limit: 10, Order: by("email", false)}, "alice Bob carol dan", 4},
+		"oldest first":        {nil, Page{Limit: 10, Order: by("created_at", false)}, "carol Bob alice dan", 4},
+		"unknown field":       {nil, Page{Limit: 10, Order: by("id; DROP TABLE contacts", false)}, "dan alice Bob carol", 4},
+		"tag":                 {[]string{"vip"}, Page{Limit: 10}, "Bob carol", 2},
+		"any tag":             {[]string{"vip", "new"}, Page{Limit: 10}, "dan Bob carol", 3},
+		"no such tag":         {[]string{"VIP"}, Page{Limit: 10}, "", 0},
+		"search":              {nil, Page{Limit: 10, Search: "OB"}, "Bob", 1},
+		"search in email":     {nil, Page{Limit: 10, Search: "@x.y"}, "dan alice Bob carol", 4},
+		"search %":            {nil, Page{Limit: 10, Search: "%"}, "alice", 1},
+		"search _":            {nil, Page{Limit: 10, Search: "_"}, "Bob", 1},
+		"search \\":           {nil, Page{Limit: 10, Search: `\`}, "dan", 1},
+		"search '":            {nil, Page{Limit: 10, Search: `' OR '1'='1`}, "", 0},
+		"search and tag":      {[]string{"new"}, Page{Limit: 1, Search: "d"}, "dan", 1},
 	} {
 		got, total, err := db.Contacts(t.Context(), c.tags, c.page)
 		if err != nil || names(got) != c.want || total != c.total || got == nil {
@@ -232,7 +232,7 @@ func TestImportStopsWithItsContext(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM contacts"); n != 0 {
-		t.Errorf("%d contacts of an import that was cut", n)
+		t.Errorf("%d contacts of an import that was cancelled", n)
 	}
 }
 
@@ -262,8 +262,8 @@ func TestEachContact(t *testing.T) {
 	}
 }
 
-// Whatever SQL writes into a table that the program lists is refused, or can
-// be listed.
+// Whatever SQL writes into a table that the program lists is either refused or can be
+// listed.
 func TestRowsWrittenBySQLCanBeListed(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -299,7 +299,7 @@ func TestRowsWrittenBySQLCanBeListed(t *testing.T) {
 	}
 }
 
-// The form of times that the tables ask for is the one that the program writes.
+// The form of times that the tables require is the one that the program writes.
 func TestTimesPassTheirChecks(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -318,7 +318,7 @@ func TestTimesPassTheirChecks(t *testing.T) {
 	}
 }
 
-// TestPlainTexts compares what is split with what is decoded.
+// TestPlainTexts compares splitting with decoding.
 func TestPlainTexts(t *testing.T) {
 	for raw, plain := range map[string]bool{
 		`[]`: true, `["vip"]`: true, `["vip","späti, neu","a]b"]`: true, `[""]`: true, `["",""]`: true,

@@ -99,7 +99,7 @@ func TestMessagesByCursor(t *testing.T) {
 		}
 	}
 	if page, more, err := db.Messages(t.Context(), c.ID, 1<<40, 3, false); err != nil || more || len(page) != 0 || page == nil {
-		t.Errorf("behind the end: %v, %v, %v", page, more, err)
+		t.Errorf("past the end: %v, %v, %v", page, more, err)
 	}
 	got, newest, err := db.Conversation(t.Context(), c.ID, 2)
 	if err != nil || len(newest) != 2 || newest[0].Content != "5" || newest[1].Content != "6" || !got.UpdatedAt.Equal(newest[1].CreatedAt.Time) {

@@ -8,9 +8,9 @@ import (
 	"satchel/store/search"
 )
 
-// TestCosinesAreOfTheVectors compares with what sqlite-vec says, for vectors of several
-// blocks, some of which lie where deleted ones did.
-func TestCosinesAreOfTheVectors(t *testing.T) {
+// TestCosinesEqualSQLiteVec compares with the results of sqlite-vec, for vectors of
+// several blocks, some of which reuse the space of deleted ones.
+func TestCosinesEqualSQLiteVec(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	many := func(n int) [][]float32 {
@@ -21,7 +21,7 @@ func TestCosinesAreOfTheVectors(t *testing.T) {
 		return list
 	}
 	first := many(600)
-	first[5] = make([]float32, 512) // it has no direction
+	first[5] = make([]float32, 512) // the zero vector
 	_, seqs := learn(t, db, testModel, numbered("a", 600), first...)
 	do(t, db, "DELETE FROM chunks WHERE seq % 3 = 0 OR seq BETWEEN 100 AND 400")
 	_, more := learn(t, db, testModel, numbered("b", 300), many(300)...)

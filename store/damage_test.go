@@ -47,8 +47,8 @@ func rewrite(path, script string) error {
 	return errors.Join(c.script(script), c.close())
 }
 
-// One file is damaged: that agent alone answers so, its bytes are not touched,
-// and the others do not notice.
+// When one file is damaged, only its agent reports that, its bytes are not changed, and
+// the other agents are not affected.
 func TestDamagedFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -100,15 +100,15 @@ func TestDamagedFiles(t *testing.T) {
 	closeFolder(t, f)
 	for id, hash := range hashes {
 		if hashOf(t, f.filePath(id)) != hash {
-			t.Errorf("%s was touched", id)
+			t.Errorf("%s was changed", id)
 		}
 	}
 	if n := fileCount(t, f.agentsPath()+"/*-wal") + fileCount(t, f.agentsPath()+"/*-shm"); n != 0 {
-		t.Errorf("%d files are left beside", n)
+		t.Errorf("%d files are left next to it", n)
 	}
 }
 
-// Damage deep in a file shows when it is read: that call fails, others work.
+// Damage deep in a file shows when it is read: that call fails, others succeed.
 func TestDamageFoundLater(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -135,7 +135,7 @@ func TestDamageFoundLater(t *testing.T) {
 	_, err = db.CreateContact(t.Context(), named("x"))
 	wantCode(t, err, agent.CodeAgentDamaged)
 	if _, err := db.Settings(t.Context()); err != nil {
-		t.Errorf("what lies elsewhere: %v", err)
+		t.Errorf("a read of other pages: %v", err)
 	}
 	createContact(t, f.Default(), named("x"))
 }
@@ -178,7 +178,7 @@ func TestNewerFileIsRefused(t *testing.T) {
 		closeFolder(t, f)
 		path := f.filePath("agent-new")
 		copyClosed(t, path, template(t, "Support"))
-		if wal { // the newer version was killed, and left its work in the -wal
+		if wal { // the newer version was killed, and left its commits in the -wal
 			leaveWAL(t, path, "PRAGMA user_version = 99")
 		} else if err := rewrite(path, "PRAGMA user_version = 99"); err != nil {
 			t.Fatal(err)
@@ -196,16 +196,16 @@ func TestNewerFileIsRefused(t *testing.T) {
 			closeFolder(t, f)
 		}
 		if hashOf(t, path) != before {
-			t.Error("the file was touched")
+			t.Error("the file was changed")
 		}
 		if left := fileCount(t, path+"-wal") == 1; left != wal {
-			t.Errorf("-wal there: %v", left)
+			t.Errorf("-wal exists: %v", left)
 		}
 	}
 }
 
-// leaveWAL runs a script on a database as a process that is killed then: what
-// it wrote is in the -wal only.
+// leaveWAL runs a script on a database as a process that is then killed: the writes are
+// only in the -wal.
 func leaveWAL(t testing.TB, path, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -261,10 +261,10 @@ func TestForeignDatabaseIsLeftAlone(t *testing.T) {
 	}
 	closeFolder(t, f)
 	if hashOf(t, foreign) != before || !bytes.Contains([]byte(j.String()), []byte("notes.db")) {
-		t.Errorf("touched, or not told of: %s", j)
+		t.Errorf("changed, or not reported: %s", j)
 	}
 
-	// In the place of the default agent it is refused, and kept.
+	// In the default agent's place such a file is refused, and kept.
 	if err := os.Rename(foreign, f.filePath("default")); err != nil {
 		t.Fatal(err)
 	}
@@ -279,9 +279,9 @@ func TestForeignDatabaseIsLeftAlone(t *testing.T) {
 	}
 }
 
-// FuzzFile reads an agent's file in which a stretch of bytes was changed, or
-// whose end was cut off: it is refused or read, and nothing worse. What is read of it
-// together with other files is what is read of it alone.
+// FuzzFile reads an agent's file in which a range of bytes was changed, or whose end was
+// cut off: it is refused or read, without any other effect. Read together with other
+// files, it gives the same as alone.
 func FuzzFile(f *testing.F) {
 	file := template(f, "Support")
 	good, err := os.ReadFile(file)
@@ -318,7 +318,7 @@ func FuzzFile(f *testing.F) {
 			_ = checkImport(t.Context(), path)
 		}
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, data) {
-			t.Errorf("the file was touched: %v", err)
+			t.Errorf("the file was changed: %v", err)
 		}
 	})
 }

@@ -27,7 +27,8 @@ func enqueued(t *testing.T, db *DB, events []agent.Event) int {
 	return n
 }
 
-// TestEnqueue: who receives an event is whoever had subscribed before it happened.
+// TestEnqueue checks that an event is delivered to the webhooks that had subscribed
+// before it happened.
 func TestEnqueue(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	createContact(t, db, named("before"))
@@ -45,23 +46,23 @@ func TestEnqueue(t *testing.T) {
 		t.Errorf("%d deliveries, want 3", n)
 	}
 	if n := enqueued(t, db, events); n != 0 {
-		t.Errorf("%d deliveries of events that had theirs", n)
+		t.Errorf("%d deliveries of events that had been delivered", n)
 	}
 	if _, err := db.UpdateWebhook(t.Context(), off.ID, agent.WebhookChange{Active: agent.Some(true)}); err != nil {
 		t.Fatal(err)
 	}
 	if n := enqueued(t, db, events); n != 0 {
-		t.Errorf("%d deliveries of what happened while it was switched off", n)
+		t.Errorf("%d deliveries of events from while the webhook was off", n)
 	}
 	do(t, db, `UPDATE webhooks SET events = '[1,{"a":2}]' WHERE id = ?`, both.ID) // as SQL may
 	createContact(t, db, named("later"))
 	if n := enqueued(t, db, eventsAfter(t, db, events[len(events)-1].Seq)); n != 2 {
-		t.Errorf("%d deliveries beside a subscription that SQL broke, want 2", n)
+		t.Errorf("%d deliveries next to a subscription that SQL broke, want 2", n)
 	}
 }
 
-// TestFullQueue: what comes on top of the bound fails at once, and can be
-// delivered by hand.
+// TestFullQueue checks that deliveries beyond the bound fail at once, and can be repeated
+// by hand.
 func TestFullQueue(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	w := subscribed(t, db, "contact.created")
@@ -73,7 +74,7 @@ func TestFullQueue(t *testing.T) {
 		events = append(events, agent.Event{Seq: int64(i + 1000), ID: fmt.Sprint("event-", i), Type: "contact.created", Data: []byte("{}"), CreatedAt: agent.Now()})
 	}
 	if n := enqueued(t, db, events); n != 1 {
-		t.Errorf("%d of 3 fit into the last place", n)
+		t.Errorf("%d of 3 fit where one has room", n)
 	}
 	failed, n, err := db.Deliveries(t.Context(), w.ID, []string{"failed"}, Page{Limit: 10})
 	if err != nil || n != 2 || !strings.Contains(failed[0].Error, "10000 deliveries were waiting") || !failed[0].NextAttemptAt.IsZero() {
@@ -84,8 +85,8 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// TestDue: what is due comes in its order, up to a bound for each subscription,
-// one of a subscription that fails, and the next time is returned.
+// TestDue checks that due deliveries come in order, up to a bound for each subscription,
+// one for a subscription that fails, and that the next due time is returned.
 func TestDue(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	one, two := subscribed(t, db, "*"), subscribed(t, db, "*")
@@ -108,23 +109,23 @@ func TestDue(t *testing.T) {
 	}
 	do(t, db, "UPDATE webhooks SET failure_count = 1 WHERE id = ?", one.ID)
 	if due, _, err := db.DueDeliveries(t.Context(), now, 2); err != nil || len(due) != 1 || fmt.Sprint(due[0].IDs) != "[late]" {
-		t.Errorf("of a subscription that fails: %+v, %v", due, err)
+		t.Errorf("for a subscription that fails: %+v, %v", due, err)
 	}
 	for id, want := range map[string]bool{"late": true, "done": false, "soon": false, "gone": false} {
 		if o, err := db.Outgoing(t.Context(), id, now); err != nil || (o != nil) != want {
-			t.Errorf("%s is to be sent: %v, %v", id, o != nil, err)
+			t.Errorf("%s is sent: %v, %v", id, o != nil, err)
 		}
 	}
 	if err := db.DeleteWebhook(t.Context(), two.ID); err != nil {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT (SELECT count(*) FROM _deliveries WHERE webhook_id = ?) + (SELECT count(*) FROM _secrets WHERE owner = ?)", two.ID, two.ID); n != 0 {
-		t.Errorf("%d rows are left of a deleted subscription", n)
+		t.Errorf("a deleted subscription left %d rows", n)
 	}
 }
 
-// TestLockedWebhook: with another master key there is nothing to sign with,
-// and a rotated secret mends it.
+// TestLockedWebhook checks that a webhook cannot sign under another master key, and that
+// rotating its secret repairs it.
 func TestLockedWebhook(t *testing.T) {
 	path := t.TempDir()
 	f := openAt(t, path, fixtureKey)

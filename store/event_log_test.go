@@ -25,7 +25,7 @@ func TestEventLog(t *testing.T) {
 		"all":          {EventFilter{}, 9, "[16 15 11 10] 0"},
 		"first page":   {EventFilter{}, 2, "[16 15] 15"},
 		"second page":  {EventFilter{Before: 15}, 2, "[11 10] 0"},
-		"behind":       {EventFilter{Before: 10}, 2, "[] 0"},
+		"past the end": {EventFilter{Before: 10}, 2, "[] 0"},
 		"type":         {EventFilter{Types: []string{"source.ready"}}, 9, "[10] 0"},
 		"pattern":      {EventFilter{Types: []string{"message.*"}}, 9, "[15 11] 0"},
 		"from":         {EventFilter{From: day(2)}, 9, "[16 15 11] 0"},
@@ -53,8 +53,8 @@ func TestEventLog(t *testing.T) {
 	}
 }
 
-// TestEventLogIsBounded looks for a rare event in a long outbox: no page looks
-// at all of it, and the pages together find it.
+// TestEventLogIsBounded searches a long outbox for a rare event: no page reads all of the
+// outbox, and the pages together find the event.
 func TestEventLogIsBounded(t *testing.T) {
 	db := openFolder(t).Default()
 	do(t, db, `INSERT INTO _events(type, data) VALUES ('source.error', '{}')`)

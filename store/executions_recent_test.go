@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRecentExecutions: each workflow has its newest executions, whatever their status,
-// next to one that is executed more often.
+// TestRecentExecutions checks that each workflow has its newest executions, whatever
+// their status, even next to a workflow that is executed more often.
 func TestRecentExecutions(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	do(t, db, "INSERT INTO workflows(id, name) VALUES ('busy', 'Busy'), ('rare', 'Rare'), ('new', 'New')")

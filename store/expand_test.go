@@ -7,7 +7,7 @@ import (
 	"satchel/store/search/terms"
 )
 
-// expanded are the ways that Expand adds to a plain word.
+// expanded returns what Expand adds to a plain word.
 func expanded(t *testing.T, db *DB, word string, e Expansion) (list []string) {
 	t.Helper()
 	w := Words{{Ways: []Way{{Text: word}}, Plain: true}}
@@ -34,7 +34,7 @@ func TestExpand(t *testing.T) {
 	for _, c := range []struct {
 		word  string
 		asked []string
-		want  string // one of the ways
+		want  string // one of the spellings
 		none  bool
 	}{
 		{"haus", []string{"de"}, "hauser", false},
@@ -44,7 +44,7 @@ func TestExpand(t *testing.T) {
 		{"krankenversicherungsbeiträgen", []string{"de"}, "krankenversicherung", false},
 		{"versicherungen", []string{"de"}, "krankenversicherung", false},
 		{"fristen", []string{"de"}, "kundigungsfrist", false},
-		{"board", []string{"en"}, "", true}, // no language of compounds
+		{"board", []string{"en"}, "", true}, // a language without compounds
 		{"nadar", []string{"es"}, "nadan", false},
 		{"ketle", []string{"en"}, "kettle", false},
 		{"cubpoard", nil, "cupboard", false},

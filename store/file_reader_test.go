@@ -12,7 +12,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// readers returns readers that do not wait for many files.
+// readers returns readers that start without waiting for many files.
 func readers(t testing.TB) *fileReaders {
 	t.Helper()
 	r := &fileReaders{files: manyFiles}
@@ -20,7 +20,7 @@ func readers(t testing.TB) *fileReaders {
 	return r
 }
 
-// changeFile runs statements on a file as a writer of the program does.
+// changeFile runs statements on a file as the program's writer does.
 func changeFile(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	c, err := openConn(source(path, sqlite.ReadWrite, "journal_mode(WAL)", "synchronous(OFF)"))
@@ -40,8 +40,8 @@ func changeFile(t *testing.T, path string, statements ...string) {
 	}
 }
 
-// Files are read through a reader's own schema as they are through theirs: of each
-// version, with work of each kind, in any order.
+// A reader with its own schema reads files as connections with the file's schema do:
+// files of each version, with work of each kind, in any order.
 func TestFileReader(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -72,7 +72,7 @@ func TestFileReader(t *testing.T) {
 		}
 		paths = append(paths, path)
 	}
-	many := filepath.Join(folder, "many.db") // its sqlite_schema has other pages, and more of them
+	many := filepath.Join(folder, "many.db") // its sqlite_schema has other and more pages
 	copyClosed(t, many, blank)
 	changeFile(t, many,
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO contacts(name, tags) SELECT 'c' || i, '[\"a\"]' FROM n",
@@ -90,8 +90,8 @@ func TestFileReader(t *testing.T) {
 	}
 }
 
-// A file is left to inspect when its tables have more indexes for what is pending, when it
-// has a -wal, and when anything about it is not as it should be.
+// A file is left to be inspected when its tables have more indexes for pending work, when
+// it has a -wal, and when anything about it is unexpected.
 func TestFileReaderLeavesOthers(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -149,8 +149,8 @@ func TestFileReaderLeavesOthers(t *testing.T) {
 	}
 }
 
-// A start without the catalog's cache reads many files, and what is wrong with one of
-// them is said as when there are few.
+// A start without the catalog's cache reads many files, and reports what is wrong with
+// one of them as it does for a few.
 func TestManyFilesAreRead(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()

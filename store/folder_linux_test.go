@@ -36,7 +36,7 @@ func TestNothingLeaks(t *testing.T) {
 	for range 5 {
 		cycle()
 	}
-	// The scheduler may still be ending goroutines that have done their work.
+	// The scheduler may still be ending goroutines that have finished their work.
 	for range 1000 {
 		if runtime.NumGoroutine() <= goroutines {
 			break
@@ -61,14 +61,14 @@ func openDescriptors(t testing.TB) int {
 	return len(open)
 }
 
-// asNobody runs fn with the rights of a user who owns nothing. The change is
-// one of the thread, see setfsuid(2), and gone with it.
+// asNobody runs fn with the rights of a user who owns nothing. It changes the thread
+// only, see setfsuid(2), and the thread ends afterwards.
 func asNobody(t *testing.T, fn func()) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends here
+		runtime.LockOSThread() // never unlocked, so that the thread ends here
 		if os.Getuid() == 0 {
 			if err := syscall.Setfsuid(65534); err != nil {
 				t.Error(err)
@@ -108,7 +108,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	})
 }
 
-// A backup may lie on a medium that cannot be written.
+// A backup may be on a medium that cannot be written.
 func TestRestoreFileFromAReadOnlyPlace(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
@@ -135,11 +135,11 @@ func TestRestoreFileFromAReadOnlyPlace(t *testing.T) {
 		}
 	})
 	if fileCount(t, medium+"*") != 1 || fileCount(t, folder+"/agents/*.db") != 1 {
-		t.Error("not restored, or something is left beside the backup")
+		t.Error("not restored, or something is left next to the backup")
 	}
 }
 
-// openPath lets everyone pass to the folders.
+// openPath lets everyone enter the folders.
 func openPath(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {

@@ -99,8 +99,8 @@ func TestClosedFolder(t *testing.T) {
 	}
 }
 
-// A folder that is closed twice must leave alone what its successor does there.
-func TestClosingTwiceSparesTheNextServer(t *testing.T) {
+// A folder that is closed twice must not interfere with the server that opened it since.
+func TestClosingTwiceLeavesTheNextServerAlone(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	closeFolder(t, f)
@@ -212,7 +212,7 @@ func TestFileInPlaceOfTheFolder(t *testing.T) {
 	}
 }
 
-// Files that were closed meanwhile are not closed again.
+// Files that are closed already are not closed again.
 func TestNothingIsLeftToClose(t *testing.T) {
 	f := openFolder(t)
 	f.openLimit = 64

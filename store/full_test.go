@@ -13,8 +13,8 @@ import (
 	"satchel/agent"
 )
 
-// limitPages sets how many pages an agent's file may have, in the way a full
-// disk does; 0 sets it free.
+// limitPages sets how many pages an agent's file may have, which fails writes as a full
+// disk does; 0 removes the limit.
 func limitPages(t testing.TB, db *DB, spare int) {
 	t.Helper()
 	err := db.alone(t.Context(), func(c *conn) error {
@@ -32,8 +32,8 @@ func limitPages(t testing.TB, db *DB, spare int) {
 	}
 }
 
-// A full disk fails the writes that need room, says so, spares reads, and is
-// over when there is room again.
+// A full disk fails the writes that need room, with an error that says so, does not
+// affect reads, and writes succeed again once there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -42,7 +42,7 @@ func TestFullDisk(t *testing.T) {
 	big := strings.Repeat("x", 100<<10)
 	for round := range 2 {
 		limitPages(t, db, 20)
-		queued, letGo := hold(t, db)
+		queued, unblock := hold(t, db)
 		var running sync.WaitGroup
 		outcome := map[string]*error{}
 		for n := range 6 {
@@ -62,7 +62,7 @@ func TestFullDisk(t *testing.T) {
 			})
 			queued(n + 1)
 		}
-		letGo()
+		unblock()
 		running.Wait()
 		for name, err := range outcome {
 			want, rows := agent.Code(""), 1
@@ -74,7 +74,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		if got, err := db.Contact(t.Context(), kept.ID); err != nil || got.ID != kept.ID {
-			t.Errorf("reads stopped: %v", err)
+			t.Errorf("a read: %v", err)
 		}
 		if _, err := db.Backup(t.Context()); err != nil {
 			t.Errorf("no backup of a full file: %v", err)
@@ -82,7 +82,7 @@ func TestFullDisk(t *testing.T) {
 		f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 		limitPages(t, db, 0)
 		if err := write(db, func(tx *Tx) error { return tx.log(agent.LevelInfo, "test", big, nil) }); err != nil {
-			t.Errorf("there is room, and yet: %v", err)
+			t.Errorf("a write after there is room again: %v", err)
 		}
 	}
 	closeFolder(t, f)

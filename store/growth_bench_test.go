@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// fillGrowth gives an agent n contacts, executions and conversations, and twice
-// as many entries of the log.
+// fillGrowth gives an agent n contacts, executions and conversations, and twice as many
+// log entries.
 func fillGrowth(b *testing.B, db *DB, n int) {
 	b.Helper()
 	const numbers = "WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < ?) "
@@ -20,8 +20,8 @@ func fillGrowth(b *testing.B, db *DB, n int) {
 		json_object('by', 'ada@example.com', 'conversation_id', printf('conversation-%07d', i)) FROM k`, 2*n)
 }
 
-// BenchmarkGrowth asks for pages of lists by what they can be filtered by and
-// sorted by, among few records and many.
+// BenchmarkGrowth reads pages of lists with each filter and each order, among few records
+// and many.
 func BenchmarkGrowth(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		db := createAgent(b, openFolder(b), "a")
@@ -60,7 +60,7 @@ func BenchmarkGrowth(b *testing.B) {
 			{"logs/error", logs(LogFilter{Levels: []string{"error"}}, Page{Limit: 50}), 0},
 			{"overview", func() (int, error) { _, err := db.Overview(b.Context(), 14); return 0, err }, 0},
 		} {
-			if _, err := l.list(); err != nil { // so that it is made fast
+			if _, err := l.list(); err != nil { // so that filling is fast
 				b.Fatal(err)
 			}
 			growAll(b, db)

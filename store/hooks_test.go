@@ -9,9 +9,9 @@ import (
 	"satchel/agent/signature"
 )
 
-// TestClearCredentials writes nodes by SQL: those whose credentials the API
-// would seal are refused, and all others are taken. The rule stands in the
-// schema and in agent/nodesecret.go, which are held against each other.
+// TestClearCredentials writes nodes by SQL: those with credentials that the API would
+// seal are refused, and all others are accepted. The rule is both in the schema and in
+// agent/nodesecret.go; the test compares them.
 func TestClearCredentials(t *testing.T) {
 	db := openFolder(t).Default()
 	w, err := db.CreateWorkflow(t.Context(), agent.Workflow{Name: "w", Status: agent.WorkflowDraft, Nodes: []agent.RawNode{}, Edges: []agent.RawEdge{}})
@@ -113,8 +113,8 @@ func TestClearCredentialsOfTools(t *testing.T) {
 	}
 }
 
-// TestHookOfAWorkflow finds the trigger of a hook: the first in the graph, only
-// while the workflow is active, and what SQL wrote strangely lets nobody in.
+// TestHookOfAWorkflow checks that a hook's trigger is the first in the graph, only while
+// the workflow is active, and that malformed nodes written by SQL do not let anybody in.
 func TestHookOfAWorkflow(t *testing.T) {
 	db := openFolder(t).Default()
 	nodes := func(list ...string) (raw []agent.RawNode) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Pages of the program's file that were written to before they became read-only keep
-// what was written, as those of the dynamic linker must.
+// Pages of the program's file that were written to before they became read-only, such as
+// those of the dynamic linker, must keep what was written.
 func TestWrittenProgramPagesAreKept(t *testing.T) {
 	exe, err := os.Open("/proc/self/exe")
 	if err != nil {

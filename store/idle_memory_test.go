@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Memory goes back once after a start, and again after work, but not while
-// there is work nor every few seconds.
+// Memory is released once after a start, and again after work, but not during work nor
+// every few seconds.
 func TestMemoryIsReleased(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -33,7 +33,7 @@ func TestMemoryIsReleased(t *testing.T) {
 			use(step.after)
 		}
 		if got := at(step.after); got != step.gives {
-			t.Errorf("after %v: gives %v", step.after, got)
+			t.Errorf("after %v: releases %v", step.after, got)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// walSize is the size of the -wal beside an agent's file, 0 without one.
+// walSize returns the size of the -wal of an agent's file, 0 if there is none.
 func walSize(t testing.TB, db *DB) int64 {
 	t.Helper()
 	info, err := os.Stat(db.path + "-wal")
@@ -26,12 +26,12 @@ func walSize(t testing.TB, db *DB) int64 {
 	return info.Size()
 }
 
-// A file at rest is whole by itself: a plain copy opens, and holds all.
-func TestFilesAtRestAreWhole(t *testing.T) {
+// An idle file is complete: a plain copy opens, and has all the data.
+func TestIdleFilesAreComplete(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	agents := []*DB{f.Default()}
-	for n := range 11 { // more than are tended at once
+	for n := range 11 { // more than are maintained at once
 		agents = append(agents, createAgent(t, f, fmt.Sprintf("agent-%d", n)))
 	}
 	now := time.Now()
@@ -68,13 +68,13 @@ func TestFilesAtRestAreWhole(t *testing.T) {
 	before := stamps(f)
 	f.maintain(t.Context(), now.Add(checkpointAfter+time.Second))
 	if after := stamps(f); after != before {
-		t.Errorf("files at rest were touched again:\n%s\n%s", before, after)
+		t.Errorf("idle files were changed again:\n%s\n%s", before, after)
 	}
 }
 
-// A file that was only read is left as it is, and retention that ran within the last
-// hour does not run again after a start.
-func TestReadingIsAllThatIsDone(t *testing.T) {
+// A file that was only read is not changed, and retention that ran within the last hour
+// does not run again after a start.
+func TestReadFilesAreNotChanged(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	f := openAt(t, path)
@@ -103,19 +103,19 @@ func TestReadingIsAllThatIsDone(t *testing.T) {
 		t.Errorf("retention was due at %v, and ran at %v", later, db.trimmed)
 	}
 	if db.file.isDirty() || db.file.written {
-		t.Error("retention that deleted nothing has the file written")
+		t.Error("retention that deleted nothing wrote to the file")
 	}
 }
 
-// useAt has the agent used by a client at a time of the test's own.
+// useAt records a client's use of the agent at a time that the test sets.
 func useAt(db *DB, at time.Time) {
 	db.lastUse.Store(at.UnixNano())
 	db.lastClient.Store(at.UnixNano())
 }
 
-// What the program does by itself does not postpone that a file is made whole,
-// nor make it whole twice a second.
-func TestOwnWorkPostponesNothing(t *testing.T) {
+// The program's own work does not postpone an agent's checkpoint, nor cause a checkpoint
+// twice a second.
+func TestOwnWorkDoesNotPostponeCheckpoints(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
@@ -134,7 +134,7 @@ func TestOwnWorkPostponesNothing(t *testing.T) {
 	}{
 		{checkpointAfter - time.Millisecond, false},
 		{checkpointAfter, true},
-		{checkpointAfter + tick, false}, // written by the program again
+		{checkpointAfter + tick, false}, // the program writes again
 		{2 * checkpointAfter, true},
 	} {
 		useAt(db, start)
@@ -144,7 +144,7 @@ func TestOwnWorkPostponesNothing(t *testing.T) {
 		}
 		f.maintain(t.Context(), start.Add(step.after))
 		if whole := walSize(t, db) == 0; whole != step.whole {
-			t.Errorf("after %v: whole %v", step.after, whole)
+			t.Errorf("after %v: checkpointed %v", step.after, whole)
 		}
 	}
 	createContact(t, db, named("by a client"))
@@ -190,7 +190,7 @@ func TestIdleFilesClose(t *testing.T) {
 	}
 	f.maintain(t.Context(), now.Add(2*closeAfter))
 	if db.isOpen() || f.OpenCount() != 0 || fileCount(t, db.path+"-*") != 0 {
-		t.Errorf("open %v, %d files open, %d files beside it", db.isOpen(), f.OpenCount(), fileCount(t, db.path+"-*"))
+		t.Errorf("open %v, %d files open, %d files next to it", db.isOpen(), f.OpenCount(), fileCount(t, db.path+"-*"))
 	}
 	createContact(t, db, named("y"))
 	if f.OpenCount() != 1 {
@@ -198,7 +198,7 @@ func TestIdleFilesClose(t *testing.T) {
 	}
 }
 
-// oneRetention allows a look one retention.
+// oneRetention allows a round of maintenance one retention.
 func oneRetention() *atomic.Int32 {
 	var n atomic.Int32
 	n.Store(1)
@@ -231,7 +231,7 @@ func TestLeastRecentlyUsedFilesClose(t *testing.T) {
 	if got := isOpen(); got != "035" {
 		t.Errorf("open: %s", got)
 	}
-	// Those in use stay open whatever the limit.
+	// Files in use stay open whatever the limit.
 	var running sync.WaitGroup
 	inside, proceed := make(chan struct{}), make(chan struct{})
 	for _, db := range agents {
@@ -300,8 +300,8 @@ func TestManyAgentsThroughFewFiles(t *testing.T) {
 	}
 }
 
-// makeAgents puts the files of n agents, named agent-0 and so on, into a data
-// folder that is not open, without waiting for the disk at each.
+// makeAgents puts the files of n agents, named agent-0 and so on, into a data folder that
+// is not open, without syncing each.
 func makeAgents(t testing.TB, path string, n int) {
 	t.Helper()
 	folder := openAt(t, path)
@@ -357,7 +357,7 @@ func TestRetention(t *testing.T) {
 	later := time.Now().Add(retentionEvery)
 	useAt(db, later)
 	f.maintain(t.Context(), later)
-	if got := count(); got != "20 20 21" { // the newest event stays, so that no number comes twice
+	if got := count(); got != "20 20 21" { // the newest event stays, so that no number is used twice
 		t.Errorf("an hour later: %s", got)
 	}
 }
@@ -368,7 +368,7 @@ func TestEventsAndLogsAreBounded(t *testing.T) {
 	db := f.Default()
 	do(t, db, "INSERT INTO _events(seq, type, data) VALUES (1,'t','{}'), (2,'t','{}'), (?,'t','{}'), (?,'t','{}')", 3, maxEvents+2)
 	do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) INSERT INTO logs(level, source, message, created_at) SELECT 'info','t','m',? FROM k`, 7, agent.Now())
-	do(t, db, "UPDATE _counts SET n = ? WHERE name = 'logs'", maxLogs+3) // as if there were so many
+	do(t, db, "UPDATE _counts SET n = ? WHERE name = 'logs'", maxLogs+3) // as if there were that many
 	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	if got := value[string](t, db, "SELECT group_concat(seq) FROM _events"); got != fmt.Sprintf("3,%d", maxEvents+2) {
 		t.Errorf("events %s", got)
@@ -404,7 +404,7 @@ func TestFreePagesAreGivenBack(t *testing.T) {
 	}
 }
 
-// Trouble while a file is looked after is told, and not twice a second.
+// A failure while a file is maintained is logged, and not twice a second.
 func TestFailedMaintenanceIsRetriedLater(t *testing.T) {
 	t.Parallel()
 	j := &journal{}
@@ -417,16 +417,17 @@ func TestFailedMaintenanceIsRetriedLater(t *testing.T) {
 		f.maintain(t.Context(), now.Add(time.Duration(n)*tick))
 	}
 	if n := strings.Count(j.String(), "retention"); n != 1 {
-		t.Errorf("told %d times:\n%s", n, j)
+		t.Errorf("logged %d times:\n%s", n, j)
 	}
 	do(t, db, "UPDATE _agent SET settings = '{}'")
 	f.maintain(t.Context(), now.Add(retryAfter+tick))
 	if walSize(t, db) != 0 {
-		t.Error("it did not work again once the trouble was over")
+		t.Error("maintenance did not resume once the cause was gone")
 	}
 }
 
-// TestIdleFileIsCheckpointedOnce: a file that was made whole is left alone until it is written.
+// TestIdleFileIsCheckpointedOnce checks that a checkpointed file is left alone until it
+// is written again.
 func TestIdleFileIsCheckpointedOnce(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -437,11 +438,11 @@ func TestIdleFileIsCheckpointedOnce(t *testing.T) {
 		createContact(t, db, numberedContact(round))
 		useAt(db, now)
 		if !db.file.needsCheckpoint() {
-			t.Errorf("round %d: a file that was written is not to be made whole", round)
+			t.Errorf("round %d: a file that was written is not due for a checkpoint", round)
 		}
 		f.maintain(t.Context(), now.Add(checkpointAfter))
 		if db.file.needsCheckpoint() {
-			t.Errorf("round %d: a file at rest is to be made whole again", round)
+			t.Errorf("round %d: an idle file is due for a checkpoint again", round)
 		}
 	}
 }

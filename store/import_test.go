@@ -146,7 +146,7 @@ func TestImportRefuses(t *testing.T) {
 		"newer":             changed("PRAGMA user_version = 99"),
 		"no agent's":        changed("PRAGMA application_id = 7"),
 		"no row":            changed("DELETE FROM _agent"),
-		"a table less":      changed("DROP TABLE webhooks"),
+		"a table missing":   changed("DROP TABLE webhooks"),
 		"another table":     changed("DROP TABLE contacts; CREATE TABLE contacts(id)"),
 		"a foreign trigger": changed("CREATE TRIGGER evil AFTER UPDATE ON _agent BEGIN DELETE FROM contacts; END"),
 		"a changed trigger": changed("DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN DELETE FROM logs; END"),
@@ -163,7 +163,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 	broken := io.MultiReader(bytes.NewReader(good[:5000]), errReader{})
 	if _, err := f.Import(t.Context(), broken, 1<<30, openMode); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a cut upload: %v", err)
+		t.Errorf("an upload that was cut off: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -179,7 +179,7 @@ type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// wantCodeOf is wantCode for one of many cases.
+// wantCodeOf is wantCode for one of several cases.
 func wantCodeOf(t *testing.T, name string, err error, code agent.Code) *agent.Error {
 	t.Helper()
 	var e *agent.Error
@@ -190,7 +190,7 @@ func wantCodeOf(t *testing.T, name string, err error, code agent.Code) *agent.Er
 	return e
 }
 
-// Ids and names that a file claims are only taken when they may be.
+// An id or name that a file claims is used only if it is valid and free.
 func TestImportedIDs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -224,8 +224,8 @@ func TestImportedIDs(t *testing.T) {
 	}
 }
 
-// A backup yields its credentials only to those who have a role on the agent
-// that it is a copy of, whatever the file says of its admins and of its id.
+// A backup opens its credentials only for those who have a role on the original agent,
+// whatever the file says about its admins and its id.
 func TestCredentialsOfAnImportedCopy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

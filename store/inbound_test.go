@@ -11,7 +11,7 @@ import (
 	"satchel/agent"
 )
 
-// inboundGateway makes a gateway in a state.
+// inboundGateway creates a gateway with a status.
 func inboundGateway(t testing.TB, db *DB, kind agent.GatewayType, status agent.GatewayStatus) string {
 	t.Helper()
 	g, err := db.CreateGateway(t.Context(), agent.Gateway{Type: kind, Name: "In"}, agent.GatewayConfig{}, "whsec_x")
@@ -35,7 +35,7 @@ func receiveOne(t testing.TB, db *DB, gateway string, in ...agent.Inbound) Recei
 	return r
 }
 
-// eventTypes lists the events of an agent since a sequence number.
+// eventTypes lists the types of an agent's events after a sequence number.
 func eventTypes(t testing.TB, db *DB, after int64) (types []string, last agent.Event) {
 	t.Helper()
 	events, err := db.Events(t.Context(), after, 1000)
@@ -48,8 +48,8 @@ func eventTypes(t testing.TB, db *DB, after int64) (types []string, last agent.E
 	return types, last
 }
 
-// One message writes a contact, a conversation, a message, the counts and the
-// events, and its repeat writes nothing.
+// One message writes a contact, a conversation, a message, the counts and the events, and
+// its repeat writes nothing.
 func TestReceiveMessage(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
@@ -66,23 +66,23 @@ func TestReceiveMessage(t *testing.T) {
 	if !slices.Equal(types, []string{agent.EventContactCreated, agent.EventConversationCreated, agent.EventMessageReceived}) {
 		t.Errorf("events %v", types)
 	}
-	var told struct {
+	var data struct {
 		Message      agent.Message
 		Conversation agent.Conversation
 		Contact      agent.Contact
 		Gateway      agent.Gateway
 	}
-	if err := json.Unmarshal(last.Data, &told); err != nil {
+	if err := json.Unmarshal(last.Data, &data); err != nil {
 		t.Fatal(err)
 	}
-	if told.Message.Content != "Hello" || told.Conversation.ExternalThreadID != "t1" || told.Conversation.GatewayID != id || told.Conversation.ContactID != told.Contact.ID ||
-		told.Contact.Telegram != "@ada" || told.Contact.Name != "Name of telegram:7" || told.Gateway.ID != id || told.Gateway.Status != agent.GatewayActive {
-		t.Errorf("told %s", last.Data)
+	if data.Message.Content != "Hello" || data.Conversation.ExternalThreadID != "t1" || data.Conversation.GatewayID != id || data.Conversation.ContactID != data.Contact.ID ||
+		data.Contact.Telegram != "@ada" || data.Contact.Name != "Name of telegram:7" || data.Gateway.ID != id || data.Gateway.Status != agent.GatewayActive {
+		t.Errorf("event %s", last.Data)
 	}
-	if got := string(told.Message.Metadata); got != `{"attachments":[{"type":"photo"}],"external_id":"m1"}` {
+	if got := string(data.Message.Metadata); got != `{"attachments":[{"type":"photo"}],"external_id":"m1"}` {
 		t.Errorf("metadata %s", got)
 	}
-	if n := value[int](t, db, "SELECT count(*) FROM _secrets WHERE owner = ? AND field = 'reply'", told.Conversation.ID); n != 1 {
+	if n := value[int](t, db, "SELECT count(*) FROM _secrets WHERE owner = ? AND field = 'reply'", data.Conversation.ID); n != 1 {
 		t.Error("the reply token was not kept")
 	}
 	for range 3 {
@@ -91,7 +91,7 @@ func TestReceiveMessage(t *testing.T) {
 		}
 	}
 	if more, _ := eventTypes(t, db, last.Seq); len(more) != 0 {
-		t.Errorf("a repeat told %v", more)
+		t.Errorf("events of a repeat %v", more)
 	}
 	receiveOne(t, db, id, said("m2", "t1", "telegram:7", "And again"))
 	g, err := db.Gateway(t.Context(), id)
@@ -110,8 +110,8 @@ func TestReceiveMessage(t *testing.T) {
 	}
 }
 
-// What reaches a gateway that is not active is counted once and not stored,
-// and may come again.
+// A message that reaches an inactive gateway is counted once and not stored, and is
+// accepted when it is sent again.
 func TestReceiveWhileInactive(t *testing.T) {
 	db := openFolder(t).Default()
 	for _, status := range []agent.GatewayStatus{agent.GatewayInactive, agent.GatewayPending, agent.GatewayFailed} {
@@ -138,7 +138,7 @@ func TestReceiveWhileInactive(t *testing.T) {
 	}
 }
 
-// Whatever is no message becomes an event of its own, once.
+// Anything other than a message becomes an event of its own, once.
 func TestReceiveOther(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
@@ -154,22 +154,22 @@ func TestReceiveOther(t *testing.T) {
 			}
 		}
 		types, last := eventTypes(t, db, before.Seq)
-		var told struct {
+		var data struct {
 			Gateway agent.Gateway
 			Payload json.RawMessage
 		}
-		if err := json.Unmarshal(last.Data, &told); err != nil || !slices.Equal(types, []string{agent.EventGatewayEvent}) || told.Gateway.ID != id || string(told.Payload) != tc.want {
-			t.Errorf("%.20s: %v told %.200s, %v", tc.payload, types, last.Data, err)
+		if err := json.Unmarshal(last.Data, &data); err != nil || !slices.Equal(types, []string{agent.EventGatewayEvent}) || data.Gateway.ID != id || string(data.Payload) != tc.want {
+			t.Errorf("%.20s: events %v, %.200s, %v", tc.payload, types, last.Data, err)
 		}
 	}
-	for range 2 { // without an id nobody can tell a repeat
+	for range 2 { // without an id a repeat cannot be recognized
 		if r, err := db.ReceiveInbound(t.Context(), id, []Receipt{{}}, 0); err != nil || r.New != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
 }
 
-// Who is who: by identifiers, and for good by a platform's account.
+// A sender is recognized by identifiers, and permanently by the account on the platform.
 func TestSenders(t *testing.T) {
 	db := openFolder(t).Default()
 	telegram := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
@@ -188,23 +188,23 @@ func TestSenders(t *testing.T) {
 		return value[string](t, db, "SELECT contact_id FROM conversations WHERE id = ?", r.Messages[0].ConversationID)
 	}
 	if got := from(telegram, "telegram:1", "@Ada", ""); got != ada.ID {
-		t.Error("the handle did not lead to the contact")
+		t.Error("the contact was not found by the handle")
 	}
 	if got := from(telegram, "telegram:1", "@lovelace", ""); got != ada.ID {
-		t.Error("a new handle of the same account is somebody else")
+		t.Error("a new handle of the same account made another contact")
 	}
 	mallory := from(telegram, "telegram:2", "@ada", "")
 	if mallory == ada.ID {
-		t.Error("who took the handle over is taken for the contact")
+		t.Error("the account that took over the handle was taken for the contact")
 	}
 	if c, _ := db.Contact(t.Context(), mallory); c.Telegram != "" || c.ExternalID != "telegram:2" {
 		t.Errorf("the newcomer is %+v", c)
 	}
 	if got := from(hook, "crm-1", "", ""); got != ada.ID {
-		t.Error("the id of the contact's own system did not lead to it")
+		t.Error("the contact was not found by its external id")
 	}
 	if got := from(hook, "crm-2", "", "Ada@Example.com"); got != ada.ID {
-		t.Error("the email did not lead to the contact")
+		t.Error("the contact was not found by the email")
 	}
 	if err := db.DeleteContact(t.Context(), ada.ID); err != nil {
 		t.Fatal(err)
@@ -215,11 +215,11 @@ func TestSenders(t *testing.T) {
 	}
 	do(t, db, "UPDATE contacts SET id = 'contact-renamed' WHERE id = ?", again)
 	if got := from(telegram, "telegram:1", "", ""); got == again {
-		t.Error("the account leads to an id that is gone")
+		t.Error("the account refers to a deleted contact")
 	}
 }
 
-// In a thread of many the message tells who spoke.
+// In a group thread the message names its author.
 func TestReceiveInGroup(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
@@ -231,20 +231,20 @@ func TestReceiveInGroup(t *testing.T) {
 	}
 	var names []string
 	for _, e := range events {
-		var told struct{ Contact agent.Contact }
-		if e.Type == agent.EventMessageReceived && json.Unmarshal(e.Data, &told) == nil {
-			names = append(names, told.Contact.ExternalID)
+		var data struct{ Contact agent.Contact }
+		if e.Type == agent.EventMessageReceived && json.Unmarshal(e.Data, &data) == nil {
+			names = append(names, data.Contact.ExternalID)
 		}
 	}
 	if !slices.Equal(names, []string{"telegram:1", "telegram:2", "telegram:1"}) {
-		t.Errorf("told of %v", names)
+		t.Errorf("events name %v", names)
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM conversations"); n != 1 {
 		t.Errorf("%d conversations", n)
 	}
 }
 
-// Platforms send what they like; nothing of it may fail the write.
+// No message that a platform sends, however odd, may fail the write.
 func TestReceiveOddities(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
@@ -302,8 +302,8 @@ func TestNoteGatewayError(t *testing.T) {
 	}
 }
 
-// A hash of what was said is known for five minutes, an id as long as it is
-// kept, and a delivery's besides.
+// A content hash is recognized for five minutes, an id as long as it is kept, and a
+// delivery's id as well.
 func TestReceiveHashed(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
@@ -333,11 +333,11 @@ func TestReceiveHashed(t *testing.T) {
 		receipt Receipt
 		want    int
 	}{
-		{"a message", 0, yes(true), 1}, {"its replay", 4, yes(true), 0}, {"the same said later", 2, yes(true), 1}, {"and replayed", 4, yes(true), 0},
-		{"as an id it is known", 60, yes(false), 0},
-		{"a push", 0, push("h1", "g1"), 1}, {"its replay under another id", 4, push("h1", "g2"), 0}, {"redelivered", 60, push("h1", "g1"), 0},
-		{"the same body meant again", 6, push("h1", "g3"), 1}, {"another body", 0, push("h2", "g4"), 1}, {"under an id that was", 0, push("h3", "g4"), 0},
-		{"without an id", 0, push("h4", ""), 1}, {"and again", 0, push("h4", ""), 0},
+		{"a message", 0, yes(true), 1}, {"its replay", 4, yes(true), 0}, {"the same content later", 2, yes(true), 1}, {"and replayed", 4, yes(true), 0},
+		{"the same content as an id", 60, yes(false), 0},
+		{"a push", 0, push("h1", "g1"), 1}, {"its replay with another id", 4, push("h1", "g2"), 0}, {"redelivered", 60, push("h1", "g1"), 0},
+		{"the same body, sent intentionally again", 6, push("h1", "g3"), 1}, {"another body", 0, push("h2", "g4"), 1}, {"with a known id", 0, push("h3", "g4"), 0},
+		{"without an id", 0, push("h4", ""), 1}, {"and repeated", 0, push("h4", ""), 0},
 	} {
 		later(step.minutes)
 		if n := receive(step.receipt); n != step.want {
@@ -349,7 +349,7 @@ func TestReceiveHashed(t *testing.T) {
 	}
 }
 
-// The ids that are remembered are bounded by age and by number.
+// The remembered ids are bounded by age and by number.
 func TestInboundIsTrimmed(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)

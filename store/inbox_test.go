@@ -7,7 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// TestConversationStates: what the triggers of messages keep of a conversation.
+// TestConversationStates checks the columns of a conversation that the triggers of
+// messages maintain.
 func TestConversationStates(t *testing.T) {
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
@@ -63,7 +64,7 @@ func TestConversationStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM _filter_counts WHERE list LIKE 'conversations%'"); n != 0 || second.ID == 0 {
-		t.Errorf("%d conversations are counted after the last went", n)
+		t.Errorf("%d conversations are counted after the last was deleted", n)
 	}
 }
 

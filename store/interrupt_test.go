@@ -10,8 +10,8 @@ import (
 
 const endlessCount = endless + "SELECT count(*) FROM c"
 
-// Whatever statements run, a folder closes once their time is over: what they
-// wrote is undone, what was written before is there, and no -wal is left.
+// Whatever statements run, a folder closes once their time limit has passed: their writes
+// are rolled back, earlier writes are kept, and no -wal is left.
 func TestEndlessStatementsEnd(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
@@ -29,7 +29,7 @@ func TestEndlessStatementsEnd(t *testing.T) {
 	}
 	go write("DELETE FROM contacts")
 	<-running
-	for range 2 { // wait in line
+	for range 2 { // wait in the queue
 		go func() {
 			_, err := Write(t.Context(), db, func(tx *Tx) (n int, err error) { return n, tx.value(&n, endlessCount) })
 			ended <- err

@@ -43,7 +43,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	if f.Key(agent.HashKey("satchel_guess")) != nil || f.Key(secret) != nil {
-		t.Error("something opens that is no key")
+		t.Error("a secret that is no key is accepted")
 	}
 	keys, err := f.Keys(t.Context())
 	if err != nil || len(keys) != 2 || keys[0].ID != second.ID {
@@ -57,7 +57,7 @@ func TestKeys(t *testing.T) {
 	}
 	wantCode(t, f.DeleteKey(t.Context(), first.ID), agent.CodeNotFound)
 	if f.Key(agent.HashKey(secret)) != nil {
-		t.Error("a revoked key still opens")
+		t.Error("a revoked key is still accepted")
 	}
 	if err := f.DeleteKey(t.Context(), second.ID); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestExpiredKey(t *testing.T) {
 	do(t, f.Default(), "UPDATE _keys SET expires_at = ?", agent.At(time.Now().Add(-time.Second)))
 	look(f, 1)
 	if f.Key(agent.HashKey(secret)) != nil {
-		t.Error("an expired key opens")
+		t.Error("an expired key is accepted")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestKeySecretsAreNotStored(t *testing.T) {
 	wantNowhere(t, f.Path(), secret)
 }
 
-// An agent that a key makes is within its reach, and two made at once both.
+// A key can use the agents that it creates, also two that it creates at once.
 func TestExtendKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -109,7 +109,7 @@ func TestExtendKeyAtOnce(t *testing.T) {
 	now := f.Key(k.Hash)
 	for n := range 8 {
 		if !now.Reaches(fmt.Sprintf("agent-%d", n)) {
-			t.Errorf("agent-%d is out of reach of %v", n, now.Agents)
+			t.Errorf("agent-%d is not among those of the key, %v", n, now.Agents)
 		}
 	}
 	if err := f.ExtendKey(t.Context(), live, "agent-3"); err != nil {
@@ -120,7 +120,7 @@ func TestExtendKeyAtOnce(t *testing.T) {
 	}
 }
 
-// made makes a key as another key does.
+// made creates a key as another key does.
 func made(t testing.TB, f *Folder, by agent.Key, name string) (agent.Key, string) {
 	t.Helper()
 	k := newKey(name, by.Agents...)
@@ -128,7 +128,7 @@ func made(t testing.TB, f *Folder, by agent.Key, name string) (agent.Key, string
 	return createKey(t, f, k)
 }
 
-// Keys that a key made end with it, and those that they made.
+// Keys that a key created expire with it, and so do the keys that those created.
 func TestKeysExpireWithTheirParent(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -140,7 +140,7 @@ func TestKeysExpireWithTheirParent(t *testing.T) {
 	child, childSecret := made(t, f, root, "child")
 	grandchild, grandchildSecret := made(t, f, child, "grandchild")
 	if child.ExpiresAt != soon || grandchild.ExpiresAt != soon {
-		t.Errorf("they end at %v and %v, want %v", child.ExpiresAt, grandchild.ExpiresAt, soon)
+		t.Errorf("they expire at %v and %v, want %v", child.ExpiresAt, grandchild.ExpiresAt, soon)
 	}
 	late := newKey("late", agent.AllAgents)
 	late.Parent, late.ExpiresAt = root.ID, agent.At(soon.Add(time.Second))
@@ -160,7 +160,7 @@ func TestKeysExpireWithTheirParent(t *testing.T) {
 			t.Error("a key outlives the key that made it")
 		}
 		if f.Key(agent.HashKey(otherSecret)) == nil {
-			t.Error("a key ended that another one did not make")
+			t.Error("a key expired that another one did not create")
 		}
 		if keys, err := f.Keys(t.Context()); err != nil || len(keys) != 1 || keys[0].ID != other.ID {
 			t.Errorf("%v, %v", keys, err)
@@ -172,7 +172,7 @@ func TestKeysExpireWithTheirParent(t *testing.T) {
 	check()
 }
 
-// A key whose time is over makes none.
+// An expired key creates no keys.
 func TestExpiredKeyCreatesNone(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -184,8 +184,8 @@ func TestExpiredKeyCreatesNone(t *testing.T) {
 	wantCode(t, err, agent.CodeUnauthorized)
 }
 
-// What a key makes is in reach of the keys that made that key too.
-func TestExtendKeyReachesItsMakers(t *testing.T) {
+// The agents that a key creates can also be used by the keys that created that key.
+func TestExtendKeyExtendsItsCreators(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	root, _ := createKey(t, f, newKey("root", "agent-0"))
@@ -200,12 +200,12 @@ func TestExtendKeyReachesItsMakers(t *testing.T) {
 		want bool
 	}{{"the key", child, true}, {"its maker", root, true}, {"another key", sibling, false}} {
 		if got := f.Key(tc.key.Hash).Reaches("agent-1"); got != tc.want {
-			t.Errorf("%s reaches it: %v", tc.name, got)
+			t.Errorf("%s can use it: %v", tc.name, got)
 		}
 	}
 }
 
-// Another process, such as "satchel key", writes beside the running server.
+// Another process, such as "satchel key", writes while the server is running.
 func TestKeysOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -233,8 +233,8 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 	createContact(t, f.Default(), named("both wrote"))
 }
 
-// Looking after keys must not keep the default agent's file open or busy.
-func TestReloadingKeysIsNoUse(t *testing.T) {
+// Reloading keys must not keep the default agent's file open or in use.
+func TestReloadingKeysDoesNotCountAsUse(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
@@ -254,7 +254,7 @@ func TestReloadingKeysIsNoUse(t *testing.T) {
 	}
 }
 
-// A damaged file of keys must not turn access control off, nor stop the server.
+// A damaged default agent's file must not turn access control off, nor stop the server.
 func TestDamagedDefaultAgentKeepsAccessControl(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -278,13 +278,13 @@ func TestDamagedDefaultAgentKeepsAccessControl(t *testing.T) {
 		wantCode(t, err, agent.CodeAgentDamaged)
 		closeFolder(t, f)
 		if hashOf(t, f.filePath("default")) != before {
-			t.Errorf("cut at %d: the damaged file was touched", cut)
+			t.Errorf("cut at %d: the damaged file was changed", cut)
 		}
 	}
 }
 
-// When the default agent's file is taken away a new one is made, and
-// access control stays on for as long as the server runs.
+// When the default agent's file is removed a new one is created, and access control stays
+// on for as long as the server runs.
 func TestRemovedKeysKeepAccessControl(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -306,8 +306,8 @@ func TestRemovedKeysKeepAccessControl(t *testing.T) {
 	}
 }
 
-// Copies of the default agent's file hold no API keys, nor bytes of them in
-// pages that are free or were rewritten.
+// Copies of the default agent's file contain no API keys, nor bytes of them in pages that
+// are free or were rewritten.
 func TestCopiesHoldNoKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -330,8 +330,8 @@ func TestCopiesHoldNoKeys(t *testing.T) {
 	}
 }
 
-// makeKeys makes keys that fill several pages, are rewritten and revoked, and
-// returns what must not be found of them.
+// makeKeys creates keys that fill several pages, rewrites and revokes them, and returns
+// what must not be found of them.
 func makeKeys(t *testing.T, f *Folder) (traces []string) {
 	t.Helper()
 	for n := range 40 {
@@ -354,8 +354,8 @@ func makeKeys(t *testing.T, f *Folder) (traces []string) {
 	return traces
 }
 
-// copiesOf copies the default agent in every way and brings back a file that
-// holds keys. It closes the folder.
+// copiesOf copies the default agent in every way and restores a file that has keys. It
+// closes the folder.
 func copiesOf(t *testing.T, f *Folder, old string) map[string]string {
 	t.Helper()
 	backup, offline := filepath.Join(t.TempDir(), "backup.db"), filepath.Join(t.TempDir(), "offline.db")

@@ -16,21 +16,22 @@ import (
 	"satchel/agent"
 )
 
-// killRounds says how often the writer is killed:
+// killRounds is the variable that sets how often the writer is killed:
 //
+//	SATCHEL_KILL_ROUNDS=20 go test ./store -run TestKillNine -v
 //	SATCHEL_KILL_ROUNDS=20 go test ./store -run TestKillNine -v
 const killRounds = "SATCHEL_KILL_ROUNDS"
 
 func init() { children["writer"] = writeUntilKilled }
 
-// writers is how many goroutines write each of the three agents.
+// writers is how many goroutines write to each of the three agents.
 const (
 	killedAgents = 3
 	writers      = 3
 )
 
-// writeUntilKilled does mixed writes and prints a line for each that was
-// acknowledged: what it did, the agent, and what to look for.
+// writeUntilKilled makes writes of several kinds and prints a line for each that was
+// acknowledged: its kind, the agent, and what to look for.
 func writeUntilKilled() {
 	f, err := Open(Options{Path: os.Getenv("WRITE_FOLDER"), Log: slog.New(slog.DiscardHandler), OpenFiles: 2})
 	if err != nil {
@@ -41,7 +42,7 @@ func writeUntilKilled() {
 		panic(err)
 	}
 	var printing sync.Mutex
-	told := func(line string, args ...any) {
+	report := func(line string, args ...any) {
 		printing.Lock()
 		defer printing.Unlock()
 		fmt.Printf(line+"\n", args...)
@@ -53,13 +54,13 @@ func writeUntilKilled() {
 			panic(err)
 		}
 		for w := range writers {
-			writing.Go(func() { writeFor(ctx, db, w, told) })
+			writing.Go(func() { writeFor(ctx, db, w, report) })
 		}
 	}
 	writing.Wait()
 }
 
-func writeFor(ctx context.Context, db *DB, w int, told func(string, ...any)) {
+func writeFor(ctx context.Context, db *DB, w int, report func(string, ...any)) {
 	must := func(err error) {
 		if err != nil {
 			panic(err)
@@ -68,40 +69,40 @@ func writeFor(ctx context.Context, db *DB, w int, told func(string, ...any)) {
 	for n := 0; ; n++ {
 		c, err := db.CreateContact(ctx, agent.ContactChange{Name: agent.Some("x"), ExternalID: agent.Some(agent.NewID("x")), Tags: agent.Some([]string{"t"})})
 		must(err)
-		told("contact %s %s", db.id, c.ID)
+		report("contact %s %s", db.id, c.ID)
 		switch (n + w) % 5 {
 		case 0:
 			_, err := db.UpdateContact(ctx, c.ID, agent.ContactChange{Notes: agent.Some("changed")})
 			must(err)
-			told("changed %s %s", db.id, c.ID)
+			report("changed %s %s", db.id, c.ID)
 		case 1:
 			must(db.DeleteContact(ctx, c.ID))
-			told("deleted %s %s", db.id, c.ID)
+			report("deleted %s %s", db.id, c.ID)
 		case 2:
 			conversation, err := db.CreateConversation(ctx, agent.ConversationChange{ContactID: agent.Some(c.ID)})
 			must(err)
 			m, err := db.AppendMessage(ctx, agent.Message{ConversationID: conversation.ID, Role: agent.MessageUser, Content: strings.Repeat("hello ", 200)})
 			must(err)
-			told("message %s %d", db.id, m.ID)
+			report("message %s %d", db.id, m.ID)
 		case 3:
 			if w != 0 {
 				continue // one writer, so that later settings have later ids
 			}
 			_, err := db.UpdateSettings(ctx, agent.SettingsChange{LLMModel: agent.Some(c.ID), LLMKey: agent.Some("sk-" + c.ID)})
 			must(err)
-			told("settings %s %s", db.id, c.ID)
+			report("settings %s %s", db.id, c.ID)
 		case 4:
 			u, err := db.ReceiveFile(ctx, "f.txt", "text/plain", bytes.NewReader(bytes.Repeat([]byte("x"), 300<<10)), 1<<20)
 			must(err)
 			s, err := db.CreateFileSource(ctx, "f.txt", agent.DefaultChunking, u)
 			must(err)
-			told("source %s %s", db.id, s.ID)
+			report("source %s %s", db.id, s.ID)
 		}
 	}
 }
 
-// checks finds, for each kind of line, what was acknowledged. A contact may
-// be gone by a deletion that was committed, but not told when the end came.
+// checks are the queries, by kind of line, that find what was acknowledged. A contact may
+// have been deleted by a commit whose line was not printed before the kill.
 var checks = map[string]string{
 	"contact": `SELECT (SELECT count(*) FROM _events WHERE type = 'contact.created' AND json_extract(data, '$.contact.id') = ?1) = 1
 		AND (SELECT count(*) FROM contacts WHERE id = ?1) + (SELECT count(*) FROM _events WHERE type = 'contact.deleted' AND json_extract(data, '$.contact.id') = ?1) = 1`,
@@ -112,8 +113,8 @@ var checks = map[string]string{
 	"source":   "SELECT sum(length(data)) = 300*1024 FROM sources s JOIN _files f ON f.source_id = s.id JOIN _file_parts USING (upload) WHERE s.id = ?",
 }
 
-// TestKillNine kills a writing server at random moments and looks whether
-// everything it acknowledged is there.
+// TestKillNine kills a writing server at random moments and checks that everything it
+// acknowledged is there.
 func TestKillNine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -148,8 +149,8 @@ func TestKillNine(t *testing.T) {
 	t.Logf("%d writes were acknowledged in %d rounds", total, rounds)
 }
 
-// killWriter starts the writer, kills it after so many lines, and returns all
-// lines that it has printed whole.
+// killWriter starts the writer, kills it after so many lines, and returns the lines that
+// were printed completely.
 func killWriter(t *testing.T, folder string, after int) (lines []string) {
 	t.Helper()
 	cmd := child(t, "writer", "WRITE_FOLDER="+folder)
@@ -163,7 +164,7 @@ func killWriter(t *testing.T, folder string, after int) (lines []string) {
 	for printed := bufio.NewReader(out); ; {
 		line, err := printed.ReadString('\n')
 		if err != nil {
-			break // a line without its end was not printed whole
+			break // a line without a newline was not printed completely
 		}
 		lines = append(lines, strings.TrimSuffix(line, "\n"))
 		if len(lines) == after {
@@ -174,7 +175,7 @@ func killWriter(t *testing.T, folder string, after int) (lines []string) {
 	}
 	_ = cmd.Wait() // it was killed
 	if len(lines) < after {
-		t.Fatalf("the writer ended by itself after %d lines", len(lines))
+		t.Fatalf("the writer exited after %d lines", len(lines))
 	}
 	return lines
 }
@@ -189,7 +190,7 @@ func checkAcknowledged(t *testing.T, f *Folder, lines []string) {
 	}
 }
 
-// checkSound looks for what must hold in any agent's file.
+// checkSound checks what must hold in any agent's file.
 func checkSound(t *testing.T, db *DB) {
 	t.Helper()
 	if verdict := value[string](t, db, "PRAGMA integrity_check"); verdict != "ok" {

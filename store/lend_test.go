@@ -21,7 +21,7 @@ func connections(db *DB) (n int) {
 	return n
 }
 
-// A file that is used by one at a time has one connection.
+// A file with one user at a time needs one connection.
 func TestOneConnectionForOneUser(t *testing.T) {
 	db := openFolder(t).Default()
 	for range 10 {
@@ -35,7 +35,7 @@ func TestOneConnectionForOneUser(t *testing.T) {
 	}
 }
 
-// A read on the writer cannot write, and leaves it sound.
+// A read on the writer's connection cannot write, and leaves it usable.
 func TestReadOnTheWriterOnlyReads(t *testing.T) {
 	db := openFolder(t).Default()
 	for _, statement := range []string{"DELETE FROM contacts", "CREATE TABLE t(x)", "BEGIN IMMEDIATE", "PRAGMA user_version = 9"} {
@@ -54,8 +54,8 @@ func TestReadOnTheWriterOnlyReads(t *testing.T) {
 	}
 }
 
-// A long read on the writer keeps neither writes nor other reads waiting.
-func TestLongReadsKeepNobodyWaiting(t *testing.T) {
+// A long read on the writer's connection delays neither writes nor other reads.
+func TestLongReadsDelayNothing(t *testing.T) {
 	db := openFolder(t).Default()
 	reading, proceed := make(chan struct{}), make(chan struct{})
 	var running sync.WaitGroup
@@ -69,7 +69,7 @@ func TestLongReadsKeepNobodyWaiting(t *testing.T) {
 			return n, tx.value(&n, "SELECT count(*) FROM contacts")
 		})
 		if err != nil || n != 0 {
-			t.Errorf("%d, %v: the read is not of one moment", n, err)
+			t.Errorf("%d, %v: the read is not consistent", n, err)
 		}
 	})
 	<-reading
@@ -86,10 +86,10 @@ func TestLongReadsKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-// Reads and writes that come at once, some of which fail or give up, each end.
+// Concurrent reads and writes, some of which fail or are cancelled, all end.
 func TestReadsAndWritesShareTheWriter(t *testing.T) {
 	db := openFolder(t).Default()
-	regret := errors.New("regret")
+	failure := errors.New("failure")
 	var running sync.WaitGroup
 	for w := range 8 {
 		running.Go(func() {
@@ -104,7 +104,7 @@ func TestReadsAndWritesShareTheWriter(t *testing.T) {
 				case 2:
 					_, _ = Read(ctx, db, func(tx *Tx) (n int, err error) { return n, tx.value(&n, "SELECT count(*) FROM contacts") })
 				case 3:
-					if _, err := Read(ctx, db, func(*Tx) (int, error) { return 0, regret }); err != regret {
+					if _, err := Read(ctx, db, func(*Tx) (int, error) { return 0, failure }); err != failure {
 						t.Error(err)
 					}
 				}
@@ -121,8 +121,8 @@ func TestReadsAndWritesShareTheWriter(t *testing.T) {
 	}
 }
 
-// What was not written to since it was closed opens without a check, and what
-// another program wrote does not.
+// A file that has not changed since it was closed opens without a check, and one that
+// another program wrote is checked.
 func TestUnchangedFilesAreNotCheckedAgain(t *testing.T) {
 	db := openFolder(t).Default()
 	createContact(t, db, named("x"))

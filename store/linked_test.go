@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// linked opens a folder with a file from elsewhere.
+// linked opens a folder with an agent's file from elsewhere.
 func linked(t *testing.T, folder, file string) (*Folder, error) {
 	t.Helper()
 	f, err := Open(Options{Path: folder, MasterKeys: [][]byte{fixtureKey}, Linked: file})
@@ -20,8 +20,8 @@ func linked(t *testing.T, folder, file string) (*Folder, error) {
 	return f, err
 }
 
-// A linked file is served from where it lies, the first time as a copy, and what
-// is written is in it.
+// A linked file is served from its own place, the first time as a copy, and writes go
+// into it.
 func TestLinkedFile(t *testing.T) {
 	t.Parallel()
 	from := openAt(t, t.TempDir(), fixtureKey)
@@ -56,12 +56,12 @@ func TestLinkedFile(t *testing.T) {
 		closeFolder(t, f)
 	}
 	if got := valueIn[string](t, file, "SELECT status FROM _agent"); got != string(agent.StatusActive) {
-		t.Errorf("the file says %s", got)
+		t.Errorf("the file has %s", got)
 	}
 }
 
-// What is no agent's file, is served already, or is in the folder anyway is not
-// opened, and not changed.
+// A file is not opened and not changed if it is not an agent's file, is already served,
+// or is in the folder anyway.
 func TestLinkedFileRefused(t *testing.T) {
 	t.Parallel()
 	from := openAt(t, t.TempDir(), fixtureKey)
@@ -90,6 +90,6 @@ func TestLinkedFileRefused(t *testing.T) {
 		t.Errorf("in the folder anyway: %v", err)
 	}
 	if got := valueIn[string](t, own, "SELECT status FROM _agent"); got != string(agent.StatusActive) {
-		t.Errorf("the file says %s", got)
+		t.Errorf("the file has %s", got)
 	}
 }

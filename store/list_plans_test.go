@@ -20,8 +20,8 @@ var filterSamples = map[string]any{
 	"From": agent.Now(), "To": agent.Now(), "Levels": []string{"error", "warn"}, "Sources": []string{"audit", "flow"},
 }
 
-// filtersOf returns filters with none, with each, and with each two of their
-// fields set.
+// filtersOf returns filters with none, with each one, and with each pair of their fields
+// set.
 func filtersOf[F any](t *testing.T) []F {
 	t.Helper()
 	of := reflect.TypeFor[F]()
@@ -46,12 +46,12 @@ func filtersOf[F any](t *testing.T) []F {
 	return list
 }
 
-// bigTables grow without a bound that a look at all their rows could keep to.
+// bigTables grow without a bound, so that reading all their rows is too slow.
 var bigTables = []string{"contacts", "_contact_tags", "conversations", "messages", "executions", "logs"}
 
-// TestListsAreFoundByIndexes: no filter and no order of a list reads all rows of
-// a big table, or sorts more than a page or what the filter leaves. What can be
-// filtered and sorted by is taken from the code.
+// TestListsAreFoundByIndexes checks that no filter and no order of a list reads all rows
+// of a big table, or sorts more than a page or what the filter leaves. The filters and
+// orders are taken from the code.
 func TestListsAreFoundByIndexes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -105,15 +105,14 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 	}
 }
 
-// planner looks at the plans of the queries that lists make.
+// planner examines the plans of the queries that lists make.
 type planner struct {
 	t    *testing.T
 	db   *DB
 	seen map[string]bool
 }
 
-// check asks for a list in each of its orders, with and without a search and a
-// cursor.
+// check reads a list in each of its orders, with and without a search and a cursor.
 func (p *planner) check(name string, sort map[string]string, list func(Page) error) {
 	p.t.Helper()
 	for _, field := range slices.Sorted(maps.Keys(sort)) {
@@ -127,7 +126,7 @@ func (p *planner) check(name string, sort map[string]string, list func(Page) err
 			}
 			if page.After = page.Next.Cursor; page.After != nil {
 				if err := list(page); err != nil {
-					p.t.Fatalf("%s by %s, behind a page: %v", name, field, err)
+					p.t.Fatalf("%s by %s, after a page: %v", name, field, err)
 				}
 			}
 			p.explain()
@@ -135,7 +134,7 @@ func (p *planner) check(name string, sort map[string]string, list func(Page) err
 	}
 }
 
-// explain checks the plans of the queries that a reader has run since.
+// explain checks the plans of the queries that a reader has run since the last call.
 func (p *planner) explain() {
 	_, err := Read(p.t.Context(), p.db, func(tx *Tx) (struct{}, error) {
 		for _, query := range tx.sql.Queries() {
@@ -159,7 +158,7 @@ func scanStep(rows *sqlite.Rows) (detail string, err error) {
 	return detail, rows.Scan(&ignored, &ignored, &ignored, &detail)
 }
 
-// fault says what is wrong with the plan of a query, "" for nothing.
+// fault returns what is wrong with the plan of a query, "" for nothing.
 func (p *planner) fault(tx *Tx, query string) string {
 	plan, err := all(tx, scanStep, "EXPLAIN QUERY PLAN "+query, make([]any, strings.Count(query, "?"))...)
 	if err != nil {
@@ -167,7 +166,7 @@ func (p *planner) fault(tx *Tx, query string) string {
 	}
 	sorts := strings.Contains(query, "ORDER BY +") || strings.Contains(query, "key_0")
 	sorted := slices.ContainsFunc(plan, func(step string) bool { return strings.Contains(step, "TEMP B-TREE FOR ORDER BY") })
-	inOrder := strings.Contains(query, "ORDER BY") && !sorted // and so to the end of the page
+	inOrder := strings.Contains(query, "ORDER BY") && !sorted // and so until the page is full
 	scans := slices.ContainsFunc(plan, func(step string) bool {
 		words := strings.Fields(step)
 		few := strings.HasSuffix(step, " executions_tests") || strings.HasSuffix(step, " executions_unfinished")

@@ -8,8 +8,8 @@ import (
 	"satchel/agent"
 )
 
-// TestCursors reads lists to their end page by page, in one order and in two
-// that run against each other.
+// TestCursors reads lists to their end page by page, by one column and by two in opposite
+// directions.
 func TestCursors(t *testing.T) {
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
@@ -46,8 +46,8 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// TestFilteredTotals: kept totals are what counting finds, whatever was written
-// before and by whom.
+// TestFilteredTotals checks that cached totals equal a count, whatever was written before
+// and by whom.
 func TestFilteredTotals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -97,6 +97,6 @@ func TestFilteredTotals(t *testing.T) {
 		}
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM _filter_counts WHERE n <= 0"); n != 0 {
-		t.Errorf("%d counts of nothing are kept", n)
+		t.Errorf("%d counts of zero are kept", n)
 	}
 }

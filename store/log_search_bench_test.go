@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// searchLog searches the log for what is not in it.
+// searchLog searches the log for a word that it does not have.
 func searchLog(db *DB) error {
 	_, total, err := db.Logs(context.Background(), LogFilter{}, Page{Limit: 50, Search: "nothing-like-this"})
 	if err == nil && total != 0 {
@@ -16,8 +16,8 @@ func searchLog(db *DB) error {
 	return err
 }
 
-// BenchmarkLogSearch searches 20,000 entries: one by one, and by the index, which it
-// also builds.
+// BenchmarkLogSearch searches 20,000 entries: one by one, and with the index, whose build
+// it also measures.
 func BenchmarkLogSearch(b *testing.B) {
 	db := createAgent(b, openFolder(b), "a")
 	fillGrowth(b, db, 10_000)
@@ -43,7 +43,7 @@ func BenchmarkLogSearch(b *testing.B) {
 	run("indexed", func() error { return searchLog(db) })
 }
 
-// BenchmarkFirstLogSearches is the first 3,000 searches of 30,000 entries, by 16
+// BenchmarkFirstLogSearches measures the first 3,000 searches of 30,000 entries by 16
 // clients, and the building of the index.
 func BenchmarkFirstLogSearches(b *testing.B) {
 	const searches = 3_000

@@ -17,10 +17,10 @@ import (
 	"satchel/store/sqlite"
 )
 
-// childRole, when set, makes the test binary play another process.
+// childRole, when set, makes the test binary run as another process.
 const childRole = "SATCHEL_TEST_CHILD"
 
-// children are the parts that the test binary can play.
+// children are the roles that the test binary can run.
 var children = map[string]func(){}
 
 func TestMain(m *testing.M) {
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openAt opens a data folder that closes with the test. Nothing watches it:
-// tests look and tend by hand.
+// openAt opens a data folder that closes with the test. It has no watcher: tests call
+// look and maintain themselves.
 func openAt(t testing.TB, path string, keys ...[]byte) *Folder {
 	t.Helper()
 	return openWith(t, Options{Path: path, MasterKeys: keys})
@@ -52,7 +52,7 @@ func openWith(t testing.TB, o Options) *Folder {
 	return f
 }
 
-// openLogged opens a data folder that logs into j.
+// openLogged opens a data folder that logs to j.
 func openLogged(t testing.TB, path string, j *journal) *Folder {
 	t.Helper()
 	return openWith(t, Options{Path: path, Log: slog.New(slog.NewTextHandler(j, nil))})
@@ -149,7 +149,7 @@ func valueIn[T any](t testing.TB, path, query string, args ...any) (v T) {
 	return v
 }
 
-// hashOf tells a file's bytes apart. The file must not be open here.
+// hashOf returns a hash of a file's bytes. The file must not be open here.
 func hashOf(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -172,7 +172,7 @@ func copyClosed(t testing.TB, to, from string) {
 	}
 }
 
-// writeBlank makes an agent's file without records.
+// writeBlank writes an agent's file without records.
 func writeBlank(t testing.TB, path string) {
 	t.Helper()
 	image, err := blankImage()
@@ -185,7 +185,7 @@ func writeBlank(t testing.TB, path string) {
 	}
 }
 
-// look lets the watcher look n times.
+// look runs the watcher n times.
 func look(f *Folder, n int) {
 	for range n {
 		f.watch()

@@ -10,7 +10,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// openMany makes n agents and opens their files.
+// openMany creates n agents and opens their files.
 func openMany(b *testing.B, n int) []*DB {
 	b.Helper()
 	path := b.TempDir()
@@ -26,8 +26,8 @@ func openMany(b *testing.B, n int) []*DB {
 	return list
 }
 
-// BenchmarkManyAgents creates and reads contacts of agents that are taken at
-// random, by 16 clients, and reports the memory that an open agent takes.
+// BenchmarkManyAgents creates and reads contacts of random agents with 16 clients, and
+// reports the memory that an open agent takes.
 func BenchmarkManyAgents(b *testing.B) {
 	for _, n := range []int{1, 100, 500} {
 		before, others := resident(b), sqlite.Count()

@@ -11,8 +11,8 @@ import (
 	"satchel/store/search"
 )
 
-// TestBM25IsThatOfFTS5 works bm25 out in both ways.
-func TestBM25IsThatOfFTS5(t *testing.T) {
+// TestBM25EqualsFTS5 compares our BM25 with that of FTS5.
+func TestBM25EqualsFTS5(t *testing.T) {
 	db := openKnowledge(t)
 	texts := []string{"relay ERR_SSL_42 relays", "foo.Bar() is called by the relay", "part AB-12/3, or 12/3 AB", "Crème brûlée", "東京都の天気 relay", "nothing else"}
 	for i := range 200 {
@@ -32,7 +32,7 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 			return nil, err
 		}
 		for seq, score := range ours.Scores {
-			scale := score / theirs[seq] // ours are parts of the best possible
+			scale := score / theirs[seq] // ours are fractions of the best possible score
 			for other := range theirs {
 				theirs[other] *= scale
 			}
@@ -51,7 +51,7 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 	}
 }
 
-// TestBestOfManyMatches asks for the best of many, which looks at some of the
+// TestBestOfManyMatches searches for the best of many matches, which reads some of the
 // chunks, and for all.
 func TestBestOfManyMatches(t *testing.T) {
 	if testing.Short() {
@@ -76,7 +76,7 @@ func TestBestOfManyMatches(t *testing.T) {
 		id, _ := learn(t, db, testModel, texts)
 		sources = append(sources, id, "")
 	}
-	if err := db.DeleteSource(t.Context(), sources[0]); err != nil { // the purge is to come
+	if err := db.DeleteSource(t.Context(), sources[0]); err != nil { // the purge has not run yet
 		t.Fatal(err)
 	}
 	for i := range 300 {
@@ -117,8 +117,8 @@ func found(t testing.TB, db *DB, sourceID string, w Words, n int) *Matches {
 	return ask(t, db, sourceID, func(k *Knowledge) (*Matches, error) { return k.Matching(w, n) })
 }
 
-// TestFrequentWords asks for words that most of many chunks hold: they say nothing,
-// unless there are no others.
+// TestFrequentWords searches for words that most of many chunks have: they have no
+// weight, unless there are no others.
 func TestFrequentWords(t *testing.T) {
 	db := openKnowledge(t)
 	texts := make([]string, 2400)
@@ -132,6 +132,6 @@ func TestFrequentWords(t *testing.T) {
 		t.Errorf("found %v, want the two with a kestrel", got)
 	}
 	if got := matching(t, db, "", wordsOf("pump", "valve"), 5000); len(got) != 1601 {
-		t.Errorf("%d found, want all that hold the rarer word", len(got))
+		t.Errorf("%d found, want all that have the rarer word", len(got))
 	}
 }

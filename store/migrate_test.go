@@ -56,8 +56,8 @@ func TestSchemaApplies(t *testing.T) {
 	}
 }
 
-// SQLite 3.40, which Debian 12 has, reports NULL values in a sound WITHOUT ROWID
-// table whose key is not its first columns.
+// SQLite 3.40, which Debian 12 has, reports NULL values in a sound WITHOUT ROWID table
+// whose key is not its first columns.
 func TestKeyColumnsComeFirst(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "blank.db")
@@ -78,7 +78,7 @@ func TestKeyColumnsComeFirst(t *testing.T) {
 	}
 }
 
-// Every table that _counts names has the triggers that count its rows.
+// Every table in _counts has the triggers that count its rows.
 func TestCountedTables(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -122,8 +122,8 @@ func TestMigratedLog(t *testing.T) {
 	}
 }
 
-// TestMigratedAnswers: messages that were to be answered when the program was
-// replaced still are, and others are not; what was being sent then is due.
+// TestMigratedAnswers checks that messages that were to be answered when the program was
+// replaced still are, and no others, and that messages that were being sent then are due.
 func TestMigratedAnswers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
@@ -153,7 +153,7 @@ func TestMigratedAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left != "101,105" {
-		t.Errorf("to be answered are %s", left)
+		t.Errorf("%s are to be answered", left)
 	}
 	var due string
 	if err := c.value(&due, "SELECT group_concat(message_id || ' ' || status) FROM _outgoing WHERE next_attempt_at < '2000'"); err != nil || due != "103 sending" {
@@ -214,7 +214,7 @@ func unpackFixture(t *testing.T, version int, to string) {
 	}
 }
 
-// Files of every version that was ever released open, with all that is in them.
+// Files of every version that was ever released open, with all their data.
 func TestFixtures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -275,8 +275,8 @@ func withFuture(t *testing.T, steps [][]string) {
 
 func init() { children["migrate"] = migrateAndDie }
 
-// migrateAndDie begins a migration as migrate does, and is killed in its
-// middle, when its pages have reached the -wal.
+// migrateAndDie begins a migration as migrate does, and is killed in the middle, after
+// pages were written to the -wal.
 func migrateAndDie() {
 	n, err := strconv.Atoi(os.Getenv("MIGRATE_STATEMENTS"))
 	if err != nil {
@@ -304,8 +304,8 @@ func migrateAndDie() {
 	select {}
 }
 
-// statements returns those of a script, whose comments have lines of their own or
-// stand behind a statement's parts.
+// statements returns the statements of a script, whose comments have lines of their own
+// or end a line of a statement.
 func statements(script string) (list []string) {
 	text := ""
 	for line := range strings.Lines(script) {
@@ -322,10 +322,9 @@ func statements(script string) (list []string) {
 	return list
 }
 
-// Cut at a statement of a migration, a file has the version before it, whole,
-// and the next start brings it to the present one. The migrations that come from
-// version 3 on are cut.
-func TestMigrationsAreCut(t *testing.T) {
+// A migration that is killed at any statement leaves the file complete at its old
+// version, and the next start migrates it. This cuts the migrations from version 3 on.
+func TestKilledMigrations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
@@ -342,8 +341,8 @@ func TestMigrationsAreCut(t *testing.T) {
 	}
 }
 
-// cutMigration kills the migration from a version after n statements, and looks
-// at the file then, and after the next migration.
+// cutMigration kills the migration from a version after n statements, and checks the file
+// then, and after the next migration.
 func cutMigration(t *testing.T, path string, before, n int) {
 	t.Helper()
 	unpackFixture(t, before, path)
@@ -359,7 +358,7 @@ func cutMigration(t *testing.T, path string, before, n int) {
 		t.Errorf("after %d statements from version %d on: %v", n, before, err)
 	}
 	if err := errors.Join(migrate(c), checkSchema(c)); err != nil || valueOn[string](t, c, "PRAGMA integrity_check") != "ok" || valueOn[int](t, c, "SELECT count(*) FROM contacts") != 1 {
-		t.Errorf("after %d statements from version %d on, and the migration: %v", n, before, err)
+		t.Errorf("after %d statements from version %d on, then the whole migration: %v", n, before, err)
 	}
 	if err := c.close(); err != nil {
 		t.Fatal(err)
@@ -374,13 +373,12 @@ func valueOn[T any](t *testing.T, c *conn, query string) (v T) {
 	return v
 }
 
-// cutsOfMigration is how many times a migration is cut, at places that are
-// as far from each other.
+// cutsOfMigration is how many times a migration is killed, at evenly spaced statements.
 const cutsOfMigration = 12
 
-// Cut at any statement, a file has the version before the step, whole, and
-// the next start brings it to the present one.
-func TestMigrationIsCut(t *testing.T) {
+// A file whose migration is killed at any statement has the version before the step,
+// complete, and the next start migrates it to the current one.
+func TestKilledMigrationStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
@@ -398,7 +396,7 @@ func TestMigrationIsCut(t *testing.T) {
 			t.Fatalf("after %d statements the file has version %d", n, got)
 		}
 		if got := valueIn[int](t, path, "SELECT count(*) FROM sqlite_schema WHERE name = 'future'"); got != 0 {
-			t.Errorf("after %d statements half of the step is there", n)
+			t.Errorf("after %d statements half of the step was applied", n)
 		}
 		withFuture(t, futureSteps)
 		f = openAt(t, f.Path(), fixtureKey)
@@ -418,7 +416,8 @@ func TestMigrationIsCut(t *testing.T) {
 	}
 }
 
-// A step that fails leaves its agent at the version before, refused alone.
+// A step that fails leaves its agent's file at the version before, and only that agent is
+// refused.
 func TestMigrationFails(t *testing.T) {
 	f := openAt(t, t.TempDir(), fixtureKey)
 	closeFolder(t, f)
@@ -440,8 +439,8 @@ func TestMigrationFails(t *testing.T) {
 	}
 }
 
-// TestReleasedMigrations holds that the scripts of released versions stay as
-// they were: files of those versions are out there.
+// TestReleasedMigrations checks that the scripts of released versions have not changed,
+// since files of those versions exist.
 func TestReleasedMigrations(t *testing.T) {
 	for version, want := range map[int]string{
 		1: "aeaa7ed584d7a1174ed833e5830cf9ace06f04a490787665bfa3899d88a54e11",
@@ -457,8 +456,8 @@ func TestReleasedMigrations(t *testing.T) {
 	}
 }
 
-// TestReleasedParts holds that the parts of the schema that were released stay as
-// they were: files have them. New parts come after them.
+// TestReleasedParts checks that the released parts of the schema have not changed, since
+// files have them. New parts come after them.
 func TestReleasedParts(t *testing.T) {
 	const released, want = 68, "0d3f96444e69ca9d7e1c0080ce2dda56b3acac86a9b097af0f9266f5a1433991"
 	var text strings.Builder
@@ -470,7 +469,7 @@ func TestReleasedParts(t *testing.T) {
 	}
 }
 
-// Files with all the parts that their version makes open, and keep them.
+// Files with all the parts that their version creates open, and keep them.
 func TestFilesWithPartsOpen(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -500,8 +499,8 @@ func TestFilesWithPartsOpen(t *testing.T) {
 	}
 }
 
-// Tables of the user's own, with names like those of Satchel's own objects, are as
-// they were after a migration.
+// Users' own tables whose names resemble Satchel's objects are unchanged after a
+// migration.
 func TestTablesOutliveMigrations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

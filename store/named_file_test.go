@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What is wrong with a file outside of the data folder is said of its path, with what
-// helps: "satchel doctor" does not look there.
+// An error about a file outside of the data folder has its path, and advice other than
+// "satchel doctor", which does not look there.
 func TestErrorsOfNamedFiles(t *testing.T) {
 	t.Parallel()
 	f := openAt(t, t.TempDir(), fixtureKey)
@@ -37,7 +37,7 @@ func TestErrorsOfNamedFiles(t *testing.T) {
 	}
 }
 
-// overwriteSchema damages the first page of a file behind its header.
+// overwriteSchema damages the first page of a file after its header.
 func overwriteSchema(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -2,8 +2,8 @@
 
 package store
 
-// Tests of one goroutine over so many vectors that the race detector, which
-// has nothing to find in them, would take minutes.
+// These tests of one goroutine search so many vectors that they would take minutes under
+// the race detector, which has nothing to find in them.
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"satchel/agent"
 )
 
-// TestCatalogCache searches an agent that is large enough for the index in memory:
-// whole, in a small source, after deletions, and of what came last.
+// TestRecallOfNearest searches an agent that is large enough for the index in memory: all
+// of it, a small source, after deletions, and for the newest chunks.
 func TestRecallOfNearest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -41,15 +41,15 @@ func TestRecallOfNearest(t *testing.T) {
 		t.Errorf("the index of %d chunks holds %d bytes", size, held)
 	}
 
-	do(t, db, "DELETE FROM chunks WHERE seq % 3 = 0") // fewer than cause a sweep of what is found
+	do(t, db, "DELETE FROM chunks WHERE seq % 3 = 0") // too few to cause a sweep
 	check("after deletions", "", 0.99)
 	_, fresh := learn(t, db, testModel, []string{"fresh"}, queries[0])
 	if got := nearest(t, db, "", queries[0], 1); !slices.Equal(got, fresh) {
-		t.Errorf("what came last is not found: %v, want %v", got, fresh)
+		t.Errorf("the newest chunk is not found: %v, want %v", got, fresh)
 	}
 	do(t, db, "DELETE FROM chunks WHERE seq = ?", fresh[0])
 	if got := nearest(t, db, "", queries[0], 1); slices.Equal(got, fresh) {
-		t.Error("what was deleted last is found")
+		t.Error("the chunk that was deleted last is found")
 	}
 
 	if err := db.SweepVectors(context.Background()); err != nil {
@@ -60,8 +60,8 @@ func TestRecallOfNearest(t *testing.T) {
 	check("of a small source after the sweep", small, 1)
 }
 
-// TestMemoryOfCodesIsBounded searches several agents with room for less than
-// one and for about one.
+// TestMemoryOfCodesIsBounded searches several agents with memory for less than one and
+// for about one.
 func TestMemoryOfCodesIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -86,7 +86,7 @@ func TestMemoryOfCodesIsBounded(t *testing.T) {
 		for range 2 {
 			for db, list := range queries {
 				if got := recallAgainst(t, db, "", list, exact[db]); got < 0.99 {
-					t.Errorf("with room for %d bytes: recall@10 is %.3f", limit, got)
+					t.Errorf("with a limit of %d bytes: recall@10 is %.3f", limit, got)
 				}
 				if held := codes.Bytes(); held > limit {
 					t.Errorf("%d bytes are held, the limit is %d", held, limit)
@@ -97,7 +97,7 @@ func TestMemoryOfCodesIsBounded(t *testing.T) {
 		codes.Drop(second)
 	}
 	if held := codes.Bytes(); held != 0 {
-		t.Errorf("%d bytes are held after all", held)
+		t.Errorf("%d bytes are held at the end", held)
 	}
 	recallOf(t, second, "", queries[second])
 	if err := first.folder.DeleteAgent(second); err != nil {

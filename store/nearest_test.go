@@ -14,7 +14,7 @@ import (
 	"satchel/store/search"
 )
 
-// themed returns vectors in clusters, as texts about the same matters have.
+// themed returns vectors in clusters, like those of texts about the same topics.
 func themed(random *rand.Rand, n int) [][]float32 {
 	themes := make([][]float32, max(n/50, 1))
 	for i := range themes {
@@ -36,14 +36,14 @@ func near(random *rand.Rand, v []float32) []float32 {
 	return w
 }
 
-// recallOf is the part of the ten nearest by the vectors themselves that are
-// among the ten that Nearest finds.
+// recallOf returns which part of the exact ten nearest is among the ten that Nearest
+// finds.
 func recallOf(t testing.TB, db *DB, sourceID string, queries [][]float32) float64 {
 	t.Helper()
 	return recallAgainst(t, db, sourceID, queries, exactly(t, db, sourceID, queries))
 }
 
-// exactly finds the ten nearest of each query by the vectors themselves.
+// exactly finds the ten nearest of each query exactly, from the vectors themselves.
 func exactly(t testing.TB, db *DB, sourceID string, queries [][]float32) []map[int64]float64 {
 	t.Helper()
 	lists := make([]map[int64]float64, len(queries))
@@ -79,8 +79,8 @@ func someNear(random *rand.Rand, vectors [][]float32, n int) [][]float32 {
 	return list
 }
 
-// checkSegments compares the segments with the chunks that have a vector: each
-// has one record, and others are as many as gone.
+// checkSegments compares the segments with the chunks that have a vector: each chunk has
+// one record, and the number of other records equals gone.
 func checkSegments(t testing.TB, db *DB, gone int) {
 	t.Helper()
 	parts, err := Read(context.Background(), db, func(tx *Tx) (map[int64]int, error) {
@@ -138,7 +138,7 @@ func valuesOf[T any](t testing.TB, db *DB, query string) []T {
 	return list
 }
 
-// TestSegmentsStayFew stores vectors in commits of any size.
+// TestSegmentsStayFew stores vectors in commits of different sizes.
 func TestSegmentsStayFew(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -163,7 +163,7 @@ func TestSegmentsStayFew(t *testing.T) {
 	checkSegments(t, db, 0)
 }
 
-// TestManyDeletedVectors deletes whatever is near the query, and no sweep has come.
+// TestManyDeletedVectors deletes everything near the query, before any sweep.
 func TestManyDeletedVectors(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -185,9 +185,8 @@ func TestManyDeletedVectors(t *testing.T) {
 	}
 }
 
-// TestSearchWhileChanging adds, deletes, sweeps and searches at once. A search
-// finds a chunk that was committed before it began and none that was deleted
-// before.
+// TestSearchWhileChanging adds, deletes, sweeps and searches concurrently. A search finds
+// the chunks that were committed before it began, and none that were deleted before.
 func TestSearchWhileChanging(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -237,9 +236,8 @@ func TestSearchWhileChanging(t *testing.T) {
 	running.Wait()
 }
 
-// TestForkIsSearchedByItsOwn changes a fork and what it was made of, which have
-// segments in common.
-func TestForkIsSearchedByItsOwn(t *testing.T) {
+// TestForkHasItsOwnIndex changes a fork and its original, which share segments.
+func TestForkHasItsOwnIndex(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	base := make([][]float32, minIndexedVectors+100)
@@ -269,8 +267,8 @@ func TestForkIsSearchedByItsOwn(t *testing.T) {
 	checkSegments(t, fork, 1)
 }
 
-// TestCodesAreLoadedOnce searches again: nothing more is read, and a commit
-// costs the reading of what it brought.
+// TestCodesAreLoadedOnce checks that a second search reads no segments, and that a search
+// after a commit reads only the new ones.
 func TestCodesAreLoadedOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -308,7 +306,7 @@ func TestCodesAreLoadedOnce(t *testing.T) {
 		t.Errorf("after a commit, segments of %v are read", got)
 	}
 	held := db.folder.vectors.Bytes()
-	for range 3 * mergeSegments { // merged over and over
+	for range 3 * mergeSegments { // merged repeatedly
 		learn(t, db, testModel, []string{"z"}, noise(random))
 		loads()
 	}
@@ -316,11 +314,11 @@ func TestCodesAreLoadedOnce(t *testing.T) {
 		loads()
 	}
 	if grown := db.folder.vectors.Bytes() - held; grown > 20_000 {
-		t.Errorf("%d bytes of segments that are gone are held", grown)
+		t.Errorf("%d bytes of deleted segments are held", grown)
 	}
 }
 
-// FuzzSegment reads whatever lies in a segment's place.
+// FuzzSegment reads arbitrary bytes as a segment.
 func FuzzSegment(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 2, 3})

@@ -17,8 +17,8 @@ import (
 
 func init() { children["server"] = serveForTest }
 
-// server is another process that has a data folder open and writes contacts
-// to its default agent.
+// server is another process that has a data folder open and writes contacts to its
+// default agent.
 type server struct {
 	in  io.WriteCloser
 	out *bufio.Scanner
@@ -46,7 +46,7 @@ func startServer(t testing.TB, folder string) *server {
 func (s *server) read(t testing.TB) string {
 	t.Helper()
 	if !s.out.Scan() {
-		t.Fatalf("the server is gone: %v", s.out.Err())
+		t.Fatalf("the server ended: %v", s.out.Err())
 	}
 	return s.out.Text()
 }
@@ -60,8 +60,8 @@ func (s *server) ask(t testing.TB, line string) string {
 	return s.read(t)
 }
 
-// serveForTest writes a contact for each line "write", looks at its folder
-// for each "look", and answers with the number of contacts and agents.
+// serveForTest creates a contact for each line "write", reloads its folder for each
+// "look", and answers with the number of contacts and the agents.
 func serveForTest() {
 	f, err := Open(Options{Path: os.Getenv("SERVE_FOLDER")})
 	if err != nil {
@@ -89,7 +89,7 @@ func serveForTest() {
 	}
 }
 
-func TestBackupFileBesideARunningServer(t *testing.T) {
+func TestBackupFileOfARunningServer(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := startServer(t, folder)
@@ -105,12 +105,12 @@ func TestBackupFileBesideARunningServer(t *testing.T) {
 		if verdict := valueIn[string](t, to, "PRAGMA integrity_check"); verdict != "ok" {
 			t.Error(verdict)
 		}
-		if beside := fileCount(t, to+"*"); beside != 1 {
-			t.Errorf("%d files, not one", beside)
+		if files := fileCount(t, to+"*"); files != 1 {
+			t.Errorf("%d files, not one", files)
 		}
 	}
 	if got := s.ask(t, "write"); !strings.HasPrefix(got, "6 ") {
-		t.Errorf("the server says %s", got)
+		t.Errorf("the server answered %s", got)
 	}
 }
 
@@ -134,20 +134,20 @@ func TestBackupFileOfAStoppedServer(t *testing.T) {
 		t.Error("a backup was overwritten")
 	}
 	if err := BackupFile(f.Path(), "nobody", filepath.Join(dir, "9")); err == nil {
-		t.Error("a backup of nobody")
+		t.Error("a backup of an unknown agent")
 	}
 	if err := BackupFile(filepath.Join(dir, "none"), "default", filepath.Join(dir, "9")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	if err := BackupFile(f.Path(), "default", filepath.Join(dir, "none", "x")); err == nil {
-		t.Error("a backup into nowhere")
+		t.Error("a backup into a folder that does not exist")
 	}
 	if fileCount(t, filepath.Join(dir, "*")) != 3 {
 		t.Error("something is left of what failed")
 	}
 }
 
-func TestRestoreFileBesideARunningServer(t *testing.T) {
+func TestRestoreFileForARunningServer(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
 	want := hashOf(t, file)
@@ -171,7 +171,7 @@ func TestRestoreFileBesideARunningServer(t *testing.T) {
 		}
 	}
 	if hashOf(t, file) != want || fileCount(t, file+"*") != 1 || fileCount(t, folder+"/restore*") != 0 {
-		t.Error("the backup was touched, or something is left beside")
+		t.Error("the backup was changed, or something is left next to it")
 	}
 }
 
@@ -210,7 +210,7 @@ func TestRestoreFileForAStoppedServer(t *testing.T) {
 	}
 }
 
-// What works on a data folder without its server leaves that of a cluster's server
+// Commands that work on a data folder without its server leave that of a cluster's server
 // alone: its files are copies.
 func TestCopiesOfAClusterAreLeftAlone(t *testing.T) {
 	path, ctx := t.TempDir(), t.Context()
@@ -243,6 +243,6 @@ func TestCopiesOfAClusterAreLeftAlone(t *testing.T) {
 		}
 	}
 	if files, err := os.ReadDir(filepath.Dir(file)); err != nil || len(files) != 1 {
-		t.Errorf("the copies are %v, %v", files, err)
+		t.Errorf("the folder has %v, %v", files, err)
 	}
 }

@@ -11,7 +11,7 @@ func definition(id, summary string) agent.OperationDefinition {
 	return agent.OperationDefinition{Operation: agent.Operation{ID: id, Name: id, Method: "GET", Path: "/" + id, Summary: summary, Parameters: json.RawMessage(`{"type":"object"}`)}}
 }
 
-// An operation is read once, and again after each change of it.
+// An operation is read once, and again after each change to it.
 func TestOperationIsReadAgainAfterChanges(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	api, err := db.CreateAPI(t.Context(), agent.API{Name: "shop", ServerURL: "https://a.test"}, []agent.OperationDefinition{definition("orders", "1")})

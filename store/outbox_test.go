@@ -12,7 +12,7 @@ import (
 	"satchel/agent"
 )
 
-// eventsAfter lists the events behind a number.
+// eventsAfter lists the events after a number.
 func eventsAfter(t testing.TB, db *DB, seq int64) []agent.Event {
 	t.Helper()
 	events, err := db.Events(t.Context(), seq, 1000)
@@ -46,8 +46,8 @@ func sameJSON(t testing.TB, a, b any) bool {
 	return reflect.DeepEqual(decoded[0], decoded[1])
 }
 
-// TestEventsHoldTheirRecords: what triggers write has the shape of the API,
-// whether the API or SQL made the record.
+// TestEventsHoldTheirRecords checks that the records in events have the shape of the
+// API's, whether the API or SQL created them.
 func TestEventsHoldTheirRecords(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	do(t, db, "INSERT INTO gateways(id, type, name) VALUES ('gateway-1', 'webhook', 'Shop')")
@@ -76,7 +76,7 @@ func TestEventsHoldTheirRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored.UpdatedAt, stored.Unread = conversation.UpdatedAt, 1 // as the first message found it, and left it
+	stored.UpdatedAt, stored.Unread = conversation.UpdatedAt, 1 // before and after the first message
 	for _, c := range []struct {
 		event int
 		noun  string
@@ -105,8 +105,8 @@ func TestGatewayEvents(t *testing.T) {
 	}
 }
 
-// TestDepth: what an execution writes, by the API's ways or by SQL, is as deep
-// as the execution, and other writes of the same commit are not.
+// TestDepth checks that what an execution writes, through the API's methods or by SQL,
+// has the execution's depth, and that other writes of the same commit do not.
 func TestDepth(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	createContact(t, db, named("shallow"))
@@ -127,8 +127,8 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestOwnMessages: what an execution writes as the user was received from
-// nobody, and must not start what starts on messages.
+// TestOwnMessages checks that a message which an execution writes as the user counts as
+// received from nobody, and starts nothing that starts on messages.
 func TestOwnMessages(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{})
@@ -175,7 +175,7 @@ func TestUndelivered(t *testing.T) {
 	check("newcomer", events[:3])
 }
 
-// listen makes an active workflow whose trigger names an event.
+// listen creates an active workflow whose trigger names an event.
 func listen(tb testing.TB, db *DB, event string) agent.Workflow {
 	tb.Helper()
 	w, err := db.CreateWorkflow(context.Background(), agent.Workflow{Name: event, Status: agent.WorkflowActive,
@@ -186,8 +186,8 @@ func listen(tb testing.TB, db *DB, event string) agent.Workflow {
 	return w
 }
 
-// TestSubscribedEvents: a consumer is given the events that somebody listens to, and comes
-// past the others without reading them.
+// TestSubscribedEvents checks that a consumer receives the events that have subscribers,
+// and moves past the others without reading them.
 func TestSubscribedEvents(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	write := func() (first int64) {
@@ -212,7 +212,7 @@ func TestSubscribedEvents(t *testing.T) {
 		{"no trigger", ConsumerWorkflows, "SELECT 1", "SELECT 1", nil},
 		{"a trigger", ConsumerWorkflows, `INSERT INTO workflows(id, name, status, nodes) VALUES ('w','n','active','[{"id":"t","type":"trigger","data":{"event":"source.*"}}]')`,
 			"UPDATE workflows SET status = 'paused'", []string{"source.ready"}},
-		{"one that rests", ConsumerWorkflows, "SELECT 1", "SELECT 1", nil},
+		{"a paused workflow", ConsumerWorkflows, "SELECT 1", "SELECT 1", nil},
 		{"another", "newcomer", "SELECT 1", "SELECT 1", []string{"contact.created", "source.ready"}},
 	} {
 		do(t, db, c.begin)
@@ -235,8 +235,8 @@ func TestSubscribedEvents(t *testing.T) {
 	}
 }
 
-// TestSubscribersStatus: an event about a change of status is read with
-// the status of after it, even before UpdateAgent has returned.
+// TestSubscribersStatus checks that an event about a change of status is read with the
+// new status, even before UpdateAgent has returned.
 func TestSubscribersStatus(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
@@ -262,20 +262,21 @@ func TestSubscribersStatus(t *testing.T) {
 	}
 }
 
-// TestOutboxNotifies: each commit that wrote events is announced, others are not.
+// TestOutboxNotifies checks that each commit that wrote events is announced, and no
+// other.
 func TestOutboxNotifies(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
-	var told []*DB
+	var notified []*DB
 	f.OnPending(func(db *DB, p Pending) {
 		if !p.Events.IsZero() {
-			told = append(told, db)
+			notified = append(notified, db)
 		}
 	})
 	createContact(t, db, named("x"))
 	askSQL(t, db, "INSERT INTO contacts(name) VALUES ('y')")
-	if len(told) != 2 || told[0] != db || told[1] != db {
-		t.Fatalf("told %d times", len(told))
+	if len(notified) != 2 || notified[0] != db || notified[1] != db {
+		t.Fatalf("notified %d times", len(notified))
 	}
 	do(t, db, "UPDATE _agent SET settings_at = settings_at")
 	askSQL(t, db, "SELECT 1")
@@ -285,17 +286,17 @@ func TestOutboxNotifies(t *testing.T) {
 	if err := try(db, "INSERT INTO contacts(name) VALUES (NULL)"); err == nil {
 		t.Fatal("a contact without a name")
 	}
-	if len(told) != 2 {
-		t.Errorf("told %d times of 2 writes with events", len(told))
+	if len(notified) != 2 {
+		t.Errorf("notified %d times of 2 writes with events", len(notified))
 	}
 	createContact(t, db, named("z"))
-	if len(told) != 3 {
-		t.Error("not told after the file was opened again")
+	if len(notified) != 3 {
+		t.Error("not notified after the file was opened again")
 	}
 }
 
-// TestTrimWaitsForConsumers: age alone deletes nothing that a consumer has
-// not passed.
+// TestTrimWaitsForConsumers checks that an event is not deleted, however old, before all
+// consumers have passed it.
 func TestTrimWaitsForConsumers(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
@@ -317,8 +318,8 @@ func TestTrimWaitsForConsumers(t *testing.T) {
 	}
 }
 
-// TestStartFindsUndelivered: a start knows which agents have events left
-// without opening their files, and a copy delivers none of them.
+// TestStartFindsUndelivered checks that a start knows which agents have undelivered
+// events without opening their files, and that a copy delivers none of them.
 func TestStartFindsUndelivered(t *testing.T) {
 	f := openFolder(t)
 	left, done := createAgent(t, f, "left"), createAgent(t, f, "done")
@@ -345,14 +346,14 @@ func TestStartFindsUndelivered(t *testing.T) {
 	f = restart(t, f)
 	left, done = byName(t, f, "left"), byName(t, f, "done")
 	if _, ok := f.cache.find(left.id, left.path, f.path); !ok {
-		t.Error("the file was not remembered")
+		t.Error("the file was not cached")
 	}
 	if left.Pending().Events.IsZero() || left.Pending().Deliveries.String() != "2026-02-01T00:00:00.000Z" || !done.Pending().Events.IsZero() || !done.Pending().Deliveries.IsZero() {
 		t.Errorf("left: %+v, done: %+v", left.Pending(), done.Pending())
 	}
 }
 
-// TestListenersSince: a trigger listens from when its workflow became active,
+// TestListenersSince checks that a trigger is subscribed from when its workflow became active,
 // whatever is edited meanwhile.
 func TestListenersSince(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
@@ -370,16 +371,16 @@ func TestListenersSince(t *testing.T) {
 	createContact(t, db, named("one"))
 	do(t, db, `UPDATE workflows SET nodes = '[{"id":"t","type":"trigger","data":{"event":"contact.created","x":1}},{"id":"n","type":"set"}]' WHERE id = ?`, w.ID)
 	if made >= newest() || since() != made {
-		t.Errorf("an edited trigger listens from %d, before from %d of %d", since(), made, newest())
+		t.Errorf("an edited trigger is subscribed from %d, before from %d of %d", since(), made, newest())
 	}
 	do(t, db, `UPDATE workflows SET nodes = '[{"id":"t","type":"trigger","data":{"event":"contact.deleted"}}]' WHERE id = ?`, w.ID)
 	if since() != newest() {
-		t.Errorf("a trigger of another event listens from %d, not %d", since(), newest())
+		t.Errorf("a trigger of another event is subscribed from %d, not %d", since(), newest())
 	}
 	do(t, db, `UPDATE workflows SET status = 'paused' WHERE id = ?`, w.ID)
 	createContact(t, db, named("two"))
 	do(t, db, `UPDATE workflows SET status = 'active' WHERE id = ?`, w.ID)
 	if since() != newest() {
-		t.Errorf("a workflow that is active again listens from %d, not %d", since(), newest())
+		t.Errorf("a workflow that is active again is subscribed from %d, not %d", since(), newest())
 	}
 }

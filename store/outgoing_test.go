@@ -9,7 +9,7 @@ import (
 	"satchel/agent"
 )
 
-// sendingAgent makes an agent with an active gateway and a conversation on it.
+// sendingAgent creates an agent with an active gateway and a conversation on it.
 func sendingAgent(t testing.TB, f *Folder) (*DB, agent.Message) {
 	t.Helper()
 	db := createAgent(t, f, "a")
@@ -37,16 +37,16 @@ func queued(t testing.TB, db *DB, m agent.Message) agent.Message {
 
 const statusOf = "SELECT metadata ->> '$.delivery.status' FROM messages WHERE id = ?"
 
-// TestOneOfAConversation: of a conversation's messages the first alone is due,
-// and the next when it has ended.
-func TestOneOfAConversation(t *testing.T) {
+// TestOneMessagePerConversation checks that only the first message of a conversation is due, and
+// the next one once that has ended.
+func TestOneMessagePerConversation(t *testing.T) {
 	db, m := sendingAgent(t, openFolder(t))
 	first, second := queued(t, db, m), queued(t, db, m)
 	now := agent.At(time.Now())
 	due := func(want ...DueMessage) {
 		t.Helper()
 		if found, _, err := db.DueMessages(t.Context(), now, 10); err != nil || !slices.Equal(found, want) {
-			t.Fatalf("due are %v, want %v: %v", found, want, err)
+			t.Fatalf("%v are due, want %v: %v", found, want, err)
 		}
 	}
 	waits, sending := DueMessage{m.ConversationID, false}, DueMessage{m.ConversationID, true}
@@ -84,7 +84,7 @@ func TestOneOfAConversation(t *testing.T) {
 	due()
 }
 
-// TestQueueIsBounded: an agent cannot pile up messages without end.
+// TestQueueIsBounded checks that an agent's outgoing queue has a bound.
 func TestQueueIsBounded(t *testing.T) {
 	db, m := sendingAgent(t, openFolder(t))
 	queued(t, db, m)
@@ -104,8 +104,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestCopySendsNothing: what an agent was about to send stays with it, and a
-// start knows of it without opening the file.
+// TestCopySendsNothing checks that a copy does not send what its original was about to
+// send, and that a start knows of pending messages without opening the file.
 func TestCopySendsNothing(t *testing.T) {
 	f := openFolder(t)
 	db, m := sendingAgent(t, f)
@@ -123,7 +123,7 @@ func TestCopySendsNothing(t *testing.T) {
 		}
 	}
 	if due, _, err := fork.DueMessages(t.Context(), agent.At(time.Now()), 10); err != nil || len(due) != 0 {
-		t.Errorf("the copy would send: %v, %v", due, err)
+		t.Errorf("the copy has messages to send: %v, %v", due, err)
 	}
 	if why := value[string](t, fork, "SELECT metadata ->> '$.delivery.error' FROM messages WHERE id = ?", first.ID); !strings.Contains(why, "copied from") {
 		t.Error(why)
@@ -131,16 +131,16 @@ func TestCopySendsNothing(t *testing.T) {
 	f = restart(t, f)
 	db = byName(t, f, "a")
 	if db.Pending().Messages.IsZero() {
-		t.Error("a start does not know of it")
+		t.Error("a start does not know of the pending message")
 	}
 	if s, err := db.BeginSending(t.Context(), m.ConversationID, agent.At(time.Now())); err != nil || s == nil || !s.Interrupted || s.MessageID != first.ID {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
 
-// TestTokenOfASending: the token that an inbound message left goes with its
-// answer, and with it only.
-func TestTokenOfASending(t *testing.T) {
+// TestReplyTokenOfAMessage checks that the token that came with an inbound message is sent
+// with its answer, and with no other message.
+func TestReplyTokenOfAMessage(t *testing.T) {
 	db, m := sendingAgent(t, openFolder(t))
 	keep := func(tx *Tx) (struct{}, error) {
 		return struct{}{}, tx.keepReplyToken(m.ConversationID, agent.Inbound{ReplyToken: "tok", ReplyUntil: agent.At(tx.Now.Add(time.Minute))})

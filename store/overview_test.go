@@ -39,7 +39,7 @@ func fillPast(tb testing.TB, db *DB, n, days int) {
 	}
 }
 
-// TestSeries: each record counts for its own day, and none for two.
+// TestSeries checks that each record counts for its own day only.
 func TestSeries(t *testing.T) {
 	db := openFolder(t).Default()
 	fillPast(t, db, 1000, 10)
@@ -67,7 +67,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// BenchmarkOverview reads the overview of files of growing sizes.
+// BenchmarkOverview reads the overview of files of different sizes.
 func BenchmarkOverview(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

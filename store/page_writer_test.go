@@ -11,8 +11,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// rowsOf are the addresses of a source in the order of their rows, each with
-// its place in the queue and what it came to.
+// rowsOf returns the addresses of a source in the order of their rows, each with its
+// position in the queue and its result.
 func rowsOf(t *testing.T, db *DB, id string) string {
 	t.Helper()
 	rows, err := Read(context.Background(), db, func(tx *Tx) ([]string, error) {
@@ -26,8 +26,7 @@ func rowsOf(t *testing.T, db *DB, id string) string {
 	return strings.Join(rows, "\n")
 }
 
-// someOutcomes makes up what a crawl of a site of a few addresses may come to,
-// with all that may befall them.
+// someOutcomes generates random outcomes of a crawl of a site with a few addresses.
 func someOutcomes(r *rand.Rand, again bool) []PageOutcome {
 	address := func() string { return fmt.Sprintf("/%d", r.IntN(30)) }
 	var list []PageOutcome
@@ -55,7 +54,7 @@ func someOutcomes(r *rand.Rand, again bool) []PageOutcome {
 				o.Same = func(string) bool { return true }
 			}
 		}
-		if i == 0 && r.IntN(3) > 0 { // most sites: the start leads to all
+		if i == 0 && r.IntN(3) > 0 { // as on most sites, the start page links to all others
 			for k := range 25 {
 				o.Links = append(o.Links, fmt.Sprintf("/%d", k+1))
 			}
@@ -68,8 +67,8 @@ func someOutcomes(r *rand.Rand, again bool) []PageOutcome {
 	return list
 }
 
-// What a commit of many outcomes leaves is what as many commits leave.
-func TestOutcomesInOneCommitAreAsOneByOne(t *testing.T) {
+// One commit of several outcomes has the same result as a commit for each.
+func TestOutcomesInOneCommitEqualOneByOne(t *testing.T) {
 	ctx := context.Background()
 	db := createAgent(t, openFolder(t), "pages")
 	source := func() string {
@@ -107,11 +106,11 @@ func TestOutcomesInOneCommitAreAsOneByOne(t *testing.T) {
 		}
 	}
 	if indexed < 200 {
-		t.Errorf("only %d pages: the outcomes are too tame", indexed)
+		t.Errorf("only %d pages: the outcomes are not varied enough", indexed)
 	}
 }
 
-func TestTheFrontierHasABound(t *testing.T) {
+func TestFrontierIsBounded(t *testing.T) {
 	ctx := context.Background()
 	db := createAgent(t, openFolder(t), "pages")
 	s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{URL: "http://example.com/", MaxPages: 50, MaxDepth: 5})
@@ -119,7 +118,7 @@ func TestTheFrontierHasABound(t *testing.T) {
 		t.Fatal(err)
 	}
 	var list []PageOutcome
-	for i := range 6 { // of whose 200 links each, half were met before
+	for i := range 6 { // with 200 links each, half of which are known
 		o := PageOutcome{URL: fmt.Sprintf("/%d", i), Final: fmt.Sprintf("/%d", i), Depth: min(i, 1), Page: &ReadPage{Hash: fmt.Sprint(i), Links: []string{}}}
 		for k := range 400 {
 			o.Links = append(o.Links, fmt.Sprintf("/%d", i*200+k))
@@ -131,6 +130,6 @@ func TestTheFrontierHasABound(t *testing.T) {
 	}
 	rows := strings.Split(rowsOf(t, db, s.ID), "\n")
 	if last := rows[len(rows)-1]; len(rows) != maxFrontier || !strings.HasPrefix(last, fmt.Sprintf("/%d ", maxFrontier-1)) {
-		t.Errorf("%d addresses, the last %q; want %d, none passed over", len(rows), last, maxFrontier)
+		t.Errorf("%d addresses, the last %q; want %d, none skipped", len(rows), last, maxFrontier)
 	}
 }

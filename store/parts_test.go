@@ -2,8 +2,8 @@ package store
 
 import "testing"
 
-// A table gets its indexes once it has rows enough, whoever wrote them, and the file
-// is not looked at again before it has changed.
+// A table gets its indexes once it has enough rows, whoever wrote them, and the file is
+// not examined again before it has changed.
 func TestLargeTablesGetTheirIndexes(t *testing.T) {
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")

@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// announced collects what subscribers are told.
+// announced collects the work that subscribers are notified of.
 type announced struct {
 	mu sync.Mutex
 	of map[string][]string // agent id -> kinds of work, as fields of Pending
@@ -44,8 +44,8 @@ func (a *announced) take(db *DB) []string {
 	return names
 }
 
-// TestOnPending: a commit announces the work that it may have made, also by way
-// of triggers and foreign keys and by SQL of clients, and nothing else.
+// TestOnPending checks that a commit announces the work that it may have caused, also
+// through triggers, foreign keys and SQL of clients, and nothing else.
 func TestOnPending(t *testing.T) {
 	f := openFolder(t)
 	db := f.Default()
@@ -79,13 +79,13 @@ func TestOnPending(t *testing.T) {
 			return err
 		}, []string{"Events"}},
 		{"the same by SQL", query("INSERT INTO contacts(name) VALUES ('Bob')"), []string{"Events"}},
-		{"a workflow's deletion takes its executions with it", func() error { return db.DeleteWorkflow(ctx, workflow.ID) }, []string{"Executions"}},
+		{"a workflow's deletion cascades to its executions", func() error { return db.DeleteWorkflow(ctx, workflow.ID) }, []string{"Executions"}},
 		{"a source", write("INSERT INTO _purge VALUES ('source-x')"), []string{"Sources"}},
 		{"a column that is watched", write("UPDATE gateways SET status = 'active'"), []string{"Events", "Messages", "Answers", "Gateways"}},
 		{"a column that is not", write("UPDATE gateways SET event_count = event_count + 1"), nil},
 		{"settings", write("UPDATE _agent SET settings = settings"), fieldsOf(func() (p Pending) { p.add(workAll); return p }())},
 		{"a read", func() error { _, err := db.Stats(ctx); return err }, nil},
-		{"a write that its caller takes on", func() error {
+		{"a write whose caller claims the work", func() error {
 			_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 				tx.claimWork(workExecutions)
 				_, err := tx.exec("UPDATE executions SET suspended = 0")
@@ -120,8 +120,8 @@ func TestOnPending(t *testing.T) {
 	}
 }
 
-// TestOnPendingOfAgents: subscribers learn of agents whose status changes, that
-// appear with work, and that are deleted.
+// TestOnPendingOfAgents checks that subscribers are notified of agents whose status
+// changes, that appear with work, and that are deleted.
 func TestOnPendingOfAgents(t *testing.T) {
 	f := openFolder(t)
 	a := subscribe(f)
@@ -146,12 +146,12 @@ func TestOnPendingOfAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := a.take(fork); !reflect.DeepEqual(got, all) || !fork.Gone() {
-		t.Errorf("a deletion announced %v; gone: %v", got, fork.Gone())
+		t.Errorf("a deletion announced %v; deleted: %v", got, fork.Gone())
 	}
 }
 
-// TestPendingIsKept: what is to be done in a file that is closed is known
-// without opening it, in this process and the next.
+// TestPendingIsKept checks that the pending work of a closed file is known without
+// opening it, in this process and after a restart.
 func TestPendingIsKept(t *testing.T) {
 	f := openFolder(t)
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "a"}, "")
@@ -176,7 +176,7 @@ func TestPendingIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if db.Pending().Deliveries != dueNow {
-		t.Error("an open file does not say that there may be deliveries")
+		t.Error("an open file reports no pending deliveries")
 	}
 	if _, err := db.closeIdle(); err != nil {
 		t.Fatal(err)
@@ -193,15 +193,16 @@ func TestPendingIsKept(t *testing.T) {
 		t.Errorf("after a restart: %+v", got)
 	}
 	if got := subscribe(f).take(db); !reflect.DeepEqual(got, []string{"Deliveries"}) {
-		t.Errorf("a new subscriber learns of %v", got)
+		t.Errorf("a new subscriber is notified of %v", got)
 	}
 	if db.isOpen() {
 		t.Error("the file was opened")
 	}
 }
 
-// TestKindsOfWork: each kind of work has its line in dueTimes, and is caused by a
-// change to some table; runs are not, since the scheduler knows those that it starts.
+// TestKindsOfWork checks that each kind of work has its line in dueTimes, and is caused
+// by a change to some table; runs are not, since the scheduler knows those that it
+// starts.
 func TestKindsOfWork(t *testing.T) {
 	if n := bits.TrailingZeros32(uint32(workChanged)); len(dueTimes) != n {
 		t.Errorf("dueTimes has %d lines for %d kinds", len(dueTimes), n)

@@ -31,8 +31,8 @@ func yearly() agent.ScheduleChange {
 	return agent.ScheduleChange{Type: agent.Some(agent.ScheduleCron), CronExpression: agent.Some("0 0 1 1 *")}
 }
 
-// TestSchedulesArePending follows when an agent's schedules are due through
-// writes, closing, and a start with and without the catalog's cache.
+// TestSchedulesArePending checks when an agent's schedules are due through writes,
+// closing, and a start with and without the catalog's cache.
 func TestSchedulesArePending(t *testing.T) {
 	path := t.TempDir()
 	f := openAt(t, path)
@@ -69,7 +69,7 @@ func TestSchedulesArePending(t *testing.T) {
 		f = openAt(t, path)
 		db = byName(t, f, "a")
 		if p := db.Pending(); p.Schedules != soon || !p.Runs.IsZero() || db.isOpen() {
-			t.Errorf("after a start (cache forgotten: %v): %+v, want %v", forget, p, soon)
+			t.Errorf("after a start (without the cache: %v): %+v, want %v", forget, p, soon)
 		}
 		closeFolder(t, f)
 	}
@@ -83,8 +83,8 @@ func TestSchedulesArePending(t *testing.T) {
 	}
 }
 
-// TestFilesChangedWhileClosed: what another program wrote into a file that was
-// closed is announced when it is opened.
+// TestFilesChangedWhileClosed checks that what another program wrote into a closed file
+// is announced when the file is opened.
 func TestFilesChangedWhileClosed(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
@@ -111,7 +111,8 @@ func TestFilesChangedWhileClosed(t *testing.T) {
 	}
 }
 
-// TestTakeDue takes what is due once, and finds what was not finished.
+// TestTakeDue checks that due runs are taken once, and that runs which were not finished
+// are found.
 func TestTakeDue(t *testing.T) {
 	path := t.TempDir()
 	f := openAt(t, path)
@@ -136,11 +137,11 @@ func TestTakeDue(t *testing.T) {
 	if d := take(); len(d.Runs) != 0 {
 		t.Errorf("%v is taken twice", d)
 	}
-	closeFolder(t, f) // it was never finished
+	closeFolder(t, f) // the run is never finished
 	f = openAt(t, path)
 	db = byName(t, f, "a")
 	if db.Pending().Runs.IsZero() {
-		t.Error("nobody knows of the run that was interrupted")
+		t.Error("the interrupted run is not pending")
 	}
 	left, err := db.Interrupted(t.Context())
 	if err != nil || len(left.Runs) != 1 || left.Runs[0].Run.ID != d.Runs[0].Run.ID {
@@ -150,21 +151,21 @@ func TestTakeDue(t *testing.T) {
 	run.Status, run.DurationMS = agent.RunSuccess, 5
 	for _, before := range []bool{true, false} { // the second changes nothing
 		if under, err := db.RunInProgress(t.Context(), run.ID); err != nil || under != before {
-			t.Errorf("under way: %v, %v", under, err)
+			t.Errorf("in progress: %v, %v", under, err)
 		}
 		if _, err := db.UpdateRuns(t.Context(), RunChanges{Runs: []agent.Run{run}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM _events WHERE type = 'schedule.executed'"); n != 1 {
-		t.Errorf("told %d times", n)
+		t.Errorf("%d events", n)
 	}
 	if _, runs, err := db.Schedule(t.Context(), s.ID, 10); err != nil || len(runs) != 1 || runs[0].Status != agent.RunSuccess {
 		t.Errorf("%+v, %v", runs, err)
 	}
 }
 
-// TestCopiesLeaveRuns has a copied file repeat nothing that its original does.
+// TestCopiesLeaveRuns checks that a copied file repeats no runs of its original.
 func TestCopiesLeaveRuns(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
@@ -201,6 +202,6 @@ func TestRunsAreTrimmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := value[string](t, db, "SELECT group_concat(id) FROM runs"); left != "r1,r3,r4,r5" {
-		t.Errorf("left are %s", left)
+		t.Errorf("%s are left", left)
 	}
 }

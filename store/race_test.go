@@ -2,5 +2,5 @@
 
 package store
 
-// raceEnabled: the race detector multiplies memory.
+// raceEnabled reports whether the race detector, which multiplies memory, is on.
 const raceEnabled = true

@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// feed makes a source that is read record by record.
+// feed creates a source that is read record by record.
 func feed(t testing.TB, db *DB) string {
 	t.Helper()
 	s, err := db.CreateFeedSource(context.Background(), agent.SourceAPI, "Feed", map[string]any{"url": "https://example.com"}, map[string]string{"auth.token": "s3cret"})
@@ -29,7 +29,7 @@ func records(texts ...string) []Record {
 	return list
 }
 
-// read reads a source whole: all records in one page.
+// read reads all of a source, with all records on one page.
 func read(t testing.TB, db *DB, id string, list []Record) {
 	t.Helper()
 	ctx := context.Background()
@@ -61,7 +61,7 @@ func contents(t testing.TB, db *DB, id string) (list []string, ids []string) {
 	}
 	for i, c := range chunks {
 		if c.Position != i {
-			t.Errorf("chunk %d stands at %d", i, c.Position)
+			t.Errorf("chunk %d is at %d", i, c.Position)
 		}
 		list, ids = append(list, c.Content), append(ids, c.ID)
 	}
@@ -110,8 +110,8 @@ func TestRecordsAreKeptUntilTheyChange(t *testing.T) {
 	}
 }
 
-// A reading that is cut continues at its page, in the same run.
-func TestReadingGoesOnAtItsPage(t *testing.T) {
+// An interrupted read of a feed continues at its page, in the same run.
+func TestFeedContinuesAtItsPage(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := t.Context()
@@ -121,7 +121,7 @@ func TestReadingGoesOnAtItsPage(t *testing.T) {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	if f, err = db.BeginFeed(ctx, id); err != nil || f.Run != 2 {
-		t.Errorf("cut in its first page: run %d, %v", f.Run, err)
+		t.Errorf("interrupted on its first page: run %d, %v", f.Run, err)
 	}
 	if err := errors.Join(db.PutRecords(ctx, f, records("a", "b")), db.NotePageDone(ctx, f, "https://example.com/?page=2")); err != nil {
 		t.Fatal(err)
@@ -146,8 +146,8 @@ func TestReadingGoesOnAtItsPage(t *testing.T) {
 	}
 }
 
-// A large record takes several writes, and one that was cut between them is
-// unknown.
+// A large record takes several writes; if it is interrupted between them, the record
+// counts as unknown.
 func TestLargeRecord(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -230,7 +230,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Vectors of any length are found among those of their length, go with their
+// Vectors of any length are found among those of their length, are deleted with their
 // chunks, and are dropped for another model.
 func TestVectorsOfOtherLengths(t *testing.T) {
 	if testing.Short() {
@@ -246,7 +246,7 @@ func TestVectorsOfOtherLengths(t *testing.T) {
 		t.Errorf("nearest are %v, want %v first", got, seqs[1])
 	}
 	if got := nearest(t, db, "", []float32{1, 0}, 5); len(got) != 0 {
-		t.Errorf("nearest to what no vector is as long as: %v", got)
+		t.Errorf("nearest to a vector of a length that no other has: %v", got)
 	}
 	cosines := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) { return k.Cosines([]float32{3, 0, 0}, seqs) })
 	if len(cosines) != 2 || cosines[seqs[0]] != 1 || cosines[seqs[1]] != 0 {

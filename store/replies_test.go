@@ -32,7 +32,7 @@ func TestReplyTokens(t *testing.T) {
 		return token
 	}
 	if got := take(); got != "" {
-		t.Errorf("a token of nothing: %q", got)
+		t.Errorf("a token of an unknown message: %q", got)
 	}
 	keep("over", -time.Second)
 	keep("one", time.Minute)
@@ -64,6 +64,6 @@ func TestReplyTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM _secrets WHERE owner = ?", c.ID); n != 0 {
-		t.Errorf("%d tokens of a conversation that is gone", n)
+		t.Errorf("%d tokens of a deleted conversation", n)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"satchel/agent"
 )
 
-// fillResponses writes answers of a size that is only said, one second apart and
-// the last of them now.
+// fillResponses writes answers with a nominal size, one second apart, the last of them
+// now.
 func fillResponses(t *testing.T, db *DB, n, size int) {
 	t.Helper()
 	_, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
@@ -27,8 +27,8 @@ func fillResponses(t *testing.T, db *DB, n, size int) {
 	}
 }
 
-// TestResponsesAreBounded: by number and by size, the oldest go first, and what is
-// too old is not read even before it is deleted.
+// TestResponsesAreBounded checks that the oldest answers are deleted beyond a number and
+// a size, and that one that is too old is not read even before it is deleted.
 func TestResponsesAreBounded(t *testing.T) {
 	one := Response{ID: "resp_new", Input: json.RawMessage("[]"), Body: json.RawMessage("{}")}
 	for name, c := range map[string]struct{ n, size, left int }{
@@ -52,7 +52,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	}
 }
 
-// TestOldResponses are not read after their time, and then deleted.
+// TestOldResponses checks that responses that have expired are not read, and are deleted.
 func TestOldResponses(t *testing.T) {
 	db := openFolder(t).Default()
 	fillResponses(t, db, 2, 4)

@@ -21,7 +21,7 @@ func masterKeys(t testing.TB, folder string) int {
 	return len(keys)
 }
 
-// sealedFolder is a closed folder with n agents that hold a credential each.
+// sealedFolder is a closed folder with n agents that have a credential each.
 func sealedFolder(t testing.TB, n int, keys ...[]byte) string {
 	t.Helper()
 	f := openAt(t, t.TempDir(), keys...)
@@ -67,12 +67,13 @@ func TestRotateKey(t *testing.T) {
 	_, err = byName(t, f, "a0").SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 	wantCode(t, err, agent.CodeConflict)
 	if _, err := RotateKey(Options{Path: folder}); !errors.Is(err, ErrLocked) {
-		t.Errorf("beside a server: %v", err)
+		t.Errorf("while a server is running: %v", err)
 	}
 }
 
-// Cut after any of its steps, everything opens, and it can be run again.
-func TestRotateKeyIsCut(t *testing.T) {
+// After a kill between any of its steps, all credentials open, and the rotation can be
+// repeated.
+func TestRotateKeyIsInterrupted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
@@ -91,7 +92,7 @@ func TestRotateKeyIsCut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		closeFolder(t, f) // here it is cut
+		closeFolder(t, f) // interrupted here
 		if n := masterKeys(t, folder); n != 2 {
 			t.Fatalf("%d keys", n)
 		}
@@ -106,8 +107,8 @@ func TestRotateKeyIsCut(t *testing.T) {
 	}
 }
 
-// A cut while the key file is written leaves the old one or the new one.
-func TestKeyFileIsReplacedWhole(t *testing.T) {
+// A kill while the key file is written leaves either the old file or the new one.
+func TestKeyFileIsReplacedAtomically(t *testing.T) {
 	t.Parallel()
 	folder := sealedFolder(t, 1)
 	if err := os.WriteFile(masterPath(folder)+".new", []byte("half"), 0o600); err != nil {
@@ -160,8 +161,9 @@ func TestRotateKeyWithARefusedAgent(t *testing.T) {
 	wantCredentials(t, folder, 2)
 }
 
-// What no key at hand opens was locked before, and does not stop the others.
-func TestRotateKeyPassesLockedCredentialsOver(t *testing.T) {
+// A credential that none of the given keys opens was locked before, and does not stop the
+// others.
+func TestRotateKeySkipsLockedCredentials(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
@@ -222,7 +224,7 @@ func TestDoctor(t *testing.T) {
 	}
 	check := func() {
 		t.Helper()
-		before := looks(t, f, want)
+		before := fileStamps(t, f, want)
 		findings, err := Doctor(f.Path(), nil)
 		if err != nil || len(findings) != len(want) {
 			t.Fatalf("%d findings of %d, %v: %+v", len(findings), len(want), err, findings)
@@ -232,11 +234,11 @@ func TestDoctor(t *testing.T) {
 			if x.OK {
 				text = "ok " + text
 			}
-			if w, told := want[x.Subject]; !told || !strings.Contains(text, w) || strings.HasPrefix(w, "ok") != x.OK {
+			if w, known := want[x.Subject]; !known || !strings.Contains(text, w) || strings.HasPrefix(w, "ok") != x.OK {
 				t.Errorf("%s: %s, want %s", x.Subject, text, w)
 			}
 		}
-		if after := looks(t, f, want); after != before {
+		if after := fileStamps(t, f, want); after != before {
 			t.Error("the doctor changed something")
 		}
 	}
@@ -260,8 +262,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// looks reports whether any of the files changed, by size and time.
-func looks(t *testing.T, f *Folder, files map[string]string) string {
+// fileStamps returns the sizes and times of the files, to detect changes.
+func fileStamps(t *testing.T, f *Folder, files map[string]string) string {
 	t.Helper()
 	var all []string
 	for name := range files {

@@ -45,7 +45,7 @@ func TestScheduleDays(t *testing.T) {
 		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), want)
 	}
 	if len(coming) != 1 || coming[0].ID != s.ID {
-		t.Errorf("to come: %v", coming)
+		t.Errorf("future: %v", coming)
 	}
 	last, err := db.LastRuns(t.Context(), []string{s.ID, other.ID, "schedule-x"})
 	if err != nil || len(last) != 2 || last[s.ID].ID != "run-6" || last[other.ID].ID != "run-3" {

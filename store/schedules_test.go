@@ -8,9 +8,9 @@ import (
 	"satchel/agent"
 )
 
-// A schedule that has ended is active again when its timing is written, with
-// the same value too, and not by any other change.
-func TestEndedScheduleIsTimedAgain(t *testing.T) {
+// A schedule that has ended becomes active again when its timing is written, also with
+// the same value, and not by any other change.
+func TestEndedScheduleIsRescheduled(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	accept := func(*agent.Schedule) error { return nil }
@@ -27,7 +27,7 @@ func TestEndedScheduleIsTimedAgain(t *testing.T) {
 		{"another payload", delayed(60), agent.ScheduleChange{Payload: agent.Some(json.RawMessage(`{"prompt":"y"}`))}, false},
 		{"the same delay, paused", delayed(60), agent.ScheduleChange{DelaySeconds: agent.Some(60), Status: agent.Some(agent.SchedulePaused)}, false},
 		{"the same time", once(later), agent.ScheduleChange{NextRun: agent.Some(later)}, true},
-		{"another name of one that ran once", once(later), agent.ScheduleChange{Name: agent.Some("other"), Type: agent.Some(agent.ScheduleOnce)}, false},
+		{"another name of one with a single run", once(later), agent.ScheduleChange{Name: agent.Some("other"), Type: agent.Some(agent.ScheduleOnce)}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := db.CreateSchedule(t.Context(), c.made, accept)

@@ -8,8 +8,7 @@ import (
 	"satchel/agent"
 )
 
-// growAll has a file get the parts that were asked for, and index all that is
-// searched.
+// growAll creates the parts that a file needs, and indexes everything that is searched.
 func growAll(t testing.TB, db *DB) {
 	t.Helper()
 	db.growing.Store(true)
@@ -26,8 +25,8 @@ func fillPeople(t testing.TB, db *DB, n int) {
 		INSERT INTO contacts(id, name, email, phone) SELECT printf('contact-%06d', i), 'Ärzte Person ' || i || iif(i % 100, '', ' 李明'), 'p' || i || '@example.com', '+49151' || i FROM k`, n)
 }
 
-// TestSearchesByIndex: the index finds what a look at every row finds, after
-// whatever changed.
+// TestSearchesByIndex checks that the index finds what a scan of all rows finds, after
+// all kinds of changes.
 func TestSearchesByIndex(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

@@ -15,7 +15,7 @@ import (
 	"satchel/agent"
 )
 
-// openKnowledge opens the default agent of a folder of the test's own.
+// openKnowledge opens the default agent of a new folder.
 func openKnowledge(t testing.TB) *DB {
 	t.Helper()
 	folder, err := Open(Options{Path: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
@@ -32,8 +32,8 @@ func openKnowledge(t testing.TB) *DB {
 
 const testModel = "model-1"
 
-// learn makes a source of chunks; those with a vector are embedded. It returns
-// the source's id and the chunks' seqs.
+// learn creates a source of chunks; those with a vector are embedded. It returns the
+// source's id and the chunks' seqs.
 func learn(t testing.TB, db *DB, model string, texts []string, vectors ...[]float32) (string, []int64) {
 	t.Helper()
 	ctx := context.Background()
@@ -93,7 +93,7 @@ func nearest(t testing.TB, db *DB, sourceID string, vector []float32, n int) []i
 	return ranked(ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.Nearest(vector, n) }))
 }
 
-// wordsOf are words to look for.
+// wordsOf returns words to search for.
 func wordsOf(list ...string) (w Words) {
 	for _, text := range list {
 		w = append(w, oneOf(text))
@@ -101,7 +101,7 @@ func wordsOf(list ...string) (w Words) {
 	return w
 }
 
-// oneOf is a word that is written in some ways.
+// oneOf returns a word with several spellings.
 func oneOf(list ...string) (w Word) {
 	for _, text := range list {
 		w.Ways = append(w.Ways, Way{Text: text})
@@ -126,7 +126,7 @@ func ranked(found map[int64]float64) []int64 {
 	return slices.SortedFunc(maps.Keys(found), func(a, b int64) int { return cmp.Compare(found[b], found[a]) })
 }
 
-// direction is a unit vector that leans from the first axis by an angle.
+// direction returns a unit vector at an angle from the first axis.
 func direction(degrees float64) []float32 {
 	v := make([]float32, 512)
 	sin, cos := math.Sincos(degrees * math.Pi / 180)
@@ -183,9 +183,9 @@ func TestKnowledgeOfUnknownSource(t *testing.T) {
 	}
 }
 
-// TestDeletedSourcesAreOutOfReach deletes a source whose chunks fill the whole
-// neighbourhood of the query, and looks before they are purged.
-func TestDeletedSourcesAreOutOfReach(t *testing.T) {
+// TestDeletedSourcesAreNotFound deletes a source whose chunks fill the whole
+// neighbourhood of the query, and searches before they are purged.
+func TestDeletedSourcesAreNotFound(t *testing.T) {
 	db := openKnowledge(t)
 	crowd := make([][]float32, 300)
 	for i := range crowd {
@@ -220,8 +220,8 @@ func TestDeletedSourcesAreOutOfReach(t *testing.T) {
 	check("after the purge")
 }
 
-// TestVectorsOfAnotherModel leaves out vectors that cannot be compared, while
-// full text finds their chunks.
+// TestVectorsOfAnotherModel checks that vectors that cannot be compared are left out,
+// while full text finds their chunks.
 func TestVectorsOfAnotherModel(t *testing.T) {
 	db := openKnowledge(t)
 	stale, old := learn(t, db, "model-0", []string{"old otter"}, direction(0))
@@ -241,8 +241,8 @@ func TestVectorsOfAnotherModel(t *testing.T) {
 	}
 }
 
-// TestBestBM25 compares with bm25 worked out by hand: all chunks are equally
-// long, so a word found once scores idf·2.2/2.2 of a best possible idf·2.2.
+// TestBestBM25 compares with BM25 computed by hand: all chunks are equally long, so a
+// word found once scores idf·2.2/2.2 of a best possible idf·2.2.
 func TestBestBM25(t *testing.T) {
 	db := openKnowledge(t)
 	_, seqs := learn(t, db, testModel, []string{
@@ -274,10 +274,9 @@ func TestBestBM25(t *testing.T) {
 	}
 }
 
-// TestWaysToWriteAWord does not hold against a chunk that it lacks some of the
-// ways to write a word. All chunks are equally
-// long, as in TestBestBM25.
-func TestWaysToWriteAWord(t *testing.T) {
+// TestSpellingsOfAWord checks that a chunk which has one spelling of a word is not scored
+// lower for lacking the others. All chunks are equally long, as in TestBestBM25.
+func TestSpellingsOfAWord(t *testing.T) {
 	db := openKnowledge(t)
 	_, seqs := learn(t, db, testModel, []string{
 		"code e1042 door", "e 2051 belt", "pike perch trout", "newt toad frog", "lynx stoat vole", "oak elm ash",
@@ -293,7 +292,7 @@ func TestWaysToWriteAWord(t *testing.T) {
 		{Words{oneOf("e2051", "e 2051")}, seqs[1], whole},
 		{Words{oneOf("q"), oneOf("e1042", "1042")}, seqs[0], part},
 		{Words{oneOf("e1042"), {Ways: oneOf("1042").Ways, Optional: true}}, seqs[0], whole},
-		{wordsOf("1042", "e1042"), seqs[0], part}, // both were asked for
+		{wordsOf("1042", "e1042"), seqs[0], part}, // the query has both
 	} {
 		if got := matching(t, db, "", c.words, 10)[c.seq]; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %v, want %v", c.words, got, c.want)
@@ -312,8 +311,8 @@ func TestMatchingCountsPhrases(t *testing.T) {
 	}
 }
 
-// TestMatchingAlso asks for chunks besides the best, in the whole and in one
-// source.
+// TestMatchingAlso searches for chunks in addition to the best, in all sources and in
+// one.
 func TestMatchingAlso(t *testing.T) {
 	db := openKnowledge(t)
 	learn(t, db, testModel, numbered("filler", 20))
@@ -351,7 +350,7 @@ func TestChunksOfSearch(t *testing.T) {
 	}
 }
 
-// FuzzMatching throws anything at full text: it is text to find, never syntax.
+// FuzzMatching searches for arbitrary input: it is text to find, never syntax.
 func FuzzMatching(f *testing.F) {
 	for _, seed := range []string{
 		"otter", `"`, `""`, `a" OR "b`, "NEAR(a b)", "AND", "NOT otter", "otter*", "section:otter", "{a b}:c", "^otter", "a + b",
@@ -364,7 +363,7 @@ func FuzzMatching(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		found := matching(t, db, "", Words{oneOf(text), oneOf("otter", text)}, 5, 1)
 		if len(found) < 2 {
-			t.Errorf("%q beside otter finds only %v", text, found)
+			t.Errorf("%q together with otter finds only %v", text, found)
 		}
 		for seq, score := range found {
 			if !(score > 0 && score <= 1) {
@@ -374,8 +373,8 @@ func FuzzMatching(f *testing.F) {
 	})
 }
 
-// BenchmarkKnowledge reads what one hybrid search reads, over chunks of 150
-// words that are as frequent as words are (Zipf's law).
+// BenchmarkKnowledge does the reads of one hybrid search over chunks of 150 words whose
+// frequencies follow Zipf's law.
 func BenchmarkKnowledge(b *testing.B) {
 	for _, size := range []int{1000, 10_000} {
 		db := openKnowledge(b)

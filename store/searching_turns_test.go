@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSearchesTakeTurnsWhileIndexing: while rows have to be indexed, only one search of
-// a file examines them, and the others wait for it within their contexts.
+// TestSearchesTakeTurnsWhileIndexing checks that while rows have to be indexed, only one
+// search of a file examines them, and the others wait for it within their contexts.
 func TestSearchesTakeTurnsWhileIndexing(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -23,7 +23,7 @@ func TestSearchesTakeTurnsWhileIndexing(t *testing.T) {
 	select {
 	case <-f.grow:
 	default:
-		t.Error("the index is not built at once")
+		t.Error("the index is not built immediately")
 	}
 	db.file.examining <- struct{}{} // another search
 	canceled, cancel := context.WithCancel(t.Context())

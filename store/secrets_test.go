@@ -7,15 +7,15 @@ import (
 	"satchel/agent"
 )
 
-// unbind stores a secret of a record as the version before hosts did.
+// unbind stores a secret of a record as the version did that stored no hosts.
 func unbind(t *testing.T, f *Folder, db *DB, owner, field, plain string) {
 	t.Helper()
 	keyID, sealed := f.keys.seal(db.id, secret{owner: owner, field: field}, plain)
 	do(t, db, "UPDATE _secrets SET key_id = ?, sealed = ?, hosts = NULL WHERE owner = ? AND field = ?", keyID, sealed, owner, field)
 }
 
-// TestSecretsGetTheirHosts: secrets from before hosts were noted are for those
-// that their addresses name when the file is opened next, and for no others.
+// TestSecretsGetTheirHosts checks that secrets from before hosts were stored are bound,
+// when the file is opened next, to the hosts that their addresses name, and to no others.
 func TestSecretsGetTheirHosts(t *testing.T) {
 	t.Parallel()
 	const home, other = "https://home.example/x", "https://other.example/x"
@@ -65,7 +65,8 @@ func TestSecretsGetTheirHosts(t *testing.T) {
 	}
 }
 
-// TestHostsAreSealed: hosts that were changed in the file do not open a secret.
+// TestHostsAreSealed checks that a secret does not open if its hosts were changed in the
+// file.
 func TestHostsAreSealed(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()

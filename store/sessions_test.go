@@ -17,7 +17,7 @@ func openedSession(t *testing.T, db *DB, id string) {
 	}
 }
 
-// TestSessionLog keeps the newest actions of a session, also when it has ended,
+// TestSessionLog checks that a session's newest actions are kept, also after its end,
 // until it is deleted.
 func TestSessionLog(t *testing.T) {
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestSessionLog(t *testing.T) {
 		}
 	}
 	if err := db.LogAction(t.Context(), "session-none", agent.SessionAction{Input: json.RawMessage(`{}`), CreatedAt: agent.Now()}, ""); err != nil {
-		t.Errorf("an action of a session that is gone: %v", err)
+		t.Errorf("an action of an unknown session: %v", err)
 	}
 	if err := db.EndSession(t.Context(), "session-a", SessionEnd{Thumbnail: []byte("jpeg")}); err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func TestSessionLog(t *testing.T) {
 	}
 }
 
-// TestEndedSessionsAreBounded keeps a hundred sessions that have ended, those of
-// the last 30 days.
+// TestEndedSessionsAreBounded checks that a hundred ended sessions of the last 30 days
+// are kept.
 func TestEndedSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -88,8 +88,8 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRowsOneByOne hands out more rows than an answer holds, and no writing
-// statement.
+// TestRowsOneByOne checks that EachRow passes more rows than an answer has, and refuses a
+// statement that writes.
 func TestRowsOneByOne(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()

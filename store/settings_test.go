@@ -19,8 +19,7 @@ func randomKey() []byte {
 	return key
 }
 
-// wantNowhere fails when a file below path holds the text. No file may be
-// open here.
+// wantNowhere fails when a file under path contains the text. No file may be open here.
 func wantNowhere(t testing.TB, path, text string) {
 	t.Helper()
 	err := filepath.WalkDir(path, func(name string, d os.DirEntry, err error) error {
@@ -69,7 +68,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("null and empty: %+v, %v", s, err)
 	}
 	if left := value[int](t, db, "SELECT count(*) FROM _secrets"); left != 0 {
-		t.Errorf("%d secrets are left, or came with a change that failed", left)
+		t.Errorf("%d secrets are left, or were added by a change that failed", left)
 	}
 }
 
@@ -87,8 +86,8 @@ func TestCredential(t *testing.T) {
 	}
 }
 
-// The plain text of a credential is nowhere: not in the file, not in the -wal
-// before or after it is written back.
+// The plain text of a credential is nowhere: not in the file, and not in the -wal before
+// or after a checkpoint.
 func TestCredentialsAreSealedOnDisk(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -137,14 +136,14 @@ func TestAnotherMasterKeyLocksCredentials(t *testing.T) {
 	}
 	closeFolder(t, f)
 
-	f = openAt(t, path, first, second) // both at hand
+	f = openAt(t, path, first, second) // with both
 	if got, err := f.Default().SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-2" || err != nil {
 		t.Errorf("with both keys: %q, %v", got, err)
 	}
 }
 
-// A sealed value belongs to its agent, owner and field: moved elsewhere, or
-// changed by a bit, it does not open.
+// A sealed value belongs to its agent, owner and field: moved elsewhere, or with one bit
+// changed, it does not open.
 func TestSealedValuesDoNotMove(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -198,6 +197,6 @@ func TestSealsDiffer(t *testing.T) {
 		t.Error("equal secrets have equal seals")
 	}
 	if _, err := loadKeyring("", [][]byte{[]byte("short")}); err == nil {
-		t.Error("a short key was taken")
+		t.Error("a short key was accepted")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"satchel/agent"
 )
 
-// TestAwaitSource: whoever waits for a source is woken by the commit that ends its
-// processing, and by its deletion and that of its agent.
+// TestAwaitSource checks that a caller who waits for a source is woken by the commit that
+// ends its processing, and by the deletion of the source or its agent.
 func TestAwaitSource(t *testing.T) {
 	setStatus := func(status agent.SourceStatus) func(*testing.T, *DB, string) {
 		return func(t *testing.T, db *DB, id string) {
@@ -19,7 +19,7 @@ func TestAwaitSource(t *testing.T) {
 	}
 	cases := map[string]struct {
 		change func(t *testing.T, db *DB, id string)
-		status agent.SourceStatus // none: it is not found
+		status agent.SourceStatus // none: the source is not found
 	}{
 		"ready":  {setStatus(agent.SourceReady), agent.SourceReady},
 		"failed": {setStatus(agent.SourceFailed), agent.SourceFailed},
@@ -53,7 +53,7 @@ func TestAwaitSource(t *testing.T) {
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				t.Fatal("the change woke nobody")
+				t.Fatal("the change did not wake the caller")
 			}
 			<-done
 			if c.status == "" {

@@ -70,7 +70,7 @@ func TestAbandonedUploads(t *testing.T) {
 	}
 	broken := errors.New("the client left")
 	if _, err := db.ReceiveFile(t.Context(), "a", "", io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)), 1<<30); !errors.Is(err, broken) {
-		t.Errorf("cut: %v", err)
+		t.Errorf("cut off: %v", err)
 	}
 	u, err := db.ReceiveFile(t.Context(), "a", "", iotest.OneByteReader(bytes.NewReader(data[:100])), 100)
 	if err != nil || u.Size != 100 {
@@ -89,7 +89,7 @@ func TestAbandonedUploads(t *testing.T) {
 	do(t, db, "INSERT INTO _file_parts VALUES ('upload-of-a-crash', 0, x'00')")
 	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	if n := parts(t, db); n != 2 {
-		t.Errorf("%d parts, want the two of the upload that runs", n)
+		t.Errorf("%d parts, want the two of the running upload", n)
 	}
 	s, err := db.CreateFileSource(t.Context(), "a", agent.DefaultChunking, u)
 	if err != nil {
@@ -97,11 +97,11 @@ func TestAbandonedUploads(t *testing.T) {
 	}
 	u.Discard()
 	if file, err := db.SourceFile(t.Context(), s.ID); err != nil || file.WriteTo(t.Context(), io.Discard) != nil {
-		t.Errorf("discarding took a source's file: %v", err)
+		t.Errorf("discarding deleted a source's file: %v", err)
 	}
 }
 
-// anyWork is all that there is to do for a source of model-1.
+// anyWork is all the work that a source of model-1 can have.
 var anyWork = WorkFilter{Model: "model-1", Reading: true, Embedding: true}
 
 func texts(n int) []NewChunk {
@@ -112,7 +112,7 @@ func texts(n int) []NewChunk {
 	return chunks
 }
 
-// A source's way from its upload to ready, as the worker walks it.
+// TestWorkOnASource processes a source from its upload to ready, as the worker does.
 func TestWorkOnASource(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -175,7 +175,7 @@ func TestWorkOnASource(t *testing.T) {
 	}
 }
 
-// A deleted source is out of reach at once, and its chunks go in steps.
+// Searches no longer find a deleted source from then on, and its chunks are deleted in steps.
 func TestDeletedSourceIsPurged(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()

@@ -9,8 +9,8 @@ import (
 	"satchel/agent"
 )
 
-// sqlAttacks each try to see or change what is closed. {T} stands for every
-// closed table in turn.
+// sqlAttacks are statements that each try to read or change what is closed. {T} stands
+// for every closed table in turn.
 var sqlAttacks = []string{
 	// Reading, in every way of naming a table.
 	"SELECT * FROM {T}",
@@ -48,14 +48,14 @@ var sqlAttacks = []string{
 	"SELECT * FROM json_each((SELECT count(*) FROM {T}))",
 	"EXPLAIN SELECT * FROM {T}",
 	"EXPLAIN QUERY PLAN SELECT * FROM {T}",
-	// Behind names that the guard knows well.
+	// Through names that the guard allows.
 	"WITH _contacts_created AS MATERIALIZED (SELECT count(*) n FROM {T}) SELECT * FROM _contacts_created",
 	"INSERT INTO contacts(name) WITH _contacts_created AS MATERIALIZED (SELECT count(*) n FROM {T}) SELECT n FROM _contacts_created",
 	"INSERT INTO contacts(name) SELECT n FROM (SELECT count(*) n FROM {T}) AS '_contacts_created'",
 	"WITH [_sources_deleted] AS MATERIALIZED (SELECT count(*) n FROM {T}) DELETE FROM sources WHERE id = (SELECT n FROM [_sources_deleted])",
 	"DELETE FROM sources RETURNING (SELECT count(*) FROM {T})",
 	"DELETE FROM sources WHERE id IN (SELECT 1 FROM {T})",
-	// By way of writes to tables that are open.
+	// Through writes to tables that are open.
 	"INSERT INTO contacts(name) SELECT count(*) FROM {T}",
 	"INSERT INTO contacts(name) VALUES ((SELECT count(*) FROM {T}))",
 	"INSERT INTO contacts(name) VALUES ('x') RETURNING (SELECT count(*) FROM {T})",
@@ -72,7 +72,7 @@ var sqlAttacks = []string{
 	"DELETE FROM {T}",
 	"DELETE FROM main.{T} WHERE 1 RETURNING *",
 	"WITH x AS (SELECT 1) DELETE FROM {T}",
-	// Pragmas and the tables made of them.
+	// Pragmas and the tables made from them.
 	"PRAGMA table_info({T})",
 	"PRAGMA table_info = '{T}'",
 	"PRAGMA main.table_xinfo(\"{T}\")",
@@ -86,7 +86,7 @@ var sqlAttacks = []string{
 	"SELECT * FROM pragma_index_list('{T}')",
 }
 
-// sqlForbidden each try something that is closed to all.
+// sqlForbidden are statements that each try something that nobody may do.
 var sqlForbidden = []string{
 	// Raw pages, statistics, full text and vectors.
 	"SELECT * FROM sqlite_dbpage", "SELECT hex(data) FROM sqlite_dbpage(1)", "SELECT count(*) FROM sqlite_dbpage",
@@ -106,11 +106,11 @@ var sqlForbidden = []string{
 	"UPDATE main.sqlite_master SET name = 'open' WHERE name = '_keys'", "INSERT OR IGNORE INTO [sqlite_schema] VALUES ('table','x','x',0,'')",
 	"WITH x AS (SELECT 1) UPDATE OR IGNORE \"main\".'sqlite_schema' SET sql = ''", "REPLACE INTO sqlite_sequence VALUES ('messages', 0)",
 	"EXPLAIN DELETE FROM sqlite_schema",
-	// Functions that reach beyond their arguments.
+	// Functions that access more than their arguments.
 	"SELECT load_extension('x')", "SELECT load_extension('x', 'y')", `SELECT "load_extension"('x')`, "SELECT LOAD_EXTENSION('x')",
 	"SELECT sqlite_log(1, 'x')", "SELECT sqlite_offset(name) FROM contacts", "SELECT last_insert_rowid()", "SELECT changes(), total_changes()",
 	"SELECT sqlite_compileoption_get(1)", "INSERT INTO contacts(name) VALUES (load_extension('x'))",
-	// Pragmas that set, act or tell where files lie.
+	// Pragmas that set or do something, or show where files are.
 	"PRAGMA writable_schema = 1", "PRAGMA writable_schema", "PRAGMA writable_schema(ON)", "PRAGMA query_only = 0", "PRAGMA trusted_schema = 1",
 	"PRAGMA journal_mode = DELETE", "PRAGMA main.journal_mode(MEMORY)", "PRAGMA foreign_keys = OFF", "PRAGMA recursive_triggers = 0",
 	"PRAGMA user_version = 99", "PRAGMA application_id = 0", "PRAGMA schema_version = 1", "PRAGMA synchronous = OFF", "PRAGMA temp_store = 2",
@@ -121,7 +121,7 @@ var sqlForbidden = []string{
 	"PRAGMA legacy_alter_table = 1", "PRAGMA case_sensitive_like = 1", "PRAGMA secure_delete = 1", "PRAGMA threads = 8", "PRAGMA nope",
 	"PRAGMA busy_timeout = 0", "PRAGMA encoding = 'UTF-16'", "PRAGMA page_size = 512", "PRAGMA auto_vacuum = 0", "PRAGMA analysis_limit = 1",
 	"SELECT * FROM pragma_integrity_check", "SELECT * FROM pragma_optimize",
-	// Statements that are closed, however they are written.
+	// Statements that are closed, in any spelling.
 	"CREATE TABLE x(a)", "create temp table x(a)", "CREATE VIEW v AS SELECT * FROM _keys", "CREATE TEMP VIEW v AS SELECT * FROM _keys",
 	"CREATE TRIGGER t AFTER INSERT ON contacts BEGIN DELETE FROM _keys; END", "CREATE VIRTUAL TABLE x USING fts5(a)", "CREATE INDEX i ON contacts(name)",
 	"DROP TABLE contacts", "DROP TRIGGER _contacts_created", "DROP INDEX contacts_email", "ALTER TABLE contacts ADD COLUMN x", "ALTER TABLE _keys RENAME TO keys",
@@ -130,7 +130,7 @@ var sqlForbidden = []string{
 	"/* SELECT */ DROP TABLE contacts", "-- SELECT\nDROP TABLE contacts", "\ufeffDROP TABLE contacts", ";DROP TABLE contacts", " \t\r\n\fdrop table contacts",
 	"EXPLAIN DROP TABLE contacts", "EXPLAIN QUERY PLAN CREATE TABLE x(a)", "EXPLAIN VACUUM", "EXPLAIN ATTACH 'x' AS y", "EXPLAIN BEGIN", "EXPLAIN REINDEX",
 	"WITH x AS (SELECT 1) VALUES (1)",
-	// Tables that are read only, or open in part.
+	// Tables that are read-only, or open in part.
 	"INSERT INTO chunks(id, source_id, position, content) VALUES ('x', 'source-1', 9, 'x')", "UPDATE chunks SET content = ''", "DELETE FROM chunks",
 	"UPDATE chunks SET embedded = 0 WHERE id = 'chunk-1' RETURNING id",
 	"INSERT INTO logs(level, source, message) VALUES ('info', 'x', 'y')", "UPDATE logs SET message = ''", "DELETE FROM logs", "REPLACE INTO logs(id, level, source, message) VALUES ('x', '', '', '')",
@@ -138,7 +138,8 @@ var sqlForbidden = []string{
 	"UPDATE sources SET id = 'x'", "UPDATE sources SET rowid = 7", "UPDATE sources SET name = 'x', file_path = '/etc/passwd'", "REPLACE INTO sources(id) VALUES ('source-1')",
 }
 
-// sqlNonsense each try to slip a second statement past, or confuse the reader.
+// sqlNonsense are statements that each try to smuggle in a second statement, or to
+// confuse the parser.
 var sqlNonsense = []string{
 	"SELECT 1; DROP TABLE contacts", "SELECT 1;SELECT * FROM _keys", "SELECT 1; -- x\n DELETE FROM contacts", "SELECT ';' ; DELETE FROM contacts",
 	"SELECT 1 /* ; */ ; DELETE FROM contacts", "SELECT 1 -- ; \n ; DELETE FROM contacts", "SELECT 1 /*/ ; DELETE FROM contacts -- */ ; SELECT 2",
@@ -150,7 +151,7 @@ var sqlNonsense = []string{
 	"SELECT * FROM temp._keys", "SELECT * FROM pragma_wal_checkpoint", "SELECT * FROM nope._keys", "SELECT * FROM keys", "DELETE FROM temp.contacts",
 }
 
-// closedTables lists the tables that hold hiddenText, and some that do not.
+// closedTables lists the tables that contain hiddenText, and some that do not.
 func closedTables(t testing.TB, db *DB) []string {
 	t.Helper()
 	names := strings.Fields(valueOf(t, db, "SELECT group_concat(name, ' ') FROM sqlite_schema WHERE type IN ('table','view') AND substr(name, 1, 1) = '_'"))
@@ -160,7 +161,7 @@ func closedTables(t testing.TB, db *DB) []string {
 	return names
 }
 
-// closedState is what no statement at all may change.
+// closedState returns what no statement at all may change.
 func closedState(t testing.TB, db *DB) string {
 	t.Helper()
 	return statesOf(t, db,
@@ -171,7 +172,7 @@ func closedState(t testing.TB, db *DB) string {
 		"SELECT count(*) FROM logs", "PRAGMA user_version", "PRAGMA application_id", "SELECT journal_mode FROM pragma_journal_mode")
 }
 
-// sqlState is what no statement that is refused may change.
+// sqlState returns what no refused statement may change.
 func sqlState(t testing.TB, db *DB) string {
 	t.Helper()
 	return closedState(t, db) + statesOf(t, db,
@@ -218,8 +219,8 @@ func TestSQLForbids(t *testing.T) {
 	}
 }
 
-// refuseSQL runs a statement that must be refused, by an admin and a viewer,
-// with one of the codes and without a word of what is hidden.
+// refuseSQL runs a statement that must be refused for an admin and a viewer, with one of
+// the codes and without revealing what is hidden.
 func refuseSQL(t testing.TB, db *DB, query string, codes ...agent.Code) {
 	t.Helper()
 	for _, access := range []Access{sqlAdmin, sqlViewer} {
@@ -238,8 +239,8 @@ func refuseSQL(t testing.TB, db *DB, query string, codes ...agent.Code) {
 	}
 }
 
-// TestSQLNamesOfClosedThings: names of the program's own tables and triggers
-// do not widen what a statement may do, and can be text all the same.
+// TestSQLNamesOfClosedThings checks that names of the program's own tables and triggers
+// do not widen what a statement may do, and are allowed as text.
 func TestSQLNamesOfClosedThings(t *testing.T) {
 	db := openForSQL(t)
 	refuseSQL(t, db, "INSERT INTO contacts(name) WITH _contacts_created(n) AS (SELECT 'x') SELECT n FROM _contacts_created", agent.CodeForbiddenOperation)
@@ -256,8 +257,8 @@ func TestSQLNamesOfClosedThings(t *testing.T) {
 	askSQL(t, db, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'sqlite_sequence'")
 }
 
-// TestSQLDoesNotAnswerGuesses: SQLite compares the columns of NATURAL JOIN
-// and USING without asking its authorizer.
+// TestSQLDoesNotAnswerGuesses checks that NATURAL JOIN and USING, whose columns SQLite
+// compares without asking its authorizer, do not confirm guesses.
 func TestSQLDoesNotAnswerGuesses(t *testing.T) {
 	db := openForSQL(t)
 	for _, guess := range []string{

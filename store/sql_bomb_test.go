@@ -12,19 +12,19 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// endless yields 1, 2, 3, … for ever as c(x).
+// endless yields 1, 2, 3, … forever as c(x).
 const endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
 
-// bigText is an expression for n bytes of text without an n-byte query.
+// bigText returns an expression for n bytes of text that is shorter than the text.
 func bigText(n int, c string) string { return fmt.Sprintf("printf('%%.*c', %d, '%s')", n, c) }
 
-// sqlBombs are statements that would use up time, memory or disk, with the
-// detail of the error that stops them.
+// sqlBombs are statements that would use up time, memory or disk, with the detail of the
+// error that stops them.
 var sqlBombs = []struct{ want, query string }{
 	// Time, with little else.
 	{"limit_seconds", endless + "SELECT count(*) FROM c"},
 	{"limit_seconds", endless + "SELECT x FROM c WHERE x < 0"},
-	{"limit_seconds", "SELECT 1 UNION ALL SELECT count(*) FROM (" + endless + "SELECT x FROM c)"}, // behind a first row
+	{"limit_seconds", "SELECT 1 UNION ALL SELECT count(*) FROM (" + endless + "SELECT x FROM c)"}, // after a first row
 	{"limit_seconds", endless + "SELECT x FROM c WHERE x = 1 OR x < 0"},
 	{"limit_seconds", endless + "SELECT group_concat(x) FROM c WHERE x % 1000 = 0"},
 	{"limit_seconds", endless + "SELECT max(x) OVER (ORDER BY x ROWS 10 PRECEDING) FROM c WHERE x < 0"},
@@ -51,7 +51,7 @@ var sqlBombs = []struct{ want, query string }{
 	{"limit_bytes", endless + "SELECT json_group_array(x || zeroblob(1000)) FROM c"},
 	{"limit_bytes", endless + "SELECT json_group_object(x, zeroblob(1000) || x) FROM c"},
 	{"limit_bytes", "SELECT 1 IN (" + strings.Repeat("1,", 90_000) + "1)"},
-	// One value that is too long, or would be.
+	// A single value that is, or would be, too long.
 	{"limit_bytes", "SELECT zeroblob(1000000000) || 'x'"},
 	{"limit_bytes", "SELECT randomblob(2000000000)"},
 	{"limit_bytes", "SELECT " + bigText(2_000_000_000, "a")},
@@ -59,7 +59,8 @@ var sqlBombs = []struct{ want, query string }{
 	{"limit_bytes", "SELECT replace(" + bigText(10_000, "a") + ", 'a', " + bigText(10_000, "a") + ")"},
 	{"limit_bytes", "WITH RECURSIVE c(y) AS (SELECT 'a' UNION ALL SELECT y || y FROM c) SELECT length(y) FROM c WHERE y = 'b'"},
 	{"limit_bytes", endless + "SELECT group_concat(zeroblob(100000) || x) FROM c"},
-	// Calls that take the product of two lengths and cannot be stopped.
+	// Calls that take time in proportion to the product of two lengths and cannot be
+	// stopped.
 	{"limit_bytes", "SELECT trim(" + bigText(100_000, "a") + ", " + bigText(100_000, "b") + " || 'a')"},
 	{"limit_bytes", "SELECT \"rtrim\"(" + bigText(100_000, "a") + ", " + bigText(100_000, "b") + " || 'a')"},
 	{"limit_bytes", "SELECT instr(" + bigText(1_000_000, "a") + ", " + bigText(500_000, "a") + " || 'b')"},
@@ -97,8 +98,8 @@ func TestSQLStopsBombs(t *testing.T) {
 	}
 }
 
-// TestSQLSurvivesDeepStatements: what SQLite's parser and planner recurse or
-// multiply over ends in an error or an answer.
+// TestSQLSurvivesDeepStatements checks that statements over which SQLite's parser and
+// planner recurse or multiply end in an error or an answer.
 func TestSQLSurvivesDeepStatements(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -155,7 +156,8 @@ func TestSQLSurvivesDeepStatements(t *testing.T) {
 	}
 }
 
-// TestSQLMemory: with the limits of a server the process grows by under 50 MB.
+// TestSQLMemory checks that with the limits of a server the process grows by less than 50
+// MB.
 func TestSQLMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -187,8 +189,8 @@ func TestSQLMemory(t *testing.T) {
 	}
 }
 
-// resetPeak makes peakMemory begin anew and returns the memory in use now; ok
-// is false where the system does not tell.
+// resetPeak resets the value of peakMemory and returns the memory in use now; ok is false
+// where the system does not report it.
 func resetPeak() (now int64, ok bool) {
 	if os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) != nil {
 		return 0, false
@@ -196,7 +198,7 @@ func resetPeak() (now int64, ok bool) {
 	return procStatus("VmRSS:"), true
 }
 
-// peakMemory is the most memory that the process had since resetPeak, in bytes.
+// peakMemory returns the largest memory of the process since resetPeak, in bytes.
 func peakMemory() int64 { return procStatus("VmHWM:") }
 
 func procStatus(field string) (bytes int64) {

@@ -28,8 +28,8 @@ func sqlSeeds() []string {
 	return seeds
 }
 
-// FuzzSQL runs statements: none may panic, show or change what is closed, be
-// more than one in SQLite's eyes, or leave the file broken.
+// FuzzSQL runs statements: none may panic, show or change what is closed, be several
+// statements to SQLite, or damage the file.
 func FuzzSQL(f *testing.F) {
 	for _, seed := range sqlSeeds() {
 		f.Add(seed, `[]`)

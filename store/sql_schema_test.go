@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every table and column has a description, and every description is of one.
+// Every table and column has a description, and every description is of an existing one.
 func TestSQLDescriptions(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -26,7 +26,7 @@ func TestSQLDescriptions(t *testing.T) {
 	}
 	for name := range descriptions() {
 		if !known[name] {
-			t.Errorf("%q is described and is not there", name)
+			t.Errorf("%q is described and does not exist", name)
 		}
 	}
 }

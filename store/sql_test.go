@@ -14,7 +14,7 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// hiddenText stands in every closed table of a test's agent.
+// hiddenText is in every closed table of a test's agent.
 const hiddenText = "zq-hidden-value"
 
 var (
@@ -22,8 +22,8 @@ var (
 	sqlViewer = Access{}
 )
 
-// openForSQL opens an agent with something in its closed tables, two
-// contacts, a conversation of two messages, and a source with a file.
+// openForSQL opens an agent with rows in its closed tables, two contacts, a conversation
+// of two messages, and a source with a file.
 func openForSQL(t testing.TB) *DB {
 	t.Helper()
 	folder, err := Open(Options{Path: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -58,7 +58,7 @@ func openForSQL(t testing.TB) *DB {
 	return db
 }
 
-// answerJSON is the answer's columns and rows as a client sees them.
+// answerJSON returns the answer's columns and rows as a client receives them.
 func answerJSON(t testing.TB, r Result) string {
 	t.Helper()
 	b, err := json.Marshal([]any{r.Columns, r.Rows})
@@ -78,7 +78,7 @@ func askSQL(t testing.TB, db *DB, query string, params ...any) Result {
 	return r
 }
 
-// valueOf is what the program itself reads, past the sandbox.
+// valueOf returns what the program itself reads, without the sandbox.
 func valueOf(t testing.TB, db *DB, query string) (value string) {
 	t.Helper()
 	_, err := Read(t.Context(), db, func(tx *Tx) (any, error) { return nil, tx.value(&value, query) })
@@ -231,7 +231,7 @@ func TestSQLSaysWhatIsWrong(t *testing.T) {
 	}
 	_, err := db.SQL(t.Context(), "SELECT 'ä', wrong FROM contacts", Params{}, sqlAdmin)
 	if e := new(agent.Error); !errors.As(err, &e) || e.Details["offset"] != 12 {
-		t.Errorf("place of the mistake: %v", err)
+		t.Errorf("position of the error: %v", err)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestSQLRefusesParams(t *testing.T) {
 	}
 	for _, bad := range []string{`"x"`, `[1`, `{"a"`, `5`} {
 		if err := new(Params).UnmarshalJSON([]byte(bad)); err == nil {
-			t.Errorf("params %s were taken", bad)
+			t.Errorf("params %s were accepted", bad)
 		}
 	}
 	for _, same := range []string{`[]`, `[1,"a",null,1.50]`, `{"a":1}`, `{}`} {

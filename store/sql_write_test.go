@@ -12,7 +12,8 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// TestSQLWritesTakeEffect: what the API's writes bring about, SQL does too.
+// TestSQLWritesTakeEffect checks that writes by SQL have the same effects as those of the
+// API.
 func TestSQLWritesTakeEffect(t *testing.T) {
 	db := openForSQL(t)
 	before := valueOf(t, db, "SELECT count(*) FROM _events")
@@ -122,7 +123,7 @@ func TestSQLAudits(t *testing.T) {
 	}
 }
 
-func TestSQLUndoesWhatItStops(t *testing.T) {
+func TestSQLRollsBackWhatItStops(t *testing.T) {
 	db := openForSQL(t)
 	limits := sqlsandbox.DefaultLimits
 	limits.Time = 100 * time.Millisecond
@@ -135,12 +136,12 @@ func TestSQLUndoesWhatItStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := db.SQL(ctx, "DELETE FROM contacts", Params{}, sqlAdmin); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled before its turn: %v", err)
+		t.Errorf("cancelled while queued: %v", err)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := db.SQL(ctx, endless, Params{}, sqlAdmin); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("sender gone: %v", err)
+		t.Errorf("sender disconnected: %v", err)
 	}
 	if r := askSQL(t, db, "SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM contacts)"); fmt.Sprint(r.Rows) != "[[0 2]]" {
 		t.Errorf("what is left: %v", r.Rows)
@@ -148,9 +149,9 @@ func TestSQLUndoesWhatItStops(t *testing.T) {
 	askSQL(t, db, "INSERT INTO contacts(name) VALUES ('after')")
 }
 
-// TestSQLBesideOthers: statements, the API's writes and the closing of idle
-// connections do not get in each other's way.
-func TestSQLBesideOthers(t *testing.T) {
+// TestSQLConcurrentWithOthers checks that statements, the API's writes and the closing of idle
+// connections do not interfere with each other.
+func TestSQLConcurrentWithOthers(t *testing.T) {
 	db := openForSQL(t)
 	f, err := db.acquire(t.Context())
 	if err != nil {
@@ -193,7 +194,7 @@ func TestSQLBesideOthers(t *testing.T) {
 		t.Errorf("counted contacts: %s", got)
 	}
 	if !f.needsCheckpoint() {
-		t.Error("the file would not be made whole after a write by SQL")
+		t.Error("the file is not due for a checkpoint after a write by SQL")
 	}
 }
 
@@ -205,7 +206,7 @@ func TestSQLClosesWithTheFile(t *testing.T) {
 		t.Fatalf("closed %v, %v", closed, err)
 	}
 	if HasWAL(db.path) {
-		t.Error("a connection was left open: it kept the -wal")
+		t.Error("a connection was left open and kept the -wal")
 	}
 	if r := askSQL(t, db, "SELECT count(*) FROM contacts"); r.Rows[0][0] != int64(3) {
 		t.Errorf("after opening again: %v", r.Rows)

@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// A step of an execution does not read its input, nor the items of its loops:
+// A step of an execution reads neither the execution's input nor the items of its loops:
 // what the process reads for a hundred steps does not grow with them.
 func TestStepsReadLittle(t *testing.T) {
 	db := openFolder(t).Default()
@@ -38,7 +38,7 @@ func TestStepsReadLittle(t *testing.T) {
 	}
 }
 
-// bytesRead is how many bytes this process has read, from caches too.
+// bytesRead returns how many bytes this process has read, including from caches.
 func bytesRead(t *testing.T) (n int) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/io")

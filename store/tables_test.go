@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// everyColumn has a column of every kind, required and unique and not.
+// everyColumn has a column of every kind, both required and unique and neither.
 func everyColumn(name string) agent.Table {
 	t := agent.Table{Name: name}
 	for _, kind := range agent.ColumnTypes {
@@ -52,8 +52,8 @@ func leads(name string) agent.Table {
 	}}
 }
 
-// TestTableSchema checks that the statements of a table are those that SQLite
-// keeps, and that its definition is read from them.
+// TestTableSchema checks that a table's statements are those that SQLite stores, and that
+// its definition is read from them.
 func TestTableSchema(t *testing.T) {
 	want := everyColumn("every")
 	got, ok := parseTable(tableSQL(&want, "data_every"))
@@ -85,14 +85,14 @@ func TestTableSchema(t *testing.T) {
 		strings.Replace(tableSQL(&want, "data_every"), "IN (0,1)", "IN (0,1) OR hex(randomblob(1)) > ''", 1),
 		strings.Replace(tableSQL(&want, "data_every"), "'new',", "'new',hex(1),", 1)} {
 		if _, ok := parseTable(sql); ok {
-			t.Errorf("taken: %s", sql)
+			t.Errorf("accepted: %s", sql)
 		}
 	}
 }
 
-// TestTablesSurvive checks that a file with tables is taken by an import and a
-// fork, also with as many and as wide tables as there can be, and that one whose
-// table was altered is not.
+// TestTablesSurvive checks that a file with tables is accepted by an import and a fork,
+// also with the most and widest tables allowed, and that one with an altered table is
+// not.
 func TestTablesSurvive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -135,16 +135,16 @@ func TestTableAttacks(t *testing.T) {
 	createTable(t, db, leads("leads"))
 	honest := backupOf(t, db)
 	for name, script := range map[string]string{
-		"another trigger":   "CREATE TRIGGER evil AFTER INSERT ON data_leads BEGIN DELETE FROM contacts; END",
-		"changed trigger":   "DROP TRIGGER _data_leads_created; CREATE TRIGGER _data_leads_created AFTER INSERT ON \"data_leads\" BEGIN DELETE FROM contacts; END",
-		"trigger missing":   "DROP TRIGGER _data_leads_created",
-		"view changed":      "DROP VIEW _data_leads_json; CREATE VIEW _data_leads_json AS SELECT id, (SELECT sealed FROM _secrets) AS json FROM \"data_leads\"",
-		"view missing":      "DROP VIEW _data_leads_json",
-		"index":             "CREATE INDEX mine ON data_leads(hex(name))",
-		"column more":       "ALTER TABLE data_leads ADD COLUMN x TEXT",
-		"table of its own":  "CREATE TABLE data_mine(x)",
-		"table alone":       `CREATE TABLE "data_mine" ("id" TEXT) STRICT`,
-		"renamed by SQLite": "ALTER TABLE data_leads RENAME TO data_other",
+		"another trigger":            "CREATE TRIGGER evil AFTER INSERT ON data_leads BEGIN DELETE FROM contacts; END",
+		"changed trigger":            "DROP TRIGGER _data_leads_created; CREATE TRIGGER _data_leads_created AFTER INSERT ON \"data_leads\" BEGIN DELETE FROM contacts; END",
+		"trigger missing":            "DROP TRIGGER _data_leads_created",
+		"view changed":               "DROP VIEW _data_leads_json; CREATE VIEW _data_leads_json AS SELECT id, (SELECT sealed FROM _secrets) AS json FROM \"data_leads\"",
+		"view missing":               "DROP VIEW _data_leads_json",
+		"index":                      "CREATE INDEX mine ON data_leads(hex(name))",
+		"additional column":          "ALTER TABLE data_leads ADD COLUMN x TEXT",
+		"additional table":           "CREATE TABLE data_mine(x)",
+		"table without its triggers": `CREATE TABLE "data_mine" ("id" TEXT) STRICT`,
+		"renamed by SQLite":          "ALTER TABLE data_leads RENAME TO data_other",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "copy.db")
@@ -156,7 +156,7 @@ func TestTableAttacks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, openMode); agent.ErrorCode(err) != agent.CodeInvalidFile {
-				t.Errorf("taken: %v", err)
+				t.Errorf("accepted: %v", err)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func rowEvents(t *testing.T, db *DB) (events []string) {
 	return events
 }
 
-// TestRows checks what rows hold, whoever writes them, and their events.
+// TestTableRows checks the content of rows, whoever writes them, and their events.
 func TestTableRows(t *testing.T) {
 	ctx := context.Background()
 	db := createAgent(t, openFolder(t), "rows")
@@ -204,7 +204,7 @@ func TestTableRows(t *testing.T) {
 	if _, err := db.UpdateRow(ctx, "leads", id, agent.Row{"amount": 2.0, "status": "won"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.UpdateRow(ctx, "leads", id, agent.Row{"amount": 2.0}); err != nil { // nothing changes
+	if _, err := db.UpdateRow(ctx, "leads", id, agent.Row{"amount": 2.0}); err != nil { // no change
 		t.Fatal(err)
 	}
 	if err := db.DeleteRow(ctx, "leads", id); err != nil {
@@ -254,7 +254,7 @@ func TestRowsRefused(t *testing.T) {
 		"INSERT INTO data_leads(name, extra) VALUES ('x', 'nonsense')", "INSERT INTO data_leads(name, amount) VALUES ('x', 9e999)",
 		"INSERT INTO data_leads(name) VALUES (printf('%.300000c', 'x'))", "DROP TABLE data_leads"} {
 		if _, err := db.SQL(ctx, query, Params{}, Access{Write: true}); err == nil {
-			t.Errorf("%s is done", query)
+			t.Errorf("%s succeeded", query)
 		}
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM data_leads"); n != 1 {
@@ -326,7 +326,7 @@ func TestRowQueries(t *testing.T) {
 	}
 }
 
-// TestUpdateTable checks that columns change with their values, or not at all.
+// TestUpdateTable checks that columns change together with their values, or not at all.
 func TestUpdateTable(t *testing.T) {
 	ctx := context.Background()
 	db := createAgent(t, openFolder(t), "rows")
@@ -409,7 +409,7 @@ func TestWriteRowsOfNodes(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if table, _ := db.Table(ctx, "leads"); table.Rows != 0 {
-		t.Error("the row of an execution that has ended remains")
+		t.Error("the row of an ended execution remains")
 	}
 	for range 2 {
 		if _, _, err := db.UpsertRow(ctx, "leads", "email", agent.Row{"name": "Ada", "email": "a@x"}, nil); err != nil {
@@ -435,8 +435,8 @@ func TestWriteRowsOfNodes(t *testing.T) {
 	}
 }
 
-// TestRedefineTable checks that a change which leaves rows alone makes the table
-// that a new one would be.
+// TestRedefineTable checks that a change which keeps the rows leads to the same table as
+// creating a new one.
 func TestRedefineTable(t *testing.T) {
 	ctx := context.Background()
 	f := openFolder(t)
@@ -464,11 +464,11 @@ func TestRedefineTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := db.InsertRows(ctx, "people", []agent.Row{{"mail": "a@x"}}, nil); agent.ErrorCode(err) != agent.CodeConflict {
-		t.Errorf("unique no more: %v", err)
+		t.Errorf("no longer unique: %v", err)
 	}
 	for _, query := range []string{"INSERT INTO data_people(more) VALUES (9e999)", "INSERT INTO data_people(status) VALUES ('lost')"} {
 		if _, err := db.SQL(ctx, query, Params{}, Access{Write: true}); err == nil {
-			t.Errorf("%s is done", query)
+			t.Errorf("%s succeeded", query)
 		}
 	}
 	copied, err := f.Import(ctx, bytes.NewReader(backupOf(t, db)), 1<<30, openMode)
@@ -483,7 +483,7 @@ func TestRedefineTable(t *testing.T) {
 		t.Error(check)
 	}
 	list[1].From = ""
-	if _, err := db.UpdateTable(ctx, "people", agent.TableChange{Columns: agent.Some(list[:2])}); err != nil { // now the rows move
+	if _, err := db.UpdateTable(ctx, "people", agent.TableChange{Columns: agent.Some(list[:2])}); err != nil { // now the rows are moved
 		t.Fatal(err)
 	}
 	if table, err := db.Table(ctx, "people"); err != nil || table.Rows != 2 || len(table.Columns) != 2 {

@@ -9,8 +9,8 @@ import (
 	"satchel/agent"
 )
 
-// withoutSubscribers makes an agent whose consumers know that nobody subscribes to
-// its events, and returns how often they are notified of events.
+// withoutSubscribers creates an agent whose consumers know that nobody subscribes to its
+// events, and returns how often they are notified of events.
 func withoutSubscribers(t *testing.T) (db *DB, notified *atomic.Int32) {
 	t.Helper()
 	f := openFolder(t)
@@ -35,8 +35,8 @@ func cursors(t *testing.T, db *DB) int {
 	return value[int](t, db, "SELECT min(seq) FROM _cursors")
 }
 
-// Events that nobody subscribes to notify no consumer, and their cursors follow
-// when the file rests or is closed.
+// Events without subscribers notify no consumer, and the consumers' cursors follow when
+// the file becomes idle or is closed.
 func TestNoNotificationWithoutSubscribers(t *testing.T) {
 	db, notified := withoutSubscribers(t)
 	before := cursors(t, db)
@@ -50,7 +50,7 @@ func TestNoNotificationWithoutSubscribers(t *testing.T) {
 	db.folder.maintain(t.Context(), time.Now().Add(2*checkpointAfter))
 	last := value[int](t, db, lastEvent)
 	if seq := cursors(t, db); seq != last {
-		t.Errorf("at rest: cursors %d, want %d", seq, last)
+		t.Errorf("idle: cursors %d, want %d", seq, last)
 	}
 	createContact(t, db, named("z"))
 	if closed, err := db.closeIdle(); !closed || err != nil {
@@ -64,9 +64,9 @@ func TestNoNotificationWithoutSubscribers(t *testing.T) {
 	}
 }
 
-// Who subscribes receives the events of the same write and later ones, whether
-// the API or SQL writes.
-func TestSubscribersGetWhatComesLater(t *testing.T) {
+// A new subscriber receives the events of the same write and of later ones, whether the
+// API or SQL writes.
+func TestSubscribersReceiveLaterEvents(t *testing.T) {
 	const wait = `INSERT INTO _waits(execution_id, node_id, path, type, kind, event, started_at) VALUES ('e','n','','wait','event','contact.created','2026-01-01T00:00:00.000Z')`
 	for name, subscribe := range map[string]func(*testing.T, *DB){
 		"a trigger": func(t *testing.T, db *DB) { listen(t, db, "contact.*") },
@@ -105,7 +105,7 @@ func TestSubscribersGetWhatComesLater(t *testing.T) {
 	}
 }
 
-// A consumer that looked before somebody subscribed is notified all the same.
+// A consumer that read before somebody subscribed is notified nevertheless.
 func TestSubscribedMeanwhile(t *testing.T) {
 	db, notified := withoutSubscribers(t)
 	f, err := db.acquire(t.Context())
@@ -123,8 +123,9 @@ func TestSubscribedMeanwhile(t *testing.T) {
 	}
 }
 
-// A consumer is notified until it has asked itself, whatever others were told.
-func TestOnlyOneConsumerHasAsked(t *testing.T) {
+// A consumer is notified until it has read the events itself, whatever other consumers
+// have read.
+func TestOneConsumerHasRead(t *testing.T) {
 	db, notified := withoutSubscribers(t)
 	listen(t, db, "contact.*")
 	createContact(t, db, named("x"))

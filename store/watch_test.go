@@ -23,7 +23,7 @@ func TestFileThatAppearsIsAdopted(t *testing.T) {
 	copyClosed(t, to, file)
 	look(f, 1)
 	if _, err := f.Agent("Support"); agent.ErrorCode(err) != agent.CodeNotFound {
-		t.Errorf("taken at first sight: %v", err)
+		t.Errorf("adopted at first sight: %v", err)
 	}
 	look(f, 1)
 	db := byName(t, f, "support")
@@ -45,11 +45,11 @@ func TestFileThatAppearsIsAdopted(t *testing.T) {
 	}
 	closeFolder(t, f)
 	if again := byName(t, openAt(t, f.Path(), key), "Support"); again.Agent().Status != agent.StatusActive {
-		t.Error("it is paused again after a restart")
+		t.Error("the agent is paused again after a restart")
 	}
 }
 
-// signal is a log that tells when a text shows up in it.
+// signal is a log writer that signals when a text is logged.
 type signal struct {
 	text string
 	seen chan struct{}
@@ -63,7 +63,7 @@ func (s *signal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The watcher itself, with the clock it uses in earnest.
+// TestStartedWatcherAdopts runs the watcher itself, with its real clock.
 func TestStartedWatcherAdopts(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
@@ -94,7 +94,7 @@ func TestHalfCopiedFileIsLeftAlone(t *testing.T) {
 		if err := os.WriteFile(to, data[:len(data)*n/steps], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		look(f, 1) // it grows between any two looks
+		look(f, 1) // the file grows between any two polls
 		if _, err := f.Agent("agent-new"); n < steps && agent.ErrorCode(err) != agent.CodeNotFound {
 			t.Fatalf("step %d: %v", n, err)
 		}
@@ -105,9 +105,9 @@ func TestHalfCopiedFileIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A copy that pauses for long looks cut. It is refused, not touched, and taken
-// once it is whole.
-func TestCopyThatPausesIsTakenLater(t *testing.T) {
+// A copy that pauses for long looks truncated. It is refused, not changed, and adopted
+// once it is complete.
+func TestPausedCopyIsAdoptedLater(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
 	data, err := os.ReadFile(file)
@@ -125,7 +125,7 @@ func TestCopyThatPausesIsTakenLater(t *testing.T) {
 			t.Errorf("%d bytes: %v", part, err)
 		}
 		if now, err := os.ReadFile(to); err != nil || string(now) != string(data[:part]) {
-			t.Errorf("%d bytes: the file was touched, %v", part, err)
+			t.Errorf("%d bytes: the file was changed, %v", part, err)
 		}
 	}
 	if err := os.WriteFile(to, data, 0o600); err != nil {
@@ -137,7 +137,7 @@ func TestCopyThatPausesIsTakenLater(t *testing.T) {
 	}
 }
 
-func TestFileTakenAway(t *testing.T) {
+func TestFileRemoved(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
@@ -166,8 +166,8 @@ func TestFileTakenAway(t *testing.T) {
 	}
 }
 
-// Another file put in the place of an open one: nothing more goes into the
-// old one, and the new one is taken in.
+// After another file replaced an open one, nothing more is written to the old one, and
+// the new one is adopted.
 func TestFileReplacedWhileOpen(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Replacement")
@@ -199,7 +199,7 @@ func TestFileReplacedWhileOpen(t *testing.T) {
 	}
 }
 
-// Another file put in the place of a closed one shows when it is opened.
+// Another file that replaced a closed one is noticed when it is opened.
 func TestFileReplacedWhileClosed(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -229,7 +229,7 @@ func TestFileReplacedWhileClosed(t *testing.T) {
 		t.Errorf("%+v, %v", db.Agent(), db.Roles())
 	}
 	if _, err := f.Agent("Renamed"); agent.ErrorCode(err) != agent.CodeNotFound {
-		t.Errorf("the name of before: %v", err)
+		t.Errorf("the former name: %v", err)
 	}
 
 	other, err := os.ReadFile(template(t, "Other"))
@@ -247,8 +247,8 @@ func TestFileReplacedWhileClosed(t *testing.T) {
 	createContact(t, now, named("y"))
 }
 
-// The watcher and the makers of agents meet on the same files.
-func TestWatcherMeetsCreators(t *testing.T) {
+// The watcher and creators of agents work on the same files at the same time.
+func TestWatcherAndCreators(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	stop := make(chan struct{})
@@ -300,7 +300,7 @@ func TestWatcherMeetsCreators(t *testing.T) {
 	}
 }
 
-// With nothing new in the folder, a look costs one look at the folder.
+// An unchanged folder costs the watcher one stat.
 func TestQuietFolderIsNotListed(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -309,7 +309,7 @@ func TestQuietFolderIsNotListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !f.folderChanged() {
-		t.Error("the first look was skipped")
+		t.Error("the first listing was skipped")
 	}
 	if f.folderChanged() {
 		t.Error("an unchanged folder is listed again")
@@ -318,7 +318,7 @@ func TestQuietFolderIsNotListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !f.folderChanged() || !f.folderChanged() {
-		t.Error("a folder that has just changed is not looked at until it rests")
+		t.Error("a folder that has just changed is not listed until it stops changing")
 	}
 }
 

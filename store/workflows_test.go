@@ -11,7 +11,7 @@ import (
 	"satchel/agent"
 )
 
-// graphOf is an active workflow with these nodes.
+// graphOf returns an active workflow with these nodes.
 func graphOf(nodes ...string) agent.Workflow {
 	w := agent.Workflow{Name: "Flow", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings(), Edges: []agent.RawEdge{}}
 	for _, n := range nodes {
@@ -29,7 +29,7 @@ func createWorkflow(t testing.TB, db *DB, w agent.Workflow) agent.Workflow {
 	return w
 }
 
-// running is an execution of a workflow that has begun.
+// running returns an execution of a workflow that has started.
 func running(w agent.Workflow) *agent.Execution {
 	now := agent.Now()
 	return &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: w.ID, Version: w.Version, Status: agent.ExecutionRunning, Trigger: "manual",
@@ -45,8 +45,8 @@ func enter(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
 	return x
 }
 
-// TestReplays enters executions by the same request: within five minutes of
-// one that was entered none is, and what is older is forgotten.
+// TestReplays checks that a repeated request within five minutes starts no second
+// execution, and that older requests are forgotten.
 func TestReplays(t *testing.T) {
 	db := openFolder(t).Default()
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
@@ -59,7 +59,7 @@ func TestReplays(t *testing.T) {
 		}
 		id, err := db.ExecutionOf(t.Context(), key, replay)
 		if err != nil || entered[0] != (id == x.ID) {
-			t.Errorf("%s %s: entered %v, and %s is the execution of it, %v", key, replay, entered[0], id, err)
+			t.Errorf("%s %s: inserted %v, and its execution is %s, %v", key, replay, entered[0], id, err)
 		}
 		return id
 	}
@@ -70,30 +70,30 @@ func TestReplays(t *testing.T) {
 	one, other := enter("c1", "a"), enter("c2", "b")
 	for _, key := range []string{"", "c1", "c3"} {
 		if id := enter(key, "a"); id != one {
-			t.Errorf("at once %q leads to another execution", key)
+			t.Errorf("%q immediately leads to another execution", key)
 		}
 	}
 	if id := enter("c2", "a"); id != other {
-		t.Error("a key that was is not known beside a request that was")
+		t.Error("a known key is ignored next to a known request")
 	}
 	later("-4")
 	if id := enter("c4", "a"); id != one {
-		t.Error("after four minutes another execution")
+		t.Error("the same request after four minutes leads to another execution")
 	}
 	later("-2")
 	if id := enter("c1", "a"); id != one {
-		t.Error("the same key after six minutes is another execution")
+		t.Error("the same key after six minutes leads to another execution")
 	}
 	again := enter("c5", "a")
 	if again == one {
-		t.Error("after six minutes the same execution")
+		t.Error("the same request after six minutes leads to the same execution")
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM _replays"); n != 1 {
 		t.Errorf("%d requests are remembered", n)
 	}
-	later("+10") // by a clock that was ahead
+	later("+10") // stored when the clock was ahead
 	if id := enter("", "a"); id == again {
-		t.Error("a clock that was ahead holds executions back")
+		t.Error("requests stored while the clock was ahead block executions")
 	}
 }
 
@@ -113,8 +113,8 @@ func subscribersOf(t testing.TB, db *DB, event string) string {
 	return strings.Join(names, " ")
 }
 
-// TestWorkflowsBySQL has workflows written through the SQL sandbox: versions and
-// triggers follow.
+// TestWorkflowsBySQL writes workflows through the SQL sandbox and checks that versions
+// and triggers follow.
 func TestWorkflowsBySQL(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
@@ -131,11 +131,11 @@ func TestWorkflowsBySQL(t *testing.T) {
 	ask(`INSERT INTO workflows(id, name, status, nodes) VALUES ('workflow-x', 'By SQL', 'active', ?)`,
 		`[{"id":"a","type":"trigger","data":{"event":"contact.*"}},{"id":"b","type":"trigger","data":{"event":"contact.created","disabled":true}},5,"x",{"type":"trigger"}]`)
 	if got := subscribersOf(t, db, "contact.created"); got != "a" {
-		t.Errorf("listeners %q", got)
+		t.Errorf("subscribers %q", got)
 	}
 	ask(`UPDATE workflows SET nodes = ? WHERE id = 'workflow-x'`, `[{"id":"c","type":"trigger","data":{"event":"contact.created"}}]`)
 	if got := subscribersOf(t, db, "contact.created"); got != "c" {
-		t.Errorf("listeners behind a change %q", got)
+		t.Errorf("subscribers after a change %q", got)
 	}
 	w, err := db.Workflow(t.Context(), "workflow-x")
 	if err != nil || w.Version != 2 {
@@ -148,7 +148,7 @@ func TestWorkflowsBySQL(t *testing.T) {
 	}
 	ask(`UPDATE workflows SET status = 'paused' WHERE id = 'workflow-x'`)
 	if got := subscribersOf(t, db, "contact.created"); got != "" {
-		t.Errorf("listeners of a paused workflow %q", got)
+		t.Errorf("subscribers of a paused workflow %q", got)
 	}
 	x := enter(t, db, w)
 	if _, err := db.SQL(t.Context(), "UPDATE executions SET status = 'complete'", Params{}, Access{Write: true}); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
@@ -201,7 +201,7 @@ func TestCommitExecution(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT suspended FROM executions"); n != 1 || subscribersOf(t, db, "a.b") != "wait:w" {
-		t.Errorf("suspended %d, listens %q", n, subscribersOf(t, db, "a.b"))
+		t.Errorf("suspended %d, subscribed %q", n, subscribersOf(t, db, "a.b"))
 	}
 	_, results, err := db.Execution(t.Context(), x.ID)
 	if err != nil || len(results) != 3 || len(results[0].Output) < 300<<10 || string(results[1].Items) != "[1,2]" || results[2].Status != agent.NodeWaiting || *results[2].Iteration != 1 {
@@ -218,14 +218,14 @@ func TestCommitExecution(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT suspended FROM executions"); n != 0 {
-		t.Error("an execution whose wait has ended meanwhile was put to sleep")
+		t.Error("an execution whose wait has ended meanwhile was suspended")
 	}
 	x.Status, x.CompletedAt, x.Output = agent.ExecutionComplete, agent.Now(), json.RawMessage(`{}`)
 	if err := commit(ExecutionStep{Results: []agent.NodeResult{result("l", agent.NodeSuccess, `{}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := commit(ExecutionStep{Results: []agent.NodeResult{result("late", agent.NodeSuccess, `{}`)}}); !errors.Is(err, ErrEnded) {
-		t.Errorf("a step behind the end: %v", err)
+		t.Errorf("a step after the end: %v", err)
 	}
 	_, results, err = db.Execution(t.Context(), x.ID)
 	var story []string
@@ -241,7 +241,8 @@ func TestCommitExecution(t *testing.T) {
 	}
 }
 
-// TestPendingExecutions has the catalog know the pending executions of a closed file.
+// TestPendingExecutions checks that the catalog knows the pending executions of a closed
+// file.
 func TestPendingExecutions(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -256,7 +257,7 @@ func TestPendingExecutions(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeFolder(t, f)
-	for range 2 { // the second time by the catalog's cache
+	for range 2 { // the second time from the catalog's cache
 		f = openAt(t, path)
 		for name, want := range map[string]agent.Time{"awake": dueNow, "timed": due, "rests": {}} {
 			if got := byName(t, f, name).Pending().Executions; got != want {
@@ -292,7 +293,7 @@ func TestRetentionOfExecutions(t *testing.T) {
 	if n := value[int](t, db, "SELECT count(*) FROM _journal"); n != 1 {
 		t.Errorf("%d rows of the journal are left", n)
 	}
-	// The newest hundred, and the first, by which an execution goes.
+	// The newest hundred, and the first, which an execution uses.
 	if n := value[int](t, db, "SELECT count(*) FROM _workflow_versions"); n != maxVersions+1 {
 		t.Errorf("%d versions are left", n)
 	}
@@ -305,7 +306,7 @@ func TestNodeSecretsAreSealed(t *testing.T) {
 	db := createAgent(t, f, "a")
 	w := createWorkflow(t, db, graphOf(`{"id":"h","type":"http-request","data":{"url":"https://x.y","auth":{"type":"bearer","token":"open-sesame"}}}`))
 	if strings.Contains(string(w.Nodes[0]), "sesame") {
-		t.Errorf("the answer shows the secret: %s", w.Nodes[0])
+		t.Errorf("the returned workflow shows the secret: %s", w.Nodes[0])
 	}
 	if got, err := db.NodeSecret(t.Context(), w.ID, agent.NodeSecret("h", "auth.token"), "https://x.y"); err != nil || got != "open-sesame" {
 		t.Errorf("opened: %q %v", got, err)

@@ -8,7 +8,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// makeAllWritingParts makes the parts that any write needs.
+// makeAllWritingParts creates the parts of the schema that writes need.
 func makeAllWritingParts(t testing.TB, db *DB) {
 	t.Helper()
 	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return tx.makeWritingParts(allWritingParts()) }); err != nil {
@@ -18,8 +18,8 @@ func makeAllWritingParts(t testing.TB, db *DB) {
 
 const triggersOf = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
 
-// A new file has no triggers but those of the log, and gets those of a table with
-// the first write to it, also when a write before was undone.
+// A new file has only the triggers of the log, and gets those of a table with the first
+// write to it, also if an earlier write was rolled back.
 func TestWritesMakeTheirParts(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -35,9 +35,9 @@ func TestWritesMakeTheirParts(t *testing.T) {
 		}
 	}
 	if got := value[int](t, db, triggersOf, "contacts"); got != 0 {
-		t.Errorf("%d triggers are left of a write that was undone", got)
+		t.Errorf("a write that was rolled back left %d triggers", got)
 	}
-	do(t, db, insert) // a statement that was kept
+	do(t, db, insert) // a cached statement
 	wantCounted(t, db, "contacts", 1)
 	if got := value[int](t, db, "SELECT count(*) FROM _events WHERE type = 'contact.created'"); got != 1 {
 		t.Errorf("%d events", got)
@@ -58,11 +58,11 @@ func wantCounted(t *testing.T, db *DB, table string, want int) {
 	t.Helper()
 	counted, there := value[int](t, db, "SELECT n FROM _counts WHERE name = ?", table), value[int](t, db, "SELECT count(*) FROM "+table)
 	if counted != want || there != want {
-		t.Errorf("%s: %d are counted of %d, want %d", table, counted, there, want)
+		t.Errorf("%s: %d counted, %d rows, want %d", table, counted, there, want)
 	}
 }
 
-// A write can make parts while rows are read by the same connection.
+// A write can create parts while rows are read by the same connection.
 func TestPartsWhileRowsAreRead(t *testing.T) {
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
@@ -90,7 +90,7 @@ func TestPartsWhileRowsAreRead(t *testing.T) {
 	wantCounted(t, db, "workflows", 2)
 }
 
-// Several writes that share a commit, of which one fails, get their parts too.
+// Writes that share a commit, one of which fails, get their parts too.
 func TestSharedCommitsMakeTheirParts(t *testing.T) {
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
@@ -110,7 +110,7 @@ func TestSharedCommitsMakeTheirParts(t *testing.T) {
 	wantCounted(t, db, "contacts", 3)
 }
 
-// A file has an index of chunks from the first of them on; without it, searches find
+// A file has an index of chunks from its first chunk on; without it, searches find
 // nothing.
 func TestFirstChunkMakesTheirIndex(t *testing.T) {
 	t.Parallel()
@@ -142,8 +142,7 @@ func TestFirstChunkMakesTheirIndex(t *testing.T) {
 	want(4, 1)
 }
 
-// A file of version 4 with many rows gets its indexes again with a write to whatever
-// table.
+// A file of version 4 with many rows gets its indexes back with a write to any table.
 func TestMigratedFileGetsIndexesBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -159,12 +158,12 @@ func TestMigratedFileGetsIndexesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if value[int](t, db, index) != 1 {
-		t.Error("the index is not made")
+		t.Error("the index was not created")
 	}
 	createContact(t, db, named("x"))
 }
 
-// migrateFixture opens the fixture of version 4 after a script has run on it.
+// migrateFixture opens the fixture of version 4 after running a script on it.
 func migrateFixture(t *testing.T, script string) *DB {
 	t.Helper()
 	f := openAt(t, t.TempDir(), fixtureKey)
@@ -180,7 +179,7 @@ func migrateFixture(t *testing.T, script string) *DB {
 	return byName(t, openAt(t, f.Path(), fixtureKey), "Fixture")
 }
 
-// What foreign keys delete is counted in a file of version 4, whose triggers the
+// Rows that foreign keys delete are counted in a file of version 4, whose triggers the
 // migration removes.
 func TestMigratedFileKeepsCounts(t *testing.T) {
 	if testing.Short() {
@@ -198,7 +197,7 @@ func TestMigratedFileKeepsCounts(t *testing.T) {
 	wantCounted(t, db, "contacts", 2)
 }
 
-// Retention makes no part for tables without rows.
+// Retention creates no parts for tables without rows.
 func TestRetentionMakesNoParts(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
