@@ -19,7 +19,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// forger makes tokens that must be refused, out of good ones.
+// forger makes tokens that must be refused from good ones.
 type forger struct {
 	t          testing.TB
 	claims     jwt.MapClaims
@@ -65,7 +65,7 @@ func (f *forger) hmac(secret []byte) string {
 	return signed
 }
 
-// algorithms are tokens that choose how they are to be verified.
+// algorithms are tokens that choose the algorithm of their verification.
 func (f *forger) algorithms() map[string]string {
 	public, err := x509.MarshalPKIXPublicKey(proxyRSA().private.Public())
 	if err != nil {
@@ -97,7 +97,7 @@ func (f *forger) algorithms() map[string]string {
 	}
 }
 
-// keys are tokens that choose or bring the key they are to be verified with.
+// keys are tokens that choose or bring the key of their verification.
 func (f *forger) keys() map[string]string {
 	sign := func(key proxyKey, header string, value any) string {
 		return key.sign(f.t, f.claims, map[string]any{header: value})
@@ -127,7 +127,7 @@ func (f *forger) keys() map[string]string {
 	}
 }
 
-// shapes are broken, cut and lengthened tokens.
+// shapes are broken, truncated and lengthened tokens.
 func (f *forger) shapes() map[string]string {
 	der, err := asn1.Marshal(struct{ R, S *big.Int }{big.NewInt(1), big.NewInt(1)})
 	if err != nil {
@@ -157,13 +157,13 @@ func (f *forger) shapes() map[string]string {
 		"signature in DER":     unsigned + segment(der),
 		"signature of another": unsigned + f.rsa[2],
 		"signature padded":     ec + "=",
-		"signature respelled":  ec[:len(ec)-1] + string(ec[len(ec)-1]+1), // other bits behind the last byte
+		"signature respelled":  ec[:len(ec)-1] + string(ec[len(ec)-1]+1), // other bits after the last byte
 		"line break":           ec + "\n",
 		"16 KB":                proxyEC().sign(f.t, large, nil),
 	}
 }
 
-// TestVerifierChoosesTheAlgorithm uses a key set that names none.
+// TestVerifierChoosesTheAlgorithm uses a key set that names no algorithm.
 func TestVerifierChoosesTheAlgorithm(t *testing.T) {
 	clock := newTestClock()
 	server := newKeyServer(t)
@@ -200,7 +200,7 @@ func TestVerifierRefusesForgeries(t *testing.T) {
 	}
 	wantAda(t, v, strings.Join(f.rsa, "."))
 	wantAda(t, v, strings.Join(f.ec, "."))
-	if hits := server.hits.Load(); hits > 2 { // the first token, and once for all the unknown kids
+	if hits := server.hits.Load(); hits > 2 { // for the first token, and once for all unknown kids
 		t.Errorf("the keys were fetched %d times, want at most 2", hits)
 	}
 	evil.wantHits(t, 0)

@@ -2,7 +2,8 @@ package auth
 
 import "testing"
 
-// BenchmarkVerify: cold checks the signature of each token, warm remembers it.
+// BenchmarkVerify measures tokens whose signature has to be checked (cold) and that are
+// in the cache (warm).
 func BenchmarkVerify(b *testing.B) {
 	v, clock := fuzzVerifier(b)
 	set := v.keys.good.Load()

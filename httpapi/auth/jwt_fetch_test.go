@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// roundTrip is a transport made of a function, for tests in a bubble of time,
-// which sockets would keep from passing.
+// roundTrip is a transport made from a function, for tests in a synctest bubble, where
+// sockets would stop the clock.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -23,13 +23,13 @@ func answerKeys(t testing.TB, keys ...proxyKey) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(keySetJSON(t, keys...)))}
 }
 
-// hanging is a body that never comes.
+// hanging is a body that never arrives.
 type hanging struct{ ctx context.Context }
 
 func (h hanging) Read([]byte) (int, error) { <-h.ctx.Done(); return 0, h.ctx.Err() }
 func (h hanging) Close() error             { return nil }
 
-// verifyAll verifies a token many times at once and counts who was let in.
+// verifyAll verifies a token several times at once and counts how many passed.
 func verifyAll(t *testing.T, v *Verifier, times int, token string) *atomic.Int64 {
 	passed := new(atomic.Int64)
 	for range times {
@@ -42,7 +42,7 @@ func verifyAll(t *testing.T, v *Verifier, times int, token string) *atomic.Int64
 	return passed
 }
 
-// elapse lets the time of a bubble go by.
+// elapse lets time pass in a bubble.
 func elapse(d time.Duration) { <-time.After(d) }
 
 func bubbleToken(t testing.TB) string {
@@ -62,7 +62,7 @@ func TestOneFetchForAll(t *testing.T) {
 		passed := verifyAll(t, v, 100, bubbleToken(t))
 		synctest.Wait()
 		if fetches.Load() != 1 || passed.Load() != 0 {
-			t.Errorf("%d fetches run and %d passed, want 1 and 0", fetches.Load(), passed.Load())
+			t.Errorf("%d fetches are running and %d passed, want 1 and 0", fetches.Load(), passed.Load())
 		}
 		close(release)
 		synctest.Wait()
@@ -72,9 +72,9 @@ func TestOneFetchForAll(t *testing.T) {
 	})
 }
 
-// TestHangingKeysHoldUpFew lets the server of the keys hang before and within
-// its answer: nobody waits longer than fetchTimeout, and after the first
-// failure nobody but the one who asks again.
+// TestHangingKeysHoldUpFew lets the key server hang before and during its response:
+// nobody waits longer than fetchTimeout, and after the first failure only the request
+// that fetches again waits.
 func TestHangingKeysHoldUpFew(t *testing.T) {
 	proxyEC()
 	for name, hang := range map[string]func(*http.Request) (*http.Response, error){
@@ -110,7 +110,7 @@ func TestHangingKeysHoldUpFew(t *testing.T) {
 				later := verifyAll(t, v, 10, token)
 				synctest.Wait()
 				if n := later.Load(); n != 9 {
-					t.Errorf("%d passed at once in the outage, want all but the one that asks", n)
+					t.Errorf("%d passed at once in the outage, want all but the one that fetches", n)
 				}
 				elapse(fetchTimeout)
 				synctest.Wait()
@@ -122,7 +122,7 @@ func TestHangingKeysHoldUpFew(t *testing.T) {
 	}
 }
 
-func TestWaiterLeavesWithItsContext(t *testing.T) {
+func TestWaiterEndsWithItsContext(t *testing.T) {
 	proxyEC()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -135,10 +135,10 @@ func TestWaiterLeavesWithItsContext(t *testing.T) {
 		var leaderErr error
 		go func() { _, _, leaderErr = v.Verify(leader, token) }()
 		synctest.Wait()
-		leave() // the fetch goes on for those who wait
-		gone, cancel := context.WithCancel(t.Context())
+		leave() // the fetch continues for those who wait
+		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := v.Verify(gone, token); err == nil {
+		if _, _, err := v.Verify(ended, token); err == nil {
 			t.Error("a request that ended while waiting passed")
 		}
 		passed := verifyAll(t, v, 1, token)
@@ -179,7 +179,7 @@ func TestFetchEndsWithTheServer(t *testing.T) {
 	})
 }
 
-func TestPanicOfTheTransportFreesTheNext(t *testing.T) {
+func TestPanicOfTheTransport(t *testing.T) {
 	panics := true
 	v := newTestVerifier(t, "https://keys.example.com", &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		if panics {
@@ -195,8 +195,8 @@ func TestPanicOfTheTransportFreesTheNext(t *testing.T) {
 	wantAda(t, v, bubbleToken(t))
 }
 
-// TestVerifyFromManyGoroutines rotates keys, moves the clock and breaks the
-// server while tokens are verified; it is meant for the race detector.
+// TestVerifyFromManyGoroutines rotates keys, moves the clock and breaks the server while
+// tokens are verified; it is meant for the race detector.
 func TestVerifyFromManyGoroutines(t *testing.T) {
 	f := newKeysFixture(t, proxyEC(), rotatedEC())
 	tokens := []string{f.token(t, proxyEC()), f.token(t, rotatedEC()), f.unknown(t, 1), "x.y.z"}

@@ -14,7 +14,7 @@ import (
 	"satchel/agent"
 )
 
-// fuzzVerifier asks no network for its keys.
+// fuzzVerifier fetches no keys.
 func fuzzVerifier(t testing.TB) (*Verifier, *testClock) {
 	clock := newTestClock()
 	keys := keySetJSON(t, proxyRSA(), proxyEC())
@@ -24,11 +24,11 @@ func fuzzVerifier(t testing.TB) (*Verifier, *testClock) {
 		t.Fatal(err)
 	}
 	v.keys.good.Store(set)
-	v.keys.forced = clock.Now() // an unknown key may fetch nothing in this minute
+	v.keys.forced = clock.Now() // no fetch for an unknown key in this minute
 	return v, clock
 }
 
-// FuzzVerifyToken: nothing but the proxy's own tokens passes, to the letter.
+// FuzzVerifyToken checks that only the proxy's own tokens pass, unchanged.
 func FuzzVerifyToken(f *testing.F) {
 	v, clock := fuzzVerifier(f)
 	forger := newForger(f, clock, "https://evil.example.com")
@@ -52,7 +52,7 @@ func FuzzVerifyToken(f *testing.F) {
 	})
 }
 
-// FuzzTokenClaims signs any claims with the proxy's key: whoever passes has an
+// FuzzTokenClaims signs arbitrary claims with the proxy's key: those that pass have an
 // email address in the form that is compared, and a name that can be shown.
 func FuzzTokenClaims(f *testing.F) {
 	v, clock := fuzzVerifier(f)
@@ -83,8 +83,8 @@ func FuzzTokenClaims(f *testing.F) {
 	})
 }
 
-// FuzzReadKeySet: a key set of any bytes is read or refused, and its keys
-// verify no token that they did not sign.
+// FuzzReadKeySet checks that arbitrary bytes are read as a key set or refused, and that
+// its keys verify no token that they did not sign.
 func FuzzReadKeySet(f *testing.F) {
 	f.Add(keySetJSON(f, proxyRSA(), proxyEC()))
 	for _, seed := range []string{``, `{}`, `{"keys":[]}`, `{"keys":[null]}`, `{"keys":[{"kty":"oct","k":"AA"}]}`,

@@ -29,13 +29,13 @@ func newKeysFixture(t testing.TB, keys ...proxyKey) *keysFixture {
 	return &keysFixture{newTestVerifier(t, server.URL, server.Client(), clock.Now), clock, server}
 }
 
-// token is good for as long as the test likes.
+// token is valid for the whole test.
 func (f *keysFixture) token(t testing.TB, key proxyKey) string {
 	t.Helper()
 	return key.sign(t, goodClaims(f.clock, map[string]any{"exp": f.clock.Now().Unix() + 1e6}), nil)
 }
 
-// unknown is a token with a kid that nobody has published, another each time.
+// unknown is a token with a kid that was never published, a different one for each n.
 func (f *keysFixture) unknown(t testing.TB, n int) string {
 	t.Helper()
 	return proxyEC().sign(t, goodClaims(f.clock, nil), map[string]any{"kid": fmt.Sprint("random-", n)})
@@ -142,7 +142,7 @@ func TestLastGoodKeysLastADay(t *testing.T) {
 	}
 }
 
-func TestOutageIsAskedOnceAMinuteAndEnds(t *testing.T) {
+func TestOutageFetchesOnceAMinute(t *testing.T) {
 	f := newKeysFixture(t, proxyEC())
 	token := f.token(t, proxyEC())
 	wantAda(t, f.Verifier, token)
@@ -158,21 +158,21 @@ func TestOutageIsAskedOnceAMinuteAndEnds(t *testing.T) {
 	wantRefused(t, f.Verifier, token, "not signed with a known key")
 }
 
-func TestKeysThatAreAwayAtTheStart(t *testing.T) {
+func TestKeysUnavailableAtTheStart(t *testing.T) {
 	f := newKeysFixture(t)
 	f.server.say(http.StatusServiceUnavailable, "")
 	token := f.token(t, proxyEC())
 	for range 10 {
 		wantRefused(t, f.Verifier, token, "keys are not available")
 	}
-	f.server.wantHits(t, 2) // the first one, and one that an unknown key may cause
+	f.server.wantHits(t, 2) // the first fetch, and one for an unknown key
 	f.server.publish(t, proxyEC())
 	f.clock.advance(time.Minute)
 	wantAda(t, f.Verifier, token)
 	f.server.wantHits(t, 3)
 }
 
-func TestKeysThatComeUpAfterTheFirstToken(t *testing.T) {
+func TestKeysAvailableAfterTheFirstToken(t *testing.T) {
 	f := newKeysFixture(t)
 	f.server.say(http.StatusServiceUnavailable, "")
 	token := f.token(t, proxyEC())
@@ -190,7 +190,7 @@ func TestClockSetBackFetchesAgain(t *testing.T) {
 	f.server.wantHits(t, 2)
 }
 
-func TestRememberedTokenEndsWithItsTime(t *testing.T) {
+func TestCachedTokenExpires(t *testing.T) {
 	f := newKeysFixture(t, proxyEC())
 	token := proxyEC().sign(t, goodClaims(f.clock, map[string]any{"exp": f.clock.Now().Unix() - 30}), nil)
 	wantAda(t, f.Verifier, token)
@@ -201,7 +201,7 @@ func TestRememberedTokenEndsWithItsTime(t *testing.T) {
 	f.server.wantHits(t, 1)
 }
 
-func TestRememberedTokensAreBounded(t *testing.T) {
+func TestCachedTokensAreBounded(t *testing.T) {
 	set, err := readKeySet(keySetJSON(t), time.Time{})
 	if err != nil {
 		t.Fatal(err)
@@ -210,11 +210,11 @@ func TestRememberedTokensAreBounded(t *testing.T) {
 		set.remember([32]byte{byte(n), byte(n >> 8)}, tokenClaims{})
 	}
 	if got := len(set.verified); got == 0 || got > maxVerified {
-		t.Errorf("%d tokens are remembered, want 1 to %d", got, maxVerified)
+		t.Errorf("%d tokens are cached, want 1 to %d", got, maxVerified)
 	}
 }
 
-// rsaModulus is a number of that many bits in the form of a key set.
+// rsaModulus returns a number of that many bits in the form of a key set.
 func rsaModulus(bits uint) string {
 	n := new(big.Int).SetBit(big.NewInt(1), int(bits-1), 1)
 	return base64.RawURLEncoding.EncodeToString(n.Bytes())
@@ -273,7 +273,7 @@ func TestReadKeySetTakesSigningKeysOnly(t *testing.T) {
 		}
 		keys, err := set.key(&jwt.Token{Header: map[string]any{"alg": "ES256"}})
 		if got := len(keys.(jwt.VerificationKeySet).Keys) == 1; err != nil || got != tt.want {
-			t.Errorf("%s: taken %v, error %v, want %v", name, got, err, tt.want)
+			t.Errorf("%s: accepted %v, error %v, want %v", name, got, err, tt.want)
 		}
 	}
 }

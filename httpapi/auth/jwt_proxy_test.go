@@ -47,7 +47,7 @@ func newRSAKey(kid string) proxyKey {
 	return proxyKey{kid, jwt.SigningMethodRS256, private}
 }
 
-// The keys of the proxy, and those of somebody else. RSA keys take long to make.
+// The keys of the proxy, and those of somebody else. RSA keys are slow to generate.
 var (
 	proxyRSA  = sync.OnceValue(func() proxyKey { return newRSAKey("rsa-1") })
 	proxyEC   = sync.OnceValue(func() proxyKey { return newECKey("ec-1", elliptic.P256(), jwt.SigningMethodES256) })
@@ -56,7 +56,7 @@ var (
 	rotatedEC = sync.OnceValue(func() proxyKey { return newECKey("ec-2", elliptic.P256(), jwt.SigningMethodES256) })
 )
 
-// sign makes a token; headers replace the usual ones, nil takes one away.
+// sign makes a token; headers replace the usual ones, nil removes one.
 func (k proxyKey) sign(t testing.TB, claims jwt.Claims, headers map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(k.method, claims)
@@ -108,7 +108,7 @@ func newTestClock() *testClock {
 func (c *testClock) Now() time.Time          { return time.Unix(0, c.now.Load()).UTC() }
 func (c *testClock) advance(d time.Duration) { c.now.Add(int64(d)) }
 
-// keyServer publishes a key set on loopback and counts who asks.
+// keyServer publishes a key set on loopback and counts requests.
 type keyServer struct {
 	*httptest.Server
 	hits   atomic.Int64

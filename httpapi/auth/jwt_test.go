@@ -28,8 +28,7 @@ func newTestVerifier(t testing.TB, url string, client *http.Client, clock func()
 	return v
 }
 
-// goodClaims are accepted at the clock's time; changes replace some, nil takes
-// one away.
+// goodClaims are valid at the clock's time; changes replace some, nil removes one.
 func goodClaims(clock *testClock, changes map[string]any) jwt.MapClaims {
 	now := clock.Now().Unix()
 	claims := jwt.MapClaims{
@@ -59,7 +58,7 @@ func wantAda(t *testing.T, v *Verifier, token string) {
 	wantPerson(t, v, token, "ada@example.com", "Ada Lovelace")
 }
 
-// wantRefused checks that a token is refused and shows up in no error text.
+// wantRefused checks that a token is refused and that no error text contains it.
 func wantRefused(t *testing.T, v *Verifier, token, why string) {
 	t.Helper()
 	email, name, err := v.Verify(t.Context(), token)
@@ -86,8 +85,8 @@ func TestVerifierAccepts(t *testing.T) {
 		headers     map[string]any
 		email, full string
 	}{
-		{name: "as the proxy makes them"},
-		{name: "audience as text", claims: map[string]any{"aud": proxyAudience}},
+		{name: "as the proxy signs them"},
+		{name: "audience as a string", claims: map[string]any{"aud": proxyAudience}},
 		{name: "one of several audiences", claims: map[string]any{"aud": []any{"other", proxyAudience}}},
 		{name: "expired within the leeway", claims: map[string]any{"exp": now - 59}},
 		{name: "fraction of a second", claims: map[string]any{"exp": float64(now) + 0.5}},
@@ -95,11 +94,11 @@ func TestVerifierAccepts(t *testing.T) {
 		{name: "issued soon, within the leeway", claims: map[string]any{"iat": now + 60}},
 		{name: "only what is required", claims: map[string]any{"nbf": nil, "iat": nil, "sub": nil}},
 		{name: "email in capitals", claims: map[string]any{"email": " Ada@Example.COM "}},
-		{name: "email with letters beyond ASCII", claims: map[string]any{"email": "JÜRGEN@example.com"}, email: "jürgen@example.com"},
+		{name: "email with letters outside ASCII", claims: map[string]any{"email": "JÜRGEN@example.com"}, email: "jürgen@example.com"},
 		{name: "no kid", headers: map[string]any{"kid": nil}},
 		{name: "no typ", headers: map[string]any{"typ": nil}},
 		{name: "no name", claims: map[string]any{"name": nil}, full: "-"},
-		{name: "name that is no text", claims: map[string]any{"name": 7}, full: "-"},
+		{name: "name that is not a string", claims: map[string]any{"name": 7}, full: "-"},
 		{name: "name with line breaks", claims: map[string]any{"name": " A\x00d\na\u202e "}, full: "Ada"},
 		{name: "long name", claims: map[string]any{"name": strings.Repeat("ä", 201)}, full: strings.Repeat("ä", 199) + "…"},
 	}
@@ -181,17 +180,17 @@ func TestNewVerifierRefusesWhatCannotWork(t *testing.T) {
 		t.Fatalf("good options: %v", err)
 	}
 	for name, change := range map[string]func(*VerifierOptions){
-		"no address":      func(o *VerifierOptions) { o.JWKSURL = "" },
-		"a path":          func(o *VerifierOptions) { o.JWKSURL = "/certs" },
-		"a file":          func(o *VerifierOptions) { o.JWKSURL = "file:///etc/keys" },
-		"no host":         func(o *VerifierOptions) { o.JWKSURL = "https:///certs" },
-		"control letters": func(o *VerifierOptions) { o.JWKSURL = "https://a\x7f/" },
-		"no audience":     func(o *VerifierOptions) { o.Audience = "" },
+		"no address":         func(o *VerifierOptions) { o.JWKSURL = "" },
+		"a path":             func(o *VerifierOptions) { o.JWKSURL = "/certs" },
+		"a file":             func(o *VerifierOptions) { o.JWKSURL = "file:///etc/keys" },
+		"no host":            func(o *VerifierOptions) { o.JWKSURL = "https:///certs" },
+		"control characters": func(o *VerifierOptions) { o.JWKSURL = "https://a\x7f/" },
+		"no audience":        func(o *VerifierOptions) { o.Audience = "" },
 	} {
 		opts := good
 		change(&opts)
 		if v, err := NewVerifier(t.Context(), opts); err == nil || v != nil {
-			t.Errorf("%s: NewVerifier took it", name)
+			t.Errorf("%s: NewVerifier accepted it", name)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// A handler that answers after another wrote nothing is not cut off.
+// A handler that responds after another wrote nothing is not cut off.
 func TestCompressAfterNothingWasWritten(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set(echo.HeaderAcceptEncoding, "gzip")

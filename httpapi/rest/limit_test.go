@@ -15,7 +15,7 @@ func TestLimiterIsBounded(t *testing.T) {
 		l.take(General, client{prefix: network(netip.AddrFrom16(base))})
 	}
 	if len(l.counts) > maxClients+4096 {
-		t.Errorf("%d clients are remembered", len(l.counts))
+		t.Errorf("%d clients are kept", len(l.counts))
 	}
 	a, b := netip.MustParseAddr("2001:db8:1:1::1"), netip.MustParseAddr("2001:db8:1:1:ffff::2")
 	if network(a) != network(b) {

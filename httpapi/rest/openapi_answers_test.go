@@ -6,7 +6,7 @@ import (
 	"satchel/agent"
 )
 
-// TestEveryCodeHasASample has the description show each code once.
+// TestEveryCodeHasASample checks that the description shows each code once.
 func TestEveryCodeHasASample(t *testing.T) {
 	seen := map[agent.Code]bool{}
 	for _, e := range sampleErrors {

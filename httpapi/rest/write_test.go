@@ -12,8 +12,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// What ends because its client has gone is not an error of the server.
-func TestGoneClientIsNoFailure(t *testing.T) {
+// A failure because the client disconnected is not an error of the server.
+func TestDisconnectedClientIsNoError(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
