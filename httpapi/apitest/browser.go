@@ -15,15 +15,14 @@ import (
 	"satchel/browser/install"
 )
 
-// Chromium makes Chromium and its driver ready by the product's own
-// installer, once.
+// Chromium installs Chromium and its driver with the product's own installer, once.
 var Chromium = sync.OnceValues(func() (browser.Program, error) {
 	p, err := install.Ready(context.Background(), install.Options{
 		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
 	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 })
 
-// sitePages are the pages of the site by path.
+// sitePages are the pages of the site, by path.
 var sitePages = map[string]string{
 	"/": `<title>Shop</title><body style="margin:0"><input autofocus id=name style="position:absolute;left:0;top:0;width:400px;height:200px;font-size:60px" oninput="document.title='name:'+value">
 <div onclick="document.title='clicked'" style="position:absolute;left:0;top:300px;width:800px;height:300px;background:#36c"></div>`,
@@ -31,9 +30,9 @@ var sitePages = map[string]string{
 	"/spin": `<title>Spin</title><style>@keyframes s{to{transform:rotate(1turn)}}div{width:300px;height:300px;background:linear-gradient(red,blue);animation:s 1s linear infinite}</style><div></div>`,
 }
 
-// NewSite serves a small shop whose pages sessions may visit, and returns its address:
-// / has a field and an area that set the title, /evil has markup in its texts, and
-// /spin never stops changing.
+// NewSite serves a small shop whose pages sessions may visit, and returns its address: /
+// has a field and an area that set the title, /evil has markup in its texts, and /spin
+// never stops changing.
 func NewSite(tb testing.TB) string {
 	tb.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,7 @@ import (
 	"satchel/store/cluster"
 )
 
-// Cluster says who owns what to the servers of a test.
+// Cluster tells the servers of a test which of them owns an agent.
 type Cluster struct {
 	cluster.Signer
 	Nodes []*Node
@@ -26,14 +26,14 @@ type Cluster struct {
 	Mu     sync.Mutex
 	Owners map[string]*Node  // by id
 	Names  map[string]string // id by name
-	Next   map[string]*Node  // who owns it once its owner was given, by id
-	Asked  func()            // called when an owner is looked up anew
+	Next   map[string]*Node  // the owner after the first look-up, by id
+	Asked  func()            // called when an owner is looked up again
 
-	Hostile bool // in names of servers
-	Alike   bool // the servers have one name
+	Hostile bool // names of servers have markup
+	Alike   bool // the servers have the same name
 	Dead    []cluster.Node
 	Failing bool
-	Ends    map[string]context.Context // lifetimes of servers that do not live forever, by session
+	Ends    map[string]context.Context // lifetimes of servers that end during the test, by session
 }
 
 // Node is a server's view of a Cluster.
@@ -43,7 +43,7 @@ type Node struct {
 	Cluster *Cluster
 	Down    error
 	Drained chan struct{}
-	Reason  atomic.Value // why it leaves, a cluster.Reason
+	Reason  atomic.Value // why it is leaving, a cluster.Reason
 }
 
 func (n *Node) node(of *Node) cluster.Node {
@@ -69,12 +69,12 @@ func (n *Node) Self() cluster.Node { return n.node(n) }
 // Ready returns Down.
 func (n *Node) Ready() error { return n.Down }
 
-// Stats returns figures that are all different.
+// Stats returns figures that all differ.
 func (n *Node) Stats() cluster.Stats {
 	return cluster.Stats{Owned: 2, Lag: 1500 * time.Millisecond, Claims: 3, Fences: 4, Errors: 5, Ahead: -3 * time.Second}
 }
 
-// Owner returns who owns an agent, and the id of the agent.
+// Owner returns an agent's owner and id.
 func (n *Node) Owner(_ context.Context, ref string) (cluster.Node, string, error) {
 	c := n.Cluster
 	c.Mu.Lock()
@@ -99,7 +99,7 @@ func (n *Node) Owner(_ context.Context, ref string) (cluster.Node, string, error
 // Await returns at once.
 func (n *Node) Await(context.Context, string) error { return nil }
 
-// Refresh returns who owns an agent, and calls Asked.
+// Refresh returns an agent's owner, and calls Asked.
 func (n *Node) Refresh(ctx context.Context, id string) (cluster.Node, error) {
 	if n.Cluster.Asked != nil {
 		n.Cluster.Asked()
@@ -168,8 +168,8 @@ func (n *Node) Sign(r *http.Request) { n.Cluster.Signer.Sign(r) }
 // Verify reports whether another server has signed a request.
 func (n *Node) Verify(r *http.Request) bool { return n.Cluster.Signer.Verify(r) }
 
-// NewCluster starts two servers with a folder each, and returns their views. start
-// starts one with the parts that it gets, and returns its address. The second server owns
+// NewCluster starts two servers with a folder each, and returns their views. start starts
+// one with the parts that it receives, and returns its address. The second server owns
 // all agents.
 func NewCluster(t testing.TB, start func(Parts) string) (first, second *Node) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// NewMCPServer is a server of the SDK with one tool, which requires a token.
+// NewMCPServer starts a server of the SDK with one tool, which requires a token.
 func NewMCPServer(t *testing.T, token string) *httptest.Server {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
@@ -33,17 +33,17 @@ func NewMCPServer(t *testing.T, token string) *httptest.Server {
 	return ts
 }
 
-// MCPLogin is an MCP server that wants a login, with its authorization server.
-// Tokens are those of an OAuthProvider.
+// MCPLogin is an MCP server that requires a login, with its authorization server. Tokens
+// are those of an OAuthProvider.
 type MCPLogin struct {
 	*httptest.Server
 	Provider *OAuthProvider
 	Mu       sync.Mutex
 	To       string   // another server to redirect to
-	Tokens   []string // Authorization of the requests
+	Tokens   []string // Authorization headers of the requests
 }
 
-// NewMCPLogin starts a server that wants a login.
+// NewMCPLogin starts a server that requires a login.
 func NewMCPLogin(t *testing.T) *MCPLogin {
 	t.Helper()
 	m := &MCPLogin{Provider: NewOAuthProvider(t)}
@@ -85,7 +85,7 @@ func NewMCPLogin(t *testing.T) *MCPLogin {
 	return m
 }
 
-// Agree is the person who agrees at the provider, which names the issuer.
+// Agree plays the person who agrees at the provider, which names the issuer.
 func (m *MCPLogin) Agree(t *testing.T, location string) url.Values {
 	query := m.Provider.Authorize(t, location)
 	query.Set("iss", m.URL)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// WeatherCall is an answer of a model that calls the tool weather for Rome.
+// WeatherCall is a model's answer that calls the tool weather for Rome.
 const WeatherCall = `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}}]}`
 
 // ModelServer is a fake language model provider that records its requests.
@@ -22,8 +22,8 @@ type ModelServer struct {
 	Requests []map[string]any
 }
 
-// NewModelServer answers the nth request with what say returns: the text of the
-// answer, or the whole body if it begins with "{".
+// NewModelServer answers the nth request with what say returns: the text of the answer,
+// or the whole body if it begins with "{".
 func NewModelServer(t testing.TB, say func(n int, asked map[string]any) string) *ModelServer {
 	m := &ModelServer{}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func NewFixedModel(t testing.TB, answer string) string {
 	return ts.URL + "/v1"
 }
 
-// SayOfShop is what a model says to a prompt about the first page of the site.
+// SayOfShop answers a prompt about the first page of the site as a model would.
 func SayOfShop(prompt string) string {
 	ref := "none"
 	if m := regexp.MustCompile(`textbox.*?\[ref=(\w+)\]`).FindStringSubmatch(prompt); m != nil {

@@ -24,11 +24,11 @@ type OAuthProvider struct {
 	Access    map[string]bool
 	Refresh   map[string]bool
 	Asked     []string // grant types, in order
-	Calls     []string // Authorization of requests to the API
-	Expires   int      // seconds; 0: not said
+	Calls     []string // Authorization headers of requests to the API
+	Expires   int      // seconds; 0: not in the response
 	Fail      string   // error of the token endpoint
 	HTML      bool     // the token endpoint answers HTML
-	Allowed   bool     // the person has allowed the device
+	Allowed   bool     // the user has allowed the device
 	Revoked   []string
 	OnRefresh func()
 }
@@ -64,7 +64,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// api answers who has a token, and repeats it.
+// api answers requests that have a token, and repeats it.
 func (p *OAuthProvider) api(w http.ResponseWriter, r *http.Request) {
 	auth := r.Header.Get("Authorization")
 	token, _ := strings.CutPrefix(auth, "Bearer ")
@@ -79,8 +79,8 @@ func (p *OAuthProvider) api(w http.ResponseWriter, r *http.Request) {
 	WriteJSON(w, 200, map[string]any{"user": map[string]any{"email": "ada@example.com"}, "echo": auth})
 }
 
-// Authorize is the person who agrees at the address of a sign-in; it returns the
-// query of the redirect.
+// Authorize plays the user who agrees at the address of a sign-in; it returns the query
+// of the redirect.
 func (p *OAuthProvider) Authorize(t *testing.T, location string) url.Values {
 	t.Helper()
 	u, err := url.Parse(location)
@@ -128,7 +128,7 @@ func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
 			p.OnRefresh()
 		}
 		if old := r.PostForm.Get("refresh_token"); !p.Refresh[old] {
-			clear(p.Refresh) // reuse ends the whole family
+			clear(p.Refresh) // reuse revokes the whole family
 			refuse("invalid_grant")
 			return
 		}
@@ -165,7 +165,7 @@ func (p *OAuthProvider) Set(change func()) {
 	change()
 }
 
-// Count returns how often tokens were asked for with a grant.
+// Count returns how often tokens were requested with a grant.
 func (p *OAuthProvider) Count(grant string) (n int) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
@@ -177,7 +177,7 @@ func (p *OAuthProvider) Count(grant string) (n int) {
 	return n
 }
 
-// Login is a credential that a person connects.
+// Login is a credential that a user connects.
 func (p *OAuthProvider) Login(name string) string {
 	return fmt.Sprintf(`{"name":%q,"type":"oauth2","hosts":[%q],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"authorization_code",
 		"auth_url":"%[3]s/auth","token_url":"%[3]s/token","device_url":"%[3]s/device","revoke_url":"%[3]s/revoke","client_id":"client","scope":"read write",

@@ -49,7 +49,7 @@ func NewIdentityProxy(t *testing.T) *IdentityProxy {
 	return &IdentityProxy{private, verifier}
 }
 
-// Token is what the proxy says of a person.
+// Token returns a signed token with the proxy's claims about a person.
 func (p *IdentityProxy) Token(t *testing.T, email string) string {
 	t.Helper()
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"aud": proxyAudience, "email": email, "name": "Someone", "exp": time.Now().Add(time.Hour).Unix()})

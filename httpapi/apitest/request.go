@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Hostile is a name that runs as a script wherever text is inserted as markup.
+// Hostile is a name that runs as a script wherever it is inserted as markup.
 const Hostile = `"><img src=x onerror="hit=1"><script>hit=1</script><svg onload=hit=1>'&lt;` + "\u202e{{x}}"
 
 // Response is a response with its body read and, if it is JSON, decoded.
@@ -57,8 +57,8 @@ func Send(tb testing.TB, header http.Header, method, address string, body io.Rea
 	return r
 }
 
-// Until waits until a condition holds. It is asked each time that the stream of changes
-// at an address tells of one.
+// Until waits until a condition holds. It checks the condition each time that the stream
+// of changes at an address reports one.
 func Until(tb testing.TB, header http.Header, stream, what string, holds func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
@@ -106,7 +106,7 @@ func At(value any, path string) any {
 	return value
 }
 
-// Form makes a multipart body: text fields, then the file, then late fields.
+// Form builds a multipart body: text fields, then the file, then late fields.
 func Form(t testing.TB, fields map[string]string, name string, content []byte, late map[string]string) (io.Reader, string) {
 	t.Helper()
 	var buf bytes.Buffer

@@ -55,7 +55,7 @@ type Parts struct {
 	Cluster     cluster.Directory
 }
 
-// Open starts the parts of a service with an empty folder; they reach loopback
+// Open starts the parts of a service with an empty folder; they may connect to loopback
 // addresses, and stop at the end of the test.
 func Open(tb testing.TB) Parts {
 	tb.Helper()

@@ -53,7 +53,7 @@ func NewTelegramBot(t *testing.T) *TelegramBot {
 	return b
 }
 
-// updatesFrom lists the updates from an offset, and waits briefly for the first.
+// updatesFrom lists the updates from an offset on, and waits briefly for the first.
 func (b *TelegramBot) updatesFrom(r *http.Request, offset int) string {
 	for {
 		b.mu.Lock()
@@ -75,7 +75,7 @@ func (b *TelegramBot) updatesFrom(r *http.Request, offset int) string {
 	}
 }
 
-// Receive has the user write to the bot.
+// Receive sends the bot a message from the user.
 func (b *TelegramBot) Receive(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,14 +86,14 @@ func (b *TelegramBot) Receive(text string) {
 	b.changed = make(chan struct{})
 }
 
-// Answer waits for what the bot sends next.
+// Answer waits for the bot's next message.
 func (b *TelegramBot) Answer(t *testing.T) string {
 	t.Helper()
 	select {
 	case text := <-b.heard:
 		return text
 	case <-time.After(30 * time.Second):
-		t.Fatal("the bot says nothing")
+		t.Fatal("the bot sent nothing")
 		return ""
 	}
 }
