@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAppIsBuilt holds that dist/app is what src builds.
+// TestAppIsBuilt checks that dist/app is what src builds.
 func TestAppIsBuilt(t *testing.T) {
 	root, err := console()
 	if err != nil {
@@ -18,8 +18,8 @@ func TestAppIsBuilt(t *testing.T) {
 	}
 }
 
-// TestUnknownImports holds that a page cannot import a package that dist/lib
-// does not have, nor a single file of what main.js exports.
+// TestUnknownImports checks that a page cannot import a package that dist/lib does not
+// have, nor a single file of what main.js exports.
 func TestUnknownImports(t *testing.T) {
 	for source, want := range map[string]string{
 		`import "left-pad";`:            `"left-pad" is not a package of the console`,

@@ -26,8 +26,8 @@ func newDescribedAPI(t *testing.T) *httptest.Server {
 	return ts
 }
 
-// walkAPIs imports an API, tries an operation, makes a tool of it and puts it into
-// a workflow.
+// walkAPIs imports an API, tries an operation, creates a tool from it and adds it to a
+// workflow.
 func walkAPIs(t *testing.T, ts *testServer, p *consolePage) {
 	pets := newDescribedAPI(t)
 	p.open("apis", hasText("No APIs yet"))

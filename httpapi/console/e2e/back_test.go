@@ -2,8 +2,8 @@ package e2e
 
 import "testing"
 
-// TestConsoleBack: Back closes a dialog, a menu and a drawer before it leaves
-// their page, other pages open without them, and a long tap opens the menu of a
+// TestConsoleBack checks that Back closes a dialog, a menu and a drawer before it leaves
+// their page, that other pages open without them, and that a long tap opens the menu of a
 // row and of a node.
 func TestConsoleBack(t *testing.T) {
 	if testing.Short() {

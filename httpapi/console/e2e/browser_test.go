@@ -9,8 +9,7 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// takeoverFlow opens a page, asks a person for help with it, and downloads a
-// file.
+// takeoverFlow opens a page, asks a person for help with it, and downloads a file.
 func takeoverFlow(site string) string {
 	return fmt.Sprintf(`{"name":"Invoices","status":"active","nodes":[
 		{"id":"start","type":"trigger","data":{"event":"manual"}},
@@ -20,9 +19,9 @@ func takeoverFlow(site string) string {
 		"edges":[{"source":"start","target":"open"},{"source":"open","target":"ask"},{"source":"ask","target":"file","sourceHandle":"approved"}]}`, site+"/")
 }
 
-// TestConsoleTakeover is a person's way from Home: take over a session that a
-// workflow asks for, type into its page, and hand it back with a note; the
-// workflow goes on, and its file is there.
+// TestConsoleTakeover takes over a session that a workflow asks for, from Home, types
+// into its page, and returns control with a note; the workflow continues, and its file is
+// there.
 func TestConsoleTakeover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -67,7 +66,7 @@ func TestConsoleTakeover(t *testing.T) {
 	}
 }
 
-// TestConsoleBrowserForViewers shows a viewer the picture, and nothing to act with.
+// TestConsoleBrowserForViewers checks that a viewer sees the picture, and no controls.
 func TestConsoleBrowserForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -83,19 +82,19 @@ func TestConsoleBrowserForViewers(t *testing.T) {
 	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
 	p.open("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0 && document.querySelector(".tab.active .name")?.textContent.startsWith("<img")`)
 	if offered := p.eval(`[...document.querySelectorAll("#new, #back, #refresh, .shut, .session-head .button:not(.only), #address:not([readonly])")].length`); offered != 0.0 {
-		t.Errorf("a viewer is offered %v things to act with", offered)
+		t.Errorf("a viewer sees %v controls", offered)
 	}
 	p.click("Console")
 	p.waitFor(hasText("<b>bold</b>"))
 	p.checkPage("the console of a session")
 	p.openGoal(hostile)
 	if offered := p.eval(`[...document.querySelectorAll(".session-goals .button")].length`); offered != 0.0 {
-		t.Errorf("a viewer is offered %v things to do with a goal", offered)
+		t.Errorf("a viewer sees %v controls of a goal", offered)
 	}
 }
 
-// TestConsoleInstructions has a model find, do and read things on the page that
-// a person watches.
+// TestConsoleInstructions has a model find, do and read things on the page that a person
+// watches.
 func TestConsoleInstructions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -136,8 +135,8 @@ func TestConsoleInstructions(t *testing.T) {
 	p.waitFor(`document.querySelector(".session-instruct .result")`)
 }
 
-// addGoal stores a goal that a model pursues in a session, with a step that it
-// did and one that failed, and text everywhere.
+// addGoal stores a goal that a model pursues in a session, with a step that succeeded and
+// one that failed, and text everywhere.
 func (ts *testServer) addGoal(t *testing.T, session, text string) {
 	t.Helper()
 	db := ts.Folder.Default()
@@ -166,7 +165,8 @@ func (p *consolePage) openGoal(goal string) {
 	p.checkPage("the goal of a session")
 }
 
-// TestConsoleShowsTheAddressForScripts to admins, and not to viewers.
+// TestConsoleShowsTheAddressForScripts checks that admins see the address for scripts,
+// and viewers do not.
 func TestConsoleShowsTheAddressForScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -187,6 +187,6 @@ func TestConsoleShowsTheAddressForScripts(t *testing.T) {
 	p.cdp("Page.reload", nil)
 	p.waitFor(`window.faults && document.querySelector(".session-side .tabs")?.textContent.includes("About")`)
 	if shown := p.eval(`document.querySelector(".session-side").textContent.includes("Code") || document.body.innerHTML.includes(` + quoted(address[len(address)-26:]) + `)`); shown != false {
-		t.Error("a viewer is shown the address for scripts")
+		t.Error("a viewer sees the address for scripts")
 	}
 }

@@ -45,7 +45,7 @@ func pausingModel(t *testing.T) (settings string, rest chan struct{}) {
 }
 
 // TestConsoleAnswerContinues reloads the page in the middle of an answer, which
-// continues, and after one that failed, whose reason stays.
+// continues, and after one that failed, whose error stays.
 func TestConsoleAnswerContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -83,7 +83,7 @@ func TestConsoleAnswerContinues(t *testing.T) {
 	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && !document.querySelector(".turn .card.bad")`)
 }
 
-// reloadPage reloads the page, and waits until it is the new one.
+// reloadPage reloads the page and waits for the new one.
 func (p *consolePage) reloadPage() {
 	p.t.Helper()
 	p.eval(`void (window.before = true)`)
@@ -146,7 +146,7 @@ func TestConsoleChatAddresses(t *testing.T) {
 		p.waitFor(`document.querySelectorAll(".turn").length === 210 && document.querySelector(".turn").textContent.includes("said 0 times") && Math.abs(read.getBoundingClientRect().top - top1) < 60`)
 		p.checkPage("earlier messages")
 		if p.eval(`document.getElementById("main").textContent.includes("Earlier messages")`) == true {
-			t.Error("there are said to be more messages")
+			t.Error("the page says that there are more messages")
 		}
 		p.pressKeys("Control+k")
 		p.waitFor(`document.querySelector("dialog[open] input")`)
@@ -157,8 +157,8 @@ func TestConsoleChatAddresses(t *testing.T) {
 	}
 }
 
-// TestConsoleDrops drops a folder and files that cannot be read, beside a field and
-// beside the page, and tries the knowledge with an example.
+// TestConsoleDrops drops a folder and files that cannot be read, next to a field and next
+// to the page, and tries the knowledge with an example.
 func TestConsoleDrops(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -191,12 +191,12 @@ func TestConsoleDrops(t *testing.T) {
 	})()`)
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("2 files stored")`)
 	if taken := p.eval(`(() => { const data = new DataTransfer(); data.items.add(new File(["x"], "x.md")); return document.querySelector("nav.bottom").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`); taken != false {
-		t.Error("the browser opens a file that is dropped beside the page")
+		t.Error("the browser opens a file that is dropped next to the page")
 	}
 }
 
-// TestConsoleReconnects cuts the network: what could not be shown, and a question
-// that was asked, follow without a click once it is back.
+// TestConsoleReconnects cuts the network: what could not be loaded, and a question that
+// was asked, follow without a click once it is back.
 func TestConsoleReconnects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

@@ -10,8 +10,8 @@ import (
 )
 
 // TestConsoleCluster shows the servers of a cluster, moves an agent to another one,
-// drains a server, and says what fails; whoever may not manage the cluster has no link
-// to it.
+// drains a server, and shows errors; those who may not manage the cluster have no link to
+// it.
 func TestConsoleCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -54,10 +54,10 @@ func TestConsoleCluster(t *testing.T) {
 	p.base = "#/cluster"
 	p.open("?q=nobody", hasText("No agent matches"))
 	second.Reason.Store(cluster.DiskFull)
-	p.waitFor(hasText("disk full")) // the page asks again by itself
+	p.waitFor(hasText("disk full")) // the page polls
 	second.Reason.Store(cluster.Reason(""))
 	p.waitFor("!(" + hasText("disk full") + ")")
-	p.click("Drain") // of the first in the list, which the test's server is
+	p.click("Drain") // of the first in the list, the test's own server
 	p.waitFor(`document.querySelector("dialog[open]").textContent.includes("gets no more until it is restarted")`)
 	p.click("Drain")
 	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".toasts").textContent.includes("gives its agents to the others")`)
@@ -65,7 +65,7 @@ func TestConsoleCluster(t *testing.T) {
 	first.Cluster.Mu.Lock()
 	first.Cluster.Failing = true
 	first.Cluster.Mu.Unlock()
-	p.waitFor(`document.querySelector("#main .card.bad")?.textContent.includes("is not responding")`) // the page asks again by itself
+	p.waitFor(`document.querySelector("#main .card.bad")?.textContent.includes("is not responding")`) // the page polls
 	p.checkPage("failing")
 	first.Cluster.Mu.Lock()
 	first.Cluster.Failing = false

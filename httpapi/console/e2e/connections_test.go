@@ -92,7 +92,7 @@ func walkChannels(t *testing.T, ts *testServer, p *consolePage) {
 	p.click("Connect")
 	p.waitFor(`location.hash.includes("channels/gateway-") && ` + hasBadge("active") + ` && ` + hasText("long polling"))
 	if made := ts.must(t, 200, "GET", "/api/agents/default/gateways", "")["gateways"].([]any); len(made) != 1 {
-		t.Errorf("%d channels were made", len(made))
+		t.Errorf("%d channels were created", len(made))
 	}
 	p.fill("To", "43")
 	p.click("Send")
@@ -292,7 +292,7 @@ func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
 	p.open("credentials", hasText("used in 1 place"))
 	p.checkPage("credentials")
 	if a := ts.send(t, "DELETE", "/api/agents/default/credentials/Sheets", ""); a.StatusCode != 409 {
-		t.Errorf("deleted while it is used: %d", a.StatusCode)
+		t.Errorf("deleted while in use: %d", a.StatusCode)
 	}
 }
 
@@ -309,7 +309,7 @@ func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	p.eval(`void document.querySelector("td button.link").click()`)
 	p.waitFor(`document.querySelector(".drawer h2").textContent === "contact.created" && [...document.querySelectorAll(".drawer a")].some((a) => a.hash.includes("contacts/contact-"))`)
 	p.checkPage("an event")
-	p.cdp("Page.reload", nil) // it has an address
+	p.cdp("Page.reload", nil) // the event has its own address
 	p.waitFor(`window.faults && document.querySelector(".drawer h2")?.textContent === "contact.created" && location.hash.includes("type=contact")`)
 	p.eval(`void document.querySelector(".drawer [aria-label=Close]").click()`)
 	p.eval(`(() => { HTMLAnchorElement.prototype.click = function () {}; const real = URL.createObjectURL; URL.createObjectURL = (blob) => { void blob.text().then((text) => { window.saved = text; }); return real.call(URL, blob); }; })()`)
@@ -327,7 +327,7 @@ func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 		t.Errorf("the log says %s", text)
 	}
 	p.checkPage("a log entry")
-	p.eval(`void (location.hash = "#/agents/default/logs")`) // an address of before
+	p.eval(`void (location.hash = "#/agents/default/logs")`) // an old address
 	p.waitFor(`location.hash === "#/agents/default/activity/log"`)
 	p.eval(`void (location.hash = "#/agents/default/gateways")`)
 	p.waitFor(`location.hash === "#/agents/default/channels"`)
@@ -353,8 +353,8 @@ func TestConsoleConnections(t *testing.T) {
 	p.t = t
 }
 
-// TestConsoleConnectionsForViewers opens connections with credentials as a
-// viewer: no credential is shown, and nothing can be changed.
+// TestConsoleConnectionsForViewers opens connections with credentials as a viewer: no
+// credential is shown, and nothing can be changed.
 func TestConsoleConnectionsForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

@@ -85,8 +85,8 @@ func hasText(text string) string {
 	return `document.getElementById("main").textContent.includes(` + quoted(text) + `)`
 }
 
-// hostileFlow is a workflow all of whose texts are hostile: it asks for an
-// approval and then fails.
+// hostileFlow is a workflow whose texts are all hostile: it asks for an approval and then
+// fails.
 func hostileFlow() string {
 	name, _ := json.Marshal(hostile)
 	return fmt.Sprintf(`{"name":%[1]s,"description":%[1]s,"status":"active","nodes":[
@@ -125,7 +125,7 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 		p.click("Execute")
 		p.waitFor(countNodes(".waiting") + ` === 1 && ` + countNodes(".success") + ` === 2 && ` + hasText("Approve"))
 		p.eval(`(() => { const said = document.querySelector("[aria-label=Comment]"); said.value = ` + quoted(hostile) + `; said.dispatchEvent(new Event("input", { bubbles: true })); })()`)
-		p.click("Approve") // the rest comes by the stream
+		p.click("Approve") // the rest arrives through the stream
 		p.waitFor(countNodes(".error") + ` === 1 && document.querySelector(".editor-bar .badge").textContent === "errored" && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
 		for _, tab := range []string{"Input", "Log 1", "Resolved", "Compare", "About"} {
 			p.click(tab)
@@ -191,7 +191,8 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.checkPage("the workflow")
 }
 
-// TestConsoleForViewers shows a viewer what there is, and nothing to change it with.
+// TestConsoleForViewers checks that a viewer sees everything, and no controls that change
+// it.
 func TestConsoleForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -214,8 +215,8 @@ func TestConsoleForViewers(t *testing.T) {
 	}
 }
 
-// TestConsoleGraphs lays graphs out, joins changes of two people, copies nodes,
-// and fills the templates of the documentation as the service does.
+// TestConsoleGraphs lays graphs out, merges changes of two people, copies nodes, and
+// fills the templates of the documentation as the service does.
 func TestConsoleGraphs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -281,8 +282,8 @@ func TestConsoleGraphs(t *testing.T) {
 	}
 }
 
-// documentedTemplates returns the scope and the examples of docs/workflows.md,
-// as JSON: pairs of a template and what it comes to.
+// documentedTemplates returns the scope and the examples of docs/workflows.md, as JSON:
+// pairs of a template and its result.
 func documentedTemplates(t *testing.T) (scope, examples string) {
 	t.Helper()
 	doc, err := os.ReadFile("../../../docs/workflows.md")

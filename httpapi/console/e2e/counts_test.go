@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// walk counts what a person does on the way to a goal: clicks, drops among
-// them, and keys other than those of texts.
+// walk counts what a person does to reach a goal: clicks, including drops, and keys
+// except those that type text.
 type walk struct {
 	number, limit int
 	name          string
@@ -17,13 +17,13 @@ type walk struct {
 	begun         time.Time
 }
 
-// begin starts to count. The walk takes at most limit clicks.
+// begin starts counting. The walk may take at most limit clicks.
 func (p *browserPage) begin(number int, name string, limit int) *walk {
 	p.walk = &walk{number: number, name: name, limit: limit, begun: time.Now()}
 	return p.walk
 }
 
-// end reports the walk, and fails when it took too many clicks.
+// end reports the walk, and fails if it took too many clicks.
 func (w *walk) end(t *testing.T) {
 	t.Helper()
 	w.paused = true
@@ -33,7 +33,7 @@ func (w *walk) end(t *testing.T) {
 	}
 }
 
-// aside runs what a person would not do, uncounted.
+// aside runs what a person would not do, without counting it.
 func (w *walk) aside(run func()) {
 	w.paused = true
 	run()
@@ -52,7 +52,7 @@ func (w *walk) pressed() {
 	}
 }
 
-// clickOn clicks the element that an expression comes to.
+// clickOn clicks the element that an expression evaluates to.
 func (p *browserPage) clickOn(expression string) {
 	p.t.Helper()
 	p.waitFor(`(window.clicked = ` + expression + `)`)
@@ -60,7 +60,7 @@ func (p *browserPage) clickOn(expression string) {
 	p.walk.clicked()
 }
 
-// link is an expression: the link of the page with a text.
+// link returns an expression for the link with a text on the page.
 func link(text string) string {
 	return `[...document.querySelectorAll("#main a")].find((a) => a.textContent.trim() === ` + quoted(text) + `)`
 }

@@ -28,8 +28,8 @@ func (p *consolePage) controlEnter() {
 	p.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "modifiers": 2})
 }
 
-// TestConsoleData types SQL, changes a row by its key, saves rows as CSV, and
-// finds that a statement in an address changes nothing by itself.
+// TestConsoleData types SQL, changes a row by its key, saves rows as CSV, and checks that
+// a statement in an address does not run on its own.
 func TestConsoleData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -56,15 +56,15 @@ func TestConsoleData(t *testing.T) {
 			t.Error("the row was not changed")
 		}
 		ts.must(t, 200, "PUT", "/api/agents/default/contacts/"+id, `{"email":"ada@example.com"}`)
-		gone := ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Gone"}`)["id"].(string)
+		deleted := ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Gone"}`)["id"].(string)
 		p.showSQL("SELECT id, name FROM contacts WHERE name = 'Gone'", `document.querySelector(".grid tbody tr")?.textContent.includes("Gone")`)
 		p.eval(`void document.querySelector(".grid tbody tr").click()`)
 		p.waitFor(`[...document.querySelectorAll(".sql-row > *")].every((part) => part.getBoundingClientRect().left >= document.querySelector(".drawer").getBoundingClientRect().left && part.offsetWidth > 200)`)
 		p.click("Delete")
-		p.waitFor(`document.querySelector("dialog")?.textContent.includes("` + gone + `")`)
+		p.waitFor(`document.querySelector("dialog")?.textContent.includes("` + deleted + `")`)
 		p.click("Delete")
 		p.waitFor(`document.querySelector(".toasts").textContent.includes("Deleted") && !document.querySelector(".drawer")`)
-		ts.must(t, 404, "GET", "/api/agents/default/contacts/"+gone, "")
+		ts.must(t, 404, "GET", "/api/agents/default/contacts/"+deleted, "")
 		p.showSQL("SELECT id, name, email FROM contacts WHERE email = 'ada@example.com'", `document.querySelectorAll(".grid tbody tr").length === 1`)
 		p.eval(`void document.querySelector(".drawer [aria-label=Close]")?.click()`)
 		p.click("Run")
@@ -87,7 +87,7 @@ func TestConsoleData(t *testing.T) {
 	}
 }
 
-// TestConsoleDataForViewers lets a viewer read, and change nothing.
+// TestConsoleDataForViewers checks that a viewer can read, and change nothing.
 func TestConsoleDataForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -104,7 +104,7 @@ func TestConsoleDataForViewers(t *testing.T) {
 	p.eval(`void document.querySelector(".grid tbody tr").click()`)
 	p.waitFor(`document.querySelector(".sql-row")`)
 	if n := p.eval(`document.querySelectorAll(".sql-row :is(textarea, input, .danger)").length`); n != 0.0 {
-		t.Errorf("a viewer is offered %v things to change a row with", n)
+		t.Errorf("a viewer sees %v controls that change a row", n)
 	}
 	p.showSQL("DELETE FROM contacts", hasText("Viewers can only run SELECT"))
 }

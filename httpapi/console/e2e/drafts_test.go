@@ -7,9 +7,9 @@ import (
 	"satchel/browser"
 )
 
-// TestConsoleDraftsOfTabs: tabs of one browser keep their unsaved changes apart.
-// Those of a tab that is closed are offered to the next one, and those of a tab
-// that is open are not.
+// TestConsoleDraftsOfTabs checks that tabs of one browser keep their unsaved changes
+// apart. Those of a closed tab are offered to the next one, and those of an open tab are
+// not.
 func TestConsoleDraftsOfTabs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -34,7 +34,7 @@ func TestConsoleDraftsOfTabs(t *testing.T) {
 		}
 		return open(p)
 	}
-	leave := func(p *consolePage) { // a tab that is killed does not ask
+	leave := func(p *consolePage) { // a killed tab does not ask before it closes
 		p.eval(`void addEventListener("beforeunload", (e) => e.stopImmediatePropagation(), true)`)
 		p.cdp("Page.navigate", map[string]any{"url": "about:blank"})
 		p.waitFor(`location.href === "about:blank"`)
@@ -99,7 +99,7 @@ func TestConsoleTwoEditors(t *testing.T) {
 	ada.kept("Ada's")
 	label(bob, "b", "Bob's")
 	bob.waitFor(`document.querySelector(".others")?.textContent.includes("changes it")`)
-	ada.eval(`void addEventListener("beforeunload", (e) => e.stopImmediatePropagation(), true)`) // a browser that is killed does not ask
+	ada.eval(`void addEventListener("beforeunload", (e) => e.stopImmediatePropagation(), true)`) // a killed browser does not ask before it closes
 	ada.cdp("Page.navigate", map[string]any{"url": "about:blank"})
 	ada.waitFor(`location.href === "about:blank"`)
 	ada.cdp("Page.navigate", map[string]any{"url": ts.url + "/" + ada.base + "workflows/" + id})
@@ -114,9 +114,9 @@ func TestConsoleTwoEditors(t *testing.T) {
 	ada.waitFor(`!document.querySelector("dialog") && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 	w.end(t)
 	if got := labels(); got != "Ada's Bob's 3" {
-		t.Errorf("joined: %s", got)
+		t.Errorf("merged: %s", got)
 	}
-	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada's")`) // by the stream
+	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada's")`) // through the stream
 	label(ada, "a", "Ada again")
 	label(bob, "a", "Bob again")
 	bob.click("Save and go live")
@@ -127,7 +127,7 @@ func TestConsoleTwoEditors(t *testing.T) {
 	ada.click("Save mine as a copy")
 	ada.waitFor(`document.querySelector("h1").textContent.endsWith("(copy)") && [...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada again")`)
 	if got := labels(); got != "Bob again Bob's 4" {
-		t.Errorf("beside the copy: %s", got)
+		t.Errorf("the workflow that was copied: %s", got)
 	}
 	label(bob, "b", "Never saved")
 	bob.kept("Never saved")
@@ -145,7 +145,7 @@ func TestConsoleTwoEditors(t *testing.T) {
 	phone.open("workflows", hasText("From template"))
 	phone.open("workflows/"+id, `document.querySelector(".draft-offer")`)
 	if overlap := phone.eval(`(() => { const said = document.createRange(); said.selectNodeContents(document.querySelector(".draft-offer .grow")); const a = said.getBoundingClientRect(); return [...document.querySelectorAll(".draft-offer button")].some((e) => { const b = e.getBoundingClientRect(); return b.left < a.right && a.left < b.right && b.top < a.bottom && a.top < b.bottom; }); })()`); overlap != false {
-		t.Error("on a phone, buttons lie over what is said of a draft")
+		t.Error("on a phone, buttons cover the text about a draft")
 	}
 	phone.checkPage("a draft on a phone")
 }

@@ -14,7 +14,7 @@ func (p *consolePage) openNode(workflow, node string) {
 	p.eval(`document.querySelectorAll(".editor-panel details").forEach((d) => { d.open = true; })`)
 }
 
-// typeInto types into the field that an expression comes to, a key at a time.
+// typeInto types into the field that an expression evaluates to, one key at a time.
 func (p *consolePage) typeInto(field, text string) {
 	p.t.Helper()
 	p.waitFor(`(window.field = ` + field + `)`)
@@ -25,8 +25,8 @@ func (p *consolePage) typeInto(field, text string) {
 	}
 }
 
-// TestConsoleKeepsWhatIsTyped types numbers with decimals, which are other
-// numbers while they are typed, and templates faster than the page is drawn.
+// TestConsoleKeepsWhatIsTyped types decimals, which are other numbers while they are
+// typed, and templates faster than the page is drawn.
 func TestConsoleKeepsWhatIsTyped(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -62,15 +62,15 @@ func TestConsoleKeepsWhatIsTyped(t *testing.T) {
 	}
 }
 
-// boxesApart is an expression for the nodes that lie on others.
+// boxesApart is an expression for the nodes that overlap.
 const boxesApart = `(() => {
 	const boxes = [...document.querySelectorAll(".react-flow__node")].map((e) => [e.dataset.id, e.getBoundingClientRect()]);
 	return boxes.flatMap(([a, x], i) => boxes.slice(i + 1).filter(([, y]) => x.left < y.right && y.left < x.right && x.top < y.bottom && y.top < x.bottom).map(([b]) => a + " and " + b)).join();
 })()`
 
-// TestConsoleBuildsWorkflow builds a workflow with the buttons behind its nodes:
-// none lies on another, and each has its button in sight. What is undone and
-// what is wrong stay known when it is saved.
+// TestConsoleBuildsWorkflow builds a workflow with the buttons after its nodes: no nodes
+// overlap, and each has its button in view. Undo steps and problems are still known after
+// saving.
 func TestConsoleBuildsWorkflow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -95,15 +95,15 @@ func TestConsoleBuildsWorkflow(t *testing.T) {
 		p.waitFor(fmt.Sprintf(`%s === %d && !document.querySelector("dialog")`, countNodes(""), i+2))
 	}
 	if got := p.eval(boxesApart); got != "" {
-		t.Errorf("lie on one another: %v", got)
+		t.Errorf("overlapping nodes: %v", got)
 	}
 	p.chooseMenu("More", "Tidy the graph")
 	middle := func(id string) string {
 		return `(() => { const b = document.querySelector(".react-flow__node[data-id=` + id + `]").getBoundingClientRect(); return b.y + b.height / 2; })()`
 	}
-	p.waitFor(middle("approval") + ` < ` + middle("loop") + ` && ` + middle("set") + ` < ` + middle("wait") + ` && ` + middle("code") + ` < ` + middle("sql")) // as their ways out
+	p.waitFor(middle("approval") + ` < ` + middle("loop") + ` && ` + middle("set") + ` < ` + middle("wait") + ` && ` + middle("code") + ` < ` + middle("sql")) // in the order of their outputs
 	if got := p.eval(boxesApart); got != "" {
-		t.Errorf("tidied, lie on one another: %v", got)
+		t.Errorf("overlapping nodes after tidying: %v", got)
 	}
 	problems := `[...document.querySelectorAll(".editor-bottom button")].find((b) => b.textContent.startsWith("Problems")).textContent`
 	p.waitFor(problems + ` !== "Problems 0"`)
@@ -123,8 +123,8 @@ func TestConsoleBuildsWorkflow(t *testing.T) {
 	p.checkPage("a workflow of eight nodes")
 }
 
-// TestConsoleTestsApproval tests a workflow whose loop asks a person: the test
-// can be decided and stopped, and the body's input is the item.
+// TestConsoleTestsApproval tests a workflow whose loop asks a person: the test can be
+// approved and stopped, and the input of the loop's body is the item.
 func TestConsoleTestsApproval(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -141,7 +141,7 @@ func TestConsoleTestsApproval(t *testing.T) {
 		p.waitFor(`document.querySelector(".test-decision")?.textContent.startsWith("Refund ` + name + `?") && document.querySelector(".test-results .badge").textContent === "waiting"`)
 		p.checkPage("a test that waits")
 		if got := p.eval(`(() => { const node = document.querySelector(".node.waiting").getBoundingClientRect(); return [...document.querySelectorAll(".node.waiting :is(.node-text, .node-way > span)")].filter((e) => e.getBoundingClientRect().right > node.right).map((e) => e.textContent).join(); })()`); got != "" {
-			t.Errorf("stand outside of the node that waits: %v", got)
+			t.Errorf("outside of the waiting node: %v", got)
 		}
 		if name == "Ada" {
 			p.click("Approve")
@@ -154,8 +154,8 @@ func TestConsoleTestsApproval(t *testing.T) {
 	p.waitFor(`document.querySelector(".test-results .badge").textContent === "terminated" && !document.querySelector(".test-decision") && [...document.querySelectorAll("button")].some((b) => b.textContent === "Run the test" && !b.disabled)`)
 }
 
-// TestConsoleLongExecution chooses a late iteration in the steps of an execution
-// with many, and shows the beginning of a long text.
+// TestConsoleLongExecution selects a late iteration in the steps of a long execution, and
+// shows the beginning of a long text.
 func TestConsoleLongExecution(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -181,8 +181,8 @@ func TestConsoleLongExecution(t *testing.T) {
 	p.checkPage("a long text")
 }
 
-// TestConsoleRenamesNodes gives a node another id, and pastes nodes beside
-// themselves: templates and scripts name the node that they mean.
+// TestConsoleRenamesNodes changes a node's id, and pastes nodes next to themselves:
+// templates and scripts refer to the right node.
 func TestConsoleRenamesNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

@@ -8,8 +8,8 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// TestConsoleFilledPages shows records with long names and many columns: what
-// identifies a record stays readable, and what stands beside it stays in sight.
+// TestConsoleFilledPages shows records with long names and many columns: what identifies
+// a record stays readable, and what is next to it stays in view.
 func TestConsoleFilledPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -50,7 +50,7 @@ func TestConsoleFilledPages(t *testing.T) {
 	for _, tab := range []string{"model", "agent", "access", "copies"} {
 		p.open("settings/"+tab, `document.querySelector(".tabs [aria-current]")`)
 		if seen := p.eval(`(([tab, row]) => tab.left >= row.left - 1 && tab.right <= row.right + 1)([document.querySelector(".tabs [aria-current]"), document.querySelector(".tabs")].map((e) => e.getBoundingClientRect()))`); seen != true {
-			t.Errorf("the tab %s is out of sight", tab)
+			t.Errorf("the tab %s is out of view", tab)
 		}
 	}
 	p.open("settings/access", hasText("ada@example.com"))
@@ -66,13 +66,13 @@ func TestConsoleFilledPages(t *testing.T) {
 		t.Errorf("the time zone is %v pixels high", h)
 	}
 	p.open("calendar/schedules/"+plan, hasText("Run now"))
-	if beside := p.eval(`(([head, menu]) => Math.abs(head.top + head.height / 2 - menu.top - menu.height / 2))([document.querySelector("h1"), document.querySelector(".page-head > .menu")].map((e) => e.getBoundingClientRect()))`); beside.(float64) > 12 {
-		t.Errorf("the menu is %v pixels below the title", beside)
+	if offset := p.eval(`(([head, menu]) => Math.abs(head.top + head.height / 2 - menu.top - menu.height / 2))([document.querySelector("h1"), document.querySelector(".page-head > .menu")].map((e) => e.getBoundingClientRect()))`); offset.(float64) > 12 {
+		t.Errorf("the menu is %v pixels below the title", offset)
 	}
 }
 
-// TestConsoleFindsQueries looks for one of many saved queries by a word of its
-// name and one of its text.
+// TestConsoleFindsQueries searches many saved queries by a word of a name and a word of a
+// text.
 func TestConsoleFindsQueries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -94,8 +94,8 @@ func TestConsoleFindsQueries(t *testing.T) {
 	p.waitFor(`!document.querySelector(".data-history")`)
 }
 
-// TestConsoleRowsThatAreRefused changes a row of many columns to what the server
-// refuses: why is said where the person looks, beside the button.
+// TestConsoleRowsThatAreRefused changes a row of many columns to values that the server
+// refuses: the reason is shown next to the button.
 func TestConsoleRowsThatAreRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

@@ -24,7 +24,7 @@ import (
 //go:embed testdata/hostile.html
 var hostilePage string
 
-// recordedRequest is a request of the hostile page and the status of its answer.
+// recordedRequest is a request of the hostile page and the status of its response.
 type recordedRequest struct {
 	line   string
 	status int
@@ -40,7 +40,7 @@ type recordingServer struct {
 	changed  chan struct{}
 }
 
-// statusWriter keeps the status of an answer.
+// statusWriter keeps the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -100,7 +100,7 @@ func (g *recordingServer) wait(t *testing.T, text string) {
 		select {
 		case <-g.changed:
 		case <-ctx.Done():
-			t.Fatalf("no request with %s came", text)
+			t.Fatalf("no request with %s arrived", text)
 		}
 	}
 }
@@ -118,9 +118,9 @@ func (g *recordingServer) state(t *testing.T, owner *testClient) string {
 	return strings.Join(texts, "\n")
 }
 
-// TestHostilePage opens a hostile page in Chromium, which attacks a server with
-// access control: one whose default role is the strongest one, and one whose
-// identity proxy sends an owner's token with every request.
+// TestHostilePage opens a hostile page in Chromium, which attacks a server with access
+// control: one whose default role is the highest, and one whose identity proxy sends an
+// owner's token with every request.
 func TestHostilePage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

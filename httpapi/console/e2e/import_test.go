@@ -2,8 +2,8 @@ package e2e
 
 import "testing"
 
-// TestConsoleImportsWorkflows reads a file of n8n, shows its report beside the
-// graph, and makes the draft.
+// TestConsoleImportsWorkflows reads a file of n8n, shows its report next to the graph,
+// and creates the draft.
 func TestConsoleImportsWorkflows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -26,6 +26,6 @@ func TestConsoleImportsWorkflows(t *testing.T) {
 		p.checkPage("workflows/import")
 	}
 	if n := len(ts.must(t, 200, "GET", flowBase, "")["workflows"].([]any)); n != 2 {
-		t.Errorf("%d workflows were made", n)
+		t.Errorf("%d workflows were created", n)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// talkIn makes a conversation with somebody, who says something.
+// talkIn creates a conversation with a contact who has sent a message.
 func (ts *testServer) talkIn(t *testing.T, gateway, name, said string) string {
 	t.Helper()
 	return ts.must(t, 201, "POST", gateway+"/simulate", `{"from":`+quoted(name)+`,"name":`+quoted(name)+`,"text":`+quoted(said)+`}`)["conversation_id"].(string)
 }
 
-// webhookChannel makes a verified channel, and returns its address.
+// webhookChannel creates a verified channel, and returns its address.
 func (ts *testServer) webhookChannel(t *testing.T) string {
 	t.Helper()
 	const base = "/api/agents/default"
@@ -24,8 +24,8 @@ func (ts *testServer) webhookChannel(t *testing.T) string {
 	return gateway
 }
 
-// slowMessages holds back requests that send a message until held() is called,
-// and lets a test have them fail.
+// slowMessages holds back requests that send a message until held() is called, and can
+// make them fail.
 const slowMessages = `{
 	const real = window.fetch;
 	const waiting = [];
@@ -41,9 +41,9 @@ const slowMessages = `{
 	};
 }`
 
-// TestConsoleAnswersInARow answers conversations by the keyboard faster than the
-// server takes them: keys that follow go where they belong, nothing is sent
-// twice or lost, and notices do not pile up over the conversation.
+// TestConsoleAnswersInARow answers conversations by the keyboard faster than the server
+// accepts them: later keys go to the right conversation, nothing is sent twice or lost,
+// and notices do not pile up over the conversation.
 func TestConsoleAnswersInARow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -96,8 +96,8 @@ func TestConsoleAnswersInARow(t *testing.T) {
 	p.waitFor(field + `.value === "Third\n\nFourth" && document.querySelector(".toast.bad")`)
 }
 
-// TestConsoleDraftsAnswers has the model draft an answer in the inbox: it is given
-// neither notes nor tools, and nothing is sent before a person does.
+// TestConsoleDraftsAnswers has the model draft an answer in the inbox: it receives
+// neither notes nor tools, and nothing is sent before a person does so.
 func TestConsoleDraftsAnswers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -120,14 +120,14 @@ func TestConsoleDraftsAnswers(t *testing.T) {
 	p.waitFor(field + `.value === "Hello Ada,\n\nGladly:\n- within two days\n- with the receipt" && document.activeElement === ` + field)
 	asked := fmt.Sprint(model.Requests)
 	if !strings.Contains(asked, "May I return bread?") || strings.Contains(asked, "a secret note") || strings.Contains(asked, "order_status") {
-		t.Errorf("the model was asked %s", asked)
+		t.Errorf("the model received %s", asked)
 	}
 	p.waitForCount("/conversations/"+talk+"/messages", "messages", 2)
 	p.checkPage("a drafted answer")
 }
 
-// TestConsoleMenusStayInTheirPane opens menus with long entries near the left and
-// the right end of their panes.
+// TestConsoleMenusStayInTheirPane opens menus with long entries near the left and the
+// right edge of their panes.
 func TestConsoleMenusStayInTheirPane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -160,8 +160,8 @@ func TestConsoleMenusStayInTheirPane(t *testing.T) {
 	}
 }
 
-// TestConsoleInboxZero opens the inbox when everything is resolved: it does not
-// look as if there had never been a conversation.
+// TestConsoleInboxZero opens the inbox when everything is resolved, which looks different
+// from an inbox that never had a conversation.
 func TestConsoleInboxZero(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -176,8 +176,8 @@ func TestConsoleInboxZero(t *testing.T) {
 	p.waitFor(hasText("Ada"))
 }
 
-// TestConsoleInboxPresence: who writes in a conversation is shown to those who have it
-// open, until the text is gone.
+// TestConsoleInboxPresence checks that a person who types in a conversation is shown to
+// those who have it open, until the text is removed.
 func TestConsoleInboxPresence(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

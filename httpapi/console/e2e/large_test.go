@@ -14,7 +14,7 @@ func largeGraph(count int) (nodes, edges string) {
 	for i := 1; i < count; i++ {
 		n = append(n, fmt.Sprintf(`{"id":"n%d","position":{"x":%d,"y":%d},%s}`, i, i%20*300, i/20*140, kinds[i%4]))
 		handle := ""
-		if i%4 == 2 { // behind an if-else
+		if i%4 == 2 { // after an if-else
 			handle = `,"sourceHandle":"true"`
 		}
 		e = append(e, fmt.Sprintf(`{"id":"e%d","source":"n%d","target":"n%d"%s}`, i, i-1, i, handle))
@@ -34,8 +34,8 @@ func (p *browserPage) metric(name string) float64 {
 	return 0
 }
 
-// measured reports how long steps take: the page's thread for each, and the frames
-// meanwhile. Steps are numbered from 0.
+// measured reports how long steps take: the time in the page's thread for each, and the
+// frames drawn meanwhile. Steps are numbered from 0.
 func (p *browserPage) measured(what string, steps int, step func(i int)) {
 	p.t.Helper()
 	p.eval(`(() => {
@@ -56,8 +56,8 @@ func (p *browserPage) measured(what string, steps int, step func(i int)) {
 // afterFrame is an expression that waits until what has changed is shown.
 const afterFrame = `new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))`
 
-// shapesOf is the beginning of a function in the page: what the canvas makes of
-// the workflow of the address, and of it with one more node and edge.
+// shapesOf is the beginning of a function in the page, with the canvas's shapes of the
+// workflow in the address, and of the same with one more node and edge.
 const shapesOf = `(async () => {
 	const canvas = await import(performance.getEntriesByType("resource").map((r) => r.name).find((n) => n.includes("editor-canvas.js")));
 	const doc = await (await fetch(location.hash.replace("#", "/api").replace(/(agents.[^/]+.workflows.[^?]+).*/, "$1"))).json();
@@ -68,8 +68,8 @@ const shapesOf = `(async () => {
 	const [moreNodes, moreEdges] = [canvas.nodeShapes(editor, nodes), canvas.edgeShapes(editor, edges)];
 `
 
-// sizesKnown is an expression for the nodes whose size or handles are not where
-// the canvas says they are, without measuring.
+// sizesKnown is an expression for the nodes whose size or handles differ from what the
+// canvas expects without measuring them.
 const sizesKnown = shapesOf + `
 	const scale = new DOMMatrixReadOnly(getComputedStyle(document.querySelector(".react-flow__viewport")).transform).m22;
 	return nodes.map((n) => {
@@ -83,8 +83,8 @@ const sizesKnown = shapesOf + `
 	}).filter(Boolean).slice(0, 3).join("\n");
 })()`
 
-// sameShapes is an expression for what the canvas makes anew though it is the
-// same: the library draws that again.
+// sameShapes is an expression for the shapes that the canvas creates again although they
+// are the same: the library draws those again.
 const sameShapes = shapesOf + `
 	const fresh = (now, before) => before.filter((v, i) => now[i] !== v).map((v) => v.id);
 	return [again[0] === nodes ? "" : "the list of nodes", again[1] === edges ? "" : "the list of edges", ...fresh(moreNodes, nodes), ...fresh(moreEdges, edges)].filter(Boolean).join();
@@ -101,7 +101,7 @@ func TestConsoleLargeGraph(t *testing.T) {
 	nodes, edges := largeGraph(200)
 	id := createFlow(t, ts.testClient, nodes, edges, "")
 	p := ts.openConsole(t, 1280)
-	p.cdp("Performance.enable", map[string]any{"timeDomain": "threadTicks"}) // processor time, whatever else runs on this machine
+	p.cdp("Performance.enable", map[string]any{"timeDomain": "threadTicks"}) // CPU time, whatever else runs on this machine
 	p.open("workflows", hasText("From template"))
 	p.eval(`(() => {
 		window.redrawn = new Set();
@@ -111,19 +111,19 @@ func TestConsoleLargeGraph(t *testing.T) {
 	p.eval(`window.asked = performance.now(); location.hash = ` + quoted(p.base+"workflows/"+id))
 	p.waitFor(countNodes("") + ` === 200 && document.querySelectorAll(".react-flow__edge").length === 199`)
 	shown := p.eval(afterFrame + `.then(() => performance.now() - asked)`).(float64)
-	t.Logf("200 nodes shown in %.0f ms; %.0f ms of the processor in the page's thread", shown, 1000*(p.metric("TaskDuration")-before))
+	t.Logf("200 nodes shown in %.0f ms; %.0f ms of CPU time in the page's thread", shown, 1000*(p.metric("TaskDuration")-before))
 	if got := p.eval(`redrawn.size`).(float64); got > 0 {
 		t.Errorf("%v nodes are drawn again while the graph is shown", got)
 	}
 	if got := p.eval(sizesKnown).(string); got != "" {
-		t.Errorf("sizes of nodes or places of handles are not what the canvas takes them to be: %s", got)
+		t.Errorf("nodes have other sizes or positions of handles than the canvas expects: %s", got)
 	}
 
 	if got := p.eval(`["n2", "n6"].map((id) => document.querySelector(".react-flow__node[data-id=" + id + "] .node-text").innerText).join(", ")`); got != "HTTP request\nGET example.com/{{trigger.id}}, HTTP request 2\nGET example.com/{{trigger.id}}" {
-		t.Errorf("two nodes of one type without labels say %q", got)
+		t.Errorf("two nodes of one type without labels show %q", got)
 	}
 	if got := p.eval(sameShapes).(string); got != "" {
-		t.Errorf("made anew with a node and an edge added to the first node: %s", got)
+		t.Errorf("created again after adding a node and an edge to the first node: %s", got)
 	}
 
 	place := p.eval(`(() => { window.dragged = document.querySelector(".react-flow__node[data-id=n90]"); const b = dragged.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2, dragged.style.transform]; })()`).([]any)
@@ -156,7 +156,7 @@ func TestConsoleLargeGraph(t *testing.T) {
 	p.eval(`dragged.querySelector(".node-head").click()`)
 	p.waitFor(`document.querySelector(".editor-panel h2")`)
 
-	p.eval(afterFrame + `.then(() => { changed.clear(); })`) // what the drop changed is shown by then
+	p.eval(afterFrame + `.then(() => { changed.clear(); })`) // the changes of the drop are drawn by then
 	view := `document.querySelector(".react-flow__viewport").style.transform`
 	for what, control := range map[string]int{"pan": 0, "zoom": 2} {
 		was := p.eval(view).(string)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestConsoleKnowledgeList filters the sources, keeps the filter in the address
-// while other pages are visited, and reads several sources at once.
+// TestConsoleKnowledgeList filters the sources, checks that the filter stays in the
+// address while other pages are visited, and reads several sources at once.
 func TestConsoleKnowledgeList(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -69,8 +69,8 @@ func TestConsoleKnowledgeList(t *testing.T) {
 	}
 }
 
-// TestConsoleSourcesAreDeleted deletes several sources of a filtered list: Undo
-// brings them back, and without it they are gone when its time is over.
+// TestConsoleSourcesAreDeleted deletes several sources of a filtered list: Undo restores
+// them, and otherwise they are deleted when the time to undo has passed.
 func TestConsoleSourcesAreDeleted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -95,11 +95,11 @@ func TestConsoleSourcesAreDeleted(t *testing.T) {
 	both()
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("2 sources deleted")`)
 	if left := ts.must(t, 200, "GET", base, "")["sources"].([]any); len(left) != 3 {
-		t.Fatalf("before its time is over %d sources are left", len(left))
+		t.Fatalf("before the time to undo has passed %d sources are left", len(left))
 	}
 	p.clickOn(`[...document.querySelectorAll(".toasts button")].find((b) => b.textContent === "Undo")`)
 	p.waitFor(`document.querySelectorAll(".source-row").length === 2 && !document.querySelector(".toast")`)
-	p.eval(`for (const run of late.splice(0)) run()`) // the time of what was undone
+	p.eval(`for (const run of late.splice(0)) run()`) // the timer of the deletion that was undone
 	both()
 	p.checkPage("deleted sources")
 	p.eval(`for (const run of late.splice(0)) run()`)
@@ -108,8 +108,8 @@ func TestConsoleSourcesAreDeleted(t *testing.T) {
 	p.waitFor(`document.querySelectorAll(".source-row").length === 1 && document.querySelector(".source-row a").textContent === "opening.md"`)
 }
 
-// TestConsoleCodeIsCopied shows code in an answer, which scrolls within itself
-// on a phone, and copies it.
+// TestConsoleCodeIsCopied shows code in an answer, which on a phone scrolls in its own
+// frame, and copies it.
 func TestConsoleCodeIsCopied(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

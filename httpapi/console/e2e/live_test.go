@@ -14,7 +14,7 @@ import (
 // browserPage controls a page of the service in a browser.
 type browserPage struct {
 	t    *testing.T
-	walk *walk // nil while nothing is counted
+	walk *walk // nil when nothing is counted
 	send func(method string, params map[string]any) (any, error)
 }
 
@@ -63,12 +63,11 @@ func (p *browserPage) waitFor(expression string) {
 		look();
 	})`)
 	if said != "" {
-		p.t.Fatalf("never true: %s\nthe page says: %v", expression, said)
+		p.t.Fatalf("never true: %s\nthe page shows: %v", expression, said)
 	}
 }
 
-// clickScreen clicks the live view where it shows a point of the session's
-// viewport.
+// clickScreen clicks the live view at a point of the session's viewport.
 func (p *browserPage) clickScreen(x, y, width, height int) {
 	p.t.Helper()
 	at := p.eval(fmt.Sprintf(`(() => {
@@ -81,8 +80,8 @@ func (p *browserPage) clickScreen(x, y, width, height int) {
 	}
 }
 
-// TestTakeoverWalk is a person's way: the agent asks, the person opens the
-// link, sees the page, types and clicks in it, and gives control back.
+// TestTakeoverWalk takes over a session as a person does: the agent asks, the person
+// opens the link, sees the page, types and clicks in it, and returns control.
 func TestTakeoverWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -127,7 +126,7 @@ func TestTakeoverWalk(t *testing.T) {
 	person.waitFor(`document.querySelector(".tab.active .name").textContent === "name:Ada"`)
 	person.clickScreen(400, 450, 800, 600)
 	waitTitle(t, s, "clicked")
-	// An address without a scheme, of a server that speaks http.
+	// An address without a scheme, of a server that speaks HTTP.
 	person.eval(fmt.Sprintf(`(() => { document.getElementById("address").value = %q; document.getElementById("bar").requestSubmit(); })()`,
 		strings.TrimPrefix(ts.site, "http://")+"/spin"))
 	waitTitle(t, s, "Spin")
@@ -143,7 +142,7 @@ func TestTakeoverWalk(t *testing.T) {
 	late.waitFor(`/takeover has ended/.test(document.getElementById("note").textContent)`)
 }
 
-// TestLiveViewShowsTextAsText has a page try to get its script into the view.
+// TestLiveViewShowsTextAsText opens a page that tries to get its script into the view.
 func TestLiveViewShowsTextAsText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -160,7 +159,7 @@ func TestLiveViewShowsTextAsText(t *testing.T) {
 	person.eval(`document.getElementById("console").click()`)
 	person.waitFor(`document.getElementById("lines").textContent.includes("<b>bold</b>")`)
 	if n := person.eval(`document.querySelectorAll("#lines b, .tab .name img").length`); n != 0.0 {
-		t.Errorf("%v elements came out of the session's text", n)
+		t.Errorf("the session's text created %v elements", n)
 	}
 	person.eval(`document.getElementById("new").click()`)
 	person.waitFor(`document.querySelectorAll(".tab").length === 2`)

@@ -22,7 +22,7 @@ import (
 	"satchel/vector/document"
 )
 
-// TestMain is also the child that reads documents.
+// TestMain also runs the child that reads documents.
 func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 // endPeople stops the browser of people, if it was started.
 var endPeople = func() {}
 
-// people is the browser in which people use the console. All tests share its Chromium: to
-// start one takes longer than many tests.
+// people is the browser in which users open the console. All tests share its Chromium:
+// starting one takes longer than many tests.
 var people = sync.OnceValues(func() (parts apitest.Parts, err error) {
 	path, err := os.MkdirTemp("", "satchel-test-")
 	if err != nil {
@@ -57,7 +57,7 @@ var people = sync.OnceValues(func() (parts apitest.Parts, err error) {
 	return parts, parts.Browser.Start(context.Background())
 })
 
-// openWindow opens an address in the browser of people, in a session that shares nothing
+// openWindow opens an address in the people's browser, in a session that shares nothing
 // with others, until the end of the test.
 func openWindow(t *testing.T, width, height int, address string) *browser.Session {
 	t.Helper()
@@ -74,7 +74,7 @@ func openWindow(t *testing.T, width, height int, address string) *browser.Sessio
 	return s
 }
 
-// What the tests of the API use as well.
+// Names that the tests of the API use as well.
 var (
 	at        = apitest.At
 	quoted    = apitest.Quoted
@@ -129,7 +129,7 @@ func (c *testClient) until(tb testing.TB, path, what string, holds func() bool) 
 	apitest.Until(tb, c.header, c.url+"/api/agents/default/stream", path+" "+what, holds)
 }
 
-// waitIndexed asks for a source until the work on it has ended, and returns it.
+// waitIndexed waits until the work on a source has ended, and returns it.
 func (c *testClient) waitIndexed(tb testing.TB, path string) (source map[string]any) {
 	tb.Helper()
 	c.until(tb, path, "is read", func() bool {
@@ -163,13 +163,13 @@ type testServer struct {
 	site    string
 }
 
-// newTestServer starts a service without access control, with options that changes make.
+// newTestServer starts a service without access control, with options that changes sets.
 func newTestServer(tb testing.TB, changes ...func(*httpapi.Options)) *testServer {
 	tb.Helper()
 	return serve(tb, apitest.Open(tb), changes...)
 }
 
-// serve starts a service of its parts.
+// serve starts a service from its parts.
 func serve(tb testing.TB, parts apitest.Parts, changes ...func(*httpapi.Options)) *testServer {
 	tb.Helper()
 	o := httpapi.Options{Parts: httpapi.Parts(parts), CORSOrigins: []string{"*"}, MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: slog.New(slog.DiscardHandler)}
@@ -191,7 +191,7 @@ func (ts *testServer) openLoaded(tb testing.TB, path string) *browser.Session {
 	return ts.OpenLoaded(tb, ts.site+path)
 }
 
-// withKey makes an API key and returns a client that sends it.
+// withKey creates an API key and returns a client that sends it.
 func (ts *testServer) withKey(tb testing.TB, role agent.Role, agents ...string) *testClient {
 	tb.Helper()
 	_, secret, err := ts.Folder.CreateKey(tb.Context(), agent.Key{Name: "k", Role: role, Agents: agents})

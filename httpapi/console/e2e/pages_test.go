@@ -14,8 +14,8 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// hostileAPI is a messaging platform and webhook target whose answers are all
-// hostile. It returns its URL.
+// hostileAPI is a messaging platform and webhook target whose responses are all hostile.
+// It returns its URL.
 func hostileAPI(t *testing.T) string {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,8 +55,8 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	task := made("/calendar", `{"title":`+evil+`,"description":`+evil+`,"start_time":"2027-01-04T09:00:00Z","recurrence":"weekly"}`)
 	bot := made("/gateways", `{"type":"telegram","name":`+evil+`,"config":{"botToken":"1:a","apiBaseUrl":"`+far+`"}}`)
 	shop := made("/gateways", `{"type":"web","name":`+evil+`,"config":{"title":`+evil+`,"greeting":`+evil+`,"allowedOrigins":["https://shop.example.com"]}}`)
-	told := made("/webhooks", `{"url":"`+far+`/`+strings.NewReplacer(`"`, "", ` `, "", "\u202e", "", "{", "", "}", "").Replace(hostile)+`","events":["*"]}`)
-	ts.must(t, 200, "POST", base+"/webhooks/"+told+"/test", "")
+	webhook := made("/webhooks", `{"url":"`+far+`/`+strings.NewReplacer(`"`, "", ` `, "", "\u202e", "", "{", "", "}", "").Replace(hostile)+`","events":["*"]}`)
+	ts.must(t, 200, "POST", base+"/webhooks/"+webhook+"/test", "")
 	tool := made("/tools", `{"name":"evil","description":`+evil+`,"type":"function","config":{"code":"return args.text","parameters":{"type":"object","properties":{"text":{"type":"string","default":`+evil+`}}}}}`)
 	server := made("/mcp", `{"name":`+evil+`,"url":"`+ts.url+`/mcp/default"}`)
 	made("/admins", `{"email":"ada@example.com","role":"viewer"}`)
@@ -72,7 +72,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		"home": hasText("What can"), "chat": hasText("Conversation"), "contacts": row + hasText(hostile), "contacts/" + contact: hasText(hostile) + ` && document.querySelector(".talks a")`, "inbox/" + talk: hasText(hostile) + ` && document.querySelector(".inbox-said.assistant strong") && !document.querySelector(".inbox-said a")`,
 		"knowledge": hasText("No knowledge yet"), "workflows": hasText(hostile), "workflows/" + flow: countNodes("") + ` === 4`,
 		"workflows/executions/" + run: hasText("Approve"), "calendar/schedules": row + hasText(hostile), "calendar/schedules/" + plan: hasText(hostile) + " && " + hasText("Not run yet"),
-		"channels": hasText(hostile), "widget": row + hasText(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + hasText(hostile), "channels/" + bot: hasText(hostile) + " && " + hasText("Receiving"), "channels/new/webhook": hasText("What you need"), "webhooks": hasText("<img"), "webhooks/" + told: hasText("<img") + " && " + hasText("Attempts"),
+		"channels": hasText(hostile), "widget": row + hasText(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + hasText(hostile), "channels/" + bot: hasText(hostile) + " && " + hasText("Receiving"), "channels/new/webhook": hasText("What you need"), "webhooks": hasText("<img"), "webhooks/" + webhook: hasText("<img") + " && " + hasText("Attempts"),
 		"browser": hasText("<img src=x onerror=document.title=1>"), "browser/" + session.ID(): `document.getElementById("screen")?.dataset.frames > 0 && ` + hasText("<img src=x onerror=document.title=1>"),
 		"credentials": hasText("example.com"), "credentials/" + secret: hasText(hostile), "workflows/templates": hasText("Refund"), "workflows/import": hasText("Or paste it"), "tools": hasText(hostile), "tools/" + tool: hasText("Arguments"), "tools/new": hasText("Credentials"), "mcp": hasText("connected") + " && " + hasText(hostile), "mcp/" + server: hasText("search_knowledge"), "settings/access": row + hasText("ada@example.com"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "sql": hasText("contacts"), "tables": row + hasText("evil"), "tables/evil": row + hasText(hostile), "forms": row + hasText(hostile), "forms/" + form: hasText(hostile) + ` && document.querySelector(".form-preview")`, "activity": row + hasText(hostile),
 		"activity/events": row + hasText(hostile), "activity/deliveries": row + hasText("webhook.test"), "activity/log": row + hasText("audit"),
@@ -81,7 +81,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		p := ts.openConsole(t, width)
 		for _, page := range slices.Sorted(maps.Keys(pages)) {
 			if strings.HasPrefix(page, "browser/") {
-				p.open("home", pages["home"]) // the list of sessions stays beside a session
+				p.open("home", pages["home"]) // the list of sessions stays next to a session
 			}
 			p.open(page, pages[page])
 			if strings.HasPrefix(page, "browser/") {
@@ -146,8 +146,8 @@ func walkBrowser(t *testing.T, ts *testServer, p *consolePage) {
 	walkGoals(t, ts, p)
 }
 
-// walkGoals has a model pursue goals in the session that is shown: one that waits for
-// a person is stopped, another is reached, and the first is looked at again.
+// walkGoals has a model pursue goals in the session that is shown: one that waits for a
+// person is stopped, another is reached, and the first is opened again.
 func walkGoals(t *testing.T, ts *testServer, p *consolePage) {
 	t.Helper()
 	m := apitest.NewModelServer(t, func(_ int, asked map[string]any) string {
@@ -182,8 +182,8 @@ func walkGoals(t *testing.T, ts *testServer, p *consolePage) {
 	p.waitFor(`document.querySelector(".session-goals .goal").textContent === "Ask somebody." && document.querySelector(".session-goals .badge").textContent === "Cancelled"`)
 }
 
-// TestConsoleKeys makes the first key, which closes the server, and goes on
-// working in the same tab.
+// TestConsoleKeys creates the first key, which closes the server, and continues working
+// in the same tab.
 func TestConsoleKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -199,7 +199,7 @@ func TestConsoleKeys(t *testing.T) {
 	p.fill("Name", hostile)
 	p.eval(`document.querySelector("dialog form").requestSubmit()`)
 	if made := len(ts.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
-		t.Fatal("a key was made before the box was ticked")
+		t.Fatal("a key was created before the box was ticked")
 	}
 	p.eval(`void document.querySelector("dialog [type=checkbox]").click()`)
 	p.click("Close the server and create the key")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConsolePassagesAreText shows a passage of Markdown as people read it: without
-// its marks, with what was found marked, and with what only looks like markup as text.
+// TestConsolePassagesAreText shows a passage of Markdown as people read it: without its
+// syntax, with the found words marked, and with what only looks like markup as text.
 func TestConsolePassagesAreText(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)

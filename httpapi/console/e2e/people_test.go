@@ -24,8 +24,8 @@ func (p *consolePage) chooseOption(label string) {
 	p.eval(`void pressed.click()`)
 }
 
-// TestConsoleContacts edits contacts in their table, tags and deletes several,
-// imports a file whose columns are named otherwise, and opens one.
+// TestConsoleContacts edits contacts in their table, tags and deletes several, imports a
+// file whose columns have other names, and opens one.
 func TestConsoleContacts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -98,7 +98,7 @@ func TestConsoleContacts(t *testing.T) {
 	p.click("Check")
 	p.waitFor(`[...document.querySelectorAll("dialog .counts b")].map((b) => b.textContent).join() === "1,1,0,2" && document.querySelectorAll("dialog tbody tr").length === 2`)
 	if total := at(ts.must(t, 200, "GET", base+"/contacts", ""), "meta.total"); fmt.Sprint(total) != "2" {
-		t.Errorf("trying an import made %v contacts", total)
+		t.Errorf("a dry run of an import created %v contacts", total)
 	}
 	rejected := p.eval(`(async () => {
 		let text = "";
@@ -141,8 +141,8 @@ func TestConsoleContacts(t *testing.T) {
 	p.waitFor(`document.querySelectorAll("#main tbody tr").length === 3`)
 }
 
-// TestConsoleCalendar drags a task to another day and back, and goes through
-// the views by their keys.
+// TestConsoleCalendar drags a task to another day and back, and switches between the
+// views by their keys.
 func TestConsoleCalendar(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -160,7 +160,7 @@ func TestConsoleCalendar(t *testing.T) {
 	chip := func(date string) string {
 		return `document.querySelector("[data-date='` + date + `'] [data-task='` + task + `']")`
 	}
-	starts := func(want string) { // waits for what is stored
+	starts := func(want string) { // waits until it is stored
 		t.Helper()
 		p.eval(`(async () => { while (!(await (await fetch("` + base + `/calendar/` + task + `")).json()).start_time.startsWith(` + quoted(want) + `)) await new Promise(requestAnimationFrame); })()`)
 	}
@@ -222,7 +222,7 @@ func TestConsoleCalendar(t *testing.T) {
 }
 
 // walkOccurrences drags, edits and deletes single occurrences of a task, and all
-// from one on.
+// occurrences from one on.
 func walkOccurrences(t *testing.T, ts *testServer, p *consolePage, task string) {
 	t.Helper()
 	const monday, tuesday = "2033-01-03", "2033-01-04" // the task is on Mondays and Thursdays at 09:15 in Tokyo
@@ -230,7 +230,7 @@ func walkOccurrences(t *testing.T, ts *testServer, p *consolePage, task string) 
 	chip := func(date string) string {
 		return `document.querySelector("[data-date='` + date + `'] .chip[data-task]")`
 	}
-	exceptions := func(want string) { // waits for what is stored
+	exceptions := func(want string) { // waits until it is stored
 		t.Helper()
 		p.eval(`(async () => { while (JSON.stringify((await (await fetch("` + of + `")).json()).exceptions.map((e) => [e.original_start, e.cancelled ?? e.start_time ?? e.title])) !== ` + quoted(want) + `) await new Promise(requestAnimationFrame); })()`)
 	}
@@ -290,11 +290,11 @@ func walkOccurrences(t *testing.T, ts *testServer, p *consolePage, task string) 
 	}
 }
 
-// walkSchedules creates a schedule, whose next runs are shown while it is typed,
-// and a task, and checks that errors are shown at their fields.
+// walkSchedules creates a schedule, whose next runs are shown while it is typed, and a
+// task, and checks that errors are shown at their fields.
 func walkSchedules(t *testing.T, ts *testServer, p *consolePage) {
 	flow := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{"event":"schedule"}}]`, `[]`, "")
-	p.open("schedules", hasText("No schedules yet")) // an address of before
+	p.open("schedules", hasText("No schedules yet")) // an old address
 	if hash := p.eval(`location.hash`); hash != "#/agents/default/calendar/schedules" {
 		t.Errorf("the schedules are at %v", hash)
 	}
@@ -341,6 +341,6 @@ func walkSchedules(t *testing.T, ts *testServer, p *consolePage) {
 	p.checkPage("the calendar")
 	tasks := ts.must(t, 200, "GET", "/api/agents/default/calendar", "")["tasks"].([]any)
 	if len(tasks) != 1 || fmt.Sprint(at(tasks[0], "recurrence_days")) != "[1 4]" {
-		t.Errorf("the calendar holds %v", tasks)
+		t.Errorf("the calendar has %v", tasks)
 	}
 }

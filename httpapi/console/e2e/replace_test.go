@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// TestConsoleReplacesSecrets replaces a secret of two headers: their names are
-// kept, nothing is saved while a value or a name is missing, and what is sent
-// afterwards is the new secret.
+// TestConsoleReplacesSecrets replaces a secret of two headers: their names are kept,
+// nothing is saved while a value or a name is missing, and requests have the new secret
+// afterwards.
 func TestConsoleReplacesSecrets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	heard := make(chan http.Header, 10)
-	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { heard <- r.Header }))
+	received := make(chan http.Header, 10)
+	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { received <- r.Header }))
 	t.Cleanup(far.Close)
 	const base = "/api/agents/default/credentials"
 	id := ts.must(t, 201, "POST", base, `{"name":"Warehouse","type":"header","hosts":["`+far.URL+`"],"secret":{"X-Api-Key":"old","X-Client":"old"},"config":{"test":{"url":"`+far.URL+`/me"}}}`)["id"].(string)
@@ -41,14 +41,14 @@ func TestConsoleReplacesSecrets(t *testing.T) {
 	p.waitFor(says("Each value needs a name."))
 	p.checkPage("a secret without a name")
 	ts.must(t, 200, "POST", base+"/"+id+"/test", "")
-	if h := <-heard; h.Get("X-Api-Key") != "old" || h.Get("X-Client") != "old" {
+	if h := <-received; h.Get("X-Api-Key") != "old" || h.Get("X-Client") != "old" {
 		t.Errorf("before it was saved %v is sent", h)
 	}
 	p.set("Name 2", "X-Client")
 	p.click("Save")
 	p.waitFor(`!document.querySelector("#main form") && ` + hasText("Used by"))
 	ts.must(t, 200, "POST", base+"/"+id+"/test", "")
-	if h := <-heard; h.Get("X-Api-Key") != "new-1" || h.Get("X-Client") != "new-2" {
+	if h := <-received; h.Get("X-Api-Key") != "new-1" || h.Get("X-Client") != "new-2" {
 		t.Errorf("the new secret is not sent: %v", h)
 	}
 }

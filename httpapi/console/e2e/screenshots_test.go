@@ -14,9 +14,9 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// TestScreenshots writes pictures of every page, and of the main pages while
-// they are empty, load and fail, into the folder that SATCHEL_SCREENSHOTS names:
-// "task screenshots".
+// TestScreenshots writes pictures of every page, and of the main pages while they are
+// empty, loading and failing, into the folder that SATCHEL_SCREENSHOTS names: "task
+// screenshots".
 func TestScreenshots(t *testing.T) {
 	folder := os.Getenv("SATCHEL_SCREENSHOTS")
 	if folder == "" {
@@ -49,8 +49,8 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// fillDay adds what a busy day leaves in the agent of fillBakery, so that the
-// pictures show pages as people have them. It returns further pages.
+// fillDay adds the records of a busy day to the agent of fillBakery, so that the pictures
+// show pages as people have them. It returns further pages.
 func (ts *testServer) fillDay(t *testing.T) map[string]string {
 	t.Helper()
 	const base = "/api/agents/default"
@@ -87,8 +87,8 @@ func (ts *testServer) fillDay(t *testing.T) map[string]string {
 	}
 }
 
-// pictureStates makes pictures of the main pages without records, while they
-// load, and when they cannot be read.
+// pictureStates takes pictures of the main pages without records, while they load, and
+// when they cannot be read.
 func (ts *testServer) pictureStates(t *testing.T, folder string, width int, scheme string) {
 	for state, there := range map[string]string{"": `document.querySelector("#main h1")`, "slow": `[...document.querySelectorAll("#main .skeleton")].some((e) => getComputedStyle(e).visibility === "visible")`, "failing": `document.querySelector("#main .card.bad, #main [role=alert]")`} {
 		p := ts.openConsole(t, width)
@@ -106,8 +106,8 @@ func (ts *testServer) pictureStates(t *testing.T, folder string, width int, sche
 	}
 }
 
-// picture writes a picture of the page into a folder. Records in its name are
-// named by their kind.
+// picture writes a picture of the page into a folder. In its name, records are named by
+// their kind.
 func (p *consolePage) picture(folder, name string) {
 	p.t.Helper()
 	name = strings.NewReplacer(" ", "-", "?q=", "-").Replace(name)
@@ -121,5 +121,5 @@ func (p *consolePage) picture(folder, name string) {
 	}
 }
 
-// recordID is what follows the kind in the id of a record.
+// recordID is what follows the kind in a record's id.
 var recordID = regexp.MustCompile(`-06[0-9a-z]{18}`)

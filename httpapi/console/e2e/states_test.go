@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// network lets a test have the console's requests fail, or never be answered.
+// network can make the console's requests fail, or never be answered.
 const network = `{
 	const real = window.fetch;
 	window.network = "";
@@ -16,8 +16,8 @@ const network = `{
 	};
 }`
 
-// opened are parts of the pages of fillBakery that open over them or in their
-// place: where, the buttons that lead there, and what is there then.
+// opened are the parts of the pages of fillBakery that open over them or in their place:
+// the page, the buttons that lead there, and an expression that is true once it is open.
 var opened = []struct {
 	page    string
 	buttons []string
@@ -165,8 +165,8 @@ func TestConsoleDialogsAreAccessible(t *testing.T) {
 	}
 }
 
-// TestConsoleStatesAreAccessible runs axe-core on pages while they load, and
-// when what they need cannot be read.
+// TestConsoleStatesAreAccessible runs axe-core on pages while they load, and when their
+// data cannot be read.
 func TestConsoleStatesAreAccessible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

@@ -72,8 +72,8 @@ func (p *consolePage) writeCode(text string) {
 	p.waitFor(`editing.textContent.includes(` + quoted(text) + `)`)
 }
 
-// TestConsoleTemplateWalk sets up the first template: a token and a document;
-// then a message is answered.
+// TestConsoleTemplateWalk sets up the first template with a token and a document; then a
+// message is answered.
 func TestConsoleTemplateWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -91,7 +91,7 @@ func TestConsoleTemplateWalk(t *testing.T) {
 		p.checkPage("the templates")
 		p.clickOn(`document.querySelector(".template-card")`)
 		p.waitFor(`document.querySelector(".template-form") && ` + hasText("Upload a file") + ` && document.querySelector(".preview-node, .preview-list li")`)
-		if i == 1 { // what is there is used
+		if i == 1 { // existing records are used
 			p.waitFor(`document.querySelector(".template-gateway select").value.startsWith("gateway-")`)
 			p.checkPage("the form of a template")
 			continue
@@ -99,7 +99,7 @@ func TestConsoleTemplateWalk(t *testing.T) {
 		w.aside(func() { p.click("Set up") })
 		p.waitFor(`document.querySelectorAll(".template-form .issue").length === 2 && document.activeElement.type === "password"`)
 		p.checkPage("the form of a template")
-		// the platform is a stand-in
+		// the platform is a fake
 		p.eval(`(() => { const real = window.fetch; window.fetch = (to, how) => real(to, String(how?.body).includes("botToken") ? { ...how, body: how.body.replace('"botToken"', '"apiBaseUrl":' + JSON.stringify(` + quoted(bot.URL) + `) + ',"botToken"') } : how); })()`)
 		p.fill("Bot token", "77:of-another-bot")
 		p.waitFor(`document.querySelectorAll(".template-form .issue").length === 1`)
@@ -192,8 +192,8 @@ func TestConsoleEditorByKeyboard(t *testing.T) {
 	p.checkPage("the editor")
 }
 
-// TestConsoleShelf drags types of nodes onto the canvas and onto an edge, writes
-// a note there, completes a statement of SQL, and has a model draft another graph.
+// TestConsoleShelf drags types of nodes onto the canvas and onto an edge, writes a note
+// there, completes a statement of SQL, and has a model draft another graph.
 func TestConsoleShelf(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -251,8 +251,8 @@ func TestConsoleShelf(t *testing.T) {
 	walkDraft(t, ts, p, id)
 }
 
-// walkDraft has a workflow drafted, without a model and with one, whose first
-// draft has a type of node that there is not.
+// walkDraft has a workflow drafted, without a model and with one, whose first draft has a
+// type of node that does not exist.
 func walkDraft(t *testing.T, ts *testServer, p *consolePage, id string) {
 	m := apitest.NewModelServer(t, func(n int, _ map[string]any) string {
 		kind := "approval"
@@ -276,14 +276,14 @@ func walkDraft(t *testing.T, ts *testServer, p *consolePage, id string) {
 		t.Errorf("%d requests, the last with %s", len(m.Requests), last)
 	}
 	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); len(stored["nodes"].([]any)) < 3 {
-		t.Error("a draft was saved by itself")
+		t.Error("a draft was saved without a click")
 	}
 	p.click("Drop it")
 	p.waitFor(countNodes("") + ` === 5 && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 }
 
-// TestConsoleMendsFailure opens a failed execution from Home, corrects the
-// node's field, and retries the execution.
+// TestConsoleMendsFailure opens a failed execution from Home, corrects the node's field,
+// and retries the execution.
 func TestConsoleMendsFailure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

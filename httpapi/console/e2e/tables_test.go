@@ -6,16 +6,15 @@ import (
 	"testing"
 )
 
-// waitForCount waits until a list below the agent has so many entries, and
-// returns it.
+// waitForCount waits until a list of the agent has n entries, and returns it.
 func (p *consolePage) waitForCount(path, list string, n int) {
 	p.t.Helper()
 	p.waitFor(fmt.Sprintf(`fetch(%s).then((r) => r.json()).then((d) => d[%s].length === %d)`, quoted("/api/agents/default"+path), quoted(list), n))
 }
 
-// TestConsoleTables makes a table, edits its cells by the keyboard, makes a form
-// of it, sends the form from its own page, sees the row come, and finds that the
-// row started a workflow.
+// TestConsoleTables creates a table, edits its cells by the keyboard, creates a form from
+// it, submits the form on its own page, sees the row arrive, and checks that the row
+// started a workflow.
 func TestConsoleTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

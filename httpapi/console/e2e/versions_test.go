@@ -11,8 +11,8 @@ func marked(change string) string {
 	return `[...document.querySelectorAll("dialog .node.` + change + ` strong")].map((e) => e.textContent).join()`
 }
 
-// TestConsoleVersions compares versions of a workflow with the editor and with
-// each other, and restores one: at once when nothing is lost, else after a question.
+// TestConsoleVersions compares versions of a workflow with the editor and with each
+// other, and restores one: at once when nothing is lost, otherwise after a question.
 func TestConsoleVersions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -42,18 +42,18 @@ func TestConsoleVersions(t *testing.T) {
 		if got := p.eval(`[...document.querySelectorAll("dialog .field-diff pre > *")].map((l) => l.localName + " " + l.textContent).join("\n")`); got != "del const rate = 0.19;\nins const rate = 0.07; // food\nspan return {rate};" {
 			t.Errorf("the code differs by\n%v", got)
 		}
-		p.checkPage("version 1 beside the editor")
-		p.checkAccessible("version 1 beside the editor, " + look.scheme)
+		p.checkPage("version 1 next to the editor")
+		p.checkAccessible("version 1 next to the editor, " + look.scheme)
 		p.pressKeys("Escape")
 		p.waitFor(`!document.querySelector("dialog")`)
-		compare(3) // the current one, beside the one before
+		compare(3) // the current one, compared with the one before
 		p.waitFor(`document.querySelector("dialog .version-changes")?.textContent.startsWith("2 connections") && document.querySelector("dialog .version-changes").textContent.includes("→ Tell Ada")`)
 		p.pressKeys("Escape")
 		p.waitFor(`!document.querySelector("dialog")`)
 		compare(2)
 		p.click("Version 1")
 		p.waitFor(marked("added") + ` === "Tell Ada" && ` + marked("changed") + ` === ` + quoted(hostile))
-		p.click("Restore") // what is live changes: it asks
+		p.click("Restore") // asks, because the live version changes
 		p.waitFor(`[...document.querySelectorAll("dialog h2")].at(-1).textContent === "Restore version 2?"`)
 		p.checkPage("the question")
 		p.pressKeys("Escape")
@@ -61,7 +61,7 @@ func TestConsoleVersions(t *testing.T) {
 		p.pressKeys("Escape")
 		p.waitFor(`!document.querySelector("dialog")`)
 		if now := ts.must(t, 200, "GET", flowBase+"/"+id, ""); at(now, "edges.1.source") != "pay" {
-			t.Errorf("restored without a yes: %v", now["edges"])
+			t.Errorf("restored without a confirmation: %v", now["edges"])
 		}
 	}
 	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
@@ -77,8 +77,8 @@ func TestConsoleVersions(t *testing.T) {
 	p.waitFor(`document.querySelectorAll(".versions tbody tr").length === 4 && document.querySelector(".saved-state").textContent.startsWith("Saved") && !document.querySelector("dialog, .canvas-note")`)
 }
 
-// paste puts a text into the clipboard's event as the browser does, over a place
-// of the canvas.
+// paste dispatches a clipboard event with a text as the browser does, over a point of the
+// canvas.
 func (p *consolePage) paste(text string, x, y float64) {
 	p.t.Helper()
 	p.cdp("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": x, "y": y})
@@ -99,8 +99,8 @@ func (p *consolePage) copied() string {
 	})()`))
 }
 
-// TestConsolePaste copies nodes and a note, pastes them under the mouse and
-// beside themselves, and pastes nodes of n8n; one undo takes each paste back.
+// TestConsolePaste copies nodes and a note, pastes them under the mouse and next to
+// themselves, and pastes nodes of n8n; one undo reverts each paste.
 func TestConsolePaste(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -120,7 +120,7 @@ func TestConsolePaste(t *testing.T) {
 	p.paste(all, 700, 700)
 	p.waitFor(countNodes("") + ` === 6 && ` + notes + ` === 2 && ` + countNodes(".selected") + ` === 3`)
 	if got := p.eval(`(() => { const b = [...document.querySelectorAll(".node.selected, .canvas-note.selected")].map((e) => e.getBoundingClientRect()); return [Math.min(...b.map((r) => r.left)) < 700, Math.max(...b.map((r) => r.right)) > 700, Math.min(...b.map((r) => r.top)) < 700, Math.max(...b.map((r) => r.bottom)) > 700].join(); })()`); got != "true,true,true,true" {
-		t.Errorf("what was pasted is not under the mouse: %v", got)
+		t.Errorf("the pasted nodes are not under the mouse: %v", got)
 	}
 	p.checkPage("a paste")
 	p.pressKeys("Control+z")
@@ -131,7 +131,7 @@ func TestConsolePaste(t *testing.T) {
 		p.paste(all, 20, 500) // outside of the graph
 	}
 	p.waitFor(countNodes("") + ` === 9 && new Set(` + places + `).size === 12`)
-	p.pressKeys("Control+z", "Control+z", "Control+z") // one more than there is
+	p.pressKeys("Control+z", "Control+z", "Control+z") // one more than exists
 	p.waitFor(countNodes("") + ` === 3 && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 
 	p.pressKeys("Control+a", "Delete")
@@ -145,7 +145,7 @@ func TestConsolePaste(t *testing.T) {
 	p.checkPage("nodes of n8n")
 	p.pressKeys("Control+z")
 	p.waitFor(countNodes("") + ` === 3`)
-	p.paste(`{"nodes":[],"connections":{"x":3}`, 700, 600) // no JSON
+	p.paste(`{"nodes":[],"connections":{"x":3}`, 700, 600) // not JSON
 	p.paste("just text", 700, 600)
 	p.paste(`{"satchel":"workflow/1","nodes":[]}`, 700, 600)
 	p.checkPage("text that is no graph")
@@ -154,8 +154,8 @@ func TestConsolePaste(t *testing.T) {
 	}
 }
 
-// TestConsoleAddsAtTheEnd adds a node on a phone with nothing selected: it
-// stands behind the one end of the graph, where it is executed.
+// TestConsoleAddsAtTheEnd adds a node on a phone with nothing selected: it is placed
+// after the only end of the graph, where it is executed.
 func TestConsoleAddsAtTheEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

@@ -10,8 +10,8 @@ import (
 	"satchel/browser"
 )
 
-// TestConsoleCrawlWalk adds a site, watches its pages come in, searches them,
-// and opens the text that was found.
+// TestConsoleCrawlWalk adds a site, watches its pages arrive, searches them, and opens
+// the text that was found.
 func TestConsoleCrawlWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -25,7 +25,7 @@ func TestConsoleCrawlWalk(t *testing.T) {
 			return
 		}
 		if r.URL.Path == "/page-3" {
-			select { // until the page has shown how far it is
+			select { // until the page has shown the progress
 			case <-seen:
 			case <-r.Context().Done():
 			}
@@ -64,7 +64,7 @@ func TestConsoleCrawlWalk(t *testing.T) {
 	p.checkPage("a site that cannot be reached")
 }
 
-// turning lets a test say whether a tab is in front.
+// turning lets a test set whether a tab is in front.
 const turning = `{
 	let away = false;
 	Object.defineProperty(Document.prototype, "hidden", { get: () => away });
@@ -72,8 +72,8 @@ const turning = `{
 	window.turn = (hidden) => { away = hidden; document.dispatchEvent(new Event("visibilitychange")); };
 }`
 
-// tabs opens a page of the console in several tabs of one browser, one after
-// another; the newest is in front. The key of the first is lent to the others.
+// tabs opens a page of the console in several tabs of one browser, one after another; the
+// newest is in front. The others get the key of the first.
 func (ts *testServer) tabs(t *testing.T, count int, key, page, expression string) []*browserPage {
 	t.Helper()
 	session := openWindow(t, 1280, 900, ts.url+"/")
@@ -116,9 +116,8 @@ func (ts *testServer) tab(t *testing.T, opened *browser.Page) *browserPage {
 	return p
 }
 
-// TestConsoleViewerWalk: a viewer goes through every section by the menu and
-// changes nothing; then eight tabs of one browser each hear of a change when
-// they are in front.
+// TestConsoleViewerWalk has a viewer open every section from the menu and change nothing;
+// then eight tabs of one browser each receive a change when they are in front.
 func TestConsoleViewerWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -146,7 +145,7 @@ func TestConsoleViewerWalk(t *testing.T) {
 		p.checkPage(section)
 	}
 	if after := newest(); after != before {
-		t.Errorf("the walk of a viewer was %s and is %s", before, after)
+		t.Errorf("the newest event before a viewer's walk was %s, after it %s", before, after)
 	}
 	tabs := ts.tabs(t, 8, key, "contacts", `document.querySelectorAll("#main tbody tr").length >= 3`)
 	for i := range tabs {

@@ -28,11 +28,11 @@ func (p *consolePage) askAgent(text string) {
 	p.eval(`(() => { const field = document.querySelector("#main .composer textarea"); field.value = ` + quoted(text) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 	p.waitFor(`document.querySelector("#main .composer [type=submit]:not(:disabled)")`)
 	p.eval(`void document.querySelector("#main .composer").requestSubmit()`)
-	p.walk.clicked() // into the field; Enter sends
+	p.walk.clicked() // focus the field; Enter sends
 	p.walk.pressed()
 }
 
-// TestConsoleAsk drops a document on Home and asks: without a model it gets
+// TestConsoleAsk drops a document on Home and asks a question: without a model it gets
 // passages; with one, an answer whose citation opens the passage in its source.
 func TestConsoleAsk(t *testing.T) {
 	if testing.Short() {
@@ -55,7 +55,7 @@ func TestConsoleAsk(t *testing.T) {
 			p.askAgent("May I return bread?")
 			p.waitFor(`location.hash.includes("/chat/conversation-") && document.querySelector(".passage")?.textContent.includes("within two days") && ` + hasText("No language model is set up"))
 			p.checkPage("passages")
-			w.aside(func() { // Back leads to where the question was asked
+			w.aside(func() { // Back leads to the page where the question was asked
 				p.eval(`history.back()`)
 				p.waitFor(`document.querySelector("#main h1")?.textContent === "Home"`)
 				p.eval(`history.forward()`)
@@ -71,7 +71,7 @@ func TestConsoleAsk(t *testing.T) {
 				p.click("Test")
 				p.waitFor(`document.querySelector("#main .issue")?.textContent.length > 5`)
 			})
-			w.aside(func() { // the key is refused at its field, without a click
+			w.aside(func() { // the error of the key is shown at its field, without a click
 				p.waitFor(`document.querySelector("#main input[type=password][aria-invalid=true]")?.closest(".field").querySelector(".issue").textContent === "The provider rejects this key."`)
 				p.fill("Model", "")
 				p.click("Test")
@@ -113,8 +113,8 @@ func TestConsoleAsk(t *testing.T) {
 	}
 }
 
-// TestConsoleDropsManyFiles drops sixty files at once: all are stored, even if
-// the rate limit has few requests left.
+// TestConsoleDropsManyFiles drops sixty files at once: all are stored, even if the rate
+// limit allows few more requests.
 func TestConsoleDropsManyFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -140,6 +140,6 @@ func TestConsoleDropsManyFiles(t *testing.T) {
 	}
 	p.waitFor(`document.querySelector(".sources").textContent.includes("late-29.md")`)
 	if asked := p.eval(`performance.getEntriesByType("resource").filter((e) => e.name.includes("/sources?")).length`).(float64); asked > 10 {
-		t.Errorf("30 new sources make the list ask %v times", asked)
+		t.Errorf("30 new sources make the page load the list %v times", asked)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pngFile returns JavaScript that makes a File with a picture.
+// pngFile returns JavaScript that creates a File with a picture.
 func pngFile(t *testing.T, name string) string {
 	t.Helper()
 	var raw bytes.Buffer
@@ -18,7 +18,7 @@ func pngFile(t *testing.T, name string) string {
 	return `new File([Uint8Array.from(atob("` + base64.StdEncoding.EncodeToString(raw.Bytes()) + `"), (c) => c.charCodeAt(0))], ` + quoted(name) + `, { type: "image/png" })`
 }
 
-// give gives the widget files by an event: change of its file field, drop or paste.
+// give passes files to the widget by an event: change of its file field, drop or paste.
 func (s *shopPage) give(event, files string) {
 	s.t.Helper()
 	s.frame.eval(`(() => {
@@ -32,9 +32,9 @@ func (s *shopPage) give(event, files string) {
 	})()`)
 }
 
-// TestWidgetFilesWalk: on a page of another origin, a visitor attaches, drops and
-// pastes files, removes one and sends the others; a person sees them in the Inbox and
-// sends one back.
+// TestWidgetFilesWalk checks that on a page of another origin a visitor attaches, drops
+// and pastes files, removes one and sends the others, and that a person sees them in the
+// Inbox and sends one back.
 func TestWidgetFilesWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

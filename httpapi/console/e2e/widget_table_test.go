@@ -8,7 +8,7 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// TestWidgetShowsTables shows a wide table in the widget: words stay whole, and the
+// TestWidgetShowsTables shows a wide table in the widget: words are not broken, and the
 // table scrolls.
 func TestWidgetShowsTables(t *testing.T) {
 	if testing.Short() {

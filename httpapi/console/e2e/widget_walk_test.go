@@ -10,7 +10,7 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// newShopSite is a site of another origin whose pages have the widget's snippet.
+// newShopSite starts a site of another origin whose pages have the widget's snippet.
 func newShopSite(t *testing.T) (site *httptest.Server, paste func(snippet string)) {
 	t.Helper()
 	snippet := ""
@@ -22,7 +22,7 @@ func newShopSite(t *testing.T) (site *httptest.Server, paste func(snippet string
 	return site, func(s string) { snippet = s }
 }
 
-// noteFaults notes on the document what must never happen there.
+// noteFaults records on the document what must never happen there.
 const noteFaults = `{
 	const note = (text) => { document.documentElement.dataset.faults = (document.documentElement.dataset.faults ?? "") + text + "\n"; };
 	addEventListener("securitypolicyviolation", (e) => note("policy: " + e.violatedDirective + " " + e.blockedURI));
@@ -76,7 +76,7 @@ func (s *shopPage) sendMessage(text string) {
 	s.frame.eval(`(() => { const field = document.querySelector(".sw textarea"); field.value = ` + quoted(text) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 	s.frame.waitFor(`!document.querySelector(".sw-send").disabled`)
 	s.frame.eval(`void document.querySelector(".sw-composer").requestSubmit()`)
-	s.walk.clicked() // into the field; Enter sends
+	s.walk.clicked() // focus the field; Enter sends
 	s.walk.pressed()
 }
 
@@ -94,7 +94,7 @@ func (s *shopPage) waitMessage(from, text string) {
 	s.frame.waitFor(`[...document.querySelectorAll(".sw-said.` + from + `")].at(-1)?.textContent.includes(` + quoted(text) + `)`)
 }
 
-// checkPage checks frame and page as consolePage.checkPage does.
+// checkPage checks the frame and the page as consolePage.checkPage does.
 func (s *shopPage) checkPage(when string) {
 	s.t.Helper()
 	for name, p := range map[string]*browserPage{"the page": s.browserPage, "the frame": s.frame} {
@@ -174,7 +174,7 @@ func TestWidgetWalk(t *testing.T) {
 		person.clickOn(`[...document.querySelectorAll(".inbox-entries a")].find((a) => a.textContent.includes("A person, please") && a.closest("li").textContent.includes("asks for a person"))`)
 		person.waitFor(`document.querySelector(".inbox-composer textarea") && ` + hasText("Bot muted"))
 		person.eval(`(() => { const field = document.querySelector(".inbox-composer textarea"); field.value = ` + quoted("Here I am "+hostile) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
-		w.clicked() // into the field
+		w.clicked() // focus the field
 		person.click("Send")
 		visitor.waitMessage("person", "Here I am "+hostile)
 		w.end(t)
@@ -196,7 +196,7 @@ func TestWidgetWalk(t *testing.T) {
 	stranger.waitFor(`document.title.startsWith("Satchel widget: it is not shown") && !document.querySelector("satchel-widget")`)
 }
 
-// TestWidgetLanguages: the widget speaks the language of the visitor's browser.
+// TestWidgetLanguages checks that the widget uses the language of the visitor's browser.
 func TestWidgetLanguages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -218,7 +218,7 @@ func TestWidgetLanguages(t *testing.T) {
 	}
 }
 
-// TestWidgetAway: when nobody can answer, the visitor is asked for an email
+// TestWidgetAway checks that when nobody can answer, the visitor is asked for an email
 // address, and the conversation is kept.
 func TestWidgetAway(t *testing.T) {
 	if testing.Short() {
