@@ -9,8 +9,8 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// ownRoleOnly are the routes for which the role that everybody has on the
-// default agent does not count, with the role that they need.
+// ownRoleOnly are the routes, with the role that they need, for which the role that
+// everybody has on the default agent does not count.
 var ownRoleOnly = map[string]agent.Role{
 	"POST /api/agents/:id/backup":              agent.RoleAdmin,
 	"POST /api/agents/:id/fork":                agent.RoleAdmin,
@@ -22,7 +22,7 @@ var ownRoleOnly = map[string]agent.Role{
 	"DELETE /api/agents/:id":                   agent.RoleOwner,
 }
 
-// caller is somebody who asks, with the role that is their own on an agent.
+// caller is a client with its own role on an agent.
 type caller struct {
 	name   string
 	client *testClient
@@ -30,7 +30,7 @@ type caller struct {
 	known  bool
 }
 
-// callersOf gives people and keys their roles on an agent.
+// callersOf returns people and keys with different roles on an agent.
 func (c *proxiedServer) callersOf(t *testing.T, id string) []caller {
 	t.Helper()
 	db, err := c.folder.Agent(id)
@@ -59,7 +59,7 @@ func (c *proxiedServer) callersOf(t *testing.T, id string) []caller {
 	return callers
 }
 
-// allowedRole returns what the caller may do on the agent by a route.
+// allowedRole returns the role that the caller has on the agent for a route.
 func (who caller) allowedRole(line, id string, defaultRole agent.Role) agent.Role {
 	_, ownOnly := ownRoleOnly[line]
 	key := who.client.header.Get("X-API-Key") != ""
@@ -69,8 +69,8 @@ func (who caller) allowedRole(line, id string, defaultRole agent.Role) agent.Rol
 	return defaultRole
 }
 
-// TestEveryRouteForEverybody asks every route as everybody on the default agent
-// and on another one, under each role that strangers can have.
+// TestEveryRouteForEverybody calls every route as every caller, on the default agent and
+// on another one, under each role that strangers can have.
 func TestEveryRouteForEverybody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -97,8 +97,7 @@ func TestEveryRouteForEverybody(t *testing.T) {
 	}
 }
 
-// checkRoute asks one route. The body is one that no route takes, so that
-// nothing changes.
+// checkRoute calls one route, with a body that no route accepts, so that nothing changes.
 func (c *proxiedServer) checkRoute(t *testing.T, line string, r *rest.Route, who caller, id string) {
 	t.Helper()
 	method, path, _ := strings.Cut(line, " ")

@@ -26,7 +26,7 @@ import (
 	"satchel/vector"
 )
 
-// openWith starts a service with options changed by the test.
+// openWith starts a service with options that the test changes.
 func openWith(t *testing.T, change func(*Options)) (*testClient, *Server) {
 	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -82,8 +82,8 @@ func (c *proxiedServer) as(t *testing.T, email string) *testClient {
 	return c.with("Edge-Access-JWT-Assertion", c.proxy.Token(t, email))
 }
 
-// TestRolesOverTheWholeTable asks every route as everybody: what the table
-// says about a route is what happens.
+// TestRolesOverTheWholeTable calls every route as every caller and checks that access is
+// as the table of routes says.
 func TestRolesOverTheWholeTable(t *testing.T) {
 	c := newProxiedServer(t, nil)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
@@ -115,7 +115,7 @@ func TestRolesOverTheWholeTable(t *testing.T) {
 	}
 }
 
-// TestEveryWriteNeedsMoreThanViewer keeps a careless line out of the table.
+// TestEveryWriteNeedsMoreThanViewer keeps mistakes out of the table of routes.
 func TestEveryWriteNeedsMoreThanViewer(t *testing.T) {
 	_, server := openWith(t, func(*Options) {})
 	readOnly := []string{"/agents/{id}/sources/search", "/agents/{id}/sql/execute", "/agents/{id}/presence"}
@@ -133,7 +133,7 @@ func TestEveryWriteNeedsMoreThanViewer(t *testing.T) {
 			t.Errorf("%s %s asks for no role", r.Method, r.Path)
 		}
 		if r.Summary == "" || !strings.HasPrefix(r.Path, "/") || path.Clean(r.Path) != r.Path {
-			t.Errorf("%s %s: a line of the table is not whole", r.Method, r.Path)
+			t.Errorf("%s %s: a line of the table is incomplete", r.Method, r.Path)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestAccess(t *testing.T) {
 	owner := ada.must(t, 200, "GET", "/api/agents/bakery/admins", "")
 	ownerID := at(owner, "admins.0.id").(string)
 	if at(owner, "admins.0.role") != "owner" {
-		t.Errorf("the maker is no owner: %v", owner)
+		t.Errorf("the creator is not the owner: %v", owner)
 	}
 	for _, tc := range []struct {
 		who *testClient
@@ -158,19 +158,19 @@ func TestAccess(t *testing.T) {
 		{ada, apiCase{"own role", "GET", "/api/auth/agents", "", 200, map[string]any{"agents.0.role": "owner", "agents.0.name": "bakery"}}},
 		{ada, apiCase{"same admin twice", "POST", "/api/agents/bakery/admins", `{"email":"ada@example.com","role":"viewer"}`, 409, code("CONFLICT")}},
 		{bob, apiCase{"no role", "GET", "/api/agents/bakery", "", 403, code("FORBIDDEN")}},
-		{bob, apiCase{"no such agent, known", "GET", "/api/agents/nothing", "", 404, code("NOT_FOUND")}},
+		{bob, apiCase{"no such agent, identified caller", "GET", "/api/agents/nothing", "", 404, code("NOT_FOUND")}},
 		{bob, apiCase{"sees the default agent only", "GET", "/api/agents", "", 200, map[string]any{"meta.total": "1", "agents.0.id": "default"}}},
-		{c.testClient, apiCase{"no such agent, nobody", "GET", "/api/agents/nothing", "", 403, code("FORBIDDEN")}},
-		{c.testClient, apiCase{"nobody makes agents", "POST", "/api/agents", `{"name":"x"}`, 401, code("UNAUTHORIZED")}},
-		{c.testClient, apiCase{"nobody lists own agents", "GET", "/api/auth/agents", "", 401, code("UNAUTHORIZED")}},
-		{c.testClient, apiCase{"nobody lists keys", "GET", "/api/keys", "", 401, code("UNAUTHORIZED")}},
-		{c.testClient, apiCase{"nobody imports", "POST", "/api/agents/import", "", 401, code("UNAUTHORIZED")}},
-		{c.testClient, apiCase{"nobody uses the default agent", "POST", "/api/agents/default/contacts", `{"name":"x"}`, 201, nil}},
-		{c.testClient, apiCase{"nobody lists its admins", "GET", "/api/agents/default/admins", "", 403, code("FORBIDDEN")}},
-		{c.testClient, apiCase{"nobody adds admins", "POST", "/api/agents/default/admins", `{"email":"x@y.z","role":"owner"}`, 403, code("FORBIDDEN")}},
-		{c.testClient, apiCase{"nobody takes backups", "POST", "/api/agents/default/backup", "", 403, code("FORBIDDEN")}},
-		{c.testClient, apiCase{"nobody forks", "POST", "/api/agents/default/fork", `{"name":"x"}`, 403, code("FORBIDDEN")}},
-		{c.with("Edge-Access-JWT-Assertion", "nonsense"), apiCase{"a bad token is not nobody", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"no such agent, unidentified caller", "GET", "/api/agents/nothing", "", 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"unidentified: create an agent", "POST", "/api/agents", `{"name":"x"}`, 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"unidentified: list own agents", "GET", "/api/auth/agents", "", 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"unidentified: list keys", "GET", "/api/keys", "", 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"unidentified: import", "POST", "/api/agents/import", "", 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"unidentified: use the default agent", "POST", "/api/agents/default/contacts", `{"name":"x"}`, 201, nil}},
+		{c.testClient, apiCase{"unidentified: list its admins", "GET", "/api/agents/default/admins", "", 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"unidentified: add an admin", "POST", "/api/agents/default/admins", `{"email":"x@y.z","role":"owner"}`, 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"unidentified: make a backup", "POST", "/api/agents/default/backup", "", 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"unidentified: fork", "POST", "/api/agents/default/fork", `{"name":"x"}`, 403, code("FORBIDDEN")}},
+		{c.with("Edge-Access-JWT-Assertion", "nonsense"), apiCase{"a bad token is refused", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
 		{c.with("Cf-Access-Jwt-Assertion", "nonsense"), apiCase{"the proxy's own header", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
 		{c.with("X-API-Key", "satchel_nonsense"), apiCase{"an unknown key", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
 		{c.with("Authorization", "Bearer nonsense"), apiCase{"an unknown bearer", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
@@ -195,13 +195,13 @@ func TestKeys(t *testing.T) {
 	}
 	reader := c.with("Authorization", "Bearer "+secret)
 	apiCase{"viewer searches with the model", "GET", "/api/agents/bakery/sources/search?query=x&expand=true", ``, 403, code("FORBIDDEN")}.run(t, vera)
-	apiCase{"viewer makes an admin key", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["bakery"]}`, 403, code("FORBIDDEN")}.run(t, vera)
-	apiCase{"key makes a stronger key", "POST", "/api/keys", `{"name":"k","role":"owner","agents":["bakery"]}`, 403, code("FORBIDDEN")}.run(t, reader)
-	apiCase{"key makes a wider key", "POST", "/api/keys", `{"name":"k","role":"viewer","agents":["*"]}`, 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"viewer creates an admin key", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["bakery"]}`, 403, code("FORBIDDEN")}.run(t, vera)
+	apiCase{"key creates a key with a higher role", "POST", "/api/keys", `{"name":"k","role":"owner","agents":["bakery"]}`, 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"key creates a key for more agents", "POST", "/api/keys", `{"name":"k","role":"viewer","agents":["*"]}`, 403, code("FORBIDDEN")}.run(t, reader)
 	apiCase{"key reads", "GET", "/api/agents/bakery/contacts", "", 200, nil}.run(t, reader)
 	apiCase{"key writes", "POST", "/api/agents/bakery/contacts", `{"name":"x"}`, 403, code("FORBIDDEN")}.run(t, reader)
-	apiCase{"key elsewhere", "GET", "/api/agents/default/contacts", "", 403, code("FORBIDDEN")}.run(t, reader)
-	apiCase{"a reader's key makes no agent", "POST", "/api/agents", `{"name":"y"}`, 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"key on another agent", "GET", "/api/agents/default/contacts", "", 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"a viewer's key creates an agent", "POST", "/api/agents", `{"name":"y"}`, 403, code("FORBIDDEN")}.run(t, reader)
 	apiCase{"somebody else's key", "DELETE", "/api/keys/" + made["id"].(string), "", 404, code("NOT_FOUND")}.run(t, ada)
 
 	admins := ada.must(t, 200, "GET", "/api/agents/bakery/admins", "")
@@ -210,18 +210,18 @@ func TestKeys(t *testing.T) {
 			ada.must(t, 204, "DELETE", "/api/agents/bakery/admins/"+at(a, "id").(string), "")
 		}
 	}
-	apiCase{"a key does no more than its maker may today", "GET", "/api/agents/bakery/contacts", "", 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"a key does no more than its creator may now", "GET", "/api/agents/bakery/contacts", "", 403, code("FORBIDDEN")}.run(t, reader)
 	vera.must(t, 204, "DELETE", "/api/keys/"+made["id"].(string), "")
 	apiCase{"a revoked key", "GET", "/api/agents/bakery/contacts", "", 401, code("UNAUTHORIZED")}.run(t, reader)
 }
 
-// TestFirstKeyCloses makes the first key of an open server, and revokes it.
+// TestFirstKeyCloses creates the first key of an open server, and revokes it.
 func TestFirstKeyCloses(t *testing.T) {
 	c, server := openWith(t, func(*Options) {})
 	c.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	made := c.must(t, 201, "POST", "/api/keys", `{"name":"all","role":"owner","agents":["*"]}`)
 	if server.Open() {
-		t.Fatal("a key was made and the server is open")
+		t.Fatal("the server is open although a key was created")
 	}
 	keyed := c.with("X-API-Key", made["key"].(string))
 	apiCase{"nobody", "GET", "/api/agents/bakery", "", 403, code("FORBIDDEN")}.run(t, c)
@@ -230,10 +230,10 @@ func TestFirstKeyCloses(t *testing.T) {
 	limited := keyed.must(t, 201, "POST", "/api/keys", `{"name":"one","role":"admin","agents":["bakery"]}`)
 	one := c.with("X-API-Key", limited["key"].(string))
 	one.must(t, 201, "POST", "/api/agents", `{"name":"second"}`)
-	apiCase{"a key reaches what it made", "GET", "/api/agents/second", "", 200, nil}.run(t, one)
+	apiCase{"a key can use the agents it created", "GET", "/api/agents/second", "", 200, nil}.run(t, one)
 	keyed.must(t, 204, "DELETE", "/api/keys/"+limited["id"].(string), "")
 	keyed.must(t, 204, "DELETE", "/api/keys/"+made["id"].(string), "")
-	apiCase{"closed for good", "GET", "/api/agents/bakery", "", 403, code("FORBIDDEN")}.run(t, c)
+	apiCase{"still closed without keys", "GET", "/api/agents/bakery", "", 403, code("FORBIDDEN")}.run(t, c)
 }
 
 func TestDisabledAgent(t *testing.T) {
@@ -244,7 +244,7 @@ func TestDisabledAgent(t *testing.T) {
 	apiCase{"settings", "PUT", "/api/agents/bakery/settings", `{}`, 403, code("AGENT_DISABLED")}.run(t, c)
 	apiCase{"read", "GET", "/api/agents/bakery", "", 200, map[string]any{"status": "disabled"}}.run(t, c)
 	apiCase{"delete", "DELETE", "/api/agents/bakery", "", 200, map[string]any{"success": true}}.run(t, c)
-	apiCase{"gone", "GET", "/api/agents/bakery", "", 404, code("NOT_FOUND")}.run(t, c)
+	apiCase{"deleted", "GET", "/api/agents/bakery", "", 404, code("NOT_FOUND")}.run(t, c)
 }
 
 func TestGate(t *testing.T) {
@@ -272,7 +272,7 @@ func TestGate(t *testing.T) {
 		}
 	}
 	if got := named.with("Origin", "https://evil.example").send(t, "GET", "/api/agents", "").Header.Get("Access-Control-Allow-Origin"); got != "" {
-		t.Errorf("an origin that was not named may read: %q", got)
+		t.Errorf("an origin that was not allowed may read: %q", got)
 	}
 	if got := open.send(t, "GET", "/api/agents", "").Header; got.Get("Access-Control-Allow-Origin") != "*" || got.Get("Access-Control-Expose-Headers") == "" {
 		t.Errorf("headers for pages of any origin: %v", got)

@@ -2,8 +2,8 @@ package httpapi
 
 import "testing"
 
-// TestNamesOfAdmins: an admin's entry has the name that the identity proxy has for the
-// person, once the person has opened the agent.
+// TestNamesOfAdmins checks that an admin's entry has the name that the identity proxy has
+// for the person, once the person has opened the agent.
 func TestNamesOfAdmins(t *testing.T) {
 	c := newProxiedServer(t, nil)
 	owner := c.as(t, "owner@example.com")

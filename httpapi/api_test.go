@@ -12,7 +12,7 @@ import (
 	"satchel/store"
 )
 
-// testClient sends requests to a whole service over a loopback socket.
+// testClient sends requests to a complete service over a loopback socket.
 type testClient struct {
 	url    string
 	folder *store.Folder
@@ -36,8 +36,8 @@ func (c *testClient) with(name, value string) *testClient {
 	return &next
 }
 
-// until waits until a condition about the agent of a path holds. It is asked each time
-// that the agent's stream tells of a change.
+// until waits until a condition about the agent of a path holds. It checks the condition
+// each time that the agent's stream reports a change.
 func (c *testClient) until(t *testing.T, path, what string, holds func() bool) {
 	t.Helper()
 	agent := strings.Split(path, "/")[3] // /api/agents/ID
@@ -62,7 +62,7 @@ func (c *testClient) do(tb testing.TB, method, path string, body io.Reader, medi
 	var sent []byte
 	if text, ok := body.(*strings.Reader); ok {
 		sent = make([]byte, text.Len())
-		_, _ = text.ReadAt(sent, 0) // a Reader of a text has it all
+		_, _ = text.ReadAt(sent, 0) // a Reader of a text has all of it
 	}
 	r := apitest.Send(tb, c.header, method, c.url+path, body, media)
 	a := answer{r.Response, r.Text, r.JSON}
@@ -80,8 +80,8 @@ func (c *testClient) must(tb testing.TB, status int, method, path, body string) 
 	return a.json
 }
 
-// apiCase is one request and what must come back: want maps paths in the
-// answer to values.
+// apiCase is one request and its expected response: want maps paths in the response to
+// values.
 type apiCase struct {
 	name, method, path, body string
 	status                   int
@@ -126,10 +126,10 @@ func TestBadInput(t *testing.T) {
 	id := contact["id"].(string)
 	for _, tc := range []apiCase{
 		{"no body", "POST", "/api/agents", ``, 400, invalid("name")},
-		{"no JSON", "POST", "/api/agents", `{"name":`, 400, code("INVALID_JSON")},
+		{"not JSON", "POST", "/api/agents", `{"name":`, 400, code("INVALID_JSON")},
 		{"not an object", "POST", "/api/agents", `["name"]`, 400, code("INVALID_JSON")},
 		{"null body", "POST", "/api/agents", `null`, 400, code("INVALID_JSON")},
-		{"text behind the object", "POST", "/api/agents", `{"name":"a"} x`, 400, code("INVALID_JSON")},
+		{"text after the object", "POST", "/api/agents", `{"name":"a"} x`, 400, code("INVALID_JSON")},
 		{"a million brackets", "POST", "/api/agents", `{"name":` + strings.Repeat("[", 1_000_000), 400, code("INVALID_JSON")},
 		{"wrong type", "POST", "/api/agents", `{"name":5}`, 400, invalid("name")},
 		{"wrong type of description", "POST", "/api/agents", `{"name":"a","description":[]}`, 400, invalid("description")},
@@ -147,7 +147,7 @@ func TestBadInput(t *testing.T) {
 		{"agent id with NUL", "GET", "/api/agents/default%00", ``, 404, code("NOT_FOUND")},
 		{"bad status", "PUT", "/api/agents/default", `{"status":"asleep"}`, 400, invalid("status")},
 		{"null status", "PUT", "/api/agents/default", `{"status":null}`, 400, invalid("status")},
-		{"default stays", "DELETE", "/api/agents/default", ``, 403, code("FORBIDDEN")},
+		{"delete the default agent", "DELETE", "/api/agents/default", ``, 403, code("FORBIDDEN")},
 		{"bad status filter", "GET", "/api/agents?status=asleep", ``, 400, invalid("status")},
 		{"limit 0", "GET", "/api/agents?limit=0", ``, 400, invalid("limit")},
 		{"limit text", "GET", "/api/agents?limit=ten", ``, 400, invalid("limit")},
@@ -162,9 +162,9 @@ func TestBadInput(t *testing.T) {
 		{"blank name", "POST", "/api/agents/default/contacts", `{"name":"  "}`, 400, invalid("name")},
 		{"bad email", "POST", "/api/agents/default/contacts", `{"name":"B","email":"nobody"}`, 400, invalid("email")},
 		{"phone without digits", "POST", "/api/agents/default/contacts", `{"name":"B","phone":"call me"}`, 400, invalid("phone")},
-		{"tags no list", "POST", "/api/agents/default/contacts", `{"name":"B","tags":"vip"}`, 400, invalid("tags")},
-		{"tag no string", "POST", "/api/agents/default/contacts", `{"name":"B","tags":[1]}`, 400, invalid("tags")},
-		{"metadata no object", "POST", "/api/agents/default/contacts", `{"name":"B","metadata":[1]}`, 400, invalid("metadata")},
+		{"tags not a list", "POST", "/api/agents/default/contacts", `{"name":"B","tags":"vip"}`, 400, invalid("tags")},
+		{"tag not a string", "POST", "/api/agents/default/contacts", `{"name":"B","tags":[1]}`, 400, invalid("tags")},
+		{"metadata not an object", "POST", "/api/agents/default/contacts", `{"name":"B","metadata":[1]}`, 400, invalid("metadata")},
 		{"same email", "POST", "/api/agents/default/contacts", `{"name":"B","email":" ADA@example.COM "}`, 409,
 			map[string]any{"error.code": "DUPLICATE_CONTACT", "error.details.field": "email", "error.details.existing_id": id}},
 		{"same phone", "POST", "/api/agents/default/contacts", `{"name":"B","phone":"1-555-0100"}`, 409, map[string]any{"error.details.field": "phone"}},
@@ -172,21 +172,21 @@ func TestBadInput(t *testing.T) {
 		{"same external id", "POST", "/api/agents/default/contacts", `{"name":"B","external_id":"e1"}`, 409, map[string]any{"error.details.field": "external_id"}},
 		{"own email again", "PUT", "/api/agents/default/contacts/" + id, `{"email":"ADA@example.com"}`, 200, map[string]any{"email": "ADA@example.com", "name": "Ada"}},
 		{"null clears", "PUT", "/api/agents/default/contacts/" + id, `{"chatbot_a":null}`, 200, map[string]any{"chatbot_a": "", "external_id": "e1"}},
-		{"unknown fields pass", "PUT", "/api/agents/default/contacts/" + id, `{"shoe_size":44}`, 200, map[string]any{"name": "Ada"}},
+		{"unknown fields are ignored", "PUT", "/api/agents/default/contacts/" + id, `{"shoe_size":44}`, 200, map[string]any{"name": "Ada"}},
 		{"unknown contact", "GET", "/api/agents/default/contacts/contact-x", ``, 404, code("NOT_FOUND")},
-		{"resolve by nothing", "GET", "/api/agents/default/contacts/resolve", ``, 400, invalid("email")},
-		{"resolve by two", "GET", "/api/agents/default/contacts/resolve?email=a@b.c&phone=1", ``, 400, invalid("phone")},
-		{"resolve nobody", "GET", "/api/agents/default/contacts/resolve?email=no@example.com", ``, 404, code("NOT_FOUND")},
+		{"resolve without an identifier", "GET", "/api/agents/default/contacts/resolve", ``, 400, invalid("email")},
+		{"resolve by two identifiers", "GET", "/api/agents/default/contacts/resolve?email=a@b.c&phone=1", ``, 400, invalid("phone")},
+		{"resolve an unknown contact", "GET", "/api/agents/default/contacts/resolve?email=no@example.com", ``, 404, code("NOT_FOUND")},
 		{"resolve", "GET", "/api/agents/default/contacts/resolve?email=ada%40EXAMPLE.com", ``, 200, map[string]any{"matched_by": "email", "contact.id": id}},
-		{"export as what", "GET", "/api/agents/default/contacts/export?format=xml", ``, 400, invalid("format")},
+		{"export in an unknown format", "GET", "/api/agents/default/contacts/export?format=xml", ``, 400, invalid("format")},
 
-		{"conversation with nobody", "POST", "/api/agents/default/conversations", `{"contact_id":"contact-x"}`, 400, invalid("contact_id")},
-		{"conversation over nothing", "POST", "/api/agents/default/conversations", `{"gateway_id":"gateway-x"}`, 400, invalid("gateway_id")},
+		{"conversation with an unknown contact", "POST", "/api/agents/default/conversations", `{"contact_id":"contact-x"}`, 400, invalid("contact_id")},
+		{"conversation over an unknown gateway", "POST", "/api/agents/default/conversations", `{"gateway_id":"gateway-x"}`, 400, invalid("gateway_id")},
 		{"bad cursor", "GET", "/api/agents/default/conversations/" + conversation + "/messages?cursor=zzz", ``, 400, invalid("cursor")},
 		{"bad role", "POST", "/api/agents/default/conversations/" + conversation + "/messages", `{"role":"boss","content":"x"}`, 400, invalid("role")},
 		{"no content", "POST", "/api/agents/default/conversations/" + conversation + "/messages", `{"role":"user"}`, 400, invalid("content")},
 		{"send without gateway", "POST", "/api/agents/default/conversations/" + conversation + "/messages", `{"role":"user","content":"x","send":true}`, 400, invalid("send")},
-		{"message in no conversation", "POST", "/api/agents/default/conversations/conversation-x/messages", `{"role":"user","content":"x"}`, 404, code("NOT_FOUND")},
+		{"message in an unknown conversation", "POST", "/api/agents/default/conversations/conversation-x/messages", `{"role":"user","content":"x"}`, 404, code("NOT_FOUND")},
 
 		{"bad temperature", "PUT", "/api/agents/default/settings", `{"llm_temperature":3}`, 400, invalid("llm_temperature")},
 		{"bad provider", "PUT", "/api/agents/default/settings", `{"llm_provider":"skynet"}`, 400, invalid("llm_provider")},
@@ -197,103 +197,103 @@ func TestBadInput(t *testing.T) {
 		{"bad level", "GET", "/api/agents/default/logs?level=loud", ``, 400, invalid("level")},
 
 		{"key without role", "POST", "/api/keys", `{"name":"k","agents":["*"]}`, 400, invalid("role")},
-		{"key for nobody", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["agent-x"]}`, 400, invalid("agents")},
-		{"key of yesterday", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["*"],"expires_at":"2020-01-01"}`, 400, invalid("expires_at")},
+		{"key for an unknown agent", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["agent-x"]}`, 400, invalid("agents")},
+		{"key that has expired", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["*"],"expires_at":"2020-01-01"}`, 400, invalid("expires_at")},
 		{"admin without email", "POST", "/api/agents/default/admins", `{"role":"admin"}`, 400, invalid("email")},
-		{"admin of odd role", "POST", "/api/agents/default/admins", `{"email":"a@example.com","role":"king"}`, 400, invalid("role")},
+		{"admin with an unknown role", "POST", "/api/agents/default/admins", `{"email":"a@example.com","role":"king"}`, 400, invalid("role")},
 
-		{"source by JSON", "POST", "/api/agents/default/sources", `{"type":"file","name":"x"}`, 400, invalid("type")},
+		{"file as JSON", "POST", "/api/agents/default/sources", `{"type":"file","name":"x"}`, 400, invalid("type")},
 		{"page without name", "POST", "/api/agents/default/sources", `{"type":"url","url":"https://example.com"}`, 400, invalid("name")},
 		{"page without URL", "POST", "/api/agents/default/sources", `{"type":"url","name":"x"}`, 400, invalid("url")},
 		{"page too deep", "POST", "/api/agents/default/sources", `{"type":"url","name":"x","url":"https://example.com","config":{"depth":6}}`, 400, invalid("config.depth")},
 		{"page of too many pages", "POST", "/api/agents/default/sources", `{"type":"url","name":"x","url":"https://example.com","config":{"depth":6,"max_pages":51}}`, 400,
 			map[string]any{"error.details.errors.0.field": "config.max_pages", "error.details.errors.1.field": "config.depth"}},
-		{"page with odd chunks", "POST", "/api/agents/default/sources", `{"type":"url","name":"x","url":"https://example.com","config":{"overlap":-1}}`, 400, invalid("config.overlap")},
-		{"crawl of nothing", "POST", "/api/agents/default/sources/crawl", `{"name":"x"}`, 400, invalid("url")},
+		{"page with invalid chunking", "POST", "/api/agents/default/sources", `{"type":"url","name":"x","url":"https://example.com","config":{"overlap":-1}}`, 400, invalid("config.overlap")},
+		{"crawl without URL", "POST", "/api/agents/default/sources/crawl", `{"name":"x"}`, 400, invalid("url")},
 		{"crawl without name", "POST", "/api/agents/default/sources/crawl", `{"url":"https://example.com"}`, 400, invalid("name")},
 		{"crawl of a file", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"file:///etc/passwd"}`, 400, invalid("url")},
 		{"crawl of a private address", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"http://10.0.0.1/"}`, 400, invalid("url")},
 		{"crawl of metadata", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"http://169.254.169.254/"}`, 400, invalid("url")},
-		{"crawl of odd numbers", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"http://0xa000001/"}`, 400, invalid("url")},
+		{"crawl of a private address in hexadecimal", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"http://0xa000001/"}`, 400, invalid("url")},
 		{"crawl with a password", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"http://a:b@example.com/"}`, 400, invalid("url")},
 		{"crawl of 51 pages", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","maxPages":51}`, 400, invalid("maxPages")},
 		{"crawl of 0 pages", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","maxPages":0}`, 400, invalid("maxPages")},
 		{"crawl too deep", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","maxDepth":6}`, 400, invalid("maxDepth")},
-		{"crawl of depth as text", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","maxDepth":"1"}`, 400, invalid("maxDepth")},
+		{"crawl with a depth as text", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","maxDepth":"1"}`, 400, invalid("maxDepth")},
 		{"crawl with a bad glob", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","includePatterns":["/a[","/b"]}`, 400, invalid("includePatterns")},
-		{"crawl with a glob of many", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","excludePatterns":["{a,b}{a,b}{a,b}{a,b}{a,b}"]}`, 400, invalid("excludePatterns")},
-		{"crawl with odd chunks", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","config":{"chunk_size":1}}`, 400, invalid("config.chunk_size")},
+		{"crawl with a glob of many alternatives", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","excludePatterns":["{a,b}{a,b}{a,b}{a,b}{a,b}"]}`, 400, invalid("excludePatterns")},
+		{"crawl with invalid chunking", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","config":{"chunk_size":1}}`, 400, invalid("config.chunk_size")},
 		{"crawl with a browser", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","render":true}`, 400, invalid("render")},
 		{"crawl without a body", "POST", "/api/agents/default/sources/crawl", ``, 400, invalid("name")},
-		{"search for nothing", "GET", "/api/agents/default/sources/search", ``, 400, invalid("query")},
-		{"search in no source", "GET", "/api/agents/default/sources/search?query=x&source_id=source-x", ``, 404, code("NOT_FOUND")},
-		{"odd mode", "GET", "/api/agents/default/sources/search?query=x&mode=magic", ``, 400, invalid("mode")},
-		{"odd rerank", "GET", "/api/agents/default/sources/search?query=x&rerank=magic", ``, 400, invalid("rerank")},
-		{"odd rerank in a body", "POST", "/api/agents/default/sources/search", `{"query":"x","rerank":1}`, 400, map[string]any{"error.details.field": "rerank", "error.message": "rerank must be true, false or llm"}},
+		{"search without a query", "GET", "/api/agents/default/sources/search", ``, 400, invalid("query")},
+		{"search in an unknown source", "GET", "/api/agents/default/sources/search?query=x&source_id=source-x", ``, 404, code("NOT_FOUND")},
+		{"unknown mode", "GET", "/api/agents/default/sources/search?query=x&mode=magic", ``, 400, invalid("mode")},
+		{"invalid rerank", "GET", "/api/agents/default/sources/search?query=x&rerank=magic", ``, 400, invalid("rerank")},
+		{"invalid rerank in a body", "POST", "/api/agents/default/sources/search", `{"query":"x","rerank":1}`, 400, map[string]any{"error.details.field": "rerank", "error.message": "rerank must be true, false or llm"}},
 		{"rerank as a boolean", "POST", "/api/agents/default/sources/search", `{"query":"x","rerank":true}`, 200, map[string]any{"notice": "no reranker is installed on this server: the results are as without one"}},
-		{"no rerank as a boolean", "POST", "/api/agents/default/sources/search", `{"query":"x","rerank":false}`, 200, map[string]any{"notice": nil}},
-		{"no rerank", "GET", "/api/agents/default/sources/search?query=x&rerank=false", ``, 200, map[string]any{"notice": nil}},
+		{"rerank off as a boolean", "POST", "/api/agents/default/sources/search", `{"query":"x","rerank":false}`, 200, map[string]any{"notice": nil}},
+		{"rerank off", "GET", "/api/agents/default/sources/search?query=x&rerank=false", ``, 200, map[string]any{"notice": nil}},
 		{"rerank without a model", "GET", "/api/agents/default/sources/search?query=x&rerank=llm&expand=true", ``, 200, map[string]any{"notice": "no language model is set up: the search ran without one"}},
-		{"odd score", "GET", "/api/agents/default/sources/search?query=x&min_score=high", ``, 400, invalid("min_score")},
+		{"invalid score", "GET", "/api/agents/default/sources/search?query=x&min_score=high", ``, 400, invalid("min_score")},
 		{"unknown source", "GET", "/api/agents/default/sources/source-x", ``, 404, code("NOT_FOUND")},
 
-		{"subscription to nothing", "POST", "/api/agents/default/webhooks", `{"url":"https://example.com","events":[]}`, 400, invalid("events")},
+		{"subscription to no events", "POST", "/api/agents/default/webhooks", `{"url":"https://example.com","events":[]}`, 400, invalid("events")},
 		{"subscription without events", "POST", "/api/agents/default/webhooks", `{"url":"https://example.com"}`, 400, invalid("events")},
 		{"subscription without URL", "POST", "/api/agents/default/webhooks", `{"events":["*"]}`, 400, invalid("url")},
-		{"subscription of no list", "POST", "/api/agents/default/webhooks", `{"url":"https://example.com","events":"*"}`, 400, invalid("events")},
+		{"events not a list", "POST", "/api/agents/default/webhooks", `{"url":"https://example.com","events":"*"}`, 400, invalid("events")},
 		{"unknown event", "POST", "/api/agents/default/webhooks", `{"url":"https://example.com","events":["contact.sneezed"]}`, 400, invalid("events[0]")},
-		{"subscription of metadata", "POST", "/api/agents/default/webhooks", `{"url":"http://169.254.169.254/","events":["*"]}`, 400, invalid("url")},
-		{"subscription of a private address", "POST", "/api/agents/default/webhooks", `{"url":"http://10.0.0.1/","events":["*"]}`, 400, invalid("url")},
+		{"subscription with the metadata address", "POST", "/api/agents/default/webhooks", `{"url":"http://169.254.169.254/","events":["*"]}`, 400, invalid("url")},
+		{"subscription with a private address", "POST", "/api/agents/default/webhooks", `{"url":"http://10.0.0.1/","events":["*"]}`, 400, invalid("url")},
 		{"MCP server without name", "POST", "/api/agents/default/mcp", `{"url":"https://example.com/mcp"}`, 400, invalid("name")},
 		{"MCP server without URL", "POST", "/api/agents/default/mcp", `{"name":"x"}`, 400, invalid("url")},
 		{"MCP server as a command", "POST", "/api/agents/default/mcp", `{"name":"x","url":"stdio:///bin/sh"}`, 400, invalid("url")},
-		{"MCP server of metadata", "POST", "/api/agents/default/mcp", `{"name":"x","url":"http://169.254.169.254/mcp"}`, 400, invalid("url")},
-		{"MCP server of a private address", "POST", "/api/agents/default/mcp", `{"name":"x","url":"http://10.0.0.1/mcp"}`, 400, invalid("url")},
-		{"MCP server with its password in the URL", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://a:b@example.com/mcp"}`, 400, invalid("url")},
+		{"MCP server at the metadata address", "POST", "/api/agents/default/mcp", `{"name":"x","url":"http://169.254.169.254/mcp"}`, 400, invalid("url")},
+		{"MCP server at a private address", "POST", "/api/agents/default/mcp", `{"name":"x","url":"http://10.0.0.1/mcp"}`, 400, invalid("url")},
+		{"MCP server with a password in the URL", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://a:b@example.com/mcp"}`, 400, invalid("url")},
 		{"private token endpoint", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":{"type":"oauth2","token_url":"http://192.168.0.1/","client_id":"a","client_secret":"b"}}`, 400, invalid("auth.token_url")},
 		{"unknown MCP auth", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":{"type":"magic"}}`, 400, invalid("auth.type")},
 		{"MCP auth without token", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":{"type":"bearer"}}`, 400, invalid("auth.token")},
-		{"MCP auth that is no object", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":"token"}`, 400, invalid("auth")},
-		{"MCP header of the protocol's", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":{"type":"header","name":"Mcp-Name","value":"b"}}`, 400, invalid("auth.name")},
-		{"MCP header with a line end", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":{"type":"header","name":"X-A","value":"b\r\nHost: x"}}`, 400, invalid("auth.value")},
-		{"deletion of no MCP server", "DELETE", "/api/agents/default/mcp", ``, 400, invalid("id")},
+		{"MCP auth not an object", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":"token"}`, 400, invalid("auth")},
+		{"MCP header that the protocol uses", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":{"type":"header","name":"Mcp-Name","value":"b"}}`, 400, invalid("auth.name")},
+		{"MCP header with a line break", "POST", "/api/agents/default/mcp", `{"name":"x","url":"https://example.com/mcp","auth":{"type":"header","name":"X-A","value":"b\r\nHost: x"}}`, 400, invalid("auth.value")},
+		{"deletion without an MCP server", "DELETE", "/api/agents/default/mcp", ``, 400, invalid("id")},
 		{"deletion of an unknown MCP server", "DELETE", "/api/agents/default/mcp?id=mcp-x", ``, 404, code("NOT_FOUND")},
 		{"unknown MCP server's tools", "GET", "/api/agents/default/mcp/mcp-x/tools", ``, 404, code("NOT_FOUND")},
 		{"unknown subscription", "GET", "/api/agents/default/webhooks/webhook-x", ``, 404, code("NOT_FOUND")},
 		{"change of an unknown subscription", "PUT", "/api/agents/default/webhooks/webhook-x", `{"active":false}`, 404, code("NOT_FOUND")},
 		{"unknown subscription's deliveries", "GET", "/api/agents/default/webhooks/webhook-x/deliveries", ``, 404, code("NOT_FOUND")},
-		{"odd state of deliveries", "GET", "/api/agents/default/webhooks/webhook-x/deliveries?status=lost", ``, 400, invalid("status")},
+		{"unknown status of deliveries", "GET", "/api/agents/default/webhooks/webhook-x/deliveries?status=lost", ``, 400, invalid("status")},
 		{"test of an unknown subscription", "POST", "/api/agents/default/webhooks/webhook-x/test", ``, 404, code("NOT_FOUND")},
 
 		{"gateway without type", "POST", "/api/agents/default/gateways", `{"name":"g"}`, 400, invalid("type")},
 		{"gateway without name", "POST", "/api/agents/default/gateways", `{"type":"email"}`, 400, invalid("name")},
-		{"gateway of odd type", "POST", "/api/agents/default/gateways", `{"type":"pigeon","name":"g"}`, 400, invalid("type")},
-		{"config no object", "POST", "/api/agents/default/gateways", `{"type":"email","name":"g","config":"x"}`, 400, invalid("config")},
+		{"gateway of an unknown type", "POST", "/api/agents/default/gateways", `{"type":"pigeon","name":"g"}`, 400, invalid("type")},
+		{"config not an object", "POST", "/api/agents/default/gateways", `{"type":"email","name":"g","config":"x"}`, 400, invalid("config")},
 		{"config with a wrong type", "POST", "/api/agents/default/gateways", `{"type":"smtp","name":"g","config":{"smtpPort":"25"}}`, 400, invalid("config.smtpPort")},
-		{"config with an odd token", "POST", "/api/agents/default/gateways", `{"type":"telegram","name":"g","config":{"botToken":[1]}}`, 400, invalid("config.botToken")},
-		{"odd provider", "POST", "/api/agents/default/gateways", `{"type":"email","name":"g","config":{"provider":"pigeon"}}`, 400, invalid("config.provider")},
-		{"odd TLS", "POST", "/api/agents/default/gateways", `{"type":"smtp","name":"g","config":{"smtpTls":"maybe"}}`, 400, invalid("config.smtpTls")},
+		{"config with a token of a wrong type", "POST", "/api/agents/default/gateways", `{"type":"telegram","name":"g","config":{"botToken":[1]}}`, 400, invalid("config.botToken")},
+		{"unknown provider", "POST", "/api/agents/default/gateways", `{"type":"email","name":"g","config":{"provider":"pigeon"}}`, 400, invalid("config.provider")},
+		{"invalid TLS mode", "POST", "/api/agents/default/gateways", `{"type":"smtp","name":"g","config":{"smtpTls":"maybe"}}`, 400, invalid("config.smtpTls")},
 		{"port too high", "POST", "/api/agents/default/gateways", `{"type":"smtp","name":"g","config":{"smtpPort":70000}}`, 400, invalid("config.smtpPort")},
-		{"odd sender", "POST", "/api/agents/default/gateways", `{"type":"smtp","name":"g","config":{"fromAddress":"shop"}}`, 400, invalid("config.fromAddress")},
+		{"invalid sender", "POST", "/api/agents/default/gateways", `{"type":"smtp","name":"g","config":{"fromAddress":"shop"}}`, 400, invalid("config.fromAddress")},
 		{"header in the sender's name", "POST", "/api/agents/default/gateways", `{"type":"smtp","name":"g","config":{"fromName":"a\r\nBcc: b"}}`, 400, invalid("config.fromName")},
 		{"private base address", "POST", "/api/agents/default/gateways", `{"type":"telegram","name":"g","config":{"apiBaseUrl":"http://10.0.0.1"}}`, 400, invalid("config.apiBaseUrl")},
 		{"private target", "POST", "/api/agents/default/gateways", `{"type":"webhook","name":"g","config":{"url":"http://169.254.169.254/"}}`, 400, invalid("config.url")},
-		{"headers no object", "POST", "/api/agents/default/gateways", `{"type":"webhook","name":"g","config":{"headers":["a"]}}`, 400, invalid("config.headers")},
-		{"header with a line", "POST", "/api/agents/default/gateways", `{"type":"webhook","name":"g","config":{"headers":{"X-A":"b\r\nc"}}}`, 400, invalid("config.headers")},
-		{"odd public key", "POST", "/api/agents/default/gateways", `{"type":"discord","name":"g","config":{"publicKey":"xyz"}}`, 400, invalid("config.publicKey")},
+		{"headers not an object", "POST", "/api/agents/default/gateways", `{"type":"webhook","name":"g","config":{"headers":["a"]}}`, 400, invalid("config.headers")},
+		{"header with a line break", "POST", "/api/agents/default/gateways", `{"type":"webhook","name":"g","config":{"headers":{"X-A":"b\r\nc"}}}`, 400, invalid("config.headers")},
+		{"invalid public key", "POST", "/api/agents/default/gateways", `{"type":"discord","name":"g","config":{"publicKey":"xyz"}}`, 400, invalid("config.publicKey")},
 		{"unknown gateway", "GET", "/api/agents/default/gateways/gateway-x", ``, 404, code("NOT_FOUND")},
 		{"change of an unknown gateway", "PUT", "/api/agents/default/gateways/gateway-x", `{"name":"g"}`, 404, code("NOT_FOUND")},
 		{"verify of an unknown gateway", "POST", "/api/agents/default/gateways/gateway-x/verify", ``, 404, code("NOT_FOUND")},
-		{"gateways of an odd type", "GET", "/api/agents/default/gateways?type=pigeon", ``, 400, invalid("type")},
-		{"gateways of an odd status", "GET", "/api/agents/default/gateways?status=asleep", ``, 400, invalid("status")},
+		{"gateways of an unknown type", "GET", "/api/agents/default/gateways?type=pigeon", ``, 400, invalid("type")},
+		{"gateways with an unknown status", "GET", "/api/agents/default/gateways?status=asleep", ``, 400, invalid("status")},
 
-		{"query no string", "POST", "/api/agents/default/sql/execute", `{"query":1}`, 400, invalid("query")},
+		{"query not a string", "POST", "/api/agents/default/sql/execute", `{"query":1}`, 400, invalid("query")},
 		{"no query", "POST", "/api/agents/default/sql/execute", `{}`, 400, invalid("query")},
 		{"two statements", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT 1; SELECT 2"}`, 400, code("INVALID_QUERY")},
 		{"create", "POST", "/api/agents/default/sql/execute", `{"query":"CREATE TABLE x(a)"}`, 403, code("FORBIDDEN_OPERATION")},
 		{"hidden table", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT * FROM _secrets"}`, 403, code("FORBIDDEN_OPERATION")},
 		{"params", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT ?, ?","params":[1,"x"]}`, 200, map[string]any{"row_count": "1", "rows.0.0": "1", "rows.0.1": "x"}},
-		{"params no list", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT 1","params":"x"}`, 400, invalid("params")},
+		{"params not a list", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT 1","params":"x"}`, 400, invalid("params")},
 	} {
 		tc.run(t, c)
 	}

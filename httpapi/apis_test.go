@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checkAPIs imports this server's own description and calls this server by it:
-// directly, by a tool, by the tools of a model, and in a workflow.
+// checkAPIs imports this server's own description and calls this server with it:
+// directly, with a tool, with the tools of a model, and in a workflow.
 func (w *contractClient) checkAPIs(t *testing.T, at string) {
 	t.Helper()
 	id := strings.TrimPrefix(at, "/api/agents/")
@@ -53,7 +53,7 @@ func (w *contractClient) checkAPIs(t *testing.T, at string) {
 	}
 	w.request(t, 400, "POST", set+"/execute", `{"arguments":{"operation":"createContact","arguments":{"id":"x"}}}`)
 	if a := w.request(t, 200, "PUT", one, `{}`); a.json["confirm"] != "" || len(a.json["changed"].([]any)) != 0 {
-		t.Errorf("read again: %s", a.text)
+		t.Errorf("refreshed: %s", a.text)
 	}
 	w.request(t, 409, "DELETE", one, "")
 	w.request(t, 204, "DELETE", tool, "")

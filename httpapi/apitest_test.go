@@ -11,7 +11,7 @@ import (
 	"satchel/store"
 )
 
-// What the tests of the console use as well.
+// Names that the tests of the console use as well.
 var (
 	at               = apitest.At
 	quoted           = apitest.Quoted
@@ -29,14 +29,14 @@ const (
 	handbook = apitest.Handbook
 )
 
-// openService makes a whole service with rate limits off.
+// openService creates a complete service with rate limits off.
 func openService(tb testing.TB) (*store.Folder, *Server) {
 	tb.Helper()
 	server := newService(apitest.Open(tb))
 	return server.folder, server
 }
 
-// newService makes a service of its parts with rate limits off.
+// newService creates a service from its parts with rate limits off.
 func newService(parts apitest.Parts) *Server {
 	return New(Options{Parts: Parts(parts), CORSOrigins: []string{"*"}, MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: slog.New(slog.DiscardHandler)})
 }

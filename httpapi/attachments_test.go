@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAttachments: the files of a message are downloaded, a workflow reads one,
-// and browsers get them so that nothing in them runs.
+// TestAttachments checks that the files of a message are downloaded, that a workflow can
+// read one, and that browsers receive them without running anything in them.
 func TestAttachments(t *testing.T) {
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, map[string]string{"/a.png": "\x89PNG\x0D\x0A\x1A\x0A picture", "/b": `<html><script>alert(1)</script>`}[r.URL.Path])

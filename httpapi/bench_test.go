@@ -22,7 +22,7 @@ import (
 // connections is how many clients send at once.
 const connections = 16
 
-// serveOn offers a handler on a loopback port for the length of a benchmark.
+// serveOn serves a handler on a loopback port during a benchmark.
 func serveOn(b *testing.B, handler http.Handler) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func serveOn(b *testing.B, handler http.Handler) string {
 	return l.Addr().String()
 }
 
-// bareEcho is the limit that figures are compared with: echo answering a
+// bareEcho is the upper limit that figures are compared with: echo responding with a
 // constant JSON object and doing nothing else.
 func bareEcho(b *testing.B) string {
 	e := echo.New()
@@ -45,8 +45,8 @@ func bareEcho(b *testing.B) string {
 	return serveOn(b, e)
 }
 
-// fire sends n requests over 16 connections and returns how many were
-// answered a second and the time under which 99 of 100 were.
+// fire sends n requests over 16 connections and returns the responses per second and the
+// 99th percentile of their times.
 func fire(b *testing.B, addr string, n int, want int, request func(i int) []byte) (perSecond float64, p99 time.Duration) {
 	b.Helper()
 	var next atomic.Int64
@@ -90,7 +90,7 @@ func fire(b *testing.B, addr string, n int, want int, request func(i int) []byte
 	return float64(n) / took.Seconds(), all[len(all)*99/100]
 }
 
-// readAnswer reads one answer with as little work as can be.
+// readAnswer reads one response with as little work as possible.
 func readAnswer(in *bufio.Reader, want int) error {
 	length, first := 0, true
 	for {
@@ -138,9 +138,9 @@ func fill(tb testing.TB, db *store.DB, n int) {
 	}
 }
 
-// BenchmarkHTTP compares the hot routes with echo's bare hello, both measured
-// in the same run: "of-hello" is the share of its requests a second. Run it
-// with -benchtime 20000x or more.
+// BenchmarkHTTP compares the most used routes with a bare echo server, both measured in
+// the same run: "of-hello" is the ratio of their requests per second. Run it with
+// -benchtime 20000x or more.
 func BenchmarkHTTP(b *testing.B) {
 	hello := bareEcho(b)
 	folder, server := openService(b)
@@ -179,9 +179,9 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkflow starts a flow of four nodes over HTTP and waits for its
-// end: trigger, if-else, set, webhook-response, each journalled durably before
-// the answer. It compares with echo's bare hello as BenchmarkHTTP does.
+// BenchmarkWorkflow starts a workflow of four nodes over HTTP and waits for its end:
+// trigger, if-else, set, webhook-response, each committed durably before the response. It
+// compares with a bare echo server as BenchmarkHTTP does.
 func BenchmarkWorkflow(b *testing.B) {
 	hello := bareEcho(b)
 	folder, server := openService(b)

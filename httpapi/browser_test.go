@@ -124,7 +124,7 @@ func (w *contractClient) checkDownloads(t *testing.T, at, session string) {
 	w.request(t, 404, "GET", at+"/downloads/"+made.ID, "")
 }
 
-// TestServerWithoutBrowser has no Chromium to start.
+// TestServerWithoutBrowser runs a server that has no Chromium to start.
 func TestServerWithoutBrowser(t *testing.T) {
 	v, server := openWith(t, func(o *Options) {
 		o.Browser = browser.New(browser.Options{Env: store.Env{Folder: o.Folder, Log: o.Log},

@@ -25,30 +25,30 @@ func TestCalendarInput(t *testing.T) {
 		{"bad recurrence", "POST", list, `{"title":"t","start_time":"2027-01-02","recurrence":"yearly"}`, 400, invalid("recurrence")},
 		{"bad day", "POST", list, `{"title":"t","start_time":"2027-01-02","recurrence":"weekly","recurrence_days":[9]}`, 400, invalid("recurrence_days[0]")},
 		{"days of text", "POST", list, `{"title":"t","start_time":"2027-01-02","recurrence":"weekly","recurrence_days":["MO"]}`, 400, invalid("recurrence_days")},
-		{"running by hand", "POST", list, `{"title":"t","start_time":"2027-01-02","status":"running"}`, 400, invalid("status")},
-		{"no workflow", "POST", list, `{"title":"t","start_time":"2027-01-02","workflow_id":"workflow-x"}`, 400, invalid("workflow_id")},
-		{"the stored", "GET", list, ``, 200, map[string]any{"meta.total": "2", "tasks.0.title": "Weekly", "tasks.0.recurrence": "weekly", "tasks.0.timezone": "Europe/Berlin", "tasks.0.occurrence_id": nil}},
+		{"running set by a client", "POST", list, `{"title":"t","start_time":"2027-01-02","status":"running"}`, 400, invalid("status")},
+		{"unknown workflow", "POST", list, `{"title":"t","start_time":"2027-01-02","workflow_id":"workflow-x"}`, 400, invalid("workflow_id")},
+		{"stored tasks", "GET", list, ``, 200, map[string]any{"meta.total": "2", "tasks.0.title": "Weekly", "tasks.0.recurrence": "weekly", "tasks.0.timezone": "Europe/Berlin", "tasks.0.occurrence_id": nil}},
 		{"backwards", "GET", list + "?sort=start_time&order=desc&limit=1", ``, 200, map[string]any{"meta.total": "2", "meta.limit": "1", "tasks.0.title": "Once"}},
 		{"a week", "GET", list + "?start=2027-03-01&end=2027-03-05", ``, 200, map[string]any{"meta.total": "6", "tasks.0.start_time": "2027-03-01T08:00:00.000Z",
 			"tasks.0.occurrence_id": weekly["id"].(string) + "@20270301T080000Z", "tasks.0.status": "pending", "tasks.0.id": weekly["id"]}},
-		{"over a change of the clock", "GET", list + "?start=2027-03-29&end=2027-03-29", ``, 200, map[string]any{"meta.total": "1", "tasks.0.start_time": "2027-03-29T07:00:00.000Z"}},
-		{"touching is not in", "GET", list + "?start=2027-03-05T09:00:00Z&end=2027-03-05T10:00:00Z", ``, 200, map[string]any{"meta.total": "0"}},
-		{"reaching in", "GET", list + "?start=2027-03-05T08:59:00Z&end=2027-03-05T10:00:00Z&search=onc", ``, 200, map[string]any{"meta.total": "1", "tasks.0.description": "text"}},
-		{"up to", "GET", list + "?end=2027-03-02", ``, 200, map[string]any{"meta.total": "2"}},
-		{"from on", "GET", list + "?start=2027-03-02&limit=1", ``, 200, map[string]any{"meta.limit": "1", "meta.offset": "0"}},
+		{"after a change of the clock", "GET", list + "?start=2027-03-29&end=2027-03-29", ``, 200, map[string]any{"meta.total": "1", "tasks.0.start_time": "2027-03-29T07:00:00.000Z"}},
+		{"a task that ends when the range begins", "GET", list + "?start=2027-03-05T09:00:00Z&end=2027-03-05T10:00:00Z", ``, 200, map[string]any{"meta.total": "0"}},
+		{"a task that overlaps the range", "GET", list + "?start=2027-03-05T08:59:00Z&end=2027-03-05T10:00:00Z&search=onc", ``, 200, map[string]any{"meta.total": "1", "tasks.0.description": "text"}},
+		{"a range without a start", "GET", list + "?end=2027-03-02", ``, 200, map[string]any{"meta.total": "2"}},
+		{"a range without an end", "GET", list + "?start=2027-03-02&limit=1", ``, 200, map[string]any{"meta.limit": "1", "meta.offset": "0"}},
 		{"end before start of a range", "GET", list + "?start=2027-03-02&end=2027-02-01", ``, 400, invalid("end")},
-		{"no range", "GET", list + "?start=soon", ``, 400, invalid("start")},
-		{"another order of a range", "GET", list + "?start=2027-03-02&sort=title", ``, 400, invalid("sort")},
+		{"invalid start of a range", "GET", list + "?start=soon", ``, 400, invalid("start")},
+		{"a range in another order", "GET", list + "?start=2027-03-02&sort=title", ``, 400, invalid("sort")},
 		{"bad status", "GET", list + "?status=done", ``, 400, invalid("status")},
 		{"read", "GET", one, ``, 200, map[string]any{"title": "Once"}},
 		{"unknown", "GET", list + "/task-x", ``, 404, code("NOT_FOUND")},
-		{"change of the unknown", "PUT", list + "/task-x", `{}`, 404, code("NOT_FOUND")},
-		{"delete of the unknown", "DELETE", list + "/task-x", ``, 404, code("NOT_FOUND")},
+		{"change of an unknown task", "PUT", list + "/task-x", `{}`, 404, code("NOT_FOUND")},
+		{"deletion of an unknown task", "DELETE", list + "/task-x", ``, 404, code("NOT_FOUND")},
 		{"moved", "PUT", one, `{"start_time":"2027-03-06T09:00:00Z"}`, 200, map[string]any{"end_time": "2027-03-06T10:00:00.000Z", "next_run": "2027-03-06T09:00:00.000Z"}},
 		{"cancelled", "PUT", other, `{"status":"cancelled"}`, 200, map[string]any{"next_run": nil}},
 		{"its occurrences too", "GET", list + "?start=2027-03-01&end=2027-03-01", ``, 200, map[string]any{"tasks.0.status": "cancelled"}},
 		{"a last day", "PUT", other, `{"recurrence_end":"2027-03-02"}`, 200, map[string]any{"recurrence_end": "2027-03-02T22:59:59.999Z"}},
-		{"and nothing behind it", "GET", list + "?start=2027-03-01&end=2027-03-05", ``, 200, map[string]any{"meta.total": "2"}},
+		{"no occurrences after it", "GET", list + "?start=2027-03-01&end=2027-03-05", ``, 200, map[string]any{"meta.total": "2"}},
 	} {
 		tc.run(t, c)
 	}
@@ -66,7 +66,7 @@ func TestCalendarInput(t *testing.T) {
 	}
 }
 
-// TestOccurrences changes single occurrences of a task, and all from one on.
+// TestOccurrences changes single occurrences of a task, and all occurrences from one on.
 func TestOccurrences(t *testing.T) {
 	c := newTestClient(t)
 	const list = "/api/agents/default/calendar"
@@ -76,12 +76,12 @@ func TestOccurrences(t *testing.T) {
 	of := list + "/" + id + "/occurrences/"
 	const march = list + "?start=2027-03-01&end=2027-03-31"
 	for _, tc := range []apiCase{
-		{"one that there is not", "PUT", of + "20270301T100000Z", `{"title":"x"}`, 404, code("NOT_FOUND")},
-		{"of no task", "DELETE", list + "/task-x/occurrences/20270301T090000Z", ``, 404, code("NOT_FOUND")},
-		{"of a task that does not recur", "PUT", list + "/" + once["id"].(string) + "/occurrences/20270601T090000Z", `{"title":"x"}`, 400, invalid("taskId")},
-		{"a start that is no time", "PUT", of + "soon", `{"title":"x"}`, 400, invalid("start")},
+		{"an occurrence that does not exist", "PUT", of + "20270301T100000Z", `{"title":"x"}`, 404, code("NOT_FOUND")},
+		{"an occurrence of an unknown task", "DELETE", list + "/task-x/occurrences/20270301T090000Z", ``, 404, code("NOT_FOUND")},
+		{"an occurrence of a task that does not recur", "PUT", list + "/" + once["id"].(string) + "/occurrences/20270601T090000Z", `{"title":"x"}`, 400, invalid("taskId")},
+		{"a start that is not a time", "PUT", of + "soon", `{"title":"x"}`, 400, invalid("start")},
 		{"a bad scope", "PUT", of + "20270301T090000Z?scope=all", `{"title":"x"}`, 400, invalid("scope")},
-		{"what only a task has", "PUT", of + "20270301T090000Z", `{"recurrence":"weekly"}`, 400, invalid("recurrence")},
+		{"a field that only a task has", "PUT", of + "20270301T090000Z", `{"recurrence":"weekly"}`, 400, invalid("recurrence")},
 		{"an end before the start", "PUT", of + "20270301T090000Z", `{"end_time":"2027-03-01T08:00:00Z"}`, 400, invalid("exceptions[0].end_time")},
 		{"moved", "PUT", of + "20270302T090000Z", `{"start_time":"2027-03-02T12:00:00Z","title":"Late"}`, 200, map[string]any{"occurrence_id": id + "@20270302T090000Z",
 			"start_time": "2027-03-02T12:00:00.000Z", "end_time": "2027-03-02T13:00:00.000Z", "original_start": "2027-03-02T09:00:00.000Z", "title": "Late", "id": id}},
@@ -105,7 +105,7 @@ func TestOccurrences(t *testing.T) {
 		{"the task", "GET", list + "/" + id, ``, 200, map[string]any{"recurrence_count": "3", "exceptions.0.cancelled": true, "next_run": "2027-03-03T09:00:00.000Z"}},
 		{"restored", "PUT", of + "20270301T090000Z", `{}`, 200, map[string]any{"start_time": "2027-03-01T09:00:00.000Z"}},
 		{"the next", "GET", list + "/" + id, ``, 200, map[string]any{"next_run": "2027-03-01T09:00:00.000Z"}},
-		{"an exception of no occurrence", "PUT", list + "/" + id, `{"exceptions":[{"original_start":"2027-03-01T10:00:00Z","cancelled":true}]}`, 400, invalid("exceptions[0].original_start")},
+		{"an exception for no occurrence", "PUT", list + "/" + id, `{"exceptions":[{"original_start":"2027-03-01T10:00:00Z","cancelled":true}]}`, 400, invalid("exceptions[0].original_start")},
 	} {
 		tc.run(t, c)
 	}

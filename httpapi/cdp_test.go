@@ -28,10 +28,10 @@ func TestCDPSocket(t *testing.T) {
 	if path != "/v1/sessions/"+id+"/cdp" || token == "" || plain["cdp_url"] != nil {
 		t.Fatalf("cdp_url is %q; of a session without cdp %v", address, plain["cdp_url"])
 	}
-	// Only admins are shown it.
+	// Only admins see it.
 	viewer := &testClient{url: ts.url, folder: ts.folder, header: http.Header{"X-Api-Key": {watcher}}}
 	if got := ts.must(t, 200, "GET", sessions+"/"+id, "")["cdp_url"]; got != address {
-		t.Errorf("an admin is shown %v", got)
+		t.Errorf("an admin sees %v", got)
 	}
 	for _, shown := range []string{viewer.send(t, "GET", sessions+"/"+id, "").text, viewer.send(t, "GET", sessions, "").text, ts.send(t, "GET", sessions, "").text, ts.send(t, "GET", sessions+"/"+id+"/actions", "").text} {
 		if strings.Contains(shown, token) || strings.Contains(shown, "cdp_url") {
@@ -43,14 +43,14 @@ func TestCDPSocket(t *testing.T) {
 		path string
 		want int
 	}{
-		"without a token":           {path, 403},
-		"a wrong token":             {path + "?token=" + token[1:], 401},
-		"a viewer's key":            {path + "?token=" + watcher, 403},
-		"a live view's link":        {path + "?token=" + link, 401},
-		"another session's token":   {strings.Replace(path, id, other["id"].(string), 1) + "?token=" + token, 401},
-		"the token at another door": {strings.Replace(path, "/cdp", "/logs", 1) + "?token=" + token, 401},
-		"a session without cdp":     {strings.Replace(path, id, plain["id"].(string), 1) + "?token=" + admin, 409},
-		"an unknown session":        {"/v1/sessions/session-x/cdp?token=" + admin, 404},
+		"without a token":            {path, 403},
+		"a wrong token":              {path + "?token=" + token[1:], 401},
+		"a viewer's key":             {path + "?token=" + watcher, 403},
+		"a live view's link":         {path + "?token=" + link, 401},
+		"another session's token":    {strings.Replace(path, id, other["id"].(string), 1) + "?token=" + token, 401},
+		"the token on another route": {strings.Replace(path, "/cdp", "/logs", 1) + "?token=" + token, 401},
+		"a session without cdp":      {strings.Replace(path, id, plain["id"].(string), 1) + "?token=" + admin, 409},
+		"an unknown session":         {"/v1/sessions/session-x/cdp?token=" + admin, 404},
 	} {
 		if _, status := ts.dial(t, tc.path, nil); status != tc.want {
 			t.Errorf("%s: %d, want %d", name, status, tc.want)
@@ -70,7 +70,7 @@ func TestCDPSocket(t *testing.T) {
 	if _, status := ts.dial(t, path+"?token="+admin, nil); status != 409 {
 		t.Errorf("a second client: %d", status)
 	}
-	// The API acts in the same session; with its end the client's connection ends.
+	// The API acts in the same session; when that ends, the client's connection ends.
 	ts.must(t, 200, "POST", sessions+"/"+id+"/execute", `{"action":"evaluate","script":"1"}`)
 	ts.must(t, 200, "DELETE", sessions+"?id="+id, "")
 	if code := ws.closeStatus(); code != websocket.StatusNormalClosure {
@@ -79,7 +79,7 @@ func TestCDPSocket(t *testing.T) {
 	if _, status := ts.dial(t, path+"?token="+token, nil); status != 401 {
 		t.Errorf("the token of an ended session: %d", status)
 	}
-	// An admin's key opens it too.
+	// An admin's key is accepted too.
 	header := http.Header{"Authorization": {"Bearer " + admin}}
 	if ws, status := ts.dial(t, "/v1/sessions/"+other["id"].(string)+"/cdp", header); ws == nil {
 		t.Errorf("an admin's key: %d", status)

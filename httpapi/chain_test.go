@@ -15,9 +15,9 @@ import (
 	"satchel/store"
 )
 
-// TestExecutionsThatCallThisServer has a workflow start itself over HTTP: by a
-// hook, by the API, and by a contact that it makes there. Its chain ends as if
-// it had started itself within the server.
+// TestExecutionsThatCallThisServer has a workflow start itself over HTTP: through a hook,
+// through the API, and through a contact that it creates there. Its chain ends as if it
+// had started itself within the server.
 func TestExecutionsThatCallThisServer(t *testing.T) {
 	c, _ := openWith(t, func(o *Options) {
 		o.NoAuth = true
@@ -73,14 +73,14 @@ func TestExecutionsThatCallThisServer(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a header that somebody made up", func(t *testing.T) {
+	t.Run("a forged header", func(t *testing.T) {
 		made := c.must(t, 201, "POST", workflows, `{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger"}]}`)
 		c.with(agent.ChainHeader, "8.execution-x.AAAA").must(t, 200, "POST", workflows+"/execute?wait=20", `{"workflow_id":"`+made["id"].(string)+`"}`)
 	})
 }
 
-// TestSchedulesOfExecutions has an execution make a schedule over HTTP that
-// calls this server: the call is of the chain of the execution.
+// TestSchedulesOfExecutions has an execution create a schedule over HTTP that calls this
+// server: the call belongs to the execution's chain.
 func TestSchedulesOfExecutions(t *testing.T) {
 	got := make(chan string, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header.Get(agent.ChainHeader) }))

@@ -23,8 +23,8 @@ import (
 	"satchel/vector/encoder"
 )
 
-// fastProvider is a provider that streams two words, the first at once and the
-// second once it is released, and reports when it has sent the first.
+// fastProvider is a provider that streams two words, the first at once and the second
+// once it is released, and reports when it has sent the first.
 type fastProvider struct {
 	*httptest.Server
 	sent atomic.Int64  // when, in nanoseconds
@@ -52,8 +52,8 @@ func newFastProvider(b *testing.B) *fastProvider {
 	return p
 }
 
-// addChunks gives an agent n generated chunks with vectors. Words follow Zipf's
-// law; each of the shop's own words is in 3 of 100 chunks.
+// addChunks gives an agent n generated chunks with vectors. The frequencies of words
+// follow Zipf's law; each of the shop's own words is in 3 of 100 chunks.
 func addChunks(b *testing.B, db *store.DB, model string, n int) {
 	b.Helper()
 	must := func(err error) {
@@ -98,11 +98,11 @@ func addChunks(b *testing.B, db *store.DB, model string, n int) {
 	}
 }
 
-// BenchmarkChatTurn measures a streamed turn over HTTP, in a conversation of
-// 1,000 messages of an agent with 10,000 chunks of knowledge, with a provider
-// that answers at once: "p50-ms" and "p99-ms" are the whole turn, which is our
-// own share, "cpu-ms" what it computes, client and provider included, and
-// "token-ms" is from the provider's first word to the client's.
+// BenchmarkChatTurn measures a streamed turn over HTTP, in a conversation of 1,000
+// messages of an agent with 10,000 chunks of knowledge, with a provider that responds at
+// once: "p50-ms" and "p99-ms" are the whole turn, "cpu-ms" its CPU time, including the
+// client's and the provider's, and "token-ms" the time from the provider's first word to
+// the client's.
 func BenchmarkChatTurn(b *testing.B) {
 	for _, size := range []struct{ messages, chunks int }{{0, 0}, {1000, 0}, {1000, 10_000}} {
 		b.Run(fmt.Sprintf("messages=%d/chunks=%d", size.messages, size.chunks), func(b *testing.B) {
@@ -166,11 +166,11 @@ func cpuTime(b *testing.B) time.Duration {
 	return used
 }
 
-// BenchmarkStreams tells the memory of the process while 200 conversations
-// stream at once, each with its first word out and its second to come.
+// BenchmarkStreams reports the memory of the process while 200 conversations stream at
+// once, each after its first word and before its second.
 func BenchmarkStreams(b *testing.B) {
 	if b.N > 1 {
-		return // one round tells all
+		return // one round is enough
 	}
 	const streams = 200
 	provider := newFastProvider(b)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// badProvider is a provider that answers with the responses of script in turn;
-// the last one is repeated.
+// badProvider is a provider that sends the responses of script in turn; the last one is
+// repeated.
 type badProvider struct {
 	*httptest.Server
 	asked  atomic.Int64
@@ -40,9 +40,9 @@ const (
 	partialToolCall = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"note","arguments":"{\"text\":\"x\"}"}}]}}]}` + "\n\n"
 )
 
-// TestRogueProviders asks, by each of the routes, a provider that answers
-// wrongly: an error that says so, nothing of the provider's own words, what
-// the person said is kept, and no tool is called from half an answer.
+// TestRogueProviders calls, through each of the routes, a provider that answers wrongly:
+// the error says so without the provider's own words, the user's message is kept, and no
+// tool is called from a truncated answer.
 func TestRogueProviders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -103,9 +103,8 @@ func TestRogueProviders(t *testing.T) {
 	}
 }
 
-// TestRogueToolCalls: calls with broken arguments, of unknown tools, against
-// the schema, and without end are answered with errors to the model, which
-// then answers.
+// TestRogueToolCalls checks that calls with broken arguments, of unknown tools, against
+// the schema, and without end are answered with errors to the model, which then answers.
 func TestRogueToolCalls(t *testing.T) {
 	c, r := newTestClient(t), newBadProvider(t)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+r.URL+`/v1"}`)

@@ -16,8 +16,8 @@ import (
 	"satchel/agent"
 )
 
-// TestChatWithoutModel: with fallback passages a turn is answered with passages;
-// the answer is stored and not sent to a model later.
+// TestChatWithoutModel checks that with fallback passages a turn is answered with
+// passages, and that such an answer is stored and not sent to a model later.
 func TestChatWithoutModel(t *testing.T) {
 	c, chat := newTestClient(t), "/api/agents/default/chat"
 	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)
@@ -45,7 +45,7 @@ func TestChatWithoutModel(t *testing.T) {
 		t.Errorf("kept %v", kept)
 	}
 	if text := fmt.Sprint(at(kept, "messages.1.content")); !strings.HasPrefix(text, "No language model is set up. ") {
-		t.Errorf("says %q", text)
+		t.Errorf("the answer is %q", text)
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai","llm_model":"m-1","llm_api_key":"sk-1"}`)
 	keyless := c.must(t, 200, "POST", chat, `{"message":"And without its key?","fallback":"passages"}`)
@@ -60,12 +60,12 @@ func TestChatWithoutModel(t *testing.T) {
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_api_key":null,"llm_base_url":"`+m.URL+`/v1"}`)
 	again := c.must(t, 200, "POST", chat, `{"message":"And now?","fallback":"passages","conversation_id":"`+conversation+`"}`)
 	if sent := fmt.Sprint(m.Messages(0)); again["mode"] != nil || strings.Contains(sent, "No language model") || !strings.Contains(sent, "How do I return goods?") {
-		t.Errorf("told %s, answered %v", sent, again)
+		t.Errorf("sent %s, answered %v", sent, again)
 	}
 }
 
-// TestCitationsAreKept: a stored answer has the passages by the numbers that it
-// cites, and only those that it was given count.
+// TestCitationsAreKept checks that a stored answer has the passages by the numbers that
+// it cites, and that only those that were sent count.
 func TestCitationsAreKept(t *testing.T) {
 	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "Within thirty days [1], says [9] and [a link](http://x)." })
 	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)
@@ -85,8 +85,8 @@ func TestCitationsAreKept(t *testing.T) {
 	}
 }
 
-// TestChatRetry: an answer is asked for once more, of another model; both are
-// kept, and the next turn is told the newest, in the place of the first.
+// TestChatRetry checks that an answer can be requested again, from another model, that
+// both are kept, and that the next turn sends the newest in place of the first.
 func TestChatRetry(t *testing.T) {
 	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
 	const chat = "/api/agents/default/chat"
@@ -99,7 +99,7 @@ func TestChatRetry(t *testing.T) {
 		t.Errorf("%v, asked of %v", second, m.Requests[2]["model"])
 	}
 	if sent := m.Messages(2); len(sent) != 2 || at(sent[1], "content") != "How?" {
-		t.Errorf("told %v", sent)
+		t.Errorf("sent %v", sent)
 	}
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")["messages"].([]any)
 	if len(kept) != 5 || at(kept[4], "metadata.retry_of") != json.Number(id) || at(kept[4], "metadata.model") != "m-2" || at(kept[1], "content") != "Answer 1." {
@@ -112,7 +112,7 @@ func TestChatRetry(t *testing.T) {
 		sent = append(sent, fmt.Sprint(at(said, "content")))
 	}
 	if got := strings.Join(sent, "|"); got != "How?|Answer 4.|Why?|Answer 2.|Thanks" {
-		t.Errorf("told %s", got)
+		t.Errorf("sent %s", got)
 	}
 	for _, off := range []string{`{"retry_of":999}`, `{"retry_of":` + fmt.Sprint(at(kept[0], "id")) + `}`, `{"retry_of":-1}`,
 		`{"retry_of":` + id + `,"conversation_id":"conversation-x"}`} {
@@ -170,8 +170,8 @@ func (c *testClient) startTurn(t *testing.T, body, upTo string) {
 	t.Fatalf("%d without %q", resp.StatusCode, upTo)
 }
 
-// TestRunOutlivesItsConnection: a turn with a run_id finishes after its client
-// disconnects, and others can read it from the start.
+// TestRunOutlivesItsConnection checks that a turn with a run_id finishes after its client
+// disconnects, and that others can read it from the start.
 func TestRunOutlivesItsConnection(t *testing.T) {
 	c := newTestClient(t)
 	let := holdModel(t, c)
@@ -188,7 +188,7 @@ func TestRunOutlivesItsConnection(t *testing.T) {
 		t.Errorf("the same id: %d %s", a.StatusCode, a.text)
 	}
 	close(let)
-	for range 2 { // live, then from what is kept
+	for range 2 { // live, then from what was stored
 		a := c.send(t, "GET", chat+"/run-0001/events", "")
 		events := readStream(t, a.text)
 		var text, done string
@@ -207,7 +207,7 @@ func TestRunOutlivesItsConnection(t *testing.T) {
 		}
 	}
 	if a := c.must(t, 200, "POST", chat+"/run-0001/stop", ""); a["stopped"] != false || at(a, "message.content") != "Half and whole." {
-		t.Errorf("stopped what had ended: %v", a)
+		t.Errorf("stopped a run that had ended: %v", a)
 	}
 	if a := c.must(t, 200, "POST", chat, `{"message":"Go","run_id":"run-0002"}`); at(a, "message.content") != "Half and whole." {
 		t.Errorf("without a stream: %v", a)
@@ -220,7 +220,7 @@ func TestRunOutlivesItsConnection(t *testing.T) {
 	}
 }
 
-// TestRunIsStopped: the text so far is stored as a partial answer.
+// TestRunIsStopped checks that the text so far is stored as a partial answer.
 func TestRunIsStopped(t *testing.T) {
 	c := newTestClient(t)
 	holdModel(t, c)
@@ -243,7 +243,7 @@ func TestRunIsStopped(t *testing.T) {
 	}
 }
 
-// TestRunsEndWithTheServer: when the server stops, partial answers are stored.
+// TestRunsEndWithTheServer checks that partial answers are stored when the server stops.
 func TestRunsEndWithTheServer(t *testing.T) {
 	folder, server := openService(t)
 	ts := httptest.NewServer(server.Handler())
@@ -258,12 +258,12 @@ func TestRunsEndWithTheServer(t *testing.T) {
 		t.Errorf("kept %v", messages)
 	}
 	if a := c.send(t, "POST", "/api/agents/default/chat", `{"message":"Go","run_id":"run-0002"}`); a.StatusCode != 409 {
-		t.Errorf("begun after the stop: %d %s", a.StatusCode, a.text)
+		t.Errorf("started after the stop: %d %s", a.StatusCode, a.text)
 	}
 }
 
-// TestRunsAreForgotten: a run is kept for a while after its end, and the oldest
-// are dropped first.
+// TestRunsAreForgotten checks that a run is kept for a while after its end, and that the
+// oldest are dropped first.
 func TestRunsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rs runs
@@ -287,7 +287,7 @@ func TestRunsAreForgotten(t *testing.T) {
 		start("first", 10)
 		time.Sleep(runRetention - 1)
 		if !there("first") {
-			t.Error("forgotten too early")
+			t.Error("dropped too early")
 		}
 		time.Sleep(1)
 		synctest.Wait()
@@ -301,7 +301,7 @@ func TestRunsAreForgotten(t *testing.T) {
 			t.Errorf("%d bytes are kept", rs.bytes)
 		}
 		if r := start("endless", maxRunBytes+1); agent.ErrorCode(r.err) != agent.CodeUpstream {
-			t.Errorf("without end: %v", r.err)
+			t.Errorf("over the limit: %v", r.err)
 		}
 		rs.stop()
 		if _, err := rs.start(t.Context(), runKey{"a", "late"}, say(1)); err == nil {

@@ -34,7 +34,7 @@ func TestChat(t *testing.T) {
 	}
 	system := fmt.Sprint(at(m.Messages(0)[0], "content"))
 	if !strings.HasPrefix(system, "Be kind.") || !strings.Contains(system, "thirty days") {
-		t.Errorf("the model was told %s", system)
+		t.Errorf("the model received %s", system)
 	}
 	c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Thanks","conversation_id":"`+conversation+`","sources":false}`)
 	sent := m.Messages(1)
@@ -93,7 +93,7 @@ func TestChatStream(t *testing.T) {
 	}
 }
 
-// A turn that fails keeps what was said, and an answer that was cut short.
+// A turn that fails keeps the user's message, and the part of an answer that was cut off.
 func TestChatThatFails(t *testing.T) {
 	c, _ := newClientWithModel(t, func(n int, _ map[string]any) string {
 		return []string{"broken", "broken", "broken", "Half an CUT"}[min(n-1, 3)]
@@ -169,7 +169,7 @@ func TestOpenAIRoutes(t *testing.T) {
 		t.Errorf("%v", plain)
 	}
 	if sent := fmt.Sprint(m.Messages(0)); !strings.Contains(sent, "Be kind.") || !strings.Contains(sent, "Be brief.") || m.Requests[0]["model"] != "m-1" {
-		t.Errorf("told %s", sent)
+		t.Errorf("sent %s", sent)
 	}
 	foreign := c.must(t, 200, "POST", "/api/agents/default/v1/chat/completions", `{`+ask+`,"tools":[{"type":"function","function":{"name":"f"}}]}`)
 	if at(foreign, "choices.0.message.tool_calls.0.function.name") != "f" || at(foreign, "choices.0.finish_reason") != "tool_calls" {
@@ -201,7 +201,7 @@ func TestOpenAIRoutes(t *testing.T) {
 	}
 }
 
-// An answer that must follow a schema is asked for once more when it does not.
+// When an answer does not follow its schema, the model is asked once more.
 func TestChatFollowsASchema(t *testing.T) {
 	replies := []string{`[1]`, "```json\n{\"n\": 3}\n```"}
 	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return replies[n-1] })
@@ -212,7 +212,7 @@ func TestChatFollowsASchema(t *testing.T) {
 	}
 }
 
-// A workflow asks the model, and its answer follows a schema.
+// A workflow asks the model, whose answer follows a schema.
 func TestChatNode(t *testing.T) {
 	c, m := newClientWithModel(t, func(int, map[string]any) string { return "```\n{\"mood\": \"cross\"}\n```" })
 	graph := `{"name":"Mood","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"ask","type":"chat","data":{"prompt":"How is {{name}}?","system_prompt":"Be brief.",
@@ -223,7 +223,7 @@ func TestChatNode(t *testing.T) {
 		t.Errorf("%v", x)
 	}
 	if sent := m.Messages(0); at(sent[0], "content") != "Be brief." || at(sent[1], "content") != "How is Ada?" || m.Requests[0]["temperature"] != 0.0 {
-		t.Errorf("told %v", m.Requests[0])
+		t.Errorf("sent %v", m.Requests[0])
 	}
 	bad := strings.Replace(graph, `"type":"string"`, `"type":"strong"`, 1)
 	a := c.send(t, "POST", "/api/agents/default/workflows", bad)
@@ -232,7 +232,7 @@ func TestChatNode(t *testing.T) {
 	}
 }
 
-// TestFeedback: what a person thinks of an answer is shown with it.
+// TestFeedback checks that a person's rating of an answer is shown with it.
 func TestFeedback(t *testing.T) {
 	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "Hello." })
 	a := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Hi"}`)
@@ -248,11 +248,11 @@ func TestFeedback(t *testing.T) {
 	}
 	c.must(t, 200, "PUT", path, `{"rating":1}`)
 	if at(shown(), "rating") != json.Number("1") || at(shown(), "comment") != "Too short." {
-		t.Errorf("changed %v", shown())
+		t.Errorf("changed: %v", shown())
 	}
 	c.must(t, 200, "PUT", path, `{"rating":null,"comment":null}`)
 	if shown() != nil {
-		t.Errorf("taken back %v", shown())
+		t.Errorf("withdrawn: %v", shown())
 	}
 	c.must(t, 400, "PUT", path, `{"rating":5}`)
 	c.must(t, 400, "PUT", path, `{"rating":"good"}`)

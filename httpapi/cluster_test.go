@@ -9,7 +9,7 @@ import (
 	"satchel/agent"
 )
 
-// Servers and agents are listed, moved and drained from any server.
+// Servers and agents can be listed, moved and drained through any server.
 func TestCluster(t *testing.T) {
 	first, second := newCluster(t)
 	far, near := second.Own(t, "far"), first.Own(t, "near")
@@ -40,7 +40,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A server is drained by itself, whichever server was asked.
+// A server is drained by itself, whichever server received the request.
 func TestDrain(t *testing.T) {
 	first, second := newCluster(t)
 	for _, n := range []*fakeNode{first, second} {
@@ -53,7 +53,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A name that several servers have does not say which to drain; an id does.
+// A name that several servers have does not identify the one to drain; an id does.
 func TestDrainOfSeveral(t *testing.T) {
 	first, second := newCluster(t)
 	first.Cluster.Alike = true
@@ -65,7 +65,7 @@ func TestDrainOfSeveral(t *testing.T) {
 	}
 }
 
-// Only admins of the service may manage its cluster; a server alone has none.
+// Only admins of the service may manage its cluster; a single server has no cluster.
 func TestClusterIsForAdmins(t *testing.T) {
 	first, second := newCluster(t)
 	if _, _, err := second.folder.CreateKey(t.Context(), agent.Key{Name: "reader", Role: agent.RoleViewer, Agents: []string{"*"}}); err != nil {
@@ -85,7 +85,7 @@ func TestClusterIsForAdmins(t *testing.T) {
 	newTestClient(t).must(t, 404, "GET", "/api/cluster", "")
 }
 
-// A server of a cluster counts for Prometheus what it does in it.
+// A server of a cluster has Prometheus metrics of the cluster.
 func TestClusterMetrics(t *testing.T) {
 	first, _ := newCluster(t)
 	text := first.do(t, "GET", "/metrics", http.NoBody, "").text

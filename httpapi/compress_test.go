@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// unpack returns the text of an answer in gzip.
+// unpack returns the text of a response in gzip.
 func unpack(t *testing.T, a answer) string {
 	t.Helper()
 	packed, err := gzip.NewReader(strings.NewReader(a.text))
@@ -56,7 +56,7 @@ func TestAnswersAreCompressed(t *testing.T) {
 		{"in capitals", "/default/contacts", "GZIP", true},
 		{"not wanted", "/default/contacts", "gzip;q=0, *", false},
 		{"not known", "/default/contacts", "br, zstd", false},
-		{"a short answer", "/default/contacts?limit=1", "gzip", false},
+		{"a short response", "/default/contacts?limit=1", "gzip", false},
 		{"a stream of JSON", "/default/contacts/export?format=json", "gzip", true},
 		{"a short stream", "/empty/contacts/export?format=json", "gzip", false},
 		{"a stream of CSV", "/default/contacts/export", "gzip", true},
@@ -77,7 +77,7 @@ func TestAnswersAreCompressed(t *testing.T) {
 		a := c.with("Accept-Encoding", "gzip").do(t, "GET", pdf, http.NoBody, "")
 		checkCompressed(t, a, false, "%PDF-1.4\n"+string(noise))
 	})
-	t.Run("an answer without a body", func(t *testing.T) {
+	t.Run("a response without a body", func(t *testing.T) {
 		id := c.must(t, 201, "POST", root+"/contacts", `{"name":"Short"}`)["id"].(string)
 		a := c.with("Accept-Encoding", "gzip").do(t, "DELETE", root+"/contacts/"+id, http.NoBody, "")
 		if a.StatusCode != 204 || a.Header.Get("Content-Encoding") != "" || a.text != "" {
@@ -104,7 +104,7 @@ func checkCompressed(t *testing.T, a answer, want bool, plain string) {
 		}
 	}
 	if text != plain {
-		t.Errorf("%d bytes that differ from the %d of the plain answer", len(text), len(plain))
+		t.Errorf("%d bytes that differ from the %d of the plain response", len(text), len(plain))
 	}
 }
 
@@ -120,7 +120,7 @@ func TestStreamsAreNotCompressed(t *testing.T) {
 	}
 }
 
-func TestDescriptionIsSmallOnTheWay(t *testing.T) {
+func TestDescriptionIsCompressed(t *testing.T) {
 	c, _ := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 2} })
 	for range 5 {
 		a := c.with("Accept-Encoding", "gzip").do(t, "GET", "/api/openapi.json", http.NoBody, "")

@@ -52,7 +52,7 @@ func createTakeover(t *testing.T, db *store.DB) agent.Takeover {
 	return asked
 }
 
-// TestWaiting: approvals with their templates filled, takeovers and handovers
+// TestWaiting checks that approvals with their templates filled, takeovers and handovers
 // are listed and counted until a person has dealt with them.
 func TestWaiting(t *testing.T) {
 	c := newTestClient(t)
@@ -98,7 +98,8 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestConsole: a page begins with who asks and which agents they may see.
+// TestConsole checks that a page starts with the caller's identity and the agents they
+// may see.
 func TestConsole(t *testing.T) {
 	c := newTestClient(t)
 	for _, name := range []string{"c", "a", "B"} {
@@ -132,8 +133,8 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestConsoleUnderAccessControl: everybody gets an answer, with the agents
-// that are theirs; only a bad key is refused.
+// TestConsoleUnderAccessControl checks that every caller gets a response with their own
+// agents, and only a bad key is refused.
 func TestConsoleUnderAccessControl(t *testing.T) {
 	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	c.as(t, "ada@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)

@@ -26,8 +26,8 @@ func builtFile(t *testing.T, name string) []byte {
 	return content
 }
 
-// loadedWith returns the files that the browser loads for a file: the file, and
-// what it imports before it runs, but none of those that are loaded already.
+// loadedWith returns the files that the browser loads for a file: the file and its static
+// imports, except those that are loaded already.
 func loadedWith(t *testing.T, name string, loaded map[string]bool) map[string]bool {
 	t.Helper()
 	files := map[string]bool{}
@@ -45,7 +45,7 @@ func loadedWith(t *testing.T, name string, loaded map[string]bool) map[string]bo
 	return files
 }
 
-// compressed returns how long files are in gzip.
+// compressed returns the length of files in gzip.
 func compressed(t *testing.T, files map[string]bool) (size int) {
 	t.Helper()
 	for name := range files {
@@ -74,8 +74,8 @@ func together(t *testing.T, loaded map[string]bool, names ...string) map[string]
 	return files
 }
 
-// TestConsoleSizes holds what the browser loads against limits in KB of gzip:
-// the first page, each page after it, and what parts of pages load later.
+// TestConsoleSizes compares what the browser loads with limits in KB of gzip: the first
+// page, each page after it, and the parts of pages that load later.
 func TestConsoleSizes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -120,7 +120,7 @@ func TestConsoleSizes(t *testing.T) {
 			loaded = workflow
 		}
 		files := together(t, loaded, "app/"+name+".js", "app/"+name+".css")
-		delete(files, "lib/marked.js") // reads Markdown where there is some
+		delete(files, "lib/marked.js") // renders Markdown where there is some
 		if len(files) > 0 && !slices.Contains(own, name) {
 			check(name, 20, files)
 		}

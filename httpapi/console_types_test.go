@@ -27,8 +27,8 @@ type jsonSchema struct {
 	Additional any                    `json:"additionalProperties"`
 }
 
-// typescript returns the type of the values of a schema; unknown where it says
-// nothing about them.
+// typescript returns the type of the values of a schema; unknown where the schema does
+// not say.
 func (s *jsonSchema) typescript() string {
 	switch {
 	case s == nil:
@@ -95,8 +95,8 @@ type describedRoute struct {
 
 var pathParameter = regexp.MustCompile(`\{[^}]+\}`)
 
-// answersOf returns the types of the answers of an address by their methods; null
-// where there is none.
+// answersOf returns the types of the responses of an address by method; null where there
+// is none.
 func answersOf(routes map[string]describedRoute) string {
 	text := ""
 	for _, method := range slices.Sorted(maps.Keys(routes)) {
@@ -111,7 +111,7 @@ func answersOf(routes map[string]describedRoute) string {
 	return text
 }
 
-// TestConsoleTypes holds that the console's types of the API are those of its
+// TestConsoleTypes checks that the console's types of the API are those of the API's
 // description; with -update it writes them.
 func TestConsoleTypes(t *testing.T) {
 	document, err := Describe("test")
@@ -143,6 +143,6 @@ func TestConsoleTypes(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
-		t.Errorf("%s is not what the API is described as (%v): run go test ./httpapi -run TestConsoleTypes -update", file, err)
+		t.Errorf("%s differs from the API's description (%v): run go test ./httpapi -run TestConsoleTypes -update", file, err)
 	}
 }

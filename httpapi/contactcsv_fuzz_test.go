@@ -14,8 +14,8 @@ import (
 	"satchel/agent"
 )
 
-// FuzzContactsRoundTrip: what is exported and imported again makes the same
-// contact, whatever is in it, and no cell of the file is a formula.
+// FuzzContactsRoundTrip checks that exporting and importing gives the same contact,
+// whatever it contains, and that no cell of the file is a formula.
 func FuzzContactsRoundTrip(f *testing.F) {
 	f.Add("Ada", "ada@example.com", "+1 555", "@ada", "notes", "vip|math", "key", "value")
 	f.Add("=1+1", "-1", "\t", "\rx", "a\r\nb\rc\n", "a, b|\"q\"|@x|c\nd|e\rf", "=k", "=v")
@@ -68,8 +68,8 @@ func expectedChange(c agent.Contact) (change agent.ContactChange) {
 	return change
 }
 
-// FuzzReadContactsCSV reads any bytes: rows are numbered in order, hold UTF-8
-// and valid metadata, and no more of them come out than lines went in.
+// FuzzReadContactsCSV reads arbitrary bytes: rows are numbered in order, contain UTF-8
+// and valid metadata, and are no more than the lines.
 func FuzzReadContactsCSV(f *testing.F) {
 	for _, seed := range []string{
 		"name,email,tags,metadata,x\nAda,a@x,\"a,\"\"b\"\"\",\"{\"\"a\"\":1}\",y\n", "sep=;\nname;email\n=1;'=2\n", "\uFEFFname\r\n\r\nAda\r\n",
@@ -108,7 +108,7 @@ func FuzzReadContactsCSV(f *testing.F) {
 	})
 }
 
-// FuzzCSVRecords: what encoding/csv writes is read back as it was.
+// FuzzCSVRecords checks that what encoding/csv writes is read back unchanged.
 func FuzzCSVRecords(f *testing.F) {
 	f.Add("a|b|c\nd|e|f", byte(0))
 	f.Add("\"|,;\t|\r| \"x\" \n |\\.|", byte(1))
@@ -119,7 +119,7 @@ func FuzzCSVRecords(f *testing.F) {
 		w.Comma = rune(",;\t"[which%3])
 		var want [][]string
 		for line := range strings.SplitSeq(cells, "\n") {
-			if record := strings.Split(line, "|"); len(record) > 1 { // of one empty cell, a line break is all there is
+			if record := strings.Split(line, "|"); len(record) > 1 { // one empty cell is only a line break
 				want = append(want, record)
 			}
 		}
@@ -138,8 +138,8 @@ func FuzzCSVRecords(f *testing.F) {
 	})
 }
 
-// FuzzCSVRecordsEnd: any text comes to its end, record by record, and a record
-// that is not kept whole is counted whole.
+// FuzzCSVRecordsEnd checks that any text is read to its end, record by record, and that a
+// record whose fields are not all kept is still counted completely.
 func FuzzCSVRecordsEnd(f *testing.F) {
 	f.Add("a,\"b\nc\"\r\n\"d,e\n\"\"\"\n,", 1)
 	f.Add("\"\"x\n\"\r\"\r\n \" \"\n", 0)

@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// summary writes a row as {field:value …} or as its issues, for comparison.
+// summary formats a row as {field:value …} or as its issues, for comparison.
 func summary(row contactRow) string {
 	var parts []string
 	for _, issue := range row.Issues {
@@ -75,7 +75,7 @@ func TestReadContactsCSV(t *testing.T) {
 		"tags": {"name,tags\na,\" x , y,,x\"\nb,\"\"\"p, q\"\",\"\"r\"\"\"\"s\"\"\"\nc,\"x\ny\"\nd,\"\"\"x\"\ne,a\"\"\n", []string{
 			`2: name="a" tags=["x" "y"]`, `3: name="b" tags=["p, q" "r\"s"]`, `4: name="c" tags=["x" "y"]`,
 			`5: ! tags has a quote that is never closed`, `6: ! tags has a quote within text that is not quoted`}},
-		"metadata that is none": {"name,metadata\na,7\nb,[]\nc,{\nd,null\ne,\"\"\"x\"\"\"\nf,{}\n", []string{
+		"metadata not an object": {"name,metadata\na,7\nb,[]\nc,{\nd,null\ne,\"\"\"x\"\"\"\nf,{}\n", []string{
 			`2: ! metadata must be a JSON object`, `3: ! metadata must be a JSON object`, `4: ! metadata must be a JSON object`,
 			`5: ! metadata must be a JSON object`, `6: ! metadata must be a JSON object`, `7: name="f" metadata={}`}},
 	} {
@@ -95,7 +95,7 @@ func TestReadContactsCSV(t *testing.T) {
 	}
 }
 
-func TestBadRowsLeaveTheOthersAlone(t *testing.T) {
+func TestBadRowsDoNotAffectOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		bad   string
 		issue string
@@ -127,7 +127,7 @@ func TestBadRowsLeaveTheOthersAlone(t *testing.T) {
 	}
 }
 
-func TestQuoteOpenToTheEnd(t *testing.T) {
+func TestUnclosedQuote(t *testing.T) {
 	for _, end := range []string{"", "\n", "\r\n", "\nBob,b@x\n"} {
 		rows, err := readContactsCSV(strings.NewReader("name,email\nAda,\"a@x"+end), 1<<20)
 		if err != nil || len(rows) == 0 || summary(rows[0]) != "2: ! email has a quote that is never closed" {
@@ -168,9 +168,9 @@ func TestReadContactsCSVRefusesFiles(t *testing.T) {
 		"long name":             {"name," + long + "x\n", agent.CodeValidation, "more than 100 characters over column 2"},
 		"longest name":          {"name," + long + "\n", "", ""},
 		"too large":             {"name\n" + strings.Repeat("x", 1<<20-4), agent.CodeFileTooLarge, "at most 1048576 bytes"},
-		"as large as may be":    {"name\n" + strings.Repeat("x", 1<<20-5), "", ""},
+		"as large as allowed":   {"name\n" + strings.Repeat("x", 1<<20-5), "", ""},
 		"too many rows":         {"name\n" + strings.Repeat("x\n\n", maxImportRows+1), agent.CodeFileTooLarge, "at most 100000 rows"},
-		"as many as may be":     {"name\n" + strings.Repeat("x\n\n", maxImportRows), "", ""},
+		"as many as allowed":    {"name\n" + strings.Repeat("x\n\n", maxImportRows), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows, err := readContactsCSV(strings.NewReader(tt.file), 1<<20)
@@ -194,15 +194,15 @@ func TestMetadataOfAFileIsBounded(t *testing.T) {
 	perRow := 50*(maxColumnName+len(`"":"b",`)) + len(`{`)
 	file := names + "\n" + strings.Repeat(cells+"\n", maxContactMetadata/perRow)
 	if _, err := readContactsCSV(strings.NewReader(file), 10<<20); err != nil {
-		t.Errorf("just below the bound: %v", err)
+		t.Errorf("just below the limit: %v", err)
 	}
 	_, err := readContactsCSV(strings.NewReader(file+strings.Repeat(cells+"\n", 100)), 10<<20)
 	if agent.ErrorCode(err) != agent.CodeFileTooLarge {
-		t.Errorf("above the bound: %v", err)
+		t.Errorf("above the limit: %v", err)
 	}
 }
 
-func TestReadContactsCSVPassesReadErrorsOn(t *testing.T) {
+func TestReadContactsCSVReturnsReadErrors(t *testing.T) {
 	broken := errors.New("connection reset")
 	rows, err := readContactsCSV(io.MultiReader(strings.NewReader("name\nAda\n"), iotest.ErrReader(broken)), 1<<20)
 	if !errors.Is(err, broken) || rows != nil {

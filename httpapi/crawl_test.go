@@ -12,9 +12,9 @@ import (
 // crawlSite is a site of plain text pages and a page of links.
 type crawlSite struct {
 	*httptest.Server
-	hours atomic.Value  // what /hours says
-	hold  chan struct{} // when not nil, /slow answers after it is closed
-	slow  chan struct{} // told when /slow is asked for
+	hours atomic.Value  // the text of /hours
+	hold  chan struct{} // if not nil, /slow responds once it is closed
+	slow  chan struct{} // receives when /slow is requested
 	gone  atomic.Pointer[string]
 }
 
@@ -56,7 +56,7 @@ func newSite(t *testing.T) *crawlSite {
 	return s
 }
 
-// waitIndexed asks for a source until the work on it has ended, and returns it.
+// waitIndexed waits until the work on a source has ended, and returns it.
 func (c *testClient) waitIndexed(t *testing.T, path string) (source map[string]any) {
 	t.Helper()
 	c.until(t, path, "is read", func() bool {
@@ -106,7 +106,7 @@ func TestCrawl(t *testing.T) {
 	site.gone.Store(&gone)
 	again := c.must(t, 200, "POST", path+"/reindex", "")
 	if again["id"] != id || again["type"] != "crawl" || again["status"] != "crawling" || again["message"] == "" {
-		t.Errorf("reindex answers %v", again)
+		t.Errorf("reindex returns %v", again)
 	}
 	source = c.waitIndexed(t, path)
 	for field, want := range map[string]string{"status": "ready", "config.pageCount": "3", "config.changedPages": "1", "config.unchangedPages": "2", "config.removedPages": "1", "chunks": "3"} {
@@ -121,7 +121,7 @@ func TestCrawl(t *testing.T) {
 	apiCase{"refresh", "POST", path + "/refresh", "", 200, map[string]any{"status": "updating", "type": "crawl"}}.run(t, c)
 	c.waitIndexed(t, path)
 	apiCase{"delete", "DELETE", path, "", 200, map[string]any{"success": true}}.run(t, c)
-	apiCase{"gone", "GET", path, "", 404, code("NOT_FOUND")}.run(t, c)
+	apiCase{"deleted", "GET", path, "", 404, code("NOT_FOUND")}.run(t, c)
 }
 
 func TestPageAsSource(t *testing.T) {
@@ -129,7 +129,7 @@ func TestPageAsSource(t *testing.T) {
 	sources := "/api/agents/default/sources"
 	made := c.must(t, 201, "POST", sources, `{"type":"url","name":"Hours","url":"`+site.URL+`/hours","config":{"chunk_size":300}}`)
 	if made["type"] != "url" || made["status"] != "crawling" || fmt.Sprint(at(made, "config.depth")) != "0" || fmt.Sprint(at(made, "config.max_pages")) != "50" {
-		t.Errorf("made %v", made)
+		t.Errorf("created %v", made)
 	}
 	source := c.waitIndexed(t, sources+"/"+fmt.Sprint(made["id"]))
 	if source["status"] != "ready" || fmt.Sprint(at(source, "config.pageCount")) != "1" || fmt.Sprint(at(source, "config.chunk_size")) != "300" {
@@ -157,13 +157,13 @@ func TestWhileCrawling(t *testing.T) {
 	if held["status"] != "crawling" || fmt.Sprint(at(held, "progress.queued")) == "0" {
 		t.Errorf("while crawling: %v", held)
 	}
-	// What was fetched so far is found already.
+	// The pages fetched so far can be searched already.
 	for len(c.must(t, 200, "GET", sources+"/search?query=bakery&mode=keyword", "")["results"].([]any)) == 0 {
 	}
 	other := c.must(t, 201, "POST", sources+"/crawl", `{"url":"`+site.URL+`/hours","name":"Beside"}`)
-	if beside := c.waitIndexed(t, sources+"/"+fmt.Sprint(other["id"])); beside["status"] != "ready" {
-		t.Errorf("a crawl beside: %v", beside)
+	if second := c.waitIndexed(t, sources+"/"+fmt.Sprint(other["id"])); second["status"] != "ready" {
+		t.Errorf("a crawl at the same time: %v", second)
 	}
 	apiCase{"delete while crawling", "DELETE", path, "", 200, map[string]any{"success": true}}.run(t, c)
-	apiCase{"gone", "GET", path, "", 404, code("NOT_FOUND")}.run(t, c)
+	apiCase{"deleted", "GET", path, "", 404, code("NOT_FOUND")}.run(t, c)
 }

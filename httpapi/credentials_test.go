@@ -48,7 +48,7 @@ func (w *contractClient) checkCredentials(t *testing.T, at string) {
 }
 
 // start opens the address of a sign-in in a browser, which gets a cookie and is
-// sent to the provider.
+// redirected to the provider.
 func (c *testClient) start(t *testing.T, at string) (location string, cookie *http.Cookie) {
 	t.Helper()
 	u, _ := url.Parse(fmt.Sprint(c.must(t, 200, "POST", at+"/connect", "")["url"]))
@@ -92,7 +92,7 @@ func TestSignInWithAProvider(t *testing.T) {
 	made := c.must(t, 201, "POST", credentialsAt, p.Login("google"))
 	at := credentialsAt + "/" + fmt.Sprint(made["id"])
 	if made["status"] != "needs_login" || fmt.Sprint(made["configured_fields"]) != "[client_secret]" {
-		t.Errorf("it is made as %v", made)
+		t.Errorf("it is created as %v", made)
 	}
 	if out := c.call(t, `{"url":"`+p.URL+`/api/me","credential":"google","retry":{"max_attempts":3,"delay_ms":1}}`); at2(out, "error.code") != "CREDENTIAL_LOGIN" {
 		t.Errorf("a call before the login: %v", out)
@@ -100,7 +100,7 @@ func TestSignInWithAProvider(t *testing.T) {
 	location, cookie := c.start(t, at)
 	asked, _ := url.Parse(location)
 	if q := asked.Query(); q.Get("code_challenge_method") != "S256" || q.Get("redirect_uri") != "http://localhost/oauth/callback" || q.Get("scope") != "read write" || len(q.Get("state")) < 26 {
-		t.Errorf("the provider is asked %s", location)
+		t.Errorf("the sign-in is redirected to %s", location)
 	}
 	query := p.Authorize(t, location)
 	if a := c.back(t, query, cookie); a.StatusCode != 200 {
@@ -192,10 +192,10 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 	}
 	c.connect(t, p, issued)
 
-	// A ticket works once, and not for a page of another site.
+	// A ticket can be used once, and not from a page of another site.
 	u, _ := url.Parse(fmt.Sprint(c.must(t, 200, "POST", at+"/connect", "")["url"]))
 	if a := c.with("Sec-Fetch-Site", "cross-site").send(t, "GET", u.Path, ""); a.StatusCode != 403 {
-		t.Errorf("another site begins a login: %d", a.StatusCode)
+		t.Errorf("another site starts a login: %d", a.StatusCode)
 	}
 	if a := c.send(t, "GET", u.Path, ""); a.StatusCode != 303 {
 		t.Errorf("start: %d", a.StatusCode)
@@ -206,9 +206,9 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 		}
 	}
 	if a := c.with("Sec-Fetch-Mode", "no-cors").send(t, "GET", "/oauth/callback?code=x", ""); a.StatusCode != 403 {
-		t.Errorf("a picture is a callback: %d", a.StatusCode)
+		t.Errorf("an image request as a callback: %d", a.StatusCode)
 	}
-	// By hand, for a server without a public name.
+	// The user pastes the address, for a server without a public name.
 	location, _ := c.start(t, at)
 	pasted := "http://localhost/oauth/callback?" + p.Authorize(t, location).Encode()
 	body, _ := json.Marshal(map[string]string{"redirected_to": pasted})
@@ -219,7 +219,7 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 		t.Errorf("by hand: %v", a)
 	}
 	if a := c.send(t, "POST", at+"/connect/complete", string(body)); a.StatusCode != 400 {
-		t.Errorf("an address is taken twice: %d", a.StatusCode)
+		t.Errorf("an address is accepted twice: %d", a.StatusCode)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 	if n := p.Count("refresh_token"); n != 1 {
 		t.Errorf("the token was renewed %d times", n)
 	}
-	// The provider ends the connection: a person has to sign in again.
+	// The provider revokes the connection: a user has to sign in again.
 	p.Set(func() { p.Expires, p.Fail = 3600, "invalid_grant"; clear(p.Access) })
 	run := func() map[string]any {
 		return c.must(t, 200, "POST", fmt.Sprint("/api/agents/default/tools/", tool["id"], "/execute"), `{}`)
@@ -253,7 +253,7 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 	c.sealedTokensAge(t, at)
 	for range 3 {
 		if a := run(); at2(a, "error.code") != "CREDENTIAL_LOGIN" {
-			t.Errorf("a call after the end: %v", a)
+			t.Errorf("a call after the revocation: %v", a)
 		}
 	}
 	now := c.must(t, 200, "GET", at, "")
@@ -261,7 +261,7 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 		t.Errorf("it is %v", now)
 	}
 	if n := p.Count("refresh_token"); n != 2 {
-		t.Errorf("it was tried %d times in all", n)
+		t.Errorf("there were %d renewals in all", n)
 	}
 	events := c.must(t, 200, "GET", "/api/agents/default/events?type=credential.failed", "")
 	if list := events["events"].([]any); len(list) != 1 || at2(list[0], "data.credential.name") != "google" {
@@ -269,7 +269,7 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 	}
 }
 
-// sealedTokensAge makes the tokens of a credential look an hour old.
+// sealedTokensAge makes the tokens of a credential look one hour old.
 func (c *testClient) sealedTokensAge(t *testing.T, at string) {
 	t.Helper()
 	o, err := c.folder.Default().OpenCredential(t.Context(), strings.TrimPrefix(at, credentialsAt+"/"))
@@ -309,7 +309,7 @@ func TestGrantsWithoutAPerson(t *testing.T) {
 		t.Errorf("connect: %v", a)
 	}
 	if a := c.must(t, 200, "POST", device+"/connect/complete", `{}`); a["connected"] != false {
-		t.Errorf("not allowed yet: %v", a)
+		t.Errorf("not confirmed yet: %v", a)
 	}
 	p.Set(func() { p.HTML = true })
 	bad := c.must(t, 201, "POST", credentialsAt, strings.ReplaceAll(`{"name":"html","type":"oauth2","hosts":["{URL}"],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"client_credentials","client_id":"client","token_url":"{URL}/token"}}`, "{URL}", p.URL))
@@ -318,8 +318,8 @@ func TestGrantsWithoutAPerson(t *testing.T) {
 	}
 }
 
-// TestCredentialStaysWithItsHosts leads a credential elsewhere in every way that
-// there is, and looks for it there.
+// TestCredentialStaysWithItsHosts tries to send a credential to another host in every
+// possible way, and checks that it does not arrive there.
 func TestCredentialStaysWithItsHosts(t *testing.T) {
 	c := newTestClient(t)
 	const secret = "sk-live-4711-sesame"
@@ -368,7 +368,7 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 		}
 	}
 	if out := c.call(t, `{"url":"`+home.URL+`?to=`+url.QueryEscape(evil.URL)+`","credential":"crm"}`); at2(out, "output.body.ok") != true {
-		t.Errorf("a redirect goes on without it: %v", out)
+		t.Errorf("a redirect is followed without it: %v", out)
 	}
 	for _, data := range []string{`{"url":"` + home.URL + `","credential":"{{input.name}}"}`, `{"url":"` + home.URL + `","credential":"crm","auth":{"type":"bearer","token":"x"}}`, `{"url":"` + home.URL + `","credential":{"name":"crm"}}`} {
 		body := `{"name":"w","nodes":[{"id":"t","type":"trigger","data":{"event":"manual"}},{"id":"h","type":"http-request","data":` + data + `}],"edges":[]}`
@@ -407,7 +407,7 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 	if server["status"] != "disconnected" && server["status"] != "error" {
 		t.Errorf("the MCP server: %v", server)
 	}
-	// Changes of the credential itself.
+	// Changes to the credential itself.
 	for _, change := range []string{`{"hosts":["` + evil.URL + `"]}`, `{"type":"query"}`, `{"config":{"token_url":"` + evil.URL + `"}}`, `{"config":{"test":{"url":"` + evil.URL + `"}}}`} {
 		if a := c.send(t, "PUT", at, change); a.StatusCode != 400 {
 			t.Errorf("%s: %d %s", change, a.StatusCode, a.text)
@@ -421,14 +421,14 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 	}
 	c.must(t, 200, "GET", "/api/agents/default/mcp", "")
 	if len(stolen) > 0 {
-		t.Errorf("the secret came to another host: %v", stolen)
+		t.Errorf("the secret reached another host: %v", stolen)
 	}
 	if a := c.send(t, "DELETE", at, ""); a.StatusCode != 409 || len(at2(a.json, "error.details.used_by").([]any)) < 2 {
-		t.Errorf("deleted while it is used: %d %s", a.StatusCode, a.text)
+		t.Errorf("deleted while in use: %d %s", a.StatusCode, a.text)
 	}
 	c.mustNotContain(t, secret)
 
-	// A copy does not use it before somebody confirms.
+	// A copy does not use the credential before a user confirms it.
 	fork := c.must(t, 201, "POST", "/api/agents/default/fork", `{"name":"copy"}`)
 	copied := fmt.Sprint("/api/agents/", fork["id"], "/credentials/crm")
 	if now := c.must(t, 200, "GET", copied, ""); now["status"] != "needs_confirm" {

@@ -10,7 +10,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// attack is the headers that a browser sends with a hostile page's request.
+// attack has the headers that a browser sends with a hostile page's request.
 type attack struct {
 	name    string
 	headers map[string]string
@@ -23,7 +23,7 @@ func (a attack) sentBy(c *testClient) *testClient {
 	return c
 }
 
-// attacks are refused for whoever has no API key.
+// attacks are refused unless the request has an API key.
 var attacks = []attack{
 	{"cross-site, no origin", map[string]string{"Sec-Fetch-Site": "cross-site"}},
 	{"cross-site", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}},
@@ -48,8 +48,8 @@ var attacks = []attack{
 	{"an address of another machine", map[string]string{"Host": "10.0.0.1"}},
 }
 
-// refusedAsForeign reports whether the cross-site rule refused a request, not
-// another one with the same status.
+// refusedAsForeign reports whether the cross-site rule refused a request, rather than
+// another rule with the same status.
 func refusedAsForeign(a answer) bool {
 	message, _ := at(a.json, "error.message").(string)
 	return a.StatusCode == http.StatusForbidden && at(a.json, "error.code") == "FORBIDDEN" &&
@@ -68,7 +68,7 @@ func guarded(s *Server) []string {
 	return lines
 }
 
-// withKey makes an API key and returns a client that sends it.
+// withKey creates an API key and returns a client that sends it.
 func (c *testClient) withKey(t *testing.T, role agent.Role, agents ...string) *testClient {
 	t.Helper()
 	_, secret, err := c.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: role, Agents: agents})
@@ -78,10 +78,10 @@ func (c *testClient) withKey(t *testing.T, role agent.Role, agents ...string) *t
 	return c.with("X-API-Key", secret)
 }
 
-// TestForeignPagesOverTheWholeTable sends attacks to every route in every mode of
-// access, each without an API key; then the same without the attack, and with a
-// key. All attacks go to every route where the server is open and behind an
-// identity proxy, and in turn three of them where it is protected otherwise.
+// TestForeignPagesOverTheWholeTable sends attacks to every route in every mode of access,
+// each without an API key; then the same without the attack, and with a key. In the open
+// mode and behind an identity proxy, every route gets all attacks; in the other modes it
+// gets some of them in turn.
 func TestForeignPagesOverTheWholeTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -104,11 +104,11 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 		all    bool        // sends all attacks to every route
 	}{
 		{"open", openServer, open, nil, true},
-		{"open, a header that proves nothing", openServer, open.with("Authorization", "Bearer nothing"), nil, false},
-		{"open by hand, with a key that is not needed", unlockedServer, unlockedKey, nil, false},
-		{"closed by a key, nobody", keyServer, closedByKey, key, false},
+		{"open, an invalid Authorization header", openServer, open.with("Authorization", "Bearer nothing"), nil, false},
+		{"opened by the operator, with an unnecessary key", unlockedServer, unlockedKey, nil, false},
+		{"closed by a key, unidentified", keyServer, closedByKey, key, false},
 		{"closed by a key, credentials of another kind", keyServer, closedByKey.with("Authorization", "Basic YTpi"), key, false},
-		{"identity proxy, nobody", proxy.server, proxy.testClient, proxyKey, false},
+		{"identity proxy, unidentified", proxy.server, proxy.testClient, proxyKey, false},
 		{"identity proxy, an identity", proxy.server, ada, proxyKey, true},
 		{"identity proxy, an identity and a key", proxy.server, both, proxyKey, false},
 	} {
@@ -146,7 +146,7 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 	}
 }
 
-// TestOwnPages are requests that the rule must let through.
+// TestOwnPages sends requests that the rule must allow.
 func TestOwnPages(t *testing.T) {
 	star, _ := openWith(t, func(o *Options) { o.CORSConfigured = true })
 	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSConfigured = []string{"https://app.example"}, true })
@@ -160,29 +160,29 @@ func TestOwnPages(t *testing.T) {
 		headers map[string]string
 		status  int
 	}{
-		{"no mark", c.testClient, nil, 200},
+		{"no headers of a browser", c.testClient, nil, 200},
 		{"typed into the address bar", c.testClient, map[string]string{"Sec-Fetch-Site": "none"}, 200},
 		{"own page", c.testClient, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": c.url}, 200},
 		{"own page, no Sec-Fetch-Site", c.testClient, map[string]string{"Origin": c.url}, 200},
 		{"own page behind a proxy with TLS", c.testClient, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example"}, 200},
 		{"own page by the public address", c.testClient, map[string]string{"Origin": "http://satchel.example"}, 200},
-		{"own page, the default port is written", c.testClient, map[string]string{"Origin": "http://satchel.example", "Host": "satchel.example:80"}, 200},
+		{"own page, with the default port", c.testClient, map[string]string{"Origin": "http://satchel.example", "Host": "satchel.example:80"}, 200},
 		{"the public address with a port", secure, map[string]string{"Origin": "https://satchel.example:8443", "Host": "satchel.example:8443"}, 200},
 		{"another port of the public host", secure, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example:8443"}, 403},
 		{"another scheme of the public host", secure, map[string]string{"Origin": "http://satchel.example:8443"}, 403},
 		{"localhost", c.testClient, map[string]string{"Origin": "http://localhost" + port, "Host": "localhost" + port}, 200},
 		{"localhost with a dot", c.testClient, map[string]string{"Origin": "http://localhost." + port, "Host": "LOCALHOST." + port}, 200},
-		{"a name below localhost", c.testClient, map[string]string{"Origin": "http://app.localhost" + port, "Host": "app.localhost" + port}, 200},
+		{"a subdomain of localhost", c.testClient, map[string]string{"Origin": "http://app.localhost" + port, "Host": "app.localhost" + port}, 200},
 		{"IPv6", c.testClient, map[string]string{"Origin": "http://[::1]" + port, "Host": "[::1]" + port}, 200},
 		{"IPv6, no port", c.testClient, map[string]string{"Origin": "http://[::1]", "Host": "[::1]"}, 200},
 		{"IPv4 within IPv6", c.testClient, map[string]string{"Host": "[::ffff:127.0.0.1]"}, 200},
 		{"a tunnel's port", c.testClient, map[string]string{"Origin": "http://127.0.0.1:9", "Host": "127.0.0.1:9"}, 200},
-		{"localhost asks 127.0.0.1", c.testClient, map[string]string{"Origin": "http://localhost" + port}, 403},
-		{"a named origin", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://app.example"}, 200},
-		{"a named origin, no Sec-Fetch-Site", named, map[string]string{"Origin": "https://app.example"}, 200},
-		{"another than the named", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
-		{"no origin where one is named", named, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
-		{"every origin by hand", star, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 200},
+		{"localhost calls 127.0.0.1", c.testClient, map[string]string{"Origin": "http://localhost" + port}, 403},
+		{"an allowed origin", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://app.example"}, 200},
+		{"an allowed origin, no Sec-Fetch-Site", named, map[string]string{"Origin": "https://app.example"}, 200},
+		{"an origin that is not allowed", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
+		{"no origin where one is allowed", named, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
+		{"every origin allowed", star, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 200},
 		{"a rebound name where every origin is allowed", star, map[string]string{"Origin": "https://evil.example", "Host": "evil.example"}, 403},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -211,8 +211,8 @@ func TestOwnPages(t *testing.T) {
 	})
 }
 
-// TestForeignHooks calls hooks as pages of other sites: a hook with a secret of
-// its own is decided by that, one without by the rule of all other routes.
+// TestForeignHooks calls hooks as pages of other sites do: for a hook with a secret of
+// its own the secret decides, for one without, the rule of all other routes.
 func TestForeignHooks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -245,7 +245,7 @@ func TestForeignHooks(t *testing.T) {
 	}
 	t.Logf("%d calls", tried)
 	if got := c.do(t, "POST", bare, strings.NewReader("a=b"), "application/x-www-form-urlencoded"); got.StatusCode != 200 {
-		t.Errorf("a form of a program: %d %s", got.StatusCode, got.text)
+		t.Errorf("a form from a program: %d %s", got.StatusCode, got.text)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestListsByCursor follows meta.cursor to the end of a list that is read from
-// the file and of one that is whole in memory.
+// TestListsByCursor follows meta.cursor to the end of a list that is read from the file
+// and of one that is kept in memory.
 func TestListsByCursor(t *testing.T) {
 	c := newTestClient(t)
 	for i := range 5 {

@@ -15,8 +15,8 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// contract checks the requests and answers of this package's tests against the
-// OpenAPI description.
+// contract checks the requests and responses of this package's tests against the OpenAPI
+// description.
 type contract struct {
 	*described
 	routes []*rest.Route
@@ -27,8 +27,8 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 	return &contract{described: d, routes: table()}, err
 })
 
-// routeOf returns the route that serves a path below /api; one without
-// parameters wins.
+// routeOf returns the route that serves a path below /api; one without parameters is
+// preferred.
 func routeOf(routes []*rest.Route, method, path string) *rest.Route {
 	var found *rest.Route
 	parts := strings.Split(path, "/")
@@ -53,7 +53,7 @@ func matches(pattern, parts []string) bool {
 	return true
 }
 
-// checkContract reports what is not described in a request and its answer.
+// checkContract reports what is not described in a request and its response.
 func checkContract(tb testing.TB, req *http.Request, body []byte, a answer) {
 	tb.Helper()
 	c, err := theContract()
@@ -66,7 +66,7 @@ func checkContract(tb testing.TB, req *http.Request, body []byte, a answer) {
 		return
 	}
 	if _, described := c.operation(r)["requestBody"]; !described && req.ContentLength != 0 {
-		return // a body where none belongs
+		return // a body where none is described
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func checkContract(tb testing.TB, req *http.Request, body []byte, a answer) {
 		tb.Errorf("%s answers %d: %s\n%.600s", name, a.StatusCode, issue, a.text)
 	}
 	if issue := c.requestIssue(r, req, body, a.StatusCode); issue != "" {
-		tb.Errorf("%s takes a request that does not fit: %s\n%.600s", name, issue, body)
+		tb.Errorf("%s accepts a request that does not match: %s\n%.600s", name, issue, body)
 	}
 }
 
@@ -101,8 +101,8 @@ func (c *contract) answerIssue(r *rest.Route, a answer) string {
 	return c.issue(place, []byte(a.text), true)
 }
 
-// requestIssue looks at JSON that a route took: the description must not ask
-// for more than the server does.
+// requestIssue checks JSON that a route accepted: the description must not require more
+// than the server does.
 func (c *contract) requestIssue(r *rest.Route, req *http.Request, body []byte, status int) string {
 	content, _ := c.find("paths", r.Path, strings.ToLower(r.Method), "requestBody", "content")
 	if status >= 300 || len(body) == 0 || mediaOf(req.Header) != "application/json" || objectAt(content)["application/json"] == nil {
@@ -112,8 +112,8 @@ func (c *contract) requestIssue(r *rest.Route, req *http.Request, body []byte, s
 	return c.issue(place, body, false)
 }
 
-// issue says how JSON differs from the schema at a place. With whole it may
-// have no fields that the schema does not name.
+// issue returns how JSON differs from the schema at a place. With whole, fields that the
+// schema does not name count too.
 func (c *contract) issue(place string, raw []byte, whole bool) string {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -144,7 +144,7 @@ func extraFields(schema *jsonschema.Schema, value any, at string) []string {
 	switch v := value.(type) {
 	case map[string]any:
 		if schema.AdditionalProperties != nil || len(schema.Properties) == 0 {
-			return nil // an object of any fields
+			return nil // an object with any fields
 		}
 		for name, inner := range v {
 			if property := schema.Properties[name]; property == nil {
@@ -163,7 +163,7 @@ func extraFields(schema *jsonschema.Schema, value any, at string) []string {
 	return slices.Compact(extra)
 }
 
-// leastExtra is extraFields of that schema of several which fits best.
+// leastExtra is extraFields with the best matching one of several schemas.
 func leastExtra(schemas []*jsonschema.Schema, value any, at string) []string {
 	var least []string
 	found := false
@@ -183,8 +183,8 @@ func mediaOf(h http.Header) string {
 	return strings.TrimSpace(media)
 }
 
-// TestContractFindsWhatIsNotDescribed checks the check itself.
-func TestContractFindsWhatIsNotDescribed(t *testing.T) {
+// TestContractFindsDifferences checks the check itself.
+func TestContractFindsDifferences(t *testing.T) {
 	c, err := theContract()
 	if err != nil {
 		t.Fatal(err)
@@ -198,9 +198,9 @@ func TestContractFindsWhatIsNotDescribed(t *testing.T) {
 		{"as described", "application/json", `{` + record + `,"status":"active"}`, 201, ""},
 		{"another status", "application/json", `{` + record + `,"status":"active"}`, 202, "status is not described"},
 		{"another type", "text/html", `<p>`, 201, "type \"text/html\""},
-		{"a field too many", "application/json", `{` + record + `,"status":"active","secret":1}`, 201, ".secret"},
-		{"a field too few", "application/json", `{` + record + `}`, 201, "missing property 'status'"},
-		{"another word", "application/json", `{` + record + `,"status":"asleep"}`, 201, "value must be one of"},
+		{"an additional field", "application/json", `{` + record + `,"status":"active","secret":1}`, 201, ".secret"},
+		{"a missing field", "application/json", `{` + record + `}`, 201, "missing property 'status'"},
+		{"a value not in the enum", "application/json", `{` + record + `,"status":"asleep"}`, 201, "value must be one of"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := answer{Response: &http.Response{StatusCode: tc.status, Header: http.Header{"Content-Type": {tc.media}}}, text: tc.body}

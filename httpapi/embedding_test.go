@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// modelAPI is a provider of embeddings of four numbers: how often some words
-// are in a text.
+// modelAPI is a provider of embeddings with four numbers, the counts of some words in the
+// text.
 func modelAPI(t *testing.T) (base string, down *atomic.Bool) {
 	down = &atomic.Bool{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,7 @@ func TestEmbeddingProvider(t *testing.T) {
 		t.Errorf("settled as %v", source)
 	}
 	if after := chunkIDs(t, c, path); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Errorf("chunks were cut anew: %v, %v", before, after)
+		t.Errorf("chunks were split again: %v, %v", before, after)
 	}
 	apiCase{"by its meaning", "GET", sourcesPath + "/search?query=whale&mode=vector&limit=1", "", 200, map[string]any{"results.0.content": "notes: one whale at sea"}}.run(t, c)
 
@@ -82,10 +82,10 @@ func TestBadEmbeddingSettings(t *testing.T) {
 	c := newTestClient(t)
 	settings := "/api/agents/default/settings"
 	for _, tc := range []apiCase{
-		{"odd provider", "PUT", settings, `{"embedding_provider":"magic"}`, 400, invalid("embedding_provider")},
+		{"unknown provider", "PUT", settings, `{"embedding_provider":"magic"}`, 400, invalid("embedding_provider")},
 		{"no model", "PUT", settings, `{"embedding_provider":"openai-compatible","embedding_base_url":"https://example.com/v1"}`, 400, invalid("embedding_model")},
 		{"no address", "PUT", settings, `{"embedding_provider":"openai-compatible","embedding_model":"m"}`, 400, invalid("embedding_base_url")},
-		{"odd address", "PUT", settings, `{"embedding_provider":"openai-compatible","embedding_model":"m","embedding_base_url":"ftp://x"}`, 400, invalid("embedding_base_url")},
+		{"invalid address", "PUT", settings, `{"embedding_provider":"openai-compatible","embedding_model":"m","embedding_base_url":"ftp://x"}`, 400, invalid("embedding_base_url")},
 		{"private address", "PUT", settings, `{"embedding_provider":"openai-compatible","embedding_model":"m","embedding_base_url":"http://10.0.0.1/v1"}`, 400, invalid("embedding_base_url")},
 		{"file without a model", "PUT", settings, `{"embedding_provider":"file"}`, 400, invalid("embedding_model")},
 		{"file that is not installed", "PUT", settings, `{"embedding_provider":"file","embedding_model":"x"}`, 400, invalid("embedding_model")},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestEventList reads what happened by type and page by page, and a delivery
-// with what was posted.
+// TestEventList reads events by type and page by page, and a delivery with its request
+// body.
 func TestEventList(t *testing.T) {
 	c := newTestClient(t)
 	url, got := newWebhookTarget(t)
@@ -26,7 +26,7 @@ func TestEventList(t *testing.T) {
 		t.Errorf("found: %v", found)
 	}
 	if none := c.must(t, 200, "GET", "/api/agents/default/events?to=2020-01-01T00:00:00Z", ""); len(none["events"].([]any)) != 0 {
-		t.Errorf("before there was any: %v", none)
+		t.Errorf("before the first event: %v", none)
 	}
 	for query, field := range map[string]string{"type=weather": "type", "cursor=x": "cursor", "limit=0": "limit", "from=yesterday": "from"} {
 		if a := c.send(t, "GET", "/api/agents/default/events?"+query, ""); a.StatusCode != 400 || at(a.json, "error.details.field") != field {

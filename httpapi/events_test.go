@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// event is one that a stream sent; comments have the name ":".
+// event is an event of a stream; comments have the name ":".
 type event struct {
 	name, id string
 	data     map[string]any
@@ -21,7 +21,7 @@ type eventStream struct {
 	lines *bufio.Scanner
 }
 
-// openEvents opens a stream; last is the id of the last event that was seen.
+// openEvents opens a stream; last is the id of the last event that was received.
 func openEvents(tb testing.TB, c *testClient, path, last string) *eventStream {
 	tb.Helper()
 	req, err := http.NewRequestWithContext(tb.Context(), "GET", c.url+path, nil)
@@ -67,7 +67,7 @@ func (s *eventStream) next() (e event, ok bool) {
 	return e, false
 }
 
-// until reads events up to one that is wanted, and returns it.
+// until reads events up to the first that is wanted, and returns it.
 func (s *eventStream) until(wanted func(event) bool) event {
 	s.tb.Helper()
 	for {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestNodeParts reads what flowed into nodes, what their data came to and parts
-// of their outputs, in loops too.
+// TestNodeParts reads the inputs of nodes, their data with templates filled, and parts of
+// their outputs, in loops too.
 func TestNodeParts(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

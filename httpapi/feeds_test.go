@@ -54,11 +54,11 @@ func TestDatabaseSource(t *testing.T) {
 	apiCase{"reindex", "POST", path + "/reindex", "", 200, map[string]any{"status": "processing"}}.run(t, c)
 	c.waitIndexed(t, path)
 	if after = chunkIDs(t, c, path); after["name: Ada"] == "" {
-		t.Errorf("after a change of the query there are %v", after)
+		t.Errorf("after a change of the query: %v", after)
 	}
 }
 
-// A query that fails in a later row ends the source, which keeps what it knew.
+// A query that fails in a later row ends the source, which keeps its records.
 func TestDatabaseSourceFails(t *testing.T) {
 	c := newTestClient(t)
 	c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","notes":"-1"}`)
@@ -85,12 +85,12 @@ func chunkIDs(t *testing.T, c *testClient, path string) map[string]string {
 	return ids
 }
 
-// itemAPI answers pages of two articles to who has the token.
+// itemAPI serves pages of two articles to clients with the token.
 type itemAPI struct {
 	*httptest.Server
 	mu    sync.Mutex
 	items []map[string]any
-	fails int // answers 503 as often
+	fails int // how many requests to answer with 503
 	asked int
 }
 
@@ -129,7 +129,7 @@ func TestAPISource(t *testing.T) {
 	made := c.must(t, 201, "POST", sourcesPath, `{"type":"api","name":"Articles","config":{"url":"`+api.URL+`/articles","auth":{"type":"bearer","token":"s3cret"},
 		"headers":{"x-secret-thing":"h1dden","Accept-Language":"en"},"items_path":"data.items","id_path":"id","content_template":"{{title}} tells {{ body }}{{missing}}.","pagination":{"type":"page"}}}`)
 	if made["status"] != "processing" || at(made, "config.auth.token") != "********" || at(made, "config.headers.X-Secret-Thing") != "********" || at(made, "config.headers.Accept-Language") != "en" {
-		t.Fatalf("made %v", made)
+		t.Fatalf("created %v", made)
 	}
 	path := sourcesPath + "/" + fmt.Sprint(made["id"])
 	source := c.waitIndexed(t, path)
@@ -169,7 +169,7 @@ func TestAPISource(t *testing.T) {
 
 	for _, tc := range []apiCase{
 		{"a mask for another host", "PUT", path, `{"config":{"url":"http://127.0.0.2/","auth":{"type":"bearer","token":"********"}}}`, 400, invalid("config.auth.token")},
-		{"the secret header's too", "PUT", path, `{"config":{"url":"http://127.0.0.2/","auth":{"type":"none"}}}`, 400, invalid("config.headers.X-Secret-Thing")},
+		{"a masked header for another host", "PUT", path, `{"config":{"url":"http://127.0.0.2/","auth":{"type":"none"}}}`, 400, invalid("config.headers.X-Secret-Thing")},
 		{"another secret", "PUT", path, `{"config":{"auth":{"type":"bearer","token":"wrong"}}}`, 200, map[string]any{"config.auth.token": "********"}},
 	} {
 		tc.run(t, c)
@@ -194,13 +194,13 @@ func TestBadFeeds(t *testing.T) {
 	query := map[string]any{"error.code": "INVALID_QUERY", "error.details.field": "config.query"}
 	for _, tc := range []apiCase{
 		{"no type", "POST", sourcesPath, `{"name":"x"}`, 400, invalid("type")},
-		{"odd type", "POST", sourcesPath, `{"type":"ftp","name":"x"}`, 400, invalid("type")},
+		{"unknown type", "POST", sourcesPath, `{"type":"ftp","name":"x"}`, 400, invalid("type")},
 		{"config is a list", "POST", sourcesPath, database(`[]`), 400, invalid("config")},
 		{"database without name", "POST", sourcesPath, `{"type":"database","config":{"query":"SELECT 1"}}`, 400, invalid("name")},
 		{"no query", "POST", sourcesPath, database(`{}`), 400, invalid("config.query")},
 		{"query is a number", "POST", sourcesPath, database(`{"query":1}`), 400, invalid("config.query")},
 		{"long query", "POST", sourcesPath, database(`{"query":"SELECT '` + strings.Repeat("x", 20_001) + `'"}`), 400, invalid("config.query")},
-		{"no SELECT", "POST", sourcesPath, database(`{"query":"DELETE FROM contacts"}`), 403, forbidden},
+		{"not a SELECT", "POST", sourcesPath, database(`{"query":"DELETE FROM contacts"}`), 403, forbidden},
 		{"a PRAGMA", "POST", sourcesPath, database(`{"query":"PRAGMA table_info(contacts)"}`), 403, forbidden},
 		{"hidden table", "POST", sourcesPath, database(`{"query":"SELECT * FROM _secrets"}`), 403, forbidden},
 		{"two statements", "POST", sourcesPath, database(`{"query":"SELECT 1; SELECT 2"}`), 400, query},
@@ -209,36 +209,36 @@ func TestBadFeeds(t *testing.T) {
 		{"unknown id column", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","id_column":"two"}`), 400, invalid("config.id_column")},
 		{"unknown title column", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","title_column":"two"}`), 400, invalid("config.title_column")},
 		{"unknown content column", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","content_columns":["one","two"]}`), 400, invalid("config.content_columns")},
-		{"columns no list", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","content_columns":"one"}`), 400, invalid("config.content_columns")},
-		{"odd chunks", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","chunk_size":10}`), 400, invalid("config.chunk_size")},
-		{"odd method of chunking", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","method":"axe"}`), 400, invalid("config.method")},
+		{"columns not a list", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","content_columns":"one"}`), 400, invalid("config.content_columns")},
+		{"invalid chunking", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","chunk_size":10}`), 400, invalid("config.chunk_size")},
+		{"unknown chunking method", "POST", sourcesPath, database(`{"query":"SELECT 1 AS one","method":"axe"}`), 400, invalid("config.method")},
 
 		{"no url", "POST", sourcesPath, `{"type":"api","name":"x","config":{}}`, 400, invalid("config.url")},
 		{"url of a file", "POST", sourcesPath, `{"type":"api","name":"x","config":{"url":"file:///etc/passwd"}}`, 400, invalid("config.url")},
 		{"private address", "POST", sourcesPath, `{"type":"api","name":"x","config":{"url":"http://10.0.0.1/"}}`, 400, map[string]any{"error.details.field": "config.url", "error.details.code": "BLOCKED_ADDRESS"}},
 		{"metadata", "POST", sourcesPath, `{"type":"api","name":"x","config":{"url":"http://169.254.169.254/"}}`, 400, invalid("config.url")},
 		{"password in the url", "POST", sourcesPath, `{"type":"api","name":"x","config":{"url":"https://a:b@example.com/"}}`, 400, invalid("config.url")},
-		{"odd method", "POST", sourcesPath, api(`"method":"DELETE"`), 400, invalid("config.method")},
+		{"unsupported method", "POST", sourcesPath, api(`"method":"DELETE"`), 400, invalid("config.method")},
 		{"body with GET", "POST", sourcesPath, api(`"body":{}`), 400, invalid("config.body")},
-		{"odd header name", "POST", sourcesPath, api(`"headers":{"a b":"c"}`), 400, invalid("config.headers.a b")},
-		{"header of two lines", "POST", sourcesPath, api(`"headers":{"A":"b\r\nC: d"}`), 400, invalid("config.headers.A")},
+		{"invalid header name", "POST", sourcesPath, api(`"headers":{"a b":"c"}`), 400, invalid("config.headers.a b")},
+		{"header with a line break", "POST", sourcesPath, api(`"headers":{"A":"b\r\nC: d"}`), 400, invalid("config.headers.A")},
 		{"header Host", "POST", sourcesPath, api(`"headers":{"host":"internal"}`), 400, invalid("config.headers.Host")},
-		{"headers no object", "POST", sourcesPath, api(`"headers":[]`), 400, invalid("config.headers")},
-		{"odd auth", "POST", sourcesPath, api(`"auth":{"type":"magic"}`), 400, invalid("config.auth.type")},
+		{"headers not an object", "POST", sourcesPath, api(`"headers":[]`), 400, invalid("config.headers")},
+		{"unknown auth", "POST", sourcesPath, api(`"auth":{"type":"magic"}`), 400, invalid("config.auth.type")},
 		{"auth is text", "POST", sourcesPath, api(`"auth":"x"`), 400, invalid("config.auth")},
 		{"bearer without token", "POST", sourcesPath, api(`"auth":{"type":"bearer"}`), 400, invalid("config.auth.token")},
 		{"basic without name", "POST", sourcesPath, api(`"auth":{"type":"basic","password":"p"}`), 400, invalid("config.auth.username")},
 		{"header without value", "POST", sourcesPath, api(`"auth":{"type":"header","name":"X-Key"}`), 400, invalid("config.auth.value")},
 		{"a mask for a secret", "POST", sourcesPath, api(`"auth":{"type":"bearer","token":"********"}`), 400, invalid("config.auth.token")},
-		{"odd items path", "POST", sourcesPath, api(`"items_path":"a..b"`), 400, invalid("config.items_path")},
-		{"odd id path", "POST", sourcesPath, api(`"id_path":"a[x]"`), 400, invalid("config.id_path")},
-		{"open template", "POST", sourcesPath, api(`"content_template":"{{a"`), 400, invalid("config.content_template")},
-		{"odd template", "POST", sourcesPath, api(`"content_template":"{{a..b}}"`), 400, invalid("config.content_template")},
-		{"odd pagination", "POST", sourcesPath, api(`"pagination":{"type":"scroll"}`), 400, invalid("config.pagination.type")},
+		{"invalid items path", "POST", sourcesPath, api(`"items_path":"a..b"`), 400, invalid("config.items_path")},
+		{"invalid id path", "POST", sourcesPath, api(`"id_path":"a[x]"`), 400, invalid("config.id_path")},
+		{"unclosed template", "POST", sourcesPath, api(`"content_template":"{{a"`), 400, invalid("config.content_template")},
+		{"invalid template", "POST", sourcesPath, api(`"content_template":"{{a..b}}"`), 400, invalid("config.content_template")},
+		{"unknown pagination", "POST", sourcesPath, api(`"pagination":{"type":"scroll"}`), 400, invalid("config.pagination.type")},
 		{"cursor without path", "POST", sourcesPath, api(`"pagination":{"type":"cursor"}`), 400, invalid("config.pagination.next_path")},
 		{"too many pages", "POST", sourcesPath, api(`"pagination":{"type":"page","max_pages":1001}`), 400, invalid("config.pagination.max_pages")},
 		{"pages as text", "POST", sourcesPath, api(`"pagination":{"type":"page","max_pages":"5"}`), 400, invalid("config.pagination.max_pages")},
-		{"odd chunk method", "POST", sourcesPath, api(`"chunk_method":"axe"`), 400, invalid("config.chunk_method")},
+		{"unknown chunk method", "POST", sourcesPath, api(`"chunk_method":"axe"`), 400, invalid("config.chunk_method")},
 
 		{"unknown source", "PUT", sourcesPath + "/source-x", `{"name":"y"}`, 404, code("NOT_FOUND")},
 		{"blank name", "PUT", path, `{"name":" "}`, 400, invalid("name")},
@@ -248,6 +248,6 @@ func TestBadFeeds(t *testing.T) {
 		tc.run(t, c)
 	}
 	if total := c.must(t, 200, "GET", sourcesPath, ""); fmt.Sprint(at(total, "meta.total")) != "1" {
-		t.Errorf("refused sources were made: %v", total)
+		t.Errorf("refused sources were created: %v", total)
 	}
 }

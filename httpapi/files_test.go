@@ -17,7 +17,7 @@ func (c *testClient) upload(t *testing.T, path, name, content string, fields map
 	return c.do(t, "POST", path, body, media)
 }
 
-// multipartBatch makes a multipart body of several files; each is a name and a content.
+// multipartBatch builds a multipart body of several files; each is a name and a content.
 func multipartBatch(t *testing.T, fields map[string]string, files ...[2]string) (io.Reader, string) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -42,10 +42,10 @@ func multipartBatch(t *testing.T, fields map[string]string, files ...[2]string) 
 	return &buf, w.FormDataContentType()
 }
 
-// TestBatch: each file of a batch becomes a source or an error of its own; a
-// batch that is off as a whole stores nothing.
+// TestBatch checks that each file of a batch becomes a source or an error of its own, and
+// that a batch that is invalid as a whole stores nothing.
 func TestBatch(t *testing.T) {
-	c, path := newProxiedServer(t, nil).testClient, "/api/agents/default/sources" // uploads have 1 MB there
+	c, path := newProxiedServer(t, nil).testClient, "/api/agents/default/sources" // with a limit of 1 MB for uploads
 	long := strings.Repeat("a line of text\n", (1<<20)/15+1)
 	send := func(fields map[string]string, files ...[2]string) answer {
 		body, media := multipartBatch(t, fields, files...)
@@ -81,7 +81,7 @@ func TestBatch(t *testing.T) {
 		{"no file", nil, nil, 400, "files"},
 		{"too many", nil, many, 400, "files"},
 		{"too large together", nil, append([][2]string{{"a.md", text}}, huge...), 413, "files"},
-		{"odd chunks", map[string]string{"chunk_size": "1"}, many[:1], 400, "chunk_size"},
+		{"invalid chunking", map[string]string{"chunk_size": "1"}, many[:1], 400, "chunk_size"},
 	} {
 		if a := send(off.fields, off.files...); a.StatusCode != off.status || at(a.json, "error.details.field") != off.field {
 			t.Errorf("%s: %d %s", off.name, a.StatusCode, a.text)
@@ -114,17 +114,17 @@ func TestUploads(t *testing.T) {
 		{"0 bytes", "a.txt", "", nil, 400, "file"},
 		{"not UTF-8", "a.txt", "caf\xe9 au lait", nil, 400, "file"},
 		{"binary", "a.md", "\x00\x01\x02\x03", nil, 400, "file"},
-		{"a docx that is none", "a.docx", "hello", nil, 400, "file"},
-		{"a pdf that is none", "a.pdf", "hello", nil, 400, "file"},
+		{"an invalid docx", "a.docx", "hello", nil, 400, "file"},
+		{"an invalid pdf", "a.pdf", "hello", nil, 400, "file"},
 		{"unknown format", "a.exe", "MZ", nil, 415, "file"},
 		{"over the limit", "a.txt", strings.Repeat("x", 25<<20+1), nil, 413, "file"},
 		{"other type", "a.txt", "hello", map[string]string{"type": "crawl"}, 400, "type"},
-		{"chunk_size no number", "a.txt", "hello", map[string]string{"chunk_size": "big"}, 400, "chunk_size"},
+		{"chunk_size not a number", "a.txt", "hello", map[string]string{"chunk_size": "big"}, 400, "chunk_size"},
 		{"chunk_size too small", "a.txt", "hello", map[string]string{"chunk_size": "1"}, 400, "chunk_size"},
 		{"overlap too large", "a.txt", "hello", map[string]string{"chunk_size": "100", "overlap": "100"}, 400, "overlap"},
 		{"negative overlap", "a.txt", "hello", map[string]string{"overlap": "-1"}, 400, "overlap"},
 		{"unknown method", "a.txt", "hello", map[string]string{"method": "magic"}, 400, "method"},
-		{"config no object", "a.txt", "hello", map[string]string{"config": "[]"}, 400, "config"},
+		{"config not an object", "a.txt", "hello", map[string]string{"config": "[]"}, 400, "config"},
 		{"config of wrong type", "a.txt", "hello", map[string]string{"config": `{"chunk_size":"x"}`}, 400, "config.chunk_size"},
 		{"long name", "a.txt", "hello", map[string]string{"name": strings.Repeat("x", 201)}, 400, "name"},
 		{"long field", "a.txt", "hello", map[string]string{"name": strings.Repeat("x", 64<<10+1)}, 400, "name"},
@@ -133,7 +133,7 @@ func TestUploads(t *testing.T) {
 		if a.StatusCode != tc.status {
 			t.Errorf("%s: %d, want %d\n%s", tc.name, a.StatusCode, tc.status, a.text)
 		} else if tc.field != "" && at(a.json, "error.details.field") != tc.field {
-			t.Errorf("%s: names %v, want %s", tc.name, at(a.json, "error.details.field"), tc.field)
+			t.Errorf("%s: the error names %v, want %s", tc.name, at(a.json, "error.details.field"), tc.field)
 		}
 		if tc.status == 201 && (at(a.json, "status") != "processing" || !strings.HasPrefix(a.Header.Get("Location"), sources+"/source-")) {
 			t.Errorf("%s: %s %s", tc.name, a.Header.Get("Location"), a.text)
@@ -144,15 +144,15 @@ func TestUploads(t *testing.T) {
 	}
 	parts := c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT count(*) FROM sources WHERE file_path LIKE '%..%' OR file_path LIKE '%/etc/%' OR file_path NOT LIKE 'sources/%'"}`)
 	if got := at(parts, "rows.0.0"); got == nil || got.(interface{ String() string }).String() != "0" {
-		t.Errorf("a client's path got into file_path: %v", got)
+		t.Errorf("file_path has a client's path: %v", got)
 	}
 	cut := c.do(t, "POST", sources, strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nhello"), "multipart/form-data; boundary=x")
 	if cut.StatusCode != 400 {
-		t.Errorf("a request cut short: %d %s", cut.StatusCode, cut.text)
+		t.Errorf("a truncated request: %d %s", cut.StatusCode, cut.text)
 	}
 }
 
-func TestSourceLifeOverHTTP(t *testing.T) {
+func TestSourceLifecycle(t *testing.T) {
 	c := newTestClient(t)
 	content := "# Guide\n\nPress the red button to stop the machine at once.\n"
 	made := c.upload(t, "/api/agents/default/sources", "g\"u\u00efde.md", content, nil)
@@ -161,7 +161,7 @@ func TestSourceLifeOverHTTP(t *testing.T) {
 	}
 	file := c.send(t, "GET", "/api/agents/default/sources/"+id+"/file", "")
 	if file.text != content || !strings.HasPrefix(file.Header.Get("Content-Disposition"), "attachment") || file.Header.Get("Content-Type") != "text/markdown" {
-		t.Errorf("the original comes back as %q %v", file.text, file.Header)
+		t.Errorf("the original is returned as %q %v", file.text, file.Header)
 	}
 	chunks := c.must(t, 200, "GET", "/api/agents/default/sources/"+id+"/chunks", "")
 	if at(chunks, "chunks.0.content") != "Press the red button to stop the machine at once." && !strings.Contains(at(chunks, "chunks.0.content").(string), "red button") {
@@ -176,14 +176,13 @@ func TestSourceLifeOverHTTP(t *testing.T) {
 	}
 	apiCase{"refresh", "POST", "/api/agents/default/sources/" + id + "/refresh", "", 200, map[string]any{"status": "updating"}}.run(t, c)
 	apiCase{"delete", "DELETE", "/api/agents/default/sources/" + id, "", 200, map[string]any{"success": true}}.run(t, c)
-	apiCase{"gone", "GET", "/api/agents/default/sources/" + id + "/file", "", 404, code("NOT_FOUND")}.run(t, c)
+	apiCase{"deleted", "GET", "/api/agents/default/sources/" + id + "/file", "", 404, code("NOT_FOUND")}.run(t, c)
 	if left := c.must(t, 200, "GET", "/api/agents/default/sources/search?query=red+button", ""); len(left["results"].([]any)) != 0 {
 		t.Errorf("a deleted source is found: %v", left)
 	}
 }
 
-// TestChangeSources reads several sources again and deletes them, each in one
-// request.
+// TestChangeSources refreshes several sources, and deletes several, each in one request.
 func TestChangeSources(t *testing.T) {
 	c := newTestClient(t)
 	const base = "/api/agents/default/sources"
@@ -199,13 +198,13 @@ func TestChangeSources(t *testing.T) {
 		return fmt.Sprint(c.must(t, 200, "POST", base+"/change", `{"ids":`+string(list)+`,`+what+`}`)["changed"])
 	}
 	if got, want := change(`"reindex":true`, ids[0], ids[1], "source-unknown"), fmt.Sprint(ids[:2]); got != want {
-		t.Errorf("read again are %s, want %s", got, want)
+		t.Errorf("refreshed %s, want %s", got, want)
 	}
 	for _, id := range ids {
 		c.waitIndexed(t, base+"/"+id)
 	}
 	if got, want := change(`"delete":true`, ids[0], "source-unknown", ids[2]), fmt.Sprint([]string{ids[0], ids[2]}); got != want {
-		t.Errorf("deleted are %s, want %s", got, want)
+		t.Errorf("deleted %s, want %s", got, want)
 	}
 	if left := at(c.must(t, 200, "GET", base, ""), "meta.total"); fmt.Sprint(left) != "1" {
 		t.Errorf("%v sources are left, want 1", left)
@@ -265,8 +264,7 @@ func TestContactsRoundTrip(t *testing.T) {
 	}
 }
 
-// A backup that leaks yields no credentials to those without a role on its
-// original.
+// A leaked backup gives no credentials to those without a role on its original.
 func TestCredentialsOfALeakedBackup(t *testing.T) {
 	c := newProxiedServer(t, nil)
 	ada, eve := c.as(t, "ada@example.com"), c.as(t, "eve@example.com")
@@ -286,7 +284,7 @@ func TestCredentialsOfALeakedBackup(t *testing.T) {
 	}
 	ada.must(t, 200, "DELETE", "/api/agents/bakery", "")
 	again := eve.upload(t, "/api/agents/import", "bakery.db", backup.text, nil)
-	apiCase{"the original is gone", "GET", "/api/agents/" + at(again.json, "id").(string) + "/settings", "", 200, map[string]any{"locked_credentials.0": "openai_api_key"}}.run(t, eve)
+	apiCase{"the original was deleted", "GET", "/api/agents/" + at(again.json, "id").(string) + "/settings", "", 200, map[string]any{"locked_credentials.0": "openai_api_key"}}.run(t, eve)
 }
 
 func TestBackupImportFork(t *testing.T) {
@@ -300,18 +298,18 @@ func TestBackupImportFork(t *testing.T) {
 	}
 	imported := c.upload(t, "/api/agents/import", "bakery.db", backup.text, nil)
 	if imported.StatusCode != 201 || at(imported.json, "name") != "bakery-2" || at(imported.json, "status") != "paused" || at(imported.json, "id") == id {
-		t.Errorf("import beside the original: %d %s", imported.StatusCode, imported.text)
+		t.Errorf("import next to the original: %d %s", imported.StatusCode, imported.text)
 	}
-	apiCase{"credentials came along", "GET", "/api/agents/bakery-2/settings", "", 200, map[string]any{"configured_credentials.0": "openai_api_key", "locked_credentials.0": nil}}.run(t, c)
+	apiCase{"credentials are included", "GET", "/api/agents/bakery-2/settings", "", 200, map[string]any{"configured_credentials.0": "openai_api_key", "locked_credentials.0": nil}}.run(t, c)
 	apiCase{"fork", "POST", "/api/agents/bakery/fork", `{"name":"bakery-test"}`, 201, map[string]any{"name": "bakery-test", "status": "paused", "description": "bread"}}.run(t, c)
 	apiCase{"fork's contacts", "GET", "/api/agents/bakery-test/contacts", "", 200, map[string]any{"meta.total": "1"}}.run(t, c)
 	apiCase{"fork's credentials", "GET", "/api/agents/bakery-test/settings", "", 200, map[string]any{"configured_credentials.0": "openai_api_key", "locked_credentials.0": nil}}.run(t, c)
-	apiCase{"fork onto a name", "POST", "/api/agents/bakery/fork", `{"name":"bakery-2"}`, 409, code("AGENT_NAME_EXISTS")}.run(t, c)
+	apiCase{"fork with a name that is taken", "POST", "/api/agents/bakery/fork", `{"name":"bakery-2"}`, 409, code("AGENT_NAME_EXISTS")}.run(t, c)
 	apiCase{"fork without a name", "POST", "/api/agents/bakery/fork", `{}`, 400, invalid("name")}.run(t, c)
 	c.must(t, 200, "DELETE", "/api/agents/bakery", "")
 	back := c.upload(t, "/api/agents/import", "bakery.db", backup.text, nil)
 	if at(back.json, "id") != id || at(back.json, "name") != "bakery" {
-		t.Errorf("import after the original is gone keeps id and name: %s", back.text)
+		t.Errorf("import after the original was deleted keeps id and name: %s", back.text)
 	}
 	for name, content := range map[string]string{"text": "hello", "nothing": "", "half": backup.text[:len(backup.text)/2], "a header only": backup.text[:100]} {
 		if bad := c.upload(t, "/api/agents/import", "x.db", content, nil); bad.StatusCode != 400 || at(bad.json, "error.details.field") != "file" {
@@ -324,8 +322,9 @@ func TestBackupImportFork(t *testing.T) {
 	}
 }
 
-// TestSecretsStayInside looks for a credential wherever it could come out.
-func TestSecretsStayInside(t *testing.T) {
+// TestSecretsAreNotReturned looks for a credential in every response that could contain
+// it.
+func TestSecretsAreNotReturned(t *testing.T) {
 	c := newTestClient(t)
 	secret := "sk-0123456789abcdefSECRET"
 	put := c.send(t, "PUT", "/api/agents/default/settings", `{"openai_api_key":"`+secret+`","llm_provider":"openai"}`)
@@ -372,5 +371,5 @@ func TestMessagesByCursor(t *testing.T) {
 		t.Errorf("messages by cursor: %v", seen)
 	}
 	apiCase{"delete", "DELETE", base, "", 204, nil}.run(t, c)
-	apiCase{"gone", "GET", base + "/messages", "", 404, code("NOT_FOUND")}.run(t, c)
+	apiCase{"deleted", "GET", base + "/messages", "", 404, code("NOT_FOUND")}.run(t, c)
 }

@@ -69,8 +69,8 @@ func waitForRows(t *testing.T, c *proxiedServer, owner *testClient) []any {
 	return owner.must(t, 200, "GET", "/api/agents/bakery/tables/sent/rows", "")["rows"].([]any)
 }
 
-// TestForm shows a form to somebody without an identity, takes what they send,
-// from a page of another site too, and has a workflow make a row of it.
+// TestForm serves a form to a client without an identity, accepts submissions, also from
+// a page of another site, and has a workflow create a row from each.
 func TestForm(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	path := createForm(t, owner, contactForm+openToAll, "")
@@ -104,8 +104,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestFormToken takes a submission once, however often it is sent, and leaves
-// what fills in the trap alone.
+// TestFormToken checks that a submission counts once, however often it is sent, and that
+// one that fills in the trap field is ignored.
 func TestFormToken(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	path := createForm(t, owner, contactForm+openToAll, "")
@@ -123,7 +123,7 @@ func TestFormToken(t *testing.T) {
 	}
 }
 
-// TestFormAccess asks for forms that not everyone may use.
+// TestFormAccess requests forms that not everyone may use.
 func TestFormAccess(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	values := url.Values{"email": {"a@example.com"}}
@@ -150,10 +150,10 @@ func TestFormAccess(t *testing.T) {
 		{"nothing", c.testClient, base + "workflow-x", 404}, {"no agent", c.testClient, "/f/nobody/workflow-x", 404},
 	} {
 		if a := tt.client.send(t, "GET", tt.path, ""); a.StatusCode != tt.want || strings.Contains(a.text, "s3cret") {
-			t.Errorf("%s sees: %d", tt.name, a.StatusCode)
+			t.Errorf("%s: GET: %d", tt.name, a.StatusCode)
 		}
 		if a := tt.client.submit(t, tt.path, values); a.StatusCode != tt.want {
-			t.Errorf("%s sends: %d %s", tt.name, a.StatusCode, a.text)
+			t.Errorf("%s: POST: %d %s", tt.name, a.StatusCode, a.text)
 		}
 	}
 	owner.must(t, 200, "PUT", "/api/agents/bakery", `{"status":"paused"}`)
@@ -162,7 +162,7 @@ func TestFormAccess(t *testing.T) {
 	}
 }
 
-// TestFormAnswers shows what a webhook-response says.
+// TestFormAnswers checks that the page shows what a webhook-response returns.
 func TestFormAnswers(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	for body, want := range map[string]string{
@@ -180,7 +180,7 @@ func TestFormAnswers(t *testing.T) {
 	}
 }
 
-// TestFormFiles uploads files: in bounds they reach the workflow.
+// TestFormFiles uploads files: those within the limits reach the workflow.
 func TestFormFiles(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	path := createForm(t, owner, contactForm+openToAll, "")
@@ -218,13 +218,13 @@ func TestFormFiles(t *testing.T) {
 	}
 }
 
-// TestFormFlood takes ten submissions a minute from one network.
+// TestFormFlood checks that ten submissions a minute are accepted from one network.
 func TestFormFlood(t *testing.T) {
 	c, owner := newFormServer(t, func(o *Options) { o.RateLimits = map[string]int{"general": 1000} })
 	path := createForm(t, owner, contactForm+openToAll, "")
 	for i := range formLimit + 2 {
 		a := c.submit(t, path, url.Values{"email": {"nobody"}})
-		if want := map[bool]int{true: 400, false: 429}[i < formLimit]; a.StatusCode != want && i != formLimit { // a minute may end in between
+		if want := map[bool]int{true: 400, false: 429}[i < formLimit]; a.StatusCode != want && i != formLimit { // a minute may end meanwhile
 			t.Errorf("%d: %d, want %d", i, a.StatusCode, want)
 		}
 		if a.StatusCode == 429 && a.Header.Get("Retry-After") == "" {
@@ -233,7 +233,7 @@ func TestFormFlood(t *testing.T) {
 	}
 }
 
-// TestFormChecks refuses forms that cannot be filled in.
+// TestFormChecks checks that forms that cannot be filled in are refused.
 func TestFormChecks(t *testing.T) {
 	_, owner := newFormServer(t, nil)
 	for fields, field := range map[string]string{

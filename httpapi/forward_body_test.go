@@ -33,7 +33,7 @@ func (n *fakeNode) upload(t *testing.T) answer {
 	return n.do(t, "POST", "/api/agents/far/sources", &form, w.FormDataContentType())
 }
 
-// A large upload is not kept in memory on its way.
+// A large upload is not kept in memory while it is forwarded.
 func TestUploadsAreForwarded(t *testing.T) {
 	first, second := newCluster(t)
 	far := second.Own(t, "far")
@@ -47,22 +47,22 @@ func TestUploadsAreForwarded(t *testing.T) {
 	}
 }
 
-// An upload whose agent moves while it is under way is sent again, to the new owner; one
-// whose owner ends is answered with 503, as is one of which too much is to be kept.
+// An upload whose agent moves meanwhile is sent again, to the new owner; one whose owner
+// is lost gets 503, and so does one for which too much would have to be kept.
 func TestUploadsFollowTheAgent(t *testing.T) {
 	var used []*bodies
-	t.Cleanup(func() { // when no request is under way any more
+	t.Cleanup(func() { // once no request is in progress
 		for i, b := range used {
 			left, _ := filepath.Glob(filepath.Join(b.path, "body-*"))
 			if bytes := b.files.Load(); bytes%maxBodiesInFiles != 0 || len(left) > 0 {
-				t.Errorf("of upload %d %d bytes are kept, and files %v", i, bytes, left)
+				t.Errorf("upload %d: %d bytes are kept, and files %v", i, bytes, left)
 			}
 		}
 	})
 	first, second := newCluster(t)
 	far := second.Own(t, "far")
 	var status int
-	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	lost := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(io.Discard, r.Body, 5<<20)
 		if status == 0 {
 			panic(http.ErrAbortHandler)
@@ -72,7 +72,7 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 		first.Cluster.Mu.Unlock()
 		w.WriteHeader(status)
 	}))
-	t.Cleanup(gone.Close)
+	t.Cleanup(lost.Close)
 	for _, c := range []struct {
 		what   string
 		answer int
@@ -87,7 +87,7 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 		b := newBodies(first.folder.Path())
 		b.files.Store(c.kept)
 		used, first.server.forwarder.bodies = append(used, b), b
-		first.Cluster.Owners[far.ID()] = &apitest.Node{URL: gone.URL}
+		first.Cluster.Owners[far.ID()] = &apitest.Node{URL: lost.URL}
 		a := first.upload(t)
 		if a.StatusCode != c.want || c.want == 503 && (a.Header.Get("Retry-After") == "" || at(a.json, "error.code") != "UNAVAILABLE") {
 			t.Errorf("an agent %s: %d %s", c.what, a.StatusCode, a.text)
@@ -99,7 +99,7 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 	}
 }
 
-// A client that waits until it is asked for its body is not asked for it in vain.
+// A client that sends Expect: 100-continue is not asked for a body that is not needed.
 func TestBodyIsNotAskedFor(t *testing.T) {
 	first, second := newCluster(t)
 	far := second.Own(t, "far")

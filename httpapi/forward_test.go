@@ -21,7 +21,7 @@ import (
 	"satchel/store/cluster"
 )
 
-// fakeNode is a server of a cluster that a test makes up.
+// fakeNode is a server of a fake cluster.
 type fakeNode struct {
 	*testClient
 	*apitest.Node
@@ -46,8 +46,8 @@ func newCluster(t *testing.T) (first, second *fakeNode) {
 	return nodes[0], nodes[1]
 }
 
-// Either server answers for every agent, by id or name, and for those that there are
-// not, and lists all.
+// Each server answers for every agent, by id or name, and for agents that do not exist,
+// and lists all agents.
 func TestAnyServerAnswers(t *testing.T) {
 	first, second := newCluster(t)
 	far, near := second.Own(t, "far"), first.Own(t, "near")
@@ -67,7 +67,7 @@ func TestAnyServerAnswers(t *testing.T) {
 	}
 	made := first.must(t, 201, "POST", "/api/agents/far/contacts", `{"name":"Ada","email":"ada@example.com"}`)
 	if got := second.must(t, 200, "GET", "/api/agents/far/contacts/"+made["id"].(string), ""); got["name"] != "Ada" {
-		t.Errorf("a contact made through the other server: %v", got)
+		t.Errorf("a contact created through the other server: %v", got)
 	}
 	a := first.send(t, "GET", "/f/far/workflow-none", "")
 	if a.StatusCode != 404 || len(a.Header.Values("X-Request-Id")) != 1 {
@@ -75,8 +75,8 @@ func TestAnyServerAnswers(t *testing.T) {
 	}
 }
 
-// A key is a row of the default agent's file: whichever server makes it, its owner has it.
-func TestKeysAreMadeAtTheirOwner(t *testing.T) {
+// An API key is stored with the owner of the default agent, whichever server creates it.
+func TestKeysAreCreatedAtTheOwner(t *testing.T) {
 	first, second := newCluster(t)
 	first.must(t, 201, "POST", "/api/keys", `{"name":"nightly","role":"viewer","agents":["*"]}`)
 	if !second.folder.HasHadKeys() || first.folder.HasHadKeys() {
@@ -84,8 +84,9 @@ func TestKeysAreMadeAtTheirOwner(t *testing.T) {
 	}
 }
 
-// The owner authenticates, and sees the client as the first server did.
-func TestOwnerJudgesTheClient(t *testing.T) {
+// The owner authenticates the client, with the address and host that the first server
+// saw.
+func TestOwnerAuthenticatesTheClient(t *testing.T) {
 	first, second := newCluster(t)
 	second.Own(t, "far")
 	seen := make(chan *http.Request, 1)
@@ -106,7 +107,7 @@ func TestOwnerJudgesTheClient(t *testing.T) {
 	first.with("X-API-Key", "wrong").must(t, 401, "GET", "/api/agents/far", "")
 }
 
-// A forwarded request is answered by the owner or refused, never forwarded again.
+// A forwarded request is answered by the owner or refused, and never forwarded again.
 func TestForwardedOnce(t *testing.T) {
 	first, second := newCluster(t)
 	first.Own(t, "near")
@@ -121,7 +122,7 @@ func TestForwardedOnce(t *testing.T) {
 		want         int
 	}{
 		{"signed", "192.0.2.7", 421},
-		{"changed", "192.0.2.8", 200}, // the signature does not fit, so it is an ordinary request
+		{"changed", "192.0.2.8", 200}, // the signature is not valid, so it is an ordinary request
 	} {
 		req.Header.Set("X-Forwarded-For", c.client+", 127.0.0.1")
 		resp, err := http.DefaultTransport.RoundTrip(req)
@@ -155,7 +156,7 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 				first.Cluster.Owners[near.ID()] = first.Node
 				first.Cluster.Mu.Unlock()
 			}
-		} else { // only one that had the agent is a reason to look its owner up anew
+		} else { // only a server that no longer has the agent is a reason to look up its owner again
 			first.Cluster.Next = map[string]*apitest.Node{near.ID(): first.Node}
 		}
 		if a := second.send(t, "POST", "/api/agents/near/contacts", `{"name":"`+what+`"}`); a.StatusCode != 201 || a.json["name"] != what {
@@ -164,8 +165,9 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 	}
 }
 
-// An owner that stays away is 503, and so is a server that does not know the cluster.
-func TestOwnerStaysAway(t *testing.T) {
+// An owner that stays unreachable leads to 503, and so does a server that cannot read the
+// cluster.
+func TestOwnerIsUnreachable(t *testing.T) {
 	first, second := newCluster(t)
 	far := second.Own(t, "far")
 	first.server.forwarder.timeout = time.Millisecond
@@ -177,7 +179,7 @@ func TestOwnerStaysAway(t *testing.T) {
 		}
 		first.Down = cluster.ErrUnavailable
 	}
-	first.Cluster.Owners[far.ID()] = second.Node // who can still be asked
+	first.Cluster.Owners[far.ID()] = second.Node // which still responds
 	first.must(t, 200, "GET", "/api/agents/far", "")
 	near := first.Own(t, "near")
 	first.must(t, 503, "GET", "/api/agents/"+near.ID(), "")
@@ -187,8 +189,8 @@ func TestOwnerStaysAway(t *testing.T) {
 	first.must(t, 200, "GET", "/api/health", "")
 }
 
-// A request to a server that was suspended does not wait for it once the others have taken
-// it for dead: one that only reads goes to the new owner.
+// A request to a suspended server does not wait for it once the others have declared it
+// dead: one that only reads goes to the new owner.
 func TestOwnerIsSuspended(t *testing.T) {
 	first, second := newCluster(t)
 	far := second.Own(t, "far")
@@ -282,11 +284,11 @@ func TestSocketsAreForwarded(t *testing.T) {
 	}
 	first.server.Stop()
 	if _, _, err := conn.Read(t.Context()); err == nil {
-		t.Error("the socket is open after its server stopped")
+		t.Error("the socket is still open after its server stopped")
 	}
 }
 
-// A browser session is found on the server that has it.
+// A browser session is found on the server that runs it.
 func TestSessionsAreFound(t *testing.T) {
 	first, second := newCluster(t)
 	second.server.forwarder.hasSession = func(id string) bool { return id == "session-there" }
@@ -303,7 +305,7 @@ func TestSessionsAreFound(t *testing.T) {
 	}
 }
 
-// The parts of a sign-in name their agent.
+// Requests of a sign-in are forwarded by the agent in their address.
 func TestSignInsAreForwarded(t *testing.T) {
 	for path, want := range map[string]string{"/oauth/start/agent-1.credential-1.x": "agent-1", "/oauth/callback?state=agent-2.credential-1.x": "agent-2", "/oauth/callback?state=x": "", "/api/agents": ""} {
 		e := echo.New()

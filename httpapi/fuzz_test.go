@@ -11,8 +11,8 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// checkAnswer runs a request and checks what must hold whatever was sent: no
-// fault of the server's, and the one shape of errors.
+// checkAnswer runs a request and checks what must hold for any request: no server error,
+// and every error in the same format.
 func checkAnswer(t *testing.T, handler http.Handler, req *http.Request) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -29,7 +29,7 @@ func checkAnswer(t *testing.T, handler http.Handler, req *http.Request) {
 	}
 }
 
-// FuzzBodies sends any bytes as JSON to the routes that take a body.
+// FuzzBodies sends arbitrary bytes as JSON to the routes that accept a body.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `null`, `[]`, `"x"`, `{"name":"a"}`, `{"name":null,"email":{},"tags":[null],"metadata":{"a":{}}}`,
@@ -58,7 +58,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzParameters sends any values as the parameters of lists.
+// FuzzParameters sends arbitrary values as the parameters of lists.
 func FuzzParameters(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"limit", "0", "sort", "name"}, {"offset", "-1", "order", "desc,asc"}, {"tag", "\x00", "search", "%_\\"}, {"sort", "name,name", "order", ""},

@@ -47,8 +47,8 @@ func (w *contractClient) checkGateways(t *testing.T, agent string) {
 	signed.request(t, 404, "POST", agent+"/gateways/gateway-none/webhook", `{}`)
 }
 
-// TestGateway walks through the life of a gateway, and looks for its secrets
-// where they must not be.
+// TestGateway checks a gateway from its creation to its deletion, and looks for its
+// secrets where they must not be.
 func TestGateway(t *testing.T) {
 	c := newTestClient(t)
 	resend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func TestGateway(t *testing.T) {
 	if first["type"] != "email" || first["status"] != "inactive" || first["is_default"] != true || first["config"] != nil ||
 		first["webhook_url"] != at+"/"+id+"/webhook" || !strings.HasPrefix(secret, "whsec_") ||
 		!reflect.DeepEqual(first["configured_fields"], []any{"apiBaseUrl", "apiKey", "fromAddress", "provider"}) {
-		t.Errorf("made %v", first)
+		t.Errorf("created %v", first)
 	}
 	verified := c.must(t, 200, "POST", at+"/"+id+"/verify", "")
 	if verified["success"] != true || nested(verified, "info.fromDomainVerified") != true || verified["error"] != nil {
@@ -86,7 +86,7 @@ func TestGateway(t *testing.T) {
 	}
 	second := c.must(t, 201, "POST", at, `{"type":"smtp","name":"Two","is_default":true}`)
 	if g := c.must(t, 200, "GET", at+"/"+id, ""); g["is_default"] != false || g["status"] != "error" || g["last_error"] == "" {
-		t.Errorf("beside another default %v", g)
+		t.Errorf("next to another default %v", g)
 	}
 	if v := c.must(t, 200, "POST", at+"/"+second["id"].(string)+"/verify", ""); v["success"] != false || !strings.Contains(v["error"].(string), "config.smtpHost missing") {
 		t.Errorf("verify of an empty config %v", v)
@@ -99,7 +99,7 @@ func TestGateway(t *testing.T) {
 	backup := c.send(t, "POST", "/api/agents/default/backup", "")
 	for _, plain := range []string{"re_plaintext_key", "re_wrong_key", strings.TrimPrefix(secret, "whsec_")} {
 		if strings.Contains(backup.text, plain) {
-			t.Errorf("the file holds %s in plain", plain)
+			t.Errorf("the file has %s in plain text", plain)
 		}
 	}
 	c.must(t, 204, "DELETE", at+"/"+id, "")
@@ -109,8 +109,8 @@ func TestGateway(t *testing.T) {
 	}
 }
 
-// TestGatewayTest verifies a bot whose token is refused, then one whose token is
-// right, and sends test messages through it.
+// TestGatewayTest verifies a bot with a wrong token, then with the right one, and sends
+// test messages through it.
 func TestGatewayTest(t *testing.T) {
 	c := newTestClient(t)
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -145,15 +145,15 @@ func TestGatewayTest(t *testing.T) {
 		t.Errorf("sent: %v", sent)
 	}
 	if sent := c.must(t, 200, "POST", path+"/test", `{"to":"43","text":"Hello"}`); sent["success"] != false || !strings.Contains(sent["error"].(string), "no such chat") {
-		t.Errorf("sent to nobody: %v", sent)
+		t.Errorf("sent without a recipient: %v", sent)
 	}
 	if a := c.send(t, "POST", path+"/test", `{"to":"42","text":" "}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "text" {
 		t.Errorf("without a text: %d %s", a.StatusCode, a.text)
 	}
 }
 
-// TestRegisterWithoutPublicURL: baseUrl is optional. Without any public address
-// nothing is changed at a platform, and what people are to do says so.
+// TestRegisterWithoutPublicURL checks that baseUrl is optional: without any public
+// address nothing is changed on a platform, and the instructions for people say so.
 func TestRegisterWithoutPublicURL(t *testing.T) {
 	c := newTestClient(t)
 	calls := 0

@@ -30,8 +30,8 @@ func hmacOf(secret, body string) []byte {
 	return mac.Sum(nil)
 }
 
-// newHookServer is a service with access control and a running engine, and its
-// owner's client.
+// newHookServer starts a service with access control and a running engine, and returns it
+// with its owner's client.
 func newHookServer(t *testing.T) (*proxiedServer, *testClient) {
 	t.Helper()
 	c := newProxiedServer(t, nil)
@@ -52,8 +52,8 @@ func createHookWorkflow(t *testing.T, owner *testClient, auth string) string {
 	return made["id"].(string)
 }
 
-// TestHookAuth starts workflows with the credentials that their triggers require,
-// by callers without an identity.
+// TestHookAuth starts workflows with the credentials that their triggers require, from
+// callers without an identity.
 func TestHookAuth(t *testing.T) {
 	c, owner := newHookServer(t)
 	const body = `{"a":1}`
@@ -65,7 +65,7 @@ func TestHookAuth(t *testing.T) {
 		headers    []string
 		want       int
 	}{
-		{"nothing said", ``, nil, 403},
+		{"no auth", ``, nil, 403},
 		{"null", `,"auth":null`, nil, 403},
 		{"open to all", `,"auth":{"type":"none"}`, nil, 200},
 		{"bearer", `,"auth":{"type":"bearer","token":"t0ken"}`, []string{"Authorization", "bearer t0ken"}, 200},
@@ -74,11 +74,11 @@ func TestHookAuth(t *testing.T) {
 		{"the mask", `,"auth":{"type":"bearer","token":"t0ken"}`, []string{"Authorization", "Bearer " + agent.Mask}, 401},
 		{"basic", `,"auth":{"type":"basic","username":"ada","password":"pa:ss"}`, []string{"Authorization", basic}, 200},
 		{"another basic", `,"auth":{"type":"basic","username":"ada","password":"pass"}`, []string{"Authorization", basic}, 401},
-		{"basic that is none", `,"auth":{"type":"basic","username":"ada","password":"pa:ss"}`, []string{"Authorization", "Basic !"}, 401},
+		{"malformed basic", `,"auth":{"type":"basic","username":"ada","password":"pa:ss"}`, []string{"Authorization", "Basic !"}, 401},
 		{"header", `,"auth":{"type":"header","name":"X-Hook-Token","value":"v4lue"}`, []string{"X-Hook-Token", "v4lue"}, 200},
 		{"another header", `,"auth":{"type":"header","name":"X-Hook-Token","value":"v4lue"}`, []string{"X-Hook-Token", "value"}, 401},
 		{"GitHub", `,"auth":{"type":"hmac","secret":"s3cret"}`, []string{"X-Hub-Signature-256", "sha256=" + good}, 200},
-		{"base64 elsewhere", `,"auth":{"type":"hmac","secret":"s3cret","header":"X-Shop-Hmac"}`, []string{"X-Shop-Hmac", base64.StdEncoding.EncodeToString(hmacOf("s3cret", body))}, 200},
+		{"base64 in another header", `,"auth":{"type":"hmac","secret":"s3cret","header":"X-Shop-Hmac"}`, []string{"X-Shop-Hmac", base64.StdEncoding.EncodeToString(hmacOf("s3cret", body))}, 200},
 		{"another body", `,"auth":{"type":"hmac","secret":"s3cret"}`, []string{"X-Hub-Signature-256", "sha256=" + hex.EncodeToString(hmacOf("s3cret", "{}"))}, 401},
 		{"half a signature", `,"auth":{"type":"hmac","secret":"s3cret"}`, []string{"X-Hub-Signature-256", "sha256=" + good[:32]}, 401},
 		{"Standard Webhooks", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, signedHeaders(hookSecret, "m-1", now, body), 200},
@@ -96,7 +96,7 @@ func TestHookAuth(t *testing.T) {
 		}
 		if tc.auth != "" && tc.want == 401 {
 			if a := owner.send(t, "POST", "/api/agents/bakery/hooks/"+id, body); a.StatusCode != 401 {
-				t.Errorf("%s: who owns the agent is let in without what the trigger asks for: %d", tc.name, a.StatusCode)
+				t.Errorf("%s: the agent's owner is accepted without the trigger's credential: %d", tc.name, a.StatusCode)
 			}
 		}
 		kept := owner.send(t, "GET", "/api/agents/bakery/workflows/"+id, "").text + owner.send(t, "GET", "/api/agents/bakery/workflows/executions?workflow_id="+id, "").text +
@@ -108,10 +108,10 @@ func TestHookAuth(t *testing.T) {
 		}
 	}
 	if a := c.send(t, "POST", "/api/agents/bakery/hooks/workflow-x", body); a.StatusCode != 403 {
-		t.Errorf("nobody learns that a workflow is not there: %d", a.StatusCode)
+		t.Errorf("an unidentified caller can tell that a workflow does not exist: %d", a.StatusCode)
 	}
 	if a := c.with("Authorization", "Bearer made-up").send(t, "POST", "/api/agents/bakery/hooks/"+createHookWorkflow(t, owner, ``), body); a.StatusCode != 401 {
-		t.Errorf("an API key that is none: %d", a.StatusCode)
+		t.Errorf("an invalid API key: %d", a.StatusCode)
 	}
 }
 
@@ -123,13 +123,13 @@ func TestHookAuthInput(t *testing.T) {
 		{"unknown type", "draft", `{"type":"magic"}`, "nodes[0].data.auth.type"},
 		{"a template", "draft", `{"type":"bearer","token":"{{trigger.token}}"}`, "nodes[0].data.auth.token"},
 		{"a number", "draft", `{"type":"bearer","token":5}`, "nodes[0].data.auth.token"},
-		{"repeats that mean nothing", "draft", `{"type":"hmac","repeats":"stop"}`, "nodes[0].data.auth.repeats"},
-		{"no header at all", "draft", `{"type":"header","name":"a b"}`, "nodes[0].data.auth.name"},
+		{"unknown repeats", "draft", `{"type":"hmac","repeats":"stop"}`, "nodes[0].data.auth.repeats"},
+		{"invalid header name", "draft", `{"type":"header","name":"a b"}`, "nodes[0].data.auth.name"},
 		{"no type", "active", `{}`, "nodes[0].data.auth.type"},
 		{"no token", "active", `{"type":"bearer"}`, "nodes[0].data.auth.token"},
 		{"no password", "active", `{"type":"basic","username":"ada"}`, "nodes[0].data.auth.password"},
 		{"an empty secret", "active", `{"type":"hmac","secret":""}`, "nodes[0].data.auth.secret"},
-		{"the mask of nothing", "active", `{"type":"hmac","secret":"` + agent.Mask + `"}`, "data.auth.secret"},
+		{"a mask without a stored secret", "active", `{"type":"hmac","secret":"` + agent.Mask + `"}`, "data.auth.secret"},
 	} {
 		a := c.send(t, "POST", flowBase, `{"name":"w","status":"`+tc.status+`","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook","auth":`+tc.auth+`}}],"edges":[]}`)
 		if a.StatusCode != 400 || at(a.json, "error.details.field") != tc.field || at(a.json, "error.details.node_id") != "t" {
@@ -145,8 +145,8 @@ func TestHookAuthInput(t *testing.T) {
 	}
 }
 
-// TestHookRepeated sends deliveries again: each id counts once and gets the same
-// answer.
+// TestHookRepeated sends deliveries repeatedly: each id counts once and gets the same
+// response.
 func TestHookRepeated(t *testing.T) {
 	c := newTestClient(t)
 	made := func(tail, edges string) string {
@@ -170,12 +170,12 @@ func TestHookRepeated(t *testing.T) {
 		t.Errorf("%d executions of 6 deliveries", n)
 	}
 	if a := c.with("webhook-id", strings.Repeat("x", 257)).send(t, "POST", "/api/agents/default/hooks/"+plain, `{}`); a.StatusCode != http.StatusBadRequest {
-		t.Errorf("an endless id: %d", a.StatusCode)
+		t.Errorf("an id that is too long: %d", a.StatusCode)
 	}
 }
 
-// TestHookReplayed replays signed requests, with everything changed that the
-// signature does not cover.
+// TestHookReplayed replays signed requests, changing everything that the signature does
+// not cover.
 func TestHookReplayed(t *testing.T) {
 	c, owner := newHookServer(t)
 	hub := func(body string, headers ...string) *testClient {
@@ -192,7 +192,7 @@ func TestHookReplayed(t *testing.T) {
 	for _, tc := range []struct {
 		name, hook, body string
 		sender           *testClient
-		like             string // whose execution it comes to; its own name: it starts one
+		like             string // whose execution it leads to; its own name: it starts one
 	}{
 		{"first", strict, one, hub(one), "first"},
 		{"again", strict, one, hub(one), "first"},
@@ -202,14 +202,14 @@ func TestHookReplayed(t *testing.T) {
 		{"another body", strict, two, hub(two, "X-GitHub-Delivery", "g2"), "another body"},
 		{"redelivered", strict, two, hub(two, "X-GitHub-Delivery", "g2"), "another body"},
 		{"another hook", loose, one, hub(one), "another hook"},
-		{"which means repeats", loose, one, hub(one), "which means repeats"},
+		{"repeated on another hook", loose, one, hub(one), "repeated on another hook"},
 		{"named", loose, one, hub(one, "X-GitHub-Delivery", "g1"), "named"},
 		{"named again", loose, one, hub(one, "X-GitHub-Delivery", "g1"), "named"},
 		{"named by Shopify", loose, one, hub(one, "X-Shopify-Webhook-Id", "s1"), "named by Shopify"},
 		{"named by Shopify again", loose, one, hub(one, "X-Shopify-Webhook-Id", "s1"), "named by Shopify"},
 		{"Standard Webhooks", standard, one, c.withHeaders(signedHeaders(hookSecret, "m-1", time.Now(), one)), "Standard Webhooks"},
-		{"with a key beside", standard, one, c.withHeaders(append(signedHeaders(hookSecret, "m-1", time.Now(), one), "Idempotency-Key", "i2", "X-GitHub-Delivery", "g2")), "Standard Webhooks"},
-		{"the same body meant again", standard, one, c.withHeaders(signedHeaders(hookSecret, "m-2", time.Now(), one)), "the same body meant again"},
+		{"with an additional key", standard, one, c.withHeaders(append(signedHeaders(hookSecret, "m-1", time.Now(), one), "Idempotency-Key", "i2", "X-GitHub-Delivery", "g2")), "Standard Webhooks"},
+		{"the same body, sent intentionally again", standard, one, c.withHeaders(signedHeaders(hookSecret, "m-2", time.Now(), one)), "the same body, sent intentionally again"},
 	} {
 		a := tc.sender.send(t, "POST", "/api/agents/bakery/hooks/"+tc.hook, tc.body)
 		id := fmt.Sprint(a.json["execution_id"])
@@ -218,14 +218,14 @@ func TestHookReplayed(t *testing.T) {
 		}
 		for name, of := range known {
 			if (id == of) != (name == tc.like) {
-				t.Errorf("%s: comes to the execution of %s", tc.name, name)
+				t.Errorf("%s: leads to the execution of %s", tc.name, name)
 			}
 		}
 		if tc.like == tc.name {
 			known[tc.name] = id
 		}
 	}
-	// Of many that come at the same moment one starts the workflow.
+	// Of several at the same moment, one starts the workflow.
 	const three = `{"a":3}`
 	ids := make(chan string, 8)
 	for range cap(ids) {
@@ -237,7 +237,7 @@ func TestHookReplayed(t *testing.T) {
 	first := <-ids
 	for range cap(ids) - 1 {
 		if id := <-ids; id != first {
-			t.Errorf("%s and %s were started at once", first, id)
+			t.Errorf("%s and %s were both started", first, id)
 		}
 	}
 }
@@ -251,7 +251,8 @@ func (c *proxiedServer) withHeaders(headers []string) *testClient {
 	return v
 }
 
-// TestHookRate: hooks have a rate limit separate from a client's other requests.
+// TestHookRate checks that hooks have a rate limit separate from a client's other
+// requests.
 func TestHookRate(t *testing.T) {
 	c := newProxiedServer(t, func(o *Options) { o.RateLimits = map[string]int{"general": 5} })
 	for range 8 {

@@ -17,14 +17,14 @@ import (
 	"satchel/store/sqlite"
 )
 
-// stored is the credential that an owner gave for one host, and fresh the one
-// that an admin gives who points it elsewhere.
+// stored is the credential that an owner set for one host, and fresh one that an admin
+// sets when changing the host.
 const (
 	stored = "st0red-credential"
 	fresh  = "fr3sh-credential"
 )
 
-// captureServer is a server that records everything it is sent.
+// captureServer is a server that records everything it receives.
 type captureServer struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -127,15 +127,15 @@ func (c *captureServer) serveSMTP(conn net.Conn) {
 	}
 }
 
-// redirection is one way to have a stored credential sent to another host. In
-// its steps HOME is the host that the credential was given for, ELSE the other
-// one, STORED the credential, FRESH another one, MASK its mask, and $0, $1, …
-// the ids of records that earlier steps created.
+// redirection is one way to have a stored credential sent to another host. In its steps
+// HOME is the host that the credential was set for, ELSE the other one, STORED the
+// credential, FRESH another one, MASK its mask, and $0, $1, … the ids of records that
+// earlier steps created.
 type redirection struct {
 	name string
-	// steps are requests as "METHOD path body" below the agent, or "SQL query".
-	// The last must be refused with 400 naming field; "" when what it does is
-	// allowed, and the credential must not follow.
+	// steps are requests as "METHOD path body" on the agent, or "SQL query". The last
+	// must be refused with 400 and name field; if field is "" it is allowed, but the
+	// credential must not be sent.
 	steps []string
 	field string
 	use   []string // requests that would send the credential
@@ -147,7 +147,7 @@ type redirectFixture struct {
 	home, other, mailHome, mailOther *captureServer
 	words                            *strings.Replacer
 	n, through                       int
-	arrived                          bool // a fresh credential came to the other host
+	arrived                          bool // a fresh credential reached the other host
 }
 
 func newRedirectFixture(t *testing.T) *redirectFixture {
@@ -261,18 +261,18 @@ func settingsRedirections() []redirection {
 		{"openai: another base", []string{openai, base("ELSE/v1")}, "openai_api_key", []string{say}},
 		{"anthropic: another base", []string{anthropic, base("ELSE/v1")}, "anthropic_api_key", []string{say}},
 		{"ollama: another base", []string{ollama, base("ELSE/v1")}, "llm_api_key", []string{say}},
-		{"openai: a base where none was", []string{`PUT /settings {"llm_provider":"openai","llm_model":"m","openai_api_key":"STORED"}`, base("ELSE/v1")}, "openai_api_key", nil},
-		{"anthropic: a base where none was", []string{`PUT /settings {"llm_provider":"anthropic","llm_model":"m","anthropic_api_key":"STORED"}`, base("ELSE/v1")}, "anthropic_api_key", nil},
+		{"openai: a base where there was none", []string{`PUT /settings {"llm_provider":"openai","llm_model":"m","openai_api_key":"STORED"}`, base("ELSE/v1")}, "openai_api_key", nil},
+		{"anthropic: a base where there was none", []string{`PUT /settings {"llm_provider":"anthropic","llm_model":"m","anthropic_api_key":"STORED"}`, base("ELSE/v1")}, "anthropic_api_key", nil},
 		{"openai: the base cleared", []string{openai, `PUT /settings {"llm_base_url":null}`}, "openai_api_key", nil},
 		{"ollama: the base cleared", []string{ollama, `PUT /settings {"llm_base_url":""}`}, "llm_api_key", nil},
-		{"the same host by https", []string{compatible, base("TLS/v1")}, "llm_api_key", []string{say}},
-		{"another spelling of the machine", []string{compatible, base("LOCAL/v1")}, "llm_api_key", []string{say}},
+		{"the same host with https", []string{compatible, base("TLS/v1")}, "llm_api_key", []string{say}},
+		{"another address of the same machine", []string{compatible, base("LOCAL/v1")}, "llm_api_key", []string{say}},
 		{"the provider changes to ollama elsewhere", []string{compatible, `PUT /settings {"llm_provider":"ollama","llm_base_url":"ELSE/v1"}`}, "llm_api_key", []string{say}},
 		{"the provider changes to ollama's own address", []string{compatible, `PUT /settings {"llm_provider":"ollama","llm_base_url":null}`}, "llm_api_key", nil},
 		{"a key kept for later, another provider", []string{`PUT /settings {"llm_provider":"openai","llm_model":"m","llm_api_key":"STORED"}`, `PUT /settings {"llm_provider":"openai-compatible","llm_base_url":"ELSE/v1"}`}, "llm_api_key", []string{say}},
 		{"a key with no provider yet", []string{`PUT /settings {"llm_api_key":"STORED"}`, `PUT /settings {"llm_provider":"openai-compatible","llm_model":"m","llm_base_url":"ELSE/v1"}`}, "llm_api_key", []string{say}},
 		{"no provider, then the base, then the provider", []string{compatible, `PUT /settings {"llm_provider":null}`, base("ELSE/v1"), `PUT /settings {"llm_provider":"openai-compatible"}`}, "llm_api_key", []string{say}},
-		{"the base by another provider's turn", []string{openai, `PUT /settings {"llm_provider":"ollama","llm_base_url":"ELSE/v1"}`, `PUT /settings {"llm_provider":"openai"}`}, "openai_api_key", []string{say}},
+		{"the base set while another provider is selected", []string{openai, `PUT /settings {"llm_provider":"ollama","llm_base_url":"ELSE/v1"}`, `PUT /settings {"llm_provider":"openai"}`}, "openai_api_key", []string{say}},
 		{"the key removed by empty text", []string{compatible, `PUT /settings {"llm_base_url":"ELSE/v1","llm_api_key":""}`}, "", []string{say}},
 		{"the key removed by null", []string{compatible, `PUT /settings {"llm_base_url":"ELSE/v1","llm_api_key":null}`}, "", []string{say}},
 		{"a mask as the key", []string{compatible, `PUT /settings {"llm_base_url":"ELSE/v1","llm_api_key":"MASK"}`}, "", []string{say}},
@@ -300,22 +300,22 @@ func toolRedirections() []redirection {
 		{"a header of auth", []string{made(header("STORED")), put("ELSE/x", header("MASK"))}, "config.auth.value", nil},
 		{"the header Authorization", []string{made(`"headers":{"Authorization":"STORED"}`), put("ELSE/x", `"headers":{"Authorization":"MASK"}`)}, "config.headers.Authorization", nil},
 		{"the header X-Api-Key", []string{made(`"headers":{"X-Api-Key":"STORED"}`), put("ELSE/x", `"headers":{"X-Api-Key":"MASK"}`)}, "config.headers.X-Api-Key", nil},
-		{"by https", []string{toolMade, put("TLS/x", bearer)}, "config.auth.token", nil},
-		{"another spelling of the machine", []string{toolMade, put("LOCAL/x", bearer)}, "config.auth.token", nil},
+		{"with https", []string{toolMade, put("TLS/x", bearer)}, "config.auth.token", nil},
+		{"another address of the same machine", []string{toolMade, put("LOCAL/x", bearer)}, "config.auth.token", nil},
 		{"the host as user", []string{toolMade, put("http://a.example@ELSEHOST/x", bearer)}, "config.url", nil},
 		{"a template as the host", []string{`POST /tools {"name":"t","type":"api","config":{"url":"http://{{host}}/x","auth":{"type":"bearer","token":"STORED"}}}`}, "config.url", nil},
 		{"a template as the scheme", []string{`POST /tools {"name":"t","type":"api","config":{"url":"{{http}}://a.example/x","auth":{"type":"bearer","token":"STORED"}}}`}, "config.url", nil},
-		{"a template behind the host", []string{`POST /tools {"name":"t","type":"api","config":{"url":"HOME{{rest}}","auth":{"type":"bearer","token":"STORED"}}}`}, "config.url", nil},
+		{"a template after the host", []string{`POST /tools {"name":"t","type":"api","config":{"url":"HOME{{rest}}","auth":{"type":"bearer","token":"STORED"}}}`}, "config.url", nil},
 		{"the address twice", []string{toolMade, `PUT /tools/$0 {"config":{"url":"HOME/x","url":"ELSE/x",` + bearer + `}}`}, "config.auth.token", nil},
 		{"the address in another case", []string{toolMade, `PUT /tools/$0 {"config":{"url":"HOME/x","URL":"ELSE/x",` + bearer + `}}`}, "config.URL", nil},
 		{"no auth in between", []string{toolMade, put("ELSE/x", `"auth":{"type":"none"}`), put("ELSE/x", bearer)}, "", nil},
 		{"another type in between", []string{toolMade, `PUT /tools/$0 {"type":"function","config":{"code":"return 1","url":"ELSE/x",` + bearer + `}}`}, "config.auth.token", nil},
 		{"SQL", []string{toolMade, "SQL " + evil}, "", nil},
-		{"SQL by text", []string{toolMade, "SQL UPDATE tools SET config = replace(config, 'HOME', 'ELSE')"}, "", nil},
-		{"SQL, then a name by the API", []string{toolMade, "SQL " + evil, `PUT /tools/$0 {"name":"u"}`}, "", nil},
-		{"SQL, then the mask by the API", []string{toolMade, "SQL " + evil, put("ELSE/x", bearer)}, "config.auth.token", nil},
-		{"SQL takes the id over", []string{toolMade, "SQL UPDATE tools SET id = 'tool-x'", `SQL INSERT INTO tools(id, name, type, config) VALUES ('$0','v','api','{"url":"ELSE/x",` + bearer + `}')`}, "", nil},
-		{"SQL renames an own tool", []string{toolMade, `POST /tools {"name":"v","type":"api","config":{"url":"ELSE/x",` + bearer + `}}`, "SQL UPDATE tools SET id = 'tool-x' WHERE id = '$0'", "SQL UPDATE tools SET id = '$0' WHERE id = '$1'"}, "", nil},
+		{"SQL with replace", []string{toolMade, "SQL UPDATE tools SET config = replace(config, 'HOME', 'ELSE')"}, "", nil},
+		{"SQL, then a name through the API", []string{toolMade, "SQL " + evil, `PUT /tools/$0 {"name":"u"}`}, "", nil},
+		{"SQL, then the mask through the API", []string{toolMade, "SQL " + evil, put("ELSE/x", bearer)}, "config.auth.token", nil},
+		{"SQL takes over the id", []string{toolMade, "SQL UPDATE tools SET id = 'tool-x'", `SQL INSERT INTO tools(id, name, type, config) VALUES ('$0','v','api','{"url":"ELSE/x",` + bearer + `}')`}, "", nil},
+		{"SQL gives the id to a tool of one's own", []string{toolMade, `POST /tools {"name":"v","type":"api","config":{"url":"ELSE/x",` + bearer + `}}`, "SQL UPDATE tools SET id = 'tool-x' WHERE id = '$0'", "SQL UPDATE tools SET id = '$0' WHERE id = '$1'"}, "", nil},
 		{"an argument as the path", []string{made(`"auth":{"type":"bearer","token":"STORED"}`), put("HOME/{{p}}", bearer)}, "", []string{`POST /tools/$0/execute {"arguments":{"p":"@ELSEHOST/"}}`, `POST /tools/$0/execute {"arguments":{"p":"/ELSEHOST/"}}`, `POST /tools/$0/execute {"arguments":{"p":"\\@ELSEHOST"}}`}},
 		{"a fresh token elsewhere", []string{toolMade, put("ELSE/x", `"auth":{"type":"bearer","token":"FRESH"}`)}, "", nil},
 	}
@@ -342,21 +342,21 @@ func nodeRedirections() []redirection {
 		{"basic", []string{made(`"url":"HOME/x","auth":{"type":"basic","username":"u","password":"STORED"}`), node("ELSE/x", `"auth":{"type":"basic","username":"u","password":"MASK"}`)}, "data.auth.password", nil},
 		{"a header of auth", []string{made(`"url":"HOME/x",` + header("STORED")), node("ELSE/x", header("MASK"))}, "data.auth.value", nil},
 		{"the header Authorization", []string{made(`"url":"HOME/x","headers":{"Authorization":"STORED"}`), node("ELSE/x", `"headers":{"Authorization":"MASK"}`)}, "data.headers.Authorization", nil},
-		{"by https", []string{flowMade, node("TLS/x", bearer)}, "data.auth.token", nil},
+		{"with https", []string{flowMade, node("TLS/x", bearer)}, "data.auth.token", nil},
 		{"a template as the host", []string{made(`"url":"http://{{input.host}}/x",` + token)}, "data.url", nil},
 		{"a template as the address", []string{made(`"url":"{{input.url}}",` + token)}, "data.url", nil},
-		{"a template behind the host", []string{made(`"url":"HOME{{input.rest}}",` + token)}, "data.url", nil},
-		{"a template later", []string{flowMade, node("{{input.url}}", bearer)}, "data.url", []string{`POST /workflows/execute {"workflow_id":"$0","wait":5,"input":{"url":"ELSE/x"}}`}},
+		{"a template after the host", []string{made(`"url":"HOME{{input.rest}}",` + token)}, "data.url", nil},
+		{"a template set later", []string{flowMade, node("{{input.url}}", bearer)}, "data.url", []string{`POST /workflows/execute {"workflow_id":"$0","wait":5,"input":{"url":"ELSE/x"}}`}},
 		{"the header Host", []string{made(`"url":"HOME/x","headers":{"host":"evil.example"},` + token)}, "data.headers.Host", nil},
 		{"a draft without an address", []string{`POST /workflows {"name":"f","nodes":[{"id":"h","type":"http-request","data":{` + token + `}}]}`, node("ELSE/x", bearer)}, "data.auth.token", []string{testNode}},
 		{"an old version restored", []string{made(`"url":"ELSE/x","auth":{"type":"bearer","token":"FRESH"}`), node("HOME/x", token), `POST /workflows/$0/versions/1/restore`}, "data.auth.token", nil},
 		{"an execution of an old version", []string{made(`"url":"ELSE/x?fail","response_type":"json","auth":{"type":"bearer","token":"FRESH"}`), `POST /workflows/execute {"workflow_id":"$0","wait":5}`, node("HOME/x", token)}, "", []string{`POST /workflows/executions/$1/retry {"from_node":"h"}`}},
 		{"SQL", []string{flowMade, "SQL UPDATE workflows SET nodes = replace(nodes, 'HOME', 'ELSE')"}, "", []string{flowRun, testNode}},
-		{"SQL, then a name by the API", []string{flowMade, "SQL UPDATE workflows SET nodes = replace(nodes, 'HOME', 'ELSE')", `PUT /workflows/$0 {"name":"g"}`}, "", []string{flowRun, testNode}},
-		{"SQL, then the mask by the API", []string{flowMade, "SQL UPDATE workflows SET nodes = replace(nodes, 'HOME', 'ELSE')", node("ELSE/y", bearer)}, "data.auth.token", []string{flowRun, testNode}},
+		{"SQL, then a name through the API", []string{flowMade, "SQL UPDATE workflows SET nodes = replace(nodes, 'HOME', 'ELSE')", `PUT /workflows/$0 {"name":"g"}`}, "", []string{flowRun, testNode}},
+		{"SQL, then the mask through the API", []string{flowMade, "SQL UPDATE workflows SET nodes = replace(nodes, 'HOME', 'ELSE')", node("ELSE/y", bearer)}, "data.auth.token", []string{flowRun, testNode}},
 		{"SQL with a template as the host", []string{flowMade, "SQL UPDATE workflows SET nodes = replace(nodes, 'HOME', 'http://{{input.host}}')"}, "", []string{`POST /workflows/execute {"workflow_id":"$0","wait":5,"input":{"host":"ELSEHOST"}}`}},
 		{"SQL copies the nodes", []string{flowMade, "SQL INSERT INTO workflows(id, name, nodes, edges, status) SELECT 'workflow-x', 'x', replace(nodes, 'HOME', 'ELSE'), edges, status FROM workflows"}, "", []string{`POST /workflows/execute {"workflow_id":"workflow-x","wait":5}`}},
-		{"SQL takes the id over", []string{flowMade, made(`"url":"ELSE/x"`), "SQL UPDATE workflows SET id = 'workflow-y' WHERE id = '$0'", `SQL UPDATE workflows SET id = '$0', nodes = json_set(nodes, '$[1].data.auth', json('{"type":"bearer","token":"MASK"}')) WHERE id = '$1'`}, "", []string{flowRun, testNode}},
+		{"SQL takes over the id", []string{flowMade, made(`"url":"ELSE/x"`), "SQL UPDATE workflows SET id = 'workflow-y' WHERE id = '$0'", `SQL UPDATE workflows SET id = '$0', nodes = json_set(nodes, '$[1].data.auth', json('{"type":"bearer","token":"MASK"}')) WHERE id = '$1'`}, "", []string{flowRun, testNode}},
 		{"an import with masks", []string{made(`"url":"ELSE/x",` + bearer)}, "data.auth.token", nil},
 		{"the ids of two nodes swapped", []string{`POST /workflows {"name":"f","nodes":[{"id":"h","type":"http-request","data":{"url":"HOME/x",` + token + `}},{"id":"i","type":"http-request","data":{"url":"ELSE/x"}}]}`,
 			`PUT /workflows/$0 {"nodes":[{"id":"i","type":"http-request","data":{"url":"HOME/x"}},{"id":"h","type":"http-request","data":{"url":"ELSE/x",` + bearer + `}}]}`}, "data.auth.token", []string{testNode}},
@@ -382,7 +382,7 @@ func sourceRedirections() []redirection {
 		{"bearer", []string{feedMade, put("ELSE/x", bearer)}, "config.auth.token", []string{refresh}},
 		{"the address alone", []string{feedMade, `PUT /sources/$0 {"config":{"url":"ELSE/x"}}`}, "config.auth.token", []string{refresh}},
 		{"a secret header", []string{`POST /sources {"type":"api","name":"s","config":{"url":"HOME/x","headers":{"X-Api-Key":"STORED"}}}`, `PUT /sources/$0 {"config":{"url":"ELSE/x"}}`}, "config.headers.X-Api-Key", []string{refresh}},
-		{"by https", []string{feedMade, put("TLS/x", bearer)}, "config.auth.token", []string{refresh}},
+		{"with https", []string{feedMade, put("TLS/x", bearer)}, "config.auth.token", []string{refresh}},
 		{"a template as the host", []string{`POST /sources {"type":"api","name":"s","config":{"url":"http://{{host}}/","auth":{"type":"bearer","token":"STORED"}}}`}, "config.url", nil},
 		{"the next page", []string{strings.Replace(feedMade, `"items_path"`, `"pagination":{"type":"cursor","next_path":"next"},"items_path"`, 1)}, "", []string{refresh}},
 		{"a redirect", []string{strings.Replace(feedMade, "HOME/x", "HOME/away/307", 1)}, "", []string{refresh}},
@@ -420,7 +420,7 @@ func gatewayRedirections() []redirection {
 	return append(leads,
 		mail(`"smtpHost":"127.0.0.2"`), mail(`"smtpPort":OTHERPORT`), mail(`"smtpPort":OTHERPORT,"smtpHost":"127.0.0.1"`), mail(`"smtpPort":null`),
 		mail(`"smtpTls":"tls"`), mail(`"smtpTls":null`), mail(`"provider":"resend","smtpPort":OTHERPORT`),
-		redirection{"SMTP: TLS given up", []string{strings.Replace(mailMade, `"none"`, `"starttls"`, 1), `PUT /gateways/$0 {"config":{"smtpTls":"none"}}`}, "config.smtpPassword", []string{verifyIt}},
+		redirection{"SMTP: TLS disabled", []string{strings.Replace(mailMade, `"none"`, `"starttls"`, 1), `PUT /gateways/$0 {"config":{"smtpTls":"none"}}`}, "config.smtpPassword", []string{verifyIt}},
 		redirection{"SMTP: a password with no server yet", []string{`POST /gateways {"type":"smtp","name":"g","config":{"smtpUsername":"u","smtpPassword":"STORED","fromAddress":"a@example.com"}}`,
 			`PUT /gateways/$0 {"config":{"smtpHost":"127.0.0.1","smtpPort":OTHERPORT,"smtpTls":"none"}}`}, "config.smtpPassword", []string{verifyIt}},
 		redirection{"SMTP: a fresh password elsewhere", []string{mailMade, `PUT /gateways/$0 {"config":{"smtpPort":OTHERPORT,"smtpPassword":"FRESH"}}`}, "", []string{verifyIt}},
@@ -428,7 +428,7 @@ func gatewayRedirections() []redirection {
 		redirection{"webhook: a redirect", []string{strings.Replace(hook, "HOME/x", "HOME/away/307", 1)}, "", []string{verifyIt}},
 		redirection{"settings' token: a gateway elsewhere", []string{token, telegram(`"apiBaseUrl":"ELSE"`)}, "config.botToken", nil},
 		redirection{"settings' token: a gateway moves", []string{token, telegram(``), `PUT /gateways/$1 {"config":{"apiBaseUrl":"ELSE"}}`}, "config.botToken", nil},
-		redirection{"settings' token: an own token removed", []string{token, telegram(`"apiBaseUrl":"ELSE","botToken":"FRESH"`), `PUT /gateways/$1 {"config":{"botToken":null}}`}, "config.botToken", []string{`POST /gateways/$1/verify`}},
+		redirection{"settings' token: the gateway's own token removed", []string{token, telegram(`"apiBaseUrl":"ELSE","botToken":"FRESH"`), `PUT /gateways/$1 {"config":{"botToken":null}}`}, "config.botToken", []string{`POST /gateways/$1/verify`}},
 		redirection{"settings' token: all but the base removed", []string{token, telegram(`"botToken":"FRESH"`), `PUT /gateways/$1 {"config":{"botToken":"","apiBaseUrl":"ELSE"}}`}, "config.botToken", nil},
 	)
 }
@@ -437,15 +437,15 @@ func mcpRedirections() []redirection {
 	look := []string{mcpLook, "GET /mcp"}
 	return []redirection{
 		{"SQL", []string{mcpMade, "SQL UPDATE mcp_servers SET url = 'ELSE/mcp', checked_at = NULL"}, "", look},
-		{"SQL takes the id over", []string{mcpMade, "SQL UPDATE mcp_servers SET id = 'mcp-x'", "SQL INSERT INTO mcp_servers(id, name, url, auth_type) VALUES ('$0','n','ELSE/mcp','bearer')"}, "", look},
+		{"SQL takes over the id", []string{mcpMade, "SQL UPDATE mcp_servers SET id = 'mcp-x'", "SQL INSERT INTO mcp_servers(id, name, url, auth_type) VALUES ('$0','n','ELSE/mcp','bearer')"}, "", look},
 		{"SQL changes the kind of login", []string{mcpMade, "SQL UPDATE mcp_servers SET url = 'ELSE/mcp', auth_type = 'header'"}, "", look},
 		{"a redirect", []string{strings.Replace(mcpMade, "HOME/mcp", "HOME/away/307", 1)}, "", look},
 		{"a redirect to GET", []string{strings.Replace(mcpMade, "HOME/mcp", "HOME/away/302", 1)}, "", look},
 	}
 }
 
-// TestCredentialsStayWithTheirHost: a change of an address's host does not get
-// the credential that was stored for another host.
+// TestCredentialsStayWithTheirHost checks that after the host of an address was changed,
+// the credential that was set for the old host is not sent to the new one.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -467,12 +467,12 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		t.Run("file/"+name, func(t *testing.T) { h.runEdited(t, edit) })
 	}
 	if !h.home.received(stored) || !h.mailHome.received(stored) || !h.arrived {
-		t.Error("what was meant to arrive did not: the leads prove nothing")
+		t.Error("credentials did not arrive where they should: the redirections prove nothing")
 	}
-	t.Logf("%d ways to lead a credential elsewhere, %d through", count, h.through)
+	t.Logf("%d ways to redirect a credential, %d succeeded", count, h.through)
 }
 
-// editedFiles are changes of an exported file before it is imported again.
+// editedFiles are changes to an exported file before it is imported again.
 var editedFiles = map[string]struct{ edit, use string }{
 	"settings":           {`UPDATE _agent SET settings = replace(settings, 'HOME', 'ELSE')`, say},
 	"settings and hosts": {`UPDATE _agent SET settings = replace(settings, 'HOME', 'ELSE'); UPDATE _secrets SET hosts = replace(hosts, 'HOME', 'ELSE')`, say},

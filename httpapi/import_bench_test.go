@@ -19,7 +19,7 @@ import (
 	"satchel/store"
 )
 
-// peak is the most memory that the process has held, in MB; Linux only.
+// peak returns the largest memory of the process, in MB; Linux only.
 func (p *process) peak(b *testing.B) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -35,7 +35,7 @@ func (p *process) peak(b *testing.B) float64 {
 	return 0
 }
 
-// upload makes a source of a file.
+// upload creates a source from a file.
 func (p *process) upload(b *testing.B, name string, data []byte) {
 	b.Helper()
 	var form bytes.Buffer
@@ -56,7 +56,7 @@ func (p *process) upload(b *testing.B, name string, data []byte) {
 	}
 }
 
-// rowsOf is a CSV file of about so many bytes.
+// rowsOf returns a CSV file of about so many bytes.
 func rowsOf(size int) []byte {
 	var b bytes.Buffer
 	b.WriteString("id,name,city,notes\n")
@@ -66,7 +66,7 @@ func rowsOf(size int) []byte {
 	return b.Bytes()
 }
 
-// imports are what is imported while a client reads.
+// imports are the imports during which a client reads.
 var imports = []struct {
 	name string
 	run  func(b *testing.B, p *process)
@@ -80,10 +80,10 @@ var imports = []struct {
 	}},
 }
 
-// BenchmarkImportBesideReads reads contacts, 200 a second, while a large import
-// is taken in and worked on, in a process of its own. "p99-ms" is the 99th of
-// 100 of the reads' times; "nothing" shows what it is without an import. Run it
-// with -benchtime 4000x, which takes 20 seconds each.
+// BenchmarkImportBesideReads reads contacts, 200 a second, while another process uploads
+// and indexes a large import. "p99-ms" is the 99th percentile of the reads' times;
+// "nothing" shows it without an import. Run it with -benchtime 4000x, which takes 20
+// seconds each.
 func BenchmarkImportBesideReads(b *testing.B) {
 	binary := build(b)
 	for _, im := range imports {
@@ -133,8 +133,8 @@ func makeReader(b *testing.B, data string) {
 	}
 }
 
-// BenchmarkImportMemory imports a file of some 20,000 chunks, waits until it is
-// ready, and reports the most memory that the process held.
+// BenchmarkImportMemory imports a file of some 20,000 chunks, waits until it is ready,
+// and reports the largest memory of the process.
 func BenchmarkImportMemory(b *testing.B) {
 	binary := build(b)
 	for range b.N {

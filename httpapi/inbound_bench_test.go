@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// inboundSerial numbers posts over all rounds of the benchmark.
+// inboundSerial numbers posts across all rounds of the benchmark.
 var inboundSerial atomic.Int64
 
-// BenchmarkInbound posts to one gateway while a workflow runs for each message:
-// as fast as it goes, against echo answering a constant, and at 500 a second,
-// where the time counts from when a post was due.
+// BenchmarkInbound posts to one gateway while a workflow runs for each message: as fast
+// as possible, compared with echo returning a constant, and at 500 a second, where the
+// time counts from when a post was due.
 func BenchmarkInbound(b *testing.B) {
 	c := newTestClient(b)
 	_, path, platform := c.hooked(b, "default")

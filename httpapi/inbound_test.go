@@ -16,8 +16,8 @@ import (
 	"satchel/store"
 )
 
-// hooked makes an active custom webhook and returns its path and a client that
-// knows its secret.
+// hooked creates an active custom webhook and returns its path and a client that knows
+// its secret.
 func (c *testClient) hooked(tb testing.TB, agent string) (id, path string, platform *testClient) {
 	tb.Helper()
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -31,7 +31,7 @@ func (c *testClient) hooked(tb testing.TB, agent string) (id, path string, platf
 	return id, made["webhook_url"].(string), anybody.with("X-Webhook-Secret", made["webhook_secret"].(string))
 }
 
-// TestPostsOfPlatforms posts over HTTP what a platform may and others may not.
+// TestPostsOfPlatforms posts over HTTP what a platform may send and what others may not.
 func TestPostsOfPlatforms(t *testing.T) {
 	c := newTestClient(t)
 	id, path, platform := c.hooked(t, "default")
@@ -44,8 +44,8 @@ func TestPostsOfPlatforms(t *testing.T) {
 	}{
 		{"as JSON", platform, "application/json", `{"id":"1","from":"ada","text":"Hello"}`, 200},
 		{"as something else", platform, "text/plain", `{"id":"2","from":"ada","text":"Hello"}`, 200},
-		{"as nothing", platform, "", `{"id":"3","from":"ada","text":"Hello"}`, 200},
-		{"as another site's page might", platform.with("Sec-Fetch-Site", "cross-site").with("Origin", "https://evil.example"), "text/plain", `{"id":"4","from":"ada","text":"Hello"}`, 200},
+		{"without a media type", platform, "", `{"id":"3","from":"ada","text":"Hello"}`, 200},
+		{"as another site's page could", platform.with("Sec-Fetch-Site", "cross-site").with("Origin", "https://evil.example"), "text/plain", `{"id":"4","from":"ada","text":"Hello"}`, 200},
 		{"under another host", platform.with("Host", "tunnel.example"), "application/json", `{"id":"5","from":"ada","text":"Hello"}`, 200},
 		{"with a strange bearer", platform.with("Authorization", "Bearer theirs"), "application/json", `{"id":"6","from":"ada","text":"Hello"}`, 200},
 		{"without the secret", &testClient{url: c.url, header: http.Header{}}, "application/json", `{"id":"7","from":"ada","text":"Hello"}`, 401},
@@ -80,8 +80,7 @@ func TestPostsOfPlatforms(t *testing.T) {
 	}
 }
 
-// Under access control platforms need no identity, and a disabled agent takes
-// nothing.
+// Under access control platforms need no identity, and a disabled agent accepts nothing.
 func TestPostsUnderAccessControl(t *testing.T) {
 	platforms := func(o *Options) {
 		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: o.Log}})
@@ -91,19 +90,19 @@ func TestPostsUnderAccessControl(t *testing.T) {
 	ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	_, path, platform := ada.hooked(t, "bakery")
 	apiCase{"by a platform", "POST", path, `{"from":"x","text":"Hello"}`, 200, map[string]any{"success": true}}.run(t, platform)
-	apiCase{"by its name", "POST", strings.Replace(path, strings.Split(path, "/")[3], "bakery", 1), `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform)
-	apiCase{"by anybody", "POST", path, `{"from":"x","text":"Hello"}`, 401, code("UNAUTHORIZED")}.run(t, c.testClient)
-	apiCase{"with a key that is none", "POST", path, `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform.with("X-API-Key", "satchel_nonsense"))
+	apiCase{"by the agent's name", "POST", strings.Replace(path, strings.Split(path, "/")[3], "bakery", 1), `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform)
+	apiCase{"by anybody else", "POST", path, `{"from":"x","text":"Hello"}`, 401, code("UNAUTHORIZED")}.run(t, c.testClient)
+	apiCase{"with an invalid key", "POST", path, `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform.with("X-API-Key", "satchel_nonsense"))
 	apiCase{"no such agent", "POST", "/api/agents/agent-x/gateways/gateway-x/webhook", `{}`, 404, code("NOT_FOUND")}.run(t, c.testClient)
-	apiCase{"register by nobody", "POST", path + "/register", ``, 403, nil}.run(t, c.testClient)
+	apiCase{"register without an identity", "POST", path + "/register", ``, 403, nil}.run(t, c.testClient)
 	ada.must(t, 200, "PUT", "/api/agents/bakery", `{"status":"paused"}`)
 	apiCase{"paused", "POST", path, `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform)
 	ada.must(t, 200, "PUT", "/api/agents/bakery", `{"status":"disabled"}`)
 	apiCase{"disabled", "POST", path, `{"from":"x","text":"Hello"}`, 403, code("AGENT_DISABLED")}.run(t, platform)
 }
 
-// A gateway's posts have a limit of their own, 600 a minute, whoever sends
-// them; made-up gateways count for who asks.
+// A gateway's posts have a limit of their own, 600 a minute, whoever sends them; unknown
+// gateways count for the caller.
 func TestRateOfPosts(t *testing.T) {
 	now := time.Unix(1_800_000_010, 0)
 	c, server := openWith(t, func(o *Options) {
@@ -112,7 +111,7 @@ func TestRateOfPosts(t *testing.T) {
 	_, path, platform := c.hooked(t, "default")
 	_, other, another := c.hooked(t, "default")
 	server.limiter = rest.NewLimiter(map[string]int{"general": 3}, nil, func() time.Time { return now })
-	apiCase{"the first, when the gateway is met", "POST", path, `{}`, 200, nil}.run(t, platform)
+	apiCase{"the first, which finds the gateway", "POST", path, `{}`, 200, nil}.run(t, platform)
 	for n := range 600 {
 		a := platform.send(t, "POST", path, `{}`)
 		if a.StatusCode != 200 || a.Header.Get("X-RateLimit-Remaining") != fmt.Sprint(600-1-n) || a.Header.Get("X-RateLimit-Limit") != "600" {
@@ -127,12 +126,12 @@ func TestRateOfPosts(t *testing.T) {
 		last = platform.send(t, "POST", fmt.Sprint("/api/agents/default/gateways/gateway-", n, "/webhook"), `{}`).StatusCode
 	}
 	if last != 429 {
-		t.Errorf("made-up gateways are not limited: %d", last)
+		t.Errorf("unknown gateways are not limited: %d", last)
 	}
-	apiCase{"a gateway that is there", "POST", other, `{}`, 200, nil}.run(t, another)
+	apiCase{"a gateway that exists", "POST", other, `{}`, 200, nil}.run(t, another)
 }
 
-// A trigger may listen to one gateway; triggers of a paused agent rest.
+// A trigger may be limited to one gateway; triggers of a paused agent do not run.
 func TestTriggerOfGateway(t *testing.T) {
 	c := newTestClient(t)
 	id, path, platform := c.hooked(t, "default")

@@ -10,20 +10,20 @@ import (
 	"testing"
 )
 
-// flakySlack creates a gateway to a fake Slack that rejects messages until
-// repaired is set.
-func flakySlack(t *testing.T, c *testClient, at string) (gateway string, repaired *atomic.Bool, heard chan string) {
+// flakySlack creates a gateway to a fake Slack that rejects messages until repaired is
+// set.
+func flakySlack(t *testing.T, c *testClient, at string) (gateway string, repaired *atomic.Bool, received chan string) {
 	t.Helper()
-	repaired, heard = new(atomic.Bool), make(chan string, 10)
+	repaired, received = new(atomic.Bool), make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.URL.Path == "/chat.postMessage" && !repaired.Load() {
-			heard <- "refused"
+			received <- "refused"
 			_, _ = w.Write([]byte(`{"ok":false,"error":"channel_not_found"}`))
 			return
 		}
 		if r.URL.Path == "/chat.postMessage" {
-			heard <- string(body)
+			received <- string(body)
 		}
 		_, _ = w.Write([]byte(`{"ok":true,"user_id":"UBOT","channel":"D1","ts":"1.5"}`))
 	}))
@@ -33,7 +33,7 @@ func flakySlack(t *testing.T, c *testClient, at string) (gateway string, repaire
 	if v := c.must(t, 200, "POST", gateway+"/verify", ""); v["success"] != true {
 		t.Fatal(v)
 	}
-	return gateway, repaired, heard
+	return gateway, repaired, received
 }
 
 // delivery reads the delivery of a conversation's newest message once it is no
@@ -48,11 +48,11 @@ func (c *testClient) delivery(t *testing.T, conversation string) (d map[string]a
 	return d
 }
 
-// TestInbox handles a conversation as people in an inbox do.
+// TestInbox handles a conversation as people do in an inbox.
 func TestInbox(t *testing.T) {
 	c := newTestClient(t)
 	const at = "/api/agents/default"
-	gateway, repaired, heard := flakySlack(t, c, at)
+	gateway, repaired, received := flakySlack(t, c, at)
 	c.must(t, 400, "POST", gateway+"/simulate", `{"from":"","text":"x"}`)
 	said := c.must(t, 201, "POST", gateway+"/simulate", `{"from":"U7","name":"Ada","text":"Where is my order?"}`)
 	conversation := at + "/conversations/" + said["conversation_id"].(string)
@@ -81,8 +81,8 @@ func TestInbox(t *testing.T) {
 	c.must(t, 201, "POST", conversation+"/messages", `{"role":"note","content":"He called before"}`)
 	c.must(t, 400, "POST", conversation+"/messages", `{"role":"note","content":"x","send":true}`)
 	sent := c.must(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"I look","send":true}`)
-	if got := <-heard; got != "refused" {
-		t.Errorf("Slack heard %s", got)
+	if got := <-received; got != "refused" {
+		t.Errorf("Slack received %s", got)
 	}
 	if d := c.delivery(t, conversation); d["status"] != "failed" || !strings.Contains(fmt.Sprint(d["error"]), "channel_not_found") {
 		t.Errorf("delivery %v", d)
@@ -93,8 +93,8 @@ func TestInbox(t *testing.T) {
 	repaired.Store(true)
 	resend := fmt.Sprintf("%s/messages/%v/resend", conversation, sent["id"])
 	c.must(t, 200, "POST", resend, "")
-	if got := <-heard; !strings.Contains(got, "I look") {
-		t.Errorf("Slack heard %s", got)
+	if got := <-received; !strings.Contains(got, "I look") {
+		t.Errorf("Slack received %s", got)
 	}
 	if d := c.delivery(t, conversation); d["status"] != "sent" || d["sent_at"] == nil {
 		t.Errorf("delivery %v", d)
@@ -120,15 +120,15 @@ func TestInbox(t *testing.T) {
 }
 
 func (w *contractClient) checkInbox(t *testing.T, at string) {
-	gateway, repaired, heard := flakySlack(t, w.testClient, at)
+	gateway, repaired, received := flakySlack(t, w.testClient, at)
 	said := w.request(t, 201, "POST", gateway+"/simulate", `{"from":"U7","name":"Ada","text":"Where is my order?"}`)
 	conversation := at + "/conversations/" + said.json["conversation_id"].(string)
 	sent := w.request(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"I look","send":true}`)
-	<-heard
+	<-received
 	w.delivery(t, conversation)
 	repaired.Store(true)
 	w.request(t, 200, "POST", fmt.Sprintf("%s/messages/%v/resend", conversation, sent.json["id"]), "")
-	<-heard
+	<-received
 	w.delivery(t, conversation)
 	w.request(t, 200, "GET", at+"/conversations?status=open", "")
 	w.request(t, 200, "GET", conversation, "")

@@ -17,7 +17,7 @@ type keyed struct {
 	id string
 }
 
-// makeKey makes a key by the API.
+// makeKey creates a key through the API.
 func (c *proxiedServer) makeKey(t *testing.T, by *testClient, name string, role agent.Role, agents ...string) keyed {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "role": role, "agents": agents})
@@ -28,7 +28,7 @@ func (c *proxiedServer) makeKey(t *testing.T, by *testClient, name string, role 
 	return keyed{c.with("X-API-Key", made["key"].(string)), made["id"].(string)}
 }
 
-// listed are the names of the keys that a client sees, in order.
+// listed returns the names of the keys that a client sees, in order.
 func listed(t *testing.T, by *testClient) string {
 	t.Helper()
 	var names []string
@@ -39,8 +39,8 @@ func listed(t *testing.T, by *testClient) string {
 	return strings.Join(names, " ")
 }
 
-// TestKeysManageWeakerKeys lists and revokes keys by keys of every power, made
-// by a person and on the command line.
+// TestKeysManageWeakerKeys lists and revokes keys with keys of every role, created by a
+// person and on the command line.
 func TestKeysManageWeakerKeys(t *testing.T) {
 	c := newProxiedServer(t, nil)
 	ada, eve := c.as(t, "ada@example.com"), c.as(t, "eve@example.com")
@@ -107,9 +107,9 @@ func TestKeysManageWeakerKeys(t *testing.T) {
 	}
 }
 
-// TestKeysThatKeysMake makes keys by keys: none is stronger, reaches further or
-// lasts longer than the one that made it.
-func TestKeysThatKeysMake(t *testing.T) {
+// TestKeysCreatedByKeys creates keys with keys: none has a higher role, more agents or a
+// longer life than the key that created it.
+func TestKeysCreatedByKeys(t *testing.T) {
 	c := newProxiedServer(t, nil)
 	ada := c.as(t, "ada@example.com")
 	for _, name := range []string{"bakery", "shop"} {
@@ -123,8 +123,8 @@ func TestKeysThatKeysMake(t *testing.T) {
 		{"wider", `{"name":"k","role":"viewer","agents":["*"]}`, ""},
 		{"of another agent", `{"name":"k","role":"viewer","agents":["shop"]}`, ""},
 		{"of the default agent", `{"name":"k","role":"viewer","agents":["default"]}`, ""},
-		{"of one agent more", `{"name":"k","role":"viewer","agents":["bakery","shop"]}`, ""},
-		{"that lasts longer", `{"name":"k","role":"viewer","agents":["bakery"],"expires_at":"` + later + `"}`, "expires_at"},
+		{"of an additional agent", `{"name":"k","role":"viewer","agents":["bakery","shop"]}`, ""},
+		{"that expires later", `{"name":"k","role":"viewer","agents":["bakery"],"expires_at":"` + later + `"}`, "expires_at"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := parent.send(t, "POST", "/api/keys", tc.body)
@@ -135,9 +135,9 @@ func TestKeysThatKeysMake(t *testing.T) {
 	}
 	child := parent.must(t, 201, "POST", "/api/keys", `{"name":"c","role":"admin","agents":["bakery"]}`)
 	if child["expires_at"] != made["expires_at"] || child["parent_id"] != made["id"] {
-		t.Errorf("the key that a key made: %v", child)
+		t.Errorf("the key that a key created: %v", child)
 	}
-	t.Run("agents of a key belong to the maker", func(t *testing.T) {
+	t.Run("agents of a key belong to its creator", func(t *testing.T) {
 		childClient := c.with("X-API-Key", child["key"].(string))
 		cafe := childClient.must(t, 201, "POST", "/api/agents", `{"name":"cafe"}`)
 		if cafe["owner_email"] != "ada@example.com" {
@@ -147,17 +147,17 @@ func TestKeysThatKeysMake(t *testing.T) {
 		childClient.must(t, 200, "GET", "/api/agents/cafe", "")
 		parent.must(t, 200, "GET", "/api/agents/cafe", "")
 		if got := listed(t, parent); got != "c p" {
-			t.Errorf("the maker sees %s", got)
+			t.Errorf("the creator sees %s", got)
 		}
 	})
 	ada.must(t, 204, "DELETE", "/api/keys/"+made["id"].(string), "")
 	if a := c.with("X-API-Key", child["key"].(string)).send(t, "GET", "/api/agents/bakery", ""); a.StatusCode != http.StatusUnauthorized {
-		t.Errorf("a key outlives the one that made it: %d %s", a.StatusCode, a.text)
+		t.Errorf("a key outlives the one that created it: %d %s", a.StatusCode, a.text)
 	}
 }
 
-// TestKeysOfPeopleWithoutRole makes keys as people who have only the role that
-// everybody has on the default agent, or a weak one.
+// TestKeysOfPeopleWithoutRole creates keys as people who have only the role that
+// everybody has on the default agent, or a low one.
 func TestKeysOfPeopleWithoutRole(t *testing.T) {
 	c := newProxiedServer(t, nil) // everybody is admin of the default agent
 	if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "vera@example.com", Role: agent.RoleViewer}); err != nil {
@@ -168,14 +168,14 @@ func TestKeysOfPeopleWithoutRole(t *testing.T) {
 		for _, role := range agent.Roles {
 			body := `{"name":"k","role":"` + string(role) + `","agents":` + agents + `}`
 			if a := stranger.send(t, "POST", "/api/keys", body); a.StatusCode != http.StatusForbidden {
-				t.Errorf("somebody without a role makes %s: %d", body, a.StatusCode)
+				t.Errorf("a person without a role creates %s: %d", body, a.StatusCode)
 			}
 			want := http.StatusForbidden
 			if role == agent.RoleViewer {
 				want = http.StatusCreated
 			}
 			if a := vera.send(t, "POST", "/api/keys", body); a.StatusCode != want {
-				t.Errorf("a viewer makes %s: %d", body, a.StatusCode)
+				t.Errorf("a viewer creates %s: %d", body, a.StatusCode)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func (w *contractClient) checkTakeovers(t *testing.T, at string) {
 	w.request(t, 409, "DELETE", at+"/takeover/"+made, "")
 }
 
-// wsClient is the client's end of a WebSocket.
+// wsClient is the client end of a WebSocket.
 type wsClient struct {
 	t    testing.TB
 	conn *websocket.Conn
@@ -59,7 +59,7 @@ func (ws *wsClient) send(messages ...string) {
 	}
 }
 
-// receive reads messages until one that is wanted.
+// receive reads messages up to the first that is wanted.
 func (ws *wsClient) receive(what string, wanted func(m map[string]any, raw []byte) bool) map[string]any {
 	ws.t.Helper()
 	ctx, cancel := context.WithTimeout(ws.t.Context(), 20*time.Second)
@@ -97,9 +97,9 @@ func ofType(kind string) func(map[string]any, []byte) bool {
 
 func isFrame(m map[string]any, _ []byte) bool { return m["type"] == nil && m["data"] != nil }
 
-// TestSteelsDialect speaks to the sockets as Steel's viewer does: a socket that
-// tells of tabs, one more for each tab with a second "?" in its address, nested
-// events, Enter without text.
+// TestSteelsDialect uses the sockets as Steel's viewer does: a socket for the list of
+// tabs, another one for each tab with a second "?" in its address, nested events, Enter
+// without text.
 func TestSteelsDialect(t *testing.T) {
 	ts := newTestServer(t)
 	s := ts.openLoaded(t, "/")
@@ -198,7 +198,7 @@ func TestSocketsRefuse(t *testing.T) {
 		header     http.Header
 		want       int
 	}{
-		{"no session", "/v1/sessions/cast", nil, 400},
+		{"no session id", "/v1/sessions/cast", nil, 400},
 		{"unknown session", "/v1/sessions/cast?sessionId=session-x", nil, 404},
 		{"unknown stream", "/v1/sessions/video?sessionId=" + s.ID(), nil, 404},
 		{"unknown tab", "/v1/sessions/cast?pageId=page-x&sessionId=" + s.ID(), nil, 404},
@@ -206,12 +206,12 @@ func TestSocketsRefuse(t *testing.T) {
 		{"no quality", "/v1/sessions/cast?quality=0&sessionId=" + s.ID(), nil, 400},
 		{"no scale", "/v1/sessions/cast?scale=NaN&sessionId=" + s.ID(), nil, 400},
 		{"a page of another site", "/v1/sessions/cast?sessionId=" + s.ID(), stranger, 403},
-		{"a page of nowhere", "/v1/sessions/logs?sessionId=" + s.ID(), http.Header{"Origin": {"null"}}, 403},
+		{"a page with the origin null", "/v1/sessions/logs?sessionId=" + s.ID(), http.Header{"Origin": {"null"}}, 403},
 		{"this site's other port", "/v1/sessions/logs?sessionId=" + s.ID(), http.Header{"Origin": {"http://127.0.0.1:1"}}, 403},
 		{"a link from another site", "/v1/sessions/logs?sessionId=" + s.ID() + "&token=" + mine, stranger, 101},
 		{"forged link", "/v1/sessions/logs?sessionId=" + s.ID() + "&token=" + mine + "A", nil, 401},
 		{"another session's link", "/v1/sessions/logs?sessionId=" + other.ID() + "&token=" + mine, nil, 404},
-		{"a takeover's that is over", "/v1/sessions/cast?sessionId=" + s.ID() + "&token=" + token(over["takeover_url"].(string)), nil, 409},
+		{"the link of a completed takeover", "/v1/sessions/cast?sessionId=" + s.ID() + "&token=" + token(over["takeover_url"].(string)), nil, 409},
 	}
 	for _, tc := range cases {
 		if _, status := ts.dial(t, tc.path, tc.header); status != tc.want {
@@ -226,7 +226,7 @@ func TestSocketsRefuse(t *testing.T) {
 	}
 }
 
-// TestViewersOnlyWatch closes the server and comes with keys of each role.
+// TestViewersOnlyWatch closes the server and connects with keys of each role.
 func TestViewersOnlyWatch(t *testing.T) {
 	ts := newTestServer(t)
 	s := ts.openLoaded(t, "/")
@@ -264,7 +264,7 @@ func TestViewersOnlyWatch(t *testing.T) {
 	}
 }
 
-// TestSocketAttacks sends what no client should; honest ones do not notice.
+// TestSocketAttacks sends what no client should; other clients are not affected.
 func TestSocketAttacks(t *testing.T) {
 	ts := newTestServer(t)
 	s := ts.openLoaded(t, "/spin")
@@ -286,9 +286,9 @@ func TestSocketAttacks(t *testing.T) {
 	}
 
 	large, _ := ts.dial(t, cast, nil)
-	_ = large.conn.Write(t.Context(), websocket.MessageText, bytes.Repeat([]byte("x"), maxMessage+1)) // it may be cut off while it writes
+	_ = large.conn.Write(t.Context(), websocket.MessageText, bytes.Repeat([]byte("x"), maxMessage+1)) // may be disconnected while it writes
 	if code := large.closeStatus(); code != websocket.StatusMessageTooBig {
-		t.Errorf("too large a message ends with %d", code)
+		t.Errorf("a message that is too large ends with %d", code)
 	}
 
 	flood, _ := ts.dial(t, cast, nil)
@@ -303,14 +303,14 @@ func TestSocketAttacks(t *testing.T) {
 		}
 	}()
 	for range 10 {
-		honest.receive("frames beside a flood", isFrame)
+		honest.receive("frames during a flood", isFrame)
 	}
 	stop()
 	<-flooded
 }
 
-// TestDeadSockets are dropped: those that answer no ping, and those that do
-// not read.
+// TestDeadSockets checks that sockets are closed which do not answer pings or do not
+// read.
 func TestDeadSockets(t *testing.T) {
 	ts := newTestServer(t)
 	ts.server.pingEvery = 50 * time.Millisecond
@@ -333,7 +333,7 @@ func TestDeadSockets(t *testing.T) {
 	for left() != 1 {
 		select {
 		case <-reading:
-			t.Fatal("the one that answers was dropped")
+			t.Fatal("the socket that answers was closed")
 		case <-ctx.Done():
 			t.Fatalf("%d sockets are open", left())
 		case <-time.After(10 * time.Millisecond):

@@ -10,7 +10,7 @@ import (
 	"satchel/vector/document"
 )
 
-// TestMain is also the child that reads documents.
+// TestMain also runs the child that reads documents.
 func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return

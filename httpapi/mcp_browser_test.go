@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestMCPBrowser has a client of an agent use its browser: a form is filled in
-// and sent, and what came of it is read and looked at.
+// TestMCPBrowser has an agent's MCP client use its browser: a form is filled in and
+// submitted, and the result is read and seen in a screenshot.
 func TestMCPBrowser(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -63,7 +63,7 @@ func TestMCPBrowser(t *testing.T) {
 		t.Errorf("the picture: %v", err)
 	}
 	if about := seen.Content[1].(*sdk.TextContent).Text; !strings.Contains(about, `"title":"Thanks"`) || strings.Contains(about, "base64") {
-		t.Errorf("beside the picture stands %s", about)
+		t.Errorf("the text next to the picture is %s", about)
 	}
 	for _, call := range []struct{ tool, arguments, has string }{
 		{"browser_click", `{"session_id":"` + id + `"}`, "INVALID_ACTION: selector is required"},

@@ -9,8 +9,8 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// TestMCPInstructions has a model sign in, look, read and browse in one session
-// by the tools of an agent; what is typed is in no answer.
+// TestMCPInstructions has a model sign in, look, read and browse in one session through
+// an agent's tools; no response contains what is typed.
 func TestMCPInstructions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -54,7 +54,7 @@ func TestMCPInstructions(t *testing.T) {
 	}
 	for _, asked := range m.Requests {
 		if strings.Contains(fmt.Sprint(asked), "hunter22") {
-			t.Errorf("the model was told the value: %v", asked)
+			t.Errorf("the model received the value: %v", asked)
 		}
 	}
 	call("close", "", "", false)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// badMCPServer is an MCP server whose list of tools and results are set by the
-// test; at first it lists one valid tool.
+// badMCPServer is an MCP server whose list of tools and results the test sets; at first
+// it lists one valid tool.
 type badMCPServer struct {
 	*httptest.Server
 	tools, result atomic.Value // results as JSON; of call also "100 MB", "a page", "cut"
@@ -56,8 +56,8 @@ func newBadMCPServer(t *testing.T) *badMCPServer {
 
 func failure(_ int, err error) error { return err }
 
-// TestRogueMCPServers: what a registered server does wrong ends as an error of
-// the tool, for a caller of the API and for the model, which then answers.
+// TestRogueMCPServers checks that what a registered server does wrong becomes an error of
+// the tool, both for a caller of the API and for the model, which then answers.
 func TestRogueMCPServers(t *testing.T) {
 	c, m := newClientWithModel(t, func(n int, _ map[string]any) string {
 		if n%2 == 0 {
@@ -93,13 +93,13 @@ func TestRogueMCPServers(t *testing.T) {
 		}
 		sent := m.Messages(len(m.Requests) - 1)
 		if last := fmt.Sprint(at(sent[len(sent)-1], "content")); !strings.HasPrefix(last, "Error: ") || strings.Contains(last, "sesame") {
-			t.Errorf("%s: the model was told %s", call, last)
+			t.Errorf("%s: the model received %s", call, last)
 		}
 	}
 	l.tools.Store(`{"tools":[{"name":"open","inputSchema":{"type":"array"}}],"resultType":"complete"}`)
 	list := c.must(t, 200, "GET", "/api/agents/default/mcp/"+fmt.Sprint(server["id"])+"/tools", "")
 	if list["stale"] != true || at(list, "tools.0.description") != "Opens a ticket" {
-		t.Errorf("a listing that lies replaces the good one: %v", list)
+		t.Errorf("an invalid list replaced the valid one: %v", list)
 	}
 	if a := c.send(t, "GET", "/api/agents/default/logs?limit=200", ""); strings.Contains(a.text, "sesame-7") {
 		t.Error("the token is in the log")

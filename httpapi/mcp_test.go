@@ -72,8 +72,8 @@ const doubling = `{"name":"Double It!","description":"Doubles n","status":"activ
 	{"id":"set","type":"set","position":{"x":0,"y":0},"data":{"values":{"said":"{{trigger.word}}{{trigger.word}}"}}}],
 	"edges":[{"id":"e","source":"start","target":"set"}]}`
 
-// TestAgentAsMCPServer uses an agent through the SDK's own client, in both
-// eras of the protocol.
+// TestAgentAsMCPServer uses an agent through the SDK's own client, with both generations
+// of the protocol.
 func TestAgentAsMCPServer(t *testing.T) {
 	c := newTestClient(t)
 	c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","tags":["vip"]}`)
@@ -113,7 +113,7 @@ func TestAgentAsMCPServer(t *testing.T) {
 	}
 }
 
-// TestMCPAccess: the rules of the API hold for MCP too.
+// TestMCPAccess checks that the access rules of the API apply to MCP too.
 func TestMCPAccess(t *testing.T) {
 	c := newProxiedServer(t, func(o *Options) {
 		o.Browser = browser.New(browser.Options{Env: store.Env{Folder: o.Folder, Log: o.Log}})
@@ -154,7 +154,7 @@ func TestMCPAccess(t *testing.T) {
 	}
 }
 
-// TestMCPGate: Host, origin, rate and sizes, as of the API.
+// TestMCPGate checks that host, origin, rate and sizes are limited as in the API.
 func TestMCPGate(t *testing.T) {
 	c, _ := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 6} })
 	accepting := c.with("Accept", "application/json, text/event-stream")
@@ -186,8 +186,8 @@ func TestMCPGate(t *testing.T) {
 	}
 }
 
-// TestMCPBrowserRate: calls of browser tools count among the API's requests to
-// browsers, others do not.
+// TestMCPBrowserRate checks that calls of browser tools count towards the limit of
+// requests to browsers, and others do not.
 func TestMCPBrowserRate(t *testing.T) {
 	c, server := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 1000, "browser": 3} })
 	server.limiter = rest.NewLimiter(server.options.RateLimits, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })

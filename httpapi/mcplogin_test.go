@@ -14,8 +14,8 @@ import (
 	"satchel/store"
 )
 
-// TestMCPLogin connects a server as a person does, and attacks the login: nothing
-// of it works in another browser, for another login, from another issuer, or is
+// TestMCPLogin connects a server as a person does, and attacks the login: it cannot be
+// completed in another browser, for another login or from another issuer, and nothing is
 // sent to another host.
 func TestMCPLogin(t *testing.T) {
 	c, m := newTestClient(t), newMCPLogin(t)
@@ -52,12 +52,12 @@ func TestMCPLogin(t *testing.T) {
 	}
 	location, cookie := c.start(t, path)
 	if q, _ := url.Parse(location); q.Query().Get("resource") != m.URL+"/mcp" || q.Query().Get("scope") != "tools" || q.Query().Get("code_challenge_method") != "S256" {
-		t.Errorf("the provider is asked %s", location)
+		t.Errorf("the login is redirected to %s", location)
 	}
 	if a := c.back(t, m.Agree(t, location), cookie); a.StatusCode != 200 {
 		t.Fatalf("callback: %d %s", a.StatusCode, a.text)
 	}
-	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.checked_at") != nil { // although it was checked a moment ago
+	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.checked_at") != nil { // although it was just checked
 		t.Errorf("the server is not due: %v", now)
 	}
 	if tools := c.must(t, 200, "GET", path+"/tools", ""); at(tools, "tools.0.name") != "open" {
@@ -71,7 +71,7 @@ func TestMCPLogin(t *testing.T) {
 	}
 	c.mcpTokenStays(t, m, path)
 
-	// The provider ends the connection.
+	// The provider revokes the connection.
 	m.Provider.Set(func() { clear(m.Provider.Access); m.Provider.Fail = "invalid_grant" })
 	o, err := c.folder.Default().OpenCredential(t.Context(), fmt.Sprint(begun["credential_id"]))
 	if err != nil {
@@ -82,13 +82,13 @@ func TestMCPLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); at(a, "error.code") != "CREDENTIAL_LOGIN" {
-		t.Errorf("a call after the end: %v", a)
+		t.Errorf("a call after the revocation: %v", a)
 	}
 	if tools := c.must(t, 200, "GET", path+"/tools", ""); tools["stale"] != true {
-		t.Errorf("tools after the end: %v", tools)
+		t.Errorf("tools after the revocation: %v", tools)
 	}
 	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.status") != "needs_login" {
-		t.Errorf("after the end: %v", now)
+		t.Errorf("after the revocation: %v", now)
 	}
 	c.must(t, 204, "DELETE", "/api/agents/default/mcp?id="+fmt.Sprint(made["id"]), "")
 	c.must(t, 404, "GET", credential, "")
@@ -97,8 +97,8 @@ func TestMCPLogin(t *testing.T) {
 	}
 }
 
-// mcpTokenStays leads the token of a connected server elsewhere, and looks for
-// it there.
+// mcpTokenStays tries to send the token of a connected server to another host, and checks
+// that it does not arrive there.
 func (c *testClient) mcpTokenStays(t *testing.T, m *apitest.MCPLogin, path string) {
 	t.Helper()
 	evil := newMCPLogin(t)
@@ -125,7 +125,7 @@ func (c *testClient) mcpTokenStays(t *testing.T, m *apitest.MCPLogin, path strin
 	c.sql(t, `UPDATE mcp_servers SET url = '`+m.URL+`/mcp', auth_type = 'login'`)
 	for _, token := range evil.Tokens {
 		if token != "" {
-			t.Errorf("the token %q came to another host", token)
+			t.Errorf("the token %q reached another host", token)
 		}
 	}
 	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); a["success"] != true {
@@ -133,8 +133,8 @@ func (c *testClient) mcpTokenStays(t *testing.T, m *apitest.MCPLogin, path strin
 	}
 }
 
-// TestOAuthPages: the pages of sign-ins are limited like those of forms, and a
-// server with https describes itself to authorization servers.
+// TestOAuthPages checks that the pages of sign-ins are limited like those of forms, and
+// that a server with https describes itself to authorization servers.
 func TestOAuthPages(t *testing.T) {
 	c, server := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 1000} })
 	describe := func(address string) {

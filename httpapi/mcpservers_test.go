@@ -31,8 +31,8 @@ func (w *contractClient) checkMCPServers(t *testing.T, agent string) {
 	w.request(t, 404, "DELETE", agent+"/mcp?id="+id, "")
 }
 
-// TestMCPServers walks through the life of a registered server, and looks for
-// its token where it must not be.
+// TestMCPServers checks a registered server from its creation to its deletion, and looks
+// for its token where it must not be.
 func TestMCPServers(t *testing.T) {
 	c := newTestClient(t)
 	server := newMCPServer(t, "sesame-7")
@@ -51,15 +51,15 @@ func TestMCPServers(t *testing.T) {
 		t.Errorf("wrong token: %v", wrong)
 	}
 	server.Close()
-	gone := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Gone","url":"`+server.URL+`"}`)
-	if gone["status"] != "disconnected" || gone["last_error"] != "the MCP server cannot be reached: the connection was refused" {
-		t.Errorf("a server that is away: %v", gone)
+	unreachable := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Gone","url":"`+server.URL+`"}`)
+	if unreachable["status"] != "disconnected" || unreachable["last_error"] != "the MCP server cannot be reached: the connection was refused" {
+		t.Errorf("a server that does not respond: %v", unreachable)
 	}
 	if tools := c.must(t, 200, "GET", "/api/agents/default/mcp/"+id+"/tools", ""); tools["stale"] != true || at(tools, "tools.0.name") != "open" {
-		t.Errorf("tools of a server that is away: %v", tools)
+		t.Errorf("tools of a server that does not respond: %v", tools)
 	}
-	if a := c.send(t, "GET", "/api/agents/default/mcp/"+gone["id"].(string)+"/tools", ""); a.StatusCode != 500 || at(a.json, "error.code") != "UPSTREAM_ERROR" {
-		t.Errorf("a server that was never there: %d %s", a.StatusCode, a.text)
+	if a := c.send(t, "GET", "/api/agents/default/mcp/"+unreachable["id"].(string)+"/tools", ""); a.StatusCode != 500 || at(a.json, "error.code") != "UPSTREAM_ERROR" {
+		t.Errorf("an unknown server: %d %s", a.StatusCode, a.text)
 	}
 	list := c.must(t, 200, "GET", "/api/agents/default/mcp?sort=name&order=desc", "")
 	if at(list, "servers.0.name") != "Wrong" || at(list, "servers.1.name") != "Tickets" || at(list, "servers.1.status") != "disconnected" {
@@ -73,8 +73,8 @@ func TestMCPServers(t *testing.T) {
 	c.must(t, 204, "DELETE", "/api/agents/default/mcp?id="+id, "")
 }
 
-// TestChangedMCPServer gives a server a wrong token, the right one and another
-// address: it is looked at each time, and a token stays with its host.
+// TestChangedMCPServer gives a server a wrong token, the right one and another address:
+// it is checked each time, and a token stays with its host.
 func TestChangedMCPServer(t *testing.T) {
 	c, server, other := newTestClient(t), newMCPServer(t, "sesame-7"), newMCPServer(t, "sesame-7")
 	path := "/api/agents/default/mcp/" + c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)

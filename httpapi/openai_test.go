@@ -9,8 +9,8 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// openAI posts to a route of the default agent's OpenAI interface, with the
-// fields of a body. OpenAI's own client runs against it in .ci/openai-sdk.
+// openAI posts to a route of the default agent's OpenAI interface, with the fields of a
+// body. OpenAI's own client runs against it in .ci/openai-sdk.
 func (c *testClient) openAI(t *testing.T, route, fields string) answer {
 	t.Helper()
 	return c.send(t, "POST", "/api/agents/default/v1/"+route, "{"+fields+"}")
@@ -44,7 +44,7 @@ func deltas(t *testing.T, a answer) (text string, pieces int, finish, usage any)
 			usage = u
 		}
 	}
-	t.Fatalf("a stream without its end: %s", a.text)
+	t.Fatalf("a stream without an end: %s", a.text)
 	return
 }
 
@@ -71,14 +71,14 @@ func TestOpenAICompletions(t *testing.T) {
 		t.Errorf("plain: %v", plain)
 	}
 	if asked := m.Requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || fmt.Sprint(asked["stop"]) != "[END]" || asked["model"] != "m-1" {
-		t.Errorf("the provider was asked %v", asked)
+		t.Errorf("the provider received %v", asked)
 	}
 	text, pieces, finish, usage := deltas(t, c.openAI(t, "chat/completions", hi+`,"stream":true,"stream_options":{"include_usage":true}`))
 	if text != "Hello there." || pieces < 2 || finish != "stop" || usage != 8.0 {
 		t.Errorf("streamed %q in %d pieces, %v, %v", text, pieces, finish, usage)
 	}
 	if formed := c.openAI(t, "chat/completions", hi+","+moodSchema).json; at(formed, "choices.0.message.content") != `{"mood": "fine"}` {
-		t.Errorf("formed: %v", formed)
+		t.Errorf("with a schema: %v", formed)
 	}
 	text, pieces, _, _ = deltas(t, c.openAI(t, "chat/completions", hi+`,"stream":true,`+moodSchema))
 	if text != `{"mood": "fine"}` || pieces != 1 {
@@ -86,7 +86,7 @@ func TestOpenAICompletions(t *testing.T) {
 	}
 }
 
-// TestOpenAITools walks through a call of the client's own tool.
+// TestOpenAITools tests a call of the client's own tool.
 func TestOpenAITools(t *testing.T) {
 	c, m := newClientWithModel(t, func(n int, asked map[string]any) string {
 		if n == 2 {
@@ -103,7 +103,7 @@ func TestOpenAITools(t *testing.T) {
 		t.Errorf("call %v", call)
 	}
 	if got := fmt.Sprint(m.Requests[0]["tool_choice"]); got != "map[function:map[name:weather] type:function]" {
-		t.Errorf("the provider was asked with %s", got)
+		t.Errorf("the provider received %s", got)
 	}
 	message, _ := json.Marshal(at(first.json, "choices.0.message"))
 	second := c.openAI(t, "chat/completions", strings.TrimSuffix(hi, "]")+","+string(message)+`,{"role":"tool","content":"\"sun\"","tool_call_id":"c1"}]`+tools+`"auto"`)
@@ -111,12 +111,12 @@ func TestOpenAITools(t *testing.T) {
 		t.Fatalf("%s", second.text)
 	}
 	if asked := m.Messages(1); at(asked[4], "tool_call_id") != "c1" || at(asked[3], "tool_calls.0.function.name") != "weather" || m.Requests[1]["tool_choice"] != nil {
-		t.Errorf("asked with %v", asked)
+		t.Errorf("the provider received %v", asked)
 	}
 }
 
-// TestOpenAIEmbeddings: of the model inside the program, and of a provider's
-// when the agent is set to one.
+// TestOpenAIEmbeddings checks that embeddings come from the program's own model, or from
+// a provider if the agent has one set.
 func TestOpenAIEmbeddings(t *testing.T) {
 	c := newTestClient(t)
 	const input = `"model":"x","input":["bread and bread","a whale"],"encoding_format":"float"`
@@ -136,8 +136,8 @@ func TestOpenAIEmbeddings(t *testing.T) {
 	}
 }
 
-// TestOpenAIRequests is what is refused, in the shape that OpenAI's client
-// reads, and what is taken though it changes nothing.
+// TestOpenAIRequests checks what is refused, in the format that OpenAI's client reads,
+// and what is accepted without any effect.
 func TestOpenAIRequests(t *testing.T) {
 	c, m := newClientWithModel(t, func(int, map[string]any) string { return "x" })
 	const tool = `"tools":[{"type":"function","function":{"name":"f"}}]`
@@ -172,7 +172,7 @@ func TestOpenAIRequests(t *testing.T) {
 		}
 	}
 	if m.Requests[3]["tool_choice"] != "required" || m.Requests[4]["tools"] != nil {
-		t.Errorf("the provider was asked %v", m.Requests[3:])
+		t.Errorf("the provider received %v", m.Requests[3:])
 	}
 	for path, status := range map[string]int{"models/other": 404, "nothing": 404} {
 		if a := c.send(t, "GET", "/api/agents/default/v1/"+path, ""); a.StatusCode != status || at(a.json, "error.message") == "" {

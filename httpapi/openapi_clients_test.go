@@ -9,9 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestComponentsDifferInEveryCase holds for generators that make a type of
-// each component: none may be the name of another with its first letter
-// changed.
+// TestComponentsDifferInEveryCase checks, for generators that make a type of each
+// component, that no name differs from another only in the case of its first letter.
 func TestComponentsDifferInEveryCase(t *testing.T) {
 	d := describe(t)
 	seen := map[string]string{}
@@ -26,8 +25,8 @@ func TestComponentsDifferInEveryCase(t *testing.T) {
 	}
 }
 
-// TestDescribedRequests holds requests against their schemas: what the server
-// takes fits, and what it refuses for its shape does not.
+// TestDescribedRequests checks requests against their schemas: those that the server
+// accepts match, and those that it refuses for their shape do not.
 func TestDescribedRequests(t *testing.T) {
 	d := describe(t)
 	const agent = "/agents/{id}"
@@ -82,7 +81,7 @@ func TestDescribedRequests(t *testing.T) {
 	}
 }
 
-// eachBody yields bodies and whether they are to fit.
+// eachBody yields bodies and whether they should match.
 func eachBody(good, bad []string) func(func(string, bool) bool) {
 	return func(yield func(string, bool) bool) {
 		for _, body := range slices.Concat(good, bad) {
@@ -137,8 +136,8 @@ func TestDescribedMediaTypes(t *testing.T) {
 	}
 }
 
-// TestNoDefaultMakesAFieldRequired holds for generators whose types require a
-// field that has a default.
+// TestNoDefaultMakesAFieldRequired checks that no field has a default, because some
+// generators require a field that has one.
 func TestNoDefaultMakesAFieldRequired(t *testing.T) {
 	d := describe(t)
 	for name, schema := range objectAt(d.document, "components", "schemas") {

@@ -13,8 +13,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// contractClient sends requests and checks each answer against the OpenAPI
-// description.
+// contractClient sends requests and checks each response against the OpenAPI description.
 type contractClient struct {
 	*testClient
 	*described
@@ -26,8 +25,8 @@ func newContractClient(t *testing.T) *contractClient {
 	return &contractClient{testClient: newTestClient(t), described: describe(t), seen: map[*rest.Route]bool{}, all: table()}
 }
 
-// request makes a request and checks its status and its headers; checkContract
-// looks at its body.
+// request makes a request and checks its status and headers; checkContract checks its
+// body.
 func (w *contractClient) request(t *testing.T, status int, method, path, body string) answer {
 	t.Helper()
 	return w.requestWith(t, status, method, path, strings.NewReader(body), "application/json")
@@ -43,10 +42,10 @@ func (w *contractClient) requestWith(t *testing.T, status int, method, path stri
 	keys := []string{"paths", r.Path, strings.ToLower(method), "responses", strconv.Itoa(status)}
 	described, _ := w.find(keys...)
 	if described == nil {
-		t.Fatalf("%s %s: the answer %d is not described", method, path, status)
+		t.Fatalf("%s %s: the response %d is not described", method, path, status)
 	}
 	for name := range objectAt(described, "headers") {
-		limited := strings.HasPrefix(name, "X-RateLimit") // off in these tests
+		limited := strings.HasPrefix(name, "X-RateLimit") // disabled in these tests
 		if a.Header.Get(name) == "" && !limited {
 			t.Errorf("%s %s: the header %s is described and missing", method, path, name)
 		}
@@ -67,7 +66,7 @@ func (w *contractClient) create(t *testing.T, path, body string) string {
 	return id
 }
 
-// TestAnswersAreAsDescribed calls every route and checks the answers against the
+// TestAnswersAreAsDescribed calls every route and checks the responses against the
 // description.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	if testing.Short() {
@@ -79,7 +78,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		w.request(t, 200, "GET", "/api"+path, "")
 	}
 	for path, method := range map[string]string{"": "GET", "/agents": "GET", "/agents/default/move": "POST", "/nodes/node-2/drain": "POST"} {
-		w.request(t, 404, method, "/api/cluster"+path, `{"node":"node-2"}`) // a server alone has none
+		w.request(t, 404, method, "/api/cluster"+path, `{"node":"node-2"}`) // a single server has none
 		w.seen[routeOf(w.all, method, "/cluster"+path)] = true              // see TestCluster
 	}
 	id := w.create(t, "/api/agents", `{"name":"described"}`)
@@ -122,7 +121,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.checkKeys(t)
 	for _, r := range w.all {
 		if !w.seen[r] {
-			t.Errorf("%s %s was not asked", r.Method, r.Path)
+			t.Errorf("%s %s was not called", r.Method, r.Path)
 		}
 	}
 }
@@ -262,13 +261,13 @@ func (w *contractClient) checkWorkflows(t *testing.T, at string) {
 
 	waits := w.create(t, at+"/workflows", `{"name":"Waits","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"contact.created"}},
 		{"id":"a","type":"approval"}],"edges":[{"source":"t","target":"w"},{"source":"w","target":"a"}]}`)
-	asleep := executions + "/" + w.request(t, 200, "POST", at+"/workflows/execute", `{"workflow_id":"`+waits+`"}`).json["execution_id"].(string)
-	w.waitNode(t, asleep, "w", "waiting")
-	w.request(t, 200, "POST", asleep+"/resume", `{"node_id":"w","data":{"x":1}}`)
-	w.waitNode(t, asleep, "a", "waiting")
-	w.request(t, 409, "POST", asleep+"/resume", `{"node_id":"w"}`)
-	w.request(t, 200, "POST", asleep+"/terminate", "")
-	w.request(t, 409, "POST", asleep+"/resume", `{"node_id":"a","data":{"decision":"approved"}}`)
+	suspended := executions + "/" + w.request(t, 200, "POST", at+"/workflows/execute", `{"workflow_id":"`+waits+`"}`).json["execution_id"].(string)
+	w.waitNode(t, suspended, "w", "waiting")
+	w.request(t, 200, "POST", suspended+"/resume", `{"node_id":"w","data":{"x":1}}`)
+	w.waitNode(t, suspended, "a", "waiting")
+	w.request(t, 409, "POST", suspended+"/resume", `{"node_id":"w"}`)
+	w.request(t, 200, "POST", suspended+"/terminate", "")
+	w.request(t, 409, "POST", suspended+"/resume", `{"node_id":"a","data":{"decision":"approved"}}`)
 	w.request(t, 200, "DELETE", flow, "")
 }
 
@@ -295,7 +294,7 @@ func (w *contractClient) waitIndexed(t *testing.T, source string) {
 	})
 }
 
-// checkKeys comes last: the first key turns on access control.
+// checkKeys comes last: the first key turns access control on.
 func (w *contractClient) checkKeys(t *testing.T) {
 	a := w.request(t, 201, "POST", "/api/keys", `{"name":"k","role":"owner","agents":["*"]}`)
 	w.request(t, 401, "GET", "/api/keys", "")

@@ -16,11 +16,11 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// described is the description of the interface, read back.
+// described is the description of the interface, parsed again.
 type described struct {
 	raw      []byte
 	document map[string]any
-	mu       sync.Mutex // the compiler is not safe for use by several
+	mu       sync.Mutex // the compiler is not safe for concurrent use
 	schemas  *jsonschema.Compiler
 }
 
@@ -33,7 +33,7 @@ func describe(tb testing.TB) *described {
 	return d
 }
 
-// readDescription makes the description once: it takes longer than most tests.
+// readDescription creates the description once: it takes longer than most tests.
 var readDescription = sync.OnceValues(func() (*described, error) {
 	raw, err := Describe("1.2.3")
 	if err != nil {
@@ -49,8 +49,8 @@ var readDescription = sync.OnceValues(func() (*described, error) {
 	return d, d.schemas.AddResource("openapi.json", document)
 })
 
-// find follows keys into the document, and references on the way; it also
-// tells the place where it ended, as a JSON pointer.
+// find follows keys in the document, and references on the way; it also returns the place
+// where it ended, as a JSON pointer.
 func (d *described) find(keys ...string) (any, string) {
 	var value any = d.document
 	var place string
@@ -86,7 +86,7 @@ func (d *described) check(tb testing.TB, what, place string, value any) {
 		tb.Fatalf("%s: %v", what, err)
 	}
 	if err := schema.Validate(value); err != nil {
-		tb.Errorf("%s does not fit its schema: %v\n%v", what, err, value)
+		tb.Errorf("%s does not match its schema: %v\n%v", what, err, value)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 
 func checkParameters(t *testing.T, d *described, r *rest.Route, op map[string]any) {
 	t.Helper()
-	type place struct{ in, name string } // a name may stand in path and query both
+	type place struct{ in, name string } // a name may be in both path and query
 	want := map[place]bool{}             // whether it is required
 	for part := range strings.SplitSeq(r.Path, "/") {
 		if strings.HasPrefix(part, "{") {
@@ -183,11 +183,11 @@ func checkStatuses(t *testing.T, d *described, r *rest.Route, op map[string]any)
 	t.Helper()
 	answers := op["responses"].(map[string]any)
 	if answers[strconv.Itoa(r.Status)] == nil {
-		t.Errorf("%s %s: no answer %d", r.Method, r.Path, r.Status)
+		t.Errorf("%s %s: no response %d", r.Method, r.Path, r.Status)
 	}
 	for _, status := range []int{401, 403, 500} {
 		if answers[strconv.Itoa(status)] == nil {
-			t.Errorf("%s %s: no answer %d", r.Method, r.Path, status)
+			t.Errorf("%s %s: no response %d", r.Method, r.Path, status)
 		}
 	}
 	if r.UnderAgent() && answers["404"] == nil || r.Class != rest.Unlimited && answers["429"] == nil {
@@ -196,7 +196,7 @@ func checkStatuses(t *testing.T, d *described, r *rest.Route, op map[string]any)
 	for _, code := range r.Errors {
 		examples, _ := d.find("paths", r.Path, strings.ToLower(r.Method), "responses", strconv.Itoa(rest.StatusOf(code)), "content", "application/json", "examples")
 		if byCode, _ := examples.(map[string]any); byCode[string(code)] == nil {
-			t.Errorf("%s %s: the answer %d shows no %s", r.Method, r.Path, rest.StatusOf(code), code)
+			t.Errorf("%s %s: the response %d shows no %s", r.Method, r.Path, rest.StatusOf(code), code)
 		}
 	}
 	if _, made := objectAt(answers, "201", "headers")["Location"]; made != (r.Status == http.StatusCreated) {
@@ -204,7 +204,7 @@ func checkStatuses(t *testing.T, d *described, r *rest.Route, op map[string]any)
 	}
 }
 
-// objectAt follows keys into an object; what is missing is empty.
+// objectAt follows keys in an object; what is missing is empty.
 func objectAt(value any, keys ...string) map[string]any {
 	for _, key := range keys {
 		object, _ := value.(map[string]any)
@@ -214,7 +214,7 @@ func objectAt(value any, keys ...string) map[string]any {
 	return object
 }
 
-func TestDescribedExamplesFitTheirSchemas(t *testing.T) {
+func TestDescribedExamplesMatchTheirSchemas(t *testing.T) {
 	d := describe(t)
 	checked := 0
 	var walk func(value any, place string)
@@ -252,8 +252,8 @@ func TestDescribedExamplesFitTheirSchemas(t *testing.T) {
 	}
 }
 
-// TestSamplesHaveTexts checks that what the reference shows for a request has no
-// empty texts, which are invalid in most fields.
+// TestSamplesHaveTexts checks that the samples of requests in the reference have no empty
+// texts, which are invalid in most fields.
 func TestSamplesHaveTexts(t *testing.T) {
 	empty := []string{"command"} // in place of url
 	var walk func(value any, place string)
@@ -340,7 +340,7 @@ func TestDescriptionOfOptionalFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		if schema.Validate(value) == nil {
-			t.Errorf("the schema takes %s", bad)
+			t.Errorf("the schema accepts %s", bad)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// TestOverview: what was done shows in the checklist, the series, the failures
-// and the next runs.
+// TestOverview checks that activity shows in the checklist, the series, the failures and
+// the next runs.
 func TestOverview(t *testing.T) {
 	c := newTestClient(t)
 	empty := c.must(t, 200, "GET", "/api/agents/default/overview", "")

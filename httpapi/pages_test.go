@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// addressOf is where an embedded file is served.
+// addressOf returns where an embedded file is served.
 func addressOf(name string) string {
 	switch name {
 	case consoleFiles + "app/index.html":
@@ -29,8 +29,8 @@ func addressOf(name string) string {
 	return "/" + strings.TrimSuffix(strings.Replace(name, consoleFiles, "console/", 1), packed)
 }
 
-// eachPage runs over every embedded file, by its name without packed, except those
-// of Swagger UI, which TestSwaggerUIIsUnchanged reads.
+// eachPage calls run for every embedded file, by its name without packed, except those of
+// Swagger UI, which TestSwaggerUIIsUnchanged reads.
 func eachPage(t *testing.T, run func(name, text string)) {
 	t.Helper()
 	err := fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -67,10 +67,10 @@ func TestPagesAreServed(t *testing.T) {
 		}
 		tag := a.Header.Get("ETag")
 		if again := c.with("If-None-Match", tag).do(t, "GET", addressOf(name), http.NoBody, ""); tag == "" || again.StatusCode != 304 || again.text != "" {
-			t.Errorf("%s: %d for a file that is known", name, again.StatusCode)
+			t.Errorf("%s: %d for a file that is cached", name, again.StatusCode)
 		}
 		if head := c.do(t, "HEAD", addressOf(name), http.NoBody, ""); head.StatusCode != 200 || head.text != "" {
-			t.Errorf("%s: HEAD answers %d with %d bytes", name, head.StatusCode, len(head.text))
+			t.Errorf("%s: HEAD returns %d with %d bytes", name, head.StatusCode, len(head.text))
 		}
 	})
 }
@@ -98,7 +98,7 @@ func TestPagesAreCompressed(t *testing.T) {
 	}
 }
 
-// TestPagesHoldNoInlineCode keeps the pages working under their own policy.
+// TestPagesHoldNoInlineCode checks that the pages work under their own policy.
 func TestPagesHoldNoInlineCode(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<script(?:\s+type="module")?\s*>|<style|\sstyle\s*=|\son[a-z]+\s*=|javascript:|<base|(?:src|href)="(?:https?:)?//`)
 	reference := regexp.MustCompile(`(?:src|href)="([^"#]*)`)
@@ -108,21 +108,22 @@ func TestPagesHoldNoInlineCode(t *testing.T) {
 			return
 		}
 		if found := inline.FindString(text); found != "" {
-			t.Errorf("%s holds %q", name, found)
+			t.Errorf("%s contains %q", name, found)
 		}
 		for _, r := range reference.FindAllStringSubmatch(text, -1) {
 			if r[1] == "" {
 				continue
 			}
 			if a := c.do(t, "GET", path.Join("/", r[1]), http.NoBody, ""); a.StatusCode != 200 {
-				t.Errorf("%s refers to %s, which answers %d", name, r[1], a.StatusCode)
+				t.Errorf("%s refers to %s, which returns %d", name, r[1], a.StatusCode)
 			}
 		}
 	})
 }
 
-// TestScriptsMakeNoMarkup keeps text of users out of everything that a browser
-// would read as markup or code, and the API key out of what outlives its tab.
+// TestScriptsMakeNoMarkup checks that scripts pass no user text to anything that a
+// browser parses as markup or code, and store the API key in nothing that outlives its
+// tab.
 func TestScriptsMakeNoMarkup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -145,7 +146,7 @@ func TestScriptsMakeNoMarkup(t *testing.T) {
 	}
 }
 
-// TestConsoleImports holds that every file that a built script imports is there.
+// TestConsoleImports checks that every file that a built script imports exists.
 func TestConsoleImports(t *testing.T) {
 	imported := regexp.MustCompile(`from"(\.[^"]+)"|import"(\.[^"]+)"`)
 	eachPage(t, func(name, text string) {
@@ -154,7 +155,7 @@ func TestConsoleImports(t *testing.T) {
 		}
 		for _, m := range imported.FindAllStringSubmatch(text, -1) {
 			if file := path.Join(path.Dir(name), m[1]+m[2]); !fileExists(file) {
-				t.Errorf("%s imports %s, which is not there", name, file)
+				t.Errorf("%s imports %s, which does not exist", name, file)
 			}
 		}
 	})
@@ -183,8 +184,8 @@ func embedded(name string) ([]byte, error) {
 	return io.ReadAll(unpacked)
 }
 
-// TestSwaggerUIIsUnchanged holds the files of others against what docs/README.md
-// says they are, for browsers and for clients that cannot unpack gzip.
+// TestSwaggerUIIsUnchanged compares third-party files with their checksums in
+// docs/README.md, for browsers and for clients that cannot unpack gzip.
 func TestSwaggerUIIsUnchanged(t *testing.T) {
 	c := newTestClient(t)
 	for name, want := range map[string]string{
@@ -203,10 +204,10 @@ func TestSwaggerUIIsUnchanged(t *testing.T) {
 func TestAddressesOutsideTheInterface(t *testing.T) {
 	c := newTestClient(t)
 	for _, tc := range []apiCase{
-		{"no page", "GET", "/nothing", "", 404, code("NOT_FOUND")},
-		{"no file of the console", "GET", "/console/nothing.js", "", 404, code("NOT_FOUND")},
-		{"no listing", "GET", "/console/", "", 404, code("NOT_FOUND")},
-		{"up and out", "GET", "/console/..%2f..%2fmaster.key", "", 404, code("NOT_FOUND")},
+		{"unknown page", "GET", "/nothing", "", 404, code("NOT_FOUND")},
+		{"unknown file of the console", "GET", "/console/nothing.js", "", 404, code("NOT_FOUND")},
+		{"no directory listing", "GET", "/console/", "", 404, code("NOT_FOUND")},
+		{"path traversal", "GET", "/console/..%2f..%2fmaster.key", "", 404, code("NOT_FOUND")},
 		{"posting to a page", "POST", "/", "{}", 405, code("METHOD_NOT_ALLOWED")},
 	} {
 		tc.run(t, c)
@@ -232,7 +233,7 @@ func TestMetrics(t *testing.T) {
 	}
 	key := c.must(t, 201, "POST", "/api/keys", `{"name":"prometheus","role":"viewer","agents":["default"]}`)["key"].(string)
 	if a := c.do(t, "GET", "/metrics", http.NoBody, ""); a.StatusCode != 401 {
-		t.Errorf("a closed server tells metrics to nobody with %d", a.StatusCode)
+		t.Errorf("metrics of a closed server without an identity: %d", a.StatusCode)
 	}
 	if a := c.with("X-API-Key", "satchel_bad").do(t, "GET", "/metrics", http.NoBody, ""); a.StatusCode != 401 {
 		t.Errorf("a bad key: %d", a.StatusCode)
@@ -262,7 +263,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// discard is a client that reads nothing.
+// discard is a response writer that discards everything.
 type discard struct {
 	header http.Header
 	status int

@@ -39,8 +39,8 @@ func TestSchedulePreview(t *testing.T) {
 	}
 }
 
-// TestScheduleDays asks what schedules did today and will do on the next days,
-// which are those of the agent's time zone.
+// TestScheduleDays requests what schedules did today and will do on the next days, which
+// are days of the agent's time zone.
 func TestScheduleDays(t *testing.T) {
 	c := newTestClient(t)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"timezone":"Asia/Tokyo"}`)
@@ -82,7 +82,7 @@ func TestScheduleDays(t *testing.T) {
 		{"no start", "GET", list + "/days?end=2027-01-01", ``, 400, invalid("start")},
 		{"a moment", "GET", list + "/days?start=2027-01-01T00:00:00Z&end=2027-01-01", ``, 400, invalid("start")},
 		{"too long", "GET", list + "/days?start=2027-01-01&end=2027-03-04", ``, 400, invalid("end")},
-		{"just not too long", "GET", list + "/days?start=2027-01-01&end=2027-03-03", ``, 200, nil},
+		{"as long as allowed", "GET", list + "/days?start=2027-01-01&end=2027-03-03", ``, 200, nil},
 		{"backwards", "GET", list + "/days?start=2027-01-02&end=2027-01-01", ``, 400, invalid("end")},
 	} {
 		tc.run(t, c)
@@ -99,7 +99,7 @@ func TestContactBatches(t *testing.T) {
 	both := `"ids":["` + ada + `","` + bob + `","contact-x"]`
 	for _, tc := range []apiCase{
 		{"tagged", "POST", list + "/batch", `{` + both + `,"add_tags":["vip"]}`, 200, map[string]any{"changed.0": bob, "changed.1": nil}},
-		{"one off, one on", "POST", list + "/batch", `{` + both + `,"remove_tags":["old"],"add_tags":["new"]}`, 200, map[string]any{"changed.1": bob}},
+		{"one removed, one added", "POST", list + "/batch", `{` + both + `,"remove_tags":["old"],"add_tags":["new"]}`, 200, map[string]any{"changed.1": bob}},
 		{"now", "GET", list + "/" + bob, ``, 200, map[string]any{"tags.0": "lead", "tags.1": "vip", "tags.2": "new", "tags.3": nil}},
 		{"all tags", "GET", list + "/tags", ``, 200, map[string]any{"tags.0": "lead", "tags.1": "new", "tags.2": "vip", "tags.3": nil}},
 		{"some tags", "GET", list + "/tags?prefix=v", ``, 200, map[string]any{"tags.0": "vip", "tags.1": nil}},
@@ -118,11 +118,11 @@ func TestContactBatches(t *testing.T) {
 		t.Errorf("last message at %v, was %v", last, said["created_at"])
 	}
 	apiCase{"deleted", "POST", list + "/batch", `{` + both + `,"delete":true}`, 200, map[string]any{"changed.0": ada, "changed.1": bob, "changed.2": nil}}.run(t, c)
-	apiCase{"gone", "GET", list, ``, 200, map[string]any{"meta.total": "0"}}.run(t, c)
+	apiCase{"nothing left", "GET", list, ``, 200, map[string]any{"meta.total": "0"}}.run(t, c)
 }
 
-// TestImportDryRun holds that a dry run says what the import then does, for
-// rows that repeat others far above them too, and stores nothing.
+// TestImportDryRun checks that a dry run returns what the import then does, also for rows
+// that repeat others far above them, and stores nothing.
 func TestImportDryRun(t *testing.T) {
 	c := newTestClient(t)
 	const list = "/api/agents/default/contacts"
@@ -145,7 +145,7 @@ func TestImportDryRun(t *testing.T) {
 		before := at(c.must(t, 200, "GET", list, ""), "meta.total")
 		tried := answer("true")
 		if after := at(c.must(t, 200, "GET", list, ""), "meta.total"); after != before {
-			t.Fatalf("%s: a dry run made %v contacts of %v", on, after, before)
+			t.Fatalf("%s: a dry run created %v contacts of %v", on, after, before)
 		}
 		if done := answer("false"); fmt.Sprint(done) != fmt.Sprint(tried) {
 			t.Errorf("%s: tried %v\ndone %v", on, tried, done)

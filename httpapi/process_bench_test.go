@@ -20,7 +20,7 @@ import (
 	"satchel/store"
 )
 
-// process is the product as people run it: a binary of its own.
+// process is the product as users run it: a binary of its own.
 type process struct {
 	cmd *exec.Cmd
 	url string
@@ -38,7 +38,7 @@ func build(b *testing.B) string {
 	return path
 }
 
-// spawn starts the server and returns once it says where it listens.
+// spawn starts the server and returns once it prints its address.
 func spawn(b *testing.B, binary, data string, more ...string) *process {
 	b.Helper()
 	cmd := exec.Command(binary, append([]string{"serve", "--addr", "127.0.0.1:0", "--data", data, "--rate-limits", "off"}, more...)...)
@@ -81,7 +81,7 @@ func (p *process) get(b *testing.B, path string) string {
 	return string(text)
 }
 
-// resident is the process's memory in MB; Linux only.
+// resident returns the resident memory of the process, in MB; Linux only.
 func (p *process) resident(b *testing.B) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -97,8 +97,7 @@ func (p *process) resident(b *testing.B) float64 {
 	return 0
 }
 
-// atRest waits until the process has given memory back, and tells what it
-// keeps.
+// atRest waits until the process has released memory, and returns what it keeps.
 func (p *process) atRest(b *testing.B) float64 {
 	b.Helper()
 	before := p.resident(b)
@@ -127,8 +126,8 @@ func makeAgents(b *testing.B, data string, n int) {
 	}
 }
 
-// BenchmarkStart times the process from its start to its first answer, with
-// many agents on disk: after a clean stop, and with nothing remembered.
+// BenchmarkStart measures the time from the start of the process to its first response,
+// with many agents on disk: after a clean stop, and without the cache.
 func BenchmarkStart(b *testing.B) {
 	binary := build(b)
 	for _, n := range []int{100, 1000, 10_000} {
@@ -156,11 +155,11 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkThousandAgents makes 1,000 agents and writes to each, then waits
-// until their files are closed, and tells the memory at each point.
+// BenchmarkThousandAgents creates 1,000 agents and writes to each, then waits until their
+// files are closed, and reports the memory at each point.
 func BenchmarkThousandAgents(b *testing.B) {
 	if b.N > 1 {
-		return // one round tells all
+		return // one round is enough
 	}
 	p := spawn(b, build(b), filepath.Join(b.TempDir(), "data"))
 	defer p.stop(b)

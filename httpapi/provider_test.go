@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// modelProvider is a provider that lists two models, records the credentials of
-// its requests, and rejects the key sk-bad.
+// modelProvider is a provider that lists two models, records the credentials of its
+// requests, and rejects the key sk-bad.
 type modelProvider struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -50,8 +50,8 @@ func (m *modelProvider) takeRequests() string {
 	return strings.Join(m.requests, ", ")
 }
 
-// TestModelsOfTheProvider: the list is asked for once a minute, and a stored
-// credential is not sent to a host that a query names.
+// TestModelsOfTheProvider checks that the list is requested once a minute, and that a
+// stored credential is not sent to a host that a query names.
 func TestModelsOfTheProvider(t *testing.T) {
 	c, m, other := newTestClient(t), newModelProvider(t), newModelProvider(t)
 	const path, settings = "/api/agents/default/models", "/api/agents/default/settings"
@@ -65,20 +65,20 @@ func TestModelsOfTheProvider(t *testing.T) {
 		}
 	}
 	if got := m.takeRequests(); got != "/v1/models Bearer sk-mine" {
-		t.Errorf("asked %s", got)
+		t.Errorf("requests %s", got)
 	}
 	if a := c.send(t, "GET", path+"?llm_base_url="+other.URL+"/v1", ""); a.StatusCode != 409 || other.takeRequests() != "" {
-		t.Errorf("another host: %d %s; asked %s", a.StatusCode, a.text, other.takeRequests())
+		t.Errorf("another host: %d %s; requests %s", a.StatusCode, a.text, other.takeRequests())
 	}
 	c.must(t, 400, "GET", path+"?llm_provider=acme", "")
 	c.must(t, 200, "PUT", settings, `{"llm_provider":"anthropic","llm_base_url":"`+other.URL+`/v1","anthropic_api_key":"sk-ant"}`)
 	if a := c.must(t, 200, "GET", path, ""); fmt.Sprint(a["models"]) != "[m-1 m-2]" || other.takeRequests() != "/v1/models sk-ant" {
-		t.Errorf("%v, asked %s", a, other.takeRequests())
+		t.Errorf("%v, requests %s", a, other.takeRequests())
 	}
 }
 
-// TestSettingsAreTested: one tiny call tells whether settings work, saved or
-// not, and shows no credential.
+// TestSettingsAreTested checks that one short call reports whether settings work, saved
+// or not, and reveals no credential.
 func TestSettingsAreTested(t *testing.T) {
 	c, m, other := newTestClient(t), newModelProvider(t), newModelProvider(t)
 	const path, settings = "/api/agents/default/settings/test", "/api/agents/default/settings"
@@ -95,12 +95,12 @@ func TestSettingsAreTested(t *testing.T) {
 	}
 	c.must(t, 200, "PUT", settings, `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1","llm_api_key":"sk-mine"}`)
 	if a := c.must(t, 200, "POST", path, `{}`); a["ok"] != true || m.takeRequests() != "/v1/chat/completions Bearer sk-mine" {
-		t.Errorf("stored: %v, asked %s", a, m.takeRequests())
+		t.Errorf("stored: %v, requests %s", a, m.takeRequests())
 	}
 	before := other.takeRequests()
 	a = c.send(t, "POST", path, `{"llm_base_url":"`+other.URL+`/v1"}`)
 	if a.StatusCode != 400 || at(a.json, "error.details.field") != "api_key" || other.takeRequests() != before {
-		t.Errorf("another host: %d %s; asked %s", a.StatusCode, a.text, other.takeRequests())
+		t.Errorf("another host: %d %s; requests %s", a.StatusCode, a.text, other.takeRequests())
 	}
 	a = c.send(t, "POST", path, `{"api_key":"sk-bad"}`)
 	if a.StatusCode != 200 || a.json["ok"] != false || !strings.HasSuffix(fmt.Sprint(a.json["error"]), "(status 401). The provider says: no such key: Bearer …") || strings.Contains(a.text, "sk-bad") {
@@ -112,8 +112,8 @@ func TestSettingsAreTested(t *testing.T) {
 	c.must(t, 400, "POST", path, `{"llm_base_url":"ftp://x"}`)
 }
 
-// TestModelsOfGivenSettings: the models of a provider are listed by settings
-// that are not saved, and a stored credential stays with its host.
+// TestModelsOfGivenSettings checks that a provider's models can be listed with settings
+// that are not saved, and that a stored credential stays with its host.
 func TestModelsOfGivenSettings(t *testing.T) {
 	c, m, other := newTestClient(t), newModelProvider(t), newModelProvider(t)
 	const path, settings = "/api/agents/default/settings/models", "/api/agents/default/settings"
@@ -122,7 +122,7 @@ func TestModelsOfGivenSettings(t *testing.T) {
 	}
 	a := c.must(t, 200, "POST", path, `{"llm_provider":"openai-compatible","llm_base_url":"`+other.URL+`/v1","api_key":"sk-given"}`)
 	if fmt.Sprint(a["models"]) != "[m-1 m-2]" || other.takeRequests() != "/v1/models Bearer sk-given" {
-		t.Errorf("given: %v, asked %s", a, other.takeRequests())
+		t.Errorf("given: %v, requests %s", a, other.takeRequests())
 	}
 	if s := c.send(t, "GET", settings, ""); s.json["llm_provider"] != "" || strings.Contains(s.text, "api_key") {
 		t.Errorf("saved %s", s.text)
@@ -134,6 +134,6 @@ func TestModelsOfGivenSettings(t *testing.T) {
 	before := other.takeRequests()
 	a = c.must(t, 400, "POST", path, `{"llm_base_url":"`+other.URL+`/v1"}`)
 	if at(a, "error.details.field") != "api_key" || other.takeRequests() != before {
-		t.Errorf("another host: %v; asked %s", a, other.takeRequests())
+		t.Errorf("another host: %v; requests %s", a, other.takeRequests())
 	}
 }

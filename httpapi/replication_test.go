@@ -8,7 +8,8 @@ import (
 	"satchel/store/replica"
 )
 
-// Health says how replicas are, and nothing of them where there are none.
+// Health reports the state of the replicas, and nothing about replicas where there are
+// none.
 func TestHealthOfReplicas(t *testing.T) {
 	t.Parallel()
 	target, err := replica.Open(t.TempDir(), func(string) string { return "" })

@@ -12,8 +12,8 @@ import (
 
 const weatherTool = `,"tools":[{"type":"function","name":"weather","description":null,"parameters":{"type":"object"},"strict":true}]`
 
-// TestResponses walks through a conversation that the service keeps: answers are
-// continued, referred to, read and deleted, and every field is there.
+// TestResponses tests a conversation that the service stores: responses are continued,
+// referenced, read and deleted, and have every field.
 func TestResponses(t *testing.T) {
 	c, m := newClientWithModel(t, func(n int, asked map[string]any) string {
 		if asked["response_format"] != nil {
@@ -34,7 +34,7 @@ func TestResponses(t *testing.T) {
 		}
 	}
 	if asked := m.Requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || at(asked, "messages.1.content") != "Be brief." && at(asked, "messages.0.content") == nil {
-		t.Errorf("the provider was asked %v", asked)
+		t.Errorf("the provider received %v", asked)
 	}
 	saw := func(n int, want string) {
 		t.Helper()
@@ -45,7 +45,7 @@ func TestResponses(t *testing.T) {
 			}
 		}
 		if got := strings.Join(said, " "); got != want {
-			t.Errorf("the provider saw %s, want %s", got, want)
+			t.Errorf("the provider received %s, want %s", got, want)
 		}
 	}
 	second := c.openAI(t, "responses", `"input":"And?","previous_response_id":"`+id+`"`).json
@@ -55,14 +55,14 @@ func TestResponses(t *testing.T) {
 	c.openAI(t, "responses", `"store":false,"input":[{"role":"user","content":"Hi"},{"type":"reasoning","id":"rs_1","summary":[]},{"type":"item_reference","id":"`+fmt.Sprint(at(one, "output.0.id"))+`"},{"role":"user","content":"So?"}]`)
 	saw(3, "user:Hi assistant:Answer 1. user:So?")
 	if formed := c.openAI(t, "responses", `"input":"Hi","text":{"format":{"type":"json_schema","name":"mood","schema":{"type":"object","properties":{"mood":{"type":"string"}},"required":["mood"]}}}`).json; at(formed, "output.0.content.0.text") != `{"mood": "fine"}` {
-		t.Errorf("formed: %v", formed)
+		t.Errorf("with a schema: %v", formed)
 	}
 	path := "/api/agents/default/v1/responses/" + id
 	if kept := c.send(t, "GET", path, ""); kept.text != first.text {
-		t.Errorf("kept as %s", kept.text)
+		t.Errorf("stored as %s", kept.text)
 	}
-	if gone := c.must(t, 200, "DELETE", path, ""); gone["deleted"] != true || gone["id"] != id {
-		t.Errorf("deleted: %v", gone)
+	if deleted := c.must(t, 200, "DELETE", path, ""); deleted["deleted"] != true || deleted["id"] != id {
+		t.Errorf("deleted: %v", deleted)
 	}
 	for _, method := range []string{"GET", "DELETE"} {
 		if a := c.send(t, method, path, ""); a.StatusCode != 404 || at(a.json, "error.type") != "invalid_request_error" {
@@ -93,7 +93,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestResponsesStream compares the events of a stream with what they should be.
+// TestResponsesStream compares the events of a stream with the expected ones.
 func TestResponsesStream(t *testing.T) {
 	c, _ := newClientWithModel(t, func(n int, asked map[string]any) string {
 		if n == 2 {
@@ -120,7 +120,7 @@ func TestResponsesStream(t *testing.T) {
 			}
 			kinds = append(kinds, strings.TrimPrefix(e[0], "response."))
 		}
-		t.Errorf("a stream without its end: %s", a.text)
+		t.Errorf("a stream without an end: %s", a.text)
 		return
 	}
 	got, text := kinds(c.openAI(t, "responses", `"input":"Hi","stream":true`))
@@ -128,7 +128,7 @@ func TestResponsesStream(t *testing.T) {
 		t.Errorf("%q with\n%s\nwant\n%s", text, strings.Join(got, " "), want)
 	}
 	if at(last, "response.output.0.content.0.text") != "Hello there." || at(last, "response.usage.total_tokens") != 8.0 {
-		t.Errorf("in the end: %v", last)
+		t.Errorf("the last event: %v", last)
 	}
 	id := fmt.Sprint(at(last, "response.id"))
 	got, _ = kinds(c.openAI(t, "responses", `"input":"Weather?","stream":true,"previous_response_id":"`+id+`","tool_choice":{"type":"function","name":"weather"}`+weatherTool))
@@ -151,7 +151,7 @@ func TestResponsesStream(t *testing.T) {
 	}
 }
 
-// TestResponsesAreBounded keeps answers up to their age.
+// TestResponsesAreBounded checks that responses are kept up to their age.
 func TestResponsesAreBounded(t *testing.T) {
 	c := newTestClient(t)
 	db := c.folder.Default()
@@ -176,8 +176,8 @@ func TestResponsesAreBounded(t *testing.T) {
 	}
 }
 
-// TestResponsesCite: what an answer cites is a url_citation, whose place is counted
-// in characters; numbers of no passage are none.
+// TestResponsesCite checks that a citation of an answer is a url_citation, whose position
+// is counted in characters, and that a number without a passage is none.
 func TestResponsesCite(t *testing.T) {
 	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "Für 30 Tage [1], sagt [9] – so [1]." })
 	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)

@@ -33,22 +33,22 @@ func TestScheduleInput(t *testing.T) {
 		{"bad type", "POST", list, body(`"type":"hourly"`), 400, invalid("type")},
 		{"no expression", "POST", list, body(`"type":"cron"`), 400, invalid("cron_expression")},
 		{"six fields", "POST", list, body(`"type":"cron","cron_expression":"0 0 9 * * *"`), 400, invalid("cron_expression")},
-		{"a name", "POST", list, body(`"type":"cron","cron_expression":"@daily"`), 400, invalid("cron_expression")},
-		{"never", "POST", list, body(`"type":"cron","cron_expression":"0 0 30 2 *"`), 400, invalid("cron_expression")},
+		{"a named expression", "POST", list, body(`"type":"cron","cron_expression":"@daily"`), 400, invalid("cron_expression")},
+		{"an expression that never matches", "POST", list, body(`"type":"cron","cron_expression":"0 0 30 2 *"`), 400, invalid("cron_expression")},
 		{"a number for an expression", "POST", list, body(`"type":"cron","cron_expression":5`), 400, invalid("cron_expression")},
 		{"once without a time", "POST", list, body(`"type":"once"`), 400, invalid("next_run")},
 		{"once without a readable time", "POST", list, body(`"type":"once","next_run":"tomorrow"`), 400, invalid("next_run")},
 		{"once in the past", "POST", list, body(`"type":"once","next_run":"` + past + `"`), 400, invalid("next_run")},
 		{"once a moment ago", "POST", list, body(`"type":"once","next_run":"` + soon + `"`), 201, map[string]any{"status": "active"}},
 		{"no delay", "POST", list, body(`"type":"delayed"`), 400, invalid("delay_seconds")},
-		{"delay of nothing", "POST", list, body(`"type":"delayed","delay_seconds":0`), 400, invalid("delay_seconds")},
+		{"delay of zero", "POST", list, body(`"type":"delayed","delay_seconds":0`), 400, invalid("delay_seconds")},
 		{"delay of more than a year", "POST", list, body(`"type":"delayed","delay_seconds":31536001`), 400, invalid("delay_seconds")},
 		{"a year's delay", "POST", list, body(`"type":"delayed","delay_seconds":31536000`), 201, map[string]any{"delay_seconds": "31536000"}},
 		{"bad zone", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","timezone":"Local"`), 400, invalid("timezone")},
 		{"bad policy", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","misfire_policy":"often"`), 400, invalid("misfire_policy")},
 		{"bad overlap", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","overlap":"yes"`), 400, invalid("overlap")},
-		{"made completed", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","status":"completed"`), 400, invalid("status")},
-		{"payload a list", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","payload":[]`), 400, invalid("payload")},
+		{"created as completed", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","status":"completed"`), 400, invalid("status")},
+		{"payload not an object", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","payload":[]`), 400, invalid("payload")},
 		{"bad secret", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","secret":"x"`), 400, invalid("secret")},
 		{"unknown tool", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"tool","callback_id":"tool-x"}`, 400, invalid("callback_id")},
 		{"unknown source", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"source","callback_id":"source-x"}`, 400, invalid("callback_id")},
@@ -63,14 +63,14 @@ func TestScheduleInput(t *testing.T) {
 		{"bad sort", "GET", list + "?sort=payload", ``, 400, invalid("sort")},
 		{"filtered", "GET", list + "?status=active&type=cron", ``, 200, map[string]any{"meta.total": "1", "schedules.0.id": id}},
 		{"unknown", "GET", list + "/schedule-x", ``, 404, code("NOT_FOUND")},
-		{"change of the unknown", "PUT", list + "/schedule-x", `{}`, 404, code("NOT_FOUND")},
-		{"delete of the unknown", "DELETE", list + "/schedule-x", ``, 404, code("NOT_FOUND")},
-		{"run of the unknown", "POST", list + "/schedule-x/run", ``, 404, code("NOT_FOUND")},
-		{"completed by hand", "PUT", list + "/" + id, `{"status":"completed"}`, 400, invalid("status")},
+		{"change of an unknown one", "PUT", list + "/schedule-x", `{}`, 404, code("NOT_FOUND")},
+		{"deletion of an unknown one", "DELETE", list + "/schedule-x", ``, 404, code("NOT_FOUND")},
+		{"run of an unknown one", "POST", list + "/schedule-x/run", ``, 404, code("NOT_FOUND")},
+		{"status set to completed", "PUT", list + "/" + id, `{"status":"completed"}`, 400, invalid("status")},
 		{"a bad change", "PUT", list + "/" + id, `{"cron_expression":"* * * *"}`, 400, invalid("cron_expression")},
 		{"to once without a time", "PUT", list + "/" + id, `{"type":"once"}`, 400, invalid("next_run")},
 		{"nothing was changed", "GET", list + "/" + id, ``, 200, map[string]any{"cron_expression": "*/5 * * * *", "type": "cron", "status": "active", "secret": nil}},
-		{"next_run of a cron is ours", "PUT", list + "/" + id, `{"next_run":"2001-01-01T00:00:00Z","name":"other"}`, 200,
+		{"next_run of a cron cannot be set", "PUT", list + "/" + id, `{"next_run":"2001-01-01T00:00:00Z","name":"other"}`, 200,
 			map[string]any{"name": "other", "next_run": cron["next_run"], "secret": nil}},
 		{"paused", "PUT", list + "/" + id, `{"status":"paused"}`, 200, map[string]any{"next_run": nil, "status": "paused"}},
 	} {
@@ -114,7 +114,7 @@ func (c *testClient) waitRun(t *testing.T, path string) (s map[string]any) {
 	return s
 }
 
-// callbackRun makes a schedule, runs it now and returns it with how the run ended.
+// callbackRun creates a schedule, runs it now and returns it with the result of the run.
 func (c *testClient) callbackRun(t *testing.T, fields string) map[string]any {
 	t.Helper()
 	const list = "/api/agents/default/schedules"
@@ -124,9 +124,9 @@ func (c *testClient) callbackRun(t *testing.T, fields string) map[string]any {
 	return c.waitRun(t, path)
 }
 
-// TestScheduledPrompt has a schedule ask the agent: prompt and answer are kept
-// in a conversation of the run's own or in one that is named, and no message
-// was received.
+// TestScheduledPrompt has a schedule ask the agent: prompt and answer are stored in a
+// conversation of the run's own or in one that is named, and no message counts as
+// received.
 func TestScheduledPrompt(t *testing.T) {
 	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
 	const conversations = "/api/agents/default/conversations"
@@ -150,9 +150,9 @@ func TestScheduledPrompt(t *testing.T) {
 		t.Errorf("kept %s", got)
 	}
 	if sent := m.Messages(1); len(sent) != 4 {
-		t.Errorf("the model was told %v", sent)
+		t.Errorf("the model received %v", sent)
 	}
-	events := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Hi"}`) // said by somebody, and answered by chat itself
+	events := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Hi"}`) // a user's message, answered by chat
 	if events["conversation_id"] == nil {
 		t.Errorf("%v", events)
 	}
@@ -167,12 +167,12 @@ func TestScheduledPrompt(t *testing.T) {
 		t.Errorf("without a model: %v", s)
 	}
 	if n := at(c.must(t, 200, "GET", conversations, ""), "meta.total"); n != json.Number("2") {
-		t.Errorf("%v conversations: one was made that nobody can answer in", n)
+		t.Errorf("%v conversations: one was created without an answer", n)
 	}
 }
 
-// executions waits until the default agent has so many executions and returns
-// them, newest first.
+// executions waits until the default agent has n executions and returns them, newest
+// first.
 func (c *testClient) executions(t *testing.T, n int) (list []any) {
 	t.Helper()
 	c.until(t, streamPath, fmt.Sprintf("has %d executions", n), func() bool {
@@ -182,8 +182,8 @@ func (c *testClient) executions(t *testing.T, n int) (list []any) {
 	return list
 }
 
-// TestScheduledTool has schedules call tools: the payload is the arguments, an
-// API gets the run's id as Idempotency-Key, and the run tells what failed.
+// TestScheduledTool has schedules call tools: the payload is the arguments, an API gets
+// the run's id as Idempotency-Key, and the run reports failures.
 func TestScheduledTool(t *testing.T) {
 	c := newTestClient(t)
 	got := make(chan *http.Request, 1)
@@ -213,8 +213,8 @@ func TestScheduledTool(t *testing.T) {
 	}
 }
 
-// TestScheduledSource has schedules read sources again: the run ends with the
-// work on the source, and fails with it.
+// TestScheduledSource has schedules refresh sources: the run ends with the work on the
+// source, and fails with it.
 func TestScheduledSource(t *testing.T) {
 	c := newTestClient(t)
 	var broken atomic.Bool

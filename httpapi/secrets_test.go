@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// TestSecretsAndSQL stores a secret with every kind of record that has one, and
-// looks for it in all that SQL can read and in a backup. Then it tries to
-// write one in clear by SQL: each statement is refused by a 4xx that says why,
-// and nothing of it stays.
+// TestSecretsAndSQL stores a secret with every kind of record that has one, and looks for
+// it in everything that SQL can read and in a backup. Then it tries to write one in clear
+// by SQL: each statement is refused with a 4xx that says why, and changes nothing.
 func TestSecretsAndSQL(t *testing.T) {
 	c := newTestClient(t)
 	base := "/api/agents/default"
@@ -51,16 +50,16 @@ func TestSecretsAndSQL(t *testing.T) {
 			t.Errorf("%s: %d %s", statement, a.StatusCode, a.text)
 		}
 		if strings.Contains(statement, "json_set(config, '$.auth.password") && !strings.Contains(a.text, "only be written by the API") {
-			t.Errorf("it does not say why: %s", a.text)
+			t.Errorf("the error does not say why: %s", a.text)
 		}
 	}
 	c.mustNotContain(t, clear)
-	// A mask keeps what is stored, and what is no secret may be written.
+	// A mask keeps what is stored, and values that are not secret may be written.
 	c.sql(t, `UPDATE tools SET config = json_set(config, '$.url', 'https://api.example.com/v2')`)
 	if tool := c.must(t, 200, "GET", base+"/tools/"+made["tools"], ""); at(tool, "config.url") != "https://api.example.com/v2" || at(tool, "config.auth.password") != "********" {
 		t.Errorf("%v", tool)
 	}
-	// The fields that are sealed have one spelling.
+	// Each sealed field has only one spelling.
 	a := c.send(t, "PUT", base+"/tools/"+made["tools"], `{"config":{"url":"https://api.example.com","Auth":{"type":"bearer","token":"`+clear+`"}}}`)
 	if a.StatusCode != 400 || at(a.json, "error.details.field") != "config.Auth" {
 		t.Errorf("%d %s", a.StatusCode, a.text)
@@ -76,7 +75,7 @@ func (c *testClient) sql(t *testing.T, query string) map[string]any {
 	return c.must(t, 200, "POST", "/api/agents/default/sql/execute", string(body))
 }
 
-// mustNotContain looks for a text in the tables that SQL reads and in a backup.
+// mustNotContain looks for a text in the tables that SQL can read and in a backup.
 func (c *testClient) mustNotContain(t *testing.T, secret string) {
 	t.Helper()
 	for _, table := range c.must(t, 200, "GET", "/api/agents/default/sql/schema", "")["tables"].([]any) {
@@ -86,6 +85,6 @@ func (c *testClient) mustNotContain(t *testing.T, secret string) {
 		}
 	}
 	if dump := c.send(t, "POST", "/api/agents/default/backup", "").text; len(dump) < 4096 || strings.Contains(dump, secret) {
-		t.Errorf("a backup of %d bytes holds a secret in clear", len(dump))
+		t.Errorf("a backup of %d bytes has a secret in clear", len(dump))
 	}
 }

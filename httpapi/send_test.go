@@ -49,8 +49,8 @@ func (team slackTeam) post(t *testing.T, c *testClient, ts, text string) {
 	c.with("X-Slack-Request-Timestamp", at).with("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil))).must(t, 200, "POST", team.gateway+"/webhook", body)
 }
 
-// TestSendInConversation: a person answers a Slack message over the API; an MCP
-// client may answer until then.
+// TestSendInConversation checks that a person can answer a Slack message through the API,
+// and that an MCP client may answer until then.
 func TestSendInConversation(t *testing.T) {
 	c := newTestClient(t)
 	team := c.slack(t)
@@ -80,13 +80,13 @@ func TestSendInConversation(t *testing.T) {
 	if nested(said, "metadata.delivery.status") != "pending" || nested(said, "metadata.author") != "human" {
 		t.Errorf("%v", said)
 	}
-	heard := map[string]bool{}
+	received := map[string]bool{}
 	for range 3 {
-		heard[<-team.sent] = true
+		received[<-team.sent] = true
 	}
 	for _, want := range []string{`{"channel":"D1","text":"I look."}`, `{"channel":"C7","text":"Look!"}`, `{"channel":"D1","text":"On its way."}`} {
-		if !heard[want] {
-			t.Errorf("%s is not in %v", want, heard)
+		if !received[want] {
+			t.Errorf("%s is not in %v", want, received)
 		}
 	}
 	if text, failed := callTool(t, session, "send_message", `{"conversation_id":"`+id+`","message":"Too late."}`); !failed || !strings.HasPrefix(text, "CONFLICT: a person has taken over") {

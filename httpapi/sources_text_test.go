@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// TestSourceText: the text of a source is put together from its chunks, each
-// stands where it is said to, and parts of it go on where others end.
+// TestSourceText checks that a source's text is joined from its chunks, that each chunk
+// is at its given position, and that parts of the text continue where others end.
 func TestSourceText(t *testing.T) {
 	c := newTestClient(t)
 	var doc strings.Builder
@@ -27,7 +27,7 @@ func TestSourceText(t *testing.T) {
 		}
 		for i := range 60 {
 			if n := strings.Count(whole.Text, fmt.Sprintf("Paragraph %d ", i)); n != 1 {
-				t.Errorf("overlap %s: paragraph %d is there %d times", overlap, i, n)
+				t.Errorf("overlap %s: paragraph %d occurs %d times", overlap, i, n)
 			}
 		}
 		var parts []uint16
@@ -39,7 +39,7 @@ func TestSourceText(t *testing.T) {
 			parts = append(parts, part.units...)
 		}
 		if string(utf16.Decode(parts)) != string(utf16.Decode(whole.units)) {
-			t.Errorf("overlap %s: the parts are not the whole", overlap)
+			t.Errorf("overlap %s: the parts differ from the whole", overlap)
 		}
 		for _, chunk := range chunks {
 			id := fmt.Sprint(at(chunk, "id"))
@@ -49,7 +49,7 @@ func TestSourceText(t *testing.T) {
 			}
 		}
 		if end := c.textOf(t, fmt.Sprintf("%s/text?offset=%d", path, whole.Total+5), nil); end.Text != "" || end.From != whole.Total {
-			t.Errorf("behind the end: %+v", end)
+			t.Errorf("past the end: %+v", end)
 		}
 		c.must(t, 404, "GET", path+"/text?chunk=chunk-x", "")
 		c.must(t, 400, "GET", path+"/text?offset=-1", "")
@@ -58,7 +58,7 @@ func TestSourceText(t *testing.T) {
 	c.must(t, 404, "GET", "/api/agents/default/sources/source-x/text", "")
 }
 
-// sourcePart is an answer of …/text.
+// sourcePart is a response of …/text.
 type sourcePart struct {
 	Text        string
 	From, Total int
@@ -69,8 +69,7 @@ type sourcePart struct {
 	units []uint16
 }
 
-// textOf reads a part of a source's text. Each of the chunks that is in it must
-// stand where it is said to.
+// textOf reads a part of a source's text. Each chunk in it must be at its given position.
 func (c *testClient) textOf(t *testing.T, path string, chunks []any) (part sourcePart) {
 	t.Helper()
 	a := c.send(t, "GET", path, "")
@@ -90,7 +89,8 @@ func (c *testClient) textOf(t *testing.T, path string, chunks []any) (part sourc
 	return part
 }
 
-// TestHighlights: results show where the query's words stand, in all forms.
+// TestHighlights checks that results have the positions of the query's words, in all
+// forms.
 func TestHighlights(t *testing.T) {
 	c := newTestClient(t)
 	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\n🥖 Goods can be returned within thirty days. A return is free.\n", nil)

@@ -2,7 +2,7 @@ package httpapi
 
 import "testing"
 
-// TestUploadWaits: an upload with wait answers when its source is done.
+// TestUploadWaits checks that an upload with wait responds once its source is done.
 func TestUploadWaits(t *testing.T) {
 	c, path := newTestClient(t), "/api/agents/default/sources"
 	for name, want := range map[string]string{"policy.md": "ready", "broken.json": "error"} {

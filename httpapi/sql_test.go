@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestSQLReadOnly refuses what would change data, whoever asks.
+// TestSQLReadOnly checks that statements that change data are refused, whoever sends
+// them.
 func TestSQLReadOnly(t *testing.T) {
 	w := newContractClient(t)
 	w.request(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT 1","read_only":true}`)
@@ -17,8 +18,8 @@ func TestSQLReadOnly(t *testing.T) {
 	}
 }
 
-// TestSQLAsCSV asks for rows as CSV: numbers as they are, formulas as text, and
-// errors as JSON.
+// TestSQLAsCSV requests rows as CSV: numbers unchanged, formulas as text, and errors as
+// JSON.
 func TestSQLAsCSV(t *testing.T) {
 	_, server := openService(t)
 	ts := httptest.NewServer(server.Handler())
@@ -54,7 +55,7 @@ func TestSQLAsCSV(t *testing.T) {
 		t.Errorf("%d, %d lines", r.StatusCode, strings.Count(text, "\n"))
 	}
 	if r, text := ask(`{"query":"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 200000) SELECT x FROM c"}`); r.StatusCode != 200 || !strings.HasSuffix(text, " (cut)") {
-		t.Errorf("too many rows end as if they were all: %d, %d bytes", r.StatusCode, len(text))
+		t.Errorf("too many rows end as if they were complete: %d, %d bytes", r.StatusCode, len(text))
 	}
 	for body, status := range map[string]int{`{"query":"SELECT nothing"}`: 400, `{"query":""}`: 400, `{"query":"DELETE FROM contacts"}`: 403, `{"query":"SELECT * FROM _secrets"}`: 403} {
 		if r, text := ask(body); r.StatusCode != status || !strings.HasPrefix(text, `{"error":`) {

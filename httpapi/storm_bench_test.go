@@ -30,7 +30,7 @@ type storm struct {
 	folder  *store.Folder
 	server  *httptest.Server
 	agents  []*store.DB
-	reached chan time.Time // gets the moment when a run has come to what is measured
+	reached chan time.Time // receives the time at which a run reached the measured point
 }
 
 // stormCase is a kind of storm.
@@ -39,10 +39,10 @@ type stormCase struct {
 	callback  string
 	openFiles int    // of the agents, at most
 	settings  string // of the workflows
-	ends      bool   // the ends of runs are measured and not their starts
+	ends      bool   // measures the ends of runs instead of their starts
 }
 
-// newStorm makes agents with schedules that rest.
+// newStorm creates agents with paused schedules.
 func newStorm(b *testing.B, tc stormCase) *storm {
 	b.Helper()
 	quiet := slog.New(slog.DiscardHandler)
@@ -120,7 +120,7 @@ func (s *storm) sql(b *testing.B, db *store.DB, query string) {
 	}
 }
 
-// call works as four clients of the API until done, and returns how long their
+// call acts as four clients of the API until done is closed, and returns how long their
 // requests took.
 func (s *storm) call(b *testing.B, done chan struct{}) (took []time.Duration) {
 	var mu sync.Mutex
@@ -161,15 +161,14 @@ func quantile(sorted []time.Duration, q float64) float64 {
 	return float64(sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Microseconds()) / 1000
 }
 
-// BenchmarkScheduleStorm has 10,000 schedules of 100 agents come due at the
-// same moment, and measures when their calls start and what clients of the API
-// notice of it.
+// BenchmarkScheduleStorm has 10,000 schedules of 100 agents become due at the same
+// moment, and measures when their calls start and how it affects clients of the API.
 func BenchmarkScheduleStorm(b *testing.B) {
 	for _, tc := range []stormCase{
 		{"call", agent.CallbackAgent, 256, "", false}, {"call/32-files-open", agent.CallbackAgent, 32, "", false},
 		{"workflow", agent.CallbackWorkflow, 256, `"concurrency":100`, false},
 		{"one-at-a-time/queue", agent.CallbackWorkflow, 256, `"concurrency":1,"on_conflict":"queue"`, true},
-		{"one-at-a-time/reject", agent.CallbackWorkflow, 256, `"concurrency":1,"on_conflict":"reject"`, true}, // which schedules do not heed
+		{"one-at-a-time/reject", agent.CallbackWorkflow, 256, `"concurrency":1,"on_conflict":"reject"`, true}, // which does not apply to schedules
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			s := newStorm(b, tc)
@@ -196,9 +195,9 @@ func BenchmarkScheduleStorm(b *testing.B) {
 	}
 }
 
-// checkOrder looks at the executions of each agent, of which one runs at a time:
-// none is lost, no two ran at once, and of those that queued none ran before one
-// that was drawn half a second before it, long enough to be entered.
+// checkOrder checks the executions of each agent, of which one runs at a time: none is
+// lost, no two ran at once, and none that was queued ran before one that was created half
+// a second earlier, long enough to be inserted.
 func (s *storm) checkOrder(b *testing.B) {
 	b.Helper()
 	for _, db := range s.agents {
@@ -208,13 +207,13 @@ func (s *storm) checkOrder(b *testing.B) {
 				coalesce(sum(started_at > created_at AND EXISTS (SELECT 1 FROM x y
 					WHERE y.created_at < strftime('%Y-%m-%dT%H:%M:%fZ', x.created_at, '-0.5 seconds') AND y.started_at > x.started_at)), 0) FROM x`, store.Params{}, store.Access{})
 		if want := fmt.Sprintf("[[%d 0 0 0]]", stormSchedules); err != nil || fmt.Sprint(r.Rows) != want {
-			b.Fatalf("%s: executions, not complete, beside another, out of order: %v, want %s, %v", db.ID(), r.Rows, want, err)
+			b.Fatalf("%s: executions, not complete, overlapping, out of order: %v, want %s, %v", db.ID(), r.Rows, want, err)
 		}
 	}
 }
 
-// wait waits until all have come so far and returns how late each was, and how long
-// requests of clients took meanwhile.
+// wait waits until all runs have reached the measured point, and returns how late each
+// was, and how long requests of clients took meanwhile.
 func (s *storm) wait(b *testing.B, due time.Time) (late, calls []time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -223,7 +222,7 @@ func (s *storm) wait(b *testing.B, due time.Time) (late, calls []time.Duration) 
 			late = append(late, (<-s.reached).Sub(due))
 		}
 	}()
-	<-time.After(time.Until(due)) // clients come when the storm does
+	<-time.After(time.Until(due)) // clients start when the storm does
 	calls = s.call(b, done)
 	slices.Sort(late)
 	slices.Sort(calls)

@@ -21,8 +21,8 @@ func changeOf(kind, op string) func(event) bool {
 
 func named(name string) func(event) bool { return func(e event) bool { return e.name == name } }
 
-// TestStream: what changes, by whatever way, comes with the row that its list
-// shows, and counts come with it.
+// TestStream checks that each change, whatever made it, is sent with the row that its
+// list shows, and that counts are sent too.
 func TestStream(t *testing.T) {
 	c := newTestClient(t)
 	s := openEvents(t, c, streamPath, "")
@@ -34,7 +34,7 @@ func TestStream(t *testing.T) {
 	made := s.until(changeOf("contact", "create"))
 	listed := c.must(t, 200, "GET", "/api/agents/default/contacts", "")
 	if made.id == "" || made.data["id"] != contact["id"] || string(encode(made.data["row"])) != string(encode(at(listed, "contacts.0"))) {
-		t.Errorf("made: %+v", made)
+		t.Errorf("created: %+v", made)
 	}
 	conversation := createHandover(t, c)
 	var said event
@@ -47,7 +47,7 @@ func TestStream(t *testing.T) {
 		return said.name != "" && counted
 	})
 	if said.data["conversation_id"] != conversation || at(said.data, "row.content") != "A person please" {
-		t.Errorf("said: %+v", said)
+		t.Errorf("message: %+v", said)
 	}
 	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"here"}`)
 	s.until(func(e event) bool {
@@ -76,7 +76,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamKinds: each kind of record that lists show is streamed as its list
+// TestStreamKinds checks that each kind of record that lists show is streamed as its list
 // shows it.
 func TestStreamKinds(t *testing.T) {
 	c := newTestClient(t)
@@ -122,7 +122,7 @@ func TestStreamKinds(t *testing.T) {
 	}
 }
 
-// TestStreamProgress: work on a source comes with how far it is.
+// TestStreamProgress checks that work on a source is sent with its progress.
 func TestStreamProgress(t *testing.T) {
 	c, _ := openWith(t, func(o *Options) { o.NoAuth = true }) // the index does not run: the source stays as it is
 	s := openEvents(t, c, streamPath, "")
@@ -130,15 +130,15 @@ func TestStreamProgress(t *testing.T) {
 	body, media := multipartForm(t, nil, "a.txt", []byte("hello"), nil)
 	id := c.do(t, "POST", "/api/agents/default/sources", body, media).json["id"]
 	if e := s.until(changeOf("source", "create")); e.data["id"] != id || at(e.data, "row.status") != "processing" {
-		t.Errorf("made: %+v", e)
+		t.Errorf("created: %+v", e)
 	}
 	if e := s.until(named("progress")); e.data["kind"] != "source" || e.data["id"] != id || e.data["done"] == nil || e.data["total"] == nil {
 		t.Errorf("progress: %+v", e)
 	}
 }
 
-// TestStreamResumes: a client that comes back gets what it missed, once for
-// each record, and is told to begin again when that is not known.
+// TestStreamResumes checks that a client that reconnects gets what it missed, once for
+// each record, and a reset when that is not known.
 func TestStreamResumes(t *testing.T) {
 	c := newTestClient(t)
 	s := openEvents(t, c, streamPath, "")
@@ -173,8 +173,8 @@ func TestStreamResumes(t *testing.T) {
 	}
 }
 
-// TestStreamMerges: a record that changes all the time is sent four times a
-// second at most, and its last state is sent.
+// TestStreamMerges checks that a record that changes all the time is sent at most four
+// times a second, and that its last state is sent.
 func TestStreamMerges(t *testing.T) {
 	c := newTestClient(t)
 	id := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)["id"].(string)
@@ -199,7 +199,7 @@ func TestStreamMerges(t *testing.T) {
 	}
 }
 
-// TestStreamEnds: streams end with the agent, with the key, and with the
+// TestStreamEnds checks that streams end with the agent, with the key, and with the
 // server.
 func TestStreamEnds(t *testing.T) {
 	c, server := openWith(t, func(o *Options) { o.NoAuth = true })
@@ -245,7 +245,7 @@ func TestStreamEnds(t *testing.T) {
 	})
 }
 
-// TestStreamLimits: an agent and a client have so many streams and no more.
+// TestStreamLimits checks the limit of streams of a client.
 func TestStreamLimits(t *testing.T) {
 	c := newTestClient(t)
 	open := make([]*eventStream, maxClientStreams)
@@ -255,12 +255,12 @@ func TestStreamLimits(t *testing.T) {
 	}
 	more := openEvents(t, c, streamPath, "")
 	if more.resp.StatusCode != http.StatusTooManyRequests || more.resp.Header.Get("Retry-After") == "" {
-		t.Errorf("one more: %d", more.resp.StatusCode)
+		t.Errorf("one too many: %d", more.resp.StatusCode)
 	}
 }
 
-// TestPresence: viewers with a role of their own see where others are, and that
-// they go; nobody speaks for another.
+// TestPresence checks that viewers with a role of their own see where others are and when
+// they leave, and that nobody can set another viewer's presence.
 func TestPresence(t *testing.T) {
 	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	for _, email := range []string{"ada@example.com", "bob@example.com"} {
@@ -279,26 +279,26 @@ func TestPresence(t *testing.T) {
 	ada.must(t, 404, "PUT", "/api/agents/default/presence", body)
 	bob.must(t, 204, "PUT", "/api/agents/default/presence", body)
 	if e := seen.until(named("presence")); e.data["who"] != "bob@example.com" || e.data["at"] != "workflow-1" || e.data["editing"] != true || e.data["stream"] != stream {
-		t.Errorf("there: %+v", e)
+		t.Errorf("present: %+v", e)
 	}
 	late := openEvents(t, ada, streamPath, "")
 	late.until(named("hello"))
 	if e, _ := late.next(); e.name != "presence" || e.data["at"] != "workflow-1" {
-		t.Errorf("told late: %+v", e)
+		t.Errorf("after joining late: %+v", e)
 	}
 	bobs.close()
 	if e := seen.until(named("presence")); e.data["at"] != "" || e.data["stream"] != stream {
-		t.Errorf("gone: %+v", e)
+		t.Errorf("left: %+v", e)
 	}
 	if _, err := c.folder.Default().CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("x")}); err != nil {
 		t.Fatal(err)
 	}
 	if e, _ := stranger.next(); e.name != "change" {
-		t.Errorf("a stranger is told %+v", e)
+		t.Errorf("a stranger receives %+v", e)
 	}
 }
 
-// TestStreamOfLongRecords: what would be too much to send at once is a reset.
+// TestStreamOfLongRecords checks that a change that is too large to send is a reset.
 func TestStreamOfLongRecords(t *testing.T) {
 	c := newTestClient(t)
 	id := c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)["id"].(string)
@@ -307,12 +307,12 @@ func TestStreamOfLongRecords(t *testing.T) {
 	query := `{"query":"INSERT INTO messages(conversation_id, role, content) SELECT ?, 'system', printf('%.*c', 90000, 'x') FROM json_each('[` + strings.TrimSuffix(strings.Repeat("1,", 60), ",") + `]')","params":["` + id + `"]}`
 	c.must(t, 200, "POST", "/api/agents/default/sql/execute", query)
 	if e, _ := s.next(); e.name != "reset" || e.id == "" {
-		t.Errorf("told %s %s", e.name, e.id)
+		t.Errorf("received %s %s", e.name, e.id)
 	}
 }
 
-// TestSlowViewer: one that does not read loses changes and is told so; the
-// others and the writers do not wait for it.
+// TestSlowViewer checks that a viewer that does not read loses changes and is sent a
+// reset; other viewers and writers do not wait for it.
 func TestSlowViewer(t *testing.T) {
 	f := newChangeFeed(&Server{}, nil)
 	v := &viewer{queue: make(chan string, maxBatches)}
@@ -321,10 +321,10 @@ func TestSlowViewer(t *testing.T) {
 		f.send(fmt.Sprint(i), false)
 	}
 	if !v.lost.Load() || f.resetViewer(v) != frame("reset", f.idLocked(), struct{}{}) || len(v.queue) != 0 {
-		t.Errorf("%d wait", len(v.queue))
+		t.Errorf("%d are queued", len(v.queue))
 	}
 	f.noteLocked(store.Change{Kind: agent.KindContact, ID: "contact-1", Op: store.OpCreate})
 	if _, ok := f.sinceLocked(f.idLocked()); !ok {
-		t.Error("what came after the reset is not known")
+		t.Error("changes after the reset are not known")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 const leadsTable = apitest.LeadsTable
 
-// TestTables makes a table, writes rows in every way, and reads them back.
+// TestTables creates a table, writes rows in every way, and reads them back.
 func TestTables(t *testing.T) {
 	c := newTestClient(t)
 	const tables = "/api/agents/default/tables"
@@ -41,8 +41,8 @@ func TestTables(t *testing.T) {
 	if up := c.must(t, 200, "POST", rows+"/upsert", `{"key":"email","row":{"email":"a@x","name":"Ada L."}}`); up["created"] != false || at(up, "row.id") != id {
 		t.Errorf("%v", up)
 	}
-	if gone := c.must(t, 200, "POST", rows+"/batch", `{"ids":["`+id+`","row-x"],"delete":true}`); len(gone["rows"].([]any)) != 1 {
-		t.Errorf("%v", gone)
+	if deleted := c.must(t, 200, "POST", rows+"/batch", `{"ids":["`+id+`","row-x"],"delete":true}`); len(deleted["rows"].([]any)) != 1 {
+		t.Errorf("%v", deleted)
 	}
 	c.must(t, 404, "GET", rows+"/"+id, "")
 	for body, field := range map[string]string{

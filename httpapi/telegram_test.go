@@ -12,8 +12,9 @@ import (
 	"satchel/httpapi/apitest"
 )
 
-// TestConversationOnTelegram: a user writes to a bot, the agent searches its
-// knowledge, calls a tool and answers; then a person takes over and hands back.
+// TestConversationOnTelegram checks that a user writes to a bot, the agent searches its
+// knowledge, calls a tool and answers; then a person takes over and returns the
+// conversation to the agent.
 func TestConversationOnTelegram(t *testing.T) {
 	bot := apitest.NewTelegramBot(t)
 	var mu sync.Mutex
@@ -28,7 +29,7 @@ func TestConversationOnTelegram(t *testing.T) {
 			return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"order_status","arguments":"{\"order\":17}"}}]}}]}`
 		case 2:
 			return "Order 17 is on its way. You may send it back within thirty days."
-		case 3: // what a message that continues a conversation searches for
+		case 3: // the search queries for a message that continues a conversation
 			return `{"queries":["order 17"]}`
 		}
 		return fmt.Sprintf("Answer %d.", n)
@@ -48,11 +49,11 @@ func TestConversationOnTelegram(t *testing.T) {
 	}
 	bot.Receive("Where is order 17, and can I send it back?")
 	if got := bot.Answer(t); got != "Order 17 is on its way. You may send it back within thirty days." {
-		t.Fatalf("the bot says %q", got)
+		t.Fatalf("the bot sent %q", got)
 	}
 	mu.Lock()
 	if !strings.Contains(sent[0], "thirty days") || !strings.Contains(sent[1], "on its way") {
-		t.Errorf("the model was told %v", sent)
+		t.Errorf("the model received %v", sent)
 	}
 	mu.Unlock()
 	list := c.must(t, 200, "GET", agent+"/conversations?gateway_id="+g["id"].(string), "")
@@ -82,10 +83,10 @@ func TestConversationOnTelegram(t *testing.T) {
 
 	c.must(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"A person here: it arrives today.","send":true}`)
 	if got := bot.Answer(t); got != "A person here: it arrives today." {
-		t.Errorf("the bot says %q", got)
+		t.Errorf("the bot sent %q", got)
 	}
 	if v := c.must(t, 200, "GET", conversation, ""); v["muted"] != true {
-		t.Errorf("a person's answer left %v", v["muted"])
+		t.Errorf("after a person's answer muted is %v", v["muted"])
 	}
 	bot.Receive("Thank you, person.")
 	for deadline := time.Now().Add(20 * time.Second); ; {
@@ -93,17 +94,17 @@ func TestConversationOnTelegram(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the message did not come in")
+			t.Fatal("the message did not arrive")
 		}
 	}
 	c.must(t, 200, "PUT", conversation, `{"muted":false}`)
 	bot.Receive("And now?")
 	if got := bot.Answer(t); got != "Answer 4." {
-		t.Errorf("the bot says %q", got)
+		t.Errorf("the bot sent %q", got)
 	}
 	mu.Lock()
 	if last := sent[len(sent)-1]; !strings.Contains(last, "A person here") || !strings.Contains(last, "Thank you, person.") || strings.Count(last, "And now?") != 1 {
-		t.Errorf("the model was told %s", last)
+		t.Errorf("the model received %s", last)
 	}
 	mu.Unlock()
 	after := c.must(t, 200, "GET", at1, "")

@@ -12,7 +12,7 @@ import (
 	agentchat "satchel/agent/chat"
 )
 
-// newForecast is an API for tools that echoes its request.
+// newForecast starts an API for tools that echoes its request.
 func newForecast(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -112,7 +112,7 @@ func TestFunctionTool(t *testing.T) {
 	}
 }
 
-// The model calls a tool of the agent's and answers with what it learned.
+// The model calls one of the agent's tools and answers with its result.
 func TestChatCallsTools(t *testing.T) {
 	c, m := newClientWithModel(t, func(n int, asked map[string]any) string {
 		if n == 1 {
@@ -126,7 +126,7 @@ func TestChatCallsTools(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	if sent := m.Messages(1); at(sent[len(sent)-1], "content") != "42" {
-		t.Errorf("the model was told %v", sent)
+		t.Errorf("the model received %v", sent)
 	}
 }
 
@@ -141,15 +141,15 @@ func TestToolsAreChecked(t *testing.T) {
 		{"no type", "POST", tools, `{"name":"x"}`, 400, invalid("type")},
 		{"a bad type", "POST", tools, `{"name":"x","type":"magic"}`, 400, invalid("type")},
 		{"no url", "POST", tools, `{"name":"x","type":"api"}`, 400, invalid("config.url")},
-		{"a file", "POST", tools, `{"name":"x","type":"api","config":{"url":"file:///etc/passwd"}}`, 400, invalid("config.url")},
-		{"an argument for a host", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://{{host}}/"}}`, 400, invalid("config.url")},
+		{"a file URL", "POST", tools, `{"name":"x","type":"api","config":{"url":"file:///etc/passwd"}}`, 400, invalid("config.url")},
+		{"an argument as the host", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://{{host}}/"}}`, 400, invalid("config.url")},
 		{"a bad method", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://example.com","method":"SPY"}}`, 400, invalid("config.method")},
 		{"a bad header", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://example.com","headers":{"a b":"c"}}}`, 400, invalid("config.headers.a b")},
 		{"a bad auth", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://example.com","auth":{"type":"magic"}}}`, 400, invalid("config.auth.type")},
 		{"a bad schema", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"type":"strange"}}}`, 400, invalid("config.parameters")},
-		{"a schema of a list", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"type":"array"}}}`, 400, invalid("config.parameters")},
-		{"a schema from elsewhere", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"$ref":"http://10.0.0.1/"}}}`, 400, invalid("config.parameters")},
-		{"config no object", "POST", tools, `{"name":"x","type":"function","config":[]}`, 400, invalid("config")},
+		{"a schema of an array", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"type":"array"}}}`, 400, invalid("config.parameters")},
+		{"a remote schema", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"$ref":"http://10.0.0.1/"}}}`, 400, invalid("config.parameters")},
+		{"config not an object", "POST", tools, `{"name":"x","type":"function","config":[]}`, 400, invalid("config")},
 		{"config of a wrong type", "POST", tools, `{"name":"x","type":"function","config":{"code":7}}`, 400, invalid("config")},
 		{"an unknown server", "POST", tools, `{"name":"x","type":"mcp","config":{"server_id":"mcp-x","tool_name":"y"}}`, 400, invalid("config.server_id")},
 		{"no server", "POST", tools, `{"name":"x","type":"mcp","config":{"tool_name":"y"}}`, 400, invalid("config.server_id")},
@@ -159,14 +159,14 @@ func TestToolsAreChecked(t *testing.T) {
 	}
 }
 
-// TestFunctionToolWithoutCode: a function may be described before it is written.
-// Until then calls to it fail, and models do not see it.
+// TestFunctionToolWithoutCode checks that a function may be described before its code is
+// written. Until then calls to it fail, and models do not see it.
 func TestFunctionToolWithoutCode(t *testing.T) {
 	c := newTestClient(t)
 	made := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"later","type":"function","config":{"parameters":{"type":"object","properties":{"a":{"type":"number"}},"required":["a"]}}}`)
 	path := "/api/agents/default/tools/" + made["id"].(string)
 	if at(made, "config.parameters.required.0") != "a" {
-		t.Errorf("made %v", made)
+		t.Errorf("created %v", made)
 	}
 	c.must(t, 400, "POST", path+"/execute", `{"arguments":{}}`)
 	if done := c.must(t, 200, "POST", path+"/execute", `{"arguments":{"a":1}}`); done["success"] != false || at(done, "error.message") != "the tool later has no code yet" {
@@ -189,16 +189,17 @@ func TestFunctionToolWithoutCode(t *testing.T) {
 	}
 }
 
-// TestToolSwitchedOff: a tool that is off fails for everybody, and models do not see it.
+// TestToolSwitchedOff checks that a disabled tool fails for everybody, and that models do
+// not see it.
 func TestToolSwitchedOff(t *testing.T) {
 	c := newTestClient(t)
 	made := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"add","type":"function","config":{"code":"return 42"}}`)
 	path := "/api/agents/default/tools/" + made["id"].(string)
 	if made["enabled"] != true {
-		t.Errorf("made %v", made)
+		t.Errorf("created %v", made)
 	}
 	if off := c.must(t, 200, "PUT", path, `{"enabled":false}`); off["enabled"] != false || off["name"] != "add" {
-		t.Errorf("switched off: %v", off)
+		t.Errorf("disabled: %v", off)
 	}
 	if done := c.must(t, 200, "POST", path+"/execute", `{}`); done["success"] != false || at(done, "error.message") != "the tool add is switched off" {
 		t.Errorf("called: %v", done)
@@ -215,7 +216,8 @@ func TestToolSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestWorkflowTool: a tool runs a workflow with what it is given and what is set.
+// TestWorkflowTool checks that a tool runs a workflow with its arguments and its
+// defaults.
 func TestWorkflowTool(t *testing.T) {
 	c := newTestClient(t)
 	const tools = "/api/agents/default/tools"

@@ -59,18 +59,18 @@ func (w *contractClient) checkWebhooks(t *testing.T, agent string) {
 	w.request(t, 404, "GET", at, "")
 }
 
-// nested is at under a name that a parameter of that name does not hide.
+// nested is at, for use where a parameter hides that name.
 func nested(value any, path string) any { return at(value, path) }
 
-// TestSubscription walks from a subscription to its delivery, by API and SQL,
-// and looks for its secret where it must not be.
+// TestSubscription tests a subscription up to its deliveries, by API and SQL, and looks
+// for its secret where it must not be.
 func TestSubscription(t *testing.T) {
 	c := newTestClient(t)
 	url, got := newWebhookTarget(t)
 	made := c.must(t, 201, "POST", "/api/agents/default/webhooks", `{"url":"`+url+`","events":["contact.created"]}`)
 	id, secret := made["id"].(string), made["secret"].(string)
 	if made["active"] != true || at(made, "failure_count").(interface{ String() string }).String() != "0" || made["last_status"] != nil {
-		t.Errorf("made %v", made)
+		t.Errorf("created %v", made)
 	}
 	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
 	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"INSERT INTO contacts(name) VALUES ('by SQL')"}`)

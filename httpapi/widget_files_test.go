@@ -15,8 +15,7 @@ import (
 
 const smallPNG = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
-// sendFiles sends a visitor's message with files, given as name and content in
-// turn.
+// sendFiles sends a visitor's message with files, given alternately as name and content.
 func (c *testClient) sendFiles(t *testing.T, path, id, text string, files ...string) answer {
 	t.Helper()
 	var body bytes.Buffer
@@ -31,7 +30,7 @@ func (c *testClient) sendFiles(t *testing.T, path, id, text string, files ...str
 	return c.do(t, "POST", path, &body, form.FormDataContentType())
 }
 
-// storedUploads returns the number of files whose bytes the agent's file has.
+// storedUploads returns the number of files whose bytes are in the agent's file.
 func (c *testClient) storedUploads(t *testing.T) (n int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -48,8 +47,8 @@ func (c *testClient) storedUploads(t *testing.T) (n int) {
 	return n
 }
 
-// TestVisitorFiles: files of visitors are stored like those of other gateways,
-// people send files back, and nobody else gets either.
+// TestVisitorFiles checks that visitors' files are stored like those of other gateways,
+// that people can send files back, and that nobody else gets either.
 func TestVisitorFiles(t *testing.T) {
 	c := newTestClient(t)
 	_, path, _ := c.createWidget(t, shopWidget)
@@ -89,7 +88,7 @@ func TestVisitorFiles(t *testing.T) {
 		}
 		for name, status := range map[*testClient]int{bob: 404, c: 401} {
 			if a := name.send(t, "GET", path+"/files"+at, ""); a.StatusCode != status {
-				t.Errorf("somebody else gets %d %s", a.StatusCode, a.text)
+				t.Errorf("another visitor gets %d %s", a.StatusCode, a.text)
 			}
 		}
 		if a := stranger.send(t, "GET", other+"/files"+at, ""); a.StatusCode != 404 {
@@ -113,7 +112,7 @@ func TestVisitorFiles(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 	if a := bob.send(t, "GET", fmt.Sprintf("%s/files/%v/0", path, answer["id"]), ""); a.StatusCode != 404 {
-		t.Errorf("somebody else gets %d", a.StatusCode)
+		t.Errorf("another visitor gets %d", a.StatusCode)
 	}
 	chat := c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)["id"].(string)
 	for name, at := range map[string]string{"no widget": chat, "no conversation": "conversation-none"} {
@@ -127,7 +126,8 @@ func TestVisitorFiles(t *testing.T) {
 	}
 }
 
-// TestVisitorFileLimits: what a widget does not take leaves nothing behind.
+// TestVisitorFileLimits checks that files that a widget does not accept leave nothing
+// behind.
 func TestVisitorFileLimits(t *testing.T) {
 	c := newTestClient(t)
 	_, path, _ := c.createWidget(t, `{"allowedOrigins":["`+shopOrigin+`"],"maxFiles":2,"maxFileSize":1,"fileTypes":[".PDF","png"],"messagesPerMinute":100}`)
@@ -155,7 +155,7 @@ func TestVisitorFileLimits(t *testing.T) {
 	}
 	visitor := c.asVisitor(t, off)
 	if a := visitor.sendFiles(t, off+"/messages", "1", "", "a.pdf", pdf); a.StatusCode != 403 {
-		t.Errorf("switched off: %d %s", a.StatusCode, a.text)
+		t.Errorf("disabled: %d %s", a.StatusCode, a.text)
 	}
 	if hello := waitEvent(t, visitor.visitorEvents(t, off, ""), "hello", anyEvent); hello["files"] != nil {
 		t.Errorf("%v", hello)
@@ -168,8 +168,8 @@ func TestVisitorFileLimits(t *testing.T) {
 	}
 }
 
-// TestVisitorFileBudget: a visitor sends so many bytes a day and not more, however
-// many messages they use.
+// TestVisitorFileBudget checks that a visitor's bytes per day are limited, however many
+// messages they use.
 func TestVisitorFileBudget(t *testing.T) {
 	c := newTestClient(t)
 	_, path, _ := c.createWidget(t, `{"allowedOrigins":["`+shopOrigin+`"],"maxFileSize":20,"messagesPerMinute":100}`)

@@ -38,7 +38,7 @@ func (c *testClient) asVisitor(tb testing.TB, path string) *testClient {
 	return c.with("Authorization", "Bearer "+token)
 }
 
-// TestWidgetFiles: any page may load the script, but only allowed origins may
+// TestWidgetFiles checks that any page may load the script, but only allowed origins may
 // embed the frame.
 func TestWidgetFiles(t *testing.T) {
 	c := newTestClient(t)
@@ -49,7 +49,7 @@ func TestWidgetFiles(t *testing.T) {
 		h.Get("Content-Encoding") != "gzip" || len(script.text) > 4<<10 {
 		t.Errorf("%d, %d bytes, %v", script.StatusCode, len(script.text), h)
 	}
-	first := 0 // bytes that the first press of the button loads
+	first := 0 // bytes that the first click on the button loads
 	for _, file := range []string{path, "/console/app/widget-frame.css", "/console/app/widget-frame.js", "/console/lib/preact.js"} {
 		first += len(c.with("Accept-Encoding", "gzip").send(t, "GET", file, "").text)
 	}
@@ -70,8 +70,8 @@ func TestWidgetFiles(t *testing.T) {
 	}
 }
 
-// TestWidgetOrigins: the Origin header decides, and only that origin may read
-// the answer.
+// TestWidgetOrigins checks that the Origin header decides, and that only that origin may
+// read the response.
 func TestWidgetOrigins(t *testing.T) {
 	c := newTestClient(t)
 	_, path, _ := c.createWidget(t, shopWidget)
@@ -105,7 +105,7 @@ func TestWidgetOrigins(t *testing.T) {
 	}
 }
 
-// visitorEvents opens a visitor's stream; the func reads the next event.
+// visitorEvents opens a visitor's stream; the function reads the next event.
 func (c *testClient) visitorEvents(t *testing.T, path, after string) func() (string, map[string]any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", c.url+path+"/stream", nil)
@@ -120,7 +120,7 @@ func (c *testClient) visitorEvents(t *testing.T, path, after string) func() (str
 	}
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	if resp.StatusCode != 200 {
-		t.Fatalf("the stream is answered with %d", resp.StatusCode)
+		t.Fatalf("the stream has the status %d", resp.StatusCode)
 	}
 	lines := bufio.NewScanner(resp.Body)
 	return func() (name string, data map[string]any) {
@@ -141,7 +141,7 @@ func (c *testClient) visitorEvents(t *testing.T, path, after string) func() (str
 	}
 }
 
-// waitEvent reads events until one with a name that fits.
+// waitEvent reads events up to the first with a name that matches.
 func waitEvent(t *testing.T, next func() (string, map[string]any), name string, fits func(map[string]any) bool) map[string]any {
 	t.Helper()
 	for {
@@ -153,8 +153,8 @@ func waitEvent(t *testing.T, next func() (string, map[string]any), name string, 
 
 func anyEvent(map[string]any) bool { return true }
 
-// TestVisitorTalks: a visitor's question is answered by the model from a source,
-// then by a person; visitors do not see each other's messages.
+// TestVisitorTalks checks that a visitor's question is answered by the model from a
+// source, then by a person, and that visitors do not see each other's messages.
 func TestVisitorTalks(t *testing.T) {
 	c := newTestClient(t)
 	model := apitest.NewFixedModel(t, "Within two days [1]. "+hostile)
@@ -207,7 +207,7 @@ func TestVisitorTalks(t *testing.T) {
 		t.Errorf("%s %v", name, data)
 	}
 	if name, data := theirs(); name != "state" || data["needs_human"] != false {
-		t.Errorf("somebody else sees %s %v", name, data)
+		t.Errorf("another visitor sees %s %v", name, data)
 	}
 	list := c.must(t, 200, "GET", "/api/agents/default/conversations", "")
 	if at(list, "conversations.0.gateway.type") != "web" || at(list, "meta.total") != json.Number("1") {
@@ -215,8 +215,8 @@ func TestVisitorTalks(t *testing.T) {
 	}
 }
 
-// TestVisitorLimits: messages are limited by visitor and by address, apart from
-// other requests.
+// TestVisitorLimits checks that messages are limited per visitor and per address, apart
+// from other requests.
 func TestVisitorLimits(t *testing.T) {
 	folder, server := openService(t)
 	server.limiter = rest.NewLimiter(map[string]int{"general": 1000, "widget": 30}, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })
@@ -236,10 +236,10 @@ func TestVisitorLimits(t *testing.T) {
 	for n := range 24 {
 		a := clients[1+n%3].send(t, "POST", path+"/messages", fmt.Sprintf(`{"id":"%d","text":"Hi"}`, n))
 		if codes[a.StatusCode]++; a.StatusCode == 429 && a.Header.Get("Retry-After") == "" {
-			t.Error("nobody says when")
+			t.Error("no Retry-After")
 		}
 	}
-	if codes[201] != 15 || codes[429] != 9 { // 4 entered and 11 sent before
+	if codes[201] != 15 || codes[429] != 9 { // after 4 new visitors and 11 messages
 		t.Errorf("one address: %v", codes)
 	}
 	c.must(t, 200, "GET", "/api/agents/default/gateways", "")
@@ -253,8 +253,8 @@ func TestVisitorLimits(t *testing.T) {
 	}
 }
 
-// TestVisitorMessageLength: a message may have 4,000 characters, however many
-// bytes they are.
+// TestVisitorMessageLength checks that a message may have 4,000 characters, however many
+// bytes they take.
 func TestVisitorMessageLength(t *testing.T) {
 	c := newTestClient(t)
 	_, path, _ := c.createWidget(t, shopWidget)
@@ -265,8 +265,8 @@ func TestVisitorMessageLength(t *testing.T) {
 	}
 }
 
-// TestWidgetDailyLimit: all visitors of a widget together send so many messages
-// a day; a message that is stored already is confirmed beyond that.
+// TestWidgetDailyLimit checks that the visitors of a widget together may send so many
+// messages a day, and that a stored message is confirmed even beyond that.
 func TestWidgetDailyLimit(t *testing.T) {
 	c := newTestClient(t)
 	_, path, _ := c.createWidget(t, `{"allowedOrigins":["`+shopOrigin+`"],"messagesPerDay":2}`)
@@ -280,8 +280,8 @@ func TestWidgetDailyLimit(t *testing.T) {
 	ada.must(t, 200, "POST", path+"/messages", `{"id":"1","text":"Hi"}`)
 }
 
-// TestVisitorsOnly: a widget needs its own visitor token, and the token gives
-// access to nothing else.
+// TestVisitorsOnly checks that a widget needs its own visitor token, and that the token
+// gives access to nothing else.
 func TestVisitorsOnly(t *testing.T) {
 	c := newTestClient(t)
 	id, path, _ := c.createWidget(t, shopWidget)
@@ -313,11 +313,12 @@ func TestVisitorsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := ada.send(t, "POST", path+"/messages", `{"id":"2","text":"Hello"}`); a.StatusCode != 404 {
-		t.Errorf("of a widget that is not in use: %d", a.StatusCode)
+		t.Errorf("to a widget that is not active: %d", a.StatusCode)
 	}
 }
 
-// TestWidgetOptions: what the console's form shows, and no secret.
+// TestWidgetOptions checks that the response has what the console's form shows, and no
+// secret.
 func TestWidgetOptions(t *testing.T) {
 	c := newTestClient(t)
 	id, _, secret := c.createWidget(t, `{"allowedOrigins":["https://Shop.example.com/"],"greeting":"Hi","secret":"s3cret-of-mine"}`)

@@ -57,8 +57,8 @@ func TestImportWorkflows(t *testing.T) {
 	}
 }
 
-// TestImportHasNoSecrets holds that no secret and no pinned data of a document
-// is stored or returned.
+// TestImportHasNoSecrets checks that no secret and no pinned data of a document is stored
+// or returned.
 func TestImportHasNoSecrets(t *testing.T) {
 	c := newTestClient(t)
 	out := c.must(t, 200, "POST", flowBase+"/import", importBody(t, "secrets", false))
@@ -76,6 +76,6 @@ func TestImportHasNoSecrets(t *testing.T) {
 		}
 	}
 	if len(out["credentials"].([]any)) == 0 {
-		t.Error("no credential is asked for")
+		t.Error("no credential is requested")
 	}
 }

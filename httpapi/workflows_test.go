@@ -14,7 +14,7 @@ import (
 
 const flowBase = "/api/agents/default/workflows"
 
-// createFlow makes an active workflow of nodes and edges and returns its id.
+// createFlow creates an active workflow from nodes and edges and returns its id.
 func createFlow(t *testing.T, c *testClient, nodes, edges, settings string) string {
 	t.Helper()
 	if settings == "" {
@@ -26,7 +26,7 @@ func createFlow(t *testing.T, c *testClient, nodes, edges, settings string) stri
 const (
 	simpleNodes = `[{"id":"t","type":"trigger","data":{"event":"manual"}},{"id":"s","type":"set","data":{"values":{"hello":"{{name}}"}}}]`
 	simpleEdges = `[{"id":"e","source":"t","target":"s"}]`
-	// sleeper waits for an event that nobody sends.
+	// sleeper waits for an event that is never emitted.
 	sleeperNodes = `[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"schedule.executed"}}]`
 	sleeperEdges = `[{"source":"t","target":"w"}]`
 )
@@ -36,7 +36,7 @@ func TestBadWorkflows(t *testing.T) {
 	id := createFlow(t, c, simpleNodes, simpleEdges, "")
 	one := flowBase + "/" + id
 	done := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)["id"].(string)
-	asleep := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+createFlow(t, c, sleeperNodes, sleeperEdges, "")+`"}`)["execution_id"].(string)
+	suspended := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+createFlow(t, c, sleeperNodes, sleeperEdges, "")+`"}`)["execution_id"].(string)
 	draft := c.must(t, 201, "POST", flowBase, `{"name":"Draft","nodes":[{"id":"h","type":"http-request"}]}`)["id"].(string)
 	paused := c.must(t, 201, "POST", flowBase, `{"name":"Paused","status":"paused","nodes":`+simpleNodes+`,"edges":`+simpleEdges+`}`)["id"].(string)
 	executions := flowBase + "/executions/"
@@ -47,19 +47,19 @@ func TestBadWorkflows(t *testing.T) {
 		{"no name", "POST", flowBase, `{}`, 400, invalid("name")},
 		{"nodes that are an object", "POST", flowBase, `{"name":"x","nodes":{}}`, 400, invalid("nodes")},
 		{"nodes that are text", "POST", flowBase, `{"name":"x","nodes":"x"}`, 400, invalid("nodes")},
-		{"a status that is none", "POST", flowBase, `{"name":"x","status":"asleep"}`, 400, invalid("status")},
+		{"an unknown status", "POST", flowBase, `{"name":"x","status":"asleep"}`, 400, invalid("status")},
 		{"concurrency 0", "POST", flowBase, `{"name":"x","settings":{"concurrency":0}}`, 400, invalid("settings.concurrency")},
 		{"concurrency as text", "POST", flowBase, `{"name":"x","settings":{"concurrency":"all"}}`, 400, map[string]any{"error.code": "VALIDATION_ERROR"}},
-		{"a conflict that is none", "POST", flowBase, `{"name":"x","settings":{"on_conflict":"fight"}}`, 400, invalid("settings.on_conflict")},
+		{"an unknown on_conflict", "POST", flowBase, `{"name":"x","settings":{"on_conflict":"fight"}}`, 400, invalid("settings.on_conflict")},
 		{"a dangling edge in a draft", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set"}],"edges":[{"source":"a","target":"b"}]}`, 400, invalid("edges[0].target")},
-		{"double ids in a draft", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set"},{"id":"a","type":"set"}]}`, 400, node("a")},
+		{"duplicate ids in a draft", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set"},{"id":"a","type":"set"}]}`, 400, node("a")},
 		{"a wrong type in a draft", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set","data":{"values":1}}]}`, 400, node("a")},
-		{"a template that cannot be read", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set","data":{"values":{"v":"{{oops"}}}]}`, 400, node("a")},
-		{"an operator that is none", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"if-else","data":{"conditions":[{"left":1,"operator":"loves","right":2}]}}]}`, 400, node("a")},
-		{"a pattern that is none", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"if-else","data":{"conditions":[{"left":1,"operator":"matches","right":"("}]}}]}`, 400, node("a")},
-		{"auth that is none", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"http-request","data":{"auth":{"type":"magic"}}}]}`, 400, node("a")},
+		{"a template that cannot be parsed", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set","data":{"values":{"v":"{{oops"}}}]}`, 400, node("a")},
+		{"an unknown operator", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"if-else","data":{"conditions":[{"left":1,"operator":"loves","right":2}]}}]}`, 400, node("a")},
+		{"an invalid pattern", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"if-else","data":{"conditions":[{"left":1,"operator":"matches","right":"("}]}}]}`, 400, node("a")},
+		{"unknown auth", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"http-request","data":{"auth":{"type":"magic"}}}]}`, 400, node("a")},
 		{"active and empty", "POST", flowBase, `{"name":"x","status":"active"}`, 400, invalid("nodes")},
-		{"a draft that is to be active", "PUT", flowBase + "/" + draft, `{"status":"active"}`, 400, node("h")},
+		{"activating an unfinished draft", "PUT", flowBase + "/" + draft, `{"status":"active"}`, 400, node("h")},
 		{"a bad change", "PUT", one, `{"nodes":[{"id":"t","type":"trigger"}]}`, 400, invalid("edges[0].target")},
 		{"null name", "PUT", one, `{"name":null}`, 400, invalid("name")},
 		{"unknown workflow", "GET", flowBase + "/workflow-x", ``, 404, code("NOT_FOUND")},
@@ -69,31 +69,31 @@ func TestBadWorkflows(t *testing.T) {
 		{"version 0 read", "GET", one + "/versions/0", ``, 404, code("NOT_FOUND")},
 		{"version 0", "POST", one + "/versions/0/restore", ``, 404, code("NOT_FOUND")},
 		{"version x", "POST", one + "/versions/x/restore", ``, 400, invalid("version")},
-		{"test of no node", "POST", one + "/test-node", `{"node_id":"x"}`, 400, invalid("node_id")},
-		{"test without a name", "POST", one + "/test-node", `{}`, 400, invalid("node_id")},
-		{"test with text", "POST", one + "/test-node", `{"node_id":"s","input":"x"}`, 400, invalid("input")},
+		{"test of an unknown node", "POST", one + "/test-node", `{"node_id":"x"}`, 400, invalid("node_id")},
+		{"test without a node", "POST", one + "/test-node", `{}`, 400, invalid("node_id")},
+		{"test with a text as input", "POST", one + "/test-node", `{"node_id":"s","input":"x"}`, 400, invalid("input")},
 		{"test of an unfinished node", "POST", flowBase + "/" + draft + "/test-node", `{"node_id":"h"}`, 400, node("h")},
 
-		{"execute nothing", "POST", flowBase + "/execute", `{}`, 400, invalid("workflow_id")},
+		{"execute without a workflow", "POST", flowBase + "/execute", `{}`, 400, invalid("workflow_id")},
 		{"execute an unknown one", "POST", flowBase + "/execute", `{"workflow_id":"workflow-x"}`, 404, code("NOT_FOUND")},
 		{"execute with a list", "POST", flowBase + "/execute", `{"workflow_id":"` + id + `","input":[1]}`, 400, invalid("input")},
-		{"execute with depth", "POST", flowBase + "/execute", `{"workflow_id":"` + id + `","input":{"a":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}}`, 400, invalid("input")},
+		{"execute with deeply nested input", "POST", flowBase + "/execute", `{"workflow_id":"` + id + `","input":{"a":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}}`, 400, invalid("input")},
 		{"execute with NUL", "POST", flowBase + "/execute", `{"workflow_id":"` + id + `","input":{"a":"\u0000"}}`, 400, invalid("input")},
 		{"execute an unfinished draft", "POST", flowBase + "/execute", `{"workflow_id":"` + draft + `"}`, 400, node("h")},
 		{"execute a paused one", "POST", flowBase + "/execute", `{"workflow_id":"` + paused + `"}`, 400, invalid("workflow_id")},
-		{"wait for ever", "POST", flowBase + "/execute?wait=301", `{"workflow_id":"` + id + `"}`, 400, invalid("wait")},
-		{"wait backwards", "POST", flowBase + "/execute?wait=-1", `{"workflow_id":"` + id + `"}`, 400, invalid("wait")},
+		{"wait too long", "POST", flowBase + "/execute?wait=301", `{"workflow_id":"` + id + `"}`, 400, invalid("wait")},
+		{"negative wait", "POST", flowBase + "/execute?wait=-1", `{"workflow_id":"` + id + `"}`, 400, invalid("wait")},
 		{"unknown execution", "GET", executions + "execution-x", ``, 404, code("NOT_FOUND")},
 		{"events of an unknown one", "GET", executions + "execution-x/events", ``, 404, code("NOT_FOUND")},
-		{"end of an unknown one", "POST", executions + "execution-x/terminate", ``, 404, code("NOT_FOUND")},
+		{"terminate an unknown one", "POST", executions + "execution-x/terminate", ``, 404, code("NOT_FOUND")},
 		{"retry of an unknown one", "POST", executions + "execution-x/retry", `{}`, 404, code("NOT_FOUND")},
 		{"resume of an unknown one", "POST", executions + "execution-x/resume", `{"node_id":"w"}`, 404, code("NOT_FOUND")},
-		{"end of what has ended", "POST", executions + done + "/terminate", ``, 409, code("CONFLICT")},
-		{"resume of what has ended", "POST", executions + done + "/resume", `{"node_id":"s"}`, 409, code("CONFLICT")},
-		{"resume of no node", "POST", executions + asleep + "/resume", `{}`, 400, invalid("node_id")},
-		{"retry of what runs", "POST", executions + asleep + "/retry", `{}`, 409, code("CONFLICT")},
-		{"retry of what did not fail", "POST", executions + done + "/retry", `{}`, 400, invalid("from_node")},
-		{"retry from nowhere", "POST", executions + done + "/retry", `{"from_node":"x"}`, 400, invalid("from_node")},
+		{"terminate one that has ended", "POST", executions + done + "/terminate", ``, 409, code("CONFLICT")},
+		{"resume one that has ended", "POST", executions + done + "/resume", `{"node_id":"s"}`, 409, code("CONFLICT")},
+		{"resume without a node", "POST", executions + suspended + "/resume", `{}`, 400, invalid("node_id")},
+		{"retry one that is running", "POST", executions + suspended + "/retry", `{}`, 409, code("CONFLICT")},
+		{"retry one that did not fail", "POST", executions + done + "/retry", `{}`, 400, invalid("from_node")},
+		{"retry from an unknown node", "POST", executions + done + "/retry", `{"from_node":"x"}`, 400, invalid("from_node")},
 		{"bad execution filter", "GET", flowBase + "/executions?status=asleep", ``, 400, invalid("status")},
 		{"hook of an unknown one", "POST", "/api/agents/default/hooks/workflow-x", `{}`, 404, code("NOT_FOUND")},
 		{"hook of one with another trigger", "POST", "/api/agents/default/hooks/" + id, `{}`, 404, code("NOT_FOUND")},
@@ -179,7 +179,7 @@ func TestWorkflowRecord(t *testing.T) {
 	w := c.must(t, 201, "POST", flowBase, `{"name":"Welcome","description":"d","nodes":[{"id":"t","type":"trigger","position":{"x":1.5,"y":2},"selected":true,"data":{"label":"Start","mine":{"a":[1]}}}],
 		"edges":[],"status":"draft"}`)
 	if w["status"] != "draft" || at(w, "nodes.0.selected") != true || at(w, "nodes.0.data.mine.a") == nil || at(w, "settings.on_conflict") != "reject" {
-		t.Errorf("made: %v", w)
+		t.Errorf("created: %v", w)
 	}
 	one := flowBase + "/" + w["id"].(string)
 	changed := c.must(t, 200, "PUT", one, `{"name":"Hello","settings":{"on_conflict":"queue"}}`)
@@ -188,7 +188,7 @@ func TestWorkflowRecord(t *testing.T) {
 		t.Errorf("changed: %v", changed)
 	}
 	if same := c.must(t, 200, "PUT", one, `{"description":"only words"}`); at(same, "version") != changed["version"] {
-		t.Errorf("words made a version: %v", same["version"])
+		t.Errorf("a new description created a version: %v", same["version"])
 	}
 	c.must(t, 200, "PUT", one, `{"nodes":[{"id":"x","type":"set"}]}`)
 	versions := c.must(t, 200, "GET", one+"/versions", "")
@@ -208,8 +208,8 @@ func TestWorkflowRecord(t *testing.T) {
 	c.must(t, 404, "GET", one, "")
 }
 
-// TestSavingTogether has two people save: the later one hears of the other, and
-// what only an editor draws makes no version.
+// TestSavingTogether has two people save: the later save conflicts, and what only the
+// editor draws creates no version.
 func TestSavingTogether(t *testing.T) {
 	c := newTestClient(t)
 	made := c.send(t, "POST", flowBase, `{"name":"Flow","note":"first try","nodes":`+simpleNodes+`,"edges":`+simpleEdges+`}`)
@@ -219,7 +219,7 @@ func TestSavingTogether(t *testing.T) {
 		return c.with("If-Match", tag).send(t, "PUT", one, body)
 	}
 	if made.Header.Get("ETag") != `"1"` || c.send(t, "GET", one, "").Header.Get("ETag") != `"1"` || made.json["updated_by"] != "open mode" {
-		t.Errorf("made: %s %s", made.Header.Get("ETag"), made.text)
+		t.Errorf("created: %s %s", made.Header.Get("ETag"), made.text)
 	}
 	moved := strings.Replace(simpleNodes, `"id":"s",`, `"id":"s","position":{"x":5,"y":6},"metadata":{"pin":{"a":1}},`, 1)
 	if a := put(`"1"`, `{"nodes":`+moved+`,"edges":[{"id":"e","source":"t","target":"s","metadata":{"bend":1}}]}`); a.StatusCode != 200 || a.Header.Get("ETag") != `"1"` {
@@ -233,7 +233,7 @@ func TestSavingTogether(t *testing.T) {
 		t.Errorf("changed: %d %s", a.StatusCode, a.text)
 	}
 	if a := put(`"1"`, `{"nodes":`+moved+`}`); a.StatusCode != 409 || at(a.json, "error.details.version") != json.Number("2") || at(a.json, "error.details.updated_by") != "open mode" || at(a.json, "error.details.updated_at") == nil {
-		t.Errorf("the later one: %d %s", a.StatusCode, a.text)
+		t.Errorf("the later save: %d %s", a.StatusCode, a.text)
 	}
 	if a := put(`W/"7", "2"`, `{"name":"Other"}`); a.StatusCode != 200 {
 		t.Errorf("one of several: %d %s", a.StatusCode, a.text)
@@ -279,7 +279,7 @@ func TestWatchedExecution(t *testing.T) {
 	}
 	got := strings.Join(story, ", ")
 	if want := "node.finished t, node.started a, node.finished a, node.finished s, execution.complete"; got != want {
-		t.Errorf("heard: %s\nwant:  %s", got, want)
+		t.Errorf("events: %s\nwant:   %s", got, want)
 	}
 	if done := c.must(t, 200, "GET", flowBase+"/executions/"+x, ""); at(done, "output.by") != "no" {
 		t.Errorf("ended as %v", done)
@@ -300,13 +300,13 @@ func TestHook(t *testing.T) {
 	}
 	plain := createFlow(t, c, `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"s","type":"set","data":{"values":{"got":"{{body}}"}}}]`, `[{"source":"t","target":"s"}]`, "")
 	if at := c.must(t, 200, "POST", "/api/agents/default/hooks/"+plain, `{"a":[1]}`); at["execution_id"] == nil || at["status"] != "running" {
-		t.Errorf("answered %v", at)
+		t.Errorf("response %v", at)
 	}
 	c.must(t, 200, "PUT", "/api/agents/default", `{"status":"paused"}`)
 	c.must(t, 404, "POST", "/api/agents/default/hooks/"+plain, `{}`)
 }
 
-// TestFlowOverHTTP has a node that calls another service.
+// TestFlowOverHTTP runs a node that calls another service.
 func TestFlowOverHTTP(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -322,8 +322,8 @@ func TestFlowOverHTTP(t *testing.T) {
 	}
 }
 
-// TestAuditOfExecutions has each act of a person on an execution be a row of
-// the log; what the program starts by itself is none.
+// TestAuditOfExecutions checks that each action of a person on an execution is a row of
+// the log, and that what the program starts itself is not.
 func TestAuditOfExecutions(t *testing.T) {
 	c := newTestClient(t)
 	id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"agent.updated"}}]`, `[{"source":"t","target":"w"}]`, "")
@@ -355,7 +355,7 @@ func TestExecutionRunning(t *testing.T) {
 	body := `{"workflow_id":"` + id + `"}`
 	first := c.must(t, 200, "POST", flowBase+"/execute", body)
 	if first["status"] != "running" || first["started_at"] == nil {
-		t.Errorf("began as %v", first)
+		t.Errorf("started as %v", first)
 	}
 	refused := c.must(t, 409, "POST", flowBase+"/execute", body)
 	if at(refused, "error.code") != "EXECUTION_ALREADY_RUNNING" {
@@ -375,8 +375,8 @@ func TestExecutionRunning(t *testing.T) {
 	}
 }
 
-// TestSecretsOfNodes has a credential in a node's data: it is used, and shown
-// to nobody.
+// TestSecretsOfNodes stores a credential in a node's data: it is used, and never
+// returned.
 func TestSecretsOfNodes(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer open-sesame" && r.Header.Get("X-Api-Key") == "k-sesame" {
@@ -400,7 +400,7 @@ func TestSecretsOfNodes(t *testing.T) {
 		}
 	}
 	if got := at(answers[3].json, "output.body"); got != "let in" {
-		t.Errorf("the other side answered %v", got)
+		t.Errorf("the other server returned %v", got)
 	}
 	if got := at(answers[4].json, "output.body"); got != "let in" {
 		t.Errorf("tested alone: %v", got)
@@ -420,8 +420,8 @@ func mustRaw(t *testing.T, v any) []byte {
 	return raw
 }
 
-// TestWorkflowListTriggers reads what starts the workflows of a list, also of
-// nodes that SQL wrote and that are none.
+// TestWorkflowListTriggers checks the triggers in a list of workflows, also for invalid
+// nodes that SQL wrote.
 func TestWorkflowListTriggers(t *testing.T) {
 	c := newTestClient(t)
 	c.must(t, 201, "POST", flowBase, `{"name":"a","nodes":[{"id":"t","type":"trigger","data":{"event":"message.received"}},{"id":"u","type":"trigger"},{"id":"v","type":"trigger","data":{"event":"manual"}},{"id":"s","type":"set"}]}`)
@@ -430,13 +430,13 @@ func TestWorkflowListTriggers(t *testing.T) {
 	list := c.must(t, 200, "GET", flowBase+"?sort=name&order=asc", "")
 	for i, want := range []string{"[message.received manual]", "[]", "[]"} {
 		if got := fmt.Sprint(at(list, fmt.Sprintf("workflows.%d.triggers", i))); got != want {
-			t.Errorf("workflow %d begins by %s, want %s", i, got, want)
+			t.Errorf("workflow %d starts by %s, want %s", i, got, want)
 		}
 	}
 }
 
-// TestRecentOfWorkflows: a list of workflows has their newest executions if they are
-// asked for.
+// TestRecentOfWorkflows checks that a list of workflows has their newest executions if
+// they are requested.
 func TestRecentOfWorkflows(t *testing.T) {
 	c := newTestClient(t)
 	id := c.must(t, 201, "POST", flowBase, `{"name":"Two","status":"active","nodes":`+simpleNodes+`,"edges":`+simpleEdges+`}`)["id"].(string)
@@ -449,7 +449,7 @@ func TestRecentOfWorkflows(t *testing.T) {
 		t.Errorf("recent executions are %v, want two, first %v", recent, newest)
 	}
 	if recent := at(c.must(t, 200, "GET", flowBase, ""), "workflows.0.recent"); recent != nil {
-		t.Errorf("recent executions that were not asked for: %v", recent)
+		t.Errorf("recent executions that were not requested: %v", recent)
 	}
 	if field := at(c.must(t, 400, "GET", flowBase+"?recent=21", ""), "error.details.field"); field != "recent" {
 		t.Errorf("the field of the error is %v", field)

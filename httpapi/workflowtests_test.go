@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestGraphTests runs graphs that are not saved: whole, up to a node, and one
-// node alone.
+// TestGraphTests runs graphs that are not saved: completely, up to a node, and one node
+// alone.
 func TestGraphTests(t *testing.T) {
 	var calls atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -58,7 +58,7 @@ func TestGraphTests(t *testing.T) {
 			t.Errorf("%s: %v %s, output %s, %d calls, error %v", test.more, x["status"], story, mustRaw(t, x["output"]), calls.Load()-before, x["error"])
 		}
 		if len(x["nodes"].([]any)) != 7 || len(x["edges"].([]any)) != 7 {
-			t.Errorf("%s: the execution has not the graph: %v", test.more, x["nodes"])
+			t.Errorf("%s: the execution does not have the graph: %v", test.more, x["nodes"])
 		}
 	}
 	list := func(query string) int {
@@ -89,8 +89,8 @@ func TestGraphTests(t *testing.T) {
 	}
 }
 
-// TestGraphTestThatWaits approves a test like any execution, beside one that
-// holds the workflow's only slot.
+// TestGraphTestThatWaits approves a test like any execution, next to one that occupies
+// the workflow's only slot.
 func TestGraphTestThatWaits(t *testing.T) {
 	c := newTestClient(t)
 	id := createFlow(t, c, simpleNodes, simpleEdges, "")
@@ -100,10 +100,10 @@ func TestGraphTestThatWaits(t *testing.T) {
 		waits = slices.ContainsFunc(c.must(t, 200, "GET", one, "")["node_results"].([]any), func(r any) bool { return at(r, "status") == "waiting" })
 	}
 	if waiting := c.must(t, 200, "GET", "/api/agents/default/waiting", "")["waiting"].([]any); len(waiting) != 0 {
-		t.Errorf("a test waits for people: %v", waiting)
+		t.Errorf("a test is listed among what waits for people: %v", waiting)
 	}
 	if done := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`); done["status"] != "complete" {
-		t.Errorf("beside the test: %v", done)
+		t.Errorf("next to the test: %v", done)
 	}
 	c.must(t, 200, "POST", one+"/resume", `{"node_id":"a","data":{"decision":"approved"}}`)
 	for c.must(t, 200, "GET", one, "")["status"] != "complete" {
