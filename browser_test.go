@@ -13,8 +13,8 @@ import (
 	"satchel/browser/install"
 )
 
-// installedBrowser makes Chromium and its driver ready by the product's own installer
-// and returns the flags that name them.
+// installedBrowser installs Chromium and its driver with the product's own installer, and
+// returns the flags that name them.
 func installedBrowser(t *testing.T) []string {
 	t.Helper()
 	p, err := install.Ready(context.Background(), install.Options{
@@ -25,8 +25,7 @@ func installedBrowser(t *testing.T) []string {
 	return []string{"--chromium", p.Chromium, "--browser-driver", p.Driver}
 }
 
-// TestRenderedCrawl makes knowledge of a site whose text a script writes, by
-// way of the whole program.
+// TestRenderedCrawl crawls a site whose text a script writes, with the whole program.
 func TestRenderedCrawl(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
@@ -45,7 +44,7 @@ func TestRenderedCrawl(t *testing.T) {
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 }
 
-// TestNoBrowser: what needs a browser says so where there is none.
+// TestNoBrowser checks that what needs a browser says so where there is none.
 func TestNoBrowser(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--chromium", none)

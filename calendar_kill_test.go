@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// calendarPlaces are the points at which the server of a calendar is killed: during
-// the first and the second call of an occurrence's workflow, and after their answers.
+// calendarPlaces are the points at which the server of a calendar is killed: during the
+// first and the second call of an occurrence's workflow, and after their responses.
 var calendarPlaces = []string{"/first", "/first answered", "/second", "/second answered"}
 
-// calendarEach is how many occurrences a place has for each kill there.
+// calendarEach is the number of occurrences per kill at a place.
 const calendarEach = 15
 
-// calendarTarget is the service that occurrences of a task call. It kills the server
-// in the middle of requests.
+// calendarTarget is the service that occurrences of a task call. It kills the server in
+// the middle of requests.
 type calendarTarget struct {
 	*httptest.Server
 	mu     sync.Mutex
-	server *os.Process    // nil while there is none to kill
-	owed   map[string]int // kills that a place is still to have
+	server *os.Process    // nil while there is no server to kill
+	owed   map[string]int // kills that are still due at a place
 	kills  int
 
-	left     map[string]int            // occurrences that a place has not had
-	done     context.Context           // canceled when there is none
+	left     map[string]int            // occurrences that have not reached a place
+	done     context.Context           // cancelled when none is left
 	finish   context.CancelFunc        // cancels done
 	keys     map[string]map[string]int // by place and occurrence: requests by Idempotency-Key
 	requests map[string]int            // by place
@@ -48,8 +48,8 @@ func newCalendarTarget(t *testing.T, occurrences int) *calendarTarget {
 	return c
 }
 
-// reached notes that a place has an occurrence, and kills the server if that is owed.
-// It reports whether it did.
+// reached records that an occurrence has reached a place, kills the server if a kill is
+// due there, and reports whether it did.
 func (c *calendarTarget) reached(place, occurrence, key string) (killed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *calendarTarget) reached(place, occurrence, key string) (killed bool) {
 
 func (c *calendarTarget) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Occurrence string }
-	raw, _ := io.ReadAll(r.Body) // whether the client is gone is known only after the body
+	raw, _ := io.ReadAll(r.Body) // a disconnect of the client is noticed only after the body
 	if err := json.Unmarshal(raw, &body); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -95,7 +95,7 @@ func (c *calendarTarget) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.reached(r.URL.Path+" answered", body.Occurrence, key)
 }
 
-// serve runs the server as a process until it is killed, and kills it when all is
+// serve runs the server as a process until it is killed, and kills it once everything is
 // done. It is not killed before it listens and prepare has returned.
 func (c *calendarTarget) serve(t *testing.T, data string, prepare func(*service)) {
 	t.Helper()
@@ -127,10 +127,10 @@ func (c *calendarTarget) serve(t *testing.T, data string, prepare func(*service)
 
 // TestCalendarSurvivesKills kills the program with SIGKILL repeatedly while the
 // occurrences of a recurring task start a workflow that calls another service. Each
-// occurrence is executed once: calls that are repeated have the same key.
+// occurrence is executed once: repeated calls have the same key.
 func TestCalendarSurvivesKills(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("long, and the killed process has no race detector")
 	}
 	t.Parallel()
 	const occurrences = 2 * calendarEach
@@ -141,7 +141,7 @@ func TestCalendarSurvivesKills(t *testing.T) {
 	}
 	t.Logf("%d kills; requests: %v", c.kills, c.requests)
 	if want := len(calendarPlaces) * occurrences / calendarEach; c.kills != want {
-		t.Errorf("%d kills, want %d; owed: %v", c.kills, want, c.owed)
+		t.Errorf("%d kills, want %d; still due: %v", c.kills, want, c.owed)
 	}
 	for of, keys := range c.keys {
 		if len(keys) != 1 || keys[""] > 0 {
@@ -149,7 +149,7 @@ func TestCalendarSurvivesKills(t *testing.T) {
 		}
 	}
 	if want := len(calendarPlaces) * occurrences; len(c.keys) != want {
-		t.Errorf("requests of %d kinds, want %d", len(c.keys), want)
+		t.Errorf("requests of %d occurrences and places, want %d", len(c.keys), want)
 	}
 	s := start(t, "--data", data)
 	if n := s.call(t, "GET", "/agents/default/workflows/executions?limit=1", nil, 200)["meta"].(map[string]any)["total"]; n != float64(occurrences) {
@@ -158,7 +158,7 @@ func TestCalendarSurvivesKills(t *testing.T) {
 }
 
 // prepare creates a daily task whose occurrences are moved to the next seconds. Each
-// lasts for a day, so that none is over when it is late.
+// lasts for a day, so that none has ended when it is late.
 func (c *calendarTarget) prepare(t *testing.T, s *service, occurrences int) {
 	t.Helper()
 	workflow := s.call(t, "POST", "/agents/default/workflows", json.RawMessage(`{"name":"w","status":"active","settings":{"concurrency":3,"on_conflict":"queue"},

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// line runs a command line against the server of s and returns what it prints.
+// line runs a command line against the server of s and returns its output.
 func (s *service) line(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -24,7 +24,8 @@ func (s *service) line(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// prints runs a command line that succeeds, and looks for texts in what it prints.
+// prints runs a command line that succeeds, and checks that its output contains some
+// texts.
 func (s *service) prints(t *testing.T, args []string, wants ...string) string {
 	t.Helper()
 	out, err := s.line(t, args...)
@@ -49,7 +50,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestClientCommands walks through docs/cli.md against a server.
+// TestClientCommands runs the commands of docs/cli.md against a server.
 func TestClientCommands(t *testing.T) {
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"))
 	t.Setenv("SATCHEL_AGENT", "bakery")
@@ -106,7 +107,7 @@ func TestClientRunsWorkflows(t *testing.T) {
 		t.Errorf("a workflow that fails: %v\n%s", err, out)
 	}
 	if _, err := s.line(t, "run", "nobody"); err == nil || !strings.Contains(err.Error(), `no workflow is called "nobody"`) {
-		t.Errorf("a workflow that is not there: %v", err)
+		t.Errorf("a workflow that does not exist: %v", err)
 	}
 	s.prints(t, []string{"run", "greet", "--detach"}, "execution-")
 	s.prints(t, []string{"executions"}, "complete", "the oven is cold")
@@ -146,7 +147,7 @@ func TestClientFollowsLogs(t *testing.T) {
 const shopAPI = `{"openapi":"3.0.0","info":{"title":"Shop","version":"1"},"servers":[{"url":"https://shop.example.com/v1"}],
 	"paths":{"/orders":{"get":{"operationId":"listOrders","responses":{"200":{"description":"Orders"}}}}}}`
 
-// TestDefinition exports an agent, brings it to another one, and changes it.
+// TestDefinition exports an agent, applies the definition to another one, and changes it.
 func TestDefinition(t *testing.T) {
 	programs := filepath.Join(t.TempDir(), "programs.json")
 	write(t, programs, `{"mcpServers": {"files": {"command": "no-such-program"}}}`)
@@ -191,19 +192,19 @@ func TestDefinition(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "Long ago") {
-		t.Errorf("the definition has a task that is over:\n%s", text)
+		t.Errorf("the definition has a task that has ended:\n%s", text)
 	}
 	if strings.Contains(text, "secret-of-mine") {
 		t.Errorf("the definition has a secret:\n%s", text)
 	}
 	if out := s.prints(t, []string{"apply", dir}); out != "" {
-		t.Errorf("what was just exported changes\n%s", out)
+		t.Errorf("applying what was just exported changes\n%s", out)
 	}
 	if _, err := s.line(t, "apply", dir, "--agent", "copy"); err == nil || !strings.Contains(err.Error(), "tools/customers.json: the agent lacks @credentials/crm: create that first") {
 		t.Errorf("without its credential: %v", err)
 	}
 	if agents := s.prints(t, []string{"agents"}); strings.Contains(agents, "copy") {
-		t.Errorf("an agent was made:\n%s", agents)
+		t.Errorf("an agent was created:\n%s", agents)
 	}
 	s.call(t, "POST", "/agents", map[string]any{"name": "copy"}, 201)
 	s.call(t, "POST", "/agents/copy/credentials", map[string]any{"name": "crm", "type": "header", "hosts": []string{"crm.example.com"}, "secret": map[string]any{"X-Key": "of the copy"}}, 201)
@@ -211,7 +212,7 @@ func TestDefinition(t *testing.T) {
 	s.prints(t, []string{"apply", dir, "--agent", "copy", "--dry-run"}, "create workflows/called.json", "+   \"name\": \"Daily\"")
 	s.prints(t, []string{"apply", dir, "--agent", "copy"})
 	if out := s.prints(t, []string{"apply", dir, "--agent", "copy"}); out != "" {
-		t.Errorf("a second time changes\n%s", out)
+		t.Errorf("applying it a second time changes\n%s", out)
 	}
 	again := filepath.Join(t.TempDir(), "copy")
 	s.prints(t, []string{"export", "copy", again})
@@ -240,7 +241,7 @@ func (s *service) changesDefinition(t *testing.T, dir string) {
 	}
 	write(t, name, `{"shortcut": "hi", "text": "@workflows/nowhere"}`)
 	if _, err := s.line(t, "apply", dir); err == nil || !strings.Contains(err.Error(), "replies/hi.json: @workflows/nowhere is in neither") {
-		t.Errorf("a reference to nothing: %v", err)
+		t.Errorf("a reference to an unknown workflow: %v", err)
 	}
 }
 
@@ -263,8 +264,8 @@ func readAll(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// TestClientKeys reads the key from a file and from the environment, and says
-// what to do without one.
+// TestClientKeys reads the key from a file and from the environment, and checks the
+// advice without one.
 func TestClientKeys(t *testing.T) {
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--default-role", "none")
 	key := s.call(t, "POST", "/keys", map[string]any{"name": "me", "role": "owner", "agents": []string{"*"}}, 201)["key"].(string)

@@ -15,17 +15,17 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// dueTarget is the other service that a cluster's due work calls. It counts the calls
-// of each path by the key with which they can be recognised when they are repeated.
+// dueTarget is the other service that a cluster's due work calls. It records the calls of
+// each path by the key that identifies repeats.
 type dueTarget struct {
 	*httptest.Server
 	mu     sync.Mutex
-	keys   map[string][]string // of the calls, by path
+	keys   map[string][]string // keys of the calls, by path
 	called chan string         // the paths, in order
 }
 
 // newDueTarget returns a target that does not answer the first call of /repeated, and
-// has the first of /message tried again 8 seconds later.
+// makes the caller retry the first of /message 8 seconds later.
 func newDueTarget(t *testing.T) *dueTarget {
 	d := &dueTarget{keys: map[string][]string{}, called: make(chan string, 1000)}
 	d.Server = httptest.NewServer(d)
@@ -75,7 +75,7 @@ func (d *dueTarget) await(t *testing.T, paths ...string) {
 				paths = slices.Delete(paths, i, i+1)
 			}
 		case <-limit:
-			t.Fatalf("%v are not called; calls: %v", paths, d.calls())
+			t.Fatalf("%v were not called; calls: %v", paths, d.calls())
 		}
 	}
 }
@@ -90,8 +90,8 @@ func (d *dueTarget) calls() map[string][]string {
 	return calls
 }
 
-// must makes a request to the agent of the test, whose body is JSON, and returns the
-// answer.
+// must makes a request to the agent of the test with a JSON body, and returns the
+// response.
 func (n *clusterNode) must(t *testing.T, method, path, body string) map[string]any {
 	t.Helper()
 	status, answer := n.ask(t, method, "/agents/bakery"+path, json.RawMessage(body))
@@ -101,11 +101,11 @@ func (n *clusterNode) must(t *testing.T, method, path, body string) map[string]a
 	return answer
 }
 
-// TestClusterTakesDueWorkOver kills the owner of an agent while a schedule's call is
-// under way, another schedule is due soon, a workflow waits and so does a message in
-// the outbox. The new owner does each of them once, and the call that was under way
-// again, with its key.
-func TestClusterTakesDueWorkOver(t *testing.T) {
+// TestClusterTakesOverDueWork kills the owner of an agent while a call of a schedule is
+// in progress, another schedule is due soon, and a workflow and a message in the outbox
+// are waiting. The new owner does each of them once, and repeats the call that was in
+// progress with its key.
+func TestClusterTakesOverDueWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
@@ -140,7 +140,7 @@ func TestClusterTakesDueWorkOver(t *testing.T) {
 	}
 	killed := time.Now()
 	target.await(t, "/repeated", "/later", "/after", "/message", "/ended schedule.executed", "/ended schedule.executed", "/ended workflow.complete", "/ended message.sent")
-	t.Logf("all is done %v after the kill: %v", time.Since(killed), target.calls())
+	t.Logf("all done %v after the kill: %v", time.Since(killed), target.calls())
 	target.check(t, b, schedules)
 	if e := b.must(t, "GET", "/workflows/executions/"+execution, `{}`); e["status"] != "complete" {
 		t.Errorf("the execution is %v", e)
@@ -159,14 +159,14 @@ func (n *clusterNode) startWaiting(t *testing.T, workflow string) string {
 	return execution
 }
 
-// check looks how often the target was called, and with which keys.
+// check checks how often the target was called, and with which keys.
 func (d *dueTarget) check(t *testing.T, n *clusterNode, schedules []string) {
 	t.Helper()
 	calls := d.calls()
 	for path, times := range map[string]int{"/before": 1, "/after": 1, "/later": 1, "/repeated": 2, "/message": 2} {
 		keys := calls[path]
 		if len(keys) != times || keys[0] == "" || keys[0] != keys[times-1] {
-			t.Errorf("%s is called with the keys %q", path, keys)
+			t.Errorf("%s was called with the keys %q", path, keys)
 		}
 	}
 	for i, id := range schedules {

@@ -17,16 +17,15 @@ import (
 	"satchel/store"
 )
 
-// agentFile is an agent's file as its owner has it.
+// agentFile is an agent's file on its owner.
 type agentFile struct{ file, wal []byte }
 
 func (a agentFile) equal(b agentFile) bool {
 	return bytes.Equal(a.file, b.file) && bytes.Equal(a.wal, b.wal)
 }
 
-// compareFiles compares the files of the agents that are written, as their owners have
-// them, with what the database has, byte for byte, and examines them. The clients must
-// have stopped.
+// compareFiles compares the files of the agents that are written to with the database's
+// copies, byte for byte, and checks their integrity. The clients must have stopped.
 func (f *faultyCluster) compareFiles(t *testing.T) {
 	t.Helper()
 	temp, err := os.MkdirTemp("", "satchel-faults-")
@@ -45,7 +44,7 @@ func (f *faultyCluster) compareFiles(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the agents' files change all the time")
+			t.Fatal("the agents' files do not stop changing")
 		}
 		if err := os.RemoveAll(exported); err != nil {
 			t.Fatal(err)
@@ -56,21 +55,21 @@ func (f *faultyCluster) compareFiles(t *testing.T) {
 		if err := errors.Join(os.WriteFile(want, owners.file, 0o600), os.WriteFile(want+"-wal", owners.wal, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Mark(want, exported); err != nil { // as the export does; it completes the file, too
+		if err := store.Mark(want, exported); err != nil { // as the export does, which also completes the file
 			t.Fatal(err)
 		}
 		a, e1 := os.ReadFile(got)
 		b, e2 := os.ReadFile(want)
 		if e1 != nil || e2 != nil || !bytes.Equal(a, b) {
-			t.Errorf("the restored file of %s, of %d bytes, is not that of its owner, of %d bytes: %v, %v", id, len(a), len(b), e1, e2)
+			t.Errorf("the restored file of %s, of %d bytes, differs from its owner's, of %d bytes: %v, %v", id, len(a), len(b), e1, e2)
 		}
-		if err := store.PutFile(t.Context(), filepath.Join(temp, "checked"), got, id); err != nil { // examines it
+		if err := store.PutFile(t.Context(), filepath.Join(temp, "checked"), got, id); err != nil { // checks its integrity
 			t.Errorf("the restored file of %s: %v", id, err)
 		}
 	}
 }
 
-// ownersFiles reads the files of the agents that are written, by id.
+// ownersFiles reads the files of the agents that are written to, by id.
 func (f *faultyCluster) ownersFiles(t *testing.T) map[string]agentFile {
 	t.Helper()
 	files := map[string]agentFile{}
@@ -87,18 +86,18 @@ func (f *faultyCluster) ownersFiles(t *testing.T) map[string]agentFile {
 		files[a.id] = read
 	}
 	if len(files) != len(faultyAgents) {
-		t.Fatalf("of the agents that are written, only %d have owners", len(files))
+		t.Fatalf("only %d of the agents that are written to have owners", len(files))
 	}
 	return files
 }
 
-// ownedAgent is one of the agents that are written, and its owner.
+// ownedAgent is one of the agents that are written to, and its owner.
 type ownedAgent struct {
 	id    string
 	owner *faultyNode
 }
 
-// owners returns the agents that are written, by name, as the database has them.
+// owners returns the agents that are written to, by name, from the database.
 func (f *faultyCluster) owners() map[string]ownedAgent {
 	owners := map[string]ownedAgent{}
 	for line := range strings.Lines(f.pg.Query("satchel", "SELECT a.name, a.id, n.url FROM satchel.agent a JOIN satchel.node n ON n.session = a.owner")) {
@@ -112,5 +111,5 @@ func (f *faultyCluster) owners() map[string]ownedAgent {
 	return owners
 }
 
-// peerURL is where the other servers reach the server.
+// peerURL returns the URL at which the other servers reach the server.
 func (n *faultyNode) peerURL() string { return "http://" + n.fromPeers.Addr() }

@@ -19,23 +19,24 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// faultSeeds says how many seeds TestClusterSurvivesFaults has, and firstSeed which is
-// the first:
+// faultSeeds is the variable that sets the number of seeds of TestClusterSurvivesFaults,
+// and firstSeed the one that sets the first:
 //
+//	SATCHEL_FAULT_SEEDS=200 go test . -run TestClusterSurvivesFaults -v -timeout 10h
 //	SATCHEL_FAULT_SEEDS=200 go test . -run TestClusterSurvivesFaults -v -timeout 10h
 const (
 	faultSeeds = "SATCHEL_FAULT_SEEDS"
 	firstSeed  = "SATCHEL_FAULT_SEED"
 )
 
-// faultyAgents are written while servers fail.
+// faultyAgents are the agents that clients write to while servers fail.
 var faultyAgents = []string{"bakery", "florist", "grocer"}
 
 const (
 	writersAtOnce = 2 // for each agent
 	longestFault  = 30 * time.Second
 
-	clientPatience = 5 * time.Second // with an answer
+	clientPatience = 5 * time.Second // for a response
 	longestGap     = 4 * time.Minute // without a write, on a machine that is busy with other tests
 )
 
@@ -49,18 +50,18 @@ type faultyNode struct {
 	mu sync.Mutex
 	*clusterNode
 	toDatabase, fromPeers *pgtest.Relay
-	cut                   bool // from the database
+	cut                   bool // cut off from the database
 }
 
-// client returns the server as a client reaches it, who does not know when it is
-// started again.
+// client returns the server as seen by a client, which does not know when it is
+// restarted.
 func (n *faultyNode) client() *clusterNode {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return &clusterNode{url: n.url, patience: clientPatience}
 }
 
-// address returns where the server listens.
+// address returns the address on which the server listens.
 func (n *faultyNode) address() string {
 	return strings.TrimSuffix(strings.TrimPrefix(n.client().url, "http://"), "/api")
 }
@@ -83,16 +84,16 @@ func startFaultyCluster(t *testing.T) *faultyCluster {
 	return f
 }
 
-// writes are what clients wrote, each with a name that no other write has.
+// writes records what clients wrote, each with a unique name.
 type writes struct {
 	mu      sync.Mutex
 	grew    *sync.Cond
 	acked   map[string][]string // names by agent
-	unknown int                 // whose outcome is unknown
+	unknown int                 // without a known outcome
 	refused int                 // with 503
 }
 
-// write makes contacts of an agent through any server until stop is closed.
+// write creates contacts of an agent through any server until stop is closed.
 func (f *faultyCluster) write(t *testing.T, w *writes, agent, writer string, r *rand.Rand, stop chan struct{}) {
 	for n := 0; ; n++ {
 		name := fmt.Sprintf("%s-%d", writer, n)
@@ -107,18 +108,18 @@ func (f *faultyCluster) write(t *testing.T, w *writes, agent, writer string, r *
 		case status == 503 && answer["Retry-After"] != nil:
 			w.refused++
 		default:
-			t.Errorf("a write is answered with %d %v", status, answer)
+			t.Errorf("the response to a write is %d %v", status, answer)
 		}
 		w.mu.Unlock()
 		select {
 		case <-stop:
 			return
-		case <-time.After(10 * time.Millisecond): // the servers need the processor, too
+		case <-time.After(10 * time.Millisecond): // the servers need CPU time, too
 		}
 	}
 }
 
-// more waits until each agent has n more writes that were acknowledged.
+// more waits until each agent has n more acknowledged writes.
 func (w *writes) more(t *testing.T, n int) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -140,7 +141,8 @@ func (w *writes) more(t *testing.T, n int) time.Duration {
 	return time.Since(began)
 }
 
-// fault is something that fails; begin returns the end of what lasts.
+// fault is a kind of failure; begin returns a function that ends it, nil if it ends
+// itself.
 type fault struct {
 	name  string
 	begin func(*testing.T, *faultyCluster, *faultyNode, *writes) (end func())
@@ -169,26 +171,26 @@ var faults = []fault{
 		n.fromPeers.To("")
 		return func() { n.fromPeers.To(n.address()) }
 	}},
-	{"gets no answers of the database", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
+	{"gets no responses from the database", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		n.toDatabase.Lose(true)
 		return func() { n.toDatabase.Lose(false) }
 	}},
-	{"loses its answers to the other servers", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
+	{"loses its responses to the other servers", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		n.fromPeers.Lose(true)
 		return func() { n.fromPeers.Lose(false) }
 	}},
-	{"and the database do not hear of each other", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
+	{"and the database cannot reach each other", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		return n.toDatabase.Stall()
 	}},
-	{"and the other servers do not hear of each other", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
+	{"and the other servers cannot reach each other", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		return n.fromPeers.Stall()
 	}},
-	{"loses some answers of the database", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
+	{"loses some responses from the database", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		for range 5 {
 			n.toDatabase.Lose(true)
 			select {
 			case <-n.toDatabase.Lost:
-			case <-time.After(3 * time.Second): // it asks for nothing, as it is killed
+			case <-time.After(3 * time.Second): // it sends no queries, because it was killed
 			}
 			n.toDatabase.Lose(false)
 		}
@@ -201,7 +203,7 @@ var faults = []fault{
 	}},
 	{"sees the database lost and its standby promoted", func(t *testing.T, f *faultyCluster, _ *faultyNode, w *writes) func() {
 		standby := f.pg.Standby()
-		w.more(t, 5) // they wait for the standby
+		w.more(t, 5) // they are acknowledged by the standby
 		f.pg.Remove()
 		standby.Promote()
 		f.pg = standby
@@ -214,10 +216,10 @@ var faults = []fault{
 	}},
 }
 
-// TestClusterSurvivesFaults has three servers and their database fail, two ways at a
-// time, while clients write through all servers. Each write that was acknowledged is
-// there once, and no other one twice; the files that the database has are those of the
-// owners, byte for byte.
+// TestClusterSurvivesFaults has three servers and their database fail, in two ways at a
+// time, while clients write through all servers. Each acknowledged write is there once,
+// and no other one twice; the files in the database equal those of the owners byte for
+// byte.
 func TestClusterSurvivesFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -231,7 +233,7 @@ func TestClusterSurvivesFaults(t *testing.T) {
 	f.checkFiles(t)
 }
 
-// survive has what a seed says fail.
+// survive runs the failures that a seed selects.
 func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -259,7 +261,7 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 			ends = append(ends, end)
 		}
 		if len(ends) > 0 {
-			<-time.After(lasts) // its length is what is tested
+			<-time.After(lasts) // the length of the failure is what is tested
 		}
 		said += fmt.Sprintf(" server %d %s, %.1fs;", order[i]+1, fault.name, lasts.Seconds())
 	}
@@ -274,7 +276,7 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 		f.check(t, agent, names)
 		total += len(names)
 	}
-	t.Logf("%s all agents are written %.1fs later; %d writes acknowledged, %d refused, %d without an answer", said, back.Seconds(), total, w.refused, w.unknown)
+	t.Logf("%s all agents can be written %.1fs later; %d writes acknowledged, %d refused, %d without a response", said, back.Seconds(), total, w.refused, w.unknown)
 }
 
 // spread moves agents until each server has one.
@@ -335,7 +337,7 @@ func (f *faultyCluster) check(t *testing.T, agent string, acked []string) {
 	f.must(t, "POST", "/agents/"+agent+"/sql/execute", map[string]any{"query": "DELETE FROM contacts"})
 }
 
-// checkFiles stops the servers and examines all agents' files.
+// checkFiles stops the servers and checks all agents' files.
 func (f *faultyCluster) checkFiles(t *testing.T) {
 	t.Helper()
 	for _, n := range f.nodes {
@@ -346,13 +348,13 @@ func (f *faultyCluster) checkFiles(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	files, _ := filepath.Glob(filepath.Join(to, "agents", "*.db"))
-	if len(files) != len(faultyAgents)+1 { // and the default agent
-		t.Errorf("%d agents are exported", len(files))
+	if len(files) != len(faultyAgents)+1 { // with the default agent
+		t.Errorf("%d agents were exported", len(files))
 	}
 	var found bytes.Buffer
 	doctor := exec.Command(os.Args[0], "doctor", "--data", to)
 	doctor.Env, doctor.Stdout = append(os.Environ(), asProgram+"=1"), &found
-	_ = doctor.Run() // it also speaks of this machine
+	_ = doctor.Run() // its exit status also reports on this machine
 	for line := range strings.Lines(found.String()) {
 		if strings.HasPrefix(line, "!!") && strings.Contains(line, "agent") {
 			t.Errorf("after the faults: %s", line)

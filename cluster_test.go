@@ -22,16 +22,16 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// clusterNode is a server of a cluster that is a process.
+// clusterNode is a server of a cluster in a process of its own.
 type clusterNode struct {
 	url     string
 	process *exec.Cmd
-	key     string // that requests are made with; "" for none
+	key     string // the API key of requests; "" for none
 
-	patience time.Duration // with an answer; 0: 2 minutes
+	patience time.Duration // for a response; 0: 2 minutes
 
 	database, folder string
-	args             []string // that the command has beside the usual ones
+	args             []string // additional flags of the command
 }
 
 func startNode(t *testing.T, database string, args ...string) *clusterNode {
@@ -55,7 +55,7 @@ func (n *clusterNode) kill() {
 	_ = n.process.Wait()
 }
 
-// command is the program with the settings of the server.
+// command returns the program's command with the settings of the server.
 func (n *clusterNode) command(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Env = append(os.Environ(), asProgram+"=1", "SATCHEL_OUTBOUND_ALLOW=127.0.0.0/8", "SATCHEL_CLUSTER="+n.database,
@@ -63,7 +63,7 @@ func (n *clusterNode) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// start starts the server, again after kill.
+// start starts the server, or restarts it after kill.
 func (n *clusterNode) start(t *testing.T) {
 	t.Helper()
 	n.process = n.command(append([]string{"serve", "--addr", "127.0.0.1:0", "--rate-limits", "off", "--data", filepath.Join(n.folder, "data")}, n.args...)...)
@@ -92,7 +92,7 @@ func (n *clusterNode) start(t *testing.T) {
 }
 
 // ask makes a request and returns the status and the body, to which the header
-// Retry-After is added. The status is 0 if there is no answer.
+// Retry-After is added. The status is 0 if there is no response.
 func (n *clusterNode) ask(t *testing.T, method, path string, body any) (int, map[string]any) {
 	t.Helper()
 	text, _ := json.Marshal(body)
@@ -119,9 +119,9 @@ func (n *clusterNode) ask(t *testing.T, method, path string, body any) (int, map
 	return resp.StatusCode, answer
 }
 
-// TestClusterSurvivesAKill has two servers over one database, kills the owner of an
-// agent while requests go to the other, and looks whether all that was answered with
-// success is there.
+// TestClusterSurvivesAKill runs two servers with one database, kills the owner of an
+// agent while requests go to the other, and checks that every write that was acknowledged
+// is there.
 func TestClusterSurvivesAKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -134,7 +134,7 @@ func TestClusterSurvivesAKill(t *testing.T) {
 		t.Fatalf("%d %v", status, made)
 	}
 	if status, answer := b.ask(t, "POST", "/agents", map[string]any{"name": "bakery"}); status != 409 {
-		t.Errorf("a second agent of a name: %d %v", status, answer)
+		t.Errorf("a second agent with a name: %d %v", status, answer)
 	}
 	var ids []any
 	refused := 0
@@ -147,9 +147,9 @@ func TestClusterSurvivesAKill(t *testing.T) {
 				ids = append(ids, answer["id"])
 				n--
 			case time.Now().After(deadline):
-				t.Fatalf("the agent does not come back: %d %v", status, answer)
+				t.Fatalf("the agent is not available again: %d %v", status, answer)
 			case status != 503 || answer["Retry-After"] == nil:
-				t.Fatalf("a refused write is answered with %d %v", status, answer)
+				t.Fatalf("the response to a refused write is %d %v", status, answer)
 			default:
 				refused++
 			}
@@ -172,7 +172,7 @@ func TestClusterSurvivesAKill(t *testing.T) {
 	}
 	c := startNode(t, database)
 	if status, answer := c.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", ids[0]), nil); status != 200 {
-		t.Errorf("through a server that joined: %d %v", status, answer)
+		t.Errorf("through a server that has joined: %d %v", status, answer)
 	}
 	b.awaitNode(t, c, func(joined map[string]any) bool { return joined["alive"] == true })
 	if err := b.process.Process.Signal(os.Interrupt); err != nil {
@@ -180,15 +180,15 @@ func TestClusterSurvivesAKill(t *testing.T) {
 	}
 	_ = b.process.Wait()
 	if status, answer := c.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", ids[0]), nil); status != 200 {
-		t.Errorf("after the other stopped: %d %v", status, answer)
+		t.Errorf("after the other has stopped: %d %v", status, answer)
 	}
 	c.awaitNode(t, b, func(left map[string]any) bool {
 		return left["alive"] == false && left["leaving"] == true && left["reason"] == "stopping"
 	})
 }
 
-// awaitNode waits until the server has polled often enough to know of another one what
-// is says.
+// awaitNode waits until the server has polled often enough to know about another one what
+// is checks.
 func (n *clusterNode) awaitNode(t *testing.T, other *clusterNode, is func(map[string]any) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -204,14 +204,14 @@ func (n *clusterNode) awaitNode(t *testing.T, other *clusterNode, is func(map[st
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("of server %s another one knows only: %v", url, answer)
+			t.Fatalf("about server %s another one knows only: %v", url, answer)
 		}
-		<-time.After(50 * time.Millisecond) // the servers need the processor, too
+		<-time.After(50 * time.Millisecond) // the servers need CPU time, too
 	}
 }
 
-// TestClusterRevokesKeys creates a key through one server and revokes it through
-// another: all servers accept it, then refuse it.
+// TestClusterRevokesKeys creates a key through one server and revokes it through another:
+// all servers accept it, then refuse it.
 func TestClusterRevokesKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -222,7 +222,7 @@ func TestClusterRevokesKeys(t *testing.T) {
 		t.Helper()
 		status, made := a.ask(t, "POST", "/keys", map[string]any{"name": name, "role": "owner", "agents": []string{"*"}})
 		if status != 201 {
-			t.Fatalf("make a key: %d %v", status, made)
+			t.Fatalf("create a key: %d %v", status, made)
 		}
 		return made["id"].(string), made["key"].(string)
 	}
@@ -316,17 +316,17 @@ func TestClusterAnswersAlike(t *testing.T) {
 		}
 	}
 	if compared < 400 {
-		t.Errorf("only %d answers were compared", compared)
+		t.Errorf("only %d responses were compared", compared)
 	}
 }
 
-// isStream reports whether an operation answers with an event stream or a WebSocket.
+// isStream reports whether an operation responds with an event stream or a WebSocket.
 func isStream(operation map[string]any) bool {
 	text, _ := json.Marshal(operation["responses"])
 	return bytes.Contains(text, []byte("text/event-stream")) || bytes.Contains(text, []byte(`"101"`))
 }
 
-// errorOf returns the code of an answer that is an error.
+// errorOf returns the code of a response that is an error.
 func errorOf(answer map[string]any) any {
 	failed, _ := answer["error"].(map[string]any)
 	return failed["code"]

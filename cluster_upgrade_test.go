@@ -29,8 +29,8 @@ func (u *upgradedCluster) node(n int) *clusterNode {
 	return u.nodes[n%len(u.nodes)]
 }
 
-// request makes a request as behind a load balancer: one that a server refuses, or
-// answers with 503, goes to the next one.
+// request makes a request as a load balancer does: one that a server refuses, or answers
+// with 503, goes to the next one.
 func (u *upgradedCluster) request(t *testing.T, method, path string, body any) map[string]any {
 	for try, deadline := 0, time.Now().Add(time.Minute); ; try++ {
 		status, answer := u.node(try).ask(t, method, path, body)
@@ -50,7 +50,7 @@ func (u *upgradedCluster) request(t *testing.T, method, path string, body any) m
 	}
 }
 
-// load executes a workflow of an agent and writes a contact, one after the other, until
+// load executes a workflow of an agent and creates a contact, one after the other, until
 // stop is closed.
 func (u *upgradedCluster) load(t *testing.T, agent, workflow string, stop chan struct{}) {
 	for {
@@ -68,8 +68,8 @@ func (u *upgradedCluster) load(t *testing.T, agent, workflow string, stop chan s
 }
 
 // TestClusterIsUpgraded replaces three servers, one after the other, while clients
-// execute workflows through all of them. No request fails that is sent again when a
-// server refuses it, and no execution fails.
+// execute workflows through all of them. No execution fails, and no request that is sent
+// again when a server refuses it.
 func TestClusterIsUpgraded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -108,7 +108,7 @@ func TestClusterIsUpgraded(t *testing.T) {
 	u.check(t)
 }
 
-// check looks how all executions have ended.
+// check checks how all executions have ended.
 func (u *upgradedCluster) check(t *testing.T) {
 	t.Helper()
 	for id, agent := range u.executions {
@@ -124,7 +124,7 @@ func (u *upgradedCluster) check(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d requests answered, %d tries refused, %d executions", u.requests, u.retries, len(u.executions))
+	t.Logf("%d requests answered, %d attempts refused, %d executions", u.requests, u.retries, len(u.executions))
 	if len(u.failed) > 0 || len(u.executions) < 10 {
 		t.Errorf("%d executions, and %d requests failed: %.600v", len(u.executions), len(u.failed), u.failed)
 	}

@@ -15,14 +15,14 @@ import (
 	"satchel/store/cluster/pgtest"
 )
 
-// largeFile is a file of 24 MB, which no reader of documents works on for long.
+// largeFile is a file of 24 MB that is quickly read as a document.
 var largeFile = sync.OnceValue(func() []byte {
 	text := make([]byte, 24<<20)
 	_, _ = rand.NewChaCha8([32]byte{7}).Read(text)
 	return append([]byte("%PDF-1.4\n"), text...)
 })
 
-// halfway is the body of an upload that waits in the middle.
+// halfway is the body of an upload that pauses in the middle.
 type halfway struct {
 	io.Reader
 	wait func()
@@ -39,8 +39,8 @@ func (h *halfway) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// upload sends the large file to the agent of the test, and calls a function when 8 MB are
-// sent. It returns the status, 0 if there is no answer, and the answer.
+// upload sends the large file to the agent of the test, and calls a function when 8 MB
+// have been sent. It returns the status, 0 if there is no response, and the response.
 func (n *clusterNode) upload(t *testing.T, name string, wait func()) (int, map[string]any) {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -78,7 +78,7 @@ func (n *clusterNode) upload(t *testing.T, name string, wait func()) (int, map[s
 }
 
 // uploadAll uploads a file through each of the servers and calls a function when all are
-// half sent. It returns the answers.
+// half sent. It returns the responses.
 func uploadAll(t *testing.T, nodes []*clusterNode, meanwhile func()) (statuses []int, answers []map[string]any) {
 	t.Helper()
 	half, done, clients := make(chan struct{}), make(chan struct{}), sync.WaitGroup{}
@@ -95,7 +95,7 @@ func uploadAll(t *testing.T, nodes []*clusterNode, meanwhile func()) (statuses [
 		select {
 		case <-half:
 		case <-time.After(time.Minute):
-			t.Error("an upload does not get half way")
+			t.Error("an upload does not get halfway")
 		}
 	}
 	meanwhile()
@@ -104,7 +104,7 @@ func uploadAll(t *testing.T, nodes []*clusterNode, meanwhile func()) (statuses [
 	return statuses, answers
 }
 
-// checkUploads compares each source that the agent has with the file that was sent.
+// checkUploads compares each source of the agent with the file that was sent.
 func (n *clusterNode) checkUploads(t *testing.T) (count int) {
 	t.Helper()
 	var listed []any
@@ -132,9 +132,9 @@ func (n *clusterNode) checkUploads(t *testing.T) (count int) {
 	return len(listed)
 }
 
-// TestClusterKeepsUploads has an agent move, then its owner be killed, while files are
-// uploaded. The first costs no upload; after the second each is stored whole or answered
-// with an error that says to try again.
+// TestClusterKeepsUploads moves an agent, then kills its owner, while files are uploaded.
+// The move costs no upload; after the kill each upload is either stored completely or
+// gets an error that says to try again.
 func TestClusterKeepsUploads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")

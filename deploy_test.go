@@ -18,8 +18,7 @@ import (
 	"testing"
 )
 
-// archived returns an archive as a release has it, with a program that prints
-// its version.
+// archived returns an archive as in a release, with a program that prints its version.
 func archived(t *testing.T) []byte {
 	t.Helper()
 	const program = "#!/bin/sh\necho 1.2.3\n"
@@ -41,7 +40,7 @@ func archived(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// shells are those of this machine that install.sh is run with.
+// shells returns the shells of this machine that install.sh is tested with.
 func shells() (found []string) {
 	for _, name := range []string{"sh", "dash", "bash", "zsh"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -51,8 +50,8 @@ func shells() (found []string) {
 	return found
 }
 
-// TestInstallScript installs from a page of releases, and nothing whose checksum
-// is another, or that did not arrive whole. What is installed already stays then.
+// TestInstallScript installs from a page of releases, and installs nothing with a wrong
+// checksum or that was cut off: then the installed program stays.
 func TestInstallScript(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("install.sh is for Linux and macOS")
@@ -60,7 +59,7 @@ func TestInstallScript(t *testing.T) {
 	archive, name := archived(t), fmt.Sprintf("satchel_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 	sums := fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), name)
 	whole := func(w http.ResponseWriter, content string) { _, _ = io.WriteString(w, content) }
-	half := func(w http.ResponseWriter, content string) { // and the connection ends
+	half := func(w http.ResponseWriter, content string) { // then the connection ends
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 		_, _ = io.WriteString(w, content[:len(content)/2])
 	}

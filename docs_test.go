@@ -11,8 +11,7 @@ import (
 	"unicode"
 )
 
-// documents returns the texts of all pages by their paths, without what is in code
-// blocks.
+// documents returns the texts of all pages by path, without code blocks.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	code := regexp.MustCompile("(?ms)^```.*?^```")
@@ -49,7 +48,7 @@ func anchorsOf(text string) (anchors []string) {
 	return anchors
 }
 
-// TestDocumentLinks holds that what pages link to is there.
+// TestDocumentLinks checks that the targets of links exist.
 func TestDocumentLinks(t *testing.T) {
 	texts := documents(t)
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
@@ -66,7 +65,7 @@ func TestDocumentLinks(t *testing.T) {
 				file = path.Join(path.Dir(name), target)
 			}
 			if _, err := os.Stat(filepath.FromSlash(file)); err != nil {
-				t.Errorf("%s links to %s, which is not there", name, m[1])
+				t.Errorf("%s links to %s, which does not exist", name, m[1])
 			} else if anchor != "" && !slices.Contains(anchorsOf(texts[file]), anchor) {
 				t.Errorf("%s links to %s, but there is no such heading", name, m[1])
 			}
@@ -77,8 +76,8 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreListed holds that the site of the documentation has every page
-// in its navigation, and nothing else.
+// TestDocumentsAreListed checks that the documentation's navigation has every page, and
+// nothing else.
 func TestDocumentsAreListed(t *testing.T) {
 	config, err := os.ReadFile("docs/.vitepress/config.mjs")
 	if err != nil {
@@ -96,6 +95,6 @@ func TestDocumentsAreListed(t *testing.T) {
 		delete(listed, page)
 	}
 	for page := range listed {
-		t.Errorf("the navigation has %s, which is no page", page)
+		t.Errorf("the navigation has %s, which is not a page", page)
 	}
 }

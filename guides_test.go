@@ -25,14 +25,14 @@ type guide struct {
 	data    string            // folder of the server; empty: a new one
 	flags   []string          // of the server
 	replace map[string]string // addresses of other companies
-	files   map[string]string // beside the handbook
-	after   map[int]string    // what somebody else does after a block of commands
+	files   map[string]string // in addition to the handbook
+	after   map[int]string    // what others do after a block of commands
 	prints  []string
 }
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// script returns the commands of a guide. Blocks that start servers are left out.
+// script returns the commands of a guide, without the blocks that start servers.
 func (g *guide) script(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("docs", "guides", g.name+".md"))
@@ -56,8 +56,8 @@ func (g *guide) script(t *testing.T) string {
 	return text
 }
 
-// runGuide runs the commands of a guide, in a folder with a handbook, by a server
-// and the command line of this program.
+// runGuide runs the commands of a guide in a folder with a handbook, with a server and
+// the command line of this program.
 func runGuide(t *testing.T, g guide) {
 	t.Helper()
 	shell, err := exec.LookPath("sh")
@@ -220,7 +220,7 @@ func serviceAccount(t *testing.T) string {
 	return string(text)
 }
 
-// TestGuideFromSheetToSlack reads a sheet that has another row each time.
+// TestGuideFromSheetToSlack reads a sheet that has one more row each time.
 func TestGuideFromSheetToSlack(t *testing.T) {
 	t.Parallel()
 	out := newFakeServices(t)

@@ -14,8 +14,8 @@ import (
 // its initialization allocated.
 var initTrace = regexp.MustCompile(`(?m)^init (\S+) @.*, (\d+) bytes, \d+ allocs$`)
 
-// TestInitAllocatesLittle holds what each package allocates before main runs. Every
-// process of the program pays for it, those of scripts and documents too.
+// TestInitAllocatesLittle limits what each package allocates before main runs: every
+// process of the program pays for it, including those of scripts and documents.
 func TestInitAllocatesLittle(t *testing.T) {
 	const limit = 700 << 10
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "version")

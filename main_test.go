@@ -28,7 +28,7 @@ import (
 	"satchel/agent/child"
 )
 
-// TestMain is also the child that reads documents.
+// TestMain also runs the child that reads documents.
 func TestMain(m *testing.M) {
 	if runChild(os.Args) {
 		return
@@ -40,12 +40,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// asProgram is the variable with which the test binary is the program.
+// asProgram is the variable that makes the test binary run as the program.
 const asProgram = "SATCHEL_TEST_PROGRAM"
 
-// floors is the table of docs/house.md: the floor of each package and, where
-// that is not every lower floor, the packages that it may import. One is named by its
-// longest prefix here.
+// floors is the table of docs/house.md: the floor of each package and, where that is not
+// every lower floor, the packages that it may import. A package is named by its longest
+// prefix here.
 var floors = map[string]struct {
 	floor   int
 	imports []string
@@ -104,8 +104,8 @@ var floors = map[string]struct {
 
 func only(packages ...string) []string { return append([]string{}, packages...) }
 
-// owners says which packages a third-party module belongs to. Modules that only
-// carry data structures of the language, golang.org/x, are everybody's.
+// owners lists the packages that a third-party module belongs to. Modules that only have
+// data structures of the language, golang.org/x, may be imported by all.
 var owners = map[string]string{
 	"modernc.org/sqlite":                            "store store/sqlsandbox store/sqlite",
 	"modernc.org/libquickjs":                        "agent/script",
@@ -158,7 +158,7 @@ func packages(t *testing.T) []listedPackage {
 	}
 }
 
-// packageOf is the name in floors of one of our import paths.
+// packageOf returns the name in floors of one of our import paths.
 func packageOf(importPath string) string {
 	rel := strings.TrimPrefix(strings.TrimPrefix(importPath, "satchel"), "/")
 	for rel != "." && rel != "" {
@@ -235,8 +235,8 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// kept are the names of the standard library that one place alone may use;
-// Name{ is a value of the type made there.
+// kept are the names of the standard library that only one package may use; Name{ is a
+// composite literal of the type.
 var kept = []struct {
 	names   map[string][]string // package -> names
 	allowed string              // folder
@@ -251,8 +251,8 @@ var kept = []struct {
 	{map[string][]string{"os": {"Getenv", "LookupEnv", "Environ"}}, ".", "the environment is read in main alone"},
 }
 
-// TestOneWayOut reads every source file of the product for names that belong
-// to one package.
+// TestOneWayOut searches every source file of the product for names that belong to one
+// package.
 func TestOneWayOut(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, entry os.DirEntry, err error) error {
 		if name := filepath.ToSlash(name); name == "sdk" || name == "store/cluster/pgtest" || name == "httpapi/apitest" {
@@ -299,7 +299,7 @@ func TestOneWayOut(t *testing.T) {
 	}
 }
 
-// service is a whole server run through the command line.
+// service is a complete server run through the command line.
 type service struct {
 	url  string
 	out  *syncBuffer
@@ -309,7 +309,7 @@ type service struct {
 type syncBuffer struct {
 	mu    sync.Mutex
 	buf   bytes.Buffer
-	lines chan struct{} // one signal a write
+	lines chan struct{} // one signal per write
 }
 
 func (b *syncBuffer) Write(p []byte) (int, error) {
@@ -355,7 +355,7 @@ func start(t *testing.T, args ...string) *service {
 	}
 }
 
-// call makes a request and decodes the answer's body.
+// call makes a request and decodes the response's body.
 func (s *service) call(t *testing.T, method, path string, body any, want int) map[string]any {
 	t.Helper()
 	var reader io.Reader
@@ -399,7 +399,7 @@ func (s *service) call(t *testing.T, method, path string, body any, want int) ma
 	return answer
 }
 
-// upload is a file with form fields beside it.
+// upload is a file with additional form fields.
 type upload struct {
 	name, content string
 	fields        map[string]string
@@ -427,7 +427,7 @@ func (u upload) form(t *testing.T) (io.Reader, string) {
 	return &buf, w.FormDataContentType()
 }
 
-// handbook is a document whose answers are asked for in other words.
+// handbook is a document that questions ask about in other words.
 const handbook = `# Handbook of the Harbour Bakery
 
 ## Returns
@@ -443,8 +443,8 @@ Our rye sourdough holds no milk and no eggs. All cakes are made in a room where
 hazelnuts and almonds are handled.
 `
 
-// TestWalk goes the way of README: make an agent, upload a document, ask in
-// other words, query by SQL, copy the file to another folder, start there.
+// TestWalk follows the README: create an agent, upload a document, ask in other words,
+// query by SQL, copy the file to another folder, start there.
 func TestWalk(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := start(t, "--data", data)
@@ -460,7 +460,7 @@ func TestWalk(t *testing.T) {
 	s.call(t, "POST", "/agents/bakery/contacts", map[string]any{"name": "Ada", "email": "ada@example.com"}, 201)
 	rows := s.call(t, "POST", "/agents/bakery/sql/execute", map[string]any{"query": "SELECT name FROM contacts WHERE email = ?", "params": []any{"ada@example.com"}}, 200)
 	if got := rows["rows"].([]any)[0].([]any)[0]; got != "Ada" {
-		t.Errorf("SQL gives %v", got)
+		t.Errorf("SQL returns %v", got)
 	}
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
@@ -487,7 +487,7 @@ func TestWalk(t *testing.T) {
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 }
 
-// wantSearch searches and wants the passage that holds text first.
+// wantSearch searches, and wants the passage with text first.
 func (s *service) wantSearch(t *testing.T, question, text string) {
 	t.Helper()
 	answer := s.call(t, "POST", "/agents/bakery/sources/search", map[string]any{"query": question}, 200)
@@ -500,7 +500,7 @@ func (s *service) wantSearch(t *testing.T, question, text string) {
 	}
 }
 
-// waitFor waits until the status of a source of an agent is the one wanted.
+// waitFor waits until a source of an agent has a status.
 func (s *service) waitFor(t *testing.T, agent, path, status string) {
 	t.Helper()
 	s.until(t, agent, path+" is "+status, func() bool {
@@ -512,8 +512,8 @@ func (s *service) waitFor(t *testing.T, agent, path, status string) {
 	})
 }
 
-// until waits until a condition holds. It is asked each time that the agent's stream
-// tells of a change.
+// until waits until a condition holds. It checks the condition each time that the agent's
+// stream reports a change.
 func (s *service) until(t *testing.T, agent, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -567,7 +567,7 @@ func TestCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := out("doctor", "--probe", "--addr", address); err == nil {
-		t.Error("the probe of a stopped server is content")
+		t.Error("the probe of a stopped server succeeds")
 	}
 	if text, err := out("restore", backup); err != nil || !strings.Contains(text, "restored as agent-") {
 		t.Errorf("restore: %v %s", err, text)
@@ -585,7 +585,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("config: %v\n%s", err, text)
 	}
 	if err := run(context.Background(), []string{"serve", "--addr", "0.0.0.0:0", "--data", filepath.Join(t.TempDir(), "x")}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "--no-auth") {
-		t.Errorf("an open server for everybody: %v", err)
+		t.Errorf("an open server for everyone: %v", err)
 	}
 }
 
@@ -611,9 +611,8 @@ func TestStartSaysThatNothingConfines(t *testing.T) {
 	}
 }
 
-// TestCrawl makes knowledge of a site, by way of the whole program.
-// TestDefaultRole starts servers under access control and asks the default
-// agent without an identity.
+// TestDefaultRole starts servers under access control and calls the default agent without
+// an identity.
 func TestDefaultRole(t *testing.T) {
 	for _, tc := range []struct {
 		name, env, file      string
@@ -638,7 +637,7 @@ func TestDefaultRole(t *testing.T) {
 			s := start(t, append(tc.args, "--data", data, "--config", settings)...)
 			for _, text := range []string{tc.says, "--default-role", "SATCHEL_DEFAULT_ROLE"} {
 				if !strings.Contains(s.out.String(), text) {
-					t.Errorf("the start does not say %q:\n%s", text, s.out)
+					t.Errorf("the output of the start has no %q:\n%s", text, s.out)
 				}
 			}
 			s.call(t, "GET", "/agents/default", nil, tc.read)
@@ -646,7 +645,7 @@ func TestDefaultRole(t *testing.T) {
 			s.call(t, "GET", "/agents/default/contacts/export?format=json", nil, tc.exports)
 		})
 	}
-	t.Run("owner is no such role", func(t *testing.T) {
+	t.Run("owner is not allowed", func(t *testing.T) {
 		err := run(t.Context(), []string{"serve", "--data", t.TempDir(), "--default-role", "owner"}, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "admin, viewer, none") {
 			t.Errorf("%v", err)
@@ -655,13 +654,13 @@ func TestDefaultRole(t *testing.T) {
 	t.Run("open", func(t *testing.T) {
 		s := start(t, "--data", t.TempDir())
 		if got := s.out.String(); !strings.Contains(got, "everyone who reaches it acts as owner") || !strings.Contains(got, "SATCHEL_DEFAULT_ROLE") {
-			t.Errorf("the start says\n%s", got)
+			t.Errorf("the output of the start is\n%s", got)
 		}
 	})
 }
 
-// TestCommandsWithoutData runs commands where there is no data folder: they say
-// where they looked, and make nothing.
+// TestCommandsWithoutData runs commands where there is no data folder: they report where
+// they looked, and create nothing.
 func TestCommandsWithoutData(t *testing.T) {
 	at := t.TempDir()
 	t.Chdir(at)
@@ -674,18 +673,18 @@ func TestCommandsWithoutData(t *testing.T) {
 				}
 			}
 			if made, err := os.ReadDir(at); err != nil || len(made) > 0 {
-				t.Errorf("it made %v, %v", made, err)
+				t.Errorf("it created %v, %v", made, err)
 			}
 		})
 	}
-	t.Run("a folder of something else", func(t *testing.T) {
+	t.Run("a folder with other files", func(t *testing.T) {
 		other := t.TempDir()
 		err := run(t.Context(), []string{"backup", "bakery", "bakery.db", "--data", other}, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), "--data") {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("another name", func(t *testing.T) {
+	t.Run("an unknown name", func(t *testing.T) {
 		s := start(t, "--data", "data")
 		if err := s.stop(); err != nil {
 			t.Fatal(err)
@@ -697,6 +696,7 @@ func TestCommandsWithoutData(t *testing.T) {
 	})
 }
 
+// TestCrawl crawls a site with the whole program.
 func TestCrawl(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -723,7 +723,7 @@ func TestCrawl(t *testing.T) {
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 	again := s.call(t, "POST", "/agents/bakery/sources/"+source["id"].(string)+"/reindex", nil, 200)
 	if again["status"] != "crawling" {
-		t.Errorf("reindex answers %v", again)
+		t.Errorf("reindex returns %v", again)
 	}
 	s.waitFor(t, "/agents/bakery", "/sources/"+source["id"].(string), "ready")
 	config := s.call(t, "GET", "/agents/bakery/sources/"+source["id"].(string), nil, 200)["config"].(map[string]any)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// soakDir makes and returns the folder of the figures and the server's log.
+// soakDir creates and returns the folder for the figures and the server's log.
 func soakDir(t *testing.T) string {
 	dir := os.Getenv("SATCHEL_SOAK_DIR")
 	if dir == "" {
@@ -36,7 +36,7 @@ func (s *soak) report(t *testing.T) {
 	t.Logf("%d requests, %d kills; figures in %s", s.requests, len(s.kills), dir)
 }
 
-// The size of the picture of one figure.
+// The size of the chart of one figure.
 const (
 	chartWidth, chartHeight = 720.0, 110.0
 	chartLeft, chartTop     = 90.0, 20.0

@@ -22,19 +22,19 @@ import (
 	"time"
 )
 
-// soakAgents is how many agents are at work in the soak test.
+// soakAgents is the number of agents in the soak test.
 const soakAgents = 20
 
-// steadyAfter is how long a run must be for growth to be one: before, files and
+// steadyAfter is how long a run must be for growth to count: at first, files and
 // connections are opened for the first time.
 const steadyAfter = 15 * time.Minute
 
-// soak puts every kind of work on a server for a long time, kills it now and then,
-// and notes what it uses.
+// soak puts every kind of work on a server for a long time, kills it now and then, and
+// records what it uses.
 type soak struct {
 	t        *testing.T
 	dir      string
-	replicas string // where the agents are replicated
+	replicas string // where the agents' replicas are
 	flags    []string
 	server   *exec.Cmd
 	url      atomic.Pointer[string]
@@ -50,11 +50,11 @@ type soak struct {
 	samples  []sample
 }
 
-// sample is what the server used at one moment.
+// sample is the server's usage at one moment.
 type sample struct{ Seconds, MB, Files, Goroutines, P99 float64 }
 
-// TestSoak runs for SATCHEL_SOAK, such as 1h. Figures, a picture of them and the
-// server's log are in SATCHEL_SOAK_DIR, else in bin/soak.
+// TestSoak runs for SATCHEL_SOAK, such as 1h. The figures, a chart of them and the
+// server's log are in SATCHEL_SOAK_DIR, or in bin/soak.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("SATCHEL_SOAK"))
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *soak) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own copy
 	s.server.Stdout, s.server.Stderr = out, log
 	if err := s.server.Start(); err != nil {
 		s.t.Fatal(err)
@@ -127,11 +127,11 @@ func (s *soak) kill() {
 	_ = s.server.Wait()
 }
 
-// errDown is the error of a request that the server did not answer: it was killed.
+// errDown is the error of a request without a response, because the server was killed.
 var errDown = errors.New("the server is down")
 
-// do makes a request and decodes its answer. Any answer but a success is a failure
-// of the test.
+// do makes a request and decodes the response. Any response other than a success fails
+// the test.
 func (s *soak) do(method, path string, body any) (map[string]any, error) {
 	raw, _ := json.Marshal(body)
 	req, err := http.NewRequestWithContext(s.t.Context(), method, *s.url.Load()+"/api"+path, bytes.NewReader(raw))
@@ -159,11 +159,11 @@ func (s *soak) do(method, path string, body any) (map[string]any, error) {
 		return nil, err
 	}
 	answer := map[string]any{}
-	_ = json.Unmarshal(text, &answer) // a backup is no JSON
+	_ = json.Unmarshal(text, &answer) // a backup is not JSON
 	return answer, nil
 }
 
-// must is do while the server is up.
+// must is do for a running server.
 func (s *soak) must(method, path string, body any) map[string]any {
 	s.t.Helper()
 	answer, err := s.do(method, path, body)
@@ -173,7 +173,7 @@ func (s *soak) must(method, path string, body any) map[string]any {
 	return answer
 }
 
-// setUp makes one agent with a handbook, a site, a hook, a schedule and a model.
+// setUp creates one agent with a handbook, a site, a hook, a schedule and a model.
 func (s *soak) setUp(i int, model, site string) {
 	of := fmt.Sprintf("/agents/soak-%d", i)
 	s.must("POST", "/agents", map[string]any{"name": fmt.Sprintf("soak-%d", i)})
@@ -192,8 +192,7 @@ func (s *soak) setUp(i int, model, site string) {
 
 func edge(from, to string) map[string]any { return map[string]any{"source": from, "target": to} }
 
-// run puts the load on the server for a time, and kills it four times in the first
-// half.
+// run puts the load on the server for a time, and kills it four times in the first half.
 func (s *soak) run(length time.Duration) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), length)
 	defer cancel()
@@ -256,7 +255,7 @@ func (s *soak) ask(_ int, of string) {
 	_, _ = s.do("POST", of+"/chat", map[string]any{"message": "Can I bring a loaf back?"})
 }
 
-// crawlAgain reads the site of an agent again, unless that is being done.
+// crawlAgain crawls the site of an agent again, unless a crawl is in progress.
 func (s *soak) crawlAgain(_ int, of string) {
 	list, err := s.do("GET", of+"/sources?type=crawl&status=ready", nil)
 	if sources, _ := list["sources"].([]any); err == nil && len(sources) > 0 {
@@ -307,7 +306,7 @@ func (s *soak) sample() {
 	s.samples = append(s.samples, sample{time.Since(s.started).Seconds(), value("process_resident_memory_bytes") / 1e6, value("process_open_fds"), value("go_goroutines"), p99})
 }
 
-// settle waits until no execution is left that a hook began, for two minutes.
+// settle waits up to two minutes until no execution that a hook started is left.
 func (s *soak) settle() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -324,10 +323,10 @@ func (s *soak) settle() {
 		}
 		<-tick.C
 	}
-	s.t.Error("executions are left that do not end")
+	s.t.Error("some executions do not end")
 }
 
-// check holds what must be true afterwards.
+// check checks what must hold afterwards.
 func (s *soak) check(length time.Duration) {
 	for _, f := range s.failures {
 		s.t.Error(f)
@@ -344,7 +343,7 @@ func (s *soak) check(length time.Duration) {
 	self, _ := os.Executable()
 	doctor := exec.Command(self, "doctor", "--data", s.dir)
 	doctor.Env, doctor.Stdout = append(os.Environ(), asProgram+"=1"), &found
-	_ = doctor.Run() // it also speaks of this machine
+	_ = doctor.Run() // its exit status also reports on this machine
 	for line := range strings.Lines(found.String()) {
 		if strings.HasPrefix(line, "!!") && strings.Contains(line, "agent") {
 			s.t.Errorf("after a kill: %s", line)
@@ -357,7 +356,7 @@ func (s *soak) check(length time.Duration) {
 		"goroutines": func(x sample) float64 { return x.Goroutines }} {
 		before, after := s.median(of, .55*length.Seconds(), .65*length.Seconds()), s.median(of, .9*length.Seconds(), length.Seconds())
 		if after > 1.3*before+20 {
-			s.t.Errorf("%s grow from %.0f to %.0f", name, before, after)
+			s.t.Errorf("%s grew from %.0f to %.0f", name, before, after)
 		}
 	}
 }
@@ -370,8 +369,8 @@ func (s *soak) checkReplicas() {
 	restore.Env = append(os.Environ(), asProgram+"=1")
 	out, err := restore.CombinedOutput()
 	files, _ := filepath.Glob(filepath.Join(to, "agents", "*.db"))
-	if err != nil || len(files) != soakAgents+1 { // and the default agent
-		s.t.Errorf("%d agents are restored, %v: %s", len(files), err, out)
+	if err != nil || len(files) != soakAgents+1 { // with the default agent
+		s.t.Errorf("%d agents were restored, %v: %s", len(files), err, out)
 	}
 }
 

@@ -19,15 +19,15 @@ import (
 	"satchel/flow/templates"
 )
 
-// fakeServices stands for every company that templates talk to, for a model and for
-// web sites, and remembers what it was asked.
+// fakeServices plays every company that templates talk to, a model and web sites, and
+// records its requests.
 type fakeServices struct {
 	*httptest.Server
 	mu    sync.Mutex
 	calls []string
-	down  bool   // the site of the shop
-	says  string // what the model answers
-	page  string // what the watched page says
+	down  bool   // whether the site of the shop is down
+	says  string // the model's answer
+	page  string // the text of the watched page
 	rows  int    // how often the sheet was read
 }
 
@@ -38,7 +38,7 @@ func newFakeServices(t *testing.T) *fakeServices {
 	return o
 }
 
-// answers are what the companies say, by what the path ends in.
+// answers are the companies' responses, by the end of the path.
 var answers = []struct{ path, answer string }{
 	{"/getMe", `{"ok":true,"result":{"id":77,"is_bot":true,"first_name":"Shop","username":"shop_bot"}}`},
 	{"/sendMessage", `{"ok":true,"result":{"message_id":500,"chat":{"id":42}}}`},
@@ -54,7 +54,7 @@ var answers = []struct{ path, answer string }{
 
 func (o *fakeServices) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	if strings.HasSuffix(r.URL.Path, "/getUpdates") { // nobody writes
+	if strings.HasSuffix(r.URL.Path, "/getUpdates") { // no messages from users
 		<-r.Context().Done()
 		return
 	}
@@ -79,7 +79,7 @@ func (o *fakeServices) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"access_token":"token-of-the-sheet","token_type":"Bearer","expires_in":3600}`)
 		return
-	case "/v4/spreadsheets/sheet-1/values/A:C": // each time it is read, it has a row more
+	case "/v4/spreadsheets/sheet-1/values/A:C": // each time it is read, it has one more row
 		w.Header().Set("Content-Type", "application/json")
 		sheet := [][]string{{"Name", "Product", "Price"}, {"Ada", "Rye", "4.20"}, {"Bob", "Spelt", "3.90"}, {"Cid", "Oat", "5.10"}}
 		o.rows = min(o.rows+1, len(sheet)-1)
@@ -120,7 +120,7 @@ func (o *fakeServices) set(change func()) {
 	change()
 }
 
-// requested counts the calls that hold all of these texts.
+// requested counts the calls that contain all of these texts.
 func (o *fakeServices) requested(texts ...string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,7 +146,7 @@ type templateFixture struct {
 
 const onDefault = "/agents/default"
 
-// gateway is the config of a platform whose API is the outside.
+// gateway returns the config of a platform whose API is the fake services.
 func (f *templateFixture) gateway(platform string) map[string]any {
 	c := map[string]any{"apiBaseUrl": f.out.URL + "/" + platform}
 	for name, value := range map[string]map[string]any{
@@ -188,7 +188,7 @@ func (f *templateFixture) activate(id string, values map[string]any) (made map[s
 
 func (f *templateFixture) id(record any) string { return record.(map[string]any)["id"].(string) }
 
-// newGateway is the id of the nth gateway that was made.
+// newGateway returns the id of the nth gateway that was created.
 func (f *templateFixture) newGateway(made map[string]any) string {
 	return f.id(made["gateways"].([]any)[0])
 }
@@ -207,7 +207,7 @@ func (f *templateFixture) waitExecution(workflow string, n int) (execution map[s
 	return execution
 }
 
-// executions are those of a workflow, the newest first.
+// executions returns a workflow's executions, newest first.
 func (f *templateFixture) executions(workflow string) []map[string]any {
 	f.Helper()
 	var list []map[string]any
@@ -223,12 +223,12 @@ func (f *templateFixture) execution(listed map[string]any) map[string]any {
 	x := f.call(f.T, "GET", onDefault+"/workflows/executions/"+f.id(listed), nil, 200)
 	if x["status"] != "complete" {
 		raw, _ := json.MarshalIndent(x, "", " ")
-		f.Fatalf("it is %v: %s", x["status"], raw)
+		f.Fatalf("the execution is %v: %s", x["status"], raw)
 	}
 	return x
 }
 
-// decideApproval waits until an approval of a workflow waits, and decides it.
+// decideApproval waits until an approval of a workflow is waiting, and decides it.
 func (f *templateFixture) decideApproval(workflow, node, decision, comment string) {
 	f.Helper()
 	f.until(f.T, onDefault, "an approval of "+node, func() bool {
@@ -255,14 +255,14 @@ func (f *templateFixture) simulate(gateway, from, text string) {
 func (f *templateFixture) runSchedule(made map[string]any) {
 	f.Helper()
 	path := onDefault + "/schedules/" + f.id(made["schedules"].([]any)[0])
-	f.until(f.T, onDefault, "the end of the previous run", func() bool { // it ends after its execution
+	f.until(f.T, onDefault, "the end of the previous run", func() bool { // the run ends after its execution
 		runs := f.call(f.T, "GET", path, nil, 200)["executions"].([]any)
 		return len(runs) == 0 || runs[0].(map[string]any)["status"] != "running"
 	})
 	f.call(f.T, "POST", path+"/run", nil, 200)
 }
 
-// hook posts to the webhook of a workflow and returns the answer.
+// hook posts to a workflow's webhook and returns the response.
 func (f *templateFixture) hook(workflow, body string, header map[string]string) string {
 	f.Helper()
 	req, err := http.NewRequestWithContext(f.Context(), "POST", f.url+onDefault+"/hooks/"+workflow, strings.NewReader(body))
@@ -288,11 +288,11 @@ func (f *templateFixture) hook(workflow, body string, header map[string]string) 
 func (f *templateFixture) wantRequest(texts ...string) {
 	f.Helper()
 	if f.out.requested(texts...) == 0 {
-		f.out.set(func() { f.Errorf("nobody was asked for %q:\n%s", texts, strings.Join(f.out.calls, "\n")) })
+		f.out.set(func() { f.Errorf("no request has %q:\n%s", texts, strings.Join(f.out.calls, "\n")) })
 	}
 }
 
-// run is one template: what it is set up with, and what is done with it.
+// run is the test of one template: what it is set up with, and what is done with it.
 var templateRuns = map[string]func(*templateFixture){
 	"telegram-handbook": func(f *templateFixture) {
 		book := f.call(f.T, "POST", onDefault+"/sources", upload{"handbook.md", handbook, nil}, 201)
@@ -352,7 +352,7 @@ var templateRuns = map[string]func(*templateFixture){
 		_, w := f.activate("qualify-form", map[string]any{"email": f.gateway("email"), "to": "sales@shop.example"})
 		f.out.set(func() { f.out.says = `{"promising":true,"topic":"A wedding cake","summary":"Wants a cake for 80."}` })
 		if answer := f.hook(w, `{"name":"Grace","email":"Grace@Example.com","message":"A cake for 80, please"}`, nil); answer != `{"ok":true}` && answer != "{\"ok\":true}\n" {
-			f.Errorf("the visitor is told %q", answer)
+			f.Errorf("the visitor is shown %q", answer)
 		}
 		f.waitExecution(w, 1)
 		f.wantRequest("/emails", "sales@shop.example", "A lead: A wedding cake", "Wants a cake for 80.")
@@ -389,13 +389,13 @@ var templateRuns = map[string]func(*templateFixture){
 			}
 		}
 		if n := f.out.requested("/Messages.json", "4915112345678", "is+down"); n != 2 {
-			f.Errorf("%d messages, want one each time that it went down", n)
+			f.Errorf("%d messages, want one each time it went down", n)
 		}
 	},
 	"whatsapp-reminder": func(f *templateFixture) {
 		made, w := f.activate("whatsapp-reminder", map[string]any{"whatsapp": f.gateway("whatsapp"), "phone": "+4915112345678", "minutes": 30})
 		span := time.Now().Truncate(5 * time.Minute).Add(30 * time.Minute)
-		for i := range 3 { // one of them begins in the span of this run, whenever it is
+		for i := range 3 { // one of them begins during this run, whenever that is
 			at := span.Add(time.Duration(i)*5*time.Minute + time.Minute)
 			f.call(f.T, "POST", onDefault+"/calendar", map[string]any{"title": "Tasting", "start_time": at.UTC().Format(time.RFC3339)}, 201)
 		}
@@ -446,7 +446,7 @@ var templateRuns = map[string]func(*templateFixture){
 		_, w := f.activate("fill-form", map[string]any{"token": "form-token", "url": f.out.URL + "/form"})
 		answer := f.hook(w, `{"name":"Ada","email":"ada@example.com"}`, map[string]string{"Authorization": "Bearer form-token"})
 		if !strings.Contains(answer, "Booked for Ada, ada@example.com") {
-			f.Errorf("the hook answers %q", answer)
+			f.Errorf("the hook returns %q", answer)
 		}
 	},
 }
@@ -464,7 +464,7 @@ func TestTemplates(t *testing.T) {
 		t.Run(template.ID, func(t *testing.T) {
 			run := templateRuns[template.ID]
 			if run == nil {
-				t.Fatal("nothing executes it")
+				t.Fatal("no test executes it")
 			}
 			out.set(func() { out.down = false })
 			run(&templateFixture{t, s, out})
@@ -476,7 +476,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestTemplatesAreAllOrNothing: what is refused leaves nothing behind.
+// TestTemplatesAreAllOrNothing checks that a refused set-up leaves nothing behind.
 func TestTemplatesAreAllOrNothing(t *testing.T) {
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"))
 	telegram := map[string]any{"botToken": "77:t"}
