@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// client returns the client of a fake server, and the times that it waits.
+// client returns the client of a fake server, and the times that it waited.
 func client(t *testing.T, server http.HandlerFunc) (*Client, *[]time.Duration) {
 	s := httptest.NewServer(server)
 	t.Cleanup(s.Close)
@@ -30,7 +30,7 @@ func client(t *testing.T, server http.HandlerFunc) (*Client, *[]time.Duration) {
 	return c, waits
 }
 
-func TestUploadHeedsRetryAfter(t *testing.T) {
+func TestUploadObeysRetryAfter(t *testing.T) {
 	posts, got := 0, ""
 	c, waits := client(t, func(w http.ResponseWriter, r *http.Request) {
 		if posts++; posts == 1 {
@@ -59,7 +59,7 @@ func TestOnlyReadsAreRepeated(t *testing.T) {
 		c, _ := client(t, func(w http.ResponseWriter, _ *http.Request) { n++; w.WriteHeader(http.StatusServiceUnavailable) })
 		c.Tries = 3
 		if err := c.Call(t.Context(), method, "/agents", nil, nil, nil); !IsCode(err, "HTTP") || n != want {
-			t.Errorf("%s: %d tries, want %d; %v", method, n, want, err)
+			t.Errorf("%s: %d attempts, want %d; %v", method, n, want, err)
 		}
 	}
 }
