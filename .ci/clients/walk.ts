@@ -1,4 +1,4 @@
-// Makes, lists, reads, changes and deletes a record of every resource with a
+// Creates, lists, reads, changes and deletes a record of every resource with a
 // client that is generated from the OpenAPI document. The address of the
 // server is the argument.
 import createClient from "openapi-fetch";
@@ -10,7 +10,7 @@ const api = createClient<paths>({ baseUrl: process.argv[2] + "/api" });
 
 type Answer<T> = { data?: T; error?: components["schemas"]["Error"]; response: Response };
 
-// ok returns the data of an answer, or fails with what the server said.
+// ok returns the data of a response, or fails with the server's error.
 async function ok<T>(what: string, answer: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await answer;
   if (!response.ok) throw new Error(`${what}: ${response.status} ${JSON.stringify(error)}`);

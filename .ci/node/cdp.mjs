@@ -28,7 +28,7 @@ async function call(path, body, method = "POST") {
   return answer.json();
 }
 
-// What both libraries do alike, in a page of theirs. The API sees and does it too.
+// What both libraries do in the same way, in a page of their own, while the API reads and acts in it too.
 async function walk(session, page, name, upload) {
   const execute = async (action) => (await call(`/${session.id}/execute`, action)).result;
   for (let n = 0; n < rounds; n++) {

@@ -1,4 +1,4 @@
-"""Makes an agent, uploads a document, asks, executes a workflow and reads a page
+"""Creates an agent, uploads a document, asks, executes a workflow and reads a page
 in a browser session: python walk.py ADDRESS [PAGE]"""
 import asyncio
 import os

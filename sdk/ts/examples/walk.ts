@@ -1,4 +1,4 @@
-// Makes an agent, uploads a document, asks, executes a workflow and reads a page
+// Creates an agent, uploads a document, asks, executes a workflow and reads a page
 // in a browser session: node walk.js ADDRESS [PAGE]
 import { must, Satchel, SatchelError } from "satchel-client";
 

@@ -1,9 +1,9 @@
 export interface RetryOptions {
-  /** How often a request is sent at most; 5 without it. */
+  /** The maximum number of attempts of a request; 5 by default. */
   tries?: number;
-  /** The longest wait for the server, in seconds; 90 without it. */
+  /** The longest wait for the server, in seconds; 90 by default. */
   maxWait?: number;
-  /** Sends requests; the global fetch without it. */
+  /** Sends requests; the global fetch by default. */
   fetch?: (request: Request) => Promise<Response>;
   /** Waits, until the signal aborts; for tests. */
   sleep?: (seconds: number, signal?: AbortSignal) => Promise<void>;
@@ -35,8 +35,8 @@ function retryAfter(header: string): number | undefined {
 }
 
 /**
- * Returns a fetch that sends again what the server refused for its rate (429),
- * after Retry-After, and requests that only read also after failures that pass.
+ * Returns a fetch that repeats requests that the server refused for their rate (429),
+ * after Retry-After, and read-only requests also after temporary failures.
  */
 export function retrying(options: RetryOptions): (request: Request) => Promise<Response> {
   const { tries = 5, maxWait = 90, sleep = pause } = options;

@@ -1,4 +1,4 @@
-// Walk makes an agent, uploads a document, asks, executes a workflow and reads a
+// Walk creates an agent, uploads a document, asks, executes a workflow and reads a
 // page in a browser session: go run ./examples/walk ADDRESS [PAGE]
 package main
 
