@@ -258,9 +258,9 @@ func TestGate(t *testing.T) {
 	get("plain", 200).run(t, open)
 	get("another site", 403).run(t, cross(open, "https://evil.example"))
 	get("same site", 200).run(t, open.with("Sec-Fetch-Site", "same-origin"))
-	get("a named origin", 200).run(t, cross(named, "https://app.example"))
-	get("another than the named", 403).run(t, cross(named, "https://evil.example"))
-	get("every origin by hand", 200).run(t, cross(star, "https://evil.example"))
+	get("an allowed origin", 200).run(t, cross(named, "https://app.example"))
+	get("an origin that is not allowed", 403).run(t, cross(named, "https://evil.example"))
+	get("every origin allowed", 200).run(t, cross(star, "https://evil.example"))
 	for host, status := range map[string]int{"localhost:1": 200, "127.0.0.1": 200, "[::1]:80": 200, "satchel.example": 200, "evil.example": 403, "127.0.0.1.evil.example": 403, "10.0.0.1": 403} {
 		get("host "+host, status).run(t, open.with("Host", host))
 	}

@@ -107,7 +107,7 @@ func TestRunNow(t *testing.T) {
 // schedule.
 func (c *testClient) waitRun(t *testing.T, path string) (s map[string]any) {
 	t.Helper()
-	c.until(t, path, "has no run under way", func() bool {
+	c.until(t, path, "has no run in progress", func() bool {
 		s = c.must(t, 200, "GET", path, "")
 		return at(s, "executions.0.status") != "running"
 	})

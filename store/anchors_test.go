@@ -43,12 +43,12 @@ func TestDeepOffsets(t *testing.T) {
 		t.Errorf("%d anchors", len(db.anchors.get("contacts").keys))
 	}
 	do(t, db, "INSERT INTO contacts(id, name, created_at) VALUES ('contact-new1', 'x', '2027-01-01T00:00:00.000Z'), ('contact-new2', 'x', '2027-01-01T00:00:00.000Z')")
-	compare("two came")
+	compare("two added")
 	do(t, db, "INSERT INTO contacts(id, name, created_at) VALUES ('contact-old', 'x', '2020-01-01T00:00:00.000Z')")
-	compare("one came among the others")
+	compare("one added among the others")
 	do(t, db, "DELETE FROM contacts WHERE rowid = 5")
 	do(t, db, "INSERT INTO contacts(id, name, created_at) VALUES ('contact-mid', 'x', '2026-01-01T00:02:00.000Z')")
-	compare("one went and one came")
+	compare("one deleted and one added")
 	do(t, db, "UPDATE contacts SET created_at = '2019-01-01T00:00:00.000Z' WHERE rowid = 3000")
 	compare("one moved")
 }

@@ -54,9 +54,9 @@ type DB struct {
 	users          int
 	unused         *sync.Cond      // users became 0
 	failedAt       time.Time       // maintain's own: when it last failed
-	checkpointedAt time.Time       // maintain's own: when the file was last made whole
+	checkpointedAt time.Time       // maintain's own: when the file was last checkpointed
 	trimmed        time.Time       // when retention last found nothing left to do
-	uploads        map[string]bool // uploads under way
+	uploads        map[string]bool // uploads in progress
 }
 
 // record is what the catalog keeps in memory of each agent.

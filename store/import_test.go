@@ -280,13 +280,13 @@ func TestCredentialsOfAnImportedCopy(t *testing.T) {
 	check("a stranger's key", agent.Identity{Email: "eve@x.y", Key: key("eve@x.y", "*").Key}, data, false)
 	check("a stranger", eve, data, false)
 	check("nobody", agent.Identity{}, data, false)
-	check("a stranger who writes herself in", eve, edited("INSERT INTO _admins(id, email, role, created_at) VALUES ('admin-evil', 'eve@x.y', 'owner', '2026-01-01T00:00:00.000Z')"), false)
-	check("a stranger who names her own agent", eve, edited("UPDATE _agent SET id = '"+other.id+"'"), false)
-	check("a stranger who names nobody's agent", eve, edited("UPDATE _agent SET id = 'agent-nobodys'"), false)
+	check("a stranger who adds herself as an owner", eve, edited("INSERT INTO _admins(id, email, role, created_at) VALUES ('admin-evil', 'eve@x.y', 'owner', '2026-01-01T00:00:00.000Z')"), false)
+	check("a stranger who claims her own agent's id", eve, edited("UPDATE _agent SET id = '"+other.id+"'"), false)
+	check("a stranger who claims an unknown id", eve, edited("UPDATE _agent SET id = 'agent-nobodys'"), false)
 	if err := f.DeleteAgent(db); err != nil {
 		t.Fatal(err)
 	}
-	first := check("a stranger, the agent being deleted", eve, data, false)
+	first := check("a stranger, after the agent was deleted", eve, data, false)
 	if first.id == db.id || f.known(db.id) != nil {
 		t.Error("a stranger has the id of the deleted agent")
 	}

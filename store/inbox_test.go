@@ -16,7 +16,7 @@ func TestConversationStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := func(when string, want string) {
+	check := func(when string, want string) {
 		t.Helper()
 		s, err := db.ConversationSummary(t.Context(), c.ID)
 		if err != nil {
@@ -44,22 +44,22 @@ func TestConversationStates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	look("new", "open 0 ")
+	check("new", "open 0 ")
 	say(t, db, c.ID, agent.MessageUser, "hi")
 	second := say(t, db, c.ID, agent.MessageUser, "you there?")
-	look("asked twice", "open 2 contact you there?")
+	check("asked twice", "open 2 contact you there?")
 	set(agent.InboxChange{Status: agent.Some(agent.ConversationResolved)})
-	look("resolved", "resolved 0 contact you there?")
+	check("resolved", "resolved 0 contact you there?")
 	say(t, db, c.ID, agent.MessageNote, "between us")
-	look("a note", "resolved 0 contact you there?")
+	check("a note", "resolved 0 contact you there?")
 	third := say(t, db, c.ID, agent.MessageUser, "again")
-	look("asked again", "open 1 contact again")
+	check("asked again", "open 1 contact again")
 	do(t, db, "DELETE FROM messages WHERE id = ?", third.ID)
-	look("taken back", "open 1 contact you there?")
+	check("question deleted", "open 1 contact you there?")
 	say(t, db, c.ID, agent.MessageAssistant, "yes")
-	look("answered", "open 0 bot yes")
+	check("answered", "open 0 bot yes")
 	set(agent.InboxChange{Read: agent.Some(false), Status: agent.Some(agent.ConversationSnoozed)})
-	look("marked unread", "snoozed 1 bot yes")
+	check("marked unread", "snoozed 1 bot yes")
 	if err := db.DeleteConversation(t.Context(), c.ID); err != nil {
 		t.Fatal(err)
 	}

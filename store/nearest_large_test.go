@@ -35,8 +35,8 @@ func TestRecallOfNearest(t *testing.T) {
 			t.Errorf("%s: recall@10 is %.3f", what, got)
 		}
 	}
-	check("of all", "", 0.99)
-	check("of a small source", small, 1)
+	check("all", "", 0.99)
+	check("a small source", small, 1)
 	if held := db.folder.vectors.Bytes(); held < size*80 || held > size*100 {
 		t.Errorf("the index of %d chunks holds %d bytes", size, held)
 	}
@@ -57,7 +57,7 @@ func TestRecallOfNearest(t *testing.T) {
 	}
 	checkSegments(t, db, 0)
 	check("after the sweep", "", 0.99)
-	check("of a small source after the sweep", small, 1)
+	check("a small source after the sweep", small, 1)
 }
 
 // TestMemoryOfCodesIsBounded searches several agents with memory for less than one and

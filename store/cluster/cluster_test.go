@@ -89,12 +89,12 @@ func testTakeover(t *testing.T, url string) {
 	if _, n, err := taken.Contacts(t.Context(), nil, store.Page{Limit: 1}); err != nil || n != len(ids) {
 		t.Errorf("%d contacts of %d, %v", n, len(ids), err)
 	}
-	a.eventually(t, "to give the agent up", func() bool { _, err := a.f.Agent(id); return errors.Is(err, ErrNotOwner) })
+	a.eventually(t, "to give up the agent", func() bool { _, err := a.f.Agent(id); return errors.Is(err, ErrNotOwner) })
 	if a.Self().Session != old {
 		t.Error("a server that lost one agent started a new session")
 	}
 	a.die(t)
-	a.eventually(t, "to begin a new session", func() bool { return a.Self().Session != old && a.Ready() == nil })
+	a.eventually(t, "to start a new session", func() bool { return a.Self().Session != old && a.Ready() == nil })
 	if n, _, err := b.Owner(t.Context(), id); err != nil || !n.Self {
 		t.Errorf("the owner is %v, %v", n, err)
 	}
@@ -191,7 +191,7 @@ func testAttention(t *testing.T, url string) {
 	if err := a.flushNotes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.eventually(t, "to know what waits", func() bool {
+	b.eventually(t, "to know what needs attention", func() bool {
 		all, err := b.Agents(t.Context())
 		return err == nil && slices.ContainsFunc(all, func(e Entry) bool { return e.Agent.ID == db.ID() && e.Attention.Waiting == 1 })
 	})
@@ -221,7 +221,7 @@ func testNamesAreUnique(t *testing.T, url string) {
 		n, id, err := a.Owner(t.Context(), "bakery")
 		return err == nil && id == other.ID() && n.Name == "b"
 	})
-	a.eventually(t, "to list what there is", func() bool { all, err := a.Agents(t.Context()); return err == nil && len(all) == 2 })
+	a.eventually(t, "to list the remaining agents", func() bool { all, err := a.Agents(t.Context()); return err == nil && len(all) == 2 })
 	if _, _, err := a.Owner(t.Context(), db.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("the owner of a deleted agent: %v", err)
 	}
@@ -305,11 +305,11 @@ func testMove(t *testing.T, url string) {
 	if _, err := a.pool.Exec(t.Context(), "UPDATE agent SET owner = $1, changed = clock_timestamp() WHERE id = $2", a.Self().Session, id); err != nil {
 		t.Fatal(err)
 	}
-	a.eventually(t, "to get an agent and give it away", func() bool { n, err := a.Refresh(t.Context(), id); return err == nil && n.Name == "b" })
+	a.eventually(t, "to get an agent and move it on", func() bool { n, err := a.Refresh(t.Context(), id); return err == nil && n.Name == "b" })
 	if lost := missing(t, b.agent(t, id), ids); lost != nil {
 		t.Errorf("lost: %v", lost)
 	}
-	b.eventually(t, "to see that a leaves", func() bool { _, err := b.target("a"); return err != nil })
+	b.eventually(t, "to see that a is leaving", func() bool { _, err := b.target("a"); return err != nil })
 	if err := b.Drain(t.Context(), Drained); err == nil {
 		t.Error("the last server was drained")
 	}

@@ -21,16 +21,16 @@ func testFullDisk(t *testing.T, url string) {
 	id := db.ID()
 	note := mustWrite(t, db, "before")
 	free.Store(diskFull - 1)
-	a.eventually(t, "to have tried to give its agents away", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.undrained != nil })
+	a.eventually(t, "to have tried to move its agents", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.undrained != nil })
 	mustWrite(t, a.agent(t, id), "there is no other server")
 
 	b := serve(t, url, "b", t.TempDir())
 	leaving := func() bool { return b.leavingServer("a") == DiskFull }
-	a.eventually(t, "to have given its agents away", func() bool { return a.Stats().Owned == 0 })
+	a.eventually(t, "to have moved its agents", func() bool { return a.Stats().Owned == 0 })
 	if lost := missing(t, b.agent(t, id), []string{note}); lost != nil {
 		t.Errorf("acknowledged writes are lost: %v", lost)
 	}
-	b.eventually(t, "to see that the other leaves", leaving)
+	b.eventually(t, "to see that the other is leaving", leaving)
 
 	free.Store(diskFull + 1) // too little to rejoin
 	if err := a.step(t.Context()); err != nil || !a.isLeaving() {

@@ -36,7 +36,7 @@ func testDatabaseTakesNoChanges(t *testing.T, url string) {
 			t.Error("a file with a commit that the database refused is read")
 		}
 		execAlone(t, url, c.end)
-		a.eventually(t, "to go on", func() bool { return a.Ready() == nil && !slices.Contains(a.f.Agents(), db) && a.has(id)() })
+		a.eventually(t, "to continue", func() bool { return a.Ready() == nil && !slices.Contains(a.f.Agents(), db) && a.has(id)() })
 		db = a.agent(t, id)
 		kept = append(kept, mustWrite(t, db, "after"))
 		if lost := missing(t, db, kept); lost != nil {

@@ -74,7 +74,7 @@ func testLostAnswers(t *testing.T, url string) {
 	}
 	r.Lose(false)
 	c.eventually(t, "to begin a new session", func() bool { return c.Self().Session != old && c.Ready() == nil })
-	c.eventually(t, "to see that somebody has the agent", func() bool { _, _, err := c.Owner(t.Context(), db.ID()); return err == nil })
+	c.eventually(t, "to see that a server has the agent", func() bool { _, _, err := c.Owner(t.Context(), db.ID()); return err == nil })
 }
 
 // A file that cannot be fetched because the database does not respond is not reported as

@@ -198,7 +198,7 @@ func TestConsoleInboxPresence(t *testing.T) {
 	}
 	write("Good morning")
 	ada.waitFor(shown("Another tab is writing"))
-	ada.checkPage("a conversation that another writes in")
+	ada.checkPage("a conversation in which another person types")
 	write("")
 	ada.waitFor(shown("Another tab has it open"))
 	bob.eval(`location.hash = "#/agents/default/inbox"`)

@@ -237,7 +237,7 @@ func walkOccurrences(t *testing.T, ts *testServer, p *consolePage, task string) 
 	answer := func(scope, action string) {
 		t.Helper()
 		p.waitFor(`document.querySelector("dialog .scopes")`)
-		p.checkPage("the question which occurrences")
+		p.checkPage("the question about occurrences")
 		p.eval(`void [...document.querySelectorAll("dialog .scopes label")].find((l) => l.textContent.trim() === ` + quoted(scope) + `).click()`)
 		p.eval(`void [...document.querySelectorAll("dialog .scopes ~ .row button")].find((b) => b.textContent === ` + quoted(action) + `).click()`)
 		p.waitFor(`!document.querySelector("dialog")`)

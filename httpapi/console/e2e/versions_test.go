@@ -148,7 +148,7 @@ func TestConsolePaste(t *testing.T) {
 	p.paste(`{"nodes":[],"connections":{"x":3}`, 700, 600) // not JSON
 	p.paste("just text", 700, 600)
 	p.paste(`{"satchel":"workflow/1","nodes":[]}`, 700, 600)
-	p.checkPage("text that is no graph")
+	p.checkPage("text that is not a graph")
 	if got := p.eval(countNodes("")); got != float64(3) {
 		t.Errorf("%v nodes", got)
 	}
