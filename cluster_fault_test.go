@@ -283,17 +283,17 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 func (f *faultyCluster) spread(t *testing.T, order []int) {
 	t.Helper()
 	for deadline := time.Now().Add(longestGap); ; {
-		owners, there := f.owners(), 0
+		owners, placed := f.owners(), 0
 		for i, agent := range faultyAgents {
 			n := f.nodes[order[i]]
 			if owners[agent].owner != n {
 				n.client().ask(t, "POST", "/cluster/agents/"+agent+"/move", map[string]any{"node": n.peerURL()})
 			} else {
-				there++
+				placed++
 			}
 		}
 		switch {
-		case there == len(faultyAgents):
+		case placed == len(faultyAgents):
 			return
 		case time.Now().After(deadline):
 			t.Fatalf("the agents' owners are %v", owners)

@@ -500,8 +500,8 @@ func TestTemplatesAreAllOrNothing(t *testing.T) {
 	}
 	s.call(t, "POST", onDefault+"/templates/nothing", map[string]any{}, 404)
 	for path, list := range map[string]string{"/workflows": "workflows", "/gateways": "gateways", "/sources": "sources", "/schedules": "schedules"} {
-		if there := s.call(t, "GET", onDefault+path, nil, 200)[list].([]any); len(there) != 0 {
-			t.Errorf("%s: %v", list, there)
+		if records := s.call(t, "GET", onDefault+path, nil, 200)[list].([]any); len(records) != 0 {
+			t.Errorf("%s: %v", list, records)
 		}
 	}
 }

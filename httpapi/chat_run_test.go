@@ -280,24 +280,24 @@ func TestRunsAreForgotten(t *testing.T) {
 			rs.working.Wait()
 			return r
 		}
-		there := func(id string) bool {
+		exists := func(id string) bool {
 			_, err := rs.find(runKey{"a", id})
 			return err == nil
 		}
 		start("first", 10)
 		time.Sleep(runRetention - 1)
-		if !there("first") {
+		if !exists("first") {
 			t.Error("dropped too early")
 		}
 		time.Sleep(1)
 		synctest.Wait()
-		if there("first") || rs.bytes != 0 {
+		if exists("first") || rs.bytes != 0 {
 			t.Errorf("kept for too long, %d bytes", rs.bytes)
 		}
 		for n := range 20 {
 			start(fmt.Sprint("big-", n), maxRunBytes-100)
 		}
-		if there("big-0") || !there("big-19") || rs.bytes > maxRunsBytes {
+		if exists("big-0") || !exists("big-19") || rs.bytes > maxRunsBytes {
 			t.Errorf("%d bytes are kept", rs.bytes)
 		}
 		if r := start("endless", maxRunBytes+1); agent.ErrorCode(r.err) != agent.CodeUpstream {

@@ -27,8 +27,8 @@ func (c *testClient) hooked(tb testing.TB, agent string) (id, path string, platf
 	if v := c.must(tb, 200, "POST", "/api/agents/"+agent+"/gateways/"+id+"/verify", ""); v["success"] != true {
 		tb.Fatalf("verified %v", v)
 	}
-	anybody := &testClient{url: c.url, folder: c.folder, header: http.Header{}}
-	return id, made["webhook_url"].(string), anybody.with("X-Webhook-Secret", made["webhook_secret"].(string))
+	anonymous := &testClient{url: c.url, folder: c.folder, header: http.Header{}}
+	return id, made["webhook_url"].(string), anonymous.with("X-Webhook-Secret", made["webhook_secret"].(string))
 }
 
 // TestPostsOfPlatforms posts over HTTP what a platform may send and what others may not.

@@ -97,8 +97,8 @@ func (p *process) resident(b *testing.B) float64 {
 	return 0
 }
 
-// atRest waits until the process has released memory, and returns what it keeps.
-func (p *process) atRest(b *testing.B) float64 {
+// settledMemory waits until the process has released memory, and returns what it keeps.
+func (p *process) settledMemory(b *testing.B) float64 {
 	b.Helper()
 	before := p.resident(b)
 	for tick, n := time.Tick(100*time.Millisecond), 0; n < 100; n++ {
@@ -144,7 +144,7 @@ func BenchmarkStart(b *testing.B) {
 					p.get(b, fmt.Sprintf("/api/agents/agent-%d", n/2))
 					b.StopTimer()
 					resident = p.resident(b)
-					idle = p.atRest(b)
+					idle = p.settledMemory(b)
 					p.stop(b)
 					b.StartTimer()
 				}

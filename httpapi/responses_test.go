@@ -29,7 +29,7 @@ func TestResponses(t *testing.T) {
 		t.Fatalf("%d %s", first.StatusCode, first.text)
 	}
 	for _, field := range []string{"error", "incomplete_details", "previous_response_id", "max_tool_calls", "safety_identifier", "prompt_cache_key", "tools", "tool_choice", "truncation", "top_p", "service_tier", "background", "reasoning", "completed_at"} {
-		if _, there := one[field]; !there {
+		if _, ok := one[field]; !ok {
 			t.Errorf("the field %s is missing", field)
 		}
 	}

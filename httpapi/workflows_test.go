@@ -120,7 +120,7 @@ func TestNodeTypes(t *testing.T) {
 	}
 }
 
-// TestValidate: all problems of a graph are reported at once.
+// TestValidate checks that all problems of a graph are reported at once.
 func TestValidate(t *testing.T) {
 	c := newTestClient(t)
 	nodes := `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"method":"STEAL","headers":{"a":"{{oops"}}},{"id":"i","type":"if-else","data":{"conditions":[{"left":1,"operator":"loves"}]}},

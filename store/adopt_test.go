@@ -40,7 +40,7 @@ func TestCopiesInTheSameFolder(t *testing.T) {
 		copyByChild(t, f.agentsPath(), dir)
 		copyClosed(t, f.filePath(fmt.Sprintf("copy-%d", n)), filepath.Join(dir, a.id+".db"))
 		copyClosed(t, f.filePath(fmt.Sprintf("long-%d", n)), filepath.Join(dir, b.id+".db"))
-		look(f, 2)
+		pollFolder(f, 2)
 	}
 	for n, want := range []string{"Support-2", "Support-3", "Support-4"} {
 		db := byName(t, f, fmt.Sprintf("copy-%d", n))
@@ -131,7 +131,7 @@ func TestUnexpectedEntriesAreIgnored(t *testing.T) {
 	if err := errors.Join(os.Mkdir(f.filePath("folder"), 0o700), os.Symlink(f.filePath("default"), f.filePath("link"))); err != nil {
 		t.Fatal(err)
 	}
-	look(f, 3)
+	pollFolder(f, 3)
 	if len(f.Agents()) != 1 {
 		t.Errorf("%d agents", len(f.Agents()))
 	}
@@ -168,7 +168,7 @@ func TestAdoptedFileWithInvalidFields(t *testing.T) {
 		}
 		f := openFolder(t)
 		copyClosed(t, f.filePath("agent-new"), file)
-		look(f, 2)
+		pollFolder(f, 2)
 		a := byName(t, f, "agent-new").Agent()
 		if a.Name != want || a.Validate() != nil {
 			t.Errorf("%.40s: %+v, %v", say, a, a.Validate())
@@ -252,7 +252,7 @@ func TestNotificationsNameAgentsOfTheCatalog(t *testing.T) {
 	if err := os.WriteFile(f.filePath("adopted"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	look(f, 2)
+	pollFolder(f, 2)
 	for _, copied := range []*DB{fork, imported, byName(t, f, "adopted")} {
 		createContact(t, copied, numberedContact(1))
 		if !notified[copied] {

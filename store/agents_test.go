@@ -179,7 +179,7 @@ func TestDeleteAgent(t *testing.T) {
 	if n := fileCount(t, filepath.Join(f.agentsPath(), db.ID()+"*")); n != 0 {
 		t.Errorf("%d files are left", n)
 	}
-	look(f, 3)
+	pollFolder(f, 3)
 	createAgent(t, f, "doomed")
 	if len(f.Agents()) != 2 {
 		t.Errorf("%d agents", len(f.Agents()))
@@ -210,7 +210,7 @@ func TestDeleteWaitsForReads(t *testing.T) {
 	if _, err := db.Stats(t.Context()); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("a new read: %v", err)
 	}
-	look(f, 2) // the watcher keeps out of it
+	pollFolder(f, 2) // the watcher keeps out of it
 	close(proceed)
 	if err := errors.Join(<-read, <-deleted); err != nil || count != 1 {
 		t.Errorf("%d contacts, %v", count, err)

@@ -17,7 +17,7 @@ func TestAnswersAcrossFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := inboundGateway(t, left, agent.GatewayTelegram, agent.GatewayActive)
-	receiveOne(t, left, id, said("1", "t", "telegram:1", "Hello"), said("2", "u", "telegram:2", "Hello"))
+	receiveOne(t, left, id, inboundText("1", "t", "telegram:1", "Hello"), inboundText("2", "u", "telegram:2", "Hello"))
 	fork, err := f.Fork(t.Context(), left, "copy", "")
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +63,9 @@ func TestMachinesGetNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := inboundGateway(t, db, agent.GatewayEmail, agent.GatewayActive)
-	away := said("1", "t", "", "I am away until Monday.")
+	away := inboundText("1", "t", "", "I am away until Monday.")
 	away.Metadata = []byte(`{"auto_submitted":"auto-replied"}`)
-	receiveOne(t, db, id, away, said("2", "u", "", "Hello"))
+	receiveOne(t, db, id, away, inboundText("2", "u", "", "Hello"))
 	if n := value[int](t, db, "SELECT count(*) FROM _answers"); n != 1 {
 		t.Errorf("%d to answer", n)
 	}
@@ -84,7 +84,7 @@ func TestNoAnswerWithoutAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		do(t, db, "UPDATE gateways SET status = 'active' WHERE id = ?", g.ID)
-		receiveOne(t, db, g.ID, said("1", "t", "ada", "Hello"))
+		receiveOne(t, db, g.ID, inboundText("1", "t", "ada", "Hello"))
 		want := 0
 		if config.URL != "" {
 			want = 1
@@ -105,7 +105,7 @@ func TestChainsOfAnswersEnd(t *testing.T) {
 	id := inboundGateway(t, db, agent.GatewayEmail, agent.GatewayActive)
 	for n, depth := range []int{agent.MaxEventDepth - 1, agent.MaxEventDepth} {
 		ctx := WithChain(t.Context(), agent.Chain{Depth: depth, Root: "execution-1", Remote: true})
-		if _, err := db.ReceiveInbound(ctx, id, []Receipt{{Messages: []agent.Inbound{said(strconv.Itoa(n), "t", "", "Hello")}}}, 0); err != nil {
+		if _, err := db.ReceiveInbound(ctx, id, []Receipt{{Messages: []agent.Inbound{inboundText(strconv.Itoa(n), "t", "", "Hello")}}}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

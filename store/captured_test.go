@@ -98,7 +98,7 @@ func TestSnapshotDuringWrites(t *testing.T) {
 	for n := range 8 {
 		data, at := snapshotOf(t, db, n%3 == 0)
 		all = append(all, taken{data, at})
-		rest(t, f, db)
+		checkpointIdle(t, f, db)
 	}
 	stop()
 	writing.Wait()
@@ -145,7 +145,7 @@ func TestCaptureNoticesOtherPrograms(t *testing.T) {
 		"commit, then idle": {func(t *testing.T, f *Folder, db *DB) {
 			foreignWrite(t, db.path, "")
 			db.file.markDirty()
-			rest(t, f, db)
+			checkpointIdle(t, f, db)
 		}, 0},
 		"checkpoint":   {func(t *testing.T, f *Folder, db *DB) { foreignWrite(t, db.path, "RESTART") }, 1},
 		"emptied -wal": {func(t *testing.T, f *Folder, db *DB) { foreignWrite(t, db.path, "TRUNCATE") }, 1},
@@ -194,7 +194,7 @@ func TestCaptureContinuesAfterAKill(t *testing.T) {
 	db := createAgent(t, f, "Support")
 	snapshot, at := snapshotOf(t, db, false)
 	createContact(t, db, named("moved into the file"))
-	rest(t, f, db)
+	checkpointIdle(t, f, db)
 	whole := s.closed[db.id]
 	for n := range 6 {
 		createContact(t, db, numberedContact(n))
@@ -282,7 +282,7 @@ func TestCheckpointWaitsForTheUpload(t *testing.T) {
 	snapshot, at := snapshotOf(t, db, false)
 	createContact(t, db, named("x"))
 	s.uploading = true
-	if rest(t, f, db); !HasWAL(db.path) {
+	if checkpointIdle(t, f, db); !HasWAL(db.path) {
 		t.Error("the -wal is empty before the upload")
 	}
 	s.uploading = false

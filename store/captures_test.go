@@ -108,7 +108,7 @@ func (s *captures) restored(t *testing.T, snapshot []byte, at capture.Position) 
 // wantCaptured fails unless what was captured makes up the file as it is when idle.
 func wantCaptured(t *testing.T, f *Folder, db *DB, s *captures, snapshot []byte, at capture.Position) {
 	t.Helper()
-	rest(t, f, db)
+	checkpointIdle(t, f, db)
 	if HasWAL(db.path) {
 		t.Fatal("the -wal is not empty")
 	}
@@ -121,8 +121,8 @@ func wantCaptured(t *testing.T, f *Folder, db *DB, s *captures, snapshot []byte,
 	}
 }
 
-// rest checkpoints the agent's idle file.
-func rest(t *testing.T, f *Folder, db *DB) {
+// checkpointIdle has the agent's idle file checkpointed.
+func checkpointIdle(t *testing.T, f *Folder, db *DB) {
 	t.Helper()
 	db.checkpointedAt = time.Time{}
 	f.maintain(t.Context(), time.Now().Add(checkpointAfter))

@@ -149,7 +149,7 @@ func TestCatalogCacheOfAnAdoptedCopy(t *testing.T) {
 	f := openFolder(t)
 	createAgent(t, f, "support")
 	copyClosed(t, f.filePath("agent-new"), file)
-	look(f, 2)
+	pollFolder(f, 2)
 	f = restart(t, f)
 	if _, ok := f.cache.find("agent-new", f.filePath("agent-new"), f.path); !ok {
 		t.Error("not cached")

@@ -76,13 +76,13 @@ func FuzzClearCredentials(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, given []byte) {
 		check(t, given)
-		check(t, grown(given))
+		check(t, buildNode(given))
 	})
 }
 
-// grown builds a node, or a config, from bytes: each byte selects what comes next, so
+// buildNode builds a node, or a config, from bytes: each byte selects what comes next, so
 // that keys repeat, in unusual spellings and places.
-func grown(choices []byte) []byte {
+func buildNode(choices []byte) []byte {
 	names := []string{`type`, `data`, `auth`, `headers`, `id`, `token`, `value`, `secret`, `a\u0075th`, `\u0064ata`, `X-Key`, `x-\u006bey`, `Auth`, `to\u212aen`, `Idempotency-Key`, `url`, `\u0000key`}
 	texts := []string{`http-request`, `trigger`, `set`, `http\u002drequest`, `s3cret`, `********`, ``, `{{x}}`, `\u007b{x}}`, `bearer`, `https://example.com`, `\u0000{{`}
 	next := func() (b int) {

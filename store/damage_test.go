@@ -77,7 +77,7 @@ func TestDamagedFiles(t *testing.T) {
 		t.Logf("%s is %s", id, name)
 	}
 	f = openAt(t, f.Path())
-	look(f, 3)
+	pollFolder(f, 3)
 	for id := range hashes {
 		db := byName(t, f, id)
 		if agent.ErrorCode(db.Problem()) != agent.CodeAgentDamaged {
@@ -154,14 +154,14 @@ func TestDamagedFileIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = openAt(t, f.Path())
-	look(f, 3)
+	pollFolder(f, 3)
 	if byName(t, f, db.id).Problem() == nil {
 		t.Fatal("not refused")
 	}
 	if err := os.WriteFile(db.path, good, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	look(f, 2)
+	pollFolder(f, 2)
 	again := byName(t, f, "Support")
 	if again.id != db.id || again.Problem() != nil || again.Agent().Status != agent.StatusActive || value[int](t, again, "SELECT count(*) FROM contacts") != 1 {
 		t.Errorf("%+v, %v", again.Agent(), again.Problem())
@@ -186,7 +186,7 @@ func TestNewerFileIsRefused(t *testing.T) {
 		before := hashOf(t, path)
 		for range 2 {
 			f = openAt(t, f.Path())
-			look(f, 3)
+			pollFolder(f, 3)
 			err := byName(t, f, "agent-new").Problem()
 			if e := wantCode(t, err, agent.CodeAgentNewer); e.Details["file_version"] != 99 || e.Details["program_version"] != fileVersion() {
 				t.Errorf("%+v", e)
@@ -255,7 +255,7 @@ func TestForeignDatabaseIsLeftAlone(t *testing.T) {
 	before := hashOf(t, foreign)
 	j := &journal{}
 	f = openLogged(t, f.Path(), j)
-	look(f, 4)
+	pollFolder(f, 4)
 	if _, err := f.Agent("notes"); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("%v", err)
 	}

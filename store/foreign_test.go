@@ -204,7 +204,7 @@ func refuseAdoption(t *testing.T, files map[string][]byte) {
 			}
 		}
 	}
-	look(f, 2)
+	pollFolder(f, 2)
 	check("while the server runs")
 	closeFolder(t, f)
 	f = openAt(t, f.Path())
@@ -270,7 +270,7 @@ func TestValidFilesAreAccepted(t *testing.T) {
 				t.Errorf("restore: %v", err)
 			}
 			copyClosed(t, g.filePath("copied"), path)
-			look(g, 2)
+			pollFolder(g, 2)
 			createContact(t, byName(t, g, "copied"), named("x"))
 			if len(g.Agents()) != 3 {
 				t.Errorf("%d agents", len(g.Agents()))

@@ -68,7 +68,7 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(f, db.id, "Support", "") // its id and name are free again
-	look(f, 3)
+	pollFolder(f, 3)
 	if len(f.Agents()) != 4 {
 		t.Errorf("%d agents", len(f.Agents()))
 	}

@@ -22,7 +22,7 @@ func inboundGateway(t testing.TB, db *DB, kind agent.GatewayType, status agent.G
 	return g.ID
 }
 
-func said(id, thread, account, text string) agent.Inbound {
+func inboundText(id, thread, account, text string) agent.Inbound {
 	return agent.Inbound{ID: id, Thread: thread, Text: text, From: agent.ContactChange{ExternalID: agent.Some(account), Name: agent.Some("Name of " + account)}}
 }
 
@@ -54,7 +54,7 @@ func TestReceiveMessage(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
 	_, before := eventTypes(t, db, 0)
-	in := said("m1", "t1", "telegram:7", "Hello")
+	in := inboundText("m1", "t1", "telegram:7", "Hello")
 	in.From.Telegram = agent.Some("@ada")
 	in.Metadata = json.RawMessage(`{"attachments":[{"type":"photo"}],"external_id":"forged"}`)
 	in.ReplyToken, in.ReplyUntil = "sesame", agent.At(time.Now().Add(time.Hour))
@@ -93,7 +93,7 @@ func TestReceiveMessage(t *testing.T) {
 	if more, _ := eventTypes(t, db, last.Seq); len(more) != 0 {
 		t.Errorf("events of a repeat %v", more)
 	}
-	receiveOne(t, db, id, said("m2", "t1", "telegram:7", "And again"))
+	receiveOne(t, db, id, inboundText("m2", "t1", "telegram:7", "And again"))
 	g, err := db.Gateway(t.Context(), id)
 	if err != nil || g.EventCount != 2 || g.EventsToday != 2 || g.LastEventAt.IsZero() {
 		t.Errorf("counts %+v, %v", g, err)
@@ -104,7 +104,7 @@ func TestReceiveMessage(t *testing.T) {
 		}
 	}
 	do(t, db, "UPDATE gateways SET events_day = '2020-01-01', events_today = 900")
-	receiveOne(t, db, id, said("m3", "t1", "telegram:7", "Tomorrow"))
+	receiveOne(t, db, id, inboundText("m3", "t1", "telegram:7", "Tomorrow"))
 	if g, _ := db.Gateway(t.Context(), id); g.EventsToday != 1 || g.EventCount != 3 {
 		t.Errorf("on another day %d of %d", g.EventsToday, g.EventCount)
 	}
@@ -117,7 +117,7 @@ func TestReceiveWhileInactive(t *testing.T) {
 	for _, status := range []agent.GatewayStatus{agent.GatewayInactive, agent.GatewayPending, agent.GatewayFailed} {
 		id := inboundGateway(t, db, agent.GatewaySMS, status)
 		for range 2 {
-			if r := receiveOne(t, db, id, said("m1", "t", "a", "Hello")); r.Active || len(r.Messages) != 0 {
+			if r := receiveOne(t, db, id, inboundText("m1", "t", "a", "Hello")); r.Active || len(r.Messages) != 0 {
 				t.Errorf("%s: %+v", status, r)
 			}
 		}
@@ -128,7 +128,7 @@ func TestReceiveWhileInactive(t *testing.T) {
 			t.Errorf("%s: %d messages", status, n)
 		}
 		do(t, db, "UPDATE gateways SET status = 'active' WHERE id = ?", id)
-		if r := receiveOne(t, db, id, said("m1", "t", "a", "Hello")); len(r.Messages) != 1 {
+		if r := receiveOne(t, db, id, inboundText("m1", "t", "a", "Hello")); len(r.Messages) != 1 {
 			t.Errorf("%s: sent again once active: %+v", status, r)
 		}
 		do(t, db, "DELETE FROM conversations")
@@ -182,7 +182,7 @@ func TestSenders(t *testing.T) {
 	from := func(gateway, account, handle, email string) string {
 		t.Helper()
 		serial++
-		in := said(fmt.Sprint(serial), "thread of "+account, account, "Hi")
+		in := inboundText(fmt.Sprint(serial), "thread of "+account, account, "Hi")
 		in.From.Telegram, in.From.Email = agent.Some(handle), agent.Some(email)
 		r := receiveOne(t, db, gateway, in)
 		return value[string](t, db, "SELECT contact_id FROM conversations WHERE id = ?", r.Messages[0].ConversationID)
@@ -223,8 +223,8 @@ func TestSenders(t *testing.T) {
 func TestReceiveInGroup(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
-	receiveOne(t, db, id, said("1", "group", "telegram:1", "I am first"))
-	receiveOne(t, db, id, said("2", "group", "telegram:2", "And I second"), said("3", "group", "telegram:1", "Well"))
+	receiveOne(t, db, id, inboundText("1", "group", "telegram:1", "I am first"))
+	receiveOne(t, db, id, inboundText("2", "group", "telegram:2", "And I second"), inboundText("3", "group", "telegram:1", "Well"))
 	events, err := db.Events(t.Context(), 0, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +320,7 @@ func TestReceiveHashed(t *testing.T) {
 		do(t, db, "UPDATE _inbound SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', created_at, ?)", fmt.Sprintf("-%d minutes", minutes))
 	}
 	yes := func(hashed bool) Receipt {
-		in := said("hash", "t", "ada", "yes")
+		in := inboundText("hash", "t", "ada", "yes")
 		in.Hashed = hashed
 		return Receipt{EventID: in.ID, Messages: []agent.Inbound{in}}
 	}
@@ -354,7 +354,7 @@ func TestInboundIsTrimmed(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
 	do(t, db, `INSERT INTO _inbound SELECT ?, 'm:' || value, '2020-01-01T00:00:00.000Z' FROM json_each('[1,2,3,4,5]')`, id)
-	receiveOne(t, db, id, said("new", "t", "a", "x"))
+	receiveOne(t, db, id, inboundText("new", "t", "a", "x"))
 	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return trim(tx) }); err != nil {
 		t.Fatal(err)
 	}

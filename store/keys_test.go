@@ -77,7 +77,7 @@ func TestExpiredKey(t *testing.T) {
 	f := openFolder(t)
 	_, secret := createKey(t, f, newKey("k", "*"))
 	do(t, f.Default(), "UPDATE _keys SET expires_at = ?", agent.At(time.Now().Add(-time.Second)))
-	look(f, 1)
+	pollFolder(f, 1)
 	if f.Key(agent.HashKey(secret)) != nil {
 		t.Error("an expired key is accepted")
 	}
@@ -120,8 +120,8 @@ func TestExtendKeyAtOnce(t *testing.T) {
 	}
 }
 
-// made creates a key as another key does.
-func made(t testing.TB, f *Folder, by agent.Key, name string) (agent.Key, string) {
+// createChildKey creates a key as another key does.
+func createChildKey(t testing.TB, f *Folder, by agent.Key, name string) (agent.Key, string) {
 	t.Helper()
 	k := newKey(name, by.Agents...)
 	k.Parent = by.ID
@@ -137,8 +137,8 @@ func TestKeysExpireWithTheirParent(t *testing.T) {
 	root.ExpiresAt = soon
 	root, _ = createKey(t, f, root)
 	other, otherSecret := createKey(t, f, newKey("other", agent.AllAgents))
-	child, childSecret := made(t, f, root, "child")
-	grandchild, grandchildSecret := made(t, f, child, "grandchild")
+	child, childSecret := createChildKey(t, f, root, "child")
+	grandchild, grandchildSecret := createChildKey(t, f, child, "grandchild")
 	if child.ExpiresAt != soon || grandchild.ExpiresAt != soon {
 		t.Errorf("they expire at %v and %v, want %v", child.ExpiresAt, grandchild.ExpiresAt, soon)
 	}
@@ -157,7 +157,7 @@ func TestKeysExpireWithTheirParent(t *testing.T) {
 	check := func() {
 		t.Helper()
 		if f.Key(agent.HashKey(childSecret)) != nil || f.Key(agent.HashKey(grandchildSecret)) != nil {
-			t.Error("a key outlives the key that made it")
+			t.Error("a key outlives the key that created it")
 		}
 		if f.Key(agent.HashKey(otherSecret)) == nil {
 			t.Error("a key expired that another one did not create")
@@ -189,8 +189,8 @@ func TestExtendKeyExtendsItsCreators(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	root, _ := createKey(t, f, newKey("root", "agent-0"))
-	child, secret := made(t, f, root, "child")
-	sibling, _ := made(t, f, root, "sibling")
+	child, secret := createChildKey(t, f, root, "child")
+	sibling, _ := createChildKey(t, f, root, "sibling")
 	if err := f.ExtendKey(t.Context(), f.Key(agent.HashKey(secret)), "agent-1"); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestExtendKeyExtendsItsCreators(t *testing.T) {
 func TestKeysOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
-	look(f, 1)
+	pollFolder(f, 1)
 	k, secret := newKey("outside", "*"), ""
 	err := WithKeys(Options{Path: f.Path()}, func(beside *Folder) (err error) {
 		k, secret, err = beside.CreateKey(t.Context(), k)
@@ -218,7 +218,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	look(f, 1)
+	pollFolder(f, 1)
 	if f.Key(agent.HashKey(secret)) == nil || !f.HasHadKeys() {
 		t.Fatal("the running server does not know the new key")
 	}
@@ -226,7 +226,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	look(f, 1)
+	pollFolder(f, 1)
 	if f.Key(agent.HashKey(secret)) != nil {
 		t.Error("the running server still knows the revoked key")
 	}
@@ -242,9 +242,9 @@ func TestReloadingKeysDoesNotCountAsUse(t *testing.T) {
 	used := db.lastUse.Load()
 	later := time.Unix(0, used)
 	for _, wait := range []time.Duration{checkpointAfter, closeAfter} {
-		look(f, 2)
+		pollFolder(f, 2)
 		f.maintain(t.Context(), later.Add(wait))
-		look(f, 2)
+		pollFolder(f, 2)
 	}
 	if db.isOpen() {
 		t.Error("the file was opened again after it was closed")
@@ -269,7 +269,7 @@ func TestDamagedDefaultAgentKeepsAccessControl(t *testing.T) {
 		}
 		before := hashOf(t, f.filePath("default"))
 		f = openAt(t, f.Path())
-		look(f, 3)
+		pollFolder(f, 3)
 		if !f.HasHadKeys() {
 			t.Errorf("cut at %d: access is open though the keys are unknown", cut)
 		}
@@ -293,7 +293,7 @@ func TestRemovedKeysKeepAccessControl(t *testing.T) {
 	if err := os.Rename(f.filePath("default"), f.filePath("default")+".away"); err != nil {
 		t.Fatal(err)
 	}
-	look(f, 2)
+	pollFolder(f, 2)
 	if f.Default().Problem() != nil || f.Key(agent.HashKey(secret)) != nil {
 		t.Errorf("default agent: %v, key %v", f.Default().Problem(), f.Key(agent.HashKey(secret)))
 	}

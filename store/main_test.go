@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // openAt opens a data folder that closes with the test. It has no watcher: tests call
-// look and maintain themselves.
+// pollFolder and maintain themselves.
 func openAt(t testing.TB, path string, keys ...[]byte) *Folder {
 	t.Helper()
 	return openWith(t, Options{Path: path, MasterKeys: keys})
@@ -185,8 +185,8 @@ func writeBlank(t testing.TB, path string) {
 	}
 }
 
-// look runs the watcher n times.
-func look(f *Folder, n int) {
+// pollFolder runs the watcher n times.
+func pollFolder(f *Folder, n int) {
 	for range n {
 		f.watch()
 	}

@@ -230,7 +230,7 @@ func TestFixtures(t *testing.T) {
 		if got := valueIn[int](t, path, "PRAGMA user_version"); got != version {
 			t.Fatalf("the fixture of version %d has version %d", version, got)
 		}
-		look(f, 2)
+		pollFolder(f, 2)
 		db := byName(t, f, "Fixture")
 		if a := db.Agent(); db.Problem() != nil || a.Description != fmt.Sprintf("of version %d", version) || a.OwnerEmail != "ada@example.com" || db.Roles()["ada@example.com"] != agent.RoleOwner {
 			t.Errorf("%+v, %v", a, db.Problem())
@@ -491,7 +491,7 @@ func TestFilesWithPartsOpen(t *testing.T) {
 		if err := errors.Join(checkSchema(c), migrate(c), checkSchema(c), c.close()); err != nil {
 			t.Errorf("version %d: %v", version, err)
 		}
-		look(f, 2)
+		pollFolder(f, 2)
 		if problem := byName(t, f, "Fixture").Problem(); problem != nil {
 			t.Errorf("version %d: %v", version, problem)
 		}
@@ -525,7 +525,7 @@ func TestTablesOutliveMigrations(t *testing.T) {
 		if err := errors.Join(checkSchema(c), migrate(c), checkSchema(c), c.close()); err != nil {
 			t.Errorf("version %d: %v", version, err)
 		}
-		look(f, 2)
+		pollFolder(f, 2)
 		db := byName(t, f, "Fixture")
 		if problem := db.Problem(); problem != nil {
 			t.Fatalf("version %d: %v", version, problem)

@@ -79,7 +79,7 @@ func serveForTest() {
 			}
 			contacts++
 		} else {
-			look(f, 3)
+			pollFolder(f, 3)
 		}
 		var names []string
 		for _, db := range f.Agents() {

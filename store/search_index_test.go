@@ -38,7 +38,7 @@ func TestSearchesByIndex(t *testing.T) {
 	do(t, db, "INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'Where is order ' || rowid || '?' FROM conversations")
 	do(t, db, "INSERT INTO logs(created_at, level, source, message, data) SELECT printf('2026-01-01T00:%02d:%02d.%03dZ', rowid / 60 % 60, rowid % 60, rowid % 1000), iif(rowid % 50, 'info', 'error'), 'test', 'entry ' || rowid, '{\"n\":' || rowid || '}' FROM contacts")
 	terms := []string{"person 1234", "PERSON 99", "1@ex", "4", "99", "李", "李明", "rzt", "ärz", "%", `"`, "_5", "no such thing", "order 77", "thread 9", "entry 300", `n":12`}
-	look := func() map[string][]string {
+	search := func() map[string][]string {
 		found := map[string][]string{}
 		for _, term := range terms {
 			p := Page{Limit: 4000, Search: term}
@@ -59,9 +59,9 @@ func TestSearchesByIndex(t *testing.T) {
 	}
 	compare := func(when string) {
 		t.Helper()
-		indexed := look()
+		indexed := search()
 		do(t, db, "UPDATE _filter_counts SET list = 'searched' WHERE list = 'search'") // hides the index
-		plain := look()
+		plain := search()
 		do(t, db, "UPDATE _filter_counts SET list = 'search' WHERE list = 'searched'")
 		for what, want := range plain {
 			if got := indexed[what]; !slices.Equal(got, want) {
@@ -69,7 +69,7 @@ func TestSearchesByIndex(t *testing.T) {
 			}
 		}
 	}
-	look()
+	search()
 	growAll(t, db)
 	if n := value[int](t, db, "SELECT count(*) FROM _filter_counts WHERE list = 'search' AND (n > 1 OR value_2 <> '')"); n != 4 {
 		t.Fatalf("%d tables are indexed", n)

@@ -191,9 +191,9 @@ func TestDeletedSourcesAreNotFound(t *testing.T) {
 	for i := range crowd {
 		crowd[i] = direction(float64(i) / 1000)
 	}
-	gone, orphans := learn(t, db, testModel, numbered("heron", len(crowd)), crowd...)
+	deleted, orphans := learn(t, db, testModel, numbered("heron", len(crowd)), crowd...)
 	_, kept := learn(t, db, testModel, numbered("heron kept", 2), direction(80), direction(85))
-	if err := db.DeleteSource(context.Background(), gone); err != nil {
+	if err := db.DeleteSource(context.Background(), deleted); err != nil {
 		t.Fatal(err)
 	}
 	check := func(when string) {

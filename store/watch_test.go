@@ -18,14 +18,14 @@ func TestFileThatAppearsIsAdopted(t *testing.T) {
 	key := randomKey()
 	file := template(t, "Support", key)
 	f := openAt(t, t.TempDir(), key)
-	look(f, 2)
+	pollFolder(f, 2)
 	to := f.filePath("agent-new")
 	copyClosed(t, to, file)
-	look(f, 1)
+	pollFolder(f, 1)
 	if _, err := f.Agent("Support"); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("adopted at first sight: %v", err)
 	}
-	look(f, 1)
+	pollFolder(f, 1)
 	db := byName(t, f, "support")
 	if a := db.Agent(); a.ID != "agent-new" || a.Name != "Support" || a.Status != agent.StatusPaused || db.Problem() != nil {
 		t.Errorf("%+v, %v", a, db.Problem())
@@ -94,12 +94,12 @@ func TestHalfCopiedFileIsLeftAlone(t *testing.T) {
 		if err := os.WriteFile(to, data[:len(data)*n/steps], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		look(f, 1) // the file grows between any two polls
+		pollFolder(f, 1) // the file grows between any two polls
 		if _, err := f.Agent("agent-new"); n < steps && agent.ErrorCode(err) != agent.CodeNotFound {
 			t.Fatalf("step %d: %v", n, err)
 		}
 	}
-	look(f, 2)
+	pollFolder(f, 2)
 	if db := byName(t, f, "Support"); db.Problem() != nil {
 		t.Error(db.Problem())
 	}
@@ -120,7 +120,7 @@ func TestPausedCopyIsAdoptedLater(t *testing.T) {
 		if err := os.WriteFile(to, data[:part], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		look(f, 4)
+		pollFolder(f, 4)
 		if err := byName(t, f, "agent-new").Problem(); agent.ErrorCode(err) != agent.CodeAgentDamaged {
 			t.Errorf("%d bytes: %v", part, err)
 		}
@@ -131,7 +131,7 @@ func TestPausedCopyIsAdoptedLater(t *testing.T) {
 	if err := os.WriteFile(to, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	look(f, 3)
+	pollFolder(f, 3)
 	if db := byName(t, f, "Support"); db.Problem() != nil || db.id != "agent-new" {
 		t.Errorf("%s: %v", db.id, db.Problem())
 	}
@@ -147,7 +147,7 @@ func TestFileRemoved(t *testing.T) {
 	if err := os.Rename(db.path, away); err != nil {
 		t.Fatal(err)
 	}
-	look(f, 1)
+	pollFolder(f, 1)
 	for _, name := range []string{"Support", db.id} {
 		if _, err := f.Agent(name); agent.ErrorCode(err) != agent.CodeNotFound {
 			t.Errorf("%s: %v", name, err)
@@ -159,7 +159,7 @@ func TestFileRemoved(t *testing.T) {
 	if err := os.Rename(away, db.path); err != nil {
 		t.Fatal(err)
 	}
-	look(f, 2)
+	pollFolder(f, 2)
 	back := byName(t, f, db.id)
 	if back.Agent().Name != "Support-2" || value[int](t, back, "SELECT count(*) FROM contacts") != 1 {
 		t.Errorf("%+v, %v", back.Agent(), back.Problem())
@@ -184,13 +184,13 @@ func TestFileReplacedWhileOpen(t *testing.T) {
 		if err := os.Rename(arrival, db.path); err != nil {
 			t.Fatal(err)
 		}
-		look(f, 1)
+		pollFolder(f, 1)
 		_, err := db.CreateContact(t.Context(), named("y"))
 		wantCode(t, err, agent.CodeNotFound)
 		if f.Default() == nil {
 			t.Fatal("there is no default agent")
 		}
-		look(f, 2)
+		pollFolder(f, 2)
 		now := byName(t, f, db.id)
 		if now == db || now.Agent().Name != "Replacement" || now.Agent().Status != agent.StatusPaused || now.Problem() != nil {
 			t.Errorf("%+v, %v", now.Agent(), now.Problem())
@@ -239,7 +239,7 @@ func TestFileReplacedWhileClosed(t *testing.T) {
 	put(other)
 	_, err = db.Stats(t.Context())
 	wantCode(t, err, agent.CodeConflict)
-	look(f, 3)
+	pollFolder(f, 3)
 	now := byName(t, f, db.id)
 	if a := now.Agent(); a.Name != "Other" || a.Status != agent.StatusPaused || now.Problem() != nil {
 		t.Errorf("%+v, %v", a, now.Problem())

@@ -154,8 +154,8 @@ func TestWorkflowsBySQL(t *testing.T) {
 	if _, err := db.SQL(t.Context(), "UPDATE executions SET status = 'complete'", Params{}, Access{Write: true}); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
 		t.Errorf("an execution changed by SQL: %v", err)
 	}
-	gone := enter(t, db, w)
-	ask(`DELETE FROM executions WHERE id = ?`, gone.ID)
+	deleted := enter(t, db, w)
+	ask(`DELETE FROM executions WHERE id = ?`, deleted.ID)
 	ask(`DELETE FROM workflows WHERE id = 'workflow-x'`)
 	if _, _, err := db.Execution(t.Context(), x.ID); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("an execution of a deleted workflow: %v", err)

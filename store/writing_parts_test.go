@@ -56,9 +56,9 @@ func TestWritesMakeTheirParts(t *testing.T) {
 
 func wantCounted(t *testing.T, db *DB, table string, want int) {
 	t.Helper()
-	counted, there := value[int](t, db, "SELECT n FROM _counts WHERE name = ?", table), value[int](t, db, "SELECT count(*) FROM "+table)
-	if counted != want || there != want {
-		t.Errorf("%s: %d counted, %d rows, want %d", table, counted, there, want)
+	counted, rows := value[int](t, db, "SELECT n FROM _counts WHERE name = ?", table), value[int](t, db, "SELECT count(*) FROM "+table)
+	if counted != want || rows != want {
+		t.Errorf("%s: %d counted, %d rows, want %d", table, counted, rows, want)
 	}
 }
 
@@ -202,12 +202,12 @@ func TestRetentionMakesNoParts(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
-	rest(t, f, db)
+	checkpointIdle(t, f, db)
 	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return trim(tx) }); err != nil {
 		t.Fatal(err)
 	}
-	there, err := Read(t.Context(), db, func(tx *Tx) (map[string]bool, error) { return tx.existingParts() })
-	if err != nil || slices.ContainsFunc(schemaParts, func(p part) bool { return there[p.name] }) {
-		t.Errorf("%v, %v", there, err)
+	parts, err := Read(t.Context(), db, func(tx *Tx) (map[string]bool, error) { return tx.existingParts() })
+	if err != nil || slices.ContainsFunc(schemaParts, func(p part) bool { return parts[p.name] }) {
+		t.Errorf("%v, %v", parts, err)
 	}
 }

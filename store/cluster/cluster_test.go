@@ -280,8 +280,8 @@ func testMove(t *testing.T, url string) {
 	if err := a.Move(t.Context(), id, "b"); !errors.Is(err, ErrNotOwner) {
 		t.Errorf("moved by a server that does not have it: %v", err)
 	}
-	there := b.agent(t, id)
-	ids = append(ids, mustWrite(t, there, "there"))
+	moved := b.agent(t, id)
+	ids = append(ids, mustWrite(t, moved, "there"))
 	b.eventually(t, "to see a", func() bool { _, err := b.target("a"); return err == nil })
 	if err := b.Move(t.Context(), id, a.Self().Session); err != nil {
 		t.Fatal(err)
