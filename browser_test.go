@@ -44,7 +44,7 @@ func TestRenderedCrawl(t *testing.T) {
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 }
 
-// TestNoBrowser checks that what needs a browser says so where there is none.
+// TestNoBrowser checks the errors of what needs a browser where there is none.
 func TestNoBrowser(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--chromium", none)

@@ -427,7 +427,7 @@ func (u upload) form(t *testing.T) (io.Reader, string) {
 	return &buf, w.FormDataContentType()
 }
 
-// handbook is a document that questions ask about in other words.
+// handbook is a document; the questions about it use other words.
 const handbook = `# Handbook of the Harbour Bakery
 
 ## Returns

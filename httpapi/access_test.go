@@ -122,7 +122,7 @@ func TestEveryWriteNeedsMoreThanViewer(t *testing.T) {
 	for _, r := range server.table {
 		if r.Access == rest.Platform {
 			if r.Path != "/agents/{id}/gateways/{gatewayId}/webhook" || r.Class != rest.Inbound {
-				t.Errorf("%s %s asks for no identity", r.Method, r.Path)
+				t.Errorf("%s %s requires no identity", r.Method, r.Path)
 			}
 			continue
 		}
@@ -130,7 +130,7 @@ func TestEveryWriteNeedsMoreThanViewer(t *testing.T) {
 			t.Errorf("%s %s is open to viewers", r.Method, r.Path)
 		}
 		if r.Access == rest.Anyone && r.UnderAgent() {
-			t.Errorf("%s %s asks for no role", r.Method, r.Path)
+			t.Errorf("%s %s requires no role", r.Method, r.Path)
 		}
 		if r.Summary == "" || !strings.HasPrefix(r.Path, "/") || path.Clean(r.Path) != r.Path {
 			t.Errorf("%s %s: a line of the table is incomplete", r.Method, r.Path)
@@ -202,7 +202,7 @@ func TestKeys(t *testing.T) {
 	apiCase{"key writes", "POST", "/api/agents/bakery/contacts", `{"name":"x"}`, 403, code("FORBIDDEN")}.run(t, reader)
 	apiCase{"key on another agent", "GET", "/api/agents/default/contacts", "", 403, code("FORBIDDEN")}.run(t, reader)
 	apiCase{"a viewer's key creates an agent", "POST", "/api/agents", `{"name":"y"}`, 403, code("FORBIDDEN")}.run(t, reader)
-	apiCase{"somebody else's key", "DELETE", "/api/keys/" + made["id"].(string), "", 404, code("NOT_FOUND")}.run(t, ada)
+	apiCase{"another person's key", "DELETE", "/api/keys/" + made["id"].(string), "", 404, code("NOT_FOUND")}.run(t, ada)
 
 	admins := ada.must(t, 200, "GET", "/api/agents/bakery/admins", "")
 	for _, a := range admins["admins"].([]any) {

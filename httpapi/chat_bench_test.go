@@ -28,7 +28,7 @@ import (
 type fastProvider struct {
 	*httptest.Server
 	sent atomic.Int64  // when, in nanoseconds
-	hold chan struct{} // nil: the second word comes at once
+	hold chan struct{} // nil: the second word is sent at once
 	held sync.WaitGroup
 }
 

@@ -84,7 +84,7 @@ func TestRogueProviders(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", name, way.path, a.StatusCode, a.text)
 			}
 			if got := r.asked.Load(); got != test.tries {
-				t.Errorf("%s, %s: asked %d times, want %d", name, way.path, got, test.tries)
+				t.Errorf("%s, %s: %d requests, want %d", name, way.path, got, test.tries)
 			}
 			if test.details != "" && fmt.Sprint(at(a.json, "error.details.status")) != test.details {
 				t.Errorf("%s, %s: details %v", name, way.path, at(a.json, "error.details"))

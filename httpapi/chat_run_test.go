@@ -96,7 +96,7 @@ func TestChatRetry(t *testing.T) {
 	id := fmt.Sprint(at(first, "message.id"))
 	second := c.must(t, 200, "POST", chat, `{"retry_of":`+id+`,"model":"m-2"}`)
 	if second["conversation_id"] != conversation || at(second, "message.content") != "Answer 3." || m.Requests[2]["model"] != "m-2" {
-		t.Errorf("%v, asked of %v", second, m.Requests[2]["model"])
+		t.Errorf("%v, from the model %v", second, m.Requests[2]["model"])
 	}
 	if sent := m.Messages(2); len(sent) != 2 || at(sent[1], "content") != "How?" {
 		t.Errorf("sent %v", sent)

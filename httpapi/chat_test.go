@@ -142,7 +142,7 @@ func TestChatIsChecked(t *testing.T) {
 		one.run(t, c)
 	}
 	if len(m.Requests) != 0 {
-		t.Errorf("the model was asked %d times", len(m.Requests))
+		t.Errorf("the model received %d requests", len(m.Requests))
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":null}`)
 	apiCase{"no provider", "POST", "/api/agents/default/chat", `{"message":"x"}`, 400, invalid("llm_provider")}.run(t, c)

@@ -216,7 +216,7 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 		t.Errorf("the login of another credential: %d %s", a.StatusCode, a.text)
 	}
 	if a := c.must(t, 200, "POST", at+"/connect/complete", string(body)); a["connected"] != true {
-		t.Errorf("by hand: %v", a)
+		t.Errorf("with a pasted address: %v", a)
 	}
 	if a := c.send(t, "POST", at+"/connect/complete", string(body)); a.StatusCode != 400 {
 		t.Errorf("an address is accepted twice: %d", a.StatusCode)

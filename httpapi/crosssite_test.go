@@ -134,7 +134,7 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 					t.Errorf("%s of a program is refused: %s", line, got.text)
 				}
 			}
-			t.Logf("%d attacks tried, %d held", tried, held)
+			t.Logf("%d attacks, %d refused", tried, held)
 			least := 600
 			if mode.all {
 				least = 2000

@@ -209,7 +209,7 @@ func (h *redirectFixture) checkCredentials(t *testing.T) {
 	for _, c := range []*captureServer{h.other, h.mailOther} {
 		if c.received(stored) {
 			h.through++
-			t.Error("the credential went to the other host")
+			t.Error("the credential reached the other host")
 		}
 		h.arrived = h.arrived || c.received(fresh)
 		c.reset()

@@ -159,7 +159,7 @@ func TestOpenAIRequests(t *testing.T) {
 		}
 	}
 	if len(m.Requests) != 0 {
-		t.Errorf("the model was asked %d times", len(m.Requests))
+		t.Errorf("the model received %d requests", len(m.Requests))
 	}
 	for _, body := range []string{
 		`"n":null,"stop":null,"tools":[],"tool_choice":null,"response_format":null,"modalities":null,"functions":null,"logprobs":null,"temperature":null,"max_tokens":null,"stream":null,"stream_options":null`,

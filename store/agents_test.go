@@ -85,7 +85,7 @@ func TestConcurrentCreatesOfOneName(t *testing.T) {
 	}
 	running.Wait()
 	if made.Load() != 1 || fileCount(t, filepath.Join(f.agentsPath(), "*.db")) != 2 {
-		t.Errorf("%d were made, %d files", made.Load(), fileCount(t, filepath.Join(f.agentsPath(), "*.db")))
+		t.Errorf("%d were created, %d files", made.Load(), fileCount(t, filepath.Join(f.agentsPath(), "*.db")))
 	}
 }
 

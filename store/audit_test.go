@@ -82,7 +82,7 @@ func TestEventsRollBackWithTheirWrite(t *testing.T) {
 		}
 	}
 	if n := value[int](t, db, "SELECT sum(n) FROM _counts"); n != 0 {
-		t.Errorf("the counts say %d", n)
+		t.Errorf("the counts are %d", n)
 	}
 }
 

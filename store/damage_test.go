@@ -15,19 +15,19 @@ import (
 
 // damages are ways in which a file can be broken.
 var damages = map[string]func(path string, data []byte) error{
-	"header":     func(path string, data []byte) error { return overwrite(path, data, 0, 100) },
-	"magic":      func(path string, data []byte) error { return overwrite(path, data, 0, 4) },
-	"first page": func(path string, data []byte) error { return overwrite(path, data, 100, 3900) },
-	"every page": func(path string, data []byte) error { return overwrite(path, data, 4096, len(data)-4096) },
-	"cut":        func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)/2], 0o600) },
-	"cut by 1":   func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)-1], 0o600) },
-	"one page":   func(path string, data []byte) error { return os.WriteFile(path, data[:4096], 0o600) },
-	"empty":      func(path string, _ []byte) error { return os.WriteFile(path, nil, 0o600) },
-	"text":       func(path string, _ []byte) error { return os.WriteFile(path, []byte("not a database"), 0o600) },
-	"zeroes":     func(path string, data []byte) error { return os.WriteFile(path, make([]byte, len(data)), 0o600) },
-	"no agent":   func(path string, _ []byte) error { return rewrite(path, "DELETE FROM _agent") },
-	"no table":   func(path string, _ []byte) error { return rewrite(path, "DROP TABLE _admins") },
-	"odd time":   func(path string, _ []byte) error { return rewrite(path, "UPDATE _agent SET created_at = 'once'") },
+	"header":       func(path string, data []byte) error { return overwrite(path, data, 0, 100) },
+	"magic":        func(path string, data []byte) error { return overwrite(path, data, 0, 4) },
+	"first page":   func(path string, data []byte) error { return overwrite(path, data, 100, 3900) },
+	"every page":   func(path string, data []byte) error { return overwrite(path, data, 4096, len(data)-4096) },
+	"cut":          func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)/2], 0o600) },
+	"cut by 1":     func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)-1], 0o600) },
+	"one page":     func(path string, data []byte) error { return os.WriteFile(path, data[:4096], 0o600) },
+	"empty":        func(path string, _ []byte) error { return os.WriteFile(path, nil, 0o600) },
+	"text":         func(path string, _ []byte) error { return os.WriteFile(path, []byte("not a database"), 0o600) },
+	"zeroes":       func(path string, data []byte) error { return os.WriteFile(path, make([]byte, len(data)), 0o600) },
+	"no agent":     func(path string, _ []byte) error { return rewrite(path, "DELETE FROM _agent") },
+	"no table":     func(path string, _ []byte) error { return rewrite(path, "DROP TABLE _admins") },
+	"invalid time": func(path string, _ []byte) error { return rewrite(path, "UPDATE _agent SET created_at = 'once'") },
 	"schema gone": func(path string, _ []byte) error {
 		return rewrite(path, "PRAGMA writable_schema = 1; DELETE FROM sqlite_schema")
 	},

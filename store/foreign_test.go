@@ -21,7 +21,7 @@ var schemaAttacks = map[string]string{
 	"trigger on insert":                "CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN UPDATE contacts SET name = hex(randomblob(1000000)); END",
 	"endless trigger":                  "CREATE TRIGGER evil AFTER INSERT ON _events BEGIN INSERT INTO _counts WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k) SELECT 'x' || i, i FROM k; END",
 	"trigger with our prefix":          "CREATE TRIGGER _contacts_evil AFTER INSERT ON contacts BEGIN SELECT 1; END",
-	"trigger with an odd name":         "CREATE TRIGGER [a b] BEFORE DELETE ON sources BEGIN SELECT raise(ABORT, 'no'); END",
+	"trigger with an unusual name":     "CREATE TRIGGER [a b] BEFORE DELETE ON sources BEGIN SELECT raise(ABORT, 'no'); END",
 	"changed trigger":                  "DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN DELETE FROM logs; END",
 	"trigger of another case":          "DROP TRIGGER _logs_counted; CREATE TRIGGER _LOGS_COUNTED AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END",
 	"trigger with an additional space": "DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted  AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END",

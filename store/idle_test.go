@@ -55,7 +55,7 @@ func TestIdleFilesAreComplete(t *testing.T) {
 			copied := filepath.Join(dir, db.id+".db")
 			_ = os.Remove(copied + "-wal")
 			if n := valueIn[int](t, copied, "SELECT count(*) FROM contacts"); n != round+1 {
-				t.Errorf("%s: the copy holds %d contacts", db.id, n)
+				t.Errorf("%s: the copy has %d contacts", db.id, n)
 			}
 			if verdict := valueIn[string](t, copied, "PRAGMA integrity_check"); verdict != "ok" {
 				t.Errorf("%s: %s", db.id, verdict)

@@ -219,7 +219,7 @@ func TestImportedIDs(t *testing.T) {
 			t.Errorf("%q became %+v", id, a)
 		}
 		if filepath.Dir(db.path) != f.agentsPath() {
-			t.Errorf("%q lies at %s", id, db.path)
+			t.Errorf("%q is at %s", id, db.path)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	if f.HasHadKeys() {
-		t.Fatal("a new folder says a key was made")
+		t.Fatal("a new folder reports that a key was created")
 	}
 	soon := agent.At(time.Now().Add(time.Hour))
 	first := newKey("first", agent.AllAgents)
@@ -198,7 +198,7 @@ func TestExtendKeyExtendsItsCreators(t *testing.T) {
 		name string
 		key  agent.Key
 		want bool
-	}{{"the key", child, true}, {"its maker", root, true}, {"another key", sibling, false}} {
+	}{{"the key", child, true}, {"its creator", root, true}, {"another key", sibling, false}} {
 		if got := f.Key(tc.key.Hash).Reaches("agent-1"); got != tc.want {
 			t.Errorf("%s can use it: %v", tc.name, got)
 		}
@@ -323,7 +323,7 @@ func TestCopiesHoldNoKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if raw, err := os.ReadFile(old); err != nil || !bytes.Contains(raw, []byte(traces[0])) {
-		t.Fatalf("the file of an earlier version holds no keys, %v", err)
+		t.Fatalf("the file of an earlier version has no keys, %v", err)
 	}
 	for name, path := range copiesOf(t, f, old) {
 		t.Run(name, func(t *testing.T) { checkWithoutKeys(t, path, traces) })
@@ -394,7 +394,7 @@ func checkWithoutKeys(t *testing.T, path string, traces []string) {
 	}
 	for _, trace := range traces {
 		if bytes.Contains(data, []byte(trace)) {
-			t.Fatalf("it holds %q", trace)
+			t.Fatalf("it contains %q", trace)
 		}
 	}
 	if keys, contacts := valueIn[int](t, path, "SELECT count(*) FROM _keys"), valueIn[int](t, path, "SELECT count(*) FROM contacts"); keys != 0 || contacts != 1 {

@@ -18,7 +18,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// update makes the fixtures of the present version anew:
+// update writes the fixtures of the current version again:
 //
 //	go test ./store -run TestFixtures -update
 //
@@ -201,7 +201,7 @@ func unpackFixture(t *testing.T, version int, to string) {
 	t.Helper()
 	in, err := os.Open(fixturePath(version))
 	if err != nil {
-		t.Fatalf("%v; a fixture is made with -update before its version is released", err)
+		t.Fatalf("%v; a fixture is written with -update before its version is released", err)
 	}
 	defer in.Close()
 	raw, err := gzip.NewReader(in)
@@ -252,7 +252,7 @@ func TestFixtures(t *testing.T) {
 		}
 		defer conn.close()
 		if err := checkSchema(conn); err != nil {
-			t.Errorf("%v; while version %d is not released, make its fixture anew with -update", err, version)
+			t.Errorf("%v; while version %d is not released, write its fixture again with -update", err, version)
 		}
 	}
 }

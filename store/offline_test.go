@@ -100,7 +100,7 @@ func TestBackupFileOfARunningServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := valueIn[int](t, to, "SELECT count(*) FROM contacts"); got != n {
-			t.Errorf("the backup holds %d contacts of %d", got, n)
+			t.Errorf("the backup has %d contacts of %d", got, n)
 		}
 		if verdict := valueIn[string](t, to, "PRAGMA integrity_check"); verdict != "ok" {
 			t.Error(verdict)

@@ -279,6 +279,6 @@ func TestVectorsOfOtherLengths(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT (SELECT count(*) FROM _chunk_vectors_8192) + (SELECT count(*) FROM _chunk_vectors)"); n != 0 {
-		t.Errorf("%d vectors outlive their chunks", n)
+		t.Errorf("%d vectors remain without their chunks", n)
 	}
 }

@@ -136,7 +136,7 @@ func TestRotateKeyWithGivenKeys(t *testing.T) {
 	}
 	wantCredentials(t, folder, 2, second)
 	if _, err := os.Stat(masterPath(folder)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a key file was made: %v", err)
+		t.Errorf("a key file was created: %v", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func wantNowhere(t testing.TB, path, text string) {
 		}
 		data, err := os.ReadFile(name)
 		if bytes.Contains(data, []byte(text)) {
-			t.Errorf("%s holds the plain text", name)
+			t.Errorf("%s contains the plain text", name)
 		}
 		return err
 	})
@@ -103,7 +103,7 @@ func TestCredentialsAreSealedOnDisk(t *testing.T) {
 	copyByChild(t, f.agentsPath(), snapshot)
 	wal, err := os.Stat(filepath.Join(snapshot, db.ID()+".db-wal"))
 	if err != nil || wal.Size() == 0 {
-		t.Fatalf("the snapshot has no -wal to look into: %v", err)
+		t.Fatalf("the snapshot has no -wal to search: %v", err)
 	}
 	closeFolder(t, f)
 	for _, text := range []string{secret, replaced} {

@@ -310,7 +310,7 @@ func TestSQLRefusesParams(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b, err := json.Marshal(p); err != nil || string(b) != same {
-			t.Errorf("params %s came back as %s, %v", same, b, err)
+			t.Errorf("params %s were encoded as %s, %v", same, b, err)
 		}
 	}
 }
@@ -360,7 +360,7 @@ func TestSQLSchema(t *testing.T) {
 			columns = append(columns, c.Name)
 		}
 		if !slices.Equal(columns, r.Columns) {
-			t.Errorf("%s: schema says %v, SELECT %v", table.Name, columns, r.Columns)
+			t.Errorf("%s: the schema has %v, SELECT %v", table.Name, columns, r.Columns)
 		}
 	}
 	if !slices.IsSorted(names) || !slices.Contains(names, "contacts") || slices.ContainsFunc(names, func(name string) bool { return name[0] == '_' }) {

@@ -47,7 +47,7 @@ func newRSAKey(kid string) proxyKey {
 	return proxyKey{kid, jwt.SigningMethodRS256, private}
 }
 
-// The keys of the proxy, and those of somebody else. RSA keys are slow to generate.
+// The keys of the proxy, and those of another party. RSA keys are slow to generate.
 var (
 	proxyRSA  = sync.OnceValue(func() proxyKey { return newRSAKey("rsa-1") })
 	proxyEC   = sync.OnceValue(func() proxyKey { return newECKey("ec-1", elliptic.P256(), jwt.SigningMethodES256) })

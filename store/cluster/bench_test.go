@@ -75,7 +75,7 @@ func benchmarkCommits(b *testing.B, pg *pgtest.Server, agents int) {
 	b.ReportMetric(float64(after.logged-database.logged)/n, "log-B")
 }
 
-// growthTime says how long BenchmarkGrowth writes:
+// growthTime is the variable that sets how long BenchmarkGrowth writes:
 //
 //	SATCHEL_GROWTH_TIME=15m go test ./store/cluster -run '^$' -bench Growth -benchtime 1x -timeout 1h
 const growthTime = "SATCHEL_GROWTH_TIME"

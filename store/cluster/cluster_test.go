@@ -232,7 +232,7 @@ func testKeysAreEverywhere(t *testing.T, url string) {
 	a.agent(t, agent.DefaultID)
 	b := serve(t, url, "b", t.TempDir())
 	if b.f.HasHadKeys() {
-		t.Error("a key was made")
+		t.Error("a key was created")
 	}
 	made, secret, err := a.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}, CreatedBy: "ada@example.com"})
 	if err != nil {
@@ -244,7 +244,7 @@ func testKeysAreEverywhere(t *testing.T, url string) {
 		t.Errorf("the key is %+v", k)
 	}
 	if _, _, err := b.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}}); !errors.Is(err, ErrNotOwner) {
-		t.Errorf("a key made by a server that does not have them: %v", err)
+		t.Errorf("a key created by a server that does not have them: %v", err)
 	}
 	if err := a.f.DeleteKey(t.Context(), made.ID); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"satchel/agent"
 )
 
-// A server whose disk is full hands its agents to a server that has room, is given none,
+// A server whose disk is full moves its agents to a server that has room, is given none,
 // and rejoins when there is room again, unless the operator has drained it.
 func testFullDisk(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())

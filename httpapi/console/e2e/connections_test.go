@@ -324,7 +324,7 @@ func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	p.eval(`void document.querySelector("td button.link").click()`)
 	p.waitFor(`document.querySelector(".drawer .json")`)
 	if text := fmt.Sprint(p.eval(`document.getElementById("main").textContent`)); !strings.Contains(text, "Anyone (no login)") || strings.Contains(text, "open mode") {
-		t.Errorf("the log says %s", text)
+		t.Errorf("the log has %s", text)
 	}
 	p.checkPage("a log entry")
 	p.eval(`void (location.hash = "#/agents/default/logs")`) // an old address

@@ -51,7 +51,7 @@ func TestConsoleKeepsWhatIsTyped(t *testing.T) {
 			want += "}}" // the editor closes templates
 		}
 		if got := p.eval(`new Promise((done) => setTimeout(() => done(field.value), 100))`); got != want {
-			t.Errorf("%s: typed %s, and the field says %v", c.node, c.text, got)
+			t.Errorf("%s: typed %s, and the field has %v", c.node, c.text, got)
 		}
 		p.pressKeys("Control+s")
 		p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)

@@ -185,7 +185,7 @@ func runHostilePage(t *testing.T, evil string, proxy bool) {
 	if tried < 40 {
 		t.Errorf("only %d attempts were made", tried)
 	}
-	t.Logf("%d attempts tried, %d held; %d requests reached the server, each was refused", tried, held, len(g.requests))
+	t.Logf("%d attempts, %d blocked; %d requests reached the server, all refused", tried, held, len(g.requests))
 }
 
 // behindProxy returns a change that adds the token of an owner of the default

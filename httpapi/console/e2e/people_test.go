@@ -325,7 +325,7 @@ func walkSchedules(t *testing.T, ts *testServer, p *consolePage) {
 	p.checkPage("the schedules")
 	made := ts.must(t, 200, "GET", "/api/agents/default/schedules", "")
 	if at(made, "schedules.0.payload.report") != "sales" || at(made, "schedules.0.status") != "active" {
-		t.Errorf("made %v", made)
+		t.Errorf("created %v", made)
 	}
 
 	p.open("calendar", `document.querySelector(".agenda, .empty")`)

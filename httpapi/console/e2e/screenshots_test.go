@@ -20,7 +20,7 @@ import (
 func TestScreenshots(t *testing.T) {
 	folder := os.Getenv("SATCHEL_SCREENSHOTS")
 	if folder == "" {
-		t.Skip("makes pictures only when SATCHEL_SCREENSHOTS names a folder")
+		t.Skip("takes pictures only if SATCHEL_SCREENSHOTS names a folder")
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)

@@ -119,7 +119,7 @@ func TestConsoleTemplateWalk(t *testing.T) {
 		p.waitFor(hasText("It is live") + ` && document.querySelectorAll(".last-step.done").length === 2`)
 		bot.Receive("May I bring a loaf back?")
 		if got := bot.Answer(t); got != "Within two days." {
-			t.Errorf("the bot says %q", got)
+			t.Errorf("the bot sent %q", got)
 		}
 		w.end(t)
 		p.checkPage("a template that is live")

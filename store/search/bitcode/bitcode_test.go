@@ -41,7 +41,7 @@ func TestEstimates(t *testing.T) {
 			want = append(want, cosine(query, v))
 			code := Append(nil, v)
 			if len(code) != Size(dims) {
-				t.Fatalf("%d dimensions: a code of %d bytes, Size says %d", dims, len(code), Size(dims))
+				t.Fatalf("%d dimensions: a code of %d bytes, Size returns %d", dims, len(code), Size(dims))
 			}
 			l.Add(code)
 		}
