@@ -35,7 +35,8 @@ var sqlBombs = []struct{ want, query string }{
 	{"limit_seconds", "UPDATE contacts SET notes = (" + endless + "SELECT count(*) FROM c)"},
 	{"limit_seconds", "DELETE FROM contacts WHERE id IN (" + endless + "SELECT x FROM c WHERE x < 0)"},
 	{"limit_seconds", "INSERT INTO tasks(title, start_time, end_time) " + endless + "SELECT x, '', '' FROM c"},
-	// Temporary files: sorts, groups, distinct values, queues, windows, and rows that a trigger makes an insert keep.
+	// Temporary files: sorts, groups, distinct values, queues, windows, and rows that a
+	// trigger makes an insert keep.
 	{"limit_bytes", endless + "SELECT length(r) FROM (SELECT x || zeroblob(1000) r FROM c) ORDER BY r DESC"},
 	{"limit_bytes", endless + "SELECT length(r) FROM (SELECT x || zeroblob(300000) r FROM c) ORDER BY r"},
 	{"limit_bytes", endless + "SELECT DISTINCT x || zeroblob(10000) FROM c LIMIT 1 OFFSET 1000000"},
