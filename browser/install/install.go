@@ -106,8 +106,9 @@ func Ready(ctx context.Context, o Options) (Paths, error) {
 	return Find(ctx, o)
 }
 
-// Doctor reports what works, and starts the browser once. A server without a browser does everything but browser
-// sessions, so a missing browser is only a problem if the settings require one.
+// Doctor reports what works, and starts the browser once. A server without a browser
+// does everything but browser sessions, so a missing browser is only a problem if the
+// settings require one.
 func (o Options) Doctor(ctx context.Context) []agent.Finding {
 	p, err := Find(ctx, o)
 	if err == nil && !o.Remote {
