@@ -196,6 +196,19 @@ type Feedback struct {
 	Comment string `json:"comment" doc:"At most 2000 characters." example:"Names the right page."`
 }
 
+// RatedAnswer is an answer with its feedback, as a list shows it.
+type RatedAnswer struct {
+	MessageID      int64  `json:"message_id" example:"18"`
+	ConversationID string `json:"conversation_id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
+	GatewayID      string `json:"gateway_id" doc:"The gateway of the conversation; empty in chats." example:""`
+	ContactName    string `json:"contact_name" doc:"Empty if the conversation has no contact." example:""`
+	Question       string `json:"question" doc:"What was asked, its first 2000 characters." example:"Where is my order?"`
+	Answer         string `json:"answer" doc:"Its first 2000 characters." example:"It was sent on Monday."`
+	Model          string `json:"model" doc:"The model that answered, if it is known." example:"gpt-5-mini"`
+	Feedback
+	CreatedAt Time `json:"created_at" doc:"When the answer was given." format:"date-time"`
+}
+
 // FeedbackChange is a partial update of a message's feedback; null clears.
 type FeedbackChange struct {
 	Rating  Optional[int]    `json:"rating,omitempty" minimum:"-1" maximum:"1" doc:"1 for good, -1 for bad, null for neither." example:"1"`

@@ -246,13 +246,29 @@ func TestFeedback(t *testing.T) {
 	if m["id"] != id || at(shown(), "rating") != json.Number("-1") || at(shown(), "comment") != "Too short." {
 		t.Errorf("%v, shown %v", m, shown())
 	}
+	listed := func(query string) any {
+		list, _ := c.must(t, 200, "GET", "/api/agents/default/feedback"+query, "")["feedback"].([]any)
+		return len(list)
+	}
+	rated := at(c.must(t, 200, "GET", "/api/agents/default/feedback", ""), "feedback.0")
+	for field, want := range map[string]any{"message_id": id, "conversation_id": a["conversation_id"], "question": "Hi", "answer": "Hello.", "rating": json.Number("-1"), "comment": "Too short.", "gateway_id": ""} {
+		if got := at(rated, field); got != want {
+			t.Errorf("listed with %s %v, want %v", field, got, want)
+		}
+	}
+	for query, want := range map[string]int{"?rating=bad": 1, "?rating=good": 0, "?search=short": 1, "?search=long": 0, "?from=2020-01-01T00:00:00Z": 1, "?to=2020-01-01T00:00:00Z": 0} {
+		if n := listed(query); n != want {
+			t.Errorf("%s lists %v, want %d", query, n, want)
+		}
+	}
+	c.must(t, 400, "GET", "/api/agents/default/feedback?rating=1", "")
 	c.must(t, 200, "PUT", path, `{"rating":1}`)
 	if at(shown(), "rating") != json.Number("1") || at(shown(), "comment") != "Too short." {
 		t.Errorf("changed: %v", shown())
 	}
 	c.must(t, 200, "PUT", path, `{"rating":null,"comment":null}`)
-	if shown() != nil {
-		t.Errorf("withdrawn: %v", shown())
+	if shown() != nil || listed("") != 0 {
+		t.Errorf("withdrawn: %v, %v listed", shown(), listed(""))
 	}
 	c.must(t, 400, "PUT", path, `{"rating":5}`)
 	c.must(t, 400, "PUT", path, `{"rating":"good"}`)

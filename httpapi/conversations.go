@@ -238,3 +238,28 @@ type feedbackIn struct {
 func (s *Server) updateFeedback(c *rest.Call, in *feedbackIn) (agent.Message, error) {
 	return c.DB.UpdateFeedback(c, in.ID, in.Body)
 }
+
+type listFeedbackIn struct {
+	rest.ListParams
+	Rating string     `query:"rating" enum:"good,bad" doc:"good or bad; empty for both, and comments without a rating." example:"bad"`
+	From   agent.Time `query:"from" doc:"Answers from this time on." format:"date-time"`
+	To     agent.Time `query:"to" doc:"Answers before this time." format:"date-time"`
+}
+
+type feedbackOut struct {
+	Feedback []agent.RatedAnswer `json:"feedback"`
+	Meta     rest.Meta           `json:"meta"`
+}
+
+func (s *Server) listFeedback(c *rest.Call, in *listFeedbackIn) (feedbackOut, error) {
+	page, err := in.Page("created_at")
+	if err != nil {
+		return feedbackOut{}, err
+	}
+	rating, known := map[string]int{"": 0, "good": 1, "bad": -1}[in.Rating]
+	if !known {
+		return feedbackOut{}, agent.Invalid("rating", "must be good or bad")
+	}
+	found, total, err := c.DB.Feedback(c, store.FeedbackFilter{Rating: rating, From: in.From, To: in.To}, page)
+	return feedbackOut{found, rest.MetaOf(page, total)}, err
+}

@@ -313,6 +313,8 @@ func (w *contractClient) checkChat(t *testing.T, at string) {
 	w.request(t, 200, "POST", at+"/chat", `{"message":"Where is the harbour?","run_id":"run-0001"}`)
 	said := w.request(t, 200, "POST", at+"/chat", `{"message":"Hello"}`).json["message"].(map[string]any)
 	w.request(t, 200, "PUT", at+"/messages/"+fmt.Sprint(said["id"])+"/feedback", `{"rating":1,"comment":"Good."}`)
+	w.request(t, 200, "GET", at+"/feedback?rating=good&search=good", "")
+	w.request(t, 400, "GET", at+"/feedback?rating=1", "")
 	file := "/messages/" + fmt.Sprint(said["id"]) + "/attachments/0"
 	w.request(t, 404, "GET", at+file, "")
 	w.seen[routeOf(w.all, "GET", "/agents/x"+file)] = true // see TestAttachments

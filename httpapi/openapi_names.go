@@ -103,7 +103,7 @@ var areasOf = []rest.Area{
 	{Name: "Access", Words: "keys admins", About: "API keys and people's roles."},
 	{Name: "Knowledge", Words: "sources embedding-models", About: "An agent's sources of knowledge, and searching them."},
 	{Name: "Contacts", Words: "contacts", About: "People that an agent talks to."},
-	{Name: "Conversations", Words: "conversations messages replies", About: "Conversations with contacts, and the inbox for answering them."},
+	{Name: "Conversations", Words: "conversations messages replies feedback", About: "Conversations with contacts, and the inbox for answering them."},
 	{Name: "Chat", Words: "chat models", About: "Chatting with the agent."},
 	{Name: "Tools", Words: "tools", About: "Tools for the agent's model and workflows."},
 	{Name: "APIs", Words: "apis", About: "APIs whose operations are read from a description."},

@@ -105,6 +105,7 @@ func (s *Server) api() []*rest.Route {
 			Takes(sendFilesForm).Returns(messageOut{}).Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
 		rest.Raw[attachmentIn]("GET", "/agents/{id}/messages/{messageId}/attachments/{index}", 200, "Get a file that came with a message", s.attachmentFile).Attaches("*/*").Fails(agent.CodeConflict),
 		rest.JSON("PUT", "/agents/{id}/messages/{messageId}/feedback", 200, "Rate an answer; null removes the rating", s.updateFeedback),
+		rest.JSON("GET", "/agents/{id}/feedback", 200, "List rated answers, newest first", s.listFeedback),
 		rest.JSON("POST", "/agents/{id}/conversations/{conversationId}/messages/{messageId}/resend", 200, "Resend a message that failed", s.resendMessage).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/conversations/{conversationId}/draft", 200, "Read the caller's draft of an answer", s.getDraft),
 		rest.JSON("PUT", "/agents/{id}/conversations/{conversationId}/draft", 200, "Save the caller's draft of an answer", s.putDraft),

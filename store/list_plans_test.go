@@ -17,7 +17,7 @@ var filterSamples = map[string]any{
 	"ContactIDs": []string{"contact-000001", "contact-000002"}, "GatewayIDs": []string{"g", "h"}, "Chat": true, "Status": agent.ConversationOpen,
 	"Assignee": agent.Some("ada@example.com"), "Unread": true, "NeedsHuman": true,
 	"WorkflowID": "w", "ContactID": "contact-000001", "Statuses": []string{"errored", "complete"}, "Triggers": []string{"webhook"}, "Tests": true,
-	"From": agent.Now(), "To": agent.Now(), "Levels": []string{"error", "warn"}, "Sources": []string{"audit", "flow"},
+	"From": agent.Now(), "To": agent.Now(), "Levels": []string{"error", "warn"}, "Sources": []string{"audit", "flow"}, "Rating": -1,
 }
 
 // filtersOf returns filters with none, with each one, and with each pair of their fields
@@ -91,6 +91,13 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 	for _, f := range filtersOf[LogFilter](t) {
 		plans.check("logs", logListing.sort, func(p Page) (err error) {
 			_, _, err = db.Logs(t.Context(), f, p)
+			return err
+		})
+	}
+	do(t, db, "UPDATE messages SET role = 'assistant', rating = iif(id % 2, 1, -1), comment = 'person 1199' WHERE id % 20 = 0")
+	for _, f := range filtersOf[FeedbackFilter](t) {
+		plans.check("messages", feedbackListing.sort, func(p Page) (err error) {
+			_, _, err = db.Feedback(t.Context(), f, p)
 			return err
 		})
 	}
@@ -169,7 +176,7 @@ func (p *planner) fault(tx *Tx, query string) string {
 	inOrder := strings.Contains(query, "ORDER BY") && !sorted // and so until the page is full
 	scans := slices.ContainsFunc(plan, func(step string) bool {
 		words := strings.Fields(step)
-		few := strings.HasSuffix(step, " executions_tests") || strings.HasSuffix(step, " executions_unfinished")
+		few := strings.HasSuffix(step, " executions_tests") || strings.HasSuffix(step, " executions_unfinished") || strings.HasSuffix(step, " messages_rated")
 		return words[0] == "SCAN" && slices.Contains(bigTables, words[1]) && !inOrder && !few
 	})
 	if scans || sorted && !sorts {

@@ -513,3 +513,5 @@ CREATE INDEX _attachments_pending ON _attachments(next_attempt_at) WHERE upload 
 CREATE TRIGGER _attachments_deleted AFTER DELETE ON _attachments WHEN old.upload <> '' BEGIN
   DELETE FROM _file_parts WHERE upload = old.upload;
 END;
+-- part messages_rated: wanted
+CREATE INDEX messages_rated ON messages(rating, id) WHERE rating IS NOT NULL OR comment <> '';

@@ -57,6 +57,10 @@ func (ts *testServer) fillBakery(t *testing.T) map[string]string {
 	for _, m := range []string{`{"role":"user","content":"Where is my order?"}`, `{"role":"assistant","content":"It left on Tuesday and arrives tomorrow."}`} {
 		ts.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", m)
 	}
+	chat := made("/conversations", `{"metadata":{"title":"Sourdough"}}`)
+	ts.must(t, 201, "POST", base+"/conversations/"+chat+"/messages", `{"role":"user","content":"Is the sourdough vegan?"}`)
+	answer := ts.must(t, 201, "POST", base+"/conversations/"+chat+"/messages", `{"role":"assistant","content":"All **sourdough** loaves are vegan."}`)["id"]
+	ts.must(t, 200, "PUT", fmt.Sprint(base, "/messages/", answer, "/feedback"), `{"rating":-1,"comment":"It should name the spelt loaf, which has honey."}`)
 	flow := made("/workflows", `{"name":"Refund","description":"Asks before money goes back.","status":"active","nodes":[
 		{"id":"start","type":"trigger","data":{"event":"webhook"}},
 		{"id":"ask","type":"approval","data":{"title":"Refund {{trigger.amount}} euros?","message":"Order {{trigger.order}}"}},
@@ -79,7 +83,7 @@ func (ts *testServer) fillBakery(t *testing.T) map[string]string {
 		"schedules": hasText("Morning report"), "schedules/" + plan: hasText("Morning report"), "calendar": hasText("Call the mill"), "contacts": hasText("Ada Lovelace"), "contacts/" + ada: hasText("Ada Lovelace"),
 		"tables": hasText("leads"), "tables/leads": hasText("Ada"), "forms": hasText("offer"), "forms/" + form: hasText("Preview") + ` || document.querySelector(".form-preview")`,
 		"sql": hasText("contacts"), "widget": `document.querySelector("#main :is(.empty, .card, table)")`, "workflows/templates": hasText("Refund"), "workflows/import": hasText("Or paste it"), "credentials": hasText("Warehouse"), "credentials/" + key: hasText("warehouse.example.com"), "credentials/new": hasText("Anthropic"), "channels": hasText("Shop bot"), "channels/" + bot: hasText("Shop bot"), "mcp": hasText("MCP"), "webhooks": hasText("example.com"), "webhooks/" + hook: hasText("example.com"), "tools": hasText("order_status"),
-		"activity": hasText("Refund"), "activity/events": hasText("contact.created"), "activity/log": hasText("audit"),
+		"activity": hasText("Refund"), "activity/events": hasText("contact.created"), "activity/log": hasText("audit"), "activity/feedback": hasText("honey"),
 		"settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/access": hasText("ada@example.com"), "browser": `document.querySelector("#main .session-none .empty")`,
 	}
 }

@@ -142,6 +142,7 @@ export type Extracted = { title: string; url: string; usage: Usage; value: unkno
 export type FailureGroup = { count: number; error: string; execution_id: string; last_at: string; node_id: string; node_label: string; node_type: string; workflow_id: string; workflow_name: string; };
 export type Feedback = { comment: string; rating: 1 | -1; };
 export type FeedbackChange = { comment?: string | null; rating?: number | null; };
+export type FeedbackDetails = { feedback: (RatedAnswer)[]; meta: PageMeta; };
 export type Field = { default?: unknown; description: string; maximum?: number; minimum?: number; name: string; optional: boolean; options?: (string)[]; title: string; type: "text" | "number" | "choice" | "url" | "email" | "phone" | "cron" | "selector" | "secret" | "source" | "gateway"; };
 export type ForkAgentRequest = { name: string; };
 export type FormField = { help?: string; label?: string; name: string; options?: (string)[]; required?: boolean; type?: "text" | "long_text" | "email" | "phone" | "url" | "number" | "boolean" | "date" | "choice" | "choices" | "file"; };
@@ -230,6 +231,7 @@ export type Position = { x: number; y: number; };
 export type Preset = { category: string; checked: boolean; config: CredentialConfig; docs_url: string; fields: (PresetField)[]; hosts: (string)[]; id: string; keys_url: string; note: string; secret: Record<string, string>; title: string; type: "header" | "query" | "basic" | "oauth2" | "aws" | "env"; };
 export type PresetField = { default: string; hint: string; label: string; name: string; secret: boolean; };
 export type PresetList = { presets: (Preset)[]; };
+export type RatedAnswer = { answer: string; comment: string; contact_name: string; conversation_id: string; created_at: string; gateway_id: string; message_id: number; model: string; question: string; rating: 1 | -1; };
 export type ReceivedDetails = { event_id?: string; success?: boolean; type?: number; };
 export type RecentExecution = { error: string; id: string; status: "queued" | "running" | "complete" | "errored" | "terminated"; };
 export type RegisterGatewayWebhookRequest = { baseUrl?: string; };
@@ -415,6 +417,7 @@ export type Routes = {
   "agents/*/downloads/*": { DELETE: null; GET: null; };
   "agents/*/embedding-models": { GET: EmbeddingModelList; };
   "agents/*/events": { GET: EventList; };
+  "agents/*/feedback": { GET: FeedbackDetails; };
   "agents/*/fork": { POST: Agent; };
   "agents/*/forms": { GET: FormList; };
   "agents/*/gateways": { GET: GatewayList; POST: SecretGatewayDetails; };

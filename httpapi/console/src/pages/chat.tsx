@@ -200,6 +200,15 @@ function Thread({ id, conversation, openList, openSource, wanted }: ThreadProps)
     const v = view.current!;
     if (earlier.length) v.scrollTop += v.scrollHeight - height.current;
   }, [earlier.length]);
+  const addressed = route.value.query.get("message");
+  const scrolledTo = useRef("");
+  useEffect(() => { // an answer of the address is shown
+    const shown = addressed && addressed !== scrolledTo.current && document.getElementById(`message-${addressed}`);
+    if (!shown) return;
+    scrolledTo.current = addressed;
+    atEnd.current = false;
+    shown.scrollIntoView({ block: "center" });
+  }, [addressed, groups]);
   useEffect(() => { // a passage of the address is opened
     if (!wanted) return;
     for (const m of messages.toReversed()) {

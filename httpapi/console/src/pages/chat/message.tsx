@@ -92,7 +92,7 @@ export function Answer({ versions, open, retry }: AnswerProps) {
   const m = versions[index];
   const sources = citationsOf(m.metadata?.sources);
   return (
-    <div class="turn">
+    <div class="turn" id={`message-${m.id}`}>
       <Tools rows={toolRows(m.metadata)} />
       {m.metadata?.mode === "passages" ? <Passages list={sources} text={m.content} open={(c) => open(c, sources)} /> : <AnswerText text={m.content} sources={sources} queries={m.metadata?.queries} open={(c) => open(c, sources)} />}
       {m.metadata?.partial && <p class="muted small">Stopped here.</p>}
