@@ -23,7 +23,7 @@ export type LiveState = "connecting" | "open" | "off";
 export const live = signal<LiveState>("off");
 /** What waits for a person and what is unread, as the stream says. */
 export const counts = signal<{ waiting: number; unread: number }>({ waiting: 0, unread: 0 });
-type Progress = { kind: string; id: string; done: number; total: number; rate?: number };
+type Progress = { kind: string; id: string; done: number; total: number; rate?: number; /** How long it still takes, if that can be estimated. */ seconds_left?: number };
 /** Work that reports progress, by id. */
 export const progress = signal<Record<string, Progress>>({});
 

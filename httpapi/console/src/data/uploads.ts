@@ -6,6 +6,9 @@ export type Upload = { id: number; name: string; agent: string; state: "waiting"
 /** The files of this tab, newest first. */
 export const uploads = signal<Upload[]>([]);
 
+/** How many things run, as the tray counts them. */
+export const running = signal(0);
+
 let next = 1;
 
 /** A number for a file. */

@@ -3,7 +3,7 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, get, go, href, path, rememberedAgent, route, session } from "../data";
+import { agentId, get, go, href, path, rememberedAgent, route, running, session } from "../data";
 import { Dialog, Icon, type IconName, unmarked, useBack } from "../ui";
 import type { Section } from "../shell/sections";
 
@@ -123,10 +123,10 @@ export function KeyList({ sections, close }: { sections: Section[]; close: () =>
   );
 }
 
-type MoreProps = { sections: Section[]; links: (section: string) => string; theme: Signal<string>; nextTheme: () => void; find: () => void; close: () => void };
+type MoreProps = { sections: Section[]; links: (section: string) => string; theme: Signal<string>; nextTheme: () => void; find: () => void; /** Shows what runs. */ tray: () => void; close: () => void };
 
 /** On a phone, all that the bottom bar has no place for. */
-export function More({ sections, links, theme, nextTheme, find, close }: MoreProps) {
+export function More({ sections, links, theme, nextTheme, find, tray, close }: MoreProps) {
   const ref = useRef<HTMLDialogElement>(null);
   useBack(close);
   useEffect(() => { ref.current!.showModal(); }, []);
@@ -135,6 +135,7 @@ export function More({ sections, links, theme, nextTheme, find, close }: MorePro
       <div class="dialog-frame">
         <button type="button" class="find" onClick={find}><Icon name="Search" size={16} /><span>Find pages, agents and records</span></button>
         <ul class="more">
+          {running.value > 0 && <li><button type="button" onClick={tray}><Icon name="LoaderCircle" /><span>{running.value} running now</span></button></li>}
           {sections.map((s) => <li><a href={links(s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
           <li><a href="#/agents"><Icon name="Layers" /><span>Agents</span></a></li>
           <li><a href="#/keys"><Icon name="KeyRound" /><span>API keys</span></a></li>

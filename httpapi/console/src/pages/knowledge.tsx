@@ -8,6 +8,7 @@ import { Highlighted } from "../parts/highlight";
 import { useSelection } from "../parts/selection";
 import { SourceText } from "../parts/source-text";
 import { style } from "../parts/styles";
+import { timeLeft } from "../parts/timeleft";
 import { UploadList, uploadFiles, useDrop } from "../parts/upload";
 import { AddApi, AddSite, AddTable } from "./knowledge/add";
 import { exampleHandbook } from "./knowledge/example";
@@ -148,8 +149,16 @@ function Bulk({ picked, shown, pick, hide }: { picked: string[]; shown: API.Sour
   );
 }
 
+/** How far a source is read, while it is. */
+function SourceProgress({ s }: { s: API.Source }) {
+  const live = progress.value[s.id];
+  const now = live ?? s.progress;
+  if (!busy(s) || !now?.total) return null;
+  const text = [`${now.done}/${now.total}`, live?.rate && `${live.rate.toFixed(1)}/s`, timeLeft(live?.seconds_left)].filter(Boolean).join(" · ");
+  return <p class="row nowrap"><progress max={now.total} value={now.done} aria-label="Progress" /><span class="muted small">{text}</span></p>;
+}
+
 function SourceRow({ s, picked, pick, hide }: { s: API.Source; picked: boolean; pick?: (on: boolean) => void; hide: () => void }) {
-  const now = progress.value[s.id] ?? s.progress;
   const icon = ({ file: "FileText", crawl: "Globe", url: "Link", database: "Table", api: "Plug" } as const)[s.type as "file"] ?? "FileText";
   return (
     <li class="source-row">
@@ -162,7 +171,7 @@ function SourceRow({ s, picked, pick, hide }: { s: API.Source; picked: boolean; 
           {failedPages(s).length > 0 && <span class="issue"> · {plural(failedPages(s).length, "page")} failed</span>}
         </p>
         {s.error && <p class="issue small">{s.error.message}</p>}
-        {busy(s) && now?.total > 0 && <p class="row nowrap"><progress max={now.total} value={now.done} aria-label="Progress" /><span class="muted small">{now.done}/{now.total}{now.rate ? ` · ${now.rate.toFixed(1)}/s` : ""}</span></p>}
+        <SourceProgress s={s} />
       </div>
       <Badge>{s.status}</Badge>{s.stale && <Badge tone="warn">stale</Badge>}
       {s.status === "error" && mayEdit.value && <Button icon="RotateCcw" onClick={() => readAgain(s)}>Retry</Button>}
@@ -272,7 +281,7 @@ function Source({ id }: { id: string }) {
             <Menu label="Actions" items={sourceActions(s, () => { go(href(agentId.value, "knowledge")); deleteLater(`${s.name} deleted`, () => remove(sourcesAt(id)).then(() => invalidate(sourcesAt())), () => {}); })} />
           </div>
           {s.error && <div class="card bad"><p>{s.error.message}</p>{mayEdit.value && <Button icon="RotateCcw" onClick={() => readAgain(s)}>Retry</Button>}</div>}
-          {busy(s) && s.progress && s.progress.total > 0 && <p class="row nowrap"><progress max={s.progress.total} value={s.progress.done} aria-label="Progress" /><span class="muted small">{s.progress.done}/{s.progress.total}</span></p>}
+          <SourceProgress s={s} />
           <nav class="tabs" aria-label="Source">{[["text", "Text"], ["chunks", "Chunks"], ...(s.config?.pageHashes || s.config?.failedPages ? [["pages", "Pages"]] : []), ["settings", "Settings"]].map(([t, title]) => (
             <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setQuery({ tab: t === "text" ? null : t, offset: null })}>{title}</button>
           ))}</nav>

@@ -11,6 +11,15 @@ export const paletteOpen = signal(false);
 /** The file of the palette and the list of keys. */
 export const loadPalette = (): Promise<typeof import("../lazy/palette")> => import(new URL("./palette.js", import.meta.url).href);
 
+/** The file of the tray of running work. */
+export const loadTray = (): Promise<typeof import("../lazy/tray")> => import(new URL("./tray.js", import.meta.url).href);
+
+export function LaterTray() {
+  const [file, setFile] = useState<Awaited<ReturnType<typeof loadTray>>>();
+  useEffect(() => { loadTray().then(setFile, () => { /* the page goes on without it */ }); }, []);
+  return file ? <file.Tray /> : null;
+}
+
 const close = () => { paletteOpen.value = false; };
 
 export function LaterPalette() {

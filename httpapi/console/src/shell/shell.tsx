@@ -2,13 +2,13 @@
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, listHref, live, loadSession, online, reloadFailed, rememberAgent, rememberedAgent, route, session, sessionError, unauthorized, uploads } from "../data";
-import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDialog, plural, Skeleton, tell, Toasts } from "../ui";
+import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, listHref, live, loadSession, online, reloadFailed, rememberAgent, rememberedAgent, route, running, session, sessionError, unauthorized } from "../data";
+import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDialog, Skeleton, tell, Toasts } from "../ui";
 import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
 import { startKeys } from "./keys";
 import { keepFocus, Page } from "./page";
-import { LaterPalette, loadPalette, paletteOpen } from "./later";
+import { LaterPalette, LaterTray, loadPalette, loadTray, paletteOpen } from "./later";
 import { mainSections, moved, railOf, sections } from "./sections";
 import { nextTheme, theme } from "./theme";
 
@@ -121,7 +121,7 @@ function Rail() {
       <footer class="rail-foot">
         <span class={`dot ${live.value}`} title={{ open: "Live", connecting: "Connecting…", off: "Not live" }[live.value]} />
         {session.value?.open && <Badge tone="warn" title="No access control: anyone who reaches this server acts as owner.">open</Badge>}
-        <Sending />
+        <LaterTray />
         <span class="grow" />
         <button type="button" class="button quiet only" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={nextTheme}><Icon name={theme.value === "system" ? "SunMoon" : theme.value === "dark" ? "Moon" : "Sun"} size={16} /></button>
         <button type="button" id="key" class={`button quiet only ${key.get() ? "on" : ""}`} aria-label="API key" title="API key" onClick={() => openDialog((close) => <KeyDialog close={close} />)}><Icon name="KeyRound" size={16} /></button>
@@ -131,24 +131,17 @@ function Rail() {
   );
 }
 
-/** How many files are on their way. */
-function Sending() {
-  const mine = uploads.value.filter((u) => u.state === "sending" || u.state === "waiting");
-  if (!mine.length) return null;
-  return <a class="badge busy" href={href(mine[0].agent, "knowledge")} title={`${plural(mine.length, "file")} being sent`}>{mine.length}</a>;
-}
-
 /** The sections on a phone. */
 function BottomBar() {
   const { agent: id, section, rest } = route.value;
   const current = id || rememberedAgent();
-  const more = () => loadPalette().then(({ More }) => openDialog((close) => <More close={close} sections={sections.filter((s) => !s.of && !mainSections.includes(s.id))} links={(to) => listHref(current, to)} theme={theme} nextTheme={nextTheme} find={() => { paletteOpen.value = true; }} />), tell);
+  const more = () => loadPalette().then(({ More }) => openDialog((close) => <More close={close} sections={sections.filter((s) => !s.of && !mainSections.includes(s.id))} links={(to) => listHref(current, to)} theme={theme} nextTheme={nextTheme} find={() => { paletteOpen.value = true; }} tray={() => loadTray().then((f) => f.openTray(), tell)} />), tell);
   return (
     <nav class="bottom" aria-label="Sections">
       {sections.filter((s) => mainSections.includes(s.id)).map((s) => (
         <a href={section === s.id && !rest.length ? href(current, s.id) : listHref(current, s.id)} aria-current={section === s.id ? "page" : undefined}><Icon name={s.icon} /><span>{s.title}</span>{countOf(s.id) > 0 && <b class="count">{countOf(s.id)}</b>}</a>
       ))}
-      <button type="button" onClick={more} aria-current={section && !mainSections.includes(section) ? "page" : undefined}><Icon name="Menu" /><span>More</span></button>
+      <button type="button" onClick={more} aria-current={section && !mainSections.includes(section) ? "page" : undefined}><Icon name="Menu" /><span>More</span>{running.value > 0 && <b class="dot busy" />}</button>
     </nav>
   );
 }

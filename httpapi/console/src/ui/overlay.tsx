@@ -9,7 +9,7 @@ import { Icon, type IconName } from "./icon";
 import { tell } from "./feedback";
 
 /** A dialog over the page; close is called by Escape, the cross and a click beside it, unless it is firm. */
-export function Dialog({ title, close, children, wide, firm }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean; firm?: boolean }) {
+export function Dialog({ title, close, children, wide, firm, more = wide ? "wide" : "" }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean; firm?: boolean; /** A class of its own. */ more?: string }) {
   const ref = useRef<HTMLDialogElement>(null);
   useBack(close, { firm });
   useLayoutEffect(() => {
@@ -19,7 +19,7 @@ export function Dialog({ title, close, children, wide, firm }: { title: string; 
     return () => { el.close(); before?.focus?.(); };
   }, []);
   return (
-    <dialog ref={ref} class={wide ? "dialog wide" : "dialog"} aria-label={title} onCancel={(e) => { e.preventDefault(); if (!firm) close(); }}
+    <dialog ref={ref} class={`dialog ${more}`} aria-label={title} onCancel={(e) => { e.preventDefault(); if (!firm) close(); }}
       onKeyDown={(e) => { e.stopPropagation(); if (firm && e.key === "Escape") e.preventDefault(); }} onMouseDown={(e) => { if (e.target === ref.current && !firm) close(); }}>
       <div class="dialog-frame">
         <header class="row"><h2 class="grow">{title}</h2>{!firm && <Button kind="quiet" icon="X" label="Close" onClick={close} />}</header>
