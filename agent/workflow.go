@@ -153,4 +153,7 @@ type WorkflowVersion struct {
 	CreatedAt Time   `json:"created_at" format:"date-time"`
 	Author    string `json:"author" doc:"Who saved it; empty if it was changed by SQL." example:"ada@example.com"`
 	Note      string `json:"note" doc:"The author's note." example:"VIPs get their own greeting"`
+
+	Executions int `json:"executions" doc:"Executions of this version that are kept, without tests." example:"120"`
+	Failed     int `json:"failed" doc:"Those of them that ended in an error." example:"2"`
 }

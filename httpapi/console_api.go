@@ -8,6 +8,7 @@ import (
 	"satchel/agent"
 	"satchel/flow/graph"
 	"satchel/httpapi/rest"
+	"satchel/store"
 )
 
 type consoleIn struct {
@@ -45,6 +46,8 @@ type consoleAgent struct {
 	Role     agent.Role   `json:"role" enum:"owner,admin,viewer" example:"owner"`
 	Waiting  int          `json:"waiting" doc:"Number of pending approvals, open takeovers and conversations that wait for a person. For an agent whose file is closed, the number at that time; for one of another server of a cluster, a number some seconds old." example:"2"`
 	Failures int          `json:"failures" doc:"Executions of the last 24 hours that ended in an error and were not repeated since, counted like waiting." example:"1"`
+
+	Holds *store.Holdings `json:"holds" types:"null" doc:"What the agent has, counted like waiting; null if its file has not been open since it could be counted."`
 }
 
 // maxConsoleAgents limits the agents in that data.
@@ -89,7 +92,7 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 				return out, err
 			}
 		}
-		out.Agents = append(out.Agents, consoleAgent{ID: v.ID, Name: v.Name, Status: v.Status, Role: v.role, Waiting: attention.Waiting, Failures: attention.Failures})
+		out.Agents = append(out.Agents, consoleAgent{ID: v.ID, Name: v.Name, Status: v.Status, Role: v.role, Waiting: attention.Waiting, Failures: attention.Failures, Holds: attention.Holds})
 	}
 	return out, nil
 }

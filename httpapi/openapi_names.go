@@ -133,6 +133,7 @@ var componentNames = map[string]string{
 	"chat.TestResult":         "Tested",
 	"apis.Updated":            "UpdatedAPI",
 	"agent.Stats":             "AgentStats",
+	"store.Holdings":          "AgentHoldings",
 	"agent.Progress":          "SourceProgress",
 	"agent.Log":               "LogEntry",
 	"vector.Result":           "SearchResult",

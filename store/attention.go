@@ -15,6 +15,14 @@ type Attention struct {
 	Waiting  int        `json:"waiting,omitempty"`  // approvals, open takeovers and conversations that wait for a person
 	Failures int        `json:"failures,omitempty"` // executions of the last FailureAge that ended in an error, and were not repeated since
 	FailedAt agent.Time `json:"failed_at,omitzero"` // when the newest of them was started
+	Holds    *Holdings  `json:"holds,omitempty"`    // nil: not known
+}
+
+// Holdings counts what an agent has.
+type Holdings struct {
+	Sources       int `json:"sources" example:"12"`
+	Conversations int `json:"conversations" doc:"Open ones." example:"4"`
+	Workflows     int `json:"workflows" doc:"Active ones." example:"3"`
 }
 
 // FailureAge is how long a failed execution counts in Attention.
@@ -46,10 +54,14 @@ const failedExecutions = `executions WHERE status = 'errored' AND ` + executionE
 const selectAttention = `SELECT (SELECT count(*) FROM _waits WHERE ` + approvals + `) + (SELECT count(*) FROM takeovers WHERE ended_at IS NULL)
 	+ (SELECT count(*) FROM ` + handovers + `),
 	(SELECT count(*) FROM ` + failedExecutions + `),
-	(SELECT created_at FROM ` + failedExecutions + ` ORDER BY id DESC LIMIT 1)`
+	(SELECT created_at FROM ` + failedExecutions + ` ORDER BY id DESC LIMIT 1),
+	(SELECT n FROM _counts WHERE name = 'sources'), (` + countConversations + ` AND value_2 = 'open'), (SELECT count(DISTINCT workflow_id) FROM _triggers)`
 
-func (c *conn) attention(now agent.Time) (a Attention, err error) {
-	return a, c.row(selectAttention, maxHandovers, agent.FirstID(agent.KindExecution, now.Add(-FailureAge))).Scan(&a.Waiting, &a.Failures, &a.FailedAt)
+func (c *conn) attention(now agent.Time) (Attention, error) {
+	var holds Holdings
+	a := Attention{Holds: &holds}
+	return a, c.row(selectAttention, maxHandovers, agent.FirstID(agent.KindExecution, now.Add(-FailureAge))).
+		Scan(&a.Waiting, &a.Failures, &a.FailedAt, &holds.Sources, &holds.Conversations, &holds.Workflows)
 }
 
 // Attention counts what needs a person's attention. It does not open a closed file:

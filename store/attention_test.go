@@ -1,6 +1,7 @@
 package store
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -38,10 +39,10 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Attention{Waiting: 1, Failures: 1, FailedAt: now}
+	want := Attention{Waiting: 1, Failures: 1, FailedAt: now, Holds: &Holdings{Conversations: 1}}
 	check := func(state string) {
 		t.Helper()
-		if got, err := db.Attention(t.Context()); err != nil || got != want {
+		if got, err := db.Attention(t.Context()); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", state, got, err)
 		}
 	}

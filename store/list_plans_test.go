@@ -60,7 +60,7 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	fillPeople(t, db, 1200)
 	do(t, db, `UPDATE contacts SET tags = '["vip"]' WHERE rowid % 100 = 0`)
-	do(t, db, "INSERT INTO workflows(id, name) VALUES ('w', 'w')")
+	do(t, db, "INSERT INTO workflows(id, name) VALUES ('w', 'w')") // and its version 1
 	do(t, db, `INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) SELECT 'execution-' || id, 'w', 1, iif(rowid % 100, 'complete', 'errored'), iif(rowid % 90, 'manual', 'webhook'), created_at FROM contacts`)
 	do(t, db, "INSERT INTO conversations(id, contact_id, unread) SELECT 'conversation-' || id, id, rowid % 2 FROM contacts")
 	do(t, db, "INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'hello' FROM conversations WHERE rowid % 3")
@@ -104,8 +104,21 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 	if _, err := db.RecentExecutions(t.Context(), []string{"w"}, 20); err != nil {
 		t.Fatal(err)
 	}
-	if plans.explain(); !plans.seen[recentExecutions] {
-		t.Error("the plan of recent executions was not checked")
+	if _, _, err := db.WorkflowVersions(t.Context(), "w", Page{Limit: 10}); err != nil {
+		t.Fatal(err)
+	}
+	if plans.explain(); !plans.seen[recentExecutions] || !plans.seen[versionExecutions] {
+		t.Error("the plans of recent executions and of those by version were not checked")
+	}
+	_, err := Read(t.Context(), db, func(tx *Tx) (struct{}, error) {
+		plan, err := all(tx, scanStep, "EXPLAIN QUERY PLAN "+versionExecutions, "w", 1, 20)
+		if len(plan) != 1 || !strings.Contains(plan[0], "USING COVERING INDEX executions_version (workflow_id=? AND version>? AND version<?)") {
+			t.Errorf("executions by version are counted with %q", plan)
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(plans.seen) < 200 {
 		t.Errorf("only %d queries were made", len(plans.seen))

@@ -258,14 +258,40 @@ func (db *DB) WorkflowVersions(ctx context.Context, id string, p Page) ([]agent.
 		if err := tx.value(&total, "SELECT count(*) FROM _workflow_versions WHERE workflow_id = ?", id); err != nil {
 			return nil, err
 		}
-		return all(tx, func(rows *sqlite.Rows) (v agent.WorkflowVersion, err error) {
+		versions, err := all(tx, func(rows *sqlite.Rows) (v agent.WorkflowVersion, err error) {
 			err = rows.Scan(&v.Version, &v.Nodes, &v.Edges, &v.CreatedAt, &v.Author, &v.Note)
 			v.Current = v.Version == w.Version
 			return v, err
 		}, `SELECT version, json_array_length(nodes), json_array_length(edges), created_at, author, note FROM _workflow_versions
 			WHERE workflow_id = ? ORDER BY version DESC LIMIT ? OFFSET ?`, id, p.Limit, p.Offset)
+		if err != nil || len(versions) == 0 {
+			return versions, err
+		}
+		return versions, tx.countExecutions(id, versions)
 	})
 	return found, total, err
+}
+
+// versionExecutions counts the executions of versions, which the index
+// executions_version has.
+const versionExecutions = `SELECT version, count(*), count(*) FILTER (WHERE status = 'errored') FROM executions
+	WHERE workflow_id = ? AND version BETWEEN ? AND ? AND trigger <> 'test' GROUP BY version`
+
+// countExecutions adds to versions of a workflow, the newest first, how often they were
+// executed.
+func (tx *Tx) countExecutions(id string, versions []agent.WorkflowVersion) error {
+	if err := tx.wantFor("executions", "executions_version"); err != nil {
+		return err
+	}
+	counted, err := all(tx, func(rows *sqlite.Rows) (v agent.WorkflowVersion, err error) {
+		return v, rows.Scan(&v.Version, &v.Executions, &v.Failed)
+	}, versionExecutions, id, versions[len(versions)-1].Version, versions[0].Version)
+	for _, c := range counted {
+		if i := slices.IndexFunc(versions, func(v agent.WorkflowVersion) bool { return v.Version == c.Version }); i >= 0 {
+			versions[i].Executions, versions[i].Failed = c.Executions, c.Failed
+		}
+	}
+	return err
 }
 
 // WorkflowVersion reads the graph of a version into a workflow that otherwise has

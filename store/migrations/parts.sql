@@ -515,3 +515,5 @@ CREATE TRIGGER _attachments_deleted AFTER DELETE ON _attachments WHEN old.upload
 END;
 -- part messages_rated: wanted
 CREATE INDEX messages_rated ON messages(rating, id) WHERE rating IS NOT NULL OR comment <> '';
+-- part executions_version: wanted
+CREATE INDEX executions_version ON executions(workflow_id, version, status, trigger);

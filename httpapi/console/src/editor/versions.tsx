@@ -46,6 +46,7 @@ export function Versions({ id, version, live, editor, restored }: { id: string; 
           { title: "Version", cell: (v) => <span>{v.version} {v.current && <Badge tone="good">current</Badge>}</span> },
           { title: "Note", class: "version-note", cell: (v) => <bdi class={v.note ? "" : "muted"}>{v.note || "–"}</bdi> },
           { title: "By", cell: (v) => <Author who={v.author} /> },
+          { title: "Executions", class: "number", cell: (v) => <Ran v={v} /> },
           { title: "Saved", cell: (v) => <When time={v.created_at} /> },
           { title: "", class: "actions", cell: (v) => <>{(v.version > 1 || !v.current) && <Button onClick={() => show(v.version)}>Compare</Button>} {may && !v.current && <Button onClick={() => restore(v.version)}>Restore</Button>}</> },
         ]} />
@@ -53,6 +54,12 @@ export function Versions({ id, version, live, editor, restored }: { id: string; 
       </>
     )}</Load></div>
   );
+}
+
+/** How often a version was executed, and how often it failed. */
+function Ran({ v }: { v: API.WorkflowVersion }) {
+  if (!v.executions) return <span class="muted">–</span>;
+  return <>{v.executions.toLocaleString()}{v.failed > 0 && <> <Badge tone="bad">{`${v.failed.toLocaleString()} failed`}</Badge></>}</>;
 }
 
 /** A version, and what differs between it and the editor, or between it and the version before. */

@@ -11,9 +11,19 @@ export function slug(name: string) {
 
 const valid = /^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$/;
 
+const entryOf = (id: string) => session.value?.agents.find((x) => x.id === id);
+
+/** What an agent has, where that is known without opening its file. */
+function Holds({ id }: { id: string }) {
+  const h = entryOf(id)?.holds;
+  if (!h) return null;
+  const parts = [h.sources > 0 && plural(h.sources, "source"), h.conversations > 0 && plural(h.conversations, "open conversation"), h.workflows > 0 && plural(h.workflows, "active workflow")].filter(Boolean);
+  return <span class="small">{parts.join(" · ") || "Nothing in it yet"}</span>;
+}
+
 /** What waits for a person in an agent, and what failed in it. */
 function Counts({ id }: { id: string }) {
-  const a = session.value?.agents.find((x) => x.id === id);
+  const a = entryOf(id);
   return <>{(a?.waiting ?? 0) > 0 && <Badge tone="warn">{`${a!.waiting} waiting`}</Badge>}{(a?.failures ?? 0) > 0 && <Badge tone="bad">{`${a!.failures} failed`}</Badge>}</>;
 }
 
@@ -44,6 +54,7 @@ export default function Agents() {
               <a class="card" href={href(a.id)}>
                 <span class="row"><Icon name="Bot" /><strong class="grow"><Name>{a.name}</Name></strong>{a.status !== "active" && <Badge>{a.status}</Badge>}</span>
                 <span class="muted">{a.description || "No description"}</span>
+                <Holds id={a.id} />
                 <span class="row"><span class="small muted">Changed <When time={a.updated_at} /></span><Counts id={a.id} /></span>
               </a>
             </li>
