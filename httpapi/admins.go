@@ -47,6 +47,17 @@ type adminIn struct {
 	ID string `path:"adminId" doc:"Id of the admin entry." example:"admin-06f1q2s3t4v5a6b7c8d9"`
 }
 
+type updateAdminIn struct {
+	adminIn
+	Body struct {
+		Role agent.Role `json:"role" required:"true" enum:"owner,admin,viewer" example:"admin"`
+	}
+}
+
+func (s *Server) updateAdmin(c *rest.Call, in *updateAdminIn) (agent.Admin, error) {
+	return c.DB.UpdateAdmin(c, in.ID, in.Body.Role)
+}
+
 func (s *Server) deleteAdmin(c *rest.Call, in *adminIn) (none, error) {
 	return none{}, c.DB.DeleteAdmin(c, in.ID)
 }

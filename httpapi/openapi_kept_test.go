@@ -112,6 +112,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.request(t, 403, "POST", at+"/sql/execute", `{"query":"DROP TABLE contacts"}`)
 	admin := w.create(t, at+"/admins", `{"email":"ada@example.com","role":"viewer"}`)
 	w.request(t, 409, "POST", at+"/admins", `{"email":"ada@example.com","role":"viewer"}`)
+	w.request(t, 200, "PUT", at+"/admins/"+admin, `{"role":"admin"}`)
+	w.request(t, 400, "PUT", at+"/admins/"+admin, `{"role":"king"}`)
 	w.request(t, 204, "DELETE", at+"/admins/"+admin, "")
 	w.create(t, at+"/fork", `{"name":"described-copy"}`)
 	backup := w.request(t, 200, "POST", at+"/backup", "")

@@ -57,6 +57,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/admins", 200, "List people with a role on the agent", s.listAdmins).Role(rest.OwnViewer),
 		rest.JSON("POST", "/agents/{id}/admins", 201, "Give a person a role", s.createAdmin).Role(rest.Owner).Fails(agent.CodeConflict).
 			Locates(adminLocation),
+		rest.JSON("PUT", "/agents/{id}/admins/{adminId}", 200, "Give a person another role", s.updateAdmin).Role(rest.Owner).Fails(agent.CodeConflict),
 		rest.JSON("DELETE", "/agents/{id}/admins/{adminId}", 204, "Remove a person's role", s.deleteAdmin).Role(rest.Owner).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/logs", 200, "List the agent's log", s.listLogs),
 

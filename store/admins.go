@@ -46,27 +46,55 @@ func (db *DB) CreateAdmin(ctx context.Context, a agent.Admin) (agent.Admin, erro
 	return a, err
 }
 
-// DeleteAdmin takes a person's role away. The last owner stays.
-func (db *DB) DeleteAdmin(ctx context.Context, id string) error {
-	return db.changeAdmins(ctx, func(tx *Tx) error {
-		admins, err := tx.admins()
-		if err != nil {
+// UpdateAdmin gives a person another role. One owner stays.
+func (db *DB) UpdateAdmin(ctx context.Context, id string, role agent.Role) (a agent.Admin, err error) {
+	err = db.changeAdmins(ctx, func(tx *Tx) error {
+		if a, err = tx.admin(id, role != agent.RoleOwner); err != nil {
 			return err
 		}
-		n := slices.IndexFunc(admins, func(a agent.Admin) bool { return a.ID == id })
-		if n < 0 {
-			return agent.NotFound("admin entry", id)
+		before := a.Role
+		a.Role = role
+		if err := a.Validate(); err != nil {
+			return err
 		}
-		a := admins[n]
-		isOwner := func(a agent.Admin) bool { return a.Role == agent.RoleOwner }
-		if isOwner(a) && !slices.ContainsFunc(slices.Delete(admins, n, n+1), isOwner) {
-			return agent.Errorf(agent.CodeConflict, "the last owner cannot be removed")
+		if _, err := tx.exec("UPDATE _admins SET role = ? WHERE id = ?", role, id); err != nil {
+			return err
+		}
+		return tx.audit("admin changed", map[string]any{"email": a.Email, "role": role, "before": before})
+	})
+	return a, err
+}
+
+// DeleteAdmin takes a person's role away. One owner stays.
+func (db *DB) DeleteAdmin(ctx context.Context, id string) error {
+	return db.changeAdmins(ctx, func(tx *Tx) error {
+		a, err := tx.admin(id, true)
+		if err != nil {
+			return err
 		}
 		if _, err := tx.exec("DELETE FROM _admins WHERE id = ?", id); err != nil {
 			return err
 		}
 		return tx.audit("admin removed", map[string]any{"email": a.Email, "role": a.Role})
 	})
+}
+
+// admin reads an entry. If it ceases to be an owner's, there must be another owner.
+func (tx *Tx) admin(id string, ceases bool) (agent.Admin, error) {
+	admins, err := tx.admins()
+	if err != nil {
+		return agent.Admin{}, err
+	}
+	n := slices.IndexFunc(admins, func(a agent.Admin) bool { return a.ID == id })
+	if n < 0 {
+		return agent.Admin{}, agent.NotFound("admin entry", id)
+	}
+	a := admins[n]
+	isOwner := func(a agent.Admin) bool { return a.Role == agent.RoleOwner }
+	if ceases && isOwner(a) && !slices.ContainsFunc(slices.Delete(admins, n, n+1), isOwner) {
+		return a, agent.Errorf(agent.CodeConflict, "the last owner must stay an owner; give another person this role first")
+	}
+	return a, nil
 }
 
 // changeAdmins runs a write and updates the catalog's roles from it.

@@ -38,6 +38,18 @@ func TestAdmins(t *testing.T) {
 	owner := admins[0]
 	wantCode(t, db.DeleteAdmin(ctx, owner.ID), agent.CodeConflict)
 	wantCode(t, db.DeleteAdmin(ctx, "admin-unknown"), agent.CodeNotFound)
+	for id, code := range map[string]agent.Code{owner.ID: agent.CodeConflict, "admin-unknown": agent.CodeNotFound} {
+		_, err = db.UpdateAdmin(ctx, id, agent.RoleViewer)
+		wantCode(t, err, code)
+	}
+	_, err = db.UpdateAdmin(ctx, ada.ID, "king")
+	wantCode(t, err, agent.CodeValidation)
+	if _, err = db.UpdateAdmin(ctx, owner.ID, agent.RoleOwner); err != nil {
+		t.Errorf("an owner that stays one: %v", err)
+	}
+	if a, err := db.UpdateAdmin(ctx, ada.ID, agent.RoleAdmin); err != nil || a.Role != agent.RoleAdmin || a.Email != "ada@example.com" || db.Roles()["ada@example.com"] != agent.RoleAdmin {
+		t.Errorf("%+v, %v, roles %v", a, err, db.Roles())
+	}
 	if _, err := db.CreateAdmin(ctx, agent.Admin{Email: "second@x.y", Role: agent.RoleOwner}); err != nil {
 		t.Fatal(err)
 	}

@@ -131,6 +131,10 @@ func TestEverySingleChangeByAPersonIsAudited(t *testing.T) {
 		admin, err = db.CreateAdmin(ctx, agent.Admin{Email: "n@x.y", Role: agent.RoleViewer})
 		return err
 	})
+	audited(t, db, ctx, "admin changed", func() error {
+		_, err := db.UpdateAdmin(ctx, admin.ID, agent.RoleAdmin)
+		return err
+	})
 	audited(t, db, ctx, "admin removed", func() error { return db.DeleteAdmin(ctx, admin.ID) })
 
 	before := value[int](t, db, "SELECT count(*) FROM logs")

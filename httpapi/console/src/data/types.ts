@@ -324,6 +324,7 @@ export type ToolFault = { code: string; message: string; };
 export type ToolItem = { created_at: string; description: string; enabled: boolean; id: string; name: string; type: "api" | "function" | "mcp" | "operation" | "api-set" | "workflow"; };
 export type ToolList = { meta: PageMeta; tools: (ToolItem)[]; };
 export type ToolOutcome = { duration_ms: number; error?: ToolFault; result: unknown; success: boolean; };
+export type UpdateAdminRequest = { role: "owner" | "admin" | "viewer"; };
 export type UpdateDraftRequest = { text: string; };
 export type UpdateRowRequest = { row: Record<string, unknown>; };
 export type UpdateSourceRequest = { config?: SourceConfig; name?: string; };
@@ -360,7 +361,7 @@ export type Routes = {
   "agents/import": { POST: Agent; };
   "agents/*": { DELETE: Success; GET: AgentDetails; PUT: Agent; };
   "agents/*/admins": { GET: AdminList; POST: Admin; };
-  "agents/*/admins/*": { DELETE: null; };
+  "agents/*/admins/*": { DELETE: null; PUT: Admin; };
   "agents/*/apis": { GET: ApiList; POST: API; };
   "agents/*/apis/*": { DELETE: null; GET: API; PUT: UpdatedAPI; };
   "agents/*/apis/*/operations": { GET: OperationList; };

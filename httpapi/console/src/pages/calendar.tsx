@@ -6,7 +6,7 @@ import { Button, Empty, Icon, LinkButton, Load, openDialog, Segments } from "../
 import { style } from "../parts/styles";
 import { addDays, addMonths, deviceZone, sinceMonday, wallOf, writeDate } from "../parts/zone";
 import { itemsOf, useDays, useZone } from "./calendar/data";
-import { Agenda, datesOf, Month, usePhone, Week } from "./calendar/grid";
+import { Agenda, datesOf, Day, Month, usePhone, Week } from "./calendar/grid";
 import { AddDialog } from "./calendar/later";
 import { TaskDrawer } from "./calendar/task";
 import { ScheduleList } from "./calendar/schedules";
@@ -51,6 +51,7 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
   const step = (by: number) => setQuery({ date: view === "month" ? addMonths(date, by) : addDays(date, by * (view === "week" ? 7 : 31)) });
   const show = (v: string) => setQuery({ view: v === "month" ? null : v });
   useCalendarKeys({ t: () => setQuery({ date: null }), m: () => show("month"), w: () => show("week"), l: () => show("list"), j: () => step(1), k: () => step(-1) });
+  const day = query.get("day") ?? "";
   const only = query.get("only") ?? "";
   const at = query.get("at") ?? days.data.value?.tasks.find((t) => t.id === task)?.start_time;
   const late = at !== undefined && sinceMonday(wallOf(at, zone).slice(0, 10)) > 3; // what is opened stands where the drawer would
@@ -70,7 +71,7 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
         <Load of={days} lines={10}>{(data) => {
           const items = itemsOf({ tasks: only === "schedules" ? [] : data.tasks, days: only === "tasks" ? [] : data.days }, zone, dates[0], dates.at(-1)!);
           const shown = { items, dates, zone, today, days, add };
-          return view === "month" ? <Month view={shown} month={date.slice(0, 7)} /> : view === "week" ? <Week key={dates[0]} view={shown} /> : <Agenda view={shown} />;
+          return view === "month" ? <><Month view={shown} month={date.slice(0, 7)} />{dates.includes(day) && <Day view={shown} date={day} />}</> : view === "week" ? <Week key={dates[0]} view={shown} /> : <Agenda view={shown} />;
         }}</Load>
         {days.data.value && <p class="muted small"><Icon name="Globe" size={13} /> Times are in {zone}, the agent's time zone{zone !== deviceZone() && `; this device is in ${deviceZone()}`}. {!phone && <><kbd>t</kbd> today, <kbd>m</kbd> month, <kbd>w</kbd> week, <kbd>l</kbd> list, <kbd>j</kbd> and <kbd>k</kbd> turn pages; <kbd>Alt</kbd> and an arrow move a task.</>}</p>}
       </div>

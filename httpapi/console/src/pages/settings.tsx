@@ -232,6 +232,12 @@ const roles: [string, string][] = [["viewer", "Viewer: read-only"], ["admin", "A
 function Access() {
   const role = agent.value?.role;
   const found = useQuery(at("admins"), { limit: 200 });
+  const change = async (a: API.Admin, to: string) => {
+    await put(at("admins", a.id), { role: to });
+    tell(`${a.email} is now ${to === "viewer" ? "a viewer" : `an ${to}`}`);
+    await found.reload();
+    await loadSession(); // it may be one's own
+  };
   const give = () => openDialog((close) => (
     <FormDialog title="Add person" close={close} action="Add" initial={{ email: "", role: "viewer" }} run={async (v) => { await post(at("admins"), v); await found.reload(); }}>
       {(f) => <><TextField label="Email" type="email" autoFocus required {...f.text("email")} /><SelectField label="Role" options={roles} {...f.choice("role")} /></>}
@@ -243,7 +249,7 @@ function Access() {
         <div class="row"><h2 class="grow">People</h2><span class="muted">Your role: <Badge>{role ?? "none"}</Badge></span>{role === "owner" && <Button icon="Plus" onClick={() => { give(); }}>Add person</Button>}</div>
         <Load of={found}>{({ admins }) => admins.length ? (
           <Table rows={admins} keyOf={(a) => a.id} columns={[
-            { title: "Email", cell: (a) => <Name>{a.email}</Name> }, ...(admins.some((a) => a.name) ? [{ title: "Name", cell: (a: API.Admin) => a.name && <Name>{a.name}</Name> }] : []), { title: "Role", cell: (a) => <Badge>{a.role}</Badge> }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
+            { title: "Email", cell: (a) => <Name>{a.email}</Name> }, ...(admins.some((a) => a.name) ? [{ title: "Name", cell: (a: API.Admin) => a.name && <Name>{a.name}</Name> }] : []), { title: "Role", cell: (a) => (role === "owner" ? <select aria-label={`Role of ${a.email}`} value={a.role} onChange={(e) => { const to = e.currentTarget.value; e.currentTarget.value = a.role; void change(a, to).catch(tell); }}>{roles.map(([r, title]) => <option value={r} selected={r === a.role} title={title}>{title.split(":")[0]}</option>)}</select> : <Badge>{a.role}</Badge>) }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
             { title: "", class: "actions", cell: (a) => role === "owner" && <Button kind="danger" onClick={() => confirm({ title: `Remove ${a.email}?`, text: "They will no longer have access to this agent.", action: "Remove", run: async () => { await remove(at("admins", a.id)); await found.reload(); } })}>Remove</Button> },
           ]} />
         ) : <p class="muted">No one has a role yet. Roles apply to people who sign in through an identity proxy.</p>}</Load>

@@ -1,8 +1,8 @@
 // The calendar by month and by week, as CSS grids, and the list.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { href, mayEdit, route } from "../../data";
-import { Badge, Empty, Icon, Name } from "../../ui";
+import { href, mayEdit, route, setQuery } from "../../data";
+import { Badge, Button, Dialog, Empty, Icon, LinkButton, Name } from "../../ui";
 import { addDays, sinceMonday, wallOf, writeDate } from "../../parts/zone";
 import { movable, moveTask, type Days, type Item, type Task } from "./data";
 import { recurs } from "./words";
@@ -19,6 +19,7 @@ export const withQuery = (to: string) => {
   const [before, mine] = to.split("?", 2);
   const query = new URLSearchParams(route.value.query);
   query.delete("at");
+  query.delete("day"); // what is opened takes its place
   for (const [k, v] of new URLSearchParams(mine)) query.set(k, v);
   return query.size ? `${before}?${query}` : before;
 };
@@ -83,11 +84,23 @@ export function Month({ view, month }: { view: View; month: string }) {
               {mayEdit.value && <button type="button" class="day-add" aria-label={`Add on ${writeDate(date, { day: "numeric", month: "long" })}`} onClick={(e) => { e.stopPropagation(); view.add(date); }}><Icon name="Plus" size={13} /></button>}
             </header>
             {shown.map((i) => <Chip key={i.key} view={view} item={i} />)}
-            {items.length > shown.length && <a class="day-more" href={`${href(route.value.agent, "calendar")}?view=week&date=${date}`} onClick={(e) => e.stopPropagation()}>{items.length - shown.length} more</a>}
+            {items.length > shown.length && <button type="button" class="day-more link" aria-label={`${items.length - shown.length} more on ${writeDate(date, { day: "numeric", month: "long" })}`} onClick={(e) => { e.stopPropagation(); setQuery({ day: date }); }}>{items.length - shown.length} more</button>}
           </section>
         );
       })}
     </div>
+  );
+}
+
+/** All of a day, over the calendar. */
+export function Day({ view, date }: { view: View; date: string }) {
+  const close = () => setQuery({ day: null });
+  const items = view.items.get(date) ?? [];
+  return (
+    <Dialog title={writeDate(date, { weekday: "long", day: "numeric", month: "long" })} close={close}>
+      <div class="agenda">{items.length > 0 ? <Items items={items} /> : <p class="muted">Nothing planned</p>}</div>
+      <div class="row end"><LinkButton href={`${href(route.value.agent, "calendar")}?view=week&date=${date}`}>Show the week</LinkButton>{mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { close(); view.add(date); }}>Add</Button>}</div>
+    </Dialog>
   );
 }
 
@@ -144,6 +157,19 @@ export function Week({ view }: { view: View }) {
   );
 }
 
+/** The items of a day, one below the other. */
+function Items({ items }: { items: Item[] }) {
+  return (
+    <ul>{items.map((i) => (
+      <li key={i.key} class={`${i.kind} ${i.status}`}>
+        <span class="agenda-time">{i.goesOn ? "all day" : i.kind === "task" && i.to !== i.from ? `${clock(i.from)} – ${i.to === 1440 ? "24:00" : clock(i.to)}` : clock(i.from)}</span>
+        <span class="grow"><a href={i.kind === "task" ? withQuery(i.href) : i.href}>{i.kind === "run" && <Icon name="CalendarClock" size={14} />} <Name>{i.title}</Name></a><span class="muted small"> {i.task ? recurs(i.task) : i.note}</span></span>
+        {i.status !== "pending" && i.status !== "planned" && <Badge>{i.status}</Badge>}
+      </li>
+    ))}</ul>
+  );
+}
+
 /** The days on which there is something, one below the other. */
 export function Agenda({ view }: { view: View }) {
   const dates = view.dates.filter((d) => view.items.get(d)?.length);
@@ -153,13 +179,7 @@ export function Agenda({ view }: { view: View }) {
       {dates.map((date) => (
         <section key={date} aria-label={writeDate(date, { weekday: "long", day: "numeric", month: "long" })}>
           <h3 class={date === view.today ? "today" : ""}>{date === view.today && "Today, "}{writeDate(date, { weekday: "long", day: "numeric", month: "long" })}</h3>
-          <ul>{view.items.get(date)!.map((i) => (
-            <li key={i.key} class={`${i.kind} ${i.status}`}>
-              <span class="agenda-time">{i.goesOn ? "all day" : i.kind === "task" && i.to !== i.from ? `${clock(i.from)} – ${i.to === 1440 ? "24:00" : clock(i.to)}` : clock(i.from)}</span>
-              <span class="grow"><a href={i.kind === "task" ? withQuery(i.href) : i.href}>{i.kind === "run" && <Icon name="CalendarClock" size={14} />} <Name>{i.title}</Name></a><span class="muted small"> {i.task ? recurs(i.task) : i.note}</span></span>
-              {i.status !== "pending" && i.status !== "planned" && <Badge>{i.status}</Badge>}
-            </li>
-          ))}</ul>
+          <Items items={view.items.get(date)!} />
         </section>
       ))}
     </div>
