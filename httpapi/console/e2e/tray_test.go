@@ -31,7 +31,10 @@ func TestConsoleTray(t *testing.T) {
 			t.Fatal("something runs")
 		}
 		run := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{}}`)["id"].(string)
-		p.waitFor(tray + `?.getAttribute("aria-label") === "Running now: 1"`)
+		p.waitFor(tray + `?.textContent === "1 running now"`)
+		if width > 700 {
+			p.waitFor(`[...document.querySelectorAll(".rail-foot > *")].every((e) => e.getBoundingClientRect().right <= document.querySelector(".rail").getBoundingClientRect().right)`)
+		}
 		if width > 700 {
 			p.clickOn(tray)
 		} else {
