@@ -33,7 +33,7 @@ func TestConsoleTray(t *testing.T) {
 		run := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{}}`)["id"].(string)
 		p.waitFor(tray + `?.textContent === "1 running now"`)
 		if width > 700 {
-			p.waitFor(`[...document.querySelectorAll(".rail-foot > *")].every((e) => e.getBoundingClientRect().right <= document.querySelector(".rail").getBoundingClientRect().right)`)
+			p.waitFor(`[...document.querySelectorAll(".rail-foot > *")].every((e) => e.getBoundingClientRect().right <= document.querySelector(".rail").getBoundingClientRect().right) && document.querySelector(".rail-foot .dot").getBoundingClientRect().top > ` + tray + `.getBoundingClientRect().bottom`)
 		}
 		if width > 700 {
 			p.clickOn(tray)

@@ -41,7 +41,7 @@ export function Tray() {
   const n = onTheirWay().length + sources.length + executions.filter((x) => !waits.has(x.id)).length;
   useEffect(() => { running.value = n; }, [n]);
   if (!n) return null;
-  return <button type="button" class="badge busy tray-button" onClick={openTray}><Icon name="LoaderCircle" size={14} />{n} running now</button>;
+  return <button type="button" class="tray-button" onClick={openTray}><Icon name="LoaderCircle" size={14} />{n} running now</button>;
 }
 
 /** Opens the list of what runs. */
