@@ -144,8 +144,9 @@ func New(o Options) *Server {
 	s.echo.Use(s.forwardRequest, s.admitRequest)
 	s.table = s.api()
 	for _, r := range s.table {
-		s.echo.Add(r.Method, r.EchoPath(), s.serve(r))
-		s.routes[routeKey{r.Method, r.EchoPath()}] = r
+		path := r.EchoPath()
+		s.echo.Add(r.Method, path, s.serve(r))
+		s.routes[routeKey{r.Method, path}] = r
 	}
 	s.mcpEndpoints()
 	s.socketEndpoints()

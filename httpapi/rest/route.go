@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/labstack/echo/v4"
 
@@ -72,36 +73,42 @@ type Form struct {
 // JSON returns a route with a typed handler: In is bound from path, query and JSON body,
 // Out is written as JSON.
 func JSON[In, Out any](method, path string, status int, summary string, handler func(*Call, *In) (Out, error)) *Route {
-	r := newRoute(method, path, status, summary)
-	r.In, r.Out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
-	plan := newBinding(r.In)
+	r := newRoute(method, path, status, summary, reflect.TypeFor[In]())
+	r.answer(reflect.TypeFor[Out](), func(c *Call, in any) (any, error) { return handler(c, in.(*In)) })
+	return r
+}
+
+// answer sets a handler that is given a pointer to a bound In, and whose result, of the
+// type out, is written as JSON. How In is bound is found out by the first request.
+func (r *Route) answer(out reflect.Type, handler func(c *Call, in any) (any, error)) {
+	r.Out = out
+	plan := sync.OnceValue(func() *binding { return newBinding(r.In) })
 	r.handle = func(c *Call) error {
-		var in In
-		if err := plan.bind(c.HTTP, reflect.ValueOf(&in).Elem()); err != nil {
+		in := reflect.New(r.In)
+		if err := plan().bind(c.HTTP, in.Elem()); err != nil {
 			return err
 		}
-		out, err := handler(c, &in)
+		out, err := handler(c, in.Interface())
 		if err != nil {
 			return err
 		}
 		if r.location != nil {
 			c.HTTP.Response().Header().Set(echo.HeaderLocation, r.location(c, out))
 		}
-		return WriteJSON(c.HTTP, status, out)
+		return WriteJSON(c.HTTP, r.Status, out)
 	}
-	return r
 }
 
 // Raw returns a route for streams, uploads and other exchanges that are not plain JSON.
 // In only describes path and query; the handler binds it with Bind.
 func Raw[In any](method, path string, status int, summary string, handler func(*Call) error) *Route {
-	r := newRoute(method, path, status, summary)
-	r.In, r.handle = reflect.TypeFor[In](), handler
+	r := newRoute(method, path, status, summary, reflect.TypeFor[In]())
+	r.handle = handler
 	return r
 }
 
-func newRoute(method, path string, status int, summary string) *Route {
-	r := &Route{Method: method, Path: path, Status: status, Summary: summary, Class: General, Access: Identified}
+func newRoute(method, path string, status int, summary string, in reflect.Type) *Route {
+	r := &Route{Method: method, Path: path, Status: status, Summary: summary, Class: General, Access: Identified, In: in}
 	if r.UnderAgent() {
 		r.Access = Admin
 		if method == http.MethodGet {
@@ -167,7 +174,7 @@ func (r *Route) Tagged() *Route { r.tagged = true; return r }
 
 // EchoPath returns the path below /api in echo's notation.
 func (r *Route) EchoPath() string {
-	return "/api" + strings.NewReplacer("{", ":", "}", "").Replace(r.Path)
+	return "/api" + strings.ReplaceAll(strings.ReplaceAll(r.Path, "{", ":"), "}", "")
 }
 
 // Parameter is a parameter that a route binds from its path, query or headers.
