@@ -47,7 +47,7 @@ func (c *anchorCache) put(table string, a anchors) {
 
 // anchored reports whether a list in this order has anchors: both sort keys never
 // change and have the same direction.
-func (l listing[T]) anchored(keys []sortKey) bool {
+func (l *listed) anchored(keys []sortKey) bool {
 	return anchoredTables[l.table] && len(keys) == 2 && keys[0].column == "created_at" && keys[0].desc == keys[1].desc
 }
 
@@ -57,7 +57,7 @@ var anchoredTables = map[string]bool{"contacts": true, "conversations": true}
 
 // skip returns a cursor closer to an offset and how much of the offset remains; the
 // cursor is nil if there is none. The list has total records.
-func (l listing[T]) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, error) {
+func (l *listed) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, error) {
 	var moved int
 	if err := tx.value(&moved, "SELECT n FROM _filter_counts WHERE list = 'moved' AND value_1 = ?", l.table); errors.Is(err, sqlite.ErrNoRows) {
 		return nil, offset, nil // the counting triggers have not been created yet
@@ -86,7 +86,7 @@ func (l listing[T]) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, in
 
 // anchorsFor returns anchors that are valid in this transaction: none if records
 // have been added among those that they count.
-func (l listing[T]) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) {
+func (l *listed) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) {
 	a = tx.db.anchors.get(l.table)
 	if a.moved != moved {
 		a = anchors{moved: moved}
@@ -119,7 +119,7 @@ func (l listing[T]) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) 
 }
 
 // nextAnchor adds the anchor after the last one, if there are enough records.
-func (l listing[T]) nextAnchor(tx *Tx, keys []anchorKey) ([]anchorKey, bool, error) {
+func (l *listed) nextAnchor(tx *Tx, keys []anchorKey) ([]anchorKey, bool, error) {
 	var last anchorKey
 	if len(keys) > 0 {
 		last = keys[len(keys)-1]

@@ -62,14 +62,13 @@ func (tx *Tx) writeOperations(apiID string, packed []packedOperation) error {
 	return nil
 }
 
-var operationListing = listing[agent.Operation]{
+var operationListing = listing[agent.Operation]{listed{
 	table:   "_api_operations",
 	columns: "id, name, method, path, summary, tags, deprecated",
 	order:   Order{"path", false},
 	sort:    map[string]string{"path": "path", "id": "id", "method": "method"},
 	search:  []string{"id", "path", "summary", "method", "tags"},
-	scan:    scanOperation,
-}
+}, scanOperation}
 
 func scanOperation(rows *sqlite.Rows) (o agent.Operation, err error) {
 	var tags rawJSON

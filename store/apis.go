@@ -10,14 +10,13 @@ import (
 
 const apiColumns = "id, name, title, version, format, url, server_url, servers, credential, operations, security, warnings, sha256, created_at, updated_at"
 
-var apiListing = listing[agent.API]{
+var apiListing = listing[agent.API]{listed{
 	table:   "_apis",
 	columns: apiColumns,
 	order:   Order{"name", false},
 	sort:    map[string]string{"name": "name", "created_at": "created_at"},
 	search:  []string{"name", "title", "server_url"},
-	scan:    scanAPI,
-}
+}, scanAPI}
 
 func scanAPI(rows *sqlite.Rows) (a agent.API, err error) {
 	var servers, security, warnings rawJSON

@@ -55,16 +55,15 @@ type LogFilter struct {
 	Sources  []string
 }
 
-var logListing = listing[agent.Log]{
+var logListing = listing[agent.Log]{listed{
 	table:   "logs",
 	columns: "id, level, source, message, data, created_at",
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "level": "level", "source": "source"},
 	search:  []string{"message", "data"},
-	scan: func(rows *sqlite.Rows) (l agent.Log, err error) {
-		return l, rows.Scan(&l.ID, &l.Level, &l.Source, &l.Message, (*rawJSON)(&l.Data), &l.CreatedAt)
-	},
-}
+}, func(rows *sqlite.Rows) (l agent.Log, err error) {
+	return l, rows.Scan(&l.ID, &l.Level, &l.Source, &l.Message, (*rawJSON)(&l.Data), &l.CreatedAt)
+}}
 
 // Logs lists log entries, newest first, and returns their total number.
 func (db *DB) Logs(ctx context.Context, lf LogFilter, p Page) ([]agent.Log, int, error) {

@@ -12,14 +12,13 @@ const maxBrowses = 200 // of an agent
 
 const browseColumns = "id, session_id, status, goal, max_steps, max_tokens, hosts, variables, takeover, result, reason, takeover_id, step_count, input_tokens, output_tokens, created_at, ended_at"
 
-var browseListing = listing[agent.Browse]{
+var browseListing = listing[agent.Browse]{listed{
 	table:   "_browses",
 	columns: browseColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "status": "status"},
 	search:  []string{"id", "goal"},
-	scan:    scanBrowse,
-}
+}, scanBrowse}
 
 func scanBrowse(rows *sqlite.Rows) (b agent.Browse, err error) {
 	var hosts, variables, result rawJSON

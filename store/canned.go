@@ -9,14 +9,13 @@ import (
 
 const cannedColumns = "id, shortcut, text, created_at, updated_at"
 
-var cannedListing = listing[agent.CannedReply]{
+var cannedListing = listing[agent.CannedReply]{listed{
 	table:   "canned_replies",
 	columns: cannedColumns,
 	order:   Order{"shortcut", false},
 	sort:    map[string]string{"shortcut": "shortcut COLLATE NOCASE", "created_at": "created_at"},
 	search:  []string{"shortcut", "text"},
-	scan:    scanCanned,
-}
+}, scanCanned}
 
 // maxCanned limits an agent's canned replies.
 const maxCanned = 1_000

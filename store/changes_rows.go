@@ -18,11 +18,11 @@ var recordKinds = map[string]recordsOf{
 	agent.KindSource:       byID(sourceListing, func(r agent.Source) string { return r.ID }),
 	agent.KindContact:      byID(contactListing, func(r agent.Contact) string { return r.ID }),
 	agent.KindConversation: conversationRecords,
-	KindMessage:            byID(listing[agent.Message]{table: "messages", columns: messageColumns, scan: scanMessage}, func(r agent.Message) string { return strconv.FormatInt(r.ID, 10) }),
+	KindMessage:            byID(listing[agent.Message]{listed{table: "messages", columns: messageColumns}, scanMessage}, func(r agent.Message) string { return strconv.FormatInt(r.ID, 10) }),
 	agent.KindWorkflow:     byID(workflowListing, func(r agent.Workflow) string { return r.ID }),
 	agent.KindExecution:    byID(executionListing, func(r agent.Execution) string { return r.ID }),
 	agent.KindSchedule:     byID(scheduleListing, func(r agent.Schedule) string { return r.ID }),
-	agent.KindRun:          byID(listing[agent.Run]{table: "runs", columns: runColumns, scan: scanRun}, func(r agent.Run) string { return r.ID }),
+	agent.KindRun:          byID(listing[agent.Run]{listed{table: "runs", columns: runColumns}, scanRun}, func(r agent.Run) string { return r.ID }),
 	agent.KindTask:         byID(taskListing, func(r agent.Task) string { return r.ID }),
 	agent.KindTool:         byID(toolListing, func(r agent.Tool) string { return r.ID }),
 	agent.KindMCP:          byID(mcpListing, func(r agent.MCPServer) string { return r.ID }),
@@ -33,7 +33,7 @@ var recordKinds = map[string]recordsOf{
 	agent.KindDelivery:     byID(deliveryListing, func(r agent.Delivery) string { return r.ID }),
 	agent.KindSession:      byID(sessionListing, func(r agent.Session) string { return r.ID }),
 	KindTable:              tableRecords,
-	agent.KindTakeover:     byID(listing[agent.Takeover]{table: "takeovers", columns: takeoverColumns, scan: scanTakeover}, func(r agent.Takeover) string { return r.ID }),
+	agent.KindTakeover:     byID(listing[agent.Takeover]{listed{table: "takeovers", columns: takeoverColumns}, scanTakeover}, func(r agent.Takeover) string { return r.ID }),
 }
 
 func byID[T any](l listing[T], id func(T) string) recordsOf {

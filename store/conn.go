@@ -106,6 +106,21 @@ func (c *conn) query(query string, args ...any) (*sqlite.Rows, error) {
 	return c.sql.Query(query, args...)
 }
 
+// each calls fn with every row of a query, until it returns an error.
+func (c *conn) each(fn func(*sqlite.Rows) error, query string, args ...any) error {
+	rows, err := c.query(query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := fn(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // row reads the first row of a query; without one, its error is sqlite.ErrNoRows.
 func (c *conn) row(query string, args ...any) sqlite.Row { return c.sql.QueryRow(query, args...) }
 

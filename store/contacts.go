@@ -15,15 +15,14 @@ import (
 
 const contactColumns = "id, name, email, phone, chatbot_a, chatbot_b, social_handle, external_id, notes, tags, metadata, created_at, updated_at"
 
-var contactListing = listing[agent.Contact]{
+var contactListing = listing[agent.Contact]{listed{
 	table:   "contacts",
 	columns: contactColumns,
 	order:   Order{"created_at", true},
 	sort: map[string]string{"name": "name COLLATE NOCASE", "email": "email COLLATE NOCASE",
 		"created_at": "created_at", "updated_at": "updated_at"},
 	search: []string{"name", "email", "phone"},
-	scan:   scanContact,
-}
+}, scanContact}
 
 func scanContact(rows *sqlite.Rows) (c agent.Contact, err error) {
 	var tags string

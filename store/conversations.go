@@ -15,18 +15,17 @@ import (
 
 const conversationColumns = "id, contact_id, gateway_id, external_thread_id, muted, status, assignee, needs_human, unread, last_message_id, metadata, created_at, updated_at"
 
-var conversationListing = listing[agent.Conversation]{
+var conversationListing = listing[agent.Conversation]{listed{
 	table:   "conversations",
 	columns: conversationColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "last_message_at": "last_message_id"},
-	scan:    scanConversation,
 	value:   conversationSortValue,
-}
+}, scanConversation}
 
-func conversationSortValue(c agent.Conversation, field string) any {
+func conversationSortValue(c any, field string) any {
 	if field == "last_message_at" {
-		return c.LastMessageID
+		return c.(agent.Conversation).LastMessageID
 	}
 	return nil
 }

@@ -19,14 +19,13 @@ const (
 
 const credentialColumns = "id, name, preset, type, hosts, config, fields, status, account, expires_at, last_error, created_at, updated_at"
 
-var credentialListing = listing[agent.Credential]{
+var credentialListing = listing[agent.Credential]{listed{
 	table:   "_credentials",
 	columns: credentialColumns,
 	order:   Order{"name", false},
 	sort:    map[string]string{"created_at": "created_at", "name": "name", "status": "status"},
 	search:  []string{"name", "preset", "hosts"},
-	scan:    scanCredential,
-}
+}, scanCredential}
 
 func scanCredential(rows *sqlite.Rows) (c agent.Credential, err error) {
 	var hosts, config, fields rawJSON

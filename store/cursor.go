@@ -77,7 +77,7 @@ func orderOf(keys []sortKey) string {
 }
 
 // cursor returns the position after a record.
-func (l listing[T]) cursor(keys []sortKey, record T) (*Cursor, error) {
+func (l *listed) cursor(keys []sortKey, record any) (*Cursor, error) {
 	raw, err := json.Marshal(record)
 	if err != nil {
 		return nil, err

@@ -18,14 +18,13 @@ const MaxPending = 10_000
 
 const deliveryColumns = "id, event, event_id, webhook_id, attempt, status, response_status, duration_ms, error, next_attempt_at, created_at"
 
-var deliveryListing = listing[agent.Delivery]{
+var deliveryListing = listing[agent.Delivery]{listed{
 	table:   "_deliveries",
 	columns: deliveryColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "id"}, // ids sort by time
 	search:  []string{"event", "error"},
-	scan:    scanDelivery,
-}
+}, scanDelivery}
 
 func scanDelivery(rows *sqlite.Rows) (d agent.Delivery, err error) {
 	return d, rows.Scan(&d.ID, &d.Event, &d.EventID, &d.WebhookID, &d.Attempt, &d.Status, &d.ResponseStatus, &d.DurationMS, &d.Error, &d.NextAttemptAt, &d.CreatedAt)

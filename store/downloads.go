@@ -9,14 +9,13 @@ import (
 
 const downloadColumns = "id, session_id, name, url, size, status, error, created_at"
 
-var downloadListing = listing[agent.Download]{
+var downloadListing = listing[agent.Download]{listed{
 	table:   "downloads",
 	columns: downloadColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "name": "name COLLATE NOCASE", "size": "size"},
 	search:  []string{"name", "url"},
-	scan:    scanDownload,
-}
+}, scanDownload}
 
 func scanDownload(rows *sqlite.Rows) (d agent.Download, err error) {
 	return d, rows.Scan(&d.ID, &d.SessionID, &d.Name, &d.URL, &d.Size, &d.Status, &d.Error, &d.CreatedAt)

@@ -14,14 +14,13 @@ import (
 const executionColumns = `id, workflow_id, version, status, trigger, trigger_node, parent_id, retried_from, depth, root_id, input, output, error,
 	created_at, started_at, completed_at`
 
-var executionListing = listing[agent.Execution]{
+var executionListing = listing[agent.Execution]{listed{
 	table:   "executions",
 	columns: executionColumns,
 	order:   Order{"created_at", true},
 	sort: map[string]string{"created_at": "id", "started_at": "coalesce(started_at, '')",
 		"completed_at": "coalesce(completed_at, '')", "status": "status"},
-	scan: scanExecution,
-}
+}, scanExecution}
 
 func scanExecution(rows *sqlite.Rows) (e agent.Execution, err error) {
 	var input, output, problem []byte

@@ -288,75 +288,92 @@ func newTx(ctx context.Context, c *conn, db *DB) *Tx {
 // Read runs fn in a read transaction: everything it reads is from the same
 // moment.
 func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
-	return onReader(ctx, db, func(tx *Tx) (result T, sound bool, err error) {
-		if _, err := tx.exec("BEGIN"); err != nil {
-			return result, false, err
-		}
-		result, err = fn(tx)
-		_, e := tx.exec("COMMIT")
-		if err == nil {
-			err = e
-		}
-		return result, e == nil, err
-	})
+	return onReader(ctx, db, true, fn)
 }
 
 // ReadOne is Read for a single statement, which sees one moment without a
 // transaction.
 func ReadOne[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
-	return onReader(ctx, db, func(tx *Tx) (T, bool, error) {
-		result, err := fn(tx)
-		return result, true, err
-	})
+	return onReader(ctx, db, false, fn)
 }
 
-// onReader runs fn on a reader connection. fn reports whether that is sound: in
-// no transaction any more.
-func onReader[T any](ctx context.Context, db *DB, fn func(*Tx) (result T, sound bool, err error)) (T, error) {
-	var zero T
+// onReader and Write are compiled for each type, so they only pass on the result.
+func onReader[T any](ctx context.Context, db *DB, transaction bool, fn func(*Tx) (T, error)) (result T, err error) {
+	err = db.read(ctx, transaction, func(tx *Tx) (err error) {
+		result, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return result, nil
+}
+
+// read runs fn on a reader connection.
+func (db *DB) read(ctx context.Context, transaction bool, fn func(*Tx) error) error {
 	f, err := db.acquire(ctx)
 	if err != nil {
-		return zero, err
+		return err
 	}
 	defer db.release(ctx)
 	r, err := f.reader(ctx)
 	if err != nil {
-		return zero, explain(err)
+		return explain(err)
 	}
-	sound := false
+	sound := false // in no transaction any more
 	defer func() { f.putBack(r, sound) }()
-	var result T
-	if result, sound, err = fn(newTx(ctx, r, db)); err == nil {
+	tx := newTx(ctx, r, db)
+	if transaction {
+		sound, err = tx.inTransaction(fn)
+	} else {
+		err = fn(tx)
+		sound = true
+	}
+	if err == nil {
 		err = f.awaitShipped(ctx)
 	}
-	if err != nil {
-		return zero, explain(err)
+	return explain(err)
+}
+
+// inTransaction runs fn in a read transaction, and reports whether that has ended.
+func (tx *Tx) inTransaction(fn func(*Tx) error) (ended bool, err error) {
+	if _, err := tx.exec("BEGIN"); err != nil {
+		return false, err
 	}
-	return result, nil
+	err = fn(tx)
+	_, e := tx.exec("COMMIT")
+	if err == nil {
+		err = e
+	}
+	return e == nil, err
 }
 
 // Write runs fn in a write transaction and returns once it is durable. fn may
 // run twice and must only change what it can change again; it must not wait
 // for anything outside. When it fails, nothing of it remains.
-func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
-	var result T
-	f, err := db.acquire(ctx)
-	if err != nil {
-		return result, err
-	}
-	defer db.release(ctx)
-	err = f.submit(&job{ctx: ctx, run: func(c *conn) error {
-		tx := newTx(ctx, c, db)
-		return tx.chained(ChainOf(ctx), func() (err error) {
-			result, err = fn(tx)
-			return err
-		})
-	}})
+func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (result T, err error) {
+	err = db.write(ctx, func(tx *Tx) (err error) {
+		result, err = fn(tx)
+		return err
+	})
 	if err != nil {
 		var zero T
-		return zero, explain(err)
+		return zero, err
 	}
 	return result, nil
+}
+
+func (db *DB) write(ctx context.Context, fn func(*Tx) error) error {
+	f, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.release(ctx)
+	return explain(f.submit(&job{ctx: ctx, run: func(c *conn) error {
+		tx := newTx(ctx, c, db)
+		return tx.chained(ChainOf(ctx), func() error { return fn(tx) })
+	}}))
 }
 
 // alone runs fn on the writer outside any transaction, while no write runs.

@@ -20,14 +20,13 @@ const (
 const gatewayColumns = `id, type, name, status, is_default, verified, configured_fields, event_count,
 	iif(events_day = strftime('%Y-%m-%d','now'), events_today, 0), last_event_at, last_error, last_error_at, created_at, updated_at`
 
-var gatewayListing = listing[agent.Gateway]{
+var gatewayListing = listing[agent.Gateway]{listed{
 	table:   "gateways",
 	columns: gatewayColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name", "type": "type"},
 	search:  []string{"name", "type"},
-	scan:    scanGateway,
-}
+}, scanGateway}
 
 func scanGateway(rows *sqlite.Rows) (g agent.Gateway, err error) {
 	var fields rawJSON

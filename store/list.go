@@ -35,21 +35,26 @@ type Next struct {
 	Cursor *Cursor // nil at its end
 }
 
-// listing describes how one kind of record is listed.
-type listing[T any] struct {
+// listed describes how the records of a table are found and sorted.
+type listed struct {
 	table   string
 	key     string // the column that identifies records; empty: id
 	columns string
-	order   Order             // unless the client requests another
-	sort    map[string]string // field -> column, which is never NULL
-	search  []string          // columns that are searched
-	scan    func(*sqlite.Rows) (T, error)
-	value   func(record T, field string) any // value of a sort field that is not in the record's JSON; nil if there is none
+	order   Order                              // unless the client requests another
+	sort    map[string]string                  // field -> column, which is never NULL
+	search  []string                           // columns that are searched
+	value   func(record any, field string) any // value of a sort field that is not in the record's JSON; nil if there is none
+}
+
+// listing describes how one kind of record is listed.
+type listing[T any] struct {
+	listed
+	scan func(*sqlite.Rows) (T, error)
 }
 
 // find narrows a filter to the records that contain a text, using the index if there
 // is one.
-func (l listing[T]) find(tx *Tx, f *filter, text string) error {
+func (l *listed) find(tx *Tx, f *filter, text string) error {
 	if text == "" || len(l.search) == 0 {
 		return nil
 	}
@@ -92,40 +97,64 @@ func (tx *Tx) once(from string, args []any) (string, []any, error) {
 	return "(SELECT value AS found FROM json_each(?))", []any{string(list)}, err
 }
 
-// list returns one page of records, never nil, and their total number. Without
-// conditions the total is read from _counts.
+// list returns one page of records, never nil, and their total number.
 func (l listing[T]) list(tx *Tx, f filter, p Page) ([]T, int, error) {
-	keys := l.keys(p.Order)
-	if err := checkCursor(keys, p.After); err != nil {
-		return nil, 0, err
-	}
-	if err := l.find(tx, &f, p.Search); err != nil {
-		return nil, 0, err
-	}
-	total, err := l.total(tx, f)
+	q, err := l.plan(tx, f, p)
 	if err != nil {
 		return nil, 0, err
 	}
-	if name := l.table + "_by_" + keys[0].field; total >= wantedRows && isWanted(name) {
-		tx.db.want(name)
+	page := make([]T, 0, q.size)
+	if q.size > 0 {
+		err = tx.each(func(rows *sqlite.Rows) error {
+			record, err := l.scan(rows)
+			page = append(page, record)
+			return err
+		}, q.text, q.args...)
 	}
-	page := make([]T, 0, min(p.Limit, max(total-p.Offset, 0)))
-	if total > p.Offset {
-		if page, err = l.page(tx, page, f, keys, p, total); err != nil {
-			return nil, 0, err
-		}
+	if err == nil && p.Next != nil && len(page) == p.Limit && p.Offset+len(page) < q.total {
+		p.Next.Cursor, err = l.cursor(q.keys, page[len(page)-1])
 	}
-	if p.Next == nil {
-		return page, total, nil
+	if err != nil {
+		return nil, 0, err
 	}
-	p.Next.Known = true
-	if len(page) == p.Limit && p.Offset+len(page) < total {
-		p.Next.Cursor, err = l.cursor(keys, page[len(page)-1])
-	}
-	return page, total, err
+	return page, q.total, nil
 }
 
-func (l listing[T]) total(tx *Tx, f filter) (total int, err error) {
+// pageQuery is how a page of a list is read.
+type pageQuery struct {
+	keys  []sortKey
+	total int    // records of the list
+	size  int    // at most so many records are on the page
+	text  string // the statement; empty if there are none
+	args  []any
+}
+
+// plan counts the records of a list, and finds out how to read a page. Without
+// conditions the total is read from _counts.
+func (l *listed) plan(tx *Tx, f filter, p Page) (q pageQuery, err error) {
+	q.keys = l.keys(p.Order)
+	if err := checkCursor(q.keys, p.After); err != nil {
+		return q, err
+	}
+	if err := l.find(tx, &f, p.Search); err != nil {
+		return q, err
+	}
+	if q.total, err = l.total(tx, f); err != nil {
+		return q, err
+	}
+	if name := l.table + "_by_" + q.keys[0].field; q.total >= wantedRows && isWanted(name) {
+		tx.db.want(name)
+	}
+	if p.Next != nil {
+		p.Next.Known = true
+	}
+	if q.size = min(p.Limit, max(q.total-p.Offset, 0)); q.size > 0 {
+		q.text, q.args, err = l.page(tx, f, q.keys, p, q.total)
+	}
+	return q, err
+}
+
+func (l *listed) total(tx *Tx, f filter) (total int, err error) {
 	switch {
 	case len(f.where) == 0:
 		err = tx.value(&total, "SELECT n FROM _counts WHERE name = ?", l.table)
@@ -140,7 +169,7 @@ func (l listing[T]) total(tx *Tx, f filter) (total int, err error) {
 
 // driven returns the part after FROM of a query that finds the records by the
 // filter.
-func (l listing[T]) driven(f filter) (string, []any) {
+func (l *listed) driven(f filter) (string, []any) {
 	if f.from == "" {
 		text, args := clause(f.where, false)
 		return l.table + text, args
@@ -149,8 +178,8 @@ func (l listing[T]) driven(f filter) (string, []any) {
 	return f.from + text, append(slices.Clip(f.fromArgs), args...)
 }
 
-// page appends the records of a page.
-func (l listing[T]) page(tx *Tx, page []T, f filter, keys []sortKey, p Page, total int) ([]T, error) {
+// page returns the statement that reads a page, and its arguments.
+func (l *listed) page(tx *Tx, f filter, keys []sortKey, p Page, total int) (string, []any, error) {
 	if p.After != nil {
 		text, args := afterCursor(keys, p.After)
 		f.where = append(slices.Clip(f.where), condition{text: text, args: args})
@@ -158,7 +187,7 @@ func (l listing[T]) page(tx *Tx, page []T, f filter, keys []sortKey, p Page, tot
 	if p.Offset >= anchorStep && len(f.where) == 0 && l.anchored(keys) {
 		at, rest, err := l.skip(tx, keys, p.Offset, total)
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		if at != nil {
 			text, args := afterCursor(keys, at)
@@ -166,29 +195,14 @@ func (l listing[T]) page(tx *Tx, page []T, f filter, keys []sortKey, p Page, tot
 		}
 	}
 	query, args, err := l.query(tx, f, keys, p.Offset+p.Limit, total)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.query(query, append(args, p.Limit, p.Offset)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		record, err := l.scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		page = append(page, record)
-	}
-	return page, rows.Err()
+	return query, append(args, p.Limit, p.Offset), err
 }
 
 // query returns the statement that reads a page, and its arguments except the limit
 // and the offset. If no index serves both the filter and the order, it uses the
 // cheaper way: reading in the order and skipping what the filter excludes, or
 // reading by the filter and sorting.
-func (l listing[T]) query(tx *Tx, f filter, keys []sortKey, need, found int) (string, []any, error) {
+func (l *listed) query(tx *Tx, f filter, keys []sortKey, need, found int) (string, []any, error) {
 	if at := slices.IndexFunc(f.where, func(c condition) bool { return c.column != "" && c.column == f.split }); at >= 0 && f.indexed {
 		switch n := len(f.where[at].values); {
 		case n > maxSplit:
@@ -214,7 +228,7 @@ func (l listing[T]) query(tx *Tx, f filter, keys []sortKey, need, found int) (st
 }
 
 // rows returns the number of records, or 0 if they are not counted.
-func (l listing[T]) rows(tx *Tx) (n int, err error) {
+func (l *listed) rows(tx *Tx) (n int, err error) {
 	err = tx.value(&n, "SELECT n FROM _counts WHERE name = ?", l.table)
 	if errors.Is(err, sqlite.ErrNoRows) {
 		return 0, nil
@@ -224,7 +238,7 @@ func (l listing[T]) rows(tx *Tx) (n int, err error) {
 
 // merged reads a page from one index range for each value of f.split. SQLite merges
 // the ranges, so that only the page is sorted.
-func (l listing[T]) merged(f filter, at int, keys []sortKey) (string, []any) {
+func (l *listed) merged(f filter, at int, keys []sortKey) (string, []any) {
 	names := make([]string, len(keys))
 	order := make([]sortKey, len(keys))
 	for i, k := range keys {
@@ -257,7 +271,7 @@ type sortKey struct {
 
 // keys returns what a list is sorted by. The last is its key column, in the
 // direction of the first, so that an index serves both.
-func (l listing[T]) keys(order []Order) []sortKey {
+func (l *listed) keys(order []Order) []sortKey {
 	var keys []sortKey
 	for _, o := range order {
 		if column, ok := l.sort[o.Field]; ok {
@@ -289,20 +303,16 @@ func orderBy(keys []sortKey, prefix string) string {
 
 // all reads every row of a query whose number of rows is bounded.
 func all[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := tx.query(query, args...)
+	out := []T{}
+	err := tx.each(func(rows *sqlite.Rows) error {
+		record, err := scan(rows)
+		out = append(out, record)
+		return err
+	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	out := []T{}
-	for rows.Next() {
-		record, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, record)
-	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // one reads the record with an id. If there is none, the error names the noun.

@@ -16,14 +16,13 @@ const authField = "auth"
 
 const mcpColumns = "id, name, url, command, auth_type, credential, status, last_error, checked_at, created_at"
 
-var mcpListing = listing[agent.MCPServer]{
+var mcpListing = listing[agent.MCPServer]{listed{
 	table:   "mcp_servers",
 	columns: mcpColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "name": "name", "status": "status"},
 	search:  []string{"name", "url", "command"},
-	scan:    scanMCPServer,
-}
+}, scanMCPServer}
 
 func scanMCPServer(rows *sqlite.Rows) (s agent.MCPServer, err error) {
 	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.Command, &s.AuthType, &s.Credential, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)

@@ -11,15 +11,14 @@ import (
 const scheduleColumns = `id, name, type, cron_expression, next_run, last_run, delay_seconds, callback_type, callback_id, payload,
 	timezone, misfire_policy, overlap, status, created_at, updated_at`
 
-var scheduleListing = listing[agent.Schedule]{
+var scheduleListing = listing[agent.Schedule]{listed{
 	table:   "schedules",
 	columns: scheduleColumns,
 	order:   Order{"created_at", true},
 	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
 		"next_run": "coalesce(next_run, '')", "last_run": "coalesce(last_run, '')", "status": "status", "type": "type"},
 	search: []string{"name"},
-	scan:   scanSchedule,
-}
+}, scanSchedule}
 
 func scanSchedule(rows *sqlite.Rows) (s agent.Schedule, err error) {
 	return s, rows.Scan(&s.ID, &s.Name, &s.Type, &s.CronExpression, &s.NextRun, &s.LastRun, &s.DelaySeconds, &s.CallbackType, &s.CallbackID,

@@ -12,14 +12,13 @@ import (
 
 const sessionColumns = "id, status, headless, viewport, persist, error, created_at, last_activity, closed_at, url, title"
 
-var sessionListing = listing[agent.Session]{
+var sessionListing = listing[agent.Session]{listed{
 	table:   "sessions",
 	columns: sessionColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "last_activity": "last_activity", "status": "status"},
 	search:  []string{"id", "url", "title"},
-	scan:    scanSession,
-}
+}, scanSession}
 
 func scanSession(rows *sqlite.Rows) (s agent.Session, err error) {
 	var viewport []byte
@@ -175,20 +174,19 @@ func (db *DB) LogAction(ctx context.Context, id string, a agent.SessionAction, t
 	return err
 }
 
-var actionListing = listing[agent.SessionAction]{
+var actionListing = listing[agent.SessionAction]{listed{
 	table:   "session_actions",
 	columns: "seq, action, input, url, duration_ms, error, created_at",
 	key:     "seq",
 	order:   Order{"seq", true},
 	sort:    map[string]string{"seq": "seq", "duration_ms": "duration_ms"},
 	search:  []string{"action", "url", "error"},
-	scan: func(rows *sqlite.Rows) (a agent.SessionAction, err error) {
-		var input string
-		err = rows.Scan(&a.Seq, &a.Action, &input, &a.URL, &a.DurationMS, &a.Error, &a.CreatedAt)
-		a.Input = json.RawMessage(input)
-		return a, err
-	},
-}
+}, func(rows *sqlite.Rows) (a agent.SessionAction, err error) {
+	var input string
+	err = rows.Scan(&a.Seq, &a.Action, &input, &a.URL, &a.DurationMS, &a.Error, &a.CreatedAt)
+	a.Input = json.RawMessage(input)
+	return a, err
+}}
 
 // SessionActions lists what was done in a session, newest first.
 func (db *DB) SessionActions(ctx context.Context, id string, p Page) ([]agent.SessionAction, int, error) {

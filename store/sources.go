@@ -16,15 +16,14 @@ import (
 
 const sourceColumns = "id, type, name, status, chunks, file_path, config, embedding_model, error_code, error_message, created_at, updated_at"
 
-var sourceListing = listing[agent.Source]{
+var sourceListing = listing[agent.Source]{listed{
 	table:   "sources",
 	columns: strings.Replace(sourceColumns, " config,", " json_remove(config, '$.pageHashes', '$.failedPages'),", 1),
 	order:   Order{"created_at", true},
 	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
 		"status": "status", "type": "type", "chunks": "chunks"},
 	search: []string{"name"},
-	scan:   scanSource,
-}
+}, scanSource}
 
 func scanSource(rows *sqlite.Rows) (s agent.Source, err error) {
 	var problem agent.SourceError

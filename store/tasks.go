@@ -16,15 +16,14 @@ const taskColumns = `id, title, description, start_time, end_time, timezone, rec
 // briefTaskColumns are the columns without the description, for reading many.
 var briefTaskColumns = strings.Replace(taskColumns, " description,", " '',", 1)
 
-var taskListing = listing[agent.Task]{
+var taskListing = listing[agent.Task]{listed{
 	table:   "tasks",
 	columns: taskColumns,
 	order:   Order{"start_time", false},
 	sort: map[string]string{"title": "title COLLATE NOCASE", "start_time": "start_time", "end_time": "coalesce(end_time, '')", "status": "status",
 		"next_run": "coalesce(next_run, '')", "created_at": "created_at", "updated_at": "updated_at"},
 	search: []string{"title", "description"},
-	scan:   scanTask,
-}
+}, scanTask}
 
 // scanTask reads a task. Its days are nil if SQL wrote invalid ones.
 func scanTask(rows *sqlite.Rows) (t agent.Task, err error) {

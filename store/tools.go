@@ -15,14 +15,13 @@ const toolColumns = "id, name, description, type, enabled, config, created_at, u
 // maxTools limits an agent's tools, since a model gets all of them.
 const maxTools = 200
 
-var toolListing = listing[agent.Tool]{
+var toolListing = listing[agent.Tool]{listed{
 	table:   "tools",
 	columns: toolColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"name": "name COLLATE NOCASE", "type": "type", "created_at": "created_at"},
 	search:  []string{"name", "description"},
-	scan:    scanTool,
-}
+}, scanTool}
 
 func scanTool(rows *sqlite.Rows) (t agent.Tool, err error) {
 	return t, rows.Scan(&t.ID, &t.Name, &t.Description, &t.Type, &t.Enabled, (*rawJSON)(&t.Config), &t.CreatedAt, &t.UpdatedAt)

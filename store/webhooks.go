@@ -17,14 +17,13 @@ const (
 
 const webhookColumns = "id, url, events, active, failure_count, last_delivery_at, last_status, created_at, updated_at"
 
-var webhookListing = listing[agent.Webhook]{
+var webhookListing = listing[agent.Webhook]{listed{
 	table:   "webhooks",
 	columns: webhookColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "url": "url"},
 	search:  []string{"url", "events"},
-	scan:    scanWebhook,
-}
+}, scanWebhook}
 
 func scanWebhook(rows *sqlite.Rows) (w agent.Webhook, err error) {
 	var events rawJSON

@@ -17,14 +17,13 @@ const workflowColumns = "id, name, description, nodes, edges, settings, status, 
 // triggerNodes selects the triggers among a workflow's nodes.
 const triggerNodes = "(SELECT json_group_array(json(value)) FROM json_each(nodes) WHERE CASE type WHEN 'object' THEN value ->> '$.type' END = 'trigger')"
 
-var workflowListing = listing[agent.Workflow]{
+var workflowListing = listing[agent.Workflow]{listed{
 	table:   "workflows",
 	columns: "id, name, description, " + triggerNodes + ", '[]', '{}', status, version, created_at, updated_at, updated_by",
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"name": "name COLLATE NOCASE", "status": "status", "created_at": "created_at", "updated_at": "updated_at"},
 	search:  []string{"name", "description"},
-	scan:    scanWorkflow,
-}
+}, scanWorkflow}
 
 func scanWorkflow(rows *sqlite.Rows) (w agent.Workflow, err error) {
 	var nodes, edges, settings []byte

@@ -59,7 +59,9 @@ type Route struct {
 
 	tagged   bool
 	location func(*Call, any) string
-	handle   func(*Call) error
+	binding  func() *binding                    // of In
+	answer   func(c *Call, in any) (any, error) // of a JSON route; in is a pointer to a bound In
+	handle   func(*Call) error                  // of other routes
 }
 
 // Form describes a multipart request: its file field and its text fields.
@@ -74,29 +76,9 @@ type Form struct {
 // Out is written as JSON.
 func JSON[In, Out any](method, path string, status int, summary string, handler func(*Call, *In) (Out, error)) *Route {
 	r := newRoute(method, path, status, summary, reflect.TypeFor[In]())
-	r.answer(reflect.TypeFor[Out](), func(c *Call, in any) (any, error) { return handler(c, in.(*In)) })
+	r.Out = reflect.TypeFor[Out]()
+	r.answer = func(c *Call, in any) (any, error) { return handler(c, in.(*In)) }
 	return r
-}
-
-// answer sets a handler that is given a pointer to a bound In, and whose result, of the
-// type out, is written as JSON. How In is bound is found out by the first request.
-func (r *Route) answer(out reflect.Type, handler func(c *Call, in any) (any, error)) {
-	r.Out = out
-	plan := sync.OnceValue(func() *binding { return newBinding(r.In) })
-	r.handle = func(c *Call) error {
-		in := reflect.New(r.In)
-		if err := plan().bind(c.HTTP, in.Elem()); err != nil {
-			return err
-		}
-		out, err := handler(c, in.Interface())
-		if err != nil {
-			return err
-		}
-		if r.location != nil {
-			c.HTTP.Response().Header().Set(echo.HeaderLocation, r.location(c, out))
-		}
-		return WriteJSON(c.HTTP, r.Status, out)
-	}
 }
 
 // Raw returns a route for streams, uploads and other exchanges that are not plain JSON.
@@ -109,6 +91,7 @@ func Raw[In any](method, path string, status int, summary string, handler func(*
 
 func newRoute(method, path string, status int, summary string, in reflect.Type) *Route {
 	r := &Route{Method: method, Path: path, Status: status, Summary: summary, Class: General, Access: Identified, In: in}
+	r.binding = sync.OnceValue(func() *binding { return newBinding(in) }) // not needed to start
 	if r.UnderAgent() {
 		r.Access = Admin
 		if method == http.MethodGet {
@@ -125,7 +108,26 @@ func (r *Route) Handle(c *Call) error {
 			return err
 		}
 	}
+	if r.answer != nil {
+		return r.handleJSON(c)
+	}
 	return r.handle(c)
+}
+
+// handleJSON binds the request and writes the answer as JSON.
+func (r *Route) handleJSON(c *Call) error {
+	in := reflect.New(r.In)
+	if err := r.binding().bind(c.HTTP, in.Elem()); err != nil {
+		return err
+	}
+	out, err := r.answer(c, in.Interface())
+	if err != nil {
+		return err
+	}
+	if r.location != nil {
+		c.HTTP.Response().Header().Set(echo.HeaderLocation, r.location(c, out))
+	}
+	return WriteJSON(c.HTTP, r.Status, out)
 }
 
 // UnderAgent reports whether the path names an agent.
@@ -187,11 +189,11 @@ type Parameter struct {
 // Parameters returns everything that the route binds except its body.
 func (r *Route) Parameters() []Parameter {
 	var all []Parameter
-	for _, p := range newBinding(r.In).params {
+	for _, p := range r.binding().params {
 		all = append(all, Parameter{p.name, p.in, r.In.FieldByIndex(p.index)})
 	}
 	return all
 }
 
 // HasBody reports whether the route binds a JSON body.
-func (r *Route) HasBody() bool { return newBinding(r.In).body != nil }
+func (r *Route) HasBody() bool { return r.binding().body != nil }
