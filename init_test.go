@@ -14,10 +14,11 @@ import (
 // its initialization allocated.
 var initTrace = regexp.MustCompile(`(?m)^init (\S+) @.*, (\d+) bytes, \d+ allocs$`)
 
-// TestInitAllocatesLittle limits what each package allocates before main runs: every
-// process of the program pays for it, including those of scripts and documents.
+// TestInitAllocatesLittle limits what each package allocates before main runs, and all of
+// them together. Every process of the program pays for it, including those of scripts and
+// documents, and after 4 MB, libraries included, the garbage collector runs.
 func TestInitAllocatesLittle(t *testing.T) {
-	const limit = 700 << 10
+	const limit, limitOfAll = 200 << 10, 1100 << 10
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "version")
 	cmd.Env = append(os.Environ(), asProgram+"=1", "GODEBUG=inittrace=1")
 	var trace bytes.Buffer
@@ -25,15 +26,20 @@ func TestInitAllocatesLittle(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, trace.Bytes())
 	}
-	ours := 0
+	ours, all := 0, 0
 	for _, m := range initTrace.FindAllStringSubmatch(trace.String(), -1) {
 		if !strings.HasPrefix(m[1], "satchel/") {
 			continue
 		}
 		ours++
-		if allocated, err := strconv.Atoi(m[2]); err != nil || allocated > limit {
+		allocated, err := strconv.Atoi(m[2])
+		if err != nil || allocated > limit {
 			t.Errorf("%s allocates %s bytes, at most %d (%v)", m[1], m[2], limit, err)
 		}
+		all += allocated
+	}
+	if all > limitOfAll {
+		t.Errorf("our packages allocate %d bytes, at most %d:\n%s", all, limitOfAll, trace.Bytes())
 	}
 	if ours < 10 {
 		t.Errorf("only %d packages of ours in the trace:\n%s", ours, trace.Bytes())

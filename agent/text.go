@@ -2,7 +2,9 @@ package agent
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -16,6 +18,14 @@ func Clip(s string, n int) string {
 	}
 	runes := []rune(s)
 	return string(runes[:n-1]) + "…"
+}
+
+// Pattern returns a regular expression that is compiled when it is first needed: most
+// processes of the program never use it.
+//
+//go:noinline // the code of sync.OnceValue would be repeated for each pattern
+func Pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // checkText adds an issue if a text is too long or contains NUL.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -247,7 +246,7 @@ func (st *step) milliseconds() *float64 {
 func (st *step) element() playwright.Locator { return st.page.page.Locator(st.Selector).First() }
 
 // netError matches Chromium's names of network errors.
-var netError = regexp.MustCompile(`net::(ERR_[A-Z0-9_]+)`)
+var netError = agent.Pattern(`net::(ERR_[A-Z0-9_]+)`)
 
 // explain converts a failure to the client's error. Playwright's errors differ
 // only in their text.
@@ -281,7 +280,7 @@ func (st *step) explain(asked context.Context, err error) error {
 	case name == "press" && strings.Contains(text, "Unknown key"):
 		return withAction(agent.InvalidAction(name, "key", "is not the name of a key"))
 	}
-	if code := netError.FindStringSubmatch(text); code != nil {
+	if code := netError().FindStringSubmatch(text); code != nil {
 		if host, ok := st.session.refusedSince(st.started); ok {
 			return withAction(agent.InvalidAction(name, "url", "leads to an address that this server may not reach").With("host", host))
 		}

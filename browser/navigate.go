@@ -242,10 +242,10 @@ func snapshot(_ context.Context, st *step) (map[string]any, error) {
 }
 
 // fieldLine is a line of a snapshot with the value of a field.
-var fieldLine = regexp.MustCompile(`(?m)^(\s*- [a-z]+ .*\[ref=(\w+)\](?: \[[^\]]*\])*): .+$`)
+var fieldLine = agent.Pattern(`(?m)^(\s*- [a-z]+ .*\[ref=(\w+)\](?: \[[^\]]*\])*): .+$`)
 
 // hiddenLineEnd matches the end of a line whose value is a hidden one, see Session.Hide.
-var hiddenLineEnd = regexp.MustCompile(`^: "?%[^%]+%"?$`)
+var hiddenLineEnd = agent.Pattern(`^: "?%[^%]+%"?$`)
 
 // maskSecrets masks the values of secret fields in the snapshot of an element, except
 // those that the session shows by name.
@@ -254,8 +254,8 @@ func (st *step) maskSecrets(element playwright.Locator, text string) (string, er
 	if err != nil || filled != true {
 		return text, err
 	}
-	text = fieldLine.ReplaceAllStringFunc(text, func(line string) string {
-		parts := fieldLine.FindStringSubmatch(line)
+	text = fieldLine().ReplaceAllStringFunc(text, func(line string) string {
+		parts := fieldLine().FindStringSubmatch(line)
 		if err != nil {
 			return line
 		}
@@ -263,7 +263,7 @@ func (st *step) maskSecrets(element playwright.Locator, text string) (string, er
 		if secret, err = st.page.page.Locator("aria-ref="+parts[2]).Evaluate(isSecret, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()}); secret != true {
 			return line
 		}
-		if value := st.session.Hidden(line[len(parts[1]):]); hiddenLineEnd.MatchString(value) {
+		if value := st.session.Hidden(line[len(parts[1]):]); hiddenLineEnd().MatchString(value) {
 			return parts[1] + value
 		}
 		return parts[1] + ": \"" + masked + "\""

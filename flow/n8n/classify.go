@@ -138,7 +138,7 @@ func (c *converter) storeRows(u *unit) {
 	if len(metadata) > 0 {
 		row["metadata"] = e.compute("({ " + strings.Join(metadata, ", ") + " })")
 	}
-	name := strings.Trim(notInTable.ReplaceAllString(strings.ToLower(cmp.Or(u.p.text("qdrantCollection"), u.p.text("pineconeIndex"), u.p.text("tableName"), u.p.text("memoryKey"), "documents")), "_"), "_")
+	name := strings.Trim(notInTable().ReplaceAllString(strings.ToLower(cmp.Or(u.p.text("qdrantCollection"), u.p.text("pineconeIndex"), u.p.text("tableName"), u.p.text("memoryKey"), "documents")), "_"), "_")
 	if name == "" || '0' <= name[0] && name[0] <= '9' || hasExpression(name) {
 		name = "documents"
 	}

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"satchel/agent"
 )
 
 // tests are the conditions of a node.
@@ -91,7 +93,7 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 		return nil, false
 	case operator == "matches":
 		pattern, literal := t.right.(string)
-		if !literal || strings.HasPrefix(pattern, "=") || flaggedPattern.MatchString(pattern) {
+		if !literal || strings.HasPrefix(pattern, "=") || flaggedPattern().MatchString(pattern) {
 			return nil, false
 		}
 		if pattern = trimSlashes(pattern); pattern == "" || !usablePattern(pattern) {
@@ -128,7 +130,7 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 }
 
 // flaggedPattern matches /pattern/i, which only JavaScript reads.
-var flaggedPattern = regexp.MustCompile(`(?s)^/.*/[a-z]+$`)
+var flaggedPattern = agent.Pattern(`(?s)^/.*/[a-z]+$`)
 
 // trimSlashes returns /pattern/ without its slashes.
 func trimSlashes(pattern string) string {

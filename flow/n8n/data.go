@@ -2,8 +2,9 @@ package n8n
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"satchel/agent"
 )
 
 // tableOperations maps the operations of n8n's data tables to those of a table node.
@@ -12,7 +13,7 @@ var tableOperations = map[string]string{"insert": "insert", "get": "find", "dele
 // tableConditions maps the conditions of n8n's data tables to those of a table node.
 var tableConditions = map[string]string{"eq": "equals", "neq": "not_equals", "gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "like": "contains", "ilike": "contains", "isEmpty": "is_empty", "isNotEmpty": "is_not_empty", "isTrue": "is_true", "isFalse": "is_false"}
 
-var notInTable = regexp.MustCompile(`[^a-z0-9_]+`)
+var notInTable = agent.Pattern(`[^a-z0-9_]+`)
 
 // convertTable makes a table node.
 func convertTable(c *converter, u *unit) {
@@ -22,7 +23,7 @@ func convertTable(c *converter, u *unit) {
 		u.fail("OPERATION", "The operation "+clip(u.p.text("operation"), 40)+" has no counterpart.")
 	}
 	table, _ := u.params["dataTableId"].(map[string]any)
-	name := strings.Trim(notInTable.ReplaceAllString(strings.ToLower(params(table).or("cachedResultName", params(table).or("value", u.p.text("dataTableId")))), "_"), "_")
+	name := strings.Trim(notInTable().ReplaceAllString(strings.ToLower(params(table).or("cachedResultName", params(table).or("value", u.p.text("dataTableId")))), "_"), "_")
 	u.approximate("TABLE", fmt.Sprintf("Create the table %s with the columns that n8n had; its rows can be imported as CSV.", clip(name, 60)))
 	data := map[string]any{"table": name, "operation": operation}
 	conditions := e.rowConditions()
@@ -90,7 +91,7 @@ func convertDateTime(c *converter, u *unit) {
 			return "({ " + u.p.or("timeUnit", "days") + ": " + sign + "Number(" + e.js(u.p.at("duration")) + ") })"
 		}
 	}
-	if !simpleKey.MatchString(u.p.or("timeUnit", "days")) {
+	if !simpleKey().MatchString(u.p.or("timeUnit", "days")) {
 		u.fail("PARAMETER", "The unit of the duration is computed.")
 	}
 	operation := u.p.or("operation", "getCurrentDate")

@@ -2,8 +2,9 @@ package n8n
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
+
+	"satchel/agent"
 )
 
 // piece is a part of a parameter: text, or an expression.
@@ -42,14 +43,14 @@ func split(s string) (all []piece) {
 
 // itemOf matches an item of another node by its number, as older versions of n8n
 // write it.
-var itemOf = regexp.MustCompile(`\$item\(\s*["']?(\d+)["']?\s*\)\s*\.\s*\$node\[\s*("[^"]*"|'[^']*')\s*\]`)
+var itemOf = agent.Pattern(`\$item\(\s*["']?(\d+)["']?\s*\)\s*\.\s*\$node\[\s*("[^"]*"|'[^']*')\s*\]`)
 
 // normalizeExpression returns an expression without trailing characters that may end it, and with
 // items of other nodes in the syntax of newer versions.
 func normalizeExpression(source string) string {
 	source = strings.TrimRight(strings.TrimSpace(source), "; \t\r\n")
-	return itemOf.ReplaceAllStringFunc(source, func(found string) string {
-		m := itemOf.FindStringSubmatch(found)
+	return itemOf().ReplaceAllStringFunc(source, func(found string) string {
+		m := itemOf().FindStringSubmatch(found)
 		if strings.Trim(m[1], "0") == "" {
 			return "$(" + m[2] + ").first()"
 		}

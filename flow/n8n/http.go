@@ -3,9 +3,10 @@ package n8n
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"satchel/agent"
 )
 
 // request is an http-request node under construction.
@@ -37,11 +38,11 @@ func convertHTTP(c *converter, u *unit) {
 	r.send(method)
 }
 
-var secretQuery = regexp.MustCompile(`(?i)([?&])(api[-_]?key|apikey|key|token|access[-_]token|secret|password|auth)=([^&{}\s]+)`)
+var secretQuery = agent.Pattern(`(?i)([?&])(api[-_]?key|apikey|key|token|access[-_]token|secret|password|auth)=([^&{}\s]+)`)
 
 // address sets the URL, without secrets in it.
 func (r *request) address(address string) {
-	for _, m := range secretQuery.FindAllStringSubmatch(address, -1) {
+	for _, m := range secretQuery().FindAllStringSubmatch(address, -1) {
 		r.secret("query", m[2])
 		address = strings.Replace(address, m[0], m[1], 1)
 	}
@@ -87,7 +88,7 @@ func (r *request) pairs(list []params, to map[string]any, kind string) {
 			}
 			continue
 		}
-		if isText && text != "" && secretName.MatchString(name) && !hasExpression(text) {
+		if isText && text != "" && secretName().MatchString(name) && !hasExpression(text) {
 			r.secret(kind, name)
 			continue
 		}
@@ -115,7 +116,7 @@ func (r *request) object(v any, to map[string]any, kind string) {
 		return
 	}
 	for _, name := range sortedKeys(object) {
-		if text, isText := object[name].(string); isText && secretName.MatchString(name) && !strings.Contains(text, "{{") && text != "" {
+		if text, isText := object[name].(string); isText && secretName().MatchString(name) && !strings.Contains(text, "{{") && text != "" {
 			r.secret(kind, name)
 			continue
 		}

@@ -4,31 +4,33 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"satchel/agent"
 )
 
 // unsupportedNames are names in expressions and code that have no equivalent here.
 var unsupportedNames = []struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	code    string
 	message string
 }{
-	{regexp.MustCompile(`\$(env|vars|secrets|credentials)\b`), "SECRET", "Reads $%s, which is not imported: nothing of n8n's environment, variables and secrets is read."},
-	{regexp.MustCompile(`\$?(getWorkflowStaticData)\b`), "STATIC_DATA", "Uses $%s: workflows keep no data between executions here. Use a table."},
-	{regexp.MustCompile(`\b(require|import)\s*\(`), "MODULE", "Loads modules with %s, which scripts here cannot."},
-	{regexp.MustCompile(`\bthis\.(helpers|getNodeParameter|getCredentials|getWorkflowStaticData|getInputData)\b`), "HELPERS", "Uses this.%s of n8n, which is not there."},
-	{regexp.MustCompile(`(\$binary|\.binary)\b`), "BINARY", "Reads files of items (%s), which are not imported."},
-	{regexp.MustCompile(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|fromAI|getPairedItem|nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`), "EXPRESSION", "Uses $%s, which is not supported."},
-	{regexp.MustCompile(`\]\.(context)\b`), "EXPRESSION", "Reads the %s of a loop, which is not kept here: a loop ends by itself."},
-	{regexp.MustCompile(`\$(item)\s*\(`), "EXPRESSION", "Uses $%s with a computed number, which is not supported."},
-	{regexp.MustCompile(`\$execution\.(resumeUrl|resumeFormUrl|customData|mode)\b`), "EXPRESSION", "Uses $execution.%s, which is not supported."},
-	{regexp.MustCompile(`\b(setTimeout|setInterval|XMLHttpRequest|Intl)\b`), "EXPRESSION", "Uses %s, which scripts here do not have."},
+	{agent.Pattern(`\$(env|vars|secrets|credentials)\b`), "SECRET", "Reads $%s, which is not imported: nothing of n8n's environment, variables and secrets is read."},
+	{agent.Pattern(`\$?(getWorkflowStaticData)\b`), "STATIC_DATA", "Uses $%s: workflows keep no data between executions here. Use a table."},
+	{agent.Pattern(`\b(require|import)\s*\(`), "MODULE", "Loads modules with %s, which scripts here cannot."},
+	{agent.Pattern(`\bthis\.(helpers|getNodeParameter|getCredentials|getWorkflowStaticData|getInputData)\b`), "HELPERS", "Uses this.%s of n8n, which is not there."},
+	{agent.Pattern(`(\$binary|\.binary)\b`), "BINARY", "Reads files of items (%s), which are not imported."},
+	{agent.Pattern(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|fromAI|getPairedItem|nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`), "EXPRESSION", "Uses $%s, which is not supported."},
+	{agent.Pattern(`\]\.(context)\b`), "EXPRESSION", "Reads the %s of a loop, which is not kept here: a loop ends by itself."},
+	{agent.Pattern(`\$(item)\s*\(`), "EXPRESSION", "Uses $%s with a computed number, which is not supported."},
+	{agent.Pattern(`\$execution\.(resumeUrl|resumeFormUrl|customData|mode)\b`), "EXPRESSION", "Uses $execution.%s, which is not supported."},
+	{agent.Pattern(`\b(setTimeout|setInterval|XMLHttpRequest|Intl)\b`), "EXPRESSION", "Uses %s, which scripts here do not have."},
 }
 
-var nodeReference = regexp.MustCompile(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" + `)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
+var nodeReference = agent.Pattern(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" + `)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
 
 // references returns the names of the nodes that a script reads.
 func references(code string) (names []string) {
-	for _, m := range nodeReference.FindAllStringSubmatch(code, -1) {
+	for _, m := range nodeReference().FindAllStringSubmatch(code, -1) {
 		for _, name := range m[1:] {
 			if name != "" {
 				names = append(names, strings.NewReplacer(`\'`, "'", `\"`, `"`).Replace(name))
@@ -41,7 +43,7 @@ func references(code string) (names []string) {
 // script returns code preceded by definitions of n8n's names.
 func (e *env) script(code string) string {
 	for _, f := range unsupportedNames {
-		if m := f.pattern.FindStringSubmatch(code); m != nil {
+		if m := f.pattern().FindStringSubmatch(code); m != nil {
 			e.u.fail(f.code, fmt.Sprintf(f.message, m[len(m)-1]))
 		}
 	}

@@ -3,8 +3,9 @@ package n8n
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"satchel/agent"
 )
 
 // path translates a chain to a template's path with filters. whole reports that the
@@ -154,7 +155,7 @@ func (r ref) follow(steps []step) (string, bool) {
 			return "", false
 		case s.index >= 0:
 			path += fmt.Sprintf("[%d]", s.index)
-		case simpleKey.MatchString(s.name):
+		case simpleKey().MatchString(s.name):
 			path += "." + s.name
 		default:
 			raw, err := json.Marshal(s.name)
@@ -167,7 +168,7 @@ func (r ref) follow(steps []step) (string, bool) {
 	return path, true
 }
 
-var simpleKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
+var simpleKey = agent.Pattern(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 
 func dotted(steps []step) string {
 	names := make([]string, len(steps))

@@ -52,7 +52,7 @@ func convertPoll(c *converter, u *unit) {
 	if p.service != "" {
 		op := services()[p.service].Operations[p.operation]
 		e.request(data, services()[p.service], op)
-		items = bodyName.ReplaceAllString(op.Items, fmt.Sprintf("nodes[%q]?.body", request))
+		items = bodyName().ReplaceAllString(op.Items, fmt.Sprintf("nodes[%q]?.body", request))
 	}
 	code := e.script("return { items: " + items + " }")
 	if u.unsupported || len(e.scripts) > 0 {

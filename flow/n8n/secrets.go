@@ -1,23 +1,22 @@
 package n8n
 
 import (
-	"regexp"
 	"strings"
 
 	"satchel/agent"
 )
 
 // secretName matches names of headers, parameters and fields that hold secrets.
-var secretName = regexp.MustCompile(`(?i)authorization|api[-_ ]?key|apikey|^key$|-key$|_key$|token$|secret|passw|cookie|webhookUri`)
+var secretName = agent.Pattern(`(?i)authorization|api[-_ ]?key|apikey|^key$|-key$|_key$|token$|secret|passw|cookie|webhookUri`)
 
 // secretText matches keys of well-known services, bearer tokens and JWTs.
-var secretText = regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|pat[A-Za-z0-9]{14}\.[0-9a-f]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+)|(\b[Bb]earer +)[A-Za-z0-9._~+/-]{16,}=*`)
+var secretText = agent.Pattern(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|pat[A-Za-z0-9]{14}\.[0-9a-f]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+)|(\b[Bb]earer +)[A-Za-z0-9._~+/-]{16,}=*`)
 
 // redact masks what looks like a secret in all texts of a value.
 func redact(v any) (out any, found bool) {
 	switch v := v.(type) {
 	case string:
-		masked := secretText.ReplaceAllString(v, "${2}"+agent.Mask)
+		masked := secretText().ReplaceAllString(v, "${2}"+agent.Mask)
 		return masked, masked != v
 	case []any:
 		for i := range v {
@@ -50,7 +49,7 @@ func masked(v any) any {
 		name, _ := v["name"].(string)
 		object := map[string]any{}
 		for key, inner := range v {
-			if text, ok := inner.(string); ok && text != "" && (secretName.MatchString(key) || key == "value" && secretName.MatchString(name)) && !hasExpression(text) {
+			if text, ok := inner.(string); ok && text != "" && (secretName().MatchString(key) || key == "value" && secretName().MatchString(name)) && !hasExpression(text) {
 				object[key] = agent.Mask
 				continue
 			}
@@ -58,13 +57,13 @@ func masked(v any) any {
 		}
 		return object
 	case string:
-		return secretUser.ReplaceAllString(secretQuery.ReplaceAllString(v, "$1$2="+agent.Mask), "$1"+agent.Mask+"@")
+		return secretUser().ReplaceAllString(secretQuery().ReplaceAllString(v, "$1$2="+agent.Mask), "$1"+agent.Mask+"@")
 	}
 	return v
 }
 
 // secretUser matches user and password in a URL.
-var secretUser = regexp.MustCompile(`(://)[^/@\s{}]+:[^/@\s{}]+@`)
+var secretUser = agent.Pattern(`(://)[^/@\s{}]+:[^/@\s{}]+@`)
 
 // hasExpression reports whether a text contains an expression.
 func hasExpression(text string) bool {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"satchel/agent"
 )
 
 // serviceKind is a node of n8n for one service, with the requests of its operations.
@@ -120,7 +122,7 @@ func (e *env) request(data map[string]any, kind serviceKind, op operation) {
 // serviceOutput sets how the response becomes items.
 func (e *env) serviceOutput(s *stream, op operation) {
 	body := fmt.Sprintf("nodes[%q]?.body", e.u.id)
-	with := func(js string) string { return "(" + bodyName.ReplaceAllString(js, body) + ")" }
+	with := func(js string) string { return "(" + bodyName().ReplaceAllString(js, body) + ")" }
 	switch {
 	case op.Keeps:
 		s.ref, s.same = e.in.ref, append(s.same, e.in.same...)
@@ -137,13 +139,13 @@ func (e *env) serviceOutput(s *stream, op operation) {
 	}
 }
 
-var bodyName = regexp.MustCompile(`\bB\b`)
+var bodyName = agent.Pattern(`\bB\b`)
 
-var placeholder = regexp.MustCompile(`\{([A-Za-z][^{}]*)\}`)
+var placeholder = agent.Pattern(`\{([A-Za-z][^{}]*)\}`)
 
 // fillURL fills a URL. Values are escaped.
 func (e *env) fillURL(text string) string {
-	return placeholder.ReplaceAllStringFunc(text, func(m string) string {
+	return placeholder().ReplaceAllStringFunc(text, func(m string) string {
 		if host, ok := strings.CutPrefix(m, "{host:"); ok {
 			host = strings.TrimSuffix(host, "}")
 			e.u.approximate("HOST", "The host is part of n8n's credential: put yours in the place of "+host+".")
@@ -180,7 +182,7 @@ func (e *env) fillObject(object map[string]any) map[string]any {
 func (e *env) fill(v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
-		if m := placeholder.FindString(v); m == v && m != "" {
+		if m := placeholder().FindString(v); m == v && m != "" {
 			return e.fillPlaceholder(v)
 		}
 		return v, true
@@ -233,8 +235,8 @@ func (e *env) fillPlaceholder(text string) (any, bool) {
 }
 
 // ids matches ids in addresses, by form.
-var ids = map[string]*regexp.Regexp{
-	"id": regexp.MustCompile(`/(?:d|folders)/([\w-]+)`), "base": regexp.MustCompile(`(app\w{14})`), "table": regexp.MustCompile(`(tbl\w{14})`), "notion": regexp.MustCompile(`([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})`),
+var ids = map[string]func() *regexp.Regexp{
+	"id": agent.Pattern(`/(?:d|folders)/([\w-]+)`), "base": agent.Pattern(`(app\w{14})`), "table": agent.Pattern(`(tbl\w{14})`), "notion": agent.Pattern(`([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})`),
 }
 
 // formatParameter returns a parameter in the form that a service requires.
@@ -242,7 +244,7 @@ func (e *env) formatParameter(form string, raw any) (any, bool) {
 	v := unlocated(raw)
 	text, isText := v.(string)
 	if pattern := ids[form]; pattern != nil && isText {
-		if m := pattern.FindStringSubmatch(text); m != nil && !strings.Contains(text, "{{") {
+		if m := pattern().FindStringSubmatch(text); m != nil && !strings.Contains(text, "{{") {
 			return m[1], true
 		}
 		return e.value(v), true

@@ -22,7 +22,7 @@ func TestServicesAreWritten(t *testing.T) {
 			}
 			for _, part := range []any{op.URL, op.Query, op.Headers, op.Body, op.Files} {
 				eachText(part, func(text string) {
-					for _, m := range placeholder.FindAllString(text, -1) {
+					for _, m := range placeholder().FindAllString(text, -1) {
 						_, form, _ := strings.Cut(strings.Trim(m, "{}"), "#")
 						if form, _, _ = strings.Cut(form, ":"); !known[form] && !strings.Contains(text, "($") && !strings.Contains(text, "{host:") {
 							t.Errorf("%s %s: unknown form %q", service, name, form)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -62,10 +61,10 @@ func toolDescription(h *unit) string {
 	return strings.TrimPrefix(text, "=")
 }
 
-var notInToolName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notInToolName = agent.Pattern(`[^A-Za-z0-9_-]+`)
 
 func toolName(h *unit) string {
-	name := strings.Trim(notInToolName.ReplaceAllString(h.p.or("name", h.name), "_"), "_")
+	name := strings.Trim(notInToolName().ReplaceAllString(h.p.or("name", h.name), "_"), "_")
 	if len(name) > 60 {
 		name = name[:60]
 	}
@@ -150,7 +149,7 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 		config["body"] = body
 	}
 	for name := range arguments {
-		if !simpleKey.MatchString(name) {
+		if !simpleKey().MatchString(name) {
 			h.fail("PARAMETER", "The parameter "+clip(name, 40)+" has a name that a tool cannot have.")
 		}
 	}
@@ -186,7 +185,7 @@ func toolValues(h *unit, target string, paths []string, arguments map[string]arg
 			name := p.text("name")
 			text, isText := p["value"].(string)
 			switch {
-			case isText && target != "body" && secretName.MatchString(name) && !hasExpression(text) && text != "":
+			case isText && target != "body" && secretName().MatchString(name) && !hasExpression(text) && text != "":
 				h.approximate("SECRET", "The value of "+clip(name, 60)+" was a secret; it is not imported. Give the tool a credential.")
 			case p.text("valueProvider") == "modelRequired" || p.text("valueProvider") == "modelOptional":
 				arguments[name] = argument{"string", ""}
@@ -228,9 +227,9 @@ func (e *env) toolAuth(config map[string]any) {
 }
 
 var (
-	placeholders = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-	fromAI       = regexp.MustCompile(`\$fromAI\(\s*['"` + "`]([A-Za-z0-9_ -]+)['\"`]" + `(?:\s*,\s*['"` + "`]([^'\"`]*)['\"`])?" + `(?:\s*,\s*['"` + "`]([a-z]+)['\"`])?[^)]*\\)")
-	aiComment    = regexp.MustCompile(`/\*n8n-auto-generated-fromAI-override\*/`)
+	placeholders = agent.Pattern(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	fromAI       = agent.Pattern(`\$fromAI\(\s*['"` + "`]([A-Za-z0-9_ -]+)['\"`]" + `(?:\s*,\s*['"` + "`]([^'\"`]*)['\"`])?" + `(?:\s*,\s*['"` + "`]([a-z]+)['\"`])?[^)]*\\)")
+	aiComment    = agent.Pattern(`/\*n8n-auto-generated-fromAI-override\*/`)
 )
 
 // fillArguments replaces what the model fills with templates.
@@ -241,7 +240,7 @@ func fillArguments(h *unit, v any, arguments map[string]argument) any {
 	}
 	source, isExpression := expressionOf(text)
 	if !isExpression {
-		return placeholders.ReplaceAllStringFunc(escapeTemplate(text), func(m string) string {
+		return placeholders().ReplaceAllStringFunc(escapeTemplate(text), func(m string) string {
 			name := m[1 : len(m)-1]
 			if _, ok := arguments[name]; !ok {
 				arguments[name] = argument{"string", ""}
@@ -250,13 +249,13 @@ func fillArguments(h *unit, v any, arguments map[string]argument) any {
 		})
 	}
 	var out strings.Builder
-	for _, p := range split(aiComment.ReplaceAllString(source, "")) {
+	for _, p := range split(aiComment().ReplaceAllString(source, "")) {
 		if !p.expr {
 			out.WriteString(escapeTemplate(p.text))
 			continue
 		}
-		m := fromAI.FindStringSubmatch(p.text)
-		if m == nil || strings.TrimSpace(fromAI.ReplaceAllString(p.text, "")) != "" {
+		m := fromAI().FindStringSubmatch(p.text)
+		if m == nil || strings.TrimSpace(fromAI().ReplaceAllString(p.text, "")) != "" {
 			h.fail("EXPRESSION", "A tool reads only what the model gives it; this one reads "+clip(p.text, 80)+".")
 			return ""
 		}

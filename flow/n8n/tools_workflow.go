@@ -3,19 +3,18 @@ package n8n
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"satchel/agent"
 )
 
-var ownWorkflow = regexp.MustCompile(`^=\{\{\s*\$workflow\.id\s*\}\}$`)
+var ownWorkflow = agent.Pattern(`^=\{\{\s*\$workflow\.id\s*\}\}$`)
 
 // importedWorkflow returns the id of the workflow that a unit calls, or "" if it is not
 // part of the import.
 func (c *converter) importedWorkflow(u *unit) string {
 	id := u.p.text("workflowId")
-	if ownWorkflow.MatchString(id) {
+	if ownWorkflow().MatchString(id) {
 		return c.doc.own
 	}
 	return c.workflows[id]
@@ -97,9 +96,9 @@ func modelParts(text string) []string {
 	if !isExpression {
 		return nil
 	}
-	source = strings.TrimSpace(aiComment.ReplaceAllString(source, ""))
+	source = strings.TrimSpace(aiComment().ReplaceAllString(source, ""))
 	source = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(source, "{{"), "}}"))
-	m := fromAI.FindStringSubmatch(source)
+	m := fromAI().FindStringSubmatch(source)
 	if m == nil || m[0] != source {
 		return nil
 	}

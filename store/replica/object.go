@@ -3,10 +3,11 @@ package replica
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"satchel/agent"
 )
 
 // Levels of objects; see the package comment.
@@ -31,11 +32,11 @@ func (o object) name() string {
 	return fmt.Sprintf("%s/%d/%016x-%016x-%011x.ltx", o.generation, o.level, o.first, o.last, o.at)
 }
 
-var objectName = regexp.MustCompile(`^([0-9a-f]{21})/([0129])/([0-9a-f]{16})-([0-9a-f]{16})-([0-9a-f]{11})\.ltx$`)
+var objectName = agent.Pattern(`^([0-9a-f]{21})/([0129])/([0-9a-f]{16})-([0-9a-f]{16})-([0-9a-f]{11})\.ltx$`)
 
 // parseObject parses an object's name. It returns false if the name is not one of ours.
 func parseObject(name string) (object, bool) {
-	m := objectName.FindStringSubmatch(name)
+	m := objectName().FindStringSubmatch(name)
 	if m == nil {
 		return object{}, false
 	}

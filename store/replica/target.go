@@ -8,9 +8,9 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"satchel/agent"
 	"satchel/agent/egress"
 	"satchel/agent/signature"
 )
@@ -45,8 +45,8 @@ func (t Target) String() string { return t.name }
 
 // bucketName and prefixName match names that never need escaping.
 var (
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	prefixName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._/-]*$`)
+	bucketName = agent.Pattern(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	prefixName = agent.Pattern(`^[A-Za-z0-9_-][A-Za-z0-9._/-]*$`)
 )
 
 // Open returns the target named by a URL, without connecting to it: a folder, as a path
@@ -93,9 +93,9 @@ func openBucket(u *url.URL, getenv func(string) string) (Target, error) {
 	switch {
 	case u.User != nil:
 		return Target{}, errors.New("must not contain credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-	case !bucketName.MatchString(u.Host):
+	case !bucketName().MatchString(u.Host):
 		return Target{}, errors.New("does not name a bucket: s3://BUCKET/PREFIX")
-	case prefix != "" && !prefixName.MatchString(prefix) || strings.Contains(prefix, ".."):
+	case prefix != "" && !prefixName().MatchString(prefix) || strings.Contains(prefix, ".."):
 		return Target{}, errors.New("has a prefix of other characters than letters, digits, and -._/")
 	case len(query) > 0:
 		return Target{}, errors.New("has parameters other than region and endpoint")

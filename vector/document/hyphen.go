@@ -1,15 +1,16 @@
 package document
 
 import (
-	"regexp"
 	"strings"
+
+	"satchel/agent"
 )
 
 // brokenWord matches a word that is hyphenated at the end of a line.
-var brokenWord = regexp.MustCompile(`(\p{Ll}\p{L}*|\p{Lu}\p{Ll}+)[-\x{2010}]\n[ \t]*(\p{Ll}+)`)
+var brokenWord = agent.Pattern(`(\p{Ll}\p{L}*|\p{Lu}\p{Ll}+)[-\x{2010}]\n[ \t]*(\p{Ll}+)`)
 
 // hyphenated matches a word with a hyphen within a line.
-var hyphenated = regexp.MustCompile(`\p{L}+-\p{L}+`)
+var hyphenated = agent.Pattern(`\p{L}+-\p{L}+`)
 
 // joinMark marks where a line end was removed. No text contains it.
 const joinMark = "\x00"
@@ -25,11 +26,11 @@ func joinLines(text string) (string, []uint32) {
 		return removeJoinMarks(text)
 	}
 	within := map[string]bool{}
-	for _, word := range hyphenated.FindAllString(text, -1) {
+	for _, word := range hyphenated().FindAllString(text, -1) {
 		within[word] = true
 	}
-	return removeJoinMarks(brokenWord.ReplaceAllStringFunc(text, func(found string) string {
-		parts := brokenWord.FindStringSubmatch(found)
+	return removeJoinMarks(brokenWord().ReplaceAllStringFunc(text, func(found string) string {
+		parts := brokenWord().FindStringSubmatch(found)
 		if whole := parts[1] + "-" + parts[2]; within[whole] {
 			return parts[1] + "-" + joinMark + parts[2]
 		}

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"regexp"
 	"strings"
 
 	"satchel/agent"
@@ -75,11 +74,11 @@ func isTableRule(line string) bool {
 }
 
 var (
-	mdLink    = regexp.MustCompile(`!?\[([^\[\]]*)\]\([^()\s]*(?:\s+"[^"]*")?\)`)
-	mdAnchor  = regexp.MustCompile(`\s*\{#[^{}]*\}\s*$`)
-	mdTag     = regexp.MustCompile(`</?[A-Za-z][^<>]*>`)
-	mdEscape  = regexp.MustCompile("\\\\([!-/:-@\\[-`{-~])")
-	mdClosing = regexp.MustCompile(`\s+#+\s*$`)
+	mdLink    = agent.Pattern(`!?\[([^\[\]]*)\]\([^()\s]*(?:\s+"[^"]*")?\)`)
+	mdAnchor  = agent.Pattern(`\s*\{#[^{}]*\}\s*$`)
+	mdTag     = agent.Pattern(`</?[A-Za-z][^<>]*>`)
+	mdEscape  = agent.Pattern("\\\\([!-/:-@\\[-`{-~])")
+	mdClosing = agent.Pattern(`\s+#+\s*$`)
 	mdMarks   = strings.NewReplacer("**", "", "__", "", "`", "", "~~", "")
 )
 
@@ -94,13 +93,13 @@ func HeadingText(heading string) string {
 		heading = body
 	} else {
 		heading = strings.TrimLeft(heading, "#")
-		heading = mdClosing.ReplaceAllString(heading, "")
+		heading = mdClosing().ReplaceAllString(heading, "")
 	}
-	heading = mdAnchor.ReplaceAllString(heading, "")
-	heading = mdLink.ReplaceAllString(heading, "$1")
-	heading = mdTag.ReplaceAllString(heading, "")
+	heading = mdAnchor().ReplaceAllString(heading, "")
+	heading = mdLink().ReplaceAllString(heading, "$1")
+	heading = mdTag().ReplaceAllString(heading, "")
 	heading = mdMarks.Replace(heading)
-	heading = mdEscape.ReplaceAllString(heading, "$1")
+	heading = mdEscape().ReplaceAllString(heading, "$1")
 	heading = trimEmphasis(strings.Join(strings.Fields(heading), " "))
 	return agent.Clip(heading, maxHeadingText)
 }

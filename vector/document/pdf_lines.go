@@ -2,11 +2,12 @@ package document
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"satchel/agent"
 )
 
 // pdfGlyph is a character on a page: from x, y to the start of the next.
@@ -181,11 +182,11 @@ func endsHyphenated(line, next string) bool {
 }
 
 // leaders are the dots before a page number.
-var leaders = regexp.MustCompile(`(?:[.:·…]\s?){5,}`)
+var leaders = agent.Pattern(`(?:[.:·…]\s?){5,}`)
 
 // cleanLine replaces ligatures and removes double spaces and leaders.
 func cleanLine(line string) string {
-	line = leaders.ReplaceAllString(ligatures.Replace(line), " … ")
+	line = leaders().ReplaceAllString(ligatures.Replace(line), " … ")
 	columns := strings.Split(line, "\t")
 	kept := columns[:0]
 	for _, column := range columns {
