@@ -229,7 +229,7 @@ func (t *Task) fillExceptions() {
 	if t.Recurrence == RecurNone {
 		list = list[:0]
 	}
-	slices.SortStableFunc(list, func(a, b TaskException) int { return a.OriginalStart.Compare(b.OriginalStart.Time) })
+	Sort(list, func(a, b TaskException) int { return a.OriginalStart.Compare(b.OriginalStart.Time) })
 	t.Exceptions = list
 }
 

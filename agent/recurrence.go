@@ -29,7 +29,7 @@ func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
 			list = append(list, o)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Occurrence) int { return a.StartTime.Compare(b.StartTime.Time) })
+	Sort(list, func(a, b Occurrence) int { return a.StartTime.Compare(b.StartTime.Time) })
 	return list[:min(limit, len(list))]
 }
 

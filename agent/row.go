@@ -58,7 +58,7 @@ func (t *Table) Cells(row Row, isNew bool, field string) ([]Cell, error) {
 			is.Add(join(field, Clip(name, 60)), "is not a column of the table "+t.Name)
 		}
 	}
-	slices.SortStableFunc(is, func(a, b Issue) int { return strings.Compare(a.Field, b.Field) })
+	Sort(is, func(a, b Issue) int { return strings.Compare(a.Field, b.Field) })
 	if err := is.Err(); err != nil {
 		return nil, err
 	}

@@ -112,10 +112,10 @@ func (s *Session) saveState(ctx context.Context, read func(context.Context) (*pl
 // marshalState encodes the state as JSON, equal for equal states.
 func marshalState(state *playwright.StorageState) ([]byte, error) {
 	for _, o := range state.Origins {
-		slices.SortFunc(o.LocalStorage, func(a, b playwright.NameValue) int { return cmp.Compare(a.Name, b.Name) })
+		agent.Sort(o.LocalStorage, func(a, b playwright.NameValue) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	slices.SortFunc(state.Origins, func(a, b playwright.Origin) int { return cmp.Compare(a.Origin, b.Origin) })
-	slices.SortFunc(state.Cookies, func(a, b playwright.Cookie) int {
+	agent.Sort(state.Origins, func(a, b playwright.Origin) int { return cmp.Compare(a.Origin, b.Origin) })
+	agent.Sort(state.Cookies, func(a, b playwright.Cookie) int {
 		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
 	})
 	text, err := json.Marshal(state)

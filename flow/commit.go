@@ -272,7 +272,7 @@ func (r *run) running() []agent.NodeResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := slices.Collect(maps.Values(r.runningNodes))
-	slices.SortFunc(list, func(a, b agent.NodeResult) int { return a.StartedAt.Compare(b.StartedAt.Time) })
+	agent.Sort(list, func(a, b agent.NodeResult) int { return a.StartedAt.Compare(b.StartedAt.Time) })
 	for i := range list {
 		list[i].DurationMS = float64(time.Since(list[i].StartedAt.Time).Milliseconds())
 	}

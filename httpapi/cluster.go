@@ -71,7 +71,7 @@ func (s *Server) getCluster(c *rest.Call, _ *none) (clusterOut, error) {
 			LagMS: n.Lag.Milliseconds(), Alive: n.Alive, Leaving: n.Leaving, Reason: string(n.Reason), Self: n.Self, SeenAt: agent.At(n.Seen),
 		})
 	}
-	slices.SortFunc(out.Nodes, func(a, b clusterNode) int {
+	agent.Sort(out.Nodes, func(a, b clusterNode) int {
 		return cmp.Or(compareBools(a.Alive, b.Alive), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil

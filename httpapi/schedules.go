@@ -137,7 +137,7 @@ func (s *Server) scheduleDays(c *rest.Call, in *scheduleDaysIn) (out scheduleDay
 	}
 	out.Days = []agent.ScheduleDay{}
 	for i, day := range past {
-		slices.SortFunc(day, func(a, b agent.ScheduleDay) int {
+		agent.Sort(day, func(a, b agent.ScheduleDay) int {
 			return cmp.Or(a.First.Compare(b.First.Time), strings.Compare(a.ScheduleID, b.ScheduleID))
 		})
 		for _, d := range day {

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"satchel/agent"
@@ -105,7 +104,7 @@ func (db *DB) Waiting(ctx context.Context) ([]agent.Waiting, error) {
 			}
 			found = append(found, part...)
 		}
-		slices.SortStableFunc(found, func(a, b agent.Waiting) int {
+		agent.Sort(found, func(a, b agent.Waiting) int {
 			return cmp.Or(b.AskedAt.Compare(a.AskedAt.Time), cmp.Compare(a.ExecutionID+a.NodeID, b.ExecutionID+b.NodeID))
 		})
 		return found, nil

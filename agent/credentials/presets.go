@@ -55,7 +55,7 @@ var presets = sync.OnceValue(func() []Preset {
 			p.Secret = map[string]string{}
 		}
 	}
-	slices.SortFunc(all, func(a, b Preset) int { return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) })
+	agent.Sort(all, func(a, b Preset) int { return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) })
 	return all
 })
 

@@ -121,7 +121,7 @@ func join(own json.RawMessage, entries []entry) json.RawMessage {
 	if len(entries) == 0 {
 		return own
 	}
-	slices.SortFunc(entries, func(x, y entry) int { return strings.Compare(x.name, y.name) })
+	agent.Sort(entries, func(x, y entry) int { return strings.Compare(x.name, y.name) })
 	size := len(own) + len(`"$defs":{},`)
 	for _, e := range entries {
 		size += len(e.name) + len(`"":,`) + len(e.raw)

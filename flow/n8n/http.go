@@ -322,7 +322,7 @@ func (r *request) options() {
 	if p.flag("options.allowUnauthorizedCerts") || p.flag("allowUnauthorizedCerts") {
 		u.approximate("CERTIFICATES", "Certificates are always checked.")
 	}
-	slices.SortFunc(u.problems, func(a, b problem) int { return strings.Compare(a.code+a.message, b.code+b.message) })
+	agent.Sort(u.problems, func(a, b problem) int { return strings.Compare(a.code+a.message, b.code+b.message) })
 }
 
 // send adds the node and says how its response becomes items.

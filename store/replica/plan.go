@@ -3,6 +3,8 @@ package replica
 import (
 	"slices"
 	"time"
+
+	"satchel/agent"
 )
 
 // The resolution of restores: every second for the last hour, every five minutes for a
@@ -64,7 +66,7 @@ func mergesOf(generation []object, level int, window time.Duration, now time.Tim
 			parts = slices.DeleteFunc(parts, func(o object) bool { return o.last <= last })
 		}
 	}
-	slices.SortFunc(merges, func(a, b merge) int { return int(a.result.at - b.result.at) })
+	agent.Sort(merges, func(a, b merge) int { return int(a.result.at - b.result.at) })
 	return merges
 }
 

@@ -34,7 +34,7 @@ func Replicas(ctx context.Context, t Target) (all []agent.Replica, err error) {
 		}
 		all = append(all, describe(id, i, objects))
 	}
-	slices.SortFunc(all, func(a, b agent.Replica) int {
+	agent.Sort(all, func(a, b agent.Replica) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
 	return all, nil
