@@ -61,16 +61,15 @@ func (ff FeedbackFilter) filter(search string) (f filter) {
 // characters.
 const maxAnswerPreview = 2_000
 
-var feedbackListing = listing[agent.RatedAnswer]{
+var feedbackListing = listing[agent.RatedAnswer]{listed{
 	table:   "messages",
 	columns: "id, conversation_id, substr(content, 1, " + strconv.Itoa(maxAnswerPreview) + "), rating, comment, coalesce(metadata ->> '$.model', ''), created_at",
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "id"},
-	scan: func(rows *sqlite.Rows) (a agent.RatedAnswer, err error) {
-		return a, rows.Scan(&a.MessageID, &a.ConversationID, &a.Answer, &a.Rating, &a.Comment, &a.Model, &a.CreatedAt)
-	},
-	value: func(a agent.RatedAnswer, field string) any { return a.MessageID },
-}
+	value:   func(record any, field string) any { return record.(agent.RatedAnswer).MessageID },
+}, func(rows *sqlite.Rows) (a agent.RatedAnswer, err error) {
+	return a, rows.Scan(&a.MessageID, &a.ConversationID, &a.Answer, &a.Rating, &a.Comment, &a.Model, &a.CreatedAt)
+}}
 
 // Feedback lists the answers that people rated or commented on, the newest first. A
 // search covers comments and answers.
