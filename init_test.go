@@ -2,6 +2,12 @@ package main
 
 import (
 	"bytes"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
 	"os"
 	"os/exec"
 	"regexp"
@@ -43,5 +49,44 @@ func TestInitAllocatesLittle(t *testing.T) {
 	}
 	if ours < 10 {
 		t.Errorf("only %d packages of ours in the trace:\n%s", ours, trace.Bytes())
+	}
+}
+
+// TestPatternsCompile compiles the regular expressions that agent.Pattern otherwise
+// compiles when they are first used.
+func TestPatternsCompile(t *testing.T) {
+	compiled := 0
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") {
+			return err
+		}
+		source, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(source, []byte("agent.Pattern(")) {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || types.ExprString(call.Fun) != "agent.Pattern" {
+				return true
+			}
+			compiled++
+			at := files.Position(call.Pos())
+			text, err := types.Eval(files, nil, token.NoPos, types.ExprString(call.Args[0]))
+			if err != nil || text.Value == nil {
+				t.Errorf("%s: the pattern is not a constant text", at)
+			} else if _, err := regexp.Compile(constant.StringVal(text.Value)); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || compiled < 30 {
+		t.Errorf("%d patterns, %v", compiled, err)
 	}
 }
