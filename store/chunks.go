@@ -16,7 +16,7 @@ type NewChunk struct {
 	Page    int
 	URL     string
 
-	Further        []string // sections that start in it
+	LaterSections  []string // sections that start in it
 	Line, LastLine int      // of the file; 0 for none
 }
 
@@ -172,7 +172,7 @@ func (tx *Tx) appendChunks(sourceID string, from int, chunks []NewChunk) error {
 func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChunk) error {
 	_, err := tx.exec(`INSERT INTO chunks(id, source_id, position, content, section, page, url, record_seq, further_sections, line, last_line)
 		VALUES (?,?,?,?,?,?,?,?,?,?,?)`, agent.NewID(agent.KindChunk), sourceID, position, c.Content, c.Section, c.Page, c.URL, record,
-		strings.Join(c.Further, "\n"), c.Line, c.LastLine)
+		strings.Join(c.LaterSections, "\n"), c.Line, c.LastLine)
 	return err
 }
 

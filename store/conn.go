@@ -39,7 +39,7 @@ type conn struct {
 
 	claimed workKinds // see Tx.claimWork
 
-	growth growth // see writing_parts.go
+	parts writerParts // see writing_parts.go
 
 	rows []Change // changed by the transaction, recorded for a watcher; see watchRows
 }

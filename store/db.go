@@ -34,8 +34,8 @@ type DB struct {
 
 	// Parts of the schema that were requested, by name, and whether creating or
 	// filling them has to continue.
-	wanted  sync.Map
-	growing atomic.Bool
+	wanted   sync.Map
+	partsDue atomic.Bool
 
 	indexing atomic.Bool // much is left to index for searches
 

@@ -37,7 +37,7 @@ type file struct {
 	written bool         // guarded by queueMu: since it was opened
 
 	changes atomic.Int64 // rows that were changed since the file was opened
-	growing growing      // maintain's own, but for inserts
+	parts   fileParts    // maintain's own, but for inserts
 
 	cautious int // the leader's: how many commits still use savepoints
 
@@ -108,7 +108,7 @@ func (f *file) openWriter(check func(*conn) error) error {
 	if err != nil {
 		return explain(err)
 	}
-	w.writes, w.growth.inserts = true, &f.growing.inserts
+	w.writes, w.parts.inserts = true, &f.parts.inserts
 	if err := check(w); err != nil {
 		return errors.Join(explain(err), w.close())
 	}

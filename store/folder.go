@@ -66,7 +66,7 @@ type Folder struct {
 
 	maker maker // of new agents' files
 
-	grow chan struct{} // holds a token after a part of an agent's schema was requested
+	partsRequested chan struct{} // holds a token after a part of an agent's schema was requested
 
 	startMu sync.Mutex
 	stop    context.CancelFunc
@@ -162,7 +162,7 @@ func prepareFolder(o Options) (*Folder, error) {
 		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles, sink: o.Capture, cluster: o.Cluster,
 		byID: map[string]*DB{}, names: map[string]*DB{}, reserved: map[string]bool{}, making: map[string]bool{},
 		watcher: newFolderWatcher(), cache: openCatalogCache(path), open: map[*DB]struct{}{},
-		grow: make(chan struct{}, 1), finished: make(chan struct{}),
+		partsRequested: make(chan struct{}, 1), finished: make(chan struct{}),
 	}
 	if f.log == nil {
 		f.log = slog.Default()
@@ -336,7 +336,7 @@ func (f *Folder) Start(ctx context.Context) error {
 				return
 			case now := <-ticker.C:
 				f.runOnce(ctx, now)
-			case <-f.grow:
+			case <-f.partsRequested:
 				f.maintain(ctx, time.Now())
 			}
 		}

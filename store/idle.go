@@ -77,7 +77,7 @@ func (db *DB) maintain(ctx context.Context, now time.Time, retentions *atomic.In
 	if now.Sub(db.failedAt) < retryAfter {
 		return nil
 	}
-	err := errors.Join(db.grow(ctx), db.checkpoint(ctx, now, db.isIdle(now), retentions))
+	err := errors.Join(db.createParts(ctx), db.checkpoint(ctx, now, db.isIdle(now), retentions))
 	if err != nil {
 		db.failedAt = now
 	}

@@ -81,9 +81,9 @@ func (db *DB) want(name string) {
 	if strings.HasPrefix(name, searchPart) {
 		db.indexing.Store(true)
 	}
-	db.growing.Store(true)
+	db.partsDue.Store(true)
 	select {
-	case db.folder.grow <- struct{}{}:
+	case db.folder.partsRequested <- struct{}{}:
 	default:
 	}
 }
@@ -110,31 +110,31 @@ const emptyPages = 108
 // counted again.
 const recountAfter = partRows / 2
 
-// growing is what maintain knows about the parts that an open file lacks.
-type growing struct {
+// fileParts is what maintain knows about the parts that an open file lacks.
+type fileParts struct {
 	missing []*part  // nil: unknown
 	counted bool     // the tables were counted
 	changes int64    // changes of the file when they were
 	inserts sync.Map // tables that may have gained rows, set by the writer
 }
 
-// grow creates the parts of the schema that the file needs by now, and indexes some
+// createParts creates the parts of the schema that the file needs by now, and indexes some
 // of the rows that are searched.
-func (db *DB) grow(ctx context.Context) error {
+func (db *DB) createParts(ctx context.Context) error {
 	return db.ifOpen(func(f *file) (err error) {
 		changes := f.changes.Load()
-		first := !f.growing.counted && f.isDirty()
-		if !first && changes < f.growing.changes+recountAfter && !db.growing.Load() {
+		first := !f.parts.counted && f.isDirty()
+		if !first && changes < f.parts.changes+recountAfter && !db.partsDue.Load() {
 			return nil
 		}
-		db.growing.Store(false)
+		db.partsDue.Store(false)
 		defer func() {
 			if err != nil {
-				db.growing.Store(true)
+				db.partsDue.Store(true)
 				db.indexing.Store(false) // perhaps for long
 			}
 		}()
-		f.growing.changes = changes
+		f.parts.changes = changes
 		due, err := db.dueParts(ctx, f)
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (db *DB) grow(ctx context.Context) error {
 			}
 		}
 		if len(due) > 0 {
-			f.growing.missing = nil
+			f.parts.missing = nil
 			f.sandbox.SchemaChanged()
 		}
 		return db.indexSearched(ctx, f)
@@ -173,8 +173,8 @@ func (db *DB) readUnused(ctx context.Context, f *file, fn func(*Tx) error) error
 // dueParts lists the parts that the file lacks and needs.
 func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
 	err = db.readUnused(ctx, f, func(tx *Tx) error {
-		if f.growing.missing == nil {
-			if f.growing.missing, err = tx.missingParts(); err != nil {
+		if f.parts.missing == nil {
+			if f.parts.missing, err = tx.missingParts(); err != nil {
 				return err
 			}
 		}
@@ -183,12 +183,12 @@ func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
 			return err
 		}
 		large, err := tx.tablesWithRows(tables, partRows)
-		for _, p := range f.growing.missing {
+		for _, p := range f.parts.missing {
 			if _, wanted := db.wanted.Load(p.name); wanted || large[p.counted()] {
 				due = append(due, p)
 			}
 		}
-		f.growing.counted = true
+		f.parts.counted = true
 		return err
 	})
 	return due, err
@@ -198,14 +198,14 @@ func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
 // that the file lacks: at the first check, all of them unless the file is small.
 func (f *file) tablesToCount(tx *Tx) (tables []string, err error) {
 	var pages int64
-	if !f.growing.counted {
+	if !f.parts.counted {
 		if err := tx.value(&pages, "PRAGMA page_count"); err != nil {
 			return nil, err
 		}
 	}
-	for _, p := range f.growing.missing {
+	for _, p := range f.parts.missing {
 		table := p.counted()
-		_, inserted := f.growing.inserts.Load(table)
+		_, inserted := f.parts.inserts.Load(table)
 		if table != "" && (inserted || pages > emptyPages) && !slices.Contains(tables, table) {
 			tables = append(tables, table)
 		}
@@ -216,7 +216,7 @@ func (f *file) tablesToCount(tx *Tx) (tables []string, err error) {
 // noteInserts marks the tables that a client's SQL has changed for counting.
 func (f *file) noteInserts(tables map[string]bool) {
 	for table := range tables {
-		f.growing.inserts.Store(table, true)
+		f.parts.inserts.Store(table, true)
 	}
 	f.changes.Add(recountAfter)
 }

@@ -9,7 +9,7 @@ func TestLargeTablesGetTheirIndexes(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	grow := func(index string, want int) {
 		t.Helper()
-		if err := db.grow(t.Context()); err != nil {
+		if err := db.createParts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := value[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE name = ?", index); n != want {

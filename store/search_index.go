@@ -181,7 +181,7 @@ func (db *DB) indexSearched(ctx context.Context, f *file) error {
 			return err
 		}
 		if spent := time.Since(begun); spent > indexingDelay || spent > indexingTime && f.isWriting() {
-			db.growing.Store(true)
+			db.partsDue.Store(true)
 			db.indexing.Store(true)
 			return nil
 		}

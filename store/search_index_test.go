@@ -11,9 +11,9 @@ import (
 // growAll creates the parts that a file needs, and indexes everything that is searched.
 func growAll(t testing.TB, db *DB) {
 	t.Helper()
-	db.growing.Store(true)
-	for db.growing.Load() {
-		if err := db.grow(t.Context()); err != nil {
+	db.partsDue.Store(true)
+	for db.partsDue.Load() {
+		if err := db.createParts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,7 +21,7 @@ func TestSearchesTakeTurnsWhileIndexing(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-f.grow:
+	case <-f.partsRequested:
 	default:
 		t.Error("the index is not built immediately")
 	}

@@ -107,7 +107,7 @@ var anyWork = WorkFilter{Model: "model-1", Reading: true, Embedding: true}
 func texts(n int) []NewChunk {
 	chunks := make([]NewChunk, n)
 	for i := range chunks {
-		chunks[i] = NewChunk{Content: fmt.Sprintf("chunk number %d", i), Section: "Top > Sub", Page: i + 1, Further: []string{"Top > Next"}, Line: 7, LastLine: 9}
+		chunks[i] = NewChunk{Content: fmt.Sprintf("chunk number %d", i), Section: "Top > Sub", Page: i + 1, LaterSections: []string{"Top > Next"}, Line: 7, LastLine: 9}
 	}
 	return chunks
 }

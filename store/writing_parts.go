@@ -21,19 +21,19 @@ var writingParts = func() map[string][]part {
 	return parts
 }()
 
-// growth is what a writer knows about the parts that writes need.
-type growth struct {
+// writerParts is what a writer knows about the parts that writes need.
+type writerParts struct {
 	existing map[string]bool // names of the parts that the file has; nil: unknown
 	missing  string          // the table whose parts were missing for the refused statement
 
-	inserts *sync.Map // of the file, see growing; nil when it has none
+	inserts *sync.Map // of the file, see fileParts; nil when it has none
 }
 
 // mayWrite reports whether the file has the parts that a write to the table needs.
 func (c *conn) mayWrite(table string) bool {
 	for _, p := range writingParts[table] {
-		if !c.growth.existing[p.name] {
-			c.growth.missing = table
+		if !c.parts.existing[p.name] {
+			c.parts.missing = table
 			return false
 		}
 	}
@@ -42,33 +42,33 @@ func (c *conn) mayWrite(table string) bool {
 
 // noteInsert records that a table may gain rows.
 func (c *conn) noteInsert(table string) {
-	if c.growth.inserts != nil {
-		c.growth.inserts.Store(table, true)
+	if c.parts.inserts != nil {
+		c.parts.inserts.Store(table, true)
 	}
 }
 
 // createMissing creates the parts that a refused statement lacks, and reports whether
 // it was refused for that reason.
 func (c *conn) createMissing() (bool, error) {
-	table := c.growth.missing
+	table := c.parts.missing
 	if table == "" {
 		return false, nil
 	}
-	c.growth.missing = ""
+	c.parts.missing = ""
 	_, err := c.makeWritingParts(writingParts[table])
 	return err == nil, err
 }
 
 // makeWritingParts creates those of the parts that the file lacks, all or none.
 func (c *conn) makeWritingParts(parts []part) (made bool, err error) {
-	if c.growth.existing == nil {
-		if c.growth.existing, err = (&Tx{conn: c}).existingParts(); err != nil {
+	if c.parts.existing == nil {
+		if c.parts.existing, err = (&Tx{conn: c}).existingParts(); err != nil {
 			return false, err
 		}
 	}
 	script := ""
 	for _, p := range parts {
-		if !c.growth.existing[p.name] {
+		if !c.parts.existing[p.name] {
 			script += p.script
 		}
 	}
@@ -81,14 +81,14 @@ func (c *conn) makeWritingParts(parts []part) (made bool, err error) {
 		return false, err
 	}
 	for _, p := range parts {
-		c.growth.existing[p.name] = true
+		c.parts.existing[p.name] = true
 	}
 	return true, nil
 }
 
 // forgetParts makes the parts be looked up again, since some may have been rolled
 // back.
-func (c *conn) forgetParts() { c.growth.existing = nil }
+func (c *conn) forgetParts() { c.parts.existing = nil }
 
 // allWritingParts returns the parts that writes to any table need.
 func allWritingParts() (all []part) {

@@ -154,7 +154,7 @@ func TestMigratedFileGetsIndexesBack(t *testing.T) {
 		t.Fatal("the index is there already")
 	}
 	do(t, db, "UPDATE _agent SET name = 'Grown'")
-	if err := db.grow(t.Context()); err != nil {
+	if err := db.createParts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if value[int](t, db, index) != 1 {

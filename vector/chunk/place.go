@@ -7,14 +7,14 @@ import (
 	"satchel/vector/document"
 )
 
-// maxFurther limits how many headings a chunk lists.
-const maxFurther = 15
+// maxLaterHeadings limits how many headings a chunk lists.
+const maxLaterHeadings = 15
 
-// further returns the headings that start in blocks from i on, before cut. Of
+// laterHeadings returns the headings that start in blocks from i on, before cut. Of
 // consecutive headings it returns the innermost.
-func (s *splitter) further(i, cut int) (list []string) {
+func (s *splitter) laterHeadings(i, cut int) (list []string) {
 	blocks := s.doc.Blocks
-	for ; i < len(blocks) && int(blocks[i].Start) < cut && len(list) < maxFurther; i++ {
+	for ; i < len(blocks) && int(blocks[i].Start) < cut && len(list) < maxLaterHeadings; i++ {
 		if blocks[i].Kind != document.KindHeading {
 			continue
 		}

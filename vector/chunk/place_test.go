@@ -31,7 +31,7 @@ func TestChunkPositions(t *testing.T) {
 			var headings [][]string
 			for _, found := range split(t, read(t, c.file, c.text), Config{Size: 35, Method: c.method}) {
 				lines = append(lines, [2]int{found.Line, found.LastLine})
-				headings = append(headings, append([]string{found.Heading}, found.Further...))
+				headings = append(headings, append([]string{found.Heading}, found.LaterHeadings...))
 			}
 			if !reflect.DeepEqual(lines, c.lines) || !reflect.DeepEqual(headings, c.headings) {
 				t.Errorf("got %v, %q, want %v, %q", lines, headings, c.lines, c.headings)

@@ -124,7 +124,7 @@ func (s *splitter) emit(head string, start, cut int) {
 		c.Page = int(s.doc.Blocks[i].Page)
 		i = s.lastOfHeadings(i, cut)
 		c.Heading = s.doc.Path(i)
-		c.Further = s.further(i+1, cut)
+		c.LaterHeadings = s.laterHeadings(i+1, cut)
 	}
 	if s.doc.Lined {
 		c.Line = s.lines.at(s.doc, start)
