@@ -73,15 +73,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program immediately
-	err := run(ctx, os.Args[1:], os.Stdout)
-	switch {
-	case err == nil:
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "satchel: interrupted")
-		os.Exit(130) // as a shell reports SIGINT
-	default:
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		status := 1
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err, status = errors.New("interrupted"), 130 // as a shell reports SIGINT
+		}
 		fmt.Fprintln(os.Stderr, "satchel:", err)
-		os.Exit(1)
+		os.Exit(status)
 	}
 }
 
@@ -381,13 +379,11 @@ func (a *app) Close() error {
 	if a.cluster != nil {
 		defer a.cluster.Close()
 	}
-	if a.replicas == nil {
-		return errors.Join(err, a.folder.Close())
+	if a.replicas != nil {
+		a.replicas.Stop()
+		defer a.replicas.Close()
 	}
-	a.replicas.Stop()
-	err = errors.Join(err, a.folder.Close())
-	a.replicas.Close()
-	return err
+	return errors.Join(err, a.folder.Close())
 }
 
 // linkedText returns the message with the console's URL for the agent of "satchel open".
