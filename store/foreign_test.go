@@ -297,7 +297,7 @@ func honestFile(t *testing.T, lengths ...int) string {
 func TestForeignDatabaseWithABrokenSchema(t *testing.T) {
 	t.Parallel()
 	path := template(t, "Support")
-	if err := rewrite(path, schemaAttacks["another's, broken"]); err != nil {
+	if err := rewrite(path, schemaAttacks["another program's file, broken"]); err != nil {
 		t.Fatal(err)
 	}
 	if err := examine(t.Context(), path, unlockedSource(path)); !errors.Is(err, errNoAgent) {
