@@ -39,7 +39,7 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	defer unclaim()
 	temp := f.tempPath(a.ID + ".db")
 	admins, err := f.fill(ctx, temp, a)
-	made := row{record: record{agent: a, admins: admins}}
+	made := row{record: record{agent: a, admins: admins, attention: Attention{Holds: &Holdings{}}}}
 	if err == nil && f.cluster != nil {
 		err = errors.Join(f.cluster.Create(a.ID, temp, made.summary()), RemoveIfExists(f.filePath(a.ID)))
 	}

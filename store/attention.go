@@ -14,8 +14,10 @@ type Attention struct {
 	Waiting  int        `json:"waiting,omitempty"`  // approvals, open takeovers and conversations that wait for a person
 	Failures int        `json:"failures,omitempty"` // executions of the last FailureAge that ended in an error, and were not repeated since
 	FailedAt agent.Time `json:"failed_at,omitzero"` // when the newest of them was started
-	Holds    *Holdings  `json:"holds,omitempty"`    // nil: not known
+	Holds    *Holdings  `json:"holds,omitempty"`    // nil: nothing of this is known
 }
+
+func (a Attention) known() bool { return a.Holds != nil }
 
 // Holdings counts what an agent has.
 type Holdings struct {
@@ -50,8 +52,10 @@ const approvals = "kind = 'approval' AND child_id = '' AND execution_id NOT IN (
 const failedExecutions = `executions WHERE status = 'errored' AND ` + executionEnded + ` AND id >= ?2 AND trigger <> 'test'
 	AND id NOT IN (SELECT retried_from FROM executions WHERE status IN ('complete','errored') AND id >= ?2 AND trigger = 'retry')`
 
-const selectAttention = `SELECT (SELECT count(*) FROM _waits WHERE ` + approvals + `) + (SELECT count(*) FROM takeovers WHERE ended_at IS NULL)
-	+ (SELECT count(*) FROM ` + handovers + `),
+const selectWaiting = `SELECT (SELECT count(*) FROM _waits WHERE ` + approvals + `) + (SELECT count(*) FROM takeovers WHERE ended_at IS NULL)
+	+ (SELECT count(*) FROM ` + handovers + `)`
+
+const selectAttention = selectWaiting + `,
 	(SELECT count(*) FROM ` + failedExecutions + `),
 	(SELECT created_at FROM ` + failedExecutions + ` ORDER BY id DESC LIMIT 1),
 	(SELECT n FROM _counts WHERE name = 'sources'), (` + countConversations + ` AND value_2 = 'open'), (SELECT count(DISTINCT workflow_id) FROM _triggers)`

@@ -65,6 +65,38 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 	}
 }
 
+// TestAttentionOfNewAgents checks that what a new agent has is known at once, and
+// what a copy has, without opening their files.
+func TestAttentionOfNewAgents(t *testing.T) {
+	f := openFolder(t)
+	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "a"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(db *DB, want Attention) {
+		t.Helper()
+		if db.isOpen() {
+			t.Error("the file is open")
+		}
+		if got, err := db.Attention(t.Context()); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", db.Agent().Name, got, err)
+		}
+	}
+	check(db, Attention{Holds: &Holdings{}})
+	_, err = Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+		_, err := tx.exec("INSERT INTO conversations(id) VALUES ('conversation-1')")
+		return struct{}{}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, err := f.Fork(t.Context(), db, "b", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(copied, Attention{Holds: &Holdings{Conversations: 1}})
+}
+
 // TestRetriedFailures checks that an execution whose retry succeeded no longer counts as
 // a failure, and that one whose retry failed counts once.
 func TestRetriedFailures(t *testing.T) {

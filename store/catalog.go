@@ -264,6 +264,9 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		if found.pending, err = tx.pending(); err != nil {
 			return struct{}{}, err
 		}
+		if found.attention, err = tx.attention(tx.Now); err != nil {
+			return struct{}{}, err
+		}
 		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",
 			map[string]any{"copied_from": found.id})
 	})

@@ -32,7 +32,6 @@ type catalogEntry struct {
 	Pending Pending               `json:"pending,omitzero"`
 
 	Attention Attention `json:"attention,omitzero"`
-	Attended  bool      `json:"attended,omitempty"` // attention is known
 	Trimmed   time.Time `json:"trimmed,omitzero"`
 }
 
@@ -89,7 +88,7 @@ func (r *catalogCache) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, attention: m.Attention, attended: m.Attended, trimmed: m.Trimmed}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, attention: m.Attention, trimmed: m.Trimmed}, id: id, folder: folder}, true
 }
 
 // matches reports whether a file is unchanged since it was noted.
@@ -114,7 +113,7 @@ func (r *catalogCache) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.entries[id] = catalogEntry{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending, Attention: rec.attention, Attended: rec.attended, Trimmed: rec.trimmed}
+	r.entries[id] = catalogEntry{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending, Attention: rec.attention, Trimmed: rec.trimmed}
 	r.changed = true
 }
 

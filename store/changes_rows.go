@@ -138,11 +138,9 @@ type Inbox struct {
 // unread messages.
 func (db *DB) Inbox(ctx context.Context) (Inbox, error) {
 	return Read(ctx, db, func(tx *Tx) (i Inbox, err error) {
-		a, err := tx.attention(tx.Now)
-		if err != nil {
+		if err := tx.value(&i.Waiting, selectWaiting, maxHandovers); err != nil {
 			return i, err
 		}
-		i.Waiting = a.Waiting
 		return i, tx.value(&i.Unread, selectUnread)
 	})
 }

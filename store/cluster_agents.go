@@ -50,11 +50,10 @@ type Summary struct {
 	Pending Pending               `json:"pending,omitzero"` // when the file was read or closed last
 
 	Attention Attention `json:"attention,omitzero"`
-	Attended  bool      `json:"attended,omitempty"` // attention is known
 }
 
 func (r *record) summary() Summary {
-	return Summary{Agent: r.agent, Admins: r.admins, Pending: r.pending, Attention: r.attention, Attended: r.attended}
+	return Summary{Agent: r.agent, Admins: r.admins, Pending: r.pending, Attention: r.attention}
 }
 
 // Summary returns what the catalog knows about the agent, with the work that is now
@@ -62,7 +61,7 @@ func (r *record) summary() Summary {
 func (db *DB) Summary(ctx context.Context) (Summary, error) {
 	a, err := db.Attention(ctx)
 	s := db.record.Load().summary()
-	s.Attention, s.Attended = a, true
+	s.Attention = a
 	return s, err
 }
 
@@ -70,7 +69,7 @@ func (s Summary) record() record {
 	if s.Admins == nil {
 		s.Admins = map[string]agent.Role{}
 	}
-	return record{agent: s.Agent, admins: s.Admins, pending: s.Pending, attention: s.Attention, attended: s.Attended}
+	return record{agent: s.Agent, admins: s.Admins, pending: s.Pending, attention: s.Attention}
 }
 
 // ErrNotOwner is returned if another server of the cluster, or none, owns an agent.
@@ -151,7 +150,7 @@ func inspectShared(path string) row {
 		return row{record: record{problem: refused(err)}}
 	}
 	if a, err := c.attention(agent.Now()); err == nil {
-		r.attention, r.attended = a, true
+		r.attention = a
 	}
 	return r
 }

@@ -67,7 +67,6 @@ type record struct {
 	pending Pending // when the file was read or closed last
 
 	attention Attention // when the file was closed last
-	attended  bool      // attention is known
 
 	trimmed time.Time // see DB, when the file was closed
 }
@@ -194,7 +193,7 @@ func (db *DB) verify(f *file) error {
 	if found.agent == known.agent && maps.Equal(found.admins, known.admins) && found.pending == known.pending {
 		return nil
 	}
-	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending, attention: known.attention, attended: known.attended}) {
+	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending, attention: known.attention}) {
 		db.folder.rename(db, known.agent.Name, found.agent.Name)
 	}
 	if found.pending != known.pending {
@@ -279,7 +278,7 @@ func (db *DB) closeLocked() error {
 // summarize reads what the catalog keeps of a file that is about to be closed. If
 // nothing was written, the catalog has it already.
 func (f *file) summarize(rec *record) (err error) {
-	if !f.written && rec.attended && !f.unsubscribed.isBehind() {
+	if !f.written && rec.attention.known() && !f.unsubscribed.isBehind() {
 		return nil
 	}
 	if err := f.ensureWriter(); err != nil {
@@ -292,7 +291,7 @@ func (f *file) summarize(rec *record) (err error) {
 		return err
 	}
 	if a, err := f.writer.attention(agent.Now()); err == nil {
-		rec.attention, rec.attended = a, true
+		rec.attention = a
 	}
 	return nil
 }

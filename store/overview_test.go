@@ -84,6 +84,13 @@ func BenchmarkOverview(b *testing.B) {
 					}
 				}
 			})
+			b.Run("inbox", func(b *testing.B) {
+				for b.Loop() {
+					if _, err := f.Default().Inbox(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 			b.Run("attention", func(b *testing.B) {
 				for b.Loop() {
 					if _, err := f.Default().Attention(b.Context()); err != nil {

@@ -23,7 +23,7 @@ func BenchmarkIdle(b *testing.B) {
 	s := serve(b, pg.Database("idle"), "a", b.TempDir())
 	s.agent(b, agent.DefaultID)
 	info, err := json.Marshal(store.Summary{Agent: agent.Agent{ID: agent.DefaultID, Name: "bakery", Description: "Answers what customers of the bakery ask.", Status: agent.StatusActive, CreatedAt: agent.Now()},
-		Admins: map[string]agent.Role{"owner@example.com": agent.RoleOwner}, Attended: true})
+		Admins: map[string]agent.Role{"owner@example.com": agent.RoleOwner}, Attention: store.Attention{Holds: &store.Holdings{}}})
 	if err != nil {
 		b.Fatal(err)
 	}
