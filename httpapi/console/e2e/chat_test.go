@@ -148,6 +148,11 @@ func TestConsoleChatAddresses(t *testing.T) {
 		if p.eval(`document.getElementById("main").textContent.includes("Earlier messages")`) == true {
 			t.Error("the page says that there are more messages")
 		}
+		if width == 375 {
+			ts.must(t, 201, "POST", "/api/agents/default/conversations/"+talk+"/messages", `{"role":"user","content":"said last"}`)
+			p.waitFor(hasText("said last"))
+			p.waitFor(`document.querySelectorAll(".turn").length === 211`)
+		}
 		p.pressKeys("Control+k")
 		p.waitFor(`document.querySelector("dialog[open] input")`)
 		p.typeText("loaves")
@@ -190,6 +195,9 @@ func TestConsoleDrops(t *testing.T) {
 		document.querySelector(".thread-view").dispatchEvent(drop);
 	})()`)
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("2 files stored")`)
+	if taken := p.eval(`(() => { const data = new DataTransfer(); data.setData("text/plain", "dragged"); return !document.querySelector(".composer textarea").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`); taken != false {
+		t.Error("a text that is dragged into the field is taken for files")
+	}
 	if taken := p.eval(`(() => { const data = new DataTransfer(); data.items.add(new File(["x"], "x.md")); return document.querySelector("nav.bottom").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`); taken != false {
 		t.Error("the browser opens a file that is dropped next to the page")
 	}

@@ -26,9 +26,16 @@ func TestConsoleFeedback(t *testing.T) {
 	ts.must(t, 200, "PUT", fmt.Sprint(base, "/messages/", rated, "/feedback"), `{"rating":-1,"comment":`+quoted("Wrong: "+hostile)+`}`)
 	p.waitFor(hasText("May I return")) // without a reload
 	p.checkPage("feedback")
+	p.eval(`void (window.scrolls = 0, Element.prototype.scrollIntoView = () => { scrolls++; })`)
 	p.eval(`location.hash += "?rating=good"`)
 	p.waitFor(hasText("No feedback matches"))
 	p.eval(`location.hash = location.hash.replace("good", "bad")`)
+	p.waitFor(hasText("May I return"))
+	if n := p.eval(`scrolls`); n != float64(0) {
+		t.Errorf("the page was scrolled %v times when its filter was changed", n)
+	}
+	p.reloadPage()
+	p.waitFor(hasText("May I return"))
 	p.clickOn(`[...document.querySelectorAll("#main td a")].find((a) => a.textContent.startsWith("May I return"))`)
 	p.waitFor(fmt.Sprintf(`((r) => r.top >= 0 && r.bottom <= innerHeight)(document.getElementById("message-%v").getBoundingClientRect())`, rated))
 }

@@ -1,8 +1,9 @@
 // What runs now: files being sent, sources being read, and executions.
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { agentId, counts, href, mayEdit, onChange, path, post, progress, running, type Result, type Upload, uploads, useQuery, type API } from "../data";
 import { Badge, Button, confirm, Dialog, Icon, Name, openDialog, plural, When } from "../ui";
+import { whenIdle } from "../parts/later";
 import { timeLeft } from "../parts/timeleft";
 
 const shown = 20; // of each kind
@@ -11,20 +12,22 @@ const readVerbs: Record<string, string> = { crawling: "Crawling", processing: "I
 
 /** Keeps a list of what is at work in step with the stream. */
 function useWork<T extends { id: string }, D>(kind: "source" | "execution", found: Result<D>, of: (d: D) => T[], make: (d: D, list: T[]) => D, works: (row: T) => boolean): T[] {
-  useEffect(() => onChange(kind, (c) => found.set((d) => {
-    const others = of(d).filter((x) => x.id !== c.id), row = c.row as T | undefined;
-    if (c.op === "delete" || !row || !works(row)) return make(d, others);
-    return make(d, of(d).some((x) => x.id === c.id) ? of(d).map((x) => (x.id === c.id ? row : x)) : [row, ...others]);
-  })), [found]);
+  useEffect(() => onChange(kind, (c) => {
+    if (found.loading.value) found.soon(); // the answer may be older
+    found.set((d) => {
+      const others = of(d).filter((x) => x.id !== c.id), row = c.row as T | undefined;
+      if (c.op === "delete" || !row || !works(row)) return make(d, others);
+      return make(d, of(d).some((x) => x.id === c.id) ? of(d).map((x) => (x.id === c.id ? row : x)) : [row, ...others]);
+    });
+  }), [found]);
   return found.data.value === undefined ? [] : of(found.data.value);
 }
 
 const isRead = (s: API.Source) => s.status in readVerbs;
 const isRunning = (x: API.ExecutionItem) => (x.status === "running" || x.status === "queued") && x.trigger !== "test";
 
-/** The sources and executions of the agent that are at work; those that wait for a person are apart. */
-function useRunning() {
-  const id = agentId.value;
+/** The sources and executions of an agent that are at work; those that wait for a person are apart. */
+function useRunning(id: string) {
   const sources = useWork("source", useQuery(id ? path("agents", id, "sources") : null, { status: Object.keys(readVerbs), limit: shown }), (d) => d.sources, (d, sources) => ({ ...d, sources }), isRead);
   const executions = useWork("execution", useQuery(id ? path("agents", id, "workflows", "executions") : null, { status: ["queued", "running"], limit: shown }), (d) => d.executions, (d, executions) => ({ ...d, executions }), isRunning);
   const waiting = useQuery(id && executions.length ? path("agents", id, "waiting") : null);
@@ -37,7 +40,9 @@ const onTheirWay = () => uploads.value.filter((u) => u.state === "sending" || u.
 
 /** How much runs, which opens the list of it; nothing while nothing runs. */
 export function Tray() {
-  const { sources, executions, waits } = useRunning();
+  const [id, setId] = useState(""); // follows once the page has asked for what it shows
+  useEffect(() => whenIdle(() => setId(agentId.value)), [agentId.value]);
+  const { sources, executions, waits } = useRunning(id === agentId.value ? id : "");
   const n = onTheirWay().length + sources.length + executions.filter((x) => !waits.has(x.id)).length;
   useEffect(() => { running.value = n; }, [n]);
   if (!n) return null;
@@ -48,7 +53,7 @@ export function Tray() {
 export const openTray = () => { openDialog((close) => <List close={close} />); };
 
 function List({ close }: { close: () => void }) {
-  const { sources, executions, waits } = useRunning();
+  const { sources, executions, waits } = useRunning(agentId.value);
   const sent = onTheirWay();
   const names = useQuery(executions.length ? path("agents", agentId.value, "workflows") : null, { limit: 200, sort: "name" });
   const nameOf = (w: string) => names.data.value?.workflows.find((x) => x.id === w)?.name ?? "Workflow";

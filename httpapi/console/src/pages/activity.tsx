@@ -1,6 +1,6 @@
 // Activity: what the agent did, what happened, what was delivered, what people thought of answers, and the log.
 import { agentId, href, route } from "../data";
-import { Empty } from "../ui";
+import { Empty, intoView } from "../ui";
 import { Deliveries } from "../parts/deliveries";
 import { Executions } from "../workflows/executions";
 import { Events } from "./activity/events";
@@ -18,7 +18,7 @@ export default function Activity() {
   return (
     <div class="page" key={tab}>
       <h1 tabIndex={-1}>Activity</h1>
-      <nav class="tabs" aria-label="Activity">{tabs.map(([id, title]) => <a class="tab" ref={(a) => { if (tab === id) a?.scrollIntoView({ block: "nearest", inline: "center" }); }} href={href(agentId.value, "activity", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
+      <nav class="tabs" aria-label="Activity">{tabs.map(([id, title]) => <a ref={tab === id ? intoView : undefined} href={href(agentId.value, "activity", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
       {tab === "executions" ? <Executions exact /> : tab === "events" ? <Events /> : tab === "deliveries" ? <Deliveries /> : tab === "feedback" ? <Feedback /> : tab === "log" ? <Log /> : <Empty icon="CircleHelp" title="Page not found" />}
     </div>
   );

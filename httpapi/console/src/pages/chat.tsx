@@ -152,19 +152,23 @@ type ThreadProps = { id: string; conversation: string; openList: () => void; ope
 /** How many messages come with a conversation. */
 const newest = 200;
 
-/** Asks for the messages before those that are shown. */
+/** Asks for the messages before those that are shown, and keeps those that newer ones displace. */
 function useEarlier(at: string, shown: Message[]) {
-  const [earlier, setEarlier] = useState<Message[]>([]);
+  const earlier = useRef<Message[]>([]);
+  const last = useRef(shown);
   const [cursor, setCursor] = useState<string | null>();
+  const displaced = earlier.current.length ? last.current.filter((m) => m.id < (shown[0]?.id ?? 0)) : [];
+  if (displaced.length) earlier.current = [...earlier.current, ...displaced];
+  last.current = shown;
   const load = async () => {
     const page = (after?: string) => get(`${at}/messages`, { order: "desc", limit: newest, cursor: after }) as Promise<API.MessageList>;
     const next = cursor ?? (await page()).meta.next_cursor;
     const found = next ? await page(next) : undefined;
+    const first = (earlier.current[0] ?? last.current[0])?.id ?? 0;
+    earlier.current = [...(found?.messages as Message[] | undefined ?? []).toReversed().filter((m) => m.id < first), ...earlier.current];
     setCursor(found?.meta.next_cursor ?? null);
-    setEarlier([...(found?.messages as Message[] | undefined ?? []).toReversed(), ...earlier]);
   };
-  const first = shown[0]?.id ?? 0;
-  return { earlier: earlier.filter((m) => m.id < first), more: cursor !== null && shown.length >= newest, load };
+  return { earlier: earlier.current, more: cursor !== null && shown.length >= newest, load };
 }
 
 function Thread({ id, conversation, openList, openSource, wanted }: ThreadProps) {
@@ -198,7 +202,8 @@ function Thread({ id, conversation, openList, openSource, wanted }: ThreadProps)
   const height = useRef(0);
   useLayoutEffect(() => { // what was read stays where it is
     const v = view.current!;
-    if (earlier.length) v.scrollTop += v.scrollHeight - height.current;
+    if (height.current) v.scrollTop += v.scrollHeight - height.current;
+    height.current = 0;
   }, [earlier.length]);
   const addressed = route.value.query.get("message");
   const scrolledTo = useRef("");

@@ -79,9 +79,10 @@ export function useDrop() {
     onDragOver: (e: DragEvent) => { if (mayEdit.value && e.dataTransfer?.types.includes("Files")) { e.preventDefault(); setOver(true); } },
     onDragLeave: (e: DragEvent) => { if (!(e.currentTarget as Element).contains(e.relatedTarget as Node | null)) setOver(false); },
     onDrop: (e: DragEvent) => {
+      if (!e.dataTransfer?.types.includes("Files")) return; // a text that is dragged into a field
       e.preventDefault();
       setOver(false);
-      if (mayEdit.value) droppedFiles(e.dataTransfer).then((files) => { if (files.length) void uploadFiles(files); else tell("There are no files in it."); }, tell);
+      if (mayEdit.value) droppedFiles(e.dataTransfer).then((files) => { if (files.length) void uploadFiles(files); else tell("No files to upload"); }, tell);
     },
   };
   return { over, handlers };

@@ -70,3 +70,6 @@ export function Pager({ meta, go }: { meta: Meta; go: (offset: number) => void }
     </nav>
   );
 }
+
+/** The ref of the tab that is shown, which a narrow page may have out of view. It is one function, so it is called once for an element and not at each drawing. */
+export const intoView = (tab: Element | null) => { tab?.scrollIntoView({ block: "nearest", inline: "center" }); };
