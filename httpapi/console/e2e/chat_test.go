@@ -117,7 +117,7 @@ func TestConsoleChatAddresses(t *testing.T) {
 		p := ts.openConsole(t, width)
 		p.open("chat", hasText("Returns?"))
 		p.click("Returns?")
-		p.waitFor(`document.querySelector("button.cite")`)
+		p.waitFor(`document.querySelector("button.cite") && !document.querySelector(".turn[aria-live]")`) // as it is stored
 		p.eval(`void document.querySelector("button.cite").click()`)
 		const cited = `/conversation-.*[?]chunk=chunk-/.test(location.hash) && document.querySelector(".drawer mark")?.textContent.includes("within two days")`
 		p.waitFor(cited)

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { agentId, get, go, href, listHref, mayEdit, path, post, route, setQuery } from "../data";
 import { Badge, Button, confirm, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, size, Skeleton, tell, When } from "../ui";
 import { Canvas, Compare, Editor, type Execution, executionAt, follow, isOver, keyOf, loadCatalog, marksOf, type NodeResult, onceAFrame, Outline, placed, placeOf, type Preview, readExecution, readGraph } from "../editor/base";
+import { useKeys } from "../parts/keys";
 import { triggerWord } from "../workflows/words";
 import { took } from "../workflows/executions";
 import { NodeRun } from "./node";
@@ -91,22 +92,10 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
     setQuery({ node: r.node_id, at: placeOf(r) || null });
     editor.select([r.node_id]);
   };
-  useEffect(() => {
-    const onKey = (e: KeyboardEvent) => {
-      if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]") || (e.target as HTMLElement).closest?.("input, textarea, select")) return;
-      const ran = [...new Set(results.filter((r) => r.status !== "skipped").map((r) => r.node_id))];
-      const at = ran.indexOf(editor.one.value?.id ?? "");
-      if (e.key === "j" && ran.length) editor.select([ran[(at + 1) % ran.length]]);
-      else if (e.key === "k" && ran.length) editor.select([ran[(at + ran.length - 1) % ran.length]]);
-      else if (e.key === "e") go(`${href(agentId.value, "workflows", x.workflow_id)}${editor.one.value ? `?node=${encodeURIComponent(editor.one.value.id)}` : ""}`);
-      else if (e.key === "r" && mayEdit.value && repeatable) void retry().catch(tell);
-      else if (e.key === "Escape") editor.select([]);
-      else return;
-      e.preventDefault();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  });
+  const step = (by: number) => {
+    const ran = [...new Set(results.filter((r) => r.status !== "skipped").map((r) => r.node_id))];
+    if (ran.length) editor.select([ran[(ran.indexOf(editor.one.value?.id ?? "") + by + ran.length) % ran.length]]);
+  };
   const may = mayEdit.value;
   const repeatable = isOver(x) && x.status !== "complete" && x.trigger !== "test";
   const over = isOver(x);
@@ -114,6 +103,12 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   const person = !over && results.some((r) => r.status === "waiting" && r.type === "approval");
   const open = (other: string) => go(href(agentId.value, "workflows", "executions", other));
   const retry = async (from?: string) => { const made = await post(executionAt(agentId.value, x.id, "retry"), from ? { from_node: from } : {}); open(made.id); };
+  useKeys({
+    j: () => step(1), k: () => step(-1),
+    e: () => go(`${href(agentId.value, "workflows", x.workflow_id)}${editor.one.value ? `?node=${encodeURIComponent(editor.one.value.id)}` : ""}`),
+    r: may && repeatable && retry,
+    Escape: () => editor.select([]),
+  });
   const end = () => confirm({ title: "Terminate", text: "Running nodes are stopped, and no further nodes run.", action: "Terminate", run: () => post(executionAt(agentId.value, x.id, "terminate")) });
   const node = editor.one.value;
   const failedNode = x.error?.node_id ? editor.node(x.error.node_id) : undefined;

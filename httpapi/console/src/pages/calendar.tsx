@@ -1,8 +1,8 @@
 // Calendar and schedules: tasks with a time, and what runs by the clock.
-import { useEffect, useRef } from "preact/hooks";
 
 import { agentId, download, href, mayEdit, route, setQuery } from "../data";
 import { Button, Empty, Icon, LinkButton, Load, openDialog, Segments } from "../ui";
+import { useKeys } from "../parts/keys";
 import { style } from "../parts/styles";
 import { addDays, addMonths, deviceZone, sinceMonday, wallOf, writeDate } from "../parts/zone";
 import { itemsOf, useDays, useZone } from "./calendar/data";
@@ -50,7 +50,7 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
   const days = useDays(dates[0], dates.at(-1)!);
   const step = (by: number) => setQuery({ date: view === "month" ? addMonths(date, by) : addDays(date, by * (view === "week" ? 7 : 31)) });
   const show = (v: string) => setQuery({ view: v === "month" ? null : v });
-  useCalendarKeys({ t: () => setQuery({ date: null }), m: () => show("month"), w: () => show("week"), l: () => show("list"), j: () => step(1), k: () => step(-1) });
+  useKeys({ t: () => setQuery({ date: null }), m: () => show("month"), w: () => show("week"), l: () => show("list"), j: () => step(1), k: () => step(-1) });
   const day = query.get("day") ?? "";
   const only = query.get("only") ?? "";
   const at = query.get("at") ?? days.data.value?.tasks.find((t) => t.id === task)?.start_time;
@@ -78,18 +78,4 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
       {task && <TaskDrawer key={`${task}${query.get("at")}`} id={task} start={query.get("at") ?? undefined} zone={zone} days={days} />}
     </div>
   );
-}
-
-/** Calls what belongs to a key of the page. */
-function useCalendarKeys(keys: Record<string, () => void>) {
-  const last = useRef(keys);
-  last.current = keys;
-  useEffect(() => {
-    const press = (e: KeyboardEvent) => {
-      if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest?.("input,textarea,select,[contenteditable]") || document.querySelector("dialog[open]")) return;
-      if (last.current[e.key]) { e.preventDefault(); last.current[e.key](); }
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
 }

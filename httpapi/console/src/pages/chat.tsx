@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 
 import { agent, agentId, ApiError, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
 import { Button, deleteLater, Drawer, Empty, ErrorCard, Icon, Load, Menu, FormDialog, openDialog, Skeleton, tell, TextField, unmarked, When } from "../ui";
+import { useKeys } from "../parts/keys";
 import { style } from "../parts/styles";
 import { citationsOf, placeOf, type Citation } from "../parts/citations";
 import { SourceText } from "../parts/source-text";
@@ -32,21 +33,13 @@ export default function Chat() {
     setOpened({ conversation, shown, among });
     setQuery({ chunk: keyOf(shown) });
   };
-  useEffect(() => {
-    const keys = (e: KeyboardEvent) => {
-      if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest("input,textarea,select") || document.querySelector("dialog[open]")) return;
-      if (e.key === "n") { e.preventDefault(); go(href(id, "chat")); }
-      else if (citation && (e.key === "[" || e.key === "]")) step(e.key === "]" ? 1 : -1);
-    };
-    addEventListener("keydown", keys);
-    return () => removeEventListener("keydown", keys);
-  });
   const step = (by: number) => {
     if (!citation) return;
     const at = citation.among.findIndex((c) => c.n === citation.shown.n);
     const next = citation.among[(at + by + citation.among.length) % citation.among.length];
     open(next, citation.among);
   };
+  useKeys({ n: () => go(href(id, "chat")), "[": () => step(-1), "]": () => step(1) });
   return (
     <div class={`page full panes ${citation ? "with-drawer" : ""} ${listOpen ? "list-open" : ""}`}>
       <h1 class="hidden" tabIndex={-1}>Chat</h1>

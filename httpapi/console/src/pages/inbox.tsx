@@ -1,8 +1,9 @@
 // Inbox: the conversations of people, and of the bot, answered in one place.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { get, go, href, mayEdit, onChange, onReset, path, post, put, route, session, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, Empty, LinkButton, Load, Menu, type MenuItem, openDialog, platformName, plural, tell, unmarked, When } from "../ui";
+import { useKeys } from "../parts/keys";
 import { style } from "../parts/styles";
 import { Simulate } from "../parts/simulate";
 import { assignItems, useColleagues } from "./inbox/assign";
@@ -90,7 +91,7 @@ export default function Inbox() {
     const whose = ids.length > 1 ? plural(ids.length, "conversation") : of[0] ? `Conversation with ${whoOf(of[0])}` : "Conversation";
     if (what.status && what.status !== "open") tell(`${whose} ${what.status === "snoozed" ? "snoozed until the next message" : what.status}`, open.length ? () => { void send(open, { status: "open" }).catch(tell); } : undefined, "conversations");
   };
-  useKeys({ list, current, open, change });
+  useInboxKeys({ list, current, open, change });
   const nothing = counts.data.value?.all === 0 && found.data.value && list.length === 0 && !search && !channel && !show;
   const colleagues = useColleagues(id);
   return (
@@ -178,30 +179,19 @@ function Bulk({ picked, list, pick, change, colleagues }: BulkProps) {
 type KeyActions = { list: API.ConversationSummary[]; current: string; open: (id: string) => string; change: (what: API.Change) => Promise<void> };
 
 /** Keys of the inbox: j and k walk, r and n write, e, s, m, a and u change the conversation. */
-function useKeys(actions: KeyActions) {
-  const last = useRef(actions);
-  last.current = actions;
-  useEffect(() => {
-    const press = (e: KeyboardEvent) => {
-      const { list, current, open, change } = last.current;
-      if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest("input,textarea,select,[contenteditable]") || document.querySelector("dialog[open]")) return;
-      const c = list.find((x) => x.id === current);
-      const step = (by: number) => {
-        const next = list[Math.max(0, Math.min(list.length - 1, list.findIndex((x) => x.id === current) + by))];
-        if (next) go(open(next.id));
-      };
-      const run: Record<string, () => unknown> = {
-        j: () => step(1), k: () => step(-1),
-        r: () => document.querySelector<HTMLElement>("[data-mode=reply]")?.click(), n: () => document.querySelector<HTMLElement>("[data-mode=note]")?.click(),
-        s: () => { if (c?.status === "open") step(list.at(-1) === c ? -1 : 1); return change({ status: "snoozed" }); },
-        e: () => { if (c?.status === "open") step(list.at(-1) === c ? -1 : 1); return change({ status: c?.status === "open" ? "resolved" : "open" }); }, m: () => change({ muted: !c?.muted }),
-        a: () => (myEmail() ? change({ assignee: c?.assignee === myEmail() ? null : "me" }) : tell("To assign conversations, put the server behind an identity proxy so that people have names.")), u: () => change({ read: (c?.unread ?? 0) > 0 }),
-      };
-      if (!run[e.key] || (!current && !"jk".includes(e.key))) return;
-      e.preventDefault();
-      void Promise.resolve(run[e.key]()).catch(tell);
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
+function useInboxKeys({ list, current, open, change }: KeyActions) {
+  const c = list.find((x) => x.id === current);
+  const step = (by: number) => {
+    const next = list[Math.max(0, Math.min(list.length - 1, list.findIndex((x) => x.id === current) + by))];
+    if (next) go(open(next.id));
+  };
+  useKeys({
+    j: () => step(1), k: () => step(-1),
+    ...(current && {
+      r: () => document.querySelector<HTMLElement>("[data-mode=reply]")?.click(), n: () => document.querySelector<HTMLElement>("[data-mode=note]")?.click(),
+      s: () => { if (c?.status === "open") step(list.at(-1) === c ? -1 : 1); return change({ status: "snoozed" }); },
+      e: () => { if (c?.status === "open") step(list.at(-1) === c ? -1 : 1); return change({ status: c?.status === "open" ? "resolved" : "open" }); }, m: () => change({ muted: !c?.muted }),
+      a: () => (myEmail() ? change({ assignee: c?.assignee === myEmail() ? null : "me" }) : tell("To assign conversations, put the server behind an identity proxy so that people have names.")), u: () => change({ read: (c?.unread ?? 0) > 0 }),
+    }),
+  });
 }

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { agentId, download, go, href, listHref, invalidate, mayEdit, onChange, path, post, progress, put, remove, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, deleteLater, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Skeleton, tell, TextField, When, type MenuItem } from "../ui";
 import { Highlighted } from "../parts/highlight";
+import { useKeys } from "../parts/keys";
 import { useSelection } from "../parts/selection";
 import { SourceText } from "../parts/source-text";
 import { style } from "../parts/styles";
@@ -50,14 +51,7 @@ function List() {
       })];
     return () => offs.forEach((off) => off());
   }, [found]);
-  useEffect(() => {
-    const press = (e: KeyboardEvent) => {
-      if (e.key !== "u" || e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest("input,textarea,select") || document.querySelector("dialog[open]")) return;
-      file.current?.click();
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
+  useKeys({ u: () => file.current?.click() });
   const search = query.get("q") ?? "";
   const filtered = Boolean(name || type || status);
   const visible = (found.data.value?.sources ?? []).filter((s) => !hidden.includes(s.id));
