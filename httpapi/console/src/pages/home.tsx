@@ -1,11 +1,11 @@
 // Home: ask or add something, what waits for a person, and how the agent does.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agent, agentId, get, go, href, mayEdit, onChange, path, post, useDraft, useQuery, type Result, type API } from "../data";
-import { Badge, Button, ErrorCard, Icon, Load, Name, openDialog, plural, Skeleton, span, tell, When, type IconName } from "../ui";
+import { agentId, go, href, mayEdit, onChange, path, post, useDraft, useQuery, type Result, type API } from "../data";
+import { Badge, Button, ErrorCard, Icon, Name, openDialog, plural, Skeleton, span, tell, When, type IconName } from "../ui";
 import { Bars } from "../parts/spark";
 import { UploadList, uploadFiles, useDrop } from "../parts/upload";
-import { AddSite } from "./knowledge/add";
+import { AgentName, Checklist, loadForms } from "./home/checklist";
 
 export default function Home() {
   const id = agentId.value;
@@ -29,9 +29,6 @@ export default function Home() {
   );
 }
 
-/** The agent's name, once it has one of its own. */
-const AgentName = () => (agent.value && agent.value.name !== "default" ? <Name>{agent.value.name}</Name> : <>your agent</>);
-
 const isAddress = (text: string) => /^(https?:\/\/)?[\w-]+(\.[\w-]+)+(\/\S*)?$/i.test(text.trim());
 
 /** One field for a question, a file or an address. */
@@ -43,11 +40,15 @@ function Ask({ id, over }: { id: string; over: boolean }) {
   const submit = async () => {
     const text = draft.value.trim();
     if (!text) return;
-    draft.value = "";
     if (isAddress(text) && mayEdit.value) {
-      openDialog((close) => <AddSite close={close} url={text} />);
+      try {
+        const { AddSite } = await loadForms();
+        draft.value = "";
+        openDialog((close) => <AddSite close={close} url={text} />);
+      } catch (error) { tell(error); }
       return;
     }
+    draft.value = "";
     if (!mayEdit.value) {
       go(`${href(id, "knowledge")}?q=${encodeURIComponent(text)}`);
       return;
@@ -69,36 +70,6 @@ function Ask({ id, over }: { id: string; over: boolean }) {
         </div>
       </form>
       <UploadList most={4} />
-    </section>
-  );
-}
-
-const steps: Record<string, [title: string, section: string[], icon: IconName, why: string]> = {
-  knowledge: ["Add knowledge", ["knowledge"], "BookOpen", "Files, sites, APIs and tables to answer from."],
-  model: ["Choose a model", ["settings", "model"], "Sparkles", "OpenAI, Anthropic, Ollama and others. Until then you see matching passages."],
-  ask: ["Ask a question", ["chat"], "MessageSquare", "Every answer cites its passages."],
-  channel: ["Connect a channel", ["channels"], "Plug", "Telegram, WhatsApp, email or your own website."],
-  workflow: ["Activate a workflow", ["workflows", "templates"], "Workflow", "Templates need only a few values."],
-};
-
-/** What is still to be set up, with the reason for the next step; gone when all is done. */
-function Checklist({ overview }: { overview: Result<API.Overview> }) {
-  const list = ((overview.data.value?.checklist ?? []) as { id: string; done: boolean }[]).filter((s) => steps[s.id]);
-  const next = list.find((s) => !s.done);
-  if (!next) return null;
-  return (
-    <section class="stack" aria-label="First steps">
-      <div class="row"><h2 class="grow">Set up <AgentName /></h2><span class="muted small">{list.filter((s) => s.done).length} of {list.length} done</span></div>
-      <ol class="checklist">
-        {list.map((s) => {
-          const [title, section, icon, why] = steps[s.id];
-          return (
-            <li class={s.done ? "done" : s === next ? "next" : ""}>
-              <a href={href(agentId.value, ...section)}><Icon name={s.done ? "CircleCheck" : icon} /><span class="grow"><span>{title}</span>{s.done ? <span class="hidden"> (done)</span> : <small class="muted">{why}</small>}</span>{s === next && <Icon name="ArrowRight" size={16} />}</a>
-            </li>
-          );
-        })}
-      </ol>
     </section>
   );
 }

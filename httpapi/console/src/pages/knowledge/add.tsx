@@ -13,18 +13,22 @@ const withScheme = (url: string) => (/^[a-z]+:\/\//i.test(url) ? url : /^(localh
 /** The name of a site, from its address. */
 const hostOf = (url: string) => { try { return new URL(url).host; } catch { return url; } };
 
+const newSite = { url: "", name: "", scope: "site", maxPages: "50", maxDepth: "3", includePatterns: "", excludePatterns: "", render: false };
+
+/** Starts to read a site, with the usual limits where none are given. */
+export async function addSite(given: Partial<typeof newSite>) {
+  const v = { ...newSite, ...given };
+  const address = withScheme(v.url.trim());
+  await post(`${sourcesAt()}/crawl`, {
+    name: v.name || hostOf(address), url: address, maxPages: v.scope === "page" ? 1 : Number(v.maxPages) || 50, maxDepth: v.scope === "page" ? 0 : Number(v.maxDepth),
+    includePatterns: lines(v.includePatterns), excludePatterns: lines(v.excludePatterns), render: v.render,
+  });
+  added();
+}
+
 export function AddSite({ close, url = "" }: { close: () => void; url?: string }) {
-  const initial = { url, name: "", scope: "site", maxPages: "50", maxDepth: "3", includePatterns: "", excludePatterns: "", render: false };
-  const run = async (v: typeof initial) => {
-    const address = withScheme(v.url.trim());
-    await post(`${sourcesAt()}/crawl`, {
-      name: v.name || hostOf(address), url: address, maxPages: v.scope === "page" ? 1 : Number(v.maxPages) || 50, maxDepth: v.scope === "page" ? 0 : Number(v.maxDepth),
-      includePatterns: lines(v.includePatterns), excludePatterns: lines(v.excludePatterns), render: v.render,
-    });
-    added();
-  };
   return (
-    <FormDialog title="Add site" close={close} action="Add" run={run} initial={initial}>
+    <FormDialog title="Add site" close={close} action="Add" run={addSite} initial={{ ...newSite, url }}>
       {(f) => (
         <>
           <TextField label="Address" placeholder="https://docs.example.com" autoFocus required {...f.text("url")} />
