@@ -73,14 +73,14 @@ func TestConsoleFirstSteps(t *testing.T) {
 }
 
 // show checks the page in light and dark, and takes pictures of it if a folder is given.
-func (p *consolePage) show(agent, state string) {
+func (p *consolePage) show(name, state string) {
 	p.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		p.colorScheme(scheme)
 		p.checkPage(state)
-		p.checkAccessible(agent + ", " + state + ", " + scheme)
+		p.checkAccessible(name + ", " + state + ", " + scheme)
 		if folder := os.Getenv("SATCHEL_SCREENSHOTS"); folder != "" {
-			p.picture(folder, "steps-"+agent+"-"+state+"-"+scheme)
+			p.picture(folder, "state-"+name+"-"+state+"-"+scheme)
 		}
 	}
 }

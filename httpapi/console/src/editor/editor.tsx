@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { agentId, type API, ApiError, asError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
 import type { CanvasActions, Flow } from "./canvas";
-import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, placed, type Preview, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
+import { Canvas, copyText, type Doc, DraftOffer, Editor, fingerprint, GraphJson, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, placed, type Preview, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, openDraft, readDraft } from "./drafts";
 import { editorKeys } from "./keys";
 import { issuesOf, Problems } from "./problems";
@@ -266,7 +266,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
             </div>}
           </section>
         </div>
-        {node && <NodePanel key={node.id} editor={editor} node={node} actions={{ duplicate: actions.duplicate, remove: actions.remove, test: runTest, close: () => editor.select([]) }} />}
+        {node && <NodePanel key={node.id} editor={editor} node={node} workflow={workflow} actions={{ duplicate: actions.duplicate, remove: actions.remove, test: runTest, tests: (refresh) => loadTests(editor, id, refresh), close: () => editor.select([]) }} />}
       </div>
     </div>
   );
@@ -355,12 +355,3 @@ function useSamples(editor: Editor, id: string) {
 }
 
 const placeTruncated = (output: unknown) => { const o = output as Partial<Preview> | null; return o?.truncated === true && typeof o.head === "string"; };
-
-function DraftOffer({ draft, version, keep, drop }: { draft: Draft; version: number; keep: () => Promise<void>; drop: () => Promise<void> }) {
-  return (
-    <div class="banner draft-offer" role="status">
-      <Icon name="History" size={16} /><span class="grow">Changes of <When time={new Date(draft.at).toISOString()} full /> were not saved{draft.version !== version ? `; they are based on version ${draft.version}, and version ${version} is the newest` : ""}.</span>
-      <Button kind="primary" onClick={keep}>Restore</Button><Button onClick={drop}>Discard</Button>
-    </div>
-  );
-}

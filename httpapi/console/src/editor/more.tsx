@@ -1,9 +1,11 @@
-// Smaller parts of the editor: settings, the webhook's address, connecting by a list, and the graph as text.
+// Smaller parts of the editor: settings, the webhook's address, the offer of a draft, connecting by a list, and the graph as text.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { absolute, agent, agentId, type API, asError, saveFile } from "../data";
-import { Button, CopyButton, Dialog, FormDialog, SelectField, type MenuItem, openMenu, Switch, TextArea, TextField, tell } from "../ui";
-import { type Editor, onlyWay, placed, readGraph, type Step, typeName, typeOf, waysOut, writeGraph } from "./base";
+import { asError, saveFile } from "../data";
+import { Button, CopyButton, Dialog, FormDialog, Icon, SelectField, type MenuItem, openMenu, Switch, TextArea, TextField, tell, When } from "../ui";
+import { type Editor, HookCall, onlyWay, placed, readGraph, type Step, typeName, typeOf, waysOut, writeGraph } from "./base";
+import type { Draft } from "./drafts";
+import type { Hooked } from "./hook";
 
 /** Name, description and how executions meet each other. */
 export function SettingsDialog({ editor, close }: { editor: Editor; close: () => void }) {
@@ -31,27 +33,19 @@ export function NoteDialog({ save, close }: { save: (note: string) => Promise<vo
   );
 }
 
-const callers: Record<string, string> = { "standard-webhooks": "Calls are signed as in Standard Webhooks.", hmac: "Calls are signed with an HMAC of the body.", header: "Calls include a secret header.",
-  bearer: "Calls include a bearer token.", basic: "Calls include a user name and password.", none: "Anyone who knows the address can call it." };
-
 /** The address that starts the workflow, and how it is called. */
-export function HookCard({ workflow, close }: { workflow: Pick<API.Workflow, "id" | "status"> & { nodes: Step[] }; close: () => void }) {
-  const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
+export function HookCard({ workflow, close }: { workflow: Hooked & { nodes: Step[] }; close: () => void }) {
   const trigger = workflow.nodes.find((n) => n.type === "trigger" && n.data?.event === "webhook");
-  const kind = (trigger?.data?.auth as { type?: string } | undefined)?.type;
-  const who = kind && Object.hasOwn(callers, kind) ? callers[kind] : "The caller needs an identity or an API key with the admin role. To let others in, change “Who may call the webhook” in the trigger.";
-  const curl = `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'`;
+  return <Dialog title="Webhook address" close={close}>{trigger ? <HookCall workflow={workflow} trigger={trigger} /> : <p>The workflow has no webhook trigger.</p>}</Dialog>;
+}
+
+/** Offers changes that were not saved when the editor was closed. */
+export function DraftOffer({ draft, version, keep, drop }: { draft: Draft; version: number; keep: () => Promise<void>; drop: () => Promise<void> }) {
   return (
-    <Dialog title="Webhook address" close={close}>
-      {trigger ? (
-        <>
-          <p class="row nowrap copy"><code class="grow hook-address">{address}</code><CopyButton text={address} /></p>
-          <p class="muted">A POST to this address starts the workflow. {who}{workflow.status === "active" ? "" : " It answers once the workflow is active."}</p>
-          <pre class="card">{curl}</pre>
-          <div class="row end"><CopyButton text={curl}>Copy command</CopyButton></div>
-        </>
-      ) : <p>The workflow has no webhook trigger.</p>}
-    </Dialog>
+    <div class="banner draft-offer" role="status">
+      <Icon name="History" size={16} /><span class="grow">Changes of <When time={new Date(draft.at).toISOString()} full /> were not saved{draft.version !== version ? `; they are based on version ${draft.version}, and version ${version} is the newest` : ""}.</span>
+      <Button kind="primary" onClick={keep}>Restore</Button><Button onClick={drop}>Discard</Button>
+    </div>
   );
 }
 

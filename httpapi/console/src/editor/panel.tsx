@@ -3,23 +3,28 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { asError } from "../data";
 import { Badge, Button, Icon, JsonTree, Menu, Name, Segments, span, tell, TextArea, TextField, type MenuItem } from "../ui";
-import { catalog, type Data, type Editor, fieldsOf, needText, type Step, typeName, typeOf } from "./base";
+import { catalog, type Data, type Editor, fieldsOf, HookCall, needText, type Step, TryNode, typeName, typeOf } from "./base";
 import { Fields, JsonField, SchemaField } from "./fields";
+import type { Hooked } from "./hook";
 import { PathTree } from "./pathtree";
 import { renameNode } from "./rename";
 import { sampleOf, scopeOf } from "./template";
 import { NodeContext } from "./templatefield";
+import type { LoadTests } from "./trynode";
 
 export { fill, suggest } from "./template";
+
+/** The types of nodes that send a request, which can be tried. */
+const requests = new Set(["http-request", "operation"]);
 
 /** The fields that every node has, which are shown under Reliability. */
 const reliability = ["timeout_ms", "retry", "on_error", "at_most_once"];
 
 type Tab = "fields" | "input" | "output" | "json";
 
-export type PanelActions = { duplicate: (id: string) => void; remove: (ids: Set<string>) => void; test?: (mode: "to" | "node", id: string) => void; close: () => void };
+export type PanelActions = { duplicate: (id: string) => void; remove: (ids: Set<string>) => void; test?: (mode: "to" | "node", id: string) => void; /** What tries a request beside the tests of the page. */ tests: LoadTests; close: () => void };
 
-export function NodePanel({ editor, node, actions }: { editor: Editor; node: Step; actions: PanelActions }) {
+export function NodePanel({ editor, node, workflow, actions }: { editor: Editor; node: Step; workflow: Hooked; actions: PanelActions }) {
   const [tab, setTab] = useState<Tab>("fields");
   const ref = useRef<HTMLElement>(null);
   const type = typeOf(node.type);
@@ -58,7 +63,7 @@ export function NodePanel({ editor, node, actions }: { editor: Editor; node: Ste
       <nav class="tabs" aria-label="Node">{([["fields", "Fields"], ["input", "Input"], ["output", "Output"], ["json", "JSON"]] as [Tab, string][]).map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}{t === "fields" && issues.length > 0 && <span class="tab-count">{issues.length}</span>}</button>)}</nav>
       <div class="panel-body">
         <NodeContext.Provider value={context}>
-          {tab === "fields" && <NodeFields key={node.id} editor={editor} node={node} />}
+          {tab === "fields" && <NodeFields key={node.id} editor={editor} node={node} workflow={workflow} tests={actions.tests} />}
           {tab === "input" && <Input editor={editor} node={node} />}
           {tab === "output" && <Output editor={editor} node={node} pin={pin} />}
           {tab === "json" && <NodeJson key={node.id} editor={editor} node={node} />}
@@ -103,7 +108,7 @@ function issueFinder(editor: Editor, node: Step) {
   return { own, find: (path: string) => { const hit = [...own].find(([f]) => f === path || f.startsWith(`${path}[`)); if (hit) known.add(hit[0]); return hit?.[1]; }, known };
 }
 
-function NodeFields({ editor, node }: { editor: Editor; node: Step }) {
+function NodeFields({ editor, node, workflow, tests }: { editor: Editor; node: Step; workflow: Hooked; tests: LoadTests }) {
   const type = typeOf(node.type);
   const common = catalog.value.common;
   const issues = issueFinder(editor, node);
@@ -123,6 +128,8 @@ function NodeFields({ editor, node }: { editor: Editor; node: Step }) {
       <TextField label="Name" value={typeof data.label === "string" ? data.label : ""} placeholder={editor.nameOf(node)} disabled={editor.readonly.value} onInput={(v) => editor.setData(node.id, ["label"], v || undefined)} />
       {!type && <JsonData editor={editor} node={node} />}
       {type && oneOf ? <OneOf names={oneOf} editor={editor} node={node} set={set} find={issues.find} /> : type && <Fields schema={type.data} value={data} onChange={set} path="" issue={issues.find} />}
+      {requests.has(node.type) && !editor.readonly.value && <TryNode editor={editor} node={node} load={tests} />}
+      {node.type === "trigger" && data.event === "webhook" && <details class="more-fields"><summary>Call it with curl</summary><div class="stack"><HookCall workflow={workflow} trigger={node} /></div></details>}
       {type && node.type !== "trigger" && (
         <details class="more-fields" open={reliability.some((f) => data[f] !== undefined)}>
           <summary>Reliability</summary>

@@ -12,8 +12,12 @@ export const Outline = later(() => import("./outline").then((m) => m.Outline));
 export const NodePanel = later(() => import("./panel").then((m) => m.NodePanel), PanelFrame);
 /** The types of nodes, to be dragged onto the canvas. */
 export const NodeShelf = later(() => import("./palette").then((m) => m.NodeShelf), () => <aside class="node-shelf" aria-label="Nodes" />);
+export const DraftOffer = later(() => import("./more").then((m) => m.DraftOffer), () => null);
 export const OutputSchemaField = later(() => import("./schemafield").then((m) => m.OutputSchemaField));
 export const TestPanel = later(() => import("./test").then((m) => m.TestPanel));
+/** How the webhook of a workflow is called. */
+export const HookCall = later(() => import("./hook").then((m) => m.HookCall));
+export const TryNode = later(() => import("./trynode").then((m) => m.TryNode));
 export const Versions = later(() => import("./versions").then((m) => m.Versions));
 export const GraphJson = later(() => import("./more").then((m) => m.GraphJson));
 export const Compare = later(() => import("../execution/compare").then((m) => m.Compare));
