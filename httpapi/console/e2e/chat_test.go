@@ -201,6 +201,12 @@ func TestConsoleDrops(t *testing.T) {
 	if taken := p.eval(`(() => { const data = new DataTransfer(); data.items.add(new File(["x"], "x.md")); return document.querySelector("nav.bottom").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`); taken != false {
 		t.Error("the browser opens a file that is dropped next to the page")
 	}
+	empty := map[string]string{}
+	for i := range 505 { // more than the page lists
+		empty[fmt.Sprintf("empty-%d.md", i)] = ""
+	}
+	p.drop(".thread-view", empty)
+	p.waitFor(`document.querySelector(".toasts").textContent.includes("0 of 505 files stored")`)
 }
 
 // TestConsoleReconnects cuts the network: what could not be loaded, and a question that

@@ -98,7 +98,7 @@ func TestConsoleTwoEditors(t *testing.T) {
 	label(ada, "a", "Ada's")
 	ada.kept("Ada's")
 	label(bob, "b", "Bob's")
-	bob.waitFor(`document.querySelector(".others")?.textContent.includes("changes it")`)
+	bob.waitFor(`document.querySelector(".others")?.textContent.includes("is editing")`)
 	ada.eval(`void addEventListener("beforeunload", (e) => e.stopImmediatePropagation(), true)`) // a killed browser does not ask before it closes
 	ada.cdp("Page.navigate", map[string]any{"url": "about:blank"})
 	ada.waitFor(`location.href === "about:blank"`)

@@ -225,7 +225,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
         <h1 class="clip" tabIndex={-1}><Name>{editor.doc.value.name}</Name></h1>
         <Badge>{workflow.status}</Badge><span class="muted small desk">v{workflow.version}</span>
         <span class={`saved-state small ${dirty ? "dirty" : "muted"}`} role="status">{dirty ? "Unsaved" : <>Saved <span class="desk"><When time={workflow.updated_at} /></span></>}</span>
-        <Others at={id} editing={dirty} doing={{ one: "changes it too", several: "change it too" }} />
+        <Others at={id} editing={dirty} doing={{ one: "is editing", several: "are editing" }} />
         <span class="grow" />
         {may && <span class="row nowrap desk"><Button kind="quiet" icon="Undo2" label="Undo" disabled={!editor.canUndo.value} onClick={() => editor.undo()} /><Button kind="quiet" icon="Redo2" label="Redo" disabled={!editor.canRedo.value} onClick={() => editor.redo()} /></span>}
         {may && <Button icon="Play" pressed={tab === "test"} onClick={() => setTab("test")}>Test</Button>}

@@ -184,7 +184,7 @@ function NodeId({ editor, node }: { editor: Editor; node: Step }) {
   };
   return (
     <details class="more-fields"><summary>ID in templates</summary>
-      <div class="field"><label>Id</label><input aria-label="Id" value={typed} readOnly={editor.readonly.value} onInput={(e) => setTyped(e.currentTarget.value)} onBlur={rename} onKeyDown={(e) => { if (e.key === "Enter") rename(); }} />
+      <div class="field"><label>ID</label><input aria-label="ID" value={typed} readOnly={editor.readonly.value} onInput={(e) => setTyped(e.currentTarget.value)} onBlur={rename} onKeyDown={(e) => { if (e.key === "Enter") rename(); }} />
         <small class={taken ? "issue" : "muted"}>{taken ? "Another node already has this ID." : <>Use its output in templates as <code>{`{{nodes.${node.id}}}`}</code>; they follow when it changes.</>}</small></div>
     </details>
   );

@@ -165,7 +165,7 @@ function Below({ x, results, editor, choose }: { x: Execution; results: NodeResu
         {tab === "about" && <dl class="facts-list pad">
           <dt>Trigger</dt><dd><bdi>{triggerWord(x.trigger)}</bdi></dd><dt>Started</dt><dd><When time={x.started_at ?? x.created_at} full /></dd>
           {x.completed_at && <><dt>Ended</dt><dd><When time={x.completed_at} full /></dd></>}<dt>Version</dt><dd>{x.version}</dd>
-          {other(x.retried_from, "Repeats")}{other(x.parent_id, "Part of")}<dt>Id</dt><dd class="row nowrap"><code>{x.id}</code><CopyButton text={x.id} /></dd>
+          {other(x.retried_from, "Repeats")}{other(x.parent_id, "Part of")}<dt>ID</dt><dd class="row nowrap"><code>{x.id}</code><CopyButton text={x.id} /></dd>
         </dl>}
         {tab === "time" && x.retried_from && <p class="muted small pad">It repeats <a href={href(agentId.value, "workflows", "executions", x.retried_from)}>another execution</a>.</p>}
       </div>

@@ -18,7 +18,7 @@ function Holds({ id }: { id: string }) {
   const h = entryOf(id)?.holds;
   if (!h) return null;
   const parts = [h.sources > 0 && plural(h.sources, "source"), h.conversations > 0 && plural(h.conversations, "open conversation"), h.workflows > 0 && plural(h.workflows, "active workflow")].filter(Boolean);
-  return <span class="small">{parts.join(" · ") || "Nothing in it yet"}</span>;
+  return <span class="small">{parts.join(" · ") || "No sources, open conversations or active workflows"}</span>;
 }
 
 /** What waits for a person in an agent, and what failed in it. */

@@ -238,7 +238,7 @@ function Results({ list, rated }: { list: API.SearchHit[]; rated: boolean }) {
   return (
     <ol class="results">{list.map((r, i) => (
       <Fragment key={r.id}>
-        {i === weak && <li class="muted weak">{i ? "Weak matches, which chat does not use" : "Nothing in the knowledge matches this well. The nearest passages:"}</li>}
+        {i === weak && <li class="muted weak">{i ? "Weak matches that Chat doesn't use" : "Nothing in the knowledge matches this well. The nearest passages:"}</li>}
         <Passage r={r} n={i + 1} />
       </Fragment>
     ))}</ol>

@@ -8,11 +8,7 @@ import { Badge, Load, Name, When } from "../ui";
 export function ContactExecutions({ id, limit }: { id: string; limit: number }) {
   const found = useQuery(path("agents", agentId.value, "workflows", "executions"), { contact_id: id, limit });
   const names = useQuery(found.data.value?.executions.length ? path("agents", agentId.value, "workflows") : null, { limit: 200 });
-  useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("execution", () => { clearTimeout(due); due = setTimeout(() => void found.reload(), 400); });
-    return () => { clearTimeout(due); off(); };
-  }, [found]);
+  useEffect(() => onChange("execution", found.soon), [found]);
   const nameOf = (x: API.ExecutionItem) => names.data.value?.workflows.find((w) => w.id === x.workflow_id)?.name ?? "Workflow";
   return (
     <Load of={found} lines={2}>{({ executions, meta }) => (executions.length ? (

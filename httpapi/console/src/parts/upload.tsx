@@ -17,10 +17,10 @@ export function uploadFiles(files: File[]): Promise<void> {
   const mine = files.map((file) => ({ file, id: uploadId() }));
   uploads.value = [...mine.map(({ file, id }) => ({ id, name: file.name, agent, state: "waiting" as const, share: 0 })), ...uploads.value].slice(0, 500);
   sending = sending.then(async () => {
-    for (const batch of batches(mine)) await sendBatch(agent, batch);
+    const failed: string[] = []; // why; the list keeps the newest files only
+    for (const batch of batches(mine)) failed.push(...await sendBatch(agent, batch));
     invalidate(path("agents", agent, "sources"));
-    const failed = uploads.value.filter((u) => mine.some((m) => m.id === u.id) && u.state === "failed");
-    tell(failed.length ? (files.length === 1 ? new Error(`${failed[0].name}: ${failed[0].error}`) : `${files.length - failed.length} of ${files.length} files stored`) : files.length === 1 ? `${files[0].name} is uploaded and being processed` : `${files.length} files stored`);
+    tell(failed.length ? (files.length === 1 ? new Error(`${files[0].name}: ${failed[0]}`) : `${files.length - failed.length} of ${files.length} files stored`) : files.length === 1 ? `${files[0].name} is uploaded and being processed` : `${files.length} files stored`);
   });
   return sending;
 }
@@ -39,7 +39,8 @@ function batches(files: { file: File; id: number }[]) {
   return out;
 }
 
-async function sendBatch(agent: string, batch: { file: File; id: number }[]) {
+/** Sends files, and returns why some failed. */
+async function sendBatch(agent: string, batch: { file: File; id: number }[]): Promise<string[]> {
   const ids = batch.map((b) => b.id);
   change(ids, { state: "sending" });
   try {
@@ -49,8 +50,11 @@ async function sendBatch(agent: string, batch: { file: File; id: number }[]) {
       return send(path("agents", agent, "sources", "batch"), form, (share) => change(ids, { share }));
     });
     (results as API.BatchDetails["results"]).forEach((r, i) => change([ids[i]], r.error ? { state: "failed", error: r.error.message } : { state: "stored", share: 1, source: r.source?.id }));
-  } catch (error) {
-    change(ids, { state: "failed", error: error instanceof ApiError ? error.message : "The connection was lost while sending." });
+    return (results as API.BatchDetails["results"]).flatMap((r) => (r.error ? [r.error.message] : []));
+  } catch (thrown) {
+    const error = thrown instanceof ApiError ? thrown.message : "The connection was lost while sending.";
+    change(ids, { state: "failed", error });
+    return ids.map(() => error);
   }
 }
 

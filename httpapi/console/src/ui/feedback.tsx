@@ -32,7 +32,7 @@ export function ErrorCard({ error, retry, children }: { error: Error; retry?: ()
       <p>{error.message}</p>
       {gone && <p>It may have been deleted since, or its address is misspelled.</p>}
       {error instanceof ApiError && <p class="muted small">{[error.code, error.requestId].filter(Boolean).join(" · ")}</p>}
-      {error instanceof ApiError && error.retryAfter > 0 ? <Countdown until={limitedUntil.value} /> : <div class="row">{retry && !gone && <Button onClick={retry}>Try again</Button>}{children}</div>}
+      {error instanceof ApiError && error.retryAfter > 0 ? <Countdown until={limitedUntil.value} /> : ((retry && !gone) || children) && <div class="row">{retry && !gone && <Button onClick={retry}>Try again</Button>}{children}</div>}
     </div>
   );
 }

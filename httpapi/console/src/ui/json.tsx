@@ -8,7 +8,7 @@ const pageSize = 50;
 function Leaf({ value }: { value: unknown }) {
   const [shown, setShown] = useState(2000); // characters
   if (typeof value !== "string") return <span class={`json-${value === null ? "null" : typeof value}`}>{String(value)}</span>;
-  return <><span class="json-string">{JSON.stringify(value.slice(0, shown))}</span>{value.length > shown && <Button kind="quiet" onClick={() => setShown(shown * 10)}>{`${value.length - shown} more`}</Button>}</>;
+  return <><span class="json-string">{JSON.stringify(value.slice(0, shown))}</span>{value.length > shown && <Button kind="quiet" onClick={() => setShown(shown * 10)}>{`${(value.length - shown).toLocaleString()} more characters`}</Button>}</>;
 }
 
 /** A value; name is its key in what it is part of. */

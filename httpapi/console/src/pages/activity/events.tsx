@@ -91,7 +91,7 @@ function One({ seq, known }: { seq: number; known?: Event }) {
       {found === undefined ? <Skeleton /> : found === null ? <p class="muted">No longer kept.</p> : (
         <div class="stack">
           <p class="muted">{aboutEvent(found.type)}</p>
-          <dl class="facts-list"><dt>Time</dt><dd><Moment time={found.created_at} /></dd><dt>Number</dt><dd>{found.seq}</dd><dt>Id</dt><dd><code>{found.id}</code></dd></dl>
+          <dl class="facts-list"><dt>Time</dt><dd><Moment time={found.created_at} /></dd><dt>Number</dt><dd>{found.seq}</dd><dt>ID</dt><dd><code>{found.id}</code></dd></dl>
           <div class="row">{recordLinks(found).map(([title, to]) => <LinkButton href={to}>{title}</LinkButton>)}</div>
           <h3>Data</h3>
           <JsonTree value={found.data} />

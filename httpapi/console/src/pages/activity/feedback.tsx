@@ -45,7 +45,7 @@ export function Feedback() {
           ]} /></div>
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
-      ) : <Empty icon="ThumbsUp" title={rating || search || from || to ? "No feedback matches" : "No feedback yet"}>Answers that are rated with a thumb in Chat are listed here, with the comments on them.</Empty>}</Load>
+      ) : <Empty icon="ThumbsUp" title={rating || search || from || to ? "No feedback matches" : "No feedback yet"}>Answers rated in Chat are listed here, with their comments.</Empty>}</Load>
     </>
   );
 }

@@ -62,7 +62,7 @@ function Facts({ task, t, zone, days, reload, close }: { task: API.Task; t: Task
       <dl class="facts-list">
         {t.workflow_id && <><dt>Starts</dt><dd><a href={href(agentId.value, "workflows", t.workflow_id)}><Name>{workflow.data.value?.name ?? "a workflow"}</Name></a></dd></>}
         {task.recurrence !== "none" && <><dt>Next</dt><dd>{task.next_run ? writeTime(task.next_run, zone) : "None: it has ended"}</dd></>}
-        {t.timezone !== zone && <><dt>Kept in</dt><dd>{t.timezone}</dd></>}
+        {t.timezone !== zone && <><dt>Time zone</dt><dd>{t.timezone}</dd></>}
       </dl>
       {mayEdit.value && (cancelled ? <div class="row"><Button icon="Undo2" onClick={restore}>Restore</Button></div> : (
         <div class="row">

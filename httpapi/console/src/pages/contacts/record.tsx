@@ -97,11 +97,7 @@ function Custom({ c, save }: { c: API.Contact; save: (change: object) => Promise
 
 function Conversations({ id }: { id: string }) {
   const found = useQuery(path("agents", agentId.value, "conversations"), { contact_id: id, limit: 50, sort: "last_message_at", order: "desc" });
-  useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("conversation", (c) => { if (c.row?.contact_id === id || c.op === "delete") { clearTimeout(due); due = setTimeout(() => void found.reload(), 400); } });
-    return () => { clearTimeout(due); off(); };
-  }, [found]);
+  useEffect(() => onChange("conversation", (c) => { if (c.row?.contact_id === id || c.op === "delete") found.soon(); }), [found]);
   return (
     <section class="card stack" aria-label="Conversations">
       <h2>Conversations</h2>

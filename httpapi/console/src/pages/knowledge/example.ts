@@ -1,6 +1,6 @@
 // A document to try the knowledge with.
 
-const text = `# Handbook of a bakery
+const text = `# Bakery handbook
 
 ## Returns
 
