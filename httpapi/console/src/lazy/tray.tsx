@@ -1,9 +1,8 @@
 // What runs now: files being sent, sources being read, and executions.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 
 import { agentId, counts, href, mayEdit, onChange, path, post, progress, running, type Result, type Upload, uploads, useQuery, type API } from "../data";
 import { Badge, Button, confirm, Dialog, Icon, Name, openDialog, plural, When } from "../ui";
-import { whenIdle } from "../parts/later";
 import { timeLeft } from "../parts/timeleft";
 
 const shown = 20; // of each kind
@@ -26,8 +25,9 @@ function useWork<T extends { id: string }, D>(kind: "source" | "execution", foun
 const isRead = (s: API.Source) => s.status in readVerbs;
 const isRunning = (x: API.ExecutionItem) => (x.status === "running" || x.status === "queued") && x.trigger !== "test";
 
-/** The sources and executions of an agent that are at work; those that wait for a person are apart. */
-function useRunning(id: string) {
+/** The sources and executions of the agent that are at work; those that wait for a person are apart. */
+function useRunning() {
+  const id = agentId.value;
   const sources = useWork("source", useQuery(id ? path("agents", id, "sources") : null, { status: Object.keys(readVerbs), limit: shown }), (d) => d.sources, (d, sources) => ({ ...d, sources }), isRead);
   const executions = useWork("execution", useQuery(id ? path("agents", id, "workflows", "executions") : null, { status: ["queued", "running"], limit: shown }), (d) => d.executions, (d, executions) => ({ ...d, executions }), isRunning);
   const waiting = useQuery(id && executions.length ? path("agents", id, "waiting") : null);
@@ -40,9 +40,7 @@ const onTheirWay = () => uploads.value.filter((u) => u.state === "sending" || u.
 
 /** How much runs, which opens the list of it; nothing while nothing runs. */
 export function Tray() {
-  const [id, setId] = useState(""); // follows once the page has asked for what it shows
-  useEffect(() => whenIdle(() => setId(agentId.value)), [agentId.value]);
-  const { sources, executions, waits } = useRunning(id === agentId.value ? id : "");
+  const { sources, executions, waits } = useRunning();
   const n = onTheirWay().length + sources.length + executions.filter((x) => !waits.has(x.id)).length;
   useEffect(() => { running.value = n; }, [n]);
   if (!n) return null;
@@ -53,7 +51,7 @@ export function Tray() {
 export const openTray = () => { openDialog((close) => <List close={close} />); };
 
 function List({ close }: { close: () => void }) {
-  const { sources, executions, waits } = useRunning(agentId.value);
+  const { sources, executions, waits } = useRunning();
   const sent = onTheirWay();
   const names = useQuery(executions.length ? path("agents", agentId.value, "workflows") : null, { limit: 200, sort: "name" });
   const nameOf = (w: string) => names.data.value?.workflows.find((x) => x.id === w)?.name ?? "Workflow";
