@@ -29,7 +29,7 @@ function write(name: string, text: string) {
   } catch { /* the storage is full or closed: the text stays on the page */ }
 }
 
-/** Removes drafts that nobody touched for a month. */
+/** Removes drafts that have not changed for a month. */
 export function expireDrafts() {
   for (const name of Object.keys(localStorage)) {
     if (!name.startsWith(prefix)) continue;

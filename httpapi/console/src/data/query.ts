@@ -82,7 +82,7 @@ export function useQuery(at: string | null, query?: Query): Result<unknown> {
   return entry;
 }
 
-/** Drops what nobody shows, the oldest first, beyond what is kept. */
+/** Drops results that are not shown, the oldest first, beyond the number that is kept. */
 function forget() {
   if (cache.size <= cacheSize) return;
   const idle = [...cache].filter(([, e]) => !e.used).sort(([, a], [, b]) => a.at - b.at);

@@ -1,5 +1,5 @@
 // A workflow drafted by the agent's model from a sentence. The draft is shown
-// on the canvas; nothing is stored before somebody saves it.
+// on the canvas; nothing is stored before it is saved.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, asError, get, href, path, post, useQuery } from "../data";
@@ -110,7 +110,7 @@ export function DraftDialog({ editor, done, close }: { editor: Editor; done: (su
         <form class="stack" onSubmit={(e) => { e.preventDefault(); if (!busy && sentence.trim()) void run().catch(tell); }}>
           <div class="field">
             <label for="draft-sentence">{replaces ? "What should change?" : "What should the workflow do?"}</label>
-            <textarea id="draft-sentence" rows={4} maxLength={longestSentence} autoFocus value={sentence} disabled={busy} placeholder="When somebody writes on Telegram about a refund, ask me to approve it, then answer them." onInput={(e) => setSentence(e.currentTarget.value)} />
+            <textarea id="draft-sentence" rows={4} maxLength={longestSentence} autoFocus value={sentence} disabled={busy} placeholder="When someone writes on Telegram about a refund, ask me to approve it, then answer them." onInput={(e) => setSentence(e.currentTarget.value)} />
             <small class="muted">{s.llm_model} gets this text{replaces && ", the workflow"}, the types of nodes, and the names of this agent's channels, tables, tools, sources and credentials. Nothing is saved until you save it.</small>
           </div>
           {failed && <p class="issue" role="alert">{failed}</p>}

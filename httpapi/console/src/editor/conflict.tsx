@@ -1,4 +1,4 @@
-// Somebody else saved the workflow meanwhile: one-sided changes are joined by
+// Someone else saved the workflow meanwhile: one-sided changes are joined by
 // themselves, others by choice.
 import { useEffect, useState } from "preact/hooks";
 

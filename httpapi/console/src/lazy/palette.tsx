@@ -104,7 +104,7 @@ export function Palette(props: PaletteProps) {
 const pageKeys: Record<string, [key: string, what: string][]> = {
   chat: [["n", "New chat, once Esc has left the field"], ["↑", "Write the last question again"], ["[", "Previous source"], ["]", "Next source"]],
   knowledge: [["u", "Upload documents"]],
-  inbox: [["j", "Next conversation"], ["k", "Previous conversation"], ["r", "Reply"], ["n", "Note"], ["e", "Resolve and open the next, or reopen"], ["s", "Snooze until the next message, and open the next"], ["m", "Bot on or off"], ["a", "Assign to me, or to nobody"], ["u", "Read or unread"]],
+  inbox: [["j", "Next conversation"], ["k", "Previous conversation"], ["r", "Reply"], ["n", "Note"], ["e", "Resolve and open the next, or reopen"], ["s", "Snooze until the next message, and open the next"], ["m", "Bot on or off"], ["a", "Assign to me, or to no one"], ["u", "Read or unread"]],
   calendar: [["t", "Today"], ["m", "Month"], ["w", "Week"], ["l", "List"], ["j", "Forward"], ["k", "Back"]],
 };
 

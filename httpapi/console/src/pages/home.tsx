@@ -101,7 +101,7 @@ function WaitingRow({ w, done }: { w: API.Waiting; done: () => Promise<void> }) 
     <li class="card waiting-row">
       <Icon name={icon} />
       <div class="grow">
-        <strong><Name>{w.title || { takeover: "A browser session needs you", handover: "Somebody waits for an answer" }[w.kind as "takeover"] || "Decision"}</Name></strong>
+        <strong><Name>{w.title || { takeover: "A browser session needs you", handover: "Someone is waiting for an answer" }[w.kind as "takeover"] || "Decision"}</Name></strong>
         {w.message && <p><bdi>{w.message}</bdi></p>}
         <p class="muted small">{w.workflow_name && <><Name>{w.workflow_name}</Name> · </>}{w.contact_name && w.contact_name !== w.title && <><Name>{w.contact_name}</Name> · </>}<When time={w.asked_at} />{w.expires_at && <> · until <When time={w.expires_at} full /></>}</p>
         {asking && <input class="comment" placeholder="Comment" aria-label="Comment" value={comment} onInput={(e) => setComment(e.currentTarget.value)} autoFocus />}

@@ -22,7 +22,7 @@ const State = ({ s }: { s: API.MCPServer }) => <Badge tone={s.status === "connec
 const Where = ({ s }: { s: API.MCPServer }) => (s.command ? <>program <bdi>{s.command}</bdi></> : <bdi>{s.url}</bdi>);
 
 /** How the agent shows the server who it is. */
-const authText = (s: API.MCPServer) => (s.command ? (s.credential ? "with a stored environment" : "no credentials") : s.auth_type === "login" ? (s.status === "needs_login" ? "nobody has logged in" : "logged in") : s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`);
+const authText = (s: API.MCPServer) => (s.command ? (s.credential ? "with a stored environment" : "no credentials") : s.auth_type === "login" ? (s.status === "needs_login" ? "not logged in" : "logged in") : s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`);
 
 const LogIn = ({ s, primary }: { s: API.MCPServer; primary?: boolean }) => mayEdit.value && s.auth_type === "login" && s.status === "needs_login" && <Button kind={primary ? "primary" : undefined} icon="LogIn" onClick={() => connectServer(s)}>Log in</Button>;
 

@@ -1,6 +1,6 @@
 // Settings: the model, the agent itself, who may use it, and copies of it.
 import { agent, agentId, type API, ApiError, download, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery } from "../data";
-import { Badge, Button, confirm, CopyButton, Empty, FormDialog, Icon, LinkButton, Load, Name, openDialog, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
+import { Badge, Button, confirm, CopyButton, Empty, FormDialog, Icon, intoView, LinkButton, Load, Name, openDialog, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
 import { type FormProps, ModelForm, saveSettings } from "../parts/model";
 
 const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, ...more);
@@ -12,7 +12,7 @@ export default function Settings() {
   return (
     <div class="page settings" key={tab}>
       <h1 tabIndex={-1}>Settings</h1>
-      <nav class="tabs" aria-label="Settings">{tabs.map(([id, title]) => <a ref={(a) => { if (tab === id) a?.scrollIntoView({ block: "nearest", inline: "center" }); }} href={href(agentId.value, "settings", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
+      <nav class="tabs" aria-label="Settings">{tabs.map(([id, title]) => <a ref={tab === id ? intoView : undefined} href={href(agentId.value, "settings", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
       {tab === "model" && <Model />}
       {tab === "agent" && <Agent />}
       {tab === "access" && <Access />}

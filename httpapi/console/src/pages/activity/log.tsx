@@ -8,7 +8,7 @@ import { Follow, TimeRange } from "./filters";
 const levels: [string, string][] = [["", "All levels"], ["debug", "Debug"], ["info", "Info"], ["warn", "Warnings"], ["error", "Errors"]];
 const tones: Record<string, "warn" | "bad"> = { warn: "warn", error: "bad" };
 
-/** Who did what an entry tells; empty if it was nobody. */
+/** Who did what an entry tells; empty if it was no person. */
 const doer = (data: API.LogEntry["data"]) => String(data?.by ?? data?.email ?? data?.key ?? "");
 
 export function Log() {

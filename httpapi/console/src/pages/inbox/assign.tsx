@@ -25,7 +25,7 @@ export function useColleagues(id: string): string[] {
   return list.filter((email) => email !== me);
 }
 
-/** The entries of a menu that give a conversation to somebody; assignee is who has it: "" for nobody, null for several. */
+/** The entries of a menu that assign a conversation; assignee is who has it: "" for no one, null for several. */
 export function assignItems(colleagues: string[], assignee: string | null, run: (what: API.Change) => unknown): MenuItem[] {
   const me = session.value?.identity?.email;
   return [
