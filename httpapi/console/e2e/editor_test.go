@@ -171,7 +171,7 @@ func TestConsoleLongExecution(t *testing.T) {
 	p.open("workflows", `document.querySelector(".workflow-row").textContent.includes("next run ")`)
 	p.open("workflows/executions/"+execution, `document.querySelectorAll(".waterfall li").length > 20 && `+countNodes("")+` === 4`)
 	p.eval(`document.querySelector(".waterfall").scrollTop = 30 * 380`)
-	p.clickOn(`[...document.querySelectorAll(".waterfall button")].find((b) => b.textContent.includes("Greet 390"))`)
+	p.clickOn(`[...document.querySelectorAll(".waterfall button")].find((b) => b.querySelector(".fall-name").textContent.trim() === "Greet 390")`)
 	p.waitFor(`document.querySelector(".editor-panel").textContent.includes("n: 389") && location.hash.endsWith("?node=greet&at=389") && document.querySelectorAll(".waterfall [aria-current]").length === 1`)
 	p.checkPage("an iteration")
 	p.clickOn(`document.querySelector(".react-flow__node[data-id=make] .node-head")`)
