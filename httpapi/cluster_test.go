@@ -40,7 +40,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A server is drained by itself, whichever server received the request.
+// A server performs its own drain, whichever server received the request.
 func TestDrain(t *testing.T) {
 	first, second := newCluster(t)
 	for _, n := range []*fakeNode{first, second} {

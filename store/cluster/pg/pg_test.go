@@ -402,7 +402,7 @@ func testCancel(t *testing.T, server *pgtest.Server, url string) {
 	}
 }
 
-// Connecting goes on if the one who asked for it waits no longer.
+// A connection attempt continues after its caller has stopped waiting.
 func testSlowConnect(t *testing.T, server *pgtest.Server, url string) {
 	relay := pgtest.NewRelay(t)
 	relay.To(server.Addr())
