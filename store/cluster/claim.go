@@ -221,6 +221,9 @@ func (c *Cluster) Lifetime(session string) context.Context {
 // Move implements Directory.
 func (c *Cluster) Move(ctx context.Context, id, node string) error {
 	target, err := c.target(node)
+	if err != nil && c.refresh(ctx) == nil { // the server may have joined since the last poll
+		target, err = c.target(node)
+	}
 	if err != nil {
 		return err
 	}

@@ -149,6 +149,13 @@ func (c *Cluster) step(ctx context.Context) error {
 	return c.flushNotes(ctx)
 }
 
+// refresh polls the database at once.
+func (c *Cluster) refresh(ctx context.Context) error {
+	c.stepping.Lock()
+	defer c.stepping.Unlock()
+	return c.poll(ctx)
+}
+
 // poll sends a heartbeat and reads what changed.
 func (c *Cluster) poll(whole context.Context) error {
 	ctx, cancel := context.WithTimeout(whole, pollTime)

@@ -204,9 +204,11 @@ func TestConsoleShelf(t *testing.T) {
 	p := ts.openConsole(t, 1280)
 	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
 	drag := func(label, at string) {
+		from := `[...document.querySelectorAll(".shelf-node")].find((b) => b.textContent.trim() === ` + quoted(label) + `)`
+		p.waitFor(from)
 		p.eval(`(() => {
 			const data = new DataTransfer();
-			const from = [...document.querySelectorAll(".shelf-node")].find((b) => b.textContent.trim() === ` + quoted(label) + `);
+			const from = ` + from + `;
 			const place = ` + at + `;
 			const to = document.elementFromPoint(place.x, place.y);
 			const how = { bubbles: true, cancelable: true, dataTransfer: data, clientX: place.x, clientY: place.y };
