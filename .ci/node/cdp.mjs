@@ -23,8 +23,12 @@ await new Promise((done) => site.listen(0, "127.0.0.1", done));
 const base = `http://127.0.0.1:${site.address().port}`;
 
 async function call(path, body, method = "POST") {
-  const answer = await fetch(api + path, { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
-  assert.ok(answer.ok, `${path}: ${answer.status} ${answer.ok || await answer.text()} to ${JSON.stringify(body)}`);
+  const answer = await fetch(api + path, {
+    method,
+    headers: { "Content-Type": "application/json" },
+    body: body && JSON.stringify(body),
+  });
+  assert.ok(answer.ok, `${path}: ${answer.status} ${answer.ok || (await answer.text())} to ${JSON.stringify(body)}`);
   return answer.json();
 }
 
@@ -48,8 +52,20 @@ async function walk(session, page, name, upload) {
   await upload();
   await assert.rejects(page.goto("file:///etc/passwd"), /cannot be opened/);
   await assert.rejects(page.goto("http://169.254.169.254/"), /cannot be opened/);
-  const reached = await page.evaluate(() => Promise.all(["http://127.0.0.2:8787/", "http://169.254.169.254/", "file:///etc/passwd"].map((u) => fetch(u, { mode: "no-cors" }).then((r) => r.type !== "opaque" && r.text(), () => ""))));
-  assert.ok(reached.every((text) => !text), String(reached));
+  const reached = await page.evaluate(() =>
+    Promise.all(
+      ["http://127.0.0.2:8787/", "http://169.254.169.254/", "file:///etc/passwd"].map((u) =>
+        fetch(u, { mode: "no-cors" }).then(
+          (r) => r.type !== "opaque" && r.text(),
+          () => "",
+        ),
+      ),
+    ),
+  );
+  assert.ok(
+    reached.every((text) => !text),
+    String(reached),
+  );
 }
 
 // The download was stored by the session.
@@ -86,7 +102,10 @@ async function withPlaywright() {
   await second.close();
   await assert.rejects(browser.newContext(), /does not allow/);
   return async () => {
-    assert.deepEqual((await context.cookies()).map((c) => c.value), ["playwright"]);
+    assert.deepEqual(
+      (await context.cookies()).map((c) => c.value),
+      ["playwright"],
+    );
     await browser.close();
     await call(`/${session.id}/execute`, { action: "navigate", url: base }); // the session goes on
     const again = await chromium.connectOverCDP(session.cdp_url);
@@ -116,7 +135,10 @@ async function withPuppeteer() {
   await downloaded(session, () => page.click("#f"));
   await browser.setCookie({ name: "who", value: "puppeteer", domain: "127.0.0.1", path: "/" });
   await page.setRequestInterception(true);
-  const mock = (request) => (request.url().endsWith("/mocked") ? request.respond({ contentType: "text/html", body: "<title>mocked</title>" }) : request.continue());
+  const mock = (request) =>
+    request.url().endsWith("/mocked")
+      ? request.respond({ contentType: "text/html", body: "<title>mocked</title>" })
+      : request.continue();
   page.on("request", mock);
   await page.goto(base + "/mocked");
   assert.equal(await page.title(), "mocked");
@@ -125,9 +147,12 @@ async function withPuppeteer() {
   await second.close();
   await assert.rejects(browser.createBrowserContext(), /does not allow/);
   return async () => {
-    assert.deepEqual((await browser.cookies()).map((c) => c.value), ["puppeteer"]);
+    assert.deepEqual(
+      (await browser.cookies()).map((c) => c.value),
+      ["puppeteer"],
+    );
     await browser.close(); // which closes the session
-    for (let status = ""; status !== "closed"; ) ({ status } = await call(`/${session.id}`, undefined, "GET"));
+    for (let status = ""; status !== "closed";) ({ status } = await call(`/${session.id}`, undefined, "GET"));
   };
 }
 

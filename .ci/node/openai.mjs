@@ -23,31 +23,53 @@ const model = http.createServer((request, response) => {
     const text = asked.response_format ? '```json\n{"mood":"fine"}\n```' : "Hello there.";
     const usage = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
     if (!asked.stream) {
-      const message = calls ? { role: "assistant", content: null, tool_calls: [call] } : { role: "assistant", content: text };
+      const message = calls
+        ? { role: "assistant", content: null, tool_calls: [call] }
+        : { role: "assistant", content: text };
       response.writeHead(200, { "Content-Type": "application/json" });
-      response.end(JSON.stringify({ choices: [{ index: 0, finish_reason: calls ? "tool_calls" : "stop", message }], usage }));
+      response.end(
+        JSON.stringify({ choices: [{ index: 0, finish_reason: calls ? "tool_calls" : "stop", message }], usage }),
+      );
       return;
     }
     response.writeHead(200, { "Content-Type": "text/event-stream" });
-    const deltas = calls ? [{ tool_calls: [{ index: 0, ...call }] }] : text.split(/(?<= )/).map((content) => ({ content }));
+    const deltas = calls
+      ? [{ tool_calls: [{ index: 0, ...call }] }]
+      : text.split(/(?<= )/).map((content) => ({ content }));
     for (const delta of deltas) response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`);
-    response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: calls ? "tool_calls" : "stop" }] })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: calls ? "tool_calls" : "stop" }] })}\n\n`,
+    );
     response.end(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
   });
 });
 await new Promise((ready) => model.listen(0, "127.0.0.1", ready));
 
-const settings = { llm_provider: "openai-compatible", llm_model: "m", llm_base_url: `http://127.0.0.1:${model.address().port}/v1` };
+const settings = {
+  llm_provider: "openai-compatible",
+  llm_model: "m",
+  llm_base_url: `http://127.0.0.1:${model.address().port}/v1`,
+};
 const set = await fetch(`${satchel}/api/agents/default/settings`, {
-  method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify(settings),
+  method: "PUT",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(settings),
 });
 assert.equal(set.status, 200, await set.text());
 
 const client = new OpenAI({ baseURL: `${satchel}/api/agents/default/v1`, apiKey: "anything", maxRetries: 0 });
-const messages = [{ role: "developer", content: "Be brief." }, { role: "user", content: [{ type: "text", text: "Hi" }] }];
+const messages = [
+  { role: "developer", content: "Be brief." },
+  { role: "user", content: [{ type: "text", text: "Hi" }] },
+];
 const weather = {
   type: "function",
-  function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } }, function: () => "sun", parse: JSON.parse },
+  function: {
+    name: "weather",
+    parameters: { type: "object", properties: { city: { type: "string" } } },
+    function: () => "sun",
+    parse: JSON.parse,
+  },
 };
 
 const checks = {
@@ -65,8 +87,15 @@ const checks = {
     assert.equal(answer.usage.total_tokens, 8);
   },
   async "chat.completions.create, streamed"() {
-    const stream = await client.chat.completions.create({ model: "x", messages, stream: true, stream_options: { include_usage: true } });
-    let text = "", reason, usage;
+    const stream = await client.chat.completions.create({
+      model: "x",
+      messages,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    let text = "",
+      reason,
+      usage;
     for await (const chunk of stream) {
       text += chunk.choices[0]?.delta.content ?? "";
       reason ??= chunk.choices[0]?.finish_reason;
@@ -79,9 +108,18 @@ const checks = {
     assert.equal(answer.choices[0].message.content, "Hello there.");
   },
   async "chat.completions.parse"() {
-    const schema = { type: "object", properties: { mood: { type: "string" } }, required: ["mood"], additionalProperties: false };
+    const schema = {
+      type: "object",
+      properties: { mood: { type: "string" } },
+      required: ["mood"],
+      additionalProperties: false,
+    };
     const format = { type: "json_schema", json_schema: { name: "mood", strict: true, schema } };
-    const answer = await client.chat.completions.parse({ model: "x", messages, response_format: { ...format, $brand: "auto-parseable-response-format", $parseRaw: JSON.parse } });
+    const answer = await client.chat.completions.parse({
+      model: "x",
+      messages,
+      response_format: { ...format, $brand: "auto-parseable-response-format", $parseRaw: JSON.parse },
+    });
     assert.deepEqual(answer.choices[0].message.parsed, { mood: "fine" });
   },
   async "chat.completions.runTools"() {
@@ -98,14 +136,20 @@ const checks = {
     assert.deepEqual(packed.data[0].embedding.map(Math.fround), plain.data[0].embedding.map(Math.fround));
     assert.equal(plain.data[0].embedding.length, 512);
   },
-  async "errors"() {
+  async errors() {
     const refused = { status: 400, type: "invalid_request_error" };
     await assert.rejects(client.chat.completions.create({ model: "x", messages, n: 2 }), { ...refused, param: "n" });
-    await assert.rejects(client.chat.completions.create({ model: "x", messages: [] }), { ...refused, param: "messages" });
+    await assert.rejects(client.chat.completions.create({ model: "x", messages: [] }), {
+      ...refused,
+      param: "messages",
+    });
     await assert.rejects(client.embeddings.create({ model: "x", input: [[1, 2]] }), refused);
     const failing = { model: "x", messages: [{ role: "user", content: "fail" }] };
     for (const stream of [false, true]) {
-      await assert.rejects(client.chat.completions.create({ ...failing, stream }), { status: 500, code: "UPSTREAM_ERROR" });
+      await assert.rejects(client.chat.completions.create({ ...failing, stream }), {
+        status: 500,
+        code: "UPSTREAM_ERROR",
+      });
     }
   },
 };

@@ -8,13 +8,26 @@
   const limits = JSON.parse($limits());
   const { apply, ownKeys, get, has } = Reflect;
   const { set, deleteProperty, defineProperty: define, getOwnPropertyDescriptor, preventExtensions } = Reflect;
-  const changes = [["set", set], ["deleteProperty", deleteProperty], ["defineProperty", define], ["ownKeys", ownKeys],
-    ["getOwnPropertyDescriptor", getOwnPropertyDescriptor], ["preventExtensions", preventExtensions]];
+  const changes = [
+    ["set", set],
+    ["deleteProperty", deleteProperty],
+    ["defineProperty", define],
+    ["ownKeys", ownKeys],
+    ["getOwnPropertyDescriptor", getOwnPropertyDescriptor],
+    ["preventExtensions", preventExtensions],
+  ];
   const { parse, stringify } = JSON;
   const { defineProperty, freeze, create, entries } = Object;
   const { slice, toLowerCase, toUpperCase } = String.prototype;
   const { then } = Promise.prototype;
-  const P = Promise, S = String, E = Error, T = TypeError, R = RangeError, A = Array, X = Proxy, isArray = Array.isArray;
+  const P = Promise,
+    S = String,
+    E = Error,
+    T = TypeError,
+    R = RangeError,
+    A = Array,
+    X = Proxy,
+    isArray = Array.isArray;
   const clip = (text, n) => (text.length > n ? apply(slice, text, [0, n]) + "…" : text);
 
   // show writes a value for a log line or a message.
@@ -33,19 +46,23 @@
   };
 
   let room = true;
-  const log = (level) => (...values) => {
-    if (!room) return;
-    let line = "";
-    for (let i = 0; i < values.length && line.length <= limits.line; i++) {
-      line += (i > 0 ? " " : "") + clip(show(values[i]), limits.line);
-    }
-    room = $log(level, clip(line, limits.line));
-  };
+  const log =
+    (level) =>
+    (...values) => {
+      if (!room) return;
+      let line = "";
+      for (let i = 0; i < values.length && line.length <= limits.line; i++) {
+        line += (i > 0 ? " " : "") + clip(show(values[i]), limits.line);
+      }
+      room = $log(level, clip(line, limits.line));
+    };
   const console = {};
   for (const level of ["log", "info", "warn", "error", "debug"]) console[level] = log(level);
 
   const fail = (e, kind) => {
-    let name = "", message = "", stack = "";
+    let name = "",
+      message = "",
+      stack = "";
     try {
       if (e instanceof E) {
         name = S(e.name);
@@ -78,7 +95,9 @@
 
   const list = (headers) => {
     const out = [];
-    const add = (name, value) => { out[out.length] = [S(name), S(value)]; };
+    const add = (name, value) => {
+      out[out.length] = [S(name), S(value)];
+    };
     if (headers === undefined || headers === null) return out;
     if (isArray(headers)) {
       for (let i = 0; i < headers.length; i++) add(headers[i][0], headers[i][1]);
@@ -99,9 +118,14 @@
     return freeze({
       get: (name) => values[key(name)] ?? null,
       has: (name) => values[key(name)] !== undefined,
-      forEach: (call) => { for (let i = 0; i < pairs.length; i++) call(pairs[i][1], pairs[i][0]); },
+      forEach: (call) => {
+        for (let i = 0; i < pairs.length; i++) call(pairs[i][1], pairs[i][0]);
+      },
       keys: () => ownKeys(values).values(),
-      values: () => ownKeys(values).map((name) => values[name]).values(),
+      values: () =>
+        ownKeys(values)
+          .map((name) => values[name])
+          .values(),
       entries: () => entries(values).values(),
       [Symbol.iterator]: () => entries(values).values(),
     });
@@ -109,15 +133,16 @@
 
   const waiting = create(null);
   let last = 0;
-  const fetch = (resource, init) => new P((resolve, reject) => {
-    const options = init ?? {};
-    const method = options.method === undefined ? "GET" : apply(toUpperCase, S(options.method), []);
-    const body = options.body === undefined || options.body === null ? "" : S(options.body);
-    const credential = options.credential === undefined || options.credential === null ? "" : S(options.credential);
-    const problem = $fetch(++last, method, S(resource), stringify(list(options.headers)), body, credential);
-    if (problem !== "") throw new T(problem);
-    waiting[last] = [resolve, reject];
-  });
+  const fetch = (resource, init) =>
+    new P((resolve, reject) => {
+      const options = init ?? {};
+      const method = options.method === undefined ? "GET" : apply(toUpperCase, S(options.method), []);
+      const body = options.body === undefined || options.body === null ? "" : S(options.body);
+      const credential = options.credential === undefined || options.credential === null ? "" : S(options.credential);
+      const problem = $fetch(++last, method, S(resource), stringify(list(options.headers)), body, credential);
+      if (problem !== "") throw new T(problem);
+      waiting[last] = [resolve, reject];
+    });
 
   // settle ends a fetch: problem is empty, or why there is no response.
   const settle = (id, problem, status, statusText, url, headers, body) => {
@@ -127,15 +152,23 @@
       reject(new T(problem));
       return;
     }
-    resolve(freeze({
-      ok: status >= 200 && status < 300, status, statusText, url,
-      headers: responseHeaders(parse(headers)),
-      text: () => new P((ok) => ok(body)),
-      json: () => new P((ok) => ok(parse(body))),
-    }));
+    resolve(
+      freeze({
+        ok: status >= 200 && status < 300,
+        status,
+        statusText,
+        url,
+        headers: responseHeaders(parse(headers)),
+        text: () => new P((ok) => ok(body)),
+        json: () => new P((ok) => ok(parse(body))),
+      }),
+    );
   };
 
-  for (const [name, value] of [["console", console], ["fetch", fetch]]) {
+  for (const [name, value] of [
+    ["console", console],
+    ["fetch", fetch],
+  ]) {
     defineProperty(globalThis, name, { value, writable: true, configurable: true });
   }
 
@@ -146,7 +179,10 @@
     const part = parse(text);
     if (part.problem) throw new R(part.problem);
     for (let i = 0; i < part.large.length; i++) {
-      const at = part.large[i][0], number = part.large[i][1], length = part.large[i][2], key = part.large[i][3];
+      const at = part.large[i][0],
+        number = part.large[i][1],
+        length = part.large[i][2],
+        key = part.large[i][3];
       const value = length < 0 ? largeObject(number) : largeList(number, length);
       if (key === null) part.values[at] = value;
       else own(part.values[at], key, value);
@@ -233,4 +269,4 @@
     }
   };
   return { run, settle };
-})()
+})();

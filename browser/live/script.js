@@ -6,8 +6,13 @@
   const send = globalThis["BINDING"];
   if (typeof send !== "function") return;
   delete globalThis["BINDING"];
-  const stringify = JSON.stringify, later = setTimeout.bind(globalThis), largest = 8 << 20, full = 256 << 10;
-  let batch = [], size = 0, waiting = false;
+  const stringify = JSON.stringify,
+    later = setTimeout.bind(globalThis),
+    largest = 8 << 20,
+    full = 256 << 10;
+  let batch = [],
+    size = 0,
+    waiting = false;
   const flush = () => {
     waiting = false;
     if (batch.length > 0) send("[" + batch.join(",") + "]");
@@ -17,7 +22,11 @@
   const emit = (event) => {
     let text = stringify(event);
     if (text.length > largest) {
-      text = stringify({ type: 5, timestamp: event.timestamp, data: { tag: "too-large", payload: { type: event.type, length: text.length } } });
+      text = stringify({
+        type: 5,
+        timestamp: event.timestamp,
+        data: { tag: "too-large", payload: { type: event.type, length: text.length } },
+      });
     }
     batch.push(text);
     size += text.length;
@@ -28,9 +37,14 @@
     }
   };
   addEventListener("pagehide", flush, true);
-  const exports = {}, module = { exports };
-  RRWEB
-  ;
-  module.exports.record({ emit, checkoutEveryNth: 2000, inlineStylesheet: true, maskInputOptions: { password: true },
-    sampling: { mousemove: 100, scroll: 150, media: 800 } });
+  const exports = {},
+    module = { exports };
+  RRWEB;
+  module.exports.record({
+    emit,
+    checkoutEveryNth: 2000,
+    inlineStylesheet: true,
+    maskInputOptions: { password: true },
+    sampling: { mousemove: 100, scroll: 150, media: 800 },
+  });
 })();

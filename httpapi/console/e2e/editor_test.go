@@ -97,7 +97,10 @@ func TestConsoleBuildsWorkflow(t *testing.T) {
 	if got := p.eval(boxesApart); got != "" {
 		t.Errorf("overlapping nodes: %v", got)
 	}
+	places := `[...document.querySelectorAll(".react-flow__node")].map((n) => n.style.transform).join()`
+	untidy := p.eval(places)
 	p.chooseMenu("More", "Tidy the graph")
+	p.waitFor(places + ` !== ` + quoted(untidy.(string)))
 	middle := func(id string) string {
 		return `(() => { const b = document.querySelector(".react-flow__node[data-id=` + id + `]").getBoundingClientRect(); return b.y + b.height / 2; })()`
 	}

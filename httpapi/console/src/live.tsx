@@ -17,12 +17,17 @@ async function grant(): Promise<Grant> {
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return { ...body, token };
   if (answer.status === 429 || answer.status >= 500) throw new Error();
-  const why: Record<number, string> = { 404: "This session has ended.", 409: "This takeover has ended. You can close this page." };
+  const why: Record<number, string> = {
+    404: "This session has ended.",
+    409: "This takeover has ended. You can close this page.",
+  };
   throw new Over(why[answer.status] ?? body.error?.message ?? "This link isn't valid.");
 }
 
 const live = openLive({ root: new URL("/", location.href), session, grant });
-effect(() => { document.title = live.title.value ? `${live.title.value} · live view` : "Live view"; });
+effect(() => {
+  document.title = live.title.value ? `${live.title.value} · live view` : "Live view";
+});
 
 /** What the person may do, in a few words, and the class of that. */
 function stateOf(mine: boolean): [string, string] {
@@ -30,7 +35,8 @@ function stateOf(mine: boolean): [string, string] {
   if (live.state.value !== "open" || !live.status.value) return ["Connecting…", ""];
   const control = live.may.value?.control;
   if (control && (mine || live.status.value !== "takeover")) return ["You are in control", "good"];
-  if (live.status.value === "takeover") return [control ? "Another person is in control too" : "A person is in control", "warn"];
+  if (live.status.value === "takeover")
+    return [control ? "Another person is in control too" : "A person is in control", "warn"];
   return ["You are watching", "busy"];
 }
 
@@ -41,17 +47,33 @@ function Asked() {
   const t = live.takeover.value!;
   const done = async () => {
     setBusy(true);
-    const answer = await fetch(address("complete"), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ note }) }).catch(() => null);
+    const answer = await fetch(address("complete"), {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ note }),
+    }).catch(() => null);
     setBusy(false);
-    if (answer && (answer.ok || answer.status === 409)) live.end("Thank you. The agent continues; you can close this page.");
+    if (answer && (answer.ok || answer.status === 409))
+      live.end("Thank you. The agent continues; you can close this page.");
     else live.note.value = "That did not work. Please try again.";
   };
   return (
     <div id="takeover">
-      <p><strong id="reason">{t.reason || "The agent asks for your help."}</strong> <TimeLeft until={t.expires_at} /></p>
+      <p>
+        <strong id="reason">{t.reason || "The agent asks for your help."}</strong> <TimeLeft until={t.expires_at} />
+      </p>
       <div class="live-done">
-        <input id="said" aria-label="A note for the agent" placeholder="Optional" maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
-        <button id="done" type="button" class="button primary" disabled={busy} onClick={done}>Done, give control back</button>
+        <input
+          id="said"
+          aria-label="A note for the agent"
+          placeholder="Optional"
+          maxLength={2000}
+          value={note}
+          onInput={(e) => setNote(e.currentTarget.value)}
+        />
+        <button id="done" type="button" class="button primary" disabled={busy} onClick={done}>
+          Done, give control back
+        </button>
       </div>
     </div>
   );
@@ -63,7 +85,11 @@ function Page() {
   return (
     <>
       {mine && <Asked />}
-      <LiveView live={live} lines><span id="state" class={`badge ${tone}`} role="status">{text}</span></LiveView>
+      <LiveView live={live} lines>
+        <span id="state" class={`badge ${tone}`} role="status">
+          {text}
+        </span>
+      </LiveView>
     </>
   );
 }

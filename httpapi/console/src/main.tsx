@@ -12,4 +12,7 @@ expireDrafts();
 startLive();
 onReset(() => invalidate("")); // changes may have been missed
 render(<Shell />, document.getElementById("app")!);
-for (const later of ["rightclick", "palette"]) void import(new URL(`./${later}.js`, import.meta.url).href).catch(() => { /* it is asked for again when it is used */ });
+for (const later of ["rightclick", "palette"])
+  void import(new URL(`./${later}.js`, import.meta.url).href).catch(() => {
+    /* it is asked for again when it is used */
+  });

@@ -8,7 +8,9 @@ export interface ServerEvent {
 /** Yields the server-sent events of a response; leaving the loop ends it. */
 export async function* events(response: Response): AsyncGenerator<ServerEvent> {
   if (!response.body) return;
-  const reader = response.body.pipeThrough(new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>).getReader();
+  const reader = response.body
+    .pipeThrough(new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>)
+    .getReader();
   let rest = "";
   try {
     for (;;) {

@@ -30,7 +30,10 @@ export interface Options extends RetryOptions {
 /** An error that the server answered with. */
 export class SatchelError extends Error {
   constructor(
-    readonly status: number, readonly code: string, message: string, readonly details: Record<string, unknown> = {},
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: Record<string, unknown> = {},
     /** By which the server's log names the request. */
     readonly requestId = "",
   ) {
@@ -78,7 +81,12 @@ export class Satchel {
 }
 
 /** Yields the records of a list from all of its pages: `paged((cursor) => must(satchel.api.GET(…, { params: { query: { cursor } } })), "contacts")`. */
-export async function* paged<K extends string, T>(page: (cursor?: string) => Promise<{ [key in K]: T[] | null } & { meta: { cursor?: string } | { next_cursor: string | null } }>, key: K): AsyncGenerator<T> {
+export async function* paged<K extends string, T>(
+  page: (
+    cursor?: string,
+  ) => Promise<{ [key in K]: T[] | null } & { meta: { cursor?: string } | { next_cursor: string | null } }>,
+  key: K,
+): AsyncGenerator<T> {
   let cursor: string | undefined;
   do {
     const { [key]: records, meta } = await page(cursor);
@@ -97,7 +105,13 @@ export async function must<T>(answer: Promise<{ data?: T; error?: unknown; respo
 function failure(response: Response, body: unknown): SatchelError {
   const error = (body as Schemas["Error"] | undefined)?.error;
   const requestId = response.headers.get("X-Request-Id") ?? "";
-  return new SatchelError(response.status, error?.code ?? "HTTP", error?.message ?? "the server answers without an explanation", error?.details, requestId);
+  return new SatchelError(
+    response.status,
+    error?.code ?? "HTTP",
+    error?.message ?? "the server answers without an explanation",
+    error?.details,
+    requestId,
+  );
 }
 
 /** A call that can be ended, such as by `AbortSignal.timeout(60_000)`. */
@@ -122,7 +136,10 @@ export type AnswerEvent =
 export class AgentClient {
   private readonly at: { path: { id: string } };
 
-  constructor(private readonly client: Satchel, readonly id: string) {
+  constructor(
+    private readonly client: Satchel,
+    readonly id: string,
+  ) {
     this.at = { path: { id } };
   }
 
@@ -133,10 +150,16 @@ export class AgentClient {
     form.append("name", name);
     form.append("file", file, name);
     const { wait = 60, signal } = options;
-    const source = await must(this.client.api.POST("/agents/{id}/sources", {
-      params: { ...this.at, query: { wait } }, body: { file: name }, bodySerializer: () => form, signal,
-    }));
-    if (source.status === "error") throw new SatchelError(200, source.error?.code ?? "ERROR", source.error?.message ?? "it cannot be read");
+    const source = await must(
+      this.client.api.POST("/agents/{id}/sources", {
+        params: { ...this.at, query: { wait } },
+        body: { file: name },
+        bodySerializer: () => form,
+        signal,
+      }),
+    );
+    if (source.status === "error")
+      throw new SatchelError(200, source.error?.code ?? "ERROR", source.error?.message ?? "it cannot be read");
     return source;
   }
 
@@ -153,17 +176,30 @@ export class AgentClient {
     const { conversationId, fallback, model, signal } = options;
     const body = { message, conversation_id: conversationId, fallback, model, stream: true };
     const response = await this.client.fetch(`${this.client.root}/agents/${encodeURIComponent(this.id)}/chat`, {
-      method: "POST", headers: { "Content-Type": "application/json", Accept: "text/event-stream" }, body: JSON.stringify(body), signal,
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+      body: JSON.stringify(body),
+      signal,
     });
     if (!response.ok) throw failure(response, await response.json().catch(() => undefined));
     for await (const event of events(response)) {
       const data = JSON.parse(event.data);
       switch (event.event) {
-        case "delta": yield { type: "delta", text: data.text }; break;
-        case "sources": yield { type: "sources", sources: data.sources }; break;
-        case "tool_call": case "tool_result": yield { type: event.event, call: data }; break;
-        case "done": yield { type: "done", answer: data }; return;
-        case "error": throw failure(response, data);
+        case "delta":
+          yield { type: "delta", text: data.text };
+          break;
+        case "sources":
+          yield { type: "sources", sources: data.sources };
+          break;
+        case "tool_call":
+        case "tool_result":
+          yield { type: event.event, call: data };
+          break;
+        case "done":
+          yield { type: "done", answer: data };
+          return;
+        case "error":
+          throw failure(response, data);
       }
     }
     throw new Error("the stream of the answer ended early");
@@ -171,7 +207,13 @@ export class AgentClient {
 
   /** Executes a workflow and waits for its end; one that fails throws. */
   async run(workflowId: string, input: Record<string, unknown> = {}, options: CallOptions = {}): Promise<Execution> {
-    const started = await must(this.client.api.POST("/agents/{id}/workflows/execute", { params: this.at, body: { workflow_id: workflowId, input }, ...options }));
+    const started = await must(
+      this.client.api.POST("/agents/{id}/workflows/execute", {
+        params: this.at,
+        body: { workflow_id: workflowId, input },
+        ...options,
+      }),
+    );
     return this.wait(started.id, options);
   }
 
@@ -180,7 +222,9 @@ export class AgentClient {
     const path = { ...this.at.path, executionId };
     for (;;) {
       if (!(await this.ended(executionId, signal))) await this.client.sleep(1, signal);
-      const execution = await must(this.client.api.GET("/agents/{id}/workflows/executions/{executionId}", { params: { path }, signal }));
+      const execution = await must(
+        this.client.api.GET("/agents/{id}/workflows/executions/{executionId}", { params: { path }, signal }),
+      );
       if (execution.status === "complete") return execution;
       if (execution.status === "errored" || execution.status === "terminated") throw new ExecutionError(execution);
     }
@@ -188,7 +232,10 @@ export class AgentClient {
 
   /** Follows an execution to its end; false: its events were cut. */
   private async ended(executionId: string, signal?: AbortSignal): Promise<boolean> {
-    const response = await this.client.fetch(`${this.client.root}/agents/${encodeURIComponent(this.id)}/workflows/executions/${encodeURIComponent(executionId)}/events`, { signal });
+    const response = await this.client.fetch(
+      `${this.client.root}/agents/${encodeURIComponent(this.id)}/workflows/executions/${encodeURIComponent(executionId)}/events`,
+      { signal },
+    );
     if (!response.ok) throw failure(response, await response.json().catch(() => undefined));
     try {
       for await (const event of events(response)) if (event.event.startsWith("execution.")) return true;
@@ -210,13 +257,20 @@ export class AgentClient {
 }
 
 export class BrowserSession {
-  constructor(private readonly client: Satchel, readonly agentId: string, readonly id: string) {}
+  constructor(
+    private readonly client: Satchel,
+    readonly agentId: string,
+    readonly id: string,
+  ) {}
 
   /** Executes actions in their order and returns a result of each. */
   async execute(...actions: Action[]): Promise<NonNullable<Schemas["ExecuteActionList"]["results"]>> {
-    const answer = await must(this.client.api.POST("/agents/{id}/browser/{sessionId}/execute", {
-      params: { path: { id: this.agentId, sessionId: this.id } }, body: { actions },
-    }));
+    const answer = await must(
+      this.client.api.POST("/agents/{id}/browser/{sessionId}/execute", {
+        params: { path: { id: this.agentId, sessionId: this.id } },
+        body: { actions },
+      }),
+    );
     return (answer as Schemas["ExecuteActionList"]).results ?? [];
   }
 }

@@ -6,7 +6,15 @@ import type { GraphIssue, Routes } from "./types";
 const base = new URL("api/", document.baseURI);
 
 /** What is wrong with a request: one issue, or several. The rest depends on the error. */
-export type ErrorDetails = { field?: string; issue?: string; node_id?: string; edge_id?: string; status?: number; errors?: GraphIssue[]; [detail: string]: unknown };
+export type ErrorDetails = {
+  field?: string;
+  issue?: string;
+  node_id?: string;
+  edge_id?: string;
+  status?: number;
+  errors?: GraphIssue[];
+  [detail: string]: unknown;
+};
 
 /** What the service answers when it cannot do something. */
 export class ApiError extends Error {
@@ -17,7 +25,11 @@ export class ApiError extends Error {
   /** Seconds to wait before the call is made again; 0 unless the status is 429. */
   retryAfter: number;
 
-  constructor(status: number, body: { error?: { message?: string; code?: string; details?: ErrorDetails } } | null, headers?: { get(name: string): string | null }) {
+  constructor(
+    status: number,
+    body: { error?: { message?: string; code?: string; details?: ErrorDetails } } | null,
+    headers?: { get(name: string): string | null },
+  ) {
     super(body?.error?.message ?? `The server answered with status ${status}.`);
     this.status = status;
     this.code = body?.error?.code ?? String(status);
@@ -29,7 +41,8 @@ export class ApiError extends Error {
   /** The issues by field: {"data.code": "is missing"}. */
   get issues(): Record<string, string> {
     const found: Record<string, string> = {};
-    for (const { field, issue } of this.details.errors ?? [this.details]) if (field) found[field] ??= issue ?? this.message;
+    for (const { field, issue } of this.details.errors ?? [this.details])
+      if (field) found[field] ??= issue ?? this.message;
     return found;
   }
 }
@@ -38,11 +51,14 @@ export class ApiError extends Error {
 export const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 /** What is wrong, in a sentence: the first issue of a field, else the message. */
-export const reasonOf = (thrown: unknown): string => (thrown instanceof ApiError ? Object.values(thrown.issues)[0] : undefined) ?? asError(thrown).message;
+export const reasonOf = (thrown: unknown): string =>
+  (thrown instanceof ApiError ? Object.values(thrown.issues)[0] : undefined) ?? asError(thrown).message;
 
 /** No answer came: the network, or the server, is down. */
 export class OfflineError extends Error {
-  constructor() { super("Can't reach the server."); }
+  constructor() {
+    super("Can't reach the server.");
+  }
 }
 
 /** Reports whether the last call reached the server. */
@@ -59,7 +75,8 @@ const channel = new BroadcastChannel("satchel.key");
 /** The API key of this tab: kept until the tab is closed, sent to this server only, and lent to other open tabs of the console. */
 export const key = {
   get: () => sessionStorage.getItem("satchel.key") ?? "",
-  set: (value: string) => (value ? sessionStorage.setItem("satchel.key", value) : sessionStorage.removeItem("satchel.key")),
+  set: (value: string) =>
+    value ? sessionStorage.setItem("satchel.key", value) : sessionStorage.removeItem("satchel.key"),
 };
 
 channel.onmessage = ({ data }) => {
@@ -85,7 +102,11 @@ export function borrowKey(): Promise<void> {
 const identity = (): Record<string, string> => (key.get() ? { Authorization: `Bearer ${key.get()}` } : {});
 
 type Part<P> = P extends string ? (string extends P ? "*" : P) : "*";
-type Pattern<P extends readonly unknown[]> = P extends readonly [infer First, ...infer Others] ? (Others extends readonly [] ? Part<First> : `${Part<First>}/${Pattern<Others>}`) : string;
+type Pattern<P extends readonly unknown[]> = P extends readonly [infer First, ...infer Others]
+  ? Others extends readonly []
+    ? Part<First>
+    : `${Part<First>}/${Pattern<Others>}`
+  : string;
 
 declare const pattern: unique symbol;
 
@@ -93,11 +114,20 @@ declare const pattern: unique symbol;
 export type Address<P extends string = string> = string & { readonly [pattern]?: P };
 
 /** What a route answers: null where it has nothing to say, unknown where the address does not tell its route. */
-export type Answer<A, Method extends string> = A extends keyof Routes ? Found<A, Method> : A extends { readonly [pattern]?: infer P } ? (P extends keyof Routes ? Found<P, Method> : unknown) : unknown;
-type Found<P extends keyof Routes, Method extends string> = Method extends keyof Routes[P] ? Routes[P][Method] : unknown;
+export type Answer<A, Method extends string> = A extends keyof Routes
+  ? Found<A, Method>
+  : A extends { readonly [pattern]?: infer P }
+    ? P extends keyof Routes
+      ? Found<P, Method>
+      : unknown
+    : unknown;
+type Found<P extends keyof Routes, Method extends string> = Method extends keyof Routes[P]
+  ? Routes[P][Method]
+  : unknown;
 
 /** A path below /api; each part is escaped. */
-export const path = <const P extends readonly (string | number)[]>(...parts: P): Address<Pattern<P>> => parts.map((p) => encodeURIComponent(p)).join("/");
+export const path = <const P extends readonly (string | number)[]>(...parts: P): Address<Pattern<P>> =>
+  parts.map((p) => encodeURIComponent(p)).join("/");
 
 /** The whole address of a path below /api. */
 export const absolute = (...parts: (string | number)[]) => new URL(path(...parts), base).href;
@@ -107,21 +137,39 @@ export type Query = Record<string, unknown>;
 function address(at: string, query: Query = {}) {
   const url = new URL(at, base);
   for (const [name, value] of Object.entries(query)) {
-    for (const v of [value].flat()) if (v !== undefined && v !== null && v !== "") url.searchParams.append(name, String(v));
+    for (const v of [value].flat())
+      if (v !== undefined && v !== null && v !== "") url.searchParams.append(name, String(v));
   }
   return url;
 }
 
-export type Options = { query?: Query; body?: unknown; signal?: AbortSignal; accept?: string; headers?: Record<string, string>; keepalive?: boolean };
+export type Options = {
+  query?: Query;
+  body?: unknown;
+  signal?: AbortSignal;
+  accept?: string;
+  headers?: Record<string, string>;
+  keepalive?: boolean;
+};
 
 /** Makes a call; an answer that is no success is an ApiError. */
-export async function request(method: string, at: string, { query, body, signal, accept, headers: more, keepalive }: Options = {}): Promise<Response> {
+export async function request(
+  method: string,
+  at: string,
+  { query, body, signal, accept, headers: more, keepalive }: Options = {},
+): Promise<Response> {
   const headers: Record<string, string> = { ...identity(), ...more };
   if (accept) headers.Accept = accept;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response: Response;
   try {
-    response = await fetch(address(at, query), { method, headers, signal, keepalive, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(address(at, query), {
+      method,
+      headers,
+      signal,
+      keepalive,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   } catch (error) {
     if (asError(error).name === "AbortError") throw error;
     online.value = false;
@@ -135,10 +183,14 @@ export async function request(method: string, at: string, { query, body, signal,
   throw failure;
 }
 
-const pause = (ms: number, signal?: AbortSignal) => new Promise<void>((resolve, reject) => {
-  const timer = setTimeout(resolve, ms);
-  signal?.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); });
-});
+const pause = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
 
 /** Repeats a call that the rate limit refused, when the service takes calls again. */
 export async function patient<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -154,19 +206,28 @@ export async function patient<T>(run: () => Promise<T>, signal?: AbortSignal): P
 
 async function call<T>(method: string, at: string, options: Options = {}): Promise<T> {
   const response = await patient(() => request(method, at, options), options.signal);
-  return response.status === 204 ? null as T : response.json();
+  return response.status === 204 ? (null as T) : response.json();
 }
 
-export const get = <const A extends string>(at: A, query?: Query, signal?: AbortSignal) => call<Answer<A, "GET">>("GET", at, { query, signal });
-export const post = <const A extends string>(at: A, body: unknown = {}, signal?: AbortSignal) => call<Answer<A, "POST">>("POST", at, { body, signal });
-export const put = <const A extends string>(at: A, body: unknown, headers?: Record<string, string>) => call<Answer<A, "PUT">>("PUT", at, { body, headers });
-export const remove = <const A extends string>(at: A, query?: Query) => call<Answer<A, "DELETE">>("DELETE", at, { query });
+export const get = <const A extends string>(at: A, query?: Query, signal?: AbortSignal) =>
+  call<Answer<A, "GET">>("GET", at, { query, signal });
+export const post = <const A extends string>(at: A, body: unknown = {}, signal?: AbortSignal) =>
+  call<Answer<A, "POST">>("POST", at, { body, signal });
+export const put = <const A extends string>(at: A, body: unknown, headers?: Record<string, string>) =>
+  call<Answer<A, "PUT">>("PUT", at, { body, headers });
+export const remove = <const A extends string>(at: A, query?: Query) =>
+  call<Answer<A, "DELETE">>("DELETE", at, { query });
 
 /** An event of a stream; what its data are depends on its name. */
 export type ServerEvent<T = unknown> = { event: string; id: string; data: T };
 
 /** Reads server-sent events until their stream ends. An EventSource could not send the API key. */
-export async function events<T>(method: string, at: string, options: Options, each: (e: ServerEvent<T>) => void): Promise<void> {
+export async function events<T>(
+  method: string,
+  at: string,
+  options: Options,
+  each: (e: ServerEvent<T>) => void,
+): Promise<void> {
   const response = await request(method, at, { ...options, accept: "text/event-stream" });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -175,7 +236,11 @@ export async function events<T>(method: string, at: string, options: Options, ea
     text = blocks.pop()!;
     for (const block of blocks) {
       const lines = block.split("\n");
-      const of = (name: string) => lines.filter((l) => l.startsWith(`${name}:`)).map((l) => l.slice(name.length + 1).replace(/^ /, "")).join("\n");
+      const of = (name: string) =>
+        lines
+          .filter((l) => l.startsWith(`${name}:`))
+          .map((l) => l.slice(name.length + 1).replace(/^ /, ""))
+          .join("\n");
       if (of("data")) each({ event: of("event") || "message", id: of("id"), data: JSON.parse(of("data")) });
     }
   }
@@ -186,14 +251,22 @@ export const stream = <T>(at: string, signal: AbortSignal, each: (event: string,
   events<T>("GET", at, { signal }, (e) => each(e.event, e.data));
 
 /** Sends a form with files; progress hears of the share that is sent, 0 to 1. A full rate limit is waited for. */
-export function upload<const A extends string>(at: A, fields: Record<string, string | Blob>, progress: (share: number) => void = () => {}): Promise<Answer<A, "POST">> {
+export function upload<const A extends string>(
+  at: A,
+  fields: Record<string, string | Blob>,
+  progress: (share: number) => void = () => {},
+): Promise<Answer<A, "POST">> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   return patient(() => send(at, form, progress));
 }
 
 /** Sends one form, whose fields may repeat. */
-export function send<const A extends string>(at: A, form: FormData, progress: (share: number) => void = () => {}): Promise<Answer<A, "POST">> {
+export function send<const A extends string>(
+  at: A,
+  form: FormData,
+  progress: (share: number) => void = () => {},
+): Promise<Answer<A, "POST">> {
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest();
     xhr.open("POST", address(at));
@@ -228,6 +301,10 @@ export function saveFile(content: Blob, name: string) {
 
 function fileName(disposition: string) {
   const coded = /filename\*=utf-8''([^;]+)/i.exec(disposition);
-  try { if (coded) return decodeURIComponent(coded[1]); } catch { /* the plain name is next */ }
+  try {
+    if (coded) return decodeURIComponent(coded[1]);
+  } catch {
+    /* the plain name is next */
+  }
   return /filename="?([^";]+)"?/i.exec(disposition)?.[1] ?? "download";
 }

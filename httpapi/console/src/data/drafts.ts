@@ -26,7 +26,9 @@ function write(name: string, text: string) {
   try {
     if (text) localStorage.setItem(prefix + name, JSON.stringify({ text, at: Date.now() }));
     else localStorage.removeItem(prefix + name);
-  } catch { /* the storage is full or closed: the text stays on the page */ }
+  } catch {
+    /* the storage is full or closed: the text stays on the page */
+  }
 }
 
 /** Removes drafts that have not changed for a month. */
@@ -34,7 +36,8 @@ export function expireDrafts() {
   for (const name of Object.keys(localStorage)) {
     if (!name.startsWith(prefix)) continue;
     try {
-      if (Date.now() - JSON.parse(localStorage.getItem(name)!).at > keepDays * 86_400_000) localStorage.removeItem(name);
+      if (Date.now() - JSON.parse(localStorage.getItem(name)!).at > keepDays * 86_400_000)
+        localStorage.removeItem(name);
     } catch {
       localStorage.removeItem(name);
     }

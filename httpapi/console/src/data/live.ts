@@ -11,11 +11,24 @@ import type * as API from "./types";
 
 /** The rows that changes bring, by kind, as the lists have them. */
 type Rows = {
-  source: API.Source; contact: API.Contact; conversation: API.ConversationSummary; message: API.MessageDetails; workflow: API.WorkflowItem; execution: API.ExecutionItem;
-  schedule: API.ScheduleSummary; run: API.ScheduleRun; table: API.Table;
+  source: API.Source;
+  contact: API.Contact;
+  conversation: API.ConversationSummary;
+  message: API.MessageDetails;
+  workflow: API.WorkflowItem;
+  execution: API.ExecutionItem;
+  schedule: API.ScheduleSummary;
+  run: API.ScheduleRun;
+  table: API.Table;
 };
 
-export type Change<K extends string = string> = { kind: K; id: string; op: "create" | "update" | "delete"; row?: K extends keyof Rows ? Rows[K] : unknown; /** Of a run: the schedule that it belongs to. */ schedule_id?: string };
+export type Change<K extends string = string> = {
+  kind: K;
+  id: string;
+  op: "create" | "update" | "delete";
+  row?: K extends keyof Rows ? Rows[K] : unknown;
+  /** Of a run: the schedule that it belongs to. */ schedule_id?: string;
+};
 
 export type LiveState = "connecting" | "open" | "off";
 
@@ -23,7 +36,14 @@ export type LiveState = "connecting" | "open" | "off";
 export const live = signal<LiveState>("off");
 /** What waits for a person and what is unread, as the stream says. */
 export const counts = signal<{ waiting: number; unread: number }>({ waiting: 0, unread: 0 });
-type Progress = { kind: string; id: string; done: number; total: number; rate?: number; /** How long it still takes, if that can be estimated. */ seconds_left?: number };
+type Progress = {
+  kind: string;
+  id: string;
+  done: number;
+  total: number;
+  rate?: number;
+  /** How long it still takes, if that can be estimated. */ seconds_left?: number;
+};
 /** Work that reports progress, by id. */
 export const progress = signal<Record<string, Progress>>({});
 
@@ -37,9 +57,19 @@ const present = signal<Record<string, Presence>>({});
 /** Tells where this tab is, and returns who else is there. */
 export function usePresence(at: string, editing: boolean): Presence[] {
   const mine = stream.value;
-  const tellWhere = (where: string) => put(path("agents", agentId.peek(), "presence"), { stream: mine, at: where, editing }).catch(() => { /* the stream has just ended */ });
-  useEffect(() => { if (mine) void tellWhere(at); }, [mine, at, editing]);
-  useEffect(() => () => { if (mine) void tellWhere(""); }, [mine, at]);
+  const tellWhere = (where: string) =>
+    put(path("agents", agentId.peek(), "presence"), { stream: mine, at: where, editing }).catch(() => {
+      /* the stream has just ended */
+    });
+  useEffect(() => {
+    if (mine) void tellWhere(at);
+  }, [mine, at, editing]);
+  useEffect(
+    () => () => {
+      if (mine) void tellWhere("");
+    },
+    [mine, at],
+  );
   return Object.values(present.value).filter((p) => p.at === at && p.stream !== mine);
 }
 
@@ -114,8 +144,15 @@ async function connect(agent: string, failures = 0): Promise<void> {
   tabs?.postMessage("open"); // the others give their connections back
   let opened = false;
   try {
-    await events("GET", path("agents", agent, "stream"), { signal: mine.signal, headers: last ? { "Last-Event-ID": last } : {} },
-      (e) => { opened = true; handle(e.id, e as Streamed); });
+    await events(
+      "GET",
+      path("agents", agent, "stream"),
+      { signal: mine.signal, headers: last ? { "Last-Event-ID": last } : {} },
+      (e) => {
+        opened = true;
+        handle(e.id, e as Streamed);
+      },
+    );
   } catch (error) {
     if (mine.signal.aborted) return;
     if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
@@ -126,7 +163,12 @@ async function connect(agent: string, failures = 0): Promise<void> {
   if (mine.signal.aborted) return;
   live.value = "connecting";
   const tries = opened ? 0 : failures + 1;
-  timer = setTimeout(() => { if (abort === mine) void connect(agent, tries); }, Math.min(30_000, 500 * 2 ** tries));
+  timer = setTimeout(
+    () => {
+      if (abort === mine) void connect(agent, tries);
+    },
+    Math.min(30_000, 500 * 2 ** tries),
+  );
 }
 
 function close() {
@@ -150,7 +192,9 @@ export function startLive() {
     if (agent && !document.hidden) void connect(agent);
   });
   let hide: ReturnType<typeof setTimeout>;
-  tabs?.addEventListener("message", () => { if (document.hidden) close(); });
+  tabs?.addEventListener("message", () => {
+    if (document.hidden) close();
+  });
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hide);
     if (document.hidden) hide = setTimeout(close, hiddenFor);

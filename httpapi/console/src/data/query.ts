@@ -28,17 +28,28 @@ function keyOf(at: string, query?: Query) {
 }
 
 function make(at: string, query?: Query): Entry {
-  let due: ReturnType<typeof setTimeout> | undefined, last = 0;
+  let due: ReturnType<typeof setTimeout> | undefined,
+    last = 0;
   const entry: Entry = {
     soon: () => {
-      due ??= setTimeout(() => {
-        due = undefined;
-        last = Date.now();
-        if (entry.used) void entry.reload(); else entry.at = 0;
-      }, Math.max(300, last + 2000 - Date.now()));
+      due ??= setTimeout(
+        () => {
+          due = undefined;
+          last = Date.now();
+          if (entry.used) void entry.reload();
+          else entry.at = 0;
+        },
+        Math.max(300, last + 2000 - Date.now()),
+      );
     },
-    data: signal(undefined), error: signal(undefined), loading: signal(false), used: 0, at: 0,
-    set: (change) => { if (entry.data.value !== undefined) entry.data.value = change(entry.data.value); },
+    data: signal(undefined),
+    error: signal(undefined),
+    loading: signal(false),
+    used: 0,
+    at: 0,
+    set: (change) => {
+      if (entry.data.value !== undefined) entry.data.value = change(entry.data.value);
+    },
     reload: async () => {
       entry.abort?.abort();
       const abort = new AbortController();
@@ -47,12 +58,19 @@ function make(at: string, query?: Query): Entry {
       try {
         const data = await get(at, query, abort.signal);
         if (entry.abort !== abort) return;
-        batch(() => { entry.data.value = data; entry.error.value = undefined; entry.loading.value = false; });
+        batch(() => {
+          entry.data.value = data;
+          entry.error.value = undefined;
+          entry.loading.value = false;
+        });
         entry.at = Date.now();
       } catch (thrown) {
         const error = asError(thrown);
         if (entry.abort !== abort || error.name === "AbortError") return;
-        batch(() => { entry.error.value = error; entry.loading.value = false; });
+        batch(() => {
+          entry.error.value = error;
+          entry.loading.value = false;
+        });
       }
     },
   };
@@ -67,7 +85,7 @@ export function useQuery(at: string | null, query?: Query): Result<unknown> {
   const entry = useMemo(() => {
     if (at === null) return make("");
     let found = cache.get(name);
-    if (!found) cache.set(name, found = make(at, query));
+    if (!found) cache.set(name, (found = make(at, query)));
     return found;
   }, [name]);
   useEffect(() => {
@@ -110,6 +128,7 @@ export function reloadFailed() {
 export function forgetAll() {
   for (const [name, entry] of cache) {
     entry.abort?.abort();
-    if (entry.used) void entry.reload(); else cache.delete(name);
+    if (entry.used) void entry.reload();
+    else cache.delete(name);
   }
 }

@@ -31,7 +31,9 @@ export function parseRoute(hash: string): Route {
 /** Where the address points. */
 export const route = signal<Route>(parseRoute(location.hash));
 
-addEventListener("hashchange", () => { route.value = parseRoute(location.hash); });
+addEventListener("hashchange", () => {
+  route.value = parseRoute(location.hash);
+});
 
 /** The agent of the address: its id or name, "" on pages of none. */
 export const agentId = computed(() => route.value.agent);
@@ -44,15 +46,18 @@ export function href(agent: string, ...parts: (string | number)[]) {
 const lists = new Map<string, string>();
 const shown = ["entry", "event"]; // what lies beside a list
 
-effect(() => { // the filters, the order and the page of each list
+effect(() => {
+  // the filters, the order and the page of each list
   const query = new URLSearchParams(route.value.query);
   for (const name of shown) query.delete(name);
-  if (route.value.page === "agent") lists.set(href(route.value.agent, route.value.section, ...route.value.rest), query.toString());
+  if (route.value.page === "agent")
+    lists.set(href(route.value.agent, route.value.section, ...route.value.rest), query.toString());
 });
 
 /** The address of a list with the filters, the order and the page that it was last shown with. */
 export function listHref(agent: string, ...parts: (string | number)[]) {
-  const at = href(agent, ...parts), query = lists.get(at);
+  const at = href(agent, ...parts),
+    query = lists.get(at);
   return query ? `${at}?${query}` : at;
 }
 

@@ -15,7 +15,9 @@ export const session = signal<Session | undefined>(undefined);
 export const sessionError = signal<Error | undefined>(undefined);
 
 /** The agent of the address as the list of agents has it. */
-export const agent = computed(() => session.value?.agents.find((a) => a.id === agentId.value || a.name === agentId.value));
+export const agent = computed(() =>
+  session.value?.agents.find((a) => a.id === agentId.value || a.name === agentId.value),
+);
 
 /** Reports whether the person may change things of the agent. */
 export const mayEdit = computed(() => agent.value !== undefined && agent.value.role !== "viewer");
@@ -42,11 +44,27 @@ export async function useKey(value: string) {
 const lastAgent = "satchel.agent";
 
 /** The agent that was shown last in this browser. */
-export const rememberedAgent = () => { try { return localStorage.getItem(lastAgent) ?? "default"; } catch { return "default"; } };
-export const rememberAgent = (id: string) => { try { localStorage.setItem(lastAgent, id); } catch { /* nothing depends on it */ } };
+export const rememberedAgent = () => {
+  try {
+    return localStorage.getItem(lastAgent) ?? "default";
+  } catch {
+    return "default";
+  }
+};
+export const rememberAgent = (id: string) => {
+  try {
+    localStorage.setItem(lastAgent, id);
+  } catch {
+    /* nothing depends on it */
+  }
+};
 
 /** What callers without a key or an identity may do, in a sentence. */
 export function strangersText(role?: string) {
-  const may = { viewer: "may read and search the default agent, its contacts and conversations included, and nothing else", admin: "may read and change the default agent, and nothing else" }[role as "viewer"] ?? "may do nothing";
+  const may =
+    {
+      viewer: "may read and search the default agent, its contacts and conversations included, and nothing else",
+      admin: "may read and change the default agent, and nothing else",
+    }[role as "viewer"] ?? "may do nothing";
   return `Callers without a key or an identity ${may}. The operator sets this with SATCHEL_DEFAULT_ROLE or --default-role: viewer, admin or none.`;
 }

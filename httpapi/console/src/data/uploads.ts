@@ -1,7 +1,15 @@
 // The files that are being sent, which every page shows.
 import { signal } from "@preact/signals";
 
-export type Upload = { id: number; name: string; agent: string; state: "waiting" | "sending" | "stored" | "failed"; share: number; error?: string; source?: string };
+export type Upload = {
+  id: number;
+  name: string;
+  agent: string;
+  state: "waiting" | "sending" | "stored" | "failed";
+  share: number;
+  error?: string;
+  source?: string;
+};
 
 /** The files of this tab, newest first. */
 export const uploads = signal<Upload[]>([]);

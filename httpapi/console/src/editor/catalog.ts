@@ -6,13 +6,40 @@ import type { IconName } from "../ui";
 import type { Data } from "./graph";
 
 export type Schema = {
-  type?: string | string[]; title?: string; description?: string; enum?: string[]; default?: unknown; properties?: Record<string, Schema>; required?: string[]; items?: Schema;
-  minimum?: number; maximum?: number; writeOnly?: boolean; oneOf?: { required: string[] }[];
-  "x-order"?: string[]; "x-widget"?: string; "x-ref"?: string; "x-unit"?: string; "x-advanced"?: boolean; "x-when"?: Record<string, string[]>;
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  enum?: string[];
+  default?: unknown;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  minimum?: number;
+  maximum?: number;
+  writeOnly?: boolean;
+  oneOf?: { required: string[] }[];
+  "x-order"?: string[];
+  "x-widget"?: string;
+  "x-ref"?: string;
+  "x-unit"?: string;
+  "x-advanced"?: boolean;
+  "x-when"?: Record<string, string[]>;
 };
 export type NodeType = {
-  type: string; label: string; group: string; icon: IconName; summary: string; synonyms: string[]; handles: string[]; handles_from?: string; normal_handle?: string;
-  data: Schema; example: Data; output: { schema: Schema; example: unknown }; needs: string[]; docs: string;
+  type: string;
+  label: string;
+  group: string;
+  icon: IconName;
+  summary: string;
+  synonyms: string[];
+  handles: string[];
+  handles_from?: string;
+  normal_handle?: string;
+  data: Schema;
+  example: Data;
+  output: { schema: Schema; example: unknown };
+  needs: string[];
+  docs: string;
 };
 export type Catalog = { groups: string[]; common: Schema; types: NodeType[]; byType: Map<string, NodeType> };
 
@@ -29,7 +56,10 @@ export function loadCatalog() {
       const c = found as unknown as Omit<Catalog, "byType">; // the schemas are known better here
       catalog.value = { ...c, byType: new Map(c.types.map((t) => [t.type, t])) };
     },
-    () => { asked = undefined; });
+    () => {
+      asked = undefined;
+    },
+  );
   return asked;
 }
 
@@ -45,7 +75,8 @@ export const fieldsOf = (s?: Schema): [string, Schema][] => {
 /** The data of a new node. */
 export function newData(type: NodeType): Data {
   const data: Data = {};
-  for (const [name, field] of fieldsOf(type.data)) if (field.default !== undefined && type.data.required?.includes(name)) data[name] = field.default;
+  for (const [name, field] of fieldsOf(type.data))
+    if (field.default !== undefined && type.data.required?.includes(name)) data[name] = field.default;
   if (type.handles_from === "cases") data.cases = [{ id: "case1", value: "" }];
   return data;
 }
@@ -56,19 +87,50 @@ export function searchTypes(typed: string): NodeType[] {
   const all = catalog.value.types;
   if (!words.length) return all;
   const scored = all.map((t) => {
-    const [label, synonyms, rest] = [t.label.toLowerCase(), t.synonyms.map((s) => s.toLowerCase()), `${t.summary} ${t.group} ${t.type}`.toLowerCase()];
+    const [label, synonyms, rest] = [
+      t.label.toLowerCase(),
+      t.synonyms.map((s) => s.toLowerCase()),
+      `${t.summary} ${t.group} ${t.type}`.toLowerCase(),
+    ];
     let score = 0;
     for (const w of words) {
-      const found = label.startsWith(w) ? 8 : synonyms.includes(w) ? 6 : label.includes(w) ? 4 : synonyms.some((s) => s.startsWith(w)) ? 3 : rest.includes(w) ? 1 : 0;
+      const found = label.startsWith(w)
+        ? 8
+        : synonyms.includes(w)
+          ? 6
+          : label.includes(w)
+            ? 4
+            : synonyms.some((s) => s.startsWith(w))
+              ? 3
+              : rest.includes(w)
+                ? 1
+                : 0;
       if (!found) return { t, score: 0 };
       score += found;
     }
     return { t, score };
   });
-  return scored.filter((s) => s.score > 0).sort((a, b) => b.score - a.score).map((s) => s.t);
+  return scored
+    .filter((s) => s.score > 0)
+    .sort((a, b) => b.score - a.score)
+    .map((s) => s.t);
 }
 
-export const needText = (need: string) => (need === "model" ? "Needs a model" : need === "browser" ? "Needs a browser" : channelOf(need) ? `Needs ${channelOf(need)}` : "");
+export const needText = (need: string) =>
+  need === "model"
+    ? "Needs a model"
+    : need === "browser"
+      ? "Needs a browser"
+      : channelOf(need)
+        ? `Needs ${channelOf(need)}`
+        : "";
 
-const channels: Record<string, string> = { email: "an email channel", telegram: "a Telegram channel", whatsapp: "a WhatsApp channel", sms: "an SMS channel", slack: "a Slack channel", discord: "a Discord channel" };
-const channelOf = (need: string) => (need.startsWith("gateway:") ? channels[need.slice(8)] ?? "a channel" : "");
+const channels: Record<string, string> = {
+  email: "an email channel",
+  telegram: "a Telegram channel",
+  whatsapp: "a WhatsApp channel",
+  sms: "an SMS channel",
+  slack: "a Slack channel",
+  discord: "a Discord channel",
+};
+const channelOf = (need: string) => (need.startsWith("gateway:") ? (channels[need.slice(8)] ?? "a channel") : "");

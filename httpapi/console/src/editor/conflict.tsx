@@ -12,7 +12,11 @@ const core = (n?: Step) => n && { ...n, position: undefined };
 export type Merged = { nodes: Step[]; edges: Link[]; both: { id: string; mine?: Step; theirs?: Step }[] };
 
 /** Joins two changes of one graph, node by node. Where both sides changed a node, mine is taken and it is named. */
-export function merge(base: { nodes: Step[]; edges: Link[] }, mine: { nodes: Step[]; edges: Link[] }, theirs: { nodes: Step[]; edges: Link[] }): Merged {
+export function merge(
+  base: { nodes: Step[]; edges: Link[] },
+  mine: { nodes: Step[]; edges: Link[] },
+  theirs: { nodes: Step[]; edges: Link[] },
+): Merged {
   const by = <T extends { id: string }>(l: T[]) => new Map(l.map((x) => [x.id, x]));
   const [b, m, t] = [by(base.nodes), by(mine.nodes), by(theirs.nodes)];
   const both: Merged["both"] = [];
@@ -27,52 +31,132 @@ export function merge(base: { nodes: Step[]; edges: Link[] }, mine: { nodes: Ste
   const key = (e: Link) => `${e.source}\n${e.sourceHandle ?? ""}\n${e.target}`;
   const [be, me, te] = [base, mine, theirs].map((g) => new Map(g.edges.map((e) => [key(e), e])));
   const ids = new Set(nodes.map((n) => n.id));
-  const edges = [...new Set([...me.keys(), ...te.keys()])].filter((k) => (be.has(k) ? me.has(k) && te.has(k) : true)).map((k) => me.get(k) ?? te.get(k)!).filter((e) => ids.has(e.source) && ids.has(e.target));
+  const edges = [...new Set([...me.keys(), ...te.keys()])]
+    .filter((k) => (be.has(k) ? me.has(k) && te.has(k) : true))
+    .map((k) => me.get(k) ?? te.get(k)!)
+    .filter((e) => ids.has(e.source) && ids.has(e.target));
   return { nodes, edges, both };
 }
 
 /** Takes the other side's node in place of mine, or leaves it out. */
 const choose = (merged: Merged, theirs: ReadonlySet<string>): { nodes: Step[]; edges: Link[] } => {
   const taken = new Map(merged.both.filter((c) => theirs.has(c.id)).map((c) => [c.id, c.theirs]));
-  const nodes = merged.nodes.flatMap((n) => (taken.has(n.id) ? taken.get(n.id) ?? [] : n));
-  for (const c of merged.both) if (theirs.has(c.id) && c.theirs && !nodes.some((n) => n.id === c.id)) nodes.push(c.theirs);
+  const nodes = merged.nodes.flatMap((n) => (taken.has(n.id) ? (taken.get(n.id) ?? []) : n));
+  for (const c of merged.both)
+    if (theirs.has(c.id) && c.theirs && !nodes.some((n) => n.id === c.id)) nodes.push(c.theirs);
   const ids = new Set(nodes.map((n) => n.id));
   return { nodes, edges: merged.edges.filter((e) => ids.has(e.source) && ids.has(e.target)) };
 };
 
-export function ConflictDialog({ editor, base, close, reload, overwrite, copy }: {
-  editor: Editor; base: API.Workflow; close: () => void; reload: () => Promise<void>; overwrite: (doc: Partial<Doc>, version: number) => Promise<void>; copy: () => Promise<void>;
+export function ConflictDialog({
+  editor,
+  base,
+  close,
+  reload,
+  overwrite,
+  copy,
+}: {
+  editor: Editor;
+  base: API.Workflow;
+  close: () => void;
+  reload: () => Promise<void>;
+  overwrite: (doc: Partial<Doc>, version: number) => Promise<void>;
+  copy: () => Promise<void>;
 }) {
   const [now, setNow] = useState<API.Workflow>();
   const [error, setError] = useState<Error>();
   const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
-  useEffect(() => { get(path("agents", agentId.value, "workflows", base.id)).then(setNow, setError); }, []);
-  if (!now) return <Dialog title="Someone else saved changes" close={close}>{error ? <ErrorCard error={error} /> : <Skeleton />}</Dialog>;
+  useEffect(() => {
+    get(path("agents", agentId.value, "workflows", base.id)).then(setNow, setError);
+  }, []);
+  if (!now)
+    return (
+      <Dialog title="Someone else saved changes" close={close}>
+        {error ? <ErrorCard error={error} /> : <Skeleton />}
+      </Dialog>
+    );
   const [before, theirGraph] = [readGraph(base), readGraph(now)];
   const merged = merge(before, editor.doc.value, theirGraph);
   const join = async () => {
     const doc = editor.doc.value;
-    const other = <K extends "name" | "description" | "settings">(name: K): Doc[K] => (same(doc[name], base[name] ?? "") ? (now[name] ?? doc[name]) as Doc[K] : doc[name]);
-    await overwrite({ ...choose(merged, theirs), notes: same(doc.notes, before.notes) ? theirGraph.notes : doc.notes, name: other("name"), description: other("description"), settings: other("settings") }, now.version);
+    const other = <K extends "name" | "description" | "settings">(name: K): Doc[K] =>
+      same(doc[name], base[name] ?? "") ? ((now[name] ?? doc[name]) as Doc[K]) : doc[name];
+    await overwrite(
+      {
+        ...choose(merged, theirs),
+        notes: same(doc.notes, before.notes) ? theirGraph.notes : doc.notes,
+        name: other("name"),
+        description: other("description"),
+        settings: other("settings"),
+      },
+      now.version,
+    );
     close();
   };
   return (
     <Dialog title="Someone else saved changes" close={close}>
-      <p>Version {now.version} was saved <When time={now.updated_at} />{now.updated_by?.includes("@") ? <> by <Name>{now.updated_by}</Name></> : " elsewhere"}, while you changed version {base.version}. Changes to different nodes are merged.</p>
+      <p>
+        Version {now.version} was saved <When time={now.updated_at} />
+        {now.updated_by?.includes("@") ? (
+          <>
+            {" "}
+            by <Name>{now.updated_by}</Name>
+          </>
+        ) : (
+          " elsewhere"
+        )}
+        , while you changed version {base.version}. Changes to different nodes are merged.
+      </p>
       {merged.both.length > 0 && (
         <section class="stack">
           <h3>Changed in both</h3>
-          <ul class="plain">{merged.both.map((c) => (
-            <li key={c.id} class="row"><span class="grow"><Name>{editor.nameOf(c.mine ?? c.theirs ?? c.id)}</Name>{!c.mine && <span class="muted"> (you removed it)</span>}{!c.theirs && <span class="muted"> (it was removed)</span>}</span>
-              <Segments label={`Which ${editor.nameOf(c.mine ?? c.theirs ?? c.id)}`} value={theirs.has(c.id) ? "theirs" : "mine"} options={[["mine", "Mine"], ["theirs", "Theirs"]]}
-                onChange={(v) => { const next = new Set(theirs); if (v === "theirs") next.add(c.id); else next.delete(c.id); setTheirs(next); }} /></li>
-          ))}</ul>
+          <ul class="plain">
+            {merged.both.map((c) => (
+              <li key={c.id} class="row">
+                <span class="grow">
+                  <Name>{editor.nameOf(c.mine ?? c.theirs ?? c.id)}</Name>
+                  {!c.mine && <span class="muted"> (you removed it)</span>}
+                  {!c.theirs && <span class="muted"> (it was removed)</span>}
+                </span>
+                <Segments
+                  label={`Which ${editor.nameOf(c.mine ?? c.theirs ?? c.id)}`}
+                  value={theirs.has(c.id) ? "theirs" : "mine"}
+                  options={[
+                    ["mine", "Mine"],
+                    ["theirs", "Theirs"],
+                  ]}
+                  onChange={(v) => {
+                    const next = new Set(theirs);
+                    if (v === "theirs") next.add(c.id);
+                    else next.delete(c.id);
+                    setTheirs(next);
+                  }}
+                />
+              </li>
+            ))}
+          </ul>
         </section>
       )}
       <div class="row end">
-        <Button onClick={async () => { await reload(); close(); }}>Discard my changes</Button>
-        <Button onClick={async () => { await copy(); close(); }}>Save mine as a copy</Button>
-        <Button kind="primary" onClick={join}>Merge and save</Button>
+        <Button
+          onClick={async () => {
+            await reload();
+            close();
+          }}
+        >
+          Discard my changes
+        </Button>
+        <Button
+          onClick={async () => {
+            await copy();
+            close();
+          }}
+        >
+          Save mine as a copy
+        </Button>
+        <Button kind="primary" onClick={join}>
+          Merge and save
+        </Button>
       </div>
     </Dialog>
   );

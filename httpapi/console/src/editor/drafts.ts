@@ -50,7 +50,9 @@ export function openDraft(agent: string, id: string) {
   return {
     keep: (version: number, doc: Doc) => run("readwrite", (s) => s.put({ key, version, doc, at: Date.now() })),
     drop: () => dropDraft(key),
-    release: () => { held.delete(key); },
+    release: () => {
+      held.delete(key);
+    },
   };
 }
 
@@ -64,5 +66,8 @@ export async function readDraft(agent: string, id: string): Promise<Draft | unde
   alive.clear();
   tabs.postMessage("who");
   await new Promise((answered) => setTimeout(answered, answerTime));
-  return all.filter((d) => !alive.has(d.key)).sort((a, b) => b.at - a.at).find((d) => Date.now() - d.at < keepDays * 86_400_000 || void dropDraft(d.key));
+  return all
+    .filter((d) => !alive.has(d.key))
+    .sort((a, b) => b.at - a.at)
+    .find((d) => Date.now() - d.at < keepDays * 86_400_000 || void dropDraft(d.key));
 }

@@ -6,9 +6,20 @@ import type { NodeType } from "./catalog";
 export type Data = Record<string, unknown>;
 /** What the editor keeps with a node: an output that tests use in place of running it, a note below it, and with the first node the notes on the canvas. */
 export type Metadata = { pin?: unknown; note?: unknown; notes?: unknown; [key: string]: unknown };
-export type Step = { id: string; type: string; position?: { x: number; y: number }; data?: Data; metadata?: Metadata; [key: string]: unknown };
+export type Step = {
+  id: string;
+  type: string;
+  position?: { x: number; y: number };
+  data?: Data;
+  metadata?: Metadata;
+  [key: string]: unknown;
+};
 /** A graph as it is sent and stored: its edges need no id. */
-export type Stored = { nodes?: Step[]; notes?: unknown; edges?: { id?: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown }[] };
+export type Stored = {
+  nodes?: Step[];
+  notes?: unknown;
+  edges?: { id?: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown }[];
+};
 export type Link = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown };
 /** A note on the canvas. */
 export type Note = { id: string; text: string; x: number; y: number; width: number; height: number; color?: string };
@@ -37,9 +48,19 @@ const number = (v: unknown, otherwise: number) => (typeof v === "number" && Numb
 
 /** Notes are kept with the metadata of a node, which needs no version. */
 function readNotes(nodes: Step[], others: unknown = []): Note[] {
-  const found = [...nodes.map((n) => n.metadata?.notes), others].flatMap((list) => (Array.isArray(list) ? list : [])).filter((n) => n && typeof n.text === "string");
+  const found = [...nodes.map((n) => n.metadata?.notes), others]
+    .flatMap((list) => (Array.isArray(list) ? list : []))
+    .filter((n) => n && typeof n.text === "string");
   const taken = new Set<string>();
-  return found.map((n) => ({ id: freshId("note", taken), text: n.text, x: number(n.x, 0), y: number(n.y, 0), width: Math.max(smallestNote, number(n.width, 240)), height: Math.max(smallestNote / 2, number(n.height, 120)), ...(noteColors.includes(n.color) && n.color && { color: n.color }) }));
+  return found.map((n) => ({
+    id: freshId("note", taken),
+    text: n.text,
+    x: number(n.x, 0),
+    y: number(n.y, 0),
+    width: Math.max(smallestNote, number(n.width, 240)),
+    height: Math.max(smallestNote / 2, number(n.height, 120)),
+    ...(noteColors.includes(n.color) && n.color && { color: n.color }),
+  }));
 }
 
 function withoutNotes(n: Step): Step {
@@ -67,33 +88,55 @@ const ofCanvas = ["selected", "dragging", "measured"];
 
 /** The graph as it is saved. */
 export function writeGraph({ nodes, edges, notes }: Graph): { nodes: Step[]; edges: Omit<Link, "id">[] } {
-  const clean = <T extends object>(o: T) => Object.fromEntries(Object.entries(o).filter(([k]) => !ofCanvas.includes(k))) as T;
-  const held = (n: Step, i: number) => (i === 0 && notes?.length ? { metadata: { ...n.metadata, notes: notes.map(({ id: _, ...note }) => note) } } : {});
+  const clean = <T extends object>(o: T) =>
+    Object.fromEntries(Object.entries(o).filter(([k]) => !ofCanvas.includes(k))) as T;
+  const held = (n: Step, i: number) =>
+    i === 0 && notes?.length ? { metadata: { ...n.metadata, notes: notes.map(({ id: _, ...note }) => note) } } : {};
   return {
-    nodes: nodes.map((n, i) => clean({ ...n, ...held(n, i), ...(n.position && { position: { x: Math.round(n.position.x), y: Math.round(n.position.y) } }) })),
+    nodes: nodes.map((n, i) =>
+      clean({
+        ...n,
+        ...held(n, i),
+        ...(n.position && { position: { x: Math.round(n.position.x), y: Math.round(n.position.y) } }),
+      }),
+    ),
     edges: edges.map(({ id, ...e }) => clean(id.startsWith(ownId) ? e : { id, ...e })),
   };
 }
 
 const sorted = (_: string, value: unknown) =>
-  value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
+  value && typeof value === "object" && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : value;
 
 const written = new WeakMap<object, string>(); // of nodes and edges, which are never changed in place
 
 /** A text that is the same for equal documents. */
 export function fingerprint(doc: Doc): string {
   const { notes, ...graph } = doc;
-  const texts = (list: (Step | Link)[], write: (one: Step | Link) => unknown) => list.map((one) => {
-    let text = written.get(one);
-    if (text === undefined) written.set(one, text = JSON.stringify(write(one), sorted));
-    return text;
-  });
-  return JSON.stringify([graph.name, graph.description, graph.settings, notes?.map(({ id: _, ...note }) => note) ?? [],
-    texts(graph.nodes, (n) => writeGraph({ nodes: [n as Step], edges: [] }).nodes), texts(graph.edges, (e) => writeGraph({ nodes: [], edges: [e as Link] }).edges)], sorted);
+  const texts = (list: (Step | Link)[], write: (one: Step | Link) => unknown) =>
+    list.map((one) => {
+      let text = written.get(one);
+      if (text === undefined) written.set(one, (text = JSON.stringify(write(one), sorted)));
+      return text;
+    });
+  return JSON.stringify(
+    [
+      graph.name,
+      graph.description,
+      graph.settings,
+      notes?.map(({ id: _, ...note }) => note) ?? [],
+      texts(graph.nodes, (n) => writeGraph({ nodes: [n as Step], edges: [] }).nodes),
+      texts(graph.edges, (e) => writeGraph({ nodes: [], edges: [e as Link] }).edges),
+    ],
+    sorted,
+  );
 }
 
 const caseIds = (node: Step, field: string): string[] =>
-  (Array.isArray(node.data?.[field]) ? node.data![field] : []).map((c: { id?: unknown } | null) => text(c?.id)).filter(Boolean);
+  (Array.isArray(node.data?.[field]) ? node.data![field] : [])
+    .map((c: { id?: unknown } | null) => text(c?.id))
+    .filter(Boolean);
 
 /** The ways out of a node beside error; [onlyWay] where it has one. */
 export function waysOut(node: Step, type?: NodeType): string[] {
@@ -129,12 +172,17 @@ const copyMark = "workflow/1";
 /** Nodes, the edges between them, and notes, as text for other editors. */
 export function copyText(graph: Graph, ids: Set<string>): string {
   const notes = (graph.notes ?? []).filter((n) => ids.has(noteNode(n.id)));
-  const part = writeGraph({ nodes: graph.nodes.filter((n) => ids.has(n.id)), edges: graph.edges.filter((e) => ids.has(e.source) && ids.has(e.target)) });
+  const part = writeGraph({
+    nodes: graph.nodes.filter((n) => ids.has(n.id)),
+    edges: graph.edges.filter((e) => ids.has(e.source) && ids.has(e.target)),
+  });
   return JSON.stringify({ satchel: copyMark, ...part, ...(notes.length && { notes }) }, null, 2);
 }
 
 /** Reads what copyText wrote, or an exported workflow; null when the text is neither. */
-export function readCopy(copied: string): (Graph & { name?: string; description?: string; settings?: Settings }) | null {
+export function readCopy(
+  copied: string,
+): (Graph & { name?: string; description?: string; settings?: Settings }) | null {
   try {
     const value = JSON.parse(copied);
     if (!value || value.satchel !== copyMark || !Array.isArray(value.nodes)) return null;
@@ -151,9 +199,15 @@ export function removeFrom(graph: Graph, ids: Set<string>, edgeIds: Set<string>)
     const [id] = ids;
     const into = edges.filter((e) => e.target === id && e.source !== id);
     const out = edges.filter((e) => e.source === id && e.target !== id && e.sourceHandle !== "error");
-    if (into.length === 1 && out.length === 1) edges = edges.map((e) => (e === into[0] ? { ...e, target: out[0].target } : e));
+    if (into.length === 1 && out.length === 1)
+      edges = edges.map((e) => (e === into[0] ? { ...e, target: out[0].target } : e));
   }
-  return { ...graph, notes: graph.notes?.filter((n) => !ids.has(noteNode(n.id))), nodes: graph.nodes.filter((n) => !ids.has(n.id)), edges: edges.filter((e) => !ids.has(e.source) && !ids.has(e.target)) };
+  return {
+    ...graph,
+    notes: graph.notes?.filter((n) => !ids.has(noteNode(n.id))),
+    nodes: graph.nodes.filter((n) => !ids.has(n.id)),
+    edges: edges.filter((e) => !ids.has(e.source) && !ids.has(e.target)),
+  };
 }
 
 /** The nodes that lead to one, the nearest first. */
@@ -162,7 +216,9 @@ export function upstream(graph: Graph, id: string): Step[] {
   const found: string[] = [];
   const seen = new Set([id]);
   for (let next = [id]; next.length;) {
-    next = next.flatMap((at) => graph.edges.filter((e) => e.target === at && !seen.has(e.source)).map((e) => (seen.add(e.source), e.source)));
+    next = next.flatMap((at) =>
+      graph.edges.filter((e) => e.target === at && !seen.has(e.source)).map((e) => (seen.add(e.source), e.source)),
+    );
     found.push(...next);
   }
   return found.map((f) => byId.get(f)).filter(Boolean) as Step[];

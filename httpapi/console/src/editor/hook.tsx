@@ -5,21 +5,38 @@ import type { Step } from "./base";
 
 export type Hooked = Pick<API.Workflow, "id" | "status">;
 
-const callers: Record<string, string> = { "standard-webhooks": "Calls are signed as in Standard Webhooks.", hmac: "Calls are signed with an HMAC of the body.", header: "Calls include a secret header.",
-  bearer: "Calls include a bearer token.", basic: "Calls include a user name and password.", none: "Anyone who knows the address can call it." };
+const callers: Record<string, string> = {
+  "standard-webhooks": "Calls are signed as in Standard Webhooks.",
+  hmac: "Calls are signed with an HMAC of the body.",
+  header: "Calls include a secret header.",
+  bearer: "Calls include a bearer token.",
+  basic: "Calls include a user name and password.",
+  none: "Anyone who knows the address can call it.",
+};
 
 /** The address of a webhook trigger, who may call it, and a command that does. */
 export function HookCall({ workflow, trigger }: { workflow: Hooked; trigger: Step }) {
   const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
   const kind = (trigger.data?.auth as { type?: string } | undefined)?.type;
-  const who = kind && Object.hasOwn(callers, kind) ? callers[kind] : "The caller needs an identity or an API key with the admin role. To let others in, change “Who may call the webhook” in the trigger.";
+  const who =
+    kind && Object.hasOwn(callers, kind)
+      ? callers[kind]
+      : "The caller needs an identity or an API key with the admin role. To let others in, change “Who may call the webhook” in the trigger.";
   const curl = `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'`;
   return (
     <>
-      <p class="row nowrap copy"><code class="grow hook-address">{address}</code><CopyButton text={address} /></p>
-      <p class="muted">A POST to this address starts the workflow. {who}{workflow.status === "active" ? "" : " It answers once the workflow is active."}</p>
+      <p class="row nowrap copy">
+        <code class="grow hook-address">{address}</code>
+        <CopyButton text={address} />
+      </p>
+      <p class="muted">
+        A POST to this address starts the workflow. {who}
+        {workflow.status === "active" ? "" : " It answers once the workflow is active."}
+      </p>
       <pre class="card">{curl}</pre>
-      <div class="row end"><CopyButton text={curl}>Copy command</CopyButton></div>
+      <div class="row end">
+        <CopyButton text={curl}>Copy command</CopyButton>
+      </div>
     </>
   );
 }

@@ -14,8 +14,10 @@ export async function tidy(graph: Graph, ids?: Set<string>): Promise<Graph> {
   const g = new dagre.graphlib.Graph({ multigraph: true });
   g.setGraph({ rankdir: "LR", nodesep: 36, ranksep: 84 });
   g.setDefaultEdgeLabel(() => ({}));
-  for (const n of graph.nodes) g.setNode(n.id, { width: nodeWidth, height: nodeHeight(waysOut(n, typeOf(n.type)).length) });
-  for (const e of graph.edges) if (g.hasNode(e.source) && g.hasNode(e.target) && e.source !== e.target) g.setEdge(e.source, e.target, {}, e.id);
+  for (const n of graph.nodes)
+    g.setNode(n.id, { width: nodeWidth, height: nodeHeight(waysOut(n, typeOf(n.type)).length) });
+  for (const e of graph.edges)
+    if (g.hasNode(e.source) && g.hasNode(e.target) && e.source !== e.target) g.setEdge(e.source, e.target, {}, e.id);
   dagre.layout(g);
   if (crossedWays(graph, (id) => g.node(id).y) > 0) for (const n of graph.nodes) g.node(n.id).y *= -1; // upside down, there are fewer
   return {
@@ -23,7 +25,10 @@ export async function tidy(graph: Graph, ids?: Set<string>): Promise<Graph> {
     nodes: graph.nodes.map((n) => {
       if (ids && !ids.has(n.id)) return n;
       const at = g.node(n.id);
-      return { ...n, position: { x: Math.round((at.x - at.width / 2) / 10) * 10, y: Math.round((at.y - at.height / 2) / 10) * 10 } };
+      return {
+        ...n,
+        position: { x: Math.round((at.x - at.width / 2) / 10) * 10, y: Math.round((at.y - at.height / 2) / 10) * 10 },
+      };
     }),
   };
 }
@@ -32,9 +37,12 @@ export async function tidy(graph: Graph, ids?: Set<string>): Promise<Graph> {
 function crossedWays({ nodes, edges }: Graph, y: (id: string) => number): number {
   let crossed = 0;
   for (const n of nodes) {
-    const type = typeOf(n.type), ways = waysOut(n, type);
+    const type = typeOf(n.type),
+      ways = waysOut(n, type);
     if (ways.length < 2) continue;
-    const out = edges.filter((e) => e.source === n.id && e.target !== n.id && nodes.some((t) => t.id === e.target)).map((e) => ({ way: ways.indexOf(wayOf(e, n, type)), y: y(e.target) }));
+    const out = edges
+      .filter((e) => e.source === n.id && e.target !== n.id && nodes.some((t) => t.id === e.target))
+      .map((e) => ({ way: ways.indexOf(wayOf(e, n, type)), y: y(e.target) }));
     for (const a of out) for (const b of out) if (a.way < b.way) crossed += Math.sign(a.y - b.y);
   }
   return crossed;
@@ -42,8 +50,12 @@ function crossedWays({ nodes, edges }: Graph, y: (id: string) => number): number
 
 /** Gives a place to nodes that have none; when several stand on one spot, to all. */
 export async function placed(graph: Graph): Promise<Graph> {
-  const spots = new Set(graph.nodes.map((n) => (n.position && Number.isFinite(n.position.x) ? `${n.position.x},${n.position.y}` : "")));
-  const missing = graph.nodes.filter((n) => !n.position || !Number.isFinite(n.position.x) || !Number.isFinite(n.position.y));
+  const spots = new Set(
+    graph.nodes.map((n) => (n.position && Number.isFinite(n.position.x) ? `${n.position.x},${n.position.y}` : "")),
+  );
+  const missing = graph.nodes.filter(
+    (n) => !n.position || !Number.isFinite(n.position.x) || !Number.isFinite(n.position.y),
+  );
   if (graph.nodes.length && (missing.length || (spots.size === 1 && graph.nodes.length > 1))) return tidy(graph);
   return graph;
 }

@@ -3,7 +3,8 @@ import { typeOf } from "./catalog";
 import type { Step } from "./graph";
 
 /** A value as short text; empty for others than texts and numbers. */
-export const shortText = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value).trim() : "");
+export const shortText = (value: unknown) =>
+  typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
 
 /** What the type of a node is called. */
 export const typeName = (type: string) => typeOf(type)?.label ?? type;
@@ -13,10 +14,14 @@ export const nameOf = (node?: Step) => shortText(node?.data?.label) || (node ? t
 
 /** What nodes are called, by id. Those without a label have the name of their type, the second of a type with the number 2. */
 export function namesOf(nodes: readonly Step[]): Map<string, string> {
-  const names = new Map<string, string>(), taken = new Set<string>();
+  const names = new Map<string, string>(),
+    taken = new Set<string>();
   for (const n of nodes) {
     const label = shortText(n.data?.label);
-    if (label) { names.set(n.id, label); taken.add(label); }
+    if (label) {
+      names.set(n.id, label);
+      taken.add(label);
+    }
   }
   const last = new Map<string, number>();
   for (const n of nodes) {

@@ -10,12 +10,13 @@ export function outlineRows(editor: Editor): Row[] {
   const { nodes, edges } = editor.doc.value;
   const byId = new Map(nodes.map((n) => [n.id, n]));
   const out = new Map<string, Link[]>();
-  for (const e of edges) if (byId.has(e.source) && byId.has(e.target)) out.set(e.source, [...(out.get(e.source) ?? []), e]);
+  for (const e of edges)
+    if (byId.has(e.source) && byId.has(e.target)) out.set(e.source, [...(out.get(e.source) ?? []), e]);
   const into = new Set(edges.filter((e) => byId.has(e.source)).map((e) => e.target));
   const seen = new Set<string>();
   const rows: Row[] = [];
   const walk = (node: Step, way: string, depth: number) => {
-    for (let now: Step | undefined = node, by = way; now; ) {
+    for (let now: Step | undefined = node, by = way; now;) {
       const again = seen.has(now.id);
       rows.push({ node: now, way: by, depth, again });
       if (again) return;
@@ -28,7 +29,10 @@ export function outlineRows(editor: Editor): Row[] {
         by = "";
         continue;
       }
-      for (const l of links) { const w = wayOf(l, at, type); walk(byId.get(l.target)!, w === onlyWay ? "" : w, depth + 1); }
+      for (const l of links) {
+        const w = wayOf(l, at, type);
+        walk(byId.get(l.target)!, w === onlyWay ? "" : w, depth + 1);
+      }
       return;
     }
   };
@@ -38,7 +42,17 @@ export function outlineRows(editor: Editor): Row[] {
   return rows;
 }
 
-export function Outline({ editor, open, menu, add }: { editor: Editor; open: (id: string) => void; menu?: (id: string, at: MouseEvent) => void; add?: (to: { after?: string; way?: string }) => void }) {
+export function Outline({
+  editor,
+  open,
+  menu,
+  add,
+}: {
+  editor: Editor;
+  open: (id: string) => void;
+  menu?: (id: string, at: MouseEvent) => void;
+  add?: (to: { after?: string; way?: string }) => void;
+}) {
   const rows = outlineRows(editor);
   const marks = editor.marks.value;
   const issues = editor.issuesOf.value;
@@ -47,23 +61,69 @@ export function Outline({ editor, open, menu, add }: { editor: Editor; open: (id
       {rows.map(({ node, way, depth, again }, i) => {
         const type = typeOf(node.type);
         const mark = marks.get(node.id);
-        const used = new Set(editor.doc.value.edges.filter((e) => e.source === node.id).map((e) => wayOf(e, node, type)));
+        const used = new Set(
+          editor.doc.value.edges.filter((e) => e.source === node.id).map((e) => wayOf(e, node, type)),
+        );
         const open_ = waysOut(node, type).filter((w) => !used.has(w));
         return (
           <li key={`${node.id}/${i}`} style={{ paddingInlineStart: `${Math.min(depth, 6) * 1.1}rem` }}>
             {way && <span class="outline-way">{way}</span>}
-            <button type="button" class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`} aria-current={editor.selected.value.has(node.id) ? "true" : undefined} onClick={() => open(node.id)}
-              onContextMenu={(e) => { if (!menu) return; e.preventDefault(); menu(node.id, e); }}>
-              <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={16} /></span>
-              <span class="grow"><strong><Name>{editor.nameOf(node)}</Name></strong><small class="muted clip"><Name>{again ? "continues above" : detailOf(node, type)}</Name></small></span>
+            <button
+              type="button"
+              class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`}
+              aria-current={editor.selected.value.has(node.id) ? "true" : undefined}
+              onClick={() => open(node.id)}
+              onContextMenu={(e) => {
+                if (!menu) return;
+                e.preventDefault();
+                menu(node.id, e);
+              }}
+            >
+              <span class="node-icon">
+                <Icon name={type?.icon ?? "CircleHelp"} size={16} />
+              </span>
+              <span class="grow">
+                <strong>
+                  <Name>{editor.nameOf(node)}</Name>
+                </strong>
+                <small class="muted clip">
+                  <Name>{again ? "continues above" : detailOf(node, type)}</Name>
+                </small>
+              </span>
               {issues.has(node.id) && <Icon name="CircleAlert" size={16} label="Has a problem" />}
-              {mark && mark.status !== "skipped" && <span class={`badge ${{ success: "good", error: "bad", running: "busy", waiting: "warn" }[mark.status] ?? ""}`}>{mark.status}</span>}
+              {mark && mark.status !== "skipped" && (
+                <span
+                  class={`badge ${{ success: "good", error: "bad", running: "busy", waiting: "warn" }[mark.status] ?? ""}`}
+                >
+                  {mark.status}
+                </span>
+              )}
             </button>
-            {add && !again && open_.length > 0 && <span class="row outline-add">{open_.map((w) => <Button kind="quiet" icon="Plus" label={`Add after ${editor.nameOf(node)}`} onClick={() => add({ after: node.id, way: w })}>{w === onlyWay ? undefined : w}</Button>)}</span>}
+            {add && !again && open_.length > 0 && (
+              <span class="row outline-add">
+                {open_.map((w) => (
+                  <Button
+                    kind="quiet"
+                    icon="Plus"
+                    label={`Add after ${editor.nameOf(node)}`}
+                    onClick={() => add({ after: node.id, way: w })}
+                  >
+                    {w === onlyWay ? undefined : w}
+                  </Button>
+                ))}
+              </span>
+            )}
           </li>
         );
       })}
-      {editor.doc.value.notes?.map((n) => n.text && <li key={n.id} class={`outline-note ${n.color ?? ""}`}><bdi>{n.text}</bdi></li>)}
+      {editor.doc.value.notes?.map(
+        (n) =>
+          n.text && (
+            <li key={n.id} class={`outline-note ${n.color ?? ""}`}>
+              <bdi>{n.text}</bdi>
+            </li>
+          ),
+      )}
     </ol>
   );
 }

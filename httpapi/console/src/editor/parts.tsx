@@ -3,16 +3,31 @@ import { later } from "../parts/later";
 import { style } from "../parts/styles";
 import { Skeleton } from "../ui";
 
-const PanelFrame = () => <aside class="editor-panel" aria-label="Node"><div class="panel-body"><Skeleton /></div></aside>;
+const PanelFrame = () => (
+  <aside class="editor-panel" aria-label="Node">
+    <div class="panel-body">
+      <Skeleton />
+    </div>
+  </aside>
+);
 
 /** The graph, to be changed unless its editor is read-only; with the library that draws it. */
-export const Canvas = later(() => Promise.all([import("./canvas"), style("../lib/xyflow.css")]).then(([m]) => m.Canvas), () => null);
+export const Canvas = later(
+  () => Promise.all([import("./canvas"), style("../lib/xyflow.css")]).then(([m]) => m.Canvas),
+  () => null,
+);
 /** The graph as a list. */
 export const Outline = later(() => import("./outline").then((m) => m.Outline));
 export const NodePanel = later(() => import("./panel").then((m) => m.NodePanel), PanelFrame);
 /** The types of nodes, to be dragged onto the canvas. */
-export const NodeShelf = later(() => import("./palette").then((m) => m.NodeShelf), () => <aside class="node-shelf" aria-label="Nodes" />);
-export const DraftOffer = later(() => import("./more").then((m) => m.DraftOffer), () => null);
+export const NodeShelf = later(
+  () => import("./palette").then((m) => m.NodeShelf),
+  () => <aside class="node-shelf" aria-label="Nodes" />,
+);
+export const DraftOffer = later(
+  () => import("./more").then((m) => m.DraftOffer),
+  () => null,
+);
 export const OutputSchemaField = later(() => import("./schemafield").then((m) => m.OutputSchemaField));
 export const TestPanel = later(() => import("./test").then((m) => m.TestPanel));
 /** How the webhook of a workflow is called. */

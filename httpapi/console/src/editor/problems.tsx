@@ -34,9 +34,26 @@ export function Problems({ editor }: { editor: Editor }) {
         const field = i.field.replace(/^(nodes|edges)\[\d+\]\.?/, "").replace(/^data(\.|$)/, "");
         const title = node && typeOf(node.type)?.data.properties?.[field]?.title;
         return (
-          <li key={n} class={i.severity}><button type="button" onClick={() => showIssue(editor, i)}>
-            <Icon name={i.severity === "warning" ? "TriangleAlert" : "CircleAlert"} size={16} label={i.severity === "warning" ? "Warning" : "Error"} /><span><strong><Name>{node ? editor.nameOf(node) : i.edge_id ? "Edge" : "Workflow"}</Name></strong>{field && <>: <bdi>{title ?? field}</bdi></>} <bdi>{i.issue}</bdi></span>
-          </button></li>
+          <li key={n} class={i.severity}>
+            <button type="button" onClick={() => showIssue(editor, i)}>
+              <Icon
+                name={i.severity === "warning" ? "TriangleAlert" : "CircleAlert"}
+                size={16}
+                label={i.severity === "warning" ? "Warning" : "Error"}
+              />
+              <span>
+                <strong>
+                  <Name>{node ? editor.nameOf(node) : i.edge_id ? "Edge" : "Workflow"}</Name>
+                </strong>
+                {field && (
+                  <>
+                    : <bdi>{title ?? field}</bdi>
+                  </>
+                )}{" "}
+                <bdi>{i.issue}</bdi>
+              </span>
+            </button>
+          </li>
         );
       })}
     </ul>

@@ -15,14 +15,17 @@ function renameText(text: string, pattern: RegExp, names: Map<string, string>): 
 function renameValue(value: unknown, names: Map<string, string>): unknown {
   if (typeof value === "string") return value.replace(/\{\{[^{}]*\}\}/g, (t) => renameText(t, inTemplates, names));
   if (Array.isArray(value)) return value.map((v) => renameValue(v, names));
-  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, renameValue(v, names)]));
+  if (value && typeof value === "object")
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, renameValue(v, names)]));
   return value;
 }
 
 /** The data of a node with the nodes that its templates and scripts name renamed. */
 export function renameIn(node: Step, names: Map<string, string>): Data | undefined {
   const data = renameValue(node.data, names) as Data | undefined;
-  for (const [name, value] of Object.entries(data ?? {})) if (typeof value === "string" && typeOf(node.type)?.data.properties?.[name]?.["x-widget"] === "javascript") data![name] = renameText(value, inScripts, names);
+  for (const [name, value] of Object.entries(data ?? {}))
+    if (typeof value === "string" && typeOf(node.type)?.data.properties?.[name]?.["x-widget"] === "javascript")
+      data![name] = renameText(value, inScripts, names);
   return data;
 }
 
@@ -31,6 +34,10 @@ export function renameNode(graph: Graph, from: string, to: string): Graph {
   const names = new Map([[from, to]]);
   return {
     nodes: graph.nodes.map((n) => (n.id === from ? { ...n, id: to } : { ...n, data: renameIn(n, names) })),
-    edges: graph.edges.map((e) => (e.source === from || e.target === from ? { ...e, source: e.source === from ? to : e.source, target: e.target === from ? to : e.target } : e)),
+    edges: graph.edges.map((e) =>
+      e.source === from || e.target === from
+        ? { ...e, source: e.source === from ? to : e.source, target: e.target === from ? to : e.target }
+        : e,
+    ),
   };
 }

@@ -2,16 +2,37 @@
 // changed stays the same object: the library compares by identity.
 import { type Edge, MarkerType, type Node, Position } from "@xyflow/react";
 
-import { catalog, type Editor, type Link, nodeHeight, nodeWidth, type NodeType, type Note, noteNode, onlyWay, type Step, typeName, wayOf, waysOut } from "./base";
+import {
+  catalog,
+  type Editor,
+  type Link,
+  nodeHeight,
+  nodeWidth,
+  type NodeType,
+  type Note,
+  noteNode,
+  onlyWay,
+  type Step,
+  typeName,
+  wayOf,
+  waysOut,
+} from "./base";
 
-export type StepData = { node: Step; type?: NodeType; /** What it is called. */ name: string; /** The ways out by which edges leave it, a line each. */ used: string };
+export type StepData = {
+  node: Step;
+  type?: NodeType;
+  /** What it is called. */ name: string;
+  /** The ways out by which edges leave it, a line each. */ used: string;
+};
 export type StepShape = Node<StepData, "step">;
 export type NoteShape = Node<{ note: Note; editor: Editor }, "note">;
 export type Shape = StepShape | NoteShape;
 export type EdgeShape = Edge<Record<string, unknown>, "step">;
 
-const handle = 12, errorHandle = 10; // as editor.css draws them
-const head = 56, wayHeight = 24;
+const handle = 12,
+  errorHandle = 10; // as editor.css draws them
+const head = 56,
+  wayHeight = 24;
 
 /** The ways out of a node that are shown: those of its type, and those that edges still use. */
 export function shownWays({ node, type, used }: StepData): { ways: string[]; stale: string[] } {
@@ -30,19 +51,33 @@ function known(data: StepData): Pick<StepShape, "measured" | "handles"> {
   const all = [...ways, ...stale];
   const height = nodeHeight(all.length);
   const right = nodeWidth - 1 - handle / 2;
-  const exits = all.length > 1 ? all.map((id, i) => ({ id, y: 1 + head + wayHeight * (i + 0.5) })) : [{ id: all[0] ?? onlyWay, y: 1 + head / 2 }];
-  const at = (type: "source" | "target", position: Position, id: string, x: number, y: number, size = handle) => ({ type, position, id, x, y, width: size, height: size });
+  const exits =
+    all.length > 1
+      ? all.map((id, i) => ({ id, y: 1 + head + wayHeight * (i + 0.5) }))
+      : [{ id: all[0] ?? onlyWay, y: 1 + head / 2 }];
+  const at = (type: "source" | "target", position: Position, id: string, x: number, y: number, size = handle) => ({
+    type,
+    position,
+    id,
+    x,
+    y,
+    width: size,
+    height: size,
+  });
   return {
     measured: { width: nodeWidth, height },
     handles: [
-      ...(data.node.type === "trigger" ? [] : [at("target", Position.Left, "in", 1 - handle / 2, (height - handle) / 2)]),
+      ...(data.node.type === "trigger"
+        ? []
+        : [at("target", Position.Left, "in", 1 - handle / 2, (height - handle) / 2)]),
       ...exits.map((e) => at("source", Position.Right, e.id, right, e.y - handle / 2)),
       at("source", Position.Bottom, "error", (nodeWidth - errorHandle) / 2, height - 1 - errorHandle / 2, errorHandle),
     ],
   };
 }
 
-const sameData = (a: StepData, b: StepData) => a.node === b.node && a.used === b.used && a.type === b.type && a.name === b.name;
+const sameData = (a: StepData, b: StepData) =>
+  a.node === b.node && a.used === b.used && a.type === b.type && a.name === b.name;
 const spot = (x: number, y: number) => ({ x, y });
 
 function stepShape(data: StepData, selected: boolean, old?: StepShape): StepShape {
@@ -51,21 +86,44 @@ function stepShape(data: StepData, selected: boolean, old?: StepShape): StepShap
   const kind = type?.label ?? node.type;
   const size = !old || old.handles ? known(data) : {}; // one that was measured is measured again
   const { handles: _, ...rest } = old ?? {};
-  return { ...rest, ...size, id: node.id, type: "step", position: node.position ?? spot(0, 0), data, selected, ariaLabel: name.startsWith(kind) ? name : `${name}, ${kind}` };
+  return {
+    ...rest,
+    ...size,
+    id: node.id,
+    type: "step",
+    position: node.position ?? spot(0, 0),
+    data,
+    selected,
+    ariaLabel: name.startsWith(kind) ? name : `${name}, ${kind}`,
+  };
 }
 
 function noteShape(note: Note, editor: Editor, selected: boolean, old?: NoteShape): NoteShape {
   if (old?.data.note === note && old.selected === selected) return old;
   const data = old?.data.note === note ? old.data : { note, editor };
-  return { ...old, id: noteNode(note.id), type: "note", position: spot(note.x, note.y), width: note.width, height: note.height, zIndex: -1, data, selected, ariaLabel: `Note: ${note.text.slice(0, 80)}` };
+  return {
+    ...old,
+    id: noteNode(note.id),
+    type: "note",
+    position: spot(note.x, note.y),
+    width: note.width,
+    height: note.height,
+    zIndex: -1,
+    data,
+    selected,
+    ariaLabel: `Note: ${note.text.slice(0, 80)}`,
+  };
 }
 
 /** The same list when nothing in it is new. */
-const kept = <T>(now: T[], before: T[]): T[] => (now.length === before.length && now.every((v, i) => v === before[i]) ? before : now);
+const kept = <T>(now: T[], before: T[]): T[] =>
+  now.length === before.length && now.every((v, i) => v === before[i]) ? before : now;
 
 /** The notes and steps of an editor as nodes. */
 export function nodeShapes(editor: Editor, before: Shape[]): Shape[] {
-  const doc = editor.doc.value, names = editor.names.value, selected = editor.selected.value;
+  const doc = editor.doc.value,
+    names = editor.names.value,
+    selected = editor.selected.value;
   const types = catalog.value.byType;
   const old = new Map(before.map((n) => [n.id, n]));
   const byId = new Map(doc.nodes.map((n) => [n.id, n]));
@@ -74,9 +132,21 @@ export function nodeShapes(editor: Editor, before: Shape[]): Shape[] {
     const from = byId.get(e.source);
     if (from) used.set(e.source, (used.get(e.source) ?? new Set()).add(wayOf(e, from, types.get(from.type))));
   }
-  const notes = (doc.notes ?? []).map((note) => noteShape(note, editor, selected.has(noteNode(note.id)), old.get(noteNode(note.id)) as NoteShape | undefined));
-  const steps = doc.nodes.map((node) => stepShape({ node, type: types.get(node.type), name: names.get(node.id) ?? typeName(node.type), used: [...(used.get(node.id) ?? [])].sort().join("\n") },
-    selected.has(node.id), old.get(node.id) as StepShape | undefined));
+  const notes = (doc.notes ?? []).map((note) =>
+    noteShape(note, editor, selected.has(noteNode(note.id)), old.get(noteNode(note.id)) as NoteShape | undefined),
+  );
+  const steps = doc.nodes.map((node) =>
+    stepShape(
+      {
+        node,
+        type: types.get(node.type),
+        name: names.get(node.id) ?? typeName(node.type),
+        used: [...(used.get(node.id) ?? [])].sort().join("\n"),
+      },
+      selected.has(node.id),
+      old.get(node.id) as StepShape | undefined,
+    ),
+  );
   return kept([...notes, ...steps], before);
 }
 
@@ -87,14 +157,32 @@ export function edgeShapes(editor: Editor, before: EdgeShape[]): EdgeShape[] {
   const { nodes, edges } = editor.doc.value;
   const byId = new Map(nodes.map((n) => [n.id, n]));
   const old = new Map(before.map((e) => [e.id, e]));
-  const names = editor.names.value, marks = editor.marks.value, chosen = editor.selectedEdge.value;
-  const went = (e: Link) => marks.get(e.source)?.status === "success" && marks.has(e.target) && marks.get(e.target)!.status !== "skipped";
-  return kept(edges.filter((e) => byId.has(e.source) && byId.has(e.target)).map((e) => {
-    const from = byId.get(e.source)!;
-    const way = wayOf(e, from, catalog.value.byType.get(from.type));
-    const now: EdgeShape = { id: e.id, type: "step", source: e.source, target: e.target, sourceHandle: way, targetHandle: "in", selected: chosen === e.id,
-      className: [way === "error" && "of-error", went(e) && "went"].filter(Boolean).join(" "), markerEnd: arrow, ariaLabel: `Edge from ${names.get(e.source)} to ${names.get(e.target)}` };
-    const was = old.get(e.id);
-    return was && (Object.keys(now) as (keyof EdgeShape)[]).every((k) => was[k] === now[k]) ? was : now;
-  }), before);
+  const names = editor.names.value,
+    marks = editor.marks.value,
+    chosen = editor.selectedEdge.value;
+  const went = (e: Link) =>
+    marks.get(e.source)?.status === "success" && marks.has(e.target) && marks.get(e.target)!.status !== "skipped";
+  return kept(
+    edges
+      .filter((e) => byId.has(e.source) && byId.has(e.target))
+      .map((e) => {
+        const from = byId.get(e.source)!;
+        const way = wayOf(e, from, catalog.value.byType.get(from.type));
+        const now: EdgeShape = {
+          id: e.id,
+          type: "step",
+          source: e.source,
+          target: e.target,
+          sourceHandle: way,
+          targetHandle: "in",
+          selected: chosen === e.id,
+          className: [way === "error" && "of-error", went(e) && "went"].filter(Boolean).join(" "),
+          markerEnd: arrow,
+          ariaLabel: `Edge from ${names.get(e.source)} to ${names.get(e.target)}`,
+        };
+        const was = old.get(e.id);
+        return was && (Object.keys(now) as (keyof EdgeShape)[]).every((k) => was[k] === now[k]) ? was : now;
+      }),
+    before,
+  );
 }

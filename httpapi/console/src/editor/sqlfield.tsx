@@ -7,16 +7,43 @@ import { Code, type CodeTable, type OpenEditor } from "../ui";
 import { fill, hasTemplate, labelsOf, scopeOf, suggest } from "./template";
 import { Filled, NodeContext, takesPaths } from "./templatefield";
 
-export function SqlField({ value, onInput, label, invalid }: { value: string; onInput: (v: string) => void; label: string; invalid?: boolean }) {
+export function SqlField({
+  value,
+  onInput,
+  label,
+  invalid,
+}: {
+  value: string;
+  onInput: (v: string) => void;
+  label: string;
+  invalid?: boolean;
+}) {
   const { editor, node, readonly } = useContext(NodeContext);
   const schema = useQuery<{ tables: CodeTable[] }>(path("agents", agentId.value, "sql", "schema"));
   const opened = useRef<OpenEditor>(undefined);
   const now = useRef({ editor, node });
   now.current = { editor, node };
-  const templates = useMemo(() => (text: string, cursor: number) => suggest(text, cursor, scopeOf(now.current.editor, now.current.node), labelsOf(now.current.editor)), []);
+  const templates = useMemo(
+    () => (text: string, cursor: number) =>
+      suggest(text, cursor, scopeOf(now.current.editor, now.current.node), labelsOf(now.current.editor)),
+    [],
+  );
   return (
     <div class="template-field" onFocusIn={(e) => takesPaths(e.currentTarget, (text) => opened.current?.insert(text))}>
-      <Code language="sql" label={label} rows={4} value={value} readonly={readonly} invalid={invalid} tables={schema.data.value?.tables} templates={templates} onOpen={(o) => { opened.current = o; }} onInput={onInput} />
+      <Code
+        language="sql"
+        label={label}
+        rows={4}
+        value={value}
+        readonly={readonly}
+        invalid={invalid}
+        tables={schema.data.value?.tables}
+        templates={templates}
+        onOpen={(o) => {
+          opened.current = o;
+        }}
+        onInput={onInput}
+      />
       {hasTemplate(value) && <Filled of={fill(value, scopeOf(editor, node))} />}
     </div>
   );

@@ -1,7 +1,18 @@
 // Starts tests of the graph that is edited, and follows them.
 import { agentId, ApiError, asError, path, post } from "../data";
 import { plural } from "../ui";
-import { type Editor, type Execution, follow, isOver, type Issue, keyOf, marksOf, type NodeResult, onceAFrame, readExecution } from "./base";
+import {
+  type Editor,
+  type Execution,
+  follow,
+  isOver,
+  type Issue,
+  keyOf,
+  marksOf,
+  type NodeResult,
+  onceAFrame,
+  readExecution,
+} from "./base";
 import { issuesOf } from "./problems";
 
 /** What is tested: the whole graph, what leads to a node, or one node. */
@@ -14,9 +25,13 @@ export function tests(editor: Editor, workflow: string, refresh: (s: TestState) 
   const stop = () => last?.abort();
   const run = async (mode: TestMode, input: Record<string, unknown>, nodeId?: string) => {
     stop();
-    const mine = last = new AbortController();
+    const mine = (last = new AbortController());
     const agent = agentId.value;
-    const pins = Object.fromEntries(editor.doc.value.nodes.filter((n) => n.metadata?.pin !== undefined && !(mode === "node" && n.id === nodeId)).map((n) => [n.id, n.metadata!.pin]));
+    const pins = Object.fromEntries(
+      editor.doc.value.nodes
+        .filter((n) => n.metadata?.pin !== undefined && !(mode === "node" && n.id === nodeId))
+        .map((n) => [n.id, n.metadata!.pin]),
+    );
     const results = new Map<string, NodeResult>();
     const state: TestState = { running: true, results: [] };
     editor.marks.value = new Map();
@@ -29,18 +44,37 @@ export function tests(editor: Editor, workflow: string, refresh: (s: TestState) 
       refresh({ ...state, results: [...results.values()] });
     });
     try {
-      const started = await post(path("agents", agent, "workflows", "test"), { workflow_id: workflow, ...editor.written(), input, mode, node_id: nodeId, pins }, mine.signal) as unknown as Execution;
+      const started = (await post(
+        path("agents", agent, "workflows", "test"),
+        { workflow_id: workflow, ...editor.written(), input, mode, node_id: nodeId, pins },
+        mine.signal,
+      )) as unknown as Execution;
       state.execution = started;
       editor.payload.value = input;
-      if (!isOver(started)) await follow(agent, started.id, mine.signal, { node: (r) => { results.set(keyOf(r), r); show(); }, end: (x) => { state.execution = { ...state.execution, ...x }; } });
+      if (!isOver(started))
+        await follow(agent, started.id, mine.signal, {
+          node: (r) => {
+            results.set(keyOf(r), r);
+            show();
+          },
+          end: (x) => {
+            state.execution = { ...state.execution, ...x };
+          },
+        });
       const last = await readExecution(agent, started.id, mine.signal).catch(() => null);
-      if (last) { state.execution = last; for (const r of last.node_results) results.set(keyOf(r), r); }
+      if (last) {
+        state.execution = last;
+        for (const r of last.node_results) results.set(keyOf(r), r);
+      }
     } catch (error) {
       if (asError(error).name === "AbortError") return;
       const issues = issuesOf(error).filter((e) => e.node_id);
       if (issues.length) editor.issues.value = issues;
-      state.error = issues.length ? new Error(whatToFix(editor, issues))
-        : error instanceof ApiError && [404, 405].includes(error.status) && !error.details.field ? new Error("This server can only test saved graphs.") : asError(error);
+      state.error = issues.length
+        ? new Error(whatToFix(editor, issues))
+        : error instanceof ApiError && [404, 405].includes(error.status) && !error.details.field
+          ? new Error("This server can only test saved graphs.")
+          : asError(error);
     }
     state.running = false;
     show();

@@ -4,7 +4,20 @@ import { computed, signal } from "@preact/signals";
 
 import type { API } from "../data";
 import { newData, type NodeType, typeOf } from "./catalog";
-import { type Data, type Doc, fingerprint, type Graph, freshId, makeLink, type Note, noteNode, onlyWay, type Step, waysOut, writeGraph } from "./graph";
+import {
+  type Data,
+  type Doc,
+  fingerprint,
+  type Graph,
+  freshId,
+  makeLink,
+  type Note,
+  noteNode,
+  onlyWay,
+  type Step,
+  waysOut,
+  writeGraph,
+} from "./graph";
 import { nodeHeight, nodeWidth } from "./layout";
 import { nameOf, namesOf } from "./names";
 
@@ -18,7 +31,13 @@ const historySteps = 200;
 const mergeTime = 1000;
 
 export class Editor {
-  doc = signal<Doc>({ name: "", description: "", settings: { concurrency: 1, on_conflict: "reject", strict_templates: false }, nodes: [], edges: [] });
+  doc = signal<Doc>({
+    name: "",
+    description: "",
+    settings: { concurrency: 1, on_conflict: "reject", strict_templates: false },
+    nodes: [],
+    edges: [],
+  });
   /** The document as it is stored. */
   saved = signal("");
   selected = signal<ReadonlySet<string>>(new Set());
@@ -37,7 +56,10 @@ export class Editor {
   issuesOf = computed(() => {
     const by = new Map<string, Issue[]>();
     for (const i of this.issues.value) if (i.node_id) by.set(i.node_id, [...(by.get(i.node_id) ?? []), i]);
-    for (const [id, list] of by) { const was = this.#issuesBefore.get(id); if (JSON.stringify(was) === JSON.stringify(list)) by.set(id, was!); }
+    for (const [id, list] of by) {
+      const was = this.#issuesBefore.get(id);
+      if (JSON.stringify(was) === JSON.stringify(list)) by.set(id, was!);
+    }
     return (this.#issuesBefore = by);
   });
   canUndo = signal(false);
@@ -51,7 +73,10 @@ export class Editor {
   /** What the nodes are called, by id. */
   names = computed(() => namesOf(this.doc.value.nodes));
   /** The name of a node, given the node or its id. */
-  nameOf = (at: Step | string): string => { const id = typeof at === "string" ? at : at.id; return this.names.value.get(id) ?? (typeof at === "string" ? id : nameOf(at)); };
+  nameOf = (at: Step | string): string => {
+    const id = typeof at === "string" ? at : at.id;
+    return this.names.value.get(id) ?? (typeof at === "string" ? id : nameOf(at));
+  };
   node = (id: string) => this.doc.value.nodes.find((n) => n.id === id);
 
   /** Shows another document, such as one that was loaded; the history begins anew. */
@@ -67,7 +92,8 @@ export class Editor {
   change(next: Partial<Doc>, key = "") {
     if (this.readonly.value) return;
     const now = Date.now();
-    if (!key || key !== this.#merge.key || now - this.#merge.at > mergeTime) this.#past = [...this.#past.slice(1 - historySteps), this.doc.value];
+    if (!key || key !== this.#merge.key || now - this.#merge.at > mergeTime)
+      this.#past = [...this.#past.slice(1 - historySteps), this.doc.value];
     this.#merge = { key, at: now };
     this.#future = [];
     this.doc.value = { ...this.doc.value, ...next };
@@ -83,8 +109,12 @@ export class Editor {
     this.selected.value = new Set([...this.selected.value].filter((id) => doc.nodes.some((n) => n.id === id)));
     this.#noteHistory();
   }
-  undo() { this.#step(this.#past, this.#future); }
-  redo() { this.#step(this.#future, this.#past); }
+  undo() {
+    this.#step(this.#past, this.#future);
+  }
+  redo() {
+    this.#step(this.#future, this.#past);
+  }
   #noteHistory() {
     this.canUndo.value = this.#past.length > 0;
     this.canRedo.value = this.#future.length > 0;
@@ -121,7 +151,9 @@ export class Editor {
     let links = edges;
     let moved = nodes;
     if (edge) {
-      links = edges.map((e) => (e === edge ? { ...e, target: id } : e)).concat(makeLink(id, type.normal_handle ?? exit, edge.target, taken));
+      links = edges
+        .map((e) => (e === edge ? { ...e, target: id } : e))
+        .concat(makeLink(id, type.normal_handle ?? exit, edge.target, taken));
       if (!to.at) moved = this.#makeRoom(step, edge.target);
     } else if (to.after) links = [...edges, makeLink(to.after, to.way ?? onlyWay, id, taken)];
     this.change({ nodes: [...moved, step], edges: links });
@@ -136,9 +168,20 @@ export class Editor {
       return { x: right, y: nodes.at(-1)?.position?.y ?? 0 };
     }
     const ways = waysOut(before, typeOf(before.type));
-    const place = { x: (before.position?.x ?? 0) + nodeWidth + 80, y: (before.position?.y ?? 0) + Math.max(0, ways.indexOf(way)) * 110 + (way === "error" ? 130 : 0) };
+    const place = {
+      x: (before.position?.x ?? 0) + nodeWidth + 80,
+      y: (before.position?.y ?? 0) + Math.max(0, ways.indexOf(way)) * 110 + (way === "error" ? 130 : 0),
+    };
     const height = heightOf(step);
-    const inTheWay = () => nodes.find((n) => n.position && Math.abs(n.position.x - place.x) < nodeWidth && n.position.y - height < place.y && place.y < n.position.y + heightOf(n) && !edges.some((e) => e.source === n.id && e.target === before.id));
+    const inTheWay = () =>
+      nodes.find(
+        (n) =>
+          n.position &&
+          Math.abs(n.position.x - place.x) < nodeWidth &&
+          n.position.y - height < place.y &&
+          place.y < n.position.y + heightOf(n) &&
+          !edges.some((e) => e.source === n.id && e.target === before.id),
+      );
     for (let n = inTheWay(); n; n = inTheWay()) place.y = Math.ceil((n.position!.y + heightOf(n)) / 10) * 10 + 30;
     return place;
   }
@@ -149,8 +192,12 @@ export class Editor {
     const next = this.node(target);
     if (!next?.position || next.position.x - step.position!.x >= nodeWidth + 60) return nodes;
     const behind = new Set([target]);
-    for (const id of behind) for (const e of edges) if (e.source === id && (this.node(e.target)?.position?.x ?? 0) > next.position.x) behind.add(e.target);
-    return nodes.map((n) => (behind.has(n.id) && n.position ? { ...n, position: { ...n.position, x: n.position.x + nodeWidth + 80 } } : n));
+    for (const id of behind)
+      for (const e of edges)
+        if (e.source === id && (this.node(e.target)?.position?.x ?? 0) > next.position.x) behind.add(e.target);
+    return nodes.map((n) =>
+      behind.has(n.id) && n.position ? { ...n, position: { ...n.position, x: n.position.x + nodeWidth + 80 } } : n,
+    );
   }
 
   connect(source: string, way: string, target: string) {
@@ -162,21 +209,32 @@ export class Editor {
 
   /** The graph as it is sent. */
   written = () => writeGraph(this.doc.value);
-  set = (graph: Graph) => this.change({ nodes: graph.nodes, edges: graph.edges, ...(graph.notes && { notes: graph.notes }) });
+  set = (graph: Graph) =>
+    this.change({ nodes: graph.nodes, edges: graph.edges, ...(graph.notes && { notes: graph.notes }) });
 
   /** Adds an empty note at a place, or below what stands there, and selects it. */
   addNote(x: number, y: number) {
     const { nodes, notes = [] } = this.doc.value;
     const id = freshId("note", new Set(notes.map((n) => n.id)));
     const note = { id, text: "", x: Math.round(x), y: Math.round(y), width: 240, height: 120 };
-    const boxes = [...notes, ...nodes.map((n) => ({ x: 0, y: 0, ...n.position, width: nodeWidth, height: heightOf(n) }))];
-    const over = () => boxes.find((b) => note.x < b.x + b.width && b.x < note.x + note.width && note.y < b.y + b.height && b.y < note.y + note.height);
+    const boxes = [
+      ...notes,
+      ...nodes.map((n) => ({ x: 0, y: 0, ...n.position, width: nodeWidth, height: heightOf(n) })),
+    ];
+    const over = () =>
+      boxes.find(
+        (b) =>
+          note.x < b.x + b.width && b.x < note.x + note.width && note.y < b.y + b.height && b.y < note.y + note.height,
+      );
     for (let b = over(); b; b = over()) note.y = Math.round(b.y + b.height + 20);
     this.change({ notes: [...notes, note] });
     this.select([noteNode(id)]);
   }
   changeNote(id: string, part: Partial<Note>, key = "") {
-    this.change({ notes: this.doc.value.notes?.map((n) => (n.id === id ? { ...n, ...part } : n)) }, key && `${id}/${key}`);
+    this.change(
+      { notes: this.doc.value.notes?.map((n) => (n.id === id ? { ...n, ...part } : n)) },
+      key && `${id}/${key}`,
+    );
   }
   removeNote(id: string) {
     this.change({ notes: this.doc.value.notes?.filter((n) => n.id !== id) });
@@ -190,11 +248,13 @@ export function setIn(value: unknown, path: (string | number)[], to: unknown): u
   if (Array.isArray(value)) {
     const list = [...value];
     const inner = setIn(list[key as number], rest, to);
-    if (inner === undefined && !rest.length) list.splice(key as number, 1); else list[key as number] = inner;
+    if (inner === undefined && !rest.length) list.splice(key as number, 1);
+    else list[key as number] = inner;
     return list;
   }
   const object: Record<string, unknown> = value && typeof value === "object" ? { ...value } : {};
   const inner = setIn(object[key], rest, to);
-  if (inner === undefined) delete object[key]; else object[key] = inner;
+  if (inner === undefined) delete object[key];
+  else object[key] = inner;
   return object;
 }

@@ -32,11 +32,29 @@ export function TryNode({ editor, node, load }: { editor: Editor; node: Step; lo
   const result = state.results.find((r) => r.node_id === node.id);
   return (
     <section class="stack try-node" aria-label="Try">
-      <div class="row"><Button icon="Play" disabled={state.running} onClick={run}>{state.running ? "Sending…" : "Try"}</Button><span class="muted small grow">Sends the request once, with the values of the newest execution.</span></div>
+      <div class="row">
+        <Button icon="Play" disabled={state.running} onClick={run}>
+          {state.running ? "Sending…" : "Try"}
+        </Button>
+        <span class="muted small grow">Sends the request once, with the values of the newest execution.</span>
+      </div>
       <div class="stack" aria-live="polite">
         {state.error && <ErrorCard error={state.error} />}
-        {!state.running && (result ? <Outcome execution={state.execution!.id!} node={node} result={result} /> : state.execution?.error && <p class="issue"><bdi>{state.execution.error.message}</bdi></p>)}
-        {!state.running && state.execution?.id && <a class="small" href={href(agentId.value, "workflows", "executions", state.execution.id)}>Open execution</a>}
+        {!state.running &&
+          (result ? (
+            <Outcome execution={state.execution!.id!} node={node} result={result} />
+          ) : (
+            state.execution?.error && (
+              <p class="issue">
+                <bdi>{state.execution.error.message}</bdi>
+              </p>
+            )
+          ))}
+        {!state.running && state.execution?.id && (
+          <a class="small" href={href(agentId.value, "workflows", "executions", state.execution.id)}>
+            Open execution
+          </a>
+        )}
       </div>
     </section>
   );
@@ -49,19 +67,37 @@ function Outcome({ execution, node, result }: { execution: string; node: Step; r
   const output = long ? whole.data.value?.value : result.output;
   const { status, body } = (output ?? {}) as Answer;
   const found = firstList(body);
-  const path = ["nodes", node.id, "body", ...found?.at ?? []];
+  const path = ["nodes", node.id, "body", ...(found?.at ?? [])];
   return (
     <>
-      <p class="row">{status === undefined ? <Badge>{result.status}</Badge> : <Badge tone={status < 400 ? "good" : "bad"}>{String(status)}</Badge>}<span class="muted small">{span(result.duration_ms)}</span></p>
-      {result.error && <p class="issue"><bdi>{result.error.message}</bdi></p>}
+      <p class="row">
+        {status === undefined ? (
+          <Badge>{result.status}</Badge>
+        ) : (
+          <Badge tone={status < 400 ? "good" : "bad"}>{String(status)}</Badge>
+        )}
+        <span class="muted small">{span(result.duration_ms)}</span>
+      </p>
+      {result.error && (
+        <p class="issue">
+          <bdi>{result.error.message}</bdi>
+        </p>
+      )}
       {whole.error.value && <ErrorCard error={whole.error.value} retry={whole.reload} />}
-      {output !== undefined && (status === undefined ? <JsonTree value={output} /> : found && !found.list.length ? <p class="muted small">The list in the response is empty.</p> : (
-        <>
-          <h3>{found ? `First of ${found.list.length}` : "Response"}</h3>
-          <p class="muted small">Choose a value to copy its template for the nodes that follow.</p>
-          <div class="card"><PathTree copies value={found ? found.list[0] : body} path={found ? [...path, 0] : path} /></div>
-        </>
-      ))}
+      {output !== undefined &&
+        (status === undefined ? (
+          <JsonTree value={output} />
+        ) : found && !found.list.length ? (
+          <p class="muted small">The list in the response is empty.</p>
+        ) : (
+          <>
+            <h3>{found ? `First of ${found.list.length}` : "Response"}</h3>
+            <p class="muted small">Choose a value to copy its template for the nodes that follow.</p>
+            <div class="card">
+              <PathTree copies value={found ? found.list[0] : body} path={found ? [...path, 0] : path} />
+            </div>
+          </>
+        ))}
     </>
   );
 }

@@ -10,19 +10,40 @@ let swallow = false;
 const release = () => clearTimeout(timer);
 const touched = () => down?.pointerType === "touch";
 
-addEventListener("pointerdown", (e) => {
-  release();
-  down = e;
-  swallow = false;
-  if (touched() && e.isPrimary) timer = setTimeout(() => e.target?.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true, clientX: e.clientX, clientY: e.clientY })), held);
-}, true);
-addEventListener("pointermove", (e) => { if (down && Math.hypot(e.clientX - down.clientX, e.clientY - down.clientY) > slip) release(); }, true);
+addEventListener(
+  "pointerdown",
+  (e) => {
+    release();
+    down = e;
+    swallow = false;
+    if (touched() && e.isPrimary)
+      timer = setTimeout(
+        () =>
+          e.target?.dispatchEvent(
+            new MouseEvent("contextmenu", { bubbles: true, cancelable: true, clientX: e.clientX, clientY: e.clientY }),
+          ),
+        held,
+      );
+  },
+  true,
+);
+addEventListener(
+  "pointermove",
+  (e) => {
+    if (down && Math.hypot(e.clientX - down.clientX, e.clientY - down.clientY) > slip) release();
+  },
+  true,
+);
 for (const end of ["pointerup", "pointercancel", "scroll"]) addEventListener(end, release, true);
 
 addEventListener("contextmenu", release, true); // some browsers send it by themselves
 addEventListener("contextmenu", (e) => {
   const at = e.target as Element;
-  if (!e.defaultPrevented && !at.closest("input,textarea,select,[contenteditable],dialog,.menu") && (touched() || !at.closest("a[href]"))) {
+  if (
+    !e.defaultPrevented &&
+    !at.closest("input,textarea,select,[contenteditable],dialog,.menu") &&
+    (touched() || !at.closest("a[href]"))
+  ) {
     const menu = at.closest("tr,li")?.querySelector<HTMLElement>("[aria-haspopup=menu][aria-expanded=false]");
     if (menu) {
       e.preventDefault();
@@ -33,11 +54,15 @@ addEventListener("contextmenu", (e) => {
 });
 
 // The end of a long tap is no click.
-addEventListener("click", (e) => {
-  if (!swallow || !e.isTrusted) return;
-  swallow = false;
-  e.preventDefault();
-  e.stopPropagation();
-}, true);
+addEventListener(
+  "click",
+  (e) => {
+    if (!swallow || !e.isTrusted) return;
+    swallow = false;
+    e.preventDefault();
+    e.stopPropagation();
+  },
+  true,
+);
 
 export {};

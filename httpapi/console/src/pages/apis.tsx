@@ -1,8 +1,42 @@
 // APIs: services by the description of their API, with their operations.
 import { useState } from "preact/hooks";
 
-import { agentId, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
-import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Segments, tell, TextArea, TextField, When, type MenuItem } from "../ui";
+import {
+  agentId,
+  go,
+  href,
+  invalidate,
+  mayEdit,
+  path,
+  post,
+  put,
+  remove,
+  route,
+  setQuery,
+  useQuery,
+  type API,
+} from "../data";
+import {
+  Badge,
+  Button,
+  confirm,
+  Empty,
+  FormDialog,
+  Icon,
+  Load,
+  Menu,
+  Name,
+  openDialog,
+  Pager,
+  plural,
+  SearchField,
+  Segments,
+  tell,
+  TextArea,
+  TextField,
+  When,
+  type MenuItem,
+} from "../ui";
 import { CredentialSelect } from "../parts/credentials";
 import { useFollow } from "../parts/follow";
 import { Operation, Operations } from "./apis/operations";
@@ -21,30 +55,59 @@ function List() {
   const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
   const found = useQuery<API.ApiList>(apisAt(), { search, limit: 50, offset });
   useFollow("api", found.reload);
-  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => openDialog((close) => <Import close={close} />)}>Import API</Button>;
+  const add = mayEdit.value && (
+    <Button kind="primary" icon="Plus" onClick={() => openDialog((close) => <Import close={close} />)}>
+      Import API
+    </Button>
+  );
   return (
     <div class="page">
       <div class="page-head">
-        <h1 class="grow" tabIndex={-1}>APIs</h1>
-        {(found.data.value?.meta.total || search) && <SearchField label="Search APIs" value={search} onInput={(q) => setQuery({ q, offset: null })} />}
+        <h1 class="grow" tabIndex={-1}>
+          APIs
+        </h1>
+        {(found.data.value?.meta.total || search) && (
+          <SearchField label="Search APIs" value={search} onInput={(q) => setQuery({ q, offset: null })} />
+        )}
         {add}
       </div>
-      <Load of={found}>{({ apis, meta }) => apis.length ? (
-        <>
-          <ul class="sources">{apis.map((a) => (
-            <li key={a.id} class="source-row">
-              <span class="tile"><Icon name="Layers" /></span>
-              <div class="grow">
-                <a href={to(a.id)}><Name>{a.name}</Name></a>
-                <p class="muted small clip"><Name>{a.title}</Name> · <bdi>{a.server_url}</bdi> · {a.used_by.length ? `used in ${plural(a.used_by.length, "place")}` : "not used"}</p>
-              </div>
-              <Badge>{plural(a.operations, "operation")}</Badge>
-            </li>
-          ))}</ul>
-          <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
-        </>
-      ) : search ? <Empty icon="Search" title="No APIs match">Try different words.</Empty>
-        : <Empty icon="Layers" title="No APIs yet" action={add}>Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import one, and its operations become workflow steps and agent tools.</Empty>}</Load>
+      <Load of={found}>
+        {({ apis, meta }) =>
+          apis.length ? (
+            <>
+              <ul class="sources">
+                {apis.map((a) => (
+                  <li key={a.id} class="source-row">
+                    <span class="tile">
+                      <Icon name="Layers" />
+                    </span>
+                    <div class="grow">
+                      <a href={to(a.id)}>
+                        <Name>{a.name}</Name>
+                      </a>
+                      <p class="muted small clip">
+                        <Name>{a.title}</Name> · <bdi>{a.server_url}</bdi> ·{" "}
+                        {a.used_by.length ? `used in ${plural(a.used_by.length, "place")}` : "not used"}
+                      </p>
+                    </div>
+                    <Badge>{plural(a.operations, "operation")}</Badge>
+                  </li>
+                ))}
+              </ul>
+              <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+            </>
+          ) : search ? (
+            <Empty icon="Search" title="No APIs match">
+              Try different words.
+            </Empty>
+          ) : (
+            <Empty icon="Layers" title="No APIs yet" action={add}>
+              Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import one,
+              and its operations become workflow steps and agent tools.
+            </Empty>
+          )
+        }
+      </Load>
     </div>
   );
 }
@@ -54,7 +117,12 @@ function Import({ close }: { close: () => void }) {
   const [from, setFrom] = useState("url");
   const initial = { name: "", url: "", document: "", server: "", credential: "" };
   const run = async (v: typeof initial) => {
-    const made: API.API = await post(apisAt(), { name: v.name, ...(from === "url" ? { url: v.url.trim() } : { document: v.document }), ...(v.server && { server: v.server }), ...(v.credential && { credential: v.credential }) });
+    const made: API.API = await post(apisAt(), {
+      name: v.name,
+      ...(from === "url" ? { url: v.url.trim() } : { document: v.document }),
+      ...(v.server && { server: v.server }),
+      ...(v.credential && { credential: v.credential }),
+    });
     invalidate(apisAt());
     tell(`${plural(made.operations, "operation")} imported`);
     go(to(made.id));
@@ -63,15 +131,57 @@ function Import({ close }: { close: () => void }) {
     <FormDialog title="Import API" close={close} action="Import" wide run={run} initial={initial}>
       {(f) => (
         <>
-          <TextField label="Name" autoFocus required placeholder="shop" hint="Workflows and tools refer to the API by this name." {...f.text("name")} />
-          <Segments label="Description" value={from} onChange={setFrom} options={[["url", "From an address"], ["document", "Paste it"]]} />
-          {from === "url" ? <TextField label="Description address" type="url" required placeholder="https://api.example.com/openapi.json" hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML." {...f.text("url")} error={f.issue("url") ?? f.issue("document")} />
-            : <TextArea label="Description" code rows={8} hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML." {...f.text("document")} error={f.issue("document") ?? f.issue("url")} />}
+          <TextField
+            label="Name"
+            autoFocus
+            required
+            placeholder="shop"
+            hint="Workflows and tools refer to the API by this name."
+            {...f.text("name")}
+          />
+          <Segments
+            label="Description"
+            value={from}
+            onChange={setFrom}
+            options={[
+              ["url", "From an address"],
+              ["document", "Paste it"],
+            ]}
+          />
+          {from === "url" ? (
+            <TextField
+              label="Description address"
+              type="url"
+              required
+              placeholder="https://api.example.com/openapi.json"
+              hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML."
+              {...f.text("url")}
+              error={f.issue("url") ?? f.issue("document")}
+            />
+          ) : (
+            <TextArea
+              label="Description"
+              code
+              rows={8}
+              hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML."
+              {...f.text("document")}
+              error={f.issue("document") ?? f.issue("url")}
+            />
+          )}
           <details open={Boolean(f.issue("server") || f.issue("credential"))}>
             <summary>More</summary>
             <div class="stack">
-              <TextField label="Server" type="url" placeholder="the first that the description names" {...f.text("server")} />
-              <CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} />
+              <TextField
+                label="Server"
+                type="url"
+                placeholder="the first that the description names"
+                {...f.text("server")}
+              />
+              <CredentialSelect
+                value={f.values.credential}
+                onChange={(id) => f.set("credential", id)}
+                error={f.issue("credential")}
+              />
             </div>
           </details>
         </>
@@ -85,80 +195,276 @@ function One({ id }: { id: string }) {
   useFollow("api", found.reload);
   return (
     <div class="page">
-      <p class="crumb"><a href={to()}>APIs</a></p>
-      <Load of={found} lines={8} title="API">{(a) => (
-        <>
-          <div class="page-head"><h1 class="grow" tabIndex={-1}><Name>{a.name}</Name></h1>{mayEdit.value && <Actions a={a} changed={found.reload} />}</div>
-          <Facts a={a} />
-          <Operations api={a} />
-        </>
-      )}</Load>
+      <p class="crumb">
+        <a href={to()}>APIs</a>
+      </p>
+      <Load of={found} lines={8} title="API">
+        {(a) => (
+          <>
+            <div class="page-head">
+              <h1 class="grow" tabIndex={-1}>
+                <Name>{a.name}</Name>
+              </h1>
+              {mayEdit.value && <Actions a={a} changed={found.reload} />}
+            </div>
+            <Facts a={a} />
+            <Operations api={a} />
+          </>
+        )}
+      </Load>
     </div>
   );
 }
 
-const refresh = async (changed: () => Promise<void>) => { invalidate(apisAt()); await changed(); };
+const refresh = async (changed: () => Promise<void>) => {
+  invalidate(apisAt());
+  await changed();
+};
 
 /** Changes an API, and asks before what would break something. */
 async function update(a: API.API, body: Record<string, unknown>, changed: () => Promise<void>) {
   const u: API.UpdatedAPI = await put(apisAt(a.id), body);
   if (!u.confirm) {
-    const news = ([[u.added, "added"], [u.changed, "changed"], [u.removed, "removed"]] as const).filter(([list]) => list.length).map(([list, word]) => `${list.length} ${word}`);
+    const news = (
+      [
+        [u.added, "added"],
+        [u.changed, "changed"],
+        [u.removed, "removed"],
+      ] as const
+    )
+      .filter(([list]) => list.length)
+      .map(([list, word]) => `${list.length} ${word}`);
     tell(news.length ? `Updated: ${news.join(", ")}` : "Updated; no operations changed");
     await refresh(changed);
     return;
   }
   confirm({
-    title: `Change ${a.name}?`, action: "Change it",
-    text: <ul class="reasons">{u.reasons.map((r) => <li key={r}><bdi>{r}</bdi></li>)}</ul>,
-    run: async () => { await put(apisAt(a.id), { ...body, confirm: u.confirm }); await refresh(changed); },
+    title: `Change ${a.name}?`,
+    action: "Change it",
+    text: (
+      <ul class="reasons">
+        {u.reasons.map((r) => (
+          <li key={r}>
+            <bdi>{r}</bdi>
+          </li>
+        ))}
+      </ul>
+    ),
+    run: async () => {
+      await put(apisAt(a.id), { ...body, confirm: u.confirm });
+      await refresh(changed);
+    },
   });
 }
 
 function Actions({ a, changed }: { a: API.API; changed: () => Promise<void> }) {
-  const again = async () => { try { await update(a, {}, changed); } catch (error) { tell(error); } };
+  const again = async () => {
+    try {
+      await update(a, {}, changed);
+    } catch (error) {
+      tell(error);
+    }
+  };
   const items: MenuItem[] = [
     { label: "Edit", icon: "Pencil", run: () => openDialog((close) => <Edit a={a} close={close} changed={changed} />) },
-    { label: "Replace description", icon: "Upload", run: () => openDialog((close) => <Replace a={a} close={close} changed={changed} />) },
+    {
+      label: "Replace description",
+      icon: "Upload",
+      run: () => openDialog((close) => <Replace a={a} close={close} changed={changed} />),
+    },
     "-",
-    { label: "Delete", icon: "Trash2", danger: true, disabled: a.used_by.length > 0, reason: "It's in use: remove it there first.", run: () => confirm({ title: `Delete ${a.name}?`, text: "Its operations can no longer be called.", action: "Delete", run: async () => { await remove(apisAt(a.id)); invalidate(apisAt()); go(to()); } }) },
+    {
+      label: "Delete",
+      icon: "Trash2",
+      danger: true,
+      disabled: a.used_by.length > 0,
+      reason: "It's in use: remove it there first.",
+      run: () =>
+        confirm({
+          title: `Delete ${a.name}?`,
+          text: "Its operations can no longer be called.",
+          action: "Delete",
+          run: async () => {
+            await remove(apisAt(a.id));
+            invalidate(apisAt());
+            go(to());
+          },
+        }),
+    },
   ];
-  return <><Button icon="RefreshCw" disabled={!a.url} reason={a.url ? undefined : "Its description was pasted: replace it under More."} onClick={again}>Read again</Button><Menu label="More" items={items} /></>;
+  return (
+    <>
+      <Button
+        icon="RefreshCw"
+        disabled={!a.url}
+        reason={a.url ? undefined : "Its description was pasted: replace it under More."}
+        onClick={again}
+      >
+        Read again
+      </Button>
+      <Menu label="More" items={items} />
+    </>
+  );
 }
 
 function Edit({ a, close, changed }: { a: API.API; close: () => void; changed: () => Promise<void> }) {
   return (
-    <FormDialog title={`Edit ${a.name}`} close={close} action="Save" run={async (v) => { await put(apisAt(a.id), v); tell("Saved"); await refresh(changed); }} initial={{ name: a.name, server: a.server_url, credential: a.credential }}>
-      {(f) => <><TextField label="Name" autoFocus required {...f.text("name")} /><TextField label="Server" type="url" required list={a.servers.map((s) => s.url)} hint="Operation paths are appended to it." {...f.text("server")} /><CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} /></>}
+    <FormDialog
+      title={`Edit ${a.name}`}
+      close={close}
+      action="Save"
+      run={async (v) => {
+        await put(apisAt(a.id), v);
+        tell("Saved");
+        await refresh(changed);
+      }}
+      initial={{ name: a.name, server: a.server_url, credential: a.credential }}
+    >
+      {(f) => (
+        <>
+          <TextField label="Name" autoFocus required {...f.text("name")} />
+          <TextField
+            label="Server"
+            type="url"
+            required
+            list={a.servers.map((s) => s.url)}
+            hint="Operation paths are appended to it."
+            {...f.text("server")}
+          />
+          <CredentialSelect
+            value={f.values.credential}
+            onChange={(id) => f.set("credential", id)}
+            error={f.issue("credential")}
+          />
+        </>
+      )}
     </FormDialog>
   );
 }
 
 function Replace({ a, close, changed }: { a: API.API; close: () => void; changed: () => Promise<void> }) {
   return (
-    <FormDialog title={`Replace description of ${a.name}`} close={close} action="Read it" wide run={(v) => update(a, v.url.trim() ? { url: v.url.trim() } : { document: v.document }, changed)} initial={{ url: a.url, document: "" }}>
-      {(f) => <><TextField label="Description address" type="url" {...f.text("url")} /><TextArea label="Or paste the description" code rows={8} hint="Leave the address empty." {...f.text("document")} /></>}
+    <FormDialog
+      title={`Replace description of ${a.name}`}
+      close={close}
+      action="Read it"
+      wide
+      run={(v) => update(a, v.url.trim() ? { url: v.url.trim() } : { document: v.document }, changed)}
+      initial={{ url: a.url, document: "" }}
+    >
+      {(f) => (
+        <>
+          <TextField label="Description address" type="url" {...f.text("url")} />
+          <TextArea
+            label="Or paste the description"
+            code
+            rows={8}
+            hint="Leave the address empty."
+            {...f.text("document")}
+          />
+        </>
+      )}
     </FormDialog>
   );
 }
 
-const formats: Record<string, string> = { "swagger-2.0": "Swagger 2.0", "openapi-3.0": "OpenAPI 3.0", "openapi-3.1": "OpenAPI 3.1", "postman-2.1": "Postman 2.1" };
+const formats: Record<string, string> = {
+  "swagger-2.0": "Swagger 2.0",
+  "openapi-3.0": "OpenAPI 3.0",
+  "openapi-3.1": "OpenAPI 3.1",
+  "postman-2.1": "Postman 2.1",
+};
 
 function Facts({ a }: { a: API.API }) {
   const credentials = useQuery<API.CredentialList>(path("agents", agentId.value, "credentials"), { limit: 200 });
-  const credential = credentials.data.value?.credentials.find((c) => c.id === a.credential || c.name.toLowerCase() === a.credential.toLowerCase());
+  const credential = credentials.data.value?.credentials.find(
+    (c) => c.id === a.credential || c.name.toLowerCase() === a.credential.toLowerCase(),
+  );
   const wanted = !a.credential && a.security.length > 0;
   return (
     <section class="card stack" aria-label="API">
       <dl class="facts-list">
-        <dt>API</dt><dd><Name>{a.title}</Name> <span class="muted"><bdi>{a.version}</bdi></span></dd>
-        <dt>Server</dt><dd><code>{a.server_url}</code></dd>
-        <dt>Credential</dt><dd>{a.credential ? <a href={href(agentId.value, "credentials", credential?.id ?? a.credential)}><Name>{credential?.name ?? a.credential}</Name></a> : <span class="muted">none</span>}</dd>
-        <dt>Description</dt><dd>{formats[a.format] ?? a.format}{a.url && <> at <bdi>{a.url}</bdi></>}, read <When time={a.updated_at} /></dd>
-        {a.used_by.length > 0 && <><dt>Used by</dt><dd>{a.used_by.map((u, i) => <span key={u.kind + u.id + i}>{i > 0 && ", "}<a href={href(agentId.value, u.kind === "tool" ? "tools" : "workflows", u.id)}><Name>{u.name || u.id}</Name></a></span>)}</dd></>}
+        <dt>API</dt>
+        <dd>
+          <Name>{a.title}</Name>{" "}
+          <span class="muted">
+            <bdi>{a.version}</bdi>
+          </span>
+        </dd>
+        <dt>Server</dt>
+        <dd>
+          <code>{a.server_url}</code>
+        </dd>
+        <dt>Credential</dt>
+        <dd>
+          {a.credential ? (
+            <a href={href(agentId.value, "credentials", credential?.id ?? a.credential)}>
+              <Name>{credential?.name ?? a.credential}</Name>
+            </a>
+          ) : (
+            <span class="muted">none</span>
+          )}
+        </dd>
+        <dt>Description</dt>
+        <dd>
+          {formats[a.format] ?? a.format}
+          {a.url && (
+            <>
+              {" "}
+              at <bdi>{a.url}</bdi>
+            </>
+          )}
+          , read <When time={a.updated_at} />
+        </dd>
+        {a.used_by.length > 0 && (
+          <>
+            <dt>Used by</dt>
+            <dd>
+              {a.used_by.map((u, i) => (
+                <span key={u.kind + u.id + i}>
+                  {i > 0 && ", "}
+                  <a href={href(agentId.value, u.kind === "tool" ? "tools" : "workflows", u.id)}>
+                    <Name>{u.name || u.id}</Name>
+                  </a>
+                </span>
+              ))}
+            </dd>
+          </>
+        )}
       </dl>
-      {wanted && <p class="small">It asks for {a.security.map((d, i) => <span key={d.name}>{i > 0 && " or "}<bdi>{d.fields.map((field) => field.name).join(" and ") || d.name}</bdi></span>)}. {mayEdit.value && <>Add <a href={href(agentId.value, "credentials", "new", "custom")}>a credential</a> for {a.security[0].hosts.length ? <code>{a.security[0].hosts[0]}</code> : "its server"}, then choose it under Edit.</>}</p>}
-      {a.warnings.length > 0 && <details><summary>{plural(a.warnings.length, "part")} of the description {a.warnings.length === 1 ? "is" : "are"} not used</summary><ul class="reasons small">{a.warnings.map((w) => <li key={w}><bdi>{w}</bdi></li>)}</ul></details>}
+      {wanted && (
+        <p class="small">
+          It asks for{" "}
+          {a.security.map((d, i) => (
+            <span key={d.name}>
+              {i > 0 && " or "}
+              <bdi>{d.fields.map((field) => field.name).join(" and ") || d.name}</bdi>
+            </span>
+          ))}
+          .{" "}
+          {mayEdit.value && (
+            <>
+              Add <a href={href(agentId.value, "credentials", "new", "custom")}>a credential</a> for{" "}
+              {a.security[0].hosts.length ? <code>{a.security[0].hosts[0]}</code> : "its server"}, then choose it under
+              Edit.
+            </>
+          )}
+        </p>
+      )}
+      {a.warnings.length > 0 && (
+        <details>
+          <summary>
+            {plural(a.warnings.length, "part")} of the description {a.warnings.length === 1 ? "is" : "are"} not used
+          </summary>
+          <ul class="reasons small">
+            {a.warnings.map((w) => (
+              <li key={w}>
+                <bdi>{w}</bdi>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
     </section>
   );
 }

@@ -6,13 +6,22 @@ import { Skeleton } from "../ui";
 import "../css/editor.css";
 import "../css/nodes.css";
 
-const Loading = () => <div class="page"><Skeleton lines={6} title="Workflow" /></div>;
+const Loading = () => (
+  <div class="page">
+    <Skeleton lines={6} title="Workflow" />
+  </div>
+);
 const EditorPage = later(() => import("../editor/editor").then((m) => m.EditorPage), Loading);
 const ExecutionPage = later(() => import("../execution/execution").then((m) => m.ExecutionPage), Loading);
 export const styles = style("./workflow.css");
 
 export default function Workflow({ workflow, execution }: { workflow?: string; execution?: string }) {
-  void (execution ? ExecutionPage : EditorPage).preload().catch(() => { /* it is loaded again when it is shown */ });
-  if (!matchMedia("(max-width: 48rem)").matches) void Canvas.preload().catch(() => { /* the same */ });
+  void (execution ? ExecutionPage : EditorPage).preload().catch(() => {
+    /* it is loaded again when it is shown */
+  });
+  if (!matchMedia("(max-width: 48rem)").matches)
+    void Canvas.preload().catch(() => {
+      /* the same */
+    });
   return execution ? <ExecutionPage key={execution} id={execution} /> : <EditorPage key={workflow} id={workflow!} />;
 }

@@ -1,14 +1,43 @@
 // Contact files: read, mapped to fields, and written again.
 
 /** The fields that a column can be mapped to, as the service names them. */
-export const fields: [string, string][] = [["name", "Name"], ["email", "Email"], ["phone", "Phone"], ["tags", "Tags"], ["notes", "Notes"], ["chatbot_a", "Telegram"], ["chatbot_b", "WhatsApp"],
-  ["social_handle", "Social handle"], ["external_id", "External ID"], ["metadata", "Custom fields as JSON"]];
+export const fields: [string, string][] = [
+  ["name", "Name"],
+  ["email", "Email"],
+  ["phone", "Phone"],
+  ["tags", "Tags"],
+  ["notes", "Notes"],
+  ["chatbot_a", "Telegram"],
+  ["chatbot_b", "WhatsApp"],
+  ["social_handle", "Social handle"],
+  ["external_id", "External ID"],
+  ["metadata", "Custom fields as JSON"],
+];
 
-const also: Record<string, string> = { "full name": "name", "e-mail": "email", mail: "email", "email address": "email", "e-mail address": "email", "phone number": "phone", mobile: "phone", telephone: "phone", tag: "tags", labels: "tags", note: "notes",
-  telegram: "chatbot_a", whatsapp: "chatbot_b", "external id": "external_id" };
+const also: Record<string, string> = {
+  "full name": "name",
+  "e-mail": "email",
+  mail: "email",
+  "email address": "email",
+  "e-mail address": "email",
+  "phone number": "phone",
+  mobile: "phone",
+  telephone: "phone",
+  tag: "tags",
+  labels: "tags",
+  note: "notes",
+  telegram: "chatbot_a",
+  whatsapp: "chatbot_b",
+  "external id": "external_id",
+};
 const exportedOnly = ["id", "created_at", "updated_at"];
 
-export type File = { name: string; header: string[]; /** With their rows in a spreadsheet. */ rows: { row: number; cells: string[]; broken?: string }[]; headerRow: number };
+export type File = {
+  name: string;
+  header: string[];
+  /** With their rows in a spreadsheet. */ rows: { row: number; cells: string[]; broken?: string }[];
+  headerRow: number;
+};
 export type Rejected = { row: number; field: string; issue: string };
 
 /** Text of a file: UTF-8, UTF-16 with its mark, or what Excel writes on older Windows. */
@@ -29,7 +58,12 @@ type Record_ = { cells: string[]; broken?: string };
 function records(text: string, delimiter: string, most = Infinity): Record_[] {
   const found: Record_[] = [];
   let at = 0;
-  const lineEnd = (from: number) => { const rest = /\r\n|\r|\n/g; rest.lastIndex = from; const m = rest.exec(text); return m ? { end: m.index, next: m.index + m[0].length } : { end: text.length, next: text.length }; };
+  const lineEnd = (from: number) => {
+    const rest = /\r\n|\r|\n/g;
+    rest.lastIndex = from;
+    const m = rest.exec(text);
+    return m ? { end: m.index, next: m.index + m[0].length } : { end: text.length, next: text.length };
+  };
   while (at < text.length && found.length < most) {
     const begin = at;
     const cells: string[] = [];
@@ -41,14 +75,23 @@ function records(text: string, delimiter: string, most = Infinity): Record_[] {
       if (text[i] === '"') {
         let end = i + 1;
         for (; end < text.length && (text[end] !== '"' || text[end + 1] === '"'); end++) if (text[end] === '"') end++;
-        if (end >= text.length) { broken = "has a quote that is never closed"; break; }
+        if (end >= text.length) {
+          broken = "has a quote that is never closed";
+          break;
+        }
         cell = text.slice(i + 1, end).replaceAll('""', '"');
         for (at = end + 1; text[at] === " "; at++);
-        if (at < text.length && text[at] !== delimiter && text[at] !== "\n" && text[at] !== "\r") { broken = "has text after a closing quote"; break; }
+        if (at < text.length && text[at] !== delimiter && text[at] !== "\n" && text[at] !== "\r") {
+          broken = "has text after a closing quote";
+          break;
+        }
       } else {
         for (i = at; i < text.length && text[i] !== delimiter && text[i] !== "\n" && text[i] !== "\r"; i++);
         cell = text.slice(at, i);
-        if (cell.includes('"')) { broken = "has a quote within text that is not quoted"; break; }
+        if (cell.includes('"')) {
+          broken = "has a quote within text that is not quoted";
+          break;
+        }
         at = i;
       }
       cells.push(cell);
@@ -81,7 +124,17 @@ export function readFile(name: string, text: string): File {
   const at = all.findIndex((r) => !blank(r.cells));
   if (at < 0) throw new Error("The file is empty.");
   const header = all[at].cells.map((c) => c.trim());
-  const rows = all.slice(at + 1).map((r, i) => ({ row: at + 2 + i, cells: r.cells, broken: r.broken ?? (r.cells.length !== header.length && !blank(r.cells) ? `has ${r.cells.length} cells where the header row has ${header.length}` : undefined) }))
+  const rows = all
+    .slice(at + 1)
+    .map((r, i) => ({
+      row: at + 2 + i,
+      cells: r.cells,
+      broken:
+        r.broken ??
+        (r.cells.length !== header.length && !blank(r.cells)
+          ? `has ${r.cells.length} cells where the header row has ${header.length}`
+          : undefined),
+    }))
     .filter((r) => r.broken || !blank(r.cells));
   return { name, header, rows, headerRow: at + 1 };
 }
@@ -106,11 +159,15 @@ const line = (cells: string[]) => (cells.length === 1 && !cells[0] ? '""' : cell
 /** The file as the service reads it: the mapped columns, each row where it was. Rows that cannot be read are left empty. */
 export function mapped(file: File, mapping: string[]): string {
   const kept = mapping.map((m, i) => [m, i] as const).filter(([m]) => m);
-  const out = [...Array<string>(file.headerRow - 1).fill(""), line(kept.map(([m, i]) => (m === "+" ? file.header[i] : m)))];
-  for (const r of file.rows) if (!r.broken) {
-    while (out.length < r.row - 1) out.push("");
-    out.push(line(kept.map(([, i]) => r.cells[i])));
-  }
+  const out = [
+    ...Array<string>(file.headerRow - 1).fill(""),
+    line(kept.map(([m, i]) => (m === "+" ? file.header[i] : m))),
+  ];
+  for (const r of file.rows)
+    if (!r.broken) {
+      while (out.length < r.row - 1) out.push("");
+      out.push(line(kept.map(([, i]) => r.cells[i])));
+    }
   return out.join("\r\n");
 }
 
@@ -118,6 +175,15 @@ export function mapped(file: File, mapping: string[]): string {
 export function rejectedFile(file: File, rejected: Rejected[]): string {
   const why = new Map<number, string[]>();
   for (const r of rejected) why.set(r.row, [...(why.get(r.row) ?? []), `${r.field} ${r.issue}`]);
-  const rows = file.rows.filter((r) => why.has(r.row)).map((r) => line([...r.cells, ...Array<string>(Math.max(0, file.header.length - r.cells.length)).fill(""), String(r.row), why.get(r.row)!.join("; ")]));
+  const rows = file.rows
+    .filter((r) => why.has(r.row))
+    .map((r) =>
+      line([
+        ...r.cells,
+        ...Array<string>(Math.max(0, file.header.length - r.cells.length)).fill(""),
+        String(r.row),
+        why.get(r.row)!.join("; "),
+      ]),
+    );
   return [line([...file.header, "Row", "Problem"]), ...rows].join("\r\n");
 }

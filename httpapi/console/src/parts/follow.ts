@@ -8,8 +8,16 @@ export function useFollow(kind: string, run: () => unknown, on = true) {
   useEffect(() => {
     if (!on) return;
     let due: ReturnType<typeof setTimeout> | undefined;
-    const soon = () => { due ??= setTimeout(() => { due = undefined; void run(); }, 500); };
+    const soon = () => {
+      due ??= setTimeout(() => {
+        due = undefined;
+        void run();
+      }, 500);
+    };
     const offs = [onChange(kind, soon), onReset(soon)];
-    return () => { clearTimeout(due); offs.forEach((off) => off()); };
+    return () => {
+      clearTimeout(due);
+      offs.forEach((off) => off());
+    };
   }, [kind, run, on]);
 }

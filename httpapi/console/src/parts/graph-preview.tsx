@@ -18,7 +18,10 @@ function joined(edges: Edge[]): Edge[] {
   for (const e of edges) {
     const key = `${e.source} ${e.target}`;
     const same = pairs.get(key);
-    pairs.set(key, same ? { ...same, sourceHandle: [same.sourceHandle, e.sourceHandle].filter(Boolean).join(", ") } : e);
+    pairs.set(
+      key,
+      same ? { ...same, sourceHandle: [same.sourceHandle, e.sourceHandle].filter(Boolean).join(", ") } : e,
+    );
   }
   return [...pairs.values()];
 }
@@ -31,17 +34,53 @@ export function GraphPreview({ nodes, edges }: { nodes: Node[]; edges: Edge[] })
   return (
     <>
       <div class="graph-preview">
-        <svg viewBox={`-6 -6 ${right + 56} ${bottom + 12}`} width={right + 56} height={bottom + 12} role="img" aria-label={`A graph of ${nodes.length} nodes`}>
-          {joined(edges).map((e) => <PreviewEdge key={`${e.source} ${e.target}`} from={place.get(e.source)!} to={place.get(e.target)!} way={e.sourceHandle} right={right} />)}
-          {nodes.map((n) => { const p = place.get(n.id)!; const type = typeOf(n.type); return (
-            <g key={n.id} class={`preview-node group-${(type?.group ?? "none").toLowerCase()}`} transform={`translate(${p.x} ${p.y})`}>
-              <rect width={width} height={height} rx={9} /><g transform="translate(12 16)" class="preview-icon"><Icon name={type?.icon ?? "CircleHelp"} size={20} /></g>
-              <text x={42} y={23}>{cut(String(n.data?.label ?? n.id))}</text><text x={42} y={40} class="preview-type">{type?.label ?? n.type}</text>
-            </g>
-          ); })}
+        <svg
+          viewBox={`-6 -6 ${right + 56} ${bottom + 12}`}
+          width={right + 56}
+          height={bottom + 12}
+          role="img"
+          aria-label={`A graph of ${nodes.length} nodes`}
+        >
+          {joined(edges).map((e) => (
+            <PreviewEdge
+              key={`${e.source} ${e.target}`}
+              from={place.get(e.source)!}
+              to={place.get(e.target)!}
+              way={e.sourceHandle}
+              right={right}
+            />
+          ))}
+          {nodes.map((n) => {
+            const p = place.get(n.id)!;
+            const type = typeOf(n.type);
+            return (
+              <g
+                key={n.id}
+                class={`preview-node group-${(type?.group ?? "none").toLowerCase()}`}
+                transform={`translate(${p.x} ${p.y})`}
+              >
+                <rect width={width} height={height} rx={9} />
+                <g transform="translate(12 16)" class="preview-icon">
+                  <Icon name={type?.icon ?? "CircleHelp"} size={20} />
+                </g>
+                <text x={42} y={23}>
+                  {cut(String(n.data?.label ?? n.id))}
+                </text>
+                <text x={42} y={40} class="preview-type">
+                  {type?.label ?? n.type}
+                </text>
+              </g>
+            );
+          })}
         </svg>
       </div>
-      <ol class="preview-list">{nodes.map((n) => <li key={n.id}>{String(n.data?.label ?? n.id)} <span class="muted small">{typeOf(n.type)?.label ?? n.type}</span></li>)}</ol>
+      <ol class="preview-list">
+        {nodes.map((n) => (
+          <li key={n.id}>
+            {String(n.data?.label ?? n.id)} <span class="muted small">{typeOf(n.type)?.label ?? n.type}</span>
+          </li>
+        ))}
+      </ol>
     </>
   );
 }
@@ -50,9 +89,23 @@ type Point = { x: number; y: number };
 
 function PreviewEdge({ from, to, way, right }: { from: Point; to: Point; way?: string; right: number }) {
   const [x1, y1, x2, y2] = [from.x + width / 2, from.y + height, to.x + width / 2, to.y];
-  if (y2 < y1) { // it leads back, beside the nodes
+  if (y2 < y1) {
+    // it leads back, beside the nodes
     const [ya, yb] = [from.y + height / 2, to.y + height / 2];
-    return <g class="preview-edge"><path d={`M${from.x + width} ${ya} C${right + 44} ${ya} ${right + 44} ${yb} ${to.x + width} ${yb}`} /></g>;
+    return (
+      <g class="preview-edge">
+        <path d={`M${from.x + width} ${ya} C${right + 44} ${ya} ${right + 44} ${yb} ${to.x + width} ${yb}`} />
+      </g>
+    );
   }
-  return <g class="preview-edge"><path d={`M${x1} ${y1} C${x1} ${(y1 + y2) / 2} ${x2} ${(y1 + y2) / 2} ${x2} ${y2}`} />{way && <text x={x2 + 5} y={y2 - 5}>{way}</text>}</g>;
+  return (
+    <g class="preview-edge">
+      <path d={`M${x1} ${y1} C${x1} ${(y1 + y2) / 2} ${x2} ${(y1 + y2) / 2} ${x2} ${y2}`} />
+      {way && (
+        <text x={x2 + 5} y={y2 - 5}>
+          {way}
+        </text>
+      )}
+    </g>
+  );
 }

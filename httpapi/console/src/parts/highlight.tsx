@@ -14,8 +14,11 @@ const inlineMarks = [/\*\*(?=\S)(.+?)\*\*/g, /`([^`]+)`/g, /!?\[([^\]]*)\]\([^)\
 /** What Markdown marks in a text: headings, strong words, and the marks themselves, which are hidden. Code keeps its text. */
 function markdownSpans(text: string): Span[] {
   const spans: Span[] = [];
-  const hide = (from: number, to: number) => { if (to > from) spans.push({ kind: "hidden", from, to }); };
-  let at = 0, code = false;
+  const hide = (from: number, to: number) => {
+    if (to > from) spans.push({ kind: "hidden", from, to });
+  };
+  let at = 0,
+    code = false;
   for (const line of text.split("\n")) {
     const end = at + line.length;
     const heading = /^ {0,3}#{1,6}\s+(?=\S)/.exec(line);
@@ -31,7 +34,8 @@ function markdownSpans(text: string): Span[] {
       }
       for (const pattern of inlineMarks) {
         for (const m of line.matchAll(pattern)) {
-          const from = at + m.index!, to = from + m[0].length;
+          const from = at + m.index!,
+            to = from + m[0].length;
           const start = from + m[0].indexOf(m[1]);
           hide(from, start);
           hide(start + m[1].length, to);
@@ -45,14 +49,31 @@ function markdownSpans(text: string): Span[] {
 }
 
 /** A passage with words and one sentence of it marked: [from, to) in UTF-16 code units. An excerpt begins at what is marked and has no blank lines. */
-export function Highlighted({ text, ranges = [], best, excerpt }: { text: string; ranges?: Range[]; best?: Range | null; excerpt?: boolean }) {
+export function Highlighted({
+  text,
+  ranges = [],
+  best,
+  excerpt,
+}: {
+  text: string;
+  ranges?: Range[];
+  best?: Range | null;
+  excerpt?: boolean;
+}) {
   const first = best?.[0] ?? ranges[0]?.[0] ?? 0;
   const start = excerpt && first > lead ? first : 0;
   const spans = markdownSpans(text);
   for (const [from, to] of ranges) spans.push({ kind: "match", from, to });
-  if (excerpt) for (const m of text.matchAll(/\n(?:[ \t]*\n)+/g)) spans.push({ kind: "hidden", from: m.index + 1, to: m.index + m[0].length }); // blank lines
+  if (excerpt)
+    for (const m of text.matchAll(/\n(?:[ \t]*\n)+/g))
+      spans.push({ kind: "hidden", from: m.index + 1, to: m.index + m[0].length }); // blank lines
   if (best) spans.push({ kind: "best", from: best[0], to: best[1] });
-  return <>{start ? "… " : ""}{pieces(text, start, spans)}</>;
+  return (
+    <>
+      {start ? "… " : ""}
+      {pieces(text, start, spans)}
+    </>
+  );
 }
 
 /** The text from start, cut where a span begins or ends. */

@@ -10,7 +10,16 @@ export function useKeys(keys: Record<string, (() => unknown) | false>) {
   useEffect(() => {
     const press = (e: KeyboardEvent) => {
       const run = last.current[e.key];
-      if (!run || e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest?.("input,textarea,select,[contenteditable]") || document.querySelector("dialog[open]")) return;
+      if (
+        !run ||
+        e.defaultPrevented ||
+        e.ctrlKey ||
+        e.metaKey ||
+        e.altKey ||
+        (e.target as Element).closest?.("input,textarea,select,[contenteditable]") ||
+        document.querySelector("dialog[open]")
+      )
+        return;
       e.preventDefault();
       void (async () => run())().catch(tell);
     };

@@ -5,8 +5,20 @@ type Thing = { id?: string; name?: string; title?: string };
 type Failed = Thing & { error?: { message?: string } | null };
 /** What an event says of the records that it is about. */
 export type EventData = {
-  message?: { content?: string }; conversation?: Thing & { status?: string; gateway_id?: string }; contact?: Thing; execution?: Failed; workflow?: Thing; source?: Failed; takeover?: { reason?: string }; schedule?: Thing; task?: Thing;
-  session?: Thing; gateway?: Thing & { last_error?: string }; table?: string; row?: Thing; agent?: Thing;
+  message?: { content?: string };
+  conversation?: Thing & { status?: string; gateway_id?: string };
+  contact?: Thing;
+  execution?: Failed;
+  workflow?: Thing;
+  source?: Failed;
+  takeover?: { reason?: string };
+  schedule?: Thing;
+  task?: Thing;
+  session?: Thing;
+  gateway?: Thing & { last_error?: string };
+  table?: string;
+  row?: Thing;
+  agent?: Thing;
 };
 
 /** One line about an event. */
@@ -21,7 +33,8 @@ export function aboutRecord({ type, data }: { type: string; data?: EventData | n
   if (d.task) return name(d.task);
   if (d.conversation) return [name(d.contact), d.conversation.status].filter(Boolean).join(": ");
   if (d.contact) return name(d.contact);
-  if (d.gateway) return [name(d.gateway), type === "gateway.error" ? d.gateway.last_error : ""].filter(Boolean).join(": ");
+  if (d.gateway)
+    return [name(d.gateway), type === "gateway.error" ? d.gateway.last_error : ""].filter(Boolean).join(": ");
   if (d.row) return [d.table, d.row.name ?? d.row.title ?? d.row.id].filter((x) => x != null).join(": ");
   if (d.agent) return name(d.agent);
   return "";
@@ -32,7 +45,11 @@ export function recordLinks({ data }: { data?: EventData | null }): [title: stri
   const d = data ?? {};
   const id = agentId.value;
   const found: [Thing | undefined, string, (string | undefined)[]][] = [
-    [d.conversation, "Conversation", d.gateway || d.conversation?.gateway_id ? ["inbox", d.conversation?.id] : ["chat", d.conversation?.id]],
+    [
+      d.conversation,
+      "Conversation",
+      d.gateway || d.conversation?.gateway_id ? ["inbox", d.conversation?.id] : ["chat", d.conversation?.id],
+    ],
     [d.contact, "Contact", ["contacts", d.contact?.id]],
     [d.execution, "Execution", ["workflows", "executions", d.execution?.id]],
     [d.workflow, "Workflow", ["workflows", d.workflow?.id]],

@@ -2,9 +2,22 @@
 export type RowCondition = { column: string; operator: string; value?: unknown };
 
 export const rowOperators: [string, string][] = [
-  ["equals", "is"], ["not_equals", "is not"], ["contains", "contains"], ["not_contains", "does not contain"], ["starts_with", "starts with"], ["ends_with", "ends with"],
-  ["gt", "is greater than"], ["gte", "is at least"], ["lt", "is less than"], ["lte", "is at most"], ["in", "is one of"], ["not_in", "is none of"],
-  ["is_empty", "is empty"], ["is_not_empty", "is not empty"], ["is_true", "is yes"], ["is_false", "is no"],
+  ["equals", "is"],
+  ["not_equals", "is not"],
+  ["contains", "contains"],
+  ["not_contains", "does not contain"],
+  ["starts_with", "starts with"],
+  ["ends_with", "ends with"],
+  ["gt", "is greater than"],
+  ["gte", "is at least"],
+  ["lt", "is less than"],
+  ["lte", "is at most"],
+  ["in", "is one of"],
+  ["not_in", "is none of"],
+  ["is_empty", "is empty"],
+  ["is_not_empty", "is not empty"],
+  ["is_true", "is yes"],
+  ["is_false", "is no"],
 ];
 
 /** Operators that compare with nothing. */

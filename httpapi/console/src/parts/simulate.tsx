@@ -6,26 +6,59 @@ import { Dialog, FormDialog, Load, platformName, SelectField, TextArea, TextFiel
 export function Simulate({ id, close, gateway }: { id: string; close: () => void; gateway?: string }) {
   const found = useQuery(path("agents", id, "gateways"), { limit: 100 });
   const active = (found.data.value?.gateways ?? []).filter((g) => g.status === "active");
-  if (!active.length) return (
-    <Dialog title="Simulate a message" close={close}>
-      <Load of={found}>{() => <p>Messages need an active channel. <a href={href(id, "channels")} onClick={close}>Connect one</a>; a webhook with a secret is active at once.</p>}</Load>
-    </Dialog>
-  );
+  if (!active.length)
+    return (
+      <Dialog title="Simulate a message" close={close}>
+        <Load of={found}>
+          {() => (
+            <p>
+              Messages need an active channel.{" "}
+              <a href={href(id, "channels")} onClick={close}>
+                Connect one
+              </a>
+              ; a webhook with a secret is active at once.
+            </p>
+          )}
+        </Load>
+      </Dialog>
+    );
   const chosen = active.some((g) => g.id === gateway) ? gateway : active[0].id;
   const initial = { gateway: chosen!, from: "", name: "", text: "" };
   const send = async (v: typeof initial) => {
-    const m = await post(path("agents", id, "gateways", v.gateway, "simulate"), { from: v.from, name: v.name, text: v.text });
+    const m = await post(path("agents", id, "gateways", v.gateway, "simulate"), {
+      from: v.from,
+      name: v.name,
+      text: v.text,
+    });
     go(href(id, "inbox", m.conversation_id));
   };
   return (
-    <FormDialog title="Simulate a message" close={close} action="Send" initial={initial} ready={(v) => Boolean(v.from.trim() && v.text.trim())} run={send}>
-      {(f) => <>
-        <p class="muted">Treated like a real message: workflows start, and replies are really sent to this person.</p>
-        <SelectField label="Channel" options={active.map((g): [string, string] => [g.id, `${platformName(g.type)}: ${g.name}`])} {...f.choice("gateway")} />
-        <TextField label="From" required hint="A number, an address or a user ID, as the platform identifies people" {...f.text("from")} />
-        <TextField label="Name" {...f.text("name")} />
-        <TextArea label="Message" {...f.text("text")} />
-      </>}
+    <FormDialog
+      title="Simulate a message"
+      close={close}
+      action="Send"
+      initial={initial}
+      ready={(v) => Boolean(v.from.trim() && v.text.trim())}
+      run={send}
+    >
+      {(f) => (
+        <>
+          <p class="muted">Treated like a real message: workflows start, and replies are really sent to this person.</p>
+          <SelectField
+            label="Channel"
+            options={active.map((g): [string, string] => [g.id, `${platformName(g.type)}: ${g.name}`])}
+            {...f.choice("gateway")}
+          />
+          <TextField
+            label="From"
+            required
+            hint="A number, an address or a user ID, as the platform identifies people"
+            {...f.text("from")}
+          />
+          <TextField label="Name" {...f.text("name")} />
+          <TextArea label="Message" {...f.text("text")} />
+        </>
+      )}
     </FormDialog>
   );
 }

@@ -8,20 +8,36 @@ export type Row = { id: string; created_at: string; updated_at: string; [column:
 
 export const tablesAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "tables", ...more);
 
-export const columnTypes: [ColumnType, string][] = [["text", "Text"], ["number", "Number"], ["boolean", "Yes or no"], ["time", "Time"], ["choice", "Choice"], ["json", "JSON"]];
+export const columnTypes: [ColumnType, string][] = [
+  ["text", "Text"],
+  ["number", "Number"],
+  ["boolean", "Yes or no"],
+  ["time", "Time"],
+  ["choice", "Choice"],
+  ["json", "JSON"],
+];
 
 /** A value as text, as people type it. */
 export function written(value: unknown, type: ColumnType): string {
   if (value === null || value === undefined) return "";
   if (type === "json") return JSON.stringify(value);
-  if (type === "time") return String(value).replace("T", " ").replace(/(:00)?\.000Z$/, "").replace("Z", "");
+  if (type === "time")
+    return String(value)
+      .replace("T", " ")
+      .replace(/(:00)?\.000Z$/, "")
+      .replace("Z", "");
   return String(value);
 }
 
 /** What was typed, as the service takes it. Times without a zone are UTC. */
 export function typed(text: string, type: ColumnType): unknown {
   if (text.trim() === "" && type !== "text") return null;
-  if (type === "json") try { return JSON.parse(text); } catch { return undefined; }
+  if (type === "json")
+    try {
+      return JSON.parse(text);
+    } catch {
+      return undefined;
+    }
   if (type === "time") {
     const iso = text.trim().replace(" ", "T");
     return /T\d\d:\d\d(:\d\d)?(\.\d+)?$/.test(iso) ? `${/T\d\d:\d\d$/.test(iso) ? `${iso}:00` : iso}Z` : iso;
@@ -31,6 +47,13 @@ export function typed(text: string, type: ColumnType): unknown {
 
 /** A name for a table or a column out of any words. */
 export function slug(words: string, fallback: string): string {
-  const plain = words.normalize("NFKD").replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "").toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^[_\d]+|_+$/g, "").slice(0, 48);
+  const plain = words
+    .normalize("NFKD")
+    .replace(/ß/g, "ss")
+    .replace(/[\u0300-\u036f]/g, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "_")
+    .replace(/^[_\d]+|_+$/g, "")
+    .slice(0, 48);
   return plain || fallback;
 }

@@ -7,11 +7,21 @@ import { useRef, useState } from "preact/hooks";
  * becomes another than that. It is compared while the field is drawn: an effect
  * may run after the next key.
  */
-export function useTyped(value: unknown, show: (value: unknown) => string): [string, (text: string, value: unknown) => void] {
+export function useTyped(
+  value: unknown,
+  show: (value: unknown) => string,
+): [string, (text: string, value: unknown) => void] {
   const now = JSON.stringify(value);
   const [, draw] = useState({});
   const held = useRef<{ text: string; value?: string; drawn?: string }>(undefined);
-  if (!held.current || (now !== held.current.drawn && now !== held.current.value)) held.current = { text: show(value), value: now };
+  if (!held.current || (now !== held.current.drawn && now !== held.current.value))
+    held.current = { text: show(value), value: now };
   held.current.drawn = now;
-  return [held.current.text, (text, stands) => { held.current = { ...held.current, text, value: JSON.stringify(stands) }; draw({}); }];
+  return [
+    held.current.text,
+    (text, stands) => {
+      held.current = { ...held.current, text, value: JSON.stringify(stands) };
+      draw({});
+    },
+  ];
 }

@@ -2,25 +2,50 @@
 // what came of each.
 import { useState } from "preact/hooks";
 
-import { agentId, ApiError, invalidate, mayEdit, patient, path, send, type API, type Upload, uploadId, uploads } from "../data";
+import {
+  agentId,
+  ApiError,
+  invalidate,
+  mayEdit,
+  patient,
+  path,
+  send,
+  type API,
+  type Upload,
+  uploadId,
+  uploads,
+} from "../data";
 import { Button, plural, tell } from "../ui";
 
 const batchFiles = 20;
 const batchBytes = 20 << 20;
 let sending = Promise.resolve();
 
-const change = (ids: number[], to: Partial<Upload>) => { uploads.value = uploads.value.map((u) => (ids.includes(u.id) ? { ...u, ...to } : u)); };
+const change = (ids: number[], to: Partial<Upload>) => {
+  uploads.value = uploads.value.map((u) => (ids.includes(u.id) ? { ...u, ...to } : u));
+};
 
 /** Stores files as sources of the agent that is shown; resolves when each is stored or refused. */
 export function uploadFiles(files: File[]): Promise<void> {
   const agent = agentId.value;
   const mine = files.map((file) => ({ file, id: uploadId() }));
-  uploads.value = [...mine.map(({ file, id }) => ({ id, name: file.name, agent, state: "waiting" as const, share: 0 })), ...uploads.value].slice(0, 500);
+  uploads.value = [
+    ...mine.map(({ file, id }) => ({ id, name: file.name, agent, state: "waiting" as const, share: 0 })),
+    ...uploads.value,
+  ].slice(0, 500);
   sending = sending.then(async () => {
     const failed: string[] = []; // why; the list keeps the newest files only
-    for (const batch of batches(mine)) failed.push(...await sendBatch(agent, batch));
+    for (const batch of batches(mine)) failed.push(...(await sendBatch(agent, batch)));
     invalidate(path("agents", agent, "sources"));
-    tell(failed.length ? (files.length === 1 ? new Error(`${files[0].name}: ${failed[0]}`) : `${files.length - failed.length} of ${files.length} files stored`) : files.length === 1 ? `${files[0].name} is uploaded and being processed` : `${files.length} files stored`);
+    tell(
+      failed.length
+        ? files.length === 1
+          ? new Error(`${files[0].name}: ${failed[0]}`)
+          : `${files.length - failed.length} of ${files.length} files stored`
+        : files.length === 1
+          ? `${files[0].name} is uploaded and being processed`
+          : `${files.length} files stored`,
+    );
   });
   return sending;
 }
@@ -49,7 +74,12 @@ async function sendBatch(agent: string, batch: { file: File; id: number }[]): Pr
       for (const { file } of batch) form.append("files", file, file.name);
       return send(path("agents", agent, "sources", "batch"), form, (share) => change(ids, { share }));
     });
-    (results as API.BatchDetails["results"]).forEach((r, i) => change([ids[i]], r.error ? { state: "failed", error: r.error.message } : { state: "stored", share: 1, source: r.source?.id }));
+    (results as API.BatchDetails["results"]).forEach((r, i) =>
+      change(
+        [ids[i]],
+        r.error ? { state: "failed", error: r.error.message } : { state: "stored", share: 1, source: r.source?.id },
+      ),
+    );
     return (results as API.BatchDetails["results"]).flatMap((r) => (r.error ? [r.error.message] : []));
   } catch (thrown) {
     const error = thrown instanceof ApiError ? thrown.message : "The connection was lost while sending.";
@@ -60,13 +90,16 @@ async function sendBatch(agent: string, batch: { file: File; id: number }[]): Pr
 
 /** The files of a drop, those in folders too; hidden ones are left out. */
 export async function droppedFiles(data: DataTransfer | null): Promise<File[]> {
-  const items = [...(data?.items ?? [])].filter((i) => i.kind === "file").map((i) => ({ entry: i.webkitGetAsEntry?.(), file: i.getAsFile() })); // before the event ends
+  const items = [...(data?.items ?? [])]
+    .filter((i) => i.kind === "file")
+    .map((i) => ({ entry: i.webkitGetAsEntry?.(), file: i.getAsFile() })); // before the event ends
   const files: File[] = [];
   const walk = async (entry: FileSystemEntry): Promise<void> => {
     if (entry.isFile) files.push(await new Promise<File>((ok, bad) => (entry as FileSystemFileEntry).file(ok, bad)));
     else {
       const reader = (entry as FileSystemDirectoryEntry).createReader();
-      for (let some; (some = await new Promise<FileSystemEntry[]>((ok, bad) => reader.readEntries(ok, bad))).length;) for (const e of some) await walk(e);
+      for (let some; (some = await new Promise<FileSystemEntry[]>((ok, bad) => reader.readEntries(ok, bad))).length;)
+        for (const e of some) await walk(e);
     }
   };
   for (const { entry, file } of items) {
@@ -80,13 +113,24 @@ export async function droppedFiles(data: DataTransfer | null): Promise<File[]> {
 export function useDrop() {
   const [over, setOver] = useState(false);
   const handlers = {
-    onDragOver: (e: DragEvent) => { if (mayEdit.value && e.dataTransfer?.types.includes("Files")) { e.preventDefault(); setOver(true); } },
-    onDragLeave: (e: DragEvent) => { if (!(e.currentTarget as Element).contains(e.relatedTarget as Node | null)) setOver(false); },
+    onDragOver: (e: DragEvent) => {
+      if (mayEdit.value && e.dataTransfer?.types.includes("Files")) {
+        e.preventDefault();
+        setOver(true);
+      }
+    },
+    onDragLeave: (e: DragEvent) => {
+      if (!(e.currentTarget as Element).contains(e.relatedTarget as Node | null)) setOver(false);
+    },
     onDrop: (e: DragEvent) => {
       if (!e.dataTransfer?.types.includes("Files")) return; // a text that is dragged into a field
       e.preventDefault();
       setOver(false);
-      if (mayEdit.value) droppedFiles(e.dataTransfer).then((files) => { if (files.length) void uploadFiles(files); else tell("No files to upload"); }, tell);
+      if (mayEdit.value)
+        droppedFiles(e.dataTransfer).then((files) => {
+          if (files.length) void uploadFiles(files);
+          else tell("No files to upload");
+        }, tell);
     },
   };
   return { over, handlers };
@@ -97,19 +141,36 @@ export function UploadList({ most }: { most: number }) {
   const mine = uploads.value.filter((u) => u.agent === agentId.value && u.state !== "stored");
   const shown = mine.filter((u) => u.state !== "waiting").slice(0, most);
   if (!mine.length) return null;
-  const dismiss = (gone: (u: Upload) => boolean) => { uploads.value = uploads.value.filter((u) => !gone(u)); };
+  const dismiss = (gone: (u: Upload) => boolean) => {
+    uploads.value = uploads.value.filter((u) => !gone(u));
+  };
   const failed = shown.filter((u) => u.state === "failed").length;
   return (
     <ul class="card uploads" aria-label="Uploads">
       {shown.map((u) => (
         <li key={u.id}>
-          <span class="grow"><bdi>{u.name}</bdi>{u.error && <p class="issue small">{u.error}</p>}</span>
-          {u.state === "failed" ? <Button kind="quiet" icon="X" label={`Dismiss ${u.name}`} onClick={() => dismiss((x) => x.id === u.id)} /> : <progress max={1} value={u.share} aria-label={`Sending ${u.name}`} />}
+          <span class="grow">
+            <bdi>{u.name}</bdi>
+            {u.error && <p class="issue small">{u.error}</p>}
+          </span>
+          {u.state === "failed" ? (
+            <Button kind="quiet" icon="X" label={`Dismiss ${u.name}`} onClick={() => dismiss((x) => x.id === u.id)} />
+          ) : (
+            <progress max={1} value={u.share} aria-label={`Sending ${u.name}`} />
+          )}
         </li>
       ))}
       {(mine.length > shown.length || failed > 1) && (
-        <li><span class="grow muted small">{mine.length > shown.length && plural(mine.length - shown.length, "more file")}</span>
-          {failed > 1 && <Button kind="quiet" onClick={() => dismiss((u) => u.agent === agentId.value && u.state === "failed")}>Dismiss all</Button>}</li>
+        <li>
+          <span class="grow muted small">
+            {mine.length > shown.length && plural(mine.length - shown.length, "more file")}
+          </span>
+          {failed > 1 && (
+            <Button kind="quiet" onClick={() => dismiss((u) => u.agent === agentId.value && u.state === "failed")}>
+              Dismiss all
+            </Button>
+          )}
+        </li>
       )}
     </ul>
   );

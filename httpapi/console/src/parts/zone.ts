@@ -7,7 +7,11 @@ function format(zone: string, options: Intl.DateTimeFormatOptions, locale?: stri
   const key = JSON.stringify([zone, options, locale]);
   let found = formats.get(key);
   if (!found) {
-    try { found = new Intl.DateTimeFormat(locale, { ...options, timeZone: zone }); } catch { found = new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }); }
+    try {
+      found = new Intl.DateTimeFormat(locale, { ...options, timeZone: zone });
+    } catch {
+      found = new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" });
+    }
     formats.set(key, found);
   }
   return found;
@@ -15,7 +19,11 @@ function format(zone: string, options: Intl.DateTimeFormatOptions, locale?: stri
 
 /** What a zone's clocks show at a moment. */
 export function wallOf(time: string | number | Date, zone: string): string {
-  const parts = format(zone, { hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit" }, "en-US").formatToParts(new Date(time));
+  const parts = format(
+    zone,
+    { hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit" },
+    "en-US",
+  ).formatToParts(new Date(time));
   const of = Object.fromEntries(parts.map((p) => [p.type, p.value]));
   return `${of.year.padStart(4, "0")}-${of.month}-${of.day}T${of.hour}:${of.minute}`;
 }
@@ -34,7 +42,8 @@ export function instantOf(wall: string, zone: string): Date {
 }
 
 /** A date some days later: 2027-01-31 and 1 make 2027-02-01. */
-export const addDays = (date: string, days: number) => new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
+export const addDays = (date: string, days: number) =>
+  new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
 
 /** The same day of a month some months later, or its last. */
 export function addMonths(date: string, months: number) {
@@ -47,13 +56,26 @@ export function addMonths(date: string, months: number) {
 export const sinceMonday = (date: string) => (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
 
 /** A date as people write it. */
-export const writeDate = (date: string, options: Intl.DateTimeFormatOptions) => format("UTC", options).format(new Date(`${date}T00:00:00Z`));
+export const writeDate = (date: string, options: Intl.DateTimeFormatOptions) =>
+  format("UTC", options).format(new Date(`${date}T00:00:00Z`));
 
 /** A moment as a zone's clocks show it. */
-export const writeTime = (time: string | number | Date, zone: string, options: Intl.DateTimeFormatOptions = { weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) => format(zone, options).format(new Date(time));
+export const writeTime = (
+  time: string | number | Date,
+  zone: string,
+  options: Intl.DateTimeFormatOptions = {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  },
+) => format(zone, options).format(new Date(time));
 
 /** The zone of this device. */
 export const deviceZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Time zones to choose from. */
-export const zones = (): string[] => ["UTC", ...Intl.supportedValuesOf?.("timeZone") ?? []];
+export const zones = (): string[] => ["UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])];

@@ -6,12 +6,37 @@ import { Button, Dialog, TextField } from "../ui";
 function KeyForm({ done }: { done?: () => void }) {
   const [value, setValue] = useState(key.get());
   return (
-    <form class="stack" onSubmit={async (e) => { e.preventDefault(); await useKey(value.trim()); done?.(); }}>
-      <TextField label="Key" type="password" value={value} onInput={setValue} placeholder="satchel_…" hint="Sent with every request from this tab, and forgotten when the tab closes." />
+    <form
+      class="stack"
+      onSubmit={async (e) => {
+        e.preventDefault();
+        await useKey(value.trim());
+        done?.();
+      }}
+    >
+      <TextField
+        label="Key"
+        type="password"
+        value={value}
+        onInput={setValue}
+        placeholder="satchel_…"
+        hint="Sent with every request from this tab, and forgotten when the tab closes."
+      />
       <div class="row end">
-        {key.get() && <Button onClick={async () => { await useKey(""); done?.(); }}>Forget key</Button>}
+        {key.get() && (
+          <Button
+            onClick={async () => {
+              await useKey("");
+              done?.();
+            }}
+          >
+            Forget key
+          </Button>
+        )}
         {done && <Button onClick={done}>Cancel</Button>}
-        <Button kind="primary" submit>Use it</Button>
+        <Button kind="primary" submit>
+          Use it
+        </Button>
       </div>
     </form>
   );
@@ -21,7 +46,9 @@ function KeyForm({ done }: { done?: () => void }) {
 export function KeyDialog({ close }: { close: () => void }) {
   return (
     <Dialog title="API key" close={close}>
-      <p class="muted">{session.value?.open ? "This server is open: no key is needed." : strangersText(session.value?.default_role)}</p>
+      <p class="muted">
+        {session.value?.open ? "This server is open: no key is needed." : strangersText(session.value?.default_role)}
+      </p>
       <KeyForm done={close} />
     </Dialog>
   );

@@ -7,7 +7,8 @@ import { sections } from "./sections";
 const goTime = 1200;
 let goUntil = 0;
 
-const typing = (el: Element | null) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
+const typing = (el: Element | null) =>
+  el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
 
 export function startKeys() {
   addEventListener("keydown", (e) => {
@@ -16,7 +17,15 @@ export function startKeys() {
       paletteOpen.value = !paletteOpen.value;
       return;
     }
-    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || typing(document.activeElement) || document.querySelector("dialog[open]")) return;
+    if (
+      e.defaultPrevented ||
+      e.ctrlKey ||
+      e.metaKey ||
+      e.altKey ||
+      typing(document.activeElement) ||
+      document.querySelector("dialog[open]")
+    )
+      return;
     if (Date.now() < goUntil) {
       goUntil = 0;
       const found = sections.find((s) => s.key === e.key);
@@ -27,10 +36,17 @@ export function startKeys() {
       return;
     }
     if (e.key === "g") goUntil = Date.now() + goTime;
-    else if (e.key === "?") void loadPalette().then(({ KeyList }) => openDialog((close) => <KeyList sections={sections} close={close} />), tell);
+    else if (e.key === "?")
+      void loadPalette().then(
+        ({ KeyList }) => openDialog((close) => <KeyList sections={sections} close={close} />),
+        tell,
+      );
     else if (e.key === "/") {
       const search = document.querySelector<HTMLElement>("#main [data-search]");
-      if (search) { e.preventDefault(); search.focus(); }
+      if (search) {
+        e.preventDefault();
+        search.focus();
+      }
     }
   });
 }

@@ -9,21 +9,34 @@ import { nextTheme } from "./theme";
 export const paletteOpen = signal(false);
 
 /** The file of the palette and the list of keys. */
-export const loadPalette = (): Promise<typeof import("../lazy/palette")> => import(new URL("./palette.js", import.meta.url).href);
+export const loadPalette = (): Promise<typeof import("../lazy/palette")> =>
+  import(new URL("./palette.js", import.meta.url).href);
 
 /** The file of the tray of running work. */
-export const loadTray = (): Promise<typeof import("../lazy/tray")> => import(new URL("./tray.js", import.meta.url).href);
+export const loadTray = (): Promise<typeof import("../lazy/tray")> =>
+  import(new URL("./tray.js", import.meta.url).href);
 
 export function LaterTray() {
   const [file, setFile] = useState<Awaited<ReturnType<typeof loadTray>>>();
-  useEffect(() => { loadTray().then(setFile, () => { /* the page goes on without it */ }); }, []);
+  useEffect(() => {
+    loadTray().then(setFile, () => {
+      /* the page goes on without it */
+    });
+  }, []);
   return file ? <file.Tray /> : null;
 }
 
-const close = () => { paletteOpen.value = false; };
+const close = () => {
+  paletteOpen.value = false;
+};
 
 export function LaterPalette() {
   const [file, setFile] = useState<Awaited<ReturnType<typeof loadPalette>>>();
-  useEffect(() => { loadPalette().then(setFile, (error) => { close(); tell(error); }); }, []);
+  useEffect(() => {
+    loadPalette().then(setFile, (error) => {
+      close();
+      tell(error);
+    });
+  }, []);
   return file ? <file.Palette sections={sections} nextTheme={nextTheme} close={close} /> : null;
 }

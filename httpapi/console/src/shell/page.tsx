@@ -14,7 +14,10 @@ export function loadPage(name: string) {
   let found = loaded.get(name);
   if (!found) {
     const address = new URL(`./${name}.js`, import.meta.url).href;
-    found = import(address).then(async (m: PageFile) => { await m.styles; return m; });
+    found = import(address).then(async (m: PageFile) => {
+      await m.styles;
+      return m;
+    });
     loaded.set(name, found);
     found.catch(() => loaded.delete(name));
   }
@@ -28,11 +31,28 @@ export function keepFocus() {
 
 export function Page({ name, title = "Loading", ...props }: { name: string; title?: string; [prop: string]: unknown }) {
   const [state, setState] = useState<{ name: string; Component?: PageFile["default"]; error?: Error }>({ name: "" });
-  const load = () => loadPage(name).then((m) => setState({ name, Component: m.default }), (error) => setState({ name, error }));
-  useEffect(() => { void load(); }, [name]);
+  const load = () =>
+    loadPage(name).then(
+      (m) => setState({ name, Component: m.default }),
+      (error) => setState({ name, error }),
+    );
+  useEffect(() => {
+    void load();
+  }, [name]);
   useEffect(keepFocus, [state]);
-  if (state.name !== name) return <div class="page"><Skeleton title={title} /></div>;
-  if (state.error) return <div class="page"><h1 tabIndex={-1}>{title}</h1><ErrorCard error={new Error("This page could not be loaded.")} retry={load} /></div>;
+  if (state.name !== name)
+    return (
+      <div class="page">
+        <Skeleton title={title} />
+      </div>
+    );
+  if (state.error)
+    return (
+      <div class="page">
+        <h1 tabIndex={-1}>{title}</h1>
+        <ErrorCard error={new Error("This page could not be loaded.")} retry={load} />
+      </div>
+    );
   const Component = state.Component!;
   return <Component {...props} />;
 }

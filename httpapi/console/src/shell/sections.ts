@@ -45,4 +45,12 @@ export const sections: Section[] = [
 export const mainSections = ["home", "chat", "inbox", "workflows"];
 
 /** Addresses of earlier versions, and where they lead now. */
-export const moved: Record<string, string[]> = { overview: ["home"], schedules: ["calendar", "schedules"], conversations: ["inbox"], data: ["tables"], gateways: ["channels"], logs: ["activity", "log"], access: ["settings", "access"] };
+export const moved: Record<string, string[]> = {
+  overview: ["home"],
+  schedules: ["calendar", "schedules"],
+  conversations: ["inbox"],
+  data: ["tables"],
+  gateways: ["channels"],
+  logs: ["activity", "log"],
+  access: ["settings", "access"],
+};

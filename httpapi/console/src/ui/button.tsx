@@ -21,7 +21,18 @@ type Props = {
   pressed?: boolean;
 };
 
-export function Button({ children, kind, icon, label, disabled, reason, onClick, submit, class: more = "", pressed }: Props) {
+export function Button({
+  children,
+  kind,
+  icon,
+  label,
+  disabled,
+  reason,
+  onClick,
+  submit,
+  class: more = "",
+  pressed,
+}: Props) {
   const [busy, setBusy] = useState(false);
   const mounted = useRef(true);
   const click = async () => {
@@ -29,12 +40,24 @@ export function Button({ children, kind, icon, label, disabled, reason, onClick,
     const result = onClick();
     if (!(result instanceof Promise)) return;
     setBusy(true);
-    try { await result; } catch (error) { tell(error); }
+    try {
+      await result;
+    } catch (error) {
+      tell(error);
+    }
     if (mounted.current) setBusy(false);
   };
   return (
-    <button type={submit ? "submit" : "button"} class={`button ${kind ?? ""} ${children ? "" : "only"} ${more}`} disabled={disabled || busy} onClick={click}
-      title={disabled && reason ? reason : label} aria-label={children ? undefined : label} aria-pressed={pressed} aria-busy={busy || undefined}>
+    <button
+      type={submit ? "submit" : "button"}
+      class={`button ${kind ?? ""} ${children ? "" : "only"} ${more}`}
+      disabled={disabled || busy}
+      onClick={click}
+      title={disabled && reason ? reason : label}
+      aria-label={children ? undefined : label}
+      aria-pressed={pressed}
+      aria-busy={busy || undefined}
+    >
       {busy ? <Icon name="LoaderCircle" size={16} /> : icon && <Icon name={icon} size={16} />}
       {children && <span>{children}</span>}
     </button>
@@ -42,8 +65,23 @@ export function Button({ children, kind, icon, label, disabled, reason, onClick,
 }
 
 /** A link that looks like a button. */
-export function LinkButton({ href, children, icon, kind }: { href: string; children: ComponentChildren; icon?: IconName; kind?: "primary" | "quiet" }) {
-  return <a class={`button ${kind ?? ""}`} href={href}>{icon && <Icon name={icon} size={16} />}<span>{children}</span></a>;
+export function LinkButton({
+  href,
+  children,
+  icon,
+  kind,
+}: {
+  href: string;
+  children: ComponentChildren;
+  icon?: IconName;
+  kind?: "primary" | "quiet";
+}) {
+  return (
+    <a class={`button ${kind ?? ""}`} href={href}>
+      {icon && <Icon name={icon} size={16} />}
+      <span>{children}</span>
+    </a>
+  );
 }
 
 /** Copies a text. */
@@ -55,7 +93,11 @@ export function CopyButton({ text, children }: { text: string | (() => string); 
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
-  return <Button kind="quiet" icon={done ? "Check" : "Copy"} label={done ? "Copied" : "Copy"} onClick={copy}>{children}</Button>;
+  return (
+    <Button kind="quiet" icon={done ? "Check" : "Copy"} label={done ? "Copied" : "Copy"} onClick={copy}>
+      {children}
+    </Button>
+  );
 }
 
 /** Puts a text into the clipboard. */

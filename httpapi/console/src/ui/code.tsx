@@ -2,10 +2,17 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export type CodeLanguage = "javascript" | "sql" | "json" | "text";
-export type CodeTable = { name: string; description?: string; columns: { name: string; type?: string; description?: string }[] };
+export type CodeTable = {
+  name: string;
+  description?: string;
+  columns: { name: string; type?: string; description?: string }[];
+};
 
 /** What may stand at the cursor of a template: the start of what is replaced, and what it may be replaced by; null outside of a template. */
-export type CodeTemplates = (text: string, cursor: number) => { from: number; list: { insert: string; label: string; note?: string; value?: unknown }[] } | null;
+export type CodeTemplates = (
+  text: string,
+  cursor: number,
+) => { from: number; list: { insert: string; label: string; note?: string; value?: unknown }[] } | null;
 
 /** An editor that was put into an element. */
 export type OpenEditor = {
@@ -17,7 +24,8 @@ export type OpenEditor = {
   close: () => void;
 };
 
-const load = (): Promise<typeof import("../lazy/codemirror")> => import(new URL("./codemirror.js", import.meta.url).href);
+const load = (): Promise<typeof import("../lazy/codemirror")> =>
+  import(new URL("./codemirror.js", import.meta.url).href);
 
 type Props = {
   value: string;
@@ -55,16 +63,33 @@ export function Code(props: Props) {
   const { value, language, label, readonly = false, invalid = false, rows = 3, placeholder, tables } = props;
   useEffect(() => {
     let closed = false;
-    load().then(({ openEditor }) => {
-      if (closed || !host.current) return;
-      const opened = openEditor(host.current, { text: now.current.value, label, rows, placeholder, templates: now.current.templates, changed: (text) => { sent.current.push(text); now.current.onInput(text); } });
-      editor.current = opened;
-      now.current.onOpen?.(opened);
-      opened.configure(now.current.language, now.current.readonly ?? false, now.current.tables);
-      opened.setText(now.current.value);
-      if (now.current.autoFocus) opened.focus();
-    }, () => setFailed(true));
-    return () => { closed = true; editor.current?.close(); editor.current = undefined; };
+    load().then(
+      ({ openEditor }) => {
+        if (closed || !host.current) return;
+        const opened = openEditor(host.current, {
+          text: now.current.value,
+          label,
+          rows,
+          placeholder,
+          templates: now.current.templates,
+          changed: (text) => {
+            sent.current.push(text);
+            now.current.onInput(text);
+          },
+        });
+        editor.current = opened;
+        now.current.onOpen?.(opened);
+        opened.configure(now.current.language, now.current.readonly ?? false, now.current.tables);
+        opened.setText(now.current.value);
+        if (now.current.autoFocus) opened.focus();
+      },
+      () => setFailed(true),
+    );
+    return () => {
+      closed = true;
+      editor.current?.close();
+      editor.current = undefined;
+    };
   }, []);
   useEffect(() => {
     const at = sent.current.lastIndexOf(value);
@@ -80,6 +105,27 @@ export function Code(props: Props) {
     }
     if (e.defaultPrevented || !command || !pageKeys.includes(e.key.toLowerCase())) e.stopPropagation();
   };
-  if (failed) return <textarea class="code" rows={rows} value={value} readOnly={readonly} aria-label={label} spellcheck={false} onInput={(e) => props.onInput(e.currentTarget.value)} onKeyDown={keys} />;
-  return <div ref={host} class={invalid ? "code-editor wrong" : "code-editor"} style={{ minHeight: `${rows * 1.3 + 1}em` }} onKeyDown={keys}><pre>{value}</pre></div>;
+  if (failed)
+    return (
+      <textarea
+        class="code"
+        rows={rows}
+        value={value}
+        readOnly={readonly}
+        aria-label={label}
+        spellcheck={false}
+        onInput={(e) => props.onInput(e.currentTarget.value)}
+        onKeyDown={keys}
+      />
+    );
+  return (
+    <div
+      ref={host}
+      class={invalid ? "code-editor wrong" : "code-editor"}
+      style={{ minHeight: `${rows * 1.3 + 1}em` }}
+      onKeyDown={keys}
+    >
+      <pre>{value}</pre>
+    </div>
+  );
 }

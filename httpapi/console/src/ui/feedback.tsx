@@ -9,11 +9,34 @@ import { Icon, type IconName } from "./icon";
 
 /** Grey lines in the place of what is coming; nothing for the first 150 ms. In the place of a page it has a title for screen readers. */
 export function Skeleton({ lines = 4, title }: { lines?: number; title?: string }) {
-  return <>{title && <h1 class="hidden" tabIndex={-1}>{title}</h1>}<div class="skeleton" role="status" aria-label="Loading">{Array.from({ length: lines }, (_, i) => <i style={{ width: `${90 - ((i * 17) % 40)}%` }} />)}</div></>;
+  return (
+    <>
+      {title && (
+        <h1 class="hidden" tabIndex={-1}>
+          {title}
+        </h1>
+      )}
+      <div class="skeleton" role="status" aria-label="Loading">
+        {Array.from({ length: lines }, (_, i) => (
+          <i style={{ width: `${90 - ((i * 17) % 40)}%` }} />
+        ))}
+      </div>
+    </>
+  );
 }
 
 /** A page or a list without content: a sentence and what to do about it. */
-export function Empty({ icon, title, children, action }: { icon?: IconName; title: string; children?: ComponentChildren; action?: ComponentChildren }) {
+export function Empty({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon?: IconName;
+  title: string;
+  children?: ComponentChildren;
+  action?: ComponentChildren;
+}) {
   return (
     <div class="empty">
       {icon && <Icon name={icon} size={28} />}
@@ -25,14 +48,33 @@ export function Empty({ icon, title, children, action }: { icon?: IconName; titl
 }
 
 /** An error in the place of what could not be shown, with what can be done besides trying again. */
-export function ErrorCard({ error, retry, children }: { error: Error; retry?: () => void; children?: ComponentChildren }) {
+export function ErrorCard({
+  error,
+  retry,
+  children,
+}: {
+  error: Error;
+  retry?: () => void;
+  children?: ComponentChildren;
+}) {
   const gone = error instanceof ApiError && error.status === 404;
   return (
     <div class="card bad" role="alert">
       <p>{error.message}</p>
       {gone && <p>It may have been deleted since, or its address is misspelled.</p>}
-      {error instanceof ApiError && <p class="muted small">{[error.code, error.requestId].filter(Boolean).join(" · ")}</p>}
-      {error instanceof ApiError && error.retryAfter > 0 ? <Countdown until={limitedUntil.value} /> : ((retry && !gone) || children) && <div class="row">{retry && !gone && <Button onClick={retry}>Try again</Button>}{children}</div>}
+      {error instanceof ApiError && (
+        <p class="muted small">{[error.code, error.requestId].filter(Boolean).join(" · ")}</p>
+      )}
+      {error instanceof ApiError && error.retryAfter > 0 ? (
+        <Countdown until={limitedUntil.value} />
+      ) : (
+        ((retry && !gone) || children) && (
+          <div class="row">
+            {retry && !gone && <Button onClick={retry}>Try again</Button>}
+            {children}
+          </div>
+        )
+      )}
     </div>
   );
 }
@@ -58,11 +100,22 @@ export function tell(said: unknown, undo?: () => void, topic?: string) {
   const what = typeof said === "string" || said instanceof Error ? said : new Error(String(said));
   if (what instanceof Error && what.name === "AbortError") return;
   const id = nextToast++;
-  toasts.value = [...toasts.value.filter((t) => !topic || t.topic !== topic).slice(-4), { id, text: what instanceof Error ? what.message : what, error: what instanceof Error ? what : undefined, undo, topic }];
+  toasts.value = [
+    ...toasts.value.filter((t) => !topic || t.topic !== topic).slice(-4),
+    {
+      id,
+      text: what instanceof Error ? what.message : what,
+      error: what instanceof Error ? what : undefined,
+      undo,
+      topic,
+    },
+  ];
   setTimeout(() => dismiss(id), undo ? 8000 : what instanceof Error ? 12_000 : 4000);
 }
 
-const dismiss = (id: number) => { toasts.value = toasts.value.filter((t) => t.id !== id); };
+const dismiss = (id: number) => {
+  toasts.value = toasts.value.filter((t) => t.id !== id);
+};
 
 /** Deletes after 8 seconds in which it can be undone; leaving the page deletes at once. */
 export function deleteLater(text: string, run: () => Promise<unknown>, restore: () => void) {
@@ -71,7 +124,10 @@ export function deleteLater(text: string, run: () => Promise<unknown>, restore: 
     if (done) return;
     done = true;
     removeEventListener("pagehide", finish);
-    run().catch((error) => { restore(); tell(error); });
+    run().catch((error) => {
+      restore();
+      tell(error);
+    });
   };
   const timer = setTimeout(finish, 8000);
   addEventListener("pagehide", finish);
@@ -91,10 +147,21 @@ export function Toasts() {
         <div key={t.id} class={t.error ? "toast bad" : "toast"}>
           <div class="grow">
             <p>{t.text}</p>
-            {t.error instanceof ApiError && <p class="small muted">{[t.error.code, t.error.requestId].filter(Boolean).join(" · ")}</p>}
+            {t.error instanceof ApiError && (
+              <p class="small muted">{[t.error.code, t.error.requestId].filter(Boolean).join(" · ")}</p>
+            )}
             {t.error instanceof OfflineError && <p class="small muted">Your input is kept.</p>}
           </div>
-          {t.undo && <Button onClick={() => { t.undo!(); dismiss(t.id); }}>Undo</Button>}
+          {t.undo && (
+            <Button
+              onClick={() => {
+                t.undo!();
+                dismiss(t.id);
+              }}
+            >
+              Undo
+            </Button>
+          )}
           <Button kind="quiet" icon="X" label="Close" onClick={() => dismiss(t.id)} />
         </div>
       ))}

@@ -20,37 +20,71 @@ export type FormState<V extends object> = {
 };
 
 /** What setting a text field needs of a form, where a page adds to it. */
-export type TextOf<V extends object> = (name: keyof V & string) => { value: string; onInput: (v: string) => void; error?: string; disabled?: boolean };
+export type TextOf<V extends object> = (name: keyof V & string) => {
+  value: string;
+  onInput: (v: string) => void;
+  error?: string;
+  disabled?: boolean;
+};
 
 const asText = (v: unknown) => (v === undefined || v === null ? "" : String(v));
 
 /** Holds the values of a form and the issues that the service found in them. */
-export function useForm<V extends object>(initial: V): FormState<V> & { setIssues: (i: Record<string, string>) => void; issues: Record<string, string> } {
+export function useForm<V extends object>(
+  initial: V,
+): FormState<V> & { setIssues: (i: Record<string, string>) => void; issues: Record<string, string> } {
   const [values, setValues] = useState(initial);
   const [issues, setIssues] = useState<Record<string, string>>({});
-  const set = (name: string, value: unknown) => { // what was said of it is no longer so
+  const set = (name: string, value: unknown) => {
+    // what was said of it is no longer so
     setValues((v) => ({ ...v, [name]: value }));
-    setIssues((all) => (Object.keys(all).length ? Object.fromEntries(Object.entries(all).filter(([field]) => field !== name && field.split(".").at(-1) !== name)) : all));
+    setIssues((all) =>
+      Object.keys(all).length
+        ? Object.fromEntries(
+            Object.entries(all).filter(([field]) => field !== name && field.split(".").at(-1) !== name),
+          )
+        : all,
+    );
   };
   const issue = (name: string) => issues[name] ?? issues[name.split(".").at(-1)!];
   return {
-    values, set, issues, setIssues, issue,
+    values,
+    set,
+    issues,
+    setIssues,
+    issue,
     text: (name) => ({ value: asText(values[name]), onInput: (v) => set(name, v), error: issue(name) }),
     choice: (name) => ({ value: asText(values[name]), onChange: (v) => set(name, v), error: issue(name) }),
   };
 }
 
 /** A dialog that sends a form. What run throws about fields is shown at them, anything else below. */
-export function FormDialog<V extends object>({ title, close, action, initial, run, children, wide, ready }: {
-  title: string; close: () => void; action: string; initial: V; wide?: boolean;
+export function FormDialog<V extends object>({
+  title,
+  close,
+  action,
+  initial,
+  run,
+  children,
+  wide,
+  ready,
+}: {
+  title: string;
+  close: () => void;
+  action: string;
+  initial: V;
+  wide?: boolean;
   /** Reports whether the form may be sent. */
   ready?: (values: V) => boolean;
-  run: (values: V) => Promise<unknown>; children: (form: FormState<V>) => ComponentChildren;
+  run: (values: V) => Promise<unknown>;
+  children: (form: FormState<V>) => ComponentChildren;
 }) {
   const form = useForm(initial);
   const [busy, setBusy] = useState(false);
   const shown = Object.keys(form.values);
-  const others = Object.entries(form.issues).filter(([field]) => !shown.includes(field) && !shown.includes(field.split(".").at(-1)!));
+  const others = Object.entries(form.issues).filter(
+    ([field]) => !shown.includes(field) && !shown.includes(field.split(".").at(-1)!),
+  );
   const submit = async () => {
     setBusy(true);
     form.setIssues({});
@@ -59,16 +93,33 @@ export function FormDialog<V extends object>({ title, close, action, initial, ru
       close();
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
-      if (Object.keys(issues).length) form.setIssues(issues); else tell(error);
+      if (Object.keys(issues).length) form.setIssues(issues);
+      else tell(error);
     }
     setBusy(false);
   };
   return (
     <Dialog title={title} close={close} wide={wide}>
-      <form class="stack" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy && ready?.(form.values) !== false) void submit(); }}>
+      <form
+        class="stack"
+        noValidate
+        onSubmit={(e) => {
+          e.preventDefault();
+          if (!busy && ready?.(form.values) !== false) void submit();
+        }}
+      >
         {children(form)}
-        {others.map(([field, issue]) => <p class="issue" role="alert"><code>{field}</code>: {issue}</p>)}
-        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={busy || ready?.(form.values) === false}>{action}</Button></div>
+        {others.map(([field, issue]) => (
+          <p class="issue" role="alert">
+            <code>{field}</code>: {issue}
+          </p>
+        ))}
+        <div class="row end">
+          <Button onClick={close}>Cancel</Button>
+          <Button kind="primary" submit disabled={busy || ready?.(form.values) === false}>
+            {action}
+          </Button>
+        </div>
       </form>
     </Dialog>
   );

@@ -8,10 +8,32 @@ import { ErrorCard, Skeleton } from "./feedback";
 import { Icon } from "./icon";
 
 /** Shows an answer when it is there, and until then a skeleton or the error; title is that of a page whose own comes with the answer. */
-export function Load<T>({ of, children, lines, title }: { of: Pick<Result<T>, "data" | "error" | "reload">; children: (data: T) => ComponentChildren; lines?: number; title?: string }) {
+export function Load<T>({
+  of,
+  children,
+  lines,
+  title,
+}: {
+  of: Pick<Result<T>, "data" | "error" | "reload">;
+  children: (data: T) => ComponentChildren;
+  lines?: number;
+  title?: string;
+}) {
   const data = of.data.value;
-  if (data !== undefined) return <>{of.error.value && <ErrorCard error={of.error.value} retry={of.reload} />}{children(data)}</>;
-  if (of.error.value) return <>{title && <h1 tabIndex={-1}>{title}</h1>}<ErrorCard error={of.error.value} retry={of.reload} /></>;
+  if (data !== undefined)
+    return (
+      <>
+        {of.error.value && <ErrorCard error={of.error.value} retry={of.reload} />}
+        {children(data)}
+      </>
+    );
+  if (of.error.value)
+    return (
+      <>
+        {title && <h1 tabIndex={-1}>{title}</h1>}
+        <ErrorCard error={of.error.value} retry={of.reload} />
+      </>
+    );
   return <Skeleton lines={lines} title={title} />;
 }
 
@@ -27,27 +49,72 @@ export type Column<T> = {
 
 export type Sorting = { by: string; order: "asc" | "desc" };
 
-function Head<T>({ column: c, sorting, onSort }: { column: Column<T>; sorting?: Sorting; onSort?: (s: Sorting) => void }) {
+function Head<T>({
+  column: c,
+  sorting,
+  onSort,
+}: {
+  column: Column<T>;
+  sorting?: Sorting;
+  onSort?: (s: Sorting) => void;
+}) {
   const mine = c.sort && sorting?.by === c.sort ? sorting.order : undefined;
   if (!c.title && !c.head) return <td class={c.class} />;
   const turn = () => onSort!({ by: c.sort!, order: mine === "asc" ? "desc" : "asc" });
   return (
     <th scope="col" class={c.class} aria-sort={mine && (mine === "asc" ? "ascending" : "descending")}>
-      {c.sort && onSort ? <button type="button" class="sort" onClick={turn}>{c.title}{mine && <Icon name={mine === "asc" ? "ChevronUp" : "ChevronDown"} size={14} />}</button> : c.head ?? c.title}
+      {c.sort && onSort ? (
+        <button type="button" class="sort" onClick={turn}>
+          {c.title}
+          {mine && <Icon name={mine === "asc" ? "ChevronUp" : "ChevronDown"} size={14} />}
+        </button>
+      ) : (
+        (c.head ?? c.title)
+      )}
     </th>
   );
 }
 
 /** A table; on a phone each row becomes a card. */
-export function Table<T>({ columns, rows, keyOf, open, sorting, onSort }: { columns: Column<T>[]; rows: T[]; keyOf: (row: T) => string | number; open?: (row: T) => string; sorting?: Sorting; onSort?: (s: Sorting) => void }) {
+export function Table<T>({
+  columns,
+  rows,
+  keyOf,
+  open,
+  sorting,
+  onSort,
+}: {
+  columns: Column<T>[];
+  rows: T[];
+  keyOf: (row: T) => string | number;
+  open?: (row: T) => string;
+  sorting?: Sorting;
+  onSort?: (s: Sorting) => void;
+}) {
   return (
     <div class="table-frame">
       <table class="table">
-        <thead><tr>{columns.map((c) => <Head column={c} sorting={sorting} onSort={onSort} />)}</tr></thead>
+        <thead>
+          <tr>
+            {columns.map((c) => (
+              <Head column={c} sorting={sorting} onSort={onSort} />
+            ))}
+          </tr>
+        </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)} class={open ? "link" : ""} onClick={(e) => { if (open && !(e.target as Element).closest("a,button,input,label")) go(open(row)); }}>
-              {columns.map((c) => <td class={c.class} data-label={c.title}>{c.cell(row)}</td>)}
+            <tr
+              key={keyOf(row)}
+              class={open ? "link" : ""}
+              onClick={(e) => {
+                if (open && !(e.target as Element).closest("a,button,input,label")) go(open(row));
+              }}
+            >
+              {columns.map((c) => (
+                <td class={c.class} data-label={c.title}>
+                  {c.cell(row)}
+                </td>
+              ))}
             </tr>
           ))}
         </tbody>
@@ -64,12 +131,20 @@ export function Pager({ meta, go }: { meta: Meta; go: (offset: number) => void }
   if (meta.total <= meta.limit && meta.offset === 0) return null;
   return (
     <nav class="row pager" aria-label="Pages">
-      <Button disabled={meta.offset === 0} onClick={() => go(Math.max(0, meta.offset - meta.limit))}>Back</Button>
-      <span class="muted">{Math.min(meta.offset + 1, meta.total)}–{Math.min(last, meta.total)} of {meta.total.toLocaleString()}</span>
-      <Button disabled={last >= meta.total} onClick={() => go(last)}>Next</Button>
+      <Button disabled={meta.offset === 0} onClick={() => go(Math.max(0, meta.offset - meta.limit))}>
+        Back
+      </Button>
+      <span class="muted">
+        {Math.min(meta.offset + 1, meta.total)}–{Math.min(last, meta.total)} of {meta.total.toLocaleString()}
+      </span>
+      <Button disabled={last >= meta.total} onClick={() => go(last)}>
+        Next
+      </Button>
     </nav>
   );
 }
 
 /** The ref of the tab that is shown, which a narrow page may have out of view. It is one function, so it is called once for an element and not at each drawing. */
-export const intoView = (tab: Element | null) => { tab?.scrollIntoView({ block: "nearest", inline: "center" }); };
+export const intoView = (tab: Element | null) => {
+  tab?.scrollIntoView({ block: "nearest", inline: "center" });
+};

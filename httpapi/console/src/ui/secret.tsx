@@ -6,8 +6,24 @@ import { Button, CopyButton } from "./button";
 import { Dialog, openDialog } from "./overlay";
 
 /** A secret that is set or replaced. One that is stored is only said to be there. */
-export function SecretField({ label, stored, value, onInput, hint, error, disabled, required }: {
-  label: string; stored?: boolean; value: string; onInput: (value: string) => void; hint?: ComponentChildren; error?: string; disabled?: boolean; required?: boolean;
+export function SecretField({
+  label,
+  stored,
+  value,
+  onInput,
+  hint,
+  error,
+  disabled,
+  required,
+}: {
+  label: string;
+  stored?: boolean;
+  value: string;
+  onInput: (value: string) => void;
+  hint?: ComponentChildren;
+  error?: string;
+  disabled?: boolean;
+  required?: boolean;
 }) {
   const id = useId();
   const [open, setOpen] = useState(false);
@@ -17,14 +33,47 @@ export function SecretField({ label, stored, value, onInput, hint, error, disabl
       <label for={id}>{label}</label>
       {shown ? (
         <div class="row nowrap">
-          <input id={id} class="grow" type="password" autocomplete="off" value={value} required={required && !stored} disabled={disabled} autoFocus={open} placeholder={stored ? "New value" : undefined}
-            aria-invalid={Boolean(error)} aria-describedby={error ? `${id}-issue` : undefined} onInput={(e) => onInput(e.currentTarget.value)} />
-          {stored && <Button kind="quiet" onClick={() => { onInput(""); setOpen(false); }}>Keep</Button>}
+          <input
+            id={id}
+            class="grow"
+            type="password"
+            autocomplete="off"
+            value={value}
+            required={required && !stored}
+            disabled={disabled}
+            autoFocus={open}
+            placeholder={stored ? "New value" : undefined}
+            aria-invalid={Boolean(error)}
+            aria-describedby={error ? `${id}-issue` : undefined}
+            onInput={(e) => onInput(e.currentTarget.value)}
+          />
+          {stored && (
+            <Button
+              kind="quiet"
+              onClick={() => {
+                onInput("");
+                setOpen(false);
+              }}
+            >
+              Keep
+            </Button>
+          )}
         </div>
       ) : (
-        <div class="row nowrap secret-set"><input id={id} class="grow" value="••••••••••••" readOnly disabled aria-label={`${label} is set`} /><Button disabled={disabled} onClick={() => setOpen(true)}>Replace</Button></div>
+        <div class="row nowrap secret-set">
+          <input id={id} class="grow" value="••••••••••••" readOnly disabled aria-label={`${label} is set`} />
+          <Button disabled={disabled} onClick={() => setOpen(true)}>
+            Replace
+          </Button>
+        </div>
       )}
-      {error ? <small class="issue" id={`${id}-issue`} role="alert">{error}</small> : hint && <small class="muted">{hint}</small>}
+      {error ? (
+        <small class="issue" id={`${id}-issue`} role="alert">
+          {error}
+        </small>
+      ) : (
+        hint && <small class="muted">{hint}</small>
+      )}
     </div>
   );
 }
@@ -35,7 +84,10 @@ export function CopyField({ label, text }: { label: string; text: string }) {
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <div class="row nowrap copy-field"><input id={id} class="grow code" readOnly value={text} onFocus={(e) => e.currentTarget.select()} /><CopyButton text={text} /></div>
+      <div class="row nowrap copy-field">
+        <input id={id} class="grow code" readOnly value={text} onFocus={(e) => e.currentTarget.select()} />
+        <CopyButton text={text} />
+      </div>
     </div>
   );
 }
@@ -44,10 +96,27 @@ export function CopyField({ label, text }: { label: string; text: string }) {
 export function showOnce(title: string, text: ComponentChildren, secret: string): Promise<void> {
   return new Promise((done) => {
     openDialog((close) => (
-      <Dialog title={title} close={() => { close(); done(); }} firm>
+      <Dialog
+        title={title}
+        close={() => {
+          close();
+          done();
+        }}
+        firm
+      >
         <p>{text}</p>
         <CopyField label="Secret" text={secret} />
-        <div class="row end"><Button kind="primary" onClick={() => { close(); done(); }}>Done</Button></div>
+        <div class="row end">
+          <Button
+            kind="primary"
+            onClick={() => {
+              close();
+              done();
+            }}
+          >
+            Done
+          </Button>
+        </div>
       </Dialog>
     ));
   });

@@ -25,29 +25,53 @@ addEventListener("message", (e) => {
   if (kind === "begin" || kind === "user") {
     page = e.origin;
     user = { user: e.data.user || undefined, userHash: e.data.userHash || undefined };
-    if (keep.get("user") !== (user.user ?? "")) { keep.set("token", ""); keep.set("user", ""); } // somebody else sits there now
+    if (keep.get("user") !== (user.user ?? "")) {
+      keep.set("token", "");
+      keep.set("user", "");
+    } // somebody else sits there now
   }
   if (kind === "ticket") ticketCame?.(e.data);
   for (const each of heard) each(kind);
 });
 
-const tellPage = (kind: string, more = {}) => { if (page) parent.postMessage({ satchel: true, kind, ...more }, page); };
+const tellPage = (kind: string, more = {}) => {
+  if (page) parent.postMessage({ satchel: true, kind, ...more }, page);
+};
 
 /** Gets a token for the conversation, by a ticket of the page. */
 async function enter() {
   if (keep.get("token")) return;
-  const given = await new Promise<Ticket>((resolve) => { ticketCame = resolve; tellPage("ticket?"); setTimeout(() => resolve({ failed: 0 }), 20_000); });
+  const given = await new Promise<Ticket>((resolve) => {
+    ticketCame = resolve;
+    tellPage("ticket?");
+    setTimeout(() => resolve({ failed: 0 }), 20_000);
+  });
   if (!given.ticket) throw new WireError(given.failed || 0, words.unreachable, 0);
-  const answer = await (await post("session", { ticket: given.ticket, origin: page, ...(user.user ? { user: user.user, user_hash: user.userHash ?? "" } : {}) })).json();
+  const answer = await (
+    await post("session", {
+      ticket: given.ticket,
+      origin: page,
+      ...(user.user ? { user: user.user, user_hash: user.userHash ?? "" } : {}),
+    })
+  ).json();
   keep.set("token", answer.token);
   keep.set("user", answer.user ?? "");
 }
 
 const hex = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
-const nobody: State = { open: true, opens_at: "", bot: true, answering: false, needs_human: false, person: false, email: "" };
+const nobody: State = {
+  open: true,
+  opens_at: "",
+  bot: true,
+  answering: false,
+  needs_human: false,
+  person: false,
+  email: "",
+};
 
 let markdown: Promise<MarkdownType> | undefined;
-const loadMarkdown = () => (markdown ??= import(new URL("./widget-markdown.js", import.meta.url).href).then((m) => m.Markdown));
+const loadMarkdown = () =>
+  (markdown ??= import(new URL("./widget-markdown.js", import.meta.url).href).then((m) => m.Markdown));
 
 /** The conversation as the server tells it, and what is on its way there. */
 function useConversation() {
@@ -69,12 +93,18 @@ function useConversation() {
       setTrouble("");
       if (event === "hello") setLook(data);
       if (event === "state") setState(data);
-      if (event === "partial") { void loadMarkdown(); setPartial((p) => (data.goes_on ? p + data.text : data.text)); }
+      if (event === "partial") {
+        void loadMarkdown();
+        setPartial((p) => (data.goes_on ? p + data.text : data.text));
+      }
       if (event === "message") {
         last.current = Math.max(last.current, data.id);
         if (data.from !== "visitor") setPartial("");
-        setMessages((all) => [...all.filter((m) => m.id !== data.id && (!data.client_id || m.client_id !== data.client_id)), data]
-          .sort((a, b) => (a.id || Infinity) - (b.id || Infinity) || 0));
+        setMessages((all) =>
+          [...all.filter((m) => m.id !== data.id && (!data.client_id || m.client_id !== data.client_id)), data].sort(
+            (a, b) => (a.id || Infinity) - (b.id || Infinity) || 0,
+          ),
+        );
       }
     };
     const run = async () => {
@@ -86,8 +116,13 @@ function useConversation() {
       } catch (thrown) {
         if (mine.signal.aborted) return;
         const error = failureOf(thrown);
-        if (error.status === 401) { keep.set("token", ""); last.current = 0; setMessages([]); }
-        if ([400, 403, 404].includes(error.status)) { // 400: the website's proof of its user is wrong
+        if (error.status === 401) {
+          keep.set("token", "");
+          last.current = 0;
+          setMessages([]);
+        }
+        if ([400, 403, 404].includes(error.status)) {
+          // 400: the website's proof of its user is wrong
           console.warn(`Satchel widget: ${error.message}`);
           return setGone(words.gone);
         }
@@ -98,24 +133,46 @@ function useConversation() {
       if (mine.signal.aborted || abort.signal.aborted) return;
       timer = setTimeout(run, Math.min(30_000, 500 * 2 ** failures));
     };
-    const stop = () => { clearTimeout(timer); open?.abort(); open = undefined; };
+    const stop = () => {
+      clearTimeout(timer);
+      open?.abort();
+      open = undefined;
+    };
     let hide: ReturnType<typeof setTimeout>;
-    const seen = () => { // browsers open few connections to a server, so hidden tabs give theirs back
+    const seen = () => {
+      // browsers open few connections to a server, so hidden tabs give theirs back
       clearTimeout(hide);
       if (document.hidden) hide = setTimeout(stop, 30_000);
       else if (!open) void run();
     };
     document.addEventListener("visibilitychange", seen);
     void run();
-    return () => { abort.abort(); stop(); clearTimeout(hide); document.removeEventListener("visibilitychange", seen); };
+    return () => {
+      abort.abort();
+      stop();
+      clearTimeout(hide);
+      document.removeEventListener("visibilitychange", seen);
+    };
   }, [version]);
-  const restart = () => { last.current = 0; setMessages([]); setPartial(""); setState(nobody); setVersion((v) => v + 1); };
+  const restart = () => {
+    last.current = 0;
+    setMessages([]);
+    setPartial("");
+    setState(nobody);
+    setVersion((v) => v + 1);
+  };
   return { look, state, messages, setMessages, partial, trouble, gone, restart };
 }
 
 /** What was thrown, as an error of the server's; without a status if it was none. */
-const failureOf = (thrown: unknown) => (thrown instanceof WireError ? thrown : new WireError(0, thrown instanceof Error ? thrown.message : String(thrown), 0));
-const failureText = (error: WireError) => (error.status === 429 ? words.tooMuch(error.retryAfter) : error.status >= 400 && error.status < 500 ? error.message : words.notSent);
+const failureOf = (thrown: unknown) =>
+  thrown instanceof WireError ? thrown : new WireError(0, thrown instanceof Error ? thrown.message : String(thrown), 0);
+const failureText = (error: WireError) =>
+  error.status === 429
+    ? words.tooMuch(error.retryAfter)
+    : error.status >= 400 && error.status < 500
+      ? error.message
+      : words.notSent;
 
 type Asked = { person?: boolean; email?: string; files?: File[] };
 
@@ -134,27 +191,46 @@ function Frame() {
   const [shown, setShown] = useState(true);
   const read = useRef(0);
   const hasAnswers = c.messages.some((m) => m.from === "bot") || Boolean(c.partial);
-  useEffect(() => { if (hasAnswers) void loadMarkdown().then((m) => setMarkdown(() => m), () => {}); }, [hasAnswers]);
   useEffect(() => {
-    const on = (kind: string) => { if (kind === "shown") setShown(true); if (kind === "hidden") setShown(false); if (kind === "user") c.restart(); };
+    if (hasAnswers)
+      void loadMarkdown().then(
+        (m) => setMarkdown(() => m),
+        () => {},
+      );
+  }, [hasAnswers]);
+  useEffect(() => {
+    const on = (kind: string) => {
+      if (kind === "shown") setShown(true);
+      if (kind === "hidden") setShown(false);
+      if (kind === "user") c.restart();
+    };
     heard.add(on);
     return () => void heard.delete(on);
   }, []);
   useEffect(() => {
     const newest = c.messages.at(-1)?.id ?? 0;
     if (shown) read.current = Math.max(read.current, newest);
-    tellPage("unread", { count: shown ? 0 : c.messages.filter((m) => m.from !== "visitor" && m.id > read.current).length });
+    tellPage("unread", {
+      count: shown ? 0 : c.messages.filter((m) => m.from !== "visitor" && m.id > read.current).length,
+    });
   }, [shown, c.messages]);
   useEffect(() => {
-    const press = (e: KeyboardEvent) => { if (e.key === "Escape") tellPage("close"); };
+    const press = (e: KeyboardEvent) => {
+      if (e.key === "Escape") tellPage("close");
+    };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
-  useEffect(() => { if (shown && c.look) document.querySelector<HTMLElement>(".sw textarea")?.focus(); }, [shown, Boolean(c.look)]);
-  useEffect(() => { if (c.look) document.title = c.look.title; }, [c.look]);
+  useEffect(() => {
+    if (shown && c.look) document.querySelector<HTMLElement>(".sw textarea")?.focus();
+  }, [shown, Boolean(c.look)]);
+  useEffect(() => {
+    if (c.look) document.title = c.look.title;
+  }, [c.look]);
   const sending = useRef(new Map<string, AbortController>());
   const deliver = async (m: Said, { files, ...more }: Asked) => {
-    const change = (what: Partial<Said>) => c.setMessages((all) => all.map((x) => (x.client_id === m.client_id && !x.id ? { ...x, ...what } : x)));
+    const change = (what: Partial<Said>) =>
+      c.setMessages((all) => all.map((x) => (x.client_id === m.client_id && !x.id ? { ...x, ...what } : x)));
     const abort = new AbortController();
     change({ sending: true, failed: undefined, progress: 0 });
     try {
@@ -163,13 +239,22 @@ function Frame() {
         await postForm("messages", formOf(m, more, files), abort.signal, (progress) => change({ progress }));
       } else await post("messages", { id: m.client_id, text: m.text, ...more });
       change({ sending: false });
-    } catch (thrown) { change({ sending: false, failed: failureText(failureOf(thrown)) }); }
+    } catch (thrown) {
+      change({ sending: false, failed: failureText(failureOf(thrown)) });
+    }
     sending.current.delete(m.client_id!);
   };
   const asked = useRef(new Map<string, Asked>());
   const send = (text: string, more: Asked = {}) => {
-    const m: Said = { id: 0, from: "visitor", text, client_id: hex(), created_at: new Date().toISOString(), sending: true,
-      files: more.files?.map((f) => ({ name: f.name, mime_type: f.type, size: f.size, local: f })) };
+    const m: Said = {
+      id: 0,
+      from: "visitor",
+      text,
+      client_id: hex(),
+      created_at: new Date().toISOString(),
+      sending: true,
+      files: more.files?.map((f) => ({ name: f.name, mime_type: f.type, size: f.size, local: f })),
+    };
     asked.current.set(m.client_id!, more);
     c.setMessages((all) => [...all, m]);
     void deliver(m, more);
@@ -179,14 +264,42 @@ function Frame() {
     c.setMessages((all) => all.filter((x) => x.client_id !== m.client_id || x.id));
   };
   if (c.gone) return <p class="sw-note">{c.gone}</p>;
-  if (!c.look) return <p class="sw-note" role="status">{c.trouble || words.moment}</p>;
-  return <View look={c.look} state={c.state} messages={c.messages} partial={c.partial} trouble={c.trouble} Markdown={Markdown} draft={keep.get("draft")} keepDraft={(t) => keep.set("draft", t)}
-    send={send} cancel={cancel} getFile={getFile} sendAgain={(m) => void deliver(m, asked.current.get(m.client_id!) ?? {})} giveEmail={async (email) => { await post("email", { email }); }} close={() => tellPage("close")} />;
+  if (!c.look)
+    return (
+      <p class="sw-note" role="status">
+        {c.trouble || words.moment}
+      </p>
+    );
+  return (
+    <View
+      look={c.look}
+      state={c.state}
+      messages={c.messages}
+      partial={c.partial}
+      trouble={c.trouble}
+      Markdown={Markdown}
+      draft={keep.get("draft")}
+      keepDraft={(t) => keep.set("draft", t)}
+      send={send}
+      cancel={cancel}
+      getFile={getFile}
+      sendAgain={(m) => void deliver(m, asked.current.get(m.client_id!) ?? {})}
+      giveEmail={async (email) => {
+        await post("email", { email });
+      }}
+      close={() => tellPage("close")}
+    />
+  );
 }
 
 const root = document.getElementById("app")!;
 if (parent === window) render(<p class="sw-note">{words.alone}</p>, root);
 else {
-  const begin = (kind: string) => { if (kind === "begin") { heard.delete(begin); render(<Frame />, root); } };
+  const begin = (kind: string) => {
+    if (kind === "begin") {
+      heard.delete(begin);
+      render(<Frame />, root);
+    }
+  };
   heard.add(begin);
 }

@@ -33,7 +33,10 @@
 
   /** Black or white, whichever is easier to read on a color. */
   function inkOn(color: string) {
-    const [r, g, b] = [1, 3, 5].map((i) => { const c = parseInt(color.slice(i, i + 2), 16) / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
+    const [r, g, b] = [1, 3, 5].map((i) => {
+      const c = parseInt(color.slice(i, i + 2), 16) / 255;
+      return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    });
     return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
   }
 
@@ -62,14 +65,20 @@
   }
 
   /** Tells the frame something; no other page can hear it. */
-  const tell = (message: object) => { if (begun) frame?.contentWindow?.postMessage({ satchel: true, ...message }, at.origin); };
+  const tell = (message: object) => {
+    if (begun) frame?.contentWindow?.postMessage({ satchel: true, ...message }, at.origin);
+  };
 
   function show(on: boolean) {
     shown = on;
     if (on && !frame) {
       frame = document.createElement("iframe");
       frame.title = button.ariaLabel ?? "";
-      frame.onload = () => { begun = true; tell({ kind: "begin", ...options }); tell({ kind: shown ? "shown" : "hidden" }); };
+      frame.onload = () => {
+        begun = true;
+        tell({ kind: "begin", ...options });
+        tell({ kind: shown ? "shown" : "hidden" });
+      };
       frame.src = at.href;
       host.shadowRoot!.append(frame);
     }
@@ -102,15 +111,31 @@
     }
   });
 
-  Object.assign(window, { Satchel: {
-    open: () => show(true),
-    close: () => show(false),
-    /** Names the user whom the website vouches for, or with nothing nobody. */
-    identify: (user?: string, userHash?: string) => { options.user = user; options.userHash = userHash; tell({ kind: "user", ...options }); },
-  } });
+  Object.assign(window, {
+    Satchel: {
+      open: () => show(true),
+      close: () => show(false),
+      /** Names the user whom the website vouches for, or with nothing nobody. */
+      identify: (user?: string, userHash?: string) => {
+        options.user = user;
+        options.userHash = userHash;
+        tell({ kind: "user", ...options });
+      },
+    },
+  });
 
-  const begin = () => fetch(`${at.href}/settings`, { credentials: "omit" })
-    .then(async (answer) => { if (!answer.ok) throw new Error(); const { title, color } = await answer.json(); draw(title, color); })
-    .catch(() => warn(`it is not shown: ${location.origin} is not among the origins of this widget, or the widget is not active.`));
-  if (document.body) void begin(); else addEventListener("DOMContentLoaded", begin);
+  const begin = () =>
+    fetch(`${at.href}/settings`, { credentials: "omit" })
+      .then(async (answer) => {
+        if (!answer.ok) throw new Error();
+        const { title, color } = await answer.json();
+        draw(title, color);
+      })
+      .catch(() =>
+        warn(
+          `it is not shown: ${location.origin} is not among the origins of this widget, or the widget is not active.`,
+        ),
+      );
+  if (document.body) void begin();
+  else addEventListener("DOMContentLoaded", begin);
 })();

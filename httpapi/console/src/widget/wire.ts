@@ -9,10 +9,21 @@ const place = `satchel.widget.${at}`;
 /** What is kept in this browser; where that is not allowed, as long as the frame is open. */
 const memory = new Map<string, string>();
 export const keep = {
-  get: (name: string) => { try { return localStorage.getItem(`${place}.${name}`) ?? memory.get(name) ?? ""; } catch { return memory.get(name) ?? ""; } },
+  get: (name: string) => {
+    try {
+      return localStorage.getItem(`${place}.${name}`) ?? memory.get(name) ?? "";
+    } catch {
+      return memory.get(name) ?? "";
+    }
+  },
   set: (name: string, value: string) => {
     memory.set(name, value);
-    try { if (value) localStorage.setItem(`${place}.${name}`, value); else localStorage.removeItem(`${place}.${name}`); } catch { /* memory has it */ }
+    try {
+      if (value) localStorage.setItem(`${place}.${name}`, value);
+      else localStorage.removeItem(`${place}.${name}`);
+    } catch {
+      /* memory has it */
+    }
   },
 };
 
@@ -27,12 +38,23 @@ export class WireError extends Error {
   }
 }
 
-async function call(method: string, what: string, options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal }): Promise<Response> {
+async function call(
+  method: string,
+  what: string,
+  options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal },
+): Promise<Response> {
   const headers: Record<string, string> = { ...options.headers };
   const token = keep.get("token");
   if (token) headers.Authorization = `Bearer ${token}`;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
-  const answer = await fetch(`${at}/${what}`, { method, headers, signal: options.signal, credentials: "omit", cache: "no-store", body: options.body === undefined ? undefined : JSON.stringify(options.body) });
+  const answer = await fetch(`${at}/${what}`, {
+    method,
+    headers,
+    signal: options.signal,
+    credentials: "omit",
+    cache: "no-store",
+    body: options.body === undefined ? undefined : JSON.stringify(options.body),
+  });
   if (answer.ok) return answer;
   const text = (await answer.json().catch(() => null))?.error?.message ?? words.unreachable;
   throw new WireError(answer.status, text, Number(answer.headers.get("Retry-After")) || 0);
@@ -41,17 +63,31 @@ async function call(method: string, what: string, options: { body?: unknown; hea
 export const post = (what: string, body: unknown) => call("POST", what, { body });
 
 /** Sends a form with files; noteProgress gets the part that was sent, 0 to 1. */
-export function postForm(what: string, form: FormData, signal: AbortSignal, noteProgress: (part: number) => void): Promise<void> {
+export function postForm(
+  what: string,
+  form: FormData,
+  signal: AbortSignal,
+  noteProgress: (part: number) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", `${at}/${what}`);
     request.setRequestHeader("Authorization", `Bearer ${keep.get("token")}`);
     request.responseType = "json";
-    request.upload.onprogress = (e) => { if (e.lengthComputable) noteProgress(e.loaded / e.total); };
+    request.upload.onprogress = (e) => {
+      if (e.lengthComputable) noteProgress(e.loaded / e.total);
+    };
     request.onerror = request.onabort = () => reject(new WireError(0, words.unreachable, 0));
     request.onload = () => {
       if (request.status < 300) resolve();
-      else reject(new WireError(request.status, request.response?.error?.message ?? words.unreachable, Number(request.getResponseHeader("Retry-After")) || 0));
+      else
+        reject(
+          new WireError(
+            request.status,
+            request.response?.error?.message ?? words.unreachable,
+            Number(request.getResponseHeader("Retry-After")) || 0,
+          ),
+        );
     };
     signal.onabort = () => request.abort();
     request.send(form);
@@ -59,10 +95,15 @@ export function postForm(what: string, form: FormData, signal: AbortSignal, note
 }
 
 /** Gets a file of a message. */
-export const getFile = async (message: number, index: number) => (await call("GET", `files/${message}/${index}`, {})).blob();
+export const getFile = async (message: number, index: number) =>
+  (await call("GET", `files/${message}/${index}`, {})).blob();
 
 /** An event of the conversation. */
-export type Heard = { event: "hello"; data: Look } | { event: "state"; data: State } | { event: "partial"; data: { text: string; goes_on?: boolean } } | { event: "message"; data: Said };
+export type Heard =
+  | { event: "hello"; data: Look }
+  | { event: "state"; data: State }
+  | { event: "partial"; data: { text: string; goes_on?: boolean } }
+  | { event: "message"; data: Said };
 
 /** Reads the events of the conversation behind a message until they end. */
 export async function follow(after: number, signal: AbortSignal, each: (heard: Heard) => void) {
@@ -73,7 +114,11 @@ export async function follow(after: number, signal: AbortSignal, each: (heard: H
     const blocks = (text + part.value).split("\n\n");
     text = blocks.pop()!;
     for (const block of blocks) {
-      const of = (name: string) => block.split("\n").find((l) => l.startsWith(`${name}: `))?.slice(name.length + 2) ?? "";
+      const of = (name: string) =>
+        block
+          .split("\n")
+          .find((l) => l.startsWith(`${name}: `))
+          ?.slice(name.length + 2) ?? "";
       if (of("data")) each({ event: of("event"), data: JSON.parse(of("data")) } as Heard);
     }
   }

@@ -9,13 +9,22 @@ const quiet = 3_000; // milliseconds between two looks while actions go on
 
 /** Where an action was done: its address, element or key. */
 const target = (a: Action) => a.input.url ?? a.input.selector ?? a.input.key ?? a.input.direction ?? "";
-const what = (a: Action) => [target(a), a.action === "type" && (a.input.text === undefined ? "(not shown)" : JSON.stringify(a.input.text))].filter(Boolean).join(" ");
+const what = (a: Action) =>
+  [target(a), a.action === "type" && (a.input.text === undefined ? "(not shown)" : JSON.stringify(a.input.text))]
+    .filter(Boolean)
+    .join(" ");
 
 export function Actions({ id }: { id: string }) {
   const found = useQuery<{ actions: Action[]; meta: { total: number } }>(at(id, "actions"), { limit: 100 });
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("session", (c) => { if (c.id === id) timer ??= setTimeout(() => { timer = undefined; void found.reload(); }, quiet); });
+    const off = onChange("session", (c) => {
+      if (c.id === id)
+        timer ??= setTimeout(() => {
+          timer = undefined;
+          void found.reload();
+        }, quiet);
+    });
     return () => {
       off();
       if (timer === undefined) return;
@@ -25,19 +34,30 @@ export function Actions({ id }: { id: string }) {
   }, [found, id]);
   return (
     <div class="session-actions">
-      <Load of={found}>{({ actions, meta }) => (
-        <>
-          {!actions.length && <p class="muted small">No scripted actions yet. What a person does isn't logged.</p>}
-          <ol class="plain">{actions.map((a) => (
-            <li key={a.seq} class={a.error ? "failed" : ""} title={new Date(a.created_at).toLocaleString()}>
-              <Icon name={a.error ? "CircleAlert" : "Check"} size={14} label={a.error ? "Failed" : "Done"} />
-              <span class="grow"><b>{a.action}</b> <bdi class="muted">{what(a)}</bdi>{a.error && <span class="issue">{a.error}</span>}</span>
-              <span class="muted small">{span(a.duration_ms)}</span>
-            </li>
-          ))}</ol>
-          {meta.total > actions.length && <p class="muted small">The newest {actions.length} of {plural(meta.total, "action")}.</p>}
-        </>
-      )}</Load>
+      <Load of={found}>
+        {({ actions, meta }) => (
+          <>
+            {!actions.length && <p class="muted small">No scripted actions yet. What a person does isn't logged.</p>}
+            <ol class="plain">
+              {actions.map((a) => (
+                <li key={a.seq} class={a.error ? "failed" : ""} title={new Date(a.created_at).toLocaleString()}>
+                  <Icon name={a.error ? "CircleAlert" : "Check"} size={14} label={a.error ? "Failed" : "Done"} />
+                  <span class="grow">
+                    <b>{a.action}</b> <bdi class="muted">{what(a)}</bdi>
+                    {a.error && <span class="issue">{a.error}</span>}
+                  </span>
+                  <span class="muted small">{span(a.duration_ms)}</span>
+                </li>
+              ))}
+            </ol>
+            {meta.total > actions.length && (
+              <p class="muted small">
+                The newest {actions.length} of {plural(meta.total, "action")}.
+              </p>
+            )}
+          </>
+        )}
+      </Load>
     </div>
   );
 }
@@ -49,9 +69,16 @@ export async function copySteps(id: string) {
   if (!nodes) return tell("None of these actions can become a workflow step.");
   openDialog((close) => (
     <Dialog title="Workflow steps" close={close} wide>
-      <p>{plural(nodes, "step")}. Paste them into a workflow's canvas with Ctrl+V.{left > 0 && ` ${plural(left, "action")} that workflows have no node for ${left === 1 ? "is" : "are"} left out.`} What was typed into password fields is not in the log and has to be filled in.</p>
+      <p>
+        {plural(nodes, "step")}. Paste them into a workflow's canvas with Ctrl+V.
+        {left > 0 &&
+          ` ${plural(left, "action")} that workflows have no node for ${left === 1 ? "is" : "are"} left out.`}{" "}
+        What was typed into password fields is not in the log and has to be filled in.
+      </p>
       <pre class="record-value">{text}</pre>
-      <div class="row end"><CopyButton text={text}>Copy</CopyButton></div>
+      <div class="row end">
+        <CopyButton text={text}>Copy</CopyButton>
+      </div>
     </Dialog>
   ));
 }

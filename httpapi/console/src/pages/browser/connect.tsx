@@ -26,12 +26,25 @@ export function Connect({ address }: { address: string }) {
   return (
     <div class="session-connect stack">
       <CopyField label="Script address" text={address} />
-      <p class="muted">Anyone with this address controls the session while it's open. One script can connect at a time; while a person is in control, its commands wait.</p>
+      <p class="muted">
+        Anyone with this address controls the session while it's open. One script can connect at a time; while a person
+        is in control, its commands wait.
+      </p>
       <div class="row">
-        <Segments label="Library" value={library} options={[["playwright", "Playwright"], ["puppeteer", "Puppeteer"]]} onChange={setLibrary} />
+        <Segments
+          label="Library"
+          value={library}
+          options={[
+            ["playwright", "Playwright"],
+            ["puppeteer", "Puppeteer"],
+          ]}
+          onChange={setLibrary}
+        />
         <CopyButton text={() => script(address)}>Copy code</CopyButton>
       </div>
-      <pre class="code" tabIndex={0} aria-label="Example">{script(address.replace(/token=.*/, "token=…"))}</pre>
+      <pre class="code" tabIndex={0} aria-label="Example">
+        {script(address.replace(/token=.*/, "token=…"))}
+      </pre>
     </div>
   );
 }

@@ -34,9 +34,16 @@ export const tokenOf = (link: string) => new URL(link, document.baseURI).searchP
 
 /** The fields of actions that are nodes of workflows too, by the nodes' types. */
 const nodeTypes: Record<string, [type: string, fields: string[]]> = {
-  navigate: ["navigate", ["url", "wait_until"]], click: ["click", ["selector", "button"]], type: ["type", ["selector", "text", "clear", "delay"]], press: ["press", ["key", "selector"]],
-  select: ["select", ["selector", "value", "values", "label"]], extract: ["extract", ["selector", "attribute", "all"]], screenshot: ["screenshot", ["selector", "full_page"]],
-  scroll: ["scroll", ["selector", "direction", "amount"]], wait: ["wait-for", ["selector", "state", "url", "download", "timeout"]], evaluate: ["evaluate", []],
+  navigate: ["navigate", ["url", "wait_until"]],
+  click: ["click", ["selector", "button"]],
+  type: ["type", ["selector", "text", "clear", "delay"]],
+  press: ["press", ["key", "selector"]],
+  select: ["select", ["selector", "value", "values", "label"]],
+  extract: ["extract", ["selector", "attribute", "all"]],
+  screenshot: ["screenshot", ["selector", "full_page"]],
+  scroll: ["scroll", ["selector", "direction", "amount"]],
+  wait: ["wait-for", ["selector", "state", "url", "download", "timeout"]],
+  evaluate: ["evaluate", []],
 };
 
 /** Makes nodes of a workflow of the actions that were done, oldest first; left says how many are no nodes. */
@@ -51,8 +58,23 @@ export function stepsOf(actions: Action[]): { text: string; nodes: number; left:
     return { id: `${type}-${i + 1}`, type, position: { x: 0, y: i * 120 }, data };
   });
   const edges = nodes.slice(1).map((n, i) => ({ id: `step-${i + 1}`, source: nodes[i].id, target: n.id }));
-  return { text: JSON.stringify({ satchel: "workflow/1", nodes, edges }, null, 2), nodes: nodes.length, left: done.length - usable.length };
+  return {
+    text: JSON.stringify({ satchel: "workflow/1", nodes, edges }, null, 2),
+    nodes: nodes.length,
+    left: done.length - usable.length,
+  };
 }
 
 /** The icons of what a model does on a page. */
-export const stepIcons: Record<string, IconName> = { navigate: "Globe", back: "ArrowLeft", click: "MousePointerClick", type: "Keyboard", press: "Keyboard", select: "ListChecks", scroll: "ArrowDownUp", hover: "MousePointerClick", wait: "Hourglass", takeover: "Hand" };
+export const stepIcons: Record<string, IconName> = {
+  navigate: "Globe",
+  back: "ArrowLeft",
+  click: "MousePointerClick",
+  type: "Keyboard",
+  press: "Keyboard",
+  select: "ListChecks",
+  scroll: "ArrowDownUp",
+  hover: "MousePointerClick",
+  wait: "Hourglass",
+  takeover: "Hand",
+};

@@ -31,20 +31,44 @@ export function Thumbnail({ s, alt = "" }: { s: Session; alt?: string }) {
     const look = () => {
       clearTimeout(timer);
       const wait = asked + again - Date.now();
-      if (wait > 0 && asked) { if (!over) timer = setTimeout(look, wait); return; }
+      if (wait > 0 && asked) {
+        if (!over) timer = setTimeout(look, wait);
+        return;
+      }
       if (!seen || document.hidden) return;
       asked = Date.now();
-      load(s.id).then((found) => {
-        kept.delete(s.id);
-        kept.set(s.id, found);
-        if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
-        if (!gone) setImage(found);
-      }, () => { if (!gone && !over) timer = setTimeout(look, again); });
+      load(s.id).then(
+        (found) => {
+          kept.delete(s.id);
+          kept.set(s.id, found);
+          if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
+          if (!gone) setImage(found);
+        },
+        () => {
+          if (!gone && !over) timer = setTimeout(look, again);
+        },
+      );
     };
-    const view = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; if (seen && (!over || !kept.has(s.id) || asked === 0)) look(); });
+    const view = new IntersectionObserver(([entry]) => {
+      seen = entry.isIntersecting;
+      if (seen && (!over || !kept.has(s.id) || asked === 0)) look();
+    });
     view.observe(ref.current!);
-    const off = over ? () => {} : onChange("session", (c) => { if (c.id === s.id) look(); });
-    return () => { gone = true; clearTimeout(timer); view.disconnect(); off(); };
+    const off = over
+      ? () => {}
+      : onChange("session", (c) => {
+          if (c.id === s.id) look();
+        });
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+      view.disconnect();
+      off();
+    };
   }, [s.id, over]);
-  return <span ref={ref} class="thumbnail">{image ? <img src={image} alt={alt} /> : <Icon name="Globe" size={20} />}</span>;
+  return (
+    <span ref={ref} class="thumbnail">
+      {image ? <img src={image} alt={alt} /> : <Icon name="Globe" size={20} />}
+    </span>
+  );
 }

@@ -53,30 +53,59 @@ async function allTasks(from: string, to: string, abort: AbortSignal) {
 
 /** The tasks and the days of schedules from one date to another, kept current. */
 export function useDays(from: string, to: string) {
-  const state = useMemo(() => ({ data: signal<Shown | undefined>(undefined), error: signal<Error | undefined>(undefined), loading: signal(false) }), [agentId.value, from, to]);
+  const state = useMemo(
+    () => ({
+      data: signal<Shown | undefined>(undefined),
+      error: signal<Error | undefined>(undefined),
+      loading: signal(false),
+    }),
+    [agentId.value, from, to],
+  );
   const load = useMemo(() => {
     let abort: AbortController | undefined;
-    return Object.assign(async () => {
-      abort?.abort();
-      const mine = abort = new AbortController();
-      state.loading.value = true;
-      try {
-        const [tasks, { days }] = await Promise.all([allTasks(from, to, mine.signal), get(schedulesAt("days"), { start: from, end: to }, mine.signal) as Promise<API.ScheduleDayList>]);
-        if (abort === mine) { state.data.value = { tasks, days }; state.error.value = undefined; }
-      } catch (error) {
-        if (abort === mine && asError(error).name !== "AbortError") state.error.value = asError(error);
-      }
-      if (abort === mine) state.loading.value = false;
-    }, { stop: () => abort?.abort() });
+    return Object.assign(
+      async () => {
+        abort?.abort();
+        const mine = (abort = new AbortController());
+        state.loading.value = true;
+        try {
+          const [tasks, { days }] = await Promise.all([
+            allTasks(from, to, mine.signal),
+            get(schedulesAt("days"), { start: from, end: to }, mine.signal) as Promise<API.ScheduleDayList>,
+          ]);
+          if (abort === mine) {
+            state.data.value = { tasks, days };
+            state.error.value = undefined;
+          }
+        } catch (error) {
+          if (abort === mine && asError(error).name !== "AbortError") state.error.value = asError(error);
+        }
+        if (abort === mine) state.loading.value = false;
+      },
+      { stop: () => abort?.abort() },
+    );
   }, [state]);
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
-    const soon = () => { clearTimeout(due); due = setTimeout(() => void load(), 500); };
+    const soon = () => {
+      clearTimeout(due);
+      due = setTimeout(() => void load(), 500);
+    };
     const offs = [onChange("task", soon), onChange("schedule", soon), onChange("run", soon), onReset(soon)];
     void load();
-    return () => { clearTimeout(due); offs.forEach((off) => off()); load.stop(); };
+    return () => {
+      clearTimeout(due);
+      offs.forEach((off) => off());
+      load.stop();
+    };
   }, [load]);
-  return { ...state, reload: load, set: (change: (d: Shown) => Shown) => { if (state.data.value) state.data.value = change(state.data.value); } };
+  return {
+    ...state,
+    reload: load,
+    set: (change: (d: Shown) => Shown) => {
+      if (state.data.value) state.data.value = change(state.data.value);
+    },
+  };
 }
 
 export type Days = ReturnType<typeof useDays>;
@@ -89,40 +118,92 @@ const minutes = (wall: string) => Number(wall.slice(11, 13)) * 60 + Number(wall.
 /** The items of days by date, in order; tasks of several days are on each. */
 export function itemsOf(data: Shown, zone: string, from: string, to: string): Map<string, Item[]> {
   const all = new Map<string, Item[]>();
-  const add = (i: Item) => { if (i.date >= from && i.date <= to) all.set(i.date, [...(all.get(i.date) ?? []), i]); };
+  const add = (i: Item) => {
+    if (i.date >= from && i.date <= to) all.set(i.date, [...(all.get(i.date) ?? []), i]);
+  };
   for (const t of data.tasks) {
     const [start, end] = [wallOf(t.start_time, zone), wallOf(t.end_time, zone)];
-    for (let date = start.slice(0, 10), n = 0; n < 62 && (n === 0 || date < end.slice(0, 10) || (date === end.slice(0, 10) && minutes(end) > 0)); date = addDays(date, 1), n++) {
-      add({ key: `${t.occurrence_id ?? t.id} ${date}`, date, from: n ? 0 : minutes(start), to: date === end.slice(0, 10) ? minutes(end) : 1440, title: t.title, href: toTask(t.id, t.original_start), kind: "task", status: t.status, goesOn: n > 0,
-        note: "", times: "", task: t });
+    for (
+      let date = start.slice(0, 10), n = 0;
+      n < 62 && (n === 0 || date < end.slice(0, 10) || (date === end.slice(0, 10) && minutes(end) > 0));
+      date = addDays(date, 1), n++
+    ) {
+      add({
+        key: `${t.occurrence_id ?? t.id} ${date}`,
+        date,
+        from: n ? 0 : minutes(start),
+        to: date === end.slice(0, 10) ? minutes(end) : 1440,
+        title: t.title,
+        href: toTask(t.id, t.original_start),
+        kind: "task",
+        status: t.status,
+        goesOn: n > 0,
+        note: "",
+        times: "",
+        task: t,
+      });
     }
   }
   for (const d of data.days) {
     const n = d.runs + d.planned;
     const many = d.planned >= mostPlanned;
-    const status = d.failed ? "failed" : d.running ? "running" : d.missed ? "missed" : d.planned ? "planned" : "success";
-    add({ key: `${d.schedule_id} ${d.date}`, date: d.date, from: minutes(wallOf(d.first, zone)), to: minutes(wallOf(d.first, zone)), title: d.name, href: toSchedule(d.schedule_id), kind: "run", status, goesOn: false,
-      times: many ? `${mostPlanned}+` : n > 1 ? `×${n}` : "", note: [n > 1 ? `${many ? `${mostPlanned} or more` : n} runs` : "", d.failed ? `${d.failed} failed` : "", d.missed ? `${d.missed} missed` : ""].filter(Boolean).join(", ") });
+    const status = d.failed
+      ? "failed"
+      : d.running
+        ? "running"
+        : d.missed
+          ? "missed"
+          : d.planned
+            ? "planned"
+            : "success";
+    add({
+      key: `${d.schedule_id} ${d.date}`,
+      date: d.date,
+      from: minutes(wallOf(d.first, zone)),
+      to: minutes(wallOf(d.first, zone)),
+      title: d.name,
+      href: toSchedule(d.schedule_id),
+      kind: "run",
+      status,
+      goesOn: false,
+      times: many ? `${mostPlanned}+` : n > 1 ? `×${n}` : "",
+      note: [
+        n > 1 ? `${many ? `${mostPlanned} or more` : n} runs` : "",
+        d.failed ? `${d.failed} failed` : "",
+        d.missed ? `${d.missed} missed` : "",
+      ]
+        .filter(Boolean)
+        .join(", "),
+    });
   }
   for (const list of all.values()) list.sort((a, b) => a.from - b.from || a.title.localeCompare(b.title));
   return all;
 }
 
 /** Reports whether a task can be dragged to another day. */
-export const movable = (t?: Task) => t !== undefined && (t.recurrence === "none" ? t.status !== "running" : t.status === "pending");
+export const movable = (t?: Task) =>
+  t !== undefined && (t.recurrence === "none" ? t.status !== "running" : t.status === "pending");
 
 /** Moves a task to another date, and a time if one is given, at once; it can be undone. Of one that recurs it asks which. */
 export async function moveTask(days: Days, t: Task, zone: string, date: string, minute?: number) {
   const was = wallOf(t.start_time, zone);
-  const time = minute === undefined ? was.slice(11) : `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
+  const time =
+    minute === undefined
+      ? was.slice(11)
+      : `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
   if (`${date}T${time}` === was) return;
   const start = instantOf(`${date}T${time}`, zone);
   const where = writeDate(date, { weekday: "long", day: "numeric", month: "long" });
   if (t.recurrence !== "none") return moveOccurrences(days, t, start, where);
   const end = new Date(start.getTime() + Date.parse(t.end_time) - Date.parse(t.start_time));
-  const show = (change: Partial<Task>) => days.set((d) => ({ ...d, tasks: d.tasks.map((x) => (x.id === t.id ? { ...x, ...change } : x)) }));
+  const show = (change: Partial<Task>) =>
+    days.set((d) => ({ ...d, tasks: d.tasks.map((x) => (x.id === t.id ? { ...x, ...change } : x)) }));
   const store = async (change: API.TaskChange) => {
-    try { await put(tasksAt(t.id), change); } catch (error) { tell(error); }
+    try {
+      await put(tasksAt(t.id), change);
+    } catch (error) {
+      tell(error);
+    }
     await days.reload();
   };
   show({ start_time: start.toISOString(), end_time: end.toISOString() });

@@ -7,9 +7,17 @@ import { addDays, sinceMonday, wallOf, writeDate } from "../../parts/zone";
 import { movable, moveTask, type Days, type Item, type Task } from "./data";
 import { recurs } from "./words";
 
-type View = { items: Map<string, Item[]>; dates: string[]; zone: string; today: string; days: Days; add: (date: string, minute?: number) => void };
+type View = {
+  items: Map<string, Item[]>;
+  dates: string[];
+  zone: string;
+  today: string;
+  days: Days;
+  add: (date: string, minute?: number) => void;
+};
 
-const clock = (minute: number) => `${String(Math.floor(minute / 60) % 24).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
+const clock = (minute: number) =>
+  `${String(Math.floor(minute / 60) % 24).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
 
 /** What is dragged: its data cannot be read before it is dropped. */
 let dragged: { task: Task; offset: number } | undefined;
@@ -24,27 +32,61 @@ export const withQuery = (to: string) => {
   return query.size ? `${before}?${query}` : before;
 };
 
-function Chip({ item: i, view, style, tall, narrow }: { item: Item; view: View; style?: Record<string, string>; tall?: boolean; /** There is no room for the time. */ narrow?: boolean }) {
+function Chip({
+  item: i,
+  view,
+  style,
+  tall,
+  narrow,
+}: {
+  item: Item;
+  view: View;
+  style?: Record<string, string>;
+  tall?: boolean;
+  /** There is no room for the time. */ narrow?: boolean;
+}) {
   const drag = mayEdit.value && i.kind === "task" && !i.goesOn && movable(i.task);
   return (
-    <a class={`chip ${i.kind} ${i.status} ${tall && i.to - i.from <= 45 ? "short" : ""} ${narrow ? "narrow" : ""}`} style={style} href={i.kind === "task" ? withQuery(i.href) : i.href} draggable={drag} data-task={i.task?.id} title={[clock(i.from), i.title, i.note].filter(Boolean).join(" · ")} onClick={(e) => e.stopPropagation()}
+    <a
+      class={`chip ${i.kind} ${i.status} ${tall && i.to - i.from <= 45 ? "short" : ""} ${narrow ? "narrow" : ""}`}
+      style={style}
+      href={i.kind === "task" ? withQuery(i.href) : i.href}
+      draggable={drag}
+      data-task={i.task?.id}
+      title={[clock(i.from), i.title, i.note].filter(Boolean).join(" · ")}
+      onClick={(e) => e.stopPropagation()}
       onDragStart={(e) => {
         if (!drag || !i.task) return e.preventDefault();
         dragged = { task: i.task, offset: tall ? e.offsetY : 0 };
         e.dataTransfer!.effectAllowed = "move";
         e.dataTransfer!.setData("text/plain", i.title);
-      }} onDragEnd={() => { dragged = undefined; }} onKeyDown={(e) => {
+      }}
+      onDragEnd={() => {
+        dragged = undefined;
+      }}
+      onKeyDown={(e) => {
         const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: tall ? 0 : -7, ArrowDown: tall ? 0 : 7 }[e.key];
         if (days === undefined || !e.altKey || !drag || !i.task) return;
         e.preventDefault();
         const { id } = i.task;
         const minute = days ? undefined : Math.max(0, Math.min(1425, i.from + (e.key === "ArrowUp" ? -15 : 15)));
-        const follow = () => requestAnimationFrame(() => { if (document.activeElement === document.body) document.querySelector<HTMLElement>(`.chip[data-task="${id}"]`)?.focus(); });
+        const follow = () =>
+          requestAnimationFrame(() => {
+            if (document.activeElement === document.body)
+              document.querySelector<HTMLElement>(`.chip[data-task="${id}"]`)?.focus();
+          });
         void moveTask(view.days, i.task, view.zone, addDays(i.date, days), minute).then(follow);
         follow();
-      }}>
-      {i.kind === "run" ? <Icon name="CalendarClock" size={12} /> : i.task?.recurrence !== "none" && <Icon name="Repeat" size={12} />}
-      {!i.times && <span class="chip-time">{i.goesOn ? "…" : clock(i.from)}</span>} <bdi class="chip-title">{i.title}</bdi>{i.times && <span class="chip-note">{i.times}</span>}
+      }}
+    >
+      {i.kind === "run" ? (
+        <Icon name="CalendarClock" size={12} />
+      ) : (
+        i.task?.recurrence !== "none" && <Icon name="Repeat" size={12} />
+      )}
+      {!i.times && <span class="chip-time">{i.goesOn ? "…" : clock(i.from)}</span>}{" "}
+      <bdi class="chip-title">{i.title}</bdi>
+      {i.times && <span class="chip-note">{i.times}</span>}
     </a>
   );
 }
@@ -53,7 +95,12 @@ function Chip({ item: i, view, style, tall, narrow }: { item: Item; view: View; 
 function dropOn(view: View, date: string, minuteAt?: (e: DragEvent, offset: number) => number) {
   const mark = (e: DragEvent, on: boolean) => (e.currentTarget as Element).classList.toggle("over", on);
   return {
-    onDragOver: (e: DragEvent) => { if (dragged) { e.preventDefault(); mark(e, true); } },
+    onDragOver: (e: DragEvent) => {
+      if (dragged) {
+        e.preventDefault();
+        mark(e, true);
+      }
+    },
     onDragLeave: (e: DragEvent) => mark(e, false),
     onDrop: (e: DragEvent) => {
       mark(e, false);
@@ -72,19 +119,57 @@ const shownInDay = 4;
 export function Month({ view, month }: { view: View; month: string }) {
   return (
     <div class="month" role="group" aria-label={writeDate(`${month}-01`, { month: "long", year: "numeric" })}>
-      {view.dates.slice(0, 7).map((d) => <span class="month-head" key={d}>{writeDate(d, { weekday: "short" })}</span>)}
+      {view.dates.slice(0, 7).map((d) => (
+        <span class="month-head" key={d}>
+          {writeDate(d, { weekday: "short" })}
+        </span>
+      ))}
       {view.dates.map((date) => {
         const items = view.items.get(date) ?? [];
         const shown = items.length > shownInDay + 1 ? items.slice(0, shownInDay) : items;
         return (
-          <section key={date} class={`day ${date === view.today ? "today" : ""} ${date.startsWith(month) ? "" : "outside"}`} aria-label={writeDate(date, { weekday: "long", day: "numeric", month: "long" })} data-date={date}
-            onClick={() => { if (mayEdit.value) view.add(date); }} {...dropOn(view, date)}>
+          <section
+            key={date}
+            class={`day ${date === view.today ? "today" : ""} ${date.startsWith(month) ? "" : "outside"}`}
+            aria-label={writeDate(date, { weekday: "long", day: "numeric", month: "long" })}
+            data-date={date}
+            onClick={() => {
+              if (mayEdit.value) view.add(date);
+            }}
+            {...dropOn(view, date)}
+          >
             <header>
               <time dateTime={date}>{Number(date.slice(8))}</time>
-              {mayEdit.value && <button type="button" class="day-add" aria-label={`Add on ${writeDate(date, { day: "numeric", month: "long" })}`} onClick={(e) => { e.stopPropagation(); view.add(date); }}><Icon name="Plus" size={13} /></button>}
+              {mayEdit.value && (
+                <button
+                  type="button"
+                  class="day-add"
+                  aria-label={`Add on ${writeDate(date, { day: "numeric", month: "long" })}`}
+                  onClick={(e) => {
+                    e.stopPropagation();
+                    view.add(date);
+                  }}
+                >
+                  <Icon name="Plus" size={13} />
+                </button>
+              )}
             </header>
-            {shown.map((i) => <Chip key={i.key} view={view} item={i} />)}
-            {items.length > shown.length && <button type="button" class="day-more link" aria-label={`${items.length - shown.length} more on ${writeDate(date, { day: "numeric", month: "long" })}`} onClick={(e) => { e.stopPropagation(); setQuery({ day: date }); }}>{items.length - shown.length} more</button>}
+            {shown.map((i) => (
+              <Chip key={i.key} view={view} item={i} />
+            ))}
+            {items.length > shown.length && (
+              <button
+                type="button"
+                class="day-more link"
+                aria-label={`${items.length - shown.length} more on ${writeDate(date, { day: "numeric", month: "long" })}`}
+                onClick={(e) => {
+                  e.stopPropagation();
+                  setQuery({ day: date });
+                }}
+              >
+                {items.length - shown.length} more
+              </button>
+            )}
           </section>
         );
       })}
@@ -99,7 +184,21 @@ export function Day({ view, date }: { view: View; date: string }) {
   return (
     <Dialog title={writeDate(date, { weekday: "long", day: "numeric", month: "long" })} close={close}>
       <div class="agenda">{items.length > 0 ? <Items items={items} /> : <p class="muted">Nothing planned</p>}</div>
-      <div class="row end"><LinkButton href={`${href(route.value.agent, "calendar")}?view=week&date=${date}`}>Show the week</LinkButton>{mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { close(); view.add(date); }}>Add</Button>}</div>
+      <div class="row end">
+        <LinkButton href={`${href(route.value.agent, "calendar")}?view=week&date=${date}`}>Show the week</LinkButton>
+        {mayEdit.value && (
+          <Button
+            kind="primary"
+            icon="Plus"
+            onClick={() => {
+              close();
+              view.add(date);
+            }}
+          >
+            Add
+          </Button>
+        )}
+      </div>
     </Dialog>
   );
 }
@@ -111,7 +210,11 @@ function lanes(items: Item[]): { item: Item; lane: number; of: number }[] {
   const out: { item: Item; lane: number; of: number }[] = [];
   let group: typeof out = [];
   let end = -1;
-  const close = () => { const of = Math.max(0, ...group.map((g) => g.lane)) + 1; for (const g of group) g.of = of; group = []; };
+  const close = () => {
+    const of = Math.max(0, ...group.map((g) => g.lane)) + 1;
+    for (const g of group) g.of = of;
+    group = [];
+  };
   const until = (i: Item) => Math.max(i.to, i.from + 30);
   for (const item of items) {
     if (item.from >= end) close();
@@ -130,25 +233,72 @@ function lanes(items: Item[]): { item: Item; lane: number; of: number }[] {
 /** A week by the hour; what takes a day or more stands above. */
 export function Week({ view }: { view: View }) {
   const ref = useRef<HTMLDivElement>(null);
-  useEffect(() => { if (ref.current) ref.current.scrollTop = 7 * 44 - 10; }, []);
+  useEffect(() => {
+    if (ref.current) ref.current.scrollTop = 7 * 44 - 10;
+  }, []);
   const now = wallOf(Date.now(), view.zone);
-  const whole = (i: Item) => i.task !== undefined && Date.parse(i.task.end_time) - Date.parse(i.task.start_time) >= 20 * 3_600_000;
-  const minuteAt = (e: MouseEvent, offset: number, step: number) => Math.max(0, Math.min(1440 - step, Math.round(((e.clientY - (e.currentTarget as Element).getBoundingClientRect().top - offset) / dayHeight) * 1440 / step) * step));
+  const whole = (i: Item) =>
+    i.task !== undefined && Date.parse(i.task.end_time) - Date.parse(i.task.start_time) >= 20 * 3_600_000;
+  const minuteAt = (e: MouseEvent, offset: number, step: number) =>
+    Math.max(
+      0,
+      Math.min(
+        1440 - step,
+        Math.round(
+          (((e.clientY - (e.currentTarget as Element).getBoundingClientRect().top - offset) / dayHeight) * 1440) / step,
+        ) * step,
+      ),
+    );
   return (
     <div class="week" ref={ref} tabIndex={0} role="group" aria-label="Week by hour">
-      <div class="week-head"><span />{view.dates.map((d) => (
-        <div key={d} class={d === view.today ? "today" : ""} {...dropOn(view, d)}>
-          <b>{writeDate(d, { weekday: "short", day: "numeric" })}</b>
-          {(view.items.get(d) ?? []).filter(whole).map((i) => <Chip key={i.key} view={view} item={i} />)}
-        </div>))}</div>
+      <div class="week-head">
+        <span />
+        {view.dates.map((d) => (
+          <div key={d} class={d === view.today ? "today" : ""} {...dropOn(view, d)}>
+            <b>{writeDate(d, { weekday: "short", day: "numeric" })}</b>
+            {(view.items.get(d) ?? []).filter(whole).map((i) => (
+              <Chip key={i.key} view={view} item={i} />
+            ))}
+          </div>
+        ))}
+      </div>
       <div class="week-body" style={{ height: `${dayHeight}px` }}>
-        <div class="hours" aria-hidden="true">{Array.from({ length: 23 }, (_, h) => <span style={{ top: `${((h + 1) / 24) * 100}%` }}>{clock((h + 1) * 60)}</span>)}</div>
+        <div class="hours" aria-hidden="true">
+          {Array.from({ length: 23 }, (_, h) => (
+            <span style={{ top: `${((h + 1) / 24) * 100}%` }}>{clock((h + 1) * 60)}</span>
+          ))}
+        </div>
         {view.dates.map((date) => (
-          <section key={date} class={`hours-day ${date === view.today ? "today" : ""}`} data-date={date} aria-label={writeDate(date, { weekday: "long", day: "numeric", month: "long" })}
-            onClick={(e) => { if (mayEdit.value) view.add(date, minuteAt(e, 0, 30)); }} {...dropOn(view, date, (e, offset) => minuteAt(e, offset, 15))}>
-            {date === view.today && <i class="now" style={{ top: `${((Number(now.slice(11, 13)) * 60 + Number(now.slice(14))) / 1440) * 100}%` }} />}
+          <section
+            key={date}
+            class={`hours-day ${date === view.today ? "today" : ""}`}
+            data-date={date}
+            aria-label={writeDate(date, { weekday: "long", day: "numeric", month: "long" })}
+            onClick={(e) => {
+              if (mayEdit.value) view.add(date, minuteAt(e, 0, 30));
+            }}
+            {...dropOn(view, date, (e, offset) => minuteAt(e, offset, 15))}
+          >
+            {date === view.today && (
+              <i
+                class="now"
+                style={{ top: `${((Number(now.slice(11, 13)) * 60 + Number(now.slice(14))) / 1440) * 100}%` }}
+              />
+            )}
             {lanes((view.items.get(date) ?? []).filter((i) => !whole(i))).map(({ item: i, lane, of }) => (
-              <Chip key={i.key} view={view} item={i} tall narrow={of > 1} style={{ top: `${(i.from / 1440) * 100}%`, height: `${(Math.max(30, i.to - i.from) / 1440) * 100}%`, left: `${(lane / of) * 100}%`, width: `${100 / of}%` }} />
+              <Chip
+                key={i.key}
+                view={view}
+                item={i}
+                tall
+                narrow={of > 1}
+                style={{
+                  top: `${(i.from / 1440) * 100}%`,
+                  height: `${(Math.max(30, i.to - i.from) / 1440) * 100}%`,
+                  left: `${(lane / of) * 100}%`,
+                  width: `${100 / of}%`,
+                }}
+              />
             ))}
           </section>
         ))}
@@ -160,25 +310,46 @@ export function Week({ view }: { view: View }) {
 /** The items of a day, one below the other. */
 function Items({ items }: { items: Item[] }) {
   return (
-    <ul>{items.map((i) => (
-      <li key={i.key} class={`${i.kind} ${i.status}`}>
-        <span class="agenda-time">{i.goesOn ? "all day" : i.kind === "task" && i.to !== i.from ? `${clock(i.from)} – ${i.to === 1440 ? "24:00" : clock(i.to)}` : clock(i.from)}</span>
-        <span class="grow"><a href={i.kind === "task" ? withQuery(i.href) : i.href}>{i.kind === "run" && <Icon name="CalendarClock" size={14} />} <Name>{i.title}</Name></a><span class="muted small"> {i.task ? recurs(i.task) : i.note}</span></span>
-        {i.status !== "pending" && i.status !== "planned" && <Badge>{i.status}</Badge>}
-      </li>
-    ))}</ul>
+    <ul>
+      {items.map((i) => (
+        <li key={i.key} class={`${i.kind} ${i.status}`}>
+          <span class="agenda-time">
+            {i.goesOn
+              ? "all day"
+              : i.kind === "task" && i.to !== i.from
+                ? `${clock(i.from)} – ${i.to === 1440 ? "24:00" : clock(i.to)}`
+                : clock(i.from)}
+          </span>
+          <span class="grow">
+            <a href={i.kind === "task" ? withQuery(i.href) : i.href}>
+              {i.kind === "run" && <Icon name="CalendarClock" size={14} />} <Name>{i.title}</Name>
+            </a>
+            <span class="muted small"> {i.task ? recurs(i.task) : i.note}</span>
+          </span>
+          {i.status !== "pending" && i.status !== "planned" && <Badge>{i.status}</Badge>}
+        </li>
+      ))}
+    </ul>
   );
 }
 
 /** The days on which there is something, one below the other. */
 export function Agenda({ view }: { view: View }) {
   const dates = view.dates.filter((d) => view.items.get(d)?.length);
-  if (!dates.length) return <Empty icon="Calendar" title="Nothing planned">Tasks have a time and can start a workflow. Schedules run automatically.</Empty>;
+  if (!dates.length)
+    return (
+      <Empty icon="Calendar" title="Nothing planned">
+        Tasks have a time and can start a workflow. Schedules run automatically.
+      </Empty>
+    );
   return (
     <div class="agenda">
       {dates.map((date) => (
         <section key={date} aria-label={writeDate(date, { weekday: "long", day: "numeric", month: "long" })}>
-          <h3 class={date === view.today ? "today" : ""}>{date === view.today && "Today, "}{writeDate(date, { weekday: "long", day: "numeric", month: "long" })}</h3>
+          <h3 class={date === view.today ? "today" : ""}>
+            {date === view.today && "Today, "}
+            {writeDate(date, { weekday: "long", day: "numeric", month: "long" })}
+          </h3>
           <Items items={view.items.get(date)!} />
         </section>
       ))}
@@ -208,4 +379,3 @@ export function datesOf(view: string, date: string): string[] {
   const days = new Date(Date.UTC(Number(date.slice(0, 4)), Number(date.slice(5, 7)), 0)).getUTCDate();
   return span(addDays(first, -sinceMonday(first)), Math.ceil((sinceMonday(first) + days) / 7) * 7);
 }
-

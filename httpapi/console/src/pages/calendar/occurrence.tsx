@@ -10,53 +10,107 @@ import { tasksAt } from "./words";
 
 export type Scope = "this" | "following" | "all";
 
-const scopes: [Scope, string][] = [["this", "This event"], ["following", "This and following events"], ["all", "All events"]];
+const scopes: [Scope, string][] = [
+  ["this", "This event"],
+  ["following", "This and following events"],
+  ["all", "All events"],
+];
 
 /** Asks which occurrences a change is for; undefined is none. */
-export function askScope(title: string, action: string, only: Scope[] = ["this", "following", "all"]): Promise<Scope | undefined> {
+export function askScope(
+  title: string,
+  action: string,
+  only: Scope[] = ["this", "following", "all"],
+): Promise<Scope | undefined> {
   return new Promise((resolve) => {
-    openDialog((close) => <ScopeDialog title={title} action={action} only={only} done={(scope) => { close(); resolve(scope); }} />);
+    openDialog((close) => (
+      <ScopeDialog
+        title={title}
+        action={action}
+        only={only}
+        done={(scope) => {
+          close();
+          resolve(scope);
+        }}
+      />
+    ));
   });
 }
 
-function ScopeDialog({ title, action, only, done }: { title: string; action: string; only: Scope[]; done: (scope?: Scope) => void }) {
+function ScopeDialog({
+  title,
+  action,
+  only,
+  done,
+}: {
+  title: string;
+  action: string;
+  only: Scope[];
+  done: (scope?: Scope) => void;
+}) {
   const [scope, setScope] = useState(only[0]);
   return (
     <Dialog title={title} close={() => done()}>
-      <form class="stack" onSubmit={(e) => { e.preventDefault(); done(scope); }}>
+      <form
+        class="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          done(scope);
+        }}
+      >
         <fieldset class="scopes">
           <legend class="hidden">{title}</legend>
-          {scopes.filter(([s]) => only.includes(s)).map(([s, label]) => (
-            <label key={s} class="row nowrap"><input type="radio" name="scope" autoFocus={s === scope} checked={s === scope} onChange={() => setScope(s)} /> {label}</label>
-          ))}
+          {scopes
+            .filter(([s]) => only.includes(s))
+            .map(([s, label]) => (
+              <label key={s} class="row nowrap">
+                <input
+                  type="radio"
+                  name="scope"
+                  autoFocus={s === scope}
+                  checked={s === scope}
+                  onChange={() => setScope(s)}
+                />{" "}
+                {label}
+              </label>
+            ))}
         </fieldset>
-        <div class="row end"><Button onClick={() => done()}>Cancel</Button><Button kind={action === "Delete" ? "danger" : "primary"} submit>{action}</Button></div>
+        <div class="row end">
+          <Button onClick={() => done()}>Cancel</Button>
+          <Button kind={action === "Delete" ? "danger" : "primary"} submit>
+            {action}
+          </Button>
+        </div>
       </form>
     </Dialog>
   );
 }
 
 /** The address of an occurrence, for a change of it or of it and all later ones. */
-export const occurrenceAt = (t: Task, scope: Scope = "this") => `${tasksAt(t.id, "occurrences", (t.original_start ?? t.start_time).replace(/[-:]|\.\d+/g, ""))}${scope === "following" ? "?scope=following" : ""}`;
+export const occurrenceAt = (t: Task, scope: Scope = "this") =>
+  `${tasksAt(t.id, "occurrences", (t.original_start ?? t.start_time).replace(/[-:]|\.\d+/g, ""))}${scope === "following" ? "?scope=following" : ""}`;
 
 const weekday = (date: string) => new Date(`${date}T00:00:00Z`).getUTCDay();
 
 /** The days of a recurrence when an occurrence goes from one date to another. */
 function movedDays(t: API.Task, from: string, to: string): number[] {
-  const swap = (a: number, b: number) => [...new Set(t.recurrence_days.map((d) => (d === a ? b : d)))].sort((x, y) => x - y);
+  const swap = (a: number, b: number) =>
+    [...new Set(t.recurrence_days.map((d) => (d === a ? b : d)))].sort((x, y) => x - y);
   if (t.recurrence === "weekly") return swap(weekday(from), weekday(to));
   const [day, last] = [Number(from.slice(8)), addDays(from, 1).endsWith("-01")];
   return swap(last && !t.recurrence_days.includes(day) ? -1 : day, Number(to.slice(8)));
 }
 
 /** Reports whether the first occurrence is on the same day of the recurrence as one on another date. */
-const movesFirst = (t: API.Task, first: string, date: string) => (t.recurrence === "weekly" ? weekday(first) === weekday(date) : first.slice(8) === date.slice(8));
+const movesFirst = (t: API.Task, first: string, date: string) =>
+  t.recurrence === "weekly" ? weekday(first) === weekday(date) : first.slice(8) === date.slice(8);
 
 /** What all occurrences of a task, or with following all from this one on, become when this one is at another time. */
 export function movedTimes(task: API.Task, t: Task, start: Date, end: Date, scope: Scope): API.TaskChange {
   const [from, to] = [wallOf(t.start_time, task.timezone), wallOf(start, task.timezone)];
   const by = Math.round((Date.parse(to.slice(0, 10)) - Date.parse(from.slice(0, 10))) / 86_400_000);
-  const days = by && task.recurrence_days.length ? { recurrence_days: movedDays(task, from.slice(0, 10), to.slice(0, 10)) } : {};
+  const days =
+    by && task.recurrence_days.length ? { recurrence_days: movedDays(task, from.slice(0, 10), to.slice(0, 10)) } : {};
   const lasts = end.getTime() - start.getTime();
   let first = start;
   if (scope === "all") {
@@ -67,16 +121,36 @@ export function movedTimes(task: API.Task, t: Task, start: Date, end: Date, scop
   return { start_time: first.toISOString(), end_time: new Date(first.getTime() + lasts).toISOString(), ...days };
 }
 
-const timing = ["start_time", "end_time", "recurrence_days", "recurrence_end", "recurrence_count", "exceptions"] as const;
+const timing = [
+  "start_time",
+  "end_time",
+  "recurrence_days",
+  "recurrence_end",
+  "recurrence_count",
+  "exceptions",
+] as const;
 
 /** Changes a task where the person said; what it answers takes the change back. */
-export async function changeOccurrences(t: Task, task: API.Task, scope: Scope, change: API.TaskChange): Promise<() => Promise<unknown>> {
+export async function changeOccurrences(
+  t: Task,
+  task: API.Task,
+  scope: Scope,
+  change: API.TaskChange,
+): Promise<() => Promise<unknown>> {
   const before = Object.fromEntries(timing.map((f) => [f, task[f]]));
   if (scope === "this") {
     await put(occurrenceAt(t), change);
-    return () => put(occurrenceAt(t), { title: t.title, description: t.description, start_time: t.start_time, end_time: t.end_time });
+    return () =>
+      put(occurrenceAt(t), {
+        title: t.title,
+        description: t.description,
+        start_time: t.start_time,
+        end_time: t.end_time,
+      });
   }
-  const made = await (scope === "all" ? put(tasksAt(t.id), change) : put(occurrenceAt(t, scope) as Address<"agents/*/calendar/*/occurrences/*">, change));
+  const made = await (scope === "all"
+    ? put(tasksAt(t.id), change)
+    : put(occurrenceAt(t, scope) as Address<"agents/*/calendar/*/occurrences/*">, change));
   return async () => {
     if (made.id !== t.id) await remove(tasksAt(made.id));
     await put(tasksAt(t.id), before);
@@ -87,12 +161,25 @@ export async function changeOccurrences(t: Task, task: API.Task, scope: Scope, c
 export async function deleteOccurrences(days: Days, t: Task, away: () => void) {
   const scope = await askScope("Delete recurring task", "Delete");
   if (!scope) return;
-  const gone = (x: Task) => x.id === t.id && (scope === "all" || (scope === "this" ? x.original_start === t.original_start : Date.parse(x.original_start!) >= Date.parse(t.original_start!)));
+  const gone = (x: Task) =>
+    x.id === t.id &&
+    (scope === "all" ||
+      (scope === "this"
+        ? x.original_start === t.original_start
+        : Date.parse(x.original_start!) >= Date.parse(t.original_start!)));
   const hidden = days.data.value?.tasks.filter(gone) ?? [];
   days.set((d) => ({ ...d, tasks: d.tasks.filter((x) => !gone(x)) }));
   away();
   const run = () => (scope === "all" ? remove(tasksAt(t.id)) : remove(occurrenceAt(t, scope)));
-  deleteLater(scope === "this" ? `${t.title} deleted` : scope === "following" ? `${t.title} and all that follow deleted` : `All occurrences of ${t.title} deleted`, run, () => days.set((d) => ({ ...d, tasks: [...d.tasks, ...hidden] })));
+  deleteLater(
+    scope === "this"
+      ? `${t.title} deleted`
+      : scope === "following"
+        ? `${t.title} and all that follow deleted`
+        : `All occurrences of ${t.title} deleted`,
+    run,
+    () => days.set((d) => ({ ...d, tasks: [...d.tasks, ...hidden] })),
+  );
 }
 
 /** Moves an occurrence, or more of them, to another time. */
@@ -102,8 +189,26 @@ export async function moveOccurrences(days: Days, t: Task, start: Date, where: s
   const end = new Date(start.getTime() + Date.parse(t.end_time) - Date.parse(t.start_time));
   try {
     const task: API.Task = await get(tasksAt(t.id));
-    const undo = await changeOccurrences(t, task, scope, scope === "this" ? { start_time: start.toISOString(), end_time: end.toISOString() } : movedTimes(task, t, start, end, scope));
-    tell(scope === "this" ? `${t.title} moved to ${where}` : scope === "following" ? `${t.title} and all that follow moved` : `All occurrences of ${t.title} moved`, () => { void undo().then(days.reload, tell); });
-  } catch (error) { tell(error); }
+    const undo = await changeOccurrences(
+      t,
+      task,
+      scope,
+      scope === "this"
+        ? { start_time: start.toISOString(), end_time: end.toISOString() }
+        : movedTimes(task, t, start, end, scope),
+    );
+    tell(
+      scope === "this"
+        ? `${t.title} moved to ${where}`
+        : scope === "following"
+          ? `${t.title} and all that follow moved`
+          : `All occurrences of ${t.title} moved`,
+      () => {
+        void undo().then(days.reload, tell);
+      },
+    );
+  } catch (error) {
+    tell(error);
+  }
   await days.reload();
 }

@@ -6,5 +6,11 @@ export const channelsAt = <const M extends string[]>(...more: M) => path("agents
 export async function verify(id: string): Promise<Record<string, unknown>> {
   const answer = await post(channelsAt(id, "verify"));
   if (answer.success) return (answer.info ?? {}) as Record<string, unknown>;
-  throw new ApiError(400, { error: { code: "NOT_VERIFIED", message: answer.error, details: answer.field ? { field: answer.field, issue: answer.error } : {} } });
+  throw new ApiError(400, {
+    error: {
+      code: "NOT_VERIFIED",
+      message: answer.error,
+      details: answer.field ? { field: answer.field, issue: answer.error } : {},
+    },
+  });
 }

@@ -5,7 +5,15 @@ import { batch, signal, type Signal } from "@preact/signals";
 import { ApiError, events, path, patient, post, type ServerEvent } from "../../data";
 import { citationsOf, type Citation } from "../../parts/citations";
 
-export type ToolRow = { id: string; name: string; arguments?: unknown; result?: unknown; ms?: number; error?: string; done: boolean };
+export type ToolRow = {
+  id: string;
+  name: string;
+  arguments?: unknown;
+  result?: unknown;
+  ms?: number;
+  error?: string;
+  done: boolean;
+};
 
 export type Turn = {
   run: string;
@@ -29,24 +37,68 @@ export type Turn = {
 export const turns = signal<Record<string, Turn>>({});
 
 /** What is kept of a turn for a reload: its run while it runs, or why it failed. */
-type Kept = { run: string; question: string; retryOf?: number; error?: { message: string; code?: string; requestId?: string | null } };
+type Kept = {
+  run: string;
+  question: string;
+  retryOf?: number;
+  error?: { message: string; code?: string; requestId?: string | null };
+};
 
 const keptAt = (conversation: string) => `satchel.run.${conversation}`;
 
 function keep(turn: Turn) {
   const error = turn.error.value;
-  const kept: Kept = { run: turn.run, question: turn.question, retryOf: turn.retryOf, error: error && { message: error.message, ...(error instanceof ApiError ? { code: error.code, requestId: error.requestId } : {}) } };
-  try { sessionStorage.setItem(keptAt(turn.conversation), JSON.stringify(kept)); } catch { /* the storage is full or closed */ }
+  const kept: Kept = {
+    run: turn.run,
+    question: turn.question,
+    retryOf: turn.retryOf,
+    error: error && {
+      message: error.message,
+      ...(error instanceof ApiError ? { code: error.code, requestId: error.requestId } : {}),
+    },
+  };
+  try {
+    sessionStorage.setItem(keptAt(turn.conversation), JSON.stringify(kept));
+  } catch {
+    /* the storage is full or closed */
+  }
 }
 
 function make(run: string, { agent, conversation, question, after, retryOf }: Ask): Turn {
-  return { run, agent, conversation, question, after, retryOf, text: signal(""), sources: signal([]), tools: signal([]), state: signal("asking"), error: signal(undefined), lost: signal(false) };
+  return {
+    run,
+    agent,
+    conversation,
+    question,
+    after,
+    retryOf,
+    text: signal(""),
+    sources: signal([]),
+    tools: signal([]),
+    state: signal("asking"),
+    error: signal(undefined),
+    lost: signal(false),
+  };
 }
 
 /** What the events of an answer bring; each has some of it. */
-type Streamed = { text?: string; sources?: Citation[]; id?: string; name: string; arguments?: unknown; result?: unknown; ms?: number; duration_ms?: number; error?: string | { message?: string; code?: string } };
+type Streamed = {
+  text?: string;
+  sources?: Citation[];
+  id?: string;
+  name: string;
+  arguments?: unknown;
+  result?: unknown;
+  ms?: number;
+  duration_ms?: number;
+  error?: string | { message?: string; code?: string };
+};
 
-const errorOf = (data: Pick<Streamed, "error">) => new ApiError(0, typeof data.error === "object" ? { error: data.error } : { error: { message: "The answer failed." } });
+const errorOf = (data: Pick<Streamed, "error">) =>
+  new ApiError(
+    0,
+    typeof data.error === "object" ? { error: data.error } : { error: { message: "The answer failed." } },
+  );
 
 /** Takes in what the stream tells, from its beginning; text is painted once a frame. */
 function receiver(turn: Turn) {
@@ -59,7 +111,12 @@ function receiver(turn: Turn) {
     waiting = "";
   };
   return ({ event, data }: ServerEvent<Streamed>) => {
-    if (!began) batch(() => { turn.text.value = ""; turn.tools.value = []; turn.lost.value = false; });
+    if (!began)
+      batch(() => {
+        turn.text.value = "";
+        turn.tools.value = [];
+        turn.lost.value = false;
+      });
     began = true;
     if (event === "delta") {
       waiting += data.text ?? "";
@@ -68,9 +125,22 @@ function receiver(turn: Turn) {
     } else if (event === "sources") {
       turn.sources.value = citationsOf(data.sources);
     } else if (event === "tool_call") {
-      turn.tools.value = [...turn.tools.value, { id: data.id ?? String(turn.tools.value.length), name: data.name, arguments: data.arguments, done: false }];
+      turn.tools.value = [
+        ...turn.tools.value,
+        { id: data.id ?? String(turn.tools.value.length), name: data.name, arguments: data.arguments, done: false },
+      ];
     } else if (event === "tool_result") {
-      turn.tools.value = turn.tools.value.map((t) => (t.id === data.id || (!data.id && !t.done) ? { ...t, done: true, result: data.result, ms: data.ms ?? data.duration_ms, error: typeof data.error === "object" ? data.error.message : data.error } : t));
+      turn.tools.value = turn.tools.value.map((t) =>
+        t.id === data.id || (!data.id && !t.done)
+          ? {
+              ...t,
+              done: true,
+              result: data.result,
+              ms: data.ms ?? data.duration_ms,
+              error: typeof data.error === "object" ? data.error.message : data.error,
+            }
+          : t,
+      );
     } else if (event === "done" || event === "stopped") {
       cancelAnimationFrame(frame);
       flush();
@@ -87,7 +157,10 @@ function receiver(turn: Turn) {
 const ended = (turn: Turn) => turn.state.value !== "asking" && turn.state.value !== "writing";
 
 function fail(turn: Turn, error: Error) {
-  batch(() => { turn.error.value = error; turn.state.value = "failed"; });
+  batch(() => {
+    turn.error.value = error;
+    turn.state.value = "failed";
+  });
 }
 
 const eventsOf = (turn: Turn) => path("agents", turn.agent, "chat", turn.run, "events");
@@ -97,19 +170,28 @@ const eventsOf = (turn: Turn) => path("agents", turn.agent, "chat", turn.run, "e
 async function follow(turn: Turn, body?: unknown) {
   turns.value = { ...turns.value, [turn.conversation]: turn };
   keep(turn);
-  let heard = !body, asks = Boolean(body);
+  let heard = !body,
+    asks = Boolean(body);
   for (let tries = 0; !ended(turn); tries++) {
     const receive = receiver(turn);
-    const each = (e: ServerEvent<Streamed>) => { heard = true; receive(e); };
+    const each = (e: ServerEvent<Streamed>) => {
+      heard = true;
+      receive(e);
+    };
     try {
-      await patient(() => (asks ? events("POST", path("agents", turn.agent, "chat"), { body }, each) : events("GET", eventsOf(turn), {}, each)));
+      await patient(() =>
+        asks
+          ? events("POST", path("agents", turn.agent, "chat"), { body }, each)
+          : events("GET", eventsOf(turn), {}, each),
+      );
       turn.lost.value = !ended(turn);
       asks = false;
     } catch (error) {
       const unknown = !asks && error instanceof ApiError && error.status === 404;
       asks = unknown && !heard;
       if (!(error instanceof ApiError)) turn.lost.value = true;
-      else if (!asks) fail(turn, unknown ? new Error("The connection was lost before the answer was complete.") : error);
+      else if (!asks)
+        fail(turn, unknown ? new Error("The connection was lost before the answer was complete.") : error);
     }
     if (!ended(turn)) await new Promise((resolve) => setTimeout(resolve, Math.min(15_000, 500 * 2 ** tries)));
   }
@@ -118,14 +200,25 @@ async function follow(turn: Turn, body?: unknown) {
   else sessionStorage.removeItem(keptAt(turn.conversation));
 }
 
-export type Ask = Pick<Turn, "agent" | "conversation" | "question" | "after" | "retryOf"> & { model?: string; sources?: boolean; tools?: boolean };
+export type Ask = Pick<Turn, "agent" | "conversation" | "question" | "after" | "retryOf"> & {
+  model?: string;
+  sources?: boolean;
+  tools?: boolean;
+};
 
 /** Asks. */
 export function ask(q: Ask) {
   const turn = make(crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(36).slice(2)}`, q);
   void follow(turn, {
-    message: q.question, conversation_id: q.conversation, stream: true, run_id: turn.run, fallback: "passages",
-    model: q.model || undefined, retry_of: q.retryOf, sources: q.sources, tools: q.tools,
+    message: q.question,
+    conversation_id: q.conversation,
+    stream: true,
+    run_id: turn.run,
+    fallback: "passages",
+    model: q.model || undefined,
+    retry_of: q.retryOf,
+    sources: q.sources,
+    tools: q.tools,
   });
   return turn;
 }
@@ -134,12 +227,19 @@ export function ask(q: Ask) {
 export function resume(agent: string, conversation: string) {
   if (turns.value[conversation]) return;
   let kept: Kept | null = null;
-  try { kept = JSON.parse(sessionStorage.getItem(keptAt(conversation)) ?? "null"); } catch { /* there is none */ }
+  try {
+    kept = JSON.parse(sessionStorage.getItem(keptAt(conversation)) ?? "null");
+  } catch {
+    /* there is none */
+  }
   if (!kept) return;
   const turn = make(kept.run, { agent, conversation, question: kept.question, retryOf: kept.retryOf });
   if (!kept.error) return void follow(turn);
   const { message, code, requestId } = kept.error;
-  fail(turn, code ? new ApiError(0, { error: { message, code } }, { get: () => requestId ?? null }) : new Error(message));
+  fail(
+    turn,
+    code ? new ApiError(0, { error: { message, code } }, { get: () => requestId ?? null }) : new Error(message),
+  );
   turns.value = { ...turns.value, [conversation]: turn };
 }
 

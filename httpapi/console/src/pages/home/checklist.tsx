@@ -15,11 +15,17 @@ const forms: Record<string, ReturnType<typeof later<StepProps>>> = {
 };
 
 /** The agent's name, once it has one of its own. */
-export const AgentName = () => (agent.value && agent.value.name !== "default" ? <Name>{agent.value.name}</Name> : <>your agent</>);
+export const AgentName = () =>
+  agent.value && agent.value.name !== "default" ? <Name>{agent.value.name}</Name> : <>your agent</>;
 
 const steps: Record<string, [title: string, section: string[], icon: IconName, why: string]> = {
   knowledge: ["Add knowledge", ["knowledge"], "BookOpen", "Files, sites, APIs and tables to answer from."],
-  model: ["Choose a model", ["settings", "model"], "Sparkles", "OpenAI, Anthropic, Ollama and others. Until then you see matching passages."],
+  model: [
+    "Choose a model",
+    ["settings", "model"],
+    "Sparkles",
+    "OpenAI, Anthropic, Ollama and others. Until then you see matching passages.",
+  ],
   ask: ["Ask a question", ["chat"], "MessageSquare", "Every answer cites its passages."],
   channel: ["Connect a channel", ["channels"], "Plug", "Telegram, WhatsApp, email or your own website."],
   workflow: ["Activate a workflow", ["workflows", "templates"], "Workflow", "Templates need only a few values."],
@@ -37,16 +43,30 @@ export function Checklist({ overview }: { overview: Result<API.Overview> }) {
   useEffect(() => {
     if (!completed) return;
     setOpen("");
-    if (document.activeElement === document.body) ref.current?.querySelector<HTMLElement>(".next :is(a, button)")?.focus(); // it was in the form
+    if (document.activeElement === document.body)
+      ref.current?.querySelector<HTMLElement>(".next :is(a, button)")?.focus(); // it was in the form
   }, [completed]);
   if (!next) return null;
   return (
     <section class="stack" aria-label="First steps">
-      <div class="row"><h2 class="grow">Set up <AgentName /></h2><span class="muted small">{list.filter((s) => s.done).length} of {list.length} done</span></div>
+      <div class="row">
+        <h2 class="grow">
+          Set up <AgentName />
+        </h2>
+        <span class="muted small">
+          {list.filter((s) => s.done).length} of {list.length} done
+        </span>
+      </div>
       <ol ref={ref} class="checklist">
         {list.map((s) => (
           <li key={s.id} class={s.done ? "done" : s === next ? "next" : ""}>
-            <Step item={s} next={s === next} open={open === s.id} toggle={() => setOpen(open === s.id ? "" : s.id)} done={overview.reload} />
+            <Step
+              item={s}
+              next={s === next}
+              open={open === s.id}
+              toggle={() => setOpen(open === s.id ? "" : s.id)}
+              done={overview.reload}
+            />
           </li>
         ))}
       </ol>
@@ -55,16 +75,55 @@ export function Checklist({ overview }: { overview: Result<API.Overview> }) {
 }
 
 /** A step: with its form, a way to the field above, or a link to its page. */
-function Step({ item: { id, done: isDone }, next, open, toggle, done }: { item: Item; next: boolean; open: boolean; toggle: () => void; done: () => Promise<void> }) {
+function Step({
+  item: { id, done: isDone },
+  next,
+  open,
+  toggle,
+  done,
+}: {
+  item: Item;
+  next: boolean;
+  open: boolean;
+  toggle: () => void;
+  done: () => Promise<void>;
+}) {
   const [title, section, icon, why] = steps[id];
   const Form = forms[id];
-  const text = <><Icon name={isDone ? "CircleCheck" : icon} /><span class="grow"><span>{title}</span>{isDone ? <span class="hidden"> (done)</span> : <small class="muted">{why}</small>}</span></>;
-  if (isDone || !mayEdit.value || !Form && id !== "ask") return <a href={href(agentId.value, ...section)}>{text}{next && <Icon name="ArrowRight" size={16} />}</a>;
-  if (!Form) return <button type="button" onClick={() => document.querySelector<HTMLElement>(".ask textarea")?.focus()}>{text}{next && <Icon name="ArrowUp" size={16} />}</button>;
+  const text = (
+    <>
+      <Icon name={isDone ? "CircleCheck" : icon} />
+      <span class="grow">
+        <span>{title}</span>
+        {isDone ? <span class="hidden"> (done)</span> : <small class="muted">{why}</small>}
+      </span>
+    </>
+  );
+  if (isDone || !mayEdit.value || (!Form && id !== "ask"))
+    return (
+      <a href={href(agentId.value, ...section)}>
+        {text}
+        {next && <Icon name="ArrowRight" size={16} />}
+      </a>
+    );
+  if (!Form)
+    return (
+      <button type="button" onClick={() => document.querySelector<HTMLElement>(".ask textarea")?.focus()}>
+        {text}
+        {next && <Icon name="ArrowUp" size={16} />}
+      </button>
+    );
   return (
     <>
-      <button type="button" aria-expanded={open} onClick={toggle}>{text}<Icon name={open ? "ChevronDown" : "ChevronRight"} size={16} /></button>
-      {open && <div class="step-form stack"><Form done={done} upload={uploadFiles} /></div>}
+      <button type="button" aria-expanded={open} onClick={toggle}>
+        {text}
+        <Icon name={open ? "ChevronDown" : "ChevronRight"} size={16} />
+      </button>
+      {open && (
+        <div class="step-form stack">
+          <Form done={done} upload={uploadFiles} />
+        </div>
+      )}
     </>
   );
 }

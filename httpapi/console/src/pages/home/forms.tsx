@@ -19,33 +19,74 @@ export function KnowledgeStep({ done, upload: send }: StepProps) {
   const [busy, setBusy] = useState(false);
   const upload = (files: File[]) => send(files).then(done);
   const submit = async () => {
-    if (!form.values.url.trim()) { form.setIssues({ url: "Enter the address of a site." }); return; }
+    if (!form.values.url.trim()) {
+      form.setIssues({ url: "Enter the address of a site." });
+      return;
+    }
     setBusy(true);
     try {
       await addSite(form.values);
       tell("The site is being read");
       await done();
     } catch (error) {
-      if (error instanceof ApiError && error.issues.url) form.setIssues(error.issues); else tell(error);
+      if (error instanceof ApiError && error.issues.url) form.setIssues(error.issues);
+      else tell(error);
     }
     setBusy(false);
   };
   return (
     <>
       <div class="row">
-        <input ref={file} type="file" multiple hidden aria-label="Documents" onChange={(e) => { const files = [...e.currentTarget.files ?? []]; e.currentTarget.value = ""; if (files.length) void upload(files); }} />
-        <Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Choose documents</Button>
-        <Button icon="Sparkles" onClick={() => upload([exampleHandbook()])}>Use an example</Button>
+        <input
+          ref={file}
+          type="file"
+          multiple
+          hidden
+          aria-label="Documents"
+          onChange={(e) => {
+            const files = [...(e.currentTarget.files ?? [])];
+            e.currentTarget.value = "";
+            if (files.length) void upload(files);
+          }}
+        />
+        <Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>
+          Choose documents
+        </Button>
+        <Button icon="Sparkles" onClick={() => upload([exampleHandbook()])}>
+          Use an example
+        </Button>
         <span class="muted small">Or drop files and folders anywhere on this page.</span>
       </div>
-      <form class="stack" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void submit(); }}>
-        <TextField label="Address of a site" placeholder="https://docs.example.com" hint="Up to 50 pages, three links deep." {...form.text("url")} />
+      <form
+        class="stack"
+        noValidate
+        onSubmit={(e) => {
+          e.preventDefault();
+          if (!busy) void submit();
+        }}
+      >
+        <TextField
+          label="Address of a site"
+          placeholder="https://docs.example.com"
+          hint="Up to 50 pages, three links deep."
+          {...form.text("url")}
+        />
         <div class="row end">
-          <Button onClick={() => { openDialog((close) => <AddSite close={close} url={form.values.url} />); }}>More options</Button>
-          <Button submit disabled={busy}>Add site</Button>
+          <Button
+            onClick={() => {
+              openDialog((close) => <AddSite close={close} url={form.values.url} />);
+            }}
+          >
+            More options
+          </Button>
+          <Button submit disabled={busy}>
+            Add site
+          </Button>
         </div>
       </form>
-      <p class="muted small"><a href={href(agentId.value, "knowledge")}>APIs and tables</a> are added in Knowledge.</p>
+      <p class="muted small">
+        <a href={href(agentId.value, "knowledge")}>APIs and tables</a> are added in Knowledge.
+      </p>
     </>
   );
 }
@@ -53,6 +94,13 @@ export function KnowledgeStep({ done, upload: send }: StepProps) {
 /** The language model, with a test. */
 export function ModelStep({ done }: StepProps) {
   const found = useQuery(path("agents", agentId.value, "settings"));
-  const saved = async () => { await found.reload(); await done(); };
-  return <Load of={found} lines={5}>{(s) => <ModelForm key={s.updated_at} s={s} done={saved} plain />}</Load>;
+  const saved = async () => {
+    await found.reload();
+    await done();
+  };
+  return (
+    <Load of={found} lines={5}>
+      {(s) => <ModelForm key={s.updated_at} s={s} done={saved} plain />}
+    </Load>
+  );
 }

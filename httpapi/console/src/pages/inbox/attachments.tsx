@@ -12,20 +12,50 @@ const recordings = ["audio/mpeg", "audio/ogg", "audio/wav", "audio/mp4", "audio/
 export function Attachments({ id, m }: { id: string; m: API.MessageDetails }) {
   const files: File[] = Array.isArray(m.metadata?.attachments) ? m.metadata.attachments : [];
   if (files.length === 0) return null;
-  return <ul class="inbox-files">{files.map((f, i) => <li key={i}><Attachment f={f} at={path("agents", id, "messages", String(m.id), "attachments", String(i))} /></li>)}</ul>;
+  return (
+    <ul class="inbox-files">
+      {files.map((f, i) => (
+        <li key={i}>
+          <Attachment f={f} at={path("agents", id, "messages", String(m.id), "attachments", String(i))} />
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function Attachment({ f, at }: { f: File; at: string }) {
   const name = f.name || f.type || f.mime_type || "file";
   if (f.status !== "stored") {
-    const state = f.status === "pending" ? (f.error ? `not there yet: ${f.error}` : "downloading…") : f.status === "failed" ? `not downloaded: ${f.error}` : f.status === "removed" ? "not kept any longer" : "";
-    return <p class={`small ${f.status === "failed" ? "bad" : "muted"}`}><Icon name="Paperclip" size={14} /> <bdi>{name}</bdi>{state && <> · <bdi>{state}</bdi></>}</p>;
+    const state =
+      f.status === "pending"
+        ? f.error
+          ? `not there yet: ${f.error}`
+          : "downloading…"
+        : f.status === "failed"
+          ? `not downloaded: ${f.error}`
+          : f.status === "removed"
+            ? "not kept any longer"
+            : "";
+    return (
+      <p class={`small ${f.status === "failed" ? "bad" : "muted"}`}>
+        <Icon name="Paperclip" size={14} /> <bdi>{name}</bdi>
+        {state && (
+          <>
+            {" "}
+            · <bdi>{state}</bdi>
+          </>
+        )}
+      </p>
+    );
   }
   const shown = pictures.includes(f.mime_type ?? "") || recordings.includes(f.mime_type ?? "");
   return (
     <>
       {shown && <Media f={f} name={name} at={at} />}
-      <Button kind="quiet" icon="Download" onClick={() => download("GET", at)}><bdi>{name}</bdi>{f.size ? <span class="muted small"> {size(f.size)}</span> : null}</Button>
+      <Button kind="quiet" icon="Download" onClick={() => download("GET", at)}>
+        <bdi>{name}</bdi>
+        {f.size ? <span class="muted small"> {size(f.size)}</span> : null}
+      </Button>
     </>
   );
 }
@@ -36,25 +66,47 @@ function Media({ f, name, at }: { f: File; name: string; at: string }) {
   const [address, setAddress] = useState("");
   const [problem, setProblem] = useState("");
   useEffect(() => {
-    let gone = false, made = "";
+    let gone = false,
+      made = "";
     const view = new IntersectionObserver(([entry]) => {
       if (!entry.isIntersecting) return;
       view.disconnect();
-      request("GET", at).then((r) => r.blob()).then((blob) => {
-        if (gone) return;
-        made = URL.createObjectURL(blob.slice(0, blob.size, f.mime_type));
-        setAddress(made);
-      }, (e) => { if (!gone) setProblem(asError(e).message); });
+      request("GET", at)
+        .then((r) => r.blob())
+        .then(
+          (blob) => {
+            if (gone) return;
+            made = URL.createObjectURL(blob.slice(0, blob.size, f.mime_type));
+            setAddress(made);
+          },
+          (e) => {
+            if (!gone) setProblem(asError(e).message);
+          },
+        );
     });
     view.observe(ref.current!);
-    return () => { gone = true; view.disconnect(); if (made) URL.revokeObjectURL(made); };
+    return () => {
+      gone = true;
+      view.disconnect();
+      if (made) URL.revokeObjectURL(made);
+    };
   }, [at, f.mime_type]);
   const broken = () => setProblem("This file cannot be shown.");
   return (
     <div ref={ref} class="inbox-media">
-      {problem ? <p class="small muted">{problem}</p>
-        : pictures.includes(f.mime_type ?? "") ? (address ? <a href={address} target="_blank" rel="noopener"><img src={address} alt={name} onError={broken} /></a> : <span class="inbox-waiting" />)
-          : <audio controls src={address || undefined} aria-label={name} onError={() => address && broken()} />}
+      {problem ? (
+        <p class="small muted">{problem}</p>
+      ) : pictures.includes(f.mime_type ?? "") ? (
+        address ? (
+          <a href={address} target="_blank" rel="noopener">
+            <img src={address} alt={name} onError={broken} />
+          </a>
+        ) : (
+          <span class="inbox-waiting" />
+        )
+      ) : (
+        <audio controls src={address || undefined} aria-label={name} onError={() => address && broken()} />
+      )}
     </div>
   );
 }

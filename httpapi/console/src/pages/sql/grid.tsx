@@ -9,7 +9,10 @@ const beyond = 8; // rows before and after what is in view
 const text = (v: unknown) => (v === null ? "null" : typeof v === "object" ? JSON.stringify(v) : String(v));
 
 /** How wide each column is, from its first rows, in characters. */
-const widths = (a: Answer) => a.columns.map((c, i) => Math.min(42, Math.max(6, c.length + 3, ...a.rows.slice(0, 100).map((r) => text(r[i]).slice(0, 60).length + 2))));
+const widths = (a: Answer) =>
+  a.columns.map((c, i) =>
+    Math.min(42, Math.max(6, c.length + 3, ...a.rows.slice(0, 100).map((r) => text(r[i]).slice(0, 60).length + 2))),
+  );
 
 export function Grid({ answer, open, opened }: { answer: Answer; open: (row: number) => void; opened?: number }) {
   const ref = useRef<HTMLDivElement>(null);
@@ -30,7 +33,9 @@ export function Grid({ answer, open, opened }: { answer: Answer; open: (row: num
     return () => sizes.disconnect();
   }, [answer]);
   const rows = answer.rows.slice(view.from, view.to);
-  const number = answer.columns.map((_, i) => answer.rows.slice(0, 20).every((r) => r[i] === null || typeof r[i] === "number"));
+  const number = answer.columns.map((_, i) =>
+    answer.rows.slice(0, 20).every((r) => r[i] === null || typeof r[i] === "number"),
+  );
   const keys = (e: KeyboardEvent) => {
     const at = Number((e.target as HTMLElement).dataset.row ?? -1);
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
@@ -40,22 +45,60 @@ export function Grid({ answer, open, opened }: { answer: Answer; open: (row: num
   };
   return (
     <div class="grid-frame" ref={ref} onScroll={measure} onKeyDown={keys} tabIndex={0} role="region" aria-label="Rows">
-      <table class="grid" aria-rowcount={answer.rows.length + 1} style={{ width: `calc(${wide.reduce((a, b) => a + b, 0)} * .55rem + 3.5rem)` }}>
-        <colgroup><col style={{ width: "3.5rem" }} />{wide.map((w) => <col style={{ width: `${w * 0.55}rem` }} />)}<col /></colgroup>
-        <thead><tr><th scope="col"><span class="hidden">Row</span></th>{answer.columns.map((c, i) => <th scope="col" class={number[i] ? "number" : ""} title={c}><bdi>{c}</bdi></th>)}<td /></tr></thead>
+      <table
+        class="grid"
+        aria-rowcount={answer.rows.length + 1}
+        style={{ width: `calc(${wide.reduce((a, b) => a + b, 0)} * .55rem + 3.5rem)` }}
+      >
+        <colgroup>
+          <col style={{ width: "3.5rem" }} />
+          {wide.map((w) => (
+            <col style={{ width: `${w * 0.55}rem` }} />
+          ))}
+          <col />
+        </colgroup>
+        <thead>
+          <tr>
+            <th scope="col">
+              <span class="hidden">Row</span>
+            </th>
+            {answer.columns.map((c, i) => (
+              <th scope="col" class={number[i] ? "number" : ""} title={c}>
+                <bdi>{c}</bdi>
+              </th>
+            ))}
+            <td />
+          </tr>
+        </thead>
         <tbody>
-          {view.from > 0 && <tr aria-hidden="true" style={{ height: `${view.from * rowHeight}px` }}><td colSpan={answer.columns.length + 2} /></tr>}
+          {view.from > 0 && (
+            <tr aria-hidden="true" style={{ height: `${view.from * rowHeight}px` }}>
+              <td colSpan={answer.columns.length + 2} />
+            </tr>
+          )}
           {rows.map((r, i) => {
             const n = view.from + i;
             return (
               <tr key={n} class={n === opened ? "on" : ""} aria-rowindex={n + 2} onClick={() => open(n)}>
-                <td class="number muted"><button type="button" data-row={n} aria-label={`Open row ${n + 1}`} onClick={() => open(n)}>{n + 1}</button></td>
-                {r.map((v, c) => <td class={number[c] ? "number" : ""}>{v === null ? <i class="muted">null</i> : <bdi>{text(v).slice(0, 300)}</bdi>}</td>)}
+                <td class="number muted">
+                  <button type="button" data-row={n} aria-label={`Open row ${n + 1}`} onClick={() => open(n)}>
+                    {n + 1}
+                  </button>
+                </td>
+                {r.map((v, c) => (
+                  <td class={number[c] ? "number" : ""}>
+                    {v === null ? <i class="muted">null</i> : <bdi>{text(v).slice(0, 300)}</bdi>}
+                  </td>
+                ))}
                 <td />
               </tr>
             );
           })}
-          {view.to < answer.rows.length && <tr aria-hidden="true" style={{ height: `${(answer.rows.length - view.to) * rowHeight}px` }}><td colSpan={answer.columns.length + 2} /></tr>}
+          {view.to < answer.rows.length && (
+            <tr aria-hidden="true" style={{ height: `${(answer.rows.length - view.to) * rowHeight}px` }}>
+              <td colSpan={answer.columns.length + 2} />
+            </tr>
+          )}
         </tbody>
       </table>
     </div>

@@ -30,11 +30,37 @@ export function readParameters(query: string, given: Record<string, string>): { 
   return { params: Object.fromEntries(names.map((n) => [n, value(given[n])])) };
 }
 
-export function Parameters({ names, values, set, run }: { names: string[]; values: Record<string, string>; set: (v: Record<string, string>) => void; run: () => void }) {
+export function Parameters({
+  names,
+  values,
+  set,
+  run,
+}: {
+  names: string[];
+  values: Record<string, string>;
+  set: (v: Record<string, string>) => void;
+  run: () => void;
+}) {
   return (
-    <form class="row parameters" onSubmit={(e) => { e.preventDefault(); run(); }}>
-      {names.map((n) => <TextField key={n} label={/^\d+$/.test(n) ? `Parameter ${n}` : n} value={values[n] ?? ""} placeholder={values[n] === undefined ? "null" : ""} onInput={(v) => set({ ...values, [n]: v })} />)}
-      <button type="submit" class="hidden">Run</button>
+    <form
+      class="row parameters"
+      onSubmit={(e) => {
+        e.preventDefault();
+        run();
+      }}
+    >
+      {names.map((n) => (
+        <TextField
+          key={n}
+          label={/^\d+$/.test(n) ? `Parameter ${n}` : n}
+          value={values[n] ?? ""}
+          placeholder={values[n] === undefined ? "null" : ""}
+          onInput={(v) => set({ ...values, [n]: v })}
+        />
+      ))}
+      <button type="submit" class="hidden">
+        Run
+      </button>
       <small class="muted">Numbers, true, false and null are typed values; use double quotes for text.</small>
     </form>
   );

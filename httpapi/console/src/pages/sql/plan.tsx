@@ -10,7 +10,18 @@ export function Plan({ answer }: { answer: Answer }) {
   return (
     <div class="card stack">
       <h2>Plan</h2>
-      {steps.length ? <ol class="plain plan">{steps.map((s) => <li style={{ paddingLeft: `${s.depth * 1.4}rem` }}><code>{s.detail}</code> {/^SCAN\b/.test(s.detail) && <span class="muted small">reads every row</span>}{/USING (COVERING )?INDEX|PRIMARY KEY/.test(s.detail) && <span class="muted small">by an index</span>}</li>)}</ol> : <p class="muted">Nothing to look up.</p>}
+      {steps.length ? (
+        <ol class="plain plan">
+          {steps.map((s) => (
+            <li style={{ paddingLeft: `${s.depth * 1.4}rem` }}>
+              <code>{s.detail}</code> {/^SCAN\b/.test(s.detail) && <span class="muted small">reads every row</span>}
+              {/USING (COVERING )?INDEX|PRIMARY KEY/.test(s.detail) && <span class="muted small">by an index</span>}
+            </li>
+          ))}
+        </ol>
+      ) : (
+        <p class="muted">Nothing to look up.</p>
+      )}
     </div>
   );
 }

@@ -15,7 +15,10 @@ export type Source = { table: Table; keys: number[] };
 /** The one table that the rows of an answer are of, and which columns are its key; undefined when a row cannot be found again. */
 export function source(query: string, answer: Answer, tables: Table[]): Source | undefined {
   const text = bare(query);
-  const found = /^\s*select\b[\s\S]*?\bfrom\s+"?(\w+)"?\s*(?:(?:as\s+)?(?!where|order|limit|group|join|left|inner|cross|natural|union|having|window\b)\w+\s*)?(?:$|;|where\b|order\b|limit\b)/i.exec(text);
+  const found =
+    /^\s*select\b[\s\S]*?\bfrom\s+"?(\w+)"?\s*(?:(?:as\s+)?(?!where|order|limit|group|join|left|inner|cross|natural|union|having|window\b)\w+\s*)?(?:$|;|where\b|order\b|limit\b)/i.exec(
+      text,
+    );
   const table = found && tables.find((t) => t.name.toLowerCase() === found[1].toLowerCase());
   if (!table || /\b(join|union|group\s+by|distinct|intersect|except)\b/i.test(text)) return undefined;
   const keys = table.columns.filter((c) => c.primary_key).map((c) => answer.columns.indexOf(c.name));

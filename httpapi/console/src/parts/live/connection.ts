@@ -8,8 +8,12 @@ export type Viewport = { width: number; height: number };
 export type TakeoverState = { takeover_id: string; status: string; reason: string; expires_at: string };
 
 /** What the server sends; a picture has no type. */
-type Received = { type: "tabList"; tabs: Tab[]; activeTabId: string } | { type: "activeTabChange"; pageId: string } | { type: "status"; viewport: Viewport; status: string; takeover: TakeoverState | null }
-  | { type: "selectedTextResponse"; text?: string } | { type?: undefined; data?: string; pageId: string; url: string; title: string };
+type Received =
+  | { type: "tabList"; tabs: Tab[]; activeTabId: string }
+  | { type: "activeTabChange"; pageId: string }
+  | { type: "status"; viewport: Viewport; status: string; takeover: TakeoverState | null }
+  | { type: "selectedTextResponse"; text?: string }
+  | { type?: undefined; data?: string; pageId: string; url: string; title: string };
 
 /** What a link of a live view allows. */
 export type Grant = { token: string; control: boolean; takeover_id: string; viewport: Viewport };
@@ -23,7 +27,17 @@ const mostBuffered = 64 << 10;
 export type Live = ReturnType<typeof openLive>;
 
 /** Opens the live view of a session; grant is asked for each connection. root is the address of the server. */
-export function openLive({ root, session, grant, page = "" }: { root: URL; session: string; grant: () => Promise<Grant>; page?: string }) {
+export function openLive({
+  root,
+  session,
+  grant,
+  page = "",
+}: {
+  root: URL;
+  session: string;
+  grant: () => Promise<Grant>;
+  page?: string;
+}) {
   const state = signal<"connecting" | "open" | "lost" | "over">("connecting");
   const note = signal("");
   const tabs = signal<Tab[]>([]);
@@ -75,12 +89,22 @@ export function openLive({ root, session, grant, page = "" }: { root: URL; sessi
   function connect(query: Record<string, string>) {
     const mine = new WebSocket(address("cast", query));
     socket = mine;
-    mine.onopen = () => { tries = 0; note.value = ""; state.value = "open"; };
-    mine.onmessage = (e) => { if (socket === mine) receive(JSON.parse(e.data)); };
+    mine.onopen = () => {
+      tries = 0;
+      note.value = "";
+      state.value = "open";
+    };
+    mine.onmessage = (e) => {
+      if (socket === mine) receive(JSON.parse(e.data));
+    };
     mine.onclose = (e) => {
       if (closed || socket !== mine || state.value === "over") return;
-      if (e.code === 1000 && e.reason === "the takeover is over") return end("This takeover has ended; the agent continues.");
-      if (e.code === 1000 && page) { page = ""; return again(); } // the tab was closed
+      if (e.code === 1000 && e.reason === "the takeover is over")
+        return end("This takeover has ended; the agent continues.");
+      if (e.code === 1000 && page) {
+        page = "";
+        return again();
+      } // the tab was closed
       if (e.code === 1000) return end("This session has ended.");
       again();
     };
@@ -109,7 +133,16 @@ export function openLive({ root, session, grant, page = "" }: { root: URL; sessi
   }
   void begin();
   return {
-    state, note, tabs, active, url, title, may, viewport, status, takeover,
+    state,
+    note,
+    tabs,
+    active,
+    url,
+    title,
+    may,
+    viewport,
+    status,
+    takeover,
     /** The tab in the picture. */
     shown: () => shown,
     /** Sends input; what a slow connection would only pile up is dropped. */
@@ -132,7 +165,18 @@ export function openLive({ root, session, grant, page = "" }: { root: URL; sessi
       return () => lines.close();
     },
     /** Connects again, with a new grant. */
-    renew: () => { clearTimeout(timer); socket?.close(); socket = undefined; tries = 0; state.value = "connecting"; void begin(); },
-    close: () => { closed = true; clearTimeout(timer); socket?.close(); },
+    renew: () => {
+      clearTimeout(timer);
+      socket?.close();
+      socket = undefined;
+      tries = 0;
+      state.value = "connecting";
+      void begin();
+    },
+    close: () => {
+      closed = true;
+      clearTimeout(timer);
+      socket?.close();
+    },
   };
 }

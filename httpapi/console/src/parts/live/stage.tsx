@@ -3,7 +3,8 @@ import { useEffect, useRef } from "preact/hooks";
 
 import type { Live } from "./connection";
 
-const modifiers = (e: MouseEvent | KeyboardEvent) => (e.altKey ? 1 : 0) | (e.ctrlKey ? 2 : 0) | (e.metaKey ? 4 : 0) | (e.shiftKey ? 8 : 0);
+const modifiers = (e: MouseEvent | KeyboardEvent) =>
+  (e.altKey ? 1 : 0) | (e.ctrlKey ? 2 : 0) | (e.metaKey ? 4 : 0) | (e.shiftKey ? 8 : 0);
 const buttons = ["left", "middle", "right", "back", "forward"];
 const longTap = 600; // milliseconds: the right button
 
@@ -22,15 +23,21 @@ function painter(canvas: HTMLCanvasElement) {
         const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
         const bitmap = await createImageBitmap(new Blob([bytes], { type: "image/jpeg" }));
         await new Promise((resolve) => (document.hidden ? resolve(0) : requestAnimationFrame(resolve)));
-        if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) Object.assign(canvas, { width: bitmap.width, height: bitmap.height });
+        if (canvas.width !== bitmap.width || canvas.height !== bitmap.height)
+          Object.assign(canvas, { width: bitmap.width, height: bitmap.height });
         canvas.getContext("2d")!.drawImage(bitmap, 0, 0);
         canvas.dataset.frames = String(Number(canvas.dataset.frames ?? 0) + 1);
         bitmap.close();
-      } catch { /* a broken picture: the next one comes */ }
+      } catch {
+        /* a broken picture: the next one comes */
+      }
     }
     busy = false;
   };
-  return (data: string) => { next = data; if (!busy) void draw(); };
+  return (data: string) => {
+    next = data;
+    if (!busy) void draw();
+  };
 }
 
 /** What a person does with the picture, as messages. */
@@ -41,26 +48,42 @@ function hands(live: Live, canvas: HTMLCanvasElement, stage: HTMLElement) {
     const { width, height } = live.viewport.value;
     const scale = box.width / width;
     const [x, y] = [(e.clientX - box.left) / scale, (e.clientY - box.top) / (box.height / height)];
-    return { x: Math.round(x * 10) / 10, y: Math.round(y * 10) / 10, in: x >= 0 && y >= 0 && x <= width && y <= height, scale };
+    return {
+      x: Math.round(x * 10) / 10,
+      y: Math.round(y * 10) / 10,
+      in: x >= 0 && y >= 0 && x <= width && y <= height,
+      scale,
+    };
   };
-  const mouse = (event: string, p: Place, e: MouseEvent, more?: object) => live.send({ type: "mouseEvent", event, x: p.x, y: p.y, modifiers: modifiers(e), ...more });
+  const mouse = (event: string, p: Place, e: MouseEvent, more?: object) =>
+    live.send({ type: "mouseEvent", event, x: p.x, y: p.y, modifiers: modifiers(e), ...more });
   let moved: { p: Place; e: MouseEvent } | null = null; // the newest move that was not sent yet
   let finger: { id: number; p: Place; x: number; y: number; scrolls: boolean; at: number } | null = null;
   const move = (p: Place, e: MouseEvent) => {
-    if (!moved) requestAnimationFrame(() => { if (moved) mouse("mouseMoved", moved.p, moved.e); moved = null; });
+    if (!moved)
+      requestAnimationFrame(() => {
+        if (moved) mouse("mouseMoved", moved.p, moved.e);
+        moved = null;
+      });
     moved = { p, e };
   };
-  const insert = (text: string) => { for (const part of text.match(/[\s\S]{1,4000}/gu) ?? []) live.send({ type: "insertText", text: part }); };
-  const press = (name: string) => { for (const event of ["keyDown", "keyUp"]) live.send({ type: "keyEvent", event, key: name, code: name }); };
+  const insert = (text: string) => {
+    for (const part of text.match(/[\s\S]{1,4000}/gu) ?? []) live.send({ type: "insertText", text: part });
+  };
+  const press = (name: string) => {
+    for (const event of ["keyDown", "keyUp"]) live.send({ type: "keyEvent", event, key: name, code: name });
+  };
   const key = (event: string, e: KeyboardEvent) => {
     if (!control() || e.isComposing || e.key === "Unidentified" || e.key === "Process") return;
-    if (e.key === "Escape" && e.shiftKey) { // frees the keyboard
+    if (e.key === "Escape" && e.shiftKey) {
+      // frees the keyboard
       if (event === "keyDown") (document.activeElement as HTMLElement | null)?.blur();
       return;
     }
     const command = e.ctrlKey || e.metaKey;
     if (command && e.key.toLowerCase() === "v") return; // a paste event follows
-    if (command && e.key.toLowerCase() === "c" && event === "keyDown") live.send({ type: "getSelectedText", pageId: live.shown() });
+    if (command && e.key.toLowerCase() === "c" && event === "keyDown")
+      live.send({ type: "getSelectedText", pageId: live.shown() });
     e.preventDefault();
     e.stopPropagation();
     live.send({ type: "keyEvent", event, key: e.key, code: e.code, modifiers: modifiers(e) });
@@ -79,7 +102,11 @@ function hands(live: Live, canvas: HTMLCanvasElement, stage: HTMLElement) {
   };
   stage.addEventListener("wheel", wheel, { passive: false });
   return {
-    key, paste, insert, press, end: () => stage.removeEventListener("wheel", wheel),
+    key,
+    paste,
+    insert,
+    press,
+    end: () => stage.removeEventListener("wheel", wheel),
     down: (e: PointerEvent) => {
       const p = place(e);
       if (!control() || !p.in) return;
@@ -116,7 +143,9 @@ function hands(live: Live, canvas: HTMLCanvasElement, stage: HTMLElement) {
       }
       finger = null;
     },
-    cancel: () => { finger = null; },
+    cancel: () => {
+      finger = null;
+    },
   };
 }
 
@@ -130,7 +159,10 @@ export function Stage({ live }: { live: Live }) {
     live.watch(painter(canvas.current!), stage.current!.clientWidth * Math.min(devicePixelRatio, 2));
     const made = hands(live, canvas.current!, stage.current!);
     act.current = made;
-    return () => { made.end(); live.watch(() => {}, 0); };
+    return () => {
+      made.end();
+      live.watch(() => {}, 0);
+    };
   }, [live]);
   const { width, height } = live.viewport.value;
   const control = Boolean(live.may.value?.control) && live.state.value !== "over";
@@ -142,15 +174,53 @@ export function Stage({ live }: { live: Live }) {
   };
   return (
     <div class={`live-stage ${control ? "controls" : ""} ${live.state.value}`}>
-      <div id="stage" ref={stage} tabIndex={0} role="application" aria-label="The session's page"
-        onPointerDown={(e) => act.current!.down(e)} onPointerMove={(e) => act.current!.moved(e)} onPointerUp={(e) => { act.current!.up(e); }} onPointerCancel={() => act.current!.cancel()}
-        onContextMenu={(e) => e.preventDefault()} onClick={() => { if (matchMedia("(pointer: coarse)").matches) typing.current!.blur(); }}
-        onKeyDown={(e) => act.current!.key("keyDown", e)} onKeyUp={(e) => act.current!.key("keyUp", e)} onPaste={(e) => act.current!.paste(e)}>
-        <canvas id="screen" ref={canvas} width={width} height={height} style={{ width: `min(100cqw, calc(100cqh * ${width / height}))`, aspectRatio: `${width} / ${height}` }} />
-        {live.note.value && <div id="note" role="alert">{live.note.value}</div>}
+      <div
+        id="stage"
+        ref={stage}
+        tabIndex={0}
+        role="application"
+        aria-label="The session's page"
+        onPointerDown={(e) => act.current!.down(e)}
+        onPointerMove={(e) => act.current!.moved(e)}
+        onPointerUp={(e) => {
+          act.current!.up(e);
+        }}
+        onPointerCancel={() => act.current!.cancel()}
+        onContextMenu={(e) => e.preventDefault()}
+        onClick={() => {
+          if (matchMedia("(pointer: coarse)").matches) typing.current!.blur();
+        }}
+        onKeyDown={(e) => act.current!.key("keyDown", e)}
+        onKeyUp={(e) => act.current!.key("keyUp", e)}
+        onPaste={(e) => act.current!.paste(e)}
+      >
+        <canvas
+          id="screen"
+          ref={canvas}
+          width={width}
+          height={height}
+          style={{ width: `min(100cqw, calc(100cqh * ${width / height}))`, aspectRatio: `${width} / ${height}` }}
+        />
+        {live.note.value && (
+          <div id="note" role="alert">
+            {live.note.value}
+          </div>
+        )}
       </div>
-      <textarea id="typing" ref={typing} aria-label="Type into the page" autocapitalize="off" autocomplete="off" spellcheck={false} tabIndex={-1} onBeforeInput={typed}
-        onKeyDown={(e) => { if (e.key.length > 1) act.current!.key("keyDown", e); }} onPaste={(e) => act.current!.paste(e)} />
+      <textarea
+        id="typing"
+        ref={typing}
+        aria-label="Type into the page"
+        autocapitalize="off"
+        autocomplete="off"
+        spellcheck={false}
+        tabIndex={-1}
+        onBeforeInput={typed}
+        onKeyDown={(e) => {
+          if (e.key.length > 1) act.current!.key("keyDown", e);
+        }}
+        onPaste={(e) => act.current!.paste(e)}
+      />
     </div>
   );
 }

@@ -13,5 +13,5 @@ for (const name of ["wordpiece", "cased"]) {
     const pair = t.encode(line, { text_pair: lines[(i + 1) % lines.length], return_token_type_ids: true });
     return [line, t.encode(line).ids, pair.ids, pair.token_type_ids];
   });
-  fs.writeFileSync(here + name + ".golden.json", JSON.stringify(golden).replaceAll("],[\"", "],\n[\"") + "\n");
+  fs.writeFileSync(here + name + ".golden.json", JSON.stringify(golden).replaceAll('],["', '],\n["') + "\n");
 }
