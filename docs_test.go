@@ -84,7 +84,7 @@ func TestDocumentsAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := map[string]bool{"/index": true} // by the site's name
-	for _, m := range regexp.MustCompile(`(?m)^ +'(/[^']+)': '`).FindAllStringSubmatch(string(config), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^ +"(/[^"]+)": "`).FindAllStringSubmatch(string(config), -1) {
 		listed[m[1]] = true
 	}
 	for name := range documents(t) {

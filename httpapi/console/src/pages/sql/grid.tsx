@@ -28,9 +28,17 @@ export function Grid({ answer, open, opened }: { answer: Answer; open: (row: num
   useEffect(() => {
     ref.current!.scrollTop = 0;
     measure();
-    const sizes = new ResizeObserver(measure);
+    let frame = 0;
+    const sizes = new ResizeObserver(() => {
+      // in the next frame, because it can change the size again
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(measure);
+    });
     sizes.observe(ref.current!);
-    return () => sizes.disconnect();
+    return () => {
+      sizes.disconnect();
+      cancelAnimationFrame(frame);
+    };
   }, [answer]);
   const rows = answer.rows.slice(view.from, view.to);
   const number = answer.columns.map((_, i) =>
