@@ -50,7 +50,7 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), RemoveIfExists(temp)))
 	}
 	f.cache.note(a.ID, f.filePath(a.ID), made.record)
-	db := f.enter(a.ID, made)
+	db := f.register(a.ID, made)
 	f.captureNew(db)
 	return db, nil
 }
@@ -209,12 +209,12 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	closing := db.closeWhenUnused(true)
 	if f.cluster != nil {
 		if err := f.cluster.Delete(db.id); err != nil {
-			f.enter(db.id, row{record: *db.record.Load()}) // it is still there
+			f.register(db.id, row{record: *db.record.Load()}) // it is still there
 			return fmt.Errorf("delete agent: %w", errors.Join(err, closing))
 		}
 	}
 	if err := os.Remove(db.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		f.enter(db.id, row{record: *db.record.Load()}) // it is still there
+		f.register(db.id, row{record: *db.record.Load()}) // it is still there
 		return fmt.Errorf("delete agent: %w", errors.Join(err, closing))
 	}
 	f.mu.Lock()

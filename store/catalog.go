@@ -45,7 +45,7 @@ func (f *Folder) load() error {
 		case found.problem == nil && f.mustAdopt(id, found):
 			copies[id] = found
 		default:
-			f.enter(id, found)
+			f.register(id, found)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(copies)) {
@@ -186,9 +186,9 @@ func readRow(c *conn) (row, error) {
 	return r, rows.Err()
 }
 
-// enter adds a file that is in its own place to the catalog. A refused
-// file is entered by its id alone, so that requests for it fail with the reason.
-func (f *Folder) enter(id string, found row) *DB {
+// register adds a file that is in its own place to the catalog. A refused
+// file is registered by its id alone, so that requests for it fail with the reason.
+func (f *Folder) register(id string, found row) *DB {
 	db := newDB(f, id, f.filePath(id))
 	db.inPlace = true
 	found.agent.ID = id
@@ -283,10 +283,10 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		}
 	}
 	if err != nil {
-		return f.enter(id, row{record: record{problem: refused(err)}})
+		return f.register(id, row{record: record{problem: refused(err)}})
 	}
 	f.log.Info("adopt copy of agent, paused", "agent", id, "name", name)
-	db = f.enter(id, found)
+	db = f.register(id, found)
 	f.captureNew(db)
 	return db
 }

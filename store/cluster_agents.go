@@ -95,19 +95,19 @@ func (f *Folder) join() error {
 	return err
 }
 
-// Enter adds an agent that this server now owns. Its file need not exist.
-func (f *Folder) Enter(id string, s Summary) error {
+// AddAgent adds an agent that this server now owns. Its file need not exist.
+func (f *Folder) AddAgent(id string, s Summary) error {
 	unclaim, free := f.claim(id)
 	if !free {
 		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
 	}
 	defer unclaim()
-	f.enterShared(id, row{record: s.record()})
+	f.registerShared(id, row{record: s.record()})
 	return nil
 }
 
-func (f *Folder) enterShared(id string, found row) {
-	f.enter(id, found)
+func (f *Folder) registerShared(id string, found row) {
+	f.register(id, found)
 	if id != agent.DefaultID || found.problem != nil {
 		return
 	}
@@ -116,8 +116,8 @@ func (f *Folder) enterShared(id string, found row) {
 	}
 }
 
-// EnterUnread is Enter for an agent whose due work is only known from its file.
-func (f *Folder) EnterUnread(id string) error {
+// AddUnreadAgent is AddAgent for an agent whose due work is only known from its file.
+func (f *Folder) AddUnreadAgent(id string) error {
 	unclaim, free := f.claim(id)
 	if !free {
 		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
@@ -133,7 +133,7 @@ func (f *Folder) EnterUnread(id string) error {
 	if found.problem == nil {
 		f.cluster.Note(id, found.summary(), true)
 	}
-	f.enterShared(id, found)
+	f.registerShared(id, found)
 	return nil
 }
 
@@ -155,15 +155,15 @@ func inspectShared(path string) row {
 	return r
 }
 
-// EnterStopped adds an agent that does no work and answers requests with an error.
-func (f *Folder) EnterStopped(id string, problem error) {
-	f.enter(id, row{record: record{problem: problem}})
+// AddStoppedAgent adds an agent that does no work and answers requests with an error.
+func (f *Folder) AddStoppedAgent(id string, problem error) {
+	f.register(id, row{record: record{problem: problem}})
 }
 
-// Leave closes an agent's file and removes the agent from the folder, since this
+// RemoveAgent closes an agent's file and removes the agent from the folder, since this
 // server no longer owns it. The file stays in its place. It waits for running
 // transactions.
-func (f *Folder) Leave(id string) error {
+func (f *Folder) RemoveAgent(id string) error {
 	unclaim, free := f.claim(id)
 	if !free {
 		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)

@@ -22,7 +22,7 @@ type DB struct {
 	path   string
 	record atomic.Pointer[record]
 
-	inPlace bool // entered in the catalog: its file says so
+	inPlace bool // in the catalog: its file says so
 
 	// Times of the last use, in Unix nanoseconds: by anyone, and by a client.
 	lastUse, lastClient atomic.Int64

@@ -9,12 +9,12 @@ import (
 	"satchel/store/sqlite"
 )
 
-// InsertExecutions inserts executions that begin or queue. entered reports which
+// InsertExecutions inserts executions that begin or queue. inserted reports which
 // were inserted: those with a known idempotency key or replay are not.
-func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
+func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) (inserted []bool, err error) {
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
 		tx.claimWork(workExecutions)
-		entered := make([]bool, len(started))
+		inserted := make([]bool, len(started))
 		for i, s := range started {
 			known, err := tx.executionOf(s.IdempotencyKey, s.Replay)
 			if err != nil {
@@ -35,9 +35,9 @@ func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) 
 			if err := tx.emitExecution(s.Execution, s.Name, transition{started: s.Status == agent.ExecutionRunning}); err != nil {
 				return nil, err
 			}
-			entered[i] = true
+			inserted[i] = true
 		}
-		return entered, nil
+		return inserted, nil
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 func TestStepsReadLittle(t *testing.T) {
 	db := openFolder(t).Default()
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
-	x := enter(t, db, w)
+	x := startExecution(t, db, w)
 	items := json.RawMessage(`["` + strings.Repeat("x", 3<<20) + `"]`)
 	do(t, db, "UPDATE executions SET input = ? WHERE id = ?", string(items), x.ID)
 	step := func(id string, items json.RawMessage) {

@@ -146,7 +146,7 @@ func (f *Folder) consider(id string) {
 	f.watcher.saved[id] = now
 }
 
-// take enters or adopts a file that appeared while the server is running. It returns
+// take registers or adopts a file that appeared while the server is running. It returns
 // false if something else is being done with the file at the moment.
 func (f *Folder) take(id string) bool {
 	unclaim, free := f.claim(id)
@@ -164,7 +164,7 @@ func (f *Folder) take(id string) bool {
 	case found.problem == nil && f.mustAdopt(id, found):
 		f.adopt(id, found)
 	default:
-		f.enter(id, found)
+		f.register(id, found)
 	}
 	return true
 }

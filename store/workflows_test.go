@@ -36,7 +36,7 @@ func running(w agent.Workflow) *agent.Execution {
 		TriggerNode: "t", Input: json.RawMessage("{}"), Depth: 1, CreatedAt: now, StartedAt: now}
 }
 
-func enter(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
+func startExecution(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
 	t.Helper()
 	x := running(w)
 	if _, err := db.InsertExecutions(t.Context(), []StartedExecution{{Execution: x, Name: w.Name}}); err != nil {
@@ -50,16 +50,16 @@ func enter(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
 func TestReplays(t *testing.T) {
 	db := openFolder(t).Default()
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
-	enter := func(key, replay string) string {
+	startExecution := func(key, replay string) string {
 		t.Helper()
 		x := running(w)
-		entered, err := db.InsertExecutions(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, IdempotencyKey: key, Replay: replay}})
+		inserted, err := db.InsertExecutions(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, IdempotencyKey: key, Replay: replay}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		id, err := db.ExecutionOf(t.Context(), key, replay)
-		if err != nil || entered[0] != (id == x.ID) {
-			t.Errorf("%s %s: inserted %v, and its execution is %s, %v", key, replay, entered[0], id, err)
+		if err != nil || inserted[0] != (id == x.ID) {
+			t.Errorf("%s %s: inserted %v, and its execution is %s, %v", key, replay, inserted[0], id, err)
 		}
 		return id
 	}
@@ -67,24 +67,24 @@ func TestReplays(t *testing.T) {
 		t.Helper()
 		do(t, db, "UPDATE _replays SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', created_at, ?)", minutes+" minutes")
 	}
-	one, other := enter("c1", "a"), enter("c2", "b")
+	one, other := startExecution("c1", "a"), startExecution("c2", "b")
 	for _, key := range []string{"", "c1", "c3"} {
-		if id := enter(key, "a"); id != one {
+		if id := startExecution(key, "a"); id != one {
 			t.Errorf("%q immediately leads to another execution", key)
 		}
 	}
-	if id := enter("c2", "a"); id != other {
+	if id := startExecution("c2", "a"); id != other {
 		t.Error("a known key is ignored next to a known request")
 	}
 	later("-4")
-	if id := enter("c4", "a"); id != one {
+	if id := startExecution("c4", "a"); id != one {
 		t.Error("the same request after four minutes leads to another execution")
 	}
 	later("-2")
-	if id := enter("c1", "a"); id != one {
+	if id := startExecution("c1", "a"); id != one {
 		t.Error("the same key after six minutes leads to another execution")
 	}
-	again := enter("c5", "a")
+	again := startExecution("c5", "a")
 	if again == one {
 		t.Error("the same request after six minutes leads to the same execution")
 	}
@@ -92,7 +92,7 @@ func TestReplays(t *testing.T) {
 		t.Errorf("%d requests are remembered", n)
 	}
 	later("+10") // stored when the clock was ahead
-	if id := enter("", "a"); id == again {
+	if id := startExecution("", "a"); id == again {
 		t.Error("requests stored while the clock was ahead block executions")
 	}
 }
@@ -150,11 +150,11 @@ func TestWorkflowsBySQL(t *testing.T) {
 	if got := subscribersOf(t, db, "contact.created"); got != "" {
 		t.Errorf("subscribers of a paused workflow %q", got)
 	}
-	x := enter(t, db, w)
+	x := startExecution(t, db, w)
 	if _, err := db.SQL(t.Context(), "UPDATE executions SET status = 'complete'", Params{}, Access{Write: true}); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
 		t.Errorf("an execution changed by SQL: %v", err)
 	}
-	deleted := enter(t, db, w)
+	deleted := startExecution(t, db, w)
 	ask(`DELETE FROM executions WHERE id = ?`, deleted.ID)
 	ask(`DELETE FROM workflows WHERE id = 'workflow-x'`)
 	if _, _, err := db.Execution(t.Context(), x.ID); agent.ErrorCode(err) != agent.CodeNotFound {
@@ -184,7 +184,7 @@ func TestCommitExecution(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
-	x := enter(t, db, w)
+	x := startExecution(t, db, w)
 	result := func(node string, status agent.NodeStatus, output string) agent.NodeResult {
 		return agent.NodeResult{NodeID: node, Type: "set", Status: status, StartedAt: agent.Now(), Attempt: 1, Output: json.RawMessage(output)}
 	}
@@ -249,9 +249,9 @@ func TestPendingExecutions(t *testing.T) {
 	f := openAt(t, path)
 	awake, timed := createAgent(t, f, "awake"), createAgent(t, f, "timed")
 	createAgent(t, f, "rests")
-	enter(t, awake, createWorkflow(t, awake, graphOf(`{"id":"t","type":"trigger"}`)))
+	startExecution(t, awake, createWorkflow(t, awake, graphOf(`{"id":"t","type":"trigger"}`)))
 	w := createWorkflow(t, timed, graphOf(`{"id":"t","type":"trigger"}`))
-	x, due := enter(t, timed, w), agent.At(time.Now().Add(time.Hour))
+	x, due := startExecution(t, timed, w), agent.At(time.Now().Add(time.Hour))
 	wait := Wait{ExecutionID: x.ID, NodeID: "w", Type: "wait", Kind: WaitTimer, DueAt: due, StartedAt: agent.Now()}
 	if _, err := timed.CommitExecution(t.Context(), ExecutionStep{Execution: x, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestRetentionOfExecutions(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
-	old, fresh, open := enter(t, db, w), enter(t, db, w), enter(t, db, w)
+	old, fresh, open := startExecution(t, db, w), startExecution(t, db, w), startExecution(t, db, w)
 	for _, x := range []*agent.Execution{old, fresh} {
 		x.Status, x.CompletedAt = agent.ExecutionComplete, agent.Now()
 		if _, err := db.CommitExecution(t.Context(), ExecutionStep{Execution: x, Results: []agent.NodeResult{{NodeID: "t", Type: "trigger", Status: agent.NodeSuccess}}}); err != nil {

@@ -90,70 +90,71 @@ func (c *Cluster) reconcile(session string) {
 		present[db.ID()], stoppedHere[db.ID()] = true, errors.Is(db.Problem(), errBehind)
 	}
 	c.mu.Lock()
-	var enter []agentRow
-	var leave, halted []string
+	var toAdd []agentRow
+	var toRemove, halted []string
 	for id, k := range c.agents {
-		busy := c.entering[id] || c.moving[id] != nil
+		busy := c.changing[id] || c.moving[id] != nil
 		switch mine := k.owner == session && !k.deleted; {
 		case busy:
 		case k.owner == stopped && !k.deleted:
 			if !present[id] {
 				halted = append(halted, id)
 			}
-		case mine && !present[id] && !c.leaving && !c.enters.Busy(id):
-			enter = append(enter, *k)
+		case mine && !present[id] && !c.leaving && !c.additions.Busy(id):
+			toAdd = append(toAdd, *k)
 			if k.isComplete() {
-				c.entering[id] = true
+				c.changing[id] = true
 			}
 		case present[id] && (!mine || stoppedHere[id]):
-			leave = append(leave, id)
-			c.entering[id] = true
+			toRemove = append(toRemove, id)
+			c.changing[id] = true
 		}
 	}
 	_, hasDefault := c.agents[agent.DefaultID]
-	makeDefault := !hasDefault && !c.leaving && !c.full.IsZero() && !c.entering[agent.DefaultID]
+	makeDefault := !hasDefault && !c.leaving && !c.full.IsZero() && !c.changing[agent.DefaultID]
 	if makeDefault {
-		c.entering[agent.DefaultID] = true
+		c.changing[agent.DefaultID] = true
 	}
 	c.mu.Unlock()
 	for _, id := range halted {
-		c.folder.EnterStopped(id, errBehindAgent)
+		c.folder.AddStoppedAgent(id, errBehindAgent)
 	}
-	for _, id := range leave {
+	for _, id := range toRemove {
 		c.parts.Go(func() {
-			c.leave(id)
-			c.entered(id)
+			c.remove(id)
+			c.endChange(id)
 		})
 	}
 	if makeDefault {
 		c.parts.Go(c.makeDefault)
 	}
-	c.enterAll(enter)
+	c.addAll(toAdd)
 }
 
 // makeDefault creates the default agent of a new cluster, unless another server does.
 func (c *Cluster) makeDefault() {
-	defer c.entered(agent.DefaultID)
+	defer c.endChange(agent.DefaultID)
 	if err := c.folder.MakeDefault(); err != nil && agent.ErrorCode(err) != agent.CodeAgentNameExists {
 		c.Log.Error("make the default agent", "error", err)
 	}
 }
 
-func (c *Cluster) entered(ids ...string) {
+// endChange records that agents are no longer being added or removed.
+func (c *Cluster) endChange(ids ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unsettled = true
 	for _, id := range ids {
-		delete(c.entering, id)
+		delete(c.changing, id)
 	}
 }
 
-// leave removes an agent from the folder.
-func (c *Cluster) leave(id string) {
+// remove removes an agent from the folder.
+func (c *Cluster) remove(id string) {
 	c.mu.Lock()
 	f := c.files[id]
 	c.mu.Unlock()
-	if err := c.folder.Leave(id); err != nil {
+	if err := c.folder.RemoveAgent(id); err != nil {
 		c.Log.Info("close the file of an agent that is no longer this server's", "agent", id, "error", err)
 	}
 	c.mu.Lock()
@@ -172,13 +173,13 @@ func (c *Cluster) leave(id string) {
 // added again if this server still owns it.
 func (c *Cluster) giveUp(id string, reason error) {
 	c.mu.Lock()
-	if c.entering[id] {
+	if c.changing[id] {
 		c.mu.Unlock()
 		return
 	}
-	c.entering[id] = true
+	c.changing[id] = true
 	c.mu.Unlock()
-	c.leave(id)
+	c.remove(id)
 	if errors.Is(reason, errBehind) {
 		c.stopAgent(id, reason)
 	}
@@ -187,7 +188,7 @@ func (c *Cluster) giveUp(id string, reason error) {
 	if _, err := c.readAgent(ctx, id); agent.IgnoreNotFound(err) != nil {
 		c.Log.Warn("look up an agent's owner", "agent", id, "error", err)
 	}
-	c.entered(id)
+	c.endChange(id)
 	c.notify()
 }
 
@@ -257,7 +258,7 @@ func (c *Cluster) target(node string) (*peer, error) {
 func (c *Cluster) give(ctx context.Context, id string, to *peer) error {
 	c.mu.Lock()
 	k := c.agents[id]
-	if k == nil || k.owner != c.self.Session || c.entering[id] || c.moving[id] != nil {
+	if k == nil || k.owner != c.self.Session || c.changing[id] || c.moving[id] != nil {
 		c.mu.Unlock()
 		return agent.NotFound("agent", id).Because(ErrNotOwner)
 	}
@@ -276,11 +277,11 @@ func (c *Cluster) give(ctx context.Context, id string, to *peer) error {
 		close(moved)
 		c.notify()
 	}()
-	c.enters.Forget(id)
-	if err := c.enters.Wait(ctx, id); err != nil {
+	c.additions.Forget(id)
+	if err := c.additions.Wait(ctx, id); err != nil {
 		return err
 	}
-	c.leave(id)
+	c.remove(id)
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	if err := c.flushNotes(ctx); err != nil {

@@ -43,9 +43,9 @@ type Cluster struct {
 	parts  sync.WaitGroup
 	wake   chan struct{} // makes the loop poll immediately; has a buffer of 1
 
-	free    func(folder string) (bytes int64, err error)
-	enters  *work.Queue[string] // agents whose files are to be read before the folder has them
-	fetches chan struct{}       // limits how many files are fetched at a time
+	free      func(folder string) (bytes int64, err error)
+	additions *work.Queue[string] // agents whose files are to be read before the folder has them
+	fetches   chan struct{}       // limits how many files are fetched at a time
 
 	stepping sync.Mutex    // held while the database is polled
 	draining chan struct{} // held, as a semaphore of 1, while agents are given away
@@ -74,7 +74,7 @@ type Cluster struct {
 	full      time.Time                // when all agents were listed last
 	unsettled bool                     // the folder may need to be reconciled
 	keys      int64                    // version of the API keys that the folder has
-	entering  map[string]bool          // agents that are being added to the folder without their files, or taken out of it
+	changing  map[string]bool          // agents that are being added to the folder without their files, or removed
 	moving    map[string]chan struct{} // agents that are being given away; closed when that is done or failed
 }
 
@@ -108,9 +108,9 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{Options: o, Signer: signer, pool: pool, wake: make(chan struct{}, 1),
 		files: map[string]*copyState{}, notes: map[string]note{}, nodes: map[string]*peer{}, agents: map[string]*agentRow{},
 		lags:   lags{waiting: map[*shipment]bool{}},
-		byName: map[string]string{}, owned: map[string]int{}, entering: map[string]bool{}, moving: map[string]chan struct{}{}, keys: -1,
+		byName: map[string]string{}, owned: map[string]int{}, changing: map[string]bool{}, moving: map[string]chan struct{}{}, keys: -1,
 		fetches: make(chan struct{}, fetchesAtOnce), draining: make(chan struct{}, 1)}
-	c.enters, c.free = c.newEnters(), freeSpace
+	c.additions, c.free = c.newAdditions(), freeSpace
 	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, failed: c.countError, uncertain: uncertainTime}
 	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}
 	err = prepare(ctx, pool)
@@ -149,7 +149,7 @@ func (c *Cluster) Start(ctx context.Context, f *store.Folder, url string) error 
 	if err := c.join(ctx); err != nil {
 		return err
 	}
-	c.enters.Start(ctx)
+	c.additions.Start(ctx)
 	c.parts.Go(func() { c.watch(ctx) })
 	c.parts.Go(func() { c.foldAll(ctx) })
 	return nil
@@ -163,7 +163,7 @@ func (c *Cluster) Close() {
 		defer cancel()
 		c.retire(ctx)
 		c.stop()
-		c.enters.Stop()
+		c.additions.Stop()
 		c.parts.Wait()
 	}
 	c.pool.Close()

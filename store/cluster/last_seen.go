@@ -140,7 +140,7 @@ func (c *Cluster) halt() error {
 	c.mu.Unlock()
 	c.writeLastSeen()
 	for _, db := range c.folder.Agents() {
-		c.leave(db.ID())
+		c.remove(db.ID())
 	}
 	return errRestored
 }
@@ -178,5 +178,5 @@ func (c *Cluster) stopAgent(id string, reason error) {
 	if err != nil {
 		c.Log.Error("stop an agent", "agent", id, "error", err)
 	}
-	c.folder.EnterStopped(id, errBehindAgent)
+	c.folder.AddStoppedAgent(id, errBehindAgent)
 }

@@ -59,7 +59,7 @@ func (c *Cluster) rejoin(ctx context.Context) error {
 	c.mu.Unlock()
 	c.Log.Warn("this server begins a new session in the cluster")
 	for _, db := range c.folder.Agents() {
-		c.leave(db.ID())
+		c.remove(db.ID())
 	}
 	bounded, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()

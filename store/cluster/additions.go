@@ -14,44 +14,44 @@ import (
 // How many agents' files are read at a time before they are added to the folder, and how
 // many of these slots are reserved for agents that requests wait for.
 const (
-	entersAtOnce   = 4
-	entersReserved = 2
+	additionsAtOnce   = 4
+	additionsReserved = 2
 )
 
-// newEnters returns the queue of the agents whose files are to be read.
-func (c *Cluster) newEnters() *work.Queue[string] {
-	return work.New(work.Options[string]{Limit: entersAtOnce, Reserved: entersReserved, Run: func(_ context.Context, id string) (work.Next, error) {
-		if k, mine := c.agentToEnter(id); mine {
-			c.enterUnread(k)
+// newAdditions returns the queue of the agents whose files are to be read.
+func (c *Cluster) newAdditions() *work.Queue[string] {
+	return work.New(work.Options[string]{Limit: additionsAtOnce, Reserved: additionsReserved, Run: func(_ context.Context, id string) (work.Next, error) {
+		if k, mine := c.agentToAdd(id); mine {
+			c.add(k)
 		}
 		return work.Next{}, nil
 	}})
 }
 
-// agentToEnter returns the row of an agent, and whether it is still to be added to the folder.
-func (c *Cluster) agentToEnter(id string) (k agentRow, is bool) {
+// agentToAdd returns the row of an agent, and whether it is still to be added to the folder.
+func (c *Cluster) agentToAdd(id string) (k agentRow, is bool) {
 	_, absent := c.folder.Agent(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.agents[id]; k != nil && !k.deleted && k.owner == c.self.Session && absent != nil && !c.expired && !c.entering[id] && c.moving[id] == nil {
+	if k := c.agents[id]; k != nil && !k.deleted && k.owner == c.self.Session && absent != nil && !c.expired && !c.changing[id] && c.moving[id] == nil {
 		return *k, true
 	}
 	return k, false
 }
 
-// enterAll adds agents to the folder: immediately, without their files, those
+// addAll adds agents to the folder: immediately, without their files, those
 // whose due work is known; the others in the order in which their work is due.
 // The default agent's file has the API keys.
-func (c *Cluster) enterAll(enter []agentRow) {
-	slices.SortFunc(enter, func(a, b agentRow) int { return a.due().Compare(b.due()) })
-	for _, k := range enter {
+func (c *Cluster) addAll(rows []agentRow) {
+	slices.SortFunc(rows, func(a, b agentRow) int { return a.due().Compare(b.due()) })
+	for _, k := range rows {
 		switch {
 		case k.isComplete():
-			c.enterUnread(k)
+			c.add(k)
 		case k.id == agent.DefaultID:
-			c.enters.EnqueueFirst(k.id)
+			c.additions.EnqueueFirst(k.id)
 		default:
-			c.enters.Enqueue(k.id)
+			c.additions.Enqueue(k.id)
 		}
 	}
 }
@@ -69,16 +69,16 @@ func (k agentRow) due() time.Time {
 // folder without reading its file.
 func (k agentRow) isComplete() bool { return k.infoHead == k.head && k.id != agent.DefaultID }
 
-// enterUnread adds an agent to the folder, reading its file first unless the agent is
+// add adds an agent to the folder, reading its file first unless the agent is
 // rested. If that fails, it is tried again at the next poll, unless the database lost
 // commits.
-func (c *Cluster) enterUnread(k agentRow) {
-	defer c.entered(k.id)
+func (c *Cluster) add(k agentRow) {
+	defer c.endChange(k.id)
 	var err error
 	if k.isComplete() {
-		err = c.folder.Enter(k.id, k.summary)
+		err = c.folder.AddAgent(k.id, k.summary)
 	} else {
-		err = c.folder.EnterUnread(k.id)
+		err = c.folder.AddUnreadAgent(k.id)
 	}
 	switch {
 	case errors.Is(err, errBehind):
@@ -99,8 +99,8 @@ func (c *Cluster) Await(ctx context.Context, id string) error {
 			err = ctx.Err()
 		}
 	case queued:
-		c.enters.EnqueueFirst(id)
-		err = c.enters.Wait(ctx, id)
+		c.additions.EnqueueFirst(id)
+		err = c.additions.Wait(ctx, id)
 	default:
 		return err
 	}
@@ -122,7 +122,7 @@ func (c *Cluster) awaitChannel(id string) (moved <-chan struct{}, read bool, err
 		return c.moving[id], false, nil
 	case k == nil || k.deleted || k.owner != c.self.Session && k.owner != stopped:
 		return nil, false, ErrNotOwner
-	case absent == nil || k.owner == stopped || c.entering[id] || c.leaving && !c.enters.Busy(id):
+	case absent == nil || k.owner == stopped || c.changing[id] || c.leaving && !c.additions.Busy(id):
 		return nil, false, nil
 	}
 	return nil, true, nil
