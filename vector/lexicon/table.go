@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -21,7 +22,7 @@ type Table struct {
 	dims  int
 	rows  map[string]int32
 	scale []float32
-	cells string // dims signed bytes per row
+	cells string // dims/8 groups of 5 bytes per row
 }
 
 // Load returns the table in the binary. The first call decodes it, which takes
@@ -34,14 +35,25 @@ var loaded = sync.OnceValues(func() (*Table, error) { return Decode(packed) })
 // The file format: the magic number; the numbers of words and dimensions and
 // the length of the word list (uint32, little-endian); the words, each
 // followed by a newline, the most frequent first; a float32 for each word; the
-// signed bytes of each word; and a CRC-32C of everything before. A word's
-// vector is its bytes times its float32, which includes the word's weight.
+// levels of each word, eight to a group of 5 bytes, the lowest five bits first;
+// and a CRC-32C of everything before. A word's vector is its levels times its
+// float32, which includes the word's weight.
 const (
-	magic    = "LEX1"
+	magic    = "LEX2"
 	header   = len(magic) + 3*4
 	maxWords = 1 << 20
 	maxDims  = 1 << 10
 )
+
+// levels are those of the quantizer with 32 levels that has the least squared error
+// for normally distributed numbers: J. Max, "Quantizing for Minimum Distortion" (1960).
+var levels = [32]float32{
+	-3.263, -2.692, -2.319, -2.029, -1.788, -1.577, -1.387, -1.212, -1.049, -0.8947, -0.7473, -0.6050, -0.4668, -0.3314, -0.1981, -0.0659,
+	0.0659, 0.1981, 0.3314, 0.4668, 0.6050, 0.7473, 0.8947, 1.049, 1.212, 1.387, 1.577, 1.788, 2.029, 2.319, 2.692, 3.263,
+}
+
+// A group is the levels of 8 numbers in 5 bytes.
+const groupDims, groupBytes = 8, 5
 
 // checksum is the last value of a table file, of all that is before it.
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
@@ -61,7 +73,7 @@ func Decode(file string) (*Table, error) {
 	words := int(binary.LittleEndian.Uint32(counts))
 	dims := int(binary.LittleEndian.Uint32(counts[4:]))
 	list := int(binary.LittleEndian.Uint32(counts[8:]))
-	if words > maxWords || dims < 1 || dims > maxDims || len(body) != header+list+words*(4+dims) {
+	if words > maxWords || dims < 1 || dims%groupDims > 0 || dims > maxDims || len(body) != header+list+words*(4+rowBytes(dims)) {
 		return nil, errDamaged
 	}
 	t := &Table{dims: dims, rows: make(map[string]int32, words), scale: make([]float32, words)}
@@ -79,8 +91,11 @@ func Decode(file string) (*Table, error) {
 	return t, nil
 }
 
-// Encode encodes words and their vectors, which must have the same length. Each
-// vector is quantized to 8 bits with its own scale.
+// rowBytes returns the size of a row without its scale.
+func rowBytes(dims int) int { return dims / groupDims * groupBytes }
+
+// Encode encodes words and their vectors, which must have the same length, a multiple
+// of 8. Each vector is quantized to 5 bits with its own scale.
 func Encode(words []string, vectors [][]float32) []byte {
 	list := strings.Join(words, "\n") + "\n"
 	file := []byte(magic)
@@ -90,18 +105,52 @@ func Encode(words []string, vectors [][]float32) []byte {
 	file = append(file, list...)
 	var cells []byte
 	for _, v := range vectors {
-		var most float64
-		for _, x := range v {
-			most = max(most, math.Abs(float64(x)))
-		}
-		scale := float32(max(most, 1e-30) / math.MaxInt8)
-		file = binary.LittleEndian.AppendUint32(file, math.Float32bits(scale))
-		for _, x := range v {
-			cells = append(cells, byte(int8(math.Round(float64(x/scale)))))
+		scale, codes := quantize(v)
+		file = binary.LittleEndian.AppendUint32(file, math.Float32bits(float32(scale)))
+		for group := range slices.Chunk(codes, groupDims) {
+			var bits uint64
+			for i, code := range group {
+				bits |= uint64(code) << (5 * i)
+			}
+			cells = append(cells, binary.LittleEndian.AppendUint64(nil, bits)[:groupBytes]...)
 		}
 	}
 	file = append(file, cells...)
 	return binary.LittleEndian.AppendUint32(file, checksum(file))
+}
+
+// quantize returns a scale and the indexes of the levels whose products are close to
+// v. It starts with v's standard deviation and takes turns to find the best levels
+// for the scale and the best scale for the levels.
+func quantize(v []float32) (scale float64, codes []byte) {
+	var squares float64
+	for _, x := range v {
+		squares += float64(x) * float64(x)
+	}
+	scale = max(math.Sqrt(squares/float64(len(v))), 1e-30)
+	codes = make([]byte, len(v))
+	for range 5 {
+		var product, norm float64
+		for i, x := range v {
+			codes[i] = nearestLevel(float64(x) / scale)
+			level := float64(levels[codes[i]])
+			product += float64(x) * level
+			norm += level * level
+		}
+		scale = max(product/norm, 1e-30)
+	}
+	return scale, codes
+}
+
+// nearestLevel returns the index of the level that is closest to x.
+func nearestLevel(x float64) byte {
+	best := 0
+	for i, level := range levels {
+		if math.Abs(x-float64(level)) < math.Abs(x-float64(levels[best])) {
+			best = i
+		}
+	}
+	return byte(best)
 }
 
 // Knows reports whether a lower-case word, or one that it is a form of, is known.
@@ -125,8 +174,19 @@ func (t *Table) row(word string) int32 {
 // addRow adds the vector of a row, times a weight, to sum.
 func (t *Table) addRow(sum []float32, row int32, weight float32) {
 	weight *= t.scale[row]
-	cells := t.cells[int(row)*t.dims:][:len(sum)]
-	for i := range sum {
-		sum[i] += weight * float32(int8(cells[i]))
+	size := rowBytes(t.dims)
+	for cells := t.cells[int(row)*size:][:size]; len(cells) >= groupBytes; cells = cells[groupBytes:] {
+		low := uint32(cells[0]) | uint32(cells[1])<<8 | uint32(cells[2])<<16 | uint32(cells[3])<<24
+		high := low>>20 | uint32(cells[4])<<12
+		group := (*[groupDims]float32)(sum)
+		group[0] += weight * levels[low%32]
+		group[1] += weight * levels[low>>5%32]
+		group[2] += weight * levels[low>>10%32]
+		group[3] += weight * levels[low>>15%32]
+		group[4] += weight * levels[high%32]
+		group[5] += weight * levels[high>>5%32]
+		group[6] += weight * levels[high>>10%32]
+		group[7] += weight * levels[high>>15%32]
+		sum = sum[groupDims:]
 	}
 }

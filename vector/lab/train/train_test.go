@@ -205,7 +205,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	m := newModel(v, newDense(len(v.words), 4))
+	m := newModel(v, newDense(len(v.words), 8))
 	table, err := lexicon.Decode(string(lexicon.Encode(v.words, m.weighted())))
 	if err != nil {
 		t.Fatal(err)
