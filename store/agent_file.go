@@ -171,7 +171,7 @@ func place(temp, path string) error {
 	case !errors.Is(err, fs.ErrExist): // the file system does not support links
 		err = os.Rename(temp, path)
 	}
-	return errors.Join(err, syncFolder(filepath.Dir(path)))
+	return errors.Join(err, SyncFolder(filepath.Dir(path)))
 }
 
 func (tx *Tx) insertAgent(a agent.Agent, folder string) error {

@@ -225,7 +225,7 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	if f.sink != nil {
 		f.sink.Deleted(db.id)
 	}
-	if err := errors.Join(RemoveIfExists(db.path), syncFolder(f.agentsPath())); err != nil {
+	if err := errors.Join(RemoveIfExists(db.path), SyncFolder(f.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}
 	return nil

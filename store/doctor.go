@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -70,7 +71,7 @@ func examineKeys(path string, given [][]byte) (keyring, agent.Finding) {
 			finding.Message = "missing: the next start makes a new one, and stored credentials stay locked"
 			return nil, finding
 		}
-		if info.Mode().Perm()&0o077 != 0 {
+		if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // Windows has access control lists
 			finding.Message = fmt.Sprintf("others can read %s: chmod 600 it", masterPath(path))
 		}
 	}

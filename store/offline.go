@@ -34,7 +34,7 @@ func BackupFile(folder, idOrName, to string) error {
 	if err := os.Rename(temp, to); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(to))
+	return SyncFolder(filepath.Dir(to))
 }
 
 // findFile finds an agent's file in a data folder that is not open here.

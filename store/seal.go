@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -145,7 +146,7 @@ func writeMasterFile(folder string, keys [][]byte) error {
 	if err := os.Rename(temp, masterPath(folder)); err != nil {
 		return fmt.Errorf("write the master key: %w", err)
 	}
-	return syncFolder(folder)
+	return SyncFolder(folder)
 }
 
 func writeSynced(path string, data []byte) error {
@@ -157,8 +158,12 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// syncFolder makes a rename in the folder durable.
-func syncFolder(path string) error {
+// SyncFolder makes new, renamed and removed names in a folder durable. Windows has
+// no call for that; its file system logs such changes itself.
+func SyncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(path)
 	if err != nil {
 		return err

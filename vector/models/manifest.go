@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"satchel/agent"
+	"satchel/store"
 	"satchel/vector/encoder/pretrained"
 )
 
@@ -123,7 +124,7 @@ func (l *Library) finish(staged, name, source string) (Info, error) {
 	if err := os.Rename(staged, filepath.Join(l.path, name)); err != nil {
 		return Info{}, err
 	}
-	return info, syncFolder(l.path)
+	return info, store.SyncFolder(l.path)
 }
 
 // writeFile writes a file and waits until it is on the disk.
@@ -134,15 +135,4 @@ func writeFile(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// syncFolder waits until the names in a folder are on the disk. Systems that
-// cannot do that for folders do not need it.
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	_ = d.Sync()
-	return d.Close()
 }
