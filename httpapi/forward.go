@@ -28,16 +28,15 @@ const (
 // or session, so that nothing was done.
 var errMoved = errors.New("another server of the cluster has it by now")
 
-// forwardRequest is the first handler. In a cluster, it forwards a request for another
-// server's agent to that server. A request is forwarded only once: the server that gets
-// it answers it or refuses it with 421.
+// forwardRequest comes before all handlers but lingerAfterResponse. In a cluster, it
+// forwards a request for another server's agent to that server. A request is forwarded
+// only once: the server that gets it answers it or refuses it with 421.
 func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		f := s.forwarder
 		if f == nil {
 			return next(c)
 		}
-		sent := bodyOf(c)
 		r := c.Request()
 		forwarded := f.directory.Verify(r)
 		r.Header.Del(cluster.Header)
@@ -62,7 +61,6 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if err == nil || c.Response().Committed {
 			return err
 		}
-		drain(c, sent)
 		if forwarded && errors.Is(err, errMoved) {
 			return c.NoContent(http.StatusMisdirectedRequest)
 		}

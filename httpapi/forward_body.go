@@ -8,21 +8,16 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/labstack/echo/v4"
-
-	"satchel/httpapi/rest"
 )
 
-// Limits on request bodies that are buffered so that they can be sent again, and on how
-// much is read of a body that is no longer needed.
+// Limits on request bodies that are buffered so that they can be sent again.
 const (
 	maxBodyInMemory   = 1 << 20   // for a body of up to this length
 	memoryOfLargeBody = 64 << 10  // in memory, for a longer one
 	maxBodyInFile     = 64 << 20  // per body
 	maxBodiesInFiles  = 512 << 20 // for all bodies
-	drainLimit        = maxBodyInFile
 )
 
 // bodies buffers the bodies of requests.
@@ -167,42 +162,6 @@ func (c *bodyReader) Read(p []byte) (n int, err error) {
 
 // Close does nothing: net/http closes the client's body with the request.
 func (c *bodyReader) Close() error { return nil }
-
-// trackedBody is a request's body as its client sends it.
-type trackedBody struct {
-	io.ReadCloser
-	begun atomic.Bool // an attempt that has failed may still be reading
-}
-
-// bodyOf returns the body of a request, which records whether it was read. The wrapper is
-// set on a copy of the request: if net/http found another body in its own request, it
-// would read it before responding.
-func bodyOf(c echo.Context) *trackedBody {
-	r := c.Request().WithContext(c.Request().Context())
-	sent := &trackedBody{ReadCloser: r.Body}
-	if r.ContentLength != 0 {
-		r.Body = sent
-	}
-	c.SetRequest(r)
-	return sent
-}
-
-func (s *trackedBody) Read(p []byte) (int, error) {
-	s.begun.Store(true)
-	return s.ReadCloser.Read(p)
-}
-
-// drain reads what a client still sends, within limits, because a client that is sending
-// does not read the response. A client that waits for 100 Continue is not asked for its
-// body.
-func drain(c echo.Context, sent *trackedBody) {
-	if c.Request().Header.Get("Expect") != "" && !sent.begun.Load() {
-		return
-	}
-	control, now := http.NewResponseController(c.Response()), time.Now()
-	_ = errors.Join(control.SetReadDeadline(now.Add(rest.ReadTimeout)), control.SetWriteDeadline(now.Add(rest.ReadTimeout+rest.WriteTimeout))) // a test's recorder has none
-	_, _ = io.CopyN(io.Discard, sent, drainLimit)
-}
 
 // newBodies returns bodies with their files in the data folder's folder for temporary
 // files, which is emptied when the server starts.

@@ -141,7 +141,7 @@ func New(o Options) *Server {
 	if o.Cluster != nil {
 		s.forwarder = s.newForwarder(o.Cluster)
 	}
-	s.echo.Use(s.forwardRequest, s.admitRequest)
+	s.echo.Use(lingerAfterResponse, s.forwardRequest, s.admitRequest)
 	s.table = s.api()
 	for _, r := range s.table {
 		path := r.EchoPath()
@@ -174,7 +174,7 @@ func (s *Server) Handler() http.Handler { return s.echo }
 // Headers that are the same in all responses share their values.
 var noSniff, noReferrer, noStore, apiVersion = []string{"nosniff"}, []string{"no-referrer"}, []string{"no-store"}, []string{"1"}
 
-// admitRequest is the first handler of every request: it sets the request id, checks
+// admitRequest comes before the handler of every request: it sets the request id, checks
 // host and origin, counts the request, and recovers from panics.
 func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
