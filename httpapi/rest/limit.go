@@ -2,6 +2,7 @@ package rest
 
 import (
 	"hash/maphash"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,12 +16,15 @@ import (
 	"satchel/agent"
 )
 
-// window is the length of a rate window. Windows are fixed and shared by all clients: one
-// begins with each minute of Unix time.
-const window = 60 * time.Second
+// window is the length of a rate window. A client's window in a class is fixed: it begins
+// with the client's first request after the previous one, at the full second.
+const (
+	window        = 60 * time.Second
+	windowSeconds = int64(window / time.Second)
+)
 
-// maxClients limits the clients that are counted individually in a window. Beyond it, new
-// clients share 4096 counters, so that a flood of addresses uses no more memory.
+// maxClients limits the clients that are counted individually. Beyond it, new clients
+// share 4096 counters, so that a flood of addresses uses no more memory.
 const maxClients = 50_000
 
 // Limiter counts requests by client and class. A nil Limiter counts nothing.
@@ -30,9 +34,9 @@ type Limiter struct {
 	now     func() time.Time
 	seed    maphash.Seed
 
-	mu     sync.Mutex
-	window int64
-	counts map[client]int
+	mu      sync.Mutex
+	counts  map[client]count
+	cleanup int64 // when counts of ended windows are removed next
 }
 
 type client struct {
@@ -40,6 +44,12 @@ type client struct {
 	prefix netip.Prefix
 	name   string // counted instead of an address
 	bucket uint16 // one of the shared counters, else 0
+}
+
+// count is the requests of a client in its window.
+type count struct {
+	taken int
+	end   int64 // of the window, in Unix time
 }
 
 // inboundLimit is how many posts per minute one gateway accepts, and how many calls of
@@ -52,7 +62,7 @@ func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.T
 	if limits == nil {
 		return nil
 	}
-	l := &Limiter{limits: map[Class]int{}, proxies: proxies, now: now, seed: maphash.MakeSeed(), counts: map[client]int{}}
+	l := &Limiter{limits: map[Class]int{}, proxies: proxies, now: now, seed: maphash.MakeSeed(), counts: map[client]count{}}
 	for name, n := range limits {
 		l.limits[Class(name)] = n
 	}
@@ -69,23 +79,31 @@ func (l *Limiter) take(c Class, key client) (limit, left int, reset time.Time) {
 }
 
 func (l *Limiter) takeFrom(limit int, c Class, key client) (left int, reset time.Time) {
-	now := l.now()
-	current := now.Unix() / int64(window/time.Second)
+	now := l.now().Unix()
 	key.class = c
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if current != l.window {
-		l.window = current
-		l.counts = make(map[client]int, min(len(l.counts), 1024))
+	if now >= l.cleanup {
+		maps.DeleteFunc(l.counts, func(_ client, n count) bool { return n.ended(now) })
+		l.cleanup = now + windowSeconds
 	}
 	if _, known := l.counts[key]; !known && len(l.counts) >= maxClients {
 		key = client{class: c, bucket: 1 + uint16(maphash.Comparable(l.seed, key)%4096)}
 	}
-	if l.counts[key] <= limit {
-		l.counts[key]++
+	n := l.counts[key]
+	if n.ended(now) {
+		n = count{end: now + windowSeconds}
 	}
-	return limit - l.counts[key], time.Unix((current+1)*int64(window/time.Second), 0)
+	if n.taken <= limit {
+		n.taken++
+	}
+	l.counts[key] = n
+	return limit - n.taken, time.Unix(n.end, 0)
 }
+
+// ended reports whether the window has ended. One that ends later than a whole window
+// from now began before the clock was set back.
+func (n count) ended(now int64) bool { return now >= n.end || n.end > now+windowSeconds }
 
 // network returns the network that counts as one client: an IPv4 address, or an IPv6 /64.
 func network(addr netip.Addr) netip.Prefix {
@@ -163,7 +181,7 @@ func (l *Limiter) wait(reset time.Time) int {
 
 func tooMany(limit, wait int) error {
 	return agent.Errorf(agent.CodeRateLimited, "too many requests: the limit is %d per minute", limit).
-		With("limit", limit).With("window_seconds", int(window.Seconds())).With("retry_after", wait)
+		With("limit", limit).With("window_seconds", windowSeconds).With("retry_after", wait)
 }
 
 // address returns the address that a request comes from. X-Forwarded-For is read from its
