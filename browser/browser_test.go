@@ -147,7 +147,7 @@ func (s *Session) waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	changed, end := s.Changes()
 	defer end()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-changed:

@@ -54,7 +54,7 @@ func connectRaw(t *testing.T, s *Session) *rawClient {
 // next reads a message.
 func (c *rawClient) next() event {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	raw, err := c.client.Next(ctx)
 	if err != nil {

@@ -58,13 +58,13 @@ func FuzzExecute(f *testing.F) {
 			}
 			return
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if w, err = db.CreateWorkflow(ctx, w); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = db.DeleteWorkflow(context.WithoutCancel(ctx), w.ID) }()
-		s, err := e.Execute(ctx, db, Request{WorkflowID: w.ID, Input: json.RawMessage(input), Trigger: "manual", Wait: 15 * time.Second})
+		s, err := e.Execute(ctx, db, Request{WorkflowID: w.ID, Input: json.RawMessage(input), Trigger: "manual", Wait: 45 * time.Second})
 		if agent.ErrorCode(err) == agent.CodeValidation {
 			return
 		}

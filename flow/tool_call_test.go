@@ -36,16 +36,40 @@ func TestRunTool(t *testing.T) {
 	}
 }
 
+// lateContext is a context whose deadline has passed once late is closed.
+type lateContext struct {
+	context.Context
+	late chan struct{}
+}
+
+func (c lateContext) Done() <-chan struct{} { return c.late }
+
+func (c lateContext) Err() error {
+	select {
+	case <-c.late:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // TestRunToolTerminatesAtTimeout: an execution that has not ended in time is
 // terminated.
 func TestRunToolTerminatesAtTimeout(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)
-	for _, key := range []string{"", "k"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		_, err := e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: w.ID, Input: nil, Key: key})
-		wantCode(t, err, agent.CodeUpstream)
+	for i, key := range []string{"", "k"} {
+		ctx, ended := lateContext{t.Context(), make(chan struct{})}, make(chan error, 1)
+		go func() {
+			_, err := e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: w.ID, Input: nil, Key: key})
+			ended <- err
+		}()
+		eventually(t, "the execution", func() bool {
+			_, n, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: w.ID}, store.Page{Limit: 1})
+			return err == nil && n == i+1
+		})
+		close(ctx.late)
+		wantCode(t, <-ended, agent.CodeUpstream)
 	}
 	found, n, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: w.ID}, store.Page{Limit: 10})
 	if err != nil || n != 2 {
@@ -84,7 +108,7 @@ func TestRunToolOfItself(t *testing.T) {
 		if _, err := db.UpdateWorkflow(t.Context(), inner.ID, func(w *agent.Workflow) error { w.Nodes, w.Edges = nodes, edges; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		out, err := e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: outer.ID, Input: json.RawMessage(`{"n":4}`), Key: ""})
 		if err != nil || strings.Count(string(mustJSON(out)), "result") != 4 || !strings.Contains(string(mustJSON(out)), `"end":true`) {
@@ -102,7 +126,7 @@ func TestRunToolOfItself(t *testing.T) {
 func TestRunToolContinuesAfterTimeout(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)
-	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: w.ID, Deadline: time.Now().Add(50 * time.Millisecond)})
+	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: w.ID, Deadline: time.Now().Add(2 * time.Second)})
 	running, is := out.(chat.RunningWorkflow)
 	if err != nil || !is || running.Status != "running" {
 		t.Fatalf("got %+v, %v", out, err)

@@ -95,7 +95,7 @@ func (r *answerFixture) waitFinished(t *testing.T, n int) {
 // waitSent waits until Telegram has received n messages, and returns them by chat.
 func (r *answerFixture) waitSent(t *testing.T, n int) map[int][]string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	sent := r.bot.waitSent(ctx, n)
 	byChat := map[int][]string{}

@@ -57,7 +57,7 @@ func (p *pollFixture) verified(t testing.TB) agent.Gateway {
 // waitUntil waits for rounds of the poller until a condition holds.
 func (p *pollFixture) waitUntil(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for !holds() {
 		select {
 		case <-p.rounds:
