@@ -87,7 +87,7 @@ func TestClusterIsUpgraded(t *testing.T) {
 	stop, clients := make(chan struct{}), sync.WaitGroup{}
 	for n, agent := range []string{"bakery", "florist", "default"} {
 		if agent != "default" {
-			u.node(n).ask(t, "POST", "/agents", map[string]any{"name": agent})
+			u.node(n).insist(t, "POST", "/agents", map[string]any{"name": agent})
 		}
 		made := u.request(t, "POST", "/agents/"+agent+"/workflows", json.RawMessage(flow))
 		clients.Go(func() { u.load(t, agent, made["id"].(string), stop) })

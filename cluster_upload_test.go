@@ -141,11 +141,11 @@ func TestClusterKeepsUploads(t *testing.T) {
 	}
 	database := pgtest.Start(t).Database("satchel")
 	a, b := startNode(t, database), startNode(t, database)
-	if status, made := a.ask(t, "POST", "/agents", map[string]any{"name": "bakery"}); status != 201 {
+	if status, made := a.insist(t, "POST", "/agents", map[string]any{"name": "bakery"}); status != 201 {
 		t.Fatalf("%d %v", status, made)
 	}
 	statuses, answers := uploadAll(t, []*clusterNode{a, b, a}, func() {
-		if status, answer := a.ask(t, "POST", "/cluster/agents/bakery/move", map[string]any{"node": b.url[:len(b.url)-len("/api")]}); status != 200 {
+		if status, answer := a.insist(t, "POST", "/cluster/agents/bakery/move", map[string]any{"node": b.url[:len(b.url)-len("/api")]}); status != 200 {
 			t.Fatalf("move: %d %v", status, answer)
 		}
 	})
