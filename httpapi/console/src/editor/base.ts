@@ -4,7 +4,7 @@ export * from "./catalog";
 export * from "./graph";
 export * from "./layout";
 export * from "./names";
-export * from "./parts";
+export * from "./components";
 export * from "./run";
 export * from "./state";
 export * from "./zone";

@@ -56,6 +56,8 @@ export function openDraft(agent: string, id: string) {
   };
 }
 
+export type OpenDraft = ReturnType<typeof openDraft>;
+
 export const dropDraft = (key: string) => run("readwrite", (s) => s.delete(key));
 
 /** The newest draft of a workflow that no other tab works on. Those older than a month are removed. */

@@ -13,7 +13,7 @@ import {
   onceAFrame,
   readExecution,
 } from "./base";
-import { issuesOf } from "./problems";
+import { issuesOf } from "./issues";
 
 /** What is tested: the whole graph, what leads to a node, or one node. */
 export type TestMode = "all" | "to" | "node";

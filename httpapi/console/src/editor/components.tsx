@@ -32,6 +32,7 @@ export const OutputSchemaField = later(() => import("./schemafield").then((m) =>
 export const TestPanel = later(() => import("./test").then((m) => m.TestPanel));
 /** How the webhook of a workflow is called. */
 export const HookCall = later(() => import("./hook").then((m) => m.HookCall));
+export const Problems = later(() => import("./problems").then((m) => m.Problems));
 export const TryNode = later(() => import("./trynode").then((m) => m.TryNode));
 export const Versions = later(() => import("./versions").then((m) => m.Versions));
 export const GraphJson = later(() => import("./more").then((m) => m.GraphJson));

@@ -1,0 +1,129 @@
+// What the toolbar, the canvas and the keyboard do with the graph.
+import { tell } from "../ui";
+import {
+  copyText,
+  type Editor,
+  type NodeType,
+  readCopy,
+  removeFrom,
+  type Step,
+  tidy,
+  typeOf,
+  wayOf,
+  waysOut,
+} from "./base";
+import type { CanvasActions, Flow } from "./canvas";
+import { loadDialogs, loadPasting, openEditorDialog, openPalette } from "./lazy";
+import type { TestMode } from "./starttest";
+
+type Point = { x: number; y: number };
+
+/** The editor's page, as far as actions need it: values that change are read when an action runs. */
+export type EditorView = {
+  editor: Editor;
+  /** The canvas's view of the graph; null while the outline is shown. */
+  flow: () => Flow | null;
+  /** The element that shows the graph. */
+  element: () => HTMLElement | null | undefined;
+  /** The position of the mouse over the graph, in the window. */
+  mouse: () => Point;
+  editable: boolean;
+  runTest: (mode: TestMode, nodeId?: string) => unknown;
+};
+
+const noteOffset = { x: 120, y: 60 }; // half the size of a new note
+const panDuration = 200;
+
+/** Returns the actions of an editor's page. */
+export function editorActions(view: EditorView) {
+  const { editor, flow, editable } = view;
+  const open = (nodeId: string) => {
+    editor.select([nodeId]);
+    editor.focus.value = { field: "", at: Date.now() };
+  };
+  const remove = (ids: Set<string>) => {
+    const edges = new Set(editor.selectedEdge.value ? [editor.selectedEdge.value] : []);
+    if (!ids.size && !edges.size) return;
+    editor.set(removeFrom(editor.doc.value, ids, edges));
+    editor.select([]);
+    editor.selectedEdge.value = "";
+  };
+  const duplicate = (nodeId?: string) => {
+    const ids = nodeId ? new Set([nodeId]) : new Set(editor.selected.value);
+    void paste(view, copyText(editor.doc.value, ids)).catch(tell);
+  };
+  const add: CanvasActions["add"] = (target) => {
+    openPalette(!target.after && !target.edge, (type) => {
+      editor.add(type, target);
+    });
+  };
+  const pick = (type: NodeType) => {
+    const previous = editor.one.value ?? lastNode(editor);
+    editor.add(type, previous && type.type !== "trigger" ? { after: previous.id, way: freeWay(editor, previous) } : {});
+  };
+  const menu = (nodeId: string, event: MouseEvent) => {
+    const nodeActions = { open, duplicate, remove, test: editable && view.runTest };
+    void loadDialogs().then((dialogs) => dialogs.nodeMenu(editor, nodeId, event, nodeActions), tell);
+  };
+  return {
+    canvas: { add: editable ? add : undefined, open, menu },
+    add,
+    remove,
+    paste: (text: string) => paste(view, text, view.mouse()),
+    open,
+    duplicate,
+    copy: () => copyText(editor.doc.value, new Set(editor.selected.value)),
+    note: () => addNote(view),
+    tidy: async () => editor.set(await tidy(editor.doc.value)),
+    fit: () => {
+      const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      return flow()?.fitView({ maxZoom: 1, padding: 0.15, duration: reducedMotion ? 0 : panDuration });
+    },
+    zoom: (factor: number) => flow()?.zoomTo(flow()!.getZoom() * factor),
+    connect: () => {
+      const from = editor.one.value;
+      if (from)
+        void openEditorDialog(({ ConnectDialog }, close) => (
+          <ConnectDialog editor={editor} from={from} close={close} />
+        ));
+    },
+    pick,
+    palette: () => openPalette(!editor.one.value, pick),
+  };
+}
+
+export type EditorActions = ReturnType<typeof editorActions>;
+
+/** Inserts copied nodes: at the mouse if it is given, otherwise beside the originals. */
+async function paste({ editor, flow, element }: EditorView, text: string, mouse?: Point) {
+  const { besides, paste: insert, pastePlace, readForeign } = await loadPasting();
+  const part = readCopy(text) ?? (await readForeign(text));
+  if (!part?.nodes.length && !part?.notes?.length) return;
+  const offset = mouse ? pastePlace(editor.doc.value, part, flow(), element(), mouse) : besides(editor.doc.value, part);
+  const { graph, ids } = insert(editor.doc.value, part, offset.x, offset.y);
+  editor.set(graph);
+  editor.select(ids);
+}
+
+/** Adds a note in the middle of the view. */
+function addNote({ editor, flow, element }: EditorView) {
+  const box = element()?.getBoundingClientRect();
+  if (!box || !editor.doc.value.nodes.length) return;
+  const middle = flow()?.screenToFlowPosition({ x: box.left + box.width / 2, y: box.top + box.height / 2 });
+  if (middle) editor.addNote(middle.x - noteOffset.x, middle.y - noteOffset.y);
+}
+
+/** Returns the first output of a node that has no edge yet, or its first. */
+function freeWay(editor: Editor, node: Step): string {
+  const type = typeOf(node.type);
+  const ways = waysOut(node, type);
+  const used = editor.doc.value.edges.filter((edge) => edge.source === node.id).map((edge) => wayOf(edge, node, type));
+  return ways.find((way) => !used.includes(way)) ?? ways[0];
+}
+
+/** Returns the node at which the graph ends, if it has one end. */
+function lastNode(editor: Editor): Step | undefined {
+  const { nodes, edges } = editor.doc.value;
+  const ends = nodes.filter((node) => !edges.some((edge) => edge.source === node.id && edge.sourceHandle !== "error"));
+  return ends.length === 1 ? ends[0] : undefined;
+}

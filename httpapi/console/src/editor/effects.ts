@@ -1,0 +1,167 @@
+// Effects of the editor's page: the selection in the address, validation, unsaved drafts, sample values and tests.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { agentId, type API, get, path, post, route, setQuery } from "../data";
+import { whenIdle } from "../parts/later";
+import { type Editor, GraphJson, NodePanel, type Preview, Problems, readExecution, TestPanel, Versions } from "./base";
+import type { OpenDraft } from "./drafts";
+import { loadPalette, loadPasting, loadTesting, loadExecute, startTests } from "./lazy";
+import type { TestMode, TestState } from "./starttest";
+
+const validationDelay = 400; // milliseconds after the last change
+const draftDelay = 250;
+
+/** Keeps the selected node in the address, and selects the node of an address that is opened. */
+export function useSelectionInAddress(editor: Editor) {
+  const requested = route.value.query.get("node") ?? "";
+  // What this page itself put into the address is not followed: by now the selection may be another.
+  const written = useRef(requested);
+  useEffect(() => {
+    if (requested === written.current) return;
+    written.current = requested;
+    if (requested && editor.node(requested)) editor.select([requested]);
+  }, [requested]);
+  const selected = editor.one.value?.id ?? "";
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (isFirst.current) {
+      isFirst.current = false;
+      if (requested) return;
+    }
+    if ((route.value.query.get("node") ?? "") === selected) return;
+    written.current = selected;
+    setQuery({ node: selected || null });
+  }, [selected]);
+}
+
+/** Validates the graph shortly after each change and save, by the rules of activation. */
+export function useValidation(editor: Editor, saved: API.Workflow) {
+  const { nodes, edges } = editor.doc.value;
+  useEffect(() => {
+    if (editor.readonly.value) return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      post(path("agents", agentId.value, "workflows", "validate"), editor.written(), abort.signal).then(
+        (response) => {
+          editor.issues.value = response.issues ?? [];
+        },
+        () => {
+          /* it is validated when it is saved */
+        },
+      );
+    }, validationDelay);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [nodes, edges, saved]);
+}
+
+/** Keeps unsaved changes in this browser: shortly after each change, and when the editor closes. */
+export function useDraft(editor: Editor, workflow: { version: number }, draft: OpenDraft) {
+  const doc = editor.doc.value;
+  const version = useRef(workflow.version);
+  version.current = workflow.version;
+  const kept = useRef({ doc, version: workflow.version });
+  const keep = () => {
+    // Reads the editor itself: the effect of the last change may not have run when the editor closes.
+    const current = { doc: editor.doc.peek(), version: version.current };
+    const unchanged = current.doc === kept.current.doc && current.version === kept.current.version;
+    if (editor.readonly.peek() || unchanged) return;
+    kept.current = current;
+    void (editor.dirty.peek() ? draft.keep(current.version, current.doc) : draft.drop());
+  };
+  useEffect(() => {
+    const timer = setTimeout(keep, draftDelay);
+    return () => clearTimeout(timer);
+  }, [doc, workflow.version]);
+  useEffect(
+    () => () => {
+      keep();
+      draft.release();
+    },
+    [],
+  );
+}
+
+const isPreview = (output: unknown) => {
+  const preview = output as Partial<Preview> | null;
+  return preview?.truncated === true && typeof preview.head === "string";
+};
+
+/** Reads the newest execution, so that templates are shown with real values. */
+export function useSamples(editor: Editor, id: string) {
+  useEffect(() => {
+    const abort = new AbortController();
+    const load = async () => {
+      const { executions } = await get(
+        path("agents", agentId.value, "workflows", "executions"),
+        { workflow_id: id, limit: 1 },
+        abort.signal,
+      );
+      if (!executions.length) return;
+      const execution = await readExecution(agentId.value, executions[0].id, abort.signal);
+      if (editor.payload.value === undefined) editor.payload.value = execution.input ?? {};
+      const outputs = execution.node_results
+        .filter((result) => result.output !== undefined && !isPreview(result.output))
+        .map((result) => [result.node_id, result.output]);
+      editor.samples.value = { ...Object.fromEntries(outputs), ...editor.samples.value };
+    };
+    load().catch(() => {
+      /* the catalogue's examples are shown */
+    });
+    return () => abort.abort();
+  }, [id]);
+}
+
+/** Loads the other files of the editor while the browser is idle. */
+export function usePreload() {
+  useEffect(
+    () =>
+      whenIdle(() => {
+        const loaders = [
+          loadPalette,
+          loadPasting,
+          loadTesting,
+          loadExecute,
+          Problems.preload,
+          NodePanel.preload,
+          TestPanel.preload,
+          Versions.preload,
+          GraphJson.preload,
+        ];
+        for (const load of loaders)
+          load().catch(() => {
+            /* it is loaded when it is shown */
+          });
+      }),
+    [],
+  );
+}
+
+/** Starts a test of the graph, or of one node of it, with an input. */
+export type RunTest = (mode: TestMode, input: Record<string, unknown>, nodeId?: string) => Promise<void>;
+
+/** Returns the state of the last test and what starts one; the last test is stopped when the editor closes. */
+export function useTests(editor: Editor, id: string): { state: TestState; run: RunTest } {
+  const [state, setState] = useState<TestState>({ running: false, results: [] });
+  const tests = useRef<ReturnType<typeof startTests>>(undefined);
+  useEffect(
+    () => () =>
+      void tests.current?.then(
+        ({ stop }) => stop(),
+        () => {
+          /* none was started */
+        },
+      ),
+    [],
+  );
+  const run: RunTest = async (...args) => {
+    tests.current ??= startTests(editor, id, setState).catch((error) => {
+      tests.current = undefined;
+      throw error;
+    });
+    await (await tests.current).run(...args);
+  };
+  return { state, run };
+}
