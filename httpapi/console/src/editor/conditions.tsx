@@ -5,7 +5,7 @@ import { Button, Segments } from "../ui";
 import { rowOperators, unary, type RowCondition } from "../parts/rowconditions";
 import { hasTemplate } from "./template";
 import { NodeContext, ValueField } from "./templatefield";
-import { JsonField } from "./fields";
+import { JsonField } from "./jsonfield";
 
 type Condition = { left?: unknown; operator?: string; right?: unknown };
 

@@ -4,7 +4,7 @@ import { useContext, useId, useState } from "preact/hooks";
 
 import { agentId, path as at, useQuery } from "../data";
 import { Button } from "../ui";
-import { JsonField } from "./fields";
+import { JsonField } from "./jsonfield";
 import { hasTemplate } from "./template";
 import { NodeContext, ValueField } from "./templatefield";
 

@@ -28,7 +28,8 @@ import {
   typeName,
   typeOf,
 } from "./base";
-import { Fields, JsonField, SchemaField } from "./fields";
+import { Fields, SchemaField } from "./fields";
+import { JsonField } from "./jsonfield";
 import type { Hooked } from "./hook";
 import { PathTree } from "./pathtree";
 import { renameNode } from "./rename";

@@ -3,7 +3,7 @@
 import { useContext, useEffect, useState } from "preact/hooks";
 
 import { Button } from "../ui";
-import { JsonField } from "./fields";
+import { JsonField } from "./jsonfield";
 import { NodeContext } from "./templatefield";
 
 type Row = { name: string; type: string; required: boolean; description: string; options: string };

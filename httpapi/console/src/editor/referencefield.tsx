@@ -1,0 +1,216 @@
+// A field that names a record of the agent, such as a channel, a table or a workflow.
+import { useContext, useEffect, useId, useState } from "preact/hooks";
+
+import { agentId, get, path } from "../data";
+import { type ControlProps, hasType } from "./fieldframe";
+import { hasTemplate } from "./template";
+import { asText, NodeContext } from "./templatefield";
+
+/** A record as its list in the API has it. */
+type ListedRecord = { id?: string; name: string; title?: string; url?: string };
+
+/** A value of the field, and what it is called. */
+type Option = [value: string, name: string];
+
+/** Where records of a kind are found: in the API, under a name in the response, and in the console. */
+type RecordKind = { resource: string; list: string; section: string; name: (record: ListedRecord) => string };
+
+const byName = (record: ListedRecord) => record.name;
+
+const recordKinds: Record<string, RecordKind> = {
+  gateway: { resource: "gateways", list: "gateways", section: "channels", name: byName },
+  source: { resource: "sources", list: "sources", section: "knowledge", name: byName },
+  table: { resource: "tables", list: "tables", section: "tables", name: byName },
+  tool: { resource: "tools", list: "tools", section: "tools", name: byName },
+  credential: { resource: "credentials", list: "credentials", section: "credentials", name: byName },
+  api: { resource: "apis", list: "apis", section: "apis", name: byName },
+  workflow: { resource: "workflows", list: "workflows", section: "workflows", name: byName },
+  session: {
+    resource: "browser",
+    list: "sessions",
+    section: "browser",
+    name: (session) => session.title || session.url || session.id!,
+  },
+};
+
+const events = [
+  "manual",
+  "webhook",
+  "form",
+  "schedule",
+  "calendar",
+  "message.received",
+  "message.sent",
+  "conversation.created",
+  "contact.created",
+  "contact.updated",
+  "contact.deleted",
+  "row.created",
+  "row.updated",
+  "row.deleted",
+  "source.ready",
+  "source.error",
+  "workflow.complete",
+  "workflow.errored",
+  "workflow.terminated",
+  "schedule.missed",
+  "gateway.active",
+  "gateway.error",
+  "gateway.event",
+  "browser.takeover.completed",
+  "browser.takeover.expired",
+];
+
+const mostListed = 200;
+
+/** Loads the records of a kind, or the names of events. */
+function useOptions(kind: string): Option[] {
+  const [options, setOptions] = useState<Option[]>([]);
+  useEffect(() => {
+    if (kind === "event") setOptions(events.map((event) => [event, event]));
+    const records = recordKinds[kind];
+    if (!records) return;
+    get(path("agents", agentId.value, records.resource), { limit: mostListed }).then(
+      (response) => {
+        const list = (response as Record<string, ListedRecord[]>)[records.list] ?? [];
+        setOptions(list.map((record) => [record.id ?? record.name, records.name(record)]));
+      },
+      () => {
+        /* an id can be typed */
+      },
+    );
+  }, [kind]);
+  return options;
+}
+
+/** A record of the agent, chosen from a list; an id or a template can be typed. */
+export function ReferenceField(props: ControlProps) {
+  const { schema, value } = props;
+  const kind = schema["x-ref"]!;
+  const options = useOptions(kind);
+  const isList = hasType(schema, "array");
+  if (isList && (typeof value === "boolean" || value === undefined || Array.isArray(value)))
+    return <ReferenceListField {...props} options={options} />;
+  const isKnown = options.some(([option]) => option === value);
+  const isTyped = kind === "event" || kind === "model" || hasTemplate(value) || (value && !isKnown);
+  if (isTyped) return <TypedReference {...props} options={options} />;
+  return <ChosenReference {...props} kind={kind} options={options} />;
+}
+
+type OptionProps = ControlProps & { options: Option[] };
+
+/** An id or a template as text, with the records as suggestions. */
+function TypedReference({ id, schema, value, onChange, options }: OptionProps) {
+  const { readonly } = useContext(NodeContext);
+  const listId = useId();
+  return (
+    <>
+      <input
+        id={id}
+        value={asText(value)}
+        list={listId}
+        readOnly={readonly}
+        placeholder={asText(schema.default)}
+        onInput={(e) => onChange(e.currentTarget.value || undefined)}
+      />
+      <datalist id={listId}>
+        {options.map(([option, name]) => (
+          <option value={option}>{name}</option>
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+const templateOption = "{{"; // the value of the option that starts a template
+
+function ChosenReference({ id, value, onChange, kind, options }: OptionProps & { kind: string }) {
+  const { readonly } = useContext(NodeContext);
+  const takesTemplates = kind !== "credential" && kind !== "api";
+  const pick = (option: string) => onChange(option === templateOption ? "{{}}" : option || undefined);
+  return (
+    <div class="row nowrap">
+      <select
+        id={id}
+        class="grow"
+        disabled={readonly}
+        value={asText(value)}
+        onChange={(e) => pick(e.currentTarget.value)}
+      >
+        <option value="" selected={!value}>
+          {options.length ? "–" : "None yet"}
+        </option>
+        {options.map(([option, name]) => (
+          <option value={option} selected={option === value}>
+            {name}
+          </option>
+        ))}
+        {takesTemplates && <option value={templateOption}>Use a template…</option>}
+      </select>
+      {recordKinds[kind] && (
+        <a
+          class="button quiet"
+          href={`#/agents/${encodeURIComponent(agentId.value)}/${recordKinds[kind].section}`}
+          target="_blank"
+          title="Opens in a new tab"
+        >
+          New…
+        </a>
+      )}
+    </div>
+  );
+}
+
+/** The choices of a field of several records, with the value that each sets. */
+const scopes: { scope: string; title: string; value: unknown }[] = [
+  { scope: "", title: "Default", value: undefined },
+  { scope: "all", title: "All", value: true },
+  { scope: "none", title: "None", value: false },
+  { scope: "some", title: "Some of them", value: [] },
+];
+
+/** Returns the scope of a value: a list is "some", whatever it contains. */
+const scopeOf = (value: unknown) => scopes.find((choice) => choice.value === value)?.scope ?? "some";
+
+/** All, none or some of the records. */
+function ReferenceListField({ id, value, onChange, options }: OptionProps) {
+  const { readonly } = useContext(NodeContext);
+  const selected: string[] = Array.isArray(value) ? value : [];
+  const scope = scopeOf(value);
+  return (
+    <div class="stack tight">
+      <select
+        id={id}
+        disabled={readonly}
+        value={scope}
+        onChange={(e) => onChange(scopes.find((choice) => choice.scope === e.currentTarget.value)?.value)}
+      >
+        {scopes.map((choice) => (
+          <option value={choice.scope} selected={choice.scope === scope}>
+            {choice.title}
+          </option>
+        ))}
+      </select>
+      {scope === "some" && (
+        <div class="picks">
+          {options.map(([option, name]) => (
+            <label key={option}>
+              <input
+                type="checkbox"
+                checked={selected.includes(option)}
+                disabled={readonly}
+                onChange={(e) =>
+                  onChange(
+                    e.currentTarget.checked ? [...selected, option] : selected.filter((other) => other !== option),
+                  )
+                }
+              />{" "}
+              <bdi>{name}</bdi>
+            </label>
+          ))}
+          {!options.length && <span class="muted small">None yet.</span>}
+        </div>
+      )}
+    </div>
+  );
+}
