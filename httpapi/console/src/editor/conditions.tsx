@@ -1,11 +1,15 @@
-// Builders of conditions and of the cases of a switch.
+// Fields of conditions: on values, on columns of a table, and in the cases of a switch.
+import type { ComponentChildren } from "preact";
 import { useContext } from "preact/hooks";
 
 import { Button, Segments } from "../ui";
-import { rowOperators, unary, type RowCondition } from "../parts/rowconditions";
+import { type RowCondition, rowOperators, unary as unaryRowOperators } from "../parts/rowconditions";
+import type { Editor, Step } from "./base";
 import { hasTemplate } from "./template";
 import { NodeContext, ValueField } from "./templatefield";
-import { JsonField } from "./jsonfield";
+import { JsonField, parseOrText } from "./jsonfield";
+
+type FieldProps = { value: unknown; onChange: (value: unknown) => void; path: string };
 
 type Condition = { left?: unknown; operator?: string; right?: unknown };
 
@@ -30,272 +34,288 @@ const operators: [string, string][] = [
   ["exists", "exists"],
   ["not_exists", "does not exist"],
 ];
-const single = new Set(["is_empty", "is_not_empty", "is_true", "is_false", "exists", "not_exists"]);
+/** The operators that compare with nothing. */
+const unaryOperators = new Set(["is_empty", "is_not_empty", "is_true", "is_false", "exists", "not_exists"]);
 
-/** Reads what was typed: numbers, true, false and lists as such, anything else as text. */
-function typed(t: string): unknown {
-  if (hasTemplate(t) || !/^(-?\d+(\.\d+)?|true|false|null|\[.*\])$/s.test(t.trim())) return t;
-  try {
-    return JSON.parse(t);
-  } catch {
-    return t;
-  }
+/** Reads a value: numbers, true, false, null and lists as such, other text as text. */
+function readValue(text: string): unknown {
+  const isJson = /^(-?\d+(\.\d+)?|true|false|null|\[.*\])$/s.test(text.trim());
+  return isJson && !hasTemplate(text) ? parseOrText(text) : text;
 }
 
-export function ConditionsField({
-  value,
-  onChange,
-  path,
-}: {
-  value: unknown;
-  onChange: (v: unknown) => void;
+/** Returns a list with a change to one of its items. */
+const changeItem = <T extends object>(list: T[], index: number, change: Partial<T>): T[] =>
+  list.map((item, i) => (i === index ? { ...item, ...change } : item));
+
+/** Returns a list without one of its items. */
+const removeItem = <T,>(list: T[], index: number): T[] => list.filter((_, i) => i !== index);
+
+type ComparisonProps = {
   path: string;
-}) {
+  number: number;
+  /** What is compared. */
+  children: ComponentChildren;
+  operators: readonly (readonly [operator: string, title: string])[];
+  operator?: string;
+  setOperator: (operator: string) => void;
+  /** What it is compared with; null if the operator needs nothing. */
+  operand: ComponentChildren;
+  remove: () => void;
+};
+
+/** One condition: a value, an operator, and what the value is compared with. */
+function Comparison(props: ComparisonProps) {
+  const { path, number, children, operators, operator, setOperator, operand, remove } = props;
   const { readonly } = useContext(NodeContext);
-  if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
-  const list: Condition[] = value ?? [];
-  const set = (i: number, change: Condition) => onChange(list.map((c, j) => (j === i ? { ...c, ...change } : c)));
+  const isKnown = operators.some(([known]) => known === operator);
   return (
-    <div class="conditions">
-      {list.map((c, i) => (
-        <div class="condition" key={i} data-field={`${path}[${i}]`}>
-          <ValueField
-            value={c?.left}
-            read={typed}
-            onChange={(left) => set(i, { left })}
-            label={`Value ${i + 1}`}
-            placeholder="{{value}}"
-          />
-          <div class="row nowrap">
-            <select
-              class="grow"
-              aria-label={`Operator ${i + 1}`}
-              disabled={readonly}
-              value={c?.operator}
-              onChange={(e) => set(i, { operator: e.currentTarget.value })}
-            >
-              {!operators.some(([o]) => o === c?.operator) && (
-                <option value={c?.operator} selected>
-                  {c?.operator ?? "–"}
-                </option>
-              )}
-              {operators.map(([o, words]) => (
-                <option value={o} selected={o === c?.operator}>
-                  {words}
-                </option>
-              ))}
-            </select>
-            {!readonly && (
-              <Button
-                kind="quiet"
-                icon="X"
-                label={`Remove condition ${i + 1}`}
-                onClick={() => onChange(list.length > 1 ? list.filter((_, j) => j !== i) : undefined)}
-              />
-            )}
-          </div>
-          {!single.has(c?.operator ?? "") && (
-            <ValueField
-              value={c?.right}
-              read={typed}
-              onChange={(right) => set(i, { right })}
-              label={`Compared with ${i + 1}`}
-            />
+    <div class="condition" data-field={path}>
+      {children}
+      <div class="row nowrap">
+        <select
+          class="grow"
+          aria-label={`Operator ${number}`}
+          disabled={readonly}
+          value={operator}
+          onChange={(e) => setOperator(e.currentTarget.value)}
+        >
+          {!isKnown && (
+            <option value={operator} selected>
+              {operator ?? "–"}
+            </option>
           )}
-        </div>
-      ))}
-      {!readonly && (
-        <div class="row">
-          <Button icon="Plus" onClick={() => onChange([...list, { left: "", operator: "equals", right: "" }])}>
-            Add condition
-          </Button>
-        </div>
-      )}
+          {operators.map(([known, title]) => (
+            <option value={known} selected={known === operator}>
+              {title}
+            </option>
+          ))}
+        </select>
+        {!readonly && <Button kind="quiet" icon="X" label={`Remove condition ${number}`} onClick={remove} />}
+      </div>
+      {operand}
     </div>
   );
 }
 
+function AddCondition({ onClick }: { onClick: () => void }) {
+  return (
+    <div class="row">
+      <Button icon="Plus" onClick={onClick}>
+        Add condition
+      </Button>
+    </div>
+  );
+}
+
+/** Conditions on values. */
+export function ConditionsField({ value, onChange, path }: FieldProps) {
+  const { readonly } = useContext(NodeContext);
+  if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
+  const list: Condition[] = value ?? [];
+  const change = (index: number, changed: Condition) => onChange(changeItem(list, index, changed));
+  const remove = (index: number) => onChange(list.length > 1 ? removeItem(list, index) : undefined);
+  return (
+    <div class="conditions">
+      {list.map((condition, index) => (
+        <Comparison
+          key={index}
+          path={`${path}[${index}]`}
+          number={index + 1}
+          operators={operators}
+          operator={condition?.operator}
+          setOperator={(operator) => change(index, { operator })}
+          operand={
+            !unaryOperators.has(condition?.operator ?? "") && (
+              <ValueField
+                value={condition?.right}
+                read={readValue}
+                onChange={(right) => change(index, { right })}
+                label={`Compared with ${index + 1}`}
+              />
+            )
+          }
+          remove={() => remove(index)}
+        >
+          <ValueField
+            value={condition?.left}
+            read={readValue}
+            onChange={(left) => change(index, { left })}
+            label={`Value ${index + 1}`}
+            placeholder="{{value}}"
+          />
+        </Comparison>
+      ))}
+      {!readonly && <AddCondition onClick={() => onChange([...list, newCondition()])} />}
+    </div>
+  );
+}
+
+const newCondition = (): Condition => ({ left: "", operator: "equals", right: "" });
+
 /** Conditions on columns of a table. */
-export function RowConditionsField({
-  value,
-  onChange,
-  path,
-}: {
-  value: unknown;
-  onChange: (v: unknown) => void;
-  path: string;
-}) {
+export function RowConditionsField({ value, onChange, path }: FieldProps) {
   const { readonly } = useContext(NodeContext);
   if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
   const list: RowCondition[] = value ?? [];
-  const set = (i: number, change: Partial<RowCondition>) =>
-    onChange(list.map((c, j) => (j === i ? { ...c, ...change } : c)));
+  const change = (index: number, changed: Partial<RowCondition>) => onChange(changeItem(list, index, changed));
+  const remove = (index: number) => onChange(list.length > 1 ? removeItem(list, index) : undefined);
   return (
     <div class="conditions">
-      {list.map((c, i) => (
-        <div class="condition" key={i} data-field={`${path}[${i}]`}>
+      {list.map((condition, index) => (
+        <Comparison
+          key={index}
+          path={`${path}[${index}]`}
+          number={index + 1}
+          operators={rowOperators}
+          operator={condition?.operator}
+          setOperator={(operator) => change(index, { operator })}
+          operand={
+            !unaryRowOperators.has(condition?.operator) && (
+              <ValueField
+                value={condition?.value}
+                read={readValue}
+                onChange={(changed) => change(index, { value: changed })}
+                label={`Compared with ${index + 1}`}
+              />
+            )
+          }
+          remove={() => remove(index)}
+        >
           <input
-            value={c?.column ?? ""}
-            aria-label={`Column ${i + 1}`}
+            value={condition?.column ?? ""}
+            aria-label={`Column ${index + 1}`}
             placeholder="column"
             readOnly={readonly}
-            onInput={(e) => set(i, { column: e.currentTarget.value })}
+            onInput={(e) => change(index, { column: e.currentTarget.value })}
           />
-          <div class="row nowrap">
-            <select
-              class="grow"
-              aria-label={`Operator ${i + 1}`}
-              disabled={readonly}
-              value={c?.operator}
-              onChange={(e) => set(i, { operator: e.currentTarget.value })}
-            >
-              {rowOperators.map(([o, words]) => (
-                <option value={o} selected={o === c?.operator}>
-                  {words}
-                </option>
-              ))}
-            </select>
-            {!readonly && (
-              <Button
-                kind="quiet"
-                icon="X"
-                label={`Remove condition ${i + 1}`}
-                onClick={() => onChange(list.length > 1 ? list.filter((_, j) => j !== i) : undefined)}
-              />
-            )}
-          </div>
-          {!unary.has(c?.operator) && (
-            <ValueField
-              value={c?.value}
-              read={typed}
-              onChange={(value) => set(i, { value })}
-              label={`Compared with ${i + 1}`}
-            />
-          )}
-        </div>
+        </Comparison>
       ))}
-      {!readonly && (
-        <div class="row">
-          <Button icon="Plus" onClick={() => onChange([...list, { column: "", operator: "equals", value: "" }])}>
-            Add condition
-          </Button>
-        </div>
-      )}
+      {!readonly && <AddCondition onClick={() => onChange([...list, { column: "", operator: "equals", value: "" }])} />}
     </div>
   );
 }
 
 type Case = { id?: string; value?: unknown; conditions?: Condition[]; combinator?: string };
 
-/** The cases of a switch. Each is a way out; a renamed one keeps its edges. */
-export function CasesField({
-  value,
-  onChange,
-  path,
-}: {
-  value: unknown;
-  onChange: (v: unknown) => void;
-  path: string;
-}) {
+/** Renames a case of a node in its data, and in the edges that leave the node by it. */
+function renameCase(editor: Editor, node: Step, cases: Case[], index: number, id: string) {
+  const { nodes, edges } = editor.doc.value;
+  const oldId = cases[index].id;
+  const renamed = changeItem(cases, index, { id });
+  const isUnique = oldId && !cases.some((other, i) => i !== index && other.id === oldId);
+  editor.change(
+    {
+      nodes: nodes.map((other) =>
+        other.id === node.id ? { ...other, data: { ...other.data, cases: renamed } } : other,
+      ),
+      edges: isUnique
+        ? edges.map((edge) =>
+            edge.source === node.id && edge.sourceHandle === oldId ? { ...edge, sourceHandle: id } : edge,
+          )
+        : edges,
+    },
+    `${node.id}/cases/${index}/id`,
+  );
+}
+
+/** Returns an id that no case has: case1, case2, … */
+function freeCaseId(cases: Case[]): string {
+  let number = cases.length + 1;
+  while (cases.some((other) => other.id === `case${number}`)) number++;
+  return `case${number}`;
+}
+
+/** The cases of a switch. Each is an output of the node; a renamed one keeps its edges. */
+export function CasesField({ value, onChange, path }: FieldProps) {
   const { editor, node, readonly } = useContext(NodeContext);
   if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
-  const list: Case[] = value ?? [];
-  const set = (i: number, change: Case) => onChange(list.map((c, j) => (j === i ? { ...c, ...change } : c)));
-  const rename = (i: number, id: string) => {
-    const old = list[i].id;
-    const cases = list.map((c, j) => (j === i ? { ...c, id } : c));
-    const doc = editor.doc.value;
-    const own = old && !list.some((c, j) => j !== i && c.id === old);
-    editor.change(
-      {
-        nodes: doc.nodes.map((n) => (n.id === node.id ? { ...n, data: { ...n.data, cases } } : n)),
-        edges: own
-          ? doc.edges.map((e) => (e.source === node.id && e.sourceHandle === old ? { ...e, sourceHandle: id } : e))
-          : doc.edges,
-      },
-      `${node.id}/cases/${i}/id`,
-    );
-  };
-  const add = () => {
-    let n = list.length + 1;
-    while (list.some((c) => c.id === `case${n}`)) n++;
-    onChange([...list, { id: `case${n}`, value: "" }]);
-  };
+  const cases: Case[] = value ?? [];
   return (
     <div class="conditions">
-      {list.map((c, i) => (
-        <div class="condition" key={i} data-field={`${path}[${i}]`}>
-          <div class="row nowrap">
-            <input
-              class="grow"
-              value={c?.id ?? ""}
-              aria-label={`Name of case ${i + 1}`}
-              readOnly={readonly}
-              onInput={(e) => rename(i, e.currentTarget.value)}
-            />
-            {!readonly && (
-              <Button
-                kind="quiet"
-                icon="X"
-                label={`Remove case ${i + 1}`}
-                onClick={() => onChange(list.filter((_, j) => j !== i))}
-              />
-            )}
-          </div>
-          {!readonly && (
-            <Segments
-              label={`Case ${i + 1} by`}
-              value={c?.conditions ? "conditions" : "value"}
-              options={[
-                ["value", "Value"],
-                ["conditions", "Conditions"],
-              ]}
-              onChange={(v) =>
-                onChange(
-                  list.map((x, j) =>
-                    j !== i
-                      ? x
-                      : v === "value"
-                        ? { id: x.id, value: "" }
-                        : { id: x.id, conditions: [{ left: "", operator: "equals", right: "" }] },
-                  ),
-                )
-              }
-            />
-          )}
-          {c?.conditions ? (
-            <ConditionsField
-              value={c.conditions}
-              path={`${path}[${i}].conditions`}
-              onChange={(v) => set(i, { conditions: (v ?? []) as Condition[] })}
-            />
-          ) : (
-            <ValueField
-              value={c?.value}
-              read={typed}
-              onChange={(value) => set(i, { value })}
-              label={`Value of case ${i + 1}`}
-            />
-          )}
-          {(c?.conditions?.length ?? 0) > 1 && !readonly && (
-            <Segments
-              label="Combine by"
-              value={c.combinator ?? "and"}
-              options={[
-                ["and", "All hold"],
-                ["or", "One holds"],
-              ]}
-              onChange={(v) => set(i, { combinator: v })}
-            />
-          )}
-        </div>
+      {cases.map((item, index) => (
+        <CaseField
+          key={index}
+          item={item}
+          number={index + 1}
+          path={`${path}[${index}]`}
+          rename={(id) => renameCase(editor, node, cases, index, id)}
+          change={(changed) => onChange(changeItem(cases, index, changed))}
+          replace={(next) => onChange(cases.map((other, i) => (i === index ? next : other)))}
+          remove={() => onChange(removeItem(cases, index))}
+        />
       ))}
       {!readonly && (
         <div class="row">
-          <Button icon="Plus" onClick={add}>
+          <Button icon="Plus" onClick={() => onChange([...cases, { id: freeCaseId(cases), value: "" }])}>
             Add case
           </Button>
         </div>
+      )}
+    </div>
+  );
+}
+
+type CaseProps = {
+  item: Case;
+  number: number;
+  path: string;
+  rename: (id: string) => void;
+  change: (changed: Case) => void;
+  replace: (next: Case) => void;
+  remove: () => void;
+};
+
+function CaseField({ item, number, path, rename, change, replace, remove }: CaseProps) {
+  const { readonly } = useContext(NodeContext);
+  const setKind = (kind: string) =>
+    replace(kind === "value" ? { id: item.id, value: "" } : { id: item.id, conditions: [newCondition()] });
+  return (
+    <div class="condition" data-field={path}>
+      <div class="row nowrap">
+        <input
+          class="grow"
+          value={item?.id ?? ""}
+          aria-label={`Name of case ${number}`}
+          readOnly={readonly}
+          onInput={(e) => rename(e.currentTarget.value)}
+        />
+        {!readonly && <Button kind="quiet" icon="X" label={`Remove case ${number}`} onClick={remove} />}
+      </div>
+      {!readonly && (
+        <Segments
+          label={`Case ${number} by`}
+          value={item?.conditions ? "conditions" : "value"}
+          options={[
+            ["value", "Value"],
+            ["conditions", "Conditions"],
+          ]}
+          onChange={setKind}
+        />
+      )}
+      {item?.conditions ? (
+        <ConditionsField
+          value={item.conditions}
+          path={`${path}.conditions`}
+          onChange={(conditions) => change({ conditions: (conditions ?? []) as Condition[] })}
+        />
+      ) : (
+        <ValueField
+          value={item?.value}
+          read={readValue}
+          onChange={(changed) => change({ value: changed })}
+          label={`Value of case ${number}`}
+        />
+      )}
+      {(item?.conditions?.length ?? 0) > 1 && !readonly && (
+        <Segments
+          label="Combine by"
+          value={item.combinator ?? "and"}
+          options={[
+            ["and", "All hold"],
+            ["or", "One holds"],
+          ]}
+          onChange={(combinator) => change({ combinator })}
+        />
       )}
     </div>
   );

@@ -63,12 +63,15 @@ function readNotes(nodes: Step[], others: unknown = []): Note[] {
   }));
 }
 
-function withoutNotes(n: Step): Step {
-  if (n.metadata?.notes === undefined) return n;
-  const { notes: _, ...metadata } = n.metadata;
-  const { metadata: _m, ...rest } = n;
-  return Object.keys(metadata).length ? { ...rest, metadata } : rest;
+/** Returns a node with changed metadata; undefined removes a key. */
+export function setMetadata(node: Step, changes: Metadata): Step {
+  const entries = Object.entries({ ...node.metadata, ...changes }).filter(([, value]) => value !== undefined);
+  const { metadata: _, ...rest } = node;
+  return entries.length ? { ...node, metadata: Object.fromEntries(entries) } : (rest as Step);
 }
+
+const withoutNotes = (node: Step) =>
+  node.metadata?.notes === undefined ? node : setMetadata(node, { notes: undefined });
 
 /** Reads the graph of a workflow; edges without an id get one for the editor. */
 export function readGraph(w: Stored): Graph {

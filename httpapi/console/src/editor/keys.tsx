@@ -1,6 +1,6 @@
 // The keys of the editor.
 import { tell } from "../ui";
-import { type Editor, noteNode } from "./base";
+import { type Editor, noteNode, setMetadata } from "./base";
 
 type Actions = {
   add: unknown;
@@ -155,10 +155,9 @@ export function editorKeys({
     } else if (e.key === "p" && one) {
       done();
       const samples = editor.samples.value;
-      editor.changeNode(one.id, (n) => {
-        const { pin, ...rest } = n.metadata ?? {};
-        return { ...n, metadata: pin !== undefined ? rest : { ...rest, pin: samples[n.id] ?? {} } };
-      });
+      editor.changeNode(one.id, (n) =>
+        setMetadata(n, { pin: n.metadata?.pin === undefined ? (samples[n.id] ?? {}) : undefined }),
+      );
       tell(one.metadata?.pin !== undefined ? "Pin removed" : "Output pinned: tests now use it");
     } else if (e.key === "?") {
       done();

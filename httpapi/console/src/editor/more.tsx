@@ -23,6 +23,7 @@ import {
   onlyWay,
   placed,
   readGraph,
+  setMetadata,
   type Step,
   typeName,
   typeOf,
@@ -337,10 +338,7 @@ export function KeyHelp({ close }: { close: () => void }) {
 export function exportFile(editor: Editor) {
   const doc = editor.doc.value;
   const { nodes, edges } = writeGraph({
-    nodes: doc.nodes.map(({ metadata, ...n }) => {
-      const { pin: _, ...rest } = metadata ?? {};
-      return (Object.keys(rest).length ? { ...n, metadata: rest } : n) as Step;
-    }),
+    nodes: doc.nodes.map((node) => setMetadata(node, { pin: undefined })),
     edges: doc.edges,
     notes: doc.notes,
   });
