@@ -3,7 +3,6 @@ import { tell } from "../ui";
 import { type Editor, noteNode, setMetadata } from "./base";
 
 type Actions = {
-  add: unknown;
   remove: (ids: Set<string>) => void;
   paste: (text: string) => Promise<void>;
   open: (id: string) => void;
@@ -15,174 +14,201 @@ type Actions = {
   note: () => void;
 };
 
-const typing = (el: EventTarget | null) =>
-  el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
+type KeyOptions = { editor: Editor; actions: Actions; save: () => void; test: () => void; help: () => void };
 
-/** The handlers of keys: of the whole page, of the canvas, and of the clipboard. */
-export function editorKeys({
-  editor,
-  actions,
-  save,
-  test,
-  help,
-}: {
-  editor: Editor;
-  actions: Actions;
-  save: () => void;
-  test: () => void;
-  help: () => void;
-}) {
-  const ids = () => new Set(editor.selected.value);
-  const writable = () => !editor.readonly.value;
+const step = 10; // pixels by which an arrow moves a node
+const largeStep = 50;
+const sidewaysCost = 2.5; // a node beside the direction of an arrow counts as farther away
 
-  const page = (e: KeyboardEvent) => {
-    if (e.defaultPrevented || document.querySelector("dialog[open]")) return;
-    const key = e.key.toLowerCase();
-    if (e.ctrlKey || e.metaKey) {
-      if (key === "s") {
-        e.preventDefault();
-        if (writable()) save();
-      } else if (e.key === "Enter") {
-        e.preventDefault();
-        if (writable()) test();
-      } else if (key === "z" && !typing(e.target)) {
-        e.preventDefault();
-        if (e.shiftKey) editor.redo();
-        else editor.undo();
-      } else if (key === "y" && !typing(e.target)) {
-        e.preventDefault();
-        editor.redo();
-      }
-      return;
-    }
-    if (e.key === "Escape" && editor.selected.value.size) editor.select([]);
-  };
+const directions: Record<string, [x: number, y: number]> = {
+  ArrowRight: [1, 0],
+  ArrowLeft: [-1, 0],
+  ArrowDown: [0, 1],
+  ArrowUp: [0, -1],
+};
 
-  const walk = (key: string) => {
-    const all = editor.doc.value.nodes.filter((n) => n.position);
-    const from = editor.one.value;
-    if (!from?.position) {
-      if (all[0]) editor.select([all[0].id]);
-      return;
-    }
-    const [dx, dy] = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[key]!;
-    let best: { id: string; cost: number } | undefined;
-    for (const n of all) {
-      const [x, y] = [n.position!.x - from.position.x, n.position!.y - from.position.y];
-      const along = x * dx + y * dy;
-      if (along < 5) continue;
-      const cost = along + 2.5 * Math.abs(x * dy + y * dx);
-      if (!best || cost < best.cost) best = { id: n.id, cost };
-    }
-    if (best) editor.select([best.id]);
-  };
-  const move = (key: string, far: boolean) => {
-    const by = far ? 50 : 10;
-    const [dx, dy] = { ArrowRight: [by, 0], ArrowLeft: [-by, 0], ArrowDown: [0, by], ArrowUp: [0, -by] }[key]!;
-    const moved = ids();
-    editor.change(
-      {
-        nodes: editor.doc.value.nodes.map((n) =>
-          moved.has(n.id) && n.position ? { ...n, position: { x: n.position.x + dx, y: n.position.y + dy } } : n,
-        ),
-        notes: editor.doc.value.notes?.map((n) => (moved.has(noteNode(n.id)) ? { ...n, x: n.x + dx, y: n.y + dy } : n)),
-      },
-      "move",
-    );
-  };
+const isTextField = (target: EventTarget | null) =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 
-  const canvas = (e: KeyboardEvent) => {
-    if (typing(e.target) || e.defaultPrevented) return;
-    const one = editor.one.value;
-    const onButton = (e.target as HTMLElement).tagName === "BUTTON";
-    const done = () => {
-      e.preventDefault();
-      e.stopPropagation();
-    };
-    if (e.ctrlKey || e.metaKey) {
-      if (e.key.toLowerCase() === "a") {
-        done();
-        editor.select([
-          ...editor.doc.value.nodes.map((n) => n.id),
-          ...(editor.doc.value.notes ?? []).map((n) => noteNode(n.id)),
-        ]);
-      } else if (e.key.toLowerCase() === "d" && writable()) {
-        done();
-        actions.duplicate();
-      }
-      return;
-    }
-    if (e.key.startsWith("Arrow")) {
-      done();
-      if (e.altKey && writable()) move(e.key, e.shiftKey);
-      else walk(e.key);
-      return;
-    }
-    if (e.altKey) return;
-    if (e.key === "Enter" && one && !onButton) {
-      done();
-      actions.open(one.id);
-    } else if (e.key === "1") {
-      done();
-      actions.fit();
-    } else if (!writable()) return;
-    else if (e.key === "Tab" && !e.shiftKey && e.target === e.currentTarget) {
-      done();
-      actions.palette();
-    } else if (e.key === "Delete" || e.key === "Backspace") {
-      done();
-      actions.remove(ids());
-    } else if (e.key === "n") {
-      done();
-      actions.note();
-    } else if (e.key === "c" && one) {
-      done();
-      actions.connect();
-    } else if (e.key === "F2" && one) {
-      done();
-      editor.focus.value = { field: "label", at: Date.now() };
-    } else if (e.key === "d" && ids().size) {
-      done();
-      const chosen = ids();
-      const off = editor.doc.value.nodes.some((n) => chosen.has(n.id) && !n.data?.disabled);
-      editor.change({
-        nodes: editor.doc.value.nodes.map((n) => {
-          if (!chosen.has(n.id)) return n;
-          const { disabled: _, ...data } = n.data ?? {};
-          return { ...n, data: off ? { ...data, disabled: true } : data };
-        }),
-      });
-    } else if (e.key === "p" && one) {
-      done();
-      const samples = editor.samples.value;
-      editor.changeNode(one.id, (n) =>
-        setMetadata(n, { pin: n.metadata?.pin === undefined ? (samples[n.id] ?? {}) : undefined }),
-      );
-      tell(one.metadata?.pin !== undefined ? "Pin removed" : "Output pinned: tests now use it");
-    } else if (e.key === "?") {
-      done();
-      help();
-    }
-  };
+const isDialogOpen = () => document.querySelector("dialog[open]") !== null;
 
-  const clipboard = (e: ClipboardEvent) => {
-    if (
-      typing(document.activeElement) ||
-      document.querySelector("dialog[open]") ||
-      (String(getSelection()) && e.type !== "paste")
-    )
-      return;
-    if (e.type === "paste") {
-      const text = e.clipboardData?.getData("text/plain") ?? "";
-      if (!writable() || !text.trim().startsWith("{")) return;
-      e.preventDefault();
-      void actions.paste(text).catch(tell);
-      return;
-    }
-    if (!editor.selected.value.size) return;
-    e.clipboardData?.setData("text/plain", actions.copy());
-    e.preventDefault();
-    if (e.type === "cut" && writable()) actions.remove(ids());
+const selection = (editor: Editor) => new Set(editor.selected.value);
+
+const withCommand = (event: KeyboardEvent) => event.ctrlKey || event.metaKey;
+
+/** Returns the handlers of key events of the page and of the canvas, and of clipboard events. */
+export function editorKeys(options: KeyOptions) {
+  return {
+    page: (event: KeyboardEvent) => handlePageKey(event, options),
+    canvas: (event: KeyboardEvent) => handleCanvasKey(event, options),
+    clipboard: (event: ClipboardEvent) => handleClipboard(event, options),
   };
-  return { page, canvas, clipboard };
+}
+
+function handlePageKey(event: KeyboardEvent, { editor, save, test }: KeyOptions) {
+  if (event.defaultPrevented || isDialogOpen()) return;
+  const editable = !editor.readonly.value;
+  if (!withCommand(event)) {
+    if (event.key === "Escape" && editor.selected.value.size) editor.select([]);
+    return;
+  }
+  const key = event.key.toLowerCase();
+  const inText = isTextField(event.target);
+  if (key === "s") {
+    event.preventDefault();
+    if (editable) save();
+  } else if (key === "enter") {
+    event.preventDefault();
+    if (editable) test();
+  } else if (key === "z" && !inText) {
+    event.preventDefault();
+    if (event.shiftKey) editor.redo();
+    else editor.undo();
+  } else if (key === "y" && !inText) {
+    event.preventDefault();
+    editor.redo();
+  }
+}
+
+function handleCanvasKey(event: KeyboardEvent, options: KeyOptions) {
+  if (isTextField(event.target) || event.defaultPrevented) return;
+  const action = canvasAction(event, options);
+  if (!action) return;
+  event.preventDefault();
+  event.stopPropagation();
+  action();
+}
+
+/** Returns what a key does on the canvas; undefined if nothing. */
+function canvasAction(event: KeyboardEvent, options: KeyOptions): (() => unknown) | undefined {
+  const { editor, actions } = options;
+  const editable = !editor.readonly.value;
+  if (withCommand(event)) {
+    const key = event.key.toLowerCase();
+    if (key === "a") return () => selectAll(editor);
+    return key === "d" && editable ? () => actions.duplicate() : undefined;
+  }
+  if (event.key in directions) {
+    const moves = event.altKey && editable;
+    return () => (moves ? moveSelection(editor, event.key, event.shiftKey) : selectNext(editor, event.key));
+  }
+  if (event.altKey) return undefined;
+  const node = editor.one.value;
+  const onButton = (event.target as HTMLElement).tagName === "BUTTON";
+  if (event.key === "Enter" && node && !onButton) return () => actions.open(node.id);
+  if (event.key === "1") return actions.fit;
+  return editable ? editAction(event, options) : undefined;
+}
+
+/** Returns how a key changes the graph; undefined if it does not. */
+function editAction(event: KeyboardEvent, { editor, actions, help }: KeyOptions): (() => unknown) | undefined {
+  const node = editor.one.value;
+  switch (event.key) {
+    case "Tab":
+      return !event.shiftKey && event.target === event.currentTarget ? actions.palette : undefined;
+    case "Delete":
+    case "Backspace":
+      return () => actions.remove(selection(editor));
+    case "n":
+      return actions.note;
+    case "c":
+      return node && actions.connect;
+    case "F2":
+      return node && (() => (editor.focus.value = { field: "label", at: Date.now() }));
+    case "d":
+      return editor.selected.value.size ? () => toggleDisabled(editor) : undefined;
+    case "p":
+      return node && (() => togglePin(editor, node.id));
+    case "?":
+      return help;
+    default:
+      return undefined;
+  }
+}
+
+function selectAll(editor: Editor) {
+  const { nodes, notes = [] } = editor.doc.value;
+  editor.select([...nodes.map((node) => node.id), ...notes.map((note) => noteNode(note.id))]);
+}
+
+/** Selects the node that is nearest in the direction of an arrow. */
+function selectNext(editor: Editor, key: string) {
+  const nodes = editor.doc.value.nodes.filter((node) => node.position);
+  const from = editor.one.value?.position;
+  if (!from) {
+    if (nodes[0]) editor.select([nodes[0].id]);
+    return;
+  }
+  const [dx, dy] = directions[key];
+  let nearest: { id: string; cost: number } | undefined;
+  for (const node of nodes) {
+    const x = node.position!.x - from.x;
+    const y = node.position!.y - from.y;
+    const ahead = x * dx + y * dy;
+    if (ahead < 5) continue;
+    const cost = ahead + sidewaysCost * Math.abs(x * dy + y * dx);
+    if (!nearest || cost < nearest.cost) nearest = { id: node.id, cost };
+  }
+  if (nearest) editor.select([nearest.id]);
+}
+
+function moveSelection(editor: Editor, key: string, large: boolean) {
+  const distance = large ? largeStep : step;
+  const [dx, dy] = directions[key].map((direction) => direction * distance);
+  const selected = selection(editor);
+  const { nodes, notes } = editor.doc.value;
+  editor.change(
+    {
+      nodes: nodes.map((node) =>
+        selected.has(node.id) && node.position
+          ? { ...node, position: { x: node.position.x + dx, y: node.position.y + dy } }
+          : node,
+      ),
+      notes: notes?.map((note) =>
+        selected.has(noteNode(note.id)) ? { ...note, x: note.x + dx, y: note.y + dy } : note,
+      ),
+    },
+    "move",
+  );
+}
+
+/** Disables the selected nodes; enables them if all of them are disabled. */
+function toggleDisabled(editor: Editor) {
+  const selected = selection(editor);
+  const { nodes } = editor.doc.value;
+  const disable = nodes.some((node) => selected.has(node.id) && !node.data?.disabled);
+  editor.change({
+    nodes: nodes.map((node) => {
+      if (!selected.has(node.id)) return node;
+      const { disabled: _, ...data } = node.data ?? {};
+      return { ...node, data: disable ? { ...data, disabled: true } : data };
+    }),
+  });
+}
+
+/** Pins the last output of a node for tests, or removes the pin. */
+function togglePin(editor: Editor, id: string) {
+  const isPinned = editor.node(id)?.metadata?.pin !== undefined;
+  const pin = isPinned ? undefined : (editor.samples.value[id] ?? {});
+  editor.changeNode(id, (node) => setMetadata(node, { pin }));
+  tell(isPinned ? "Pin removed" : "Output pinned: tests now use it");
+}
+
+function handleClipboard(event: ClipboardEvent, { editor, actions }: KeyOptions) {
+  const isPaste = event.type === "paste";
+  const isTextSelected = String(getSelection()) !== "";
+  if (isTextField(document.activeElement) || isDialogOpen() || (isTextSelected && !isPaste)) return;
+  const editable = !editor.readonly.value;
+  if (isPaste) {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    if (!editable || !text.trim().startsWith("{")) return;
+    event.preventDefault();
+    void actions.paste(text).catch(tell);
+    return;
+  }
+  if (!editor.selected.value.size) return;
+  event.clipboardData?.setData("text/plain", actions.copy());
+  event.preventDefault();
+  if (event.type === "cut" && editable) actions.remove(selection(editor));
 }
