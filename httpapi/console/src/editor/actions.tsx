@@ -1,17 +1,6 @@
 // What the toolbar, the canvas and the keyboard do with the graph.
 import { tell } from "../ui";
-import {
-  copyText,
-  type Editor,
-  type NodeType,
-  readCopy,
-  removeFrom,
-  type Step,
-  tidy,
-  typeOf,
-  wayOf,
-  waysOut,
-} from "./base";
+import { copyText, type Editor, type NodeType, removeFrom, type Step, tidy, typeOf, wayOf, waysOut } from "./base";
 import type { CanvasActions, Flow } from "./canvas";
 import { loadDialogs, loadPasting, openEditorDialog, openPalette } from "./lazy";
 import type { TestMode } from "./starttest";
@@ -34,6 +23,9 @@ export type EditorView = {
 const noteOffset = { x: 120, y: 60 }; // half the size of a new note
 const panDuration = 200;
 
+const pasteText = async (view: EditorView, text: string, mouse?: Point) =>
+  (await loadPasting()).pasteText(view, text, mouse);
+
 /** Returns the actions of an editor's page. */
 export function editorActions(view: EditorView) {
   const { editor, flow, editable } = view;
@@ -50,7 +42,7 @@ export function editorActions(view: EditorView) {
   };
   const duplicate = (nodeId?: string) => {
     const ids = nodeId ? new Set([nodeId]) : new Set(editor.selected.value);
-    void paste(view, copyText(editor.doc.value, ids)).catch(tell);
+    void pasteText(view, copyText(editor.doc.value, ids)).catch(tell);
   };
   const add: CanvasActions["add"] = (target) => {
     openPalette(!target.after && !target.edge, (type) => {
@@ -69,7 +61,7 @@ export function editorActions(view: EditorView) {
     canvas: { add: editable ? add : undefined, open, menu },
     add,
     remove,
-    paste: (text: string) => paste(view, text, view.mouse()),
+    paste: (text: string) => pasteText(view, text, view.mouse()),
     open,
     duplicate,
     copy: () => copyText(editor.doc.value, new Set(editor.selected.value)),
@@ -93,17 +85,6 @@ export function editorActions(view: EditorView) {
 }
 
 export type EditorActions = ReturnType<typeof editorActions>;
-
-/** Inserts copied nodes: at the mouse if it is given, otherwise beside the originals. */
-async function paste({ editor, flow, element }: EditorView, text: string, mouse?: Point) {
-  const { besides, paste: insert, pastePlace, readForeign } = await loadPasting();
-  const part = readCopy(text) ?? (await readForeign(text));
-  if (!part?.nodes.length && !part?.notes?.length) return;
-  const offset = mouse ? pastePlace(editor.doc.value, part, flow(), element(), mouse) : besides(editor.doc.value, part);
-  const { graph, ids } = insert(editor.doc.value, part, offset.x, offset.y);
-  editor.set(graph);
-  editor.select(ids);
-}
 
 /** Adds a note in the middle of the view. */
 function addNote({ editor, flow, element }: EditorView) {

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, asError, get, href, path, post, useQuery } from "../data";
-import { Button, Dialog, Load, tell } from "../ui";
+import { Button, Dialog, Icon, Load, tell } from "../ui";
 import {
   catalog,
   type Doc,
@@ -172,6 +172,10 @@ function read(content: string): Answer {
   };
 }
 
+/** A graph that the model drafted: what it says about it, and the document before. */
+export type AIDraft = { summary: string; before: Doc };
+
+/** Asks for a sentence and drafts the workflow from it. */
 export function DraftDialog({
   editor,
   done,
@@ -264,5 +268,25 @@ export function DraftDialog({
         }
       </Load>
     </Dialog>
+  );
+}
+
+/** Asks whether a graph that the model drafted is kept. */
+export function AIDraftBanner({ editor, aiDraft, close }: { editor: Editor; aiDraft: AIDraft; close: () => void }) {
+  const discard = () => {
+    editor.change(aiDraft.before);
+    close();
+  };
+  return (
+    <div class="banner draft-offer" role="status">
+      <Icon name="Sparkles" size={16} />
+      <span class="grow">
+        <bdi>{aiDraft.summary || "The draft is on the canvas."}</bdi> It isn't saved yet.
+      </span>
+      <Button onClick={discard}>Drop it</Button>
+      <Button kind="primary" onClick={close}>
+        Keep it
+      </Button>
+    </div>
   );
 }

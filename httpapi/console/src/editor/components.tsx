@@ -28,6 +28,11 @@ export const DraftOffer = later(
   () => import("./more").then((m) => m.DraftOffer),
   () => null,
 );
+/** Asks whether a graph that the model drafted is kept. */
+export const AIDraftBanner = later(
+  () => import("./ai").then((m) => m.AIDraftBanner),
+  () => null,
+);
 export const OutputSchemaField = later(() => import("./schemafield").then((m) => m.OutputSchemaField));
 export const TestPanel = later(() => import("./test").then((m) => m.TestPanel));
 /** How the webhook of a workflow is called. */

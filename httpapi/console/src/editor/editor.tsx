@@ -2,9 +2,20 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, asError, get, href, mayEdit, path, route, setQuery } from "../data";
-import { Button, ErrorCard, Icon, openDialog, Skeleton, tell } from "../ui";
+import { ErrorCard, openDialog, Skeleton, tell } from "../ui";
+import type { AIDraft } from "./ai";
 import { editorActions, type EditorActions } from "./actions";
-import { type Doc, DraftOffer, Editor, fingerprint, loadCatalog, NodePanel, NodeShelf, placed, zone } from "./base";
+import {
+  AIDraftBanner,
+  DraftOffer,
+  Editor,
+  fingerprint,
+  loadCatalog,
+  NodePanel,
+  NodeShelf,
+  placed,
+  zone,
+} from "./base";
 import { BottomPanel, type BottomTab } from "./bottompanel";
 import type { Flow } from "./canvas";
 import { type Draft, dropDraft, openDraft, type OpenDraft, readDraft } from "./drafts";
@@ -84,9 +95,6 @@ export function EditorPage({ id }: { id: string }) {
 }
 
 const isPhone = () => matchMedia("(max-width: 48rem)").matches;
-
-/** A graph that the model drafted: what it says about it, and the document before. */
-type AIDraft = { summary: string; before: Doc };
 
 function WorkflowEditor({ workflow: initial, editor, draft: offered }: Loaded) {
   const id = initial.id;
@@ -253,24 +261,4 @@ function OfferedDraft(props: { editor: Editor; version: number; offered?: Draft;
     await drop();
   };
   return <DraftOffer draft={offered} version={version} keep={restore} drop={drop} />;
-}
-
-/** Asks whether a graph that the model drafted is kept. */
-function AIDraftBanner({ editor, aiDraft, close }: { editor: Editor; aiDraft: AIDraft; close: () => void }) {
-  const discard = () => {
-    editor.change(aiDraft.before);
-    close();
-  };
-  return (
-    <div class="banner draft-offer" role="status">
-      <Icon name="Sparkles" size={16} />
-      <span class="grow">
-        <bdi>{aiDraft.summary || "The draft is on the canvas."}</bdi> It isn't saved yet.
-      </span>
-      <Button onClick={discard}>Drop it</Button>
-      <Button kind="primary" onClick={close}>
-        Keep it
-      </Button>
-    </div>
-  );
 }

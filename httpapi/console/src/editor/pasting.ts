@@ -1,88 +1,110 @@
-// Pasting nodes: under which ids, where they stand, and those that were copied in n8n.
+// Pasting nodes: their new ids and positions, and nodes that were copied in n8n.
 import { agentId, path, post } from "../data";
 import { plural, tell } from "../ui";
-import type { Flow } from "./canvas";
-import { freshId, type Graph, nodeWidth, noteNode, placed, readGraph, type Step } from "./base";
+import type { EditorView } from "./actions";
+import { freshId, type Graph, nodeHeight, nodeWidth, noteNode, placed, readCopy, readGraph, type Step } from "./base";
 import { renameIn } from "./rename";
 
-type Place = { x: number; y: number };
+type Point = { x: number; y: number };
 
 const round = (n: number) => Math.round(n / 10) * 10;
-const spots = (part: Graph) => [...part.nodes.map((n) => n.position ?? { x: 0, y: 0 }), ...(part.notes ?? [])];
+const positions = (part: Graph) => [...part.nodes.map((n) => n.position ?? { x: 0, y: 0 }), ...(part.notes ?? [])];
 
-/** Adds nodes, edges and notes with fresh ids, moved by dx and dy; templates and scripts follow their nodes. */
+/** Returns the new ids of pasted nodes: their own if these are free. */
+function newIds(graph: Graph, part: Graph): Map<string, string> {
+  const taken = new Set(graph.nodes.map((node) => node.id));
+  const ids = new Map<string, string>();
+  for (const { id, type } of part.nodes) {
+    const isFree = !taken.has(id);
+    if (isFree) taken.add(id);
+    ids.set(id, isFree ? id : freshId(id.replace(/\d+$/, "") || type, taken));
+  }
+  return ids;
+}
+
+/** Adds nodes, edges and notes with new ids, moved by dx and dy; templates and scripts follow their nodes. */
 export function paste(graph: Graph, part: Graph, dx: number, dy: number): { graph: Graph; ids: string[] } {
-  const taken = new Set(graph.nodes.map((n) => n.id));
-  const takenEdges = new Set(graph.edges.map((e) => e.id));
-  const renamed = new Map<string, string>();
-  for (const n of part.nodes)
-    renamed.set(n.id, taken.has(n.id) ? freshId(n.id.replace(/\d+$/, "") || n.type, taken) : (taken.add(n.id), n.id));
-  const nodes = part.nodes.map((n) => ({
-    ...n,
-    id: renamed.get(n.id)!,
-    data: renameIn(n, renamed),
-    position: { x: (n.position?.x ?? 0) + dx, y: (n.position?.y ?? 0) + dy },
+  const ids = newIds(graph, part);
+  const nodes = part.nodes.map((node) => ({
+    ...node,
+    id: ids.get(node.id)!,
+    data: renameIn(node, ids),
+    position: { x: (node.position?.x ?? 0) + dx, y: (node.position?.y ?? 0) + dy },
   }));
+  const edgeIds = new Set(graph.edges.map((edge) => edge.id));
   const edges = part.edges
-    .filter((e) => renamed.has(e.source) && renamed.has(e.target))
-    .map((e) => ({
-      ...e,
-      id: freshId("e", takenEdges),
-      source: renamed.get(e.source)!,
-      target: renamed.get(e.target)!,
+    .filter((edge) => ids.has(edge.source) && ids.has(edge.target))
+    .map((edge) => ({
+      ...edge,
+      id: freshId("e", edgeIds),
+      source: ids.get(edge.source)!,
+      target: ids.get(edge.target)!,
     }));
-  const takenNotes = new Set(graph.notes?.map((n) => n.id));
-  const notes = (part.notes ?? []).map((n) => ({ ...n, id: freshId("note", takenNotes), x: n.x + dx, y: n.y + dy }));
+  const noteIds = new Set(graph.notes?.map((note) => note.id));
+  const notes = (part.notes ?? []).map((note) => ({
+    ...note,
+    id: freshId("note", noteIds),
+    x: note.x + dx,
+    y: note.y + dy,
+  }));
   return {
     graph: {
       nodes: [...graph.nodes, ...nodes],
       edges: [...graph.edges, ...edges],
       notes: [...(graph.notes ?? []), ...notes],
     },
-    ids: [...nodes.map((n) => n.id), ...notes.map((n) => noteNode(n.id))],
+    ids: [...nodes.map((node) => node.id), ...notes.map((note) => noteNode(note.id))],
   };
 }
 
-/** The way from where nodes were copied to a free place beside it. */
-export function besides(graph: Graph, part: Graph): Place {
-  const taken = new Set(spots(graph).map((p) => `${p.x},${p.y}`));
-  const by = { x: 40, y: 60 };
-  while (spots(part).some((p) => taken.has(`${p.x + by.x},${p.y + by.y}`))) {
-    by.x += 40;
-    by.y += 60;
+/** Returns the offset by which a copy lies beside its originals, where no other node is. */
+function offsetBeside(graph: Graph, part: Graph): Point {
+  const key = (x: number, y: number) => `${x},${y}`;
+  const taken = new Set(positions(graph).map(({ x, y }) => key(x, y)));
+  const offset = { x: 40, y: 60 };
+  while (positions(part).some(({ x, y }) => taken.has(key(x + offset.x, y + offset.y)))) {
+    offset.x += 40;
+    offset.y += 60;
   }
-  return by;
+  return offset;
 }
 
-/** The way from where nodes were copied to the mouse, if it is over the graph; else beside the originals, if they are in sight, or in the middle. */
-export function pastePlace(
-  graph: Graph,
-  part: Graph,
-  flow: Flow | null,
-  view: HTMLElement | null | undefined,
-  mouse: Place,
-): Place {
-  const box = view?.getBoundingClientRect();
-  if (!flow || !view || !box) return besides(graph, part);
-  const all = spots(part);
-  const left = Math.min(...all.map((p) => p.x)),
-    top = Math.min(...all.map((p) => p.y));
-  const middle = {
-    x: (left + Math.max(...all.map((p) => p.x)) + nodeWidth) / 2,
-    y: (top + Math.max(...all.map((p) => p.y)) + 60) / 2,
+const isInside = (point: Point, box: DOMRect) =>
+  point.x > box.left && point.x < box.right && point.y > box.top && point.y < box.bottom;
+
+/** Returns the middle of the nodes and notes of a graph. */
+function middleOf(graph: Graph): Point {
+  const xs = positions(graph).map(({ x }) => x);
+  const ys = positions(graph).map(({ y }) => y);
+  return {
+    x: (Math.min(...xs) + Math.max(...xs) + nodeWidth) / 2,
+    y: (Math.min(...ys) + Math.max(...ys) + nodeHeight(1)) / 2,
   };
-  const to = (at: Place) => {
-    const p = flow.screenToFlowPosition(at);
-    return { x: round(p.x - middle.x), y: round(p.y - middle.y) };
+}
+
+/**
+ * Returns the offset of a copy: to the mouse if it is over the graph, beside the
+ * originals if these are visible, otherwise to the middle of the view.
+ */
+function pasteOffset({ editor, flow: getFlow, element }: EditorView, part: Graph, mouse: Point): Point {
+  const graph = editor.doc.value;
+  const beside = offsetBeside(graph, part);
+  const flow = getFlow();
+  const view = element();
+  if (!flow || !view) return beside;
+  const middle = middleOf(part);
+  const offsetTo = (point: Point) => {
+    const { x, y } = flow.screenToFlowPosition(point);
+    return { x: round(x - middle.x), y: round(y - middle.y) };
   };
-  if (view.querySelector(".react-flow:hover")) return to(mouse);
-  const by = besides(graph, part);
-  const seen = flow.flowToScreenPosition({ x: middle.x + by.x, y: middle.y + by.y });
-  const inSight = seen.x > box.left && seen.x < box.right && seen.y > box.top && seen.y < box.bottom;
-  const known = new Set(graph.nodes.map((n) => n.id));
-  return inSight && part.nodes.some((n) => known.has(n.id))
-    ? by
-    : to({ x: box.left + box.width / 2, y: box.top + box.height / 2 });
+  if (view.querySelector(".react-flow:hover")) return offsetTo(mouse);
+  const box = view.getBoundingClientRect();
+  const ids = new Set(graph.nodes.map((node) => node.id));
+  const hasOriginals = part.nodes.some((node) => ids.has(node.id));
+  const shown = flow.flowToScreenPosition({ x: middle.x + beside.x, y: middle.y + beside.y });
+  return hasOriginals && isInside(shown, box)
+    ? beside
+    : offsetTo({ x: box.left + box.width / 2, y: box.top + box.height / 2 });
 }
 
 /** Reads nodes that were copied in n8n, as its import does; undefined for other text. */
@@ -105,4 +127,16 @@ export async function readForeign(text: string): Promise<Graph | undefined> {
     `Pasted ${plural(workflow.nodes.length, "node")} from n8n${unsupported ? `; ${unsupported} without a counterpart` : ""}`,
   );
   return placed(readGraph({ nodes: workflow.nodes as Step[], edges: workflow.edges }));
+}
+
+/** Inserts copied nodes: at the mouse if it is given and over the graph, otherwise near the originals. */
+export async function pasteText(view: EditorView, text: string, mouse?: Point) {
+  const part = readCopy(text) ?? (await readForeign(text));
+  if (!part?.nodes.length && !part?.notes?.length) return;
+  const { editor } = view;
+  const graph = editor.doc.value;
+  const offset = mouse ? pasteOffset(view, part, mouse) : offsetBeside(graph, part);
+  const pasted = paste(graph, part, offset.x, offset.y);
+  editor.set(pasted.graph);
+  editor.select(pasted.ids);
 }
