@@ -44,6 +44,7 @@ func TestCluster(t *testing.T) {
 		"format":       testFormat,
 		"rights":       testRights,
 		"full disk":    testFullDisk,
+		"settings":     testSettings,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, pg.Database("t"+strings.ReplaceAll(name, " ", "_"))) })
 	}

@@ -84,6 +84,30 @@ func testFormat(t *testing.T, url string) {
 	}
 }
 
+// The URL may set the number of connections and what PostgreSQL knows; the error names
+// any other setting.
+func testSettings(t *testing.T, url string) {
+	open := func(settings string) error {
+		c, err := Open(t.Context(), Options{URL: url + settings, MasterKeys: [][]byte{testKey}, Path: t.TempDir()})
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+	if err := open("&pool_max_conns=12&lock_timeout=5000"); err != nil {
+		t.Error(err)
+	}
+	for settings, want := range map[string]string{
+		"&sslmod=require":   `unrecognized configuration parameter "sslmod"`,
+		"&pool_max_conns=2": "pool_max_conns must be from 6 to 1000",
+		"&pool_min_conns=2": "pool_min_conns is not supported",
+	} {
+		if err := open(settings); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", settings, err, want)
+		}
+	}
+}
+
 // The error names the privilege that a user lacks to create the tables.
 func testRights(t *testing.T, url string) {
 	pool, err := connect(url)

@@ -57,22 +57,28 @@ ALTER TABLE node ADD COLUMN IF NOT EXISTS reason text NOT NULL DEFAULT ''`
 // database.
 const maxTuple = 8160
 
-// The maximum number of a server's connections, and how long a transaction may be idle,
+// The maximum number of a server's connections, the smallest one that can be set, which
+// leaves some for commits and heartbeats while files are fetched, and how long a transaction may be idle,
 // as when a server is paused.
 const (
 	connections            = 8
+	leastConnections       = fetchesAtOnce + 2
 	idleTransactionTimeout = "60s"
 )
 
 // connect returns a pool of connections, none of which exist yet.
 func connect(url string) (*pg.Pool, error) {
-	pool, err := pg.New(url, pg.Options{Connections: connections, ConnectTimeout: 5 * time.Second, Fatal: []string{readOnlyTransaction}, Params: map[string]string{
+	pool, err := pg.New(url, pg.Options{Connections: connections, Least: leastConnections, ConnectTimeout: 5 * time.Second, Fatal: []string{readOnlyTransaction}, Params: map[string]string{
 		"search_path":                         "satchel",
 		"synchronous_commit":                  "on", // whatever the role's default: a commit counts only once it is durable
 		"default_transaction_isolation":       "read committed",
 		"idle_in_transaction_session_timeout": idleTransactionTimeout,
 		"application_name":                    "satchel",
 	}})
+	var setting *pg.SettingError
+	if errors.As(err, &setting) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, errors.New("is not a URL like postgres://user:password@host/database") // err may have the password
 	}

@@ -37,6 +37,34 @@ func TestPG(t *testing.T) {
 	}
 }
 
+func TestPoolSettings(t *testing.T) {
+	const base = "postgres://satchel:s3cret@db1,db2/satchel?target_session_attrs=any"
+	for settings, want := range map[string]int{"": 8, "&pool_max_conns=20": 20, "&pool_max_conns=6": 6, "&pool_max_conns=1000": 1000} {
+		p, err := New(base+settings, Options{Connections: 8, Least: 6})
+		if err != nil || cap(p.slots) != want {
+			t.Errorf("%q: %d connections, %v, want %d", settings, cap(p.slots), err, want)
+			continue
+		}
+		if len(p.config.RuntimeParams) != 0 {
+			t.Errorf("%q: PostgreSQL gets %v", settings, p.config.RuntimeParams)
+		}
+	}
+	for settings, want := range map[string]string{
+		"&pool_max_conns=5":                     "pool_max_conns must be from 6 to 1000",
+		"&pool_max_conns=1001":                  "pool_max_conns must be from 6 to 1000",
+		"&pool_max_conns=many":                  "pool_max_conns must be from 6 to 1000",
+		"&pool_max_conns=":                      "pool_max_conns must be from 6 to 1000",
+		"&pool_max_conns=9&pool_min_conns=2":    "pool_min_conns is not supported: the only setting of the pool is pool_max_conns",
+		"&pool_max_conn_lifetime=1h":            "pool_max_conn_lifetime is not supported: the only setting of the pool is pool_max_conns",
+		"&pool_max_conns_=9&application_name=x": "pool_max_conns_ is not supported: the only setting of the pool is pool_max_conns",
+	} {
+		var setting *SettingError
+		if _, err := New(base+settings, Options{Connections: 8, Least: 6}); !errors.As(err, &setting) || err.Error() != want {
+			t.Errorf("%q: %v, want %q", settings, err, want)
+		}
+	}
+}
+
 func open(t *testing.T, url string, connections int) *Pool {
 	t.Helper()
 	p, err := New(url, Options{Connections: connections, ConnectTimeout: 5 * time.Second, Params: map[string]string{"application_name": "pool"}, Fatal: []string{"25006"}})

@@ -6,8 +6,10 @@ package pg
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +28,8 @@ const (
 
 // Options configure a Pool.
 type Options struct {
-	Connections    int               // the maximum number that are open
+	Connections    int               // the maximum number that are open, if the URL has no pool_max_conns
+	Least          int               // the smallest pool_max_conns, at least 1
 	ConnectTimeout time.Duration     // for each host of the URL
 	Params         map[string]string // run-time parameters of each connection
 	Fatal          []string          // codes of errors after which a connection is closed
@@ -52,27 +55,60 @@ type Pool struct {
 	idle []*conn    // the last one was used last
 }
 
+// mostConnections is the largest pool_max_conns.
+const mostConnections = 1000
+
+// SettingError is an error about a setting in the URL. It has no secret.
+type SettingError struct{ Name, Issue string }
+
+func (e *SettingError) Error() string { return e.Name + " " + e.Issue }
+
 var errClosed = errors.New("the connection pool is closed")
 
 // New returns a pool of connections to the database of a URL, none of which exist yet. The
-// error may contain the URL's password.
+// error may contain the URL's password, unless it is a *SettingError.
 func New(url string, o Options) (*Pool, error) {
 	config, err := pgconn.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
 	config.ConnectTimeout = o.ConnectTimeout
-	// URLs written for other programs may have settings of their pools.
-	maps.DeleteFunc(config.RuntimeParams, func(name, _ string) bool { return strings.HasPrefix(name, "pool_") })
+	size, err := poolSize(config.RuntimeParams, o)
+	if err != nil {
+		return nil, err
+	}
 	maps.Copy(config.RuntimeParams, o.Params)
 	keep := config.OnPgError
 	config.OnPgError = func(c *pgconn.PgConn, err *pgconn.PgError) bool {
 		return keep(c, err) && !slices.Contains(stale, err.Code) && !slices.Contains(o.Fatal, err.Code)
 	}
-	p := &Pool{config: config, slots: make(chan struct{}, o.Connections)}
+	p := &Pool{config: config, slots: make(chan struct{}, size)}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	p.executor = executor{p.acquire, p.release}
 	return p, nil
+}
+
+// poolSize takes the settings of the pool out of the parameters of connections, and
+// returns the maximum number of these. PostgreSQL itself refuses parameters that it does
+// not know.
+func poolSize(params map[string]string, o Options) (int, error) {
+	size := o.Connections
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if !strings.HasPrefix(name, "pool_") {
+			continue
+		}
+		if name != "pool_max_conns" {
+			return 0, &SettingError{name, "is not supported: the only setting of the pool is pool_max_conns"}
+		}
+		n, err := strconv.Atoi(params[name])
+		least := max(o.Least, 1)
+		if err != nil || n < least || n > mostConnections {
+			return 0, &SettingError{name, fmt.Sprintf("must be from %d to %d", least, mostConnections)}
+		}
+		size = n
+		delete(params, name)
+	}
+	return size, nil
 }
 
 // Close waits until no connection is used any more, and closes all.
