@@ -48,5 +48,15 @@ func TestVersionsCountExecutions(t *testing.T) {
 		if n, failed := at(versions, fmt.Sprintf("versions.%d.executions", i)), at(versions, fmt.Sprintf("versions.%d.failed", i)); n != json.Number(want[0]) || failed != json.Number(want[1]) {
 			t.Errorf("version %d: %v executions, %v failed, want %v", 2-i, n, failed, want)
 		}
+		list := fmt.Sprintf("%s/executions?workflow_id=%s&version=%d", flowBase, id, 2-i)
+		if n, failed := at(c.must(t, 200, "GET", list, ""), "meta.total"), at(c.must(t, 200, "GET", list+"&status=errored", ""), "meta.total"); n != json.Number(want[0]) || failed != json.Number(want[1]) {
+			t.Errorf("version %d: %v executions are listed, %v failed, want %v", 2-i, n, failed, want)
+		}
+	}
+	if n := at(c.must(t, 200, "GET", flowBase+"/executions?tests=true&version=3&workflow_id="+id, ""), "meta.total"); n != json.Number("0") {
+		t.Errorf("%v executions of a version that does not exist", n)
+	}
+	for _, query := range []string{"version=0&workflow_id=" + id, "version=1", "version=x&workflow_id=" + id} {
+		apiCase{query, "GET", flowBase + "/executions?" + query, "", 400, invalid("version")}.run(t, c)
 	}
 }

@@ -100,6 +100,7 @@ func (s *Server) execute(c *rest.Call, q flow.Request) (flow.Started, error) {
 type listExecutionsIn struct {
 	rest.ListParams
 	WorkflowID string   `query:"workflow_id" doc:"Only executions of this workflow."`
+	Version    *int     `query:"version" doc:"Only executions of this version of the workflow; requires workflow_id." minimum:"1" example:"3"`
 	ContactID  string   `query:"contact_id" doc:"Only executions about this contact: those with it as contact in their input." example:"contact-06f1q2s3t4v5a6b7c8d9"`
 	Status     []string `query:"status" doc:"queued, running, complete, errored or terminated; may be repeated." example:"errored"`
 	Trigger    []string `query:"trigger" doc:"What started them, such as manual or test; may be repeated." example:"manual"`
@@ -139,12 +140,18 @@ func (s *Server) listExecutions(c *rest.Call, in *listExecutionsIn) (executionsO
 	if err != nil {
 		return executionsOut{}, err
 	}
+	if in.Version != nil && *in.Version < 1 {
+		return executionsOut{}, agent.Invalid("version", "must be at least 1")
+	}
+	if in.Version != nil && in.WorkflowID == "" {
+		return executionsOut{}, agent.Invalid("version", "requires workflow_id")
+	}
 	for _, status := range in.Status {
 		if !slices.Contains(agent.ExecutionStatuses, agent.ExecutionStatus(status)) {
 			return executionsOut{}, agent.Invalid("status", "must be queued, running, complete, errored or terminated")
 		}
 	}
-	found, total, err := c.DB.Executions(c, store.ExecutionFilter{WorkflowID: in.WorkflowID, Statuses: in.Status, Triggers: in.Trigger, ContactID: in.ContactID, Tests: in.Tests}, page)
+	found, total, err := c.DB.Executions(c, store.ExecutionFilter{WorkflowID: in.WorkflowID, Version: valueOr(in.Version, 0), Statuses: in.Status, Triggers: in.Trigger, ContactID: in.ContactID, Tests: in.Tests}, page)
 	items := make([]executionItem, len(found))
 	for i, x := range found {
 		items[i] = newExecutionItem(x)

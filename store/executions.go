@@ -40,6 +40,7 @@ func scanExecution(rows *sqlite.Rows) (e agent.Execution, err error) {
 // ExecutionFilter selects executions; empty fields select all.
 type ExecutionFilter struct {
 	WorkflowID string
+	Version    int // of the workflow; only with WorkflowID
 	Statuses   []string
 	Triggers   []string
 	ContactID  string // the contact of its input
@@ -62,6 +63,11 @@ func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]age
 				return nil, err
 			}
 		}
+		if ef.byVersion() {
+			if err := tx.wantFor("executions", "executions_version"); err != nil {
+				return nil, err
+			}
+		}
 		if ef.ContactID != "" {
 			if err := tx.wantFor("executions", "executions_by_contact"); err != nil {
 				return nil, err
@@ -80,6 +86,8 @@ const (
 	executionUnfinished = "status IN ('queued','running')"
 )
 
+func (ef ExecutionFilter) byVersion() bool { return ef.WorkflowID != "" && ef.Version > 0 }
+
 // filter returns the conditions for a list in an order. With tests, they are
 // included like the others.
 func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
@@ -91,8 +99,13 @@ func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
 	if !tests {
 		f.where = append(f.where, condition{text: "trigger <> 'test'", counted: "value_3 <> 'test'"})
 	}
+	if ef.byVersion() {
+		f.where = append(f.where, condition{text: "version = ?", args: []any{ef.Version}, hide: true})
+	}
 	if ef.ContactID != "" {
 		f.add("input ->> '$.contact.id' = ?", ef.ContactID)
+	}
+	if ef.byVersion() || ef.ContactID != "" {
 		return f
 	}
 	f.countBy("executions", "workflow_id", "status", "trigger")

@@ -16,7 +16,7 @@ import (
 var filterSamples = map[string]any{
 	"ContactIDs": []string{"contact-000001", "contact-000002"}, "GatewayIDs": []string{"g", "h"}, "Chat": true, "Status": agent.ConversationOpen,
 	"Assignee": agent.Some("ada@example.com"), "Unread": true, "NeedsHuman": true,
-	"WorkflowID": "w", "ContactID": "contact-000001", "Statuses": []string{"errored", "complete"}, "Triggers": []string{"webhook"}, "Tests": true,
+	"WorkflowID": "w", "Version": 1, "ContactID": "contact-000001", "Statuses": []string{"errored", "complete"}, "Triggers": []string{"webhook"}, "Tests": true,
 	"From": agent.Now(), "To": agent.Now(), "Levels": []string{"error", "warn"}, "Sources": []string{"audit", "flow"}, "Rating": -1,
 }
 

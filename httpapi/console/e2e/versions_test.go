@@ -64,8 +64,15 @@ func TestConsoleVersions(t *testing.T) {
 			t.Errorf("restored without a confirmation: %v", now["edges"])
 		}
 	}
-	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
+	ts.must(t, 200, "POST", flowBase+"/execute?wait=20", `{"workflow_id":"`+id+`","input":{}}`)
 	p := ts.openConsole(t, 1280)
+	p.open("workflows/"+id+"?tab=versions", `document.querySelector("[aria-label='1 execution of version 3']")`)
+	p.clickOn(`document.querySelector("[aria-label='1 execution of version 3']")`)
+	p.waitFor(`document.querySelectorAll("#main tbody tr").length === 1`)
+	p.checkPage("the executions of a version")
+	p.click("Version 3")
+	p.waitFor(`!location.hash.includes("version") && document.querySelectorAll("#main tbody tr").length === 1`)
+	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
 	p.open("workflows/"+id+"?tab=versions", `document.querySelectorAll(".versions tbody tr").length === 3`)
 	p.eval(`document.querySelector(".editor-view").focus()`)
 	p.pressKeys("n") // not saved

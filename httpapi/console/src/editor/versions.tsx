@@ -1,7 +1,7 @@
 // The versions of a workflow: what they changed, and the way back to one.
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { agentId, type API, get, path, post, useQuery } from "../data";
+import { agentId, type API, get, href, path, post, useQuery } from "../data";
 import {
   Author,
   Badge,
@@ -124,7 +124,7 @@ export function Versions({
                   cell: (v) => <bdi class={v.note ? "" : "muted"}>{v.note || "–"}</bdi>,
                 },
                 { title: "By", cell: (v) => <Author who={v.author} /> },
-                { title: "Executions", class: "number", cell: (v) => <Ran v={v} /> },
+                { title: "Executions", class: "number", cell: (v) => <Ran workflow={id} v={v} /> },
                 { title: "Saved", cell: (v) => <When time={v.created_at} /> },
                 {
                   title: "",
@@ -146,16 +146,21 @@ export function Versions({
   );
 }
 
-/** How often a version was executed, and how often it failed. */
-function Ran({ v }: { v: API.WorkflowVersion }) {
+/** How often a version was executed, and how often it failed, with links to these executions. */
+function Ran({ workflow, v }: { workflow: string; v: API.WorkflowVersion }) {
   if (!v.executions) return <span class="muted">–</span>;
+  const list = `${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(workflow)}&version=${v.version}`;
   return (
     <>
-      {v.executions.toLocaleString()}
+      <a href={list} aria-label={`${plural(v.executions, "execution")} of version ${v.version}`}>
+        {v.executions.toLocaleString()}
+      </a>
       {v.failed > 0 && (
         <>
           {" "}
-          <Badge tone="bad">{`${v.failed.toLocaleString()} failed`}</Badge>
+          <a href={`${list}&status=errored`} aria-label={`${v.failed} failed executions of version ${v.version}`}>
+            <Badge tone="bad">{`${v.failed.toLocaleString()} failed`}</Badge>
+          </a>
         </>
       )}
     </>

@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 
 import { agentId, get, href, onChange, path, route, setQuery, useQuery, type API } from "../data";
-import { Badge, Empty, Load, Moment, Name, Pager, span, Table, When } from "../ui";
+import { Badge, Button, Empty, Load, Moment, Name, Pager, span, Table, When } from "../ui";
 import { ExportMenu } from "../parts/export";
 import { triggerWord } from "./words";
 
@@ -21,13 +21,14 @@ export const took = (x: { started_at?: string | null; completed_at?: string | nu
 /** The list of executions; exact shows times to the second. */
 export function Executions({ exact }: { exact?: boolean }) {
   const { query } = route.value;
-  const [workflow, status, offset] = [
-    query.get("workflow") ?? "",
+  const workflow = query.get("workflow") ?? "";
+  const [version, status, offset] = [
+    workflow && (query.get("version") ?? ""),
     query.get("status") ?? "",
     Number(query.get("offset")) || 0,
   ];
   const at = path("agents", agentId.value, "workflows", "executions");
-  const filters = { workflow_id: workflow, status };
+  const filters = { workflow_id: workflow, version, status };
   const found = useQuery(at, { ...filters, limit: 50, offset });
   const names = useQuery(path("agents", agentId.value, "workflows"), { limit: 200, sort: "name" });
   const running = found.data.value?.executions.some((x) => x.status === "running");
@@ -58,7 +59,7 @@ export function Executions({ exact }: { exact?: boolean }) {
         <select
           aria-label="Workflow"
           value={workflow}
-          onChange={(e) => setQuery({ workflow: e.currentTarget.value, offset: null })}
+          onChange={(e) => setQuery({ workflow: e.currentTarget.value, version: null, offset: null })}
         >
           <option value="" selected={!workflow}>
             All workflows
@@ -85,6 +86,11 @@ export function Executions({ exact }: { exact?: boolean }) {
             </option>
           ))}
         </select>
+        {version && (
+          <Button icon="X" label="Show all versions" onClick={() => setQuery({ version: null, offset: null })}>
+            Version {version}
+          </Button>
+        )}
         <span class="grow" />
         <ExportMenu name="executions" pages={pages} />
       </div>
