@@ -23,6 +23,9 @@ const (
 // SourceStatuses lists every status of a source.
 var SourceStatuses = []SourceStatus{SourceProcessing, SourceCrawling, SourceUpdating, SourceReady, SourceFailed}
 
+// SourceStopped is the code of the error of a source that someone stopped.
+const SourceStopped = "STOPPED"
+
 // The types of source that are not read from a website.
 const (
 	SourceFile     = "file"     // an uploaded file
@@ -42,7 +45,7 @@ type Source struct {
 	Config         json.RawMessage `json:"config" doc:"How it is read and split, and the outcome of the last read."`
 	EmbeddingModel string          `json:"embedding_model" doc:"The model that made its vectors." example:"use-lite-en-1"`
 	Stale          bool            `json:"stale,omitempty" doc:"Its vectors come from a different model than the agent's current one: until it is indexed again, it is found by words only."`
-	Error          *SourceError    `json:"error,omitempty" doc:"Why it could not be read, or why reading is delayed."`
+	Error          *SourceError    `json:"error,omitempty" doc:"Why it could not be read, why reading is delayed, or, with the code STOPPED, who stopped it."`
 	Progress       *Progress       `json:"progress,omitempty"`
 	CreatedAt      Time            `json:"created_at" format:"date-time"`
 	UpdatedAt      Time            `json:"updated_at" format:"date-time"`

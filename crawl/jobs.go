@@ -107,6 +107,13 @@ func (c *Crawler) enqueueWalks(ctx context.Context, db *store.DB) (work.Next, er
 	return work.Next{}, nil
 }
 
+// Forget interrupts the walk of a source that was stopped, unless it has been started
+// again.
+func (c *Crawler) Forget(db *store.DB, sourceID string) {
+	c.walks.Forget(walkKey{db, sourceID})
+	c.agents.Enqueue(db)
+}
+
 // walk is one turn of a source: its walk, from the current state to the end.
 func (c *Crawler) walk(ctx context.Context, key walkKey) (work.Next, error) {
 	w, err := c.readWork(ctx, key)

@@ -177,6 +177,11 @@ func TestCrawlsStopImmediately(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
+		{"source stopped", func(t *testing.T, c *Crawler, _ *store.Folder, db *store.DB, id string) {
+			if _, err := db.StopSource(context.Background(), id); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{"agent deleted", func(t *testing.T, c *Crawler, folder *store.Folder, db *store.DB, _ string) {
 			if err := folder.DeleteAgent(db); err != nil {
 				t.Fatal(err)
@@ -208,6 +213,68 @@ func TestCrawlsStopImmediately(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStoppedCrawlStaysStopped stops a crawl and starts another server on the same
+// files, which continues nothing. Started again, the crawl finds all pages, even if the
+// interrupted one has not noticed yet.
+func TestStoppedCrawlStaysStopped(t *testing.T) {
+	ctx := context.Background()
+	s, g := newSite(t), newGate(t)
+	s.page("/", "start", "/held", "/next")
+	s.set("/held", g.hold(htmlPage("held")))
+	s.page("/next", "next")
+	folder := openFolder(t, t.TempDir())
+	stored := make(chan struct{}, 1)
+	first := newCrawler(t, folder, nil)
+	first.onStep = onStored(stored)
+	db := newAgent(t, folder, "stopped")
+	id := create(t, db, planOf(s.URL))
+	<-stored
+	<-g.arrived
+	if _, err := db.StopSource(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	first.Forget(db, id)
+	first.Stop()
+	index(t, db, id)
+	before := s.total()
+	second := newCrawler(t, folder, nil)
+	if err := second.Wait(ctx, db); err != nil {
+		t.Fatal(err)
+	}
+	if source, err := db.Source(ctx, id); err != nil || s.total() != before || source.Error == nil || source.Error.Code != agent.SourceStopped {
+		t.Errorf("%d requests after the stop; the source is %+v, %v", s.total()-before, source, err)
+	}
+	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/" {
+		t.Errorf("stored %s", o.paths())
+	}
+	restart := func() {
+		t.Helper()
+		if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restart()
+	<-g.arrived
+	if _, err := db.StopSource(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if source, err := db.Source(ctx, id); err != nil || source.Progress != nil {
+		if _, err := db.StopSource(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second.Forget(db, id)
+	restart()
+	g.release()
+	waitIndexed(t, second, db, id)
+	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /held /next" {
+		t.Errorf("after the restart: %s", o.paths())
+	}
+	if walks := second.walks.Stats(); len(second.hosts.byName) != 0 || walks != (work.Stats{}) {
+		t.Errorf("still in memory: %d hosts, %+v", len(second.hosts.byName), walks)
 	}
 }
 

@@ -164,6 +164,21 @@ func TestWhileCrawling(t *testing.T) {
 	if second := c.waitIndexed(t, sources+"/"+fmt.Sprint(other["id"])); second["status"] != "ready" {
 		t.Errorf("a crawl at the same time: %v", second)
 	}
+	stopped := c.must(t, 200, "POST", path+"/stop", "")
+	if stopped["id"] != made["id"] || at(stopped, "error.code") != "STOPPED" || !strings.HasPrefix(fmt.Sprint(at(stopped, "error.message")), "stopped by ") {
+		t.Errorf("stopped: %v", stopped)
+	}
+	stopped = c.waitIndexed(t, path)
+	if stopped["status"] != "error" || at(stopped, "error.code") != "STOPPED" || at(stopped, "progress") != nil || fmt.Sprint(at(stopped, "config.pageCount")) == "0" {
+		t.Errorf("after the stop: %v", stopped)
+	}
+	apiCase{"stop again", "POST", path + "/stop", "", 409, code("CONFLICT")}.run(t, c)
+	apiCase{"stop an unknown source", "POST", sources + "/source-unknown/stop", "", 404, code("NOT_FOUND")}.run(t, c)
+	if found := c.must(t, 200, "GET", sources+"/search?query=bakery", "")["results"].([]any); len(found) == 0 {
+		t.Error("the pages of a stopped crawl are not found")
+	}
+	apiCase{"crawl again", "POST", path + "/refresh", "", 200, map[string]any{"status": "updating"}}.run(t, c)
+	<-site.slow
 	apiCase{"delete while crawling", "DELETE", path, "", 200, map[string]any{"success": true}}.run(t, c)
 	apiCase{"deleted", "GET", path, "", 404, code("NOT_FOUND")}.run(t, c)
 }

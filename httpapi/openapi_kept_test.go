@@ -195,6 +195,9 @@ func (w *contractClient) checkKnowledge(t *testing.T, at string) {
 	w.waitIndexed(t, crawled)
 	w.request(t, 200, "POST", crawled+"/reindex", "")
 	w.waitIndexed(t, crawled)
+	site.hold = make(chan struct{})
+	w.request(t, 200, "POST", crawled+"/reindex", "")
+	w.request(t, 200, "POST", crawled+"/stop", "")
 }
 
 func (w *contractClient) checkSchedules(t *testing.T, at string) {

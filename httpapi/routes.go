@@ -79,6 +79,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/sources/{sourceId}/text", 200, "Read the text of a source around a chunk or from an offset", s.sourceText),
 		rest.JSON("POST", "/agents/{id}/sources/{sourceId}/reindex", 200, "Read and embed a source again", s.reindexSource).Limit(rest.Bulk).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/sources/{sourceId}/refresh", 200, "Process a source again", s.refreshSource).Limit(rest.Bulk).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/sources/{sourceId}/stop", 200, "Stop crawling or processing a source", s.stopSource).Fails(agent.CodeConflict),
 
 		rest.JSON("GET", "/agents/{id}/contacts", 200, "List contacts", s.listContacts),
 		rest.JSON("POST", "/agents/{id}/contacts", 201, "Add a contact", s.createContact).Locates(contactLocation).Fails(agent.CodeDuplicateContact),

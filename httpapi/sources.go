@@ -351,6 +351,14 @@ func (s *Server) refreshSource(c *rest.Call, in *sourceIn) (restarted, error) {
 	return s.restart(c, in.ID, agent.SourceUpdating, "the source is processed again")
 }
 
+func (s *Server) stopSource(c *rest.Call, in *sourceIn) (agent.Source, error) {
+	source, err := c.DB.StopSource(c, in.ID)
+	if err == nil && agent.Crawled(source.Type) {
+		s.options.Crawler.Forget(c.DB, in.ID)
+	}
+	return s.withStale(c, source, err)
+}
+
 func (s *Server) restart(c *rest.Call, id string, status agent.SourceStatus, message string) (restarted, error) {
 	source, err := c.DB.RestartSource(c, id, status)
 	if err != nil {

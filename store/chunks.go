@@ -53,7 +53,7 @@ func (db *DB) NextWork(ctx context.Context, want WorkFilter) (*Work, error) {
 					ELSE NOT chunked OR embedding_model <> ?1 END AS reading,
 					chunked AND embedding_model NOT IN ('', ?1) AS again
 				FROM sources s WHERE status NOT IN ('ready','error'))
-			SELECT id, type, name, config, chunked, attempts, embedding_model, reading, error_code <> '' FROM work
+			SELECT id, type, name, config, chunked, attempts, embedding_model, reading, error_code NOT IN ('','STOPPED') FROM work
 			WHERE reading AND ?2 OR NOT reading AND ?3 AND (chunked OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = work.id AND c.embedded = 0))
 			ORDER BY again, reading DESC, created_at, id LIMIT 1`, want.Model, want.Reading, want.Embedding)
 	})
@@ -97,10 +97,16 @@ func (db *DB) ForgetReading(ctx context.Context, id string) error {
 // other writes wait only a few milliseconds.
 const chunkBatch = 100
 
-// DropChunks deletes all chunks of a source, in several writes.
+// DropChunks deletes all chunks of a source, in several writes. If the source has been
+// deleted or stopped, the error is NOT_FOUND.
 func (db *DB) DropChunks(ctx context.Context, sourceID string) error {
 	for {
-		n, err := Write(ctx, db, func(tx *Tx) (int64, error) { return tx.dropChunks(sourceID) })
+		n, err := Write(ctx, db, func(tx *Tx) (int64, error) {
+			if err := tx.checkUnfinished(sourceID); err != nil {
+				return 0, err
+			}
+			return tx.dropChunks(sourceID)
+		})
 		if err != nil || n < chunkBatch {
 			return err
 		}
@@ -137,12 +143,15 @@ func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 }
 
 // AppendChunks adds chunks to a source, the first at position from, in several
-// writes. Full-text search finds them immediately. If the source has been deleted,
-// the error is NOT_FOUND.
+// writes. Full-text search finds them immediately. If the source has been deleted or
+// stopped, the error is NOT_FOUND.
 func (db *DB) AppendChunks(ctx context.Context, sourceID string, from int, chunks []NewChunk) error {
 	for len(chunks) > 0 {
 		batch := chunks[:min(len(chunks), chunkBatch)]
 		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			if err := tx.checkUnfinished(sourceID); err != nil {
+				return struct{}{}, err
+			}
 			return struct{}{}, tx.appendChunks(sourceID, from, batch)
 		})
 		if err != nil {
@@ -180,7 +189,7 @@ func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChun
 // its vectors will be from.
 func (db *DB) EndChunks(ctx context.Context, sourceID, model string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
-		return tx.exec("UPDATE sources SET chunked = 1, embedding_model = ?, updated_at = ? WHERE id = ?", model, tx.Now, sourceID)
+		return tx.exec("UPDATE sources SET chunked = 1, embedding_model = ?, updated_at = ? WHERE id = ? AND status NOT IN ('ready','error')", model, tx.Now, sourceID)
 	})
 	return err
 }
@@ -202,22 +211,34 @@ func (db *DB) Unembedded(ctx context.Context, sourceID string, limit int) ([]Une
 }
 
 // NoteProblem shows on a source what is delaying its processing, which continues;
-// nil clears that.
+// nil clears that. A source that was stopped keeps showing that.
 func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceError) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		p := agent.SourceError{}
 		if problem != nil {
 			p = *problem
 		}
-		return tx.exec("UPDATE sources SET error_code = ?, error_message = ?, updated_at = ? WHERE id = ? AND status NOT IN ('ready','error')", p.Code, p.Message, tx.Now, id)
+		return tx.exec("UPDATE sources SET error_code = ?, error_message = ?, updated_at = ? WHERE id = ? AND status NOT IN ('ready','error') AND error_code <> 'STOPPED'", p.Code, p.Message, tx.Now, id)
 	})
 	return err
 }
 
 // FinishSource marks a source as ready, or as failed with problem, and emits the
-// event.
+// event. A crawl that was stopped fails with that. If the source has been deleted or
+// has ended, the error is NOT_FOUND.
 func (db *DB) FinishSource(ctx context.Context, id string, problem *agent.SourceError) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.finishSource(id, problem) })
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.checkUnfinished(id); err != nil {
+			return struct{}{}, err
+		}
+		if problem == nil {
+			var err error
+			if problem, err = tx.stopOf(id); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, tx.finishSource(id, problem)
+	})
 	return err
 }
 

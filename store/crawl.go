@@ -41,7 +41,9 @@ func (tx *Tx) forgetCrawl(sourceID string) error {
 	if _, err := tx.exec("DELETE FROM _pages WHERE source_id = ? AND hash = '' AND target = ''", sourceID); err != nil {
 		return err
 	}
-	_, err := tx.exec("UPDATE _pages SET state = 'earlier', changed = 0, error_code = '', error_message = '' WHERE source_id = ?", sourceID)
+	// A page that was to be dropped may have lost some of its chunks.
+	_, err := tx.exec(`UPDATE _pages SET state = 'earlier', changed = 0, error_code = '', error_message = '',
+		pending = iif(pending = 'drop', 'cut', pending) WHERE source_id = ?`, sourceID)
 	return err
 }
 
@@ -119,7 +121,12 @@ func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
 	if err != nil {
 		return err
 	}
-	removed := done.Changes
+	return tx.recordCrawl(sourceID, failed, done.Changes)
+}
+
+// recordCrawl empties the queue of a crawl and writes the results into the source's
+// config. Its pages remain to be split and embedded.
+func (tx *Tx) recordCrawl(sourceID string, failed []agent.FailedPage, removed int64) error {
 	for _, statement := range []string{
 		"DELETE FROM _pages WHERE source_id = ? AND hash = '' AND state IN ('queued','earlier')",
 		"UPDATE sources SET chunked = 1 WHERE id = ?",

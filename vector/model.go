@@ -158,6 +158,18 @@ func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string)
 	return vectors, nil
 }
 
+// askFor is ask for the texts of a source. If the source is deleted or stopped in the
+// meantime, the error is NOT_FOUND.
+func (ix *Index) askFor(ctx context.Context, db *store.DB, w *store.Work, m model, texts []string) ([][]float32, error) {
+	asking, cancel := db.WhileUnfinished(ctx, w.ID)
+	defer cancel()
+	vectors, err := ix.ask(asking, db, m, texts)
+	if err != nil && asking.Err() != nil {
+		return nil, context.Cause(asking)
+	}
+	return vectors, err
+}
+
 // embed embeds one text with the built-in model.
 func (ix *Index) embed(ctx context.Context, text string) (v []float32, err error) {
 	defer recoverError(&err)

@@ -65,9 +65,11 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model)
 			}
 			return err
 		}
-		chunks, failure := ix.splitFile(ctx, w, file, data.Bytes())
-		if ctx.Err() != nil {
-			return ctx.Err()
+		reading, cancel := db.WhileUnfinished(ctx, w.ID)
+		defer cancel()
+		chunks, failure := ix.splitFile(reading, w, file, data.Bytes())
+		if reading.Err() != nil {
+			return context.Cause(reading)
 		}
 		if failure != nil {
 			return ix.failSource(ctx, db, w, failure, "this file could not be read")

@@ -75,6 +75,8 @@ func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 	if err != nil {
 		return true, err
 	}
+	fetching, cancel := db.WhileUnfinished(ctx, w.ID)
+	defer cancel()
 	var config agent.APIConfig
 	failure := json.Unmarshal(f.Config, &config)
 	if failure == nil {
@@ -89,10 +91,10 @@ func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 	}
 	var page feed.Page
 	if failure == nil {
-		page, failure = ix.network.Feeds.Page(ctx, config, credential, f.Page, f.Next)
+		page, failure = ix.network.Feeds.Page(fetching, config, credential, f.Page, f.Next)
 	}
-	if ctx.Err() != nil {
-		return true, ctx.Err()
+	if fetching.Err() != nil {
+		return true, context.Cause(fetching)
 	}
 	if failure == nil {
 		failure, err = ix.failTooMany(ctx, db, f, len(page.Items))

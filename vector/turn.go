@@ -139,7 +139,7 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	if m.isLocal() {
 		vectors, failure = embedAll(ctx, texts, ix.inBackground(ix.embedBy(m)))
 	} else {
-		vectors, failure = ix.ask(ctx, db, m, texts)
+		vectors, failure = ix.askFor(ctx, db, w, m, texts)
 	}
 	made := map[int64][]float32{}
 	for i, v := range vectors {
@@ -155,6 +155,9 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if agent.ErrorCode(failure) == agent.CodeNotFound { // deleted or stopped
+		return failure
 	}
 	if failure != nil {
 		return ix.handleEmbedFailure(ctx, db, w, m, failure)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/store"
 )
 
 // TestDeletedWhileWorking deletes the source, or its agent, at each step of the
@@ -63,6 +64,110 @@ func TestDeletedWhileWorking(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestStoppedWhileWorking stops a source at each step: it stays stopped, and can be
+// read again.
+func TestStoppedWhileWorking(t *testing.T) {
+	for _, step := range []string{"begin", "drop", "append", "put", "finish"} {
+		t.Run(step, func(t *testing.T) {
+			folder := openFolder(t, t.TempDir())
+			db := newAgent(t, folder, "busy")
+			log := newErrorLog()
+			ix := newIndex(t, folder, &fake{model: "fake"})
+			ix.log = slog.New(log)
+			s := upload(t, db, "a.txt", lines("otter", 150), small)
+			next := upload(t, db, "b.txt", lines("heron", 5), small)
+			var once sync.Once
+			ix.step = func(name string) {
+				if name == step {
+					once.Do(func() {
+						if _, err := db.StopSource(context.Background(), s.ID); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			}
+			start(t, ix)
+			wait(t, ix, db)
+			counts(t, db, next.ID, "fake", 5)
+			if got := source(t, db, s.ID); got.Status != agent.SourceFailed || got.Error.Code != agent.SourceStopped {
+				t.Errorf("%+v, error %+v", got, got.Error)
+			}
+			if got := events(t, db); !slices.Equal(slices.Sorted(slices.Values(got)), []string{agent.EventSourceError, agent.EventSourceReady}) {
+				t.Errorf("events %v", got)
+			}
+			if seen := log.seen(); len(seen) > 0 {
+				t.Errorf("errors were logged: %v", seen)
+			}
+			if _, err := db.RestartSource(context.Background(), s.ID, agent.SourceUpdating); err != nil {
+				t.Fatal(err)
+			}
+			wait(t, ix, db)
+			counts(t, db, s.ID, "fake", 150)
+		})
+	}
+}
+
+// TestStopInterrupts stops a source while its text is being split, and while its
+// provider is being asked: both are interrupted.
+func TestStopInterrupts(t *testing.T) {
+	hold := newGate()
+	interrupted := make(chan struct{}, 10)
+	held := func(ctx context.Context) error {
+		err := hold.pass(ctx, "")
+		if err != nil {
+			interrupted <- struct{}{}
+		}
+		return err
+	}
+	for name, prepare := range map[string]func(db *store.DB, ix *Index) agent.Chunking{
+		"splitting": func(*store.DB, *Index) agent.Chunking {
+			return agent.Chunking{Size: 60, Method: "semantic"}
+		},
+		"asking": func(db *store.DB, ix *Index) agent.Chunking {
+			remote(t, db, "far")
+			ix.SetRemote(Remote{Provider: heldProvider{&provider{length: 3}, held}})
+			return small
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hold = newGate()
+			folder := openFolder(t, t.TempDir())
+			db := newAgent(t, folder, "held")
+			log := newErrorLog()
+			ix := newIndex(t, folder, &fake{model: "fake", before: func(ctx context.Context, _ string) error { return held(ctx) }})
+			ix.log = slog.New(log)
+			chunking := prepare(db, ix)
+			s := upload(t, db, "a.txt", lines("otter", 20), chunking)
+			start(t, ix)
+			<-hold.arrived
+			if _, err := db.StopSource(context.Background(), s.ID); err != nil {
+				t.Fatal(err)
+			}
+			<-interrupted
+			wait(t, ix, db)
+			if got := source(t, db, s.ID); got.Status != agent.SourceFailed || got.Error.Code != agent.SourceStopped {
+				t.Errorf("%+v, error %+v", got, got.Error)
+			}
+			if seen := log.seen(); len(seen) > 0 {
+				t.Errorf("errors were logged: %v", seen)
+			}
+		})
+	}
+}
+
+// heldProvider holds each request.
+type heldProvider struct {
+	*provider
+	hold func(ctx context.Context) error
+}
+
+func (p heldProvider) Embed(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error) {
+	if err := p.hold(ctx); err != nil {
+		return nil, err
+	}
+	return p.provider.Embed(ctx, to, key, texts)
 }
 
 // TestDisabledAgentWaits: sources of a disabled agent wait until it is enabled, those

@@ -29,7 +29,12 @@ func (s *session) sources() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.api.call(c.Context(), http.MethodDelete, s.path("sources", args[0]), nil, nil, nil)
 		}}
-	c.AddCommand(s.addSources(), remove)
+	stop := &cobra.Command{Use: "stop ID", Short: "Stop crawling or processing a source", Example: "  satchel sources stop source-06f1q2s3t4v5a6b7c8d9 --agent bakery", Args: cobra.ExactArgs(1),
+		Long: "Stop crawling or processing a source. What has been read stays; the source can be read again later.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.api.call(c.Context(), http.MethodPost, s.path("sources", args[0], "stop"), nil, nil, nil)
+		}}
+	c.AddCommand(s.addSources(), stop, remove)
 	return c
 }
 

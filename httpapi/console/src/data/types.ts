@@ -462,6 +462,7 @@ export type Routes = {
   "agents/*/sources/*/file": { GET: unknown; };
   "agents/*/sources/*/refresh": { POST: RestartedSource; };
   "agents/*/sources/*/reindex": { POST: RestartedSource; };
+  "agents/*/sources/*/stop": { POST: Source; };
   "agents/*/sources/*/text": { GET: SourceText; };
   "agents/*/sql/execute": { POST: SQLResult; };
   "agents/*/sql/schema": { GET: SQLSchema; };

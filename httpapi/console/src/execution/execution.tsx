@@ -6,7 +6,6 @@ import { agentId, get, go, href, listHref, mayEdit, path, post, route, setQuery 
 import {
   Badge,
   Button,
-  confirm,
   CopyButton,
   ErrorCard,
   Icon,
@@ -39,6 +38,7 @@ import {
   readGraph,
 } from "../editor/base";
 import { useKeys } from "../parts/keys";
+import { terminate } from "../parts/stop";
 import { triggerWord } from "../workflows/words";
 import { took } from "../workflows/executions";
 import { NodeRun } from "./node";
@@ -200,13 +200,6 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
     r: may && repeatable && retry,
     Escape: () => editor.select([]),
   });
-  const end = () =>
-    confirm({
-      title: "Terminate",
-      text: "Running nodes are stopped, and no further nodes run.",
-      action: "Terminate",
-      run: () => post(executionAt(agentId.value, x.id, "terminate")),
-    });
   const node = editor.one.value;
   const failedNode = x.error?.node_id ? editor.node(x.error.node_id) : undefined;
 
@@ -242,7 +235,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
         <span class="muted small">{took(x)}</span>
         <span class="grow" />
         {may && !over && (
-          <Button kind="danger" icon="CircleStop" onClick={end}>
+          <Button kind="danger" icon="CircleStop" onClick={() => terminate(x.id)}>
             Terminate
           </Button>
         )}

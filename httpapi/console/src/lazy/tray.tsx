@@ -8,7 +8,6 @@ import {
   mayEdit,
   onChange,
   path,
-  post,
   progress,
   running,
   type Result,
@@ -17,7 +16,8 @@ import {
   useQuery,
   type API,
 } from "../data";
-import { Badge, Button, confirm, Dialog, Icon, Name, openDialog, plural, When } from "../ui";
+import { Badge, Button, Dialog, Icon, Name, openDialog, plural, When } from "../ui";
+import { stopSource, terminate, wasStopped } from "../parts/stop";
 import { timeLeft } from "../parts/timeleft";
 
 const shown = 20; // of each kind
@@ -149,7 +149,7 @@ function List({ close }: { close: () => void }) {
                 kind="quiet"
                 icon="CircleStop"
                 label={`Terminate ${nameOf(x.workflow_id)}`}
-                onClick={() => terminate(x)}
+                onClick={() => terminate(x.id)}
               />
             )}
           </li>
@@ -158,14 +158,6 @@ function List({ close }: { close: () => void }) {
     </Dialog>
   );
 }
-
-const terminate = (x: API.ExecutionItem) =>
-  confirm({
-    title: "Terminate",
-    text: "Running nodes are stopped, and no further nodes run.",
-    action: "Terminate",
-    run: () => post(path("agents", agentId.value, "workflows", "executions", x.id, "terminate")),
-  });
 
 function Sending({ files }: { files: Upload[] }) {
   const share = files.reduce((sum, u) => sum + u.share, 0) / files.length;
@@ -201,7 +193,7 @@ function Reading({ s }: { s: API.Source }) {
         )}
         <p class="muted small">
           {[
-            readVerbs[s.status],
+            wasStopped(s) ? "Stopped; indexing what was read" : readVerbs[s.status],
             now?.total > 0 && `${now.done} of ${now.total}`,
             timeLeft(progress.value[s.id]?.seconds_left),
           ]
@@ -209,6 +201,9 @@ function Reading({ s }: { s: API.Source }) {
             .join(" · ")}
         </p>
       </div>
+      {mayEdit.value && (
+        <Button kind="quiet" icon="CircleStop" label={`Stop ${s.name}`} onClick={() => stopSource(s)} />
+      )}
     </li>
   );
 }

@@ -46,6 +46,7 @@ import { Highlighted } from "../parts/highlight";
 import { useKeys } from "../parts/keys";
 import { useSelection } from "../parts/selection";
 import { SourceText } from "../parts/source-text";
+import { stopSource, wasStopped } from "../parts/stop";
 import { style } from "../parts/styles";
 import { timeLeft } from "../parts/timeleft";
 import { UploadList, uploadFiles, useDrop } from "../parts/upload";
@@ -365,6 +366,21 @@ function Bulk({
   );
 }
 
+/** The state of a source; one that was stopped has not failed. */
+function SourceStatus({ s }: { s: API.Source }) {
+  if (wasStopped(s) && !busy(s)) return <Badge tone="warn">stopped</Badge>;
+  return <Badge>{s.status}</Badge>;
+}
+
+/** Why a source could not be read, as a sentence. */
+const problemOf = (s: API.Source) => {
+  const text = s.error?.message ?? "";
+  if (wasStopped(s) && busy(s)) return `Crawl ${text}; the pages that were read are being indexed.`;
+  return text && text[0].toUpperCase() + text.slice(1);
+};
+
+const readVerb = (s: API.Source) => (s.type === "crawl" || s.type === "url" ? "Crawl again" : "Read again");
+
 /** How far a source is read, while it is. */
 function SourceProgress({ s }: { s: API.Source }) {
   const live = progress.value[s.id];
@@ -415,14 +431,14 @@ function SourceRow({
           {s.config.pageCount ? ` · ${plural(Number(s.config.pageCount), "page")}` : ""} · <When time={s.updated_at} />
           {failedPages(s).length > 0 && <span class="issue"> · {plural(failedPages(s).length, "page")} failed</span>}
         </p>
-        {s.error && <p class="issue small">{s.error.message}</p>}
+        {s.error && <p class={wasStopped(s) ? "muted small" : "issue small"}>{problemOf(s)}</p>}
         <SourceProgress s={s} />
       </div>
-      <Badge>{s.status}</Badge>
+      <SourceStatus s={s} />
       {s.stale && <Badge tone="warn">stale</Badge>}
       {s.status === "error" && mayEdit.value && (
         <Button icon="RotateCcw" onClick={() => readAgain(s)}>
-          Retry
+          {wasStopped(s) ? readVerb(s) : "Retry"}
         </Button>
       )}
       <Menu label={`Actions for ${s.name}`} items={sourceActions(s, hide)} />
@@ -456,12 +472,15 @@ function sourceActions(s: API.Source, hide: () => void): MenuItem[] {
         ]
       : []),
     {
-      label: s.type === "crawl" || s.type === "url" ? "Crawl again" : "Read again",
+      label: readVerb(s),
       icon: "RefreshCw",
       disabled: !may || busy(s),
       reason: reason ?? (busy(s) ? "Being processed." : undefined),
       run: () => readAgain(s),
     },
+    ...(busy(s)
+      ? [{ label: "Stop", icon: "CircleStop" as const, disabled: !may, reason, run: () => stopSource(s) }]
+      : []),
     { label: "Embed again", icon: "Layers", disabled: !may || busy(s), reason, run: () => again(s, "reindex") },
     {
       label: "Rename",
@@ -677,7 +696,12 @@ function Source({ id }: { id: string }) {
               <h1 class="grow" tabIndex={-1}>
                 <Name>{s.name}</Name>
               </h1>
-              <Badge>{s.status}</Badge>
+              <SourceStatus s={s} />
+              {busy(s) && mayEdit.value && (
+                <Button kind="danger" icon="CircleStop" onClick={() => stopSource(s)}>
+                  Stop
+                </Button>
+              )}
               {s.type === "file" && (
                 <Button icon="Download" onClick={() => download("GET", sourcesAt(id, "file"))}>
                   Original
@@ -696,11 +720,11 @@ function Source({ id }: { id: string }) {
               />
             </div>
             {s.error && (
-              <div class="card bad">
-                <p>{s.error.message}</p>
-                {mayEdit.value && (
+              <div class={wasStopped(s) ? "card row" : "card bad"}>
+                <p class="grow">{problemOf(s)}</p>
+                {mayEdit.value && !busy(s) && (
                   <Button icon="RotateCcw" onClick={() => readAgain(s)}>
-                    Retry
+                    {wasStopped(s) ? readVerb(s) : "Retry"}
                   </Button>
                 )}
               </div>
