@@ -16,7 +16,7 @@ import (
 
 // The roles in which the test binary can be started.
 var roles = map[string]func(){
-	"test-environment": func() { fmt.Printf("%d variables", len(os.Environ())) },
+	"test-environment": func() { fmt.Print(strings.Join(os.Environ(), "\n")) },
 	"test-echo":        func() { _, _ = io.Copy(os.Stdout, os.Stdin) },
 	"test-fail":        func() { fmt.Fprintln(os.Stderr, "no luck"); os.Exit(1) },
 	"test-panic":       func() { panic("no luck") },
@@ -88,7 +88,12 @@ func start(t testing.TB, role string) *Process {
 func TestChildHasNoEnvironment(t *testing.T) {
 	t.Setenv("SATCHEL_SECRET", "x")
 	p := start(t, "test-environment")
-	if output, err := io.ReadAll(p.Stdout); err != nil || string(output) != "0 variables" {
+	output, err := io.ReadAll(p.Stdout)
+	given := string(output) != ""
+	if runtime.GOOS == "windows" { // which adds variables of its own, such as SystemRoot
+		given = strings.Contains(string(output), "SATCHEL")
+	}
+	if err != nil || given {
 		t.Errorf("the child printed %q, %v", output, err)
 	}
 	if err := p.Err(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 
 	"satchel/agent"
 )
@@ -39,11 +38,11 @@ func Explain(err error) *agent.Error {
 		text = "the server's certificate is not valid"
 	case IsTLS(err):
 		text = "the TLS handshake failed"
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case IsConnectionRefused(err):
 		text = "the connection was refused"
 	case isDial(err):
 		text = "the server could not be reached"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, connectionReset), errors.Is(err, connectionAborted):
 		text = "the connection was closed early"
 	}
 	return agent.Errorf(agent.CodeUpstream, "%s", text).Because(err)
@@ -54,6 +53,9 @@ func IsRefused(err error) bool {
 	var refused *Error
 	return errors.As(err, &refused) && refused.Refused()
 }
+
+// IsConnectionRefused reports whether nothing listens at the address.
+func IsConnectionRefused(err error) bool { return errors.Is(err, connectionRefused) }
 
 // IsTimeout reports whether a request timed out.
 func IsTimeout(err error) bool {

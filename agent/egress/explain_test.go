@@ -83,7 +83,7 @@ func TestExplain(t *testing.T) {
 		"DNS failed":       {&net.DNSError{Name: "secret.test", Server: "10.0.0.53:53"}, agent.CodeUpstream, "the host name could not be resolved", is{unsent: true}},
 		"DNS too slow":     {&net.DNSError{Name: "secret.test", IsTimeout: true}, CodeTimeout, "the server did not answer in time", is{timeout: true, unsent: true}},
 		"no route":         {&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, agent.CodeUpstream, "the server could not be reached", is{unsent: true}},
-		"reset":            {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, agent.CodeUpstream, "the connection was closed early", is{}},
+		"reset":            {&net.OpError{Op: "read", Err: connectionReset}, agent.CodeUpstream, "the connection was closed early", is{}},
 		"deadline":         {context.DeadlineExceeded, CodeTimeout, "the server did not answer in time", is{timeout: true}},
 		"cancelled":        {context.Canceled, agent.CodeUpstream, "the request was cancelled", is{}},
 		"anything else":    {errors.New("token=secret at 10.0.0.1"), agent.CodeUpstream, "the connection failed", is{}},

@@ -2,10 +2,8 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/url"
-	"syscall"
 	"time"
 
 	"satchel/agent/egress"
@@ -59,5 +57,5 @@ func refuses(address string) bool {
 	if err == nil {
 		_ = conn.Close()
 	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	return egress.IsConnectionRefused(err)
 }
