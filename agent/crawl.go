@@ -112,6 +112,13 @@ func (c URLConfig) Plan() CrawlPlan {
 	return CrawlPlan{URL: c.URL, MaxPages: c.MaxPages, MaxDepth: c.Depth, Chunking: c.Chunking}
 }
 
+// CrawlOutcome is the part of a crawled source's config that is there before its first
+// crawl has ended.
+type CrawlOutcome struct {
+	PageCount     int   `json:"pageCount"`
+	LastCrawledAt *Time `json:"lastCrawledAt"`
+}
+
 // ReadCrawlPlan reads the plan from a stored source's config.
 func ReadCrawlPlan(sourceType string, config []byte) (CrawlPlan, error) {
 	var p CrawlPlan

@@ -88,7 +88,10 @@ func (s *Server) createCrawl(c *rest.Call, in *crawlIn) (agent.Source, error) {
 	plan := agent.CrawlPlan{URL: b.URL, MaxPages: valueOr(b.MaxPages, agent.MaxCrawlPages), MaxDepth: valueOr(b.MaxDepth, agent.DefaultCrawlDepth),
 		IncludePatterns: orEmpty(b.IncludePatterns), ExcludePatterns: orEmpty(b.ExcludePatterns), IgnoreRobots: b.IgnoreRobots,
 		Render: b.Render, Chunking: b.Config.chunking()}
-	source, err := s.startCrawl(c, agent.SourceCrawl, b.Name, plan, plan)
+	source, err := s.startCrawl(c, agent.SourceCrawl, b.Name, plan, struct {
+		agent.CrawlPlan
+		agent.CrawlOutcome
+	}{CrawlPlan: plan})
 	return source, rename(err, chunkingFields)
 }
 

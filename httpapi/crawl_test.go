@@ -74,6 +74,10 @@ func TestCrawl(t *testing.T) {
 	if a.StatusCode != 201 || a.Header.Get("Location") != "/api/agents/default/sources/"+id || a.json["status"] != "crawling" || a.json["type"] != "crawl" {
 		t.Fatalf("%d %s %s", a.StatusCode, a.Header.Get("Location"), a.text)
 	}
+	config, _ := a.json["config"].(map[string]any)
+	if last, given := config["lastCrawledAt"]; fmt.Sprint(config["pageCount"]) != "0" || !given || last != nil {
+		t.Errorf("before the first crawl has ended, the config is %v", config)
+	}
 	path := sources + "/" + id
 	source := c.waitIndexed(t, path)
 	for field, want := range map[string]string{

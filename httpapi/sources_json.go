@@ -106,7 +106,10 @@ func (s *Server) createSourceByJSON(c *rest.Call, wait time.Duration) error {
 func (s *Server) createURLSource(c *rest.Call, body *sourceBody) (agent.Source, error) {
 	in := &body.Config
 	config := agent.URLConfig{URL: body.URL, Depth: valueOr(in.Depth, 0), MaxPages: valueOr(in.MaxPages, agent.MaxCrawlPages), Chunking: in.chunking(in.Method)}
-	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), config)
+	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), struct {
+		agent.URLConfig
+		agent.CrawlOutcome
+	}{URLConfig: config})
 	return source, rename(rename(err, chunkingFields), map[string]string{"maxDepth": "config.depth", "maxPages": "config.max_pages"})
 }
 
