@@ -1,5 +1,5 @@
 // The editor of one workflow.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, asError, get, href, mayEdit, path, route, setQuery } from "../data";
 import { ErrorCard, openDialog, Skeleton, tell } from "../ui";
@@ -231,7 +231,8 @@ function useKeys(options: {
     if (editor.dirty.value) void stored.save({ status }).catch(tell);
   };
   const keys = editorKeys({ editor, actions, save, test: runTest, help: showKeys });
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // before the next key, which may come within the same frame
     const clipboardEvents = ["copy", "cut", "paste"] as const;
     const onBeforeUnload = (event: BeforeUnloadEvent) => {
       if (editor.dirty.value) event.preventDefault();

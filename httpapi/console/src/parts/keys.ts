@@ -1,5 +1,5 @@
 // Keys of a page.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { tell } from "../ui";
 
@@ -7,7 +7,8 @@ import { tell } from "../ui";
 export function useKeys(keys: Record<string, (() => unknown) | false>) {
   const last = useRef(keys);
   last.current = keys;
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // before the first key, which may come within the same frame
     const press = (e: KeyboardEvent) => {
       const run = last.current[e.key];
       if (

@@ -1,7 +1,7 @@
 // Dialogs, drawers and menus. The topmost closes by Escape and keeps the keys to itself.
 import { signal } from "@preact/signals";
 import { type ComponentChildren, Fragment, type VNode } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { useBack } from "./back";
 import { Button } from "./button";
@@ -304,7 +304,7 @@ export function Menu({
 }) {
   const [open, setOpen] = useState(false);
   const ref = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!open) return;
     const away = (e: Event) => {
       if (!ref.current?.contains(e.target as Node)) setOpen(false);
