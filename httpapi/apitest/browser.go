@@ -76,7 +76,7 @@ func (p Parts) OpenLoaded(tb testing.TB, address string) *browser.Session {
 // WaitTitle waits until the session's page has a title.
 func WaitTitle(t *testing.T, s *browser.Session, title string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	changed, end := s.Changes()
 	defer end()

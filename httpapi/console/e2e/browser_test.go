@@ -29,7 +29,7 @@ func TestConsoleTakeover(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	flow := ts.must(t, 201, "POST", flowBase, takeoverFlow(ts.site))["id"].(string)
-	for _, width := range []int{1280, 375} {
+	for i, width := range []int{1280, 375} {
 		execution := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":`+quoted(flow)+`}`)["execution_id"].(string)
 		p := ts.openConsole(t, width)
 		p.waitFor(hasText("Please <b>sign in</b>"))
@@ -45,14 +45,11 @@ func TestConsoleTakeover(t *testing.T) {
 			p.cdp("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "x", "code": "KeyX", "text": "x"})
 		}
 		p.waitFor(`document.querySelector(".tab.active .name").textContent === "name:x"`)
-		p.eval(`(() => { const note = document.querySelector("[aria-label='A note for the agent']"); note.value = "Signed in as Ada"; note.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		p.set("A note for the agent", "Signed in as Ada")
 		w.clicked()
 		p.click("Hand back")
-		p.waitFor(`document.querySelector(".session-head .badge")?.textContent === "closed"`) // the execution closes it at its end
-		x := ts.must(t, 200, "GET", flowBase+"/executions/"+execution, "")
-		if at(x, "status") != "complete" {
-			t.Errorf("the execution is %v", x)
-		}
+		p.waitFor(`document.querySelector(".session-head .badge")?.textContent === "closed"`)
+		p.waitForCount("/workflows/executions?status=complete&workflow_id="+flow, "executions", i+1) // which ends after its session has closed
 		answers := ts.must(t, 200, "GET", flowBase+"/executions/"+execution+"/nodes/ask?part=output", "")
 		if got := fmt.Sprint(answers); !strings.Contains(got, "Signed in as Ada") {
 			t.Errorf("the note is not in %s", got)
@@ -77,9 +74,7 @@ func TestConsoleBrowserForViewers(t *testing.T) {
 	ts.addGoal(t, page.ID(), hostile)
 	p := ts.openConsole(t, 1280)
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
-	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	p.cdp("Page.reload", nil)
-	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	p.signIn(key)
 	p.open("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0 && document.querySelector(".tab.active .name")?.textContent.startsWith("<img")`)
 	if offered := p.eval(`[...document.querySelectorAll("#new, #back, #refresh, .shut, .session-head .button:not(.only), #address:not([readonly])")].length`); offered != 0.0 {
 		t.Errorf("a viewer sees %v controls", offered)
@@ -109,7 +104,7 @@ func TestConsoleInstructions(t *testing.T) {
 	p.open("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0`)
 	p.click("Instruct")
 	ask := func(kind, text string) {
-		p.eval(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "` + kind + `").click()`)
+		p.clickOn(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "` + kind + `")`)
 		p.set("Instruction", text)
 		p.clickOn(`document.querySelector(".session-instruct [type=submit]:enabled")`)
 	}
@@ -122,9 +117,9 @@ func TestConsoleInstructions(t *testing.T) {
 	ask("Observe", "Where is the name?")
 	p.waitFor(`document.querySelectorAll(".session-instruct .steps .button").length > 0`)
 	p.checkPage("what a page offers")
-	p.eval(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "Extract").click()`)
+	p.clickOn(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "Extract")`)
 	p.waitFor(`document.querySelector(".session-instruct details")?.textContent.includes("Schema")`)
-	p.eval(`void document.querySelector(".session-instruct summary").click()`)
+	p.clickOn(`document.querySelector(".session-instruct summary")`)
 	p.fill("Schema", `{"type":"object","properties":{"name":{"type":"string"}}}`)
 	ask("Extract", "What is the name?")
 	p.waitFor(`document.querySelector(".session-instruct .result")`)
@@ -184,8 +179,8 @@ func TestConsoleShowsTheAddressForScripts(t *testing.T) {
 	p.checkPage("the address for scripts")
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
 	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	p.cdp("Page.reload", nil)
-	p.waitFor(`window.faults && document.querySelector(".session-side .tabs")?.textContent.includes("About")`)
+	p.reload()
+	p.waitFor(`document.querySelector(".session-side .tabs")?.textContent.includes("About")`)
 	if shown := p.eval(`document.querySelector(".session-side").textContent.includes("Code") || document.body.innerHTML.includes(` + quoted(address[len(address)-26:]) + `)`); shown != false {
 		t.Error("a viewer sees the address for scripts")
 	}

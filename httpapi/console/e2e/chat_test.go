@@ -86,9 +86,16 @@ func TestConsoleAnswerContinues(t *testing.T) {
 // reloadPage reloads the page and waits for the new one.
 func (p *consolePage) reloadPage() {
 	p.t.Helper()
-	p.eval(`void (window.before = true)`)
-	p.cdp("Page.reload", nil)
-	p.waitFor(`!window.before && document.querySelector("#main h1")`)
+	p.reload()
+	p.waitFor(`document.querySelector("#main h1")`)
+}
+
+// signIn uses a key in the page, which shows Home, from now on.
+func (p *consolePage) signIn(key string) {
+	p.t.Helper()
+	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	p.reload()
+	p.waitFor(`document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge") && ` + isLive)
 }
 
 // within goes to another address of the page that is open, and checks it once an
@@ -118,7 +125,7 @@ func TestConsoleChatAddresses(t *testing.T) {
 		p.open("chat", hasText("Returns?"))
 		p.click("Returns?")
 		p.waitFor(`document.querySelector("button.cite") && !document.querySelector(".turn[aria-live]")`) // as it is stored
-		p.eval(`void document.querySelector("button.cite").click()`)
+		p.clickOn(`document.querySelector("button.cite")`)
 		const cited = `/conversation-.*[?]chunk=chunk-/.test(location.hash) && document.querySelector(".drawer mark")?.textContent.includes("within two days")`
 		p.waitFor(cited)
 		p.reloadPage()
@@ -129,11 +136,11 @@ func TestConsoleChatAddresses(t *testing.T) {
 
 		if width == 1280 {
 			for _, entry := range []string{"large", "Make large the agent's model"} {
-				p.eval(`void document.querySelector(".composer button[title=Model]").click()`)
+				p.clickOn(`document.querySelector(".composer button[title=Model]")`)
 				p.click(entry)
 			}
 			p.waitFor(`!document.querySelector(".composer [role=menu]") && document.querySelector(".composer button[title=Model]").textContent === "large"`)
-			p.eval(`void document.querySelector(".composer button[title=Model]").click()`)
+			p.clickOn(`document.querySelector(".composer button[title=Model]")`)
 			p.waitFor(`document.querySelector(".composer [role=menuitem]").textContent === "large (the agent's)"`)
 			if model := ts.must(t, 200, "GET", "/api/agents/default/settings", "")["llm_model"]; model != "large" {
 				t.Errorf("the agent's model is %v", model)
@@ -227,7 +234,7 @@ func TestConsoleReconnects(t *testing.T) {
 	p.waitFor(hasText("No language model is set up") + ` || ` + hasText("no language model is set up"))
 	p.open("knowledge", hasText("No knowledge yet"))
 	p.open("chat", `document.querySelector(".entries a")`)
-	p.eval(`void document.querySelector(".entries a").click()`)
+	p.clickOn(`document.querySelector(".entries a")`)
 	p.waitFor(`document.querySelectorAll(".bubble").length === 1 && document.querySelector("[aria-label=Regenerate]")`)
 	cut(true)
 	p.askAgent("And now?")

@@ -38,7 +38,7 @@ func TestConsoleCluster(t *testing.T) {
 		p.open("", `document.querySelectorAll("#main tbody tr").length >= 5 && `+hasText("node-2"+hostile))
 		p.checkAccessible("the servers, " + look.scheme)
 		name := moved[look.width]
-		p.eval(`void document.querySelector("[title='Move ` + name + `']").click()`)
+		p.clickOn(`document.querySelector("[title='Move ` + name + `']")`)
 		p.waitFor(`document.querySelector("dialog[open] select")`)
 		p.checkAccessible("a move, " + look.scheme)
 		p.click("Move")
@@ -49,7 +49,7 @@ func TestConsoleCluster(t *testing.T) {
 		p.checkPage("moved")
 	}
 	p := ts.openConsole(t, 1280)
-	p.eval(`document.querySelector(".switcher button").click()`)
+	p.clickOn(`document.querySelector(".switcher button")`)
 	p.waitFor(`document.querySelector(".switcher a[href='#/cluster']")`)
 	p.base = "#/cluster"
 	p.open("?q=nobody", hasText("No agent matches"))

@@ -39,9 +39,7 @@ func fakeTelegram(t *testing.T) string {
 // follow clicks the link whose address ends with end.
 func (p *consolePage) follow(end string) {
 	p.t.Helper()
-	p.waitFor(`(window.link = document.querySelector("#main a[href$='" + ` + quoted(end) + ` + "']"))`)
-	p.eval(`void link.click()`)
-	p.walk.clicked()
+	p.clickOn(`document.querySelector("#main a[href$='" + ` + quoted(end) + ` + "']")`)
 }
 
 // set sets the field with an accessible name, or checks it.
@@ -114,7 +112,7 @@ func walkChannels(t *testing.T, ts *testServer, p *consolePage) {
 	if shown := p.eval(hasSecret("1:")); shown != false {
 		t.Error("a token is shown again")
 	}
-	p.eval(`void document.querySelector("#main .source-row a").click()`)
+	p.clickOn(`document.querySelector("#main .source-row a")`)
 	p.chooseMenu("More", "Delete")
 	p.click("Delete")
 	p.waitFor(hasText("No channels yet"))
@@ -148,10 +146,10 @@ func walkWebhooks(t *testing.T, _ *testServer, p *consolePage) {
 	works.Store(true)
 	p.click("Redeliver")
 	p.waitFor(`document.querySelector("td .badge.good")`) // by the stream
-	p.eval(`void document.querySelector("td button.link").click()`)
+	p.clickOn(`document.querySelector("td button.link")`)
 	p.waitFor(`document.querySelector(".drawer") && ` + hasText("Payload") + ` && document.querySelector(".drawer .json")?.textContent.includes("webhook.test")`)
 	p.checkPage("a delivery")
-	p.eval(`void document.querySelector(".drawer [aria-label=Close]").click()`)
+	p.clickOn(`document.querySelector(".drawer [aria-label=Close]")`)
 	p.click("Edit")
 	p.set("All of Contacts", "")
 	p.click("Save")
@@ -192,7 +190,7 @@ func walkTools(t *testing.T, _ *testServer, p *consolePage) {
 	p.fill("Arguments", `{"a":"x"}`)
 	p.click("Call it")
 	p.waitFor(hasFieldError("Arguments", "arguments"))
-	p.eval(`void document.querySelector("#main .page-head [role=switch]").click()`)
+	p.clickOn(`document.querySelector("#main .page-head [role=switch]")`)
 	p.waitFor(hasBadge("off") + ` && [...document.querySelectorAll("#main button")].find((b) => b.textContent === "Call it").disabled`)
 	p.click("Definition")
 	p.click("As JSON Schema")
@@ -256,7 +254,7 @@ func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
 	p.checkPage("no credentials")
 	p.open("credentials/new", hasText("GitHub"))
 	p.checkPage("the gallery")
-	p.eval(`void document.querySelector("a[href$='credentials/new/github']").click()`)
+	p.clickOn(`document.querySelector("a[href$='credentials/new/github']")`)
 	p.waitFor(hasText("Personal access token"))
 	p.fill("Name", "Code host", "Personal access token", "ghp_sesame-4711-open")
 	p.click("Save")
@@ -271,7 +269,7 @@ func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
 	p.waitFor(`document.querySelector("dialog a.primary")`)
 	start := ts.send(t, "GET", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
 	pasted := "http://localhost/oauth/callback?" + provider.Authorize(t, start.Header.Get("Location")).Encode()
-	p.eval(`void document.querySelector("dialog summary").click()`)
+	p.clickOn(`document.querySelector("dialog summary")`)
 	p.fill("Its address", pasted)
 	p.click("Complete")
 	p.waitFor(`!document.querySelector("dialog") && ` + hasBadge("ready"))
@@ -306,12 +304,12 @@ func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	p.open("activity/events?type=contact.*", `document.querySelector("tbody tr")?.textContent.includes("Before")`)
 	made(hostile)
 	p.waitFor(`document.querySelector("tbody tr").textContent.includes(` + quoted(hostile) + `)`)
-	p.eval(`void document.querySelector("td button.link").click()`)
+	p.clickOn(`document.querySelector("td button.link")`)
 	p.waitFor(`document.querySelector(".drawer h2").textContent === "contact.created" && [...document.querySelectorAll(".drawer a")].some((a) => a.hash.includes("contacts/contact-"))`)
 	p.checkPage("an event")
-	p.cdp("Page.reload", nil) // the event has its own address
-	p.waitFor(`window.faults && document.querySelector(".drawer h2")?.textContent === "contact.created" && location.hash.includes("type=contact")`)
-	p.eval(`void document.querySelector(".drawer [aria-label=Close]").click()`)
+	p.reload() // the event has its own address
+	p.waitFor(`document.querySelector(".drawer h2")?.textContent === "contact.created" && location.hash.includes("type=contact")`)
+	p.clickOn(`document.querySelector(".drawer [aria-label=Close]")`)
 	p.eval(`(() => { HTMLAnchorElement.prototype.click = function () {}; const real = URL.createObjectURL; URL.createObjectURL = (blob) => { void blob.text().then((text) => { window.saved = text; }); return real.call(URL, blob); }; })()`)
 	p.chooseMenu("Export", "As CSV")
 	p.waitFor(`window.saved?.startsWith("seq,id,type,data,created_at") && saved.includes("contact.created") && saved.includes("Before")`)
@@ -321,7 +319,7 @@ func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	p.waitFor(`location.hash.includes("follow=no")`)
 	p.open("activity/log?level=info", `document.querySelector("tbody tr")?.textContent.includes("contact created")`)
 	made("Logged")
-	p.eval(`void document.querySelector("td button.link").click()`)
+	p.clickOn(`document.querySelector("td button.link")`)
 	p.waitFor(`document.querySelector(".drawer .json")`)
 	if text := fmt.Sprint(p.eval(`document.getElementById("main").textContent`)); !strings.Contains(text, "Anyone (no login)") || strings.Contains(text, "open mode") {
 		t.Errorf("the log has %s", text)
@@ -380,9 +378,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	ts.must(t, 200, "POST", "/api/agents/default/webhooks/"+hook["id"].(string)+"/test", "")
 	p := ts.openConsole(t, 1280)
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
-	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	p.cdp("Page.reload", nil)
-	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	p.signIn(key)
 	for _, view := range [][2]string{
 		{"channels", hasText("Bot")}, {"channels/" + bot, hasText("Webhook address")}, {"webhooks", hasText("All events")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
 		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the admin role")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("Read-only access")}, {"apis", hasText("Depot")}, {"apis/" + api, hasText("/stock")}, {"apis/" + api + "/stock", hasText("Read-only access")}, {"tables", hasText("leads")}, {"tables/leads", hasText("Ada")}, {"forms", hasText("Ask")}, {"forms/" + form, hasText("Preview") + ` || document.querySelector(".form-preview")`}, {"workflows/templates", hasText("Refund")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},

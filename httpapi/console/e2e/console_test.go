@@ -23,6 +23,9 @@ type consolePage struct {
 	base string // the agent's part of the address
 }
 
+// isLive is an expression that is true once changes of records reach the page.
+const isLive = `document.querySelector(".rail-foot .dot.open")`
+
 // openConsole opens the console and records faults in it.
 func (ts *testServer) openConsole(t *testing.T, width int) *consolePage {
 	t.Helper()
@@ -30,7 +33,7 @@ func (ts *testServer) openConsole(t *testing.T, width int) *consolePage {
 	p.cdp("Page.enable", nil)
 	p.cdp("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": recordFaults})
 	p.cdp("Page.reload", nil)
-	p.waitFor(`window.faults && location.hash === "#/agents/default" && document.querySelector("#main h1")?.textContent === "Home"`)
+	p.waitFor(`window.faults && location.hash === "#/agents/default" && document.querySelector("#main h1")?.textContent === "Home" && ` + isLive)
 	return &consolePage{p, "#/agents/default/"}
 }
 
@@ -38,7 +41,7 @@ func (ts *testServer) openConsole(t *testing.T, width int) *consolePage {
 func (p *consolePage) open(page, expression string) {
 	p.t.Helper()
 	p.walk.clicked()
-	p.eval(`document.querySelector("#main .page").id = "left"; location.hash = ` + quoted(p.base+page))
+	p.waitFor(`((shown) => shown && (shown.id = "left", location.hash = ` + quoted(p.base+page) + `))(document.querySelector("#main .page"))`)
 	p.waitFor(`!document.getElementById("left") && (` + expression + `)`)
 	p.checkPage(page)
 }
@@ -60,9 +63,7 @@ func (p *consolePage) checkPage(page string) {
 // click clicks the button with a text, in the open dialog if there is one.
 func (p *consolePage) click(name string) {
 	p.t.Helper()
-	p.waitFor(`(window.pressed = [...(document.querySelector("dialog[open]") ?? document.getElementById("main")).querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(name) + ` && !b.disabled && b.checkVisibility()))`)
-	p.eval(`void pressed.click()`)
-	p.walk.clicked()
+	p.clickOn(`[...(document.querySelector("dialog[open]") ?? document.getElementById("main")).querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(name) + ` && !b.disabled && b.checkVisibility())`)
 }
 
 // fill sets fields by their labels.
@@ -115,7 +116,7 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 		if hook := p.eval(`document.querySelector("dialog .copy code").textContent`); hook != ts.url+"/api/agents/default/hooks/"+id {
 			t.Errorf("the hook is at %v", hook)
 		}
-		p.eval(`document.querySelector("dialog [aria-label=Close]").click()`)
+		p.clickOn(`document.querySelector("dialog [aria-label=Close]")`)
 		p.waitFor(`!document.querySelector("dialog")`)
 		p.chooseMenu("More", "Execute")
 		p.fill("Input", `{"text":`)
@@ -124,7 +125,7 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 		p.fill("Input", `{"text":`+quoted(hostile)+`}`)
 		p.click("Execute")
 		p.waitFor(countNodes(".waiting") + ` === 1 && ` + countNodes(".success") + ` === 2 && ` + hasText("Approve"))
-		p.eval(`(() => { const said = document.querySelector("[aria-label=Comment]"); said.value = ` + quoted(hostile) + `; said.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		p.set("Comment", hostile)
 		p.click("Approve") // the rest arrives through the stream
 		p.waitFor(countNodes(".error") + ` === 1 && document.querySelector(".editor-bar .badge").textContent === "errored" && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
 		for _, tab := range []string{"Input", "Log 1", "Resolved", "Compare", "About"} {
@@ -146,10 +147,8 @@ func countNodes(selector string) string {
 // chooseMenu chooses an entry of a menu.
 func (p *consolePage) chooseMenu(menu, entry string) {
 	p.t.Helper()
-	p.waitFor(`document.querySelector("#main button[aria-label=` + menu + `]")`)
-	p.eval(`document.querySelector("#main button[aria-label=` + menu + `]").click()`)
-	p.walk.clicked()
-	p.click(entry)
+	p.clickOn(`document.querySelector("#main button[aria-label=` + menu + `]")`)
+	p.clickOn(`[...document.querySelectorAll("#main [role=menuitem]")].find((b) => b.textContent.trim() === ` + quoted(entry) + `)`)
 }
 
 // walkWorkflowForms creates a workflow, makes it invalid, checks where the error
@@ -172,7 +171,7 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.waitFor(`document.querySelector(".outline-node .icon[aria-label='Has a problem']")`) // before it is saved
 	p.click("Save")
 	p.waitFor(`document.querySelector(".problems button")?.textContent === "Greet: Code must be a string"`)
-	p.eval(`document.querySelector(".problems button").click()`)
+	p.clickOn(`document.querySelector(".problems button")`)
 	p.waitFor(`document.activeElement.closest("[data-field]")?.dataset.field === "code" && document.querySelector(".field.wrong .issue").textContent === "must be a string"`)
 	p.writeCode("return {}")
 	p.click("Save and go live")
@@ -203,9 +202,7 @@ func TestConsoleForViewers(t *testing.T) {
 	ts.openLoaded(t, "/")
 	p := ts.openConsole(t, 1280)
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
-	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	p.cdp("Page.reload", nil)
-	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	p.signIn(key)
 	pages := map[string]string{"home": hasText("What can"), "chat": hasText("Ask"), "knowledge": hasText("No knowledge yet"), "contacts": hasText("No contacts"), "workflows": hasText("Executions"),
 		"workflows/" + id: hasText("Versions"), "workflows/templates": hasText("Watch a page"), "workflows/templates/welcome": hasText("needs the admin role"), "calendar/schedules": hasText("No schedules"), "calendar": `document.querySelector(".month")`,
 		"browser": hasText("Choose a session"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/copies": hasText("consistent copy"), "settings/access": hasText("Your role: viewer")}

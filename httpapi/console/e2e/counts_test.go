@@ -52,14 +52,6 @@ func (w *walk) pressed() {
 	}
 }
 
-// clickOn clicks the element that an expression evaluates to.
-func (p *browserPage) clickOn(expression string) {
-	p.t.Helper()
-	p.waitFor(`(window.clicked = ` + expression + `)`)
-	p.eval(`void clicked.click()`)
-	p.walk.clicked()
-}
-
 // link returns an expression for the link with a text on the page.
 func link(text string) string {
 	return `[...document.querySelectorAll("#main a")].find((a) => a.textContent.trim() === ` + quoted(text) + `)`

@@ -53,6 +53,7 @@ func TestConsoleKeepsWhatIsTyped(t *testing.T) {
 		if got := p.eval(`new Promise((done) => setTimeout(() => done(field.value), 100))`); got != want {
 			t.Errorf("%s: typed %s, and the field has %v", c.node, c.text, got)
 		}
+		p.waitFor(`document.querySelector(".saved-state").textContent === "Unsaved"`)
 		p.pressKeys("Control+s")
 		p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 		path, value, _ := strings.Cut(c.saved, "=")
@@ -83,12 +84,11 @@ func TestConsoleBuildsWorkflow(t *testing.T) {
 	p.open("workflows/"+id, countNodes("")+` === 1`)
 	for i, step := range []struct{ after, way, kind string }{{"start", "", "if"}, {"if_else", "true", "approval"}, {"if_else", "false", "loop"}, {"approval", "approved", "set values"}, {"approval", "rejected", "wait"}, {"loop", "loop", "code"}, {"loop", "done", "sql"}} {
 		p.eval(`document.querySelector(".react-flow__node[data-id=` + step.after + `] .node").closest(".react-flow__node").querySelector(".node-head").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
-		p.waitFor(`(() => { // the button is in sight
-			window.more = [...document.querySelectorAll(".react-flow__node[data-id=` + step.after + `] .node-add")].find((b) => ` + quoted(step.way) + ` === "" || b.closest(".node-way").textContent === ` + quoted(step.way) + `);
+		p.clickOn(`(() => { // the button, once it is in sight
+			const more = [...document.querySelectorAll(".react-flow__node[data-id=` + step.after + `] .node-add")].find((b) => ` + quoted(step.way) + ` === "" || b.closest(".node-way").textContent === ` + quoted(step.way) + `);
 			const box = more.getBoundingClientRect();
-			return document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2) === more;
+			return document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2) === more && more;
 		})()`)
-		p.clickOn(`more`)
 		p.waitFor(`document.querySelector("dialog .node-option")`)
 		p.typeText(step.kind)
 		p.pressKeys("Enter")

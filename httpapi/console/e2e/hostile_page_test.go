@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"satchel/agent"
 	"satchel/httpapi"
@@ -86,7 +85,7 @@ func (g *recordingServer) record(s recordedRequest) {
 // wait waits for a request whose line contains text.
 func (g *recordingServer) wait(t *testing.T, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), pageTimeout)
 	defer cancel()
 	for {
 		g.mu.Lock()
@@ -178,14 +177,14 @@ func runHostilePage(t *testing.T, evil string, proxy bool) {
 			held++
 		}
 	}
-	g.checkAllRefused(t)
+	requests := g.checkAllRefused(t)
 	if after := g.state(t, owner); after != before {
 		t.Errorf("the page changed something:\n%s\nbefore:\n%s", after, before)
 	}
 	if tried < 40 {
 		t.Errorf("only %d attempts were made", tried)
 	}
-	t.Logf("%d attempts, %d blocked; %d requests reached the server, all refused", tried, held, len(g.requests))
+	t.Logf("%d attempts, %d blocked; %d requests reached the server, all refused", tried, held, requests)
 }
 
 // behindProxy returns a change that adds the token of an owner of the default
@@ -201,8 +200,8 @@ func behindProxy(t *testing.T, o *httpapi.Options) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Edge-Access-JWT-Assertion", token) }
 }
 
-// checkAllRefused checks that every request of the page was refused.
-func (g *recordingServer) checkAllRefused(t *testing.T) {
+// checkAllRefused checks that every request of the page was refused, and counts them.
+func (g *recordingServer) checkAllRefused(t *testing.T) int {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -211,4 +210,5 @@ func (g *recordingServer) checkAllRefused(t *testing.T) {
 			t.Errorf("%s was answered %d", s.line, s.status)
 		}
 	}
+	return len(g.requests)
 }

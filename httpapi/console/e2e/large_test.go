@@ -153,7 +153,7 @@ func TestConsoleLargeGraph(t *testing.T) {
 	if p.eval(`Boolean(document.querySelector(".editor-panel"))`) == true {
 		t.Error("dragging a node opens its panel, which moves the graph under the pointer")
 	}
-	p.eval(`dragged.querySelector(".node-head").click()`)
+	p.clickOn(`dragged.querySelector(".node-head")`)
 	p.waitFor(`document.querySelector(".editor-panel h2")`)
 
 	p.eval(afterFrame + `.then(() => { changed.clear(); })`) // the changes of the drop are drawn by then

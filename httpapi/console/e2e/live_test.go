@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -29,42 +31,90 @@ func (ts *testServer) openPage(t *testing.T, width, height int, address string) 
 	return &browserPage{t: t, send: cdp.Send}
 }
 
-func (p *browserPage) cdp(method string, params map[string]any) map[string]any {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+// pageTimeout is how long a page may take on a busy machine.
+const pageTimeout = time.Minute
+
+// call sends a command of the DevTools protocol.
+func (p *browserPage) call(method string, params map[string]any) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), pageTimeout+30*time.Second)
 	defer cancel()
 	out, err := browser.Within(ctx, func() (any, error) { return p.send(method, params) })
+	fields, _ := out.(map[string]any)
+	return fields, err
+}
+
+func (p *browserPage) cdp(method string, params map[string]any) map[string]any {
+	p.t.Helper()
+	fields, err := p.call(method, params)
 	if err != nil {
 		p.t.Fatalf("%s: %v", method, err)
 	}
-	fields, _ := out.(map[string]any)
 	return fields
+}
+
+func evaluation(expression string) map[string]any {
+	return map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}
 }
 
 func (p *browserPage) eval(expression string) any {
 	p.t.Helper()
-	result := p.cdp("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true})
+	result := p.cdp("Runtime.evaluate", evaluation(expression))
 	if result["exceptionDetails"] != nil {
 		p.t.Fatalf("%s: %v", expression, result["exceptionDetails"])
 	}
 	return result["result"].(map[string]any)["value"]
 }
 
-// waitFor waits until an expression is true in the page.
+// becomes waits until an expression, or what it promises, is true in the page, and reports
+// whether it was; if not, shows is the text of the page. It goes on in the next document
+// if the page is left meanwhile.
+func (p *browserPage) becomes(expression string) (shows any, ok bool) {
+	p.t.Helper()
+	poll := evaluation(fmt.Sprintf(`(async () => {
+		for (const end = performance.now() + %d; ; await new Promise((next) => setTimeout(next, 20))) {
+			try { if (await (%s)) return true; } catch {}
+			if (performance.now() > end) return document.body ? document.body.innerText : "no page";
+		}
+	})()`, pageTimeout.Milliseconds(), expression))
+	for range 10 {
+		result, err := p.call("Runtime.evaluate", maps.Clone(poll))
+		if err != nil && leftPage.MatchString(err.Error()) {
+			continue
+		}
+		if err != nil || result["exceptionDetails"] != nil {
+			p.t.Fatalf("%s: %v %v", expression, err, result["exceptionDetails"])
+		}
+		shows = result["result"].(map[string]any)["value"]
+		return shows, shows == true
+	}
+	return "a page that is left again and again", false
+}
+
+// leftPage matches the errors of an evaluation whose document was left before it ended.
+var leftPage = regexp.MustCompile(`navigated or closed|context was destroyed|Promise was collected`)
+
+// waitFor waits until an expression, or what it promises, is true in the page.
 func (p *browserPage) waitFor(expression string) {
 	p.t.Helper()
-	said := p.eval(`new Promise((done) => {
-		const end = performance.now() + 15000;
-		const look = () => {
-			try { if (` + expression + `) return done(""); } catch {}
-			if (performance.now() > end) return done(document.body ? document.body.innerText : "no page");
-			setTimeout(look, 20);
-		};
-		look();
-	})`)
-	if said != "" {
-		p.t.Fatalf("never true: %s\nthe page shows: %v", expression, said)
+	if shows, ok := p.becomes(expression); !ok {
+		p.t.Fatalf("never true: %s\nthe page shows: %v", expression, shows)
 	}
+}
+
+// clickOn clicks the element that an expression evaluates to, once it is there and not
+// disabled.
+func (p *browserPage) clickOn(expression string) {
+	p.t.Helper()
+	p.waitFor(`((found) => found && !found.disabled && (found.click(), true))(` + expression + `)`)
+	p.walk.clicked()
+}
+
+// reload reloads the page and waits for the new document.
+func (p *browserPage) reload() {
+	p.t.Helper()
+	p.eval(`void (window.before = true)`)
+	p.cdp("Page.reload", nil)
+	p.waitFor(`!window.before && document.readyState === "complete"`)
 }
 
 // clickScreen clicks the live view at a point of the session's viewport.
@@ -131,7 +181,7 @@ func TestTakeoverWalk(t *testing.T) {
 		strings.TrimPrefix(ts.site, "http://")+"/spin"))
 	waitTitle(t, s, "Spin")
 
-	person.eval(`document.getElementById("done").click()`)
+	person.clickOn(`document.getElementById("done")`)
 	person.waitFor(`/Thank you/.test(document.getElementById("note").textContent)`)
 	status("completed")
 	if s.Status() != agent.SessionActive {
@@ -156,16 +206,16 @@ func TestLiveViewShowsTextAsText(t *testing.T) {
 	}
 	person := ts.openPage(t, 1000, 700, link["url"].(string))
 	person.waitFor(`document.querySelector(".tab.active .name").textContent === "<img src=x onerror=document.title=1>"`)
-	person.eval(`document.getElementById("console").click()`)
+	person.clickOn(`document.getElementById("console")`)
 	person.waitFor(`document.getElementById("lines").textContent.includes("<b>bold</b>")`)
 	if n := person.eval(`document.querySelectorAll("#lines b, .tab .name img").length`); n != 0.0 {
 		t.Errorf("the session's text created %v elements", n)
 	}
-	person.eval(`document.getElementById("new").click()`)
+	person.clickOn(`document.getElementById("new")`)
 	person.waitFor(`document.querySelectorAll(".tab").length === 2`)
-	person.eval(`document.querySelector(".tab .name").click()`)
+	person.clickOn(`document.querySelector(".tab .name")`)
 	person.waitFor(`document.querySelector(".tab").classList.contains("active")`)
-	person.eval(`document.querySelectorAll(".tab .shut")[1].click()`)
+	person.clickOn(`document.querySelectorAll(".tab .shut")[1]`)
 	person.waitFor(`document.querySelectorAll(".tab").length === 1`)
 	ts.must(t, 200, "DELETE", "/api/agents/default/browser?id="+s.ID(), "")
 	person.waitFor(`/session has ended/.test(document.getElementById("note").textContent)`)

@@ -201,7 +201,7 @@ func TestConsoleKeys(t *testing.T) {
 	if made := len(ts.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
 		t.Fatal("a key was created before the box was ticked")
 	}
-	p.eval(`void document.querySelector("dialog [type=checkbox]").click()`)
+	p.clickOn(`document.querySelector("dialog [type=checkbox]")`)
 	p.click("Close the server and create the key")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
 	p.click("Done")
@@ -211,7 +211,7 @@ func TestConsoleKeys(t *testing.T) {
 		t.Errorf("without a key: %d", a.StatusCode)
 	}
 	p.waitFor(hasText("may read and search the default agent") + ` && ` + hasText("SATCHEL_DEFAULT_ROLE"))
-	p.eval(`void document.getElementById("key").click()`)
+	p.clickOn(`document.getElementById("key")`)
 	p.waitFor(`/may read and search the default agent.*SATCHEL_DEFAULT_ROLE/.test(document.querySelector("dialog[open]").textContent)`)
 	p.click("Cancel")
 	p.click("New key")

@@ -97,20 +97,15 @@ func (p *consolePage) press(what string) {
 	if strings.ContainsAny(what[:1], "[#.t") {
 		find = `[...document.querySelectorAll(` + quoted("#main "+what+", "+what) + `)].find((b) => b.checkVisibility() && (b.closest("#main") || b.id))`
 	}
-	p.eval(`void (window.pressed = null)`)
-	if p.appears(`(window.pressed = ` + find + `)`) {
-		p.eval(`void pressed.click()`)
-	}
+	p.appears(`((found) => found && (found.click(), true))(` + find + `)`)
 }
 
-// appears reports whether an expression becomes true, and fails the test if not.
-func (p *consolePage) appears(expression string) bool {
+// appears waits until an expression is true; if it never is, the test fails and goes on.
+func (p *consolePage) appears(expression string) {
 	p.t.Helper()
-	if p.eval(`new Promise((done) => { const end = performance.now() + 8000; const look = () => { try { if (`+expression+`) return done(true); } catch {} if (performance.now() > end) return done(false); setTimeout(look, 20); }; look(); })`) == true {
-		return true
+	if _, ok := p.becomes(expression); !ok {
+		p.t.Errorf("never true: %s", expression)
 	}
-	p.t.Errorf("never true: %s", expression)
-	return false
 }
 
 // TestConsoleDialogsAreAccessible runs axe-core on what opens over the pages.

@@ -57,7 +57,7 @@ func TestConsoleTriesRequests(t *testing.T) {
 		if saved := p.eval(`document.querySelector(".saved-state").textContent`); saved != "Unsaved" {
 			t.Errorf("the workflow is %v", saved)
 		}
-		p.eval(`[...document.querySelectorAll(".editor-panel header button")].find((b) => b.ariaLabel === "Close").click()`)
+		p.clickOn(`[...document.querySelectorAll(".editor-panel header button")].find((b) => b.ariaLabel === "Close")`)
 		p.waitFor(`!document.querySelector(".editor-panel") && !location.hash.includes("node=")`)
 		for _, e := range []struct{ node, on string }{{"call", `document.querySelector(".try-node button")`}, {"start", `[...document.querySelectorAll(".editor-panel summary")].find((s) => s.textContent === "Call it with curl")`}} {
 			p.eval(`location.hash = ` + quoted(p.base+"workflows/"+id+"?node="+e.node))

@@ -33,7 +33,7 @@ func TestConsoleVersions(t *testing.T) {
 		p.eval(source + `; void 0`)
 		rows := `document.querySelectorAll(".versions tbody tr")`
 		compare := func(version int) {
-			p.eval(fmt.Sprintf(`[...%s].find((r) => parseInt(r.textContent) === %d).querySelector(".actions button").click()`, rows, version))
+			p.clickOn(fmt.Sprintf(`[...%s].find((r) => parseInt(r.textContent) === %d).querySelector(".actions button")`, rows, version))
 			p.waitFor(`document.querySelector("dialog[open] h2")?.textContent === "Version ` + fmt.Sprint(version) + `"`)
 		}
 		p.open("workflows/"+id+"?tab=versions", rows+`.length === 3 && `+countNodes("")+` === 3`)
@@ -172,7 +172,7 @@ func TestConsoleAddsAtTheEnd(t *testing.T) {
 	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"end","type":"set","data":{"values":{"a":1}}}]`, `[{"source":"start","target":"end"}]`, "")
 	p := ts.openConsole(t, 375)
 	p.open("workflows/"+id, countNodes("")+` === 2`)
-	p.eval(`void document.querySelector(".canvas-tools button[aria-label^='Add a node']").click()`)
+	p.clickOn(`document.querySelector(".canvas-tools button[aria-label^='Add a node']")`)
 	p.waitFor(`document.querySelector("dialog .node-option")`)
 	p.typeText("search know")
 	p.waitFor(`document.querySelector(".node-option[aria-selected=true] strong")?.textContent === "Search knowledge"`)

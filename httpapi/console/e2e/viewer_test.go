@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"satchel/browser"
@@ -19,7 +20,11 @@ func TestConsoleCrawlWalk(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	seen := make(chan struct{})
+	var gone atomic.Bool
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if gone.Load() {
+			panic(http.ErrAbortHandler) // closes the connection
+		}
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(w, r)
 			return
@@ -56,7 +61,7 @@ func TestConsoleCrawlWalk(t *testing.T) {
 	p.waitFor(`document.querySelector("#main article mark")?.textContent.includes("eighteen hours")`)
 	w.end(t)
 	p.checkPage("the text of a page")
-	site.Close()
+	gone.Store(true)
 	ts.must(t, 201, "POST", "/api/agents/default/sources/crawl", `{"name":"Gone","url":"`+site.URL+`"}`)
 	p.open("knowledge", `[...document.querySelectorAll(".source-row")].some((r) => r.textContent.includes("Gone") && r.querySelector(".badge").textContent === "error")`)
 	p.click("Retry")
@@ -94,9 +99,9 @@ func (ts *testServer) tabs(t *testing.T, count int, key, page, expression string
 		tab.waitFor(`window.turn && document.querySelector("#main")`)
 		if i == 0 {
 			tab.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-			tab.cdp("Page.reload", nil)
+			tab.reload()
 		}
-		tab.waitFor(`document.querySelector("#main h1")?.textContent === "Home"`)
+		tab.waitFor(`document.querySelector("#main h1")?.textContent === "Home" && ` + isLive)
 		tab.eval(`location.hash = ` + quoted("#/agents/default/"+page))
 		tab.waitFor(expression)
 		tabs = append(tabs, tab)
@@ -128,9 +133,7 @@ func TestConsoleViewerWalk(t *testing.T) {
 	p := ts.openConsole(t, 1280)
 	ts.header.Set("X-API-Key", ts.must(t, 201, "POST", "/api/keys", `{"name":"owner","role":"owner","agents":["*"]}`)["key"].(string))
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
-	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	p.cdp("Page.reload", nil)
-	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	p.signIn(key)
 	newest := func() string {
 		t.Helper()
 		events := ts.must(t, 200, "GET", "/api/agents/default/events?limit=1", "")

@@ -49,9 +49,9 @@ func (ts *testServer) openShop(t *testing.T, width int, address string) *shopPag
 // reopen loads the page again and clicks the widget's button.
 func (s *shopPage) reopen() {
 	s.t.Helper()
-	s.cdp("Page.reload", nil)
+	s.reload()
 	s.walk.clicked()
-	s.waitFor(`document.readyState === "complete" && document.documentElement.dataset.faults === undefined && document.querySelector("satchel-widget")?.shadowRoot.querySelector("button")`)
+	s.waitFor(`document.documentElement.dataset.faults === undefined && document.querySelector("satchel-widget")?.shadowRoot.querySelector("button")`)
 	s.eval(`new Promise((loaded) => {
 		const shadow = document.querySelector("satchel-widget").shadowRoot;
 		shadow.querySelector("button").click();
@@ -83,9 +83,7 @@ func (s *shopPage) sendMessage(text string) {
 // click clicks the frame's button with a text.
 func (s *shopPage) click(name string) {
 	s.t.Helper()
-	s.frame.waitFor(`(window.pressed = [...document.querySelectorAll("button")].find((b) => (b.ariaLabel ?? b.textContent).trim() === ` + quoted(name) + ` && !b.disabled))`)
-	s.frame.eval(`void pressed.click()`)
-	s.walk.clicked()
+	s.frame.clickOn(`[...document.querySelectorAll("button")].find((b) => (b.ariaLabel ?? b.textContent).trim() === ` + quoted(name) + ` && !b.disabled)`)
 }
 
 // waitMessage waits until the newest message of an author contains a text.
