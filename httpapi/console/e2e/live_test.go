@@ -3,8 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"maps"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -34,31 +32,21 @@ func (ts *testServer) openPage(t *testing.T, width, height int, address string) 
 // pageTimeout is how long a page may take on a busy machine.
 const pageTimeout = time.Minute
 
-// call sends a command of the DevTools protocol.
-func (p *browserPage) call(method string, params map[string]any) (map[string]any, error) {
+func (p *browserPage) cdp(method string, params map[string]any) map[string]any {
+	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), pageTimeout+30*time.Second)
 	defer cancel()
 	out, err := browser.Within(ctx, func() (any, error) { return p.send(method, params) })
-	fields, _ := out.(map[string]any)
-	return fields, err
-}
-
-func (p *browserPage) cdp(method string, params map[string]any) map[string]any {
-	p.t.Helper()
-	fields, err := p.call(method, params)
 	if err != nil {
 		p.t.Fatalf("%s: %v", method, err)
 	}
+	fields, _ := out.(map[string]any)
 	return fields
-}
-
-func evaluation(expression string) map[string]any {
-	return map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}
 }
 
 func (p *browserPage) eval(expression string) any {
 	p.t.Helper()
-	result := p.cdp("Runtime.evaluate", evaluation(expression))
+	result := p.cdp("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true})
 	if result["exceptionDetails"] != nil {
 		p.t.Fatalf("%s: %v", expression, result["exceptionDetails"])
 	}
@@ -66,32 +54,17 @@ func (p *browserPage) eval(expression string) any {
 }
 
 // becomes waits until an expression, or what it promises, is true in the page, and reports
-// whether it was; if not, shows is the text of the page. It goes on in the next document
-// if the page is left meanwhile.
+// whether it was; if not, shows is the text of the page.
 func (p *browserPage) becomes(expression string) (shows any, ok bool) {
 	p.t.Helper()
-	poll := evaluation(fmt.Sprintf(`(async () => {
+	shows = p.eval(fmt.Sprintf(`(async () => {
 		for (const end = performance.now() + %d; ; await new Promise((next) => setTimeout(next, 20))) {
 			try { if (await (%s)) return true; } catch {}
 			if (performance.now() > end) return document.body ? document.body.innerText : "no page";
 		}
 	})()`, pageTimeout.Milliseconds(), expression))
-	for range 10 {
-		result, err := p.call("Runtime.evaluate", maps.Clone(poll))
-		if err != nil && leftPage.MatchString(err.Error()) {
-			continue
-		}
-		if err != nil || result["exceptionDetails"] != nil {
-			p.t.Fatalf("%s: %v %v", expression, err, result["exceptionDetails"])
-		}
-		shows = result["result"].(map[string]any)["value"]
-		return shows, shows == true
-	}
-	return "a page that is left again and again", false
+	return shows, shows == true
 }
-
-// leftPage matches the errors of an evaluation whose document was left before it ended.
-var leftPage = regexp.MustCompile(`navigated or closed|context was destroyed|Promise was collected`)
 
 // waitFor waits until an expression, or what it promises, is true in the page.
 func (p *browserPage) waitFor(expression string) {
