@@ -103,7 +103,9 @@ export function useDays(from: string, to: string) {
     ...state,
     reload: load,
     set: (change: (d: Shown) => Shown) => {
-      if (state.data.value) state.data.value = change(state.data.value);
+      if (!state.data.value) return;
+      load.stop(); // its answer may be older than the change
+      state.data.value = change(state.data.value);
     },
   };
 }
