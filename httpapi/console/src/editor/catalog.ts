@@ -1,10 +1,11 @@
-// The types of nodes: what they are called, their forms and their ways out.
+// The catalogue of node types: their names, the schemas of their data, and their outputs.
 import { signal } from "@preact/signals";
 
 import { get } from "../data";
 import type { IconName } from "../ui";
 import type { Data } from "./graph";
 
+/** The JSON Schema of a field, with the hints for its form: x-order, x-widget and so on. */
 export type Schema = {
   type?: string | string[];
   title?: string;
@@ -25,6 +26,7 @@ export type Schema = {
   "x-advanced"?: boolean;
   "x-when"?: Record<string, string[]>;
 };
+/** A type of node. handles are its outputs; handles_from names the field whose items are outputs too. */
 export type NodeType = {
   type: string;
   label: string;
@@ -43,26 +45,27 @@ export type NodeType = {
 };
 export type Catalog = { groups: string[]; common: Schema; types: NodeType[]; byType: Map<string, NodeType> };
 
-const none: Catalog = { groups: [], common: { properties: {} }, types: [], byType: new Map() };
+const empty: Catalog = { groups: [], common: { properties: {} }, types: [], byType: new Map() };
 
-/** The catalogue; empty until it is there. */
-export const catalog = signal<Catalog>(none);
-let asked: Promise<unknown> | undefined;
+/** The catalogue; empty until it is loaded. */
+export const catalog = signal<Catalog>(empty);
+let loading: Promise<unknown> | undefined;
 
-/** Asks for the catalogue once; without it nodes are edited as JSON. */
+/** Loads the catalogue once; without it nodes are edited as JSON. */
 export function loadCatalog() {
-  asked ??= get("node-types").then(
-    (found) => {
-      const c = found as unknown as Omit<Catalog, "byType">; // the schemas are known better here
-      catalog.value = { ...c, byType: new Map(c.types.map((t) => [t.type, t])) };
+  loading ??= get("node-types").then(
+    (response) => {
+      const loaded = response as unknown as Omit<Catalog, "byType">; // the API's types leave schemas open
+      catalog.value = { ...loaded, byType: new Map(loaded.types.map((type) => [type.type, type])) };
     },
     () => {
-      asked = undefined;
+      loading = undefined;
     },
   );
-  return asked;
+  return loading;
 }
 
+/** Returns a type of the catalogue by its name. */
 export const typeOf = (name: string) => catalog.value.byType.get(name);
 
 /** The fields of a schema in their order. */
@@ -81,49 +84,31 @@ export function newData(type: NodeType): Data {
   return data;
 }
 
-/** The types that fit what was typed, the best first: by label, then synonyms, then the rest. */
-export function searchTypes(typed: string): NodeType[] {
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  const all = catalog.value.types;
-  if (!words.length) return all;
-  const scored = all.map((t) => {
-    const [label, synonyms, rest] = [
-      t.label.toLowerCase(),
-      t.synonyms.map((s) => s.toLowerCase()),
-      `${t.summary} ${t.group} ${t.type}`.toLowerCase(),
-    ];
-    let score = 0;
-    for (const w of words) {
-      const found = label.startsWith(w)
-        ? 8
-        : synonyms.includes(w)
-          ? 6
-          : label.includes(w)
-            ? 4
-            : synonyms.some((s) => s.startsWith(w))
-              ? 3
-              : rest.includes(w)
-                ? 1
-                : 0;
-      if (!found) return { t, score: 0 };
-      score += found;
-    }
-    return { t, score };
-  });
-  return scored
-    .filter((s) => s.score > 0)
-    .sort((a, b) => b.score - a.score)
-    .map((s) => s.t);
+/** Scores how well a type fits a word: its label counts more than its synonyms, these more than the rest. */
+function scoreOf(type: NodeType, word: string): number {
+  const label = type.label.toLowerCase();
+  const synonyms = type.synonyms.map((synonym) => synonym.toLowerCase());
+  if (label.startsWith(word)) return 8;
+  if (synonyms.includes(word)) return 6;
+  if (label.includes(word)) return 4;
+  if (synonyms.some((synonym) => synonym.startsWith(word))) return 3;
+  return `${type.summary} ${type.group} ${type.type}`.toLowerCase().includes(word) ? 1 : 0;
 }
 
-export const needText = (need: string) =>
-  need === "model"
-    ? "Needs a model"
-    : need === "browser"
-      ? "Needs a browser"
-      : channelOf(need)
-        ? `Needs ${channelOf(need)}`
-        : "";
+/** Returns the types that fit every word of a search, the best first. */
+export function searchTypes(search: string): NodeType[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const { types } = catalog.value;
+  if (!words.length) return types;
+  return types
+    .map((type) => {
+      const scores = words.map((word) => scoreOf(type, word));
+      return { type, score: scores.includes(0) ? 0 : scores.reduce((sum, score) => sum + score) };
+    })
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .map(({ type }) => type);
+}
 
 const channels: Record<string, string> = {
   email: "an email channel",
@@ -133,4 +118,11 @@ const channels: Record<string, string> = {
   slack: "a Slack channel",
   discord: "a Discord channel",
 };
-const channelOf = (need: string) => (need.startsWith("gateway:") ? (channels[need.slice(8)] ?? "a channel") : "");
+
+/** Returns what a type needs of the agent as text; empty for needs that are unknown. */
+export function needText(need: string): string {
+  if (need === "model") return "Needs a model";
+  if (need === "browser") return "Needs a browser";
+  if (!need.startsWith("gateway:")) return "";
+  return `Needs ${channels[need.slice("gateway:".length)] ?? "a channel"}`;
+}

@@ -4,8 +4,8 @@ import { useContext, useId, useState } from "preact/hooks";
 
 import { agentId, path as at, useQuery } from "../data";
 import { Button } from "../ui";
-import { JsonField } from "./jsonfield";
-import { hasTemplate } from "./template";
+import { asObject, RequiredMark } from "./fieldframe";
+import { isTemplateText, JsonField, parseOrText } from "./jsonfield";
 import { NodeContext, ValueField } from "./templatefield";
 
 type Schema = {
@@ -18,231 +18,257 @@ type Schema = {
 
 const apiAt = <const M extends string[]>(...more: M) => at("agents", agentId.value, "apis", ...more);
 
-/** Chooses an operation of the node's API by words. */
-export function OperationField({
-  id,
-  value: given,
-  onChange,
-}: {
-  id: string;
-  value: unknown;
-  onChange: (v: unknown) => void;
-}) {
+type OperationProps = { id: string; value: unknown; onChange: (value: unknown) => void };
+
+/** Chooses an operation of the node's API by searching for it. */
+export function OperationField({ id, value, onChange }: OperationProps) {
   const { node, readonly } = useContext(NodeContext);
-  const value = typeof given === "string" ? given : "";
+  const operation = typeof value === "string" ? value : "";
   const api = String(node.data?.api ?? "");
-  const [search, setSearch] = useState("");
   const [open, setOpen] = useState(false);
-  const found = useQuery(api && (open || !value) ? apiAt(api, "operations") : null, { search, limit: 50 });
-  const chosen = useQuery(api && value ? apiAt(api, "operations", value) : null);
   if (!api)
     return (
       <p id={id} class="muted small">
         Choose an API first.
       </p>
     );
-  const list = found.data.value?.operations ?? [];
-  const o = chosen.data.value;
+  const pick = (picked: string) => {
+    onChange(picked);
+    setOpen(false);
+  };
   return (
     <div class="stack tight">
-      {value && (
+      {operation && (
         <div class="row nowrap operation-chosen">
-          <span class="grow">
-            {o ? (
-              <>
-                <code>{o.method}</code> <bdi>{o.path}</bdi>
-              </>
-            ) : (
-              <bdi>{value}</bdi>
-            )}
-            <br />
-            <small class="muted">
-              <bdi>{o?.summary || value}</bdi>
-            </small>
-          </span>
+          <ChosenOperation api={api} operation={operation} />
           {!readonly && <Button onClick={() => setOpen(!open)}>{open ? "Close" : "Change"}</Button>}
         </div>
       )}
-      {(open || !value) && !readonly && (
-        <>
-          <input
-            id={id}
-            type="search"
-            placeholder="Search operations"
-            value={search}
-            onInput={(e) => setSearch(e.currentTarget.value)}
-          />
-          <ul class="operation-options">
-            {list.map((c) => (
-              <li key={c.id}>
-                <button
-                  type="button"
-                  onClick={() => {
-                    onChange(c.id);
-                    setOpen(false);
-                    setSearch("");
-                  }}
-                >
-                  <code>{c.method}</code> <bdi>{c.path}</bdi>
-                  <small class="muted clip">
-                    <bdi>{c.summary}</bdi>
-                  </small>
-                </button>
-              </li>
-            ))}
-          </ul>
-          {found.data.value && !list.length && <p class="muted small">No operations match.</p>}
-          {found.data.value && found.data.value.meta.total > list.length && (
-            <p class="muted small">{found.data.value.meta.total - list.length} more: narrow the search.</p>
-          )}
-        </>
-      )}
+      {(open || !operation) && !readonly && <OperationSearch id={id} api={api} pick={pick} />}
     </div>
   );
 }
 
-const kindOf = (s: Schema) => [s.type].flat().find((t) => t !== "null") ?? "";
-
-/** A value as it was typed: text where the schema has text, else JSON. */
-function typed(text: string, schema: Schema): unknown {
-  if (text === "") return undefined;
-  if (kindOf(schema) === "string" || (hasTemplate(text) && !/^[[{](?!\{)/.test(text))) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+function ChosenOperation({ api, operation }: { api: string; operation: string }) {
+  const details = useQuery(apiAt(api, "operations", operation)).data.value;
+  return (
+    <span class="grow">
+      {details ? (
+        <>
+          <code>{details.method}</code> <bdi>{details.path}</bdi>
+        </>
+      ) : (
+        <bdi>{operation}</bdi>
+      )}
+      <br />
+      <small class="muted">
+        <bdi>{details?.summary || operation}</bdi>
+      </small>
+    </span>
+  );
 }
 
-const written = (v: unknown) => (v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v, null, 2));
+function OperationSearch({ id, api, pick }: { id: string; api: string; pick: (operation: string) => void }) {
+  const [search, setSearch] = useState("");
+  const found = useQuery(apiAt(api, "operations"), { search, limit: 50 }).data.value;
+  const operations = found?.operations ?? [];
+  const others = found ? found.meta.total - operations.length : 0;
+  return (
+    <>
+      <input
+        id={id}
+        type="search"
+        placeholder="Search operations"
+        value={search}
+        onInput={(e) => setSearch(e.currentTarget.value)}
+      />
+      <ul class="operation-options">
+        {operations.map((operation) => (
+          <li key={operation.id}>
+            <button type="button" onClick={() => pick(operation.id)}>
+              <code>{operation.method}</code> <bdi>{operation.path}</bdi>
+              <small class="muted clip">
+                <bdi>{operation.summary}</bdi>
+              </small>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {found && !operations.length && <p class="muted small">No operations match.</p>}
+      {others > 0 && <p class="muted small">{others} more: narrow the search.</p>}
+    </>
+  );
+}
 
-/** The arguments of the node's operation, those that must be given first. */
-export function ArgumentsField({
-  id,
-  value,
-  onChange,
-  path,
-}: {
-  id: string;
-  value: unknown;
-  onChange: (v: unknown) => void;
-  path: string;
-}) {
-  const { node, readonly } = useContext(NodeContext);
+/** Returns the first type of a schema besides null. */
+const typeOf = (schema: Schema) => [schema.type].flat().find((type) => type !== "null") ?? "";
+
+/** Reads an argument: text where the schema has text, otherwise JSON. */
+function readArgument(text: string, schema: Schema): unknown {
+  if (text === "") return undefined;
+  return typeOf(schema) === "string" || isTemplateText(text) ? text : parseOrText(text);
+}
+
+const formatArgument = (value: unknown) => {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+};
+
+/** Returns the value of an argument that has just been added. */
+function initialValue(schema: Schema): unknown {
+  const initial: Record<string, unknown> = { boolean: true, object: {}, array: [] };
+  return initial[typeOf(schema)] ?? "";
+}
+
+type ArgumentsProps = { id: string; value: unknown; onChange: (value: unknown) => void; path: string };
+
+/** The arguments of the node's operation, the required ones first. */
+export function ArgumentsField({ id, value, onChange, path }: ArgumentsProps) {
+  const { node } = useContext(NodeContext);
   const { api, operation } = (node.data ?? {}) as { api?: string; operation?: string };
-  const found = useQuery(api && operation ? apiAt(api, "operations", operation) : null);
-  const [json, setJson] = useState(false);
-  const more = useId();
+  const details = useQuery(api && operation ? apiAt(api, "operations", operation) : null);
+  const [asJson, setAsJson] = useState(false);
   if (!api || !operation)
     return (
       <p id={id} class="muted small">
         Choose an operation first.
       </p>
     );
-  const schema = found.data.value?.parameters as Schema | undefined;
-  const object: Record<string, unknown> =
-    value && typeof value === "object" && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-  const properties = schema?.properties;
-  if (!properties || json || (value !== undefined && object !== value))
+  const schema = details.data.value?.parameters as Schema | undefined;
+  const fitsForm = value === undefined || asObject(value) !== undefined;
+  if (!schema?.properties || asJson || !fitsForm)
     return (
       <>
         <JsonField id={id} value={value} onChange={onChange} />
-        {properties && object === value && (
-          <button type="button" class="link small" onClick={() => setJson(false)}>
+        {schema?.properties && asObject(value) && (
+          <button type="button" class="link small" onClick={() => setAsJson(false)}>
             As a form
           </button>
         )}
       </>
     );
-  const set = (name: string, v: unknown) => {
-    const next = { ...object };
-    if (v === undefined) delete next[name];
-    else next[name] = v;
+  return (
+    <ArgumentsForm
+      properties={schema.properties}
+      required={new Set(schema.required)}
+      value={asObject(value) ?? {}}
+      onChange={onChange}
+      path={path}
+      showJson={() => setAsJson(true)}
+    />
+  );
+}
+
+type ArgumentsFormProps = {
+  properties: Record<string, Schema>;
+  required: Set<string>;
+  value: Record<string, unknown>;
+  onChange: (value: Record<string, unknown> | undefined) => void;
+  path: string;
+  showJson: () => void;
+};
+
+function ArgumentsForm({ properties, required, value, onChange, path, showJson }: ArgumentsFormProps) {
+  const { readonly } = useContext(NodeContext);
+  const addId = useId();
+  const set = (name: string, argument: unknown) => {
+    const next = { ...value };
+    if (argument === undefined) delete next[name];
+    else next[name] = argument;
     onChange(Object.keys(next).length ? next : undefined);
   };
-  const required = new Set(schema?.required ?? []);
-  const shown = [...new Set([...required, ...Object.keys(object)])];
-  const rest = Object.keys(properties).filter((name) => !shown.includes(name));
+  const shown = [...new Set([...required, ...Object.keys(value)])];
+  const others = Object.keys(properties).filter((name) => !shown.includes(name));
   return (
     <div class="stack tight" data-path={path}>
-      {shown.map((name) => {
-        const s = properties[name] ?? {};
-        const hint = [
-          s.description,
-          s.enum && `One of ${s.enum.join(", ")}.`,
-          !(name in properties) && "The operation doesn't have this argument.",
-        ]
-          .filter(Boolean)
-          .join(" ");
-        return (
-          <div class="field" key={name}>
-            <div class="row nowrap field-head">
-              <span class="grow label">
-                <bdi>{name}</bdi>
-                {required.has(name) && (
-                  <span class="muted" aria-hidden="true">
-                    {" "}
-                    *
-                  </span>
-                )}{" "}
-                {kindOf(s) && <small class="muted">{kindOf(s)}</small>}
-              </span>
-              {!required.has(name) && !readonly && (
-                <Button kind="quiet" icon="X" label={`Remove ${name}`} onClick={() => set(name, undefined)} />
-              )}
-            </div>
-            <ValueField
-              label={name}
-              rows={["object", "array"].includes(kindOf(s)) || name === "body" ? 4 : 1}
-              value={object[name]}
-              show={written}
-              read={(t) => (required.has(name) ? typed(t, s) : (typed(t, s) ?? ""))}
-              onChange={(v) => set(name, v)}
-            />
-            {hint && (
-              <small class="muted operation-hint">
-                <bdi>{hint}</bdi>
-              </small>
-            )}
-          </div>
-        );
-      })}
-      {!shown.length && <p class="muted small">{rest.length ? "Nothing is required." : "No arguments."}</p>}
+      {shown.map((name) => (
+        <Argument
+          key={name}
+          name={name}
+          schema={properties[name]}
+          required={required.has(name)}
+          value={value[name]}
+          onChange={(argument) => set(name, argument)}
+        />
+      ))}
+      {!shown.length && <p class="muted small">{others.length ? "Nothing is required." : "No arguments."}</p>}
       {!readonly && (
         <div class="row">
-          {rest.length > 0 && (
+          {others.length > 0 && (
             <select
-              id={more}
+              id={addId}
               aria-label="Add argument"
               value=""
               onChange={(e) => {
                 const name = e.currentTarget.value;
-                if (name)
-                  set(
-                    name,
-                    kindOf(properties[name]) === "boolean"
-                      ? true
-                      : kindOf(properties[name]) === "object"
-                        ? {}
-                        : kindOf(properties[name]) === "array"
-                          ? []
-                          : "",
-                  );
+                if (name) set(name, initialValue(properties[name]));
                 e.currentTarget.value = "";
               }}
             >
               <option value="">Add argument…</option>
-              {rest.map((name) => (
+              {others.map((name) => (
                 <option key={name} value={name}>
                   {name}
                 </option>
               ))}
             </select>
           )}
-          <button type="button" class="link small" onClick={() => setJson(true)}>
+          <button type="button" class="link small" onClick={showJson}>
             As JSON
           </button>
         </div>
+      )}
+    </div>
+  );
+}
+
+type ArgumentProps = {
+  name: string;
+  /** Undefined for an argument that the operation does not have. */
+  schema?: Schema;
+  required: boolean;
+  value: unknown;
+  onChange: (value: unknown) => void;
+};
+
+function Argument({ name, schema: known, required, value, onChange }: ArgumentProps) {
+  const { readonly } = useContext(NodeContext);
+  const schema = known ?? {};
+  const type = typeOf(schema);
+  const read = (text: string) => {
+    const argument = readArgument(text, schema);
+    return required ? argument : (argument ?? "");
+  };
+  const hint = [
+    schema.description,
+    schema.enum && `One of ${schema.enum.join(", ")}.`,
+    !known && "The operation doesn't have this argument.",
+  ]
+    .filter(Boolean)
+    .join(" ");
+  return (
+    <div class="field">
+      <div class="row nowrap field-head">
+        <span class="grow label">
+          <bdi>{name}</bdi>
+          {required && <RequiredMark />} {type && <small class="muted">{type}</small>}
+        </span>
+        {!required && !readonly && (
+          <Button kind="quiet" icon="X" label={`Remove ${name}`} onClick={() => onChange(undefined)} />
+        )}
+      </div>
+      <ValueField
+        label={name}
+        rows={["object", "array"].includes(type) || name === "body" ? 4 : 1}
+        value={value}
+        show={formatArgument}
+        read={read}
+        onChange={onChange}
+      />
+      {hint && (
+        <small class="muted operation-hint">
+          <bdi>{hint}</bdi>
+        </small>
       )}
     </div>
   );

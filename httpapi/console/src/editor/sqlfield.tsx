@@ -5,7 +5,7 @@ import { useContext, useMemo, useRef } from "preact/hooks";
 import { agentId, path, useQuery } from "../data";
 import { Code, type CodeTable, type OpenEditor } from "../ui";
 import { fill, hasTemplate, labelsOf, scopeOf, suggest } from "./template";
-import { Filled, NodeContext, takesPaths } from "./templatefield";
+import { FilledTemplate, NodeContext, takesPaths } from "./templatefield";
 
 export function SqlField({
   value,
@@ -44,7 +44,7 @@ export function SqlField({
         }}
         onInput={onInput}
       />
-      {hasTemplate(value) && <Filled of={fill(value, scopeOf(editor, node))} />}
+      {hasTemplate(value) && <FilledTemplate filled={fill(value, scopeOf(editor, node))} />}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// A text with templates: completion after {{, and below what it comes to.
+// A text with templates, with suggestions after {{ and a preview of the values.
 import { createContext } from "preact";
 import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
@@ -13,116 +13,133 @@ export const NodeContext = createContext<{ editor: Editor; node: Step; readonly:
   readonly: true,
 });
 
-/** The field that was last typed into: a path of the input tree goes there. */
-let lastField: { el: HTMLElement; insert: (text: string) => void } | null = null;
+/** The field that had the focus last; a path that is chosen from the input is inserted there. */
+let lastField: { element: HTMLElement; insert: (text: string) => void } | null = null;
 
-/** Notes that an element takes templates, and how one is written into it. */
-export const takesPaths = (el: HTMLElement, insert: (text: string) => void) => {
-  lastField = { el, insert };
+/** Registers a field that has the focus, and the function that inserts a template into it. */
+export const takesPaths = (element: HTMLElement, insert: (text: string) => void) => {
+  lastField = { element, insert };
 };
 
-/** Writes a template where the cursor was last; false when there is no such place. */
+/** Inserts a template at the last cursor position; returns false if there is no such field. */
 export function insertTemplate(path: string): boolean {
-  if (!lastField?.el.isConnected) return false;
+  if (!lastField?.element.isConnected) return false;
   lastField.insert(`{{${path}}}`);
   return true;
 }
 
-const short = (v: unknown) => {
-  const text = v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v);
+const short = (value: unknown) => {
+  const text = value === undefined ? "" : asText(value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 };
 
-type Props = {
+type TemplateFieldProps = {
   value: string;
-  onInput: (v: string) => void;
+  onInput: (text: string) => void;
   rows?: number;
   code?: boolean;
   label?: string;
   id?: string;
   placeholder?: string;
   invalid?: boolean;
-  fills?: boolean;
 };
 
-export function TemplateField({
-  value,
-  onInput,
-  rows = 1,
-  code,
-  label,
-  id,
-  placeholder,
-  invalid,
-  fills = true,
-}: Props) {
-  const { editor, node, readonly } = useContext(NodeContext);
-  const ref = useRef<HTMLTextAreaElement>(null);
-  const [shown, setShown] = useState<{ from: number; list: Suggestion[]; at: number } | null>(null);
+/** Suggestions for the template at the cursor: where the text that they replace begins, and which one is active. */
+type Suggestions = { from: number; list: Suggestion[]; active: number };
+
+const pathDataType = "application/x-satchel-path";
+const closeDelay = 150; // milliseconds after the field lost the focus, in which a suggestion can be clicked
+
+/** Reports whether a suggestion completes a template; one that is an object can be continued with a path. */
+const isLeaf = ({ note, value }: Suggestion) =>
+  (note !== undefined && value === undefined) || value === null || typeof value !== "object";
+
+/** The suggestions of a template field, and what changes its text. */
+function useSuggestions({ value, onInput }: TemplateFieldProps) {
+  const { editor, node } = useContext(NodeContext);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [shown, setShown] = useState<Suggestions | null>(null);
   const caret = useRef<number | null>(null);
-  const listId = useId();
   useLayoutEffect(() => {
-    // before the next key, which may come within the same frame
-    if (caret.current === null || !ref.current) return;
-    ref.current.setSelectionRange(caret.current, caret.current);
+    // Before the next key, which may come within the same frame.
+    if (caret.current === null || !field.current) return;
+    field.current.setSelectionRange(caret.current, caret.current);
     caret.current = null;
   });
-  const look = () => {
-    const el = ref.current!;
+  const update = () => {
+    const { value: text, selectionStart, selectionEnd } = field.current!;
     const found =
-      fills && el.selectionStart === el.selectionEnd
-        ? suggest(el.value, el.selectionStart, scopeOf(editor, node), labelsOf(editor))
-        : null;
-    setShown(found && found.list.length ? { ...found, at: 0 } : null);
+      selectionStart === selectionEnd ? suggest(text, selectionStart, scopeOf(editor, node), labelsOf(editor)) : null;
+    setShown(found && found.list.length ? { ...found, active: 0 } : null);
   };
   const replace = (from: number, to: number, text: string, cursor = from + text.length) => {
     caret.current = cursor;
     onInput(value.slice(0, from) + text + value.slice(to));
     requestAnimationFrame(() => {
-      ref.current?.focus();
-      look();
+      field.current?.focus();
+      update();
     });
   };
-  const choose = (s: Suggestion) => {
-    const el = ref.current!;
-    const to = el.selectionStart;
-    const leaf = s.note !== undefined && s.value === undefined ? true : s.value === null || typeof s.value !== "object";
-    const closed = /^\s*(\||\}\})/.test(value.slice(to));
-    const insert = leaf && !closed ? `${s.insert}}}` : s.insert;
-    replace(shown!.from, to, insert);
+  const choose = (suggestion: Suggestion) => {
+    const to = field.current!.selectionStart;
+    const isClosed = /^\s*(\||\}\})/.test(value.slice(to));
+    const leaf = isLeaf(suggestion);
+    replace(shown!.from, to, leaf && !isClosed ? `${suggestion.insert}}}` : suggestion.insert);
     if (leaf) setShown(null);
   };
-  const keys = (e: KeyboardEvent) => {
-    if (shown) {
-      if (e.key === "ArrowDown" || e.key === "ArrowUp")
-        setShown({
-          ...shown,
-          at: (shown.at + (e.key === "ArrowDown" ? 1 : shown.list.length - 1)) % shown.list.length,
-        });
-      else if (e.key === "Enter" || e.key === "Tab") choose(shown.list[shown.at]);
-      else if (e.key === "Escape") setShown(null);
-      else if (e.key === "." || e.key === "|") return;
-      else return;
-      e.preventDefault();
-      e.stopPropagation();
-      return;
-    }
-    if (
-      e.key === "{" &&
-      ref.current!.value[ref.current!.selectionStart - 1] === "{" &&
-      !value.slice(ref.current!.selectionStart).startsWith("}}")
-    ) {
-      e.preventDefault();
-      const at = ref.current!.selectionStart;
-      replace(at, ref.current!.selectionEnd, "{}}", at + 1);
-    }
-    if (e.key === "Enter" && rows === 1 && !code && !e.shiftKey && !e.ctrlKey && !e.metaKey) e.preventDefault();
+  return { field, shown, setShown, update, replace, choose };
+}
+
+/** Handles a key while suggestions are shown. */
+function handleSuggestionKey(event: KeyboardEvent, suggestions: ReturnType<typeof useSuggestions>) {
+  const { setShown, choose } = suggestions;
+  const shown = suggestions.shown!;
+  const { list, active } = shown;
+  if (event.key === "ArrowDown") setShown({ ...shown, active: (active + 1) % list.length });
+  else if (event.key === "ArrowUp") setShown({ ...shown, active: (active + list.length - 1) % list.length });
+  else if (event.key === "Enter" || event.key === "Tab") choose(list[active]);
+  else if (event.key === "Escape") setShown(null);
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** Completes {{ with }}, and keeps line breaks out of fields of one line. */
+function handleTextKey(event: KeyboardEvent, suggestions: ReturnType<typeof useSuggestions>, isLine: boolean) {
+  const { value, selectionStart, selectionEnd } = suggestions.field.current!;
+  const opensTemplate = event.key === "{" && value[selectionStart - 1] === "{";
+  if (opensTemplate && !value.slice(selectionStart).startsWith("}}")) {
+    event.preventDefault();
+    suggestions.replace(selectionStart, selectionEnd, "{}}", selectionStart + 1);
+  }
+  const isModified = event.shiftKey || event.ctrlKey || event.metaKey;
+  if (event.key === "Enter" && isLine && !isModified) event.preventDefault();
+}
+
+/** A text with templates: with suggestions while one is typed, and below it the text with their values. */
+export function TemplateField(props: TemplateFieldProps) {
+  const { value, onInput, rows = 1, code, label, id, placeholder, invalid } = props;
+  const { editor, node, readonly } = useContext(NodeContext);
+  const suggestions = useSuggestions(props);
+  const { field, shown, setShown, update, replace, choose } = suggestions;
+  const listId = useId();
+  const isLine = rows === 1 && !code;
+  const insertAtSelection = (text: string) => {
+    const { selectionStart, selectionEnd } = field.current!;
+    replace(selectionStart, selectionEnd, text);
   };
-  const preview = fills && hasTemplate(value) ? fill(value, scopeOf(editor, node)) : null;
+  const onDrop = (event: DragEvent) => {
+    const path = event.dataTransfer?.getData(pathDataType);
+    if (!path) return;
+    event.preventDefault();
+    const cursor = field.current!.selectionStart;
+    replace(cursor, cursor, `{{${path}}}`);
+  };
+  const preview = hasTemplate(value) ? fill(value, scopeOf(editor, node)) : null;
   return (
     <div class="template-field">
       <textarea
-        ref={ref}
+        ref={field}
         id={id}
         rows={rows}
         value={value}
@@ -134,100 +151,96 @@ export function TemplateField({
         readOnly={readonly}
         aria-haspopup="listbox"
         aria-controls={shown ? listId : undefined}
-        aria-activedescendant={shown ? `${listId}-${shown.at}` : undefined}
+        aria-activedescendant={shown ? `${listId}-${shown.active}` : undefined}
         aria-autocomplete="list"
         onInput={(e) => {
           onInput(e.currentTarget.value);
-          requestAnimationFrame(() => ref.current && look());
+          requestAnimationFrame(() => field.current && update());
         }}
-        onKeyDown={keys}
-        onClick={look}
-        onFocus={() =>
-          takesPaths(ref.current!, (t) => replace(ref.current!.selectionStart, ref.current!.selectionEnd, t))
-        }
-        onBlur={() => setTimeout(() => setShown(null), 150)}
+        onKeyDown={(e) => {
+          if (shown) handleSuggestionKey(e, suggestions);
+          else handleTextKey(e, suggestions, isLine);
+        }}
+        onClick={update}
+        onFocus={() => takesPaths(field.current!, insertAtSelection)}
+        onBlur={() => setTimeout(() => setShown(null), closeDelay)}
         onDragOver={(e) => {
-          if (e.dataTransfer?.types.includes("application/x-satchel-path")) e.preventDefault();
+          if (e.dataTransfer?.types.includes(pathDataType)) e.preventDefault();
         }}
-        onDrop={(e) => {
-          const path = e.dataTransfer?.getData("application/x-satchel-path");
-          if (path) {
-            e.preventDefault();
-            const at = ref.current!.selectionStart;
-            replace(at, at, `{{${path}}}`);
-          }
-        }}
+        onDrop={onDrop}
       />
-      {shown && (
-        <ul class="suggestions" role="listbox" id={listId} aria-label="Values">
-          {shown.list.map((s, i) => (
-            <li
-              key={s.insert}
-              id={`${listId}-${i}`}
-              role="option"
-              aria-selected={i === shown.at}
-              onMouseDown={(e) => {
-                e.preventDefault();
-                choose(s);
-              }}
-            >
-              <code>{s.label}</code>
-              <span class="muted clip">
-                <bdi>{s.note ?? short(s.value)}</bdi>
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
-      {preview && <Filled of={preview} />}
+      {shown && <SuggestionList id={listId} shown={shown} choose={choose} />}
+      {preview && <FilledTemplate filled={preview} />}
     </div>
   );
 }
 
-/** A value as text. */
-export const asText = (v: unknown) =>
-  v === undefined || v === null ? "" : typeof v === "string" ? v : JSON.stringify(v);
+type SuggestionListProps = { id: string; shown: Suggestions; choose: (suggestion: Suggestion) => void };
 
-/** A text with templates that may stand for another value, such as a number. */
-export function ValueField({
-  value,
-  show = asText,
-  read,
-  onChange,
-  ...rest
-}: Omit<Props, "value" | "onInput"> & {
-  value: unknown;
-  show?: (v: unknown) => string;
-  read: (text: string) => unknown;
-  onChange: (v: unknown) => void;
-}) {
-  const [typed, setTyped] = useTyped(value, show);
+function SuggestionList({ id, shown, choose }: SuggestionListProps) {
   return (
-    <TemplateField
-      {...rest}
-      value={typed}
-      onInput={(t) => {
-        const v = read(t);
-        setTyped(t, v);
-        onChange(v);
-      }}
-    />
+    <ul class="suggestions" role="listbox" id={id} aria-label="Values">
+      {shown.list.map((suggestion, index) => (
+        <li
+          key={suggestion.insert}
+          id={`${id}-${index}`}
+          role="option"
+          aria-selected={index === shown.active}
+          onMouseDown={(e) => {
+            e.preventDefault();
+            choose(suggestion);
+          }}
+        >
+          <code>{suggestion.label}</code>
+          <span class="muted clip">
+            <bdi>{suggestion.note ?? short(suggestion.value)}</bdi>
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
-/** What a text with templates comes to, or which of them lead nowhere. */
-export const Filled = ({ of }: { of: { text: string; missing: string[] } }) =>
-  of.missing.length > 0 ? (
+/** Returns a value as text: empty for undefined and null, JSON for what is not text. */
+export function asText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+type ValueFieldProps = Omit<TemplateFieldProps, "value" | "onInput"> & {
+  value: unknown;
+  show?: (value: unknown) => string;
+  read: (text: string) => unknown;
+  onChange: (value: unknown) => void;
+};
+
+/** A text with templates for a value of another type, such as a number. */
+export function ValueField({ value, show = asText, read, onChange, ...rest }: ValueFieldProps) {
+  const [typed, setTyped] = useTyped(value, show);
+  const onInput = (text: string) => {
+    const changed = read(text);
+    setTyped(text, changed);
+    onChange(changed);
+  };
+  return <TemplateField {...rest} value={typed} onInput={onInput} />;
+}
+
+/** A text with the values of its templates, or the templates that have none. */
+export function FilledTemplate({ filled: { text, missing } }: { filled: { text: string; missing: string[] } }) {
+  if (missing.length === 0)
+    return (
+      <small class="filled" title={text}>
+        = <bdi>{short(text) || "empty"}</bdi>
+      </small>
+    );
+  return (
     <small class="filled missing">
-      {of.missing.map((m) => (
+      {missing.map((template) => (
         <>
-          <code>{m}</code>{" "}
+          <code>{template}</code>{" "}
         </>
       ))}
-      {of.missing.length === 1 ? "leads nowhere" : "lead nowhere"}
-    </small>
-  ) : (
-    <small class="filled" title={of.text}>
-      = <bdi>{short(of.text) || "empty"}</bdi>
+      {missing.length === 1 ? "leads nowhere" : "lead nowhere"}
     </small>
   );
+}
