@@ -132,6 +132,7 @@ export const path = <const P extends readonly (string | number)[]>(...parts: P):
 /** The whole address of a path below /api. */
 export const absolute = (...parts: (string | number)[]) => new URL(path(...parts), base).href;
 
+/** The parameters of a query; those that are empty or undefined are left out. */
 export type Query = Record<string, unknown>;
 
 function address(at: string, query: Query = {}) {
@@ -143,6 +144,7 @@ function address(at: string, query: Query = {}) {
   return url;
 }
 
+/** The options of a request. */
 export type Options = {
   query?: Query;
   body?: unknown;
@@ -209,12 +211,16 @@ async function call<T>(method: string, at: string, options: Options = {}): Promi
   return response.status === 204 ? (null as T) : response.json();
 }
 
+/** Sends a GET. */
 export const get = <const A extends string>(at: A, query?: Query, signal?: AbortSignal) =>
   call<Answer<A, "GET">>("GET", at, { query, signal });
+/** Sends a POST with a JSON body. */
 export const post = <const A extends string>(at: A, body: unknown = {}, signal?: AbortSignal) =>
   call<Answer<A, "POST">>("POST", at, { body, signal });
+/** Sends a PUT with a JSON body. */
 export const put = <const A extends string>(at: A, body: unknown, headers?: Record<string, string>) =>
   call<Answer<A, "PUT">>("PUT", at, { body, headers });
+/** Sends a DELETE. */
 export const remove = <const A extends string>(at: A, query?: Query) =>
   call<Answer<A, "DELETE">>("DELETE", at, { query });
 

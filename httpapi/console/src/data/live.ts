@@ -22,6 +22,7 @@ type Rows = {
   table: API.Table;
 };
 
+/** A change of a record, as the event stream announces it. */
 export type Change<K extends string = string> = {
   kind: K;
   id: string;
@@ -30,6 +31,7 @@ export type Change<K extends string = string> = {
   /** Of a run: the schedule that it belongs to. */ schedule_id?: string;
 };
 
+/** The state of the event stream. */
 export type LiveState = "connecting" | "open" | "off";
 
 /** How the stream is. */
@@ -47,6 +49,7 @@ type Progress = {
 /** Work that reports progress, by id. */
 export const progress = signal<Record<string, Progress>>({});
 
+/** A person who has a record open, in one tab. */
 export type Presence = { who: string; at: string; editing: boolean; stream: string };
 
 /** The id of the stream, "" while there is none. */

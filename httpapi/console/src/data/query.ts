@@ -5,6 +5,7 @@ import { useEffect, useMemo } from "preact/hooks";
 
 import { type Answer, asError, get, OfflineError, type Query } from "./api";
 
+/** The result of a query, in signals. */
 export type Result<T> = {
   data: Signal<T | undefined>;
   error: Signal<Error | undefined>;

@@ -1,6 +1,7 @@
 // Addresses of the console: #/agents/ID/SECTION/…?filters, #/agents, #/keys and #/cluster.
 import { computed, effect, signal } from "@preact/signals";
 
+/** The parts of the address. */
 export type Route = {
   /** "agent" is one agent's; "agents" the list; "keys" the API keys; "cluster" the servers; "unknown" none of them. */
   page: "agent" | "agents" | "keys" | "cluster" | "start" | "unknown";

@@ -7,11 +7,16 @@ import { restartLive } from "./live";
 import { agentId } from "./route";
 import type { Console, ConsoleAgent } from "./types";
 
+/** A role on an agent. */
 export type Role = ConsoleAgent["role"];
+/** An agent of the session. */
 export type AgentEntry = ConsoleAgent;
+/** Who uses the console, and the agents that they may see. */
 export type Session = Console;
 
+/** The session; undefined until it is loaded. */
 export const session = signal<Session | undefined>(undefined);
+/** Why the session could not be loaded. */
 export const sessionError = signal<Error | undefined>(undefined);
 
 /** The agent of the address as the list of agents has it. */
@@ -51,6 +56,7 @@ export const rememberedAgent = () => {
     return "default";
   }
 };
+/** Remembers the agent that was opened last. */
 export const rememberAgent = (id: string) => {
   try {
     localStorage.setItem(lastAgent, id);

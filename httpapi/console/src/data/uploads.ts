@@ -1,6 +1,7 @@
 // The files that are being sent, which every page shows.
 import { signal } from "@preact/signals";
 
+/** A file that is being uploaded. */
 export type Upload = {
   id: number;
   name: string;

@@ -84,6 +84,7 @@ export function editorActions(view: EditorView) {
   };
 }
 
+/** What the toolbar, the canvas and the keyboard do. */
 export type EditorActions = ReturnType<typeof editorActions>;
 
 /** Adds a note in the middle of the view. */

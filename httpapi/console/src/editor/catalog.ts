@@ -43,6 +43,7 @@ export type NodeType = {
   needs: string[];
   docs: string;
 };
+/** The node types of the server, in groups, and the fields that all of them have in common. */
 export type Catalog = { groups: string[]; common: Schema; types: NodeType[]; byType: Map<string, NodeType> };
 
 const empty: Catalog = { groups: [], common: { properties: {} }, types: [], byType: new Map() };

@@ -9,6 +9,7 @@ import { type Doc, type Editor, type Link, readGraph, type Step } from "./base";
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 const core = (n?: Step) => n && { ...n, position: undefined };
 
+/** A merged graph, and the nodes that both sides changed. */
 export type Merged = { nodes: Step[]; edges: Link[]; both: { id: string; mine?: Step; theirs?: Step }[] };
 
 /** Joins two changes of one graph, node by node. Where both sides changed a node, mine is taken and it is named. */
@@ -48,6 +49,7 @@ const choose = (merged: Merged, theirs: ReadonlySet<string>): { nodes: Step[]; e
   return { nodes, edges: merged.edges.filter((e) => ids.has(e.source) && ids.has(e.target)) };
 };
 
+/** Asks how to go on after someone else saved the workflow: merge, discard one's own changes, or save a copy. */
 export function ConflictDialog({
   editor,
   base,

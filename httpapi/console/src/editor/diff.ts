@@ -2,9 +2,13 @@
 // its edges.
 import { catalog, type Link, type Step, typeOf, wayOf } from "./base";
 
+/** How a node or an edge differs from the older version. */
 export type Change = "added" | "changed" | "removed";
+/** A field of a node with its older and newer value. */
 export type FieldChange = { name: string; from: unknown; to: unknown };
+/** A node that differs, with the fields that do. */
 export type NodeChange = { node: Step; change: Change; fields: FieldChange[] };
+/** An edge that was added or removed. */
 export type EdgeChange = { edge: Link; change: Change };
 
 type Nodes = { nodes: Step[]; edges: Link[] };
@@ -57,6 +61,7 @@ export function edgeChanges(from: Nodes, to: Nodes): EdgeChange[] {
 export const fieldTitle = (node: Step, name: string) =>
   typeOf(node.type)?.data.properties?.[name]?.title ?? catalog.value.common.properties?.[name]?.title ?? name;
 
+/** A line of two compared texts. */
 export type Line = { kind: "same" | "removed" | "added"; text: string };
 
 const mostCompared = 400_000; // pairs of lines

@@ -8,6 +8,7 @@ const store = "drafts";
 const keepDays = 30;
 const answerTime = 150; // milliseconds in which other tabs say what they have open
 
+/** Unsaved changes: the document, the version that it is based on, and when it was kept. */
 export type Draft = { key: string; version: number; doc: Doc; at: number };
 
 let opening: Promise<IDBDatabase> | undefined;
@@ -56,8 +57,10 @@ export function openDraft(agent: string, id: string) {
   };
 }
 
+/** A draft that belongs to an open editor. */
 export type OpenDraft = ReturnType<typeof openDraft>;
 
+/** Removes a draft. */
 export const dropDraft = (key: string) => run("readwrite", (s) => s.delete(key));
 
 /** The newest draft of a workflow that no other tab works on. Those older than a month are removed. */

@@ -3,9 +3,11 @@
 import type { API } from "../data";
 import type { NodeType } from "./catalog";
 
+/** The fields of a node, by name. */
 export type Data = Record<string, unknown>;
 /** What the editor keeps with a node: an output that tests use in place of running it, a note below it, and with the first node the notes on the canvas. */
 export type Metadata = { pin?: unknown; note?: unknown; notes?: unknown; [key: string]: unknown };
+/** A node of the graph. */
 export type Step = {
   id: string;
   type: string;
@@ -20,11 +22,15 @@ export type Stored = {
   notes?: unknown;
   edges?: { id?: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown }[];
 };
+/** An edge of the graph: from an output of one node to another node. */
 export type Link = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown };
 /** A note on the canvas. */
 export type Note = { id: string; text: string; x: number; y: number; width: number; height: number; color?: string };
+/** The nodes, edges and notes of a workflow. */
 export type Graph = { nodes: Step[]; edges: Link[]; notes?: Note[] };
+/** How executions of a workflow run. */
 export type Settings = API.WorkflowSettings;
+/** What the editor changes of a workflow. */
 export type Doc = Graph & { name: string; description: string; settings: Settings };
 
 /** The handle of the one way out of a node that has no others, in the canvas. */
@@ -35,7 +41,9 @@ const text = (value: unknown) => (typeof value === "string" || typeof value === 
 // Ids that the editor gave to edges that came without one begin so; they are not saved.
 const ownId = "~";
 
+/** The colours of notes; the first is the default. */
 export const noteColors = ["", "blue", "green", "red"];
+/** The smallest width of a note, in pixels; its height can be half of that. */
 export const smallestNote = 100;
 const noteMark = "~note:";
 

@@ -3,6 +3,7 @@ import { absolute, agent, agentId, type API } from "../data";
 import { CopyButton } from "../ui";
 import type { Step } from "./base";
 
+/** A workflow, as far as its webhook is concerned. */
 export type Hooked = Pick<API.Workflow, "id" | "status">;
 
 const callers: Record<string, string> = {

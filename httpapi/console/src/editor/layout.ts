@@ -3,6 +3,7 @@ import type { Graph } from "./graph";
 import { wayOf, waysOut } from "./graph";
 import { typeOf } from "./catalog";
 
+/** The width of a node, in pixels; see editor.css. */
 export const nodeWidth = 220;
 
 /** The height of a node, which grows with its ways out; see editor.css. */

@@ -42,6 +42,7 @@ export function outlineRows(editor: Editor): Row[] {
   return rows;
 }
 
+/** The graph as a list, which shows the same nodes and actions as the canvas. */
 export function Outline({
   editor,
   open,

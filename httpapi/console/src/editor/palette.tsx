@@ -51,6 +51,7 @@ function useMissing(): (t: NodeType) => string {
       : "";
 }
 
+/** A dialog that finds a type of node by what is typed. */
 export function NodePalette({
   title,
   pick,

@@ -22,6 +22,7 @@ async function use(path: string, copies?: boolean) {
   }
 }
 
+/** A value as a tree; a leaf that is clicked or dragged becomes a template. */
 export function PathTree({
   value,
   path,

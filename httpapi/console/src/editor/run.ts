@@ -4,6 +4,7 @@ import { get, path, stream } from "../data";
 import type { Stored } from "./graph";
 import type { Mark } from "./state";
 
+/** The result of one run of a node; path or iteration says in which loop iteration it ran. */
 export type NodeResult = {
   node_id: string;
   type: string;
@@ -23,6 +24,7 @@ export type NodeResult = {
 };
 /** The beginning of a value that is too long to come along. */
 export type Preview = { truncated: true; bytes: number; head: string };
+/** An execution of a workflow with the results of its nodes. */
 export type Execution = {
   id: string;
   workflow_id: string;
@@ -44,9 +46,13 @@ export type Execution = {
   edges?: Stored["edges"];
 };
 
+/** Reports whether an execution has ended. */
 export const isOver = (x: { status: string }) => !["queued", "running"].includes(x.status);
+/** Returns the loop iterations of a result, such as 0.2; empty outside of loops. */
 export const placeOf = (r: NodeResult) => r.path ?? (r.iteration === undefined ? "" : String(r.iteration));
+/** Returns the key of a result within its execution. */
 export const keyOf = (r: NodeResult) => `${placeOf(r)}@${r.node_id}`;
+/** Returns the path of an execution in the API, or of a resource below it. */
 export const executionAt = <const M extends string[]>(agent: string, id: string, ...more: M) =>
   path("agents", agent, "workflows", "executions", id, ...more);
 
@@ -117,5 +123,6 @@ export function onceAFrame(run: () => void): () => void {
   };
 }
 
+/** Reads an execution; values longer than 32 KB come as previews. */
 export const readExecution = (agent: string, id: string, signal?: AbortSignal): Promise<Execution> =>
   get(executionAt(agent, id), { preview: 32768 }, signal) as Promise<unknown> as Promise<Execution>;

@@ -91,6 +91,7 @@ export function schemaOf(rows: Row[]): unknown {
   };
 }
 
+/** The schema of a model's answer, as rows or as JSON. */
 export function OutputSchemaField({
   id,
   value,

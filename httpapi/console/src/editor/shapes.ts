@@ -18,15 +18,20 @@ import {
   waysOut,
 } from "./base";
 
+/** What the canvas needs to show a node. */
 export type StepData = {
   node: Step;
   type?: NodeType;
   /** What it is called. */ name: string;
   /** The ways out by which edges leave it, a line each. */ used: string;
 };
+/** A node of the workflow, as the library renders it. */
 export type StepShape = Node<StepData, "step">;
+/** A note, as the library renders it. */
 export type NoteShape = Node<{ note: Note; editor: Editor }, "note">;
+/** A node of the canvas. */
 export type Shape = StepShape | NoteShape;
+/** An edge of the canvas. */
 export type EdgeShape = Edge<Record<string, unknown>, "step">;
 
 const handle = 12,

@@ -7,6 +7,7 @@ import { Code, type CodeTable, type OpenEditor } from "../ui";
 import { fill, hasTemplate, labelsOf, scopeOf, suggest } from "./template";
 import { FilledTemplate, NodeContext, takesPaths } from "./templatefield";
 
+/** A field for SQL with templates. */
 export function SqlField({
   value,
   onInput,

@@ -17,6 +17,7 @@ import { issuesOf } from "./issues";
 
 /** What is tested: the whole graph, what leads to a node, or one node. */
 export type TestMode = "all" | "to" | "node";
+/** The state of the last test. */
 export type TestState = { running: boolean; execution?: Partial<Execution>; results: NodeResult[]; error?: Error };
 
 /** Returns what starts tests and follows the last one, and what ends that. */

@@ -21,6 +21,7 @@ import {
 import { nodeHeight, nodeWidth } from "./layout";
 import { nameOf, namesOf } from "./names";
 
+/** A problem of the graph that the service found. */
 export type Issue = API.GraphIssue;
 /** What became of a node, over its iterations. */
 export type Mark = { status: string; ms?: number; count: number; error?: string };
@@ -30,6 +31,7 @@ const heightOf = (n: Step) => nodeHeight(waysOut(n, typeOf(n.type)).length);
 const historySteps = 200;
 const mergeTime = 1000;
 
+/** The state of one editor, in signals: components that read one are rendered again when it changes. */
 export class Editor {
   doc = signal<Doc>({
     name: "",

@@ -22,6 +22,7 @@ import { detailOf } from "./detail";
 import { NoteNode } from "./notes";
 import { shownWays, type EdgeShape, type StepShape } from "./shapes";
 
+/** What the canvas does with nodes; without add it is read-only. */
 export type CanvasActions = {
   /** Asks for a node behind another, or in an edge. */
   add?: (to: { after?: string; way?: string; edge?: string; at?: { x: number; y: number } }) => void;
@@ -212,5 +213,7 @@ const StepEdge = memo(function StepEdge({
   );
 });
 
+/** The components of nodes, by type. */
 export const nodeTypes: NodeTypes = { step: StepNode, note: NoteNode };
+/** The components of edges, by type. */
 export const edgeTypes: EdgeTypes = { step: StepEdge };

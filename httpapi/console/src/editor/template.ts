@@ -2,6 +2,7 @@
 // with templates comes to.
 import { type Editor, type Step, typeOf, upstream, zone } from "./base";
 
+/** The filters of templates, with what each of them does. */
 export const filters: [string, string][] = [
   ['default:""', "in place of what is missing"],
   ["optional", "null if it is missing"],
@@ -46,6 +47,7 @@ export const writePath = (path: (string | number)[]) =>
     )
     .join("");
 
+/** Returns the value at a path; undefined if the path leads nowhere. */
 export const lookup = (scope: unknown, path: (string | number)[]) =>
   path.reduce(
     (v, key) =>
@@ -299,6 +301,7 @@ function inputOf(
   return sources.length === 1 ? sources[0][1] : Object.fromEntries(sources.map(([s, value]) => [s.id, value]));
 }
 
+/** A completion of a template: what is inserted, and what is shown of it. */
 export type Suggestion = { insert: string; label: string; value?: unknown; note?: string };
 
 /** What may stand at the cursor of a text with templates: the start of what is replaced, and the suggestions. Null outside of a template. */
@@ -346,4 +349,5 @@ export function suggest(
   return { from: open + 2 + (typed.length - written.length), list: list.slice(0, 40) };
 }
 
+/** Returns a function that gives the name of a node by its id. */
 export const labelsOf = (editor: Editor) => (id: string) => editor.nameOf(id);

@@ -30,6 +30,7 @@ function acts(editor: Editor, mode: TestMode, id?: string): string[] {
     .map((n) => editor.nameOf(n));
 }
 
+/** The tab for tests: the payload, what is tested, and the results. */
 export function TestPanel({
   editor,
   workflow,

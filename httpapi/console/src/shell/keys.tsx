@@ -10,6 +10,7 @@ let goUntil = 0;
 const typing = (el: Element | null) =>
   el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
 
+/** Registers the keys of all pages. */
 export function startKeys() {
   addEventListener("keydown", (e) => {
     if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k") {

@@ -6,6 +6,7 @@ import { tell } from "../ui";
 import { sections } from "./sections";
 import { nextTheme } from "./theme";
 
+/** Whether the command palette is open. */
 export const paletteOpen = signal(false);
 
 /** The file of the palette and the list of keys. */

@@ -29,6 +29,7 @@ export function keepFocus() {
   if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
 }
 
+/** A page, whose file is loaded when it is first shown. */
 export function Page({ name, title = "Loading", ...props }: { name: string; title?: string; [prop: string]: unknown }) {
   const [state, setState] = useState<{ name: string; Component?: PageFile["default"]; error?: Error }>({ name: "" });
   const load = () =>

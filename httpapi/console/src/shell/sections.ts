@@ -1,6 +1,7 @@
 // The pages of an agent: how they are called and where they are.
 import type { IconName } from "../ui";
 
+/** A section of the console: its part of the address, title, icon and file. */
 export type Section = {
   /** Its part of the address. */
   id: string;
@@ -18,6 +19,7 @@ export type Section = {
 /** The section whose entry in the rail stands for one. */
 export const railOf = (id: string) => sections.find((s) => s.id === id)?.of ?? id;
 
+/** The sections, in the order of the navigation. */
 export const sections: Section[] = [
   { id: "home", title: "Home", icon: "House", page: "home", key: "h" },
   { id: "chat", title: "Chat", icon: "MessageSquare", page: "chat", key: "c" },

@@ -45,6 +45,7 @@ import { LaterPalette, LaterTray, loadPalette, loadTray, paletteOpen } from "./l
 import { mainSections, moved, railOf, sections } from "./sections";
 import { nextTheme, theme } from "./theme";
 
+/** The frame of the console: the navigation and the current page. */
 export function Shell() {
   useEffect(() => {
     startKeys();

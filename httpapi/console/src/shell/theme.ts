@@ -10,6 +10,7 @@ const read = () => {
   }
 };
 
+/** The theme: light, dark, or that of the system. */
 export const theme = signal(read());
 
 effect(() => {
@@ -22,6 +23,7 @@ effect(() => {
 });
 
 const order = ["system", "light", "dark"];
+/** Switches to the next theme. */
 export const nextTheme = () => {
   theme.value = order[(order.indexOf(theme.value) + 1) % order.length];
 };

@@ -21,6 +21,7 @@ type Props = {
   pressed?: boolean;
 };
 
+/** A button. While a promise of onClick is pending it is busy; an error is shown as a message. */
 export function Button({
   children,
   kind,

@@ -1,7 +1,9 @@
 // The code editor, whose library is loaded when one is first shown.
 import { useEffect, useRef, useState } from "preact/hooks";
 
+/** A language of the code editor. */
 export type CodeLanguage = "javascript" | "sql" | "json" | "text";
+/** A table whose names the code editor completes. */
 export type CodeTable = {
   name: string;
   description?: string;

@@ -140,6 +140,7 @@ export function deleteLater(text: string, run: () => Promise<unknown>, restore: 
   });
 }
 
+/** The messages that tell shows. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

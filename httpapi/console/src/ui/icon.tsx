@@ -1,6 +1,7 @@
 import * as icons from "lucide";
 import { h, type VNode } from "preact";
 
+/** The name of an icon of the console. */
 export type IconName = keyof typeof icons;
 
 const drawings = new Map<IconName, VNode[]>(); // made once for each icon: a graph has hundreds

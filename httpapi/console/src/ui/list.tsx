@@ -37,6 +37,7 @@ export function Load<T>({
   return <Skeleton lines={lines} title={title} />;
 }
 
+/** A column of a table. */
 export type Column<T> = {
   title: string;
   cell: (row: T) => ComponentChildren;
@@ -47,6 +48,7 @@ export type Column<T> = {
   head?: ComponentChildren;
 };
 
+/** The column by which a list is sorted, and in which order. */
 export type Sorting = { by: string; order: "asc" | "desc" };
 
 function Head<T>({
@@ -123,6 +125,7 @@ export function Table<T>({
   );
 }
 
+/** The size of a list, and which part of it is shown. */
 export type Meta = { total: number; limit: number; offset: number };
 
 /** Goes through the pages of a list. */

@@ -119,6 +119,7 @@ export function openDialog(show: (close: () => void) => VNode) {
   return close;
 }
 
+/** The dialogs that openDialog opened. */
 export function Dialogs() {
   return (
     <>
@@ -201,6 +202,7 @@ function Confirm({
   );
 }
 
+/** An entry of a menu; a dash separates groups of entries. */
 export type MenuItem =
   { label: string; icon?: IconName; run: () => unknown; danger?: boolean; disabled?: boolean; reason?: string } | "-";
 

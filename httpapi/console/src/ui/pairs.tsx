@@ -1,6 +1,7 @@
 // Names with values, a row each.
 import { Button } from "./button";
 
+/** A name with its value. */
 export type Pair = [name: string, value: string];
 
 /** Rows of names and values, such as headers. */

@@ -5,6 +5,7 @@ import { agentId, mayEdit, path, put, useDraft, useQuery } from "../../data";
 import { Button, Icon, Menu, type MenuItem } from "../../ui";
 import { uploadFiles } from "../../parts/upload";
 
+/** The options of the next answer. */
 export type Choice = { model: string; sources: boolean };
 
 type Props = {
@@ -23,6 +24,7 @@ type Props = {
   preset?: { text: string; at: number };
 };
 
+/** The field for a question. */
 export function Composer({ draft: name, busy, over, choice, setChoice, send, stop, last, preset }: Props) {
   const draft = useDraft(name);
   const field = useRef<HTMLTextAreaElement>(null);

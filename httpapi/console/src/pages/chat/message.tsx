@@ -30,6 +30,7 @@ export type MessageMetadata = {
   usage?: { total_tokens?: number };
   retry_of?: number;
 };
+/** A stored message. */
 export type Message = {
   id: number;
   role: string;
@@ -156,6 +157,7 @@ export function AnswerText({
   );
 }
 
+/** Returns the tool calls of a stored answer. */
 export function toolRows(metadata: MessageMetadata | null | undefined): ToolRow[] {
   return (metadata?.tool_calls ?? []).map((t, i) => ({
     id: t.id ?? String(i),

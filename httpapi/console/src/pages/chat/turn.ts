@@ -5,6 +5,7 @@ import { batch, signal, type Signal } from "@preact/signals";
 import { ApiError, events, path, patient, post, type ServerEvent } from "../../data";
 import { citationsOf, type Citation } from "../../parts/citations";
 
+/** A call of a tool, with its result once it is done. */
 export type ToolRow = {
   id: string;
   name: string;
@@ -15,6 +16,7 @@ export type ToolRow = {
   done: boolean;
 };
 
+/** A turn that runs, or that failed. What comes back is in signals. */
 export type Turn = {
   run: string;
   agent: string;
@@ -200,6 +202,7 @@ async function follow(turn: Turn, body?: unknown) {
   else sessionStorage.removeItem(keptAt(turn.conversation));
 }
 
+/** A question, and how it is answered. */
 export type Ask = Pick<Turn, "agent" | "conversation" | "question" | "after" | "retryOf"> & {
   model?: string;
   sources?: boolean;

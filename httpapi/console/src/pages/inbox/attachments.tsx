@@ -9,6 +9,7 @@ type File = { name?: string; type?: string; mime_type?: string; size?: number; s
 const pictures = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
 const recordings = ["audio/mpeg", "audio/ogg", "audio/wav", "audio/mp4", "audio/webm"];
 
+/** The files of a message. */
 export function Attachments({ id, m }: { id: string; m: API.MessageDetails }) {
   const files: File[] = Array.isArray(m.metadata?.attachments) ? m.metadata.attachments : [];
   if (files.length === 0) return null;
