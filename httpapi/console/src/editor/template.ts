@@ -33,18 +33,14 @@ export function readPath(text: string): (string | number)[] | null {
   return path.length ? path : null;
 }
 
-/** A path as it is written in a template. */
+/** Writes a path as templates do: a.b[0]["c d"]. */
 export const writePath = (path: (string | number)[]) =>
   path
-    .map((p, i) =>
-      typeof p === "number"
-        ? `[${p}]`
-        : /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(p)
-          ? i
-            ? `.${p}`
-            : p
-          : `[${JSON.stringify(p)}]`,
-    )
+    .map((key, index) => {
+      if (typeof key === "number") return `[${key}]`;
+      if (!/^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key)) return `[${JSON.stringify(key)}]`;
+      return index ? `.${key}` : key;
+    })
     .join("");
 
 /** Returns the value at a path; undefined if the path leads nowhere. */
@@ -154,6 +150,11 @@ function writeDate(value: unknown, format: string): unknown {
   );
 }
 
+function lengthOf(value: unknown): number {
+  if (typeof value === "string") return [...value].length;
+  return value && typeof value === "object" ? Object.keys(value).length : 0;
+}
+
 function applyFilter(value: unknown, filter: string): unknown {
   const [name, ...args] = filter.trim().split(/:(.*)/s);
   let argument = "";
@@ -178,11 +179,7 @@ function applyFilter(value: unknown, filter: string): unknown {
     case "json":
       return JSON.stringify(value ?? null);
     case "length":
-      return typeof value === "string"
-        ? [...value].length
-        : value && typeof value === "object"
-          ? Object.keys(value).length
-          : 0;
+      return lengthOf(value);
     case "first":
       return Array.isArray(value) ? value[0] : value;
     case "last":

@@ -88,6 +88,9 @@ export default function Inbox() {
         linkTo={linkTo}
         selected={selected}
         select={setSelected}
+        toggle={(id) =>
+          setSelected((before) => (before.includes(id) ? before.filter((other) => other !== id) : [...before, id]))
+        }
         change={change}
         colleagues={colleagues}
         isEmpty={isEmpty}

@@ -24,19 +24,17 @@ export function Attachments({ id, m }: { id: string; m: API.MessageDetails }) {
   );
 }
 
+/** Returns the state of a file that is not stored. */
+function stateOf({ status, error }: File): string {
+  if (status === "pending") return error ? `not there yet: ${error}` : "downloading…";
+  if (status === "failed") return `not downloaded: ${error}`;
+  return status === "removed" ? "no longer kept" : "";
+}
+
 function Attachment({ f, at }: { f: File; at: string }) {
   const name = f.name || f.type || f.mime_type || "file";
   if (f.status !== "stored") {
-    const state =
-      f.status === "pending"
-        ? f.error
-          ? `not there yet: ${f.error}`
-          : "downloading…"
-        : f.status === "failed"
-          ? `not downloaded: ${f.error}`
-          : f.status === "removed"
-            ? "not kept any longer"
-            : "";
+    const state = stateOf(f);
     return (
       <p class={`small ${f.status === "failed" ? "bad" : "muted"}`}>
         <Icon name="Paperclip" size={14} /> <bdi>{name}</bdi>

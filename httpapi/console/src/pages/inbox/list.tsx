@@ -20,6 +20,8 @@ type ListProps = {
   linkTo: (conversation: string) => string;
   selected: string[];
   select: (ids: string[]) => void;
+  /** Selects a conversation, or removes it from the selection. */
+  toggle: (id: string) => void;
   change: (changes: API.Change) => Promise<void>;
   colleagues: string[];
   /** The agent has no conversations at all. */
@@ -30,10 +32,9 @@ type ListProps = {
 
 /** The conversations on the left of the inbox. */
 export function ConversationList(props: ListProps) {
-  const { agent, filters, found, counts, current, linkTo, selected, select, change, colleagues, isEmpty, more } = props;
+  const { agent, filters, found, counts, current, linkTo, selected, select, toggle, change, colleagues } = props;
+  const { isEmpty, more } = props;
   const list = found.data.value?.conversations ?? [];
-  const toggle = (id: string) =>
-    select(selected.includes(id) ? selected.filter((other) => other !== id) : [...selected, id]);
   return (
     <aside class="inbox-list" aria-label="Conversations">
       <Tabs tab={filters.tab} counts={counts} />
