@@ -24,12 +24,12 @@ function List() {
   const add = () => {
     openDialog((close) => <TableDialog close={close} />);
   };
-  const bring = () => {
+  const importFile = () => {
     openDialog((close) => <NewFromFile close={close} />);
   };
   const actions = mayEdit.value && (
     <>
-      <Button icon="Upload" onClick={bring}>
+      <Button icon="Upload" onClick={importFile}>
         New from CSV
       </Button>
       <Button kind="primary" icon="Plus" onClick={add}>
@@ -37,7 +37,6 @@ function List() {
       </Button>
     </>
   );
-  const to = (t: DataTable) => href(agentId.value, "tables", t.name);
   return (
     <div class="page wide">
       <div class="page-head">
@@ -49,46 +48,53 @@ function List() {
       <DataTabs now="tables" />
       <Load of={found} lines={5}>
         {({ tables }) =>
-          tables.length === 0 ? (
+          tables.length > 0 ? (
+            <TableList tables={tables} />
+          ) : (
             <Empty icon="Table" title="No tables yet" action={actions}>
               Tables hold what workflows read and write: leads, orders, opening hours. New rows can start workflows, and
               forms can fill them.
             </Empty>
-          ) : (
-            <Table
-              rows={tables}
-              keyOf={(t) => t.name}
-              open={to}
-              columns={[
-                {
-                  title: "Table",
-                  class: "title",
-                  cell: (t) => (
-                    <a href={to(t)}>
-                      <bdi>{t.name}</bdi>
-                    </a>
-                  ),
-                },
-                {
-                  title: "Columns",
-                  class: "columns-of",
-                  cell: (t) => (
-                    <span class="muted clip">
-                      <bdi>{t.columns.map((c) => c.name).join(", ")}</bdi>
-                    </span>
-                  ),
-                },
-                { title: "Rows", class: "number", cell: (t) => t.rows.toLocaleString() },
-              ]}
-            />
           )
         }
       </Load>
-      {found.data.value && found.data.value.tables.length > 0 && (
-        <p class="muted small">
-          {plural(found.data.value.tables.length, "table")}. In SQL each is called <code>data_</code> and its name.
-        </p>
-      )}
     </div>
+  );
+}
+
+function TableList({ tables }: { tables: DataTable[] }) {
+  const hrefOf = (table: DataTable) => href(agentId.value, "tables", table.name);
+  return (
+    <>
+      <Table
+        rows={tables}
+        keyOf={(table) => table.name}
+        open={hrefOf}
+        columns={[
+          {
+            title: "Table",
+            class: "title",
+            cell: (table) => (
+              <a href={hrefOf(table)}>
+                <bdi>{table.name}</bdi>
+              </a>
+            ),
+          },
+          {
+            title: "Columns",
+            class: "columns-of",
+            cell: (table) => (
+              <span class="muted clip">
+                <bdi>{table.columns.map((column) => column.name).join(", ")}</bdi>
+              </span>
+            ),
+          },
+          { title: "Rows", class: "number", cell: (table) => table.rows.toLocaleString() },
+        ]}
+      />
+      <p class="muted small">
+        {plural(tables.length, "table")}. In SQL, the name of each begins with <code>data_</code>.
+      </p>
+    </>
   );
 }

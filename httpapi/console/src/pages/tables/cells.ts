@@ -3,53 +3,66 @@ import { post, upload } from "../../data";
 import { plural, tell } from "../../ui";
 import { tablesAt, typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
 
-/** Two corners of a rectangle of cells. */
+/** A corner of a rectangle of cells. */
 export type Corner = { row: number; column: number };
+
+/** A rectangle of cells; its borders belong to it. */
 export type Area = { top: number; bottom: number; left: number; right: number };
 
+/** The area between two opposite corners. */
 export const areaOf = (a: Corner, b: Corner): Area => ({
   top: Math.min(a.row, b.row),
   bottom: Math.max(a.row, b.row),
   left: Math.min(a.column, b.column),
   right: Math.max(a.column, b.column),
 });
+
+/** Reports whether a cell is in an area. */
 export const inArea = (a: Area, row: number, column: number) =>
   row >= a.top && row <= a.bottom && column >= a.left && column <= a.right;
+
+/** Reports whether an area is a single cell. */
 export const isOne = (a: Area) => a.top === a.bottom && a.left === a.right;
 
-/** Reads what a spreadsheet put into the clipboard: lines of cells parted by tabs, where a cell in quotes may have several lines. */
+/** Reads cells that a spreadsheet put into the clipboard: lines of cells separated by tabs; a quoted cell may have several lines. */
 export function readCells(text: string): string[][] {
   const lines: string[][] = [[]];
   const cell = /"((?:[^"]|"")*)"(?=[\t\r\n]|$)|[^\t\r\n]*/y;
-  for (let at = 0; at <= text.length;) {
-    cell.lastIndex = at;
+  for (let position = 0; position <= text.length;) {
+    cell.lastIndex = position;
     const found = cell.exec(text)!;
     lines.at(-1)!.push(found[1] === undefined ? found[0] : found[1].replaceAll('""', '"'));
-    at = cell.lastIndex;
-    if (text[at] === "\t") {
-      at++;
+    position = cell.lastIndex;
+    if (text[position] === "\t") {
+      position++;
       continue;
     }
-    if (at >= text.length) break;
-    at += text.startsWith("\r\n", at) ? 2 : 1;
-    if (at >= text.length) break; // the end of the last line
+    if (position >= text.length) break;
+    position += text.startsWith("\r\n", position) ? 2 : 1;
+    if (position >= text.length) break; // the end of the last line
     lines.push([]);
   }
   return lines;
 }
 
-/** Writes cells for a spreadsheet. */
+const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+
+/** Writes cells for the clipboard, as spreadsheets read them. */
 export const writeCells = (lines: string[][]) =>
-  lines.map((l) => l.map((c) => (/[\t\r\n]|^"/.test(c) ? `"${c.replaceAll('"', '""')}"` : c)).join("\t")).join("\n");
+  lines.map((line) => line.map((cell) => (/[\t\r\n]|^"/.test(cell) ? quoted(cell) : cell)).join("\t")).join("\n");
 
 /** The cells of an area as text. */
-export const textOf = (rows: Row[], columns: TableColumn[], a: Area) =>
-  rows.slice(a.top, a.bottom + 1).map((r) => columns.slice(a.left, a.right + 1).map((c) => written(r[c.name], c.type)));
+export const textOf = (rows: Row[], columns: TableColumn[], area: Area) => {
+  const selected = columns.slice(area.left, area.right + 1);
+  return rows
+    .slice(area.top, area.bottom + 1)
+    .map((row) => selected.map((column) => written(row[column.name], column.type)));
+};
 
-/** Cells to be stored: for each column a text, in the rows there are and in new ones. */
+/** Texts to be stored in these columns: those of cells in existing rows, those of added in new ones. */
 export type Paste = { columns: TableColumn[]; rows: Row[]; cells: string[][]; added: string[][] };
 
-/** Lays pasted cells on a table; a single one fills the area. Rows beyond the last are added where extend says so. */
+/** Assigns pasted cells to the cells of a table, from the corner of the area on; a single one fills the area. Lines beyond the last row become new rows if extend is set; otherwise left counts them. */
 export function lay(
   pasted: string[][],
   rows: Row[],
@@ -76,60 +89,62 @@ export function lay(
   };
 }
 
-const forFile = (text: string, c: TableColumn) =>
-  `"${(c.type === "time" ? String(typed(text, "time") ?? "") : text).replaceAll('"', '""')}"`;
+type ImportAnswer = { errors: { row: number; field: string; issue: string }[] };
 
-/** Stores cells: one request changes the rows, one adds those that are new. What could not be stored is told; the rest can be undone. */
-export async function storeCells(table: DataTable, p: Paste, reload: () => Promise<void>) {
-  const at = tablesAt(table.name);
-  const change = async (cells: string[][]) => {
-    const text = [
-      ["id", ...p.columns.map((c) => c.name)].join(","),
-      ...p.rows.map((r, i) => [r.id, ...p.columns.map((c, n) => forFile(cells[i][n], c))].join(",")),
-    ].join("\n");
-    const { errors } = (await upload(`${at}/import`, {
-      key: "id",
-      file: new File([text], "cells.csv", { type: "text/csv" }),
-    })) as { errors: { row: number; field: string; issue: string }[] };
-    if (errors.length)
-      tell(new Error(`${plural(errors.length, "row")} not changed: ${errors[0].field} ${errors[0].issue}`));
-    return p.rows.length - errors.length;
+/** A text as a cell of a CSV file for the import. */
+const csvCell = (text: string, { type }: TableColumn) =>
+  quoted(type === "time" ? String(typed(text, "time") ?? "") : text);
+
+/** Writes texts into existing rows with one import, and returns how many rows it changed. Rows that are rejected are reported. */
+async function updateRows(at: string, { rows, columns }: Paste, cells: string[][]) {
+  const header = ["id", ...columns.map((column) => column.name)];
+  const lines = rows.map((row, i) => [row.id, ...columns.map((column, n) => csvCell(cells[i][n], column))]);
+  const text = [header, ...lines].map((line) => line.join(",")).join("\n");
+  const file = new File([text], "cells.csv", { type: "text/csv" });
+  const { errors } = (await upload(`${at}/import`, { key: "id", file })) as ImportAnswer;
+  if (errors.length)
+    tell(new Error(`${plural(errors.length, "row")} not changed: ${errors[0].field} ${errors[0].issue}`));
+  return rows.length - errors.length;
+}
+
+/** Adds rows with one request, and returns their ids. */
+async function addRows(table: string, { added, columns }: Paste) {
+  const valueOf = (text: string, { type }: TableColumn) => {
+    const value = typed(text, type);
+    return value === undefined ? text : value;
   };
-  const before = textOf(p.rows, p.columns, { top: 0, bottom: p.rows.length - 1, left: 0, right: p.columns.length - 1 });
-  const changed = p.rows.length ? await change(p.cells) : 0;
+  const rows = added.map((line) =>
+    Object.fromEntries(columns.map((column, i) => [column.name, valueOf(line[i], column)])),
+  );
+  const answer = (await post(tablesAt(table, "rows"), { rows })) as { rows: Row[] };
+  return answer.rows.map((row) => row.id);
+}
+
+/** Stores cells in existing and new rows. Rows that are rejected are reported; the rest can be undone. */
+export async function storeCells(table: DataTable, paste: Paste, reload: () => Promise<void>) {
+  const at = tablesAt(table.name);
+  const { rows, columns } = paste;
+  const before = textOf(rows, columns, { top: 0, bottom: rows.length - 1, left: 0, right: columns.length - 1 });
+  const changed = rows.length ? await updateRows(at, paste, paste.cells) : 0;
   let ids: string[] = [];
   try {
-    if (p.added.length) {
-      const rows = p.added.map((line) =>
-        Object.fromEntries(
-          p.columns.map((c, n) => {
-            const v = typed(line[n], c.type);
-            return [c.name, v === undefined ? line[n] : v];
-          }),
-        ),
-      );
-      ids = ((await post(tablesAt(table.name, "rows"), { rows })) as { rows: Row[] }).rows.map((r) => r.id);
-    }
+    if (paste.added.length) ids = await addRows(table.name, paste);
   } finally {
     await reload();
   }
+  if (!changed && !ids.length) return;
   const undo = async () => {
     try {
-      if (changed) await change(before);
+      if (changed) await updateRows(at, paste, before);
       if (ids.length) await post(tablesAt(table.name, "rows", "batch"), { ids, delete: true });
     } catch (error) {
       tell(error);
     }
     await reload();
   };
-  if (changed || ids.length)
-    tell(
-      [
-        changed ? `${plural(changed * p.columns.length, "cell")} changed` : "",
-        ids.length ? `${plural(ids.length, "row")} added` : "",
-      ]
-        .filter(Boolean)
-        .join(", "),
-      () => void undo(),
-    );
+  const outcome = [
+    changed ? `${plural(changed * columns.length, "cell")} changed` : "",
+    ids.length ? `${plural(ids.length, "row")} added` : "",
+  ];
+  tell(outcome.filter(Boolean).join(", "), () => void undo());
 }

@@ -5,10 +5,16 @@ import { agentId, ApiError, go, href, invalidate, post, put } from "../../data";
 import { Button, Dialog, tell, TextField } from "../../ui";
 import { columnTypes, slug, tablesAt, type ColumnType, type DataTable, type TableColumn } from "../../parts/tables";
 
+/** A column as the form keeps it: from is its stored name, and options has one option a line. */
 type Draft = Omit<TableColumn, "options"> & { from?: string; options: string };
 
-const draftOf = (c: TableColumn): Draft => ({ ...c, from: c.name, options: (c.options ?? []).join("\n") });
+const draftOf = (column: TableColumn): Draft => ({
+  ...column,
+  from: column.name,
+  options: (column.options ?? []).join("\n"),
+});
 
+/** A column as the API takes it. */
 const columnOf = (d: Draft) => ({
   name: d.name,
   type: d.type,
@@ -17,12 +23,27 @@ const columnOf = (d: Draft) => ({
   ...(d.type === "choice" && {
     options: d.options
       .split("\n")
-      .map((o) => o.trim())
+      .map((option) => option.trim())
       .filter(Boolean),
   }),
   ...(d.from && d.from !== d.name && { from: d.from }),
 });
 
+/** The parts of a column whose issues are shown at the column. */
+const columnFields = ["", ".name", ".type", ".unique", ".from"];
+
+/** The issue of the column at an index. */
+const issueOf = (issues: Record<string, string>, index: number) =>
+  columnFields.map((field) => issues[`columns[${index}]${field}`]).find(Boolean) ??
+  Object.entries(issues).find(([field]) => field.startsWith(`columns[${index}].options`))?.[1];
+
+/** Reports whether the form shows the issue of a field at the field itself. */
+function isShown(field: string, columns: Draft[]) {
+  if (field === "name" || /^columns\[\d+\]\.options/.test(field)) return true;
+  return columns.some((_, i) => columnFields.some((part) => field === `columns[${i}]${part}`));
+}
+
+/** Creates a table, or changes its name and columns; done is called after a change that keeps the name. */
 export function TableDialog({ table, close, done }: { table?: DataTable; close: () => void; done?: () => void }) {
   const [name, setName] = useState(table?.name ?? "");
   const [columns, setColumns] = useState<Draft[]>(
@@ -30,23 +51,16 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
   );
   const [issues, setIssues] = useState<Record<string, string>>({});
   const [busy, setBusy] = useState(false);
-  const set = (i: number, change: Partial<Draft>) =>
-    setColumns(columns.map((c, j) => (j === i ? { ...c, ...change } : c)));
-  const move = (i: number, by: number) => {
-    const next = [...columns];
-    [next[i], next[i + by]] = [next[i + by], next[i]];
-    setColumns(next);
-  };
-  const gone = table?.columns.filter((c) => !columns.some((d) => d.from === c.name)) ?? [];
+  const removed = table?.columns.filter((c) => !columns.some((draft) => draft.from === c.name)) ?? [];
   const submit = async () => {
     setBusy(true);
     setIssues({});
     try {
       const body = { name, columns: columns.map(columnOf) };
-      const made: DataTable = table ? await put(tablesAt(table.name), body) : await post(tablesAt(), body);
+      const saved: DataTable = table ? await put(tablesAt(table.name), body) : await post(tablesAt(), body);
       invalidate(tablesAt());
       close();
-      if (made.name !== table?.name) go(href(agentId.value, "tables", made.name));
+      if (saved.name !== table?.name) go(href(agentId.value, "tables", saved.name));
       else done?.();
     } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) setIssues(error.issues);
@@ -54,12 +68,6 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
     }
     setBusy(false);
   };
-  const known = new Set([
-    "name",
-    ...columns.flatMap((_, i) =>
-      ["", ".name", ".type", ".options", ".unique", ".from"].map((p) => `columns[${i}]${p}`),
-    ),
-  ]);
   return (
     <Dialog title={table ? "Columns and name" : "New table"} close={close} wide>
       <form
@@ -70,133 +78,22 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
           if (!busy) void submit();
         }}
       >
-        <TextField
-          label="Name"
-          value={name}
-          error={issues.name}
-          autoFocus={!table}
-          hint={
-            name && slug(name, "table") !== name ? (
-              <>
-                Use lower-case letters, digits and _.{" "}
-                <button type="button" class="link" onClick={() => setName(slug(name, "table"))}>
-                  Use {slug(name, "table")}
-                </button>
-              </>
-            ) : (
-              "Workflows and SQL use this name."
-            )
-          }
-          onInput={setName}
-        />
-        <fieldset class="nested columns-editor">
-          <legend>Columns</legend>
-          {columns.map((c, i) => {
-            const issue =
-              ["", ".name", ".type", ".unique", ".from"].map((p) => issues[`columns[${i}]${p}`]).find(Boolean) ??
-              Object.entries(issues).find(([f]) => f.startsWith(`columns[${i}].options`))?.[1];
-            return (
-              <div class={issue ? "column-editor wrong" : "column-editor"} key={i}>
-                <input
-                  aria-label={`Name of column ${i + 1}`}
-                  value={c.name}
-                  placeholder="name"
-                  aria-invalid={Boolean(issue)}
-                  onInput={(e) => set(i, { name: e.currentTarget.value })}
-                  onBlur={(e) => {
-                    const v = e.currentTarget.value;
-                    if (v && !/^[A-Za-z][A-Za-z0-9_]*$/.test(v)) set(i, { name: slug(v, "column") });
-                  }}
-                />
-                <select
-                  aria-label={`Type of column ${i + 1}`}
-                  value={c.type}
-                  onChange={(e) => set(i, { type: e.currentTarget.value as ColumnType })}
-                >
-                  {columnTypes.map(([v, title]) => (
-                    <option value={v} selected={v === c.type}>
-                      {title}
-                    </option>
-                  ))}
-                </select>
-                <label class="tick">
-                  <input
-                    type="checkbox"
-                    checked={Boolean(c.required)}
-                    onChange={(e) => set(i, { required: e.currentTarget.checked })}
-                  />{" "}
-                  required
-                </label>
-                <label class="tick">
-                  <input
-                    type="checkbox"
-                    checked={Boolean(c.unique) && c.type !== "json"}
-                    disabled={c.type === "json"}
-                    onChange={(e) => set(i, { unique: e.currentTarget.checked })}
-                  />{" "}
-                  unique
-                </label>
-                <span class="row nowrap tight">
-                  <Button
-                    kind="quiet"
-                    icon="ChevronUp"
-                    label={`Move ${c.name || i + 1} up`}
-                    disabled={i === 0}
-                    onClick={() => move(i, -1)}
-                  />
-                  <Button
-                    kind="quiet"
-                    icon="ChevronDown"
-                    label={`Move ${c.name || i + 1} down`}
-                    disabled={i === columns.length - 1}
-                    onClick={() => move(i, 1)}
-                  />
-                  <Button
-                    kind="quiet"
-                    icon="X"
-                    label={`Remove ${c.name || i + 1}`}
-                    disabled={columns.length === 1}
-                    onClick={() => setColumns(columns.filter((_, j) => j !== i))}
-                  />
-                </span>
-                {c.type === "choice" && (
-                  <textarea
-                    class="column-options"
-                    rows={3}
-                    aria-label={`Options of ${c.name}`}
-                    placeholder="One option per line"
-                    value={c.options}
-                    onInput={(e) => set(i, { options: e.currentTarget.value })}
-                  />
-                )}
-                {issue && (
-                  <small class="issue" role="alert">
-                    {issue}
-                  </small>
-                )}
-              </div>
-            );
-          })}
-          <div class="row">
-            <Button icon="Plus" onClick={() => setColumns([...columns, { name: "", type: "text", options: "" }])}>
-              Add a column
-            </Button>
-          </div>
-        </fieldset>
+        <NameField name={name} setName={setName} error={issues.name} autoFocus={!table} />
+        <ColumnsField columns={columns} setColumns={setColumns} issues={issues} />
         <p class="muted small">Every row also has an id and the times when it was added and changed.</p>
-        {gone.length > 0 && (
+        {removed.length > 0 && (
           <p class="card warn">
-            Their values go with them:{" "}
+            Their values are deleted with them:{" "}
             <b>
-              <bdi>{gone.map((c) => c.name).join(", ")}</bdi>
+              <bdi>{removed.map((c) => c.name).join(", ")}</bdi>
             </b>
           </p>
         )}
         {Object.entries(issues)
-          .filter(([f]) => !known.has(f) && !/^columns\[\d+\]\.options/.test(f))
-          .map(([f, issue]) => (
+          .filter(([field]) => !isShown(field, columns))
+          .map(([field, issue]) => (
             <p class="issue" role="alert">
-              <code>{f}</code>: {issue}
+              <code>{field}</code>: {issue}
             </p>
           ))}
         <div class="row end">
@@ -207,5 +104,169 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
         </div>
       </form>
     </Dialog>
+  );
+}
+
+/** The name of the table; one that SQL cannot take is offered in another form. */
+function NameField({
+  name,
+  setName,
+  error,
+  autoFocus,
+}: {
+  name: string;
+  setName: (name: string) => void;
+  error?: string;
+  autoFocus: boolean;
+}) {
+  const valid = slug(name, "table");
+  const hint =
+    !name || valid === name ? (
+      "Workflows and SQL use this name."
+    ) : (
+      <>
+        Use lower-case letters, digits and _.{" "}
+        <button type="button" class="link" onClick={() => setName(valid)}>
+          Use {valid}
+        </button>
+      </>
+    );
+  return <TextField label="Name" value={name} error={error} autoFocus={autoFocus} hint={hint} onInput={setName} />;
+}
+
+function ColumnsField({
+  columns,
+  setColumns,
+  issues,
+}: {
+  columns: Draft[];
+  setColumns: (columns: Draft[]) => void;
+  issues: Record<string, string>;
+}) {
+  const move = (index: number, offset: number) => {
+    const next = [...columns];
+    [next[index], next[index + offset]] = [next[index + offset], next[index]];
+    setColumns(next);
+  };
+  return (
+    <fieldset class="nested columns-editor">
+      <legend>Columns</legend>
+      {columns.map((column, index) => (
+        <ColumnEditor
+          key={index}
+          column={column}
+          index={index}
+          count={columns.length}
+          issue={issueOf(issues, index)}
+          set={(change) => setColumns(columns.map((c, i) => (i === index ? { ...c, ...change } : c)))}
+          move={(offset) => move(index, offset)}
+          remove={() => setColumns(columns.filter((_, i) => i !== index))}
+        />
+      ))}
+      <div class="row">
+        <Button icon="Plus" onClick={() => setColumns([...columns, { name: "", type: "text", options: "" }])}>
+          Add a column
+        </Button>
+      </div>
+    </fieldset>
+  );
+}
+
+type ColumnProps = {
+  column: Draft;
+  index: number;
+  count: number;
+  issue?: string;
+  set: (change: Partial<Draft>) => void;
+  move: (offset: number) => void;
+  remove: () => void;
+};
+
+function ColumnEditor({ column, index, count, issue, set, move, remove }: ColumnProps) {
+  const number = index + 1;
+  const title = column.name || number;
+  const correctName = (name: string) => {
+    if (name && !/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) set({ name: slug(name, "column") });
+  };
+  return (
+    <div class={issue ? "column-editor wrong" : "column-editor"}>
+      <input
+        aria-label={`Name of column ${number}`}
+        value={column.name}
+        placeholder="name"
+        aria-invalid={Boolean(issue)}
+        onInput={(e) => set({ name: e.currentTarget.value })}
+        onBlur={(e) => correctName(e.currentTarget.value)}
+      />
+      <select
+        aria-label={`Type of column ${number}`}
+        value={column.type}
+        onChange={(e) => set({ type: e.currentTarget.value as ColumnType })}
+      >
+        {columnTypes.map(([type, label]) => (
+          <option value={type} selected={type === column.type}>
+            {label}
+          </option>
+        ))}
+      </select>
+      <Tick label="required" checked={Boolean(column.required)} set={(required) => set({ required })} />
+      <Tick
+        label="unique"
+        checked={Boolean(column.unique) && column.type !== "json"}
+        disabled={column.type === "json"}
+        set={(unique) => set({ unique })}
+      />
+      <span class="row nowrap tight">
+        <Button
+          kind="quiet"
+          icon="ChevronUp"
+          label={`Move ${title} up`}
+          disabled={index === 0}
+          onClick={() => move(-1)}
+        />
+        <Button
+          kind="quiet"
+          icon="ChevronDown"
+          label={`Move ${title} down`}
+          disabled={index === count - 1}
+          onClick={() => move(1)}
+        />
+        <Button kind="quiet" icon="X" label={`Remove ${title}`} disabled={count === 1} onClick={remove} />
+      </span>
+      {column.type === "choice" && (
+        <textarea
+          class="column-options"
+          rows={3}
+          aria-label={`Options of ${column.name}`}
+          placeholder="One option per line"
+          value={column.options}
+          onInput={(e) => set({ options: e.currentTarget.value })}
+        />
+      )}
+      {issue && (
+        <small class="issue" role="alert">
+          {issue}
+        </small>
+      )}
+    </div>
+  );
+}
+
+function Tick({
+  label,
+  checked,
+  disabled,
+  set,
+}: {
+  label: string;
+  checked: boolean;
+  disabled?: boolean;
+  set: (checked: boolean) => void;
+}) {
+  return (
+    <label class="tick">
+      <input type="checkbox" checked={checked} disabled={disabled} onChange={(e) => set(e.currentTarget.checked)} />{" "}
+      {label}
+    </label>
   );
 }

@@ -5,126 +5,139 @@ import { Button } from "../../ui";
 import { rowOperators, unary, type RowCondition } from "../../parts/rowconditions";
 import type { DataTable } from "../../parts/tables";
 
+/** Reads the conditions of an address; those that are not conditions are ignored. */
 export function readFilters(text: string): RowCondition[] {
   try {
     const list = JSON.parse(text);
-    return Array.isArray(list)
-      ? list.filter((c) => c && typeof c.column === "string" && typeof c.operator === "string")
-      : [];
+    if (!Array.isArray(list)) return [];
+    return list.filter((c) => c && typeof c.column === "string" && typeof c.operator === "string");
   } catch {
     return [];
   }
 }
 
-/** The conditions of a list of rows; issues are what the service says of them, by their place among those that say something. */
-export function Filters({
-  table,
-  filters,
-  issues,
-  set,
-}: {
+/** The conditions that can be asked: those with a value, or whose operator needs none. */
+const complete = (list: RowCondition[]) =>
+  list.filter((c) => unary.has(c.operator) || (c.value !== undefined && c.value !== ""));
+
+type Props = {
   table: DataTable;
   filters: RowCondition[];
+  /** What the service found wrong, by index among the complete conditions. */
   issues: Record<string, string>;
   set: (list: RowCondition[]) => void;
-}) {
+};
+
+/** The conditions of a list of rows, those too that are still being written. */
+export function Filters({ table, filters, issues, set }: Props) {
   const [list, setList] = useState(filters);
   const given = JSON.stringify(filters);
   useEffect(() => {
-    if (JSON.stringify(done(list)) !== given) setList(filters);
+    if (JSON.stringify(complete(list)) !== given) setList(filters);
   }, [given]);
   const change = (next: RowCondition[]) => {
     setList(next);
-    set(done(next));
+    set(complete(next));
   };
-  const edit = (i: number, part: Partial<RowCondition>) =>
-    change(list.map((c, j) => (j === i ? { ...c, ...part } : c)));
-  const choices = (c: RowCondition) =>
-    ["equals", "not_equals"].includes(c.operator)
-      ? table.columns.find((x) => x.name === c.column && x.type === "choice")?.options
-      : undefined;
-  const issueOf = (c: RowCondition) => {
-    const place = done(list).indexOf(c);
-    return Object.entries(issues).find(([field]) => field.startsWith(`where[${place}]`))?.[1];
+  const issueOf = (condition: RowCondition) => {
+    const index = complete(list).indexOf(condition);
+    return Object.entries(issues).find(([field]) => field.startsWith(`where[${index}]`))?.[1];
+  };
+  const add = () => {
+    const { name, type } = table.columns[0];
+    setList([...list, { column: name, operator: type === "text" ? "contains" : "equals" }]);
   };
   return (
     <>
-      {list.map((c, i) => (
-        <div class="row nowrap filter" key={i}>
-          <select
-            aria-label={`Column ${i + 1}`}
-            value={c.column}
-            onChange={(e) => edit(i, { column: e.currentTarget.value })}
-          >
-            {[...table.columns.map((x) => x.name), "id", "created_at", "updated_at"].map((name) => (
-              <option value={name} selected={name === c.column}>
-                {name}
-              </option>
-            ))}
-          </select>
-          <select
-            aria-label={`Operator ${i + 1}`}
-            value={c.operator}
-            onChange={(e) => edit(i, { operator: e.currentTarget.value })}
-          >
-            {rowOperators.map(([o, words]) => (
-              <option value={o} selected={o === c.operator}>
-                {words}
-              </option>
-            ))}
-          </select>
-          {!unary.has(c.operator) &&
-            (choices(c) ? (
-              <select
-                aria-label={`Value ${i + 1}`}
-                value={String(c.value ?? "")}
-                onChange={(e) => edit(i, { value: e.currentTarget.value })}
-              >
-                <option value="" selected={!c.value}>
-                  value
-                </option>
-                {choices(c)!.map((o) => (
-                  <option value={o} selected={o === c.value}>
-                    {o}
-                  </option>
-                ))}
-              </select>
-            ) : (
-              <input
-                aria-label={`Value ${i + 1}`}
-                defaultValue={String(c.value ?? "")}
-                placeholder="value"
-                onChange={(e) => edit(i, { value: e.currentTarget.value })}
-              />
-            ))}
-          <Button
-            kind="quiet"
-            icon="X"
-            label={`Remove condition ${i + 1}`}
-            onClick={() => change(list.filter((_, j) => j !== i))}
-          />
-          {issueOf(c) && (
-            <small class="issue" role="alert">
-              {issueOf(c)}
-            </small>
-          )}
-        </div>
+      {list.map((condition, index) => (
+        <Condition
+          key={index}
+          table={table}
+          condition={condition}
+          number={index + 1}
+          issue={issueOf(condition)}
+          set={(part) => change(list.map((c, i) => (i === index ? { ...c, ...part } : c)))}
+          remove={() => change(list.filter((_, i) => i !== index))}
+        />
       ))}
-      <Button
-        icon="Plus"
-        onClick={() =>
-          setList([
-            ...list,
-            { column: table.columns[0].name, operator: table.columns[0].type === "text" ? "contains" : "equals" },
-          ])
-        }
-      >
+      <Button icon="Plus" onClick={add}>
         Filter
       </Button>
     </>
   );
 }
 
-/** The conditions that say something. */
-const done = (list: RowCondition[]) =>
-  list.filter((c) => unary.has(c.operator) || (c.value !== undefined && c.value !== ""));
+type ConditionProps = {
+  table: DataTable;
+  condition: RowCondition;
+  number: number;
+  issue?: string;
+  set: (part: Partial<RowCondition>) => void;
+  remove: () => void;
+};
+
+function Condition({ table, condition, number, issue, set, remove }: ConditionProps) {
+  const { column, operator } = condition;
+  const names = [...table.columns.map((c) => c.name), "id", "created_at", "updated_at"];
+  return (
+    <div class="row nowrap filter">
+      <select aria-label={`Column ${number}`} value={column} onChange={(e) => set({ column: e.currentTarget.value })}>
+        {names.map((name) => (
+          <option value={name} selected={name === column}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <select
+        aria-label={`Operator ${number}`}
+        value={operator}
+        onChange={(e) => set({ operator: e.currentTarget.value })}
+      >
+        {rowOperators.map(([name, label]) => (
+          <option value={name} selected={name === operator}>
+            {label}
+          </option>
+        ))}
+      </select>
+      {!unary.has(operator) && <ConditionValue table={table} condition={condition} number={number} set={set} />}
+      <Button kind="quiet" icon="X" label={`Remove condition ${number}`} onClick={remove} />
+      {issue && (
+        <small class="issue" role="alert">
+          {issue}
+        </small>
+      )}
+    </div>
+  );
+}
+
+/** The value of a condition: chosen where its column has options and is compared with one, else typed. */
+function ConditionValue({ table, condition, number, set }: Omit<ConditionProps, "issue" | "remove">) {
+  const { column, operator, value } = condition;
+  const compares = operator === "equals" || operator === "not_equals";
+  const options = compares && table.columns.find((c) => c.name === column && c.type === "choice")?.options;
+  if (!options)
+    return (
+      <input
+        aria-label={`Value ${number}`}
+        defaultValue={String(value ?? "")}
+        placeholder="value"
+        onChange={(e) => set({ value: e.currentTarget.value })}
+      />
+    );
+  return (
+    <select
+      aria-label={`Value ${number}`}
+      value={String(value ?? "")}
+      onChange={(e) => set({ value: e.currentTarget.value })}
+    >
+      <option value="" selected={!value}>
+        value
+      </option>
+      {options.map((option) => (
+        <option value={option} selected={option === value}>
+          {option}
+        </option>
+      ))}
+    </select>
+  );
+}

@@ -1,11 +1,13 @@
 // The rows of a table as a grid: one cell has the focus, and is edited where it
 // stands. See https://www.w3.org/WAI/ARIA/apg/patterns/grid/ for the keys.
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { ApiError, reasonOf } from "../../data";
-import { Icon, tell, type Sorting } from "../../ui";
+import { Icon, plural, tell, type Sorting } from "../../ui";
 import { typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
-import { areaOf, inArea, isOne, lay, readCells, textOf, writeCells, type Paste } from "./cells";
+import { inArea, isOne, lay, readCells, textOf, writeCells, type Paste } from "./cells";
+import { useCursor } from "./cursor";
+import { CellEditor } from "./editor";
 
 type Props = {
   table: DataTable;
@@ -23,48 +25,16 @@ type Props = {
   sort: (s?: Sorting) => void;
 };
 
-export function Grid({ table, rows, first, may, picked, pick, save, saveCells, extend, sorting, sort }: Props) {
-  const [at, setAt] = useState({ row: 0, column: 0 });
-  const [anchor, setAnchor] = useState(at); // the other corner of the cells that are selected
-  const again = useRef(false); // the cell that is pressed had the focus before
-  const shift = useRef(false); // the next cell that gets the focus extends them
-  const [editing, setEditing] = useState<{ text: string; issue?: string; busy?: boolean }>();
-  const frame = useRef<HTMLDivElement>(null);
-  const focus = useRef(false); // the cell at the cursor is to get the focus
-  const columns = [...table.columns, { name: "created_at", type: "time" } as TableColumn];
-  const own = (c: number) => may && c < table.columns.length;
-  useLayoutEffect(() => {
-    if (!focus.current || editing) return;
-    focus.current = false;
-    frame.current?.querySelector<HTMLElement>(`[data-at="${at.row},${at.column}"]`)?.focus();
-  });
-  const area = areaOf({ row: Math.min(anchor.row, rows.length - 1), column: anchor.column }, at);
-  const move = (row: number, column: number, extended = false) => {
-    focus.current = true;
-    const to = {
-      row: Math.max(0, Math.min(rows.length - 1, row)),
-      column: Math.max(0, Math.min(columns.length - 1, column)),
-    };
-    shift.current = extended;
-    setAt(to);
-    if (!extended) setAnchor(to);
-  };
-  const write = async (pasted: string[][]) => {
-    const { left, ...cells } = lay(pasted, rows, table.columns, area, extend);
-    if (cells.columns.length && cells.rows.length + cells.added.length) await saveCells(cells);
-    if (left) tell(`${left.toLocaleString()} ${left === 1 ? "row" : "rows"} did not fit below. Import CSV adds rows.`);
-  };
-  const copy = (e: ClipboardEvent) => {
-    if (editing || !(e.target as HTMLElement).dataset?.at || getSelection()?.toString()) return;
-    e.preventDefault();
-    e.clipboardData?.setData("text/plain", writeCells(textOf(rows, columns, area)));
-  };
-  const paste = (e: ClipboardEvent) => {
-    const text = e.clipboardData?.getData("text/plain");
-    if (editing || !text || !own(area.left) || !(e.target as HTMLElement).dataset?.at) return;
-    e.preventDefault();
-    write(readCells(text)).catch(tell);
-  };
+/** What was typed into the focused cell and is not stored yet. */
+type Edit = { text: string; issue?: string; busy?: boolean };
+
+type Editing = ReturnType<typeof useEditing>;
+
+/** Keeps and stores what is typed into the focused cell. */
+function useEditing({ rows, save }: Props, columns: TableColumn[], editable: (column: number) => boolean) {
+  const [edit, setEdit] = useState<Edit>();
+  const cursor = useCursor(rows.length, columns.length, Boolean(edit));
+
   const store = async (row: Row, column: TableColumn, value: unknown) => {
     try {
       await save(row, column.name, value);
@@ -72,52 +42,95 @@ export function Grid({ table, rows, first, may, picked, pick, save, saveCells, e
       tell(error instanceof ApiError ? new Error(`${column.name} ${reasonOf(error)}`) : error);
     }
   };
-  const begin = (row: number, column: number, text?: string) => {
-    if (!own(column)) return;
-    setAt({ row, column });
-    setAnchor({ row, column });
-    const c = columns[column];
-    if (c.type === "boolean") {
-      focus.current = true;
-      void store(rows[row], c, !rows[row][c.name]);
+
+  /** Starts to edit a cell, with its value or a text; a checkbox is switched at once. */
+  const begin = (rowIndex: number, columnIndex: number, text?: string) => {
+    if (!editable(columnIndex)) return;
+    cursor.select(rowIndex, columnIndex);
+    const row = rows[rowIndex];
+    const column = columns[columnIndex];
+    if (column.type === "boolean") {
+      cursor.keepFocus();
+      void store(row, column, !row[column.name]);
       return;
     }
-    setEditing({ text: text ?? written(rows[row][c.name], c.type) });
+    setEdit({ text: text ?? written(row[column.name], column.type) });
   };
+
   const commit = async (text: string, then?: () => void) => {
-    if (!editing || editing.busy) return;
-    const c = columns[at.column];
-    const row = rows[at.row];
-    if (!row || text === written(row[c.name], c.type)) {
-      setEditing(undefined);
+    if (!edit || edit.busy) return;
+    const column = columns[cursor.column];
+    const row = rows[cursor.row];
+    if (!row || text === written(row[column.name], column.type)) {
+      setEdit(undefined);
       then?.();
       return;
     }
-    const value = typed(text, c.type);
+    const value = typed(text, column.type);
     if (value === undefined) {
-      setEditing({ text, issue: "is not valid JSON" });
+      setEdit({ text, issue: "is not valid JSON" });
       return;
     }
-    setEditing({ text, busy: true });
+    setEdit({ text, busy: true });
     try {
-      await save(row, c.name, value);
-      setEditing(undefined);
+      await save(row, column.name, value);
+      setEdit(undefined);
       then?.();
     } catch (error) {
-      setEditing({ text, issue: reasonOf(error) });
+      setEdit({ text, issue: reasonOf(error) });
       if (!(error instanceof ApiError)) tell(error);
     }
   };
-  const keys = (e: KeyboardEvent) => {
-    if (editing || e.altKey || !(e.target as HTMLElement).dataset.at) return;
+
+  return { edit, setEdit, cursor, store, begin, commit };
+}
+
+/** Handles copying and pasting of the selected cells; replace writes texts over them. */
+function useClipboard(
+  { rows, table, saveCells, extend }: Props,
+  columns: TableColumn[],
+  editable: (column: number) => boolean,
+  { edit, cursor }: Editing,
+) {
+  const inCell = (e: Event) => Boolean((e.target as HTMLElement).dataset?.at);
+  const replace = async (texts: string[][]) => {
+    const { left, ...cells } = lay(texts, rows, table.columns, cursor.area, extend);
+    if (cells.columns.length && cells.rows.length + cells.added.length) await saveCells(cells);
+    if (left) tell(`${plural(left, "row")} did not fit below. Import CSV adds rows.`);
+  };
+  const onCopy = (e: ClipboardEvent) => {
+    if (edit || !inCell(e) || getSelection()?.toString()) return;
+    e.preventDefault();
+    e.clipboardData?.setData("text/plain", writeCells(textOf(rows, columns, cursor.area)));
+  };
+  const onPaste = (e: ClipboardEvent) => {
+    const text = e.clipboardData?.getData("text/plain");
+    if (edit || !text || !editable(cursor.area.left) || !inCell(e)) return;
+    e.preventDefault();
+    replace(readCells(text)).catch(tell);
+  };
+  return { replace, onCopy, onPaste };
+}
+
+/** Returns what the keys do in a cell that is not being edited. */
+function keyHandler(
+  { rows, table }: Props,
+  columns: TableColumn[],
+  editable: (column: number) => boolean,
+  { edit, cursor, begin, store }: Editing,
+  replace: (texts: string[][]) => Promise<void>,
+) {
+  return (e: KeyboardEvent) => {
+    if (edit || e.altKey || !(e.target as HTMLElement).dataset.at) return;
     if ((e.ctrlKey || e.metaKey) && e.key === "a") {
       e.preventDefault();
-      setAnchor({ row: 0, column: 0 });
-      move(rows.length - 1, table.columns.length - 1, true);
+      cursor.selectFrom(0, 0);
+      cursor.move(rows.length - 1, table.columns.length - 1, true);
       return;
     }
     if (e.ctrlKey || e.metaKey) return;
-    const { row, column } = at;
+    const { row, column } = cursor;
+    const { type } = columns[column];
     const steps: Record<string, [number, number]> = {
       ArrowDown: [1, 0],
       ArrowUp: [-1, 0],
@@ -130,34 +143,36 @@ export function Grid({ table, rows, first, may, picked, pick, save, saveCells, e
     };
     if (steps[e.key]) {
       e.preventDefault();
-      move(row + steps[e.key][0], column + steps[e.key][1], e.shiftKey);
-    } else if (e.key === "Escape" && !isOne(area)) {
+      cursor.move(row + steps[e.key][0], column + steps[e.key][1], e.shiftKey);
+    } else if (e.key === "Escape" && !isOne(cursor.area)) {
       e.stopPropagation();
-      setAnchor(at);
-    } else if (e.key === "Enter" || e.key === "F2" || (e.key === " " && columns[column].type === "boolean")) {
+      cursor.collapse();
+    } else if (e.key === "Enter" || e.key === "F2" || (e.key === " " && type === "boolean")) {
       e.preventDefault();
       begin(row, column);
-    } else if ((e.key === "Delete" || e.key === "Backspace") && own(column)) {
+    } else if ((e.key === "Delete" || e.key === "Backspace") && editable(column)) {
       e.preventDefault();
-      if (isOne(area)) void store(rows[row], columns[column], null);
-      else write([[""]]).catch(tell);
-    } else if (e.key.length === 1 && own(column) && !["boolean", "choice"].includes(columns[column].type)) {
+      if (isOne(cursor.area)) void store(rows[row], columns[column], null);
+      else replace([[""]]).catch(tell);
+    } else if (e.key.length === 1 && editable(column) && !["boolean", "choice"].includes(type)) {
       e.preventDefault();
       e.stopPropagation();
       begin(row, column, e.key);
     }
   };
-  const turn = (name: string) =>
-    sort(
-      sorting?.by !== name
-        ? { by: name, order: "asc" }
-        : sorting.order === "asc"
-          ? { by: name, order: "desc" }
-          : undefined,
-    );
-  const all = rows.length > 0 && rows.every((r) => picked.includes(r.id));
+}
+
+/** The rows of a page of a table. Cells of the table's own columns can be edited. */
+export function Grid(props: Props) {
+  const { table, rows, first, may, picked, pick } = props;
+  const columns = [...table.columns, { name: "created_at", type: "time" } as TableColumn];
+  const editable = (column: number) => may && column < table.columns.length;
+  const editing = useEditing(props, columns, editable);
+  const { replace, onCopy, onPaste } = useClipboard(props, columns, editable, editing);
+  const onKeyDown = keyHandler(props, columns, editable, editing, replace);
+  const pickRow = (id: string, on: boolean) => pick(on ? [...picked, id] : picked.filter((other) => other !== id));
   return (
-    <div class="rows-frame" ref={frame} onKeyDown={keys} onCopy={copy} onPaste={paste}>
+    <div class="rows-frame" ref={editing.cursor.frame} onKeyDown={onKeyDown} onCopy={onCopy} onPaste={onPaste}>
       <table
         class="rows"
         role="grid"
@@ -165,122 +180,33 @@ export function Grid({ table, rows, first, may, picked, pick, save, saveCells, e
         aria-label={table.name}
         aria-multiselectable="true"
       >
-        <thead>
-          <tr>
-            <th class="rows-number" scope="col">
-              {may ? (
-                <input
-                  type="checkbox"
-                  aria-label="Select all on this page"
-                  checked={all}
-                  onChange={() => pick(all ? [] : rows.map((r) => r.id))}
-                />
-              ) : (
-                <span class="hidden">Row</span>
-              )}
-            </th>
-            {columns.map((c) => (
-              <th
-                scope="col"
-                key={c.name}
-                class={c.type === "number" ? "number" : ""}
-                aria-sort={sorting?.by === c.name ? (sorting.order === "asc" ? "ascending" : "descending") : undefined}
-              >
-                <button type="button" class="sort" onClick={() => turn(c.name)}>
-                  <bdi>{c.name}</bdi>
-                  {c.required && (
-                    <span title="required" class="muted">
-                      *
-                    </span>
-                  )}
-                  {sorting?.by === c.name && (
-                    <Icon name={sorting.order === "asc" ? "ChevronUp" : "ChevronDown"} size={14} />
-                  )}
-                </button>
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Header {...props} columns={columns} />
         <tbody>
-          {rows.map((r, i) => (
-            <tr key={r.id} class={picked.includes(r.id) ? "on" : ""}>
+          {rows.map((row, rowIndex) => (
+            <tr key={row.id} class={picked.includes(row.id) ? "on" : ""}>
               <th class="rows-number muted" scope="row">
-                <span>{first + i}</span>
+                <span>{first + rowIndex}</span>
                 {may && (
                   <input
                     type="checkbox"
-                    aria-label={`Select row ${first + i}`}
-                    checked={picked.includes(r.id)}
-                    onChange={(e) =>
-                      pick(e.currentTarget.checked ? [...picked, r.id] : picked.filter((x) => x !== r.id))
-                    }
+                    aria-label={`Select row ${first + rowIndex}`}
+                    checked={picked.includes(row.id)}
+                    onChange={(e) => pickRow(row.id, e.currentTarget.checked)}
                   />
                 )}
               </th>
-              {columns.map((c, n) => {
-                const here = at.row === i && at.column === n;
-                if (here && editing)
-                  return (
-                    <td key={c.name} role="gridcell" class={editing.issue ? "editing wrong" : "editing"}>
-                      <Editor
-                        column={c}
-                        {...editing}
-                        note={(text) => setEditing({ text })}
-                        commit={commit}
-                        leave={(by) => {
-                          setEditing(undefined);
-                          move(i + (by ?? 0), n);
-                        }}
-                        step={(by) => move(i, n + by)}
-                      />
-                    </td>
-                  );
-                return (
-                  <td
-                    key={c.name}
-                    role="gridcell"
-                    class={!isOne(area) && inArea(area, i, n) ? `${c.type} in` : c.type}
-                    data-at={`${i},${n}`}
-                    tabIndex={here ? 0 : -1}
-                    aria-readonly={!own(n)}
-                    aria-selected={inArea(area, i, n)}
-                    onClick={(e) => {
-                      if (
-                        again.current &&
-                        (e as unknown as PointerEvent).pointerType === "touch" &&
-                        c.type !== "boolean"
-                      )
-                        begin(i, n);
-                    }}
-                    onMouseDown={(e) => {
-                      shift.current = e.shiftKey;
-                      again.current = here && document.activeElement === e.currentTarget;
-                      if (here && !e.shiftKey) setAnchor({ row: i, column: n });
-                    }}
-                    onMouseEnter={(e) => {
-                      if (e.buttons === 1 && frame.current?.contains(document.activeElement)) move(i, n, true);
-                    }}
-                    onFocus={() => {
-                      if (!here) {
-                        setAt({ row: i, column: n });
-                        if (!shift.current) setAnchor({ row: i, column: n });
-                      }
-                      shift.current = false;
-                    }}
-                    onDblClick={() => {
-                      if (c.type !== "boolean") begin(i, n);
-                    }}
-                  >
-                    <Shown
-                      column={c}
-                      value={r[c.name]}
-                      may={own(n)}
-                      label={`${c.name}, row ${first + i}`}
-                      set={(v) => store(r, c, v)}
-                    />
-                  </td>
-                );
-              })}
+              {columns.map((column, columnIndex) => (
+                <Cell
+                  key={column.name}
+                  row={row}
+                  column={column}
+                  rowIndex={rowIndex}
+                  columnIndex={columnIndex}
+                  label={`${column.name}, row ${first + rowIndex}`}
+                  editable={editable(columnIndex)}
+                  editing={editing}
+                />
+              ))}
             </tr>
           ))}
         </tbody>
@@ -289,7 +215,117 @@ export function Grid({ table, rows, first, may, picked, pick, save, saveCells, e
   );
 }
 
-function Shown({
+/** The names of the columns, which sort, and the checkbox for all rows. */
+function Header({ rows, may, picked, pick, sorting, sort, columns }: Props & { columns: TableColumn[] }) {
+  const allPicked = rows.length > 0 && rows.every((row) => picked.includes(row.id));
+  const toggleSorting = (name: string) => {
+    if (sorting?.by !== name) sort({ by: name, order: "asc" });
+    else sort(sorting.order === "asc" ? { by: name, order: "desc" } : undefined);
+  };
+  return (
+    <thead>
+      <tr>
+        <th class="rows-number" scope="col">
+          {may ? (
+            <input
+              type="checkbox"
+              aria-label="Select all on this page"
+              checked={allPicked}
+              onChange={() => pick(allPicked ? [] : rows.map((row) => row.id))}
+            />
+          ) : (
+            <span class="hidden">Row</span>
+          )}
+        </th>
+        {columns.map((column) => {
+          const order = sorting?.by === column.name ? sorting.order : undefined;
+          return (
+            <th
+              scope="col"
+              key={column.name}
+              class={column.type === "number" ? "number" : ""}
+              aria-sort={order && (order === "asc" ? "ascending" : "descending")}
+            >
+              <button type="button" class="sort" onClick={() => toggleSorting(column.name)}>
+                <bdi>{column.name}</bdi>
+                {column.required && (
+                  <span title="required" class="muted">
+                    *
+                  </span>
+                )}
+                {order && <Icon name={order === "asc" ? "ChevronUp" : "ChevronDown"} size={14} />}
+              </button>
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+type CellProps = {
+  row: Row;
+  column: TableColumn;
+  rowIndex: number;
+  columnIndex: number;
+  label: string;
+  editable: boolean;
+  editing: Editing;
+};
+
+function Cell({ row, column, rowIndex, columnIndex, label, editable, editing }: CellProps) {
+  const { edit, setEdit, cursor, begin, commit, store } = editing;
+  const focused = cursor.isAt(rowIndex, columnIndex);
+  if (focused && edit)
+    return (
+      <td role="gridcell" class={edit.issue ? "editing wrong" : "editing"}>
+        <CellEditor
+          column={column}
+          {...edit}
+          setText={(text) => setEdit({ text })}
+          commit={commit}
+          leave={(rows = 0) => {
+            setEdit(undefined);
+            cursor.move(rowIndex + rows, columnIndex);
+          }}
+          step={(columns) => cursor.move(rowIndex, columnIndex + columns)}
+        />
+      </td>
+    );
+  const selected = inArea(cursor.area, rowIndex, columnIndex);
+  const checkbox = column.type === "boolean";
+  return (
+    <td
+      role="gridcell"
+      class={selected && !isOne(cursor.area) ? `${column.type} in` : column.type}
+      data-at={`${rowIndex},${columnIndex}`}
+      tabIndex={focused ? 0 : -1}
+      aria-readonly={!editable}
+      aria-selected={selected}
+      onClick={(e) => {
+        const touched = (e as unknown as PointerEvent).pointerType === "touch";
+        if (cursor.pressedAgain.current && touched && !checkbox) begin(rowIndex, columnIndex);
+      }}
+      onMouseDown={(e) => cursor.onPress(e, rowIndex, columnIndex)}
+      onMouseEnter={(e) => cursor.onDrag(e, rowIndex, columnIndex)}
+      onFocus={() => cursor.onFocus(rowIndex, columnIndex)}
+      onDblClick={() => {
+        if (!checkbox) begin(rowIndex, columnIndex);
+      }}
+    >
+      <Value
+        column={column}
+        value={row[column.name]}
+        may={editable}
+        label={label}
+        set={(value) => store(row, column, value)}
+      />
+    </td>
+  );
+}
+
+/** The value of a cell that is not being edited. */
+function Value({
   column,
   value,
   may,
@@ -322,91 +358,4 @@ function Shown({
       </span>
     );
   return <bdi>{text.length > 300 ? `${text.slice(0, 300)}…` : text}</bdi>;
-}
-
-type EditorProps = {
-  column: TableColumn;
-  text: string;
-  issue?: string;
-  busy?: boolean;
-  note: (text: string) => void;
-  commit: (text: string, then?: () => void) => Promise<void>;
-  leave: (rows?: number) => void;
-  step: (columns: number) => void;
-};
-
-function Editor({ column, text, issue, busy, note, commit, leave, step }: EditorProps) {
-  const ref = useRef<HTMLInputElement & HTMLSelectElement & HTMLTextAreaElement>(null);
-  const over = useRef(false); // a key ended it, so leaving the field does not save again
-  if (issue && !busy) over.current = false;
-  useLayoutEffect(() => {
-    ref.current?.focus();
-    ref.current?.setSelectionRange?.(text.length, text.length);
-  }, []);
-  const keys = (e: KeyboardEvent) => {
-    e.stopPropagation();
-    const now = (e.currentTarget as HTMLInputElement).value;
-    if (!["Escape", "Enter", "Tab"].includes(e.key) || (e.key === "Enter" && e.shiftKey)) return;
-    e.preventDefault();
-    over.current = true;
-    if (e.key === "Escape") leave();
-    else if (e.key === "Enter") void commit(now, () => leave(1));
-    else void commit(now, () => step(e.shiftKey ? -1 : 1));
-  };
-  const common = {
-    ref,
-    "aria-label": column.name,
-    "aria-invalid": Boolean(issue),
-    "aria-busy": busy,
-    onKeyDown: keys,
-    onBlur: (e: { currentTarget: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement }) => {
-      if (!over.current && document.activeElement !== e.currentTarget) void commit(e.currentTarget.value);
-    },
-  };
-  return (
-    <>
-      {column.type === "choice" ? (
-        <select
-          {...common}
-          value={text}
-          onChange={(e) => {
-            over.current = true;
-            note(e.currentTarget.value);
-            void commit(e.currentTarget.value, () => leave());
-          }}
-        >
-          <option value="" selected={!text}>
-            –
-          </option>
-          {column.options!.map((o) => (
-            <option value={o} selected={o === text}>
-              {o}
-            </option>
-          ))}
-        </select>
-      ) : column.type === "text" || column.type === "json" ? (
-        <textarea
-          {...common}
-          rows={Math.min(6, Math.max(1, text.split("\n").length, Math.ceil(text.length / 40)))}
-          value={text}
-          class={column.type === "json" ? "code" : ""}
-          onInput={(e) => note(e.currentTarget.value)}
-        />
-      ) : (
-        <input
-          {...common}
-          type="text"
-          inputMode={column.type === "number" ? "decimal" : undefined}
-          value={text}
-          placeholder={column.type === "time" ? "2026-01-31 09:00 UTC" : ""}
-          onInput={(e) => note(e.currentTarget.value)}
-        />
-      )}
-      {issue && (
-        <small class="issue" role="alert">
-          {issue}
-        </small>
-      )}
-    </>
-  );
 }

@@ -34,6 +34,7 @@ import {
   Skeleton,
   TextArea,
   TextField,
+  type MenuItem,
   type Sorting,
 } from "../../ui";
 import { DataTabs } from "../../parts/datatabs";
@@ -47,17 +48,27 @@ import { ImportRows } from "./import";
 
 const pageSize = 100;
 
-export function TablePage({ name }: { name: string }) {
+type RowList = { rows: Row[]; meta: API.PageMeta };
+
+/** What the address asks for: which rows, in which order, from which one on. */
+function listOptions() {
   const { query } = route.value;
-  const at = tablesAt(name);
-  const table = useQuery<DataTable>(at);
-  const where = query.get("where") ?? "";
-  const search = query.get("search") ?? "";
-  const offset = Number(query.get("offset")) || 0;
-  const sorting: Sorting | undefined = query.get("sort")
-    ? { by: query.get("sort")!, order: query.get("order") === "desc" ? "desc" : "asc" }
-    : undefined;
-  const found = useQuery<{ rows: Row[]; meta: API.PageMeta }>(`${at}/rows`, {
+  const by = query.get("sort");
+  const order = query.get("order") === "desc" ? "desc" : "asc";
+  const sorting: Sorting | undefined = by ? { by, order } : undefined;
+  return {
+    where: query.get("where") ?? "",
+    search: query.get("search") ?? "",
+    offset: Number(query.get("offset")) || 0,
+    sorting,
+  };
+}
+
+/** Loads a table and the rows that the address asks for, and loads the rows again when others change them, but not during a change of its own. */
+function useTable(name: string) {
+  const { where, search, offset, sorting } = listOptions();
+  const table = useQuery<DataTable>(tablesAt(name));
+  const found = useQuery<RowList>(`${tablesAt(name)}/rows`, {
     limit: pageSize,
     offset,
     search,
@@ -65,160 +76,123 @@ export function TablePage({ name }: { name: string }) {
     sort: sorting?.by,
     order: sorting?.order,
   });
-  const [picked, setPicked] = useSelection(query.toString());
-  const [hidden, setHidden] = useState<string[]>([]);
   const saving = useRef(0);
-  const may = mayEdit.value;
   useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("table", (c) => {
-      if (c.id !== name || c.op === "delete") return;
-      const { row } = c;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const unsubscribe = onChange("table", (change) => {
+      if (change.id !== name || change.op === "delete") return;
+      const { row } = change;
       if (row) table.set(() => row);
-      clearTimeout(due);
-      due = setTimeout(() => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
         if (!saving.current) void found.reload();
       }, 400);
     });
     return () => {
-      clearTimeout(due);
-      off();
+      clearTimeout(timer);
+      unsubscribe();
     };
   }, [found, table]);
-  if (table.error.value && !table.data.value)
-    return (
-      <div class="page wide">
-        <div class="page-head">
-          <h1 class="grow" tabIndex={-1}>
-            Data
-          </h1>
-        </div>
-        <DataTabs now="tables" />
-        <ErrorCard error={table.error.value} retry={table.reload} />
-      </div>
-    );
-  const t = table.data.value;
-  if (!t)
+  const whileSaving = async (change: () => Promise<void>) => {
+    saving.current++;
+    try {
+      await change();
+    } finally {
+      saving.current--;
+    }
+  };
+  return { table, found, whileSaving };
+}
+
+/** The page of one table. */
+export function TablePage({ name }: { name: string }) {
+  const loaded = useTable(name);
+  const { table } = loaded;
+  if (table.data.value) return <LoadedTable {...loaded} definition={table.data.value} />;
+  if (!table.error.value)
     return (
       <div class="page wide">
         <Skeleton lines={8} title="Data" />
       </div>
     );
+  return (
+    <div class="page wide">
+      <div class="page-head">
+        <h1 class="grow" tabIndex={-1}>
+          Data
+        </h1>
+      </div>
+      <DataTabs now="tables" />
+      <ErrorCard error={table.error.value} retry={table.reload} />
+    </div>
+  );
+}
 
-  const save = async (row: Row, column: string, value: unknown) => {
-    saving.current++;
-    try {
+/** Deletes the rows that are selected; until that can no longer be undone, they are only hidden. */
+function useRowDeletion({ table, found }: ReturnType<typeof useTable>, at: string) {
+  const [picked, pick] = useSelection(route.value.query.toString());
+  const [hidden, setHidden] = useState<string[]>([]);
+  const deletePicked = () => {
+    const ids = picked;
+    const show = () => setHidden((all) => all.filter((id) => !ids.includes(id)));
+    setHidden((all) => [...all, ...ids]);
+    pick([]);
+    deleteLater(
+      `${plural(ids.length, "row")} deleted`,
+      async () => {
+        await post(`${at}/rows/batch`, { ids, delete: true });
+        await found.reload();
+        void table.reload();
+        show();
+      },
+      show,
+    );
+  };
+  return { picked, pick, hidden, deletePicked };
+}
+
+function LoadedTable({ definition, ...loaded }: ReturnType<typeof useTable> & { definition: DataTable }) {
+  const { table, found, whileSaving } = loaded;
+  const at = tablesAt(definition.name);
+  const { where, search, offset, sorting } = listOptions();
+  const { picked, pick, hidden, deletePicked } = useRowDeletion(loaded, at);
+  const may = mayEdit.value;
+  const filters = readFilters(where);
+  const filtered = Boolean(search || filters.length);
+  const issues = found.error.value instanceof ApiError ? found.error.value.issues : {};
+  const filterIsWrong = Object.keys(issues).some((field) => field.startsWith("where["));
+  const list = found.data.value;
+
+  const save = (row: Row, column: string, value: unknown) =>
+    whileSaving(async () => {
       const stored = await put(`${at}/rows/${encodeURIComponent(row.id)}`, { row: { [column]: value } });
-      found.set((d) => ({ ...d, rows: d.rows.map((r) => (r.id === row.id ? (stored as Row) : r)) }));
-    } finally {
-      saving.current--;
-    }
-  };
-  const saveCells = async (cells: Paste) => {
-    saving.current++;
-    try {
-      await storeCells(t, cells, async () => {
+      found.set((data) => ({ ...data, rows: data.rows.map((r) => (r.id === row.id ? (stored as Row) : r)) }));
+    });
+  const saveCells = (cells: Paste) =>
+    whileSaving(() =>
+      storeCells(definition, cells, async () => {
         await Promise.all([table.reload(), found.reload()]);
-      });
-    } finally {
-      saving.current--;
-    }
-  };
+      }),
+    );
   const reload = () => {
     void table.reload();
     void found.reload();
   };
-  const drop = () => {
-    const ids = picked;
-    setHidden((h) => [...h, ...ids]);
-    setPicked([]);
-    const show = () => setHidden((h) => h.filter((x) => !ids.includes(x)));
-    deleteLater(
-      `${plural(ids.length, "row")} deleted`,
-      () =>
-        post(`${at}/rows/batch`, { ids, delete: true }).then(async () => {
-          await found.reload();
-          void table.reload();
-          show();
-        }),
-      show,
-    );
-  };
   const add = () => {
-    openDialog((close) => <NewRow table={t} close={close} done={reload} />);
+    openDialog((close) => <NewRow table={definition} close={close} done={reload} />);
   };
   const importRows = () => {
-    openDialog((close) => <ImportRows table={t} close={close} done={reload} />);
+    openDialog((close) => <ImportRows table={definition} close={close} done={reload} />);
   };
-  const filters = readFilters(where);
-  const filtered = Boolean(search || filters.length);
-  const issues = found.error.value instanceof ApiError ? found.error.value.issues : {};
-  const items = [
-    ...(may
-      ? [
-          {
-            label: "Columns and name",
-            icon: "Pencil" as const,
-            run: () => openDialog((close) => <TableDialog table={t} close={close} done={reload} />),
-          },
-          { label: "Import CSV", icon: "Upload" as const, run: importRows },
-        ]
-      : []),
-    { label: "Export CSV", icon: "Download" as const, run: () => download("GET", `${at}/export`, { format: "csv" }) },
-    { label: "Export JSON", icon: "Download" as const, run: () => download("GET", `${at}/export`, { format: "json" }) },
-    {
-      label: "Open in SQL",
-      icon: "Database" as const,
-      run: () =>
-        go(`${href(agentId.value, "sql")}?${new URLSearchParams({ q: `SELECT *\nFROM data_${t.name}\nLIMIT 100` })}`),
-    },
-    ...(may
-      ? [
-          "-" as const,
-          {
-            label: "Delete table",
-            icon: "Trash2" as const,
-            danger: true,
-            run: () =>
-              confirm({
-                title: `Delete ${t.name}?`,
-                text: (
-                  <>
-                    The table <bdi>{t.name}</bdi> is deleted with {plural(t.rows, "row")}. Workflows that use it will
-                    fail.
-                  </>
-                ),
-                action: "Delete",
-                typed: t.rows > 0 ? t.name : undefined,
-                run: async () => {
-                  await remove(at);
-                  invalidate(tablesAt());
-                  go(href(agentId.value, "tables"));
-                },
-              }),
-          },
-        ]
-      : []),
-  ];
   return (
     <div class="page wide table-page">
-      <div class="page-head">
-        <h1 class="grow" tabIndex={-1}>
-          <a class="muted" href={href(agentId.value, "tables")}>
-            Data
-          </a>{" "}
-          <span class="muted">/</span> <bdi>{t.name}</bdi>
-        </h1>
-        {picked.length > 0 && (
-          <Button kind="danger" icon="Trash2" onClick={drop}>{`Delete ${plural(picked.length, "row")}`}</Button>
-        )}
-        {may && (
-          <Button kind="primary" icon="Plus" onClick={add}>
-            Add row
-          </Button>
-        )}
-        <Menu label="More" items={items} />
-      </div>
+      <Head
+        table={definition}
+        picked={picked.length}
+        deletePicked={deletePicked}
+        add={add}
+        items={menuItems(definition, importRows, reload)}
+      />
       <DataTabs now="tables" />
       <div class="row" role="search">
         <SearchField
@@ -229,75 +203,158 @@ export function TablePage({ name }: { name: string }) {
           onInput={(text) => setQuery({ search: text, offset: null })}
         />
         <Filters
-          table={t}
+          table={definition}
           filters={filters}
           issues={issues}
-          set={(list) => setQuery({ where: list.length ? JSON.stringify(list) : null, offset: null })}
+          set={(conditions) => setQuery({ where: conditions.length ? JSON.stringify(conditions) : null, offset: null })}
         />
       </div>
-      {found.error.value && !Object.keys(issues).some((f) => f.startsWith("where[")) && (
-        <ErrorCard error={found.error.value} retry={found.reload} />
-      )}
-      {!found.data.value ? (
-        !found.error.value && <Skeleton lines={8} />
-      ) : found.data.value.rows.length === 0 ? (
-        <Empty
-          icon={filtered ? "Search" : "Table"}
-          title={filtered ? "No rows match" : "No rows yet"}
-          action={
-            may &&
-            !filtered && (
-              <>
-                <Button icon="Plus" onClick={add}>
-                  Add row
-                </Button>
-                <Button icon="Upload" onClick={importRows}>
-                  Import CSV
-                </Button>
-              </>
-            )
-          }
-        >
-          {filtered
-            ? "Try different words or conditions."
-            : "Add one here, import a CSV file, or have a workflow or a form write them."}
-        </Empty>
-      ) : (
+      {found.error.value && !filterIsWrong && <ErrorCard error={found.error.value} retry={found.reload} />}
+      {!list && !found.error.value && <Skeleton lines={8} />}
+      {list?.rows.length === 0 && <NoRows filtered={filtered} add={add} importRows={importRows} />}
+      {list && list.rows.length > 0 && (
         <>
           <Grid
-            table={t}
-            rows={found.data.value.rows.filter((r) => !hidden.includes(r.id))}
+            table={definition}
+            rows={list.rows.filter((row) => !hidden.includes(row.id))}
             first={offset + 1}
             may={may}
             picked={picked}
-            pick={setPicked}
+            pick={pick}
             save={save}
             saveCells={saveCells}
-            extend={!filtered && !sorting && offset + pageSize >= t.rows}
+            extend={!filtered && !sorting && offset + pageSize >= definition.rows}
             sorting={sorting}
             sort={(s) => setQuery({ sort: s?.by, order: s?.order === "desc" ? "desc" : null, offset: null })}
           />
-          <div class="row">
-            <span class="muted small grow">
-              {plural(found.data.value.meta.total, "row")}
-              {filtered && ` of ${t.rows.toLocaleString()}`}
-              {may && (
-                <span class="grid-hint">
-                  . Arrows move, <kbd>Enter</kbd> edits, <kbd>Shift</kbd> selects several, <kbd>Ctrl</kbd> <kbd>C</kbd>{" "}
-                  and <kbd>V</kbd> copy and paste, also from a spreadsheet.
-                </span>
-              )}
-              {may && <span class="grid-touch">. Tap a cell twice to edit it.</span>}
-            </span>
-          </div>
-          <Pager meta={found.data.value.meta} go={(to) => setQuery({ offset: to || null })} />
+          <GridFooter meta={list.meta} all={filtered ? definition.rows : undefined} />
         </>
       )}
     </div>
   );
 }
 
-/** A field for the value of a column. */
+type HeadProps = {
+  table: DataTable;
+  /** How many rows are selected. */
+  picked: number;
+  deletePicked: () => void;
+  add: () => void;
+  items: MenuItem[];
+};
+
+function Head({ table, picked, deletePicked, add, items }: HeadProps) {
+  return (
+    <div class="page-head">
+      <h1 class="grow" tabIndex={-1}>
+        <a class="muted" href={href(agentId.value, "tables")}>
+          Data
+        </a>{" "}
+        <span class="muted">/</span> <bdi>{table.name}</bdi>
+      </h1>
+      {picked > 0 && (
+        <Button kind="danger" icon="Trash2" onClick={deletePicked}>{`Delete ${plural(picked, "row")}`}</Button>
+      )}
+      {mayEdit.value && (
+        <Button kind="primary" icon="Plus" onClick={add}>
+          Add row
+        </Button>
+      )}
+      <Menu label="More" items={items} />
+    </div>
+  );
+}
+
+function deleteTable(table: DataTable) {
+  confirm({
+    title: `Delete ${table.name}?`,
+    text: (
+      <>
+        The table <bdi>{table.name}</bdi> is deleted with {plural(table.rows, "row")}. Workflows that use it will fail.
+      </>
+    ),
+    action: "Delete",
+    typed: table.rows > 0 ? table.name : undefined,
+    run: async () => {
+      await remove(tablesAt(table.name));
+      invalidate(tablesAt());
+      go(href(agentId.value, "tables"));
+    },
+  });
+}
+
+/** What can be done with a table as a whole. */
+function menuItems(table: DataTable, importRows: () => void, reload: () => void): MenuItem[] {
+  const exportAs = (format: string) => download("GET", `${tablesAt(table.name)}/export`, { format });
+  const editColumns = () => openDialog((close) => <TableDialog table={table} close={close} done={reload} />);
+  const openInSQL = () => {
+    const q = `SELECT *\nFROM data_${table.name}\nLIMIT 100`;
+    go(`${href(agentId.value, "sql")}?${new URLSearchParams({ q })}`);
+  };
+  const reading: MenuItem[] = [
+    { label: "Export CSV", icon: "Download", run: () => exportAs("csv") },
+    { label: "Export JSON", icon: "Download", run: () => exportAs("json") },
+    { label: "Open in SQL", icon: "Database", run: openInSQL },
+  ];
+  if (!mayEdit.value) return reading;
+  return [
+    { label: "Columns and name", icon: "Pencil", run: editColumns },
+    { label: "Import CSV", icon: "Upload", run: importRows },
+    ...reading,
+    "-",
+    { label: "Delete table", icon: "Trash2", danger: true, run: () => deleteTable(table) },
+  ];
+}
+
+function NoRows({ filtered, add, importRows }: { filtered: boolean; add: () => void; importRows: () => void }) {
+  if (filtered)
+    return (
+      <Empty icon="Search" title="No rows match">
+        Try different words or conditions.
+      </Empty>
+    );
+  const actions = mayEdit.value && (
+    <>
+      <Button icon="Plus" onClick={add}>
+        Add row
+      </Button>
+      <Button icon="Upload" onClick={importRows}>
+        Import CSV
+      </Button>
+    </>
+  );
+  return (
+    <Empty icon="Table" title="No rows yet" action={actions}>
+      Add one here, import a CSV file, or have a workflow or a form write them.
+    </Empty>
+  );
+}
+
+/** The number of rows, of all where only some match, how the grid is used, and the pages. */
+function GridFooter({ meta, all }: { meta: API.PageMeta; all?: number }) {
+  return (
+    <>
+      <div class="row">
+        <span class="muted small grow">
+          {plural(meta.total, "row")}
+          {all !== undefined && ` of ${all.toLocaleString()}`}
+          {mayEdit.value && (
+            <>
+              <span class="grid-hint">
+                . Arrows move, <kbd>Enter</kbd> edits, <kbd>Shift</kbd> selects several, <kbd>Ctrl</kbd> <kbd>C</kbd>{" "}
+                and <kbd>V</kbd> copy and paste, also from a spreadsheet.
+              </span>
+              <span class="grid-touch">. Tap a cell twice to edit it.</span>
+            </>
+          )}
+        </span>
+      </div>
+      <Pager meta={meta} go={(offset) => setQuery({ offset: offset || null })} />
+    </>
+  );
+}
+
+/** A field for the value of a column of a new row. */
 export function ValueField({
   column,
   value,
@@ -342,9 +399,9 @@ export function ValueField({
 function NewRow({ table, close, done }: { table: DataTable; close: () => void; done: () => void }) {
   const run = async (values: Record<string, string>) => {
     const row: Record<string, unknown> = {};
-    for (const c of table.columns) {
-      const value = typed(values[c.name] ?? "", c.type);
-      row[c.name] = value === undefined ? values[c.name] : value;
+    for (const { name, type } of table.columns) {
+      const value = typed(values[name] ?? "", type);
+      row[name] = value === undefined ? values[name] : value;
     }
     await post(tablesAt(table.name, "rows"), { row });
     done();
