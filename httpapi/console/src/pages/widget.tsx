@@ -18,7 +18,7 @@ import {
   type Values,
 } from "../ui";
 import { style } from "../parts/styles";
-import { View, type Said, type State } from "../widget/view";
+import { View, type Message, type State } from "../widget/view";
 import { usual, WidgetForm, type WidgetValues } from "./widget/form";
 import "../css/widget.css";
 
@@ -245,7 +245,7 @@ const state: State = {
   person: false,
   email: "",
 };
-const said = (id: number, from: Said["from"], text: string, more: Partial<Said> = {}): Said => ({
+const said = (id: number, from: Message["from"], text: string, more: Partial<Message> = {}): Message => ({
   id,
   from,
   text,
@@ -253,7 +253,7 @@ const said = (id: number, from: Said["from"], text: string, more: Partial<Said> 
   ...more,
 });
 const question = said(1, "visitor", "Can I return bread?");
-const scenes: Record<string, { state: State; messages: Said[] }> = {
+const scenes: Record<string, { state: State; messages: Message[] }> = {
   answer: {
     state,
     messages: [

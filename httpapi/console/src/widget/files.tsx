@@ -4,15 +4,18 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Shape } from "./shape";
 import { words } from "./words";
 
+/** How many files a message can have, how large each can be, and their extensions. */
 export type FileLimits = { max: number; max_size: number; types: string[] };
+
 /** A file of a message; local is what this browser is sending. */
-export type SaidFileInfo = { name: string; mime_type: string; size: number; removed?: boolean; local?: File };
+export type MessageFileInfo = { name: string; mime_type: string; size: number; removed?: boolean; local?: File };
 
 const pictures = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
 
 const sizeText = (bytes: number) =>
   bytes < 1 << 20 ? `${Math.max(1, Math.round(bytes / 1024))} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`;
 
+/** The limits in words. */
 export const limitsText = (limits: FileLimits) => words.limits(limits.max, limits.max_size >> 20);
 
 /** The chosen files with those added that may be sent, and why others may not. */
@@ -65,29 +68,31 @@ export function FileChips({
 }
 
 /** A file of a message: a picture is shown, and every file can be saved. */
-export function SaidFile({ f, get }: { f: SaidFileInfo; get?: () => Promise<Blob> }) {
+export function MessageFile({ file, get }: { file: MessageFileInfo; get?: () => Promise<Blob> }) {
   const ref = useRef<HTMLDivElement>(null);
   const [address, setAddress] = useState("");
   const [busy, setBusy] = useState(false);
-  const shown = pictures.includes(f.mime_type) && !f.removed;
+  const shown = pictures.includes(file.mime_type) && !file.removed;
   useEffect(() => {
-    if (!shown || (!f.local && !get)) return;
-    let gone = false,
-      made = "";
+    if (!shown || (!file.local && !get)) return;
+    let unmounted = false;
+    let url = "";
     const show = (blob: Blob) => {
-      if (!gone) setAddress((made = URL.createObjectURL(blob.slice(0, blob.size, f.mime_type))));
+      if (unmounted) return;
+      url = URL.createObjectURL(blob.slice(0, blob.size, file.mime_type));
+      setAddress(url);
     };
-    const view = new IntersectionObserver(([entry]) => {
+    const observer = new IntersectionObserver(([entry]) => {
       if (!entry.isIntersecting) return;
-      view.disconnect();
-      if (f.local) show(f.local);
+      observer.disconnect();
+      if (file.local) show(file.local);
       else get!().then(show, () => {});
     });
-    view.observe(ref.current!);
+    observer.observe(ref.current!);
     return () => {
-      gone = true;
-      view.disconnect();
-      if (made) URL.revokeObjectURL(made);
+      unmounted = true;
+      observer.disconnect();
+      if (url) URL.revokeObjectURL(url);
     };
   }, [shown, Boolean(get)]);
   const save = async () => {
@@ -95,7 +100,7 @@ export function SaidFile({ f, get }: { f: SaidFileInfo; get?: () => Promise<Blob
     try {
       const link = document.createElement("a");
       link.href = URL.createObjectURL(await get!());
-      link.download = f.name;
+      link.download = file.name;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
     } catch {
@@ -105,15 +110,15 @@ export function SaidFile({ f, get }: { f: SaidFileInfo; get?: () => Promise<Blob
   };
   return (
     <div class="sw-file" ref={ref}>
-      {shown && address && <img src={address} alt={f.name} onError={() => setAddress("")} />}
-      {f.removed ? (
+      {shown && address && <img src={address} alt={file.name} onError={() => setAddress("")} />}
+      {file.removed ? (
         <p>
-          <bdi>{f.name}</bdi> <small>({words.notKept})</small>
+          <bdi>{file.name}</bdi> <small>({words.notKept})</small>
         </p>
       ) : (
         <button type="button" disabled={!get || busy} onClick={save}>
           <Shape d="M12 3v12m-5-5 5 5 5-5M5 21h14" />
-          <bdi>{f.name}</bdi> <small>{sizeText(f.size)}</small>
+          <bdi>{file.name}</bdi> <small>{sizeText(file.size)}</small>
         </button>
       )}
     </div>

@@ -1,23 +1,23 @@
-// The frame on a website's page: one visitor's conversation. The page lets it in
-// by a ticket and hears nothing of what is said.
+// The frame on a website's page: one visitor's conversation. The page gives it a ticket,
+// and learns nothing of the conversation but how many messages are unread.
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { View, type Look, type MarkdownType, type Said, type State } from "./view";
+import { View, type Look, type MarkdownType, type Message, type State } from "./view";
 import { follow, getFile, type Heard, keep, post, postForm, WireError } from "./wire";
 import "./view.css";
 import { language, words } from "./words";
 
 document.documentElement.lang = language;
-
 document.documentElement.classList.add("sw-page");
 
-/** The page that holds the frame, from its first message on. */
+/** The origin of the page that contains the frame, known from its first message on. */
 let page = "";
 let user: { user?: string; userHash?: string } = {};
 type Ticket = { ticket?: string; failed?: number };
-let ticketCame: ((t: Ticket) => void) | undefined;
-const heard = new Set<(kind: string) => void>();
+let onTicket: ((ticket: Ticket) => void) | undefined;
+/** Called with the kind of each message of the page. */
+const listeners = new Set<(kind: string) => void>();
 
 addEventListener("message", (e) => {
   if (e.source !== parent || parent === window || e.data?.satchel !== true || (page && e.origin !== page)) return;
@@ -26,40 +26,43 @@ addEventListener("message", (e) => {
     page = e.origin;
     user = { user: e.data.user || undefined, userHash: e.data.userHash || undefined };
     if (keep.get("user") !== (user.user ?? "")) {
+      // another person uses the browser now
       keep.set("token", "");
       keep.set("user", "");
-    } // somebody else sits there now
+    }
   }
-  if (kind === "ticket") ticketCame?.(e.data);
-  for (const each of heard) each(kind);
+  if (kind === "ticket") onTicket?.(e.data);
+  for (const listener of listeners) listener(kind);
 });
 
-const tellPage = (kind: string, more = {}) => {
+const postToPage = (kind: string, more = {}) => {
   if (page) parent.postMessage({ satchel: true, kind, ...more }, page);
 };
 
-/** Gets a token for the conversation, by a ticket of the page. */
-async function enter() {
+/** Gets a token for the conversation in exchange for a ticket of the page. */
+async function authenticate() {
   if (keep.get("token")) return;
   const given = await new Promise<Ticket>((resolve) => {
-    ticketCame = resolve;
-    tellPage("ticket?");
+    onTicket = resolve;
+    postToPage("ticket?");
     setTimeout(() => resolve({ failed: 0 }), 20_000);
   });
   if (!given.ticket) throw new WireError(given.failed || 0, words.unreachable, 0);
-  const answer = await (
-    await post("session", {
-      ticket: given.ticket,
-      origin: page,
-      ...(user.user ? { user: user.user, user_hash: user.userHash ?? "" } : {}),
-    })
-  ).json();
+  const response = await post("session", {
+    ticket: given.ticket,
+    origin: page,
+    ...(user.user ? { user: user.user, user_hash: user.userHash ?? "" } : {}),
+  });
+  const answer = await response.json();
   keep.set("token", answer.token);
   keep.set("user", answer.user ?? "");
 }
 
-const hex = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
-const nobody: State = {
+const newId = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+
+/** The state before the server has sent one. */
+const initialState: State = {
   open: true,
   opens_at: "",
   bot: true,
@@ -73,22 +76,28 @@ let markdown: Promise<MarkdownType> | undefined;
 const loadMarkdown = () =>
   (markdown ??= import(new URL("./widget-markdown.js", import.meta.url).href).then((m) => m.Markdown));
 
-/** The conversation as the server tells it, and what is on its way there. */
+/** Adds a message in the order of their ids, in place of the copy that was shown while it was sent; those without an id come last. */
+function withMessage(all: Message[], added: Message) {
+  const others = all.filter((m) => m.id !== added.id && (!added.client_id || m.client_id !== added.client_id));
+  return [...others, added].sort((a, b) => (a.id || Infinity) - (b.id || Infinity) || 0);
+}
+
+/** Follows the conversation, reconnecting when the connection fails. */
 function useConversation() {
   const [look, setLook] = useState<Look>();
-  const [state, setState] = useState(nobody);
-  const [messages, setMessages] = useState<Said[]>([]);
+  const [state, setState] = useState(initialState);
+  const [messages, setMessages] = useState<Message[]>([]);
   const [partial, setPartial] = useState("");
   const [trouble, setTrouble] = useState("");
   const [gone, setGone] = useState("");
-  const [version, setVersion] = useState(0); // grows when somebody else sits there
+  const [version, setVersion] = useState(0); // grows when another person uses the browser
   const last = useRef(0);
   useEffect(() => {
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout>;
     let open: AbortController | undefined;
     let failures = 0;
-    const each = ({ event, data }: Heard) => {
+    const onEvent = ({ event, data }: Heard) => {
       failures = 0;
       setTrouble("");
       if (event === "hello") setLook(data);
@@ -100,19 +109,15 @@ function useConversation() {
       if (event === "message") {
         last.current = Math.max(last.current, data.id);
         if (data.from !== "visitor") setPartial("");
-        setMessages((all) =>
-          [...all.filter((m) => m.id !== data.id && (!data.client_id || m.client_id !== data.client_id)), data].sort(
-            (a, b) => (a.id || Infinity) - (b.id || Infinity) || 0,
-          ),
-        );
+        setMessages((all) => withMessage(all, data));
       }
     };
     const run = async () => {
       const mine = new AbortController();
       open = mine;
       try {
-        await enter();
-        await follow(last.current, mine.signal, each);
+        await authenticate();
+        await follow(last.current, mine.signal, onEvent);
       } catch (thrown) {
         if (mine.signal.aborted) return;
         const error = failureOf(thrown);
@@ -139,57 +144,112 @@ function useConversation() {
       open = undefined;
     };
     let hide: ReturnType<typeof setTimeout>;
-    const seen = () => {
-      // browsers open few connections to a server, so hidden tabs give theirs back
+    const onVisibility = () => {
+      // browsers open few connections to a server, so hidden tabs close theirs
       clearTimeout(hide);
       if (document.hidden) hide = setTimeout(stop, 30_000);
       else if (!open) void run();
     };
-    document.addEventListener("visibilitychange", seen);
+    document.addEventListener("visibilitychange", onVisibility);
     void run();
     return () => {
       abort.abort();
       stop();
       clearTimeout(hide);
-      document.removeEventListener("visibilitychange", seen);
+      document.removeEventListener("visibilitychange", onVisibility);
     };
   }, [version]);
   const restart = () => {
     last.current = 0;
     setMessages([]);
     setPartial("");
-    setState(nobody);
+    setState(initialState);
     setVersion((v) => v + 1);
   };
   return { look, state, messages, setMessages, partial, trouble, gone, restart };
 }
 
-/** What was thrown, as an error of the server's; without a status if it was none. */
+/** What was thrown as an error of the server; its status is 0 if it was none. */
 const failureOf = (thrown: unknown) =>
   thrown instanceof WireError ? thrown : new WireError(0, thrown instanceof Error ? thrown.message : String(thrown), 0);
-const failureText = (error: WireError) =>
-  error.status === 429
-    ? words.tooMuch(error.retryAfter)
-    : error.status >= 400 && error.status < 500
-      ? error.message
-      : words.notSent;
 
-type Asked = { person?: boolean; email?: string; files?: File[] };
+/** Why a message was not sent. */
+function failureText(error: WireError) {
+  if (error.status === 429) return words.tooMuch(error.retryAfter);
+  return error.status >= 400 && error.status < 500 ? error.message : words.notSent;
+}
 
-function formOf(m: Said, more: Asked, files: File[]) {
+/** What goes with a message. */
+type Extra = { person?: boolean; email?: string; files?: File[] };
+
+function formOf(m: Message, extra: Omit<Extra, "files">, files: File[]) {
   const form = new FormData();
   form.set("id", m.client_id!);
   form.set("text", m.text);
-  for (const [name, value] of Object.entries(more)) form.set(name, String(value));
-  for (const f of files) form.append("file", f, f.name);
+  for (const [name, value] of Object.entries(extra)) form.set(name, String(value));
+  for (const file of files) form.append("file", file, file.name);
   return form;
+}
+
+/** Sends messages, which are shown at once; the ones that failed can be sent again. */
+function useSending(setMessages: ReturnType<typeof useConversation>["setMessages"]) {
+  const uploads = useRef(new Map<string, AbortController>());
+  const extras = useRef(new Map<string, Extra>());
+  const deliver = async (m: Message, { files, ...extra }: Extra) => {
+    const id = m.client_id!;
+    const change = (part: Partial<Message>) =>
+      setMessages((all) => all.map((other) => (other.client_id === id && !other.id ? { ...other, ...part } : other)));
+    const abort = new AbortController();
+    change({ sending: true, failed: undefined, progress: 0 });
+    try {
+      if (files) {
+        uploads.current.set(id, abort);
+        await postForm("messages", formOf(m, extra, files), abort.signal, (progress) => change({ progress }));
+      } else await post("messages", { id, text: m.text, ...extra });
+      change({ sending: false });
+    } catch (thrown) {
+      change({ sending: false, failed: failureText(failureOf(thrown)) });
+    }
+    uploads.current.delete(id);
+  };
+  const send = (text: string, extra: Extra = {}) => {
+    const m: Message = {
+      id: 0,
+      from: "visitor",
+      text,
+      client_id: newId(),
+      created_at: new Date().toISOString(),
+      sending: true,
+      files: extra.files?.map((file) => ({ name: file.name, mime_type: file.type, size: file.size, local: file })),
+    };
+    extras.current.set(m.client_id!, extra);
+    setMessages((all) => [...all, m]);
+    void deliver(m, extra);
+  };
+  const sendAgain = (m: Message) => void deliver(m, extras.current.get(m.client_id!) ?? {});
+  const cancel = (m: Message) => {
+    uploads.current.get(m.client_id!)?.abort();
+    setMessages((all) => all.filter((other) => other.client_id !== m.client_id || other.id));
+  };
+  return { send, sendAgain, cancel };
+}
+
+/** Tells the page how many messages came while it hid the frame. */
+function useUnread(messages: Message[], shown: boolean) {
+  const read = useRef(0);
+  useEffect(() => {
+    const newest = messages.at(-1)?.id ?? 0;
+    if (shown) read.current = Math.max(read.current, newest);
+    const unread = messages.filter((m) => m.from !== "visitor" && m.id > read.current);
+    postToPage("unread", { count: shown ? 0 : unread.length });
+  }, [shown, messages]);
 }
 
 function Frame() {
   const c = useConversation();
   const [Markdown, setMarkdown] = useState<MarkdownType>();
   const [shown, setShown] = useState(true);
-  const read = useRef(0);
+  const sending = useSending(c.setMessages);
   const hasAnswers = c.messages.some((m) => m.from === "bot") || Boolean(c.partial);
   useEffect(() => {
     if (hasAnswers)
@@ -199,24 +259,18 @@ function Frame() {
       );
   }, [hasAnswers]);
   useEffect(() => {
-    const on = (kind: string) => {
+    const onMessage = (kind: string) => {
       if (kind === "shown") setShown(true);
       if (kind === "hidden") setShown(false);
       if (kind === "user") c.restart();
     };
-    heard.add(on);
-    return () => void heard.delete(on);
+    listeners.add(onMessage);
+    return () => void listeners.delete(onMessage);
   }, []);
-  useEffect(() => {
-    const newest = c.messages.at(-1)?.id ?? 0;
-    if (shown) read.current = Math.max(read.current, newest);
-    tellPage("unread", {
-      count: shown ? 0 : c.messages.filter((m) => m.from !== "visitor" && m.id > read.current).length,
-    });
-  }, [shown, c.messages]);
+  useUnread(c.messages, shown);
   useEffect(() => {
     const press = (e: KeyboardEvent) => {
-      if (e.key === "Escape") tellPage("close");
+      if (e.key === "Escape") postToPage("close");
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
@@ -227,42 +281,6 @@ function Frame() {
   useEffect(() => {
     if (c.look) document.title = c.look.title;
   }, [c.look]);
-  const sending = useRef(new Map<string, AbortController>());
-  const deliver = async (m: Said, { files, ...more }: Asked) => {
-    const change = (what: Partial<Said>) =>
-      c.setMessages((all) => all.map((x) => (x.client_id === m.client_id && !x.id ? { ...x, ...what } : x)));
-    const abort = new AbortController();
-    change({ sending: true, failed: undefined, progress: 0 });
-    try {
-      if (files) {
-        sending.current.set(m.client_id!, abort);
-        await postForm("messages", formOf(m, more, files), abort.signal, (progress) => change({ progress }));
-      } else await post("messages", { id: m.client_id, text: m.text, ...more });
-      change({ sending: false });
-    } catch (thrown) {
-      change({ sending: false, failed: failureText(failureOf(thrown)) });
-    }
-    sending.current.delete(m.client_id!);
-  };
-  const asked = useRef(new Map<string, Asked>());
-  const send = (text: string, more: Asked = {}) => {
-    const m: Said = {
-      id: 0,
-      from: "visitor",
-      text,
-      client_id: hex(),
-      created_at: new Date().toISOString(),
-      sending: true,
-      files: more.files?.map((f) => ({ name: f.name, mime_type: f.type, size: f.size, local: f })),
-    };
-    asked.current.set(m.client_id!, more);
-    c.setMessages((all) => [...all, m]);
-    void deliver(m, more);
-  };
-  const cancel = (m: Said) => {
-    sending.current.get(m.client_id!)?.abort();
-    c.setMessages((all) => all.filter((x) => x.client_id !== m.client_id || x.id));
-  };
   if (c.gone) return <p class="sw-note">{c.gone}</p>;
   if (!c.look)
     return (
@@ -279,15 +297,13 @@ function Frame() {
       trouble={c.trouble}
       Markdown={Markdown}
       draft={keep.get("draft")}
-      keepDraft={(t) => keep.set("draft", t)}
-      send={send}
-      cancel={cancel}
+      keepDraft={(text) => keep.set("draft", text)}
+      {...sending}
       getFile={getFile}
-      sendAgain={(m) => void deliver(m, asked.current.get(m.client_id!) ?? {})}
       giveEmail={async (email) => {
         await post("email", { email });
       }}
-      close={() => tellPage("close")}
+      close={() => postToPage("close")}
     />
   );
 }
@@ -297,9 +313,9 @@ if (parent === window) render(<p class="sw-note">{words.alone}</p>, root);
 else {
   const begin = (kind: string) => {
     if (kind === "begin") {
-      heard.delete(begin);
+      listeners.delete(begin);
       render(<Frame />, root);
     }
   };
-  heard.add(begin);
+  listeners.add(begin);
 }

@@ -1,5 +1,5 @@
 // What the frame asks of the server that it came from.
-import type { Look, Said, State } from "./view";
+import type { Look, Message, State } from "./view";
 import { words } from "./words";
 
 /** The address of the widget: that of this document. */
@@ -103,7 +103,7 @@ export type Heard =
   | { event: "hello"; data: Look }
   | { event: "state"; data: State }
   | { event: "partial"; data: { text: string; goes_on?: boolean } }
-  | { event: "message"; data: Said };
+  | { event: "message"; data: Message };
 
 /** Reads the events of the conversation behind a message until they end. */
 export async function follow(after: number, signal: AbortSignal, each: (heard: Heard) => void) {
