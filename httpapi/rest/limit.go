@@ -83,7 +83,7 @@ func (l *Limiter) takeFrom(limit int, c Class, key client) (left int, reset time
 	key.class = c
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now >= l.cleanup {
+	if now >= l.cleanup || l.cleanup > now+windowSeconds { // the latter if the clock was set back
 		maps.DeleteFunc(l.counts, func(_ client, n count) bool { return n.ended(now) })
 		l.cleanup = now + windowSeconds
 	}
