@@ -109,12 +109,12 @@ func TestConsoleSizes(t *testing.T) {
 	check("loader of the widget", 4, together(t, nil, "app/widget-loader.js"))
 
 	own := []string{"main", "workflow", "editor-editor", "execution-execution", "editor-canvas", "codemirror", "live", "widget-frame", "widget-loader"}
-	pages, err := fs.Glob(pageFiles, consoleFiles+"app/*.js")
+	pages, err := fs.Glob(pageFiles, consoleFiles+"app/*.js"+packed)
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("%d files: %v", len(pages), err)
 	}
 	for _, file := range pages {
-		name := strings.TrimSuffix(path.Base(file), ".js")
+		name := strings.TrimSuffix(path.Base(file), ".js"+packed)
 		loaded := first
 		if strings.HasPrefix(name, "editor-") || strings.HasPrefix(name, "execution-") {
 			loaded = workflow

@@ -43,9 +43,10 @@ func (s *Server) pages() {
 	s.widgetPages()
 	s.formPages()
 	_ = fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, _ error) error {
-		address, ok := addresses[name]
+		plain := strings.TrimSuffix(name, packed)
+		address, ok := addresses[plain]
 		if !ok {
-			address = "/" + strings.TrimSuffix(strings.Replace(name, consoleFiles, "console/", 1), packed)
+			address = "/" + strings.Replace(plain, consoleFiles, "console/", 1)
 		}
 		if entry != nil && !entry.IsDir() {
 			serve := newPage(name).serve(policyOf(name))
@@ -64,8 +65,7 @@ func policyOf(name string) string {
 	return pagePolicy
 }
 
-// packed is the extension of embedded files that are compressed with gzip:
-// third-party files, which only change with a new version.
+// packed is the extension of embedded files that are compressed with gzip.
 const packed = ".gz"
 
 // page is an embedded file. It is hashed on first use, and compressed unless it already

@@ -91,7 +91,7 @@ func TestPagesAreCompressed(t *testing.T) {
 			t.Fatal(err)
 		}
 		plain, err := io.ReadAll(unpacked)
-		original, _ := pageFiles.ReadFile(consoleFiles + "app/main.css")
+		original, _ := embedded(consoleFiles + "app/main.css")
 		if err != nil || !bytes.Equal(plain, original) {
 			t.Errorf("Accept-Encoding %s: %v, %d bytes of %d", accept, err, len(plain), len(original))
 		}

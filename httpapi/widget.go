@@ -54,7 +54,7 @@ func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
 // exchanged for a ticket and the ticket for a visitor's token. Only the token gives
 // access: neither identities nor cookies do.
 func (s *Server) widgetPages() {
-	loader, frame := newPage(consoleFiles+"app/widget-loader.js"), newPage(consoleFiles+"app/widget-frame.html")
+	loader, frame := newPage(consoleFiles+"app/widget-loader.js"+packed), newPage(consoleFiles+"app/widget-frame.html"+packed)
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		s.echo.Add(method, widgetScript, func(c echo.Context) error {
 			c.Response().Header().Set("Cross-Origin-Resource-Policy", "cross-origin")

@@ -1,6 +1,7 @@
 // Command bundle builds the web console. The TypeScript and CSS in src become
 // the files in dist/app, and the npm packages that packages/package-lock.json
-// pins become those in dist/lib, compressed; the binary embeds dist and nothing else.
+// pins become those in dist/lib, both compressed with gzip; the binary embeds dist
+// and nothing else.
 //
 //	go run ./httpapi/console/bundle            build dist/app
 //	go run ./httpapi/console/bundle -watch     build it again after each change
@@ -13,6 +14,7 @@ import (
 	"compress/gzip"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,15 +56,20 @@ func console() (string, error) {
 
 // writeApp builds dist/app and removes what is no longer built.
 func writeApp(root string) error {
-	files, err := buildApp(root)
+	built, err := buildApp(root)
+	if err != nil {
+		return err
+	}
+	files, err := pack(built)
 	if err != nil {
 		return err
 	}
 	return replaceFolder(filepath.Join(root, "dist", "app"), files)
 }
 
-// checkApp returns an error that names the first file of dist/app that differs from the
-// result of building src.
+// checkApp returns an error that names the first file of dist/app whose content differs
+// from the result of building src. It compares what is compressed, since releases of Go
+// compress differently.
 func checkApp(root string) error {
 	files, err := buildApp(root)
 	if err != nil {
@@ -70,13 +77,14 @@ func checkApp(root string) error {
 	}
 	dist := filepath.Join(root, "dist", "app")
 	for name, want := range files {
-		if got, err := os.ReadFile(filepath.Join(dist, name)); err != nil || !bytes.Equal(got, want) {
+		if got, err := unpack(filepath.Join(dist, name+packed)); err != nil || !bytes.Equal(got, want) {
 			return fmt.Errorf("dist/app/%s is not what src builds: run go run ./httpapi/console/bundle", name)
 		}
 	}
 	entries, err := os.ReadDir(dist)
 	for _, e := range entries {
-		if _, ok := files[e.Name()]; !ok {
+		name, ok := strings.CutSuffix(e.Name(), packed)
+		if _, known := files[name]; !ok || !known {
 			return fmt.Errorf("dist/app/%s has no source: run go run ./httpapi/console/bundle", e.Name())
 		}
 	}
@@ -181,9 +189,12 @@ func buildPackages(root string) error {
 	return replaceFolder(filepath.Join(root, "dist", "lib"), files)
 }
 
+// packed is the extension of compressed files.
+const packed = ".gz"
+
 // pack compresses files; the server sends them compressed.
 func pack(files map[string][]byte) (map[string][]byte, error) {
-	packed := map[string][]byte{}
+	compressed := map[string][]byte{}
 	for name, content := range files {
 		var out bytes.Buffer
 		w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -196,9 +207,23 @@ func pack(files map[string][]byte) (map[string][]byte, error) {
 		if err := w.Close(); err != nil {
 			return nil, err
 		}
-		packed[name+".gz"] = out.Bytes()
+		compressed[name+packed] = out.Bytes()
 	}
-	return packed, nil
+	return compressed, nil
+}
+
+// unpack returns the content of a compressed file.
+func unpack(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 // readLicences returns the licence texts of the packages that may be part of

@@ -1,1 +1,0 @@
-import{ApiError as t}from"./main.js";function f(e){if(!(e instanceof t))return[];let{errors:i,field:s,issue:r=e.message,node_id:n,edge_id:o}=e.details;return i??(s?[{node_id:n,edge_id:o,field:s,issue:r,severity:"error"}]:[])}export{f as a};
