@@ -44,10 +44,10 @@ func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 	if !r.UnderAgent() {
 		return nil
 	}
-	db, err := s.folder.Agent(c.HTTP.Param("id"))
+	db, err := s.folder.Agent(rest.PathParam(c.HTTP, "id"))
 	switch {
 	case err != nil && r.Access == rest.Platform:
-		return agent.NotFound("gateway", c.HTTP.Param("gatewayId")) // the same error as for a gateway that does not exist
+		return agent.NotFound("gateway", rest.PathParam(c.HTTP, "gatewayId")) // the same error as for a gateway that does not exist
 	case err != nil && !c.Identity.Known():
 		return auth.NoAccessError()
 	case err != nil:

@@ -143,6 +143,7 @@ func TestBadInput(t *testing.T) {
 		{"NUL in description", "POST", "/api/agents", `{"name":"a","description":"x\u0000"}`, 400, invalid("description")},
 		{"name taken", "POST", "/api/agents", `{"name":"TAKEN"}`, 409, code("AGENT_NAME_EXISTS")},
 		{"unknown agent", "GET", "/api/agents/nobody", ``, 404, code("NOT_FOUND")},
+		{"escaped agent id", "GET", "/api/agents/%64efault", ``, 200, map[string]any{"id": "default"}},
 		{"agent id as path", "GET", "/api/agents/%2e%2e%2fdefault", ``, 404, code("NOT_FOUND")},
 		{"agent id with NUL", "GET", "/api/agents/default%00", ``, 404, code("NOT_FOUND")},
 		{"bad status", "PUT", "/api/agents/default", `{"status":"asleep"}`, 400, invalid("status")},

@@ -76,7 +76,7 @@ func (s *Server) form(c echo.Context, body []byte) (f openForm, err error) {
 		return f, err
 	}
 	ctx, id := c.Request().Context(), c.Param("workflow")
-	f.db, err = s.folder.Agent(c.Param("agent"))
+	f.db, err = s.folder.Agent(rest.PathParam(c, "agent"))
 	if err != nil || f.db.Problem() != nil || f.db.Agent().Status != agent.StatusActive {
 		return f, agent.NotFound("form", id)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/credentials"
+	"satchel/httpapi/rest"
 	"satchel/store/cluster"
 )
 
@@ -101,7 +102,7 @@ func targetOf(c echo.Context) target {
 	case path == oauthCallback:
 		return target{agent: credentials.AgentOf(c.QueryParam("state"))}
 	}
-	return target{agent: cmp.Or(c.Param("id"), c.Param("agent")), node: c.Param("nodeId")}
+	return target{agent: cmp.Or(rest.PathParam(c, "id"), rest.PathParam(c, "agent")), node: rest.PathParam(c, "nodeId")}
 }
 
 // serveForwarded answers a forwarded request, or returns errMoved if it is for an agent or a

@@ -214,6 +214,37 @@ func TestAddressesOutsideTheInterface(t *testing.T) {
 	}
 }
 
+// TestHead checks that HEAD has the status and the headers of GET, but on streams.
+func TestHead(t *testing.T) {
+	c := newTestClient(t)
+	ask := func(method, path string) *http.Response {
+		req, err := http.NewRequestWithContext(t.Context(), method, c.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	for path, status := range map[string]int{"/": 200, "/api/health": 200, "/api/ready": 200, "/api/agents/default/contacts": 200, "/api/agents/default/contacts/export": 200, "/api/agents/nothing": 404} {
+		head, get := ask("HEAD", path), ask("GET", path)
+		if head.StatusCode != status {
+			t.Errorf("%s: %d, want %d", path, head.StatusCode, status)
+		}
+		for _, name := range []string{"Content-Type", "ETag", "X-RateLimit-Limit"} {
+			if head.Header.Get(name) != get.Header.Get(name) {
+				t.Errorf("%s: %s is %q, with GET %q", path, name, head.Header.Get(name), get.Header.Get(name))
+			}
+		}
+	}
+	if head := ask("HEAD", "/api/agents/default/stream"); head.StatusCode != 405 {
+		t.Errorf("a stream: %d", head.StatusCode)
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	c := newTestClient(t)
 	c.must(t, 200, "GET", "/api/agents/default", "")

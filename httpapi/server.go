@@ -144,9 +144,15 @@ func New(o Options) *Server {
 	s.echo.Use(lingerAfterResponse, s.forwardRequest, s.admitRequest)
 	s.table = s.api()
 	for _, r := range s.table {
-		path := r.EchoPath()
-		s.echo.Add(r.Method, path, s.serve(r))
-		s.routes[routeKey{r.Method, path}] = r
+		methods := []string{r.Method}
+		if r.AnswersHead() {
+			methods = append(methods, http.MethodHead)
+		}
+		path, handler := r.EchoPath(), s.serve(r)
+		for _, method := range methods {
+			s.echo.Add(method, path, handler)
+			s.routes[routeKey{method, path}] = r
+		}
 	}
 	s.mcpEndpoints()
 	s.socketEndpoints()

@@ -78,7 +78,7 @@ func (s *Server) widgetPages() {
 func (s *Server) widget(c echo.Context) (*gateways.Widget, error) {
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	id := c.Param("gateway")
-	db, err := s.folder.Agent(c.Param("agent"))
+	db, err := s.folder.Agent(rest.PathParam(c, "agent"))
 	if err != nil || db.Problem() != nil {
 		return nil, agent.NotFound("widget", id)
 	}

@@ -72,9 +72,9 @@ func jsonFields(t reflect.Type) []boundField {
 	return fields
 }
 
-// pathParam returns an unescaped path parameter: clients may escape characters without
+// PathParam returns an unescaped path parameter: clients may escape characters without
 // need, such as colons.
-func pathParam(c echo.Context, name string) string {
+func PathParam(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {
 		return value // unescaped
@@ -96,7 +96,7 @@ func (b *binding) bind(c echo.Context, in reflect.Value) error {
 		values := query[p.name]
 		switch p.in {
 		case "path":
-			values = []string{pathParam(c, p.name)}
+			values = []string{PathParam(c, p.name)}
 		case "header":
 			values = []string{c.Request().Header.Get(p.name)}
 		}

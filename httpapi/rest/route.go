@@ -72,6 +72,12 @@ type Form struct {
 	JSON     reflect.Type      // of the JSON body that is accepted instead; nil if none is
 }
 
+// AnswersHead reports whether the route also answers HEAD requests: those that read
+// something, but not the streams of events.
+func (r *Route) AnswersHead() bool {
+	return r.Method == http.MethodGet && (r.answer != nil || r.Out != nil || r.Attached)
+}
+
 // JSON returns a route with a typed handler: In is bound from path, query and JSON body,
 // Out is written as JSON.
 func JSON[In, Out any](method, path string, status int, summary string, handler func(*Call, *In) (Out, error)) *Route {
