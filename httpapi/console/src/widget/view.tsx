@@ -292,7 +292,7 @@ function Log({ look, state, messages, partial, Markdown, atEnd, email, leaveEmai
   );
 }
 
-const senders = { visitor: words.you, bot: words.bot, person: words.aPerson };
+const senderOf = (from: Message["from"]) => ({ visitor: words.you, bot: words.bot, person: words.aPerson })[from];
 
 type BubbleProps = {
   message: Message;
@@ -311,7 +311,7 @@ function Bubble({ message, Markdown, sendAgain, cancel, getFile }: BubbleProps) 
       class={`sw-said ${from} ${sending ? "sending" : ""}`}
       title={created_at ? new Date(created_at).toLocaleString() : undefined}
     >
-      <span class="sw-who">{senders[from]}</span>
+      <span class="sw-who">{senderOf(from)}</span>
       {text && <Text text={text} sources={sources} Markdown={from === "bot" ? Markdown : undefined} />}
       {files?.map((file, i) => (
         <MessageFile key={i} file={file} get={id > 0 && getFile ? () => getFile(id, i) : undefined} />

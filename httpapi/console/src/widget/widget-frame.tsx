@@ -6,8 +6,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { View, type Look, type MarkdownType, type Message, type State } from "./view";
 import { follow, getFile, type Heard, keep, post, postForm, WireError } from "./wire";
 import "./view.css";
-import { language, words } from "./words";
+import { language, loadWords, words } from "./words";
 
+const wordsLoaded = loadWords();
 document.documentElement.lang = language;
 document.documentElement.classList.add("sw-page");
 
@@ -16,6 +17,8 @@ let page = "";
 let user: { user?: string; userHash?: string } = {};
 type Ticket = { ticket?: string; failed?: number };
 let onTicket: ((ticket: Ticket) => void) | undefined;
+/** Whether the page shows the frame. */
+let visible = true;
 /** Called with the kind of each message of the page. */
 const listeners = new Set<(kind: string) => void>();
 
@@ -32,6 +35,7 @@ addEventListener("message", (e) => {
     }
   }
   if (kind === "ticket") onTicket?.(e.data);
+  if (kind === "shown" || kind === "hidden") visible = kind === "shown";
   for (const listener of listeners) listener(kind);
 });
 
@@ -248,7 +252,7 @@ function useUnread(messages: Message[], shown: boolean) {
 function Frame() {
   const c = useConversation();
   const [Markdown, setMarkdown] = useState<MarkdownType>();
-  const [shown, setShown] = useState(true);
+  const [shown, setShown] = useState(visible);
   const sending = useSending(c.setMessages);
   const hasAnswers = c.messages.some((m) => m.from === "bot") || Boolean(c.partial);
   useEffect(() => {
@@ -260,10 +264,10 @@ function Frame() {
   }, [hasAnswers]);
   useEffect(() => {
     const onMessage = (kind: string) => {
-      if (kind === "shown") setShown(true);
-      if (kind === "hidden") setShown(false);
+      setShown(visible);
       if (kind === "user") c.restart();
     };
+    setShown(visible); // it may have changed since the first render
     listeners.add(onMessage);
     return () => void listeners.delete(onMessage);
   }, []);
@@ -309,13 +313,12 @@ function Frame() {
 }
 
 const root = document.getElementById("app")!;
-if (parent === window) render(<p class="sw-note">{words.alone}</p>, root);
+if (parent === window) void wordsLoaded.then(() => render(<p class="sw-note">{words.alone}</p>, root));
 else {
   const begin = (kind: string) => {
-    if (kind === "begin") {
-      listeners.delete(begin);
-      render(<Frame />, root);
-    }
+    if (kind !== "begin") return;
+    listeners.delete(begin);
+    void wordsLoaded.then(() => render(<Frame />, root));
   };
   listeners.add(begin);
 }
