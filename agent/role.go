@@ -43,6 +43,9 @@ type Identity struct {
 // Known reports whether the request is authenticated.
 func (i Identity) Known() bool { return i.Open || i.Email != "" || i.Key != nil }
 
+// OpenLabel is the label of everyone while there is no access control.
+const OpenLabel = "open mode"
+
 // Label names the identity in the audit log, without secrets.
 func (i Identity) Label() string {
 	switch {
@@ -51,7 +54,7 @@ func (i Identity) Label() string {
 	case i.Email != "":
 		return i.Email
 	case i.Open:
-		return "open mode"
+		return OpenLabel
 	}
 	return "anonymous"
 }

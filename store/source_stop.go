@@ -22,7 +22,7 @@ func (db *DB) StopSource(ctx context.Context, id string) (agent.Source, error) {
 			return s, agent.Errorf(agent.CodeConflict, "this source is not being processed").With("status", s.Status)
 		}
 		problem := agent.SourceError{Code: agent.SourceStopped, Message: "stopped"}
-		if tx.actor != "" {
+		if tx.actor != "" && tx.actor != agent.OpenLabel {
 			problem.Message = "stopped by " + tx.actor
 		}
 		indexing := false
