@@ -217,11 +217,12 @@ func TestAddressesOutsideTheInterface(t *testing.T) {
 // TestHead checks that HEAD has the status and the headers of GET, but on streams.
 func TestHead(t *testing.T) {
 	c := newTestClient(t)
-	ask := func(method, path string) *http.Response {
+	ask := func(method, path, site string) *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), method, c.url+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+		req.Header.Set("Sec-Fetch-Site", site)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -230,7 +231,7 @@ func TestHead(t *testing.T) {
 		return resp
 	}
 	for path, status := range map[string]int{"/": 200, "/api/health": 200, "/api/ready": 200, "/api/agents/default/contacts": 200, "/api/agents/default/contacts/export": 200, "/api/agents/nothing": 404} {
-		head, get := ask("HEAD", path), ask("GET", path)
+		head, get := ask("HEAD", path, "none"), ask("GET", path, "none")
 		if head.StatusCode != status {
 			t.Errorf("%s: %d, want %d", path, head.StatusCode, status)
 		}
@@ -240,8 +241,11 @@ func TestHead(t *testing.T) {
 			}
 		}
 	}
-	if head := ask("HEAD", "/api/agents/default/stream"); head.StatusCode != 405 {
+	if head := ask("HEAD", "/api/agents/default/stream", "none"); head.StatusCode != 405 {
 		t.Errorf("a stream: %d", head.StatusCode)
+	}
+	if head, get := ask("HEAD", "/api/agents", "cross-site"), ask("GET", "/api/agents", "cross-site"); head.StatusCode != 403 || get.StatusCode != 403 {
+		t.Errorf("from another site: %d, with GET %d", head.StatusCode, get.StatusCode)
 	}
 }
 

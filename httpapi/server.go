@@ -144,15 +144,12 @@ func New(o Options) *Server {
 	s.echo.Use(lingerAfterResponse, s.forwardRequest, s.admitRequest)
 	s.table = s.api()
 	for _, r := range s.table {
-		methods := []string{r.Method}
-		if r.AnswersHead() {
-			methods = append(methods, http.MethodHead)
-		}
 		path, handler := r.EchoPath(), s.serve(r)
-		for _, method := range methods {
-			s.echo.Add(method, path, handler)
-			s.routes[routeKey{method, path}] = r
+		s.echo.Add(r.Method, path, handler)
+		if r.AnswersHead() {
+			s.echo.HEAD(path, handler)
 		}
+		s.routes[routeKey{r.Method, path}] = r
 	}
 	s.mcpEndpoints()
 	s.socketEndpoints()
@@ -185,7 +182,11 @@ var noSniff, noReferrer, noStore, apiVersion = []string{"nosniff"}, []string{"no
 func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		began := time.Now()
-		route := s.routes[routeKey{c.Request().Method, c.Path()}]
+		method := c.Request().Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		route := s.routes[routeKey{method, c.Path()}]
 		end := func() {}
 		if route != nil {
 			end = rest.Compress(c)
