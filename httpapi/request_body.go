@@ -12,8 +12,10 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// Limits on what is read of a body that is no longer needed.
+// Limits on what is read of a body that is no longer needed. net/http itself reads up to
+// smallBody before it sends the response.
 const (
+	smallBody     = 256 << 10
 	lingerLimit   = 256 << 20
 	lingerTimeout = 30 * time.Second
 )
@@ -35,14 +37,15 @@ func (b *trackedBody) Read(p []byte) (int, error) {
 }
 
 // lingerAfterResponse is the first handler. After the response it reads what the client
-// still sends, within limits: many clients only read the response once they have sent
-// their body, and lose it if the connection is closed before that.
+// still sends of a large body, within limits, and closes the connection: many clients
+// only read the response once they have sent their body, and lose it if the connection is
+// closed before that.
 //
 // The body is set on a copy of the request: if net/http found another body in its own
 // request, it would read it before responding.
 func lingerAfterResponse(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if c.Request().ContentLength == 0 {
+		if length := c.Request().ContentLength; 0 <= length && length <= smallBody {
 			return next(c)
 		}
 		r := c.Request().WithContext(c.Request().Context())
@@ -50,7 +53,14 @@ func lingerAfterResponse(next echo.HandlerFunc) echo.HandlerFunc {
 		r.Body = sent
 		c.SetRequest(r)
 		control := http.NewResponseController(c.Response())
-		_ = control.EnableFullDuplex() // a test's recorder has none
+		if control.EnableFullDuplex() != nil { // a test's recorder has none
+			return next(c)
+		}
+		c.Response().Before(func() {
+			if !sent.ended.Load() {
+				c.Response().Header().Set("Connection", "close")
+			}
+		})
 		err := next(c)
 		if c.Response().Committed && !sent.ended.Load() {
 			sent.linger(r, control)

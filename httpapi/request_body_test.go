@@ -34,22 +34,20 @@ func TestLargeBodyIsRefusedWithAResponse(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			for range 2 { // the connection can be used again
-				_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", test.path, test.media, size, test.begin)
-				if err == nil {
-					_, err = io.Copy(conn, strings.NewReader(strings.Repeat("a", size-len(test.begin))))
-				}
-				if err != nil {
-					t.Fatalf("the body was not read: %v", err)
-				}
-				response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				body, err := io.ReadAll(response.Body)
-				if err != nil || response.StatusCode != test.status || !strings.Contains(string(body), test.code) {
-					t.Errorf("%d %s, %v", response.StatusCode, body, err)
-				}
+			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", test.path, test.media, size, test.begin)
+			if err == nil {
+				_, err = io.Copy(conn, strings.NewReader(strings.Repeat("a", size-len(test.begin))))
+			}
+			if err != nil {
+				t.Fatalf("the body was not read: %v", err)
+			}
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != test.status || !response.Close || !strings.Contains(string(body), test.code) {
+				t.Errorf("%d %s, closes: %v, %v", response.StatusCode, body, response.Close, err)
 			}
 		})
 	}

@@ -14,7 +14,9 @@ import (
 // recordFaults records errors and policy violations in a page.
 const recordFaults = `window.faults = [];
 	addEventListener("securitypolicyviolation", (e) => faults.push("policy: " + e.violatedDirective + " " + e.blockedURI));
-	addEventListener("error", (e) => faults.push("error: " + e.message));
+	addEventListener("error", (e) => { // but not that a size changes twice in one frame, as nodes of React Flow do
+		if (!e.message.startsWith("ResizeObserver loop")) faults.push("error: " + e.message);
+	});
 	addEventListener("unhandledrejection", (e) => faults.push("rejected: " + e.reason));`
 
 // consolePage is the console in a browser.
