@@ -1,6 +1,16 @@
 // What the toolbar, the canvas and the keyboard do with the graph.
 import { tell } from "../ui";
-import { copyText, type Editor, type NodeType, removeFrom, type Step, tidy, typeOf, wayOf, waysOut } from "./base";
+import {
+  copyText,
+  type Editor,
+  type NodeType,
+  removeFrom,
+  type GraphNode,
+  tidy,
+  typeOf,
+  sourceHandleOf,
+  outputHandles,
+} from "./index";
 import type { CanvasActions, Flow } from "./canvas";
 import { loadDialogs, loadPasting, openEditorDialog, openPalette } from "./lazy";
 import type { TestMode } from "./starttest";
@@ -50,8 +60,11 @@ export function editorActions(view: EditorView) {
     });
   };
   const pick = (type: NodeType) => {
-    const previous = editor.one.value ?? lastNode(editor);
-    editor.add(type, previous && type.type !== "trigger" ? { after: previous.id, way: freeWay(editor, previous) } : {});
+    const previous = editor.selectedNode.value ?? lastNode(editor);
+    editor.add(
+      type,
+      previous && type.type !== "trigger" ? { after: previous.id, handle: freeHandle(editor, previous) } : {},
+    );
   };
   const menu = (nodeId: string, event: MouseEvent) => {
     const nodeActions = { open, duplicate, remove, test: editable && view.runTest };
@@ -73,14 +86,14 @@ export function editorActions(view: EditorView) {
     },
     zoom: (factor: number) => flow()?.zoomTo(flow()!.getZoom() * factor),
     connect: () => {
-      const from = editor.one.value;
+      const from = editor.selectedNode.value;
       if (from)
         void openEditorDialog(({ ConnectDialog }, close) => (
           <ConnectDialog editor={editor} from={from} close={close} />
         ));
     },
     pick,
-    palette: () => openPalette(!editor.one.value, pick),
+    palette: () => openPalette(!editor.selectedNode.value, pick),
   };
 }
 
@@ -96,15 +109,17 @@ function addNote({ editor, flow, element }: EditorView) {
 }
 
 /** Returns the first output of a node that has no edge yet, or its first. */
-function freeWay(editor: Editor, node: Step): string {
+function freeHandle(editor: Editor, node: GraphNode): string {
   const type = typeOf(node.type);
-  const ways = waysOut(node, type);
-  const used = editor.doc.value.edges.filter((edge) => edge.source === node.id).map((edge) => wayOf(edge, node, type));
-  return ways.find((way) => !used.includes(way)) ?? ways[0];
+  const handles = outputHandles(node, type);
+  const used = editor.doc.value.edges
+    .filter((edge) => edge.source === node.id)
+    .map((edge) => sourceHandleOf(edge, node, type));
+  return handles.find((handle) => !used.includes(handle)) ?? handles[0];
 }
 
 /** Returns the node at which the graph ends, if it has one end. */
-function lastNode(editor: Editor): Step | undefined {
+function lastNode(editor: Editor): GraphNode | undefined {
   const { nodes, edges } = editor.doc.value;
   const ends = nodes.filter((node) => !edges.some((edge) => edge.source === node.id && edge.sourceHandle !== "error"));
   return ends.length === 1 ? ends[0] : undefined;

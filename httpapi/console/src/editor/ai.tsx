@@ -11,15 +11,15 @@ import {
   type Issue,
   readGraph,
   type Schema,
-  type Stored,
+  type StoredGraph,
   tidy,
   writeGraph,
-} from "./base";
+} from "./index";
 
 const longestSentence = 4000;
 const listed = 30; // records of a kind that the model is given
 
-type Answer = Required<Pick<Stored, "nodes" | "edges">> & { name: string; summary: string };
+type Answer = Required<Pick<StoredGraph, "nodes" | "edges">> & { name: string; summary: string };
 /** What the list of something in the agent has of one. */
 type Listed = { id?: string; type?: string; name: string; columns?: { name: string }[] };
 
@@ -58,9 +58,9 @@ const typesText = () =>
       [
         `## ${t.type}: ${t.summary}`,
         t.handles_from
-          ? `ways out: the ids of ${t.handles_from}${t.handles.length ? `, ${t.handles.join(", ")}` : ""}`
+          ? `outputs: the ids of ${t.handles_from}${t.handles.length ? `, ${t.handles.join(", ")}` : ""}`
           : t.handles.length
-            ? `ways out: ${t.handles.join(", ")}`
+            ? `outputs: ${t.handles.join(", ")}`
             : "",
         ...Object.entries(t.data.properties ?? {})
           .filter(([, s]) => !s.writeOnly)
@@ -93,7 +93,7 @@ async function recordsText(signal: AbortSignal): Promise<string> {
 
 const rules = `You write workflows of the agent server Satchel as JSON.
 - nodes: {id, type, data}. ids are short and in snake_case. data.label says in a few words what the node does. Exactly one node of type trigger, which has no edge to it.
-- edges: {source, target, sourceHandle}. sourceHandle is a way out of the source's type, "error" for what happens when it fails, and is left out where the type has no ways out.
+- edges: {source, target, sourceHandle}. sourceHandle is an output of the source's type, "error" for what happens when it fails, and is left out where the type has no outputs.
 - Values come from templates: {{contact.name}}, {{trigger.amount}}, {{nodes.ID.field}}, with filters such as {{x | default:"none"}}. Code reads the same names as variables.
 - Use only the types and fields below, and ids that are listed under Records; where one is missing, leave the field out.
 - Never write a password, key or token.
@@ -144,7 +144,7 @@ async function draft(
 
 /** Reads the model's answer; throws when it is no graph. */
 function read(content: string): Answer {
-  let value: (Stored & { name?: unknown; summary?: unknown }) | undefined;
+  let value: (StoredGraph & { name?: unknown; summary?: unknown }) | undefined;
   try {
     value = JSON.parse(content.replace(/^\s*```(json)?|```\s*$/g, ""));
   } catch {

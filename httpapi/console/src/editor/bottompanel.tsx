@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 
 import { Button } from "../ui";
-import { type Editor, GraphJson, Problems, TestPanel, Versions } from "./base";
+import { type Editor, GraphJson, Problems, TestPanel, Versions } from "./index";
 import type { RunTest } from "./effects";
 import type { TestState } from "./starttest";
-import type { StoredWorkflow } from "./stored";
+import type { StoredWorkflow } from "./storedworkflow";
 
 /** The tab of the bottom panel; empty while it is closed. */
 export type BottomTab = "" | "problems" | "test" | "versions" | "json";

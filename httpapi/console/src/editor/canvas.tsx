@@ -12,7 +12,7 @@ import {
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 
-import { type Editor, isNote, makeLink, nodeWidth, noteNode, onlyWay, typeOf, waysOut } from "./base";
+import { type Editor, isNote, newEdge, nodeWidth, noteNodeId, defaultHandle, typeOf, outputHandles } from "./index";
 import {
   useCenteredView,
   useEdges,
@@ -22,15 +22,15 @@ import {
   usePanning,
   useSelectionInView,
 } from "./canvashooks";
-import { GraphMap } from "./map";
-import { type EdgeShape, edgeShapes, nodeShapes, type Shape } from "./shapes";
-import { type CanvasActions, edgeTypes, nodeTypes, Shared } from "./step";
+import { GraphMap } from "./minimap";
+import { type EdgeShape, edgeShapes, nodeShapes, type CanvasItem } from "./shapes";
+import { type CanvasActions, edgeTypes, nodeTypes, Shared } from "./canvasnode";
 
 export { detailOf } from "./detail";
 export { edgeShapes, nodeShapes };
 export type { CanvasActions };
 /** The instance of the library, which moves the view. */
-export type Flow = ReactFlowInstance<Shape, EdgeShape>;
+export type Flow = ReactFlowInstance<CanvasItem, EdgeShape>;
 type CanvasProps = { editor: Editor; actions: CanvasActions; minimap?: boolean; onReady?: (flow: Flow) => void };
 
 const nodeDataType = "application/x-satchel-node";
@@ -75,7 +75,7 @@ const onDragOver = (event: DragEvent) => {
 const onGrid = (value: number) => Math.round(value / grid) * grid;
 
 function FlowCanvas({ editor, actions, minimap, onReady }: CanvasProps) {
-  const flow = useReactFlow<Shape, EdgeShape>();
+  const flow = useReactFlow<CanvasItem, EdgeShape>();
   const canvas = useRef<HTMLDivElement>(null);
   const dragging = useRef(false);
   useKnownSizes();
@@ -129,7 +129,7 @@ function useDragging(editor: Editor, canvas: RefObject<HTMLElement | null>, drag
     canvas.current?.classList.add("moving");
   }, []);
   const onNodeDragStop = useCallback(
-    (event: PointerOrTouch, _: unknown, dragged: Shape[]) => {
+    (event: PointerOrTouch, _: unknown, dragged: CanvasItem[]) => {
       dragging.current = false;
       canvas.current?.classList.remove("moving");
       moveDragged(editor, dragged);
@@ -140,14 +140,14 @@ function useDragging(editor: Editor, canvas: RefObject<HTMLElement | null>, drag
     [editor],
   );
   const onSelectionDragStop = useCallback(
-    (event: PointerOrTouch, dragged: Shape[]) => onNodeDragStop(event, null, dragged),
+    (event: PointerOrTouch, dragged: CanvasItem[]) => onNodeDragStop(event, null, dragged),
     [onNodeDragStop],
   );
   return { onNodeDragStart, onSelectionDragStart: onNodeDragStart, onNodeDragStop, onSelectionDragStop };
 }
 
 /** Sets the positions of dragged nodes and notes; those that did not move stay the same objects. */
-function moveDragged(editor: Editor, dragged: Shape[]) {
+function moveDragged(editor: Editor, dragged: CanvasItem[]) {
   const positions = new Map(dragged.map((node) => [node.id, node.position]));
   const newPosition = (id: string, before?: { x: number; y: number }) => {
     const after = positions.get(id);
@@ -155,7 +155,7 @@ function moveDragged(editor: Editor, dragged: Shape[]) {
   };
   const { nodes, notes = [] } = editor.doc.value;
   const movedNotes = notes.map((note) => {
-    const position = newPosition(noteNode(note.id), note);
+    const position = newPosition(noteNodeId(note.id), note);
     return position ? { ...note, ...position } : note;
   });
   if (movedNotes.some((note, i) => note !== notes[i])) editor.change({ notes: movedNotes }, "move");
@@ -169,7 +169,7 @@ function moveDragged(editor: Editor, dragged: Shape[]) {
 /** Connects two nodes, or adds a node where a connection is dropped on the canvas. */
 function useConnecting(editor: Editor, actions: CanvasActions, flow: Flow) {
   const onConnect = useCallback(
-    ({ source, sourceHandle, target }: Connection) => editor.connect(source, sourceHandle ?? onlyWay, target),
+    ({ source, sourceHandle, target }: Connection) => editor.connect(source, sourceHandle ?? defaultHandle, target),
     [editor],
   );
   const onConnectEnd = useCallback(
@@ -178,7 +178,7 @@ function useConnecting(editor: Editor, actions: CanvasActions, flow: Flow) {
       const { clientX, clientY } = pointOf(event);
       actions.add({
         after: fromNode.id,
-        way: fromHandle.id ?? onlyWay,
+        handle: fromHandle.id ?? defaultHandle,
         at: flow.screenToFlowPosition({ x: clientX, y: clientY - dropOffset }),
       });
     },
@@ -190,13 +190,13 @@ function useConnecting(editor: Editor, actions: CanvasActions, flow: Flow) {
 /** Opens the panel or the menu of a node. */
 function useOpening(actions: CanvasActions) {
   const onNodeDoubleClick = useCallback(
-    (_: unknown, node: Shape) => {
+    (_: unknown, node: CanvasItem) => {
       if (!isNote(node.id)) actions.open?.(node.id);
     },
     [actions],
   );
   const onNodeContextMenu = useCallback(
-    (event: MouseEvent, node: Shape) => {
+    (event: MouseEvent, node: CanvasItem) => {
       if (!actions.menu || isNote(node.id)) return;
       event.preventDefault();
       actions.menu(node.id, event);
@@ -248,9 +248,9 @@ function insertIntoEdge(editor: Editor, edgeId: string, nodeId: string) {
   const isConnected = edges.some((other) => other.source === nodeId || other.target === nodeId);
   if (!edge || !node || isConnected || node.type === "trigger") return;
   const type = typeOf(node.type);
-  const way = type?.normal_handle ?? waysOut(node, type)[0];
+  const handle = type?.normal_handle ?? outputHandles(node, type)[0];
   const before = edges.map((other) => (other === edge ? { ...other, target: nodeId } : other));
-  const after = makeLink(nodeId, way, edge.target, new Set(edges.map((other) => other.id)));
+  const after = newEdge(nodeId, handle, edge.target, new Set(edges.map((other) => other.id)));
   editor.change({ edges: [...before, after] }, "move");
 }
 

@@ -10,9 +10,9 @@ import {
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { catalog, type Editor, nodeHeight, nodeWidth, type Step, typeOf, waysOut } from "./base";
+import { catalog, type Editor, nodeHeight, nodeWidth, type GraphNode, typeOf, outputHandles } from "./index";
 import type { Flow } from "./canvas";
-import { type EdgeShape, edgeShapes, nodeShapes, type Shape } from "./shapes";
+import { type EdgeShape, edgeShapes, nodeShapes, type CanvasItem } from "./shapes";
 
 const revealDelay = 60; // milliseconds, after which the panel of the node is open
 const panDuration = 200;
@@ -26,8 +26,8 @@ const addButtonWidth = 60; // of the button beside a node that adds another
  * dropped.
  */
 export function useNodes(editor: Editor, dragging: RefObject<boolean>) {
-  const store = useStoreApi<Shape, EdgeShape>();
-  const [nodes, setNodes] = useState<Shape[]>(() => nodeShapes(editor, []));
+  const store = useStoreApi<CanvasItem, EdgeShape>();
+  const [nodes, setNodes] = useState<CanvasItem[]>(() => nodeShapes(editor, []));
   useEffect(() => {
     if (!dragging.current) setNodes((before) => nodeShapes(editor, before));
   }, [editor.doc.value, editor.selected.value, catalog.value]);
@@ -43,7 +43,7 @@ export function useNodes(editor: Editor, dragging: RefObject<boolean>) {
     editor.select(selection);
   };
   const onNodesChange = useCallback(
-    (changes: NodeChange<Shape>[]) => {
+    (changes: NodeChange<CanvasItem>[]) => {
       const selections = changes.filter((change) => change.type === "select");
       if (selections.length) applySelection(selections);
       const moves = changes.filter((change) => change.type === "position" || change.type === "dimensions");
@@ -59,19 +59,19 @@ export function useNodes(editor: Editor, dragging: RefObject<boolean>) {
 }
 
 /** Returns a node without the positions of its handles, which are wrong if its size is not the computed one. */
-function withoutHandles(node: Shape): Shape {
+function withoutHandles(node: CanvasItem): CanvasItem {
   if (!node.handles) return node;
   const { handles: _, ...rest } = node;
-  return rest as Shape;
+  return rest as CanvasItem;
 }
 
 /** The edges of the canvas. Those that have not changed stay the same objects. */
 export function useEdges(editor: Editor) {
-  const { nodes, edges: links } = editor.doc.value;
+  const { nodes, edges: graphEdges } = editor.doc.value;
   const previous = useRef<EdgeShape[]>([]);
   const edges = useMemo(
     () => edgeShapes(editor, previous.current),
-    [links, nodes, editor.marks.value, editor.selectedEdge.value, catalog.value],
+    [graphEdges, nodes, editor.marks.value, editor.selectedEdge.value, catalog.value],
   );
   previous.current = edges;
   const onEdgesChange = useCallback(
@@ -85,14 +85,14 @@ export function useEdges(editor: Editor) {
 }
 
 /** Measures nodes again whose handles were added, removed or renamed, and those that the library missed. */
-export function useHandleMeasurement(flow: Flow, nodes: Shape[], dragging: RefObject<boolean>) {
+export function useHandleMeasurement(flow: Flow, nodes: CanvasItem[], dragging: RefObject<boolean>) {
   const measure = useUpdateNodeInternals();
   const handlesOf = useRef(new Map<string, string>());
   useEffect(() => {
     if (dragging.current) return; // dragging changes no handle
-    const isStale = (node: Shape) => {
+    const isStale = (node: CanvasItem) => {
       if (node.type === "note") return false;
-      const handles = `${waysOut(node.data.node, node.data.type).join("\n")}\n\n${node.data.used}`;
+      const handles = `${outputHandles(node.data.node, node.data.type).join("\n")}\n\n${node.data.used}`;
       const before = handlesOf.current.get(node.id);
       handlesOf.current.set(node.id, handles);
       const changed = before !== undefined && before !== handles;
@@ -130,7 +130,7 @@ export function useCenteredView(flow: Flow, canvas: RefObject<HTMLElement | null
 /** Moves the view to the selected node if it is not visible. */
 export function useSelectionInView(flow: Flow, canvas: RefObject<HTMLElement | null>, editor: Editor) {
   useEffect(() => {
-    const node = editor.one.value;
+    const node = editor.selectedNode.value;
     if (!node?.position) return;
     const timer = setTimeout(() => moveIntoView(flow, canvas.current, node), revealDelay);
     return () => clearTimeout(timer);
@@ -138,11 +138,11 @@ export function useSelectionInView(flow: Flow, canvas: RefObject<HTMLElement | n
 }
 
 /** Moves the view if a node, or the button beside it that adds another, is outside of it. */
-function moveIntoView(flow: Flow, canvas: HTMLElement | null, node: Step) {
+function moveIntoView(flow: Flow, canvas: HTMLElement | null, node: GraphNode) {
   const box = canvas?.getBoundingClientRect();
   if (!box?.width) return;
   const position = node.position!;
-  const height = nodeHeight(waysOut(node, typeOf(node.type)).length);
+  const height = nodeHeight(outputHandles(node, typeOf(node.type)).length);
   const zoom = Math.max(flow.getZoom(), smallestRevealZoom);
   const topLeft = flow.flowToScreenPosition(position);
   const isVisible =
@@ -174,7 +174,7 @@ export function usePanning(canvas: RefObject<HTMLElement | null>) {
 
 /** Keeps the library from measuring nodes whose size and handles are known: it would render each of them twice. */
 export function useKnownSizes() {
-  const store = useStoreApi<Shape, EdgeShape>();
+  const store = useStoreApi<CanvasItem, EdgeShape>();
   useState(() => {
     const { updateNodeInternals, nodeLookup } = store.getState();
     let isFirst = true; // one node is measured, after which the library fits the view to the graph

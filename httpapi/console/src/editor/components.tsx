@@ -25,7 +25,7 @@ export const NodeShelf = later(
   () => <aside class="node-shelf" aria-label="Nodes" />,
 );
 export const DraftOffer = later(
-  () => import("./more").then((m) => m.DraftOffer),
+  () => import("./dialogs").then((m) => m.DraftOffer),
   () => null,
 );
 /** Asks whether a graph that the model drafted is kept. */
@@ -34,11 +34,11 @@ export const AIDraftBanner = later(
   () => null,
 );
 export const OutputSchemaField = later(() => import("./schemafield").then((m) => m.OutputSchemaField));
-export const TestPanel = later(() => import("./test").then((m) => m.TestPanel));
+export const TestPanel = later(() => import("./testpanel").then((m) => m.TestPanel));
 /** How the webhook of a workflow is called. */
-export const HookCall = later(() => import("./hook").then((m) => m.HookCall));
+export const WebhookCall = later(() => import("./webhook").then((m) => m.WebhookCall));
 export const Problems = later(() => import("./problems").then((m) => m.Problems));
 export const TryNode = later(() => import("./trynode").then((m) => m.TryNode));
 export const Versions = later(() => import("./versions").then((m) => m.Versions));
-export const GraphJson = later(() => import("./more").then((m) => m.GraphJson));
+export const GraphJson = later(() => import("./dialogs").then((m) => m.GraphJson));
 export const Compare = later(() => import("../execution/compare").then((m) => m.Compare));

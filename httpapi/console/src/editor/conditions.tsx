@@ -4,7 +4,7 @@ import { useContext } from "preact/hooks";
 
 import { Button, Segments } from "../ui";
 import { type RowCondition, rowOperators, unary as unaryRowOperators } from "../parts/rowconditions";
-import type { Editor, Step } from "./base";
+import type { Editor, GraphNode } from "./index";
 import { hasTemplate } from "./template";
 import { NodeContext, ValueField } from "./templatefield";
 import { JsonField, parseOrText } from "./jsonfield";
@@ -198,7 +198,7 @@ export function RowConditionsField({ value, onChange, path }: FieldProps) {
 type Case = { id?: string; value?: unknown; conditions?: Condition[]; combinator?: string };
 
 /** Renames a case of a node in its data, and in the edges that leave the node by it. */
-function renameCase(editor: Editor, node: Step, cases: Case[], index: number, id: string) {
+function renameCase(editor: Editor, node: GraphNode, cases: Case[], index: number, id: string) {
   const { nodes, edges } = editor.doc.value;
   const oldId = cases[index].id;
   const renamed = changeItem(cases, index, { id });

@@ -4,24 +4,28 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, path } from "../data";
 import { Button, Dialog, ErrorCard, Name, Segments, Skeleton, When } from "../ui";
-import { type Doc, type Editor, type Link, readGraph, type Step } from "./base";
+import { type Doc, type Editor, type GraphEdge, readGraph, type GraphNode } from "./index";
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
-const core = (n?: Step) => n && { ...n, position: undefined };
+const core = (n?: GraphNode) => n && { ...n, position: undefined };
 
 /** A merged graph, and the nodes that both sides changed. */
-export type Merged = { nodes: Step[]; edges: Link[]; both: { id: string; mine?: Step; theirs?: Step }[] };
+export type Merged = {
+  nodes: GraphNode[];
+  edges: GraphEdge[];
+  both: { id: string; mine?: GraphNode; theirs?: GraphNode }[];
+};
 
 /** Joins two changes of one graph, node by node. Where both sides changed a node, mine is taken and it is named. */
 export function merge(
-  base: { nodes: Step[]; edges: Link[] },
-  mine: { nodes: Step[]; edges: Link[] },
-  theirs: { nodes: Step[]; edges: Link[] },
+  base: { nodes: GraphNode[]; edges: GraphEdge[] },
+  mine: { nodes: GraphNode[]; edges: GraphEdge[] },
+  theirs: { nodes: GraphNode[]; edges: GraphEdge[] },
 ): Merged {
   const by = <T extends { id: string }>(l: T[]) => new Map(l.map((x) => [x.id, x]));
   const [b, m, t] = [by(base.nodes), by(mine.nodes), by(theirs.nodes)];
   const both: Merged["both"] = [];
-  const nodes: Step[] = [];
+  const nodes: GraphNode[] = [];
   for (const id of new Set([...m.keys(), ...t.keys()])) {
     const [old, my, their] = [b.get(id), m.get(id), t.get(id)];
     const [iChanged, theyChanged] = [!same(core(old), core(my)), !same(core(old), core(their))];
@@ -29,7 +33,7 @@ export function merge(
     const kept = iChanged || !theyChanged ? (my ?? (iChanged ? undefined : their)) : their;
     if (kept) nodes.push(kept);
   }
-  const key = (e: Link) => `${e.source}\n${e.sourceHandle ?? ""}\n${e.target}`;
+  const key = (e: GraphEdge) => `${e.source}\n${e.sourceHandle ?? ""}\n${e.target}`;
   const [be, me, te] = [base, mine, theirs].map((g) => new Map(g.edges.map((e) => [key(e), e])));
   const ids = new Set(nodes.map((n) => n.id));
   const edges = [...new Set([...me.keys(), ...te.keys()])]
@@ -40,7 +44,7 @@ export function merge(
 }
 
 /** Takes the other side's node in place of mine, or leaves it out. */
-const choose = (merged: Merged, theirs: ReadonlySet<string>): { nodes: Step[]; edges: Link[] } => {
+const choose = (merged: Merged, theirs: ReadonlySet<string>): { nodes: GraphNode[]; edges: GraphEdge[] } => {
   const taken = new Map(merged.both.filter((c) => theirs.has(c.id)).map((c) => [c.id, c.theirs]));
   const nodes = merged.nodes.flatMap((n) => (taken.has(n.id) ? (taken.get(n.id) ?? []) : n));
   for (const c of merged.both)

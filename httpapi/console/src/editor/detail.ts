@@ -1,5 +1,5 @@
 // What a node does, in a line below its name.
-import { fieldsOf, type NodeType, type Schema, shortText, type Step, typeName } from "./base";
+import { fieldsOf, type NodeType, type Schema, shortText, type GraphNode, typeName } from "./index";
 
 const longest = 80;
 const signs: Record<string, string> = { equals: "=", not_equals: "≠", gt: ">", gte: "≥", lt: "<", lte: "≤" };
@@ -29,7 +29,7 @@ function words(value: unknown, field: Schema): string {
 }
 
 /** The second line of a node: its type, or, where that is its name already, the first of its fields; a choice and what it is about together, as in "GET example.com". */
-export function detailOf(node: Step, type: NodeType | undefined): string {
+export function detailOf(node: GraphNode, type: NodeType | undefined): string {
   if (shortText(node.data?.label)) return typeName(node.type);
   let choice = "",
     chosen = ""; // a default choice is said only with what it is about

@@ -1,21 +1,21 @@
 // What differs between two versions of a graph: its nodes, their fields, and
 // its edges.
-import { catalog, type Link, type Step, typeOf, wayOf } from "./base";
+import { catalog, type GraphEdge, type GraphNode, typeOf, sourceHandleOf } from "./index";
 
 /** How a node or an edge differs from the older version. */
 export type Change = "added" | "changed" | "removed";
 /** A field of a node with its older and newer value. */
 export type FieldChange = { name: string; from: unknown; to: unknown };
 /** A node that differs, with the fields that do. */
-export type NodeChange = { node: Step; change: Change; fields: FieldChange[] };
+export type NodeChange = { node: GraphNode; change: Change; fields: FieldChange[] };
 /** An edge that was added or removed. */
-export type EdgeChange = { edge: Link; change: Change };
+export type EdgeChange = { edge: GraphEdge; change: Change };
 
-type Nodes = { nodes: Step[]; edges: Link[] };
+type Nodes = { nodes: GraphNode[]; edges: GraphEdge[] };
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
-function fieldChanges(from: Step, to: Step): FieldChange[] {
+function fieldChanges(from: GraphNode, to: GraphNode): FieldChange[] {
   const names = new Set([...Object.keys(from.data ?? {}), ...Object.keys(to.data ?? {})]);
   const fields = [...names]
     .map((name) => ({ name, from: from.data?.[name], to: to.data?.[name] }))
@@ -44,12 +44,12 @@ export function edgeChanges(from: Nodes, to: Nodes): EdgeChange[] {
     return new Map(
       edges.map((e) => {
         const n = byId.get(e.source);
-        return [`${e.source}\n${wayOf(e, n, n && typeOf(n.type))}\n${e.target}`, e];
+        return [`${e.source}\n${sourceHandleOf(e, n, n && typeOf(n.type))}\n${e.target}`, e];
       }),
     );
   };
   const [before, after] = [keys(from), keys(to)];
-  const both = (e: Link) =>
+  const both = (e: GraphEdge) =>
     [e.source, e.target].every((id) => from.nodes.some((n) => n.id === id) && to.nodes.some((n) => n.id === id));
   return [
     ...[...after].filter(([k]) => !before.has(k)).map(([, edge]) => ({ edge, change: "added" as const })),
@@ -58,7 +58,7 @@ export function edgeChanges(from: Nodes, to: Nodes): EdgeChange[] {
 }
 
 /** What a field of a node is called in its form. */
-export const fieldTitle = (node: Step, name: string) =>
+export const fieldTitle = (node: GraphNode, name: string) =>
   typeOf(node.type)?.data.properties?.[name]?.title ?? catalog.value.common.properties?.[name]?.title ?? name;
 
 /** A line of two compared texts. */

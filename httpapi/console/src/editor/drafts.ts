@@ -1,7 +1,7 @@
 // Changes that were not saved: kept in this browser for each workflow and
 // editor, with the version that they are based on, and offered again after a
 // reload or a crash. Those of an editor that is open in another tab are not.
-import type { Doc } from "./base";
+import type { Doc } from "./index";
 
 const database = "satchel.workflows";
 const store = "drafts";

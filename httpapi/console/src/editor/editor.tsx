@@ -13,9 +13,9 @@ import {
   loadCatalog,
   NodePanel,
   NodeShelf,
-  placed,
+  withPositions,
   zone,
-} from "./base";
+} from "./index";
 import { BottomPanel, type BottomTab } from "./bottompanel";
 import type { Flow } from "./canvas";
 import { type Draft, dropDraft, openDraft, type OpenDraft, readDraft } from "./drafts";
@@ -24,11 +24,11 @@ import { GraphView } from "./graphview";
 import { editorKeys } from "./keys";
 import { openEditorDialog, startTests } from "./lazy";
 import type { TestMode } from "./starttest";
-import { readDoc, type StoredWorkflow, useStoredWorkflow, workflowPath } from "./stored";
+import { readDoc, type StoredWorkflow, useStoredWorkflow, workflowPath } from "./storedworkflow";
 import { Toolbar } from "./toolbar";
 
 // Used by other files of the console and by tests.
-export { copyText, namesOf, readCopy, readGraph, removeFrom, tidy, writeGraph } from "./base";
+export { copyText, namesOf, readCopy, readGraph, removeFrom, tidy, writeGraph } from "./index";
 
 type Loaded = { workflow: API.Workflow; editor: Editor; draft?: Draft };
 
@@ -105,7 +105,7 @@ function WorkflowEditor({ workflow: initial, editor, draft: offered }: Loaded) {
   const root = useRef<HTMLDivElement>(null);
   const mouse = useRef({ x: 0, y: 0 });
   const tab = (route.value.query.get("tab") ?? "") as BottomTab;
-  const node = editor.one.value;
+  const node = editor.selectedNode.value;
 
   const draft = useMemo(() => openDraft(agentId.value, id), []);
   const stored = useStoredWorkflow(editor, initial, draft);
@@ -256,7 +256,7 @@ function OfferedDraft(props: { editor: Editor; version: number; offered?: Draft;
   if (!offered) return null;
   const drop = () => dropDraft(offered.key).then(() => setOffered(undefined));
   const restore = async () => {
-    const doc = { ...offered.doc, ...(await placed(offered.doc)) };
+    const doc = { ...offered.doc, ...(await withPositions(offered.doc)) };
     editor.change(doc);
     await draft.keep(version, doc);
     await drop();

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, get, path, post, route, setQuery } from "../data";
 import { whenIdle } from "../parts/later";
-import { type Editor, GraphJson, NodePanel, type Preview, Problems, readExecution, TestPanel, Versions } from "./base";
+import { type Editor, GraphJson, NodePanel, type Preview, Problems, readExecution, TestPanel, Versions } from "./index";
 import type { OpenDraft } from "./drafts";
 import { loadPalette, loadPasting, loadTesting, loadExecute, startTests } from "./lazy";
 import type { TestMode, TestState } from "./starttest";
@@ -21,7 +21,7 @@ export function useSelectionInAddress(editor: Editor) {
     written.current = requested;
     if (requested && editor.node(requested)) editor.select([requested]);
   }, [requested]);
-  const selected = editor.one.value?.id ?? "";
+  const selected = editor.selectedNode.value?.id ?? "";
   const isFirst = useRef(true);
   useEffect(() => {
     if (isFirst.current) {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useContext, useId } from "preact/hooks";
 
 import { FormFields } from "../parts/formfields";
-import { fieldsOf, OutputSchemaField, type Schema } from "./base";
+import { fieldsOf, OutputSchemaField, type Schema } from "./index";
 import { CasesField, ConditionsField, RowConditionsField } from "./conditions";
 import { type ControlProps, FieldFrame, type FieldProps, hasType } from "./fieldframe";
 import { JsonField } from "./jsonfield";

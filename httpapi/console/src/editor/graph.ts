@@ -8,7 +8,7 @@ export type Data = Record<string, unknown>;
 /** What the editor keeps with a node: an output that tests use in place of running it, a note below it, and with the first node the notes on the canvas. */
 export type Metadata = { pin?: unknown; note?: unknown; notes?: unknown; [key: string]: unknown };
 /** A node of the graph. */
-export type Step = {
+export type GraphNode = {
   id: string;
   type: string;
   position?: { x: number; y: number };
@@ -17,45 +17,45 @@ export type Step = {
   [key: string]: unknown;
 };
 /** A graph as it is sent and stored: its edges need no id. */
-export type Stored = {
-  nodes?: Step[];
+export type StoredGraph = {
+  nodes?: GraphNode[];
   notes?: unknown;
   edges?: { id?: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown }[];
 };
 /** An edge of the graph: from an output of one node to another node. */
-export type Link = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown };
+export type GraphEdge = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown };
 /** A note on the canvas. */
 export type Note = { id: string; text: string; x: number; y: number; width: number; height: number; color?: string };
 /** The nodes, edges and notes of a workflow. */
-export type Graph = { nodes: Step[]; edges: Link[]; notes?: Note[] };
+export type Graph = { nodes: GraphNode[]; edges: GraphEdge[]; notes?: Note[] };
 /** How executions of a workflow run. */
 export type Settings = API.WorkflowSettings;
 /** What the editor changes of a workflow. */
 export type Doc = Graph & { name: string; description: string; settings: Settings };
 
-/** The handle of the one way out of a node that has no others, in the canvas. */
-export const onlyWay = "out";
+/** The handle of the one output of a node that has no others, in the canvas. */
+export const defaultHandle = "out";
 
 const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
 
 // Ids that the editor gave to edges that came without one begin so; they are not saved.
-const ownId = "~";
+const generatedIdPrefix = "~";
 
 /** The colours of notes; the first is the default. */
 export const noteColors = ["", "blue", "green", "red"];
 /** The smallest width of a note, in pixels; its height can be half of that. */
 export const smallestNote = 100;
-const noteMark = "~note:";
+const noteIdPrefix = "~note:";
 
 /** The node of the canvas that shows a note. */
-export const noteNode = (id: string) => noteMark + id;
+export const noteNodeId = (id: string) => noteIdPrefix + id;
 /** Reports whether a node of the canvas is that of a note. */
-export const isNote = (id: string) => id.startsWith(noteMark);
+export const isNote = (id: string) => id.startsWith(noteIdPrefix);
 
 const number = (v: unknown, otherwise: number) => (typeof v === "number" && Number.isFinite(v) ? v : otherwise);
 
 /** Notes are kept with the metadata of a node, which needs no version. */
-function readNotes(nodes: Step[], others: unknown = []): Note[] {
+function readNotes(nodes: GraphNode[], others: unknown = []): Note[] {
   const found = [...nodes.map((n) => n.metadata?.notes), others]
     .flatMap((list) => (Array.isArray(list) ? list : []))
     .filter((n) => n && typeof n.text === "string");
@@ -72,20 +72,20 @@ function readNotes(nodes: Step[], others: unknown = []): Note[] {
 }
 
 /** Returns a node with changed metadata; undefined removes a key. */
-export function setMetadata(node: Step, changes: Metadata): Step {
+export function setMetadata(node: GraphNode, changes: Metadata): GraphNode {
   const entries = Object.entries({ ...node.metadata, ...changes }).filter(([, value]) => value !== undefined);
   const { metadata: _, ...rest } = node;
-  return entries.length ? { ...node, metadata: Object.fromEntries(entries) } : (rest as Step);
+  return entries.length ? { ...node, metadata: Object.fromEntries(entries) } : (rest as GraphNode);
 }
 
-const withoutNotes = (node: Step) =>
+const withoutNotes = (node: GraphNode) =>
   node.metadata?.notes === undefined ? node : setMetadata(node, { notes: undefined });
 
 /** Reads the graph of a workflow; edges without an id get one for the editor. */
-export function readGraph(w: Stored): Graph {
+export function readGraph(w: StoredGraph): Graph {
   const seen = new Set<string>();
   const edges = (w.edges ?? []).map((e) => {
-    let id = text(e.id) || `${ownId}${e.source}:${e.sourceHandle ?? ""}:${e.target}`;
+    let id = text(e.id) || `${generatedIdPrefix}${e.source}:${e.sourceHandle ?? ""}:${e.target}`;
     while (seen.has(id)) id += "'";
     seen.add(id);
     return { ...e, id };
@@ -95,13 +95,13 @@ export function readGraph(w: Stored): Graph {
 }
 
 // What the canvas adds to nodes and edges and the service does not need.
-const ofCanvas = ["selected", "dragging", "measured"];
+const canvasProperties = ["selected", "dragging", "measured"];
 
 /** The graph as it is saved. */
-export function writeGraph({ nodes, edges, notes }: Graph): { nodes: Step[]; edges: Omit<Link, "id">[] } {
+export function writeGraph({ nodes, edges, notes }: Graph): { nodes: GraphNode[]; edges: Omit<GraphEdge, "id">[] } {
   const clean = <T extends object>(o: T) =>
-    Object.fromEntries(Object.entries(o).filter(([k]) => !ofCanvas.includes(k))) as T;
-  const held = (n: Step, i: number) =>
+    Object.fromEntries(Object.entries(o).filter(([k]) => !canvasProperties.includes(k))) as T;
+  const held = (n: GraphNode, i: number) =>
     i === 0 && notes?.length ? { metadata: { ...n.metadata, notes: notes.map(({ id: _, ...note }) => note) } } : {};
   return {
     nodes: nodes.map((n, i) =>
@@ -111,7 +111,7 @@ export function writeGraph({ nodes, edges, notes }: Graph): { nodes: Step[]; edg
         ...(n.position && { position: { x: Math.round(n.position.x), y: Math.round(n.position.y) } }),
       }),
     ),
-    edges: edges.map(({ id, ...e }) => clean(id.startsWith(ownId) ? e : { id, ...e })),
+    edges: edges.map(({ id, ...e }) => clean(id.startsWith(generatedIdPrefix) ? e : { id, ...e })),
   };
 }
 
@@ -125,7 +125,7 @@ const written = new WeakMap<object, string>(); // of nodes and edges, which are 
 /** A text that is the same for equal documents. */
 export function fingerprint(doc: Doc): string {
   const { notes, ...graph } = doc;
-  const texts = (list: (Step | Link)[], write: (one: Step | Link) => unknown) =>
+  const texts = (list: (GraphNode | GraphEdge)[], write: (one: GraphNode | GraphEdge) => unknown) =>
     list.map((one) => {
       let text = written.get(one);
       if (text === undefined) written.set(one, (text = JSON.stringify(write(one), sorted)));
@@ -137,28 +137,28 @@ export function fingerprint(doc: Doc): string {
       graph.description,
       graph.settings,
       notes?.map(({ id: _, ...note }) => note) ?? [],
-      texts(graph.nodes, (n) => writeGraph({ nodes: [n as Step], edges: [] }).nodes),
-      texts(graph.edges, (e) => writeGraph({ nodes: [], edges: [e as Link] }).edges),
+      texts(graph.nodes, (n) => writeGraph({ nodes: [n as GraphNode], edges: [] }).nodes),
+      texts(graph.edges, (e) => writeGraph({ nodes: [], edges: [e as GraphEdge] }).edges),
     ],
     sorted,
   );
 }
 
-const caseIds = (node: Step, field: string): string[] =>
+const caseIds = (node: GraphNode, field: string): string[] =>
   (Array.isArray(node.data?.[field]) ? node.data![field] : [])
     .map((c: { id?: unknown } | null) => text(c?.id))
     .filter(Boolean);
 
-/** The ways out of a node beside error; [onlyWay] where it has one. */
-export function waysOut(node: Step, type?: NodeType): string[] {
-  if (!type || (!type.handles.length && !type.handles_from)) return [onlyWay];
+/** The outputs of a node beside error; [defaultHandle] where it has one. */
+export function outputHandles(node: GraphNode, type?: NodeType): string[] {
+  if (!type || (!type.handles.length && !type.handles_from)) return [defaultHandle];
   return [...(type.handles_from ? caseIds(node, type.handles_from) : []), ...type.handles];
 }
 
 /** The handle of the canvas by which an edge leaves its node. */
-export function wayOf(edge: Link, node: Step | undefined, type?: NodeType): string {
+export function sourceHandleOf(edge: GraphEdge, node: GraphNode | undefined, type?: NodeType): string {
   if (edge.sourceHandle === "error") return "error";
-  if (!type || (!type.handles.length && !type.handles_from)) return onlyWay;
+  if (!type || (!type.handles.length && !type.handles_from)) return defaultHandle;
   return edge.sourceHandle || type.normal_handle || type.handles[0];
 }
 
@@ -172,22 +172,22 @@ export function freshId(type: string, taken: Set<string>): string {
 }
 
 /** An edge between two nodes. */
-export function makeLink(source: string, way: string, target: string, taken: Set<string>): Link {
-  const link: Link = { id: freshId("e", taken), source, target };
-  if (way !== onlyWay) link.sourceHandle = way;
-  return link;
+export function newEdge(source: string, handle: string, target: string, taken: Set<string>): GraphEdge {
+  const edge: GraphEdge = { id: freshId("e", taken), source, target };
+  if (handle !== defaultHandle) edge.sourceHandle = handle;
+  return edge;
 }
 
-const copyMark = "workflow/1";
+const copyFormat = "workflow/1";
 
 /** Nodes, the edges between them, and notes, as text for other editors. */
 export function copyText(graph: Graph, ids: Set<string>): string {
-  const notes = (graph.notes ?? []).filter((n) => ids.has(noteNode(n.id)));
+  const notes = (graph.notes ?? []).filter((n) => ids.has(noteNodeId(n.id)));
   const part = writeGraph({
     nodes: graph.nodes.filter((n) => ids.has(n.id)),
     edges: graph.edges.filter((e) => ids.has(e.source) && ids.has(e.target)),
   });
-  return JSON.stringify({ satchel: copyMark, ...part, ...(notes.length && { notes }) }, null, 2);
+  return JSON.stringify({ satchel: copyFormat, ...part, ...(notes.length && { notes }) }, null, 2);
 }
 
 /** Reads what copyText wrote, or an exported workflow; null when the text is neither. */
@@ -196,7 +196,7 @@ export function readCopy(
 ): (Graph & { name?: string; description?: string; settings?: Settings }) | null {
   try {
     const value = JSON.parse(copied);
-    if (!value || value.satchel !== copyMark || !Array.isArray(value.nodes)) return null;
+    if (!value || value.satchel !== copyFormat || !Array.isArray(value.nodes)) return null;
     return { ...value, ...readGraph(value) };
   } catch {
     return null;
@@ -215,14 +215,14 @@ export function removeFrom(graph: Graph, ids: Set<string>, edgeIds: Set<string>)
   }
   return {
     ...graph,
-    notes: graph.notes?.filter((n) => !ids.has(noteNode(n.id))),
+    notes: graph.notes?.filter((n) => !ids.has(noteNodeId(n.id))),
     nodes: graph.nodes.filter((n) => !ids.has(n.id)),
     edges: edges.filter((e) => !ids.has(e.source) && !ids.has(e.target)),
   };
 }
 
 /** The nodes that lead to one, the nearest first. */
-export function upstream(graph: Graph, id: string): Step[] {
+export function upstream(graph: Graph, id: string): GraphNode[] {
   const byId = new Map(graph.nodes.map((n) => [n.id, n]));
   const found: string[] = [];
   const seen = new Set([id]);
@@ -232,5 +232,5 @@ export function upstream(graph: Graph, id: string): Step[] {
     );
     found.push(...next);
   }
-  return found.map((f) => byId.get(f)).filter(Boolean) as Step[];
+  return found.map((f) => byId.get(f)).filter(Boolean) as GraphNode[];
 }

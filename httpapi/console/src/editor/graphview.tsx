@@ -1,7 +1,7 @@
 // The middle of the editor: the graph as a canvas or an outline, and its tools.
 import { Button, Icon, Segments } from "../ui";
 import type { EditorActions } from "./actions";
-import { Canvas, type Editor, Outline } from "./base";
+import { Canvas, type Editor, Outline } from "./index";
 import type { Flow } from "./canvas";
 
 type GraphViewProps = {

@@ -1,6 +1,6 @@
 // The keys of the editor.
 import { tell } from "../ui";
-import { type Editor, noteNode, setMetadata } from "./base";
+import { type Editor, noteNodeId, setMetadata } from "./index";
 
 type Actions = {
   remove: (ids: Set<string>) => void;
@@ -94,7 +94,7 @@ function canvasAction(event: KeyboardEvent, options: KeyOptions): (() => unknown
     return () => (moves ? moveSelection(editor, event.key, event.shiftKey) : selectNext(editor, event.key));
   }
   if (event.altKey) return undefined;
-  const node = editor.one.value;
+  const node = editor.selectedNode.value;
   const onButton = (event.target as HTMLElement).tagName === "BUTTON";
   if (event.key === "Enter" && node && !onButton) return () => actions.open(node.id);
   if (event.key === "1") return actions.fit;
@@ -103,7 +103,7 @@ function canvasAction(event: KeyboardEvent, options: KeyOptions): (() => unknown
 
 /** Returns how a key changes the graph; undefined if it does not. */
 function editAction(event: KeyboardEvent, { editor, actions, help }: KeyOptions): (() => unknown) | undefined {
-  const node = editor.one.value;
+  const node = editor.selectedNode.value;
   switch (event.key) {
     case "Tab":
       return !event.shiftKey && event.target === event.currentTarget ? actions.palette : undefined;
@@ -129,13 +129,13 @@ function editAction(event: KeyboardEvent, { editor, actions, help }: KeyOptions)
 
 function selectAll(editor: Editor) {
   const { nodes, notes = [] } = editor.doc.value;
-  editor.select([...nodes.map((node) => node.id), ...notes.map((note) => noteNode(note.id))]);
+  editor.select([...nodes.map((node) => node.id), ...notes.map((note) => noteNodeId(note.id))]);
 }
 
 /** Selects the node that is nearest in the direction of an arrow. */
 function selectNext(editor: Editor, key: string) {
   const nodes = editor.doc.value.nodes.filter((node) => node.position);
-  const from = editor.one.value?.position;
+  const from = editor.selectedNode.value?.position;
   if (!from) {
     if (nodes[0]) editor.select([nodes[0].id]);
     return;
@@ -166,7 +166,7 @@ function moveSelection(editor: Editor, key: string, large: boolean) {
           : node,
       ),
       notes: notes?.map((note) =>
-        selected.has(noteNode(note.id)) ? { ...note, x: note.x + dx, y: note.y + dy } : note,
+        selected.has(noteNodeId(note.id)) ? { ...note, x: note.x + dx, y: note.y + dy } : note,
       ),
     },
     "move",

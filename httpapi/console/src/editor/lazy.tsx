@@ -2,11 +2,11 @@
 import type { VNode } from "preact";
 
 import { openDialog, tell } from "../ui";
-import type { Editor, NodeType } from "./base";
+import type { Editor, NodeType } from "./index";
 import type { TestState } from "./starttest";
 
 /** Loads the smaller dialogs of the editor. */
-export const loadDialogs = () => import("./more");
+export const loadDialogs = () => import("./dialogs");
 
 /** Loads what pastes nodes, also those copied in n8n. */
 export const loadPasting = () => import("./pasting");

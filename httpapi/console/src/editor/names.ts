@@ -1,6 +1,6 @@
 // What nodes are called, on the canvas, in lists and in executions.
 import { typeOf } from "./catalog";
-import type { Step } from "./graph";
+import type { GraphNode } from "./graph";
 
 /** A value as short text; empty for others than texts and numbers. */
 export const shortText = (value: unknown) =>
@@ -10,10 +10,10 @@ export const shortText = (value: unknown) =>
 export const typeName = (type: string) => typeOf(type)?.label ?? type;
 
 /** What a node is called where the others are not known: its label, else its type. */
-export const nameOf = (node?: Step) => shortText(node?.data?.label) || (node ? typeName(node.type) : "");
+export const nameOf = (node?: GraphNode) => shortText(node?.data?.label) || (node ? typeName(node.type) : "");
 
 /** What nodes are called, by id. Those without a label have the name of their type, the second of a type with the number 2. */
-export function namesOf(nodes: readonly Step[]): Map<string, string> {
+export function namesOf(nodes: readonly GraphNode[]): Map<string, string> {
   const names = new Map<string, string>(),
     taken = new Set<string>();
   for (const n of nodes) {

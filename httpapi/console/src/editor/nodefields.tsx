@@ -7,16 +7,16 @@ import {
   type Data,
   type Editor,
   fieldsOf,
-  HookCall,
+  WebhookCall,
   needText,
   type NodeType,
   setMetadata,
-  type Step,
+  type GraphNode,
   TryNode,
   typeOf,
-} from "./base";
+} from "./index";
 import { Fields, SchemaField } from "./fields";
-import type { Hooked } from "./hook";
+import type { WebhookWorkflow } from "./webhook";
 import { JsonField } from "./jsonfield";
 import { renameNode } from "./rename";
 import type { LoadTests } from "./trynode";
@@ -30,13 +30,13 @@ const reliabilityFields = ["timeout_ms", "retry", "on_error", "at_most_once"];
 /** The fields that are set together with one of several alternatives. */
 const companions: Record<string, string[]> = { duration: ["unit"], event: ["timeout"], conditions: ["combinator"] };
 
-type NodeProps = { editor: Editor; node: Step };
+type NodeProps = { editor: Editor; node: GraphNode };
 type FindIssue = (path: string) => string | undefined;
 
 /** Returns the problems of a node by the path of their field within its data. */
-function issuesByPath(editor: Editor, node: Step): Map<string, string> {
+function issuesByPath(editor: Editor, node: GraphNode): Map<string, string> {
   const byPath = new Map<string, string>();
-  for (const { field, issue } of editor.issuesOf.value.get(node.id) ?? []) {
+  for (const { field, issue } of editor.issuesByNode.value.get(node.id) ?? []) {
     const path = field.replace(/^nodes\[\d+\]\.?/, "").replace(/^data\.?/, "");
     if (!byPath.has(path)) byPath.set(path, issue);
   }
@@ -53,7 +53,12 @@ function issuesWithoutField(issues: Map<string, string>, type?: NodeType): [stri
 }
 
 /** All fields of a node. */
-export function NodeFields({ editor, node, workflow, tests }: NodeProps & { workflow: Hooked; tests: LoadTests }) {
+export function NodeFields({
+  editor,
+  node,
+  workflow,
+  tests,
+}: NodeProps & { workflow: WebhookWorkflow; tests: LoadTests }) {
   const type = typeOf(node.type);
   const issues = issuesByPath(editor, node);
   const findIssue: FindIssue = (path) =>
@@ -94,7 +99,7 @@ export function NodeFields({ editor, node, workflow, tests }: NodeProps & { work
         <details class="more-fields">
           <summary>Call it with curl</summary>
           <div class="stack">
-            <HookCall workflow={workflow} trigger={node} />
+            <WebhookCall workflow={workflow} trigger={node} />
           </div>
         </details>
       )}

@@ -3,13 +3,13 @@ import { useEffect, useState } from "preact/hooks";
 
 import { asError } from "../data";
 import { Badge, Button, JsonTree, Name, span, tell } from "../ui";
-import { type Editor, setMetadata, type Step } from "./base";
+import { type Editor, setMetadata, type GraphNode } from "./index";
 import { JsonField } from "./jsonfield";
 import { PathTree } from "./pathtree";
 import { renameNode } from "./rename";
 import { sampleOf, scopeOf } from "./template";
 
-type NodeProps = { editor: Editor; node: Step };
+type NodeProps = { editor: Editor; node: GraphNode };
 
 /** The values that templates of the node can use. */
 export function NodeInput({ editor, node }: NodeProps) {
@@ -83,7 +83,7 @@ function OutputValue({ editor, node }: NodeProps) {
 }
 
 /** Parses the JSON of a node; throws an error that says what is wrong with it. */
-function parseNode(text: string, editor: Editor, id: string): Step {
+function parseNode(text: string, editor: Editor, id: string): GraphNode {
   const node = JSON.parse(text);
   const isText = (value: unknown) => typeof value === "string";
   if (!node || typeof node !== "object" || !node.id || !isText(node.id) || !isText(node.type))

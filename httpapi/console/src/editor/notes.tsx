@@ -4,7 +4,7 @@ import { memo } from "preact/compat";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { Icon } from "../ui";
-import { noteColors, type Note, smallestNote } from "./base";
+import { noteColors, type Note, smallestNote } from "./index";
 import type { NoteShape } from "./shapes";
 
 const longest = 4000;

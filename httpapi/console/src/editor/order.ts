@@ -1,5 +1,5 @@
 // The order of the results of an execution.
-import { type NodeResult, placeOf } from "./base";
+import { type NodeResult, iterationPath } from "./index";
 
 /** Results in the order in which they began; those of one moment by their iterations, then as their nodes are listed. */
 export function inOrder(results: NodeResult[], nodes: readonly { id: string }[]): NodeResult[] {
@@ -9,7 +9,7 @@ export function inOrder(results: NodeResult[], nodes: readonly { id: string }[])
       r,
       {
         at: Date.parse(r.started_at),
-        iterations: placeOf(r) === "" ? [] : placeOf(r).split(".").map(Number),
+        iterations: iterationPath(r) === "" ? [] : iterationPath(r).split(".").map(Number),
         listed: listed.get(r.node_id) ?? listed.size,
       },
     ]),

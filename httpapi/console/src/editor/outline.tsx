@@ -1,37 +1,49 @@
 // The graph as a nested list, for phones and screen readers.
 import { Button, Icon, Name } from "../ui";
-import { type Editor, type Link, onlyWay, type Step, typeOf, wayOf, waysOut } from "./base";
+import {
+  type Editor,
+  type GraphEdge,
+  defaultHandle,
+  type GraphNode,
+  typeOf,
+  sourceHandleOf,
+  outputHandles,
+} from "./index";
 import { detailOf } from "./detail";
 
-type Row = { node: Step; way: string; depth: number; again: boolean };
+type Row = { node: GraphNode; handle: string; depth: number; again: boolean };
 
 /** The nodes in the order of their paths; a decision's branches are one deeper. */
 export function outlineRows(editor: Editor): Row[] {
   const { nodes, edges } = editor.doc.value;
   const byId = new Map(nodes.map((n) => [n.id, n]));
-  const out = new Map<string, Link[]>();
+  const out = new Map<string, GraphEdge[]>();
   for (const e of edges)
     if (byId.has(e.source) && byId.has(e.target)) out.set(e.source, [...(out.get(e.source) ?? []), e]);
   const into = new Set(edges.filter((e) => byId.has(e.source)).map((e) => e.target));
   const seen = new Set<string>();
   const rows: Row[] = [];
-  const walk = (node: Step, way: string, depth: number) => {
-    for (let now: Step | undefined = node, by = way; now;) {
+  const walk = (node: GraphNode, handle: string, depth: number) => {
+    for (let now: GraphNode | undefined = node, by = handle; now;) {
       const again = seen.has(now.id);
-      rows.push({ node: now, way: by, depth, again });
+      rows.push({ node: now, handle: by, depth, again });
       if (again) return;
       seen.add(now.id);
       const type = typeOf(now.type);
-      const links = out.get(now.id) ?? [];
-      const at: Step = now;
-      if (links.length === 1 && waysOut(now, type).length === 1 && wayOf(links[0], now, type) !== "error") {
-        now = byId.get(links[0].target);
+      const edges = out.get(now.id) ?? [];
+      const at: GraphNode = now;
+      if (
+        edges.length === 1 &&
+        outputHandles(now, type).length === 1 &&
+        sourceHandleOf(edges[0], now, type) !== "error"
+      ) {
+        now = byId.get(edges[0].target);
         by = "";
         continue;
       }
-      for (const l of links) {
-        const w = wayOf(l, at, type);
-        walk(byId.get(l.target)!, w === onlyWay ? "" : w, depth + 1);
+      for (const l of edges) {
+        const w = sourceHandleOf(l, at, type);
+        walk(byId.get(l.target)!, w === defaultHandle ? "" : w, depth + 1);
       }
       return;
     }
@@ -52,23 +64,23 @@ export function Outline({
   editor: Editor;
   open: (id: string) => void;
   menu?: (id: string, at: MouseEvent) => void;
-  add?: (to: { after?: string; way?: string }) => void;
+  add?: (to: { after?: string; handle?: string }) => void;
 }) {
   const rows = outlineRows(editor);
   const marks = editor.marks.value;
-  const issues = editor.issuesOf.value;
+  const issues = editor.issuesByNode.value;
   return (
     <ol class="outline" aria-label="Outline">
-      {rows.map(({ node, way, depth, again }, i) => {
+      {rows.map(({ node, handle, depth, again }, i) => {
         const type = typeOf(node.type);
         const mark = marks.get(node.id);
         const used = new Set(
-          editor.doc.value.edges.filter((e) => e.source === node.id).map((e) => wayOf(e, node, type)),
+          editor.doc.value.edges.filter((e) => e.source === node.id).map((e) => sourceHandleOf(e, node, type)),
         );
-        const open_ = waysOut(node, type).filter((w) => !used.has(w));
+        const open_ = outputHandles(node, type).filter((w) => !used.has(w));
         return (
           <li key={`${node.id}/${i}`} style={{ paddingInlineStart: `${Math.min(depth, 6) * 1.1}rem` }}>
-            {way && <span class="outline-way">{way}</span>}
+            {handle && <span class="outline-way">{handle}</span>}
             <button
               type="button"
               class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`}
@@ -107,9 +119,9 @@ export function Outline({
                     kind="quiet"
                     icon="Plus"
                     label={`Add after ${editor.nameOf(node)}`}
-                    onClick={() => add({ after: node.id, way: w })}
+                    onClick={() => add({ after: node.id, handle: w })}
                   >
-                    {w === onlyWay ? undefined : w}
+                    {w === defaultHandle ? undefined : w}
                   </Button>
                 ))}
               </span>

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, get, path } from "../data";
 import { Dialog, Icon } from "../ui";
-import { catalog, needText, type NodeType, searchTypes } from "./base";
+import { catalog, needText, type NodeType, searchTypes } from "./index";
 
 /** The types by group, as a list or as the hits of a search. */
 function groups(found: NodeType[], typed: string): [string, NodeType[]][] {

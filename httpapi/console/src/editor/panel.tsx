@@ -2,9 +2,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Button, Icon, Menu, type MenuItem, Name } from "../ui";
-import { type Editor, setMetadata, type Step, typeName, typeOf } from "./base";
+import { type Editor, setMetadata, type GraphNode, typeName, typeOf } from "./index";
 import { focusField } from "./focusfield";
-import type { Hooked } from "./hook";
+import type { WebhookWorkflow } from "./webhook";
 import { NodeFields } from "./nodefields";
 import { NodeInput, NodeJson, NodeOutput } from "./nodevalues";
 import { sampleOf } from "./template";
@@ -33,10 +33,10 @@ export type PanelActions = {
   close: () => void;
 };
 
-type PanelProps = { editor: Editor; node: Step; workflow: Hooked; actions: PanelActions };
+type PanelProps = { editor: Editor; node: GraphNode; workflow: WebhookWorkflow; actions: PanelActions };
 
 /** Pins the output of a node for tests, or removes the pin. */
-function togglePin(editor: Editor, node: Step) {
+function togglePin(editor: Editor, node: GraphNode) {
   editor.changeNode(node.id, (current) =>
     setMetadata(current, { pin: node.metadata?.pin === undefined ? sampleOf(editor, current) : undefined }),
   );
@@ -55,7 +55,7 @@ export function NodePanel({ editor, node, workflow, actions }: PanelProps) {
     setTab("fields");
     requestAnimationFrame(() => focusField(panel.current, focus.field));
   }, [focus]);
-  const issues = editor.issuesOf.value.get(node.id) ?? [];
+  const issues = editor.issuesByNode.value.get(node.id) ?? [];
   return (
     <aside ref={panel} class="editor-panel" aria-label={`Node ${editor.nameOf(node)}`}>
       <PanelHead editor={editor} node={node} actions={actions} />
@@ -82,7 +82,7 @@ export function NodePanel({ editor, node, workflow, actions }: PanelProps) {
 }
 
 /** The name of the node and its buttons. */
-function PanelHead({ editor, node, actions }: { editor: Editor; node: Step; actions: PanelActions }) {
+function PanelHead({ editor, node, actions }: { editor: Editor; node: GraphNode; actions: PanelActions }) {
   const type = typeOf(node.type);
   const editable = !editor.readonly.value;
   return (
@@ -112,7 +112,7 @@ function PanelHead({ editor, node, actions }: { editor: Editor; node: Step; acti
   );
 }
 
-function menuItems(editor: Editor, node: Step, actions: PanelActions): MenuItem[] {
+function menuItems(editor: Editor, node: GraphNode, actions: PanelActions): MenuItem[] {
   const isDisabled = Boolean(node.data?.disabled);
   return [
     { label: "Duplicate", icon: "Copy", run: () => actions.duplicate(node.id) },

@@ -2,7 +2,17 @@
 import { agentId, path, post } from "../data";
 import { plural, tell } from "../ui";
 import type { EditorView } from "./actions";
-import { freshId, type Graph, nodeHeight, nodeWidth, noteNode, placed, readCopy, readGraph, type Step } from "./base";
+import {
+  freshId,
+  type Graph,
+  nodeHeight,
+  nodeWidth,
+  noteNodeId,
+  withPositions,
+  readCopy,
+  readGraph,
+  type GraphNode,
+} from "./index";
 import { renameIn } from "./rename";
 
 type Point = { x: number; y: number };
@@ -53,7 +63,7 @@ export function paste(graph: Graph, part: Graph, dx: number, dy: number): { grap
       edges: [...graph.edges, ...edges],
       notes: [...(graph.notes ?? []), ...notes],
     },
-    ids: [...nodes.map((node) => node.id), ...notes.map((note) => noteNode(note.id))],
+    ids: [...nodes.map((node) => node.id), ...notes.map((note) => noteNodeId(note.id))],
   };
 }
 
@@ -126,7 +136,7 @@ export async function readForeign(text: string): Promise<Graph | undefined> {
   tell(
     `Pasted ${plural(workflow.nodes.length, "node")} from n8n${unsupported ? `; ${unsupported} without a counterpart` : ""}`,
   );
-  return placed(readGraph({ nodes: workflow.nodes as Step[], edges: workflow.edges }));
+  return withPositions(readGraph({ nodes: workflow.nodes as GraphNode[], edges: workflow.edges }));
 }
 
 /** Inserts copied nodes: at the mouse if it is given and over the graph, otherwise near the originals. */

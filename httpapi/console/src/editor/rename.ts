@@ -1,5 +1,5 @@
 // Other ids for nodes, in whatever names them.
-import { type Data, type Graph, type Step, typeOf } from "./base";
+import { type Data, type Graph, type GraphNode, typeOf } from "./index";
 
 const inTemplates = /(?<![.\w])nodes(?:\.([A-Za-z0-9_-]+)|\["([^"\\]+)"\])/g;
 const inScripts = /(?<![.\w$])nodes(?:\.([\w$]+)|\["([^"\\]+)"\]|\['([^'\\]+)'\])/g;
@@ -21,7 +21,7 @@ function renameValue(value: unknown, names: Map<string, string>): unknown {
 }
 
 /** The data of a node with the nodes that its templates and scripts name renamed. */
-export function renameIn(node: Step, names: Map<string, string>): Data | undefined {
+export function renameIn(node: GraphNode, names: Map<string, string>): Data | undefined {
   const data = renameValue(node.data, names) as Data | undefined;
   for (const [name, value] of Object.entries(data ?? {}))
     if (typeof value === "string" && typeOf(node.type)?.data.properties?.[name]?.["x-widget"] === "javascript")

@@ -1,7 +1,7 @@
 // Executions as they happen: results of nodes by place, and what they make of
 // the marks on the canvas.
 import { get, path, stream } from "../data";
-import type { Stored } from "./graph";
+import type { StoredGraph } from "./graph";
 import type { Mark } from "./state";
 
 /** The result of one run of a node; path or iteration says in which loop iteration it ran. */
@@ -42,25 +42,25 @@ export type Execution = {
   started_at?: string;
   completed_at?: string;
   node_results: NodeResult[];
-  nodes?: Stored["nodes"];
-  edges?: Stored["edges"];
+  nodes?: StoredGraph["nodes"];
+  edges?: StoredGraph["edges"];
 };
 
 /** Reports whether an execution has ended. */
-export const isOver = (x: { status: string }) => !["queued", "running"].includes(x.status);
+export const hasEnded = (x: { status: string }) => !["queued", "running"].includes(x.status);
 /** Returns the loop iterations of a result, such as 0.2; empty outside of loops. */
-export const placeOf = (r: NodeResult) => r.path ?? (r.iteration === undefined ? "" : String(r.iteration));
+export const iterationPath = (r: NodeResult) => r.path ?? (r.iteration === undefined ? "" : String(r.iteration));
 /** Returns the key of a result within its execution. */
-export const keyOf = (r: NodeResult) => `${placeOf(r)}@${r.node_id}`;
+export const resultKey = (r: NodeResult) => `${iterationPath(r)}@${r.node_id}`;
 /** Returns the path of an execution in the API, or of a resource below it. */
-export const executionAt = <const M extends string[]>(agent: string, id: string, ...more: M) =>
+export const executionPath = <const M extends string[]>(agent: string, id: string, ...more: M) =>
   path("agents", agent, "workflows", "executions", id, ...more);
 
 /** The numbers of the iterations that a result belongs to, from 1, the outermost first. */
-export const iterationOf = (r: NodeResult) =>
-  placeOf(r) === ""
+export const iterationLabel = (r: NodeResult) =>
+  iterationPath(r) === ""
     ? ""
-    : placeOf(r)
+    : iterationPath(r)
         .split(".")
         .map((n) => Number(n) + 1)
         .join(".");
@@ -100,7 +100,7 @@ export async function follow(
 ) {
   let over = false;
   for (let wait = 1000; !over && !signal.aborted; wait = Math.min(wait * 2, 30_000)) {
-    await stream<NodeResult | Partial<Execution>>(executionAt(agent, id, "events"), signal, (name, data) => {
+    await stream<NodeResult | Partial<Execution>>(executionPath(agent, id, "events"), signal, (name, data) => {
       wait = 1000;
       if (name.startsWith("node.")) on.node(data as NodeResult);
       else if (name !== "ping") {
@@ -113,7 +113,7 @@ export async function follow(
 }
 
 /** Calls run once a frame at most. */
-export function onceAFrame(run: () => void): () => void {
+export function oncePerFrame(run: () => void): () => void {
   let due = 0;
   return () => {
     due ||= requestAnimationFrame(() => {
@@ -125,4 +125,4 @@ export function onceAFrame(run: () => void): () => void {
 
 /** Reads an execution; values longer than 32 KB come as previews. */
 export const readExecution = (agent: string, id: string, signal?: AbortSignal): Promise<Execution> =>
-  get(executionAt(agent, id), { preview: 32768 }, signal) as Promise<unknown> as Promise<Execution>;
+  get(executionPath(agent, id), { preview: 32768 }, signal) as Promise<unknown> as Promise<Execution>;

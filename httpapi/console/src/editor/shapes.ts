@@ -5,44 +5,44 @@ import { type Edge, MarkerType, type Node, Position } from "@xyflow/react";
 import {
   catalog,
   type Editor,
-  type Link,
+  type GraphEdge,
   nodeHeight,
   nodeWidth,
   type NodeType,
   type Note,
-  noteNode,
-  onlyWay,
-  type Step,
+  noteNodeId,
+  defaultHandle,
+  type GraphNode,
   typeName,
-  wayOf,
-  waysOut,
-} from "./base";
+  sourceHandleOf,
+  outputHandles,
+} from "./index";
 
 /** What the canvas needs to show a node. */
-export type StepData = {
-  node: Step;
+export type NodeData = {
+  node: GraphNode;
   type?: NodeType;
   /** What it is called. */ name: string;
-  /** The ways out by which edges leave it, a line each. */ used: string;
+  /** The outputs by which edges leave it, a line each. */ used: string;
 };
 /** A node of the workflow, as the library renders it. */
-export type StepShape = Node<StepData, "step">;
+export type NodeShape = Node<NodeData, "step">;
 /** A note, as the library renders it. */
 export type NoteShape = Node<{ note: Note; editor: Editor }, "note">;
 /** A node of the canvas. */
-export type Shape = StepShape | NoteShape;
+export type CanvasItem = NodeShape | NoteShape;
 /** An edge of the canvas. */
 export type EdgeShape = Edge<Record<string, unknown>, "step">;
 
-const handle = 12,
-  errorHandle = 10; // as editor.css draws them
+const handleSize = 12,
+  errorHandleSize = 10; // as editor.css draws them
 const head = 56,
-  wayHeight = 24;
+  handleRowHeight = 24;
 
-/** The ways out of a node that are shown: those of its type, and those that edges still use. */
-export function shownWays({ node, type, used }: StepData): { ways: string[]; stale: string[] } {
-  const ways = waysOut(node, type);
-  return { ways, stale: used.split("\n").filter((w) => w && w !== "error" && !ways.includes(w)) };
+/** The outputs of a node that are shown: those of its type, and those that edges still use. */
+export function shownHandles({ node, type, used }: NodeData): { handles: string[]; stale: string[] } {
+  const handles = outputHandles(node, type);
+  return { handles, stale: used.split("\n").filter((w) => w && w !== "error" && !handles.includes(w)) };
 }
 
 /**
@@ -50,17 +50,17 @@ export function shownWays({ node, type, used }: StepData): { ways: string[]; sta
  * that the library draws a graph at once, not once to measure it and again. It
  * measures what has no fixed size, and what turns out to have another.
  */
-function known(data: StepData): Pick<StepShape, "measured" | "handles"> {
+function known(data: NodeData): Pick<NodeShape, "measured" | "handles"> {
   if (data.node.metadata?.note) return {};
-  const { ways, stale } = shownWays(data);
-  const all = [...ways, ...stale];
+  const { handles, stale } = shownHandles(data);
+  const all = [...handles, ...stale];
   const height = nodeHeight(all.length);
-  const right = nodeWidth - 1 - handle / 2;
-  const exits =
+  const right = nodeWidth - 1 - handleSize / 2;
+  const outputs =
     all.length > 1
-      ? all.map((id, i) => ({ id, y: 1 + head + wayHeight * (i + 0.5) }))
-      : [{ id: all[0] ?? onlyWay, y: 1 + head / 2 }];
-  const at = (type: "source" | "target", position: Position, id: string, x: number, y: number, size = handle) => ({
+      ? all.map((id, i) => ({ id, y: 1 + head + handleRowHeight * (i + 0.5) }))
+      : [{ id: all[0] ?? defaultHandle, y: 1 + head / 2 }];
+  const at = (type: "source" | "target", position: Position, id: string, x: number, y: number, size = handleSize) => ({
     type,
     position,
     id,
@@ -74,18 +74,25 @@ function known(data: StepData): Pick<StepShape, "measured" | "handles"> {
     handles: [
       ...(data.node.type === "trigger"
         ? []
-        : [at("target", Position.Left, "in", 1 - handle / 2, (height - handle) / 2)]),
-      ...exits.map((e) => at("source", Position.Right, e.id, right, e.y - handle / 2)),
-      at("source", Position.Bottom, "error", (nodeWidth - errorHandle) / 2, height - 1 - errorHandle / 2, errorHandle),
+        : [at("target", Position.Left, "in", 1 - handleSize / 2, (height - handleSize) / 2)]),
+      ...outputs.map((e) => at("source", Position.Right, e.id, right, e.y - handleSize / 2)),
+      at(
+        "source",
+        Position.Bottom,
+        "error",
+        (nodeWidth - errorHandleSize) / 2,
+        height - 1 - errorHandleSize / 2,
+        errorHandleSize,
+      ),
     ],
   };
 }
 
-const sameData = (a: StepData, b: StepData) =>
+const sameData = (a: NodeData, b: NodeData) =>
   a.node === b.node && a.used === b.used && a.type === b.type && a.name === b.name;
 const spot = (x: number, y: number) => ({ x, y });
 
-function stepShape(data: StepData, selected: boolean, old?: StepShape): StepShape {
+function nodeShape(data: NodeData, selected: boolean, old?: NodeShape): NodeShape {
   if (old && sameData(old.data, data)) return old.selected === selected ? old : { ...old, selected };
   const { node, type, name } = data;
   const kind = type?.label ?? node.type;
@@ -108,7 +115,7 @@ function noteShape(note: Note, editor: Editor, selected: boolean, old?: NoteShap
   const data = old?.data.note === note ? old.data : { note, editor };
   return {
     ...old,
-    id: noteNode(note.id),
+    id: noteNodeId(note.id),
     type: "note",
     position: spot(note.x, note.y),
     width: note.width,
@@ -125,7 +132,7 @@ const kept = <T>(now: T[], before: T[]): T[] =>
   now.length === before.length && now.every((v, i) => v === before[i]) ? before : now;
 
 /** The notes and steps of an editor as nodes. */
-export function nodeShapes(editor: Editor, before: Shape[]): Shape[] {
+export function nodeShapes(editor: Editor, before: CanvasItem[]): CanvasItem[] {
   const doc = editor.doc.value,
     names = editor.names.value,
     selected = editor.selected.value;
@@ -135,13 +142,13 @@ export function nodeShapes(editor: Editor, before: Shape[]): Shape[] {
   const used = new Map<string, Set<string>>();
   for (const e of doc.edges) {
     const from = byId.get(e.source);
-    if (from) used.set(e.source, (used.get(e.source) ?? new Set()).add(wayOf(e, from, types.get(from.type))));
+    if (from) used.set(e.source, (used.get(e.source) ?? new Set()).add(sourceHandleOf(e, from, types.get(from.type))));
   }
   const notes = (doc.notes ?? []).map((note) =>
-    noteShape(note, editor, selected.has(noteNode(note.id)), old.get(noteNode(note.id)) as NoteShape | undefined),
+    noteShape(note, editor, selected.has(noteNodeId(note.id)), old.get(noteNodeId(note.id)) as NoteShape | undefined),
   );
   const steps = doc.nodes.map((node) =>
-    stepShape(
+    nodeShape(
       {
         node,
         type: types.get(node.type),
@@ -149,7 +156,7 @@ export function nodeShapes(editor: Editor, before: Shape[]): Shape[] {
         used: [...(used.get(node.id) ?? [])].sort().join("\n"),
       },
       selected.has(node.id),
-      old.get(node.id) as StepShape | undefined,
+      old.get(node.id) as NodeShape | undefined,
     ),
   );
   return kept([...notes, ...steps], before);
@@ -165,23 +172,23 @@ export function edgeShapes(editor: Editor, before: EdgeShape[]): EdgeShape[] {
   const names = editor.names.value,
     marks = editor.marks.value,
     chosen = editor.selectedEdge.value;
-  const went = (e: Link) =>
+  const went = (e: GraphEdge) =>
     marks.get(e.source)?.status === "success" && marks.has(e.target) && marks.get(e.target)!.status !== "skipped";
   return kept(
     edges
       .filter((e) => byId.has(e.source) && byId.has(e.target))
       .map((e) => {
         const from = byId.get(e.source)!;
-        const way = wayOf(e, from, catalog.value.byType.get(from.type));
+        const handle = sourceHandleOf(e, from, catalog.value.byType.get(from.type));
         const now: EdgeShape = {
           id: e.id,
           type: "step",
           source: e.source,
           target: e.target,
-          sourceHandle: way,
+          sourceHandle: handle,
           targetHandle: "in",
           selected: chosen === e.id,
-          className: [way === "error" && "of-error", went(e) && "went"].filter(Boolean).join(" "),
+          className: [handle === "error" && "of-error", went(e) && "went"].filter(Boolean).join(" "),
           markerEnd: arrow,
           ariaLabel: `Edge from ${names.get(e.source)} to ${names.get(e.target)}`,
         };

@@ -5,14 +5,14 @@ import {
   type Editor,
   type Execution,
   follow,
-  isOver,
+  hasEnded,
   type Issue,
-  keyOf,
+  resultKey,
   marksOf,
   type NodeResult,
-  onceAFrame,
+  oncePerFrame,
   readExecution,
-} from "./base";
+} from "./index";
 import { issuesOf } from "./issues";
 
 /** What is tested: the whole graph, what leads to a node, or one node. */
@@ -37,7 +37,7 @@ export function tests(editor: Editor, workflow: string, refresh: (s: TestState) 
     const state: TestState = { running: true, results: [] };
     editor.marks.value = new Map();
     refresh({ ...state });
-    const show = onceAFrame(() => {
+    const show = oncePerFrame(() => {
       if (mine.signal.aborted) return;
       editor.marks.value = marksOf(results.values(), editor.marks.value);
       const outputs = [...results.values()].filter((r) => r.output !== undefined).map((r) => [r.node_id, r.output]);
@@ -52,10 +52,10 @@ export function tests(editor: Editor, workflow: string, refresh: (s: TestState) 
       )) as unknown as Execution;
       state.execution = started;
       editor.payload.value = input;
-      if (!isOver(started))
+      if (!hasEnded(started))
         await follow(agent, started.id, mine.signal, {
           node: (r) => {
-            results.set(keyOf(r), r);
+            results.set(resultKey(r), r);
             show();
           },
           end: (x) => {
@@ -65,7 +65,7 @@ export function tests(editor: Editor, workflow: string, refresh: (s: TestState) 
       const last = await readExecution(agent, started.id, mine.signal).catch(() => null);
       if (last) {
         state.execution = last;
-        for (const r of last.node_results) results.set(keyOf(r), r);
+        for (const r of last.node_results) results.set(resultKey(r), r);
       }
     } catch (error) {
       if (asError(error).name === "AbortError") return;

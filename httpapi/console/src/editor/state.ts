@@ -10,12 +10,12 @@ import {
   fingerprint,
   type Graph,
   freshId,
-  makeLink,
+  newEdge,
   type Note,
-  noteNode,
-  onlyWay,
-  type Step,
-  waysOut,
+  noteNodeId,
+  defaultHandle,
+  type GraphNode,
+  outputHandles,
   writeGraph,
 } from "./graph";
 import { nodeHeight, nodeWidth } from "./layout";
@@ -26,7 +26,7 @@ export type Issue = API.GraphIssue;
 /** What became of a node, over its iterations. */
 export type Mark = { status: string; ms?: number; count: number; error?: string };
 
-const heightOf = (n: Step) => nodeHeight(waysOut(n, typeOf(n.type)).length);
+const heightOf = (n: GraphNode) => nodeHeight(outputHandles(n, typeOf(n.type)).length);
 
 const historySteps = 200;
 const mergeTime = 1000;
@@ -54,8 +54,8 @@ export class Editor {
   focus = signal<{ field: string; at: number } | null>(null);
 
   dirty = computed(() => fingerprint(this.doc.value) !== this.saved.value);
-  one = computed(() => (this.selected.value.size === 1 ? this.node([...this.selected.value][0]) : undefined));
-  issuesOf = computed(() => {
+  selectedNode = computed(() => (this.selected.value.size === 1 ? this.node([...this.selected.value][0]) : undefined));
+  issuesByNode = computed(() => {
     const by = new Map<string, Issue[]>();
     for (const i of this.issues.value) if (i.node_id) by.set(i.node_id, [...(by.get(i.node_id) ?? []), i]);
     for (const [id, list] of by) {
@@ -75,7 +75,7 @@ export class Editor {
   /** What the nodes are called, by id. */
   names = computed(() => namesOf(this.doc.value.nodes));
   /** The name of a node, given the node or its id. */
-  nameOf = (at: Step | string): string => {
+  nameOf = (at: GraphNode | string): string => {
     const id = typeof at === "string" ? at : at.id;
     return this.names.value.get(id) ?? (typeof at === "string" ? id : nameOf(at));
   };
@@ -102,7 +102,7 @@ export class Editor {
     this.#noteHistory();
   }
 
-  #step(from: Doc[], to: Doc[]) {
+  #restore(from: Doc[], to: Doc[]) {
     const doc = from.pop();
     if (!doc || this.readonly.value) return;
     to.push(this.doc.value);
@@ -112,10 +112,10 @@ export class Editor {
     this.#noteHistory();
   }
   undo() {
-    this.#step(this.#past, this.#future);
+    this.#restore(this.#past, this.#future);
   }
   redo() {
-    this.#step(this.#future, this.#past);
+    this.#restore(this.#future, this.#past);
   }
   #noteHistory() {
     this.canUndo.value = this.#past.length > 0;
@@ -130,7 +130,7 @@ export class Editor {
     if (next.size) this.selectedEdge.value = "";
   }
 
-  changeNode(id: string, change: (n: Step) => Step, key = "") {
+  changeNode(id: string, change: (n: GraphNode) => GraphNode, key = "") {
     this.change({ nodes: this.doc.value.nodes.map((n) => (n.id === id ? change(n) : n)) }, key && `${id}/${key}`);
   }
 
@@ -139,42 +139,45 @@ export class Editor {
     this.changeNode(id, (n) => ({ ...n, data: setIn(n.data ?? {}, path, value) as Data }), path.join("."));
   }
 
-  /** Adds a node: behind another by a way out, into an edge, or at a place. */
-  add(type: NodeType, to: { after?: string; way?: string; edge?: string; at?: { x: number; y: number } } = {}): string {
+  /** Adds a node: behind another by an output, into an edge, or at a place. */
+  add(
+    type: NodeType,
+    to: { after?: string; handle?: string; edge?: string; at?: { x: number; y: number } } = {},
+  ): string {
     const { nodes, edges } = this.doc.value;
     const id = freshId(type.type, new Set(nodes.map((n) => n.id)));
     const data = newData(type);
     const taken = new Set(edges.map((e) => e.id));
     const edge = edges.find((e) => e.id === to.edge);
     const before = this.node(edge?.source ?? to.after ?? "");
-    const step: Step = { id, type: type.type, data };
-    step.position = to.at ?? this.#placeBehind(step, before, to.way);
-    const exit = waysOut(step, type)[0];
+    const node: GraphNode = { id, type: type.type, data };
+    node.position = to.at ?? this.#placeBehind(node, before, to.handle);
+    const exit = outputHandles(node, type)[0];
     let links = edges;
     let moved = nodes;
     if (edge) {
       links = edges
         .map((e) => (e === edge ? { ...e, target: id } : e))
-        .concat(makeLink(id, type.normal_handle ?? exit, edge.target, taken));
-      if (!to.at) moved = this.#makeRoom(step, edge.target);
-    } else if (to.after) links = [...edges, makeLink(to.after, to.way ?? onlyWay, id, taken)];
-    this.change({ nodes: [...moved, step], edges: links });
+        .concat(newEdge(id, type.normal_handle ?? exit, edge.target, taken));
+      if (!to.at) moved = this.#makeRoom(node, edge.target);
+    } else if (to.after) links = [...edges, newEdge(to.after, to.handle ?? defaultHandle, id, taken)];
+    this.change({ nodes: [...moved, node], edges: links });
     this.select([id]);
     return id;
   }
 
-  #placeBehind(step: Step, before: Step | undefined, way = onlyWay) {
+  #placeBehind(node: GraphNode, before: GraphNode | undefined, handle = defaultHandle) {
     const { nodes, edges } = this.doc.value;
     if (!before) {
       const right = nodes.reduce((m, n) => Math.max(m, (n.position?.x ?? 0) + nodeWidth + 80), 0);
       return { x: right, y: nodes.at(-1)?.position?.y ?? 0 };
     }
-    const ways = waysOut(before, typeOf(before.type));
+    const handles = outputHandles(before, typeOf(before.type));
     const place = {
       x: (before.position?.x ?? 0) + nodeWidth + 80,
-      y: (before.position?.y ?? 0) + Math.max(0, ways.indexOf(way)) * 110 + (way === "error" ? 130 : 0),
+      y: (before.position?.y ?? 0) + Math.max(0, handles.indexOf(handle)) * 110 + (handle === "error" ? 130 : 0),
     };
-    const height = heightOf(step);
+    const height = heightOf(node);
     const inTheWay = () =>
       nodes.find(
         (n) =>
@@ -189,10 +192,10 @@ export class Editor {
   }
 
   /** Moves what stands behind a place to the right, so that a node fits in. */
-  #makeRoom(step: Step, target: string) {
+  #makeRoom(node: GraphNode, target: string) {
     const { nodes, edges } = this.doc.value;
     const next = this.node(target);
-    if (!next?.position || next.position.x - step.position!.x >= nodeWidth + 60) return nodes;
+    if (!next?.position || next.position.x - node.position!.x >= nodeWidth + 60) return nodes;
     const behind = new Set([target]);
     for (const id of behind)
       for (const e of edges)
@@ -202,11 +205,11 @@ export class Editor {
     );
   }
 
-  connect(source: string, way: string, target: string) {
+  connect(source: string, handle: string, target: string) {
     const { edges } = this.doc.value;
-    const handle = way === onlyWay ? undefined : way;
-    if (edges.some((e) => e.source === source && e.target === target && e.sourceHandle === handle)) return;
-    this.change({ edges: [...edges, makeLink(source, way, target, new Set(edges.map((e) => e.id)))] });
+    const sourceHandle = handle === defaultHandle ? undefined : handle;
+    if (edges.some((e) => e.source === source && e.target === target && e.sourceHandle === sourceHandle)) return;
+    this.change({ edges: [...edges, newEdge(source, handle, target, new Set(edges.map((e) => e.id)))] });
   }
 
   /** The graph as it is sent. */
@@ -230,7 +233,7 @@ export class Editor {
       );
     for (let b = over(); b; b = over()) note.y = Math.round(b.y + b.height + 20);
     this.change({ notes: [...notes, note] });
-    this.select([noteNode(id)]);
+    this.select([noteNodeId(id)]);
   }
   changeNote(id: string, part: Partial<Note>, key = "") {
     this.change(

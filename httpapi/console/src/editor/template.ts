@@ -1,6 +1,6 @@
 // Templates: what a path leads to, what may stand in one, and what a text
 // with templates comes to.
-import { type Editor, type Step, typeOf, upstream, zone } from "./base";
+import { type Editor, type GraphNode, typeOf, upstream, zone } from "./index";
 
 /** The filters of templates, with what each of them does. */
 export const filters: [string, string][] = [
@@ -223,7 +223,7 @@ const examplePayload = (editor: Editor) => {
 };
 
 /** What a node gives, from its pin, the last test, the newest execution, or the catalogue's example. */
-export function sampleOf(editor: Editor, node: Step): unknown {
+export function sampleOf(editor: Editor, node: GraphNode): unknown {
   if (node.metadata?.pin !== undefined) return node.metadata.pin;
   const samples = editor.samples.value;
   if (Object.hasOwn(samples, node.id)) return samples[node.id];
@@ -235,7 +235,7 @@ export function sampleOf(editor: Editor, node: Step): unknown {
 const passed = new Set(["if-else", "switch"]);
 
 /** What templates of a node see, with sample values. */
-export function scopeOf(editor: Editor, node: Step): Record<string, unknown> {
+export function scopeOf(editor: Editor, node: GraphNode): Record<string, unknown> {
   const doc = editor.doc.value;
   const before = upstream(doc, node.id).filter((n) => n.id !== node.id);
   const trigger = before.find((n) => n.type === "trigger") ?? doc.nodes.find((n) => n.type === "trigger");
@@ -272,15 +272,15 @@ export function scopeOf(editor: Editor, node: Step): Record<string, unknown> {
 /** What flows into a node: the output of the one before it, past decisions; in the body of a loop, its item. */
 function inputOf(
   editor: Editor,
-  node: Step,
+  node: GraphNode,
   nodes: Record<string, unknown>,
   items: ReadonlyMap<string, unknown>,
 ): unknown {
   const doc = editor.doc.value;
-  const from = (id: string, seen = new Set<string>()): [Step, unknown][] =>
+  const from = (id: string, seen = new Set<string>()): [GraphNode, unknown][] =>
     doc.edges
       .filter((e) => e.target === id && !seen.has(e.source))
-      .flatMap((e): [Step, unknown][] => {
+      .flatMap((e): [GraphNode, unknown][] => {
         seen.add(e.source);
         const source = editor.node(e.source);
         if (!source) return [];

@@ -3,11 +3,11 @@ import { createContext } from "preact";
 import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { useTyped } from "../parts/typed";
-import { Editor, type Step } from "./base";
+import { Editor, type GraphNode } from "./index";
 import { fill, hasTemplate, labelsOf, scopeOf, suggest, type Suggestion } from "./template";
 
 /** The node whose fields are shown. */
-export const NodeContext = createContext<{ editor: Editor; node: Step; readonly: boolean }>({
+export const NodeContext = createContext<{ editor: Editor; node: GraphNode; readonly: boolean }>({
   editor: new Editor(),
   node: { id: "", type: "" },
   readonly: true,

@@ -5,9 +5,9 @@ import { agentId, go, href } from "../data";
 import { Others } from "../parts/presence";
 import { Badge, Button, Icon, Menu, type MenuItem, Name, openDialog, When } from "../ui";
 import type { EditorActions } from "./actions";
-import type { Editor } from "./base";
+import type { Editor } from "./index";
 import { loadDialogs, loadExecute, openEditorDialog } from "./lazy";
-import type { StoredWorkflow } from "./stored";
+import type { StoredWorkflow } from "./storedworkflow";
 
 const readOnlyReason = "You have read-only access.";
 
@@ -113,8 +113,8 @@ function menuItems({ editor, stored, editable, actions, draftWithAI, showKeys }:
       label: "Webhook address",
       icon: "Webhook",
       run: () =>
-        openEditorDialog(({ HookCard }, close) => (
-          <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />
+        openEditorDialog(({ WebhookDialog }, close) => (
+          <WebhookDialog workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />
         )),
     },
     {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, href, useQuery } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, span } from "../ui";
-import { type Editor, executionAt, type NodeResult, type Step } from "./base";
+import { type Editor, executionPath, type NodeResult, type GraphNode } from "./index";
 import { PathTree } from "./pathtree";
 import type { tests, TestState } from "./starttest";
 
@@ -20,7 +20,7 @@ function firstList(body: unknown): { at: string[]; list: unknown[] } | undefined
 }
 
 /** A button that sends the request once, and below it the status and the first item of the response. */
-export function TryNode({ editor, node, load }: { editor: Editor; node: Step; load: LoadTests }) {
+export function TryNode({ editor, node, load }: { editor: Editor; node: GraphNode; load: LoadTests }) {
   const [state, setState] = useState<TestState>({ running: false, results: [] });
   const stop = useRef<() => void>(undefined);
   useEffect(() => () => stop.current?.(), []);
@@ -61,9 +61,9 @@ export function TryNode({ editor, node, load }: { editor: Editor; node: Step; lo
 }
 
 /** The status, and what came back: the first item where there is a list. An output that is too long to come along is read. */
-function Outcome({ execution, node, result }: { execution: string; node: Step; result: NodeResult }) {
+function Outcome({ execution, node, result }: { execution: string; node: GraphNode; result: NodeResult }) {
   const long = result.output === undefined && Boolean(result.output_bytes);
-  const whole = useQuery(long ? executionAt(agentId.value, execution, "nodes", node.id) : null, { part: "output" });
+  const whole = useQuery(long ? executionPath(agentId.value, execution, "nodes", node.id) : null, { part: "output" });
   const output = long ? whole.data.value?.value : result.output;
   const { status, body } = (output ?? {}) as Answer;
   const found = firstList(body);

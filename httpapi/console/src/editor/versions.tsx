@@ -25,15 +25,15 @@ import {
   Canvas,
   Editor,
   type Graph,
-  type Link,
+  type GraphEdge,
   namesOf,
-  onlyWay,
-  placed,
+  defaultHandle,
+  withPositions,
   readGraph,
-  type Step,
+  type GraphNode,
   typeOf,
-  wayOf,
-} from "./base";
+  sourceHandleOf,
+} from "./index";
 import { type Change, edgeChanges, fieldTitle, lineChanges, nearChanges, nodeChanges } from "./diff";
 
 type Old = API.Workflow & Graph;
@@ -43,7 +43,7 @@ const workflowAt = <const M extends (string | number)[]>(id: string, ...more: M)
 
 async function readVersion(id: string, version: number): Promise<Old> {
   const old = await get(workflowAt(id, "versions", version));
-  return { ...old, ...(await placed(readGraph(old))) };
+  return { ...old, ...(await withPositions(readGraph(old))) };
 }
 
 export function Versions({
@@ -277,10 +277,10 @@ function Changes({
 }) {
   const badge = (change: Change) => <Badge tone={tones[change]}>{since ? `${change} since` : change}</Badge>;
   const name = (id: string) => <Name>{names.get(id) ?? id}</Name>;
-  const way = (e: Link) => {
+  const handle = (e: GraphEdge) => {
     const n = graph.nodes.find((s) => s.id === e.source);
-    const w = wayOf(e, n, n && typeOf(n.type));
-    return w === onlyWay ? "" : ` (${w})`;
+    const w = sourceHandleOf(e, n, n && typeOf(n.type));
+    return w === defaultHandle ? "" : ` (${w})`;
   };
   if (!nodes.length && !edges.length) return <p class="muted">No differences.</p>;
   return (
@@ -306,7 +306,7 @@ function Changes({
             <p class="row">
               <span>
                 {name(edge.source)}
-                <bdi class="muted">{way(edge)}</bdi> → {name(edge.target)}
+                <bdi class="muted">{handle(edge)}</bdi> → {name(edge.target)}
               </span>{" "}
               {badge(change)}
             </p>
@@ -320,7 +320,7 @@ function Changes({
 const textOf = (v: unknown) => (v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v, null, 2));
 
 /** The old and the new value of a field; of longer ones the lines that changed. */
-function Field({ node, name, from, to }: { node: Step; name: string; from: unknown; to: unknown }) {
+function Field({ node, name, from, to }: { node: GraphNode; name: string; from: unknown; to: unknown }) {
   const [before, after] = [textOf(from), textOf(to)];
   return (
     <div class="field-diff small">

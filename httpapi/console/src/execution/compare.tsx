@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, href, path, route, setQuery, useQuery } from "../data";
 import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
-import { type Editor, type Execution, iterationOf, keyOf, type NodeResult, readExecution } from "../editor/base";
+import { type Editor, type Execution, iterationLabel, resultKey, type NodeResult, readExecution } from "../editor";
 
 const listed = 50;
 
@@ -67,8 +67,8 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
   if (error) return <ErrorCard error={error} retry={load} />;
   if (!other) return <Skeleton lines={3} />;
   const [mine, theirs] = [
-    new Map(results.map((r) => [keyOf(r), r])),
-    new Map(other.node_results.map((r) => [keyOf(r), r])),
+    new Map(results.map((r) => [resultKey(r), r])),
+    new Map(other.node_results.map((r) => [resultKey(r), r])),
   ];
   const rows = [...new Set([...mine.keys(), ...theirs.keys()])].map((key) => ({
     key,
@@ -112,7 +112,7 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
                 <summary>
                   <span class="compare-name clip">
                     <Name>{editor.nameOf(r.node_id)}</Name>
-                    <span class="muted"> {iterationOf(r)}</span>
+                    <span class="muted"> {iterationLabel(r)}</span>
                   </span>
                   <Outcome r={a} />
                   <Outcome r={b} />

@@ -22,21 +22,21 @@ import {
   Compare,
   Editor,
   type Execution,
-  executionAt,
+  executionPath,
   follow,
-  isOver,
-  keyOf,
+  hasEnded,
+  resultKey,
   loadCatalog,
   marksOf,
   type NodeResult,
-  onceAFrame,
+  oncePerFrame,
   Outline,
-  placed,
-  placeOf,
+  withPositions,
+  iterationPath,
   type Preview,
   readExecution,
   readGraph,
-} from "../editor/base";
+} from "../editor";
 import { useKeys } from "../parts/keys";
 import { terminate } from "../parts/stop";
 import { triggerWord } from "../workflows/words";
@@ -70,7 +70,7 @@ export function ExecutionPage({ id }: { id: string }) {
     const abort = new AbortController();
     const agent = agentId.value;
     const found = new Map<string, NodeResult>();
-    const show = onceAFrame(() => {
+    const show = oncePerFrame(() => {
       if (abort.signal.aborted) return;
       editor.marks.value = marksOf(found.values(), editor.marks.value);
       setResults([...found.values()]);
@@ -84,15 +84,15 @@ export function ExecutionPage({ id }: { id: string }) {
       });
       if (abort.signal.aborted) return;
       const doc = readGraph(graph);
-      editor.doc.value = { ...editor.doc.value, ...(await placed(doc)), name: graph.name };
+      editor.doc.value = { ...editor.doc.value, ...(await withPositions(doc)), name: graph.name };
       setName(graph.name);
-      for (const r of first.node_results) found.set(keyOf(r), r);
+      for (const r of first.node_results) found.set(resultKey(r), r);
       setX(first);
       show();
-      if (isOver(first)) return;
+      if (hasEnded(first)) return;
       await follow(agent, id, abort.signal, {
         node: (r) => {
-          found.set(keyOf(r), r);
+          found.set(resultKey(r), r);
           setX((was) => (was?.status === "queued" ? { ...was, status: "running" } : was));
           show();
         },
@@ -135,7 +135,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   const { query } = route.value;
   const wanted = query.get("node") ?? "";
   const [outline, setOutline] = useState(() => matchMedia("(max-width: 48rem)").matches);
-  const selected = editor.one.value?.id ?? "";
+  const selected = editor.selectedNode.value?.id ?? "";
   const first = useRef(true);
   const written = useRef(""); // what this page itself put into the address is not followed
   useEffect(() => {
@@ -146,12 +146,12 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   const turned = useRef("");
   const notable =
     results.find((r) => r.status === "waiting" && r.type === "approval") ??
-    (isOver(x)
+    (hasEnded(x)
       ? (results.find((r) => r.status === "error" && r.node_id === x.error?.node_id) ??
         results.find((r) => r.status === "error"))
       : undefined);
   useEffect(() => {
-    const key = notable && keyOf(notable);
+    const key = notable && resultKey(notable);
     if (
       !key ||
       (query.get("tab") && matchMedia("(max-width: 48rem)").matches) ||
@@ -159,7 +159,8 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
       (turned.current === "" && wanted)
     )
       return;
-    if (!editor.one.value || editor.one.value.id === turned.current.split("@")[1]) editor.select([notable.node_id]);
+    if (!editor.selectedNode.value || editor.selectedNode.value.id === turned.current.split("@")[1])
+      editor.select([notable.node_id]);
     turned.current = key;
   }, [notable]);
   useEffect(() => {
@@ -173,21 +174,22 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   }, [selected]);
   const choose = (r: NodeResult) => {
     written.current = r.node_id;
-    setQuery({ node: r.node_id, at: placeOf(r) || null });
+    setQuery({ node: r.node_id, at: iterationPath(r) || null });
     editor.select([r.node_id]);
   };
   const step = (by: number) => {
     const ran = [...new Set(results.filter((r) => r.status !== "skipped").map((r) => r.node_id))];
-    if (ran.length) editor.select([ran[(ran.indexOf(editor.one.value?.id ?? "") + by + ran.length) % ran.length]]);
+    if (ran.length)
+      editor.select([ran[(ran.indexOf(editor.selectedNode.value?.id ?? "") + by + ran.length) % ran.length]]);
   };
   const may = mayEdit.value;
-  const repeatable = isOver(x) && x.status !== "complete" && x.trigger !== "test";
-  const over = isOver(x);
+  const repeatable = hasEnded(x) && x.status !== "complete" && x.trigger !== "test";
+  const over = hasEnded(x);
   const waiting = !over && results.some((r) => r.status === "waiting");
   const person = !over && results.some((r) => r.status === "waiting" && r.type === "approval");
   const open = (other: string) => go(href(agentId.value, "workflows", "executions", other));
   const retry = async (from?: string) => {
-    const made = await post(executionAt(agentId.value, x.id, "retry"), from ? { from_node: from } : {});
+    const made = await post(executionPath(agentId.value, x.id, "retry"), from ? { from_node: from } : {});
     open(made.id);
   };
   useKeys({
@@ -195,12 +197,12 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
     k: () => step(-1),
     e: () =>
       go(
-        `${href(agentId.value, "workflows", x.workflow_id)}${editor.one.value ? `?node=${encodeURIComponent(editor.one.value.id)}` : ""}`,
+        `${href(agentId.value, "workflows", x.workflow_id)}${editor.selectedNode.value ? `?node=${encodeURIComponent(editor.selectedNode.value.id)}` : ""}`,
       ),
     r: may && repeatable && retry,
     Escape: () => editor.select([]),
   });
-  const node = editor.one.value;
+  const node = editor.selectedNode.value;
   const failedNode = x.error?.node_id ? editor.node(x.error.node_id) : undefined;
 
   return (
@@ -323,7 +325,7 @@ function Whole({ x, part, preview }: { x: Execution; part: "input" | "output"; p
         <bdi>{preview.head.slice(0, 2000)}</bdi>…
       </pre>
       <Button
-        onClick={async () => setValue((await get(executionAt(agentId.value, x.id)))[part])}
+        onClick={async () => setValue((await get(executionPath(agentId.value, x.id)))[part])}
       >{`Show all, ${size(preview.bytes)}`}</Button>
     </>
   );
@@ -385,7 +387,7 @@ function Below({
         {tab === "output" && (
           <div class="pad">
             {x.output === undefined && !x.output_preview ? (
-              <p class="muted">{isOver(x) ? "No output." : "Not available yet."}</p>
+              <p class="muted">{hasEnded(x) ? "No output." : "Not available yet."}</p>
             ) : (
               <Whole x={x} part="output" preview={x.output_preview} />
             )}

@@ -19,16 +19,16 @@ import {
 } from "../ui";
 import {
   type Execution,
-  executionAt,
-  isOver,
-  iterationOf,
-  keyOf,
+  executionPath,
+  hasEnded,
+  iterationLabel,
+  resultKey,
   type NodeResult,
-  placeOf,
-  type Step,
+  iterationPath,
+  type GraphNode,
   typeName,
   typeOf,
-} from "../editor/base";
+} from "../editor";
 
 const pageSize = 50;
 
@@ -44,7 +44,7 @@ export function NodeRun({
   close,
 }: {
   x: Execution;
-  node: Step;
+  node: GraphNode;
   name: string;
   results: NodeResult[];
   /** The iteration that is chosen. */ place: string;
@@ -56,7 +56,7 @@ export function NodeRun({
   const type = typeOf(node.type);
   const waiting = results.find((r) => r.status === "waiting");
   const failed = results.find((r) => r.status === "error");
-  const shown = results.find((r) => place && placeOf(r) === place) ?? waiting ?? failed ?? results[0];
+  const shown = results.find((r) => place && iterationPath(r) === place) ?? waiting ?? failed ?? results[0];
   const page = Math.floor(Math.max(0, results.indexOf(shown)) / pageSize) * pageSize;
   const [offset, setOffset] = useState(page);
   useEffect(() => setOffset(page), [page]);
@@ -89,13 +89,13 @@ export function NodeRun({
               {results.slice(offset, offset + pageSize).map((r) => (
                 <button
                   type="button"
-                  key={keyOf(r)}
+                  key={resultKey(r)}
                   class={`iteration ${r.status}`}
                   aria-pressed={shown === r}
                   title={`${r.status}, ${span(r.duration_ms)}`}
                   onClick={() => choose(r)}
                 >
-                  {iterationOf(r)}
+                  {iterationLabel(r)}
                 </button>
               ))}
             </div>
@@ -103,9 +103,9 @@ export function NodeRun({
           </section>
         )}
         {shown ? (
-          <Result key={keyOf(shown)} x={x} r={shown} may={may} retry={retry} />
+          <Result key={resultKey(shown)} x={x} r={shown} may={may} retry={retry} />
         ) : (
-          <p class="muted">{isOver(x) ? "Did not run." : "Not started yet."}</p>
+          <p class="muted">{hasEnded(x) ? "Did not run." : "Not started yet."}</p>
         )}
       </div>
     </aside>
@@ -125,7 +125,7 @@ function Result({
 }) {
   const [tab, setTab] = useState(r.error ? "resolved" : "output");
   const facts = [
-    placeOf(r) !== "" && `iteration ${iterationOf(r)}`,
+    iterationPath(r) !== "" && `iteration ${iterationLabel(r)}`,
     r.attempt > 1 && `attempt ${r.attempt}`,
     r.handle && `left by ${r.handle}`,
     !["running", "waiting", "skipped"].includes(r.status) && span(r.duration_ms),
@@ -143,7 +143,7 @@ function Result({
       <p class="row">
         <Badge>{r.status}</Badge>
         <span class="muted small grow">{facts}</span>
-        {may && isOver(x) && x.trigger !== "test" && r.status !== "skipped" && (
+        {may && hasEnded(x) && x.trigger !== "test" && r.status !== "skipped" && (
           <Button icon="RotateCcw" onClick={() => retry(r.node_id)}>
             Retry from here
           </Button>
@@ -162,7 +162,7 @@ function Result({
           <bdi>{w}</bdi>
         </p>
       ))}
-      {r.status === "waiting" && !isOver(x) && <Waiting x={x} r={r} may={may} />}
+      {r.status === "waiting" && !hasEnded(x) && <Waiting x={x} r={r} may={may} />}
       <nav class="tabs" aria-label="Result">
         {tabs.map(([t, title]) => (
           <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>
@@ -205,7 +205,9 @@ function Part({ x, r, part }: { x: Execution; r: NodeResult; part: "input" | "re
   const load = async () => {
     setError(undefined);
     try {
-      setValue((await get(executionAt(agentId.value, x.id, "nodes", r.node_id), { path: placeOf(r), part })).value);
+      setValue(
+        (await get(executionPath(agentId.value, x.id, "nodes", r.node_id), { path: iterationPath(r), part })).value,
+      );
     } catch (e) {
       setError(asError(e));
     }
@@ -232,7 +234,11 @@ function Part({ x, r, part }: { x: Execution; r: NodeResult; part: "input" | "re
 function Waiting({ x, r, may }: { x: Execution; r: NodeResult; may: boolean }) {
   const [comment, setComment] = useState("");
   const resume = (data: unknown) =>
-    post(executionAt(agentId.value, x.id, "resume"), { node_id: r.node_id, path: placeOf(r) || undefined, data });
+    post(executionPath(agentId.value, x.id, "resume"), {
+      node_id: r.node_id,
+      path: iterationPath(r) || undefined,
+      data,
+    });
   if (r.type === "workflow") return <p class="muted">Waiting for the execution it started.</p>;
   if (r.type !== "approval")
     return may ? (

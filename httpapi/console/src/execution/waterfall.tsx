@@ -6,13 +6,13 @@ import { Icon, Name, span } from "../ui";
 import {
   type Editor,
   type Execution,
-  isOver,
-  iterationOf,
-  keyOf,
+  hasEnded,
+  iterationLabel,
+  resultKey,
   type NodeResult,
-  placeOf,
+  iterationPath,
   typeOf,
-} from "../editor/base";
+} from "../editor";
 import { inOrder } from "../editor/order";
 
 const rowHeight = 30;
@@ -39,7 +39,7 @@ export function Waterfall({
   const kept = (r: NodeResult) => Boolean(x.retried_from) && Date.parse(r.started_at) + r.duration_ms < start; // by the execution that this one repeats
   const end = Math.max(
     start + 1,
-    isOver(x) && x.completed_at ? Date.parse(x.completed_at) : 0,
+    hasEnded(x) && x.completed_at ? Date.parse(x.completed_at) : 0,
     ...ran.map((r) => Date.parse(r.started_at) + r.duration_ms),
   );
   const beginning = (r: NodeResult) => Math.max(0, Date.parse(r.started_at) - start);
@@ -55,17 +55,19 @@ export function Waterfall({
         style={many ? { height: `${sorted.length * rowHeight}px`, position: "relative" } : undefined}
       >
         {shown.map((r, i) => {
-          const place = placeOf(r);
+          const place = iterationPath(r);
           const node = editor.node(r.node_id);
           return (
             <li
-              key={keyOf(r)}
+              key={resultKey(r)}
               style={many ? { position: "absolute", top: `${(from + i) * rowHeight}px`, insetInline: 0 } : undefined}
             >
               <button
                 type="button"
                 class={r.status}
-                aria-current={editor.one.value?.id === r.node_id && (!chosen || chosen === place) ? "true" : undefined}
+                aria-current={
+                  editor.selectedNode.value?.id === r.node_id && (!chosen || chosen === place) ? "true" : undefined
+                }
                 onClick={() => choose(r)}
               >
                 <span
@@ -73,7 +75,7 @@ export function Waterfall({
                   style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}
                 >
                   <Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{editor.nameOf(r.node_id)}</Name>
-                  {place !== "" && <span class="muted"> {iterationOf(r)}</span>}
+                  {place !== "" && <span class="muted"> {iterationLabel(r)}</span>}
                 </span>
                 <span class="fall-line">
                   {!kept(r) && (

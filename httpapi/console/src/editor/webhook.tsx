@@ -1,10 +1,10 @@
 // How the webhook of a workflow is called.
 import { absolute, agent, agentId, type API } from "../data";
 import { CopyButton } from "../ui";
-import type { Step } from "./base";
+import type { GraphNode } from "./index";
 
 /** A workflow, as far as its webhook is concerned. */
-export type Hooked = Pick<API.Workflow, "id" | "status">;
+export type WebhookWorkflow = Pick<API.Workflow, "id" | "status">;
 
 const callers: Record<string, string> = {
   "standard-webhooks": "Calls are signed as in Standard Webhooks.",
@@ -16,7 +16,7 @@ const callers: Record<string, string> = {
 };
 
 /** The address of a webhook trigger, who may call it, and a command that does. */
-export function HookCall({ workflow, trigger }: { workflow: Hooked; trigger: Step }) {
+export function WebhookCall({ workflow, trigger }: { workflow: WebhookWorkflow; trigger: GraphNode }) {
   const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
   const kind = (trigger.data?.auth as { type?: string } | undefined)?.type;
   const who =

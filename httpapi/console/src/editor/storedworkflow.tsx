@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, get, go, href, onChange, path, post, put, setQuery } from "../data";
 import { openDialog, tell } from "../ui";
-import { type Doc, type Editor, fingerprint, placed, readGraph, writeGraph } from "./base";
+import { type Doc, type Editor, fingerprint, withPositions, readGraph, writeGraph } from "./index";
 import type { OpenDraft } from "./drafts";
 import { issuesOf } from "./issues";
 
@@ -39,7 +39,7 @@ export async function readDoc(workflow: API.Workflow): Promise<Doc> {
     settings: workflow.settings,
     ...readGraph(workflow),
   };
-  return { ...doc, ...(await placed(doc)) };
+  return { ...doc, ...(await withPositions(doc)) };
 }
 
 const requestBody = (doc: Doc) => ({

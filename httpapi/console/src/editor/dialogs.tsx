@@ -19,19 +19,19 @@ import {
 } from "../ui";
 import {
   type Editor,
-  HookCall,
-  onlyWay,
-  placed,
+  WebhookCall,
+  defaultHandle,
+  withPositions,
   readGraph,
   setMetadata,
-  type Step,
+  type GraphNode,
   typeName,
   typeOf,
-  waysOut,
+  outputHandles,
   writeGraph,
-} from "./base";
+} from "./index";
 import type { Draft } from "./drafts";
-import type { Hooked } from "./hook";
+import type { WebhookWorkflow } from "./webhook";
 
 /** Name, description and how executions meet each other. */
 export function SettingsDialog({ editor, close }: { editor: Editor; close: () => void }) {
@@ -97,11 +97,17 @@ export function NoteDialog({ save, close }: { save: (note: string) => Promise<vo
 }
 
 /** The address that starts the workflow, and how it is called. */
-export function HookCard({ workflow, close }: { workflow: Hooked & { nodes: Step[] }; close: () => void }) {
+export function WebhookDialog({
+  workflow,
+  close,
+}: {
+  workflow: WebhookWorkflow & { nodes: GraphNode[] };
+  close: () => void;
+}) {
   const trigger = workflow.nodes.find((n) => n.type === "trigger" && n.data?.event === "webhook");
   return (
     <Dialog title="Webhook address" close={close}>
-      {trigger ? <HookCall workflow={workflow} trigger={trigger} /> : <p>The workflow has no webhook trigger.</p>}
+      {trigger ? <WebhookCall workflow={workflow} trigger={trigger} /> : <p>The workflow has no webhook trigger.</p>}
     </Dialog>
   );
 }
@@ -137,10 +143,10 @@ export function DraftOffer({
 }
 
 /** Joins a node to another that is chosen from a list, for the keyboard. */
-export function ConnectDialog({ editor, from, close }: { editor: Editor; from: Step; close: () => void }) {
-  const ways = [...waysOut(from, typeOf(from.type)), "error"];
+export function ConnectDialog({ editor, from, close }: { editor: Editor; from: GraphNode; close: () => void }) {
+  const handles = [...outputHandles(from, typeOf(from.type)), "error"];
   const others = editor.doc.value.nodes.filter((n) => n.type !== "trigger" && n.id !== from.id);
-  const [way, setWay] = useState(ways[0]);
+  const [handle, setHandle] = useState(handles[0]);
   const [to, setTo] = useState(others[0]?.id ?? "");
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
@@ -153,15 +159,15 @@ export function ConnectDialog({ editor, from, close }: { editor: Editor; from: S
         class="stack"
         onSubmit={(e) => {
           e.preventDefault();
-          if (to) editor.connect(from.id, way, to);
+          if (to) editor.connect(from.id, handle, to);
           close();
         }}
       >
         <SelectField
           label="From"
-          value={way}
-          options={ways.map((w) => [w, w === onlyWay ? "output" : w])}
-          onChange={setWay}
+          value={handle}
+          options={handles.map((w) => [w, w === defaultHandle ? "output" : w])}
+          onChange={setHandle}
         />
         {others.length ? (
           <SelectField
@@ -202,11 +208,11 @@ export function GraphJson({ editor }: { editor: Editor }) {
         Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
       if (!objects(value?.nodes) || !objects(value?.edges ?? []))
         throw new Error("A graph is an object with the arrays nodes and edges.");
-      if (value.nodes.some((n: Step) => typeof n.id !== "string" || !n.id || typeof n.type !== "string"))
+      if (value.nodes.some((n: GraphNode) => typeof n.id !== "string" || !n.id || typeof n.type !== "string"))
         throw new Error("Every node needs an id and a type.");
-      if (new Set(value.nodes.map((n: Step) => n.id)).size !== value.nodes.length)
+      if (new Set(value.nodes.map((n: GraphNode) => n.id)).size !== value.nodes.length)
         throw new Error("Two nodes have the same id.");
-      editor.set(await placed(readGraph(value)));
+      editor.set(await withPositions(readGraph(value)));
       setWrong("");
       tell("Applied");
     } catch (error) {

@@ -4,8 +4,8 @@ import { Panel, useReactFlow, useStore, useViewport } from "@xyflow/react";
 import { memo } from "preact/compat";
 import { useMemo, useRef } from "preact/hooks";
 
-import { nodeWidth } from "./base";
-import type { Shape } from "./shapes";
+import { nodeWidth } from "./index";
+import type { CanvasItem } from "./shapes";
 
 const width = 150,
   height = 100;
@@ -22,7 +22,7 @@ function around(boxes: Box[]): Box {
 }
 
 /** The map: a drag moves the view, a click outside of the view brings it there, the wheel zooms. */
-export const GraphMap = memo(function GraphMap({ nodes }: { nodes: Shape[] }) {
+export const GraphMap = memo(function GraphMap({ nodes }: { nodes: CanvasItem[] }) {
   const flow = useReactFlow();
   const { x, y, zoom } = useViewport();
   const [w, h] = [useStore((s) => s.width), useStore((s) => s.height)];

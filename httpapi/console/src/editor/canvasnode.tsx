@@ -17,15 +17,15 @@ import { memo } from "preact/compat";
 import { useContext, useState } from "preact/hooks";
 
 import { Icon, Name, span, type IconName } from "../ui";
-import { Editor, type Mark, onlyWay } from "./base";
+import { Editor, type Mark, defaultHandle } from "./index";
 import { detailOf } from "./detail";
 import { NoteNode } from "./notes";
-import { shownWays, type EdgeShape, type StepShape } from "./shapes";
+import { shownHandles, type EdgeShape, type NodeShape } from "./shapes";
 
 /** What the canvas does with nodes; without add it is read-only. */
 export type CanvasActions = {
   /** Asks for a node behind another, or in an edge. */
-  add?: (to: { after?: string; way?: string; edge?: string; at?: { x: number; y: number } }) => void;
+  add?: (to: { after?: string; handle?: string; edge?: string; at?: { x: number; y: number } }) => void;
   open?: (id: string) => void;
   /** Shows what can be done with a node. */
   menu?: (id: string, at: MouseEvent) => void;
@@ -76,24 +76,28 @@ function ErrorHandle({ node, used, near }: { node: string; used: boolean; near: 
   );
 }
 
-const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>) {
+const CanvasNode = memo(function CanvasNode({ data, selected }: NodeProps<NodeShape>) {
   const { editor, actions } = useContext(Shared);
   const { node, type, name } = data;
-  const { ways, stale } = shownWays(data);
+  const { handles, stale } = shownHandles(data);
   const used = data.used.split("\n");
   const [near, setNear] = useState(false);
   // Only a node whose own mark or issues change is drawn again.
   const mark = useComputed(() => editor.marks.value.get(node.id)).value;
-  const issues = useComputed(() => editor.issuesOf.value.get(node.id)).value;
+  const issues = useComputed(() => editor.issuesByNode.value.get(node.id)).value;
   const wrong = issues?.some((i) => i.severity !== "warning");
-  const many = ways.length + stale.length > 1;
+  const many = handles.length + stale.length > 1;
   const writable = !editor.readonly.value && actions.add;
   const detail = detailOf(node, type);
-  const exit = (way: string, old = false) => (
-    <div class={old ? "node-way stale" : "node-way"} key={way} title={old ? "This output no longer exists" : undefined}>
-      {way !== onlyWay && <span>{way}</span>}
-      <Handle type="source" position={Position.Right} id={way} />
-      {writable && !used.includes(way) && (
+  const exit = (handle: string, old = false) => (
+    <div
+      class={old ? "node-way stale" : "node-way"}
+      key={handle}
+      title={old ? "This output no longer exists" : undefined}
+    >
+      {handle !== defaultHandle && <span>{handle}</span>}
+      <Handle type="source" position={Position.Right} id={handle} />
+      {writable && !used.includes(handle) && (
         <button
           type="button"
           class="node-add nodrag nopan"
@@ -102,7 +106,7 @@ const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>
           title="Add a node"
           onClick={(e) => {
             e.stopPropagation();
-            actions.add!({ after: node.id, way });
+            actions.add!({ after: node.id, handle });
           }}
         />
       )}
@@ -145,11 +149,11 @@ const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>
             <Icon name="Pin" size={13} label="Pinned" />
           </span>
         )}
-        {!many && exit(ways[0] ?? stale[0] ?? onlyWay, !ways.length && stale.length > 0)}
+        {!many && exit(handles[0] ?? stale[0] ?? defaultHandle, !handles.length && stale.length > 0)}
       </div>
       {many && (
         <div class="node-ways">
-          {ways.map((w) => exit(w))}
+          {handles.map((w) => exit(w))}
           {stale.map((w) => exit(w, true))}
         </div>
       )}
@@ -164,7 +168,7 @@ const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>
   );
 });
 
-const StepEdge = memo(function StepEdge({
+const CanvasEdge = memo(function CanvasEdge({
   id,
   sourceX,
   sourceY,
@@ -214,6 +218,6 @@ const StepEdge = memo(function StepEdge({
 });
 
 /** The components of nodes, by type. */
-export const nodeTypes: NodeTypes = { step: StepNode, note: NoteNode };
+export const nodeTypes: NodeTypes = { step: CanvasNode, note: NoteNode };
 /** The components of edges, by type. */
-export const edgeTypes: EdgeTypes = { step: StepEdge };
+export const edgeTypes: EdgeTypes = { step: CanvasEdge };

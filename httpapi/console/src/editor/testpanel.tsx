@@ -3,7 +3,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, get, href, path, post } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
-import { type Editor, executionAt, iterationOf, keyOf, type NodeResult, placeOf, readExecution, typeOf } from "./base";
+import {
+  type Editor,
+  executionPath,
+  iterationLabel,
+  resultKey,
+  type NodeResult,
+  iterationPath,
+  readExecution,
+  typeOf,
+} from "./index";
 import { inOrder } from "./order";
 import type { TestMode, TestState } from "./starttest";
 
@@ -54,7 +63,7 @@ export function TestPanel({
   useEffect(() => {
     if (compact && (state.execution || state.error)) results.current?.scrollIntoView({ block: "start" });
   }, [state.execution?.id, state.error]); // they stand below the payload
-  const one = editor.one.value;
+  const one = editor.selectedNode.value;
   const current = one ? mode : "all";
   let input: Record<string, unknown> = {};
   let wrong = "";
@@ -95,7 +104,7 @@ export function TestPanel({
           {state.running && state.execution?.id && (
             <Button
               icon="CircleStop"
-              onClick={() => post(executionAt(agentId.value, state.execution!.id!, "terminate"))}
+              onClick={() => post(executionPath(agentId.value, state.execution!.id!, "terminate"))}
             >
               Stop
             </Button>
@@ -160,14 +169,14 @@ export function TestPanel({
           )
             .slice(0, 200)
             .map((r) => (
-              <li key={keyOf(r)}>
+              <li key={resultKey(r)}>
                 <details>
                   <summary class="row">
                     <span class="grow clip">
                       <strong>
                         <Name>{editor.nameOf(r.node_id)}</Name>
                       </strong>{" "}
-                      <span class="muted">{iterationOf(r)}</span>
+                      <span class="muted">{iterationLabel(r)}</span>
                     </span>
                     <Badge>{r.status}</Badge>
                     <span class="muted small">{span(r.duration_ms)}</span>
@@ -192,9 +201,9 @@ export function TestPanel({
 /** Decides an approval that the test waits for. */
 function Decide({ execution, r }: { execution: string; r: NodeResult }) {
   const decide = (decision: string) => () =>
-    post(executionAt(agentId.value, execution, "resume"), {
+    post(executionPath(agentId.value, execution, "resume"), {
       node_id: r.node_id,
-      path: placeOf(r) || undefined,
+      path: iterationPath(r) || undefined,
       data: { decision },
     });
   return (
