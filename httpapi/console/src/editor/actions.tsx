@@ -3,19 +3,18 @@ import { tell } from "../ui";
 import {
   copyText,
   type Editor,
-  type NodeType,
-  removeFrom,
   type GraphNode,
+  type NodeType,
+  outputHandles,
+  type Point,
+  removeFrom,
+  sourceHandleOf,
   tidy,
   typeOf,
-  sourceHandleOf,
-  outputHandles,
 } from "./index";
 import type { CanvasActions, Flow } from "./canvas";
 import { loadDialogs, loadPasting, openEditorDialog, openPalette } from "./lazy";
 import type { TestMode } from "./starttest";
-
-type Point = { x: number; y: number };
 
 /** The editor's page, as far as actions need it: values that change are read when an action runs. */
 export type EditorView = {

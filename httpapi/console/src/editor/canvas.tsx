@@ -12,7 +12,17 @@ import {
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 
-import { type Editor, isNote, newEdge, nodeWidth, noteNodeId, defaultHandle, typeOf, outputHandles } from "./index";
+import {
+  defaultHandle,
+  type Editor,
+  isNote,
+  newEdge,
+  nodeDataType,
+  nodeWidth,
+  noteNodeId,
+  outputHandles,
+  typeOf,
+} from "./index";
 import {
   useCenteredView,
   useEdges,
@@ -23,7 +33,7 @@ import {
   useSelectionInView,
 } from "./canvashooks";
 import { GraphMap } from "./minimap";
-import { type EdgeShape, edgeShapes, nodeShapes, type CanvasItem } from "./shapes";
+import { type CanvasItem, type EdgeShape, edgeShapes, nodeShapes } from "./shapes";
 import { type CanvasActions, edgeTypes, nodeTypes, Shared } from "./canvasnode";
 
 export { detailOf } from "./detail";
@@ -33,7 +43,6 @@ export type { CanvasActions };
 export type Flow = ReactFlowInstance<CanvasItem, EdgeShape>;
 type CanvasProps = { editor: Editor; actions: CanvasActions; minimap?: boolean; onReady?: (flow: Flow) => void };
 
-const nodeDataType = "application/x-satchel-node";
 const grid = 10;
 const dropOffset = 28; // from the top of a node to the pointer that drops it
 

@@ -1,18 +1,11 @@
 // Hooks of the canvas: the nodes and edges that it shows, and where its view is.
-import {
-  applyNodeChanges,
-  type EdgeChange,
-  type NodeChange,
-  useReactFlow,
-  useStoreApi,
-  useUpdateNodeInternals,
-} from "@xyflow/react";
+import { applyNodeChanges, type EdgeChange, type NodeChange, useStoreApi, useUpdateNodeInternals } from "@xyflow/react";
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { catalog, type Editor, nodeHeight, nodeWidth, type GraphNode, typeOf, outputHandles } from "./index";
+import { catalog, type Editor, type GraphNode, heightOf, nodeWidth, outputHandles } from "./index";
 import type { Flow } from "./canvas";
-import { type EdgeShape, edgeShapes, nodeShapes, type CanvasItem } from "./shapes";
+import { type CanvasItem, type EdgeShape, edgeShapes, nodeShapes } from "./shapes";
 
 const revealDelay = 60; // milliseconds, after which the panel of the node is open
 const panDuration = 200;
@@ -142,7 +135,7 @@ function moveIntoView(flow: Flow, canvas: HTMLElement | null, node: GraphNode) {
   const box = canvas?.getBoundingClientRect();
   if (!box?.width) return;
   const position = node.position!;
-  const height = nodeHeight(outputHandles(node, typeOf(node.type)).length);
+  const height = heightOf(node);
   const zoom = Math.max(flow.getZoom(), smallestRevealZoom);
   const topLeft = flow.flowToScreenPosition(position);
   const isVisible =

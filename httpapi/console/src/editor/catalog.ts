@@ -48,6 +48,9 @@ export type Catalog = { groups: string[]; common: Schema; types: NodeType[]; byT
 
 const empty: Catalog = { groups: [], common: { properties: {} }, types: [], byType: new Map() };
 
+/** The type of the data that is dragged: a type of node. */
+export const nodeDataType = "application/x-satchel-node";
+
 /** The catalogue; empty until it is loaded. */
 export const catalog = signal<Catalog>(empty);
 let loading: Promise<unknown> | undefined;
@@ -69,7 +72,10 @@ export function loadCatalog() {
 /** Returns a type of the catalogue by its name. */
 export const typeOf = (name: string) => catalog.value.byType.get(name);
 
-/** The fields of a schema in their order. */
+/** Returns the CSS class of a type's group; types that are unknown have one too. */
+export const groupClass = (type?: NodeType) => `group-${(type?.group ?? "none").toLowerCase()}`;
+
+/** Returns the fields of a schema in their order. */
 export const fieldsOf = (s?: Schema): [string, Schema][] => {
   const all = s?.properties ?? {};
   const names = s?.["x-order"] ?? Object.keys(all);

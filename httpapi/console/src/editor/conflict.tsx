@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, path } from "../data";
 import { Button, Dialog, ErrorCard, Name, Segments, Skeleton, When } from "../ui";
-import { type Doc, type Editor, type GraphEdge, readGraph, type GraphNode } from "./index";
+import { type Doc, type Editor, type GraphEdge, type GraphNode, readGraph } from "./index";
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 const core = (n?: GraphNode) => n && { ...n, position: undefined };

@@ -1,5 +1,5 @@
 // What a node does, in a line below its name.
-import { fieldsOf, type NodeType, type Schema, shortText, type GraphNode, typeName } from "./index";
+import { fieldsOf, type GraphNode, type NodeType, type Schema, shortText, typeName } from "./index";
 
 const longest = 80;
 const signs: Record<string, string> = { equals: "=", not_equals: "≠", gt: ">", gte: "≥", lt: "<", lte: "≤" };

@@ -1,6 +1,6 @@
 // What differs between two versions of a graph: its nodes, their fields, and
 // its edges.
-import { catalog, type GraphEdge, type GraphNode, typeOf, sourceHandleOf } from "./index";
+import { catalog, type GraphEdge, type GraphNode, sourceHandleOf, typeOf } from "./index";
 
 /** How a node or an edge differs from the older version. */
 export type Change = "added" | "changed" | "removed";

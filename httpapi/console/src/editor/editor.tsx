@@ -19,7 +19,7 @@ import {
 import { BottomPanel, type BottomTab } from "./bottompanel";
 import type { Flow } from "./canvas";
 import { type Draft, dropDraft, openDraft, type OpenDraft, readDraft } from "./drafts";
-import { usePreload, useDraft, useSamples, useSelectionInAddress, useTests, useValidation } from "./effects";
+import { useDraft, usePreload, useSamples, useSelectionInAddress, useTests, useValidation } from "./effects";
 import { GraphView } from "./graphview";
 import { editorKeys } from "./keys";
 import { openEditorDialog, startTests } from "./lazy";

@@ -5,7 +5,7 @@ import { agentId, type API, get, path, post, route, setQuery } from "../data";
 import { whenIdle } from "../parts/later";
 import { type Editor, GraphJson, NodePanel, type Preview, Problems, readExecution, TestPanel, Versions } from "./index";
 import type { OpenDraft } from "./drafts";
-import { loadPalette, loadPasting, loadTesting, loadExecute, startTests } from "./lazy";
+import { loadExecute, loadPalette, loadPasting, loadTesting, startTests } from "./lazy";
 import type { TestMode, TestState } from "./starttest";
 
 const validationDelay = 400; // milliseconds after the last change

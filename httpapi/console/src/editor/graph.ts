@@ -3,6 +3,8 @@
 import type { API } from "../data";
 import type { NodeType } from "./catalog";
 
+/** A position on the canvas, in pixels. */
+export type Point = { x: number; y: number };
 /** The fields of a node, by name. */
 export type Data = Record<string, unknown>;
 /** What the editor keeps with a node: an output that tests use in place of running it, a note below it, and with the first node the notes on the canvas. */
@@ -11,7 +13,7 @@ export type Metadata = { pin?: unknown; note?: unknown; notes?: unknown; [key: s
 export type GraphNode = {
   id: string;
   type: string;
-  position?: { x: number; y: number };
+  position?: Point;
   data?: Data;
   metadata?: Metadata;
   [key: string]: unknown;

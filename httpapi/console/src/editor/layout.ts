@@ -1,62 +1,63 @@
-// Where nodes stand: from left to right, in layers, by dagre.
-import type { Graph } from "./graph";
-import { sourceHandleOf, outputHandles } from "./graph";
+// Positions of nodes: from left to right in layers, computed by dagre.
 import { typeOf } from "./catalog";
+import { type Graph, type GraphNode, outputHandles, sourceHandleOf } from "./graph";
 
 /** The width of a node, in pixels; see editor.css. */
 export const nodeWidth = 220;
 
-/** The height of a node, which grows with its outputs; see editor.css. */
-export const nodeHeight = (handles: number) => 58 + (handles > 1 ? handles * 24 + 6 : 0);
+/** Returns the height of a node with a number of outputs; see editor.css. */
+export const nodeHeight = (outputs: number) => 58 + (outputs > 1 ? outputs * 24 + 6 : 0);
 
-/** The graph with each node of ids (all without it) at a place of its own. */
+/** Returns the height of a node without outputs that its type no longer has. */
+export const heightOf = (node: GraphNode) => nodeHeight(outputHandles(node, typeOf(node.type)).length);
+
+/** Returns a coordinate on the grid of the canvas. */
+const onGrid = (value: number) => Math.round(value / 10) * 10;
+
+/** Returns the graph with new positions for the nodes of ids, or for all of them. */
 export async function tidy(graph: Graph, ids?: Set<string>): Promise<Graph> {
   const { default: dagre } = await import("@dagrejs/dagre");
-  const g = new dagre.graphlib.Graph({ multigraph: true });
-  g.setGraph({ rankdir: "LR", nodesep: 36, ranksep: 84 });
-  g.setDefaultEdgeLabel(() => ({}));
-  for (const n of graph.nodes)
-    g.setNode(n.id, { width: nodeWidth, height: nodeHeight(outputHandles(n, typeOf(n.type)).length) });
-  for (const e of graph.edges)
-    if (g.hasNode(e.source) && g.hasNode(e.target) && e.source !== e.target) g.setEdge(e.source, e.target, {}, e.id);
-  dagre.layout(g);
-  if (crossings(graph, (id) => g.node(id).y) > 0) for (const n of graph.nodes) g.node(n.id).y *= -1; // upside down, there are fewer
-  return {
-    ...graph,
-    nodes: graph.nodes.map((n) => {
-      if (ids && !ids.has(n.id)) return n;
-      const at = g.node(n.id);
-      return {
-        ...n,
-        position: { x: Math.round((at.x - at.width / 2) / 10) * 10, y: Math.round((at.y - at.height / 2) / 10) * 10 },
-      };
-    }),
-  };
+  const layout = new dagre.graphlib.Graph({ multigraph: true });
+  layout.setGraph({ rankdir: "LR", nodesep: 36, ranksep: 84 });
+  layout.setDefaultEdgeLabel(() => ({}));
+  for (const node of graph.nodes) layout.setNode(node.id, { width: nodeWidth, height: heightOf(node) });
+  for (const { id, source, target } of graph.edges)
+    if (layout.hasNode(source) && layout.hasNode(target) && source !== target) layout.setEdge(source, target, {}, id);
+  dagre.layout(layout);
+  // If most edges cross, fewer do upside down.
+  if (excessCrossings(graph, (id) => layout.node(id).y) > 0)
+    for (const node of graph.nodes) layout.node(node.id).y *= -1;
+  const nodes = graph.nodes.map((node) => {
+    if (ids && !ids.has(node.id)) return node;
+    const { x, y, width, height } = layout.node(node.id);
+    return { ...node, position: { x: onGrid(x - width / 2), y: onGrid(y - height / 2) } };
+  });
+  return { ...graph, nodes };
 }
 
-/** How many more pairs of edges that leave a node cross than do not: dagre does not know which output is above which. */
-function crossings({ nodes, edges }: Graph, y: (id: string) => number): number {
-  let crossed = 0;
-  for (const n of nodes) {
-    const type = typeOf(n.type),
-      handles = outputHandles(n, type);
+/**
+ * Returns by how many the pairs of edges that leave the same node and cross exceed those that do not cross.
+ * Dagre does not know the order of a node's outputs.
+ */
+function excessCrossings({ nodes, edges }: Graph, yOf: (id: string) => number): number {
+  const ids = new Set(nodes.map((node) => node.id));
+  let excess = 0;
+  for (const node of nodes) {
+    const type = typeOf(node.type);
+    const handles = outputHandles(node, type);
     if (handles.length < 2) continue;
-    const out = edges
-      .filter((e) => e.source === n.id && e.target !== n.id && nodes.some((t) => t.id === e.target))
-      .map((e) => ({ handle: handles.indexOf(sourceHandleOf(e, n, type)), y: y(e.target) }));
-    for (const a of out) for (const b of out) if (a.handle < b.handle) crossed += Math.sign(a.y - b.y);
+    const leaving = edges
+      .filter((edge) => edge.source === node.id && edge.target !== node.id && ids.has(edge.target))
+      .map((edge) => ({ output: handles.indexOf(sourceHandleOf(edge, node, type)), y: yOf(edge.target) }));
+    for (const a of leaving) for (const b of leaving) if (a.output < b.output) excess += Math.sign(a.y - b.y);
   }
-  return crossed;
+  return excess;
 }
 
-/** Gives a place to nodes that have none; when several stand on one spot, to all. */
+/** Returns the graph with a position for every node: the graph is laid out anew if one has none, or all have the same. */
 export async function withPositions(graph: Graph): Promise<Graph> {
-  const spots = new Set(
-    graph.nodes.map((n) => (n.position && Number.isFinite(n.position.x) ? `${n.position.x},${n.position.y}` : "")),
-  );
-  const missing = graph.nodes.filter(
-    (n) => !n.position || !Number.isFinite(n.position.x) || !Number.isFinite(n.position.y),
-  );
-  if (graph.nodes.length && (missing.length || (spots.size === 1 && graph.nodes.length > 1))) return tidy(graph);
-  return graph;
+  const { nodes } = graph;
+  const complete = nodes.every(({ position }) => Number.isFinite(position?.x) && Number.isFinite(position?.y));
+  const distinct = new Set(nodes.map(({ position }) => `${position?.x},${position?.y}`)).size;
+  return complete && (distinct > 1 || nodes.length < 2) ? graph : tidy(graph);
 }

@@ -7,13 +7,13 @@ import {
   type Data,
   type Editor,
   fieldsOf,
-  WebhookCall,
+  type GraphNode,
   needText,
   type NodeType,
   setMetadata,
-  type GraphNode,
   TryNode,
   typeOf,
+  WebhookCall,
 } from "./index";
 import { Fields, SchemaField } from "./fields";
 import type { WebhookWorkflow } from "./webhook";

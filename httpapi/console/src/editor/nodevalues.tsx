@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { asError } from "../data";
 import { Badge, Button, JsonTree, Name, span, tell } from "../ui";
-import { type Editor, setMetadata, type GraphNode } from "./index";
+import { type Editor, type GraphNode, setMetadata } from "./index";
 import { JsonField } from "./jsonfield";
 import { PathTree } from "./pathtree";
 import { renameNode } from "./rename";

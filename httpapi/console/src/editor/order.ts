@@ -1,5 +1,5 @@
 // The order of the results of an execution.
-import { type NodeResult, iterationPath } from "./index";
+import { iterationPath, type NodeResult } from "./index";
 
 /** Results in the order in which they began; those of one moment by their iterations, then as their nodes are listed. */
 export function inOrder(results: NodeResult[], nodes: readonly { id: string }[]): NodeResult[] {

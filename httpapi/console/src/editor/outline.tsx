@@ -1,142 +1,152 @@
 // The graph as a nested list, for phones and screen readers.
 import { Button, Icon, Name } from "../ui";
+import { detailOf } from "./detail";
 import {
+  type AddTarget,
+  defaultHandle,
   type Editor,
   type GraphEdge,
-  defaultHandle,
   type GraphNode,
-  typeOf,
-  sourceHandleOf,
+  groupClass,
   outputHandles,
+  sourceHandleOf,
+  typeOf,
 } from "./index";
-import { detailOf } from "./detail";
 
-type Row = { node: GraphNode; handle: string; depth: number; again: boolean };
+/** A node in the outline: the output that leads to it, and whether it is listed above already. */
+type Row = { node: GraphNode; handle: string; depth: number; repeated: boolean };
 
-/** The nodes in the order of their paths; a decision's branches are one deeper. */
+const deepestIndent = 6;
+
+const shownHandle = (handle: string) => (handle === defaultHandle ? "" : handle);
+
+/** Returns the nodes in the order of their paths; what follows a node with several outputs is one level deeper. */
 export function outlineRows(editor: Editor): Row[] {
   const { nodes, edges } = editor.doc.value;
-  const byId = new Map(nodes.map((n) => [n.id, n]));
-  const out = new Map<string, GraphEdge[]>();
-  for (const e of edges)
-    if (byId.has(e.source) && byId.has(e.target)) out.set(e.source, [...(out.get(e.source) ?? []), e]);
-  const into = new Set(edges.filter((e) => byId.has(e.source)).map((e) => e.target));
-  const seen = new Set<string>();
+  const nodesById = new Map(nodes.map((node) => [node.id, node]));
+  const leaving = new Map<string, GraphEdge[]>();
+  for (const edge of edges)
+    if (nodesById.has(edge.source) && nodesById.has(edge.target))
+      leaving.set(edge.source, [...(leaving.get(edge.source) ?? []), edge]);
+  const listed = new Set<string>();
   const rows: Row[] = [];
-  const walk = (node: GraphNode, handle: string, depth: number) => {
-    for (let now: GraphNode | undefined = node, by = handle; now;) {
-      const again = seen.has(now.id);
-      rows.push({ node: now, handle: by, depth, again });
-      if (again) return;
-      seen.add(now.id);
-      const type = typeOf(now.type);
-      const edges = out.get(now.id) ?? [];
-      const at: GraphNode = now;
-      if (
-        edges.length === 1 &&
-        outputHandles(now, type).length === 1 &&
-        sourceHandleOf(edges[0], now, type) !== "error"
-      ) {
-        now = byId.get(edges[0].target);
-        by = "";
-        continue;
-      }
-      for (const l of edges) {
-        const w = sourceHandleOf(l, at, type);
-        walk(byId.get(l.target)!, w === defaultHandle ? "" : w, depth + 1);
-      }
-      return;
-    }
+
+  /** Lists a node and returns the one that follows it at the same depth. */
+  const visit = (node: GraphNode, handle: string, depth: number): GraphNode | undefined => {
+    const repeated = listed.has(node.id);
+    rows.push({ node, handle, depth, repeated });
+    if (repeated) return undefined;
+    listed.add(node.id);
+    const type = typeOf(node.type);
+    const next = leaving.get(node.id) ?? [];
+    const isLinear = next.length === 1 && outputHandles(node, type).length === 1;
+    if (isLinear && sourceHandleOf(next[0], node, type) !== "error") return nodesById.get(next[0].target);
+    for (const edge of next)
+      visitPath(nodesById.get(edge.target)!, shownHandle(sourceHandleOf(edge, node, type)), depth + 1);
+    return undefined;
   };
-  for (const n of nodes) if (n.type === "trigger") walk(n, "", 0);
-  for (const n of nodes) if (!seen.has(n.id) && !into.has(n.id)) walk(n, "", 0);
-  for (const n of nodes) if (!seen.has(n.id)) walk(n, "", 0);
+  const visitPath = (first: GraphNode, handle: string, depth: number) => {
+    let node = visit(first, handle, depth);
+    while (node) node = visit(node, "", depth);
+  };
+
+  const targets = new Set(edges.filter((edge) => nodesById.has(edge.source)).map((edge) => edge.target));
+  for (const node of nodes) if (node.type === "trigger") visitPath(node, "", 0);
+  for (const node of nodes) if (!listed.has(node.id) && !targets.has(node.id)) visitPath(node, "", 0);
+  for (const node of nodes) if (!listed.has(node.id)) visitPath(node, "", 0);
   return rows;
 }
 
-/** The graph as a list, which shows the same nodes and actions as the canvas. */
-export function Outline({
-  editor,
-  open,
-  menu,
-  add,
-}: {
+type OutlineProps = {
   editor: Editor;
   open: (id: string) => void;
-  menu?: (id: string, at: MouseEvent) => void;
-  add?: (to: { after?: string; handle?: string }) => void;
-}) {
-  const rows = outlineRows(editor);
-  const marks = editor.marks.value;
-  const issues = editor.issuesByNode.value;
+  menu?: (id: string, event: MouseEvent) => void;
+  add?: (target: AddTarget) => void;
+};
+
+/** The graph as a list, which shows the same nodes and actions as the canvas. */
+export function Outline(props: OutlineProps) {
+  const { editor } = props;
   return (
     <ol class="outline" aria-label="Outline">
-      {rows.map(({ node, handle, depth, again }, i) => {
-        const type = typeOf(node.type);
-        const mark = marks.get(node.id);
-        const used = new Set(
-          editor.doc.value.edges.filter((e) => e.source === node.id).map((e) => sourceHandleOf(e, node, type)),
-        );
-        const open_ = outputHandles(node, type).filter((w) => !used.has(w));
-        return (
-          <li key={`${node.id}/${i}`} style={{ paddingInlineStart: `${Math.min(depth, 6) * 1.1}rem` }}>
-            {handle && <span class="outline-way">{handle}</span>}
-            <button
-              type="button"
-              class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`}
-              aria-current={editor.selected.value.has(node.id) ? "true" : undefined}
-              onClick={() => open(node.id)}
-              onContextMenu={(e) => {
-                if (!menu) return;
-                e.preventDefault();
-                menu(node.id, e);
-              }}
-            >
-              <span class="node-icon">
-                <Icon name={type?.icon ?? "CircleHelp"} size={16} />
-              </span>
-              <span class="grow">
-                <strong>
-                  <Name>{editor.nameOf(node)}</Name>
-                </strong>
-                <small class="muted clip">
-                  <Name>{again ? "continues above" : detailOf(node, type)}</Name>
-                </small>
-              </span>
-              {issues.has(node.id) && <Icon name="CircleAlert" size={16} label="Has a problem" />}
-              {mark && mark.status !== "skipped" && (
-                <span
-                  class={`badge ${{ success: "good", error: "bad", running: "busy", waiting: "warn" }[mark.status] ?? ""}`}
-                >
-                  {mark.status}
-                </span>
-              )}
-            </button>
-            {add && !again && open_.length > 0 && (
-              <span class="row outline-add">
-                {open_.map((w) => (
-                  <Button
-                    kind="quiet"
-                    icon="Plus"
-                    label={`Add after ${editor.nameOf(node)}`}
-                    onClick={() => add({ after: node.id, handle: w })}
-                  >
-                    {w === defaultHandle ? undefined : w}
-                  </Button>
-                ))}
-              </span>
-            )}
-          </li>
-        );
-      })}
+      {outlineRows(editor).map((row, index) => (
+        <li
+          key={`${row.node.id}/${index}`}
+          style={{ paddingInlineStart: `${Math.min(row.depth, deepestIndent) * 1.1}rem` }}
+        >
+          {row.handle && <span class="outline-way">{row.handle}</span>}
+          <OutlineNode row={row} {...props} />
+          {props.add && !row.repeated && <AddButtons editor={editor} node={row.node} add={props.add} />}
+        </li>
+      ))}
       {editor.doc.value.notes?.map(
-        (n) =>
-          n.text && (
-            <li key={n.id} class={`outline-note ${n.color ?? ""}`}>
-              <bdi>{n.text}</bdi>
+        (note) =>
+          note.text && (
+            <li key={note.id} class={`outline-note ${note.color ?? ""}`}>
+              <bdi>{note.text}</bdi>
             </li>
           ),
       )}
     </ol>
+  );
+}
+
+const badgeTones: Record<string, string> = { success: "good", error: "bad", running: "busy", waiting: "warn" };
+
+function OutlineNode({ row, editor, open, menu }: OutlineProps & { row: Row }) {
+  const { node, repeated } = row;
+  const type = typeOf(node.type);
+  const status = editor.marks.value.get(node.id)?.status;
+  const classes = ["outline-node", groupClass(type), status, node.data?.disabled && "disabled"];
+  const onContextMenu = (event: MouseEvent) => {
+    if (!menu) return;
+    event.preventDefault();
+    menu(node.id, event);
+  };
+  return (
+    <button
+      type="button"
+      class={classes.filter(Boolean).join(" ")}
+      aria-current={editor.selected.value.has(node.id) ? "true" : undefined}
+      onClick={() => open(node.id)}
+      onContextMenu={onContextMenu}
+    >
+      <span class="node-icon">
+        <Icon name={type?.icon ?? "CircleHelp"} size={16} />
+      </span>
+      <span class="grow">
+        <strong>
+          <Name>{editor.nameOf(node)}</Name>
+        </strong>
+        <small class="muted clip">
+          <Name>{repeated ? "continues above" : detailOf(node, type)}</Name>
+        </small>
+      </span>
+      {editor.issuesByNode.value.has(node.id) && <Icon name="CircleAlert" size={16} label="Has a problem" />}
+      {status && status !== "skipped" && <span class={`badge ${badgeTones[status] ?? ""}`}>{status}</span>}
+    </button>
+  );
+}
+
+/** Buttons that add a node after each output without an edge. */
+function AddButtons({ editor, node, add }: { editor: Editor; node: GraphNode; add: (target: AddTarget) => void }) {
+  const type = typeOf(node.type);
+  const leaving = editor.doc.value.edges.filter((edge) => edge.source === node.id);
+  const used = new Set(leaving.map((edge) => sourceHandleOf(edge, node, type)));
+  const free = outputHandles(node, type).filter((handle) => !used.has(handle));
+  if (!free.length) return null;
+  return (
+    <span class="row outline-add">
+      {free.map((handle) => (
+        <Button
+          kind="quiet"
+          icon="Plus"
+          label={`Add after ${editor.nameOf(node)}`}
+          onClick={() => add({ after: node.id, handle })}
+        >
+          {shownHandle(handle) || undefined}
+        </Button>
+      ))}
+    </span>
   );
 }

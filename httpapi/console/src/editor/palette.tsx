@@ -4,84 +4,80 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, get, path } from "../data";
 import { Dialog, Icon } from "../ui";
-import { catalog, needText, type NodeType, searchTypes } from "./index";
+import { catalog, groupClass, needText, nodeDataType, type NodeType, searchTypes } from "./index";
 
-/** The types by group, as a list or as the hits of a search. */
-function groups(found: NodeType[], typed: string): [string, NodeType[]][] {
-  if (typed.trim()) return [["", found]];
+type TypeGroup = { title: string; types: NodeType[] };
+
+/** Returns the types in their groups; those that a search found are in one group without a title. */
+function groupTypes(types: NodeType[], search: string): TypeGroup[] {
+  if (search.trim()) return [{ title: "", types }];
   return catalog.value.groups
-    .map((g) => [g, found.filter((t) => t.group === g)] as [string, NodeType[]])
-    .filter(([, list]) => list.length);
+    .map((title) => ({ title, types: types.filter((type) => type.group === title) }))
+    .filter((group) => group.types.length);
 }
 
-/** What a type of gateway is called where nodes say what they need. */
-const kinds: Record<string, string> = {
+/** The platforms of gateways, by the types that the API calls them by. */
+const platforms: Record<string, string> = {
   chatbot_a: "telegram",
   chatbot_b: "whatsapp",
   team_chat: "slack",
   community_chat: "discord",
 };
 
-/** The gateways and the model that the agent has, so that a type whose need is missing says so. */
-function useMissing(): (t: NodeType) => string {
-  const [have, setHave] = useState<Set<string> | null>(null);
+/** Loads which gateways and model the agent has, and returns what describes the needs of a type that it lacks. */
+function useMissingNeeds(): (type: NodeType) => string {
+  const [available, setAvailable] = useState<Set<string>>();
   useEffect(() => {
-    Promise.all([
-      get(path("agents", agentId.value, "gateways"), { limit: 200 }),
-      get(path("agents", agentId.value, "settings")),
-    ]).then(
-      ([g, s]) => {
-        setHave(
-          new Set([
-            ...(g.gateways ?? []).flatMap((x) => [`gateway:${x.type}`, `gateway:${kinds[x.type] ?? x.type}`]),
-            ...(s.llm_provider ? ["model"] : []),
-            "browser",
-          ]),
-        );
-      },
-      () => {},
-    );
+    const load = async () => {
+      const [{ gateways }, settings] = await Promise.all([
+        get(path("agents", agentId.value, "gateways"), { limit: 200 }),
+        get(path("agents", agentId.value, "settings")),
+      ]);
+      const types = (gateways ?? []).flatMap(({ type }) => [type, platforms[type] ?? type]);
+      const model = settings.llm_provider ? ["model"] : [];
+      setAvailable(new Set(["browser", ...model, ...types.map((type) => `gateway:${type}`)]));
+    };
+    load().catch(() => {
+      /* no needs are shown */
+    });
   }, [agent.value?.id]);
-  return (t) =>
-    have
-      ? t.needs
-          .filter((n) => !have.has(n))
-          .map(needText)
-          .join(", ")
-      : "";
+  return ({ needs }) => {
+    const missing = available ? needs.filter((need) => !available.has(need)) : [];
+    return missing.map(needText).join(", ");
+  };
 }
 
-/** A dialog that finds a type of node by what is typed. */
-export function NodePalette({
-  title,
-  pick,
-  close,
-  triggers,
-}: {
+type NodePaletteProps = {
   title: string;
-  pick: (t: NodeType) => void;
+  pick: (type: NodeType) => void;
   close: () => void;
   triggers?: boolean;
-}) {
-  const [typed, setTyped] = useState("");
-  const [at, setAt] = useState(0);
-  const missing = useMissing();
+};
+
+/** A dialog that finds a type of node. */
+export function NodePalette({ title, pick, close, triggers }: NodePaletteProps) {
+  const [search, setSearch] = useState("");
+  const [active, setActive] = useState(0);
   const list = useRef<HTMLDivElement>(null);
-  const found = searchTypes(typed).filter((t) => triggers || t.type !== "trigger");
-  const shown = groups(found, typed);
-  const flat = shown.flatMap(([, l]) => l);
+  const found = searchTypes(search).filter((type) => triggers || type.type !== "trigger");
+  const groups = groupTypes(found, search);
+  const types = groups.flatMap((group) => group.types);
+  const activeType: NodeType | undefined = types[active];
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
-  }, [at, typed]);
-  const keys = (e: KeyboardEvent) => {
-    if (e.key === "ArrowDown" || e.key === "ArrowUp")
-      setAt((at + (e.key === "ArrowDown" ? 1 : flat.length - 1)) % Math.max(1, flat.length));
-    else if (e.key === "Enter" && flat[at]) {
-      pick(flat[at]);
-      close();
-    } else if (e.key === "Escape") close();
+  }, [active, search]);
+  const choose = (type: NodeType) => {
+    pick(type);
+    close();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const count = Math.max(1, types.length);
+    if (event.key === "ArrowDown") setActive((active + 1) % count);
+    else if (event.key === "ArrowUp") setActive((active + count - 1) % count);
+    else if (event.key === "Enter" && activeType) choose(activeType);
+    else if (event.key === "Escape") close();
     else return;
-    e.preventDefault();
+    event.preventDefault();
   };
   return (
     <Dialog title={title} close={close}>
@@ -91,50 +87,25 @@ export function NodePalette({
         list={undefined}
         aria-expanded="true"
         aria-controls="node-types"
-        aria-activedescendant={flat[at] ? `type-${flat[at].type}` : undefined}
+        aria-activedescendant={activeType && `type-${activeType.type}`}
         aria-label="Find a node"
         placeholder="Find a node"
         autoFocus
-        value={typed}
-        onInput={(e) => {
-          setTyped(e.currentTarget.value);
-          setAt(0);
+        value={search}
+        onInput={(event) => {
+          setSearch(event.currentTarget.value);
+          setActive(0);
         }}
-        onKeyDown={keys}
+        onKeyDown={onKeyDown}
       />
       <div ref={list} id="node-types" role="listbox" aria-label="Nodes" class="node-list">
-        {shown.map(([group, types]) => (
-          <div key={group} role="group" aria-label={group || "Found"}>
-            {group && <h3 aria-hidden="true">{group}</h3>}
-            {types.map((t) => {
-              const need = missing(t);
-              return (
-                <div
-                  key={t.type}
-                  id={`type-${t.type}`}
-                  role="option"
-                  class={`node-option group-${t.group.toLowerCase()}`}
-                  aria-selected={flat[at] === t}
-                  onMouseMove={() => setAt(flat.indexOf(t))}
-                  onClick={() => {
-                    pick(t);
-                    close();
-                  }}
-                >
-                  <span class="node-icon">
-                    <Icon name={t.icon} size={18} />
-                  </span>
-                  <span class="grow">
-                    <strong>{t.label}</strong>
-                    <small class="muted">{t.summary}</small>
-                  </span>
-                  {need && <small class="badge warn">{need}</small>}
-                </div>
-              );
-            })}
-          </div>
-        ))}
-        {!flat.length && (
+        <TypeOptions
+          groups={groups}
+          activeType={activeType}
+          activate={(type) => setActive(types.indexOf(type))}
+          choose={choose}
+        />
+        {!types.length && (
           <p class="muted">{catalog.value.types.length ? "No nodes match." : "The node types could not be loaded."}</p>
         )}
       </div>
@@ -142,11 +113,49 @@ export function NodePalette({
   );
 }
 
-/** The types beside the canvas, to be dragged onto it. */
-export const NodeShelf = memo(function NodeShelf({ pick }: { pick: (t: NodeType) => void }) {
-  const [typed, setTyped] = useState("");
-  const missing = useMissing();
-  const shown = groups(searchTypes(typed), typed);
+type TypeOptionsProps = {
+  groups: TypeGroup[];
+  activeType?: NodeType;
+  activate: (type: NodeType) => void;
+  choose: (type: NodeType) => void;
+};
+
+function TypeOptions({ groups, activeType, activate, choose }: TypeOptionsProps) {
+  const missingNeeds = useMissingNeeds();
+  return groups.map(({ title, types }) => (
+    <div key={title} role="group" aria-label={title || "Found"}>
+      {title && <h3 aria-hidden="true">{title}</h3>}
+      {types.map((type) => {
+        const missing = missingNeeds(type);
+        return (
+          <div
+            key={type.type}
+            id={`type-${type.type}`}
+            role="option"
+            class={`node-option ${groupClass(type)}`}
+            aria-selected={type === activeType}
+            onMouseMove={() => activate(type)}
+            onClick={() => choose(type)}
+          >
+            <span class="node-icon">
+              <Icon name={type.icon} size={18} />
+            </span>
+            <span class="grow">
+              <strong>{type.label}</strong>
+              <small class="muted">{type.summary}</small>
+            </span>
+            {missing && <small class="badge warn">{missing}</small>}
+          </div>
+        );
+      })}
+    </div>
+  ));
+}
+
+/** The types of nodes beside the canvas, to be dragged onto it. */
+export const NodeShelf = memo(function NodeShelf({ pick }: { pick: (type: NodeType) => void }) {
+  const [search, setSearch] = useState("");
+  const missingNeeds = useMissingNeeds();
   return (
     <aside class="node-shelf" aria-label="Nodes">
       <input
@@ -155,31 +164,36 @@ export const NodeShelf = memo(function NodeShelf({ pick }: { pick: (t: NodeType)
         data-search
         aria-label="Find a node"
         placeholder="Find a node"
-        value={typed}
-        onInput={(e) => setTyped(e.currentTarget.value)}
+        value={search}
+        onInput={(event) => setSearch(event.currentTarget.value)}
       />
-      {shown.map(([group, types]) => (
-        <section key={group}>
-          {group && <h2>{group}</h2>}
-          {types.map((t) => (
-            <button
-              type="button"
-              key={t.type}
-              class={`shelf-node group-${t.group.toLowerCase()}`}
-              draggable
-              title={[t.summary, missing(t)].filter(Boolean).join(" ")}
-              onDragStart={(e) => e.dataTransfer!.setData("application/x-satchel-node", t.type)}
-              onClick={() => pick(t)}
-            >
-              <span class="node-icon">
-                <Icon name={t.icon} size={16} />
-              </span>
-              <span class="clip">{t.label}</span>
-              {missing(t) && <span class="dot paused" />}
-            </button>
+      {groupTypes(searchTypes(search), search).map(({ title, types }) => (
+        <section key={title}>
+          {title && <h2>{title}</h2>}
+          {types.map((type) => (
+            <ShelfType key={type.type} type={type} missing={missingNeeds(type)} pick={() => pick(type)} />
           ))}
         </section>
       ))}
     </aside>
   );
 });
+
+function ShelfType({ type, missing, pick }: { type: NodeType; missing: string; pick: () => void }) {
+  return (
+    <button
+      type="button"
+      class={`shelf-node ${groupClass(type)}`}
+      draggable
+      title={[type.summary, missing].filter(Boolean).join(" ")}
+      onDragStart={(event) => event.dataTransfer!.setData(nodeDataType, type.type)}
+      onClick={pick}
+    >
+      <span class="node-icon">
+        <Icon name={type.icon} size={16} />
+      </span>
+      <span class="clip">{type.label}</span>
+      {missing && <span class="dot paused" />}
+    </button>
+  );
+}

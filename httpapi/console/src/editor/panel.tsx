@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Button, Icon, Menu, type MenuItem, Name } from "../ui";
-import { type Editor, setMetadata, type GraphNode, typeName, typeOf } from "./index";
+import { type Editor, type GraphNode, groupClass, setMetadata, typeName, typeOf } from "./index";
 import { focusField } from "./focusfield";
 import type { WebhookWorkflow } from "./webhook";
 import { NodeFields } from "./nodefields";
@@ -87,7 +87,7 @@ function PanelHead({ editor, node, actions }: { editor: Editor; node: GraphNode;
   const editable = !editor.readonly.value;
   return (
     <header class="panel-head">
-      <span class={`node-icon group-${(type?.group ?? "none").toLowerCase()}`}>
+      <span class={`node-icon ${groupClass(type)}`}>
         <Icon name={type?.icon ?? "CircleHelp"} size={18} />
       </span>
       <div class="grow">

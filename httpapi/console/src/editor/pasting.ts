@@ -5,17 +5,16 @@ import type { EditorView } from "./actions";
 import {
   freshId,
   type Graph,
+  type GraphNode,
   nodeHeight,
   nodeWidth,
   noteNodeId,
-  withPositions,
+  type Point,
   readCopy,
   readGraph,
-  type GraphNode,
+  withPositions,
 } from "./index";
 import { renameIn } from "./rename";
-
-type Point = { x: number; y: number };
 
 const round = (n: number) => Math.round(n / 10) * 10;
 const positions = (part: Graph) => [...part.nodes.map((n) => n.position ?? { x: 0, y: 0 }), ...(part.notes ?? [])];

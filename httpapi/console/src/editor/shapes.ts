@@ -1,200 +1,214 @@
-// A graph as the nodes and edges of the library that draws it. What has not
-// changed stays the same object: the library compares by identity.
+// The nodes and edges of a graph as the canvas's library renders them. Those that have not
+// changed stay the same objects, because the library compares by identity.
 import { type Edge, MarkerType, type Node, Position } from "@xyflow/react";
 
 import {
   catalog,
+  defaultHandle,
   type Editor,
   type GraphEdge,
+  type GraphNode,
   nodeHeight,
-  nodeWidth,
   type NodeType,
+  nodeWidth,
   type Note,
   noteNodeId,
-  defaultHandle,
-  type GraphNode,
-  typeName,
-  sourceHandleOf,
   outputHandles,
+  sourceHandleOf,
+  typeName,
 } from "./index";
 
 /** What the canvas needs to show a node. */
 export type NodeData = {
   node: GraphNode;
   type?: NodeType;
-  /** What it is called. */ name: string;
-  /** The outputs by which edges leave it, a line each. */ used: string;
+  name: string;
+  /** The outputs that have edges, one per line. */
+  used: string;
 };
 /** A node of the workflow, as the library renders it. */
 export type NodeShape = Node<NodeData, "step">;
 /** A note, as the library renders it. */
 export type NoteShape = Node<{ note: Note; editor: Editor }, "note">;
-/** A node of the canvas. */
+/** A node or a note on the canvas. */
 export type CanvasItem = NodeShape | NoteShape;
 /** An edge of the canvas. */
 export type EdgeShape = Edge<Record<string, unknown>, "step">;
 
-const handleSize = 12,
-  errorHandleSize = 10; // as editor.css draws them
-const head = 56,
-  handleRowHeight = 24;
+// Sizes in pixels, as in editor.css.
+const handleSize = 12;
+const errorHandleSize = 10;
+const headHeight = 56;
+const outputHeight = 24;
 
-/** The outputs of a node that are shown: those of its type, and those that edges still use. */
+/** Returns the outputs of a node: those of its type, and as stale those that it no longer has but that have edges. */
 export function shownHandles({ node, type, used }: NodeData): { handles: string[]; stale: string[] } {
   const handles = outputHandles(node, type);
-  return { handles, stale: used.split("\n").filter((w) => w && w !== "error" && !handles.includes(w)) };
+  const isStale = (handle: string) => handle && handle !== "error" && !handles.includes(handle);
+  return { handles, stale: used.split("\n").filter(isStale) };
 }
 
+type NodeHandle = NonNullable<NodeShape["handles"]>[number];
+
+const handleAt = (type: "source" | "target", position: Position, id: string, x: number, y: number): NodeHandle => ({
+  type,
+  position,
+  id,
+  x,
+  y,
+  width: handleSize,
+  height: handleSize,
+});
+
 /**
- * The size of a node and the places of its handles as editor.css makes them, so
- * that the library draws a graph at once, not once to measure it and again. It
- * measures what has no fixed size, and what turns out to have another.
+ * Returns the size of a node and the positions of its handles as editor.css makes them, so that
+ * the library draws a graph at once, without measuring it first. The library measures nodes
+ * without a fixed size, and those whose size turns out to be another.
  */
-function known(data: NodeData): Pick<NodeShape, "measured" | "handles"> {
+function measurements(data: NodeData): Pick<NodeShape, "measured" | "handles"> {
   if (data.node.metadata?.note) return {};
   const { handles, stale } = shownHandles(data);
-  const all = [...handles, ...stale];
-  const height = nodeHeight(all.length);
-  const right = nodeWidth - 1 - handleSize / 2;
-  const outputs =
-    all.length > 1
-      ? all.map((id, i) => ({ id, y: 1 + head + handleRowHeight * (i + 0.5) }))
-      : [{ id: all[0] ?? defaultHandle, y: 1 + head / 2 }];
-  const at = (type: "source" | "target", position: Position, id: string, x: number, y: number, size = handleSize) => ({
-    type,
-    position,
-    id,
-    x,
-    y,
-    width: size,
-    height: size,
-  });
+  const outputs = [...handles, ...stale];
+  const height = nodeHeight(outputs.length);
+  const input = handleAt("target", Position.Left, "in", 1 - handleSize / 2, (height - handleSize) / 2);
+  const outputAt = (id: string, middle: number) =>
+    handleAt("source", Position.Right, id, nodeWidth - 1 - handleSize / 2, middle - handleSize / 2);
+  const outputShapes =
+    outputs.length > 1
+      ? outputs.map((id, index) => outputAt(id, 1 + headHeight + outputHeight * (index + 0.5)))
+      : [outputAt(outputs[0] ?? defaultHandle, 1 + headHeight / 2)];
+  const error: NodeHandle = {
+    type: "source",
+    position: Position.Bottom,
+    id: "error",
+    x: (nodeWidth - errorHandleSize) / 2,
+    y: height - 1 - errorHandleSize / 2,
+    width: errorHandleSize,
+    height: errorHandleSize,
+  };
   return {
     measured: { width: nodeWidth, height },
-    handles: [
-      ...(data.node.type === "trigger"
-        ? []
-        : [at("target", Position.Left, "in", 1 - handleSize / 2, (height - handleSize) / 2)]),
-      ...outputs.map((e) => at("source", Position.Right, e.id, right, e.y - handleSize / 2)),
-      at(
-        "source",
-        Position.Bottom,
-        "error",
-        (nodeWidth - errorHandleSize) / 2,
-        height - 1 - errorHandleSize / 2,
-        errorHandleSize,
-      ),
-    ],
+    handles: [...(data.node.type === "trigger" ? [] : [input]), ...outputShapes, error],
   };
 }
 
 const sameData = (a: NodeData, b: NodeData) =>
   a.node === b.node && a.used === b.used && a.type === b.type && a.name === b.name;
-const spot = (x: number, y: number) => ({ x, y });
 
-function nodeShape(data: NodeData, selected: boolean, old?: NodeShape): NodeShape {
-  if (old && sameData(old.data, data)) return old.selected === selected ? old : { ...old, selected };
+function nodeShape(data: NodeData, selected: boolean, before?: NodeShape): NodeShape {
+  if (before && sameData(before.data, data)) return before.selected === selected ? before : { ...before, selected };
   const { node, type, name } = data;
-  const kind = type?.label ?? node.type;
-  const size = !old || old.handles ? known(data) : {}; // one that was measured is measured again
-  const { handles: _, ...rest } = old ?? {};
+  const typeLabel = type?.label ?? node.type;
+  const isMeasured = before && !before.handles; // then it is measured again
+  const { handles: _, ...rest } = before ?? {};
   return {
     ...rest,
-    ...size,
+    ...(isMeasured ? {} : measurements(data)),
     id: node.id,
     type: "step",
-    position: node.position ?? spot(0, 0),
+    position: node.position ?? { x: 0, y: 0 },
     data,
     selected,
-    ariaLabel: name.startsWith(kind) ? name : `${name}, ${kind}`,
+    ariaLabel: name.startsWith(typeLabel) ? name : `${name}, ${typeLabel}`,
   };
 }
 
-function noteShape(note: Note, editor: Editor, selected: boolean, old?: NoteShape): NoteShape {
-  if (old?.data.note === note && old.selected === selected) return old;
-  const data = old?.data.note === note ? old.data : { note, editor };
+function noteShape(note: Note, editor: Editor, selected: boolean, before?: NoteShape): NoteShape {
+  const unchanged = before?.data.note === note;
+  if (unchanged && before.selected === selected) return before;
   return {
-    ...old,
+    ...before,
     id: noteNodeId(note.id),
     type: "note",
-    position: spot(note.x, note.y),
+    position: { x: note.x, y: note.y },
     width: note.width,
     height: note.height,
     zIndex: -1,
-    data,
+    data: unchanged ? before.data : { note, editor },
     selected,
     ariaLabel: `Note: ${note.text.slice(0, 80)}`,
   };
 }
 
-/** The same list when nothing in it is new. */
-const kept = <T>(now: T[], before: T[]): T[] =>
-  now.length === before.length && now.every((v, i) => v === before[i]) ? before : now;
+/** Returns the list before if the new one has the same items. */
+const reuseList = <T>(list: T[], before: T[]): T[] =>
+  list.length === before.length && list.every((item, index) => item === before[index]) ? before : list;
 
-/** The notes and steps of an editor as nodes. */
-export function nodeShapes(editor: Editor, before: CanvasItem[]): CanvasItem[] {
-  const doc = editor.doc.value,
-    names = editor.names.value,
-    selected = editor.selected.value;
-  const types = catalog.value.byType;
-  const old = new Map(before.map((n) => [n.id, n]));
-  const byId = new Map(doc.nodes.map((n) => [n.id, n]));
+/** Returns the outputs that have edges by the id of their node. */
+function usedHandles(editor: Editor): Map<string, Set<string>> {
+  const { nodes, edges } = editor.doc.value;
+  const nodesById = new Map(nodes.map((node) => [node.id, node]));
   const used = new Map<string, Set<string>>();
-  for (const e of doc.edges) {
-    const from = byId.get(e.source);
-    if (from) used.set(e.source, (used.get(e.source) ?? new Set()).add(sourceHandleOf(e, from, types.get(from.type))));
+  for (const edge of edges) {
+    const source = nodesById.get(edge.source);
+    if (!source) continue;
+    const handles = used.get(source.id) ?? new Set();
+    used.set(source.id, handles.add(sourceHandleOf(edge, source, catalog.value.byType.get(source.type))));
   }
-  const notes = (doc.notes ?? []).map((note) =>
-    noteShape(note, editor, selected.has(noteNodeId(note.id)), old.get(noteNodeId(note.id)) as NoteShape | undefined),
-  );
-  const steps = doc.nodes.map((node) =>
-    nodeShape(
-      {
-        node,
-        type: types.get(node.type),
-        name: names.get(node.id) ?? typeName(node.type),
-        used: [...(used.get(node.id) ?? [])].sort().join("\n"),
-      },
-      selected.has(node.id),
-      old.get(node.id) as NodeShape | undefined,
-    ),
-  );
-  return kept([...notes, ...steps], before);
+  return used;
+}
+
+/** Returns the nodes and notes of an editor as the canvas shows them. */
+export function nodeShapes(editor: Editor, before: CanvasItem[]): CanvasItem[] {
+  const doc = editor.doc.value;
+  const names = editor.names.value;
+  const selected = editor.selected.value;
+  const types = catalog.value.byType;
+  const used = usedHandles(editor);
+  const shapesBefore = new Map(before.map((item) => [item.id, item]));
+  const notes = (doc.notes ?? []).map((note) => {
+    const id = noteNodeId(note.id);
+    return noteShape(note, editor, selected.has(id), shapesBefore.get(id) as NoteShape | undefined);
+  });
+  const nodes = doc.nodes.map((node) => {
+    const data: NodeData = {
+      node,
+      type: types.get(node.type),
+      name: names.get(node.id) ?? typeName(node.type),
+      used: [...(used.get(node.id) ?? [])].sort().join("\n"),
+    };
+    return nodeShape(data, selected.has(node.id), shapesBefore.get(node.id) as NodeShape | undefined);
+  });
+  return reuseList([...notes, ...nodes], before);
 }
 
 const arrow = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
 
-/** The edges of an editor. */
+/** Reports whether an execution passed an edge. */
+function wasTaken({ source, target }: GraphEdge, marks: Editor["marks"]["value"]): boolean {
+  const targetStatus = marks.get(target)?.status;
+  return marks.get(source)?.status === "success" && targetStatus !== undefined && targetStatus !== "skipped";
+}
+
+const sameShape = (a: EdgeShape, b: EdgeShape) =>
+  (Object.keys(b) as (keyof EdgeShape)[]).every((key) => a[key] === b[key]);
+
+/** Returns the edges of an editor as the canvas shows them. */
 export function edgeShapes(editor: Editor, before: EdgeShape[]): EdgeShape[] {
   const { nodes, edges } = editor.doc.value;
-  const byId = new Map(nodes.map((n) => [n.id, n]));
-  const old = new Map(before.map((e) => [e.id, e]));
-  const names = editor.names.value,
-    marks = editor.marks.value,
-    chosen = editor.selectedEdge.value;
-  const went = (e: GraphEdge) =>
-    marks.get(e.source)?.status === "success" && marks.has(e.target) && marks.get(e.target)!.status !== "skipped";
-  return kept(
-    edges
-      .filter((e) => byId.has(e.source) && byId.has(e.target))
-      .map((e) => {
-        const from = byId.get(e.source)!;
-        const handle = sourceHandleOf(e, from, catalog.value.byType.get(from.type));
-        const now: EdgeShape = {
-          id: e.id,
-          type: "step",
-          source: e.source,
-          target: e.target,
-          sourceHandle: handle,
-          targetHandle: "in",
-          selected: chosen === e.id,
-          className: [handle === "error" && "of-error", went(e) && "went"].filter(Boolean).join(" "),
-          markerEnd: arrow,
-          ariaLabel: `Edge from ${names.get(e.source)} to ${names.get(e.target)}`,
-        };
-        const was = old.get(e.id);
-        return was && (Object.keys(now) as (keyof EdgeShape)[]).every((k) => was[k] === now[k]) ? was : now;
-      }),
-    before,
-  );
+  const names = editor.names.value;
+  const marks = editor.marks.value;
+  const selected = editor.selectedEdge.value;
+  const nodesById = new Map(nodes.map((node) => [node.id, node]));
+  const shapesBefore = new Map(before.map((shape) => [shape.id, shape]));
+  const toShape = (edge: GraphEdge): EdgeShape => {
+    const source = nodesById.get(edge.source)!;
+    const sourceHandle = sourceHandleOf(edge, source, catalog.value.byType.get(source.type));
+    const shape: EdgeShape = {
+      id: edge.id,
+      type: "step",
+      source: edge.source,
+      target: edge.target,
+      sourceHandle,
+      targetHandle: "in",
+      selected: selected === edge.id,
+      className: [sourceHandle === "error" && "of-error", wasTaken(edge, marks) && "went"].filter(Boolean).join(" "),
+      markerEnd: arrow,
+      ariaLabel: `Edge from ${names.get(edge.source)} to ${names.get(edge.target)}`,
+    };
+    const shapeBefore = shapesBefore.get(edge.id);
+    return shapeBefore && sameShape(shapeBefore, shape) ? shapeBefore : shape;
+  };
+  const complete = edges.filter((edge) => nodesById.has(edge.source) && nodesById.has(edge.target));
+  return reuseList(complete.map(toShape), before);
 }

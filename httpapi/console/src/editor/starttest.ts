@@ -7,11 +7,11 @@ import {
   follow,
   hasEnded,
   type Issue,
-  resultKey,
   marksOf,
   type NodeResult,
   oncePerFrame,
   readExecution,
+  resultKey,
 } from "./index";
 import { issuesOf } from "./issues";
 

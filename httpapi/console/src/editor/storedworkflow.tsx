@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, get, go, href, onChange, path, post, put, setQuery } from "../data";
 import { openDialog, tell } from "../ui";
-import { type Doc, type Editor, fingerprint, withPositions, readGraph, writeGraph } from "./index";
+import { type Doc, type Editor, fingerprint, readGraph, withPositions, writeGraph } from "./index";
 import type { OpenDraft } from "./drafts";
 import { issuesOf } from "./issues";
 

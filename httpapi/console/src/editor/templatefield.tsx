@@ -47,7 +47,8 @@ type TemplateFieldProps = {
 /** Suggestions for the template at the cursor: where the text that they replace begins, and which one is active. */
 type Suggestions = { from: number; list: Suggestion[]; active: number };
 
-const pathDataType = "application/x-satchel-path";
+/** The type of the data that is dragged: a path that becomes a template. */
+export const pathDataType = "application/x-satchel-path";
 const closeDelay = 150; // milliseconds after the field lost the focus, in which a suggestion can be clicked
 
 /** Reports whether a suggestion completes a template; one that is an object can be continued with a path. */

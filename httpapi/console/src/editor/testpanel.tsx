@@ -7,10 +7,10 @@ import {
   type Editor,
   executionPath,
   iterationLabel,
-  resultKey,
-  type NodeResult,
   iterationPath,
+  type NodeResult,
   readExecution,
+  resultKey,
   typeOf,
 } from "./index";
 import { inOrder } from "./order";

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, href, useQuery } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, span } from "../ui";
-import { type Editor, executionPath, type NodeResult, type GraphNode } from "./index";
+import { type Editor, executionPath, type GraphNode, type NodeResult } from "./index";
 import { PathTree } from "./pathtree";
 import type { tests, TestState } from "./starttest";
 

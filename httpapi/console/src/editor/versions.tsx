@@ -23,16 +23,16 @@ import {
 } from "../ui";
 import {
   Canvas,
+  defaultHandle,
   Editor,
   type Graph,
   type GraphEdge,
-  namesOf,
-  defaultHandle,
-  withPositions,
-  readGraph,
   type GraphNode,
-  typeOf,
+  namesOf,
+  readGraph,
   sourceHandleOf,
+  typeOf,
+  withPositions,
 } from "./index";
 import { type Change, edgeChanges, fieldTitle, lineChanges, nearChanges, nodeChanges } from "./diff";
 

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, href, path, route, setQuery, useQuery } from "../data";
 import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
-import { type Editor, type Execution, iterationLabel, resultKey, type NodeResult, readExecution } from "../editor";
+import { type Editor, type Execution, iterationLabel, type NodeResult, readExecution, resultKey } from "../editor";
 
 const listed = 50;
 

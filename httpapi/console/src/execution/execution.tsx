@@ -3,20 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, get, go, href, listHref, mayEdit, path, post, route, setQuery } from "../data";
-import {
-  Badge,
-  Button,
-  CopyButton,
-  ErrorCard,
-  Icon,
-  JsonTree,
-  Name,
-  Segments,
-  size,
-  Skeleton,
-  tell,
-  When,
-} from "../ui";
+import { Badge, Button, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, size, Skeleton, When } from "../ui";
 import {
   Canvas,
   Compare,
@@ -25,17 +12,17 @@ import {
   executionPath,
   follow,
   hasEnded,
-  resultKey,
+  iterationPath,
   loadCatalog,
   marksOf,
   type NodeResult,
   oncePerFrame,
   Outline,
-  withPositions,
-  iterationPath,
   type Preview,
   readExecution,
   readGraph,
+  resultKey,
+  withPositions,
 } from "../editor";
 import { useKeys } from "../parts/keys";
 import { terminate } from "../parts/stop";

@@ -20,12 +20,13 @@ import {
 import {
   type Execution,
   executionPath,
+  type GraphNode,
+  groupClass,
   hasEnded,
   iterationLabel,
-  resultKey,
-  type NodeResult,
   iterationPath,
-  type GraphNode,
+  type NodeResult,
+  resultKey,
   typeName,
   typeOf,
 } from "../editor";
@@ -63,7 +64,7 @@ export function NodeRun({
   return (
     <aside class="editor-panel" aria-label={`Node ${name}`}>
       <header class="panel-head">
-        <span class={`node-icon group-${(type?.group ?? "none").toLowerCase()}`}>
+        <span class={`node-icon ${groupClass(type)}`}>
           <Icon name={type?.icon ?? "CircleHelp"} size={18} />
         </span>
         <div class="grow">

@@ -8,9 +8,9 @@ import {
   type Execution,
   hasEnded,
   iterationLabel,
-  resultKey,
-  type NodeResult,
   iterationPath,
+  type NodeResult,
+  resultKey,
   typeOf,
 } from "../editor";
 import { inOrder } from "../editor/order";
