@@ -1,169 +1,188 @@
-// Someone else saved the workflow meanwhile: one-sided changes are joined by
-// themselves, others by choice.
+// Saving a workflow that someone else saved meanwhile: the changes of both are merged.
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, path } from "../data";
 import { Button, Dialog, ErrorCard, Name, Segments, Skeleton, When } from "../ui";
 import { type Doc, type Editor, type GraphEdge, type GraphNode, readGraph } from "./index";
 
-const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
-const core = (n?: GraphNode) => n && { ...n, position: undefined };
+type NodesAndEdges = { nodes: GraphNode[]; edges: GraphEdge[] };
+
+/** A node that both sides changed; undefined for a side that removed it. */
+type Conflict = { id: string; mine?: GraphNode; theirs?: GraphNode };
 
 /** A merged graph, and the nodes that both sides changed. */
-export type Merged = {
-  nodes: GraphNode[];
-  edges: GraphEdge[];
-  both: { id: string; mine?: GraphNode; theirs?: GraphNode }[];
-};
+export type Merged = NodesAndEdges & { both: Conflict[] };
 
-/** Joins two changes of one graph, node by node. Where both sides changed a node, mine is taken and it is named. */
-export function merge(
-  base: { nodes: GraphNode[]; edges: GraphEdge[] },
-  mine: { nodes: GraphNode[]; edges: GraphEdge[] },
-  theirs: { nodes: GraphNode[]; edges: GraphEdge[] },
-): Merged {
-  const by = <T extends { id: string }>(l: T[]) => new Map(l.map((x) => [x.id, x]));
-  const [b, m, t] = [by(base.nodes), by(mine.nodes), by(theirs.nodes)];
-  const both: Merged["both"] = [];
-  const nodes: GraphNode[] = [];
-  for (const id of new Set([...m.keys(), ...t.keys()])) {
-    const [old, my, their] = [b.get(id), m.get(id), t.get(id)];
-    const [iChanged, theyChanged] = [!same(core(old), core(my)), !same(core(old), core(their))];
-    if (iChanged && theyChanged && !same(core(my), core(their))) both.push({ id, mine: my, theirs: their });
-    const kept = iChanged || !theyChanged ? (my ?? (iChanged ? undefined : their)) : their;
-    if (kept) nodes.push(kept);
-  }
-  const key = (e: GraphEdge) => `${e.source}\n${e.sourceHandle ?? ""}\n${e.target}`;
-  const [be, me, te] = [base, mine, theirs].map((g) => new Map(g.edges.map((e) => [key(e), e])));
-  const ids = new Set(nodes.map((n) => n.id));
-  const edges = [...new Set([...me.keys(), ...te.keys()])]
-    .filter((k) => (be.has(k) ? me.has(k) && te.has(k) : true))
-    .map((k) => me.get(k) ?? te.get(k)!)
-    .filter((e) => ids.has(e.source) && ids.has(e.target));
-  return { nodes, edges, both };
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+const withoutPosition = (node?: GraphNode) => node && { ...node, position: undefined };
+const sameNode = (a?: GraphNode, b?: GraphNode) => same(withoutPosition(a), withoutPosition(b));
+const byId = (nodes: GraphNode[]) => new Map(nodes.map((node) => [node.id, node]));
+
+/** Returns the edges by where they lead, since their ids may differ. */
+const byEnds = (edges: GraphEdge[]) =>
+  new Map(edges.map((edge) => [`${edge.source}\n${edge.sourceHandle ?? ""}\n${edge.target}`, edge]));
+
+function edgesBetween(nodes: GraphNode[], edges: GraphEdge[]): GraphEdge[] {
+  const ids = new Set(nodes.map((node) => node.id));
+  return edges.filter((edge) => ids.has(edge.source) && ids.has(edge.target));
 }
 
-/** Takes the other side's node in place of mine, or leaves it out. */
-const choose = (merged: Merged, theirs: ReadonlySet<string>): { nodes: GraphNode[]; edges: GraphEdge[] } => {
-  const taken = new Map(merged.both.filter((c) => theirs.has(c.id)).map((c) => [c.id, c.theirs]));
-  const nodes = merged.nodes.flatMap((n) => (taken.has(n.id) ? (taken.get(n.id) ?? []) : n));
-  for (const c of merged.both)
-    if (theirs.has(c.id) && c.theirs && !nodes.some((n) => n.id === c.id)) nodes.push(c.theirs);
-  const ids = new Set(nodes.map((n) => n.id));
-  return { nodes, edges: merged.edges.filter((e) => ids.has(e.source) && ids.has(e.target)) };
-};
+/** Merges two changes of the same graph node by node. Where both sides changed a node, mine is kept and the conflict is listed. */
+export function merge(base: NodesAndEdges, mine: NodesAndEdges, theirs: NodesAndEdges): Merged {
+  const baseNodes = byId(base.nodes);
+  const myNodes = byId(mine.nodes);
+  const theirNodes = byId(theirs.nodes);
+  const both: Conflict[] = [];
+  const nodes: GraphNode[] = [];
+  for (const id of new Set([...myNodes.keys(), ...theirNodes.keys()])) {
+    const [before, my, their] = [baseNodes.get(id), myNodes.get(id), theirNodes.get(id)];
+    const iChanged = !sameNode(before, my);
+    const theyChanged = !sameNode(before, their);
+    if (iChanged && theyChanged && !sameNode(my, their)) both.push({ id, mine: my, theirs: their });
+    const unchanged = my ?? their;
+    const oneSided = iChanged ? my : their;
+    const kept = iChanged || theyChanged ? oneSided : unchanged;
+    if (kept) nodes.push(kept);
+  }
+  const baseEdges = byEnds(base.edges);
+  const myEdges = byEnds(mine.edges);
+  const theirEdges = byEnds(theirs.edges);
+  const isKept = (key: string) => !baseEdges.has(key) || (myEdges.has(key) && theirEdges.has(key));
+  const edges = [...new Set([...myEdges.keys(), ...theirEdges.keys()])]
+    .filter(isKept)
+    .map((key) => myEdges.get(key) ?? theirEdges.get(key)!);
+  return { nodes, edges: edgesBetween(nodes, edges), both };
+}
 
-/** Asks how to go on after someone else saved the workflow: merge, discard one's own changes, or save a copy. */
-export function ConflictDialog({
-  editor,
-  base,
-  close,
-  reload,
-  overwrite,
-  copy,
-}: {
+/** Returns the merged graph with their version of some nodes, by id, in place of mine. */
+function resolve(merged: Merged, ids: ReadonlySet<string>): NodesAndEdges {
+  const resolved = merged.both.filter((conflict) => ids.has(conflict.id));
+  const theirs = new Map(resolved.map((conflict) => [conflict.id, conflict.theirs]));
+  const nodes = merged.nodes.flatMap((node) => (theirs.has(node.id) ? (theirs.get(node.id) ?? []) : node));
+  const present = new Set(nodes.map((node) => node.id));
+  for (const [id, node] of theirs) if (node && !present.has(id)) nodes.push(node);
+  return { nodes, edges: edgesBetween(nodes, merged.edges) };
+}
+
+/** Returns the document that is saved: my changes, and theirs where I changed nothing. */
+function mergedDoc(mine: Doc, base: API.Workflow, newest: API.Workflow, resolved: NodesAndEdges): Partial<Doc> {
+  const mergeField = <K extends "name" | "description" | "settings">(name: K): Doc[K] =>
+    same(mine[name], base[name] ?? "") ? ((newest[name] ?? mine[name]) as Doc[K]) : mine[name];
+  return {
+    ...resolved,
+    notes: same(mine.notes, readGraph(base).notes) ? readGraph(newest).notes : mine.notes,
+    name: mergeField("name"),
+    description: mergeField("description"),
+    settings: mergeField("settings"),
+  };
+}
+
+type ConflictDialogProps = {
   editor: Editor;
+  /** The version that the changes are based on. */
   base: API.Workflow;
   close: () => void;
   reload: () => Promise<void>;
   overwrite: (doc: Partial<Doc>, version: number) => Promise<void>;
   copy: () => Promise<void>;
-}) {
-  const [now, setNow] = useState<API.Workflow>();
+};
+
+/** Asks what to do after someone else saved the workflow: merge, discard one's own changes, or save a copy. */
+export function ConflictDialog(props: ConflictDialogProps) {
+  const { base, close } = props;
+  const [newest, setNewest] = useState<API.Workflow>();
   const [error, setError] = useState<Error>();
-  const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
-    get(path("agents", agentId.value, "workflows", base.id)).then(setNow, setError);
+    get(path("agents", agentId.value, "workflows", base.id)).then(setNewest, setError);
   }, []);
-  if (!now)
-    return (
-      <Dialog title="Someone else saved changes" close={close}>
-        {error ? <ErrorCard error={error} /> : <Skeleton />}
-      </Dialog>
-    );
-  const [before, theirGraph] = [readGraph(base), readGraph(now)];
-  const merged = merge(before, editor.doc.value, theirGraph);
-  const join = async () => {
-    const doc = editor.doc.value;
-    const other = <K extends "name" | "description" | "settings">(name: K): Doc[K] =>
-      same(doc[name], base[name] ?? "") ? ((now[name] ?? doc[name]) as Doc[K]) : doc[name];
-    await overwrite(
-      {
-        ...choose(merged, theirs),
-        notes: same(doc.notes, before.notes) ? theirGraph.notes : doc.notes,
-        name: other("name"),
-        description: other("description"),
-        settings: other("settings"),
-      },
-      now.version,
-    );
-    close();
-  };
   return (
     <Dialog title="Someone else saved changes" close={close}>
+      {newest ? <MergeForm {...props} newest={newest} /> : error ? <ErrorCard error={error} /> : <Skeleton />}
+    </Dialog>
+  );
+}
+
+function MergeForm(props: ConflictDialogProps & { newest: API.Workflow }) {
+  const { editor, base, newest, close, reload, overwrite, copy } = props;
+  const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
+  const merged = merge(readGraph(base), editor.doc.value, readGraph(newest));
+  const choose = (id: string, side: string) => {
+    const ids = new Set(theirs);
+    if (side === "theirs") ids.add(id);
+    else ids.delete(id);
+    setTheirs(ids);
+  };
+  const mergeAndSave = () =>
+    overwrite(mergedDoc(editor.doc.value, base, newest, resolve(merged, theirs)), newest.version).then(close);
+  return (
+    <>
       <p>
-        Version {now.version} was saved <When time={now.updated_at} />
-        {now.updated_by?.includes("@") ? (
-          <>
-            {" "}
-            by <Name>{now.updated_by}</Name>
-          </>
-        ) : (
-          " elsewhere"
-        )}
-        , while you changed version {base.version}. Changes to different nodes are merged.
+        Version {newest.version} was saved <When time={newest.updated_at} />
+        <SavedBy author={newest.updated_by} />, while you changed version {base.version}. Changes to different nodes are
+        merged.
       </p>
       {merged.both.length > 0 && (
         <section class="stack">
           <h3>Changed in both</h3>
           <ul class="plain">
-            {merged.both.map((c) => (
-              <li key={c.id} class="row">
-                <span class="grow">
-                  <Name>{editor.nameOf(c.mine ?? c.theirs ?? c.id)}</Name>
-                  {!c.mine && <span class="muted"> (you removed it)</span>}
-                  {!c.theirs && <span class="muted"> (it was removed)</span>}
-                </span>
-                <Segments
-                  label={`Which ${editor.nameOf(c.mine ?? c.theirs ?? c.id)}`}
-                  value={theirs.has(c.id) ? "theirs" : "mine"}
-                  options={[
-                    ["mine", "Mine"],
-                    ["theirs", "Theirs"],
-                  ]}
-                  onChange={(v) => {
-                    const next = new Set(theirs);
-                    if (v === "theirs") next.add(c.id);
-                    else next.delete(c.id);
-                    setTheirs(next);
-                  }}
-                />
-              </li>
+            {merged.both.map((conflict) => (
+              <ConflictRow
+                key={conflict.id}
+                conflict={conflict}
+                name={editor.nameOf(conflict.mine ?? conflict.theirs ?? conflict.id)}
+                side={theirs.has(conflict.id) ? "theirs" : "mine"}
+                choose={(side) => choose(conflict.id, side)}
+              />
             ))}
           </ul>
         </section>
       )}
       <div class="row end">
-        <Button
-          onClick={async () => {
-            await reload();
-            close();
-          }}
-        >
-          Discard my changes
-        </Button>
-        <Button
-          onClick={async () => {
-            await copy();
-            close();
-          }}
-        >
-          Save mine as a copy
-        </Button>
-        <Button kind="primary" onClick={join}>
+        <Button onClick={() => reload().then(close)}>Discard my changes</Button>
+        <Button onClick={() => copy().then(close)}>Save mine as a copy</Button>
+        <Button kind="primary" onClick={mergeAndSave}>
           Merge and save
         </Button>
       </div>
-    </Dialog>
+    </>
+  );
+}
+
+/** Who saved a version, if it was a person. */
+function SavedBy({ author }: { author?: string }) {
+  if (!author?.includes("@")) return <> elsewhere</>;
+  return (
+    <>
+      {" "}
+      by <Name>{author}</Name>
+    </>
+  );
+}
+
+type ConflictRowProps = {
+  conflict: Conflict;
+  name: string;
+  side: "mine" | "theirs";
+  choose: (side: string) => void;
+};
+
+function ConflictRow({ conflict, name, side, choose }: ConflictRowProps) {
+  return (
+    <li class="row">
+      <span class="grow">
+        <Name>{name}</Name>
+        {!conflict.mine && <span class="muted"> (you removed it)</span>}
+        {!conflict.theirs && <span class="muted"> (it was removed)</span>}
+      </span>
+      <Segments
+        label={`Which ${name}`}
+        value={side}
+        options={[
+          ["mine", "Mine"],
+          ["theirs", "Theirs"],
+        ]}
+        onChange={choose}
+      />
+    </li>
   );
 }

@@ -1,4 +1,4 @@
-// Smaller parts of the editor: settings, the webhook's address, the offer of a draft, connecting by a list, and the graph as text.
+// The smaller dialogs and menus of the editor, and the graph as JSON.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { asError, saveFile } from "../data";
@@ -20,6 +20,7 @@ import {
 import {
   defaultHandle,
   type Editor,
+  type Graph,
   type GraphNode,
   outputHandles,
   readGraph,
@@ -33,7 +34,7 @@ import {
 import type { Draft } from "./drafts";
 import type { WebhookWorkflow } from "./webhook";
 
-/** Name, description and how executions meet each other. */
+/** The name and description of the workflow, and how its executions run. */
 export function SettingsDialog({ editor, close }: { editor: Editor; close: () => void }) {
   const doc = editor.doc.value;
   const locked = editor.readonly.value;
@@ -79,7 +80,7 @@ export function SettingsDialog({ editor, close }: { editor: Editor; close: () =>
   );
 }
 
-/** Saves with a note that says what the version is about. */
+/** Saves the workflow with a note about the change. */
 export function NoteDialog({ save, close }: { save: (note: string) => Promise<void>; close: () => void }) {
   return (
     <FormDialog
@@ -112,27 +113,19 @@ export function WebhookDialog({
   );
 }
 
+type DraftOfferProps = { draft: Draft; version: number; keep: () => Promise<void>; drop: () => Promise<void> };
+
 /** Offers changes that were not saved when the editor was closed. */
-export function DraftOffer({
-  draft,
-  version,
-  keep,
-  drop,
-}: {
-  draft: Draft;
-  version: number;
-  keep: () => Promise<void>;
-  drop: () => Promise<void>;
-}) {
+export function DraftOffer({ draft, version, keep, drop }: DraftOfferProps) {
+  const outdated =
+    draft.version === version
+      ? ""
+      : `; they are based on version ${draft.version}, and version ${version} is the newest`;
   return (
     <div class="banner draft-offer" role="status">
       <Icon name="History" size={16} />
       <span class="grow">
-        Changes of <When time={new Date(draft.at).toISOString()} full /> were not saved
-        {draft.version !== version
-          ? `; they are based on version ${draft.version}, and version ${version} is the newest`
-          : ""}
-        .
+        Changes of <When time={new Date(draft.at).toISOString()} full /> were not saved{outdated}.
       </span>
       <Button kind="primary" onClick={keep}>
         Restore
@@ -142,49 +135,45 @@ export function DraftOffer({
   );
 }
 
-/** Joins a node to another that is chosen from a list, for the keyboard. */
+/** Connects a node to one that is chosen from a list, for use with the keyboard. */
 export function ConnectDialog({ editor, from, close }: { editor: Editor; from: GraphNode; close: () => void }) {
   const handles = [...outputHandles(from, typeOf(from.type)), "error"];
-  const others = editor.doc.value.nodes.filter((n) => n.type !== "trigger" && n.id !== from.id);
+  const others = editor.doc.value.nodes.filter((node) => node.type !== "trigger" && node.id !== from.id);
   const [handle, setHandle] = useState(handles[0]);
-  const [to, setTo] = useState(others[0]?.id ?? "");
+  const [target, setTarget] = useState(others[0]?.id ?? "");
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     form.current!.querySelector("select")!.focus();
   }, []);
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (target) editor.connect(from.id, handle, target);
+    close();
+  };
+  const nameOf = (node: GraphNode) =>
+    node.data?.label ? `${editor.nameOf(node)} (${typeName(node.type)})` : editor.nameOf(node);
   return (
     <Dialog title={`Connect ${editor.nameOf(from)}`} close={close}>
-      <form
-        ref={form}
-        class="stack"
-        onSubmit={(e) => {
-          e.preventDefault();
-          if (to) editor.connect(from.id, handle, to);
-          close();
-        }}
-      >
+      <form ref={form} class="stack" onSubmit={onSubmit}>
         <SelectField
           label="From"
           value={handle}
-          options={handles.map((w) => [w, w === defaultHandle ? "output" : w])}
+          options={handles.map((id) => [id, id === defaultHandle ? "output" : id])}
           onChange={setHandle}
         />
         {others.length ? (
           <SelectField
             label="To"
-            value={to}
-            options={others.map((n) => [
-              n.id,
-              n.data?.label ? `${editor.nameOf(n)} (${typeName(n.type)})` : editor.nameOf(n),
-            ])}
-            onChange={setTo}
+            value={target}
+            options={others.map((node) => [node.id, nameOf(node)])}
+            onChange={setTarget}
           />
         ) : (
           <p class="muted">There are no other nodes.</p>
         )}
         <div class="row end">
           <Button onClick={close}>Cancel</Button>
-          <Button kind="primary" submit disabled={!to}>
+          <Button kind="primary" submit disabled={!target}>
             Connect
           </Button>
         </div>
@@ -193,30 +182,35 @@ export function ConnectDialog({ editor, from, close }: { editor: Editor; from: G
   );
 }
 
-/** Nodes and edges as JSON, which can be changed. */
+const isListOfObjects = (list: unknown) =>
+  Array.isArray(list) && list.every((item) => item && typeof item === "object" && !Array.isArray(item));
+
+/** Parses a graph that was edited as text; throws an error if it is invalid. */
+function parseGraph(text: string): Graph {
+  const value = JSON.parse(text);
+  if (!isListOfObjects(value?.nodes) || !isListOfObjects(value?.edges ?? []))
+    throw new Error("A graph is an object with the arrays nodes and edges.");
+  const nodes: GraphNode[] = value.nodes;
+  if (nodes.some(({ id, type }) => typeof id !== "string" || !id || typeof type !== "string"))
+    throw new Error("Every node needs an id and a type.");
+  if (new Set(nodes.map((node) => node.id)).size !== nodes.length) throw new Error("Two nodes have the same id.");
+  return readGraph(value);
+}
+
+/** The nodes and edges as JSON, which can be edited. */
 export function GraphJson({ editor }: { editor: Editor }) {
-  const doc = editor.doc.value;
-  const text = JSON.stringify(writeGraph(doc), null, 2);
+  const text = JSON.stringify(writeGraph(editor.doc.value), null, 2);
   const [edited, setEdited] = useState({ base: text, text });
-  const typed = edited.base === text ? edited.text : text; // a change elsewhere takes its place
-  const setTyped = (t: string) => setEdited({ base: text, text: t });
-  const [wrong, setWrong] = useState("");
+  const [issue, setIssue] = useState("");
+  // A change of the graph elsewhere replaces what was typed.
+  const typed = edited.base === text ? edited.text : text;
   const apply = async () => {
     try {
-      const value = JSON.parse(typed);
-      const objects = (list: unknown) =>
-        Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
-      if (!objects(value?.nodes) || !objects(value?.edges ?? []))
-        throw new Error("A graph is an object with the arrays nodes and edges.");
-      if (value.nodes.some((n: GraphNode) => typeof n.id !== "string" || !n.id || typeof n.type !== "string"))
-        throw new Error("Every node needs an id and a type.");
-      if (new Set(value.nodes.map((n: GraphNode) => n.id)).size !== value.nodes.length)
-        throw new Error("Two nodes have the same id.");
-      editor.set(await withPositions(readGraph(value)));
-      setWrong("");
+      editor.set(await withPositions(parseGraph(typed)));
+      setIssue("");
       tell("Applied");
     } catch (error) {
-      setWrong(error instanceof SyntaxError ? `Not valid JSON: ${error.message}` : asError(error).message);
+      setIssue(error instanceof SyntaxError ? `Not valid JSON: ${error.message}` : asError(error).message);
     }
   };
   return (
@@ -230,12 +224,12 @@ export function GraphJson({ editor }: { editor: Editor }) {
           spellcheck={false}
           value={typed}
           readOnly={editor.readonly.value}
-          onInput={(e) => setTyped(e.currentTarget.value)}
+          onInput={(event) => setEdited({ base: text, text: event.currentTarget.value })}
         />
       </div>
-      {wrong && (
+      {issue && (
         <p class="issue" role="alert">
-          {wrong}
+          {issue}
         </p>
       )}
       <div class="row end">
@@ -250,51 +244,36 @@ export function GraphJson({ editor }: { editor: Editor }) {
   );
 }
 
-/** Shows what can be done with a node, at the place of a right click. */
-export function nodeMenu(
-  editor: Editor,
-  id: string,
-  at: MouseEvent,
-  actions: {
-    open: (id: string) => void;
-    test: false | ((mode: "to" | "node", id: string) => unknown);
-    duplicate: (id: string) => unknown;
-    remove: (ids: Set<string>) => void;
-  },
-) {
-  const off = editor.node(id)?.data?.disabled;
-  const { test } = actions;
-  openMenu(
-    "Node actions",
-    [
-      { label: "Open", icon: "Eye", run: () => actions.open(id) },
-      ...(test
-        ? ([
-            { label: "Test this node", icon: "Play", run: () => test("node", id) },
-            { label: "Test up to here", icon: "ArrowRight", run: () => test("to", id) },
-            "-",
-            {
-              label: "Duplicate",
-              icon: "Copy",
-              run: () => {
-                actions.duplicate(id);
-              },
-            },
-            {
-              label: off ? "Enable" : "Disable",
-              icon: "Power",
-              run: () => editor.setData(id, ["disabled"], off ? undefined : true),
-            },
-            "-",
-            { label: "Delete", icon: "Trash2", danger: true, run: () => actions.remove(new Set([id])) },
-          ] as MenuItem[])
-        : []),
-    ],
-    { x: at.clientX, y: at.clientY },
-  );
+type NodeMenuActions = {
+  open: (id: string) => void;
+  test: false | ((mode: "to" | "node", id: string) => unknown);
+  duplicate: (id: string) => void;
+  remove: (ids: Set<string>) => void;
+};
+
+/** Opens the menu of a node where it was right-clicked. */
+export function nodeMenu(editor: Editor, id: string, { clientX, clientY }: MouseEvent, actions: NodeMenuActions) {
+  const { open, test, duplicate, remove } = actions;
+  const disabled = editor.node(id)?.data?.disabled;
+  const items: MenuItem[] = [{ label: "Open", icon: "Eye", run: () => open(id) }];
+  if (test)
+    items.push(
+      { label: "Test this node", icon: "Play", run: () => test("node", id) },
+      { label: "Test up to here", icon: "ArrowRight", run: () => test("to", id) },
+      "-",
+      { label: "Duplicate", icon: "Copy", run: () => duplicate(id) },
+      {
+        label: disabled ? "Enable" : "Disable",
+        icon: "Power",
+        run: () => editor.setData(id, ["disabled"], disabled ? undefined : true),
+      },
+      "-",
+      { label: "Delete", icon: "Trash2", danger: true, run: () => remove(new Set([id])) },
+    );
+  openMenu("Node actions", items, { x: clientX, y: clientY });
 }
 
-const keys: [string[], string][] = [
+const shortcuts: [keys: string[], action: string][] = [
   [["Tab"], "Add a node"],
   [["Enter"], "Open the node"],
   [["n"], "Add a note"],
@@ -318,21 +297,21 @@ const keys: [string[], string][] = [
   [["Space", "drag"], "Move the view"],
 ];
 
-/** The keys of the editor. */
+/** The keyboard shortcuts of the editor. */
 export function KeyHelp({ close }: { close: () => void }) {
   return (
     <Dialog title="Keyboard shortcuts" close={close}>
       <dl class="keys">
-        {keys.map(([pressed, what]) => (
+        {shortcuts.map(([keys, action]) => (
           <>
             <dt>
-              {pressed.map((k) => (
+              {keys.map((key) => (
                 <>
-                  <kbd>{k}</kbd>{" "}
+                  <kbd>{key}</kbd>{" "}
                 </>
               ))}
             </dt>
-            <dd>{what}</dd>
+            <dd>{action}</dd>
           </>
         ))}
       </dl>
@@ -340,7 +319,7 @@ export function KeyHelp({ close }: { close: () => void }) {
   );
 }
 
-/** Saves the workflow as a file, without what tests pinned. */
+/** Saves the workflow as a file, without pinned outputs. */
 export function exportFile(editor: Editor) {
   const doc = editor.doc.value;
   const { nodes, edges } = writeGraph({

@@ -14,6 +14,7 @@ import {
   NodePanel,
   NodeShelf,
   withPositions,
+  workflowPath,
   zone,
 } from "./index";
 import { BottomPanel, type BottomTab } from "./bottompanel";
@@ -24,7 +25,7 @@ import { GraphView } from "./graphview";
 import { editorKeys } from "./keys";
 import { openEditorDialog, startTests } from "./lazy";
 import type { TestMode } from "./starttest";
-import { readDoc, type StoredWorkflow, useStoredWorkflow, workflowPath } from "./storedworkflow";
+import { readDoc, type StoredWorkflow, useStoredWorkflow } from "./storedworkflow";
 import { Toolbar } from "./toolbar";
 
 // Used by other files of the console and by tests.

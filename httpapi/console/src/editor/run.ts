@@ -1,10 +1,10 @@
-// Executions as they happen: results of nodes by place, and what they make of
-// the marks on the canvas.
-import { get, path, stream } from "../data";
+// Executions: their types, how they are read and followed, and the marks on the canvas that
+// follow from their results.
+import { agentId, get, path, stream } from "../data";
 import type { StoredGraph } from "./graph";
 import type { Mark } from "./state";
 
-/** The result of one run of a node; path or iteration says in which loop iteration it ran. */
+/** The result of one run of a node. In loops, path or iteration is the iteration in which it ran. */
 export type NodeResult = {
   node_id: string;
   type: string;
@@ -22,7 +22,7 @@ export type NodeResult = {
   logs?: { level: string; message: string }[];
   approval?: { title?: string; message?: string };
 };
-/** The beginning of a value that is too long to come along. */
+/** The beginning of a value that is too long for the response. */
 export type Preview = { truncated: true; bytes: number; head: string };
 /** An execution of a workflow with the results of its nodes. */
 export type Execution = {
@@ -52,72 +52,67 @@ export const hasEnded = (x: { status: string }) => !["queued", "running"].includ
 export const iterationPath = (r: NodeResult) => r.path ?? (r.iteration === undefined ? "" : String(r.iteration));
 /** Returns the key of a result within its execution. */
 export const resultKey = (r: NodeResult) => `${iterationPath(r)}@${r.node_id}`;
+/** Returns the path of a workflow of the agent in the API, or of a resource below it. */
+export const workflowPath = <const M extends (string | number)[]>(id: string, ...more: M) =>
+  path("agents", agentId.value, "workflows", id, ...more);
 /** Returns the path of an execution in the API, or of a resource below it. */
 export const executionPath = <const M extends string[]>(agent: string, id: string, ...more: M) =>
   path("agents", agent, "workflows", "executions", id, ...more);
 
-/** The numbers of the iterations that a result belongs to, from 1, the outermost first. */
-export const iterationLabel = (r: NodeResult) =>
-  iterationPath(r) === ""
-    ? ""
-    : iterationPath(r)
-        .split(".")
-        .map((n) => Number(n) + 1)
-        .join(".");
-// What became of a node over its iterations is the last of these that one came to.
+/** Returns the loop iterations of a result counted from 1, such as 1.3; empty outside of loops. */
+export const iterationLabel = (r: NodeResult) => iterationPath(r).replace(/\d+/g, (index) => String(Number(index) + 1));
+// A node that ran in several iterations has the status of these that comes last here.
 const weight = ["skipped", "success", "cancelled", "running", "waiting", "error"];
 
-/** What became of each node over its iterations; a mark that has not changed stays the same object. */
+/** Returns the outcome of each node over its iterations. A mark that has not changed stays the same object. */
 export function marksOf(
   results: Iterable<NodeResult>,
   before: ReadonlyMap<string, Mark> = new Map(),
 ): Map<string, Mark> {
-  const found = new Map<string, Mark>();
-  for (const r of results) {
-    const before = found.get(r.node_id);
-    const worse = !before || weight.indexOf(r.status) > weight.indexOf(before.status);
-    const counts = r.status === "skipped" ? 0 : 1;
-    found.set(r.node_id, {
-      status: worse ? r.status : before.status,
-      count: (before?.count ?? 0) + counts,
-      ms: (before?.ms ?? 0) + (r.duration_ms ?? 0),
-      error: r.error?.message ?? before?.error,
+  const marks = new Map<string, Mark>();
+  for (const { node_id, status, duration_ms, error } of results) {
+    const mark: Mark = marks.get(node_id) ?? { status, count: 0, ms: 0 };
+    marks.set(node_id, {
+      status: weight.indexOf(status) > weight.indexOf(mark.status) ? status : mark.status,
+      count: mark.count + (status === "skipped" ? 0 : 1),
+      ms: mark.ms! + (duration_ms ?? 0),
+      error: error?.message ?? mark.error,
     });
   }
-  for (const [id, mark] of found) {
-    const was = before.get(id);
-    if (JSON.stringify(was) === JSON.stringify(mark)) found.set(id, was!);
+  for (const [id, mark] of marks) {
+    const markBefore = before.get(id);
+    if (markBefore && JSON.stringify(markBefore) === JSON.stringify(mark)) marks.set(id, markBefore);
   }
-  return found;
+  return marks;
 }
 
-/** Follows an execution until it ends; a broken stream is opened again and replays what was. */
+/** Follows an execution until it ends. A broken stream is opened again and repeats its events. */
 export async function follow(
   agent: string,
   id: string,
   signal: AbortSignal,
-  on: { node: (r: NodeResult) => void; end: (x: Partial<Execution>) => void },
+  on: { node: (result: NodeResult) => void; end: (execution: Partial<Execution>) => void },
 ) {
-  let over = false;
-  for (let wait = 1000; !over && !signal.aborted; wait = Math.min(wait * 2, 30_000)) {
+  let ended = false;
+  for (let delay = 1000; !ended && !signal.aborted; delay = Math.min(delay * 2, 30_000)) {
     await stream<NodeResult | Partial<Execution>>(executionPath(agent, id, "events"), signal, (name, data) => {
-      wait = 1000;
+      delay = 1000;
       if (name.startsWith("node.")) on.node(data as NodeResult);
       else if (name !== "ping") {
-        over = true;
+        ended = true;
         on.end(data as Partial<Execution>);
       }
     }).catch(() => {});
-    if (!over && !signal.aborted) await new Promise((done) => setTimeout(done, wait));
+    if (!ended && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, delay));
   }
 }
 
-/** Calls run once a frame at most. */
+/** Returns a function that calls run with the next frame, however often it is called before. */
 export function oncePerFrame(run: () => void): () => void {
-  let due = 0;
+  let frame = 0;
   return () => {
-    due ||= requestAnimationFrame(() => {
-      due = 0;
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
       run();
     });
   };

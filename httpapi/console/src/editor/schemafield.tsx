@@ -1,5 +1,4 @@
-// A builder of the JSON Schema that a model's answer must fit: an object of
-// named fields. Any other schema is edited as JSON.
+// Builds the JSON Schema of a model's answer: an object with named fields. Any other schema is edited as JSON.
 import { useContext, useEffect, useState } from "preact/hooks";
 
 import { Button } from "../ui";
@@ -8,7 +7,7 @@ import { NodeContext } from "./templatefield";
 
 type Row = { name: string; type: string; required: boolean; description: string; options: string };
 
-const types: [string, string][] = [
+const types: [type: string, label: string][] = [
   ["string", "Text"],
   ["number", "Number"],
   ["integer", "Whole number"],
@@ -17,10 +16,11 @@ const types: [string, string][] = [
   ["string[]", "List of strings"],
   ["number[]", "List of numbers"],
 ];
-const known = new Set(["type", "properties", "required", "additionalProperties"]);
-const knownOfField = new Set(["type", "description", "enum", "items"]);
+const schemaKeys = new Set(["type", "properties", "required", "additionalProperties"]);
+const fieldKeys = new Set(["type", "description", "enum", "items"]);
+const emptyRow: Row = { name: "", type: "string", required: true, description: "", options: "" };
 
-/** A schema as far as rows can say it. */
+/** The part of JSON Schema that rows can express. */
 type FieldSchema = {
   type?: string;
   enum?: unknown[];
@@ -31,171 +31,100 @@ type FieldSchema = {
   additionalProperties?: unknown;
 };
 
-/** The rows of a schema; undefined when it says more than rows can. */
+const hasOnly = (keys: Set<string>, object: object) => Object.keys(object).every((key) => keys.has(key));
+
+function rowType(field: FieldSchema): string | undefined {
+  if (field.enum) return "enum";
+  return field.type === "array" ? `${field.items?.type}[]` : field.type;
+}
+
+/** Returns the row of a field; undefined if rows cannot express it. */
+function rowOf(name: string, field: FieldSchema, required: boolean): Row | undefined {
+  if (!field || typeof field !== "object" || !hasOnly(fieldKeys, field)) return undefined;
+  const type = rowType(field);
+  if (!type || !types.some(([known]) => known === type)) return undefined;
+  if (field.items && Object.keys(field.items).length > 1) return undefined;
+  const options = field.enum ?? [];
+  if (options.some((option) => typeof option !== "string" || option.includes(","))) return undefined;
+  return { name, type, required, description: field.description ?? "", options: options.join(", ") };
+}
+
+/** Returns the rows of a schema; undefined if rows cannot express it. */
 export function rowsOf(value: unknown): Row[] | undefined {
   const schema = value as FieldSchema | undefined;
   if (schema === undefined) return [];
-  if (
-    !schema ||
-    typeof schema !== "object" ||
-    schema.type !== "object" ||
-    Object.keys(schema).some((k) => !known.has(k)) ||
-    (schema.additionalProperties !== undefined && schema.additionalProperties !== false)
-  )
+  if (!schema || typeof schema !== "object" || schema.type !== "object" || !hasOnly(schemaKeys, schema))
     return undefined;
-  const rows: Row[] = [];
-  for (const [name, field] of Object.entries(schema.properties ?? {})) {
-    if (!field || typeof field !== "object" || Object.keys(field).some((k) => !knownOfField.has(k))) return undefined;
-    const type = field.enum ? "enum" : field.type === "array" ? `${field.items?.type}[]` : field.type;
-    if (
-      !type ||
-      !types.some(([t]) => t === type) ||
-      (field.items && Object.keys(field.items).length > 1) ||
-      field.enum?.some((o) => typeof o !== "string" || o.includes(","))
-    )
-      return undefined;
-    rows.push({
-      name,
-      type,
-      required: (schema.required ?? []).includes(name),
-      description: field.description ?? "",
-      options: (field.enum ?? []).join(", "),
-    });
-  }
-  return rows;
+  if (schema.additionalProperties !== undefined && schema.additionalProperties !== false) return undefined;
+  const required = schema.required ?? [];
+  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) =>
+    rowOf(name, field, required.includes(name)),
+  );
+  return rows.every((row) => row !== undefined) ? rows : undefined;
 }
 
-/** The schema of rows; undefined when none has a name. */
+function fieldType({ type, options }: Row): FieldSchema {
+  if (type === "enum") {
+    const values = options.split(",").map((option) => option.trim());
+    return { type: "string", enum: values.filter(Boolean) };
+  }
+  return type.endsWith("[]") ? { type: "array", items: { type: type.slice(0, -2) } } : { type };
+}
+
+/** Returns the schema of rows; undefined if none has a name. */
 export function schemaOf(rows: Row[]): unknown {
-  const named = rows.filter((r) => r.name);
+  const named = rows.filter((row) => row.name);
   if (!named.length) return undefined;
-  const field = (r: Row) => ({
-    ...(r.type === "enum"
-      ? {
-          type: "string",
-          enum: r.options
-            .split(",")
-            .map((o) => o.trim())
-            .filter(Boolean),
-        }
-      : r.type.endsWith("[]")
-        ? { type: "array", items: { type: r.type.slice(0, -2) } }
-        : { type: r.type }),
-    ...(r.description && { description: r.description }),
-  });
+  const fieldOf = (row: Row) => ({ ...fieldType(row), ...(row.description && { description: row.description }) });
   return {
     type: "object",
-    properties: Object.fromEntries(named.map((r) => [r.name, field(r)])),
-    required: named.filter((r) => r.required).map((r) => r.name),
+    properties: Object.fromEntries(named.map((row) => [row.name, fieldOf(row)])),
+    required: named.filter((row) => row.required).map((row) => row.name),
     additionalProperties: false,
   };
 }
 
+type OutputSchemaFieldProps = { id: string; value: unknown; onChange: (value: unknown) => void };
+
 /** The schema of a model's answer, as rows or as JSON. */
-export function OutputSchemaField({
-  id,
-  value,
-  onChange,
-}: {
-  id: string;
-  value: unknown;
-  onChange: (v: unknown) => void;
-}) {
+export function OutputSchemaField({ id, value, onChange }: OutputSchemaFieldProps) {
   const { readonly } = useContext(NodeContext);
   const [asJson, setAsJson] = useState(false);
-  const [rows, setRows] = useState<Row[]>(rowsOf(value) ?? []);
-  const shape = rowsOf(value);
+  const storedRows = rowsOf(value);
+  const [rows, setRows] = useState<Row[]>(storedRows ?? []); // also those that have no name yet
   useEffect(() => {
-    if (shape && JSON.stringify(schemaOf(shape)) !== JSON.stringify(schemaOf(rows))) setRows(shape);
+    if (storedRows && JSON.stringify(schemaOf(storedRows)) !== JSON.stringify(schemaOf(rows))) setRows(storedRows);
   }, [JSON.stringify(value)]);
-  if (asJson || !shape)
+  const change = (next: Row[]) => {
+    setRows(next);
+    onChange(schemaOf(next));
+  };
+  if (asJson || !storedRows)
     return (
       <>
         <JsonField id={id} value={value} onChange={onChange} rows={6} />
-        {shape && (
+        {storedRows && (
           <button type="button" class="link small" onClick={() => setAsJson(false)}>
             As fields
           </button>
         )}
       </>
     );
-  const set = (next: Row[]) => {
-    setRows(next);
-    onChange(schemaOf(next));
-  };
-  const change = (i: number, to: Partial<Row>) => set(rows.map((r, j) => (j === i ? { ...r, ...to } : r)));
   return (
     <div class="conditions">
-      {rows.map((r, i) => (
-        <div class="condition" key={i}>
-          <div class="row nowrap">
-            <input
-              class="grow"
-              value={r.name}
-              aria-label={`Name of field ${i + 1}`}
-              placeholder="name"
-              readOnly={readonly}
-              onInput={(e) => change(i, { name: e.currentTarget.value })}
-            />
-            <select
-              aria-label={`Type of field ${i + 1}`}
-              disabled={readonly}
-              value={r.type}
-              onChange={(e) => change(i, { type: e.currentTarget.value })}
-            >
-              {types.map(([t, words]) => (
-                <option value={t} selected={t === r.type}>
-                  {words}
-                </option>
-              ))}
-            </select>
-            {!readonly && (
-              <Button
-                kind="quiet"
-                icon="X"
-                label={`Remove field ${i + 1}`}
-                onClick={() => set(rows.filter((_, j) => j !== i))}
-              />
-            )}
-          </div>
-          {r.type === "enum" && (
-            <input
-              value={r.options}
-              aria-label={`Values of field ${i + 1}`}
-              placeholder="values, separated by commas"
-              readOnly={readonly}
-              onInput={(e) => change(i, { options: e.currentTarget.value })}
-            />
-          )}
-          <div class="row nowrap">
-            <input
-              class="grow"
-              value={r.description}
-              aria-label={`Description of field ${i + 1}`}
-              placeholder="what the model should write here"
-              readOnly={readonly}
-              onInput={(e) => change(i, { description: e.currentTarget.value })}
-            />
-            <label class="small row nowrap">
-              <input
-                type="checkbox"
-                checked={r.required}
-                disabled={readonly}
-                onChange={(e) => change(i, { required: e.currentTarget.checked })}
-              />{" "}
-              always
-            </label>
-          </div>
-        </div>
+      {rows.map((row, index) => (
+        <FieldRow
+          key={index}
+          row={row}
+          number={index + 1}
+          readonly={readonly}
+          change={(changes) => change(rows.with(index, { ...row, ...changes }))}
+          remove={() => change(rows.toSpliced(index, 1))}
+        />
       ))}
       {!readonly && (
         <div class="row">
-          <Button
-            icon="Plus"
-            onClick={() =>
-              setRows([...rows, { name: "", type: "string", required: true, description: "", options: "" }])
-            }
-          >
+          <Button icon="Plus" onClick={() => setRows([...rows, emptyRow])}>
             Add a field
           </Button>
           <button type="button" class="link small" onClick={() => setAsJson(true)}>
@@ -203,6 +132,72 @@ export function OutputSchemaField({
           </button>
         </div>
       )}
+    </div>
+  );
+}
+
+type FieldRowProps = {
+  row: Row;
+  number: number;
+  readonly: boolean;
+  change: (changes: Partial<Row>) => void;
+  remove: () => void;
+};
+
+function FieldRow({ row, number, readonly, change, remove }: FieldRowProps) {
+  return (
+    <div class="condition">
+      <div class="row nowrap">
+        <input
+          class="grow"
+          value={row.name}
+          aria-label={`Name of field ${number}`}
+          placeholder="name"
+          readOnly={readonly}
+          onInput={(event) => change({ name: event.currentTarget.value })}
+        />
+        <select
+          aria-label={`Type of field ${number}`}
+          disabled={readonly}
+          value={row.type}
+          onChange={(event) => change({ type: event.currentTarget.value })}
+        >
+          {types.map(([type, label]) => (
+            <option value={type} selected={type === row.type}>
+              {label}
+            </option>
+          ))}
+        </select>
+        {!readonly && <Button kind="quiet" icon="X" label={`Remove field ${number}`} onClick={remove} />}
+      </div>
+      {row.type === "enum" && (
+        <input
+          value={row.options}
+          aria-label={`Values of field ${number}`}
+          placeholder="values, separated by commas"
+          readOnly={readonly}
+          onInput={(event) => change({ options: event.currentTarget.value })}
+        />
+      )}
+      <div class="row nowrap">
+        <input
+          class="grow"
+          value={row.description}
+          aria-label={`Description of field ${number}`}
+          placeholder="what the model should write here"
+          readOnly={readonly}
+          onInput={(event) => change({ description: event.currentTarget.value })}
+        />
+        <label class="small row nowrap">
+          <input
+            type="checkbox"
+            checked={row.required}
+            disabled={readonly}
+            onChange={(event) => change({ required: event.currentTarget.checked })}
+          />{" "}
+          always
+        </label>
+      </div>
     </div>
   );
 }

@@ -20,72 +20,99 @@ export type TestMode = "all" | "to" | "node";
 /** The state of the last test. */
 export type TestState = { running: boolean; execution?: Partial<Execution>; results: NodeResult[]; error?: Error };
 
-/** Returns what starts tests and follows the last one, and what ends that. */
-export function tests(editor: Editor, workflow: string, refresh: (s: TestState) => void) {
+/** Returns functions that start a test and stop following the last one; refresh is called with each new state. */
+export function tests(editor: Editor, workflow: string, refresh: (state: TestState) => void) {
   let last: AbortController | undefined;
   const stop = () => last?.abort();
-  const run = async (mode: TestMode, input: Record<string, unknown>, nodeId?: string) => {
+  const run = (mode: TestMode, input: Record<string, unknown>, nodeId?: string) => {
     stop();
-    const mine = (last = new AbortController());
-    const agent = agentId.value;
-    const pins = Object.fromEntries(
-      editor.doc.value.nodes
-        .filter((n) => n.metadata?.pin !== undefined && !(mode === "node" && n.id === nodeId))
-        .map((n) => [n.id, n.metadata!.pin]),
-    );
-    const results = new Map<string, NodeResult>();
-    const state: TestState = { running: true, results: [] };
-    editor.marks.value = new Map();
-    refresh({ ...state });
-    const show = oncePerFrame(() => {
-      if (mine.signal.aborted) return;
-      editor.marks.value = marksOf(results.values(), editor.marks.value);
-      const outputs = [...results.values()].filter((r) => r.output !== undefined).map((r) => [r.node_id, r.output]);
-      editor.samples.value = { ...editor.samples.value, ...Object.fromEntries(outputs) };
-      refresh({ ...state, results: [...results.values()] });
-    });
-    try {
-      const started = (await post(
-        path("agents", agent, "workflows", "test"),
-        { workflow_id: workflow, ...editor.written(), input, mode, node_id: nodeId, pins },
-        mine.signal,
-      )) as unknown as Execution;
-      state.execution = started;
-      editor.payload.value = input;
-      if (!hasEnded(started))
-        await follow(agent, started.id, mine.signal, {
-          node: (r) => {
-            results.set(resultKey(r), r);
-            show();
-          },
-          end: (x) => {
-            state.execution = { ...state.execution, ...x };
-          },
-        });
-      const last = await readExecution(agent, started.id, mine.signal).catch(() => null);
-      if (last) {
-        state.execution = last;
-        for (const r of last.node_results) results.set(resultKey(r), r);
-      }
-    } catch (error) {
-      if (asError(error).name === "AbortError") return;
-      const issues = issuesOf(error).filter((e) => e.node_id);
-      if (issues.length) editor.issues.value = issues;
-      state.error = issues.length
-        ? new Error(whatToFix(editor, issues))
-        : error instanceof ApiError && [404, 405].includes(error.status) && !error.details.field
-          ? new Error("This server can only test saved graphs.")
-          : asError(error);
-    }
-    state.running = false;
-    show();
-    refresh({ ...state, results: [...results.values()] });
+    last = new AbortController();
+    return runTest({ editor, workflow, mode, input, nodeId, refresh, signal: last.signal });
   };
   return { run, stop };
 }
 
-/** Says of the first of some issues which node has it, by its name. */
-function whatToFix(editor: Editor, [first, ...others]: Issue[]): string {
+type TestRun = {
+  editor: Editor;
+  workflow: string;
+  mode: TestMode;
+  input: Record<string, unknown>;
+  nodeId?: string;
+  refresh: (state: TestState) => void;
+  signal: AbortSignal;
+};
+
+/** Starts a test and follows it until it ends. */
+async function runTest({ editor, workflow, mode, input, nodeId, refresh, signal }: TestRun) {
+  const agent = agentId.value;
+  const results = new Map<string, NodeResult>();
+  const state: TestState = { running: true, results: [] };
+  editor.marks.value = new Map();
+  refresh({ ...state });
+  const update = () => refresh({ ...state, results: [...results.values()] });
+  const show = oncePerFrame(() => {
+    if (signal.aborted) return;
+    showResults(editor, [...results.values()]);
+    update();
+  });
+  try {
+    const pins = pinnedOutputs(editor, mode === "node" ? nodeId : undefined);
+    const body = { workflow_id: workflow, ...editor.written(), input, mode, node_id: nodeId, pins };
+    const started = (await post(path("agents", agent, "workflows", "test"), body, signal)) as unknown as Execution;
+    state.execution = started;
+    editor.payload.value = input;
+    if (!hasEnded(started))
+      await follow(agent, started.id, signal, {
+        node: (result) => {
+          results.set(resultKey(result), result);
+          show();
+        },
+        end: (execution) => {
+          state.execution = { ...state.execution, ...execution };
+        },
+      });
+    const ended = await readExecution(agent, started.id, signal).catch(() => null);
+    if (ended) {
+      state.execution = ended;
+      for (const result of ended.node_results) results.set(resultKey(result), result);
+    }
+  } catch (error) {
+    if (asError(error).name === "AbortError") return;
+    state.error = testError(editor, error);
+  }
+  state.running = false;
+  show();
+  update();
+}
+
+/** Returns the pinned outputs by the ids of their nodes, without that of a node that is tested alone. */
+function pinnedOutputs(editor: Editor, testedAlone?: string): Record<string, unknown> {
+  const pinned = editor.doc.value.nodes.filter((node) => node.metadata?.pin !== undefined && node.id !== testedAlone);
+  return Object.fromEntries(pinned.map((node) => [node.id, node.metadata!.pin]));
+}
+
+/** Shows results on the canvas, and their outputs as samples. */
+function showResults(editor: Editor, results: NodeResult[]) {
+  editor.marks.value = marksOf(results, editor.marks.value);
+  const withOutput = results.filter((result) => result.output !== undefined);
+  const outputs = Object.fromEntries(withOutput.map((result) => [result.node_id, result.output]));
+  editor.samples.value = { ...editor.samples.value, ...outputs };
+}
+
+/** Returns why a test could not be started. Problems of nodes are shown in the editor. */
+function testError(editor: Editor, error: unknown): Error {
+  const issues = issuesOf(error).filter((issue) => issue.node_id);
+  if (issues.length) {
+    editor.issues.value = issues;
+    return new Error(firstIssue(editor, issues));
+  }
+  const unsupported = error instanceof ApiError && [404, 405].includes(error.status) && !error.details.field;
+  return unsupported ? new Error("This server can only test saved graphs.") : asError(error);
+}
+
+/** Returns the first of some issues as text, with the name of its node. */
+function firstIssue(editor: Editor, [first, ...others]: Issue[]): string {
   const field = first.field.replace(/^(nodes\[\d+\]\.?)?(data(\.|$))?/, "");
-  return `${editor.nameOf(first.node_id!)}: ${[field, first.issue].filter(Boolean).join(" ")}${others.length ? `. ${plural(others.length, "more problem")} in Problems.` : ""}`;
+  const text = `${editor.nameOf(first.node_id!)}: ${[field, first.issue].filter(Boolean).join(" ")}`;
+  return others.length ? `${text}. ${plural(others.length, "more problem")} in Problems.` : text;
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, get, go, href, onChange, path, post, put, setQuery } from "../data";
 import { openDialog, tell } from "../ui";
-import { type Doc, type Editor, fingerprint, readGraph, withPositions, writeGraph } from "./index";
+import { type Doc, type Editor, fingerprint, readGraph, withPositions, workflowPath, writeGraph } from "./index";
 import type { OpenDraft } from "./drafts";
 import { issuesOf } from "./issues";
 
@@ -26,10 +26,6 @@ const statusMessages: Record<string, string> = {
   draft: "Back to draft",
   archived: "It is archived",
 };
-
-/** The path of a workflow in the API, or of a resource below it. */
-export const workflowPath = <const M extends string[]>(id: string, ...more: M) =>
-  path("agents", agentId.value, "workflows", id, ...more);
 
 /** Converts a stored workflow to the editor's document, with a position for every node. */
 export async function readDoc(workflow: API.Workflow): Promise<Doc> {

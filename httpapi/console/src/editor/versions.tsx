@@ -1,11 +1,12 @@
-// The versions of a workflow: what they changed, and the way back to one.
+// The versions of a workflow: what they changed, and restoring one.
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { agentId, type API, get, href, path, post, useQuery } from "../data";
+import { agentId, type API, get, href, post, useQuery } from "../data";
 import {
   Author,
   Badge,
   Button,
+  type Column,
   confirm,
   Dialog,
   ErrorCard,
@@ -33,110 +34,82 @@ import {
   sourceHandleOf,
   typeOf,
   withPositions,
+  workflowPath,
 } from "./index";
-import { type Change, edgeChanges, fieldTitle, lineChanges, nearChanges, nodeChanges } from "./diff";
+import {
+  type Change,
+  type EdgeChange,
+  edgeChanges,
+  type FieldChange,
+  fieldTitle,
+  type Line,
+  lineChanges,
+  nearChanges,
+  type NodeChange,
+  nodeChanges,
+} from "./diff";
 
-type Old = API.Workflow & Graph;
+type StoredVersion = API.Workflow & Graph;
 
-const workflowAt = <const M extends (string | number)[]>(id: string, ...more: M) =>
-  path("agents", agentId.value, "workflows", id, ...more);
+const pageSize = 20;
+const noActions = {};
 
-async function readVersion(id: string, version: number): Promise<Old> {
-  const old = await get(workflowAt(id, "versions", version));
-  return { ...old, ...(await withPositions(readGraph(old))) };
+async function readVersion(id: string, version: number): Promise<StoredVersion> {
+  const stored = await get(workflowPath(id, "versions", version));
+  return { ...stored, ...(await withPositions(readGraph(stored))) };
 }
 
-export function Versions({
-  id,
-  version,
-  live,
-  editor,
-  restored,
-}: {
+type VersionsProps = {
   id: string;
+  /** The current version. */
   version: number;
-  /** Whether the workflow is active. */ live: boolean;
+  /** Whether the workflow is active. */
+  live: boolean;
   editor: Editor;
   restored: () => Promise<void>;
-}) {
+};
+
+/** The versions of a workflow, which can be compared and restored. */
+export function Versions({ id, version, live, editor, restored }: VersionsProps) {
   const [offset, setOffset] = useState(0);
-  const found = useQuery(workflowAt(id, "versions"), { limit: 20, offset });
+  const query = useQuery(workflowPath(id, "versions"), { limit: pageSize, offset });
   useEffect(() => {
-    void found.reload();
+    void query.reload();
   }, [version]);
-  const may = !editor.readonly.value;
-  const restoreNow = async (v: number) => {
-    await post(workflowAt(id, "versions", v, "restore"));
-    tell(`Version ${v} is restored as the latest version.`);
-    await restored();
+  const editable = !editor.readonly.value;
+  const restore = (chosen: number, done?: () => void) => {
+    const run = async () => {
+      await post(workflowPath(id, "versions", chosen, "restore"));
+      tell(`Version ${chosen} is restored as the latest version.`);
+      await restored();
+      done?.();
+    };
+    return confirmRestore({ version: chosen, live, dirty: editor.dirty.value, run });
   };
-  /** Restores a version, and asks first if that changes what is live or drops what is not saved. */
-  const restore = async (v: number, done = () => {}) => {
-    const dirty = editor.dirty.value;
-    const run = () => restoreNow(v).then(done);
-    if (!dirty && !live) return run();
-    confirm({
-      title: `Restore version ${v}?`,
-      action: live ? "Restore and go live" : "Restore",
-      run,
-      text: (
-        <>
-          {live && `The workflow is active: new executions use version ${v} at once.`}
-          {live && dirty && " "}
-          {dirty && "Your unsaved changes are lost."}
-        </>
-      ),
-    });
-  };
-  const show = async (v: number) => {
-    const old = await readVersion(id, v);
+  const compare = async (chosen: number) => {
+    const stored = await readVersion(id, chosen);
+    const current = chosen === version;
     openDialog((close) => (
-      <OldVersion
+      <VersionDialog
         id={id}
-        old={old}
+        stored={stored}
+        current={current}
         editor={editor}
         close={close}
-        restore={may && v !== version ? () => restore(v, close) : undefined}
-        current={v === version}
+        restore={editable && !current ? async () => restore(chosen, close) : undefined}
       />
     ));
   };
   return (
     <div class="pad versions">
-      <Load of={found}>
+      <Load of={query}>
         {({ versions, meta }) => (
           <>
-            <Table
-              rows={versions}
-              keyOf={(v) => v.version}
-              columns={[
-                {
-                  title: "Version",
-                  cell: (v) => (
-                    <span>
-                      {v.version} {v.current && <Badge tone="good">current</Badge>}
-                    </span>
-                  ),
-                },
-                {
-                  title: "Note",
-                  class: "version-note",
-                  cell: (v) => <bdi class={v.note ? "" : "muted"}>{v.note || "–"}</bdi>,
-                },
-                { title: "By", cell: (v) => <Author who={v.author} /> },
-                { title: "Executions", class: "number", cell: (v) => <Ran workflow={id} v={v} /> },
-                { title: "Saved", cell: (v) => <When time={v.created_at} /> },
-                {
-                  title: "",
-                  class: "actions",
-                  cell: (v) => (
-                    <>
-                      {(v.version > 1 || !v.current) && <Button onClick={() => show(v.version)}>Compare</Button>}{" "}
-                      {may && !v.current && <Button onClick={() => restore(v.version)}>Restore</Button>}
-                    </>
-                  ),
-                },
-              ]}
+            <VersionTable
+              workflow={id}
+              versions={versions}
+              compare={compare}
+              restore={editable ? restore : undefined}
             />
             <Pager meta={meta} go={setOffset} />
           </>
@@ -146,20 +119,85 @@ export function Versions({
   );
 }
 
+type Restore = { version: number; live: boolean; dirty: boolean; run: () => Promise<void> };
+
+/** Restores a version, and asks first if that changes what is live or discards unsaved changes. */
+function confirmRestore({ version, live, dirty, run }: Restore) {
+  if (!dirty && !live) return run();
+  confirm({
+    title: `Restore version ${version}?`,
+    action: live ? "Restore and go live" : "Restore",
+    run,
+    text: (
+      <>
+        {live && `The workflow is active: new executions use version ${version} at once.`}
+        {live && dirty && " "}
+        {dirty && "Your unsaved changes are lost."}
+      </>
+    ),
+  });
+}
+
+type VersionTableProps = {
+  workflow: string;
+  versions: API.WorkflowVersion[];
+  compare: (version: number) => unknown;
+  restore?: (version: number) => unknown;
+};
+
+function VersionTable({ workflow, versions, compare, restore }: VersionTableProps) {
+  const columns: Column<API.WorkflowVersion>[] = [
+    {
+      title: "Version",
+      cell: ({ version, current }) => (
+        <span>
+          {version} {current && <Badge tone="good">current</Badge>}
+        </span>
+      ),
+    },
+    {
+      title: "Note",
+      class: "version-note",
+      cell: ({ note }) => <bdi class={note ? "" : "muted"}>{note || "–"}</bdi>,
+    },
+    { title: "By", cell: ({ author }) => <Author who={author} /> },
+    {
+      title: "Executions",
+      class: "number",
+      cell: (version) => <ExecutionCount workflow={workflow} version={version} />,
+    },
+    { title: "Saved", cell: ({ created_at }) => <When time={created_at} /> },
+    {
+      title: "",
+      class: "actions",
+      cell: ({ version, current }) => (
+        <>
+          {(version > 1 || !current) && <Button onClick={() => compare(version)}>Compare</Button>}{" "}
+          {restore && !current && <Button onClick={() => restore(version)}>Restore</Button>}
+        </>
+      ),
+    },
+  ];
+  return <Table rows={versions} keyOf={(version) => version.version} columns={columns} />;
+}
+
 /** How often a version was executed, and how often it failed, with links to these executions. */
-function Ran({ workflow, v }: { workflow: string; v: API.WorkflowVersion }) {
-  if (!v.executions) return <span class="muted">–</span>;
-  const list = `${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(workflow)}&version=${v.version}`;
+function ExecutionCount({ workflow, version }: { workflow: string; version: API.WorkflowVersion }) {
+  if (!version.executions) return <span class="muted">–</span>;
+  const list = `${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(workflow)}&version=${version.version}`;
   return (
     <>
-      <a href={list} aria-label={`${plural(v.executions, "execution")} of version ${v.version}`}>
-        {v.executions.toLocaleString()}
+      <a href={list} aria-label={`${plural(version.executions, "execution")} of version ${version.version}`}>
+        {version.executions.toLocaleString()}
       </a>
-      {v.failed > 0 && (
+      {version.failed > 0 && (
         <>
           {" "}
-          <a href={`${list}&status=errored`} aria-label={`${v.failed} failed executions of version ${v.version}`}>
-            <Badge tone="bad">{`${v.failed.toLocaleString()} failed`}</Badge>
+          <a
+            href={`${list}&status=errored`}
+            aria-label={`${version.failed} failed executions of version ${version.version}`}
+          >
+            <Badge tone="bad">{`${version.failed.toLocaleString()} failed`}</Badge>
           </a>
         </>
       )}
@@ -167,86 +205,80 @@ function Ran({ workflow, v }: { workflow: string; v: API.WorkflowVersion }) {
   );
 }
 
-/** A version, and what differs between it and the editor, or between it and the version before. */
-function OldVersion({
-  id,
-  old,
-  current,
-  editor,
-  close,
-  restore,
-}: {
+/** Returns a read-only editor that shows a version. */
+function editorOf({ name, settings, nodes, edges, notes }: StoredVersion): Editor {
+  const editor = new Editor();
+  editor.load({ name, description: "", settings, nodes, edges, notes });
+  editor.readonly.value = true;
+  return editor;
+}
+
+/** Loads the version before another one once it is wanted. */
+function useVersionBefore(id: string, version: number, wanted: boolean) {
+  const [before, setBefore] = useState<StoredVersion>();
+  const [error, setError] = useState<Error>();
+  useEffect(() => {
+    if (wanted && !before) readVersion(id, version - 1).then(setBefore, setError);
+  }, [wanted]);
+  return { before, error };
+}
+
+type Differences = { nodes: NodeChange[]; edges: EdgeChange[]; names: Map<string, string> };
+
+const differencesOf = (from: Graph, to: Graph): Differences => ({
+  nodes: nodeChanges(from, to),
+  edges: edgeChanges(from, to),
+  names: new Map([...namesOf(from.nodes), ...namesOf(to.nodes)]),
+});
+
+type VersionDialogProps = {
   id: string;
-  old: Old;
+  stored: StoredVersion;
   current: boolean;
   editor: Editor;
   close: () => void;
   restore?: () => Promise<void>;
-}) {
-  const [shown] = useState(() => {
-    const e = new Editor();
-    e.load({
-      name: old.name,
-      description: "",
-      settings: old.settings,
-      nodes: old.nodes,
-      edges: old.edges,
-      notes: old.notes,
-    });
-    e.readonly.value = true;
-    return e;
-  });
-  const [to, setTo] = useState(current ? "before" : "editor");
-  const [before, setBefore] = useState<Old>();
-  const [error, setError] = useState<Error>();
-  const previous = to === "before";
+};
+
+/** A version, and how it differs from the editor or from the version before. */
+function VersionDialog({ id, stored, current, editor, close, restore }: VersionDialogProps) {
+  const [shown] = useState(() => editorOf(stored));
+  const [comparison, setComparison] = useState(current ? "before" : "editor");
+  const withBefore = comparison === "before";
+  const { before, error } = useVersionBefore(id, stored.version, withBefore);
+  const from = withBefore ? before : stored;
+  const to = withBefore ? stored : editor.doc.value;
+  const differences = useMemo(() => from && differencesOf(from, to), [from, to]);
   useEffect(() => {
-    if (previous && !before) readVersion(id, old.version - 1).then(setBefore, setError);
-  }, [previous]);
-  const graphs = previous ? before && { from: before, to: old } : { from: old, to: editor.doc.value };
-  const changes = useMemo(
-    () =>
-      graphs && {
-        nodes: nodeChanges(graphs.from, graphs.to),
-        edges: edgeChanges(graphs.from, graphs.to),
-        names: new Map([...namesOf(graphs.from.nodes), ...namesOf(graphs.to.nodes)]),
-      },
-    [graphs?.from, graphs?.to],
-  );
-  useEffect(() => {
-    shown.marks.value = new Map(changes?.nodes.map((c) => [c.node.id, { status: c.change, count: 1 }]));
-  }, [changes]);
+    shown.marks.value = new Map(differences?.nodes.map(({ node, change }) => [node.id, { status: change, count: 1 }]));
+  }, [differences]);
   return (
-    <Dialog title={`Version ${old.version}`} close={close} wide>
+    <Dialog title={`Version ${stored.version}`} close={close} wide>
       <div class="version-canvas">
         <Canvas editor={shown} actions={noActions} />
       </div>
       <div class="row">
         <span class="muted">Compared with</span>
-        {old.version > 1 ? (
+        {stored.version > 1 ? (
           <Segments
             label="Compared with"
-            value={to}
+            value={comparison}
             options={[
               ["editor", "Editor"],
-              ["before", `Version ${old.version - 1}`],
+              ["before", `Version ${stored.version - 1}`],
             ]}
-            onChange={setTo}
+            onChange={setComparison}
           />
         ) : (
           <span>the editor</span>
         )}
       </div>
-      {error && previous ? (
-        <ErrorCard error={error} />
-      ) : !changes ? (
-        <Skeleton />
-      ) : (
-        <Changes {...changes} graph={graphs!.to} since={!previous} />
-      )}
+      {error && withBefore && <ErrorCard error={error} />}
+      {!(error && withBefore) && !differences && <Skeleton />}
+      {!(error && withBefore) && differences && <Changes {...differences} graph={to} since={!withBefore} />}
       <details>
         <summary>JSON</summary>
-        <JsonTree value={{ nodes: old.nodes, edges: old.edges }} />
+        <JsonTree value={{ nodes: stored.nodes, edges: stored.edges }} />
       </details>
       <div class="row end">
         <Button onClick={close}>Close</Button>
@@ -262,42 +294,30 @@ function OldVersion({
 
 const tones: Record<Change, "good" | "warn" | "bad"> = { added: "good", changed: "warn", removed: "bad" };
 
-function Changes({
-  nodes,
-  edges,
-  names,
-  graph,
-  since,
-}: {
-  nodes: ReturnType<typeof nodeChanges>;
-  edges: ReturnType<typeof edgeChanges>;
-  names: Map<string, string>;
-  graph: Graph;
-  since: boolean;
-}) {
+/** Returns the output of an edge in parentheses, if its node has several. */
+function edgeOutput({ nodes }: Graph, edge: GraphEdge): string {
+  const source = nodes.find((node) => node.id === edge.source);
+  const handle = sourceHandleOf(edge, source, source && typeOf(source.type));
+  return handle === defaultHandle ? "" : ` (${handle})`;
+}
+
+/** The differences between two graphs; graph is the newer one, and since says that it is the editor's. */
+function Changes({ nodes, edges, names, graph, since }: Differences & { graph: Graph; since: boolean }) {
+  if (!nodes.length && !edges.length) return <p class="muted">No differences.</p>;
   const badge = (change: Change) => <Badge tone={tones[change]}>{since ? `${change} since` : change}</Badge>;
   const name = (id: string) => <Name>{names.get(id) ?? id}</Name>;
-  const handle = (e: GraphEdge) => {
-    const n = graph.nodes.find((s) => s.id === e.source);
-    const w = sourceHandleOf(e, n, n && typeOf(n.type));
-    return w === defaultHandle ? "" : ` (${w})`;
-  };
-  if (!nodes.length && !edges.length) return <p class="muted">No differences.</p>;
+  const counts = [nodes.length && plural(nodes.length, "node"), edges.length && plural(edges.length, "connection")];
   return (
     <section class="stack version-changes" aria-label="Differences">
-      <h3>
-        {[nodes.length && plural(nodes.length, "node"), edges.length && plural(edges.length, "connection")]
-          .filter(Boolean)
-          .join(" and ")}
-      </h3>
+      <h3>{counts.filter(Boolean).join(" and ")}</h3>
       <ul class="plain">
         {nodes.map(({ node, change, fields }) => (
           <li key={node.id}>
             <p class="row">
               <strong>{name(node.id)}</strong> {badge(change)}
             </p>
-            {fields.map((f) => (
-              <Field key={f.name} node={node} {...f} />
+            {fields.map((field) => (
+              <FieldDifference key={field.name} node={node} {...field} />
             ))}
           </li>
         ))}
@@ -306,7 +326,7 @@ function Changes({
             <p class="row">
               <span>
                 {name(edge.source)}
-                <bdi class="muted">{handle(edge)}</bdi> → {name(edge.target)}
+                <bdi class="muted">{edgeOutput(graph, edge)}</bdi> → {name(edge.target)}
               </span>{" "}
               {badge(change)}
             </p>
@@ -317,30 +337,22 @@ function Changes({
   );
 }
 
-const textOf = (v: unknown) => (v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v, null, 2));
+function textOf(value: unknown): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
 
-/** The old and the new value of a field; of longer ones the lines that changed. */
-function Field({ node, name, from, to }: { node: GraphNode; name: string; from: unknown; to: unknown }) {
-  const [before, after] = [textOf(from), textOf(to)];
+/** The old and the new value of a field; if they have several lines, those that changed. */
+function FieldDifference({ node, name, from, to }: { node: GraphNode } & FieldChange) {
+  const before = textOf(from);
+  const after = textOf(to);
   return (
     <div class="field-diff small">
       <span class="muted">
         <bdi>{fieldTitle(node, name)}</bdi>
       </span>
       {before.includes("\n") || after.includes("\n") ? (
-        <pre>
-          {nearChanges(lineChanges(before, after)).map((l) =>
-            !l ? (
-              <span class="muted">…</span>
-            ) : l.kind === "removed" ? (
-              <del>{l.text || " "}</del>
-            ) : l.kind === "added" ? (
-              <ins>{l.text || " "}</ins>
-            ) : (
-              <span>{l.text || " "}</span>
-            ),
-          )}
-        </pre>
+        <pre>{nearChanges(lineChanges(before, after)).map(lineDifference)}</pre>
       ) : (
         <p>
           {before && (
@@ -359,4 +371,9 @@ function Field({ node, name, from, to }: { node: GraphNode; name: string; from: 
   );
 }
 
-const noActions = {};
+function lineDifference(line: Line | null) {
+  if (!line) return <span class="muted">…</span>;
+  const text = line.text || " ";
+  if (line.kind === "removed") return <del>{text}</del>;
+  return line.kind === "added" ? <ins>{text}</ins> : <span>{text}</span>;
+}
