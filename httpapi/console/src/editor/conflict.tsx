@@ -77,7 +77,8 @@ function mergedDoc(mine: Doc, base: API.Workflow, newest: API.Workflow, resolved
   };
 }
 
-type ConflictDialogProps = {
+/** The changes that conflict with a newer version, and what can be done with them. */
+export type ConflictDialogProps = {
   editor: Editor;
   /** The version that the changes are based on. */
   base: API.Workflow;

@@ -97,11 +97,11 @@ export function EditorPage({ id }: { id: string }) {
 
 const isPhone = () => matchMedia("(max-width: 48rem)").matches;
 
+/** The editor of a workflow that is loaded. */
 function WorkflowEditor({ workflow: initial, editor, draft: offered }: Loaded) {
   const id = initial.id;
   const editable = mayEdit.value;
   const [outline, setOutline] = useState(isPhone);
-  const [aiDraft, setAIDraft] = useState<AIDraft>();
   const flow = useRef<Flow | null>(null);
   const root = useRef<HTMLDivElement>(null);
   const mouse = useRef({ x: 0, y: 0 });
@@ -117,25 +117,13 @@ function WorkflowEditor({ workflow: initial, editor, draft: offered }: Loaded) {
   useSamples(editor, id);
   usePreload();
   const tests = useTests(editor, id);
+  const { aiDraft, setAIDraft, draftWithAI } = useAIDraft(editor, editable);
 
   const toggleTab = (next: BottomTab) => setQuery({ tab: next === tab ? null : next });
   const runTest = (mode: TestMode, nodeId?: string) => {
     setQuery({ tab: "test" });
     return tests.run(mode, editor.payload.value ?? {}, nodeId);
   };
-  const draftWithAI = async () => {
-    const { DraftDialog } = await import("./ai");
-    openDialog((close) => (
-      <DraftDialog editor={editor} done={(summary, before) => setAIDraft({ summary, before })} close={close} />
-    ));
-  };
-  useEffect(() => {
-    // The list of workflows opens the dialog by the address.
-    if (route.value.query.get("draft") !== "ai") return;
-    setQuery({ draft: null });
-    if (editable) void draftWithAI().catch(tell);
-  }, []);
-
   const actions = useMemo(
     () =>
       editorActions({
@@ -152,19 +140,11 @@ function WorkflowEditor({ workflow: initial, editor, draft: offered }: Loaded) {
     void openEditorDialog(({ KeyHelp }, close) => <KeyHelp close={close} />);
   };
   const keys = useKeys({ editor, stored, actions, runTest: () => runTest("all"), showKeys });
+  const shared = { editor, stored, actions, editable, draftWithAI };
 
   return (
     <div class="page full editor-page" ref={root}>
-      <Toolbar
-        editor={editor}
-        stored={stored}
-        editable={editable}
-        actions={actions}
-        testShown={tab === "test"}
-        showTest={() => toggleTab("test")}
-        draftWithAI={draftWithAI}
-        showKeys={showKeys}
-      />
+      <Toolbar {...shared} testShown={tab === "test"} showTest={() => toggleTab("test")} showKeys={showKeys} />
       <OfferedDraft editor={editor} version={workflow.version} offered={offered} draft={draft} />
       {aiDraft && editor.dirty.value && (
         <AIDraftBanner editor={editor} aiDraft={aiDraft} close={() => setAIDraft(undefined)} />
@@ -173,28 +153,23 @@ function WorkflowEditor({ workflow: initial, editor, draft: offered }: Loaded) {
         {editable && !outline && <NodeShelf pick={actions.pick} />}
         <div class="editor-center">
           <GraphView
-            editor={editor}
-            actions={actions}
-            editable={editable}
+            {...shared}
             outline={outline}
             setOutline={setOutline}
-            draftWithAI={draftWithAI}
             onKeyDown={keys.canvas}
-            onMouseMove={(event) => {
-              mouse.current = { x: event.clientX, y: event.clientY };
+            onMouseMove={({ clientX, clientY }) => {
+              mouse.current = { x: clientX, y: clientY };
             }}
             onReady={(instance) => {
               flow.current = instance;
             }}
           />
           <BottomPanel
-            editor={editor}
-            stored={stored}
+            {...shared}
             tests={tests}
             tab={tab}
             toggleTab={toggleTab}
             close={() => setQuery({ tab: null })}
-            editable={editable}
             compact={isPhone()}
           />
         </div>
@@ -216,6 +191,24 @@ function WorkflowEditor({ workflow: initial, editor, draft: offered }: Loaded) {
       </div>
     </div>
   );
+}
+
+/** Returns what opens the dialog that drafts a workflow with AI, and the draft that it made last. */
+function useAIDraft(editor: Editor, editable: boolean) {
+  const [aiDraft, setAIDraft] = useState<AIDraft>();
+  const draftWithAI = async () => {
+    const { DraftDialog } = await import("./ai");
+    openDialog((close) => (
+      <DraftDialog editor={editor} done={(summary, before) => setAIDraft({ summary, before })} close={close} />
+    ));
+  };
+  useEffect(() => {
+    // The list of workflows opens the dialog by the address.
+    if (route.value.query.get("draft") !== "ai") return;
+    setQuery({ draft: null });
+    if (editable) void draftWithAI().catch(tell);
+  }, []);
+  return { aiDraft, setAIDraft, draftWithAI };
 }
 
 /** Registers the editor's keys and clipboard events, and warns before unsaved changes are left. */

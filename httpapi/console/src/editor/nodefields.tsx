@@ -8,13 +8,13 @@ import {
   type Editor,
   fieldsOf,
   type GraphNode,
-  needText,
   type NodeType,
   setMetadata,
   TryNode,
   typeOf,
   WebhookCall,
 } from "./index";
+import { needText } from "./needs";
 import { Fields, SchemaField } from "./fields";
 import type { WebhookWorkflow } from "./webhook";
 import { JsonField } from "./jsonfield";

@@ -7,7 +7,7 @@ import { type Editor, type GraphNode, setMetadata } from "./index";
 import { JsonField } from "./jsonfield";
 import { PathTree } from "./pathtree";
 import { renameNode } from "./rename";
-import { sampleOf, scopeOf } from "./template";
+import { sampleOf, scopeOf } from "./samples";
 
 type NodeProps = { editor: Editor; node: GraphNode };
 

@@ -4,7 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, get, path } from "../data";
 import { Dialog, Icon } from "../ui";
-import { catalog, groupClass, needText, nodeDataType, type NodeType, searchTypes } from "./index";
+import { catalog, groupClass, nodeDataType, type NodeType } from "./index";
+import { needText } from "./needs";
+import { searchTypes } from "./search";
 
 type TypeGroup = { title: string; types: NodeType[] };
 

@@ -7,7 +7,7 @@ import { focusField } from "./focusfield";
 import type { WebhookWorkflow } from "./webhook";
 import { NodeFields } from "./nodefields";
 import { NodeInput, NodeJson, NodeOutput } from "./nodevalues";
-import { sampleOf } from "./template";
+import { sampleOf } from "./samples";
 import { NodeContext } from "./templatefield";
 import type { LoadTests } from "./trynode";
 

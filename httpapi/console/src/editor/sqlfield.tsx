@@ -4,7 +4,8 @@ import { useContext, useMemo, useRef } from "preact/hooks";
 
 import { agentId, path, useQuery } from "../data";
 import { Code, type CodeTable, type OpenEditor } from "../ui";
-import { fill, hasTemplate, labelsOf, scopeOf, suggest } from "./template";
+import { scopeOf } from "./samples";
+import { fill, hasTemplate, labelsOf, suggest } from "./template";
 import { FilledTemplate, NodeContext, takesPaths } from "./templatefield";
 
 /** A field for SQL with templates. */

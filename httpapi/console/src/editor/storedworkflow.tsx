@@ -1,9 +1,10 @@
-// The workflow as the service has it: loading, saving, copying, and changes made elsewhere.
+// The stored workflow: loading, saving and copying it, and changes made elsewhere.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, get, go, href, onChange, path, post, put, setQuery } from "../data";
 import { openDialog, tell } from "../ui";
 import { type Doc, type Editor, fingerprint, readGraph, withPositions, workflowPath, writeGraph } from "./index";
+import type { ConflictDialogProps } from "./conflict";
 import type { OpenDraft } from "./drafts";
 import { issuesOf } from "./issues";
 
@@ -16,8 +17,6 @@ export type StoredWorkflow = {
   /** Shows the newest version in the editor; announce says which one in a message. */
   reload: (announce?: boolean) => Promise<void>;
   save: (options?: SaveOptions) => Promise<void>;
-  /** Saves the document as another workflow and opens that. */
-  saveCopy: () => Promise<void>;
 };
 
 const statusMessages: Record<string, string> = {
@@ -75,40 +74,12 @@ export function useStoredWorkflow(editor: Editor, initial: API.Workflow, draft: 
       onChange("workflow", async ({ id, op, row }) => {
         if (id !== initial.id || op !== "update") return;
         await latest.current.saving; // the event of this tab's own save arrives before its response
-        const known = latest.current.workflow;
-        const isKnown =
-          row && (row.version < known.version || (row.version === known.version && row.status === known.status));
-        if (!isKnown && !editor.dirty.value) await reload(false);
+        const isNew = !row || isNewer(row, latest.current.workflow);
+        if (isNew && !editor.dirty.value) await reload(false);
       }),
     [initial.id],
   );
 
-  const saveCopy = async () => {
-    const doc = editor.doc.value;
-    const copy = await post(path("agents", agentId.value, "workflows"), {
-      ...requestBody(doc),
-      name: `${doc.name} (copy)`,
-    });
-    await draft.drop();
-    editor.saved.value = fingerprint(doc);
-    go(href(agentId.value, "workflows", copy.id));
-  };
-  const openConflict = async (status?: string) => {
-    const { ConflictDialog } = await import("./conflict");
-    openDialog((close) => (
-      <ConflictDialog
-        editor={editor}
-        base={workflow}
-        close={close}
-        reload={reload}
-        overwrite={(merged, version) => {
-          editor.change(merged);
-          return save({ status, version });
-        }}
-        copy={saveCopy}
-      />
-    ));
-  };
   const save = async ({ status, version = workflow.version, note }: SaveOptions = {}): Promise<void> => {
     const doc = editor.doc.value;
     const body = { ...requestBody(doc), ...(status && { status }), ...(note && { note }) };
@@ -122,13 +93,43 @@ export function useStoredWorkflow(editor: Editor, initial: API.Workflow, draft: 
       await draft.drop();
       tell(savedMessage(workflow, saved, status));
     } catch (error) {
-      if (isConflict(error)) return openConflict(status);
-      const issues = issuesOf(error);
-      if (!issues.length) throw error;
-      editor.issues.value = issues;
-      setQuery({ tab: "problems" });
-      tell(error);
+      if (!isConflict(error)) return showIssues(editor, error);
+      const overwrite = (merged: Partial<Doc>, newest: number) => {
+        editor.change(merged);
+        return save({ status, version: newest });
+      };
+      await openConflict({ editor, base: workflow, reload, overwrite, copy: () => saveCopy(editor, draft) });
     }
   };
-  return { workflow, reload, save, saveCopy };
+  return { workflow, reload, save };
+}
+
+/** Reports whether a workflow as an event has it differs from the one that is shown, and is not older. */
+function isNewer(row: API.WorkflowItem, shown: API.Workflow): boolean {
+  return row.version > shown.version || (row.version === shown.version && row.status !== shown.status);
+}
+
+/** Saves the document as another workflow and opens that. */
+async function saveCopy(editor: Editor, draft: OpenDraft) {
+  const doc = editor.doc.value;
+  const body = { ...requestBody(doc), name: `${doc.name} (copy)` };
+  const copy = await post(path("agents", agentId.value, "workflows"), body);
+  await draft.drop();
+  editor.saved.value = fingerprint(doc);
+  go(href(agentId.value, "workflows", copy.id));
+}
+
+/** Asks what to do after someone else saved the workflow. */
+async function openConflict(props: Omit<ConflictDialogProps, "close">) {
+  const { ConflictDialog } = await import("./conflict");
+  openDialog((close) => <ConflictDialog {...props} close={close} />);
+}
+
+/** Shows the issues of a graph that an error lists; throws other errors. */
+function showIssues(editor: Editor, error: unknown) {
+  const issues = issuesOf(error);
+  if (!issues.length) throw error;
+  editor.issues.value = issues;
+  setQuery({ tab: "problems" });
+  tell(error);
 }

@@ -4,7 +4,8 @@ import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hoo
 
 import { useTyped } from "../parts/typed";
 import { Editor, type GraphNode } from "./index";
-import { fill, hasTemplate, labelsOf, scopeOf, suggest, type Suggestion } from "./template";
+import { scopeOf } from "./samples";
+import { fill, hasTemplate, labelsOf, suggest, type Suggestion } from "./template";
 
 /** The node whose fields are shown. */
 export const NodeContext = createContext<{ editor: Editor; node: GraphNode; readonly: boolean }>({
