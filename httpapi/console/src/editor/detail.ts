@@ -1,45 +1,51 @@
-// What a node does, in a line below its name.
+// The second line of a node, which says what the node does.
 import { fieldsOf, type GraphNode, type NodeType, type Schema, shortText, typeName } from "./index";
 
-const longest = 80;
-const signs: Record<string, string> = { equals: "=", not_equals: "≠", gt: ">", gte: "≥", lt: "<", lte: "≤" };
+const maxLength = 80;
+const operatorSigns: Record<string, string> = { equals: "=", not_equals: "≠", gt: ">", gte: "≥", lt: "<", lte: "≤" };
 
-const plain = (value: unknown) =>
-  typeof value === "string" ? value.replace(/\{\{\s*|\s*\}\}/g, "") : value === undefined ? "" : JSON.stringify(value);
+/** Returns a value as text, with paths in place of templates. */
+function plainText(value: unknown): string {
+  if (typeof value === "string") return value.replace(/\{\{\s*|\s*\}\}/g, "");
+  return value === undefined ? "" : JSON.stringify(value);
+}
 
-/** A field in a few words; empty for what cannot be said in a few, such as scripts, and for what must not be shown. */
-function words(value: unknown, field: Schema): string {
-  if (
-    field.writeOnly ||
-    ["javascript", "sql"].includes(field["x-widget"] ?? "") ||
-    (field["x-ref"] ?? "event") !== "event"
-  )
+type Condition = { left?: unknown; operator?: string; right?: unknown };
+
+/** Returns the first of some conditions as text. */
+function conditionText([first, ...others]: Condition[]): string {
+  if (!first?.operator) return "";
+  const operator = operatorSigns[first.operator] ?? first.operator.replaceAll("_", " ");
+  const parts = [plainText(first.left), operator, plainText(first.right)];
+  return parts.filter(Boolean).join(" ") + (others.length ? ", …" : "");
+}
+
+/** Returns a field as short text; empty for secrets and scripts, and for ids of records other than events. */
+function fieldText(value: unknown, field: Schema): string {
+  const widget = field["x-widget"];
+  if (field.writeOnly || widget === "javascript" || widget === "sql" || (field["x-ref"] ?? "event") !== "event")
     return "";
-  if (field["x-widget"] === "conditions" && Array.isArray(value)) {
-    const [first] = value as { left?: unknown; operator?: string; right?: unknown }[];
-    return first?.operator
-      ? [plain(first.left), signs[first.operator] ?? first.operator.replaceAll("_", " "), plain(first.right)]
-          .filter(Boolean)
-          .join(" ") + (value.length > 1 ? ", …" : "")
-      : "";
-  }
-  if (field["x-widget"] === "keyvalue" && value && typeof value === "object" && !Array.isArray(value))
+  if (widget === "conditions" && Array.isArray(value)) return conditionText(value);
+  if (widget === "keyvalue" && value && typeof value === "object" && !Array.isArray(value))
     return Object.keys(value).join(", ");
   return shortText(value);
 }
 
-/** The second line of a node: its type, or, where that is its name already, the first of its fields; a choice and what it is about together, as in "GET example.com". */
+/**
+ * Returns the second line of a node: its type if it has a label, otherwise its first field. A field with fixed values
+ * comes together with the next one, as in "GET example.com"; if it has its default value, only then.
+ */
 export function detailOf(node: GraphNode, type: NodeType | undefined): string {
   if (shortText(node.data?.label)) return typeName(node.type);
-  let choice = "",
-    chosen = ""; // a default choice is said only with what it is about
+  let choice = "";
+  let explicitChoice = "";
   for (const [name, field] of fieldsOf(type?.data)) {
-    const given = node.data?.[name];
-    const said = words(given ?? (field.enum ? field.default : undefined), field);
-    if (!said) continue;
-    if (!field.enum || choice) return `${choice} ${said.replace(/^https?:\/\//, "")}`.trim().slice(0, longest);
-    choice = said;
-    if (given !== undefined) chosen = said;
+    const value = node.data?.[name];
+    const text = fieldText(value ?? (field.enum && field.default), field);
+    if (!text) continue;
+    if (!field.enum || choice) return `${choice} ${text.replace(/^https?:\/\//, "")}`.trim().slice(0, maxLength);
+    choice = text;
+    if (value !== undefined) explicitChoice = text;
   }
-  return chosen;
+  return explicitChoice;
 }

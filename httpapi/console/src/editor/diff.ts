@@ -1,5 +1,4 @@
-// What differs between two versions of a graph: its nodes, their fields, and
-// its edges.
+// The differences between two versions of a graph: nodes, their fields, and edges.
 import { catalog, type GraphEdge, type GraphNode, sourceHandleOf, typeOf } from "./index";
 
 /** How a node or an edge differs from the older version. */
@@ -11,7 +10,7 @@ export type NodeChange = { node: GraphNode; change: Change; fields: FieldChange[
 /** An edge that was added or removed. */
 export type EdgeChange = { edge: GraphEdge; change: Change };
 
-type Nodes = { nodes: GraphNode[]; edges: GraphEdge[] };
+type NodesAndEdges = { nodes: GraphNode[]; edges: GraphEdge[] };
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -19,81 +18,103 @@ function fieldChanges(from: GraphNode, to: GraphNode): FieldChange[] {
   const names = new Set([...Object.keys(from.data ?? {}), ...Object.keys(to.data ?? {})]);
   const fields = [...names]
     .map((name) => ({ name, from: from.data?.[name], to: to.data?.[name] }))
-    .filter((f) => !same(f.from, f.to));
+    .filter((field) => !same(field.from, field.to));
   return from.type === to.type ? fields : [{ name: "type", from: from.type, to: to.type }, ...fields];
 }
 
-/** The nodes that differ, those of the newer graph first. */
-export function nodeChanges(from: Nodes, to: Nodes): NodeChange[] {
-  const before = new Map(from.nodes.map((n) => [n.id, n])),
-    after = new Set(to.nodes.map((n) => n.id));
+/** Returns the nodes that differ, those of the newer graph first. */
+export function nodeChanges(from: NodesAndEdges, to: NodesAndEdges): NodeChange[] {
+  const nodesBefore = new Map(from.nodes.map((node) => [node.id, node]));
+  const idsAfter = new Set(to.nodes.map((node) => node.id));
   const changes: NodeChange[] = [];
   for (const node of to.nodes) {
-    const was = before.get(node.id);
-    const fields = was ? fieldChanges(was, node) : [];
-    if (!was || fields.length) changes.push({ node, change: was ? "changed" : "added", fields });
+    const before = nodesBefore.get(node.id);
+    const fields = before ? fieldChanges(before, node) : [];
+    if (!before || fields.length) changes.push({ node, change: before ? "changed" : "added", fields });
   }
-  for (const node of from.nodes) if (!after.has(node.id)) changes.push({ node, change: "removed", fields: [] });
+  for (const node of from.nodes) if (!idsAfter.has(node.id)) changes.push({ node, change: "removed", fields: [] });
   return changes;
 }
 
-/** The edges between nodes of both graphs that differ; those of added and removed nodes go without saying. */
-export function edgeChanges(from: Nodes, to: Nodes): EdgeChange[] {
-  const keys = ({ nodes, edges }: Nodes) => {
-    const byId = new Map(nodes.map((n) => [n.id, n]));
-    return new Map(
-      edges.map((e) => {
-        const n = byId.get(e.source);
-        return [`${e.source}\n${sourceHandleOf(e, n, n && typeOf(n.type))}\n${e.target}`, e];
-      }),
-    );
-  };
-  const [before, after] = [keys(from), keys(to)];
-  const both = (e: GraphEdge) =>
-    [e.source, e.target].every((id) => from.nodes.some((n) => n.id === id) && to.nodes.some((n) => n.id === id));
-  return [
-    ...[...after].filter(([k]) => !before.has(k)).map(([, edge]) => ({ edge, change: "added" as const })),
-    ...[...before].filter(([k]) => !after.has(k)).map(([, edge]) => ({ edge, change: "removed" as const })),
-  ].filter((c) => both(c.edge));
+/** Returns the edges by where they lead, since their ids may differ. */
+function edgesByEnds({ nodes, edges }: NodesAndEdges): Map<string, GraphEdge> {
+  const nodesById = new Map(nodes.map((node) => [node.id, node]));
+  return new Map(
+    edges.map((edge) => {
+      const source = nodesById.get(edge.source);
+      const handle = sourceHandleOf(edge, source, source && typeOf(source.type));
+      return [`${edge.source}\n${handle}\n${edge.target}`, edge];
+    }),
+  );
 }
 
-/** What a field of a node is called in its form. */
+/** Returns the edges that differ between nodes that both graphs have. */
+export function edgeChanges(from: NodesAndEdges, to: NodesAndEdges): EdgeChange[] {
+  const edgesBefore = edgesByEnds(from);
+  const edgesAfter = edgesByEnds(to);
+  const idsBefore = new Set(from.nodes.map((node) => node.id));
+  const sharedIds = new Set(to.nodes.map((node) => node.id).filter((id) => idsBefore.has(id)));
+  const changes: EdgeChange[] = [];
+  for (const [ends, edge] of edgesAfter) if (!edgesBefore.has(ends)) changes.push({ edge, change: "added" });
+  for (const [ends, edge] of edgesBefore) if (!edgesAfter.has(ends)) changes.push({ edge, change: "removed" });
+  return changes.filter(({ edge }) => sharedIds.has(edge.source) && sharedIds.has(edge.target));
+}
+
+/** Returns the title of a node's field in its form. */
 export const fieldTitle = (node: GraphNode, name: string) =>
   typeOf(node.type)?.data.properties?.[name]?.title ?? catalog.value.common.properties?.[name]?.title ?? name;
 
 /** A line of two compared texts. */
 export type Line = { kind: "same" | "removed" | "added"; text: string };
 
-const mostCompared = 400_000; // pairs of lines
+const maxCompared = 400_000; // pairs of lines
+
+/** Returns for each pair of lines how many lines the rests of both texts from there on have in common. */
+function commonLengths(before: string[], after: string[]): Uint16Array[] {
+  const common = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
+  for (let i = before.length - 1; i >= 0; i--)
+    for (let j = after.length - 1; j >= 0; j--)
+      common[i][j] = before[i] === after[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+  return common;
+}
 
 /** Compares two texts line by line. */
 export function lineChanges(from: string, to: string): Line[] {
-  const [a, b] = [from.split("\n"), to.split("\n")];
-  const as =
-    (kind: Line["kind"]) =>
-    (text: string): Line => ({ kind, text });
-  if (a.length * b.length > mostCompared) return [...a.map(as("removed")), ...b.map(as("added"))];
-  // common[i][j] is the length of what a from i and b from j have in common.
-  const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i--)
-    for (let j = b.length - 1; j >= 0; j--)
-      common[i][j] = a[i] === b[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+  const before = from.split("\n");
+  const after = to.split("\n");
   const lines: Line[] = [];
-  let i = 0,
-    j = 0;
-  while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) {
-      lines.push({ kind: "same", text: a[i++] });
+  if (before.length * after.length > maxCompared) {
+    for (const text of before) lines.push({ kind: "removed", text });
+    for (const text of after) lines.push({ kind: "added", text });
+    return lines;
+  }
+  const common = commonLengths(before, after);
+  let i = 0;
+  let j = 0;
+  while (i < before.length || j < after.length) {
+    const bothLeft = i < before.length && j < after.length;
+    if (bothLeft && before[i] === after[j]) {
+      lines.push({ kind: "same", text: before[i] });
+      i++;
       j++;
-    } else if (i < a.length && (j === b.length || common[i + 1][j] >= common[i][j + 1]))
-      lines.push({ kind: "removed", text: a[i++] });
-    else lines.push({ kind: "added", text: b[j++] });
+    } else if (i < before.length && (!bothLeft || common[i + 1][j] >= common[i][j + 1])) {
+      lines.push({ kind: "removed", text: before[i] });
+      i++;
+    } else {
+      lines.push({ kind: "added", text: after[j] });
+      j++;
+    }
   }
   return lines;
 }
 
-/** The lines that changed with the ones around them; null stands for those left out. */
+/** Returns the lines that changed and those around them; null stands for lines that are left out. */
 export function nearChanges(lines: Line[], around = 2): (Line | null)[] {
-  const near = lines.map((_, i) => lines.slice(Math.max(0, i - around), i + around + 1).some((l) => l.kind !== "same"));
-  return lines.flatMap((line, i): (Line | null)[] => (near[i] ? [line] : i === 0 || near[i - 1] ? [null] : []));
+  const isNear = lines.map((_, index) =>
+    lines.slice(Math.max(0, index - around), index + around + 1).some((line) => line.kind !== "same"),
+  );
+  return lines.flatMap((line, index): (Line | null)[] => {
+    if (isNear[index]) return [line];
+    return index === 0 || isNear[index - 1] ? [null] : [];
+  });
 }

@@ -1,58 +1,63 @@
-// Changes that were not saved: kept in this browser for each workflow and
-// editor, with the version that they are based on, and offered again after a
-// reload or a crash. Those of an editor that is open in another tab are not.
+// Drafts: unsaved changes, stored in this browser for each workflow and editor with the version
+// that they are based on, and offered again after a reload or a crash. The draft of an editor
+// that is open in another tab is not offered.
 import type { Doc } from "./index";
 
 const database = "satchel.workflows";
-const store = "drafts";
+const storeName = "drafts";
 const keepDays = 30;
-const answerTime = 150; // milliseconds in which other tabs say what they have open
+const replyTime = 150; // milliseconds for other tabs to say which drafts they have open
 
-/** Unsaved changes: the document, the version that it is based on, and when it was kept. */
+/** Unsaved changes: the document, the version that it is based on, and when it was stored. */
 export type Draft = { key: string; version: number; doc: Doc; at: number };
 
 let opening: Promise<IDBDatabase> | undefined;
 
-function open(): Promise<IDBDatabase> {
+function openDatabase(): Promise<IDBDatabase> {
   opening ??= new Promise((resolve, reject) => {
     const request = indexedDB.open(database, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(store, { keyPath: "key" });
+    request.onupgradeneeded = () => request.result.createObjectStore(storeName, { keyPath: "key" });
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
   return opening;
 }
 
-async function run<T>(mode: IDBTransactionMode, ask: (s: IDBObjectStore) => IDBRequest<T>): Promise<T | undefined> {
+type Access = (store: IDBObjectStore) => IDBRequest;
+
+/** Reads or changes the stored drafts; returns undefined if the browser's storage is unavailable or full. */
+async function access<T>(mode: IDBTransactionMode, start: Access): Promise<T | undefined> {
   try {
-    const db = await open();
+    const db = await openDatabase();
     return await new Promise((resolve, reject) => {
-      const request = ask(db.transaction(store, mode).objectStore(store));
+      const request: IDBRequest<T> = start(db.transaction(storeName, mode).objectStore(storeName));
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
     });
   } catch {
-    return undefined; // the storage is closed or full: the changes stay on the page
+    return undefined;
   }
 }
 
+// A tab that looks for a draft posts "who"; the others reply with the keys of their open drafts.
 const tabs = new BroadcastChannel("satchel.drafts");
-const held = new Set<string>(); // the keys of this tab's drafts
-const alive = new Set<string>(); // what other tabs have said of theirs
+const ownKeys = new Set<string>();
+const keysOfOthers = new Set<string>();
 tabs.onmessage = ({ data }) => {
-  if (data === "who") held.forEach((key) => tabs.postMessage(key));
-  else alive.add(data);
+  if (data === "who") ownKeys.forEach((key) => tabs.postMessage(key));
+  else keysOfOthers.add(data);
 };
 
-/** A draft of a workflow, for the time that an editor shows it. */
+/** Opens the draft of a workflow's editor; it is released when the editor closes. */
 export function openDraft(agent: string, id: string) {
   const key = `${agent}/${id}/${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
-  held.add(key);
+  ownKeys.add(key);
   return {
-    keep: (version: number, doc: Doc) => run("readwrite", (s) => s.put({ key, version, doc, at: Date.now() })),
+    keep: (version: number, doc: Doc) =>
+      access("readwrite", (store) => store.put({ key, version, doc, at: Date.now() })),
     drop: () => dropDraft(key),
     release: () => {
-      held.delete(key);
+      ownKeys.delete(key);
     },
   };
 }
@@ -61,18 +66,20 @@ export function openDraft(agent: string, id: string) {
 export type OpenDraft = ReturnType<typeof openDraft>;
 
 /** Removes a draft. */
-export const dropDraft = (key: string) => run("readwrite", (s) => s.delete(key));
+export const dropDraft = (key: string) => access("readwrite", (store) => store.delete(key));
 
-/** The newest draft of a workflow that no other tab works on. Those older than a month are removed. */
+const isExpired = (draft: Draft) => Date.now() - draft.at >= keepDays * 86_400_000;
+
+/** Returns the newest draft of a workflow that no other tab has open, and removes those older than a month. */
 export async function readDraft(agent: string, id: string): Promise<Draft | undefined> {
-  const at = `${agent}/${id}`;
-  const all = (await run<Draft[]>("readonly", (s) => s.getAll(IDBKeyRange.bound(at, `${at}/~`)))) ?? [];
-  if (!all.length) return undefined;
-  alive.clear();
+  const prefix = `${agent}/${id}`;
+  const range = IDBKeyRange.bound(prefix, `${prefix}/~`);
+  const drafts = (await access<Draft[]>("readonly", (store) => store.getAll(range))) ?? [];
+  if (!drafts.length) return undefined;
+  keysOfOthers.clear();
   tabs.postMessage("who");
-  await new Promise((answered) => setTimeout(answered, answerTime));
-  return all
-    .filter((d) => !alive.has(d.key))
-    .sort((a, b) => b.at - a.at)
-    .find((d) => Date.now() - d.at < keepDays * 86_400_000 || void dropDraft(d.key));
+  await new Promise((resolve) => setTimeout(resolve, replyTime));
+  const available = drafts.filter((draft) => !keysOfOthers.has(draft.key));
+  for (const draft of available) if (isExpired(draft)) void dropDraft(draft.key);
+  return available.filter((draft) => !isExpired(draft)).sort((a, b) => b.at - a.at)[0];
 }

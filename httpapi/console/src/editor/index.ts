@@ -1,5 +1,5 @@
-// What the editor and executions share: graphs, the types of their nodes, and
-// the parts that are loaded later. It is one file, which comes with the page.
+// What the editor and executions share: graphs, the types of their nodes, and the components that
+// are loaded later. It is in the file of the page.
 export * from "./catalog";
 export * from "./graph";
 export * from "./layout";

@@ -1,38 +1,32 @@
-// What nodes are called, on the canvas, in lists and in executions.
+// The names of nodes on the canvas, in lists and in executions.
 import { typeOf } from "./catalog";
 import type { GraphNode } from "./graph";
 
-/** A value as short text; empty for others than texts and numbers. */
+/** Returns a text or a number as text; empty for other values. */
 export const shortText = (value: unknown) =>
   typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
 
-/** What the type of a node is called. */
+/** Returns the name of a type of node. */
 export const typeName = (type: string) => typeOf(type)?.label ?? type;
 
-/** What a node is called where the others are not known: its label, else its type. */
+/** Returns the name of a node on its own: its label, or its type. */
 export const nameOf = (node?: GraphNode) => shortText(node?.data?.label) || (node ? typeName(node.type) : "");
 
-/** What nodes are called, by id. Those without a label have the name of their type, the second of a type with the number 2. */
+const numbered = (name: string, number: number) => (number > 1 ? `${name} ${number}` : name);
+
+/** Returns the names of nodes by id. Nodes without a label have the name of their type, with a number from the second one on. */
 export function namesOf(nodes: readonly GraphNode[]): Map<string, string> {
-  const names = new Map<string, string>(),
-    taken = new Set<string>();
-  for (const n of nodes) {
-    const label = shortText(n.data?.label);
-    if (label) {
-      names.set(n.id, label);
-      taken.add(label);
-    }
-  }
-  const last = new Map<string, number>();
-  for (const n of nodes) {
-    if (names.has(n.id)) continue;
-    const base = typeName(n.type);
-    let count = (last.get(base) ?? 0) + 1;
-    while (taken.has(numbered(base, count))) count++;
-    last.set(base, count);
-    names.set(n.id, numbered(base, count));
+  const labels = nodes.map((node) => [node.id, shortText(node.data?.label)] as const).filter(([, label]) => label);
+  const names = new Map(labels);
+  const taken = new Set(names.values());
+  const lastNumbers = new Map<string, number>();
+  for (const { id, type } of nodes) {
+    if (names.has(id)) continue;
+    const name = typeName(type);
+    let number = (lastNumbers.get(name) ?? 0) + 1;
+    while (taken.has(numbered(name, number))) number++;
+    lastNumbers.set(name, number);
+    names.set(id, numbered(name, number));
   }
   return names;
 }
-
-const numbered = (base: string, count: number) => (count > 1 ? `${base} ${count}` : base);

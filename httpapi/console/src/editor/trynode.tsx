@@ -1,4 +1,4 @@
-// Sends the request of a node as it is being edited, and shows what came back.
+// Sends the request of a node that is edited, and shows the response.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, href, useQuery } from "../data";
@@ -7,29 +7,30 @@ import { type Editor, executionPath, type GraphNode, type NodeResult } from "./i
 import { PathTree } from "./pathtree";
 import type { tests, TestState } from "./starttest";
 
-/** Loads what starts a test, and calls back with what becomes of it. */
-export type LoadTests = (refresh: (s: TestState) => void) => Promise<ReturnType<typeof tests>>;
+/** Loads what starts a test; refresh is called with its state. */
+export type LoadTests = (refresh: (state: TestState) => void) => Promise<ReturnType<typeof tests>>;
 
-type Answer = { status?: number; body?: unknown };
+type Response = { status?: number; body?: unknown };
 
-/** The first list in a body, with where it is: the body itself, or one of its values. */
-function firstList(body: unknown): { at: string[]; list: unknown[] } | undefined {
-  if (Array.isArray(body)) return { at: [], list: body };
-  const found = Object.entries(body && typeof body === "object" ? body : {}).find(([, v]) => Array.isArray(v));
-  return found && { at: [found[0]], list: found[1] as unknown[] };
+/** Returns the first list in a body and its path: the body itself, or one of its values. */
+function firstList(body: unknown): { path: string[]; list: unknown[] } | undefined {
+  if (Array.isArray(body)) return { path: [], list: body };
+  const entry = Object.entries(body && typeof body === "object" ? body : {}).find(([, value]) => Array.isArray(value));
+  return entry && { path: [entry[0]], list: entry[1] as unknown[] };
 }
 
-/** A button that sends the request once, and below it the status and the first item of the response. */
-export function TryNode({ editor, node, load }: { editor: Editor; node: GraphNode; load: LoadTests }) {
+type TryNodeProps = { editor: Editor; node: GraphNode; load: LoadTests };
+
+/** A button that sends the request once, and the response below it. */
+export function TryNode({ editor, node, load }: TryNodeProps) {
   const [state, setState] = useState<TestState>({ running: false, results: [] });
   const stop = useRef<() => void>(undefined);
   useEffect(() => () => stop.current?.(), []);
   const run = async () => {
-    const mine = await load(setState);
-    stop.current = mine.stop;
-    await mine.run("node", editor.payload.value ?? {}, node.id);
+    const tests = await load(setState);
+    stop.current = tests.stop;
+    await tests.run("node", editor.payload.value ?? {}, node.id);
   };
-  const result = state.results.find((r) => r.node_id === node.id);
   return (
     <section class="stack try-node" aria-label="Try">
       <div class="row">
@@ -40,34 +41,42 @@ export function TryNode({ editor, node, load }: { editor: Editor; node: GraphNod
       </div>
       <div class="stack" aria-live="polite">
         {state.error && <ErrorCard error={state.error} />}
-        {!state.running &&
-          (result ? (
-            <Outcome execution={state.execution!.id!} node={node} result={result} />
-          ) : (
-            state.execution?.error && (
-              <p class="issue">
-                <bdi>{state.execution.error.message}</bdi>
-              </p>
-            )
-          ))}
-        {!state.running && state.execution?.id && (
-          <a class="small" href={href(agentId.value, "workflows", "executions", state.execution.id)}>
-            Open execution
-          </a>
-        )}
+        {!state.running && state.execution && <TryResult node={node} state={state} />}
       </div>
     </section>
   );
 }
 
-/** The status, and what came back: the first item where there is a list. An output that is too long to come along is read. */
-function Outcome({ execution, node, result }: { execution: string; node: GraphNode; result: NodeResult }) {
-  const long = result.output === undefined && Boolean(result.output_bytes);
-  const whole = useQuery(long ? executionPath(agentId.value, execution, "nodes", node.id) : null, { part: "output" });
-  const output = long ? whole.data.value?.value : result.output;
-  const { status, body } = (output ?? {}) as Answer;
-  const found = firstList(body);
-  const path = ["nodes", node.id, "body", ...(found?.at ?? [])];
+function TryResult({ node, state: { execution, results } }: { node: GraphNode; state: TestState }) {
+  const result = results.find((other) => other.node_id === node.id);
+  const { id, error } = execution!;
+  return (
+    <>
+      {result && <Outcome execution={id!} node={node} result={result} />}
+      {!result && error && (
+        <p class="issue">
+          <bdi>{error.message}</bdi>
+        </p>
+      )}
+      {id && (
+        <a class="small" href={href(agentId.value, "workflows", "executions", id)}>
+          Open execution
+        </a>
+      )}
+    </>
+  );
+}
+
+type OutcomeProps = { execution: string; node: GraphNode; result: NodeResult };
+
+/** The status and the output of a node. An output that is too long for the result is loaded. */
+function Outcome({ execution, node, result }: OutcomeProps) {
+  const isLong = result.output === undefined && Boolean(result.output_bytes);
+  const stored = useQuery(isLong ? executionPath(agentId.value, execution, "nodes", node.id) : null, {
+    part: "output",
+  });
+  const output = isLong ? stored.data.value?.value : result.output;
+  const { status, body } = (output ?? {}) as Response;
   return (
     <>
       <p class="row">
@@ -83,21 +92,29 @@ function Outcome({ execution, node, result }: { execution: string; node: GraphNo
           <bdi>{result.error.message}</bdi>
         </p>
       )}
-      {whole.error.value && <ErrorCard error={whole.error.value} retry={whole.reload} />}
-      {output !== undefined &&
-        (status === undefined ? (
-          <JsonTree value={output} />
-        ) : found && !found.list.length ? (
-          <p class="muted small">The list in the response is empty.</p>
+      {stored.error.value && <ErrorCard error={stored.error.value} retry={stored.reload} />}
+      {output !== undefined && status === undefined && <JsonTree value={output} />}
+      {status !== undefined && <ResponseBody node={node} body={body} />}
+    </>
+  );
+}
+
+/** The body of a response, or the first item of the list in it, whose values can be copied as templates. */
+function ResponseBody({ node, body }: { node: GraphNode; body: unknown }) {
+  const path = ["nodes", node.id, "body"];
+  const found = firstList(body);
+  if (found?.list.length === 0) return <p class="muted small">The list in the response is empty.</p>;
+  return (
+    <>
+      <h3>{found ? `First of ${found.list.length}` : "Response"}</h3>
+      <p class="muted small">Choose a value to copy its template for the nodes that follow.</p>
+      <div class="card">
+        {found ? (
+          <PathTree copies value={found.list[0]} path={[...path, ...found.path, 0]} />
         ) : (
-          <>
-            <h3>{found ? `First of ${found.list.length}` : "Response"}</h3>
-            <p class="muted small">Choose a value to copy its template for the nodes that follow.</p>
-            <div class="card">
-              <PathTree copies value={found ? found.list[0] : body} path={found ? [...path, 0] : path} />
-            </div>
-          </>
-        ))}
+          <PathTree copies value={body} path={path} />
+        )}
+      </div>
     </>
   );
 }

@@ -3,10 +3,11 @@ import { absolute, agent, agentId, type API } from "../data";
 import { CopyButton } from "../ui";
 import type { GraphNode } from "./index";
 
-/** A workflow, as far as its webhook is concerned. */
+/** The properties of a workflow that its webhook depends on. */
 export type WebhookWorkflow = Pick<API.Workflow, "id" | "status">;
 
-const callers: Record<string, string> = {
+/** Who may call a webhook, by the type of its authentication. */
+const accessTexts: Record<string, string> = {
   "standard-webhooks": "Calls are signed as in Standard Webhooks.",
   hmac: "Calls are signed with an HMAC of the body.",
   header: "Calls include a secret header.",
@@ -15,13 +16,13 @@ const callers: Record<string, string> = {
   none: "Anyone who knows the address can call it.",
 };
 
-/** The address of a webhook trigger, who may call it, and a command that does. */
+/** The address of a webhook trigger, who may call it, and a command that calls it. */
 export function WebhookCall({ workflow, trigger }: { workflow: WebhookWorkflow; trigger: GraphNode }) {
   const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
-  const kind = (trigger.data?.auth as { type?: string } | undefined)?.type;
-  const who =
-    kind && Object.hasOwn(callers, kind)
-      ? callers[kind]
+  const authType = (trigger.data?.auth as { type?: string } | undefined)?.type;
+  const access =
+    authType && Object.hasOwn(accessTexts, authType)
+      ? accessTexts[authType]
       : "The caller needs an identity or an API key with the admin role. To let others in, change “Who may call the webhook” in the trigger.";
   const curl = `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'`;
   return (
@@ -31,7 +32,7 @@ export function WebhookCall({ workflow, trigger }: { workflow: WebhookWorkflow; 
         <CopyButton text={address} />
       </p>
       <p class="muted">
-        A POST to this address starts the workflow. {who}
+        A POST to this address starts the workflow. {access}
         {workflow.status === "active" ? "" : " It answers once the workflow is active."}
       </p>
       <pre class="card">{curl}</pre>
