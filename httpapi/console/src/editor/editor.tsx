@@ -13,6 +13,7 @@ import {
   loadCatalog,
   NodePanel,
   NodeShelf,
+  useSelectionInAddress,
   withPositions,
   workflowPath,
   zone,
@@ -20,7 +21,7 @@ import {
 import { BottomPanel, type BottomTab } from "./bottompanel";
 import type { Flow } from "./canvas";
 import { type Draft, dropDraft, openDraft, type OpenDraft, readDraft } from "./drafts";
-import { useDraft, usePreload, useSamples, useSelectionInAddress, useTests, useValidation } from "./effects";
+import { useDraft, usePreload, useSamples, useTests, useValidation } from "./effects";
 import { GraphView } from "./graphview";
 import { editorKeys } from "./keys";
 import { openEditorDialog, startTests } from "./lazy";

@@ -1,7 +1,7 @@
-// Effects of the editor's page: the selection in the address, validation, unsaved drafts, sample values and tests.
+// Effects of the editor's page: validation, unsaved drafts, sample values and tests.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, type API, get, path, post, route, setQuery } from "../data";
+import { agentId, type API, get, path, post } from "../data";
 import { whenIdle } from "../parts/later";
 import { type Editor, GraphJson, NodePanel, type Preview, Problems, readExecution, TestPanel, Versions } from "./index";
 import type { OpenDraft } from "./drafts";
@@ -10,29 +10,6 @@ import type { TestMode, TestState } from "./starttest";
 
 const validationDelay = 400; // milliseconds after the last change
 const draftDelay = 250;
-
-/** Keeps the selected node in the address, and selects the node of an address that is opened. */
-export function useSelectionInAddress(editor: Editor) {
-  const requested = route.value.query.get("node") ?? "";
-  // What this page itself put into the address is not followed: by now the selection may be another.
-  const written = useRef(requested);
-  useEffect(() => {
-    if (requested === written.current) return;
-    written.current = requested;
-    if (requested && editor.node(requested)) editor.select([requested]);
-  }, [requested]);
-  const selected = editor.selectedNode.value?.id ?? "";
-  const isFirst = useRef(true);
-  useEffect(() => {
-    if (isFirst.current) {
-      isFirst.current = false;
-      if (requested) return;
-    }
-    if ((route.value.query.get("node") ?? "") === selected) return;
-    written.current = selected;
-    setQuery({ node: selected || null });
-  }, [selected]);
-}
 
 /** Validates the graph shortly after each change and save, by the rules of activation. */
 export function useValidation(editor: Editor, saved: API.Workflow) {

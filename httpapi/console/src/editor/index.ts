@@ -6,5 +6,6 @@ export * from "./layout";
 export * from "./names";
 export * from "./components";
 export * from "./run";
+export * from "./selection";
 export * from "./state";
 export * from "./zone";

@@ -1,61 +1,79 @@
-// Two executions of a workflow side by side: what became of each node, and
-// where their outputs differ.
+// Compares two executions of a workflow: the status and output of each node.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, type API, get, href, path, route, setQuery, useQuery } from "../data";
-import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
+import { agentId, type API, href, path, route, setQuery, useQuery } from "../data";
 import { type Editor, type Execution, iterationLabel, type NodeResult, readExecution, resultKey } from "../editor";
+import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
 
-const listed = 50;
+const maxListed = 50; // executions to choose from
+const maxRows = 200;
 
-const title = (x: API.ExecutionItem) =>
-  `${new Date(x.created_at).toLocaleString()}, ${x.status}${x.trigger === "test" ? ", a test" : ""}`;
+type CompareProps = { execution: Execution; results: NodeResult[]; editor: Editor };
 
-export function Compare({ x, results, editor }: { x: Execution; results: NodeResult[]; editor: Editor }) {
-  const found = useQuery(path("agents", agentId.value, "workflows", "executions"), {
-    workflow_id: x.workflow_id,
-    limit: listed,
+function titleOf({ created_at, status, trigger }: API.ExecutionItem): string {
+  return `${new Date(created_at).toLocaleString()}, ${status}${trigger === "test" ? ", a test" : ""}`;
+}
+
+/** Compares an execution with another one of its workflow, which is chosen from a list. */
+export function Compare(props: CompareProps) {
+  const { execution } = props;
+  const list = useQuery(path("agents", agentId.value, "workflows", "executions"), {
+    workflow_id: execution.workflow_id,
+    limit: maxListed,
     tests: true,
   });
   return (
     <div class="pad stack">
-      <Load of={found} lines={3}>
-        {({ executions }) => {
-          const others = executions.filter((o) => o.id !== x.id);
-          const wanted = route.value.query.get("with") ?? "";
-          const known = others.some((o) => o.id === wanted);
-          const id = wanted || x.retried_from || others[0]?.id;
-          if (!id) return <Empty title="Nothing to compare with">This workflow has no other executions.</Empty>;
-          const options: [string, string][] = others.map((o) => [o.id, title(o)]);
-          if (!known && !others.some((o) => o.id === id)) options.unshift([id, "An older execution"]);
-          return (
-            <>
-              <SelectField
-                label="Compared with"
-                value={id}
-                options={options}
-                onChange={(to) => setQuery({ with: to })}
-              />
-              <Against key={id} x={x} results={results} id={id} editor={editor} />
-            </>
-          );
-        }}
+      <Load of={list} lines={3}>
+        {({ executions }) => (
+          <CompareWith {...props} others={executions.filter((other) => other.id !== execution.id)} />
+        )}
       </Load>
     </div>
   );
 }
 
-const output = (r?: NodeResult) => JSON.stringify(r?.output ?? null);
-
-/** What is the same of a node in both: nothing to say when all is. */
-function difference(a?: NodeResult, b?: NodeResult): string {
-  if (!a || !b) return a ? "only here" : "only there";
-  if (a.status !== b.status) return "status";
-  if (output(a) !== output(b) || (a.output_bytes ?? 0) !== (b.output_bytes ?? 0)) return "output";
-  return "";
+function CompareWith({ others, ...props }: CompareProps & { others: API.ExecutionItem[] }) {
+  const id = route.value.query.get("with") || props.execution.retried_from || others[0]?.id;
+  if (!id) return <Empty title="Nothing to compare with">This workflow has no other executions.</Empty>;
+  const options: [id: string, title: string][] = others.map((other) => [other.id, titleOf(other)]);
+  if (!others.some((other) => other.id === id)) options.unshift([id, "An older execution"]);
+  return (
+    <>
+      <SelectField
+        label="Compared with"
+        value={id}
+        options={options}
+        onChange={(chosen) => setQuery({ with: chosen })}
+      />
+      <Comparison key={id} {...props} id={id} />
+    </>
+  );
 }
 
-function Against({ x, results, id, editor }: { x: Execution; results: NodeResult[]; id: string; editor: Editor }) {
+/** The results of a node in both executions, and what differs. */
+type Row = { key: string; mine?: NodeResult; theirs?: NodeResult; difference: string };
+
+const outputOf = (result: NodeResult) => JSON.stringify([result.output ?? null, result.output_bytes ?? 0]);
+
+/** Returns what differs between two results; empty if they are identical. */
+function differenceOf(mine?: NodeResult, theirs?: NodeResult): string {
+  if (!mine || !theirs) return mine ? "only here" : "only there";
+  if (mine.status !== theirs.status) return "status differs";
+  return outputOf(mine) === outputOf(theirs) ? "" : "output differs";
+}
+
+function compareResults(mine: NodeResult[], theirs: NodeResult[]): Row[] {
+  const byKey = (results: NodeResult[]) => new Map(results.map((result) => [resultKey(result), result]));
+  const myResults = byKey(mine);
+  const theirResults = byKey(theirs);
+  return [...new Set([...myResults.keys(), ...theirResults.keys()])].map((key) => {
+    const row = { key, mine: myResults.get(key), theirs: theirResults.get(key) };
+    return { ...row, difference: differenceOf(row.mine, row.theirs) };
+  });
+}
+
+function Comparison({ execution, results, id, editor }: CompareProps & { id: string }) {
   const [other, setOther] = useState<Execution>();
   const [error, setError] = useState<Error>();
   const [all, setAll] = useState(false);
@@ -66,34 +84,34 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
   useEffect(load, [id]);
   if (error) return <ErrorCard error={error} retry={load} />;
   if (!other) return <Skeleton lines={3} />;
-  const [mine, theirs] = [
-    new Map(results.map((r) => [resultKey(r), r])),
-    new Map(other.node_results.map((r) => [resultKey(r), r])),
-  ];
-  const rows = [...new Set([...mine.keys(), ...theirs.keys()])].map((key) => ({
-    key,
-    a: mine.get(key),
-    b: theirs.get(key),
-    what: difference(mine.get(key), theirs.get(key)),
-  }));
-  const shown = rows.filter((r) => all || r.what).slice(0, 200);
-  const differing = rows.filter((r) => r.what).length;
+  const rows = compareResults(results, other.node_results);
+  const differing = rows.filter((row) => row.difference);
+  const shown = (all ? rows : differing).slice(0, maxRows);
+  const sameInput = JSON.stringify(execution.input ?? null) === JSON.stringify(other.input ?? null);
   return (
     <>
       <p class="row">
         <span class="grow">
-          {differing ? `${differing} of ${rows.length} results differ.` : "All results are identical."}
-          {other.version !== x.version &&
-            ` This one is of version ${x.version}, the other of version ${other.version}.`}{" "}
+          {differing.length ? `${differing.length} of ${rows.length} results differ.` : "All results are identical."}
+          {other.version !== execution.version &&
+            ` This one is of version ${execution.version}, the other of version ${other.version}.`}{" "}
           <a href={href(agentId.value, "workflows", "executions", id)}>Open the other</a>
         </span>
         <label class="switch">
-          <input type="checkbox" role="switch" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} />
+          <input
+            type="checkbox"
+            role="switch"
+            checked={all}
+            onChange={(event) => setAll(event.currentTarget.checked)}
+          />
           <span>Show identical results too</span>
         </label>
       </p>
-      {JSON.stringify(x.input ?? null) !== JSON.stringify(other.input ?? null) && (
-        <Side title="Input" a={x.input} b={other.input} />
+      {!sameInput && (
+        <details>
+          <summary>Input differs</summary>
+          <Sides mine={execution.input} theirs={other.input} />
+        </details>
       )}
       {shown.length > 0 && (
         <p class="compare-head muted small" aria-hidden="true">
@@ -104,42 +122,41 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
         </p>
       )}
       <ul class="plain compare">
-        {shown.map(({ key, a, b, what }) => {
-          const r = (a ?? b)!;
-          return (
-            <li key={key}>
-              <details>
-                <summary>
-                  <span class="compare-name clip">
-                    <Name>{editor.nameOf(r.node_id)}</Name>
-                    <span class="muted"> {iterationLabel(r)}</span>
-                  </span>
-                  <Outcome r={a} />
-                  <Outcome r={b} />
-                  <span class={what ? "warn-text small" : "muted small"}>
-                    {what === "status" || what === "output" ? `${what} differs` : what || "same"}
-                  </span>
-                </summary>
-                <div class="compare-sides">
-                  <JsonTree value={a?.error ?? a?.output ?? "–"} />
-                  <JsonTree value={b?.error ?? b?.output ?? "–"} />
-                </div>
-              </details>
-            </li>
-          );
-        })}
+        {shown.map((row) => (
+          <li key={row.key}>
+            <ComparedResults row={row} editor={editor} />
+          </li>
+        ))}
       </ul>
-      {rows.length > 200 && shown.length === 200 && <p class="muted small">Showing the first 200.</p>}
+      {rows.length > maxRows && shown.length === maxRows && <p class="muted small">Showing the first {maxRows}.</p>}
     </>
   );
 }
 
-const Outcome = ({ r }: { r?: NodeResult }) => (
+function ComparedResults({ row: { mine, theirs, difference }, editor }: { row: Row; editor: Editor }) {
+  const result = (mine ?? theirs)!;
+  return (
+    <details>
+      <summary>
+        <span class="compare-name clip">
+          <Name>{editor.nameOf(result.node_id)}</Name>
+          <span class="muted"> {iterationLabel(result)}</span>
+        </span>
+        <Outcome result={mine} />
+        <Outcome result={theirs} />
+        <span class={difference ? "warn-text small" : "muted small"}>{difference || "same"}</span>
+      </summary>
+      <Sides mine={mine?.error ?? mine?.output} theirs={theirs?.error ?? theirs?.output} />
+    </details>
+  );
+}
+
+const Outcome = ({ result }: { result?: NodeResult }) => (
   <span class="row nowrap">
-    {r ? (
+    {result ? (
       <>
-        <Badge>{r.status}</Badge>
-        <span class="muted small desk">{span(r.duration_ms)}</span>
+        <Badge>{result.status}</Badge>
+        <span class="muted small desk">{span(result.duration_ms)}</span>
       </>
     ) : (
       <span class="muted">–</span>
@@ -147,12 +164,10 @@ const Outcome = ({ r }: { r?: NodeResult }) => (
   </span>
 );
 
-const Side = ({ title: words, a, b }: { title: string; a: unknown; b: unknown }) => (
-  <details>
-    <summary>{words} differs</summary>
-    <div class="compare-sides">
-      <JsonTree value={a ?? "–"} />
-      <JsonTree value={b ?? "–"} />
-    </div>
-  </details>
+/** Two values side by side. */
+const Sides = ({ mine, theirs }: { mine: unknown; theirs: unknown }) => (
+  <div class="compare-sides">
+    <JsonTree value={mine ?? "–"} />
+    <JsonTree value={theirs ?? "–"} />
+  </div>
 );

@@ -1,298 +1,111 @@
-// One execution, live while it runs: its graph with what became of each node,
-// and beside it the node that is chosen.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+// The page of an execution, which is updated while it runs: its graph with the outcome of each
+// node, and the selected node beside it.
+import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, get, go, href, listHref, mayEdit, path, post, route, setQuery } from "../data";
-import { Badge, Button, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, size, Skeleton, When } from "../ui";
+import { agentId, go, href, listHref, mayEdit, post, route, setQuery } from "../data";
 import {
   Canvas,
-  Compare,
-  Editor,
+  type Editor,
   type Execution,
   executionPath,
-  follow,
   hasEnded,
   iterationPath,
-  loadCatalog,
-  marksOf,
   type NodeResult,
-  oncePerFrame,
   Outline,
-  type Preview,
-  readExecution,
-  readGraph,
   resultKey,
-  withPositions,
+  useSelectionInAddress,
 } from "../editor";
 import { useKeys } from "../parts/keys";
 import { terminate } from "../parts/stop";
-import { triggerWord } from "../workflows/words";
+import { Badge, Button, ErrorCard, Icon, Name, Segments, Skeleton, When } from "../ui";
 import { took } from "../workflows/executions";
+import { type LoadedExecution, useExecution } from "./data";
+import { ExecutionDetails } from "./details";
 import { NodeRun } from "./node";
-import { Waterfall } from "./waterfall";
 
-/** The graph as it was when the execution started; when that is gone, as it is. */
-async function graphOf(x: Execution, signal: AbortSignal) {
-  if (x.nodes) return { name: "", ...x };
-  const at = <const M extends (string | number)[]>(...more: M) =>
-    path("agents", agentId.value, "workflows", x.workflow_id, ...more);
-  return get(at("versions", x.version), {}, signal).catch((e) => {
-    if (e.name === "AbortError") throw e;
-    return get(at(), {}, signal);
-  });
-}
+const noActions = {};
 
+const isPhone = () => matchMedia("(max-width: 48rem)").matches;
+const waits = (result: NodeResult) => result.status === "waiting";
+const isOpenApproval = (result: NodeResult) => waits(result) && result.type === "approval";
+
+/** Reports whether an execution can be retried; tests cannot. */
+const isRetryable = (execution: Execution) =>
+  hasEnded(execution) && execution.status !== "complete" && execution.trigger !== "test";
+
+/** The address of the workflow's editor, with a node selected. */
+const editorHref = (workflow: string, node?: string) =>
+  `${href(agentId.value, "workflows", workflow)}${node ? `?node=${encodeURIComponent(node)}` : ""}`;
+
+/** Loads an execution and shows it. */
 export function ExecutionPage({ id }: { id: string }) {
-  const [x, setX] = useState<Execution>();
-  const [error, setError] = useState<Error>();
-  const [name, setName] = useState("");
-  const [results, setResults] = useState<NodeResult[]>([]);
-  const editor = useMemo(() => {
-    const e = new Editor();
-    e.readonly.value = true;
-    return e;
-  }, [id]);
-  const [tries, setTries] = useState(0);
-  useEffect(() => {
-    const abort = new AbortController();
-    const agent = agentId.value;
-    const found = new Map<string, NodeResult>();
-    const show = oncePerFrame(() => {
-      if (abort.signal.aborted) return;
-      editor.marks.value = marksOf(found.values(), editor.marks.value);
-      setResults([...found.values()]);
-    });
-    const run = async () => {
-      setError(undefined);
-      const [first] = await Promise.all([readExecution(agent, id, abort.signal), loadCatalog()]);
-      const graph = await graphOf(first, abort.signal).catch((e) => {
-        if (e.name === "AbortError") throw e;
-        return { name: "", nodes: [], edges: [] };
-      });
-      if (abort.signal.aborted) return;
-      const doc = readGraph(graph);
-      editor.doc.value = { ...editor.doc.value, ...(await withPositions(doc)), name: graph.name };
-      setName(graph.name);
-      for (const r of first.node_results) found.set(resultKey(r), r);
-      setX(first);
-      show();
-      if (hasEnded(first)) return;
-      await follow(agent, id, abort.signal, {
-        node: (r) => {
-          found.set(resultKey(r), r);
-          setX((was) => (was?.status === "queued" ? { ...was, status: "running" } : was));
-          show();
-        },
-        end: (last) => {
-          setX((was) => ({ ...was!, ...last }));
-          show();
-        },
-      });
-    };
-    run().catch((e) => {
-      if (e.name !== "AbortError" && !abort.signal.aborted) setError(e);
-    });
-    return () => abort.abort();
-  }, [id, tries]);
-  const crumb = (
-    <p class="crumb">
-      <a href={listHref(agentId.value, "workflows")}>Workflows</a>
-    </p>
-  );
+  const { loaded, error, retry } = useExecution(id);
   if (error)
     return (
       <div class="page">
-        {crumb}
+        <p class="crumb">
+          <a href={listHref(agentId.value, "workflows")}>Workflows</a>
+        </p>
         <h1 tabIndex={-1}>Execution</h1>
-        <ErrorCard error={error} retry={() => setTries(tries + 1)} />
+        <ErrorCard error={error} retry={retry} />
       </div>
     );
-  if (!x)
+  if (!loaded)
     return (
       <div class="page">
         <Skeleton lines={6} title="Execution" />
       </div>
     );
-  return <Shown x={x} name={name} results={results} editor={editor} />;
+  return <ExecutionView {...loaded} />;
 }
 
-const noActions = {};
-
-function Shown({ x, name, results, editor }: { x: Execution; name: string; results: NodeResult[]; editor: Editor }) {
+function ExecutionView({ execution, name, results, editor }: LoadedExecution) {
   const { query } = route.value;
-  const wanted = query.get("node") ?? "";
-  const [outline, setOutline] = useState(() => matchMedia("(max-width: 48rem)").matches);
-  const selected = editor.selectedNode.value?.id ?? "";
-  const first = useRef(true);
-  const written = useRef(""); // what this page itself put into the address is not followed
-  useEffect(() => {
-    // what a reader looks for first: what waits, else what failed
-    if (wanted && wanted !== written.current && editor.node(wanted)) editor.select([wanted]);
-    written.current = wanted;
-  }, [wanted]);
-  const turned = useRef("");
-  const notable =
-    results.find((r) => r.status === "waiting" && r.type === "approval") ??
-    (hasEnded(x)
-      ? (results.find((r) => r.status === "error" && r.node_id === x.error?.node_id) ??
-        results.find((r) => r.status === "error"))
-      : undefined);
-  useEffect(() => {
-    const key = notable && resultKey(notable);
-    if (
-      !key ||
-      (query.get("tab") && matchMedia("(max-width: 48rem)").matches) ||
-      turned.current === key ||
-      (turned.current === "" && wanted)
-    )
-      return;
-    if (!editor.selectedNode.value || editor.selectedNode.value.id === turned.current.split("@")[1])
-      editor.select([notable.node_id]);
-    turned.current = key;
-  }, [notable]);
-  useEffect(() => {
-    if (first.current) {
-      first.current = false;
-      if (wanted) return;
-    }
-    if ((route.value.query.get("node") ?? "") === selected) return;
-    written.current = selected;
-    setQuery({ node: selected || null, at: null });
-  }, [selected]);
-  const choose = (r: NodeResult) => {
-    written.current = r.node_id;
-    setQuery({ node: r.node_id, at: iterationPath(r) || null });
-    editor.select([r.node_id]);
+  const [outline, setOutline] = useState(isPhone);
+  const written = useSelectionInAddress(editor);
+  useNotableResult(execution, results, editor);
+  const editable = mayEdit.value;
+  const node = editor.selectedNode.value;
+
+  const choose = (result: NodeResult) => {
+    written.current = result.node_id;
+    setQuery({ node: result.node_id, at: iterationPath(result) || null });
+    editor.select([result.node_id]);
   };
-  const step = (by: number) => {
-    const ran = [...new Set(results.filter((r) => r.status !== "skipped").map((r) => r.node_id))];
-    if (ran.length)
-      editor.select([ran[(ran.indexOf(editor.selectedNode.value?.id ?? "") + by + ran.length) % ran.length]]);
-  };
-  const may = mayEdit.value;
-  const repeatable = hasEnded(x) && x.status !== "complete" && x.trigger !== "test";
-  const over = hasEnded(x);
-  const waiting = !over && results.some((r) => r.status === "waiting");
-  const person = !over && results.some((r) => r.status === "waiting" && r.type === "approval");
-  const open = (other: string) => go(href(agentId.value, "workflows", "executions", other));
   const retry = async (from?: string) => {
-    const made = await post(executionPath(agentId.value, x.id, "retry"), from ? { from_node: from } : {});
-    open(made.id);
+    const body = from ? { from_node: from } : {};
+    const retried = await post(executionPath(agentId.value, execution.id, "retry"), body);
+    go(href(agentId.value, "workflows", "executions", retried.id));
   };
   useKeys({
-    j: () => step(1),
-    k: () => step(-1),
-    e: () =>
-      go(
-        `${href(agentId.value, "workflows", x.workflow_id)}${editor.selectedNode.value ? `?node=${encodeURIComponent(editor.selectedNode.value.id)}` : ""}`,
-      ),
-    r: may && repeatable && retry,
+    j: () => selectRelative(editor, results, 1),
+    k: () => selectRelative(editor, results, -1),
+    e: () => go(editorHref(execution.workflow_id, node?.id)),
+    r: editable && isRetryable(execution) && retry,
     Escape: () => editor.select([]),
   });
-  const node = editor.selectedNode.value;
-  const failedNode = x.error?.node_id ? editor.node(x.error.node_id) : undefined;
 
   return (
     <div class="page full editor-page execution-page">
-      <header class="editor-bar">
-        <a
-          class="button quiet only"
-          href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(x.workflow_id)}`}
-          aria-label="Executions of this workflow"
-          title="Executions of this workflow"
-        >
-          <Icon name="ArrowLeft" size={16} />
-        </a>
-        <h1 class="clip" tabIndex={-1}>
-          <a href={href(agentId.value, "workflows", x.workflow_id)}>
-            <Name>{name || "Workflow"}</Name>
-          </a>{" "}
-          <span class="muted">
-            / <When time={x.started_at ?? x.created_at} full />
-          </span>
-        </h1>
-        {waiting ? (
-          <Badge
-            tone="warn"
-            title={`Running, and waiting for ${person ? "a person" : "a time, an event or another execution"}`}
-          >
-            waiting
-          </Badge>
-        ) : (
-          <Badge>{x.status}</Badge>
-        )}
-        <span class="muted small">{took(x)}</span>
-        <span class="grow" />
-        {may && !over && (
-          <Button kind="danger" icon="CircleStop" onClick={() => terminate(x.id)}>
-            Terminate
-          </Button>
-        )}
-        {may && repeatable && (
-          <Button kind="primary" icon="RotateCcw" onClick={() => retry()}>
-            Retry
-          </Button>
-        )}
-        <a
-          class="button"
-          href={`${href(agentId.value, "workflows", x.workflow_id)}${node ? `?node=${encodeURIComponent(node.id)}` : ""}`}
-        >
-          <Icon name="Pencil" size={16} />
-          <span>Edit</span>
-        </a>
-      </header>
-      {x.error && (
-        <div class="card bad execution-error">
-          <p>
-            {failedNode && (
-              <>
-                <button type="button" class="link" onClick={() => editor.select([failedNode.id])}>
-                  <Name>{editor.nameOf(failedNode)}</Name>:
-                </button>{" "}
-              </>
-            )}
-            <bdi>{x.error.message}</bdi>
-          </p>
-          <p class="small muted">
-            {x.error.code}
-            {may && repeatable && " · A retry begins at the node that failed, by the workflow as it is now."}
-          </p>
-        </div>
-      )}
+      <ExecutionHeader execution={execution} name={name} results={results} node={node?.id} retry={retry} />
+      <ExecutionFailure execution={execution} editor={editor} />
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         <div class="editor-center">
-          <div class="editor-view">
-            {outline ? (
-              <Outline editor={editor} open={(n) => editor.select([n])} />
-            ) : (
-              <Canvas editor={editor} actions={noActions} minimap />
-            )}
-            <div class="canvas-tools">
-              <Segments
-                label="View"
-                value={outline ? "outline" : "canvas"}
-                options={[
-                  ["canvas", <Icon name="Workflow" size={16} label="Canvas" />],
-                  ["outline", <Icon name="ListTree" size={16} label="Outline" />],
-                ]}
-                onChange={(v) => setOutline(v === "outline")}
-              />
-            </div>
-          </div>
+          <ExecutionGraph editor={editor} outline={outline} setOutline={setOutline} />
           <section class="editor-bottom open" aria-label="Details">
-            <Below x={x} results={results} editor={editor} choose={choose} />
+            <ExecutionDetails execution={execution} results={results} editor={editor} choose={choose} />
           </section>
         </div>
         {node && (
           <NodeRun
             key={node.id}
-            x={x}
+            execution={execution}
             node={node}
             name={editor.nameOf(node)}
-            results={results.filter((r) => r.node_id === node.id)}
-            place={query.get("at") ?? ""}
+            results={results.filter((result) => result.node_id === node.id)}
+            iteration={query.get("at") ?? ""}
             choose={choose}
-            may={may}
+            editable={editable}
             retry={retry}
             close={() => editor.select([])}
           />
@@ -302,120 +115,148 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   );
 }
 
-/** The input or the output of an execution; a long one is asked for when it is wanted. */
-function Whole({ x, part, preview }: { x: Execution; part: "input" | "output"; preview?: Preview }) {
-  const [value, setValue] = useState<unknown>();
-  if (!preview || value !== undefined) return <JsonTree value={value ?? x[part] ?? {}} />;
+/** Selects the node before or after the selected one among those that ran. */
+function selectRelative(editor: Editor, results: NodeResult[], offset: number) {
+  const ran = results.filter((result) => result.status !== "skipped").map((result) => result.node_id);
+  const ids = [...new Set(ran)];
+  const index = ids.indexOf(editor.selectedNode.value?.id ?? "");
+  if (ids.length) editor.select([ids[(index + offset + ids.length) % ids.length]]);
+}
+
+/** Returns the result that matters most: an approval that waits, or else the failure. */
+function notableResult(execution: Execution, results: NodeResult[]): NodeResult | undefined {
+  const approval = results.find(isOpenApproval);
+  if (approval || !hasEnded(execution)) return approval;
+  const failures = results.filter((result) => result.status === "error");
+  return failures.find((result) => result.node_id === execution.error?.node_id) ?? failures[0];
+}
+
+/** Selects the node whose result matters most, unless the reader selected another. */
+function useNotableResult(execution: Execution, results: NodeResult[], editor: Editor) {
+  const { query } = route.value;
+  const selectedBefore = useRef<NodeResult>(undefined);
+  const notable = notableResult(execution, results);
+  useEffect(() => {
+    const before = selectedBefore.current;
+    if (!notable || (before && resultKey(before) === resultKey(notable))) return;
+    const hidesTab = query.get("tab") && isPhone();
+    const isRequestedElse = !before && query.get("node");
+    if (hidesTab || isRequestedElse) return;
+    const node = editor.selectedNode.value;
+    if (!node || node.id === before?.node_id) editor.select([notable.node_id]);
+    selectedBefore.current = notable;
+  }, [notable]);
+}
+
+type ExecutionHeaderProps = {
+  execution: Execution;
+  /** The name of the workflow. */
+  name: string;
+  results: NodeResult[];
+  /** The selected node. */
+  node?: string;
+  retry: () => Promise<void>;
+};
+
+function ExecutionHeader({ execution, name, results, node, retry }: ExecutionHeaderProps) {
+  const { id, workflow_id: workflow } = execution;
   return (
-    <>
-      <pre class="json preview">
-        <bdi>{preview.head.slice(0, 2000)}</bdi>…
-      </pre>
-      <Button
-        onClick={async () => setValue((await get(executionPath(agentId.value, x.id)))[part])}
-      >{`Show all, ${size(preview.bytes)}`}</Button>
-    </>
+    <header class="editor-bar">
+      <a
+        class="button quiet only"
+        href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(workflow)}`}
+        aria-label="Executions of this workflow"
+        title="Executions of this workflow"
+      >
+        <Icon name="ArrowLeft" size={16} />
+      </a>
+      <h1 class="clip" tabIndex={-1}>
+        <a href={editorHref(workflow)}>
+          <Name>{name || "Workflow"}</Name>
+        </a>{" "}
+        <span class="muted">
+          / <When time={execution.started_at ?? execution.created_at} full />
+        </span>
+      </h1>
+      <StatusBadge execution={execution} results={results} />
+      <span class="muted small">{took(execution)}</span>
+      <span class="grow" />
+      {mayEdit.value && !hasEnded(execution) && (
+        <Button kind="danger" icon="CircleStop" onClick={() => terminate(id)}>
+          Terminate
+        </Button>
+      )}
+      {mayEdit.value && isRetryable(execution) && (
+        <Button kind="primary" icon="RotateCcw" onClick={() => retry()}>
+          Retry
+        </Button>
+      )}
+      <a class="button" href={editorHref(workflow, node)}>
+        <Icon name="Pencil" size={16} />
+        <span>Edit</span>
+      </a>
+    </header>
   );
 }
 
-/** The waterfall, the input and the output, and what the execution belongs to. */
-function Below({
-  x,
-  results,
-  editor,
-  choose,
-}: {
-  x: Execution;
-  results: NodeResult[];
-  editor: Editor;
-  choose: (r: NodeResult) => void;
-}) {
-  const tab = route.value.query.get("tab") ?? "time";
-  const setTab = (t: string) => setQuery({ tab: t === "time" ? null : t });
-  const other = (id: string | undefined, words: string) =>
-    id && (
-      <>
-        <dt>{words}</dt>
-        <dd>
-          <a href={href(agentId.value, "workflows", "executions", id)}>another execution</a>
-        </dd>
-      </>
-    );
+function StatusBadge({ execution, results }: { execution: Execution; results: NodeResult[] }) {
+  if (hasEnded(execution) || !results.some(waits)) return <Badge>{execution.status}</Badge>;
+  const awaited = results.some(isOpenApproval) ? "a person" : "a time, an event or another execution";
   return (
-    <>
-      <nav class="tabs">
-        {[
-          ["time", "Steps"],
-          ["input", "Input"],
-          ["output", "Output"],
-          ["compare", "Compare"],
-          ["about", "About"],
-        ].map(([t, title]) => (
-          <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>
-            {title}
-          </button>
-        ))}
-      </nav>
-      <div class="bottom-body">
-        {tab === "time" && (
-          <Waterfall
-            x={x}
-            results={results}
-            editor={editor}
-            place={route.value.query.get("at") ?? ""}
-            choose={choose}
-          />
+    <Badge tone="warn" title={`Running, and waiting for ${awaited}`}>
+      waiting
+    </Badge>
+  );
+}
+
+/** Why an execution failed, and at which node. */
+function ExecutionFailure({ execution, editor }: { execution: Execution; editor: Editor }) {
+  const { error } = execution;
+  if (!error) return null;
+  const node = error.node_id ? editor.node(error.node_id) : undefined;
+  return (
+    <div class="card bad execution-error">
+      <p>
+        {node && (
+          <>
+            <button type="button" class="link" onClick={() => editor.select([node.id])}>
+              <Name>{editor.nameOf(node)}</Name>:
+            </button>{" "}
+          </>
         )}
-        {tab === "input" && (
-          <div class="pad">
-            <Whole x={x} part="input" preview={x.input_preview} />
-          </div>
-        )}
-        {tab === "output" && (
-          <div class="pad">
-            {x.output === undefined && !x.output_preview ? (
-              <p class="muted">{hasEnded(x) ? "No output." : "Not available yet."}</p>
-            ) : (
-              <Whole x={x} part="output" preview={x.output_preview} />
-            )}
-          </div>
-        )}
-        {tab === "compare" && <Compare x={x} results={results} editor={editor} />}
-        {tab === "about" && (
-          <dl class="facts-list pad">
-            <dt>Trigger</dt>
-            <dd>
-              <bdi>{triggerWord(x.trigger)}</bdi>
-            </dd>
-            <dt>Started</dt>
-            <dd>
-              <When time={x.started_at ?? x.created_at} full />
-            </dd>
-            {x.completed_at && (
-              <>
-                <dt>Ended</dt>
-                <dd>
-                  <When time={x.completed_at} full />
-                </dd>
-              </>
-            )}
-            <dt>Version</dt>
-            <dd>{x.version}</dd>
-            {other(x.retried_from, "Repeats")}
-            {other(x.parent_id, "Part of")}
-            <dt>ID</dt>
-            <dd class="row nowrap">
-              <code>{x.id}</code>
-              <CopyButton text={x.id} />
-            </dd>
-          </dl>
-        )}
-        {tab === "time" && x.retried_from && (
-          <p class="muted small pad">
-            It repeats <a href={href(agentId.value, "workflows", "executions", x.retried_from)}>another execution</a>.
-          </p>
-        )}
+        <bdi>{error.message}</bdi>
+      </p>
+      <p class="small muted">
+        {error.code}
+        {mayEdit.value &&
+          isRetryable(execution) &&
+          " · A retry begins at the node that failed, by the workflow as it is now."}
+      </p>
+    </div>
+  );
+}
+
+type ExecutionGraphProps = { editor: Editor; outline: boolean; setOutline: (outline: boolean) => void };
+
+function ExecutionGraph({ editor, outline, setOutline }: ExecutionGraphProps) {
+  return (
+    <div class="editor-view">
+      {outline ? (
+        <Outline editor={editor} open={(id) => editor.select([id])} />
+      ) : (
+        <Canvas editor={editor} actions={noActions} minimap />
+      )}
+      <div class="canvas-tools">
+        <Segments
+          label="View"
+          value={outline ? "outline" : "canvas"}
+          options={[
+            ["canvas", <Icon name="Workflow" size={16} label="Canvas" />],
+            ["outline", <Icon name="ListTree" size={16} label="Outline" />],
+          ]}
+          onChange={(view) => setOutline(view === "outline")}
+        />
       </div>
-    </>
+    </div>
   );
 }

@@ -1,8 +1,6 @@
-// When each node ran, by depth and iteration; only the rows in sight are made
-// when there are many.
+// When each node ran. Of many results only the rows in view are rendered.
 import { useState } from "preact/hooks";
 
-import { Icon, Name, span } from "../ui";
 import {
   type Editor,
   type Execution,
@@ -14,81 +12,52 @@ import {
   typeOf,
 } from "../editor";
 import { inOrder } from "../editor/order";
+import { Icon, Name, span } from "../ui";
 
-const rowHeight = 30;
-const windowed = 300;
+const rowHeight = 30; // pixels
+const maxRows = 300; // rendered at once
+const windowRows = 60; // rendered of more rows
+const rowsAbove = 10; // rendered above those in view
 
-export function Waterfall({
-  x,
-  results,
-  editor,
-  place: chosen,
-  choose,
-}: {
-  x: Execution;
+type WaterfallProps = {
+  execution: Execution;
   results: NodeResult[];
   editor: Editor;
-  /** The iteration that is chosen. */ place: string;
-  choose: (r: NodeResult) => void;
-}) {
-  const [top, setTop] = useState(0);
-  const ran = results.filter((r) => r.status !== "skipped");
-  const skipped = results.length - ran.length;
+  /** The path of the iteration that is chosen. */
+  iteration: string;
+  choose: (result: NodeResult) => void;
+};
+
+/** The results of an execution by time. */
+export function Waterfall({ execution, results, editor, iteration, choose }: WaterfallProps) {
+  const [scrollTop, setScrollTop] = useState(0);
   if (!results.length) return <p class="muted pad">No node has started yet.</p>;
-  const start = Date.parse(x.started_at ?? x.created_at);
-  const kept = (r: NodeResult) => Boolean(x.retried_from) && Date.parse(r.started_at) + r.duration_ms < start; // by the execution that this one repeats
-  const end = Math.max(
-    start + 1,
-    hasEnded(x) && x.completed_at ? Date.parse(x.completed_at) : 0,
-    ...ran.map((r) => Date.parse(r.started_at) + r.duration_ms),
-  );
-  const beginning = (r: NodeResult) => Math.max(0, Date.parse(r.started_at) - start);
-  const sorted = inOrder(ran, editor.doc.value.nodes);
-  const many = sorted.length > windowed;
-  const from = many ? Math.max(0, Math.floor(top / rowHeight) - 10) : 0;
-  const shown = many ? sorted.slice(from, from + 60) : sorted;
-  const share = (ms: number) => `${(ms / (end - start)) * 100}%`;
+  const ran = results.filter((result) => result.status !== "skipped");
+  const skipped = results.length - ran.length;
+  const period = periodOf(execution, ran);
+  const rows = inOrder(ran, editor.doc.value.nodes);
+  const isWindowed = rows.length > maxRows;
+  const first = isWindowed ? Math.max(0, Math.floor(scrollTop / rowHeight) - rowsAbove) : 0;
+  const shown = isWindowed ? rows.slice(first, first + windowRows) : rows;
+  const listStyle = { height: `${rows.length * rowHeight}px`, position: "relative" };
+  const rowStyle = (index: number) => ({ position: "absolute", top: `${index * rowHeight}px`, insetInline: 0 });
   return (
-    <div class="waterfall" onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
-      <ol
-        aria-label="Steps"
-        style={many ? { height: `${sorted.length * rowHeight}px`, position: "relative" } : undefined}
-      >
-        {shown.map((r, i) => {
-          const place = iterationPath(r);
-          const node = editor.node(r.node_id);
-          return (
-            <li
-              key={resultKey(r)}
-              style={many ? { position: "absolute", top: `${(from + i) * rowHeight}px`, insetInline: 0 } : undefined}
-            >
-              <button
-                type="button"
-                class={r.status}
-                aria-current={
-                  editor.selectedNode.value?.id === r.node_id && (!chosen || chosen === place) ? "true" : undefined
-                }
-                onClick={() => choose(r)}
-              >
-                <span
-                  class="fall-name clip"
-                  style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}
-                >
-                  <Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{editor.nameOf(r.node_id)}</Name>
-                  {place !== "" && <span class="muted"> {iterationLabel(r)}</span>}
-                </span>
-                <span class="fall-line">
-                  {!kept(r) && (
-                    <i style={{ insetInlineStart: share(beginning(r)), width: `max(3px, ${share(r.duration_ms)})` }} />
-                  )}
-                </span>
-                <span class="fall-time muted small">
-                  {["running", "waiting"].includes(r.status) ? r.status : kept(r) ? "kept" : span(r.duration_ms)}
-                </span>
-              </button>
-            </li>
-          );
-        })}
+    <div class="waterfall" onScroll={(event) => isWindowed && setScrollTop(event.currentTarget.scrollTop)}>
+      <ol aria-label="Steps" style={isWindowed ? listStyle : undefined}>
+        {shown.map((result, index) => (
+          <li key={resultKey(result)} style={isWindowed ? rowStyle(first + index) : undefined}>
+            <Row
+              execution={execution}
+              result={result}
+              name={editor.nameOf(result.node_id)}
+              period={period}
+              current={
+                result.node_id === editor.selectedNode.value?.id && (!iteration || iteration === iterationPath(result))
+              }
+              choose={choose}
+            />
+          </li>
+        ))}
       </ol>
       {skipped > 0 && (
         <p class="muted small pad">
@@ -97,4 +66,56 @@ export function Waterfall({
       )}
     </div>
   );
+}
+
+const startOf = (execution: Execution) => Date.parse(execution.started_at ?? execution.created_at);
+const endOf = (result: NodeResult) => Date.parse(result.started_at) + result.duration_ms;
+
+/** The time that the waterfall shows, in milliseconds since 1970. */
+type Period = { start: number; end: number };
+
+function periodOf(execution: Execution, results: NodeResult[]): Period {
+  const start = startOf(execution);
+  const completed = hasEnded(execution) && execution.completed_at ? Date.parse(execution.completed_at) : 0;
+  return { start, end: Math.max(start + 1, completed, ...results.map(endOf)) };
+}
+
+type RowProps = {
+  execution: Execution;
+  result: NodeResult;
+  name: string;
+  period: Period;
+  current: boolean;
+  choose: (result: NodeResult) => void;
+};
+
+function Row({ execution, result, name, period, current, choose }: RowProps) {
+  const path = iterationPath(result);
+  const depth = path === "" ? 0 : path.split(".").length;
+  // A retry keeps results of the execution that it repeats.
+  const isKept = Boolean(execution.retried_from) && endOf(result) < startOf(execution);
+  const share = (ms: number) => `${(ms / (period.end - period.start)) * 100}%`;
+  const begin = Math.max(0, Date.parse(result.started_at) - period.start);
+  return (
+    <button
+      type="button"
+      class={result.status}
+      aria-current={current ? "true" : undefined}
+      onClick={() => choose(result)}
+    >
+      <span class="fall-name clip" style={{ paddingInlineStart: `${depth * 0.9}rem` }}>
+        <Icon name={typeOf(result.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{name}</Name>
+        {path !== "" && <span class="muted"> {iterationLabel(result)}</span>}
+      </span>
+      <span class="fall-line">
+        {!isKept && <i style={{ insetInlineStart: share(begin), width: `max(3px, ${share(result.duration_ms)})` }} />}
+      </span>
+      <span class="fall-time muted small">{timeText(result, isKept)}</span>
+    </button>
+  );
+}
+
+function timeText({ status, duration_ms }: NodeResult, isKept: boolean): string {
+  if (status === "running" || status === "waiting") return status;
+  return isKept ? "kept" : span(duration_ms);
 }

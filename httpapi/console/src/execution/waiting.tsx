@@ -1,0 +1,135 @@
+// A node that waits for an approval, a time, an event or another execution.
+import { useState } from "preact/hooks";
+
+import { agentId, asError, post } from "../data";
+import { executionPath, iterationPath, type NodeResult } from "../editor";
+import { Button, Dialog, openDialog, tell, When } from "../ui";
+
+const maxComment = 10_000; // characters
+
+type Resume = (data: unknown) => Promise<unknown>;
+
+type WaitingNodeProps = { execution: string; result: NodeResult; editable: boolean };
+
+/** What a node waits for, and what resumes it. */
+export function WaitingNode({ execution, result, editable }: WaitingNodeProps) {
+  const resume: Resume = (data) =>
+    post(executionPath(agentId.value, execution, "resume"), {
+      node_id: result.node_id,
+      path: iterationPath(result) || undefined,
+      data,
+    });
+  if (result.type === "workflow") return <p class="muted">Waiting for the execution it started.</p>;
+  if (result.type === "approval") return <Approval result={result} editable={editable} resume={resume} />;
+  if (!editable) return null;
+  return (
+    <Button icon="Play" onClick={() => openDialog((close) => <ContinueDialog close={close} resume={resume} />)}>
+      Continue now
+    </Button>
+  );
+}
+
+type ApprovalProps = { result: NodeResult; editable: boolean; resume: Resume };
+
+function Approval({ result, editable, resume }: ApprovalProps) {
+  return (
+    <section class="card approval stack" aria-label="Decision">
+      {result.approval?.title && (
+        <h3>
+          <bdi>{result.approval.title}</bdi>
+        </h3>
+      )}
+      {result.approval?.message && (
+        <p class="approval-text">
+          <bdi>{result.approval.message}</bdi>
+        </p>
+      )}
+      <p class="muted small">
+        Waiting since <When time={result.started_at} full />.
+      </p>
+      {editable && <Decision resume={resume} />}
+    </section>
+  );
+}
+
+function Decision({ resume }: { resume: Resume }) {
+  const [comment, setComment] = useState("");
+  const decide = (decision: "approved" | "rejected") => async () => {
+    await resume({ decision, comment });
+    tell(decision === "approved" ? "Approved" : "Rejected");
+  };
+  return (
+    <>
+      <input
+        aria-label="Comment"
+        placeholder="Comment"
+        maxLength={maxComment}
+        value={comment}
+        onInput={(event) => setComment(event.currentTarget.value)}
+      />
+      <div class="row">
+        <Button kind="primary" icon="Check" onClick={decide("approved")}>
+          Approve
+        </Button>
+        <Button icon="X" onClick={decide("rejected")}>
+          Reject
+        </Button>
+      </div>
+    </>
+  );
+}
+
+/** Asks for the data with which a node continues at once. */
+function ContinueDialog({ close, resume }: { close: () => void; resume: Resume }) {
+  const [typed, setTyped] = useState("{}");
+  const [issue, setIssue] = useState("");
+  const run = async () => {
+    let data: unknown;
+    try {
+      data = JSON.parse(typed);
+    } catch {
+      return setIssue("Not valid JSON.");
+    }
+    try {
+      await resume(data);
+      close();
+    } catch (error) {
+      setIssue(asError(error).message);
+    }
+  };
+  return (
+    <Dialog title="Continue now" close={close}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <div class={issue ? "field wrong" : "field"}>
+          <label for="resume-data">Data</label>
+          <textarea
+            id="resume-data"
+            class="code"
+            rows={4}
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+          {issue ? (
+            <small class="issue" role="alert">
+              {issue}
+            </small>
+          ) : (
+            <small class="muted">A JSON object; it becomes data in the node's output.</small>
+          )}
+        </div>
+        <div class="row end">
+          <Button onClick={close}>Cancel</Button>
+          <Button kind="primary" submit>
+            Continue
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
