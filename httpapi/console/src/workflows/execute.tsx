@@ -1,22 +1,21 @@
-import { agentId, ApiError, go, href, path, post, asError } from "../data";
+// Executing a workflow by hand.
+import { agentId, ApiError, asError, go, href, path, post } from "../data";
 import { FormDialog, TextArea } from "../ui";
 
-/** Executes a workflow as it is stored, and shows the execution. */
-export function Execute({
-  workflow,
-  unsaved,
-  input,
-  close,
-}: {
+type ExecuteProps = {
   workflow: { id: string; name: string };
+  /** Whether the editor has unsaved changes. */
   unsaved?: boolean;
   input?: unknown;
   close: () => void;
-}) {
+};
+
+/** Executes the stored version of a workflow, and shows the execution. */
+export function Execute({ workflow, unsaved, input, close }: ExecuteProps) {
   const run = async (values: { input: string }) => {
     const started = await post(path("agents", agentId.value, "workflows", "execute"), {
       workflow_id: workflow.id,
-      input: readObject(values.input),
+      input: parseObject(values.input),
     });
     go(href(agentId.value, "workflows", "executions", started.id));
   };
@@ -28,7 +27,7 @@ export function Execute({
       initial={{ input: JSON.stringify(input ?? {}, null, 2) }}
       run={run}
     >
-      {(f) => (
+      {(form) => (
         <>
           {unsaved && <p class="muted">Unsaved changes aren't included.</p>}
           <TextArea
@@ -36,7 +35,7 @@ export function Execute({
             code
             rows={8}
             hint="A JSON object: the trigger payload. Nodes use it in templates such as {{contact.name}}."
-            {...f.text("input")}
+            {...form.text("input")}
           />
         </>
       )}
@@ -44,15 +43,16 @@ export function Execute({
   );
 }
 
-function readObject(text: string): unknown {
-  const wrong = (issue: string) =>
+/** Parses a JSON object; throws an error of the field if it is another value. */
+function parseObject(text: string): unknown {
+  const invalid = (issue: string) =>
     new ApiError(400, { error: { code: "VALIDATION_ERROR", message: issue, details: { field: "input", issue } } });
   let value: unknown;
   try {
     value = JSON.parse(text.trim() || "{}");
   } catch (error) {
-    throw wrong(`is not valid JSON: ${asError(error).message}`);
+    throw invalid(`is not valid JSON: ${asError(error).message}`);
   }
-  if (!value || typeof value !== "object" || Array.isArray(value)) throw wrong("must be a JSON object");
+  if (!value || typeof value !== "object" || Array.isArray(value)) throw invalid("must be a JSON object");
   return value;
 }

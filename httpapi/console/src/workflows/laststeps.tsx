@@ -1,32 +1,37 @@
-// The last steps of a template: its gateways are verified, its source is read,
-// then it goes live.
+// The last steps of a template: its gateways are verified, its sources are read, and then it goes live.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import { absolute, agent, agentId, get, href, mayEdit, onChange, path, post, put, type API, asError } from "../data";
-import { Badge, Button, CopyButton, ErrorCard, Icon, Name, Skeleton, TextField, tell, type IconName } from "../ui";
+import { absolute, agent, agentId, type API, asError, get, href, mayEdit, onChange, path, post, put } from "../data";
 import type { Made } from "../pages/templates";
+import { Button, CopyButton, ErrorCard, Icon, type IconName, Name, Skeleton, tell, TextField } from "../ui";
 
-const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, ...more);
+const agentPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, ...more);
 
 type Records = { workflow: API.Workflow; gateways: API.Gateway[]; sources: API.Source[]; schedules: API.Schedule[] };
 
+async function loadRecords(made: Made): Promise<Records> {
+  const getAll = <const K extends string>(kind: K, ids: string[]) =>
+    Promise.all(ids.map((id) => get(agentPath(kind, id))));
+  const [workflow, gateways, sources, schedules] = await Promise.all([
+    get(agentPath("workflows", made.workflow)),
+    getAll("gateways", made.gateways),
+    getAll("sources", made.sources),
+    getAll("schedules", made.schedules),
+  ]);
+  return { workflow, gateways, sources, schedules };
+}
+
+/** The last steps of the records that a template made. */
 export function LastSteps({ made }: { made: Made }) {
   const [records, setRecords] = useState<Records>();
   const [error, setError] = useState<Error>();
   const load = async () => {
     try {
       setError(undefined);
-      const many = <const K extends string>(kind: K, ids: string[]) => Promise.all(ids.map((id) => get(at(kind, id))));
-      const [workflow, gateways, sources, schedules] = await Promise.all([
-        get(at("workflows", made.workflow)),
-        many("gateways", made.gateways),
-        many("sources", made.sources),
-        many("schedules", made.schedules),
-      ]);
-      setRecords({ workflow, gateways, sources, schedules });
-    } catch (e) {
-      setError(asError(e));
+      setRecords(await loadRecords(made));
+    } catch (thrown) {
+      setError(asError(thrown));
     }
   };
   useEffect(() => {
@@ -34,8 +39,8 @@ export function LastSteps({ made }: { made: Made }) {
   }, [made.workflow]);
   useEffect(
     () =>
-      onChange("source", (c) => {
-        if (made.sources.includes(c.id)) void load();
+      onChange("source", ({ id }) => {
+        if (made.sources.includes(id)) void load();
       }),
     [made.workflow],
   );
@@ -44,22 +49,20 @@ export function LastSteps({ made }: { made: Made }) {
   return <Steps records={records} load={load} />;
 }
 
-function Step({
-  done,
-  bad,
-  icon,
-  title,
-  children,
-}: {
-  done: boolean;
-  bad?: boolean;
+type StepProps = {
+  state: "open" | "failed" | "done";
+  /** The icon of an open step. */
   icon: IconName;
   title: ComponentChildren;
   children?: ComponentChildren;
-}) {
+};
+
+function Step({ state, icon, title, children }: StepProps) {
+  const icons: Record<StepProps["state"], IconName> = { open: icon, failed: "CircleAlert", done: "CircleCheck" };
+  const isDone = state === "done";
   return (
-    <li class={`last-step ${done ? "done" : ""}`}>
-      <Icon name={done ? "CircleCheck" : bad ? "CircleAlert" : icon} size={20} label={done ? "Done" : undefined} />
+    <li class={`last-step ${isDone ? "done" : ""}`}>
+      <Icon name={icons[state]} size={20} label={isDone ? "Done" : undefined} />
       <div class="grow stack tight">
         <strong>{title}</strong>
         {children}
@@ -68,72 +71,32 @@ function Step({
   );
 }
 
-function Steps({ records, load }: { records: Records; load: () => Promise<void> }) {
+type StepsProps = { records: Records; load: () => Promise<void> };
+
+function Steps({ records, load }: StepsProps) {
   const { workflow, gateways, sources, schedules } = records;
-  const may = mayEdit.value;
-  const live = workflow.status === "active" && schedules.every((s) => s.status === "active");
-  const ready = gateways.every((g) => g.status === "active");
-  const trigger = workflow.nodes.find((n) => n.type === "trigger")?.data ?? {};
-  const goLive = async () => {
-    await put(at("workflows", workflow.id), { status: "active" });
-    for (const s of schedules) await put(at("schedules", s.id), { status: "active" });
-    tell("It is live");
-    await load();
-  };
+  const live = workflow.status === "active" && schedules.every((schedule) => schedule.status === "active");
+  const trigger = workflow.nodes.find((node) => node.type === "trigger")?.data ?? {};
+  const workflows = href(agentId.value, "workflows");
   return (
     <section class="stack" aria-label="Last steps">
       <h2>{live ? "It is live" : "Last steps"}</h2>
       <ol class="last-steps">
-        {gateways.map((g) => (
-          <GatewayStep key={g.id} gateway={g} receives={trigger.gateway_id === g.id} load={load} />
+        {gateways.map((gateway) => (
+          <GatewayStep key={gateway.id} gateway={gateway} receives={trigger.gateway_id === gateway.id} load={load} />
         ))}
-        {sources.map((s) => (
-          <Step
-            key={s.id}
-            done={s.status === "ready"}
-            bad={s.status === "error"}
-            icon="BookOpen"
-            title={
-              <>
-                Read <Name>{s.name}</Name>
-              </>
-            }
-          >
-            {s.status === "error" ? (
-              <p class="issue small">
-                <bdi>{s.error?.message}</bdi>
-              </p>
-            ) : (
-              s.status !== "ready" && <p class="muted small">Processing…</p>
-            )}
-          </Step>
+        {sources.map((source) => (
+          <SourceStep key={source.id} source={source} />
         ))}
-        {trigger.event === "webhook" && <HookStep workflow={workflow} live={live} />}
-        <Step done={live} icon="Zap" title="Go live">
-          {!live && (
-            <p class="muted small">
-              {schedules.length ? "The workflow and its schedule become active." : "The workflow becomes active."}
-              {!ready && " Its channel is verified first."}
-            </p>
-          )}
-          {!live && (
-            <div class="row">
-              <Button kind="primary" disabled={!may || !ready} onClick={goLive}>
-                Go live
-              </Button>
-            </div>
-          )}
-        </Step>
+        {trigger.event === "webhook" && <WebhookStep workflow={workflow} live={live} />}
+        {live ? <Step state="done" icon="Zap" title="Go live" /> : <GoLiveStep records={records} load={load} />}
       </ol>
       <div class="row">
         <a class="button" href={href(agentId.value, "workflows", workflow.id)}>
           Open the workflow
         </a>
         {live && (
-          <a
-            class="button"
-            href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(workflow.id)}`}
-          >
+          <a class="button" href={`${workflows}?tab=executions&workflow=${encodeURIComponent(workflow.id)}`}>
             Executions
           </a>
         )}
@@ -142,105 +105,142 @@ function Steps({ records, load }: { records: Records; load: () => Promise<void> 
   );
 }
 
-/** Verifies a gateway at once; one that receives is registered with its platform. */
-function GatewayStep({
-  gateway,
-  receives,
-  load,
-}: {
-  gateway: API.Gateway;
-  receives: boolean;
-  load: () => Promise<void>;
-}) {
-  const [state, setState] = useState<{ busy?: boolean; error?: string; instructions?: string }>({});
+function SourceStep({ source: { name, status, error } }: { source: API.Source }) {
+  const states: Record<string, StepProps["state"]> = { ready: "done", error: "failed" };
+  const title = (
+    <>
+      Read <Name>{name}</Name>
+    </>
+  );
+  return (
+    <Step state={states[status] ?? "open"} icon="BookOpen" title={title}>
+      {status === "error" && (
+        <p class="issue small">
+          <bdi>{error?.message}</bdi>
+        </p>
+      )}
+      {status !== "error" && status !== "ready" && <p class="muted small">Processing…</p>}
+    </Step>
+  );
+}
+
+function GoLiveStep({ records: { workflow, gateways, schedules }, load }: StepsProps) {
+  const verified = gateways.every((gateway) => gateway.status === "active");
+  const goLive = async () => {
+    await put(agentPath("workflows", workflow.id), { status: "active" });
+    for (const schedule of schedules) await put(agentPath("schedules", schedule.id), { status: "active" });
+    tell("It is live");
+    await load();
+  };
+  return (
+    <Step state="open" icon="Zap" title="Go live">
+      <p class="muted small">
+        {schedules.length ? "The workflow and its schedule become active." : "The workflow becomes active."}
+        {!verified && " Its channel is verified first."}
+      </p>
+      <div class="row">
+        <Button kind="primary" disabled={!mayEdit.value || !verified} onClick={goLive}>
+          Go live
+        </Button>
+      </div>
+    </Step>
+  );
+}
+
+/** The setting that has the token of a type of gateway; botToken for the others. */
+const tokenFields: Record<string, string> = { email: "apiKey", sms: "authToken", chatbot_b: "authToken" };
+
+/** Registers the webhook of a gateway with its platform; returns what is still to be done there. */
+async function register(gateway: API.Gateway): Promise<string | undefined> {
+  try {
+    const { instructions, error } = await post(agentPath("gateways", gateway.id, "webhook", "register"));
+    return instructions ?? error;
+  } catch (error) {
+    return asError(error).message;
+  }
+}
+
+type Verification = { busy?: boolean; error?: string; instructions?: string };
+
+type GatewayStepProps = { gateway: API.Gateway; receives: boolean; load: () => Promise<void> };
+
+/** Verifies a gateway when it is first shown, and registers its webhook if messages are received by it. */
+function GatewayStep({ gateway, receives, load }: GatewayStepProps) {
+  const [{ busy, error, instructions }, setVerification] = useState<Verification>({});
   const [token, setToken] = useState("");
   const active = gateway.status === "active";
   const verify = async () => {
-    setState({ busy: true });
+    setVerification({ busy: true });
     try {
-      if (token)
-        await put(at("gateways", gateway.id), {
-          config: {
-            [gateway.type === "email"
-              ? "apiKey"
-              : gateway.type === "sms" || gateway.type === "chatbot_b"
-                ? "authToken"
-                : "botToken"]: token,
-          },
-        });
-      const answer = await post(at("gateways", gateway.id, "verify"));
-      if (!answer.success) {
-        setState({ error: answer.error });
-        return;
-      }
-      const registered = receives
-        ? await post(at("gateways", gateway.id, "webhook", "register")).catch((e) => ({
-            instructions: asError(e).message,
-            error: "",
-          }))
-        : undefined;
-      setState({ instructions: registered?.instructions ?? registered?.error });
+      const config = { [tokenFields[gateway.type] ?? "botToken"]: token };
+      if (token) await put(agentPath("gateways", gateway.id), { config });
+      const result = await post(agentPath("gateways", gateway.id, "verify"));
+      if (!result.success) return setVerification({ error: result.error });
+      setVerification({ instructions: receives ? await register(gateway) : undefined });
       setToken("");
       await load();
-    } catch (e) {
-      setState({ error: asError(e).message });
+    } catch (thrown) {
+      setVerification({ error: asError(thrown).message });
     }
   };
   useEffect(() => {
     if (!active && mayEdit.value) void verify();
   }, []);
+  const title = (
+    <>
+      Verify <Name>{gateway.name}</Name>
+    </>
+  );
+  const unverified = error ? "failed" : "open";
   return (
-    <Step
-      done={active}
-      bad={Boolean(state.error)}
-      icon="Plug"
-      title={
-        <>
-          Verify <Name>{gateway.name}</Name>
-        </>
-      }
-    >
-      {state.busy && <p class="muted small">Verifying…</p>}
-      {state.error && (
+    <Step state={active ? "done" : unverified} icon="Plug" title={title}>
+      {busy && <p class="muted small">Verifying…</p>}
+      {error && (
         <p class="issue small" role="alert">
-          <bdi>{state.error}</bdi>
+          <bdi>{error}</bdi>
         </p>
       )}
-      {state.instructions && (
+      {instructions && (
         <p class="muted small">
-          <bdi>{state.instructions}</bdi>
+          <bdi>{instructions}</bdi>
         </p>
       )}
-      {!active && !state.busy && (
-        <form
-          class="stack tight"
-          onSubmit={(e) => {
-            e.preventDefault();
-            void verify();
-          }}
-        >
-          <TextField
-            label="Another token"
-            type="password"
-            value={token}
-            onInput={setToken}
-            hint="Empty: keep the saved one."
-          />
-          <div class="row">
-            <Button submit disabled={!mayEdit.value}>
-              Verify again
-            </Button>
-          </div>
-        </form>
-      )}
+      {!active && !busy && <TokenForm token={token} setToken={setToken} verify={verify} />}
     </Step>
   );
 }
 
-function HookStep({ workflow, live }: { workflow: API.Workflow; live: boolean }) {
+type TokenFormProps = { token: string; setToken: (token: string) => void; verify: () => Promise<void> };
+
+function TokenForm({ token, setToken, verify }: TokenFormProps) {
+  return (
+    <form
+      class="stack tight"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void verify();
+      }}
+    >
+      <TextField
+        label="Another token"
+        type="password"
+        value={token}
+        onInput={setToken}
+        hint="Empty: keep the saved one."
+      />
+      <div class="row">
+        <Button submit disabled={!mayEdit.value}>
+          Verify again
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function WebhookStep({ workflow, live }: { workflow: API.Workflow; live: boolean }) {
   const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
   return (
-    <Step done={false} icon="Webhook" title="Call the webhook">
+    <Step state="open" icon="Webhook" title="Call the webhook">
       <p class="row nowrap copy">
         <code class="grow hook-address">{address}</code>
         <CopyButton text={address} />

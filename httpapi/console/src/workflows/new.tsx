@@ -1,21 +1,23 @@
+// Creating a workflow.
 import { agentId, go, href, invalidate, path, post } from "../data";
 import { Button, FormDialog, SelectField, tell, TextField } from "../ui";
 
-const beginnings: [string, string][] = [
+const triggers: [event: string, label: string][] = [
   ["manual", "by hand, or from other programs"],
   ["webhook", "when an address is called"],
   ["message.received", "when a message comes in"],
   ["row.created", "when a row is added to a table"],
-  ["contact.created", "when a contact is made"],
+  ["contact.created", "when a contact is created"],
   ["schedule", "by a schedule"],
-  ["calendar", "by a task of the calendar"],
+  ["calendar", "by a calendar task"],
 ];
 
-/** Makes a workflow with a trigger and opens its editor. */
+const workflowsPath = () => path("agents", agentId.value, "workflows");
+
+/** Creates a workflow with a trigger and opens its editor. */
 export function NewWorkflow({ close }: { close: () => void }) {
   const run = async ({ name, event }: { name: string; event: string }) => {
-    const at = path("agents", agentId.value, "workflows");
-    const made = await post(at, {
+    const created = await post(workflowsPath(), {
       name,
       edges: [{ id: "e", source: "start", target: "hello" }],
       nodes: [
@@ -28,29 +30,28 @@ export function NewWorkflow({ close }: { close: () => void }) {
         },
       ],
     });
-    invalidate(at);
-    go(href(agentId.value, "workflows", made.id));
+    invalidate(workflowsPath());
+    go(href(agentId.value, "workflows", created.id));
   };
   const draft = async (name: string) => {
-    const at = path("agents", agentId.value, "workflows");
     try {
-      const made = await post(at, { name: name.trim() || "New workflow", nodes: [], edges: [] });
-      invalidate(at);
+      const created = await post(workflowsPath(), { name: name.trim() || "New workflow", nodes: [], edges: [] });
+      invalidate(workflowsPath());
       close();
-      go(`${href(agentId.value, "workflows", made.id)}?draft=ai`);
+      go(`${href(agentId.value, "workflows", created.id)}?draft=ai`);
     } catch (error) {
       tell(error);
     }
   };
   return (
     <FormDialog title="New workflow" close={close} action="Create" initial={{ name: "", event: "manual" }} run={run}>
-      {(f) => (
+      {(form) => (
         <>
-          <TextField label="Name" autoFocus required {...f.text("name")} />
-          <SelectField label="It begins" options={beginnings} {...f.choice("event")} />
+          <TextField label="Name" autoFocus required {...form.text("name")} />
+          <SelectField label="It begins" options={triggers} {...form.choice("event")} />
           <div class="row">
             <span class="muted grow">Or describe in a sentence what it should do:</span>
-            <Button icon="Sparkles" onClick={() => draft(f.values.name)}>
+            <Button icon="Sparkles" onClick={() => draft(form.values.name)}>
               Draft with AI
             </Button>
           </div>

@@ -1,3 +1,4 @@
+// The triggers of workflows in words.
 const words: Record<string, string> = {
   manual: "By hand",
   webhook: "Webhook",
@@ -17,7 +18,8 @@ const words: Record<string, string> = {
   "workflow.complete": "When a workflow completes",
 };
 
-/** What starts an execution, as people say it. */
+/** Returns in words what started an execution. */
 export const triggerWord = (event: string) => words[event] ?? (event ? `On ${event}` : "");
 
+/** Returns in words what starts a workflow. */
 export const triggerWords = (events?: string[]) => [...new Set(events ?? [])].map(triggerWord).join(", ");
