@@ -1,10 +1,10 @@
-// The agent's language model: provider, key, address and model, with a test.
+// The settings of the agent's language model: provider, key, address and model, with a test.
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, asError, mayEdit, path, post, put } from "../data";
 import { Button, Icon, plural, SelectField, span, tell, TextField, useForm } from "../ui";
 
-const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, "settings", ...more);
+const settingsPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, "settings", ...more);
 
 type Provider = { name: string; key?: string; keyLabel: string; address?: string; hint: string };
 
@@ -37,111 +37,147 @@ const providers: Record<string, Provider> = {
   },
 };
 
+/** The settings that a form shows, and what is called when they are saved. */
 export type FormProps = { s: API.Settings; done: () => Promise<void> };
 
-/** Saves what a form changed and shows what the service finds wrong at its field. */
+/** Returns the changed values of a form; null removes a number or a prefix. */
+function changedValues(values: object, settings: API.Settings, names: readonly string[]): Record<string, unknown> {
+  const before: Record<string, unknown> = settings;
+  const after = values as Record<string, unknown>;
+  const changed = names.filter((name) => after[name] !== undefined && after[name] !== (before[name] ?? ""));
+  const valueOf = (name: string) => {
+    const canBeRemoved = typeof before[name] === "number" || name.endsWith("_prefix");
+    return after[name] === "" && canBeRemoved ? null : after[name];
+  };
+  return Object.fromEntries(changed.map((name) => [name, valueOf(name)]));
+}
+
+/** Shows the issues of an error at the fields of a form; returns false if it has none. */
+function showIssues(form: Pick<ReturnType<typeof useForm>, "setIssues">, error: unknown): boolean {
+  const hasIssues = error instanceof ApiError && Object.keys(error.issues).length > 0;
+  if (hasIssues) form.setIssues(error.issues);
+  return hasIssues;
+}
+
+/** Saves what a form changed, and shows the issues that the service finds at its fields. */
 export async function saveSettings(
   form: Pick<ReturnType<typeof useForm>, "setIssues"> & { values: object },
   now: API.Settings,
   names: readonly string[],
   done: () => Promise<void>,
 ) {
-  const s: Record<string, unknown> = now,
-    values = form.values as Record<string, unknown>;
-  const change: Record<string, unknown> = {};
-  for (const name of names)
-    if (values[name] !== undefined && values[name] !== (s[name] ?? ""))
-      change[name] =
-        values[name] === "" && (typeof s[name] === "number" || name.endsWith("_prefix")) ? null : values[name];
   form.setIssues({});
   try {
-    await put(at(), change);
+    await put(settingsPath(), changedValues(form.values, now, names));
     tell("Saved");
     await done();
   } catch (error) {
-    if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues);
-    else tell(error);
+    if (!showIssues(form, error)) tell(error);
     throw error;
   }
 }
 
-type Tested = Pick<API.Tested, "ok" | "error"> & Partial<API.Tested>;
+type TestResult = Pick<API.Tested, "ok" | "error"> & Partial<API.Tested>;
 
-/** Provider, key, address and model in one form, with a test before or after saving. */
-export function ModelForm({ s, done, plain }: FormProps & { /** Without a frame and a title. */ plain?: boolean }) {
-  const form = useForm({ llm_provider: s.llm_provider, llm_model: s.llm_model, llm_base_url: s.llm_base_url, key: "" });
+type ModelValues = { llm_provider: string; llm_model: string; llm_base_url: string; key: string };
+type Form = ReturnType<typeof useForm<ModelValues>>;
+
+const modelsDelay = 600; // milliseconds after the last key
+
+/** Returns the provider, address and key of the form as requests have them. */
+const connectionOf = ({ llm_provider, llm_base_url, key }: ModelValues) => ({
+  llm_provider,
+  llm_base_url,
+  ...(key && { api_key: key }),
+});
+
+/** What is stored about the key of the chosen provider. */
+function keyState(provider: Provider | undefined, settings: API.Settings) {
+  return {
+    isSaved: Boolean(provider?.key && settings.configured_credentials?.includes(provider.key)),
+    isLocked: Boolean(provider?.key && settings.locked_credentials?.includes(provider.key)),
+  };
+}
+
+/** Reports whether the form has all that the provider needs to list its models. */
+function isComplete(provider: Provider | undefined, values: ModelValues, settings: API.Settings): boolean {
+  if (!provider || (!values.llm_base_url && values.llm_provider === "openai-compatible")) return false;
+  const isSameAddress = values.llm_provider === settings.llm_provider && values.llm_base_url === settings.llm_base_url;
+  const hasSavedKey = isSameAddress && keyState(provider, settings).isSaved;
+  return provider.key === "llm_api_key" || values.key !== "" || hasSavedKey;
+}
+
+/** Lists the models of the provider shortly after the form changes. */
+function useModels(values: ModelValues, complete: boolean): { models: string[]; error?: Error } {
   const [models, setModels] = useState<string[]>([]);
-  const [unlisted, setUnlisted] = useState<Error>();
-  const [tested, setTested] = useState<Tested>();
-  const chosen = providers[form.values.llm_provider];
-  const isSet = chosen?.key && s.configured_credentials?.includes(chosen.key);
-  const locked = chosen?.key && s.locked_credentials?.includes(chosen.key);
-  const stored = form.values.llm_provider === s.llm_provider && form.values.llm_base_url === s.llm_base_url;
-  const given = () => ({
-    llm_provider: form.values.llm_provider,
-    llm_base_url: form.values.llm_base_url,
-    ...(form.values.key ? { api_key: form.values.key } : {}),
-  });
-  const complete =
-    chosen &&
-    (form.values.llm_base_url || form.values.llm_provider !== "openai-compatible") &&
-    (chosen.key === "llm_api_key" || form.values.key || (isSet && stored));
+  const [error, setError] = useState<Error>();
   useEffect(() => {
-    // a moment after the last key, the provider is asked which models it has
     setModels([]);
-    setUnlisted(undefined);
+    setError(undefined);
     if (!complete || !mayEdit.value) return;
     const abort = new AbortController();
-    const timer = setTimeout(
-      () =>
-        post(at("models"), given(), abort.signal).then(
-          (found) => setModels(found.models),
-          (error) => {
-            if (error.name !== "AbortError") setUnlisted(error);
-          },
-        ),
-      600,
-    );
+    const load = () =>
+      post(settingsPath("models"), connectionOf(values), abort.signal).then(
+        (list) => setModels(list.models),
+        (thrown) => {
+          if (thrown.name !== "AbortError") setError(thrown);
+        },
+      );
+    const timer = setTimeout(load, modelsDelay);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [form.values.llm_provider, form.values.llm_base_url, form.values.key]);
-  const misfit = unlisted instanceof ApiError ? unlisted.issues : {};
-  const refused =
-    unlisted instanceof ApiError && [401, 403].includes(unlisted.details.status ?? 0)
-      ? "The provider rejects this key."
-      : undefined;
-  const lacksModel = () => {
-    if (chosen && !form.values.llm_model) form.setIssues({ llm_model: "Choose a model first." });
-    return Boolean(chosen && !form.values.llm_model);
+  }, [values.llm_provider, values.llm_base_url, values.key]);
+  return { models, error };
+}
+
+type ModelFormProps = FormProps & {
+  /** Leaves out the frame and the title. */
+  plain?: boolean;
+};
+
+/** The provider, key, address and model, which can be tested before they are saved. */
+export function ModelForm({ s: settings, done, plain }: ModelFormProps) {
+  const { llm_provider, llm_model, llm_base_url } = settings;
+  const form = useForm<ModelValues>({ llm_provider, llm_model, llm_base_url, key: "" });
+  const [tested, setTested] = useState<TestResult>();
+  const { values } = form;
+  const provider: Provider | undefined = providers[values.llm_provider];
+  const hasModel = () => {
+    if (!provider || values.llm_model) return true;
+    form.setIssues({ llm_model: "Choose a model first." });
+    return false;
   };
   const test = async () => {
     setTested(undefined);
-    if (lacksModel()) return;
+    if (!hasModel()) return;
     try {
-      setTested(await post(at("test"), { ...given(), llm_model: form.values.llm_model }));
+      setTested(await post(settingsPath("test"), { ...connectionOf(values), llm_model: values.llm_model }));
     } catch (error) {
-      if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues);
-      else setTested({ ok: false, error: asError(error).message });
+      if (!showIssues(form, error)) setTested({ ok: false, error: asError(error).message });
     }
   };
-  const submit = async () => {
-    if (lacksModel()) return;
-    const key = form.values.key && chosen?.key ? { [chosen.key]: form.values.key } : {};
-    await saveSettings(
-      { setIssues: form.setIssues, values: { ...form.values, ...key } },
-      s,
-      ["llm_provider", "llm_model", "llm_base_url", ...Object.keys(key)],
-      done,
-    ).catch(() => {});
+  const save = async () => {
+    if (!hasModel()) return;
+    const key = values.key && provider?.key ? { [provider.key]: values.key } : {};
+    const names = ["llm_provider", "llm_model", "llm_base_url", ...Object.keys(key)];
+    const changed = { setIssues: form.setIssues, values: { ...values, ...key } };
+    await saveSettings(changed, settings, names, done).catch(() => {
+      /* the issues are shown */
+    });
+  };
+  const removeKey = async () => {
+    await put(settingsPath(), { [provider!.key!]: null });
+    tell("Removed");
+    await done();
   };
   return (
     <form
       class={plain ? "stack" : "card stack settings-form"}
-      onSubmit={(e) => {
-        e.preventDefault();
-        void submit();
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
       }}
     >
       {!plain && <h2>Language model</h2>}
@@ -150,77 +186,16 @@ export function ModelForm({ s, done, plain }: FormProps & { /** Without a frame 
         disabled={!mayEdit.value}
         options={[
           ["", "None (chat shows passages)"],
-          ...Object.entries(providers).map(([id, p]) => [id, p.name] as [string, string]),
+          ...Object.entries(providers).map(([id, { name }]): [string, string] => [id, name]),
         ]}
         {...form.choice("llm_provider")}
       />
-      {chosen && (
-        <>
-          <TextField
-            label={chosen.keyLabel}
-            type="password"
-            disabled={!mayEdit.value}
-            placeholder={isSet ? "Saved; enter a new one to replace it" : ""}
-            hint={
-              locked
-                ? "Encrypted with another master key: enter it again."
-                : "Encrypted in the agent's file, sent only to this provider, and never shown again."
-            }
-            value={form.values.key}
-            onInput={(v) => form.set("key", v)}
-            error={form.issues[chosen.key ?? ""] ?? form.issues.api_key ?? misfit.api_key ?? refused}
-          />
-          <TextField
-            label="Address"
-            disabled={!mayEdit.value}
-            placeholder={chosen.address ?? ""}
-            hint={chosen.hint}
-            {...form.text("llm_base_url")}
-            error={form.issue("llm_base_url") ?? misfit.llm_base_url}
-          />
-          <TextField
-            label="Model"
-            disabled={!mayEdit.value}
-            list={models}
-            placeholder={models[0] ?? "gpt-5-mini"}
-            hint={
-              models.length
-                ? `${plural(models.length, "model")} to choose from`
-                : unlisted &&
-                  !refused &&
-                  !Object.keys(misfit).length &&
-                  `The models cannot be listed: ${unlisted.message}`
-            }
-            {...form.text("llm_model")}
-          />
-        </>
-      )}
-      {tested && (
-        <p class={tested.ok ? "row test-good" : "row issue"} role="status">
-          <Icon name={tested.ok ? "CircleCheck" : "CircleAlert"} />{" "}
-          {tested.ok ? (
-            <>
-              Answered in {span(tested.ms ?? 0)}: <bdi>{tested.reply}</bdi>
-            </>
-          ) : (
-            <bdi>{tested.error}</bdi>
-          )}
-        </p>
-      )}
+      <ProviderFields form={form} provider={provider} settings={settings} />
+      {tested && <TestOutcome result={tested} />}
       {mayEdit.value && (
         <div class="row end">
-          {isSet && (
-            <Button
-              onClick={async () => {
-                await put(at(), { [chosen!.key!]: null });
-                tell("Removed");
-                await done();
-              }}
-            >
-              Remove key
-            </Button>
-          )}
-          {chosen && (
+          {keyState(provider, settings).isSaved && <Button onClick={removeKey}>Remove key</Button>}
+          {provider && (
             <Button icon="Zap" onClick={test}>
               Test
             </Button>
@@ -231,5 +206,73 @@ export function ModelForm({ s, done, plain }: FormProps & { /** Without a frame 
         </div>
       )}
     </form>
+  );
+}
+
+type ProviderFieldsProps = { form: Form; provider?: Provider; settings: API.Settings };
+
+/** The key, address and model of the chosen provider. */
+function ProviderFields({ form, provider, settings }: ProviderFieldsProps) {
+  const { values } = form;
+  const { isSaved, isLocked } = keyState(provider, settings);
+  const { models, error } = useModels(values, isComplete(provider, values, settings));
+  const issues = error instanceof ApiError ? error.issues : {};
+  const isKeyRejected = error instanceof ApiError && [401, 403].includes(error.details.status ?? 0);
+  const isUnexplained = error && !isKeyRejected && !Object.keys(issues).length;
+  const listError = isUnexplained ? `The models cannot be listed: ${error.message}` : undefined;
+  if (!provider) return null;
+  return (
+    <>
+      <TextField
+        label={provider.keyLabel}
+        type="password"
+        disabled={!mayEdit.value}
+        placeholder={isSaved ? "Saved; enter a new one to replace it" : ""}
+        hint={
+          isLocked
+            ? "Encrypted with another master key: enter it again."
+            : "Encrypted in the agent's file, sent only to this provider, and never shown again."
+        }
+        value={values.key}
+        onInput={(key) => form.set("key", key)}
+        error={
+          form.issues[provider.key ?? ""] ??
+          form.issues.api_key ??
+          issues.api_key ??
+          (isKeyRejected ? "The provider rejects this key." : undefined)
+        }
+      />
+      <TextField
+        label="Address"
+        disabled={!mayEdit.value}
+        placeholder={provider.address ?? ""}
+        hint={provider.hint}
+        {...form.text("llm_base_url")}
+        error={form.issue("llm_base_url") ?? issues.llm_base_url}
+      />
+      <TextField
+        label="Model"
+        disabled={!mayEdit.value}
+        list={models}
+        placeholder={models[0] ?? "gpt-5-mini"}
+        hint={models.length ? `${plural(models.length, "model")} to choose from` : listError}
+        {...form.text("llm_model")}
+      />
+    </>
+  );
+}
+
+function TestOutcome({ result: { ok, ms, reply, error } }: { result: TestResult }) {
+  return (
+    <p class={ok ? "row test-good" : "row issue"} role="status">
+      <Icon name={ok ? "CircleCheck" : "CircleAlert"} />{" "}
+      {ok ? (
+        <>
+          Answered in {span(ms ?? 0)}: <bdi>{reply}</bdi>
+        </>
+      ) : (
+        <bdi>{error}</bdi>
+      )}
+    </p>
   );
 }
