@@ -1,10 +1,11 @@
-// The arguments of a tool: typed by their schema, and the schema itself.
+// The arguments of a tool as a form, and the editor of their schema.
 import { useState } from "preact/hooks";
 
 import { asError } from "../data";
 import { Button, Code, SelectField, Switch, TextArea, TextField, type Values } from "../ui";
 import { useTyped } from "./typed";
 
+/** The JSON Schema of arguments, or of one of them. */
 export type Schema = {
   type?: string | string[];
   title?: string;
@@ -18,101 +19,49 @@ export type Schema = {
   [more: string]: unknown;
 };
 
-const kindOf = (s: Schema) => [s.type].flat().find((t) => t !== "null") ?? "";
+/** Returns the type of a schema apart from null; empty if it has none. */
+const kindOf = (schema: Schema) => [schema.type].flat().find((type) => type !== "null") ?? "";
 
-/** Arguments to begin with: the defaults of their schema. */
-export const defaultsOf = (schema?: Schema): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(schema?.properties ?? {})
-      .map(([name, s]) => [name, s?.default])
-      .filter(([, v]) => v !== undefined),
-  );
+const formKinds = ["", "string", "number", "integer", "boolean", "array", "object"];
+
+/** Returns the default arguments of a schema. */
+export function defaultsOf(schema?: Schema): Record<string, unknown> {
+  const defaults = Object.entries(schema?.properties ?? {}).map(([name, property]) => [name, property?.default]);
+  return Object.fromEntries(defaults.filter(([, value]) => value !== undefined));
+}
 
 /** Reports whether a form can show every property of a schema. */
 export const formable = (schema?: Schema) =>
   Object.values(schema?.properties ?? {}).every(
-    (s) =>
-      s &&
-      typeof s === "object" &&
-      (s.enum || ["", "string", "number", "integer", "boolean", "array", "object"].includes(kindOf(s))),
+    (property) => property && typeof property === "object" && (property.enum || formKinds.includes(kindOf(property))),
   );
 
-/** A form for the arguments that a schema describes; JSON where it cannot. */
-export function ArgumentsForm({
-  schema,
-  value,
-  onChange,
-  issue,
-}: {
+type ArgumentsFormProps = {
   schema?: Schema;
   value: Values;
   onChange: (value: Values) => void;
   issue?: string;
-}) {
-  const [json, setJson] = useState(!formable(schema));
-  const [text, setText] = useState(JSON.stringify(value, null, 2));
-  const [wrong, setWrong] = useState("");
-  const names = Object.entries(schema?.properties ?? {});
-  const set = (name: string, v: unknown) => {
-    const next = { ...value };
-    if (v === undefined || v === "") delete next[name];
-    else next[name] = v;
-    onChange(next);
-  };
-  const read = (t: string) => {
-    setText(t);
-    try {
-      const v = JSON.parse(t || "{}");
-      if (!v || typeof v !== "object" || Array.isArray(v)) throw new Error("not an object");
-      setWrong("");
-      onChange(v);
-    } catch {
-      setWrong("Not a JSON object yet.");
-    }
-  };
+};
+
+/** A form for the arguments that a schema describes, or JSON if it cannot show them. */
+export function ArgumentsForm({ schema, value, onChange, issue }: ArgumentsFormProps) {
+  const [asJson, setAsJson] = useState(!formable(schema));
   return (
     <div class="stack">
-      {json ? (
-        <TextArea
-          label="Arguments"
-          code
-          rows={5}
-          value={text}
-          error={wrong || issue}
-          onInput={read}
-          hint="A JSON object."
-        />
-      ) : names.length ? (
-        names.map(([name, s]) => (
-          <Argument
-            key={name}
-            name={name}
-            schema={s ?? {}}
-            required={schema?.required?.includes(name) ?? false}
-            value={value[name]}
-            onChange={(v) => set(name, v)}
-          />
-        ))
+      {asJson ? (
+        <ArgumentsJson value={value} onChange={onChange} issue={issue} />
       ) : (
-        <p class="muted">No arguments.</p>
+        <ArgumentFields schema={schema} value={value} onChange={onChange} />
       )}
-      {!json && issue && (
+      {!asJson && issue && (
         <p class="issue small" role="alert">
           {issue}
         </p>
       )}
       {formable(schema) && (
         <div>
-          <button
-            type="button"
-            class="link small"
-            onClick={() => {
-              setText(JSON.stringify(value, null, 2));
-              setWrong("");
-              setJson(!json);
-            }}
-          >
-            {json ? "As a form" : "As JSON"}
+          <button type="button" class="link small" onClick={() => setAsJson(!asJson)}>
+            {asJson ? "As a form" : "As JSON"}
           </button>
         </div>
       )}
@@ -120,119 +69,149 @@ export function ArgumentsForm({
   );
 }
 
-function Argument({
-  name,
-  schema: s,
-  required,
-  value,
-  onChange,
-}: {
+function ArgumentFields({ schema, value, onChange }: ArgumentsFormProps) {
+  const properties = Object.entries(schema?.properties ?? {});
+  if (!properties.length) return <p class="muted">No arguments.</p>;
+  const set = (name: string, changed: unknown) => {
+    const { [name]: _, ...others } = value;
+    const isEmpty = changed === undefined || changed === "";
+    onChange(isEmpty ? others : { ...value, [name]: changed });
+  };
+  return properties.map(([name, property]) => (
+    <Argument
+      key={name}
+      name={name}
+      schema={property ?? {}}
+      required={schema?.required?.includes(name) ?? false}
+      value={value[name]}
+      onChange={(changed) => set(name, changed)}
+    />
+  ));
+}
+
+function ArgumentsJson({ value, onChange, issue }: ArgumentsFormProps) {
+  const [text, setText] = useState(JSON.stringify(value, null, 2));
+  const [invalid, setInvalid] = useState(false);
+  const onInput = (typed: string) => {
+    setText(typed);
+    try {
+      const parsed = JSON.parse(typed || "{}");
+      const isObject = parsed && typeof parsed === "object" && !Array.isArray(parsed);
+      setInvalid(!isObject);
+      if (isObject) onChange(parsed);
+    } catch {
+      setInvalid(true);
+    }
+  };
+  return (
+    <TextArea
+      label="Arguments"
+      code
+      rows={5}
+      value={text}
+      error={invalid ? "Not a JSON object yet." : issue}
+      onInput={onInput}
+      hint="A JSON object."
+    />
+  );
+}
+
+type ArgumentProps = {
   name: string;
   schema: Schema;
   required: boolean;
   value: unknown;
-  onChange: (v: unknown) => void;
-}) {
+  onChange: (value: unknown) => void;
+};
+
+/** The field of an argument, by the type of its schema. */
+function Argument({ name, schema, required, value, onChange }: ArgumentProps) {
   const label = required ? `${name} *` : name;
-  const common = { label, hint: s.description };
-  const kind = kindOf(s);
-  if (s.enum)
+  const hint = schema.description;
+  const kind = kindOf(schema);
+  if (schema.enum)
     return (
       <SelectField
-        {...common}
+        label={label}
+        hint={hint}
         value={value === undefined ? "" : JSON.stringify(value)}
-        onChange={(v) => onChange(v ? JSON.parse(v) : undefined)}
-        options={[["", "–"], ...s.enum.map((e): [string, string] => [JSON.stringify(e), String(e)])]}
+        onChange={(chosen) => onChange(chosen ? JSON.parse(chosen) : undefined)}
+        options={[
+          ["", "–"],
+          ...schema.enum.map((option): [string, string] => [JSON.stringify(option), String(option)]),
+        ]}
       />
     );
-  if (kind === "boolean")
-    return <Switch label={label} hint={s.description} checked={value === true} onChange={onChange} />;
-  if (kind === "number" || kind === "integer") return <NumberArgument {...common} value={value} onChange={onChange} />;
-  if (kind === "array" && kindOf(s.items ?? {}) === "string")
+  if (kind === "boolean") return <Switch label={label} hint={hint} checked={value === true} onChange={onChange} />;
+  if (kind === "number" || kind === "integer")
+    return <NumberArgument label={label} hint={hint} value={value} onChange={onChange} />;
+  if (kind === "array" && kindOf(schema.items ?? {}) === "string")
     return (
       <TextArea
-        {...common}
+        label={label}
         rows={2}
-        hint={[s.description, "One per line."].filter(Boolean).join(" ")}
+        hint={[hint, "One per line."].filter(Boolean).join(" ")}
         value={Array.isArray(value) ? value.join("\n") : ""}
-        onInput={(v) => onChange(v ? v.split("\n") : undefined)}
+        onInput={(text) => onChange(text ? text.split("\n") : undefined)}
       />
     );
   if (kind === "array" || kind === "object" || !kind)
-    return <JsonArgument {...common} value={value} onChange={onChange} />;
+    return <JsonArgument label={label} hint={hint} value={value} onChange={onChange} />;
   return (
     <TextArea
-      {...common}
+      label={label}
+      hint={hint}
       rows={1}
-      placeholder={s.examples?.length ? String(s.examples[0]) : undefined}
+      placeholder={schema.examples?.length ? String(schema.examples[0]) : undefined}
       value={value === undefined ? "" : String(value)}
       onInput={onChange}
     />
   );
 }
 
-function NumberArgument({
-  value,
-  onChange,
-  ...common
-}: {
-  label: string;
-  hint?: string;
-  value: unknown;
-  onChange: (v: unknown) => void;
-}) {
-  const [typed, setTyped] = useTyped(value, (v) => (v === undefined ? "" : String(v)));
-  return (
-    <TextField
-      {...common}
-      type="number"
-      value={typed}
-      onInput={(t) => {
-        const v = t === "" ? undefined : Number(t);
-        setTyped(t, v);
-        onChange(v);
-      }}
-    />
-  );
+type ValueProps = { label: string; hint?: string; value: unknown; onChange: (value: unknown) => void };
+
+function NumberArgument({ label, hint, value, onChange }: ValueProps) {
+  const [typed, setTyped] = useTyped(value, (number) => (number === undefined ? "" : String(number)));
+  const onInput = (text: string) => {
+    const number = text === "" ? undefined : Number(text);
+    setTyped(text, number);
+    onChange(number);
+  };
+  return <TextField label={label} hint={hint} type="number" value={typed} onInput={onInput} />;
 }
 
-function JsonArgument({
-  value,
-  onChange,
-  ...common
-}: {
-  label: string;
-  hint?: string;
-  value: unknown;
-  onChange: (v: unknown) => void;
-}) {
+function JsonArgument({ label, hint, value, onChange }: ValueProps) {
   const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value));
-  const [wrong, setWrong] = useState(false);
-  const read = (t: string) => {
-    setText(t);
+  const [invalid, setInvalid] = useState(false);
+  const onInput = (typed: string) => {
+    setText(typed);
     try {
-      onChange(t.trim() ? JSON.parse(t) : undefined);
-      setWrong(false);
+      onChange(typed.trim() ? JSON.parse(typed) : undefined);
+      setInvalid(false);
     } catch {
-      setWrong(true);
+      setInvalid(true);
     }
   };
   return (
     <TextArea
-      {...common}
+      label={label}
       code
       rows={2}
       value={text}
-      onInput={read}
-      error={wrong ? "Not valid JSON yet." : undefined}
-      hint={[common.hint, "JSON."].filter(Boolean).join(" ")}
+      onInput={onInput}
+      error={invalid ? "Not valid JSON yet." : undefined}
+      hint={[hint, "JSON."].filter(Boolean).join(" ")}
     />
   );
 }
 
+/** An argument in the editor of a schema; rest has the properties that the row does not show. */
 type Row = { name: string; type: string; description: string; required: boolean; rest: Schema };
 
-const simple: [string, string][] = [
+const emptyRow: Row = { name: "", type: "string", description: "", required: false, rest: {} };
+
+const rowTypes: [type: string, label: string][] = [
   ["string", "Text"],
   ["number", "Number"],
   ["integer", "Whole number"],
@@ -240,6 +219,7 @@ const simple: [string, string][] = [
   ["array", "List"],
   ["object", "Object"],
 ];
+const rowKeys = ["type", "properties", "required", "additionalProperties", "$schema"];
 
 const rowsOf = (schema?: Schema): Row[] =>
   Object.entries(schema?.properties ?? {}).map(([name, { type, description, ...rest }]) => ({
@@ -251,148 +231,158 @@ const rowsOf = (schema?: Schema): Row[] =>
   }));
 
 /** Reports whether rows can show a schema without losing any of it. */
-const editable = (schema?: Schema) =>
-  !schema ||
-  (Object.keys(schema).every((k) =>
-    ["type", "properties", "required", "additionalProperties", "$schema"].includes(k),
-  ) &&
-    Object.values(schema.properties ?? {}).every((s) => s && simple.some(([t]) => t === s.type)));
+function hasRows(schema?: Schema): boolean {
+  if (!schema) return true;
+  const hasType = (property: Schema) => property && rowTypes.some(([type]) => type === property.type);
+  return (
+    Object.keys(schema).every((key) => rowKeys.includes(key)) && Object.values(schema.properties ?? {}).every(hasType)
+  );
+}
 
-function schemaOf(rows: Row[], was?: Schema): Schema {
-  const named = rows.filter((r) => r.name.trim());
-  const { properties: _p, required: _r, ...kept } = was ?? {};
-  const required = named.filter((r) => r.required).map((r) => r.name.trim());
+/** Returns the schema of rows, with the other keys of the schema before. */
+function schemaOf(rows: Row[], before?: Schema): Schema {
+  const named = rows.filter((row) => row.name.trim());
+  const { properties: _p, required: _r, ...others } = before ?? {};
+  const required = named.filter((row) => row.required).map((row) => row.name.trim());
+  const propertyOf = ({ type, description, rest }: Row): Schema => ({
+    type,
+    ...(description && { description }),
+    ...rest,
+  });
   return {
     type: "object",
-    ...kept,
-    properties: Object.fromEntries(
-      named.map((r) => [
-        r.name.trim(),
-        { type: r.type, ...(r.description && { description: r.description }), ...r.rest },
-      ]),
-    ),
+    ...others,
+    properties: Object.fromEntries(named.map((row) => [row.name.trim(), propertyOf(row)])),
     ...(required.length && { required }),
   };
 }
 
-/** Edits the schema of arguments: a row for each, or JSON. */
-export function ArgumentsSchema({
-  value,
-  onChange,
-  disabled,
-  error,
-}: {
+type ArgumentsSchemaProps = {
   value: Schema;
   onChange: (schema: Schema) => void;
   disabled: boolean;
   error?: string;
-}) {
+};
+
+/** Edits the schema of arguments as rows, or as JSON. */
+export function ArgumentsSchema({ value, onChange, disabled, error }: ArgumentsSchemaProps) {
   const [rows, setRows] = useState(rowsOf(value));
-  const [json, setJson] = useState(!editable(value));
+  const [asJson, setAsJson] = useState(!hasRows(value));
   const [text, setText] = useState(JSON.stringify(value, null, 2));
-  const [wrong, setWrong] = useState("");
-  const set = (next: Row[]) => {
+  const [jsonIssue, setJsonIssue] = useState("");
+  const issue = jsonIssue || error;
+  const changeRows = (next: Row[]) => {
     setRows(next);
     onChange(schemaOf(next, value));
   };
-  const change = (i: number, part: Partial<Row>) => set(rows.map((r, j) => (j === i ? { ...r, ...part } : r)));
-  const read = (t: string) => {
-    setText(t);
+  const changeJson = (typed: string) => {
+    setText(typed);
     try {
-      onChange(JSON.parse(t));
-      setWrong("");
-    } catch (e) {
-      setWrong(`Not valid JSON yet: ${asError(e).message}`);
+      onChange(JSON.parse(typed));
+      setJsonIssue("");
+    } catch (thrown) {
+      setJsonIssue(`Not valid JSON yet: ${asError(thrown).message}`);
     }
   };
-  const swap = () => {
-    if (json) setRows(rowsOf(value));
+  const switchView = () => {
+    if (asJson) setRows(rowsOf(value));
     else setText(JSON.stringify(value, null, 2));
-    setWrong("");
-    setJson(!json);
+    setJsonIssue("");
+    setAsJson(!asJson);
   };
   return (
     <fieldset class="field plain-fieldset">
       <legend>Arguments</legend>
-      {json ? (
+      {asJson ? (
         <Code
           language="json"
           label="Argument schema"
           rows={8}
           value={text}
-          onInput={read}
+          onInput={changeJson}
           readonly={disabled}
-          invalid={Boolean(wrong || error)}
+          invalid={Boolean(issue)}
         />
       ) : (
-        rows.map((r, i) => (
-          <div class="argument" key={i}>
-            <input
-              aria-label={`Name of argument ${i + 1}`}
-              placeholder="name"
-              value={r.name}
-              disabled={disabled}
-              onInput={(e) => change(i, { name: e.currentTarget.value })}
-            />
-            <select
-              aria-label={`Type of argument ${i + 1}`}
-              disabled={disabled}
-              value={r.type}
-              onChange={(e) => change(i, { type: e.currentTarget.value })}
-            >
-              {simple.map(([v, t]) => (
-                <option value={v} selected={v === r.type}>
-                  {t}
-                </option>
-              ))}
-            </select>
-            <input
-              aria-label={`Description of argument ${i + 1}`}
-              placeholder="Description for the model"
-              value={r.description}
-              disabled={disabled}
-              onInput={(e) => change(i, { description: e.currentTarget.value })}
-            />
-            <label class="row nowrap small">
-              <input
-                type="checkbox"
-                checked={r.required}
-                disabled={disabled}
-                onChange={(e) => change(i, { required: e.currentTarget.checked })}
-              />{" "}
-              required
-            </label>
-            {!disabled && (
-              <Button
-                kind="quiet"
-                icon="X"
-                label={`Remove argument ${i + 1}`}
-                onClick={() => set(rows.filter((_, j) => j !== i))}
-              />
-            )}
-          </div>
+        rows.map((row, index) => (
+          <ArgumentRow
+            key={index}
+            row={row}
+            number={index + 1}
+            disabled={disabled}
+            change={(changes) => changeRows(rows.with(index, { ...row, ...changes }))}
+            remove={() => changeRows(rows.toSpliced(index, 1))}
+          />
         ))
       )}
-      {(wrong || error) && (
+      {issue && (
         <small class="issue" role="alert">
-          {wrong || error}
+          {issue}
         </small>
       )}
       <div class="row">
-        {!json && !disabled && (
-          <Button
-            icon="Plus"
-            onClick={() => setRows([...rows, { name: "", type: "string", description: "", required: false, rest: {} }])}
-          >
+        {!asJson && !disabled && (
+          <Button icon="Plus" onClick={() => setRows([...rows, emptyRow])}>
             Add argument
           </Button>
         )}
-        {(!json || editable(value)) && (
-          <button type="button" class="link small" onClick={swap}>
-            {json ? "As rows" : "As JSON Schema"}
+        {(!asJson || hasRows(value)) && (
+          <button type="button" class="link small" onClick={switchView}>
+            {asJson ? "As rows" : "As JSON Schema"}
           </button>
         )}
       </div>
     </fieldset>
+  );
+}
+
+type ArgumentRowProps = {
+  row: Row;
+  number: number;
+  disabled: boolean;
+  change: (changes: Partial<Row>) => void;
+  remove: () => void;
+};
+
+function ArgumentRow({ row, number, disabled, change, remove }: ArgumentRowProps) {
+  return (
+    <div class="argument">
+      <input
+        aria-label={`Name of argument ${number}`}
+        placeholder="name"
+        value={row.name}
+        disabled={disabled}
+        onInput={(event) => change({ name: event.currentTarget.value })}
+      />
+      <select
+        aria-label={`Type of argument ${number}`}
+        disabled={disabled}
+        value={row.type}
+        onChange={(event) => change({ type: event.currentTarget.value })}
+      >
+        {rowTypes.map(([type, label]) => (
+          <option value={type} selected={type === row.type}>
+            {label}
+          </option>
+        ))}
+      </select>
+      <input
+        aria-label={`Description of argument ${number}`}
+        placeholder="Description for the model"
+        value={row.description}
+        disabled={disabled}
+        onInput={(event) => change({ description: event.currentTarget.value })}
+      />
+      <label class="row nowrap small">
+        <input
+          type="checkbox"
+          checked={row.required}
+          disabled={disabled}
+          onChange={(event) => change({ required: event.currentTarget.checked })}
+        />{" "}
+        required
+      </label>
+      {!disabled && <Button kind="quiet" icon="X" label={`Remove argument ${number}`} onClick={remove} />}
+    </div>
   );
 }

@@ -1,18 +1,18 @@
-import { asError } from "../data";
-// A JSON object, a row for each of its members, or as JSON.
+// A JSON object, edited as rows of names and values, or as JSON.
 import { useState } from "preact/hooks";
 
+import { asError } from "../data";
 import { Button, TextArea } from "../ui";
 
-type Object_ = Record<string, unknown>;
+type Payload = Record<string, unknown>;
 type Row = [name: string, value: string];
 
-const textOf = (v: unknown) => (typeof v === "string" ? v : JSON.stringify(v));
-const rowsOf = (o: Object_): Row[] => Object.entries(o).map(([k, v]) => [k, textOf(v)]);
+const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+const rowsOf = (payload: Payload): Row[] => Object.entries(payload).map(([name, value]) => [name, textOf(value)]);
 
-/** A value as it is typed: numbers, yes and no, lists and objects are what they look like, unless the member was a text before. */
-function read(text: string, was: unknown): unknown {
-  if (typeof was === "string" || !/^(-?\d|true$|false$|null$|[[{])/.test(text)) return text;
+/** Parses a typed value: numbers, true, false, null, lists and objects as JSON, unless the value was a text before. */
+function parseValue(text: string, before: unknown): unknown {
+  if (typeof before === "string" || !/^(-?\d|true$|false$|null$|[[{])/.test(text)) return text;
   try {
     return JSON.parse(text);
   } catch {
@@ -20,93 +20,113 @@ function read(text: string, was: unknown): unknown {
   }
 }
 
-/** The members of an object. */
-export function PayloadField({
-  label,
-  value,
-  onChange,
-  hint,
-  error,
-}: {
+/** Parses a JSON object; throws an error for other values. */
+function parseObject(text: string): Payload {
+  const value = JSON.parse(text.trim() || "{}");
+  if (!value || typeof value !== "object" || Array.isArray(value)) throw new Error("Not an object.");
+  return value;
+}
+
+type PayloadFieldProps = {
   label: string;
-  value: Object_;
-  onChange: (v: Object_) => void;
+  value: Payload;
+  onChange: (value: Payload) => void;
   hint?: string;
   error?: string;
-}) {
+};
+
+/** A JSON object as rows, or as JSON. */
+export function PayloadField(props: PayloadFieldProps) {
+  const { value, onChange } = props;
   const [rows, setRows] = useState(rowsOf(value));
-  const [first] = useState(value);
+  const [initial] = useState(value);
   const [json, setJson] = useState<string>();
-  const [wrong, setWrong] = useState("");
-  const set = (next: Row[]) => {
+  const changeRows = (next: Row[]) => {
     setRows(next);
-    onChange(
-      Object.fromEntries(
-        next.filter(([name]) => name.trim()).map(([name, text]) => [name.trim(), read(text, first[name.trim()])]),
-      ),
-    );
+    const entries = next.map(([name, text]) => [name.trim(), parseValue(text, initial[name.trim()])] as const);
+    onChange(Object.fromEntries(entries.filter(([name]) => name)));
   };
-  const type = (text: string) => {
+  const showRows = () => {
+    setRows(rowsOf(value));
+    setJson(undefined);
+  };
+  if (json !== undefined) return <PayloadJson {...props} json={json} setJson={setJson} showRows={showRows} />;
+  return (
+    <PayloadRows
+      {...props}
+      rows={rows}
+      change={changeRows}
+      addRow={() => setRows([...rows, ["", ""]])}
+      showJson={() => setJson(JSON.stringify(value, null, 2))}
+    />
+  );
+}
+
+type PayloadJsonProps = PayloadFieldProps & { json: string; setJson: (json: string) => void; showRows: () => void };
+
+function PayloadJson({ label, hint, error, onChange, json, setJson, showRows }: PayloadJsonProps) {
+  const [issue, setIssue] = useState("");
+  const onInput = (text: string) => {
     setJson(text);
     try {
-      const made = JSON.parse(text.trim() || "{}");
-      if (!made || typeof made !== "object" || Array.isArray(made)) throw new Error("Not an object.");
-      setWrong("");
-      onChange(made);
-    } catch (e) {
-      setWrong(`Not a JSON object yet. ${asError(e).message}`);
+      const parsed = parseObject(text);
+      setIssue("");
+      onChange(parsed);
+    } catch (thrown) {
+      setIssue(`Not a JSON object yet. ${asError(thrown).message}`);
     }
   };
-  if (json !== undefined)
-    return (
-      <div class="stack tight">
-        <TextArea label={label} code rows={5} value={json} onInput={type} error={wrong || error} hint={hint} />
-        <div>
-          <button
-            type="button"
-            class="link small"
-            disabled={Boolean(wrong)}
-            onClick={() => {
-              setRows(rowsOf(value));
-              setJson(undefined);
-            }}
-          >
-            As rows
-          </button>
-        </div>
+  return (
+    <div class="stack tight">
+      <TextArea label={label} code rows={5} value={json} onInput={onInput} error={issue || error} hint={hint} />
+      <div>
+        <button type="button" class="link small" disabled={Boolean(issue)} onClick={showRows}>
+          As rows
+        </button>
       </div>
-    );
+    </div>
+  );
+}
+
+type PayloadRowsProps = PayloadFieldProps & {
+  rows: Row[];
+  change: (rows: Row[]) => void;
+  addRow: () => void;
+  showJson: () => void;
+};
+
+function PayloadRows({ label, hint, error, rows, change, addRow, showJson }: PayloadRowsProps) {
   return (
     <fieldset class="field payload">
       <legend>{label}</legend>
-      {rows.map(([name, text], i) => (
-        <div class="row nowrap" key={i}>
+      {rows.map(([name, text], index) => (
+        <div class="row nowrap" key={index}>
           <input
-            aria-label={`${label}: name ${i + 1}`}
+            aria-label={`${label}: name ${index + 1}`}
             placeholder="Name"
             value={name}
-            onInput={(e) => set(rows.map((r, j) => (j === i ? [e.currentTarget.value, r[1]] : r)))}
+            onInput={(event) => change(rows.with(index, [event.currentTarget.value, text]))}
           />
           <input
             class="grow"
-            aria-label={`${label}: value of ${name || i + 1}`}
+            aria-label={`${label}: value of ${name || index + 1}`}
             placeholder="Value"
             value={text}
-            onInput={(e) => set(rows.map((r, j) => (j === i ? [r[0], e.currentTarget.value] : r)))}
+            onInput={(event) => change(rows.with(index, [name, event.currentTarget.value]))}
           />
           <Button
             kind="quiet"
             icon="X"
-            label={`Remove ${name || i + 1}`}
-            onClick={() => set(rows.filter((_, j) => j !== i))}
+            label={`Remove ${name || index + 1}`}
+            onClick={() => change(rows.toSpliced(index, 1))}
           />
         </div>
       ))}
       <div class="row">
-        <Button icon="Plus" onClick={() => setRows([...rows, ["", ""]])}>
+        <Button icon="Plus" onClick={addRow}>
           Add a value
         </Button>
-        <button type="button" class="link small" onClick={() => setJson(JSON.stringify(value, null, 2))}>
+        <button type="button" class="link small" onClick={showJson}>
           As JSON
         </button>
       </div>

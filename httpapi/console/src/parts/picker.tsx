@@ -1,27 +1,22 @@
-// Chooses events, by what they are about.
-import { eventGroups, matches } from "./events";
+// Choosing events in groups.
+import { type EventGroup, eventGroups, matches } from "./events";
 
-/** Names and patterns of events, picked from groups; patterns that no group offers stay. */
-export function EventPicker({
-  value,
-  onChange,
-  disabled,
-  error,
-}: {
+const offeredPatterns = new Set([
+  "*",
+  ...eventGroups.flatMap(({ pattern, events }) => [pattern, ...events.map(([name]) => name)]),
+]);
+
+type EventPickerProps = {
   value: string[];
   onChange: (value: string[]) => void;
   disabled?: boolean;
   error?: string;
-}) {
+};
+
+/** Names and patterns of events, which are chosen from groups. Patterns that no group offers are kept. */
+export function EventPicker({ value, onChange, disabled, error }: EventPickerProps) {
   const every = value.includes("*");
-  const has = (name: string) => value.some((p) => matches(p, name));
-  const known = new Set(["*", ...eventGroups.flatMap((g) => [g.pattern, ...g.events.map(([n]) => n)])]);
-  const all = (pattern: string, on: boolean) =>
-    onChange([...value.filter((p) => p !== pattern && !matches(pattern, p)), ...(on ? [pattern] : [])]);
-  const one = (pattern: string, names: string[], name: string, on: boolean) => {
-    const split = value.includes(pattern) ? [...value.filter((p) => p !== pattern), ...names] : value;
-    onChange(on ? [...split, name] : split.filter((p) => p !== name));
-  };
+  const remove = (pattern: string) => onChange(value.filter((other) => other !== pattern));
   return (
     <div class="stack">
       <label class="row">
@@ -29,58 +24,23 @@ export function EventPicker({
           type="checkbox"
           checked={every}
           disabled={disabled}
-          onChange={(e) => onChange(e.currentTarget.checked ? ["*"] : [])}
+          onChange={(event) => onChange(event.currentTarget.checked ? ["*"] : [])}
         />{" "}
         Every event
       </label>
       {!every && (
         <div class="picker">
-          {eventGroups.map(({ title, pattern, events }) => (
-            <fieldset key={pattern} disabled={disabled}>
-              <legend>
-                <label class="row nowrap">
-                  <input
-                    type="checkbox"
-                    aria-label={`All of ${title}`}
-                    checked={value.includes(pattern)}
-                    onChange={(e) => all(pattern, e.currentTarget.checked)}
-                  />{" "}
-                  <b>{title}</b>
-                </label>
-              </legend>
-              {events.map(([name, about]) => (
-                <label key={name}>
-                  <input
-                    type="checkbox"
-                    checked={has(name)}
-                    onChange={(e) =>
-                      one(
-                        pattern,
-                        events.map(([n]) => n),
-                        name,
-                        e.currentTarget.checked,
-                      )
-                    }
-                  />
-                  <span>{name}</span>
-                  <small class="muted">{about}</small>
-                </label>
-              ))}
-            </fieldset>
+          {eventGroups.map((group) => (
+            <GroupFields key={group.pattern} group={group} value={value} onChange={onChange} disabled={disabled} />
           ))}
         </div>
       )}
       {value
-        .filter((p) => !known.has(p))
-        .map((p) => (
+        .filter((pattern) => !offeredPatterns.has(pattern))
+        .map((pattern) => (
           <label class="row">
-            <input
-              type="checkbox"
-              checked
-              disabled={disabled}
-              onChange={() => onChange(value.filter((x) => x !== p))}
-            />{" "}
-            <code>{p}</code>
+            <input type="checkbox" checked disabled={disabled} onChange={() => remove(pattern)} />{" "}
+            <code>{pattern}</code>
           </label>
         ))}
       {error && (
@@ -89,5 +49,45 @@ export function EventPicker({
         </p>
       )}
     </div>
+  );
+}
+
+function GroupFields({ group, value, onChange, disabled }: EventPickerProps & { group: EventGroup }) {
+  const { title, pattern, events } = group;
+  const chooseAll = (chosen: boolean) => {
+    const others = value.filter((other) => other !== pattern && !matches(pattern, other));
+    onChange(chosen ? [...others, pattern] : others);
+  };
+  const choose = (name: string, chosen: boolean) => {
+    // The pattern of the group is replaced by the names that it stands for.
+    const expanded = value.filter((other) => other !== pattern);
+    if (value.includes(pattern)) expanded.push(...events.map(([event]) => event));
+    onChange(chosen ? [...expanded, name] : expanded.filter((other) => other !== name));
+  };
+  return (
+    <fieldset disabled={disabled}>
+      <legend>
+        <label class="row nowrap">
+          <input
+            type="checkbox"
+            aria-label={`All of ${title}`}
+            checked={value.includes(pattern)}
+            onChange={(event) => chooseAll(event.currentTarget.checked)}
+          />{" "}
+          <b>{title}</b>
+        </label>
+      </legend>
+      {events.map(([name, description]) => (
+        <label key={name}>
+          <input
+            type="checkbox"
+            checked={value.some((chosen) => matches(chosen, name))}
+            onChange={(event) => choose(name, event.currentTarget.checked)}
+          />
+          <span>{name}</span>
+          <small class="muted">{description}</small>
+        </label>
+      ))}
+    </fieldset>
   );
 }

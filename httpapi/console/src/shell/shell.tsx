@@ -1,4 +1,4 @@
-// The frame: the rail of sections, what is said about the connection, and the page.
+// The frame of the console: the navigation, the state of the connection, and the page.
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
@@ -31,6 +31,7 @@ import {
   Empty,
   ErrorCard,
   Icon,
+  type IconName,
   LinkButton,
   openDialog,
   Skeleton,
@@ -76,7 +77,7 @@ export function Shell() {
       <div class="content">
         <Banner />
         <main id="main" tabIndex={-1}>
-          <Current />
+          <CurrentPage />
         </main>
       </div>
       <BottomBar />
@@ -99,108 +100,102 @@ function refuseFiles(e: DragEvent) {
   e.dataTransfer.dropEffect = "none";
 }
 
-/** What the address points to. */
-function Current() {
+const PageSkeleton = () => (
+  <div class="page">
+    <Skeleton title="Satchel" />
+  </div>
+);
+
+/** The page that the address points to. */
+function CurrentPage() {
   const { page, agent: id, section, rest } = route.value;
+  const isMoved = page === "agent" && Object.hasOwn(moved, section);
   useEffect(keepFocus, [page, id, section, rest.join("/")]);
   useEffect(() => {
     if (page === "start" && session.value) go(href(startAgent()), true);
-    else if (page === "agent" && moved[section]) go(href(id, ...moved[section], ...rest), true);
+    else if (isMoved) go(href(id, ...moved[section], ...rest), true);
   }, [page, section, id, session.value]);
   useEffect(() => {
     document.title = title();
   });
-  if (!session.value) {
-    const error = sessionError.value;
-    if (!error)
-      return (
-        <div class="page">
-          <Skeleton title="Satchel" />
-        </div>
-      );
-    return (
-      <div class="page narrow">
-        {"status" in error && error.status === 401 ? (
-          <KeyCard error={error} />
-        ) : (
-          <ErrorCard error={error} retry={loadSession} />
-        )}
-      </div>
-    );
-  }
-  if (page === "start" || (page === "agent" && moved[section]))
-    return (
-      <div class="page">
-        <Skeleton title="Satchel" />
-      </div>
-    );
+  if (!session.value) return sessionError.value ? <SessionError error={sessionError.value} /> : <PageSkeleton />;
+  if (page === "start" || isMoved) return <PageSkeleton />;
   if (page === "agents") return <Page name="agents" title="Agents" />;
   if (page === "keys") return <Page name="keys" title="Access & keys" />;
   if (page === "cluster") return <Page name="cluster" title="Servers" />;
   const found = sections.find((s) => s.id === section);
-  if (page === "unknown" || !found) {
-    return (
-      <div class="page">
-        <Empty
-          icon="CircleHelp"
-          title="Page not found"
-          action={
-            <LinkButton href="#/" kind="primary">
-              Go home
-            </LinkButton>
-          }
-        >
-          Check the address for typos.
-        </Empty>
-      </div>
-    );
-  }
-  if (!agent.value && !session.value.more_agents)
-    return (
-      <div class="page narrow">
-        <Stranger id={id} />
-      </div>
-    );
+  if (page === "unknown" || !found) return <NotFound />;
+  if (!agent.value && !session.value.more_agents) return <UnknownAgent id={id} />;
   return <Page key={`${id}/${found.page}`} name={found.page} title={found.title} section={section} />;
 }
 
-/** The agent of the address cannot be seen. */
-function Stranger({ id }: { id: string }) {
+function SessionError({ error }: { error: Error }) {
+  const isUnauthorized = "status" in error && error.status === 401;
   return (
-    <>
+    <div class="page narrow">
+      {isUnauthorized ? <KeyCard error={error} /> : <ErrorCard error={error} retry={loadSession} />}
+    </div>
+  );
+}
+
+function NotFound() {
+  const home = (
+    <LinkButton href="#/" kind="primary">
+      Go home
+    </LinkButton>
+  );
+  return (
+    <div class="page">
+      <Empty icon="CircleHelp" title="Page not found" action={home}>
+        Check the address for typos.
+      </Empty>
+    </div>
+  );
+}
+
+/** Says that the agent of the address does not exist or cannot be seen. */
+function UnknownAgent({ id }: { id: string }) {
+  return (
+    <div class="page narrow">
       <Empty icon="ShieldAlert" title="Agent not found" action={<LinkButton href="#/agents">All agents</LinkButton>}>
         <bdi>{id}</bdi> does not exist, or you have no role on it.
       </Empty>
       <KeyCard />
-    </>
+    </div>
   );
 }
 
-function startAgent() {
-  const all = session.value!.agents;
+/** Returns the id of the agent that is shown first: the last one, the default one, or any. */
+function startAgent(): string {
+  const { agents } = session.value!;
   const last = rememberedAgent();
-  return (
-    (all.find((a) => a.id === last || a.name === last) ?? all.find((a) => a.id === "default") ?? all[0])?.id ??
-    "default"
-  );
+  const start =
+    agents.find(({ id, name }) => id === last || name === last) ??
+    agents.find(({ id }) => id === "default") ??
+    agents[0];
+  return start?.id ?? "default";
 }
 
-function title() {
+const pageTitles: Record<string, string> = { agents: "Agents", keys: "API keys", cluster: "Servers" };
+
+/** Returns the title of the browser's tab. */
+function title(): string {
   const { page, section } = route.value;
-  const found =
-    page === "agent"
-      ? sections.find((s) => s.id === section)?.title
-      : (({ agents: "Agents", keys: "API keys", cluster: "Servers" } as Record<string, string>)[page] ?? "");
-  const name = agent.value?.name; // an agent may be called as a section is
-  return [found, name?.toLowerCase() === found?.toLowerCase() ? "" : name, "Satchel"].filter(Boolean).join(" · ");
+  const pageTitle = page === "agent" ? sections.find((s) => s.id === section)?.title : (pageTitles[page] ?? "");
+  const name = agent.value?.name;
+  const isSame = name?.toLowerCase() === pageTitle?.toLowerCase();
+  return [pageTitle, !isSame && name, "Satchel"].filter(Boolean).join(" · ");
 }
 
-/** How many things of a section wait for the person. */
-const countOf = (id: string) => (id === "home" ? counts.value.waiting : id === "inbox" ? counts.value.unread : 0);
+/** Returns how many items of a section wait for the person. */
+function countOf(id: string): number {
+  if (id === "home") return counts.value.waiting;
+  return id === "inbox" ? counts.value.unread : 0;
+}
 
+/** The navigation beside the page. */
 function Rail() {
-  const { agent: id, section, rest } = route.value;
-  const current = id || rememberedAgent();
+  const current = route.value.agent || rememberedAgent();
   return (
     <nav class="rail" aria-label="Console">
       <AgentSwitcher current={current} />
@@ -215,66 +210,87 @@ function Rail() {
         <span>Find</span>
         <kbd>Ctrl K</kbd>
       </button>
-      <ul>
-        {sections.map(
-          (s, i) =>
-            !s.of && (
-              <li key={s.id} class={s.group && sections[i - 1]?.group !== s.group ? "group" : ""} data-group={s.group}>
-                <a
-                  href={section === s.id && !rest.length ? href(current, s.id) : listHref(current, s.id)}
-                  aria-current={id && railOf(section) === s.id ? "page" : undefined}
-                  title={s.key ? `g ${s.key}` : undefined}
-                >
-                  <Icon name={s.icon} />
-                  <span>{s.title}</span>
-                  {countOf(s.id) > 0 && <b class="count">{countOf(s.id)}</b>}
-                </a>
-              </li>
-            ),
-        )}
-      </ul>
-      <footer class="rail-foot">
-        <span
-          class={`dot ${live.value}`}
-          title={{ open: "Live", connecting: "Connecting…", off: "Not live" }[live.value]}
-        />
-        {session.value?.open && (
-          <Badge tone="warn" title="No access control: anyone who reaches this server acts as owner.">
-            open
-          </Badge>
-        )}
-        <LaterTray />
-        <span class="grow" />
-        <button
-          type="button"
-          class="button quiet only"
-          aria-label={`Theme: ${theme.value}`}
-          title={`Theme: ${theme.value}`}
-          onClick={nextTheme}
-        >
-          <Icon name={theme.value === "system" ? "SunMoon" : theme.value === "dark" ? "Moon" : "Sun"} size={16} />
-        </button>
-        <button
-          type="button"
-          id="key"
-          class={`button quiet only ${key.get() ? "on" : ""}`}
-          aria-label="API key"
-          title="API key"
-          onClick={() => openDialog((close) => <KeyDialog close={close} />)}
-        >
-          <Icon name="KeyRound" size={16} />
-        </button>
-        <a class="button quiet only" href="docs" title="API documentation" aria-label="API documentation">
-          <Icon name="Code" size={16} />
-        </a>
-      </footer>
+      <SectionList current={current} />
+      <RailFooter />
     </nav>
+  );
+}
+
+/** Returns the address of a section with the filters that its list had last, or without them if the list is shown already. */
+const sectionHref = (current: string, id: string) =>
+  route.value.section === id && !route.value.rest.length ? href(current, id) : listHref(current, id);
+
+function SectionList({ current }: { current: string }) {
+  const { agent: id, section } = route.value;
+  const startsGroup = (index: number) => {
+    const { group } = sections[index];
+    return group && sections[index - 1]?.group !== group;
+  };
+  return (
+    <ul>
+      {sections.map(
+        (s, index) =>
+          !s.of && (
+            <li key={s.id} class={startsGroup(index) ? "group" : ""} data-group={s.group}>
+              <a
+                href={sectionHref(current, s.id)}
+                aria-current={id && railOf(section) === s.id ? "page" : undefined}
+                title={s.key ? `g ${s.key}` : undefined}
+              >
+                <Icon name={s.icon} />
+                <span>{s.title}</span>
+                {countOf(s.id) > 0 && <b class="count">{countOf(s.id)}</b>}
+              </a>
+            </li>
+          ),
+      )}
+    </ul>
+  );
+}
+
+const liveTitles = { open: "Live", connecting: "Connecting…", off: "Not live" };
+const themeIcons: Record<string, IconName> = { system: "SunMoon", dark: "Moon" };
+
+function RailFooter() {
+  return (
+    <footer class="rail-foot">
+      <span class={`dot ${live.value}`} title={liveTitles[live.value]} />
+      {session.value?.open && (
+        <Badge tone="warn" title="No access control: anyone who reaches this server acts as owner.">
+          open
+        </Badge>
+      )}
+      <LaterTray />
+      <span class="grow" />
+      <button
+        type="button"
+        class="button quiet only"
+        aria-label={`Theme: ${theme.value}`}
+        title={`Theme: ${theme.value}`}
+        onClick={nextTheme}
+      >
+        <Icon name={themeIcons[theme.value] ?? "Sun"} size={16} />
+      </button>
+      <button
+        type="button"
+        id="key"
+        class={`button quiet only ${key.get() ? "on" : ""}`}
+        aria-label="API key"
+        title="API key"
+        onClick={() => openDialog((close) => <KeyDialog close={close} />)}
+      >
+        <Icon name="KeyRound" size={16} />
+      </button>
+      <a class="button quiet only" href="docs" title="API documentation" aria-label="API documentation">
+        <Icon name="Code" size={16} />
+      </a>
+    </footer>
   );
 }
 
 /** The sections on a phone. */
 function BottomBar() {
-  const { agent: id, section, rest } = route.value;
+  const { agent: id, section } = route.value;
   const current = id || rememberedAgent();
   const more = () =>
     loadPalette().then(
@@ -299,10 +315,7 @@ function BottomBar() {
       {sections
         .filter((s) => mainSections.includes(s.id))
         .map((s) => (
-          <a
-            href={section === s.id && !rest.length ? href(current, s.id) : listHref(current, s.id)}
-            aria-current={section === s.id ? "page" : undefined}
-          >
+          <a href={sectionHref(current, s.id)} aria-current={section === s.id ? "page" : undefined}>
             <Icon name={s.icon} />
             <span>{s.title}</span>
             {countOf(s.id) > 0 && <b class="count">{countOf(s.id)}</b>}
@@ -321,7 +334,7 @@ function BottomBar() {
   );
 }
 
-/** What is wrong with the connection, above the page. */
+/** Says above the page what is wrong with the connection. */
 function Banner() {
   useEffect(
     () =>
