@@ -1,5 +1,5 @@
-// Finds pages, agents and records: what is known at once, records after a pause.
-// And the list of keys, and what a phone has below More.
+// The palette, which finds pages, agents and records; the list of keyboard shortcuts; and the menu
+// More of phones.
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -7,21 +7,26 @@ import { agentId, get, go, href, path, rememberedAgent, route, running, session 
 import { Dialog, Icon, type IconName, unmarked, useBack } from "../ui";
 import type { Section } from "../shell/sections";
 
-/** What the frame gives: its sections, what changes the theme, and what closes the palette. */
+/** What the frame of the console passes to the palette. */
 export type PaletteProps = { sections: Section[]; nextTheme: () => void; close: () => void };
 
 type Hit = { icon: IconName; title: string; kind: string; to?: string; run?: () => void };
 
-/** The lists that are searched, with where a row is shown. */
-const records: [list: string, kind: string, icon: IconName, section: (row: Row) => string][] = [
-  ["workflows", "Workflow", "Workflow", () => "workflows"],
-  ["contacts", "Contact", "User", () => "contacts"],
-  ["sources", "Source", "BookOpen", () => "knowledge"],
-  ["conversations", "Conversation", "MessageSquare", (r) => (r.metadata?.via === "chat" ? "chat" : "inbox")],
-  ["schedules", "Schedule", "CalendarClock", () => "calendar/schedules"],
+const maxKnown = 8; // pages, agents and actions that are shown
+const maxRecords = 4; // of each list
+const minSearch = 2; // characters with which records are searched
+const searchDelay = 200; // milliseconds after the last key
+
+/** The lists that are searched, and the section in which a row is shown. */
+const searchedLists: [list: string, kind: string, icon: IconName, sectionOf: (row: Row) => string[]][] = [
+  ["workflows", "Workflow", "Workflow", () => ["workflows"]],
+  ["contacts", "Contact", "User", () => ["contacts"]],
+  ["sources", "Source", "BookOpen", () => ["knowledge"]],
+  ["conversations", "Conversation", "MessageSquare", (row) => [row.metadata?.via === "chat" ? "chat" : "inbox"]],
+  ["schedules", "Schedule", "CalendarClock", () => ["calendar", "schedules"]],
 ];
 
-/** A row of a list: a conversation has a title or what was said last in place of a name. */
+/** A row of a list. A conversation has no name, but a title, a contact or a last message. */
 type Row = {
   id: string;
   name?: string;
@@ -30,146 +35,175 @@ type Row = {
   last_message?: { content: string } | null;
 };
 
-const titleOf = (r: Row) =>
-  r.name || r.metadata?.title || r.contact?.name || unmarked(r.last_message?.content ?? "") || "Conversation";
+const titleOf = (row: Row) =>
+  row.name || row.metadata?.title || row.contact?.name || unmarked(row.last_message?.content ?? "") || "Conversation";
 
 /** The pages of the settings. */
-const settings: [part: string, title: string][] = [
+const settingsPages: [part: string, title: string][] = [
   ["model", "Language model"],
   ["agent", "Agent"],
   ["access", "Access"],
   ["copies", "Backup"],
 ];
 
-function known(text: string, current: string, { sections, nextTheme }: PaletteProps): Hit[] {
-  const all: Hit[] = [
-    ...sections.map((s) => ({ icon: s.icon, title: s.title, kind: "Page", to: href(current, s.id) })),
-    ...(session.value?.agents ?? []).map((a) => ({
-      icon: "Bot" as const,
-      title: a.name,
-      kind: "Agent",
-      to: href(a.id),
-    })),
+/** Returns the pages, agents and actions whose title has every word of a text. */
+function searchKnown(text: string, agent: string, { sections, nextTheme }: PaletteProps): Hit[] {
+  const pages = sections.map(({ id, title, icon }): Hit => ({ icon, title, kind: "Page", to: href(agent, id) }));
+  const agents = (session.value?.agents ?? []).map(({ id, name }): Hit => ({
+    icon: "Bot",
+    title: name,
+    kind: "Agent",
+    to: href(id),
+  }));
+  const settings = settingsPages.map(([part, title]): Hit => ({
+    icon: "Settings",
+    title: `${title} settings`,
+    kind: "Settings",
+    to: href(agent, "settings", part),
+  }));
+  const hits: Hit[] = [
+    ...pages,
+    ...agents,
     { icon: "Layers", title: "All agents", kind: "Page", to: "#/agents" },
     { icon: "KeyRound", title: "API keys", kind: "Page", to: "#/keys" },
-    ...settings.map(([part, title]) => ({
-      icon: "Settings" as const,
-      title: `${title} settings`,
-      kind: "Settings",
-      to: href(current, "settings", part),
-    })),
+    ...settings,
     { icon: "SunMoon", title: "Change theme", kind: "Action", run: nextTheme },
     { icon: "Plus", title: "New agent", kind: "Action", to: "#/agents?new=1" },
-    { icon: "MessageSquare", title: "New chat", kind: "Action", to: href(current, "chat") },
+    { icon: "MessageSquare", title: "New chat", kind: "Action", to: href(agent, "chat") },
   ];
-  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return all.filter((h) => wanted.every((w) => h.title.toLowerCase().includes(w))).slice(0, 8);
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = ({ title }: Hit) => words.every((word) => title.toLowerCase().includes(word));
+  return hits.filter(matches).slice(0, maxKnown);
 }
 
-async function search(text: string, current: string, signal: AbortSignal): Promise<Hit[]> {
-  const lists = await Promise.all(
-    records.map(async ([list, kind, icon, section]) => {
-      const answer = await get(path("agents", current, list), { search: text, limit: 4 }, signal).catch(() => ({
-        [list]: [],
-      }));
-      return (((answer as Record<string, unknown>)[list] ?? []) as Row[]).map((row): Hit => ({
-        icon,
-        title: titleOf(row),
-        kind,
-        to: href(current, ...section(row).split("/"), row.id),
-      }));
-    }),
-  );
-  return lists.flat();
+/** Returns the records of an agent that a search finds. A list that fails is left out. */
+async function searchRecords(text: string, agent: string, signal: AbortSignal): Promise<Hit[]> {
+  const lists = searchedLists.map(async ([list, kind, icon, sectionOf]) => {
+    const query = { search: text, limit: maxRecords };
+    const response: unknown = await get(path("agents", agent, list), query, signal).catch(() => ({}));
+    const rows = (response as Record<string, Row[] | undefined>)[list] ?? [];
+    return rows.map((row): Hit => ({ icon, title: titleOf(row), kind, to: href(agent, ...sectionOf(row), row.id) }));
+  });
+  return (await Promise.all(lists)).flat();
 }
 
-export function Palette(props: PaletteProps) {
-  const [text, setText] = useState("");
+/** Searches records shortly after the text changes. */
+function useRecords(text: string, agent: string): Hit[] {
   const [found, setFound] = useState<Hit[]>([]);
-  const [at, setAt] = useState(0);
-  const ref = useRef<HTMLDialogElement>(null);
-  const current = agentId.value || rememberedAgent();
-  useEffect(() => {
-    ref.current!.showModal();
-  }, []);
   useEffect(() => {
     setFound([]);
-    setAt(0);
-    if (text.trim().length < 2) return;
+    if (text.trim().length < minSearch) return;
     const abort = new AbortController();
-    const timer = setTimeout(() => search(text.trim(), current, abort.signal).then(setFound, () => {}), 200);
+    const search = () =>
+      searchRecords(text.trim(), agent, abort.signal).then(setFound, () => {
+        /* nothing is found */
+      });
+    const timer = setTimeout(search, searchDelay);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
   }, [text]);
-  const hits = [...known(text, current, props), ...found];
+  return found;
+}
+
+/** Opens a dialog element when it is first rendered. */
+function useModal() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current!.showModal();
+  }, []);
+  return dialog;
+}
+
+/** The palette: a field, and what is found below it. */
+export function Palette(props: PaletteProps) {
   const { close } = props;
+  const [text, setText] = useState("");
+  const [active, setActive] = useState(0);
+  const dialog = useModal();
   useBack(close);
+  const agent = agentId.value || rememberedAgent();
+  const hits = [...searchKnown(text, agent, props), ...useRecords(text, agent)];
+  useEffect(() => setActive(0), [text]);
   const choose = (hit?: Hit) => {
     if (!hit) return;
     close();
     if (hit.to) go(hit.to);
     else hit.run?.();
   };
-  const keys = (e: KeyboardEvent) => {
-    e.stopPropagation();
-    if (e.key === "ArrowDown") setAt((at + 1) % Math.max(1, hits.length));
-    else if (e.key === "ArrowUp") setAt((at + hits.length - 1) % Math.max(1, hits.length));
-    else if (e.key === "Enter") choose(hits[at]);
-    else if ((e.ctrlKey || e.metaKey) && e.key === "k") close();
+  const onKeyDown = (event: KeyboardEvent) => {
+    event.stopPropagation();
+    const count = Math.max(1, hits.length);
+    if (event.key === "ArrowDown") setActive((active + 1) % count);
+    else if (event.key === "ArrowUp") setActive((active + count - 1) % count);
+    else if (event.key === "Enter") choose(hits[active]);
+    else if ((event.ctrlKey || event.metaKey) && event.key === "k") close();
     else return;
-    e.preventDefault();
+    event.preventDefault();
   };
   return (
     <dialog
-      ref={ref}
+      ref={dialog}
       class="palette"
       aria-label="Find"
-      onCancel={(e) => {
-        e.preventDefault();
+      onCancel={(event) => {
+        event.preventDefault();
         close();
       }}
-      onMouseDown={(e) => {
-        if (e.target === ref.current) close();
+      onMouseDown={(event) => {
+        if (event.target === dialog.current) close();
       }}
-      onKeyDown={keys}
+      onKeyDown={onKeyDown}
     >
       <input
         type="text"
         role="combobox"
         aria-expanded="true"
         aria-controls="palette-hits"
-        aria-activedescendant={hits[at] ? `hit-${at}` : undefined}
+        aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
         aria-label="Find pages, agents and records"
         placeholder="Find pages, agents and records"
         value={text}
-        onInput={(e) => setText(e.currentTarget.value)}
+        onInput={(event) => setText(event.currentTarget.value)}
         autoFocus
       />
-      <ul id="palette-hits" role="listbox" aria-label="Found">
-        {hits.map((h, i) => (
-          <li
-            key={`${h.kind}${h.to ?? h.title}`}
-            id={`hit-${i}`}
-            role="option"
-            aria-selected={i === at}
-            onMouseMove={() => setAt(i)}
-            onClick={() => choose(h)}
-          >
-            <Icon name={h.icon} size={16} />
-            <bdi class="grow">{h.title}</bdi>
-            <span class="muted small">{h.kind}</span>
-          </li>
-        ))}
-        {hits.length === 0 && <li class="muted">No results</li>}
-      </ul>
+      <HitList hits={hits} active={active} setActive={setActive} choose={choose} />
     </dialog>
   );
 }
 
-/** The keys of one section. */
-const pageKeys: Record<string, [key: string, what: string][]> = {
+type HitListProps = {
+  hits: Hit[];
+  active: number;
+  setActive: (index: number) => void;
+  choose: (hit: Hit) => void;
+};
+
+function HitList({ hits, active, setActive, choose }: HitListProps) {
+  return (
+    <ul id="palette-hits" role="listbox" aria-label="Found">
+      {hits.map((hit, index) => (
+        <li
+          key={`${hit.kind}${hit.to ?? hit.title}`}
+          id={`hit-${index}`}
+          role="option"
+          aria-selected={index === active}
+          onMouseMove={() => setActive(index)}
+          onClick={() => choose(hit)}
+        >
+          <Icon name={hit.icon} size={16} />
+          <bdi class="grow">{hit.title}</bdi>
+          <span class="muted small">{hit.kind}</span>
+        </li>
+      ))}
+      {hits.length === 0 && <li class="muted">No results</li>}
+    </ul>
+  );
+}
+
+/** The keys of each section. */
+const pageKeys: Record<string, [key: string, action: string][]> = {
   chat: [
     ["n", "New chat, once Esc has left the field"],
     ["↑", "Write the last question again"],
@@ -225,12 +259,12 @@ export function KeyList({ sections, close }: { sections: Section[]; close: () =>
               <dd>{s.title}</dd>
             </>
           ))}
-        {(pageKeys[route.value.section] ?? []).map(([k, what]) => (
+        {(pageKeys[route.value.section] ?? []).map(([key, action]) => (
           <>
             <dt>
-              <kbd>{k}</kbd>
+              <kbd>{key}</kbd>
             </dt>
-            <dd>{what}</dd>
+            <dd>{action}</dd>
           </>
         ))}
       </dl>
@@ -240,32 +274,31 @@ export function KeyList({ sections, close }: { sections: Section[]; close: () =>
 
 type MoreProps = {
   sections: Section[];
+  /** Returns the address of a section. */
   links: (section: string) => string;
   theme: Signal<string>;
   nextTheme: () => void;
   find: () => void;
-  /** Shows what runs. */ tray: () => void;
+  /** Shows what is running. */
+  tray: () => void;
   close: () => void;
 };
 
-/** On a phone, all that the bottom bar has no place for. */
+/** What the bottom bar of a phone has no room for. */
 export function More({ sections, links, theme, nextTheme, find, tray, close }: MoreProps) {
-  const ref = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   useBack(close);
-  useEffect(() => {
-    ref.current!.showModal();
-  }, []);
   return (
     <dialog
-      ref={ref}
+      ref={dialog}
       class="dialog sheet"
       aria-label="More"
       onClick={close}
-      onCancel={(e) => {
-        e.preventDefault();
+      onCancel={(event) => {
+        event.preventDefault();
         close();
       }}
-      onKeyDown={(e) => e.stopPropagation()}
+      onKeyDown={(event) => event.stopPropagation()}
     >
       <div class="dialog-frame">
         <button type="button" class="find" onClick={find}>
@@ -281,47 +314,20 @@ export function More({ sections, links, theme, nextTheme, find, tray, close }: M
               </button>
             </li>
           )}
-          {sections.map((s) => (
-            <li>
-              <a href={links(s.id)}>
-                <Icon name={s.icon} />
-                <span>{s.title}</span>
-              </a>
-            </li>
+          {sections.map(({ id, title, icon }) => (
+            <MoreLink key={id} href={links(id)} icon={icon} title={title} />
           ))}
-          <li>
-            <a href="#/agents">
-              <Icon name="Layers" />
-              <span>Agents</span>
-            </a>
-          </li>
-          <li>
-            <a href="#/keys">
-              <Icon name="KeyRound" />
-              <span>API keys</span>
-            </a>
-          </li>
-          {session.value?.cluster && (
-            <li>
-              <a href="#/cluster">
-                <Icon name="Database" />
-                <span>Servers</span>
-              </a>
-            </li>
-          )}
-          <li>
-            <a href="docs">
-              <Icon name="Code" />
-              <span>API documentation</span>
-            </a>
-          </li>
+          <MoreLink href="#/agents" icon="Layers" title="Agents" />
+          <MoreLink href="#/keys" icon="KeyRound" title="API keys" />
+          {session.value?.cluster && <MoreLink href="#/cluster" icon="Database" title="Servers" />}
+          <MoreLink href="docs" icon="Code" title="API documentation" />
         </ul>
         <div class="row center">
           <button
             type="button"
             class="button"
-            onClick={(e) => {
-              e.stopPropagation();
+            onClick={(event) => {
+              event.stopPropagation();
               nextTheme();
             }}
           >
@@ -331,5 +337,16 @@ export function More({ sections, links, theme, nextTheme, find, tray, close }: M
         </div>
       </div>
     </dialog>
+  );
+}
+
+function MoreLink({ href: address, icon, title }: { href: string; icon: IconName; title: string }) {
+  return (
+    <li>
+      <a href={address}>
+        <Icon name={icon} />
+        <span>{title}</span>
+      </a>
+    </li>
   );
 }

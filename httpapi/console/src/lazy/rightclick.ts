@@ -1,66 +1,66 @@
-// A right click on a row opens the row's menu; a long tap does what a right click does.
+// Opens the menu of a row by a right click, or by a long tap, which stands for a right click.
 
-const held = 550; // ms
-const slip = 10; // pixels
+const longTap = 550; // milliseconds
+const maxMovement = 10; // pixels that a finger may move during a long tap
+const otherTargets = "input,textarea,select,[contenteditable],dialog,.menu";
 
 let timer: ReturnType<typeof setTimeout> | undefined;
-let down: PointerEvent | undefined;
-let swallow = false;
+let pressed: PointerEvent | undefined;
+let ignoreClick = false; // which follows a long tap
 
-const release = () => clearTimeout(timer);
-const touched = () => down?.pointerType === "touch";
+const cancel = () => clearTimeout(timer);
+const isTouch = () => pressed?.pointerType === "touch";
 
 addEventListener(
   "pointerdown",
-  (e) => {
-    release();
-    down = e;
-    swallow = false;
-    if (touched() && e.isPrimary)
-      timer = setTimeout(
-        () =>
-          e.target?.dispatchEvent(
-            new MouseEvent("contextmenu", { bubbles: true, cancelable: true, clientX: e.clientX, clientY: e.clientY }),
-          ),
-        held,
-      );
+  (event) => {
+    cancel();
+    pressed = event;
+    ignoreClick = false;
+    if (!isTouch() || !event.isPrimary) return;
+    const { target, clientX, clientY } = event;
+    const openMenu = () =>
+      target?.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true, clientX, clientY }));
+    timer = setTimeout(openMenu, longTap);
   },
   true,
 );
 addEventListener(
   "pointermove",
-  (e) => {
-    if (down && Math.hypot(e.clientX - down.clientX, e.clientY - down.clientY) > slip) release();
+  (event) => {
+    if (!pressed) return;
+    const movement = Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY);
+    if (movement > maxMovement) cancel();
   },
   true,
 );
-for (const end of ["pointerup", "pointercancel", "scroll"]) addEventListener(end, release, true);
+for (const name of ["pointerup", "pointercancel", "scroll"]) addEventListener(name, cancel, true);
 
-addEventListener("contextmenu", release, true); // some browsers send it by themselves
-addEventListener("contextmenu", (e) => {
-  const at = e.target as Element;
-  if (
-    !e.defaultPrevented &&
-    !at.closest("input,textarea,select,[contenteditable],dialog,.menu") &&
-    (touched() || !at.closest("a[href]"))
-  ) {
-    const menu = at.closest("tr,li")?.querySelector<HTMLElement>("[aria-haspopup=menu][aria-expanded=false]");
-    if (menu) {
-      e.preventDefault();
-      menu.click();
-    }
+addEventListener("contextmenu", cancel, true); // some browsers send it for a long tap themselves
+addEventListener("contextmenu", (event) => {
+  const menu = menuButton(event);
+  if (menu) {
+    event.preventDefault();
+    menu.click();
   }
-  swallow = touched() && e.defaultPrevented;
+  ignoreClick = isTouch() && event.defaultPrevented;
 });
 
-// The end of a long tap is no click.
+/** Returns the button of the row's menu, unless the event has another meaning at its target. */
+function menuButton(event: MouseEvent): HTMLElement | null | undefined {
+  const target = event.target as Element;
+  if (event.defaultPrevented || target.closest(otherTargets)) return null;
+  if (!isTouch() && target.closest("a[href]")) return null;
+  return target.closest("tr,li")?.querySelector<HTMLElement>("[aria-haspopup=menu][aria-expanded=false]");
+}
+
 addEventListener(
   "click",
-  (e) => {
-    if (!swallow || !e.isTrusted) return;
-    swallow = false;
-    e.preventDefault();
-    e.stopPropagation();
+  (event) => {
+    if (!ignoreClick || !event.isTrusted) return;
+    ignoreClick = false;
+    event.preventDefault();
+    event.stopPropagation();
   },
   true,
 );

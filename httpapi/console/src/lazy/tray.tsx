@@ -1,166 +1,185 @@
-// What runs now: files being sent, sources being read, and executions.
+// What is running: uploads, sources that are read, and executions.
 import { useEffect } from "preact/hooks";
 
 import {
   agentId,
+  type API,
   counts,
   href,
   mayEdit,
   onChange,
   path,
   progress,
-  running,
   type Result,
+  running,
   type Upload,
   uploads,
   useQuery,
-  type API,
 } from "../data";
 import { Badge, Button, Dialog, Icon, Name, openDialog, plural, When } from "../ui";
 import { stopSource, terminate, wasStopped } from "../parts/stop";
 import { timeLeft } from "../parts/timeleft";
 
-const shown = 20; // of each kind
+const maxShown = 20; // of each kind
 
 const readVerbs: Record<string, string> = { crawling: "Crawling", processing: "Indexing", updating: "Updating" };
 
-/** Keeps a list of what is at work in step with the stream. */
-function useWork<T extends { id: string }, D>(
-  kind: "source" | "execution",
-  found: Result<D>,
-  of: (d: D) => T[],
-  make: (d: D, list: T[]) => D,
-  works: (row: T) => boolean,
-): T[] {
+/** How a list of running records is read from the data of a query, and written to it. */
+type WorkList<T, D> = {
+  kind: "source" | "execution";
+  rowsOf: (data: D) => T[];
+  withRows: (data: D, rows: T[]) => D;
+  isRunning: (row: T) => boolean;
+};
+
+/** Returns the running records of a query, which follow the event stream. */
+function useWork<T extends { id: string }, D>(query: Result<D>, list: WorkList<T, D>): T[] {
+  const { kind, rowsOf, withRows, isRunning } = list;
   useEffect(
     () =>
-      onChange(kind, (c) => {
-        if (found.loading.value) found.soon(); // the answer may be older
-        found.set((d) => {
-          const others = of(d).filter((x) => x.id !== c.id),
-            row = c.row as T | undefined;
-          if (c.op === "delete" || !row || !works(row)) return make(d, others);
-          return make(
-            d,
-            of(d).some((x) => x.id === c.id) ? of(d).map((x) => (x.id === c.id ? row : x)) : [row, ...others],
+      onChange(kind, (change) => {
+        if (query.loading.value) query.soon(); // the response may be older
+        query.set((data) => {
+          const rows = rowsOf(data);
+          const others = rows.filter((other) => other.id !== change.id);
+          const row = change.row as T | undefined;
+          if (change.op === "delete" || !row || !isRunning(row)) return withRows(data, others);
+          if (others.length === rows.length) return withRows(data, [row, ...rows]);
+          return withRows(
+            data,
+            rows.map((other) => (other.id === change.id ? row : other)),
           );
         });
       }),
-    [found],
+    [query],
   );
-  return found.data.value === undefined ? [] : of(found.data.value);
+  return query.data.value === undefined ? [] : rowsOf(query.data.value);
 }
 
-const isRead = (s: API.Source) => s.status in readVerbs;
-const isRunning = (x: API.ExecutionItem) => (x.status === "running" || x.status === "queued") && x.trigger !== "test";
+const sourceList: WorkList<API.Source, API.SourceList> = {
+  kind: "source",
+  rowsOf: (data) => data.sources,
+  withRows: (data, sources) => ({ ...data, sources }),
+  isRunning: (source) => source.status in readVerbs,
+};
 
-/** The sources and executions of the agent that are at work; those that wait for a person are apart. */
+const executionList: WorkList<API.ExecutionItem, API.ExecutionList> = {
+  kind: "execution",
+  rowsOf: (data) => data.executions,
+  withRows: (data, executions) => ({ ...data, executions }),
+  isRunning: ({ status, trigger }) => (status === "running" || status === "queued") && trigger !== "test",
+};
+
+/** Returns the running sources and executions of the agent, and the ids of executions that wait for a person. */
 function useRunning() {
   const id = agentId.value;
   const sources = useWork(
-    "source",
-    useQuery(id ? path("agents", id, "sources") : null, { status: Object.keys(readVerbs), limit: shown }),
-    (d) => d.sources,
-    (d, sources) => ({ ...d, sources }),
-    isRead,
+    useQuery(id ? path("agents", id, "sources") : null, { status: Object.keys(readVerbs), limit: maxShown }),
+    sourceList,
   );
   const executions = useWork(
-    "execution",
     useQuery(id ? path("agents", id, "workflows", "executions") : null, {
       status: ["queued", "running"],
-      limit: shown,
+      limit: maxShown,
     }),
-    (d) => d.executions,
-    (d, executions) => ({ ...d, executions }),
-    isRunning,
+    executionList,
   );
   const waiting = useQuery(id && executions.length ? path("agents", id, "waiting") : null);
   useEffect(() => {
     if (executions.length) waiting.soon();
   }, [counts.value.waiting, executions.length]);
-  const waits = new Set((waiting.data.value?.waiting ?? []).map((w) => w.execution_id));
-  return { sources, executions, waits };
+  const waitingIds = new Set((waiting.data.value?.waiting ?? []).map((item) => item.execution_id));
+  return { sources, executions, waitingIds };
 }
 
-const onTheirWay = () => uploads.value.filter((u) => u.state === "sending" || u.state === "waiting");
+const unfinishedUploads = () => uploads.value.filter(({ state }) => state === "sending" || state === "waiting");
 
-/** How much runs, which opens the list of it; nothing while nothing runs. */
+/** How much is running, as a button that opens the list; nothing while nothing is running. */
 export function Tray() {
-  const { sources, executions, waits } = useRunning();
-  const n = onTheirWay().length + sources.length + executions.filter((x) => !waits.has(x.id)).length;
+  const { sources, executions, waitingIds } = useRunning();
+  const active = executions.filter((execution) => !waitingIds.has(execution.id));
+  const count = unfinishedUploads().length + sources.length + active.length;
   useEffect(() => {
-    running.value = n;
-  }, [n]);
-  if (!n) return null;
+    running.value = count;
+  }, [count]);
+  if (!count) return null;
   return (
     <button type="button" class="tray-button" onClick={openTray}>
       <Icon name="LoaderCircle" size={14} />
-      {n} running now
+      {count} running now
     </button>
   );
 }
 
-/** Opens the list of what runs. */
+/** Opens the list of what is running. */
 export const openTray = () => {
-  openDialog((close) => <List close={close} />);
+  openDialog((close) => <RunningDialog close={close} />);
 };
 
-function List({ close }: { close: () => void }) {
-  const { sources, executions, waits } = useRunning();
-  const sent = onTheirWay();
+function RunningDialog({ close }: { close: () => void }) {
+  const { sources, executions, waitingIds } = useRunning();
+  const files = unfinishedUploads();
   const names = useQuery(executions.length ? path("agents", agentId.value, "workflows") : null, {
     limit: 200,
     sort: "name",
   });
-  const nameOf = (w: string) => names.data.value?.workflows.find((x) => x.id === w)?.name ?? "Workflow";
+  const nameOf = (id: string) => names.data.value?.workflows.find((workflow) => workflow.id === id)?.name ?? "Workflow";
   return (
     <Dialog title="Running now" close={close} more="tray">
-      {sent.length + sources.length + executions.length === 0 && <p class="muted">Nothing is running.</p>}
+      {files.length + sources.length + executions.length === 0 && <p class="muted">Nothing is running.</p>}
       <ul
         class="plain stack"
-        onClick={(e) => {
-          if ((e.target as Element).closest("a")) close();
+        onClick={(event) => {
+          if ((event.target as Element).closest("a")) close();
         }}
       >
-        {sent.length > 0 && <Sending files={sent} />}
-        {sources.map((s) => (
-          <Reading key={s.id} s={s} />
+        {files.length > 0 && <UploadRow files={files} />}
+        {sources.map((source) => (
+          <SourceRow key={source.id} source={source} />
         ))}
-        {executions.map((x) => (
-          <li key={x.id} class="row nowrap">
-            <Icon name="Workflow" />
-            <div class="grow">
-              <a href={href(agentId.value, "workflows", "executions", x.id)}>
-                <Name>{nameOf(x.workflow_id)}</Name>
-              </a>
-              <p class="muted small">
-                Started <When time={x.started_at ?? x.created_at} />
-              </p>
-            </div>
-            {waits.has(x.id) ? (
-              <Badge tone="warn" title="Waiting for a person">
-                waiting
-              </Badge>
-            ) : (
-              <Badge>{x.status}</Badge>
-            )}
-            {mayEdit.value && (
-              <Button
-                kind="quiet"
-                icon="CircleStop"
-                label={`Terminate ${nameOf(x.workflow_id)}`}
-                onClick={() => terminate(x.id)}
-              />
-            )}
-          </li>
+        {executions.map((execution) => (
+          <ExecutionRow
+            key={execution.id}
+            execution={execution}
+            name={nameOf(execution.workflow_id)}
+            waiting={waitingIds.has(execution.id)}
+          />
         ))}
       </ul>
     </Dialog>
   );
 }
 
-function Sending({ files }: { files: Upload[] }) {
-  const share = files.reduce((sum, u) => sum + u.share, 0) / files.length;
+type ExecutionRowProps = { execution: API.ExecutionItem; name: string; waiting: boolean };
+
+function ExecutionRow({ execution: { id, status, started_at, created_at }, name, waiting }: ExecutionRowProps) {
+  return (
+    <li class="row nowrap">
+      <Icon name="Workflow" />
+      <div class="grow">
+        <a href={href(agentId.value, "workflows", "executions", id)}>
+          <Name>{name}</Name>
+        </a>
+        <p class="muted small">
+          Started <When time={started_at ?? created_at} />
+        </p>
+      </div>
+      {waiting ? (
+        <Badge tone="warn" title="Waiting for a person">
+          waiting
+        </Badge>
+      ) : (
+        <Badge>{status}</Badge>
+      )}
+      {mayEdit.value && (
+        <Button kind="quiet" icon="CircleStop" label={`Terminate ${name}`} onClick={() => terminate(id)} />
+      )}
+    </li>
+  );
+}
+
+function UploadRow({ files }: { files: Upload[] }) {
+  const share = files.reduce((sum, file) => sum + file.share, 0) / files.length;
   return (
     <li class="row nowrap">
       <Icon name="Upload" />
@@ -177,32 +196,30 @@ function Sending({ files }: { files: Upload[] }) {
   );
 }
 
-function Reading({ s }: { s: API.Source }) {
-  const now = progress.value[s.id] ?? s.progress;
+function SourceRow({ source }: { source: API.Source }) {
+  const { id, type, name, status } = source;
+  const current = progress.value[id] ?? source.progress;
+  const facts = [
+    wasStopped(source) ? "Stopped; indexing what was read" : readVerbs[status],
+    current?.total > 0 && `${current.done} of ${current.total}`,
+    timeLeft(progress.value[id]?.seconds_left),
+  ];
   return (
     <li class="row nowrap">
-      <Icon name={s.type === "crawl" || s.type === "url" ? "Globe" : "FileText"} />
+      <Icon name={type === "crawl" || type === "url" ? "Globe" : "FileText"} />
       <div class="grow">
-        <a href={href(agentId.value, "knowledge", s.id)}>
-          <Name>{s.name}</Name>
+        <a href={href(agentId.value, "knowledge", id)}>
+          <Name>{name}</Name>
         </a>
-        {now?.total > 0 && (
+        {current?.total > 0 && (
           <p>
-            <progress max={now.total} value={now.done} aria-label={`Progress of ${s.name}`} />
+            <progress max={current.total} value={current.done} aria-label={`Progress of ${name}`} />
           </p>
         )}
-        <p class="muted small">
-          {[
-            wasStopped(s) ? "Stopped; indexing what was read" : readVerbs[s.status],
-            now?.total > 0 && `${now.done} of ${now.total}`,
-            timeLeft(progress.value[s.id]?.seconds_left),
-          ]
-            .filter(Boolean)
-            .join(" · ")}
-        </p>
+        <p class="muted small">{facts.filter(Boolean).join(" · ")}</p>
       </div>
       {mayEdit.value && (
-        <Button kind="quiet" icon="CircleStop" label={`Stop ${s.name}`} onClick={() => stopSource(s)} />
+        <Button kind="quiet" icon="CircleStop" label={`Stop ${name}`} onClick={() => stopSource(source)} />
       )}
     </li>
   );

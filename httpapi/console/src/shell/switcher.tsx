@@ -1,28 +1,31 @@
+// The agent that the navigation belongs to, and a menu of the others.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agent, href, rememberedAgent, session } from "../data";
-import { Icon, Name } from "../ui";
+import { agent, type AgentEntry, href, rememberedAgent, session } from "../data";
+import { Icon, type IconName, Name } from "../ui";
 
-/** Which agent the rail is about, and the way to another. */
+const maxAgents = 12;
+
+/** The agent that is shown, and a menu of the others and of the pages about all agents. */
 export function AgentSwitcher({ current }: { current: string }) {
   const [open, setOpen] = useState(false);
-  const ref = useRef<HTMLDivElement>(null);
+  const switcher = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!open) return;
-    const away = (e: Event) => {
-      if (!ref.current?.contains(e.target as Node)) setOpen(false);
+    const onPointerDown = (event: Event) => {
+      if (!switcher.current?.contains(event.target as Node)) setOpen(false);
     };
-    addEventListener("pointerdown", away);
-    return () => removeEventListener("pointerdown", away);
+    addEventListener("pointerdown", onPointerDown);
+    return () => removeEventListener("pointerdown", onPointerDown);
   }, [open]);
-  const all = session.value?.agents ?? [];
-  const shown = agent.value ?? all.find((a) => a.id === (current || rememberedAgent()));
+  const agents = session.value?.agents ?? [];
+  const shown = agent.value ?? agents.find(({ id }) => id === (current || rememberedAgent()));
   return (
     <div
       class="switcher"
-      ref={ref}
-      onKeyDown={(e) => {
-        if (e.key === "Escape") setOpen(false);
+      ref={switcher}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") setOpen(false);
       }}
     >
       <button type="button" aria-haspopup="listbox" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -33,47 +36,45 @@ export function AgentSwitcher({ current }: { current: string }) {
         {shown && shown.status !== "active" && <span class={`dot ${shown.status}`} title={shown.status} />}
         <Icon name="ChevronDown" size={16} />
       </button>
-      {open && (
-        <div class="menu-list switcher-list">
-          {all.slice(0, 12).map((a) => (
-            <a
-              key={a.id}
-              href={href(a.id)}
-              aria-current={a.id === shown?.id ? "true" : undefined}
-              onClick={() => setOpen(false)}
-            >
-              <span class={`dot ${a.status}`} />
-              <span class="grow">
-                <Name>{a.name}</Name>
-              </span>
-              {a.waiting > 0 && (
-                <b class="count" title="Waiting for a person">
-                  {a.waiting}
-                </b>
-              )}
-            </a>
-          ))}
-          <hr />
-          <a href="#/agents" onClick={() => setOpen(false)}>
-            <Icon name="Layers" size={16} />
-            <span>All agents</span>
-          </a>
-          <a href="#/agents?new=1" onClick={() => setOpen(false)}>
-            <Icon name="Plus" size={16} />
-            <span>New agent</span>
-          </a>
-          <a href="#/keys" onClick={() => setOpen(false)}>
-            <Icon name="KeyRound" size={16} />
-            <span>API keys</span>
-          </a>
-          {session.value?.cluster && (
-            <a href="#/cluster" onClick={() => setOpen(false)}>
-              <Icon name="Database" size={16} />
-              <span>Servers</span>
-            </a>
-          )}
-        </div>
-      )}
+      {open && <AgentMenu agents={agents.slice(0, maxAgents)} shown={shown?.id} close={() => setOpen(false)} />}
     </div>
+  );
+}
+
+type AgentMenuProps = { agents: AgentEntry[]; shown?: string; close: () => void };
+
+function AgentMenu({ agents, shown, close }: AgentMenuProps) {
+  return (
+    <div class="menu-list switcher-list">
+      {agents.map(({ id, name, status, waiting }) => (
+        <a key={id} href={href(id)} aria-current={id === shown ? "true" : undefined} onClick={close}>
+          <span class={`dot ${status}`} />
+          <span class="grow">
+            <Name>{name}</Name>
+          </span>
+          {waiting > 0 && (
+            <b class="count" title="Waiting for a person">
+              {waiting}
+            </b>
+          )}
+        </a>
+      ))}
+      <hr />
+      <MenuLink href="#/agents" icon="Layers" title="All agents" close={close} />
+      <MenuLink href="#/agents?new=1" icon="Plus" title="New agent" close={close} />
+      <MenuLink href="#/keys" icon="KeyRound" title="API keys" close={close} />
+      {session.value?.cluster && <MenuLink href="#/cluster" icon="Database" title="Servers" close={close} />}
+    </div>
+  );
+}
+
+type MenuLinkProps = { href: string; icon: IconName; title: string; close: () => void };
+
+function MenuLink({ href: address, icon, title, close }: MenuLinkProps) {
+  return (
+    <a href={address} onClick={close}>
+      <Icon name={icon} size={16} />
+      <span>{title}</span>
+    </a>
   );
 }
