@@ -1,11 +1,11 @@
-// Text that was typed and not sent yet: it survives a reload and a crash.
+// Text that was typed and not sent yet, which survives a reload or a crash.
 import { signal, type Signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 
 const prefix = "satchel.draft.";
 const keepDays = 30;
 
-/** A text that is kept in this browser under a name until it is "". */
+/** Returns a text that is stored in this browser under a name until it is empty. */
 export function useDraft(name: string): Signal<string> {
   return useMemo(() => {
     const draft = signal(read(name));

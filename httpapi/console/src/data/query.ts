@@ -1,5 +1,5 @@
-// What the service answered, kept by address: pages that show the same share
-// one call, and a page that is shown again shows what was known at once.
+// Responses of the service, cached by address: components that show the same data share one
+// request, and a page that is shown again shows the cached response at once.
 import { batch, signal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
@@ -10,11 +10,11 @@ export type Result<T> = {
   data: Signal<T | undefined>;
   error: Signal<Error | undefined>;
   loading: Signal<boolean>;
-  /** Asks again; what is shown stays until the answer is there. */
+  /** Sends the request again; the data stay until the response arrives. */
   reload: () => Promise<void>;
-  /** Asks again in a moment; however often it is called, at most every two seconds. */
+  /** Reloads shortly after, and at most every two seconds. */
   soon: () => void;
-  /** Changes what is shown, before or without the service. */
+  /** Changes the data without a request. */
   set: (change: (data: T) => T) => void;
 };
 
@@ -22,6 +22,8 @@ type Entry = Result<unknown> & { used: number; abort?: AbortController; at: numb
 
 const cache = new Map<string, Entry>();
 const cacheSize = 60;
+const soonDelay = 300; // milliseconds
+const soonInterval = 2000; // milliseconds between two reloads
 
 function keyOf(at: string, query?: Query) {
   const given = Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== null && v !== "");
@@ -29,18 +31,18 @@ function keyOf(at: string, query?: Query) {
 }
 
 function make(at: string, query?: Query): Entry {
-  let due: ReturnType<typeof setTimeout> | undefined,
-    last = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let lastReload = 0;
   const entry: Entry = {
     soon: () => {
-      due ??= setTimeout(
+      timer ??= setTimeout(
         () => {
-          due = undefined;
-          last = Date.now();
+          timer = undefined;
+          lastReload = Date.now();
           if (entry.used) void entry.reload();
           else entry.at = 0;
         },
-        Math.max(300, last + 2000 - Date.now()),
+        Math.max(soonDelay, lastReload + soonInterval - Date.now()),
       );
     },
     data: signal(undefined),
@@ -78,7 +80,7 @@ function make(at: string, query?: Query): Entry {
   return entry;
 }
 
-/** The answer to a GET, shared by all who show it. at null: none is made. */
+/** Returns the response to a GET request, which all components that use it share; null makes no request. */
 export function useQuery<const A extends string>(at: A | null, query?: Query): Result<Answer<A, "GET">>;
 export function useQuery<T>(at: string | null, query?: Query): Result<T>;
 export function useQuery(at: string | null, query?: Query): Result<unknown> {
@@ -101,7 +103,7 @@ export function useQuery(at: string | null, query?: Query): Result<unknown> {
   return entry;
 }
 
-/** Drops results that are not shown, the oldest first, beyond the number that is kept. */
+/** Removes the oldest results that are not shown, if there are more than cacheSize. */
 function forget() {
   if (cache.size <= cacheSize) return;
   const idle = [...cache].filter(([, e]) => !e.used).sort(([, a], [, b]) => a.at - b.at);
@@ -111,7 +113,7 @@ function forget() {
   }
 }
 
-/** Asks again for what is shown below an address, and marks the rest as old. */
+/** Reloads the data below an address that are shown, and marks the others as outdated. */
 export function invalidate(at: string) {
   for (const [name, entry] of cache) {
     if (!name.startsWith(at)) continue;
@@ -120,12 +122,12 @@ export function invalidate(at: string) {
   }
 }
 
-/** Asks again for what is shown and could not be asked while the server was away. */
+/** Reloads what is shown and could not be loaded while the server was unreachable. */
 export function reloadFailed() {
   for (const entry of cache.values()) if (entry.used && entry.error.value instanceof OfflineError) void entry.reload();
 }
 
-/** Forgets every answer: another identity asks from now on. */
+/** Removes all cached responses, as those of another identity may differ, and reloads what is shown. */
 export function forgetAll() {
   for (const [name, entry] of cache) {
     entry.abort?.abort();

@@ -11,7 +11,7 @@ export type Route = {
   query: URLSearchParams;
 };
 
-/** Reads an address; what is no address of the console is "unknown". */
+/** Parses an address; the page of an invalid one is "unknown". */
 export function parseRoute(hash: string): Route {
   const [before, after = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const route: Route = { page: "unknown", agent: "", section: "", rest: [], query: new URLSearchParams(after) };
@@ -29,37 +29,37 @@ export function parseRoute(hash: string): Route {
   return { ...route, page: "agent", agent, section, rest };
 }
 
-/** Where the address points. */
+/** The current address. */
 export const route = signal<Route>(parseRoute(location.hash));
 
 addEventListener("hashchange", () => {
   route.value = parseRoute(location.hash);
 });
 
-/** The agent of the address: its id or name, "" on pages of none. */
+/** The id or name of the agent in the address; empty on pages without an agent. */
 export const agentId = computed(() => route.value.agent);
 
-/** The address of a page of an agent. */
+/** Returns the address of a page of an agent. */
 export function href(agent: string, ...parts: (string | number)[]) {
   return `#/${["agents", agent, ...parts].map((p) => encodeURIComponent(p)).join("/")}`;
 }
 
-const lists = new Map<string, string>();
-const shown = ["entry", "event"]; // what lies beside a list
+const listQueries = new Map<string, string>(); // by the address of the list
+const detailParameters = ["entry", "event"]; // the record that is open beside a list
 
 effect(() => {
-  // the filters, the order and the page of each list
+  // Remembers the filters, the order and the page of each list.
   const query = new URLSearchParams(route.value.query);
-  for (const name of shown) query.delete(name);
+  for (const name of detailParameters) query.delete(name);
   if (route.value.page === "agent")
-    lists.set(href(route.value.agent, route.value.section, ...route.value.rest), query.toString());
+    listQueries.set(href(route.value.agent, route.value.section, ...route.value.rest), query.toString());
 });
 
-/** The address of a list with the filters, the order and the page that it was last shown with. */
+/** Returns the address of a list with the filters, the order and the page that it had last. */
 export function listHref(agent: string, ...parts: (string | number)[]) {
-  const at = href(agent, ...parts),
-    query = lists.get(at);
-  return query ? `${at}?${query}` : at;
+  const address = href(agent, ...parts);
+  const query = listQueries.get(address);
+  return query ? `${address}?${query}` : address;
 }
 
 /** Goes to an address of the console. */
@@ -74,7 +74,7 @@ export function go(to: string, replace = false) {
   route.value = parseRoute(location.hash);
 }
 
-/** Changes filters of the address without a new entry in the history; "" and null remove one. */
+/** Changes parameters of the address without a new entry in the history; "" and null remove one. */
 export function setQuery(change: Record<string, string | number | null | undefined>) {
   const [before] = location.hash.split("?", 1);
   const query = new URLSearchParams(route.value.query);

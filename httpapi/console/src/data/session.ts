@@ -1,4 +1,4 @@
-// Who is at the console, and which agents they may see.
+// The identity of the person, and the agents that they may see.
 import { computed, signal } from "@preact/signals";
 
 import { asError, borrowKey, get, key } from "./api";
@@ -27,7 +27,7 @@ export const agent = computed(() =>
 /** Reports whether the person may change things of the agent. */
 export const mayEdit = computed(() => agent.value !== undefined && agent.value.role !== "viewer");
 
-/** Asks who the person is and which agents there are. */
+/** Loads the session. */
 export async function loadSession() {
   try {
     await borrowKey();
@@ -38,7 +38,7 @@ export async function loadSession() {
   }
 }
 
-/** Uses another API key, or none, from now on. */
+/** Uses another API key from now on; empty for none. */
 export async function useKey(value: string) {
   key.set(value);
   forgetAll();
@@ -48,7 +48,7 @@ export async function useKey(value: string) {
 
 const lastAgent = "satchel.agent";
 
-/** The agent that was shown last in this browser. */
+/** Returns the agent that was shown last in this browser. */
 export const rememberedAgent = () => {
   try {
     return localStorage.getItem(lastAgent) ?? "default";
@@ -65,7 +65,7 @@ export const rememberAgent = (id: string) => {
   }
 };
 
-/** What callers without a key or an identity may do, in a sentence. */
+/** Returns in a sentence what callers without a key or an identity may do. */
 export function strangersText(role?: string) {
   const may =
     {

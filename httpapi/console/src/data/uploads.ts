@@ -1,4 +1,4 @@
-// The files that are being sent, which every page shows.
+// The uploads of this tab, which every page shows.
 import { signal } from "@preact/signals";
 
 /** A file that is being uploaded. */
@@ -15,10 +15,10 @@ export type Upload = {
 /** The files of this tab, newest first. */
 export const uploads = signal<Upload[]>([]);
 
-/** How many things run, as the tray counts them. */
+/** The number of uploads, sources and executions that are running. */
 export const running = signal(0);
 
 let next = 1;
 
-/** A number for a file. */
+/** Returns a number for a new upload. */
 export const uploadId = () => next++;

@@ -46,6 +46,7 @@ export type AuthValues = { [field: `auth.${string}`]: string };
 
 const masked = (v: unknown) => typeof v === "string" && /^\*+$/.test(v);
 
+/** Returns the title of a kind of credential. */
 export const credentialTitle = (kind: string) => kinds[kind]?.title ?? kind;
 
 /** Chooses one of the agent's credentials, by id. */

@@ -14,7 +14,8 @@ export const fields: [string, string][] = [
   ["metadata", "Custom fields as JSON"],
 ];
 
-const also: Record<string, string> = {
+/** Other names of columns, and the fields that they are mapped to. */
+const aliases: Record<string, string> = {
   "full name": "name",
   "e-mail": "email",
   mail: "email",
@@ -32,12 +33,15 @@ const also: Record<string, string> = {
 };
 const exportedOnly = ["id", "created_at", "updated_at"];
 
+/** A contact file that was read. */
 export type File = {
   name: string;
   header: string[];
-  /** With their rows in a spreadsheet. */ rows: { row: number; cells: string[]; broken?: string }[];
+  /** The rows with their numbers in a spreadsheet. */
+  rows: { row: number; cells: string[]; broken?: string }[];
   headerRow: number;
 };
+/** A row that the import rejected. */
 export type Rejected = { row: number; field: string; issue: string };
 
 /** Text of a file: UTF-8, UTF-16 with its mark, or what Excel writes on older Windows. */
@@ -144,7 +148,7 @@ export function guess(header: string[]): string[] {
   const taken = new Set<string>();
   return header.map((title) => {
     const plain = title.toLowerCase();
-    const known = fields.find(([field]) => field === plain.replace(/[ -]/g, "_"))?.[0] ?? also[plain];
+    const known = fields.find(([field]) => field === plain.replace(/[ -]/g, "_"))?.[0] ?? aliases[plain];
     if (exportedOnly.includes(plain) || !title) return "";
     if (!known) return "+";
     if (taken.has(known)) return "";

@@ -1,12 +1,13 @@
-// The parts of Data.
+// The tabs of the section Data.
 import { agentId, href } from "../data";
 
-const parts: [string, string][] = [
+const parts: [section: string, title: string][] = [
   ["tables", "Tables"],
   ["forms", "Forms"],
   ["sql", "SQL"],
 ];
 
+/** The tabs of Data; now is the section that is open. */
 export function DataTabs({ now }: { now: string }) {
   return (
     <nav class="tabs" aria-label="Data">

@@ -1,6 +1,8 @@
-// The events that there are, by what they are about.
+// The events of the service, in groups.
+/** Events of one kind, and the pattern that matches them all. */
 export type EventGroup = { title: string; pattern: string; events: [name: string, about: string][] };
 
+/** The groups of events. */
 export const eventGroups: EventGroup[] = [
   {
     title: "Messages",

@@ -26,6 +26,7 @@ function joined(edges: Edge[]): Edge[] {
   return [...pairs.values()];
 }
 
+/** A small picture of a graph. */
 export function GraphPreview({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
   void catalog.value; // labels and icons come with it
   const place = new Map(nodes.map((n) => [n.id, { x: (n.position?.y ?? 0) * across, y: (n.position?.x ?? 0) * down }]));

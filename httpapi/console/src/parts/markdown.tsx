@@ -1,9 +1,10 @@
-// Markdown as elements. Raw HTML stays text, images become links, and links
-// lead to http(s) and mailto only, so no text can become markup.
+// Renders Markdown. Raw HTML is shown as text, images become links, and links lead to http(s) and
+// mailto only, so no text can become markup.
 import { lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import type { ComponentChildren, ComponentType } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 
+/** Renders the text between marks, such as with links to citations. */
 export type InlineText = (text: string) => ComponentChildren;
 type CodeType = ComponentType<{ text: string }>;
 

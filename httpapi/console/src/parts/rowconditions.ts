@@ -1,7 +1,10 @@
-// Conditions on columns of a table, as the service takes them.
+// Conditions on the columns of a table, as the API has them.
+
+/** A condition on a column. */
 export type RowCondition = { column: string; operator: string; value?: unknown };
 
-export const rowOperators: [string, string][] = [
+/** The operators of conditions and their labels. */
+export const rowOperators: [operator: string, label: string][] = [
   ["equals", "is"],
   ["not_equals", "is not"],
   ["contains", "contains"],

@@ -1,14 +1,20 @@
 // The agent's own tables, and what their columns hold.
 import { agentId, type API, path } from "../data";
 
+/** A column of a table. */
 export type TableColumn = API.TableColumn;
+/** The type of a column. */
 export type ColumnType = TableColumn["type"];
+/** A table of the agent. */
 export type DataTable = API.Table;
+/** A row of a table. */
 export type Row = { id: string; created_at: string; updated_at: string; [column: string]: unknown };
 
+/** Returns the path of the tables in the API, or of a resource below it. */
 export const tablesAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "tables", ...more);
 
-export const columnTypes: [ColumnType, string][] = [
+/** The types of columns and their labels. */
+export const columnTypes: [type: ColumnType, label: string][] = [
   ["text", "Text"],
   ["number", "Number"],
   ["boolean", "Yes or no"],

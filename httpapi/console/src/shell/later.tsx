@@ -17,6 +17,7 @@ export const loadPalette = (): Promise<typeof import("../lazy/palette")> =>
 export const loadTray = (): Promise<typeof import("../lazy/tray")> =>
   import(new URL("./tray.js", import.meta.url).href);
 
+/** The button of the tray, once its file is loaded. */
 export function LaterTray() {
   const [file, setFile] = useState<Awaited<ReturnType<typeof loadTray>>>();
   useEffect(() => {
@@ -31,6 +32,7 @@ const close = () => {
   paletteOpen.value = false;
 };
 
+/** The palette, once its file is loaded. */
 export function LaterPalette() {
   const [file, setFile] = useState<Awaited<ReturnType<typeof loadPalette>>>();
   useEffect(() => {

@@ -10,6 +10,7 @@ import { Dialog } from "./overlay";
 /** Values by the names of fields that only the page that shows them knows. */
 export type Values = Record<string, unknown>;
 
+/** The values of a form, its issues, and what connects them with fields. */
 export type FormState<V extends object> = {
   values: V;
   /** The value of a field and what sets it, with its issue, to be spread into the field. */
@@ -36,7 +37,7 @@ export function useForm<V extends object>(
   const [values, setValues] = useState(initial);
   const [issues, setIssues] = useState<Record<string, string>>({});
   const set = (name: string, value: unknown) => {
-    // what was said of it is no longer so
+    // The issue of a field that changes may be resolved.
     setValues((v) => ({ ...v, [name]: value }));
     setIssues((all) =>
       Object.keys(all).length

@@ -1,10 +1,13 @@
-// The socket of a live view: pictures, tabs and the state of a session come in,
-// a person's input goes out. It connects again by itself; meanwhile the last
-// picture and the tabs stay.
+// The WebSocket of a live view: it receives pictures, tabs and the state of a session, and sends a
+// person's input. If the connection is lost it is opened again; the last picture and the tabs are
+// shown meanwhile.
 import { signal } from "@preact/signals";
 
+/** A tab of the session. */
 export type Tab = { pageId: string; url: string; title: string; favicon: string };
+/** The size of the page in the picture, in pixels. */
 export type Viewport = { width: number; height: number };
+/** A takeover of the session by a person. */
 export type TakeoverState = { takeover_id: string; status: string; reason: string; expires_at: string };
 
 /** What the server sends; a picture has no type. */
@@ -15,15 +18,16 @@ type Received =
   | { type: "selectedTextResponse"; text?: string }
   | { type?: undefined; data?: string; pageId: string; url: string; title: string };
 
-/** What a link of a live view allows. */
+/** The access that a link of a live view grants. */
 export type Grant = { token: string; control: boolean; takeover_id: string; viewport: Viewport };
 
-/** Thrown by a grant when there is nothing more to see, with what to say about it. */
+/** Thrown by a grant when the session or the access to it has ended; the message says which. */
 export class Over extends Error {}
 
-/** Input is dropped while more than this waits to be sent. */
-const mostBuffered = 64 << 10;
+/** The number of bytes that may wait to be sent; input is dropped while there are more. */
+const maxBuffered = 64 << 10;
 
+/** An open live view. */
 export type Live = ReturnType<typeof openLive>;
 
 /** Opens the live view of a session; grant is asked for each connection. root is the address of the server. */
@@ -143,11 +147,11 @@ export function openLive({
     viewport,
     status,
     takeover,
-    /** The tab in the picture. */
+    /** Returns the tab in the picture. */
     shown: () => shown,
-    /** Sends input; what a slow connection would only pile up is dropped. */
+    /** Sends input, unless too much waits to be sent already. */
     send: (message: object) => {
-      if (socket?.readyState !== WebSocket.OPEN || !may.value?.control || socket.bufferedAmount > mostBuffered) return;
+      if (socket?.readyState !== WebSocket.OPEN || !may.value?.control || socket.bufferedAmount > maxBuffered) return;
       socket.send(JSON.stringify(message));
     },
     /** Calls draw with each picture, JPEG in base64, beginning with the last. */
