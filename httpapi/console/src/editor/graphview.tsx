@@ -1,7 +1,7 @@
 // The middle of the editor: the graph as a canvas or an outline, and its tools.
-import { Button, Icon, Segments } from "../ui";
+import { Button } from "../ui";
 import type { EditorActions } from "./actions";
-import { Canvas, type Editor, Outline } from "./index";
+import { Canvas, type Editor, Outline, ViewSegments } from "./index";
 import type { Flow } from "./canvas";
 
 type GraphViewProps = {
@@ -66,15 +66,7 @@ function EmptyGraph({ editable, actions, draftWithAI }: GraphViewProps) {
 function GraphTools({ editor, actions, editable, outline, setOutline }: GraphViewProps) {
   return (
     <div class="canvas-tools">
-      <Segments
-        label="View"
-        value={outline ? "outline" : "canvas"}
-        options={[
-          ["canvas", <Icon name="Workflow" size={16} label="Canvas" />],
-          ["outline", <Icon name="ListTree" size={16} label="Outline" />],
-        ]}
-        onChange={(view) => setOutline(view === "outline")}
-      />
+      <ViewSegments outline={outline} setOutline={setOutline} />
       {!outline && (
         <>
           <Button icon="ZoomOut" label="Smaller" onClick={() => actions.zoom(0.8)} />

@@ -8,4 +8,5 @@ export * from "./components";
 export * from "./run";
 export * from "./selection";
 export * from "./state";
+export * from "./viewsegments";
 export * from "./zone";

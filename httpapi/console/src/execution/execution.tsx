@@ -14,10 +14,11 @@ import {
   Outline,
   resultKey,
   useSelectionInAddress,
+  ViewSegments,
 } from "../editor";
 import { useKeys } from "../parts/keys";
 import { terminate } from "../parts/stop";
-import { Badge, Button, ErrorCard, Icon, Name, Segments, Skeleton, When } from "../ui";
+import { Badge, Button, ErrorCard, Icon, Name, Skeleton, When } from "../ui";
 import { took } from "../workflows/executions";
 import { type LoadedExecution, useExecution } from "./data";
 import { ExecutionDetails } from "./details";
@@ -247,15 +248,7 @@ function ExecutionGraph({ editor, outline, setOutline }: ExecutionGraphProps) {
         <Canvas editor={editor} actions={noActions} minimap />
       )}
       <div class="canvas-tools">
-        <Segments
-          label="View"
-          value={outline ? "outline" : "canvas"}
-          options={[
-            ["canvas", <Icon name="Workflow" size={16} label="Canvas" />],
-            ["outline", <Icon name="ListTree" size={16} label="Outline" />],
-          ]}
-          onChange={(view) => setOutline(view === "outline")}
-        />
+        <ViewSegments outline={outline} setOutline={setOutline} />
       </div>
     </div>
   );
