@@ -1,25 +1,28 @@
-// Fields that contacts have beside the usual ones: the members of their metadata.
-import { agentId, get, path } from "../../data";
+// Custom fields of contacts: the members of their metadata.
+import { get } from "../../data";
+import { contactsAt } from "./paths";
 
-/** A custom field as it is typed. */
-export const customText = (value: unknown) =>
-  value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
+/** The text by which a custom field is edited. */
+export function customText(value: unknown) {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
-/** The change that gives a contact a custom field; other fields are those that it has now. What was no text stays of its kind if it can. */
+/** Returns the change that sets a custom field of a contact, or removes it if the text is empty. A value that was not a string keeps its type where the text is JSON. */
 export async function saveCustom(id: string, key: string, text: string) {
-  const { metadata } = await get(path("agents", agentId.value, "contacts", id));
+  const { metadata } = await get(contactsAt(id));
   if (!text.trim()) {
     delete metadata[key];
     return { metadata };
   }
-  let value: unknown = text;
-  const was = metadata[key];
-  if (was !== undefined && typeof was !== "string") {
-    try {
-      value = JSON.parse(text);
-    } catch {
-      /* a text from now on */
-    }
+  return { metadata: { ...metadata, [key]: parseAs(metadata[key], text) } };
+}
+
+function parseAs(previous: unknown, text: string): unknown {
+  if (previous === undefined || typeof previous === "string") return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
-  return { metadata: { ...metadata, [key]: value } };
 }

@@ -1,7 +1,7 @@
-// Contacts out of a CSV file: columns are mapped, the import is tried, then done.
+// Imports contacts from a CSV file: its columns are mapped to fields, the import is checked, then run.
 import { useState } from "preact/hooks";
 
-import { agentId, path, saveFile, session, upload } from "../../data";
+import { saveFile, session, upload } from "../../data";
 import { Button, Dialog, Empty, Icon, plural, SelectField, Table, tell } from "../../ui";
 import {
   decode,
@@ -13,19 +13,30 @@ import {
   type File as ContactFile,
   type Rejected,
 } from "../../parts/csv";
+import { contactsAt } from "./paths";
 
-type Outcome = { dry: boolean; total: number; imported: number; updated: number; skipped: number; errors: Rejected[] };
+/** What an import did, or as a dry run would do. */
+type Outcome = {
+  dryRun: boolean;
+  total: number;
+  imported: number;
+  updated: number;
+  skipped: number;
+  errors: Rejected[];
+};
 
-const mostBytes = 10 << 20;
+const maxBytes = 10 << 20;
+const maxShownErrors = 100;
 
+/** The dialog that imports contacts; done is called after an import. */
 export function Import({ close, done }: { close: () => void; done: () => void }) {
   const [file, setFile] = useState<ContactFile>();
-  const read = async (f?: globalThis.File) => {
-    if (!f) return;
+  const read = async (chosen?: globalThis.File) => {
+    if (!chosen) return;
     try {
-      if (f.size > Math.min(mostBytes, session.value?.limits.upload_bytes || mostBytes))
+      if (chosen.size > Math.min(maxBytes, session.value?.limits.upload_bytes || maxBytes))
         throw new Error("The file can be at most 10 MB.");
-      setFile(readFile(f.name, decode(await f.arrayBuffer())));
+      setFile(readFile(chosen.name, decode(await chosen.arrayBuffer())));
     } catch (error) {
       tell(error);
     }
@@ -33,84 +44,90 @@ export function Import({ close, done }: { close: () => void; done: () => void })
   return (
     <Dialog title={file ? `Import ${file.name}` : "Import contacts"} close={close} wide>
       {file ? (
-        <Mapping file={file} back={() => setFile(undefined)} close={close} done={done} />
+        <ImportForm file={file} back={() => setFile(undefined)} close={close} done={done} />
       ) : (
-        <label
-          class="drop"
-          onDragOver={(e) => e.preventDefault()}
-          onDrop={(e) => {
-            e.preventDefault();
-            void read(e.dataTransfer?.files[0]);
-          }}
-        >
-          <Icon name="Upload" size={28} />
-          <span>Choose a CSV file, or drop it here</span>
-          <small class="muted">
-            With a header row. You map the columns and see a preview before anything is stored.
-          </small>
-          <input
-            type="file"
-            accept=".csv,.tsv,.txt,text/csv"
-            aria-label="CSV file"
-            onChange={(e) => void read(e.currentTarget.files?.[0])}
-          />
-        </label>
+        <FileDrop read={(chosen) => void read(chosen)} />
       )}
     </Dialog>
   );
 }
 
-const duplicates: [string, string][] = [
+function FileDrop({ read }: { read: (chosen?: globalThis.File) => void }) {
+  return (
+    <label
+      class="drop"
+      onDragOver={(e) => e.preventDefault()}
+      onDrop={(e) => {
+        e.preventDefault();
+        read(e.dataTransfer?.files[0]);
+      }}
+    >
+      <Icon name="Upload" size={28} />
+      <span>Choose a CSV file, or drop it here</span>
+      <small class="muted">With a header row. You map the columns and see a preview before anything is stored.</small>
+      <input
+        type="file"
+        accept=".csv,.tsv,.txt,text/csv"
+        aria-label="CSV file"
+        onChange={(e) => read(e.currentTarget.files?.[0])}
+      />
+    </label>
+  );
+}
+
+const duplicatePolicies: [string, string][] = [
   ["update", "are updated from the file"],
   ["skip", "are left as they are"],
   ["error", "are rejected"],
 ];
 
-function Mapping({
-  file,
-  back,
-  close,
-  done,
-}: {
-  file: ContactFile;
-  back: () => void;
-  close: () => void;
-  done: () => void;
-}) {
-  const [mapping, setMapping] = useState(guess(file.header));
-  const [on, setOn] = useState("update");
+/** Imports a file, and keeps how much of it was sent and the outcome. */
+function useImport(file: ContactFile, done: () => void) {
   const [outcome, setOutcome] = useState<Outcome>();
-  const [share, setShare] = useState<number>();
-  const problem = mappingProblem(file, mapping);
-  const run = async (dry: boolean) => {
-    setShare(0);
+  const [progress, setProgress] = useState<number>();
+  const run = async (mapping: string[], onDuplicate: string, dryRun: boolean) => {
+    setProgress(0);
     try {
-      const body = new File([mapped(file, mapping)], "contacts.csv", { type: "text/csv" });
       const answer = await upload(
-        path("agents", agentId.value, "contacts", "import"),
-        { on_duplicate: on, dry_run: String(dry), file: body },
-        setShare,
+        contactsAt("import"),
+        {
+          on_duplicate: onDuplicate,
+          dry_run: String(dryRun),
+          file: new File([mapped(file, mapping)], "contacts.csv", { type: "text/csv" }),
+        },
+        setProgress,
       );
-      const broken = file.rows.filter((r) => r.broken).map((r) => ({ row: r.row, field: "row", issue: r.broken! }));
-      setOutcome({
-        ...answer,
-        dry,
-        total: answer.total + broken.length,
-        errors: [...broken, ...answer.errors].sort((a, b) => a.row - b.row),
-      });
-      if (!dry) done();
+      const broken = brokenRows(file);
+      const errors = [...broken, ...answer.errors].sort((a, b) => a.row - b.row);
+      setOutcome({ ...answer, dryRun, total: answer.total + broken.length, errors });
+      if (!dryRun) done();
     } finally {
-      setShare(undefined);
+      setProgress(undefined);
     }
   };
+  return { outcome, progress, run, reset: () => setOutcome(undefined) };
+}
+
+/** The rows that could not be read, which are not sent. */
+function brokenRows(file: ContactFile): Rejected[] {
+  return file.rows.flatMap(({ row, broken }) => (broken ? [{ row, field: "row", issue: broken }] : []));
+}
+
+type ImportFormProps = { file: ContactFile; back: () => void; close: () => void; done: () => void };
+
+function ImportForm({ file, back, close, done }: ImportFormProps) {
+  const [mapping, setMapping] = useState(guess(file.header));
+  const [onDuplicate, setOnDuplicate] = useState("update");
+  const { outcome, progress, run, reset } = useImport(file, done);
+  const problem = mappingProblem(file, mapping);
   if (outcome)
     return (
       <Result
         file={file}
         outcome={outcome}
-        share={share}
-        back={() => setOutcome(undefined)}
-        run={() => run(false)}
+        progress={progress}
+        back={reset}
+        run={() => run(mapping, onDuplicate, false)}
         close={close}
       />
     );
@@ -119,57 +136,12 @@ function Mapping({
       <p class="muted">
         {plural(file.rows.length, "row")}, {plural(file.header.length, "column")}. Map each column.
       </p>
-      <Table
-        rows={file.header.map((title, i) => ({ title, i }))}
-        keyOf={(c) => c.i}
-        columns={[
-          { title: "Column", class: "title", cell: (c) => <bdi>{c.title || `Column ${c.i + 1}`}</bdi> },
-          {
-            title: "For example",
-            cell: (c) => (
-              <span class="muted clip sample">
-                <bdi>
-                  {file.rows
-                    .filter((r) => !r.broken)
-                    .map((r) => r.cells[c.i])
-                    .filter(Boolean)
-                    .slice(0, 3)
-                    .join(" · ") || "empty"}
-                </bdi>
-              </span>
-            ),
-          },
-          {
-            title: "Becomes",
-            cell: (c) => (
-              <select
-                aria-label={`What ${c.title || `column ${c.i + 1}`} becomes`}
-                value={mapping[c.i]}
-                onChange={(e) => setMapping(mapping.map((m, i) => (i === c.i ? e.currentTarget.value : m)))}
-              >
-                {fields.map(([value, title]) => (
-                  <option value={value} selected={mapping[c.i] === value}>
-                    {title}
-                  </option>
-                ))}
-                {c.title && (
-                  <option value="+" selected={mapping[c.i] === "+"}>
-                    A custom field
-                  </option>
-                )}
-                <option value="" selected={mapping[c.i] === ""}>
-                  Skip
-                </option>
-              </select>
-            ),
-          },
-        ]}
-      />
+      <Mapping file={file} mapping={mapping} setMapping={setMapping} />
       <SelectField
         label="Existing contacts"
-        value={on}
-        options={duplicates}
-        onChange={setOn}
+        value={onDuplicate}
+        options={duplicatePolicies}
+        onChange={setOnDuplicate}
         hint="Matched by email, phone, Telegram, WhatsApp or external ID."
       />
       {problem && (
@@ -177,10 +149,14 @@ function Mapping({
           {problem}
         </p>
       )}
-      {share !== undefined && <progress max={1} value={share} aria-label="Sent so far" />}
+      {progress !== undefined && <progress max={1} value={progress} aria-label="Sent so far" />}
       <div class="row end">
         <Button onClick={back}>Choose another file</Button>
-        <Button kind="primary" disabled={Boolean(problem) || !file.rows.length} onClick={() => run(true)}>
+        <Button
+          kind="primary"
+          disabled={Boolean(problem) || !file.rows.length}
+          onClick={() => run(mapping, onDuplicate, true)}
+        >
           Check
         </Button>
       </div>
@@ -188,99 +164,97 @@ function Mapping({
   );
 }
 
+type MappingProps = { file: ContactFile; mapping: string[]; setMapping: (mapping: string[]) => void };
+
+/** The columns of a file with examples of their values, and the field that each becomes. */
+function Mapping({ file, mapping, setMapping }: MappingProps) {
+  return (
+    <Table
+      rows={file.header.map((title, index) => ({ title, index }))}
+      keyOf={(column) => column.index}
+      columns={[
+        { title: "Column", class: "title", cell: ({ title, index }) => <bdi>{title || `Column ${index + 1}`}</bdi> },
+        {
+          title: "For example",
+          cell: ({ index }) => (
+            <span class="muted clip sample">
+              <bdi>{examples(file, index) || "empty"}</bdi>
+            </span>
+          ),
+        },
+        {
+          title: "Becomes",
+          cell: ({ title, index }) => (
+            <TargetSelect
+              title={title}
+              label={`What ${title || `column ${index + 1}`} becomes`}
+              value={mapping[index]}
+              set={(field) => setMapping(mapping.with(index, field))}
+            />
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+/** The first values of a column. */
+function examples(file: ContactFile, column: number) {
+  const values = file.rows.filter((row) => !row.broken).map((row) => row.cells[column]);
+  return values.filter(Boolean).slice(0, 3).join(" · ");
+}
+
+type TargetSelectProps = { title: string; label: string; value: string; set: (field: string) => void };
+
+/** The field that a column becomes: "+" is a custom field with the column's title, "" none. */
+function TargetSelect({ title, label, value, set }: TargetSelectProps) {
+  const options = [...fields];
+  if (title) options.push(["+", "A custom field"]);
+  options.push(["", "Skip"]);
+  return (
+    <select aria-label={label} value={value} onChange={(e) => set(e.currentTarget.value)}>
+      {options.map(([field, text]) => (
+        <option value={field} selected={field === value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const fieldTitle = (field: string) => fields.find(([name]) => name === field)?.[1] ?? field;
+
 /** Why a mapping cannot be used; undefined when it can. */
 function mappingProblem(file: ContactFile, mapping: string[]) {
   if (!mapping.includes("name")) return "Map one column to the name.";
-  const names = mapping.map((m, i) => (m === "+" ? file.header[i].toLowerCase() : m)).filter(Boolean);
-  const twice = names.find((n, i) => names.indexOf(n) !== i);
-  if (twice) return `Two columns become ${fields.find(([f]) => f === twice)?.[1] ?? twice}.`;
+  const targets = mapping
+    .map((target, column) => (target === "+" ? file.header[column].toLowerCase() : target))
+    .filter(Boolean);
+  const repeated = targets.find((target, index) => targets.indexOf(target) !== index);
+  if (repeated) return `Two columns become ${fieldTitle(repeated)}.`;
 }
 
-function Result({
-  file,
-  outcome: o,
-  share,
-  back,
-  run,
-  close,
-}: {
+type ResultProps = {
   file: ContactFile;
   outcome: Outcome;
-  share?: number;
+  progress?: number;
   back: () => void;
   run: () => Promise<void>;
   close: () => void;
-}) {
-  const rejected = new Set(o.errors.map((e) => e.row)).size;
-  const changes = o.imported + o.updated;
-  const counts: [number, string, string][] = [
-    [o.imported, o.dry ? "would be new" : "are new", "good"],
-    [o.updated, o.dry ? "would be updated" : "were updated", "busy"],
-    [o.skipped, "left as they are", ""],
-    [rejected, "rejected", rejected ? "bad" : ""],
-  ];
+};
+
+function Result({ file, outcome, progress, back, run, close }: ResultProps) {
+  const { dryRun, errors } = outcome;
+  const changes = outcome.imported + outcome.updated;
   return (
     <div class="stack import-result">
-      <p>{o.dry ? "Nothing is stored yet. This is what the import would do:" : "The import is done."}</p>
-      <ul class="counts">
-        {counts.map(([n, text, tone]) => (
-          <li class={`card ${n ? tone : ""}`} key={text}>
-            <b>{n.toLocaleString()}</b>
-            <span>{text}</span>
-          </li>
-        ))}
-      </ul>
-      {rejected > 0 && (
-        <>
-          <div class="row">
-            <h3 class="grow">Rejected rows</h3>
-            <Button
-              icon="Download"
-              onClick={() =>
-                saveFile(
-                  new Blob(["\ufeff", rejectedFile(file, o.errors)], { type: "text/csv" }),
-                  `rejected-${file.name}`,
-                )
-              }
-            >
-              Download rejected rows
-            </Button>
-          </div>
-          <Table
-            rows={o.errors.slice(0, 100)}
-            keyOf={(e) => `${e.row} ${e.field} ${e.issue}`}
-            columns={[
-              { title: "Row", class: "number", cell: (e) => e.row },
-              {
-                title: "Contact",
-                cell: (e) => (
-                  <bdi>
-                    {file.rows
-                      .find((r) => r.row === e.row)
-                      ?.cells.filter(Boolean)
-                      .slice(0, 2)
-                      .join(" · ")}
-                  </bdi>
-                ),
-              },
-              {
-                title: "Problem",
-                cell: (e) => (
-                  <span class="issue">
-                    <bdi>{e.field === "row" ? "The row" : (fields.find(([f]) => f === e.field)?.[1] ?? e.field)}</bdi>{" "}
-                    {e.issue}
-                  </span>
-                ),
-              },
-            ]}
-          />
-          {o.errors.length > 100 && <p class="muted small">And {o.errors.length - 100} more, in the file.</p>}
-        </>
-      )}
-      {o.dry && !changes && !rejected && <Empty icon="Check" title="Nothing to change" />}
-      {share !== undefined && <progress max={1} value={share} aria-label="Sent so far" />}
+      <p>{dryRun ? "Nothing is stored yet. This is what the import would do:" : "The import is done."}</p>
+      <Counts outcome={outcome} />
+      {errors.length > 0 && <RejectedRows file={file} errors={errors} />}
+      {dryRun && !changes && !errors.length && <Empty icon="Check" title="Nothing to change" />}
+      {progress !== undefined && <progress max={1} value={progress} aria-label="Sent so far" />}
       <div class="row end">
-        {o.dry ? (
+        {dryRun ? (
           <>
             <Button onClick={back}>Back</Button>
             <Button kind="primary" disabled={!changes} onClick={run}>{`Import ${plural(changes, "contact")}`}</Button>
@@ -292,5 +266,66 @@ function Result({
         )}
       </div>
     </div>
+  );
+}
+
+function Counts({ outcome }: { outcome: Outcome }) {
+  const { dryRun, imported, updated, skipped, errors } = outcome;
+  const rejected = new Set(errors.map((error) => error.row)).size;
+  const counts: [count: number, text: string, tone: string][] = [
+    [imported, dryRun ? "would be new" : "are new", "good"],
+    [updated, dryRun ? "would be updated" : "were updated", "busy"],
+    [skipped, "left as they are", ""],
+    [rejected, "rejected", "bad"],
+  ];
+  return (
+    <ul class="counts">
+      {counts.map(([count, text, tone]) => (
+        <li class={`card ${count ? tone : ""}`} key={text}>
+          <b>{count.toLocaleString()}</b>
+          <span>{text}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function RejectedRows({ file, errors }: { file: ContactFile; errors: Rejected[] }) {
+  const saveRejected = () => {
+    const content = new Blob(["\ufeff", rejectedFile(file, errors)], { type: "text/csv" });
+    saveFile(content, `rejected-${file.name}`);
+  };
+  const firstCells = (row: number) => {
+    const cells = file.rows.find((other) => other.row === row)?.cells;
+    return cells?.filter(Boolean).slice(0, 2).join(" · ");
+  };
+  return (
+    <>
+      <div class="row">
+        <h3 class="grow">Rejected rows</h3>
+        <Button icon="Download" onClick={saveRejected}>
+          Download rejected rows
+        </Button>
+      </div>
+      <Table
+        rows={errors.slice(0, maxShownErrors)}
+        keyOf={({ row, field, issue }) => `${row} ${field} ${issue}`}
+        columns={[
+          { title: "Row", class: "number", cell: ({ row }) => row },
+          { title: "Contact", cell: ({ row }) => <bdi>{firstCells(row)}</bdi> },
+          {
+            title: "Problem",
+            cell: ({ field, issue }) => (
+              <span class="issue">
+                <bdi>{field === "row" ? "The row" : fieldTitle(field)}</bdi> {issue}
+              </span>
+            ),
+          },
+        ]}
+      />
+      {errors.length > maxShownErrors && (
+        <p class="muted small">And {errors.length - maxShownErrors} more, in the file.</p>
+      )}
+    </>
   );
 }

@@ -1,10 +1,8 @@
 // One contact: what is known, and what was said with them.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 
 import {
   agentId,
-  ApiError,
-  get,
   go,
   href,
   listHref,
@@ -16,33 +14,16 @@ import {
   remove,
   useQuery,
   type API,
-  reasonOf,
 } from "../../data";
-import {
-  Badge,
-  Button,
-  CopyButton,
-  deleteLater,
-  Empty,
-  Icon,
-  Load,
-  Menu,
-  Name,
-  platformName,
-  plural,
-  When,
-} from "../../ui";
+import { Badge, CopyButton, deleteLater, Empty, Icon, Load, Menu, Name, platformName, plural, When } from "../../ui";
 import { TagsCell, TextCell } from "../../parts/cell";
 import { ContactExecutions } from "../../parts/executions";
-import { customText, saveCustom } from "./custom";
+import { CustomFields } from "./customfields";
+import { contactsAt } from "./paths";
 
-const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, "contacts", ...more);
+type TextFieldName = "email" | "phone" | "chatbot_a" | "chatbot_b" | "social_handle" | "external_id";
 
-const facts: [
-  "email" | "phone" | "chatbot_a" | "chatbot_b" | "social_handle" | "external_id",
-  string,
-  ("text" | "email" | "tel")?,
-][] = [
+const textFields: [field: TextFieldName, title: string, type?: "text" | "email" | "tel"][] = [
   ["email", "Email", "email"],
   ["phone", "Phone", "tel"],
   ["chatbot_a", "Telegram"],
@@ -51,29 +32,24 @@ const facts: [
   ["external_id", "External ID"],
 ];
 
+/** Stores changed fields of the contact. */
+export type SaveContact = (change: object) => Promise<void>;
+
+/** The page of one contact. */
 export function Contact({ id }: { id: string }) {
-  const found = useQuery(at(id));
-  const known = useQuery(at("tags"));
+  const found = useQuery(contactsAt(id));
   useEffect(
     () =>
-      onChange("contact", (c) => {
-        if (c.id === id && c.op === "update" && found.data.value?.updated_at !== c.row?.updated_at) void found.reload();
+      onChange("contact", (change) => {
+        if (change.id !== id || change.op !== "update") return;
+        if (found.data.value?.updated_at !== change.row?.updated_at) void found.reload();
       }),
     [found],
   );
-  const save = async (change: object) => {
-    const stored = await put(at(id), change);
+  const save: SaveContact = async (change) => {
+    const stored = await put(contactsAt(id), change);
     found.set(() => stored);
-    invalidate(`${at()}?`);
-  };
-  const may = mayEdit.value;
-  const away = (c: API.Contact) => {
-    go(href(agentId.value, "contacts"));
-    deleteLater(
-      `${c.name} deleted`,
-      () => remove(at(id)).then(() => invalidate(at())),
-      () => {},
-    );
+    invalidate(`${contactsAt()}?`);
   };
   return (
     <div class="page">
@@ -81,68 +57,17 @@ export function Contact({ id }: { id: string }) {
         <a href={listHref(agentId.value, "contacts")}>Contacts</a>
       </p>
       <Load of={found} title="Contact">
-        {(c) => (
+        {(contact) => (
           <>
-            <div class="page-head">
-              <span class="avatar" aria-hidden="true">
-                {[...c.name.trim()][0]?.toUpperCase()}
-              </span>
-              <h1 class="grow" tabIndex={-1}>
-                <TextCell label="Name" may={may} text={c.name} save={(name) => save({ name })}>
-                  <Name>{c.name}</Name>
-                </TextCell>
-              </h1>
-              {may && (
-                <Menu label="Actions" items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => away(c) }]} />
-              )}
-            </div>
+            <Head contact={contact} save={save} />
             <div class="record">
               <div class="stack">
-                <section class="card stack" aria-label="About">
-                  <dl class="facts-list editable">
-                    {facts.map(([field, title, type]) => (
-                      <>
-                        <dt>{title}</dt>
-                        <dd>
-                          <TextCell
-                            label={title}
-                            may={may}
-                            type={type}
-                            text={c[field]}
-                            save={(text) => save({ [field]: text })}
-                          />
-                          {c[field] && <CopyButton text={c[field]} />}
-                        </dd>
-                      </>
-                    ))}
-                    <dt>Tags</dt>
-                    <dd>
-                      <TagsCell
-                        label="Tags"
-                        may={may}
-                        tags={c.tags}
-                        known={known.data.value?.tags ?? []}
-                        save={(tags) => save({ tags })}
-                      />
-                    </dd>
-                  </dl>
-                </section>
-                <section class="card stack" aria-label="Notes">
-                  <h2>Notes</h2>
-                  <TextCell label="Notes" may={may} rows={5} text={c.notes} save={(notes) => save({ notes })}>
-                    {c.notes ? (
-                      <span class="notes-text">
-                        <bdi>{c.notes}</bdi>
-                      </span>
-                    ) : (
-                      <span class="muted">{may ? "Add a note" : "None"}</span>
-                    )}
-                  </TextCell>
-                </section>
-                <Custom c={c} save={save} />
+                <About contact={contact} save={save} />
+                <Notes notes={contact.notes} save={save} />
+                <CustomFields contact={contact} save={save} />
                 <p class="muted small">
-                  Added <When time={c.created_at} full /> · changed <When time={c.updated_at} full /> ·{" "}
-                  <code>{c.id}</code>
+                  Added <When time={contact.created_at} full /> · changed <When time={contact.updated_at} full /> ·{" "}
+                  <code>{contact.id}</code>
                 </p>
               </div>
               <div class="stack">
@@ -160,109 +85,94 @@ export function Contact({ id }: { id: string }) {
   );
 }
 
-/** The fields that contacts of this agent have beside the usual ones. */
-function Custom({ c, save }: { c: API.Contact; save: (change: object) => Promise<void> }) {
-  const [name, setName] = useState<string>();
-  const [value, setValue] = useState("");
-  const [issue, setIssue] = useState("");
+function deleteContact({ id, name }: API.Contact) {
+  go(href(agentId.value, "contacts"));
+  deleteLater(
+    `${name} deleted`,
+    async () => {
+      await remove(contactsAt(id));
+      invalidate(contactsAt());
+    },
+    () => {},
+  );
+}
+
+type SectionProps = { contact: API.Contact; save: SaveContact };
+
+function Head({ contact, save }: SectionProps) {
+  const { name } = contact;
   const may = mayEdit.value;
-  const entries = Object.entries(c.metadata);
-  const add = async () => {
-    if (!name?.trim()) return setIssue("Enter a name.");
-    if (name.trim() in c.metadata) return setIssue("A field with this name exists.");
-    try {
-      const { metadata } = await get(at(c.id));
-      await save({ metadata: { ...metadata, [name.trim()]: value } });
-      setName(undefined);
-      setValue("");
-      setIssue("");
-    } catch (error) {
-      setIssue(reasonOf(error));
-    }
-  };
-  const drop = async (key: string) => {
-    const {
-      metadata: { [key]: _, ...metadata },
-    } = await get(at(c.id));
-    await save({ metadata });
-  };
+  const [initial] = name.trim();
   return (
-    <section class="card stack" aria-label="Custom fields">
-      <div class="row">
-        <h2 class="grow">Custom fields</h2>
-        {may && name === undefined && (
-          <Button icon="Plus" onClick={() => setName("")}>
-            Add a field
-          </Button>
+    <div class="page-head">
+      <span class="avatar" aria-hidden="true">
+        {initial?.toUpperCase()}
+      </span>
+      <h1 class="grow" tabIndex={-1}>
+        <TextCell label="Name" may={may} text={name} save={(text) => save({ name: text })}>
+          <Name>{name}</Name>
+        </TextCell>
+      </h1>
+      {may && (
+        <Menu
+          label="Actions"
+          items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => deleteContact(contact) }]}
+        />
+      )}
+    </div>
+  );
+}
+
+function About({ contact, save }: SectionProps) {
+  const tagList = useQuery(contactsAt("tags"));
+  const may = mayEdit.value;
+  return (
+    <section class="card stack" aria-label="About">
+      <dl class="facts-list editable">
+        {textFields.map(([field, title, type]) => (
+          <>
+            <dt>{title}</dt>
+            <dd>
+              <TextCell
+                label={title}
+                may={may}
+                type={type}
+                text={contact[field]}
+                save={(text) => save({ [field]: text })}
+              />
+              {contact[field] && <CopyButton text={contact[field]} />}
+            </dd>
+          </>
+        ))}
+        <dt>Tags</dt>
+        <dd>
+          <TagsCell
+            label="Tags"
+            may={may}
+            tags={contact.tags}
+            known={tagList.data.value?.tags ?? []}
+            save={(tags) => save({ tags })}
+          />
+        </dd>
+      </dl>
+    </section>
+  );
+}
+
+function Notes({ notes, save }: { notes: string; save: SaveContact }) {
+  const may = mayEdit.value;
+  return (
+    <section class="card stack" aria-label="Notes">
+      <h2>Notes</h2>
+      <TextCell label="Notes" may={may} rows={5} text={notes} save={(text) => save({ notes: text })}>
+        {notes ? (
+          <span class="notes-text">
+            <bdi>{notes}</bdi>
+          </span>
+        ) : (
+          <span class="muted">{may ? "Add a note" : "None"}</span>
         )}
-      </div>
-      {entries.length > 0 && (
-        <dl class="facts-list editable">
-          {entries.map(([key, v]) => (
-            <>
-              <dt>
-                <bdi>{key}</bdi>
-              </dt>
-              <dd>
-                <TextCell
-                  label={key}
-                  may={may}
-                  text={customText(v)}
-                  rows={typeof v === "object" && v !== null ? 4 : undefined}
-                  save={async (text) => save(await saveCustom(c.id, key, text))}
-                />
-                {may && <Button kind="quiet" icon="X" label={`Remove ${key}`} onClick={() => drop(key)} />}
-              </dd>
-            </>
-          ))}
-        </dl>
-      )}
-      {!entries.length && name === undefined && (
-        <p class="muted">
-          None. Columns of an import that are no field of a contact become custom fields, and workflows read them as{" "}
-          <code>{"{{contact.metadata.name}}"}</code>.
-        </p>
-      )}
-      {name !== undefined && (
-        <form
-          class="row"
-          onSubmit={(e) => {
-            e.preventDefault();
-            void add();
-          }}
-        >
-          <input
-            aria-label="Name of the field"
-            placeholder="Name"
-            value={name}
-            autoFocus
-            onInput={(e) => setName(e.currentTarget.value)}
-          />
-          <input
-            aria-label="Value of the field"
-            placeholder="Value"
-            class="grow"
-            value={value}
-            onInput={(e) => setValue(e.currentTarget.value)}
-          />
-          <Button kind="primary" submit>
-            Add
-          </Button>
-          <Button
-            onClick={() => {
-              setName(undefined);
-              setIssue("");
-            }}
-          >
-            Cancel
-          </Button>
-          {issue && (
-            <small class="issue" role="alert">
-              {issue}
-            </small>
-          )}
-        </form>
-      )}
+      </TextCell>
     </section>
   );
 }
@@ -276,8 +186,8 @@ function Conversations({ id }: { id: string }) {
   });
   useEffect(
     () =>
-      onChange("conversation", (c) => {
-        if (c.row?.contact_id === id || c.op === "delete") found.soon();
+      onChange("conversation", ({ row, op }) => {
+        if (row?.contact_id === id || op === "delete") found.soon();
       }),
     [found],
   );
@@ -285,39 +195,14 @@ function Conversations({ id }: { id: string }) {
     <section class="card stack" aria-label="Conversations">
       <h2>Conversations</h2>
       <Load of={found} lines={3}>
-        {({ conversations, meta }) =>
-          conversations.length ? (
+        {({ conversations, meta }) => {
+          if (!conversations.length)
+            return <Empty title="No messages yet">Channel messages and chats about this contact appear here.</Empty>;
+          return (
             <>
               <ul class="talks">
-                {conversations.map((v) => (
-                  <li key={v.id}>
-                    <a href={v.gateway_id ? href(agentId.value, "inbox", v.id) : href(agentId.value, "chat", v.id)}>
-                      <span class="row nowrap">
-                        <b class="grow clip">
-                          {v.gateway ? platformName(v.gateway.type) : v.gateway_id ? "Deleted channel" : "Chat"}
-                        </b>
-                        {v.needs_human && <Badge tone="bad">asks for a person</Badge>}
-                        {v.status !== "open" && <Badge>{v.status}</Badge>}
-                        {v.unread > 0 && (
-                          <b class="count" title={plural(v.unread, "unread message")}>
-                            {v.unread}
-                          </b>
-                        )}
-                        <span class="muted small">
-                          <When time={v.last_message?.created_at ?? v.created_at} />
-                        </span>
-                      </span>
-                      <span class="muted small clip">
-                        {v.last_message &&
-                          (v.last_message.author === "bot"
-                            ? "bot: "
-                            : v.last_message.author === "contact"
-                              ? ""
-                              : "you: ")}
-                        <bdi>{v.last_message?.content ?? "No messages yet"}</bdi>
-                      </span>
-                    </a>
-                  </li>
+                {conversations.map((conversation) => (
+                  <ConversationItem key={conversation.id} conversation={conversation} />
                 ))}
               </ul>
               {meta?.total > conversations.length && (
@@ -326,11 +211,48 @@ function Conversations({ id }: { id: string }) {
                 </a>
               )}
             </>
-          ) : (
-            <Empty title="No messages yet">Channel messages and chats about this contact appear here.</Empty>
-          )
-        }
+          );
+        }}
       </Load>
     </section>
+  );
+}
+
+/** Where a conversation takes place: a platform, or the console's chat. */
+function channelName({ gateway, gateway_id }: API.ConversationSummary) {
+  if (gateway) return platformName(gateway.type);
+  return gateway_id ? "Deleted channel" : "Chat";
+}
+
+/** What precedes a message: who wrote it, unless the contact did. */
+function authorPrefix(author: string) {
+  if (author === "bot") return "bot: ";
+  return author === "contact" ? "" : "you: ";
+}
+
+function ConversationItem({ conversation }: { conversation: API.ConversationSummary }) {
+  const { id, gateway_id, needs_human, status, unread, last_message, created_at } = conversation;
+  return (
+    <li>
+      <a href={href(agentId.value, gateway_id ? "inbox" : "chat", id)}>
+        <span class="row nowrap">
+          <b class="grow clip">{channelName(conversation)}</b>
+          {needs_human && <Badge tone="bad">asks for a person</Badge>}
+          {status !== "open" && <Badge>{status}</Badge>}
+          {unread > 0 && (
+            <b class="count" title={plural(unread, "unread message")}>
+              {unread}
+            </b>
+          )}
+          <span class="muted small">
+            <When time={last_message?.created_at ?? created_at} />
+          </span>
+        </span>
+        <span class="muted small clip">
+          {last_message && authorPrefix(last_message.author)}
+          <bdi>{last_message?.content ?? "No messages yet"}</bdi>
+        </span>
+      </a>
+    </li>
   );
 }
