@@ -15,11 +15,12 @@ import {
   Table,
   tell,
   When,
+  type Column,
   type Values,
 } from "../ui";
 import { style } from "../parts/styles";
 import { View, type Message, type State } from "../widget/view";
-import { usual, WidgetForm, type WidgetValues } from "./widget/form";
+import { toColor, widgetDefaults, WidgetForm, type WidgetValues } from "./widget/form";
 import "../css/widget.css";
 
 export const styles = style("./widget.css");
@@ -35,6 +36,7 @@ function useWidgetStyle() {
   }, []);
 }
 
+/** The page of widgets: the list, a new widget, or the widget of the address. */
 export default function Widget() {
   const { agent: id, rest } = route.value;
   useWidgetStyle();
@@ -44,10 +46,10 @@ export default function Widget() {
         <Back id={id} />
         <h1 tabIndex={-1}>New widget</h1>
         <Warnings />
-        <Columns id={id} done={(g) => go(href(id, "widget", g))} />
+        <FormWithPreview id={id} done={(gateway) => go(href(id, "widget", gateway))} />
       </div>
     );
-  return rest[0] ? <One key={rest[0]} id={id} gateway={rest[0]} /> : <All id={id} />;
+  return rest[0] ? <WidgetPage key={rest[0]} id={id} gateway={rest[0]} /> : <WidgetList id={id} />;
 }
 
 const Back = ({ id }: { id: string }) => (
@@ -58,123 +60,97 @@ const Back = ({ id }: { id: string }) => (
   </p>
 );
 
-function All({ id }: { id: string }) {
+function WidgetList({ id }: { id: string }) {
   const found = useQuery(path("agents", id, "gateways"), { type: "web", limit: 100 });
   useEffect(() => onChange("gateway", found.soon), [found]);
-  const make = (
+  const create = mayEdit.value && (
     <LinkButton kind="primary" icon="Plus" href={href(id, "widget", "new")}>
       New widget
     </LinkButton>
   );
+  const columns: Column<API.Gateway>[] = [
+    {
+      title: "Name",
+      cell: (gateway) => (
+        <a href={href(id, "widget", gateway.id)}>
+          <bdi>{gateway.name}</bdi>
+        </a>
+      ),
+    },
+    { title: "Status", cell: (gateway) => <Status gateway={gateway} /> },
+    { title: "Messages today", cell: (gateway) => gateway.events_today.toLocaleString() },
+    { title: "Last message", cell: (gateway) => <When time={gateway.last_event_at} /> },
+  ];
   return (
     <div class="page">
       <div class="row">
         <h1 class="grow" tabIndex={-1}>
           Website widget
         </h1>
-        {mayEdit.value && (found.data.value?.gateways.length ?? 0) > 0 && make}
+        {(found.data.value?.gateways.length ?? 0) > 0 && create}
       </div>
       <Load of={found}>
-        {({ gateways }) =>
-          gateways.length ? (
-            <Table
-              rows={gateways}
-              keyOf={(g) => g.id}
-              open={(g) => href(id, "widget", g.id)}
-              columns={[
-                {
-                  title: "Name",
-                  cell: (g) => (
-                    <a href={href(id, "widget", g.id)}>
-                      <bdi>{g.name}</bdi>
-                    </a>
-                  ),
-                },
-                {
-                  title: "Status",
-                  cell: (g) => (
-                    <>
-                      <Badge>{g.status}</Badge>
-                      {!g.configured_fields.includes("allowedOrigins") && (
-                        <>
-                          {" "}
-                          <Badge tone="warn">no websites</Badge>
-                        </>
-                      )}
-                    </>
-                  ),
-                },
-                { title: "Messages today", cell: (g) => g.events_today.toLocaleString() },
-                { title: "Last message", cell: (g) => <When time={g.last_event_at} /> },
-              ]}
-            />
-          ) : (
-            <Empty icon="MessageCircle" title="No widget yet" action={mayEdit.value && make}>
+        {({ gateways }) => {
+          if (gateways.length)
+            return (
+              <Table
+                rows={gateways}
+                keyOf={(gateway) => gateway.id}
+                open={(gateway) => href(id, "widget", gateway.id)}
+                columns={columns}
+              />
+            );
+          return (
+            <Empty icon="MessageCircle" title="No widget yet" action={create}>
               A chat on your website: the agent answers visitors from its knowledge, and you can take over in the Inbox.
             </Empty>
-          )
-        }
+          );
+        }}
       </Load>
     </div>
   );
 }
 
-function One({ id, gateway }: { id: string; gateway: string }) {
-  const at = path("agents", id, "gateways", gateway);
-  const found = useQuery(at);
-  const options = useQuery(path("agents", id, "gateways", gateway, "widget"));
+function Status({ gateway }: { gateway: API.Gateway }) {
+  return (
+    <>
+      <Badge>{gateway.status}</Badge>
+      {!gateway.configured_fields.includes("allowedOrigins") && (
+        <>
+          {" "}
+          <Badge tone="warn">no websites</Badge>
+        </>
+      )}
+    </>
+  );
+}
+
+function WidgetPage({ id, gateway: gatewayId }: { id: string; gateway: string }) {
+  const found = useQuery(path("agents", id, "gateways", gatewayId));
+  const options = useQuery(path("agents", id, "gateways", gatewayId, "widget"));
   const reload = async () => {
     await Promise.all([found.reload(), options.reload()]);
   };
-  const drop = (g: API.Gateway) =>
-    confirm({
-      title: `Delete ${g.name}?`,
-      text: "Pages no longer show the widget. Its conversations stay.",
-      action: "Delete",
-      run: async () => {
-        await remove(at);
-        go(href(id, "widget"));
-      },
-    });
   return (
     <div class="page">
       <Back id={id} />
       <Load of={found} title="Website widget">
-        {(g) => (
+        {(gateway) => (
           <>
-            <div class="row">
-              <h1 class="grow" tabIndex={-1}>
-                <bdi>{g.name}</bdi> <Badge>{g.status}</Badge>
-              </h1>
-              <LinkButton icon="Inbox" href={`${href(id, "inbox")}?channel=${encodeURIComponent(g.id)}`}>
-                Conversations
-              </LinkButton>
-              {mayEdit.value && <Button icon="Trash2" label="Delete" onClick={() => drop(g)} />}
-            </div>
-            {g.last_error && (
+            <Head id={id} gateway={gateway} />
+            {gateway.last_error && (
               <p class="card bad">
                 <span>
-                  Last error, <When time={g.last_error_at} />: <bdi>{g.last_error}</bdi>
+                  Last error, <When time={gateway.last_error_at} />: <bdi>{gateway.last_error}</bdi>
                 </span>
               </p>
             )}
             <Warnings script={options.data.value?.script} />
             <Load of={options}>
-              {(o) => (
+              {(details) => (
                 <>
-                  <section class="card stack" aria-label="Snippet">
-                    <div class="row">
-                      <h2 class="grow">Paste this into your pages, before &lt;/body&gt;</h2>
-                      <CopyButton text={o.snippet}>Copy</CopyButton>
-                    </div>
-                    <pre class="widget-snippet">
-                      <code>{o.snippet}</code>
-                    </pre>
-                    {!o.config.allowedOrigins?.length && (
-                      <p class="issue">Not shown anywhere yet: add your website below.</p>
-                    )}
-                  </section>
-                  <Columns key={g.id} id={id} gateway={g} options={o} done={reload} />
+                  <Snippet options={details} />
+                  <FormWithPreview key={gatewayId} id={id} gateway={gateway} options={details} done={reload} />
                 </>
               )}
             </Load>
@@ -185,11 +161,50 @@ function One({ id, gateway }: { id: string; gateway: string }) {
   );
 }
 
-/** What keeps visitors from an answer, or lets them do too much. */
+function Head({ id, gateway }: { id: string; gateway: API.Gateway }) {
+  const askToDelete = () =>
+    confirm({
+      title: `Delete ${gateway.name}?`,
+      text: "Pages no longer show the widget. Its conversations stay.",
+      action: "Delete",
+      run: async () => {
+        await remove(path("agents", id, "gateways", gateway.id));
+        go(href(id, "widget"));
+      },
+    });
+  return (
+    <div class="row">
+      <h1 class="grow" tabIndex={-1}>
+        <bdi>{gateway.name}</bdi> <Badge>{gateway.status}</Badge>
+      </h1>
+      <LinkButton icon="Inbox" href={`${href(id, "inbox")}?channel=${encodeURIComponent(gateway.id)}`}>
+        Conversations
+      </LinkButton>
+      {mayEdit.value && <Button icon="Trash2" label="Delete" onClick={askToDelete} />}
+    </div>
+  );
+}
+
+/** The HTML that shows the widget on a website. */
+function Snippet({ options: { snippet, config } }: { options: API.WidgetDetails }) {
+  return (
+    <section class="card stack" aria-label="Snippet">
+      <div class="row">
+        <h2 class="grow">Paste this into your pages, before &lt;/body&gt;</h2>
+        <CopyButton text={snippet}>Copy</CopyButton>
+      </div>
+      <pre class="widget-snippet">
+        <code>{snippet}</code>
+      </pre>
+      {!config.allowedOrigins?.length && <p class="issue">Not shown anywhere yet: add your website below.</p>}
+    </section>
+  );
+}
+
+/** Warns of settings by which visitors get no answer, or can do too much. */
 function Warnings({ script }: { script?: string }) {
   const { agent: id } = route.value;
-  const settings = useQuery(path("agents", id, "settings"));
-  const s = settings.data.value;
+  const settings = useQuery(path("agents", id, "settings")).data.value;
   const local = script && /^https?:\/\/(127\.|localhost|\[::1\])/.test(script);
   return (
     <>
@@ -201,13 +216,14 @@ function Warnings({ script }: { script?: string }) {
       )}
       {local && (
         <p class="card">
-          The widget is loaded from <code>{new URL(script).host}</code>, which only this computer reaches. For visitors,
-          set SATCHEL_PUBLIC_URL to the server's public address.
+          The widget is loaded from <code>{new URL(script).host}</code>, which only this computer can reach. For
+          visitors, set SATCHEL_PUBLIC_URL to the server's public address.
         </p>
       )}
-      {s && (!s.llm_provider || !s.auto_reply) && (
+      {settings && (!settings.llm_provider || !settings.auto_reply) && (
         <p class="card">
-          Every message waits for a person: {s.llm_provider ? "automatic answers are off" : "no language model is set"}.{" "}
+          Every message waits for a person:{" "}
+          {settings.llm_provider ? "automatic answers are off" : "no language model is set"}.{" "}
           <a href={href(id, "settings")}>Settings</a>
         </p>
       )}
@@ -215,28 +231,24 @@ function Warnings({ script }: { script?: string }) {
   );
 }
 
-/** The form beside its preview. */
-function Columns({
-  id,
-  gateway,
-  options,
-  done,
-}: {
+type FormWithPreviewProps = {
   id: string;
   gateway?: API.Gateway;
   options?: API.WidgetDetails;
   done: (gateway: string) => unknown;
-}) {
-  const [look, setLook] = useState<Values>({ ...usual, ...options?.config });
+};
+
+function FormWithPreview({ id, gateway, options, done }: FormWithPreviewProps) {
+  const [values, setValues] = useState<Values>({ ...widgetDefaults, ...options?.config });
   return (
     <div class="widget-columns">
-      <WidgetForm id={id} gateway={gateway} options={options} done={done} onLook={setLook} />
-      <Preview look={look} />
+      <WidgetForm id={id} gateway={gateway} options={options} done={done} onChange={setValues} />
+      <Preview values={values} />
     </div>
   );
 }
 
-const state: State = {
+const botState: State = {
   open: true,
   opens_at: "",
   bot: true,
@@ -245,41 +257,57 @@ const state: State = {
   person: false,
   email: "",
 };
-const said = (id: number, from: Message["from"], text: string, more: Partial<Message> = {}): Message => ({
+
+const message = (id: number, from: Message["from"], text: string, more: Partial<Message> = {}): Message => ({
   id,
   from,
   text,
   created_at: "",
   ...more,
 });
-const question = said(1, "visitor", "Can I return bread?");
+
+const question = message(1, "visitor", "Can I return bread?");
+const sources = [{ n: 1, name: "Handbook" }];
+
+/** The conversations that the preview can show. */
 const scenes: Record<string, { state: State; messages: Message[] }> = {
   answer: {
-    state,
-    messages: [
-      question,
-      said(2, "bot", "Yes, within two days, with the receipt.", { sources: [{ n: 1, name: "Handbook" }] }),
-    ],
+    state: botState,
+    messages: [question, message(2, "bot", "Yes, within two days, with the receipt.", { sources })],
   },
   person: {
-    state: { ...state, person: true },
+    state: { ...botState, person: true },
     messages: [
       question,
-      said(2, "visitor", "A person, please"),
-      said(3, "person", "Hello, this is Ada. How can I help?"),
+      message(2, "visitor", "A person, please"),
+      message(3, "person", "Hello, this is Ada. How can I help?"),
     ],
   },
   away: {
-    state: { ...state, open: false, person: true, needs_human: true },
-    messages: [said(1, "visitor", "A person, please")],
+    state: { ...botState, open: false, person: true, needs_human: true },
+    messages: [message(1, "visitor", "A person, please")],
   },
 };
 
+/** What the service would give the widget for the values of the form. */
+function lookOf(values: Partial<WidgetValues>) {
+  const valueOf = (name: keyof typeof widgetDefaults) => values[name] || widgetDefaults[name];
+  const allowsFiles = String(values.files ?? widgetDefaults.files) !== "false";
+  return {
+    title: String(valueOf("title")),
+    greeting: String(valueOf("greeting")),
+    color: toColor(values.color),
+    ask_email: String(valueOf("askEmail")),
+    offline_message: String(valueOf("offlineMessage")),
+    files: allowsFiles
+      ? { max: Number(valueOf("maxFiles")), max_size: Number(valueOf("maxFileSize")) << 20, types: [] }
+      : null,
+  };
+}
+
 /** The widget as visitors see it; nothing in it can be used. */
-function Preview({ look }: { look: Partial<WidgetValues> }) {
+function Preview({ values }: { values: Partial<WidgetValues> }) {
   const [scene, setScene] = useState("answer");
-  const of = (name: keyof typeof usual) => look[name] || usual[name];
-  const color = /^#[0-9a-f]{6}$/i.test(look.color ?? "") ? look.color! : usual.color;
   return (
     <section class="widget-preview" aria-label="Preview">
       <Segments
@@ -295,17 +323,7 @@ function Preview({ look }: { look: Partial<WidgetValues> }) {
       <div class="widget-frame" inert aria-hidden="true">
         <View
           key={scene}
-          look={{
-            title: String(of("title")),
-            greeting: String(of("greeting")),
-            color,
-            ask_email: String(of("askEmail")),
-            offline_message: String(of("offlineMessage")),
-            files:
-              String(look.files ?? usual.files) === "false"
-                ? null
-                : { max: Number(of("maxFiles")), max_size: Number(of("maxFileSize")) << 20, types: [] },
-          }}
+          look={lookOf(values)}
           {...scenes[scene]}
           partial=""
           send={() => tell("")}
