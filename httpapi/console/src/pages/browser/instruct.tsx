@@ -1,5 +1,5 @@
-// Instructions in words for a session's page: to do something, to find what
-// could be done, or to read something from it.
+// Instructions in words for the page of a session: to act, to observe what could
+// be done, or to extract a value.
 import { useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, asError, href, post } from "../../data";
@@ -17,14 +17,19 @@ import {
   Segments,
   TextArea,
   useForm,
+  type FormState,
   type Pair,
 } from "../../ui";
 import { at, stepIcons } from "./data";
 
-type Planned = API.PlannedAction;
+type PlannedAction = API.PlannedAction;
+
+/** What came of an instruction. */
 type Outcome = { acted?: API.Acted; observed?: API.Observed; extracted?: API.Extracted; error?: Error };
 
-const kinds: Record<string, { hint: string; placeholder: string; action: string }> = {
+type Kind = "act" | "observe" | "extract";
+
+const kinds: Record<Kind, { hint: string; placeholder: string; action: string }> = {
   act: { hint: "Does it on the page, in at most 10 actions.", placeholder: "Sort the orders by date.", action: "Act" },
   observe: {
     hint: "Lists what could be done; nothing is done yet.",
@@ -38,66 +43,85 @@ const kinds: Record<string, { hint: string; placeholder: string; action: string 
   },
 };
 
-const blank = { instruction: "", variables: [] as Pair[], schema: "" };
+const noInstruction = { instruction: "", variables: [] as Pair[], schema: "" };
+type Instruction = typeof noInstruction;
 
-/** What was asked last in each session, kept while other tabs are open. */
-const last = new Map<string, { kind: string; outcome: Outcome; values: typeof blank }>();
+/** The last instruction of each session, kept while other tabs are open. */
+const lastInstructions = new Map<string, { kind: Kind; outcome: Outcome; values: Instruction }>();
 
-export function Instruct({ id }: { id: string }) {
-  const before = last.get(id);
-  const form = useForm(before?.values ?? blank);
-  const [kind, setKind] = useState(before?.kind ?? "act");
-  const [outcome, setOutcome] = useState<Outcome>(before?.outcome ?? {});
+const isJSON = (text: string) => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+async function send(id: string, kind: Kind, { instruction, variables, schema }: Instruction): Promise<Outcome> {
+  switch (kind) {
+    case "act":
+      return { acted: await post(at(id, "act"), { instruction, variables: objectOf(variables) }) };
+    case "observe":
+      return { observed: await post(at(id, "observe"), { instruction }) };
+    case "extract": {
+      const body = { instruction, ...(schema.trim() && { schema: JSON.parse(schema) }) };
+      return { extracted: await post(at(id, "extract"), body) };
+    }
+  }
+}
+
+/** Reports whether an error is about a field of the form. */
+const isAboutForm = (error: unknown): error is ApiError =>
+  error instanceof ApiError && Object.keys(error.issues).some((field) => field.split(".")[0] in noInstruction);
+
+/** The form of an instruction and its outcome, which begin with those that the session had last. */
+function useInstruction(id: string) {
+  const last = lastInstructions.get(id);
+  const form = useForm(last?.values ?? noInstruction);
+  const [kind, setKind] = useState<Kind>(last?.kind ?? "act");
+  const [outcome, setOutcome] = useState<Outcome>(last?.outcome ?? {});
   const [busy, setBusy] = useState(false);
-  const { instruction, variables, schema } = form.values;
-  const show = (o: Outcome) => {
-    setOutcome(o);
-    last.set(id, { kind, outcome: o, values: form.values });
-  };
-  const ask = async (): Promise<Outcome> => {
-    if (kind === "act") return { acted: await post(at(id, "act"), { instruction, variables: objectOf(variables) }) };
-    if (kind === "observe") return { observed: await post(at(id, "observe"), { instruction }) };
-    return {
-      extracted: await post(at(id, "extract"), { instruction, ...(schema.trim() && { schema: JSON.parse(schema) }) }),
-    };
+  const show = (result: Outcome) => {
+    setOutcome(result);
+    lastInstructions.set(id, { kind, outcome: result, values: form.values });
   };
   const run = async () => {
+    const { schema } = form.values;
     form.setIssues({});
-    if (kind === "extract" && schema.trim())
-      try {
-        JSON.parse(schema);
-      } catch {
-        return form.setIssues({ schema: "is not valid JSON" });
-      }
+    if (kind === "extract" && schema.trim() && !isJSON(schema)) return form.setIssues({ schema: "is not valid JSON" });
     setBusy(true);
     setOutcome({});
     try {
-      show(await ask());
+      show(await send(id, kind, form.values));
     } catch (error) {
-      const issues = error instanceof ApiError ? error.issues : {};
-      if (Object.keys(issues).some((f) => ["instruction", "schema", "variables"].includes(f.split(".")[0])))
-        form.setIssues(issues);
+      if (isAboutForm(error)) form.setIssues(error.issues);
       else show({ error: asError(error) });
     }
     setBusy(false);
   };
-  const { acted, observed, extracted, error } = outcome;
-  const value = extracted?.value;
-  const usage = (acted ?? observed ?? extracted)?.usage;
+  const choose = (next: Kind) => {
+    setKind(next);
+    setOutcome({});
+  };
+  return { form, kind, choose, outcome, busy, run };
+}
+
+/** The tab that gives instructions to a session. */
+export function Instruct({ id }: { id: string }) {
+  const { form, kind, choose, outcome, busy, run } = useInstruction(id);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    if (!busy) void run();
+  };
   return (
     <div class="session-instruct stack">
       <form
         class="stack tight"
         noValidate
-        onSubmit={(e) => {
-          e.preventDefault();
-          if (!busy) void run();
-        }}
+        onSubmit={submit}
         onKeyDown={(e) => {
-          if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
-            e.preventDefault();
-            if (!busy) void run();
-          }
+          if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) submit(e);
         }}
       >
         <div class="row">
@@ -109,143 +133,177 @@ export function Instruct({ id }: { id: string }) {
               ["observe", "Observe"],
               ["extract", "Extract"],
             ]}
-            onChange={(k) => {
-              setKind(k);
-              setOutcome({});
-            }}
+            onChange={(chosen) => choose(chosen as Kind)}
           />
           <span class="muted small hint" role="status">
             {busy ? "The model reads the page…" : kinds[kind].hint}
           </span>
         </div>
-        <div class="row nowrap instruction">
-          <textarea
-            class="grow"
-            rows={2}
-            aria-label="Instruction"
-            placeholder={kinds[kind].placeholder}
-            aria-invalid={Boolean(form.issue("instruction"))}
-            value={instruction}
-            onInput={(e) => form.set("instruction", e.currentTarget.value)}
-          />
-          <Button kind="primary" submit icon="Play" disabled={busy || !instruction.trim()}>
-            {kinds[kind].action}
-          </Button>
-        </div>
-        {form.issue("instruction") && (
-          <p class="issue small" role="alert">
-            Instruction {form.issue("instruction")}.
-          </p>
-        )}
-        {kind === "act" && (
-          <details>
-            <summary>Variables{variables.length > 0 && ` (${variables.length})`}</summary>
-            <PairsField
-              label="Values the model doesn't see"
-              pairs={variables}
-              onChange={(v) => form.set("variables", v)}
-              hint="It types them as %name%. They aren't stored."
-              error={form.issue("variables")}
-              placeholder={["password", "Value"]}
-            />
-          </details>
-        )}
-        {kind === "extract" && (
-          <details open={Boolean(form.issue("schema"))}>
-            <summary>JSON Schema of the value</summary>
-            <TextArea
-              label="Schema"
-              code
-              rows={4}
-              placeholder={'{"type": "array", "items": {"type": "string"}}'}
-              hint="Empty: the value is a text."
-              {...form.text("schema")}
-            />
-          </details>
-        )}
+        <InstructionField form={form} kind={kind} busy={busy} />
+        {kind === "act" && <Variables form={form} />}
+        {kind === "extract" && <SchemaField form={form} />}
       </form>
-      <div class="stack tight" aria-live="polite">
-        {error &&
-          (error instanceof ApiError && error.issues.llm_provider ? (
-            <div class="card warn row" role="alert">
-              <p class="grow">Instructions need a language model, and none is set.</p>
-              <LinkButton href={href(agentId.value, "settings", "model")} icon="Sparkles">
-                Choose a model
-              </LinkButton>
-            </div>
-          ) : (
-            <ErrorCard error={error} />
-          ))}
-        {acted && (
-          <>
-            <p class="row small">
-              <Badge tone="good">done</Badge>
-              <span class="muted grow">{plural(acted.actions.length, "action")}</span>
-              {acted.cached && <Badge title="Repeated from last time, without the model">repeated</Badge>}
-            </p>
-            <Actions list={acted.actions} />
-          </>
-        )}
-        {observed &&
-          (observed.actions.length ? (
-            <Actions list={observed.actions} run={(a) => perform(id, a)} />
-          ) : (
-            <p class="muted">The page offers nothing for it.</p>
-          ))}
-        {extracted && (
-          <section class="result" aria-label="Value">
-            <div class="row">
-              <h2 class="grow">Value</h2>
-              <CopyButton text={typeof value === "string" ? value : JSON.stringify(value, null, 2)} />
-            </div>
-            {typeof value === "string" ? (
-              <p class="pre">
-                <bdi>{value}</bdi>
-              </p>
-            ) : (
-              <JsonTree value={value} />
-            )}
-          </section>
-        )}
-        {usage && usage.input_tokens + usage.output_tokens > 0 && (
-          <p class="muted small">{plural(usage.input_tokens + usage.output_tokens, "token")}</p>
-        )}
-      </div>
+      <OutcomeView id={id} outcome={outcome} />
     </div>
   );
 }
 
-/** Does one of the actions that were found. */
-async function perform(id: string, { description: _, ...action }: Planned) {
+type FieldProps = { form: FormState<Instruction> };
+
+function InstructionField({ form, kind, busy }: FieldProps & { kind: Kind; busy: boolean }) {
+  const { value, error, onInput } = form.text("instruction");
+  return (
+    <>
+      <div class="row nowrap instruction">
+        <textarea
+          class="grow"
+          rows={2}
+          aria-label="Instruction"
+          placeholder={kinds[kind].placeholder}
+          aria-invalid={Boolean(error)}
+          value={value}
+          onInput={(e) => onInput(e.currentTarget.value)}
+        />
+        <Button kind="primary" submit icon="Play" disabled={busy || !value.trim()}>
+          {kinds[kind].action}
+        </Button>
+      </div>
+      {error && (
+        <p class="issue small" role="alert">
+          Instruction {error}.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Variables({ form }: FieldProps) {
+  const { variables } = form.values;
+  return (
+    <details>
+      <summary>Variables{variables.length > 0 && ` (${variables.length})`}</summary>
+      <PairsField
+        label="Values the model doesn't see"
+        pairs={variables}
+        onChange={(pairs) => form.set("variables", pairs)}
+        hint="It types them as %name%. They aren't stored."
+        error={form.issue("variables")}
+        placeholder={["password", "Value"]}
+      />
+    </details>
+  );
+}
+
+function SchemaField({ form }: FieldProps) {
+  return (
+    <details open={Boolean(form.issue("schema"))}>
+      <summary>JSON Schema of the value</summary>
+      <TextArea
+        label="Schema"
+        code
+        rows={4}
+        placeholder={'{"type": "array", "items": {"type": "string"}}'}
+        hint="Empty: the value is a text."
+        {...form.text("schema")}
+      />
+    </details>
+  );
+}
+
+function OutcomeView({ id, outcome }: { id: string; outcome: Outcome }) {
+  const { acted, observed, extracted, error } = outcome;
+  const usage = (acted ?? observed ?? extracted)?.usage;
+  const tokens = usage ? usage.input_tokens + usage.output_tokens : 0;
+  return (
+    <div class="stack tight" aria-live="polite">
+      {error && <Failure error={error} />}
+      {acted && (
+        <>
+          <p class="row small">
+            <Badge tone="good">done</Badge>
+            <span class="muted grow">{plural(acted.actions.length, "action")}</span>
+            {acted.cached && <Badge title="Repeated from last time, without the model">repeated</Badge>}
+          </p>
+          <Actions list={acted.actions} />
+        </>
+      )}
+      {observed && observed.actions.length > 0 && (
+        <Actions list={observed.actions} run={(action) => perform(id, action)} />
+      )}
+      {observed?.actions.length === 0 && <p class="muted">Nothing on the page matches.</p>}
+      {extracted && <Value value={extracted.value} />}
+      {tokens > 0 && <p class="muted small">{plural(tokens, "token")}</p>}
+    </div>
+  );
+}
+
+function Failure({ error }: { error: Error }) {
+  const lacksModel = error instanceof ApiError && error.issues.llm_provider;
+  if (!lacksModel) return <ErrorCard error={error} />;
+  return (
+    <div class="card warn row" role="alert">
+      <p class="grow">Instructions need a language model, and none is set.</p>
+      <LinkButton href={href(agentId.value, "settings", "model")} icon="Sparkles">
+        Choose a model
+      </LinkButton>
+    </div>
+  );
+}
+
+function Value({ value }: { value: unknown }) {
+  return (
+    <section class="result" aria-label="Value">
+      <div class="row">
+        <h2 class="grow">Value</h2>
+        <CopyButton text={typeof value === "string" ? value : JSON.stringify(value, null, 2)} />
+      </div>
+      <TextOrJson value={value} />
+    </section>
+  );
+}
+
+/** A value that a model read from a page. */
+export function TextOrJson({ value }: { value: unknown }) {
+  if (typeof value !== "string") return <JsonTree value={value} />;
+  return (
+    <p class="pre">
+      <bdi>{value}</bdi>
+    </p>
+  );
+}
+
+/** Performs one of the observed actions. */
+async function perform(id: string, { description: _, ...action }: PlannedAction) {
   await post(at(id, "execute"), action);
 }
 
-function Actions({ list, run }: { list: Planned[]; run?: (a: Planned) => Promise<void> }) {
+type ActionsProps = { list: PlannedAction[]; run?: (action: PlannedAction) => Promise<void> };
+
+/** Actions that were done or, with run, that can be. */
+function Actions({ list, run }: ActionsProps) {
   const [done, setDone] = useState<number[]>([]);
+  const iconOf = (action: PlannedAction, index: number) =>
+    done.includes(index) || !run ? "Check" : (stepIcons[action.action] ?? "MousePointerClick");
   return (
     <ol class="plain steps">
-      {list.map((a, i) => (
-        <li key={i} title={a.selector}>
-          <Icon
-            name={done.includes(i) || !run ? "Check" : (stepIcons[a.action] ?? "MousePointerClick")}
-            size={14}
-            label={a.action}
-          />
+      {list.map((action, index) => (
+        <li key={index} title={action.selector}>
+          <Icon name={iconOf(action, index)} size={14} label={action.action} />
           <span class="grow">
-            <bdi>{a.description || a.action}</bdi>
-            {a.text && (
+            <bdi>{action.description || action.action}</bdi>
+            {action.text && (
               <>
                 {" "}
-                <bdi class="muted">{a.text}</bdi>
+                <bdi class="muted">{action.text}</bdi>
               </>
             )}
           </span>
           {run && (
             <Button
-              label={`Do: ${a.description || a.action}`}
+              label={`Do: ${action.description || action.action}`}
               onClick={async () => {
-                await run(a);
-                setDone((d) => [...d, i]);
+                await run(action);
+                setDone((indexes) => [...indexes, index]);
               }}
             >
               Do it

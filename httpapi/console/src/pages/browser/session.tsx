@@ -29,6 +29,7 @@ import {
   openDialog,
   tell,
   When,
+  type MenuItem,
 } from "../../ui";
 import { openLive, Over, type Grant, type Live } from "../../parts/live/connection";
 import { Lines, LiveView, TimeLeft } from "../../parts/live/view";
@@ -41,32 +42,39 @@ import { HandOver } from "./handover";
 import { Instruct } from "./instruct";
 import { Thumbnail } from "./thumbnail";
 
-const quiet = 1_500; // milliseconds between two looks at a session that changes
+const reloadDelay = 1_500; // milliseconds
 
-export function SessionView({ id, tab }: { id: string; tab: string }) {
+/** Loads a session, and loads it again after changes, at most once in each delay. */
+function useSession(id: string) {
   const found = useQuery<OpenSession>(at(id));
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const soon = () => {
+    const reloadLater = () => {
       timer ??= setTimeout(() => {
         timer = undefined;
         void found.reload();
-      }, quiet);
+      }, reloadDelay);
     };
-    const offs = [
-      onChange("session", (c) => {
-        if (c.id === id) soon();
+    const unsubscribe = [
+      onChange("session", (change) => {
+        if (change.id === id) reloadLater();
       }),
-      onChange("takeover", soon),
+      onChange("takeover", reloadLater),
       onReset(() => {
         void found.reload();
       }),
     ];
     return () => {
       clearTimeout(timer);
-      offs.forEach((off) => off());
+      for (const stop of unsubscribe) stop();
     };
   }, [found, id]);
+  return found;
+}
+
+/** One session; tab is the one of its tabs that the address names. */
+export function SessionView({ id, tab }: { id: string; tab: string }) {
+  const found = useSession(id);
   const error = found.error.value;
   if (error instanceof ApiError && error.status === 404) {
     return (
@@ -84,278 +92,299 @@ export function SessionView({ id, tab }: { id: string; tab: string }) {
   return (
     <section class="session">
       <Load of={found} lines={8} title="Browser session">
-        {(s) => <Loaded s={s} tab={tab} reload={() => found.reload()} />}
+        {(session) => <LoadedSession session={session} tab={tab} reload={() => found.reload()} />}
       </Load>
     </section>
   );
 }
 
-/** Opens the live view, again when the link is to be another. mine is the link of a takeover that the person took. */
-function useLive(s: OpenSession, tab: string, mine?: Takeover): Live | undefined {
-  const over = ended(s);
-  const link = mine?.takeover_url ?? "";
-  const live = useMemo(
-    () =>
-      over
-        ? undefined
-        : openLive({
-            root: new URL(absolute().replace(/api\/?$/, "")),
-            session: s.id,
-            page: mayEdit.value ? "" : tab,
-            grant: async (): Promise<Grant> => {
-              try {
-                const url = link || (await get(at(s.id, "live-view"))).url;
-                return {
-                  token: tokenOf(url),
-                  control: mayEdit.value,
-                  takeover_id: mine?.takeover_id ?? "",
-                  viewport: s.viewport,
-                };
-              } catch (error) {
-                if (error instanceof ApiError && [403, 404].includes(error.status))
-                  throw new Over(error.status === 404 ? "This session has ended." : error.message);
-                throw error;
-              }
-            },
-          }),
-    [s.id, over, link],
-  );
+/** Opens the live view of a session that is open, and again when its link changes. own is the takeover of the person at this console. */
+function useLive(session: OpenSession, tab: string, own?: Takeover): Live | undefined {
+  const over = ended(session);
+  const link = own?.takeover_url ?? "";
+  const grant = async (): Promise<Grant> => {
+    const url = link || (await getLiveLink(session.id));
+    return {
+      token: tokenOf(url),
+      control: mayEdit.value,
+      takeover_id: own?.takeover_id ?? "",
+      viewport: session.viewport,
+    };
+  };
+  const live = useMemo(() => {
+    if (over) return undefined;
+    const root = new URL(absolute().replace(/api\/?$/, ""));
+    return openLive({ root, session: session.id, page: mayEdit.value ? "" : tab, grant });
+  }, [session.id, over, link]);
   useEffect(() => () => live?.close(), [live]);
   useEffect(() => {
-    // a tab with an address is brought to the front
-    if (
-      live &&
-      tab &&
-      live.state.value === "open" &&
-      live.active.value !== tab &&
-      live.tabs.value.some((t) => t.pageId === tab)
-    )
-      live.send({ type: "selectTab", pageId: tab });
+    if (live && tab) showTab(live, tab);
   }, [live, tab, live?.state.value, live?.tabs.value.length]);
   return live;
 }
 
-function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () => Promise<void> }) {
+/** Returns a new link to the live view; throws Over where it can be had no more. */
+async function getLiveLink(id: string) {
+  try {
+    return (await get(at(id, "live-view"))).url;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.status === 404) throw new Over("This session has ended.");
+    throw error.status === 403 ? new Over(error.message) : error;
+  }
+}
+
+/** Brings a tab to the front. */
+function showTab(live: Live, tab: string) {
+  if (live.state.value !== "open" || live.active.value === tab) return;
+  if (live.tabs.value.some(({ pageId }) => pageId === tab)) live.send({ type: "selectTab", pageId: tab });
+}
+
+type LoadedProps = { session: OpenSession; tab: string; reload: () => Promise<void> };
+
+function LoadedSession({ session, tab, reload }: LoadedProps) {
   const [taken, setTaken] = useState<Takeover>();
   const [panel, setPanel] = useState("actions");
-  const may = mayEdit.value;
-  const over = ended(s);
-  const open = s.takeover;
-  const mine = taken && open?.takeover_id === taken.takeover_id ? taken : undefined;
-  const live = useLive(s, tab, mine);
-  const begin = async (t: Takeover) => {
-    setTaken(t);
+  const { takeover } = session;
+  const own = taken && takeover?.takeover_id === taken.takeover_id ? taken : undefined;
+  const live = useLive(session, tab, own);
+  const begin = async (begun: Takeover) => {
+    setTaken(begun);
     await reload();
-  };
-  const takeOver = () => openDialog((close) => <HandOver id={s.id} close={close} begin={begin} reload={reload} />);
-  const close = async () => {
-    await post(at(s.id, "close"));
-    await reload();
-  };
-  const forget = () => {
-    go(href(agentId.value, "browser"));
-    deleteLater(
-      "Session deleted",
-      () => remove(at(), { id: s.id }),
-      () => {
-        void reload();
-      },
-    );
-  };
-  const link = async (what: "open" | "copy") => {
-    const { url } = await get(at(s.id, "live-view"));
-    if (what === "open") window.open(url, "_blank", "noopener,noreferrer");
-    else {
-      await copyText(url);
-      tell("Link copied. It works for an hour, for anyone who has it.");
-    }
   };
   return (
     <>
-      <header class="session-head row">
-        <a class="button quiet only phone" href={href(agentId.value, "browser")} aria-label="All sessions">
-          <Icon name="ArrowLeft" size={16} />
-        </a>
-        <h1 class="grow clip">
-          <bdi>{nameOf(s)}</bdi>
-        </h1>
-        <Badge tone={s.status === "takeover" ? "warn" : undefined}>{s.status}</Badge>
-        {open && (
-          <span class="badge warn">
-            <TimeLeft until={open.expires_at} />
-          </span>
-        )}
-        {may && !over && !mine && (
-          <Button
-            kind="primary"
-            icon="Hand"
-            disabled={Boolean(open)}
-            reason={open ? "A takeover is already pending: start it below, or cancel it." : undefined}
-            onClick={takeOver}
-          >
-            Take over
-          </Button>
-        )}
-        {may && !over && (
-          <Button icon="X" onClick={close}>
-            Close
-          </Button>
-        )}
-        <Menu
-          label="More"
-          items={[
-            ...(over
-              ? []
-              : [
-                  {
-                    label: may ? "Open in new window" : "Watch in new window",
-                    icon: "ExternalLink" as const,
-                    run: () => link("open"),
-                  },
-                  { label: "Copy link", icon: "Link" as const, run: () => link("copy") },
-                  "-" as const,
-                ]),
-            { label: "Copy steps for a workflow", icon: "Workflow", run: () => copySteps(s.id) },
-            ...(may
-              ? [
-                  "-" as const,
-                  {
-                    label: "Delete",
-                    icon: "Trash2" as const,
-                    danger: true,
-                    run: over
-                      ? forget
-                      : () =>
-                          confirm({
-                            title: "Delete this session?",
-                            text: "Its tabs close, and its log and screenshot are deleted. To keep them for 30 days, close it instead.",
-                            action: "Delete",
-                            run: async () => {
-                              await remove(at(), { id: s.id });
-                              go(href(agentId.value, "browser"));
-                            },
-                          }),
-                  },
-                ]
-              : []),
-          ]}
-        />
-      </header>
-      {open && !over && <TakeoverCard t={open} mine={Boolean(mine)} id={s.id} begin={begin} reload={reload} />}
-      {s.error && <p class="issue session-error">{s.error}</p>}
+      <Head session={session} inControl={Boolean(own)} begin={begin} reload={reload} />
+      {takeover && !ended(session) && (
+        <TakeoverCard takeover={takeover} own={Boolean(own)} id={session.id} begin={begin} reload={reload} />
+      )}
+      {session.error && <p class="issue session-error">{session.error}</p>}
       <div class={["instruct", "goal", "code"].includes(panel) ? "session-body tall" : "session-body"}>
         <div class="session-picture">
           {live ? (
-            <LiveView live={live} choose={(page) => go(href(agentId.value, "browser", s.id, page), true)} />
+            <LiveView live={live} choose={(page) => go(href(agentId.value, "browser", session.id, page), true)} />
           ) : (
-            <div class="session-last">
-              <Thumbnail s={s} alt="Last screenshot" />
-              <p class="muted">
-                Ended <When time={s.closed_at} />, opened <When time={s.created_at} />
-                {s.url && (
-                  <>
-                    ; it was at <bdi class="clip">{s.url}</bdi>
-                  </>
-                )}
-              </p>
-            </div>
+            <LastPicture session={session} />
           )}
         </div>
         <div class="session-side">
-          <nav class="tabs" aria-label="About the session">
-            {[
-              ["actions", "Actions"],
-              ...(live && may ? [["instruct", "Instruct"]] : []),
-              ["goal", "Goal"],
-              ...(live ? [["console", "Console"]] : []),
-              ["files", "Files"],
-              ...(s.cdp_url ? [["code", "Code"]] : []),
-              ["about", "About"],
-            ].map(([t, title]) => (
-              <button type="button" aria-current={panel === t ? "page" : undefined} onClick={() => setPanel(t)}>
-                {title}
-              </button>
-            ))}
-          </nav>
-          {panel === "actions" && <Actions id={s.id} />}
-          {panel === "instruct" && live && may && <Instruct id={s.id} />}
-          {panel === "goal" && <Goals id={s.id} open={!over} url={s.url} />}
-          {panel === "console" && (live ? <Lines live={live} /> : null)}
-          {panel === "files" && <Files id={s.id} />}
-          {panel === "code" && s.cdp_url && <Connect address={s.cdp_url} />}
-          {panel === "about" && <About s={s} />}
+          <PanelTabs session={session} live={Boolean(live)} panel={panel} choose={setPanel} />
+          <Panel session={session} live={live} panel={panel} />
         </div>
       </div>
     </>
   );
 }
 
-/** A takeover that waits or goes on: what is to be done, and how it ends. */
-function TakeoverCard({
-  t,
-  mine,
-  id,
-  begin,
-  reload,
-}: {
-  t: Takeover;
-  mine: boolean;
-  id: string;
-  begin: (t: Takeover) => Promise<void>;
+type HeadProps = {
+  session: OpenSession;
+  /** The person at this console has taken over. */
+  inControl: boolean;
+  begin: (takeover: Takeover) => Promise<void>;
   reload: () => Promise<void>;
-}) {
+};
+
+function Head({ session, inControl, begin, reload }: HeadProps) {
+  const { id, status, takeover } = session;
+  const mayControl = mayEdit.value && !ended(session);
+  const takeOver = () => openDialog((close) => <HandOver id={id} close={close} begin={begin} reload={reload} />);
+  const close = async () => {
+    await post(at(id, "close"));
+    await reload();
+  };
+  return (
+    <header class="session-head row">
+      <a class="button quiet only phone" href={href(agentId.value, "browser")} aria-label="All sessions">
+        <Icon name="ArrowLeft" size={16} />
+      </a>
+      <h1 class="grow clip">
+        <bdi>{nameOf(session)}</bdi>
+      </h1>
+      <Badge tone={status === "takeover" ? "warn" : undefined}>{status}</Badge>
+      {takeover && (
+        <span class="badge warn">
+          <TimeLeft until={takeover.expires_at} />
+        </span>
+      )}
+      {mayControl && !inControl && (
+        <Button
+          kind="primary"
+          icon="Hand"
+          disabled={Boolean(takeover)}
+          reason={takeover ? "A takeover is already pending: start it below, or cancel it." : undefined}
+          onClick={takeOver}
+        >
+          Take over
+        </Button>
+      )}
+      {mayControl && (
+        <Button icon="X" onClick={close}>
+          Close
+        </Button>
+      )}
+      <Menu label="More" items={menuItems(session, reload)} />
+    </header>
+  );
+}
+
+function menuItems(session: OpenSession, reload: () => Promise<void>): MenuItem[] {
+  const { id } = session;
+  const over = ended(session);
+  const openLink = async () => {
+    const { url } = await get(at(id, "live-view"));
+    window.open(url, "_blank", "noopener,noreferrer");
+  };
+  const copyLink = async () => {
+    const { url } = await get(at(id, "live-view"));
+    await copyText(url);
+    tell("Link copied. It works for an hour, for anyone who has it.");
+  };
+  const items: MenuItem[] = [{ label: "Copy steps for a workflow", icon: "Workflow", run: () => copySteps(id) }];
+  if (!over)
+    items.unshift(
+      { label: mayEdit.value ? "Open in new window" : "Watch in new window", icon: "ExternalLink", run: openLink },
+      { label: "Copy link", icon: "Link", run: copyLink },
+      "-",
+    );
+  if (mayEdit.value) {
+    const run = () => (over ? deleteEnded(id, reload) : deleteOpen(id));
+    items.push("-", { label: "Delete", icon: "Trash2", danger: true, run });
+  }
+  return items;
+}
+
+function deleteEnded(id: string, reload: () => Promise<void>) {
+  go(href(agentId.value, "browser"));
+  deleteLater(
+    "Session deleted",
+    () => remove(at(), { id }),
+    () => void reload(),
+  );
+}
+
+function deleteOpen(id: string) {
+  confirm({
+    title: "Delete this session?",
+    text: "Its tabs close, and its log and screenshot are deleted. To keep them for 30 days, close it instead.",
+    action: "Delete",
+    run: async () => {
+      await remove(at(), { id });
+      go(href(agentId.value, "browser"));
+    },
+  });
+}
+
+function LastPicture({ session }: { session: OpenSession }) {
+  const { url, created_at, closed_at } = session;
+  return (
+    <div class="session-last">
+      <Thumbnail s={session} alt="Last screenshot" />
+      <p class="muted">
+        Ended <When time={closed_at} />, opened <When time={created_at} />
+        {url && (
+          <>
+            ; it was at <bdi class="clip">{url}</bdi>
+          </>
+        )}
+      </p>
+    </div>
+  );
+}
+
+type PanelTabsProps = { session: OpenSession; live: boolean; panel: string; choose: (panel: string) => void };
+
+function PanelTabs({ session, live, panel, choose }: PanelTabsProps) {
+  const tabs: [name: string, title: string, shown: boolean][] = [
+    ["actions", "Actions", true],
+    ["instruct", "Instruct", live && mayEdit.value],
+    ["goal", "Goal", true],
+    ["console", "Console", live],
+    ["files", "Files", true],
+    ["code", "Code", Boolean(session.cdp_url)],
+    ["about", "About", true],
+  ];
+  return (
+    <nav class="tabs" aria-label="About the session">
+      {tabs
+        .filter(([, , shown]) => shown)
+        .map(([name, title]) => (
+          <button type="button" aria-current={panel === name ? "page" : undefined} onClick={() => choose(name)}>
+            {title}
+          </button>
+        ))}
+    </nav>
+  );
+}
+
+function Panel({ session, live, panel }: { session: OpenSession; live?: Live; panel: string }) {
+  const { id, url, cdp_url } = session;
+  switch (panel) {
+    case "actions":
+      return <Actions id={id} />;
+    case "instruct":
+      return live && mayEdit.value ? <Instruct id={id} /> : null;
+    case "goal":
+      return <Goals id={id} open={!ended(session)} url={url} />;
+    case "console":
+      return live ? <Lines live={live} /> : null;
+    case "files":
+      return <Files id={id} />;
+    case "code":
+      return cdp_url ? <Connect address={cdp_url} /> : null;
+    default:
+      return <About session={session} />;
+  }
+}
+
+type TakeoverCardProps = {
+  takeover: Takeover;
+  /** The person at this console has taken over. */
+  own: boolean;
+  id: string;
+  begin: (takeover: Takeover) => Promise<void>;
+  reload: () => Promise<void>;
+};
+
+/** A takeover that is pending or active: why a person is needed, and how it ends. */
+function TakeoverCard({ takeover, own, id, begin, reload }: TakeoverCardProps) {
   const [note, setNote] = useState("");
-  const may = mayEdit.value;
-  const back = async () => {
-    await post(at(id, "takeover", t.takeover_id, "complete"), { note });
+  const { takeover_id, takeover_url, reason } = takeover;
+  const active = takeover.status === "active";
+  const handBack = async () => {
+    await post(at(id, "takeover", takeover_id, "complete"), { note });
     tell("Handed back: the agent continues.");
     await reload();
   };
-  const off = async () => {
-    await remove(at(id, "takeover", t.takeover_id));
+  const cancel = async () => {
+    await remove(at(id, "takeover", takeover_id));
     await reload();
   };
+  const whoControls = active ? "A person is in control." : "Waiting for a person.";
   return (
     <div class="takeover-card row" role="status">
       <Icon name="Hand" size={18} />
       <p class="grow">
-        <b>
-          {mine ? "You are in control." : t.status === "active" ? "A person is in control." : "Waiting for a person."}
-        </b>{" "}
-        <bdi class="reason">{t.reason}</bdi>
+        <b>{own ? "You are in control." : whoControls}</b> <bdi class="reason">{reason}</bdi>
       </p>
-      {mine && (
-        <input
-          aria-label="A note for the agent"
-          placeholder="Note for the agent (optional)"
-          maxLength={2000}
-          value={note}
-          onInput={(e) => setNote(e.currentTarget.value)}
-        />
+      {own && (
+        <>
+          <input
+            aria-label="A note for the agent"
+            placeholder="Note for the agent (optional)"
+            maxLength={2000}
+            value={note}
+            onInput={(e) => setNote(e.currentTarget.value)}
+          />
+          <Button kind="primary" onClick={handBack}>
+            Hand back
+          </Button>
+        </>
       )}
-      {mine && (
-        <Button kind="primary" onClick={back}>
-          Hand back
-        </Button>
+      {mayEdit.value && !own && takeover_url && (
+        <JoinTakeover action={active ? "Join" : "Take control"} link={takeover_url} begin={() => begin(takeover)} />
       )}
-      {may && !mine && t.takeover_url && (
-        <Button kind="primary" onClick={() => begin(t)}>
-          {t.status === "active" ? "Join" : "Take control"}
-        </Button>
-      )}
-      {may && !mine && t.takeover_url && (
-        <Button
-          icon="Link"
-          onClick={async () => {
-            await copyText(t.takeover_url!);
-            tell("Link copied.");
-          }}
-        >
-          Copy link
-        </Button>
-      )}
-      {may && (
-        <Button kind="danger" onClick={off}>
+      {mayEdit.value && (
+        <Button kind="danger" onClick={cancel}>
           Cancel takeover
         </Button>
       )}
@@ -363,39 +392,56 @@ function TakeoverCard({
   );
 }
 
-function About({ s }: { s: OpenSession }) {
+function JoinTakeover({ action, link, begin }: { action: string; link: string; begin: () => Promise<void> }) {
+  const copyLink = async () => {
+    await copyText(link);
+    tell("Link copied.");
+  };
+  return (
+    <>
+      <Button kind="primary" onClick={begin}>
+        {action}
+      </Button>
+      <Button icon="Link" onClick={copyLink}>
+        Copy link
+      </Button>
+    </>
+  );
+}
+
+function About({ session }: { session: OpenSession }) {
   return (
     <dl class="facts-list session-about">
       <dt>Opened</dt>
       <dd>
-        <When time={s.created_at} full />
+        <When time={session.created_at} full />
       </dd>
-      {s.closed_at ? (
+      {session.closed_at ? (
         <>
           <dt>Ended</dt>
           <dd>
-            <When time={s.closed_at} full />
+            <When time={session.closed_at} full />
           </dd>
         </>
       ) : (
         <>
           <dt>Last used</dt>
           <dd>
-            <When time={s.last_activity} />
+            <When time={session.last_activity} />
           </dd>
         </>
       )}
       <dt>Size</dt>
       <dd>
-        {s.viewport.width} × {s.viewport.height}
+        {session.viewport.width} × {session.viewport.height}
       </dd>
       <dt>Cookies</dt>
-      <dd>{s.persist ? "kept for the next such session" : "forgotten at the end"}</dd>
+      <dd>{session.persist ? "kept for the next such session" : "forgotten at the end"}</dd>
       <dt>Window</dt>
-      <dd>{s.headless ? "none" : "yes"}</dd>
+      <dd>{session.headless ? "none" : "yes"}</dd>
       <dt>ID</dt>
       <dd>
-        <code>{s.id}</code>
+        <code>{session.id}</code>
       </dd>
     </dl>
   );
