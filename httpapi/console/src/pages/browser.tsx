@@ -15,55 +15,47 @@ export const styles = style("./browser.css");
 
 const pageSize = 30;
 
-export default function Browser() {
-  return <Sessions />;
+/** Loads the newest sessions, up to a limit, and keeps them current. */
+function useSessions(limit: number) {
+  const found = useQuery<{ sessions: Session[]; meta: { total: number } }>(at(), { limit });
+  useEffect(() => {
+    const unsubscribe = onChange("session", ({ id, row }) =>
+      found.set((list) => {
+        const sessions = list.sessions.filter((session) => session.id !== id);
+        if (row) sessions.push(row as Session);
+        return { ...list, sessions: sessions.sort((a, b) => (a.created_at < b.created_at ? 1 : -1)) };
+      }),
+    );
+    const unsubscribeReset = onReset(() => void found.reload());
+    return () => {
+      unsubscribe();
+      unsubscribeReset();
+    };
+  }, [found]);
+  return found;
 }
 
-function Sessions() {
+/** The ids of sessions that a person is asked to take over. */
+function useRequested() {
+  const waiting = useQuery(path("agents", agentId.value, "waiting"), { limit: 100 });
+  useEffect(() => onChange("takeover", () => void waiting.reload()), [waiting]);
+  return (waiting.data.value?.waiting ?? []).map(({ session_id }) => session_id);
+}
+
+/** The page of browser sessions: their list, and the session of the address. */
+export default function Browser() {
   const [current = "", tab = ""] = route.value.rest;
   const [limit, setLimit] = useState(pageSize);
   const [missing, setMissing] = useState("");
-  const found = useQuery<{ sessions: Session[]; meta: { total: number } }>(at(), { limit });
-  useEffect(() => {
-    const off = onChange("session", (c) => {
-      found.set((d) => {
-        const others = d.sessions.filter((s) => s.id !== c.id);
-        return c.row
-          ? { ...d, sessions: [...others, c.row as Session].sort((a, b) => (a.created_at < b.created_at ? 1 : -1)) }
-          : { ...d, sessions: others };
-      });
-    });
-    const reset = onReset(() => {
-      void found.reload();
-    });
-    return () => {
-      off();
-      reset();
-    };
-  }, [found]);
-  const waiting = useQuery(path("agents", agentId.value, "waiting"), { limit: 100 });
-  useEffect(
-    () =>
-      onChange("takeover", () => {
-        void waiting.reload();
-      }),
-    [waiting],
-  );
-  const needed = (waiting.data.value?.waiting ?? []).map((w) => w.session_id);
-  const open = () =>
-    openDialog((close) => (
-      <OpenSessionForm
-        close={close}
-        missing={setMissing}
-        made={(s) => {
-          setMissing("");
-          void found.reload();
-          go(href(agentId.value, "browser", s.id));
-        }}
-      />
-    ));
-  const list = found.data.value?.sessions ?? [];
-  const none = found.data.value && list.length === 0;
+  const found = useSessions(limit);
+  const requested = useRequested();
+  const opened = ({ id }: Session) => {
+    setMissing("");
+    void found.reload();
+    go(href(agentId.value, "browser", id));
+  };
+  const open = () => openDialog((close) => <OpenSessionForm close={close} missing={setMissing} opened={opened} />);
+  const none = found.data.value?.sessions.length === 0;
   return (
     <div class={`page full sessions ${current ? "reading" : ""} ${none || missing ? "nothing" : ""}`}>
       <aside class="session-list" aria-label="Sessions">
@@ -81,13 +73,16 @@ function Sessions() {
           {({ sessions, meta }) => (
             <>
               <ul class="session-entries">
-                {sessions.map((s) => (
-                  <Entry key={s.id} s={s} on={s.id === current} needed={!ended(s) && needed.includes(s.id)} />
+                {sessions.map((session) => (
+                  <SessionItem
+                    key={session.id}
+                    session={session}
+                    current={session.id === current}
+                    requested={!ended(session) && requested.includes(session.id)}
+                  />
                 ))}
               </ul>
-              {!sessions.length && (
-                <p class="muted small none">No sessions open, and none ended in the last 30 days.</p>
-              )}
+              {none && <p class="muted small none">No sessions open, and none ended in the last 30 days.</p>}
               {meta.total > sessions.length && <Button onClick={() => setLimit(limit + pageSize)}>More</Button>}
             </>
           )}
@@ -97,38 +92,37 @@ function Sessions() {
         <SessionView key={current} id={current} tab={tab} />
       ) : (
         <section class="session-none">
-          {missing ? (
-            <Missing text={missing} />
-          ) : none ? (
-            <Empty
-              icon="Globe"
-              title="No browser sessions yet"
-              action={
-                mayEdit.value && (
-                  <Button kind="primary" icon="Plus" onClick={open}>
-                    Open session
-                  </Button>
-                )
-              }
-            >
-              The agent opens pages in a real Chromium. Workflows use it to log in, read and download; you can watch or
-              take over.
-            </Empty>
-          ) : (
-            found.data.value && (
-              <Empty icon="Globe" title="Choose a session">
-                See its page live, with a log of every action.
-              </Empty>
-            )
-          )}
+          {missing && <ChromiumMissing text={missing} />}
+          {!missing && found.data.value && <NoneShown none={none} open={open} />}
         </section>
       )}
     </div>
   );
 }
 
-/** Says how to get Chromium. */
-function Missing({ text }: { text: string }) {
+/** Stands where a session would be shown; none: there is no session. */
+function NoneShown({ none, open }: { none: boolean; open: () => void }) {
+  if (!none)
+    return (
+      <Empty icon="Globe" title="Choose a session">
+        See its page live, with a log of every action.
+      </Empty>
+    );
+  const action = mayEdit.value && (
+    <Button kind="primary" icon="Plus" onClick={open}>
+      Open session
+    </Button>
+  );
+  return (
+    <Empty icon="Globe" title="No browser sessions yet" action={action}>
+      The agent opens pages in a real Chromium. Workflows use it to log in, read and download; you can watch or take
+      over.
+    </Empty>
+  );
+}
+
+/** Says how to install Chromium. */
+function ChromiumMissing({ text }: { text: string }) {
   return (
     <Empty
       icon="TriangleAlert"
@@ -140,35 +134,35 @@ function Missing({ text }: { text: string }) {
   );
 }
 
-function Entry({
-  s,
-  on,
-  needed,
-}: {
-  s: Session;
-  on: boolean;
-  /** A person is asked to take it over. */ needed: boolean;
-}) {
+type SessionItemProps = {
+  session: Session;
+  current: boolean;
+  /** A person is asked to take it over. */
+  requested: boolean;
+};
+
+function SessionItem({ session, current, requested }: SessionItemProps) {
   const ref = useRef<HTMLLIElement>(null);
   useEffect(() => {
-    if (on) ref.current?.scrollIntoView({ block: "nearest" });
-  }, [on]);
+    if (current) ref.current?.scrollIntoView({ block: "nearest" });
+  }, [current]);
+  const takenOver = session.status === "takeover";
   return (
-    <li ref={ref} class={`${on ? "on" : ""} ${ended(s) ? "over" : ""}`}>
-      <a href={href(agentId.value, "browser", s.id)} aria-current={on ? "true" : undefined}>
-        <Thumbnail s={s} />
+    <li ref={ref} class={`${current ? "on" : ""} ${ended(session) ? "over" : ""}`}>
+      <a href={href(agentId.value, "browser", session.id)} aria-current={current ? "true" : undefined}>
+        <Thumbnail session={session} />
         <span class="session-name clip">
-          <bdi>{nameOf(s)}</bdi>
+          <bdi>{nameOf(session)}</bdi>
         </span>
         <span class="row nowrap small muted">
-          {needed && s.status !== "takeover" ? (
+          {requested && !takenOver ? (
             <Badge tone="warn" title="A person is asked to take it over">
               needs you
             </Badge>
           ) : (
-            <Badge tone={s.status === "takeover" ? "warn" : undefined}>{s.status}</Badge>
+            <Badge tone={takenOver ? "warn" : undefined}>{session.status}</Badge>
           )}
-          <When time={s.closed_at ?? s.last_activity} />
+          <When time={session.closed_at ?? session.last_activity} />
         </span>
       </a>
     </li>

@@ -4,26 +4,24 @@ import { useEffect } from "preact/hooks";
 import { agentId, type API, download, mayEdit, onChange, path, remove, useQuery } from "../../data";
 import { Badge, Button, deleteLater, Icon, Load, size, When } from "../../ui";
 
-type File = API.Download;
+const downloadsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "downloads", ...more);
 
+/** The tab of a session's downloads. */
 export function Files({ id }: { id: string }) {
-  const list = path("agents", agentId.value, "downloads");
-  const found = useQuery<{ downloads: File[] }>(list, { session_id: id, limit: 100 });
+  const found = useQuery(downloadsAt(), { session_id: id, limit: 100 });
   useEffect(
     () =>
-      onChange("session", (c) => {
-        if (c.id === id) void found.reload();
+      onChange("session", (change) => {
+        if (change.id === id) void found.reload();
       }),
     [found, id],
   );
-  const drop = (f: File) => {
-    found.set((d) => ({ ...d, downloads: d.downloads.filter((x) => x.id !== f.id) }));
+  const deleteFile = (file: API.Download) => {
+    found.set((list) => ({ ...list, downloads: list.downloads.filter((other) => other.id !== file.id) }));
     deleteLater(
-      `${f.name} is deleted`,
-      () => remove(`${list}/${encodeURIComponent(f.id)}`),
-      () => {
-        void found.reload();
-      },
+      `${file.name} is deleted`,
+      () => remove(downloadsAt(file.id)),
+      () => void found.reload(),
     );
   };
   return (
@@ -33,38 +31,43 @@ export function Files({ id }: { id: string }) {
           <>
             {!downloads.length && <p class="muted small">No downloads.</p>}
             <ul class="plain">
-              {downloads.map((f) => (
-                <li key={f.id} class="row nowrap">
-                  <Icon name="FileText" size={16} />
-                  <span class="grow">
-                    <bdi>{f.name}</bdi>{" "}
-                    <span class="muted small">
-                      {size(f.size)} · <When time={f.created_at} />
-                    </span>
-                    {f.status === "failed" && (
-                      <>
-                        {" "}
-                        <Badge title={f.error}>failed</Badge>
-                      </>
-                    )}
-                  </span>
-                  {f.status !== "failed" && (
-                    <Button
-                      kind="quiet"
-                      icon="Download"
-                      label={`Download ${f.name}`}
-                      onClick={() => download("GET", `${list}/${encodeURIComponent(f.id)}`)}
-                    />
-                  )}
-                  {mayEdit.value && (
-                    <Button kind="quiet" icon="Trash2" label={`Delete ${f.name}`} onClick={() => drop(f)} />
-                  )}
-                </li>
+              {downloads.map((file) => (
+                <FileItem key={file.id} file={file} remove={() => deleteFile(file)} />
               ))}
             </ul>
           </>
         )}
       </Load>
     </div>
+  );
+}
+
+function FileItem({ file, remove }: { file: API.Download; remove: () => void }) {
+  const failed = file.status === "failed";
+  return (
+    <li class="row nowrap">
+      <Icon name="FileText" size={16} />
+      <span class="grow">
+        <bdi>{file.name}</bdi>{" "}
+        <span class="muted small">
+          {size(file.size)} · <When time={file.created_at} />
+        </span>
+        {failed && (
+          <>
+            {" "}
+            <Badge title={file.error}>failed</Badge>
+          </>
+        )}
+      </span>
+      {!failed && (
+        <Button
+          kind="quiet"
+          icon="Download"
+          label={`Download ${file.name}`}
+          onClick={() => download("GET", downloadsAt(file.id))}
+        />
+      )}
+      {mayEdit.value && <Button kind="quiet" icon="Trash2" label={`Delete ${file.name}`} onClick={remove} />}
+    </li>
   );
 }

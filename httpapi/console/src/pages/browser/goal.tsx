@@ -1,14 +1,13 @@
-// Goals that a model pursues in a session, with what it does step by step.
+// The goals of a session: a model pursues them step by step.
 import { useEffect, useState } from "preact/hooks";
 
-import { type API, mayEdit, onChange, post, useQuery } from "../../data";
+import { mayEdit, onChange, post, useQuery, type API, type Result } from "../../data";
 import {
   Badge,
   Button,
   Empty,
   FormDialog,
   Icon,
-  JsonTree,
   Load,
   objectOf,
   openDialog,
@@ -23,11 +22,11 @@ import {
   type Pair,
 } from "../../ui";
 import { at, stepIcons, toAddress } from "./data";
+import { TextOrJson } from "./value";
 
 type Browse = API.BrowseDetails;
-type Step = API.BrowseStep;
 
-const quiet = 700; // milliseconds between two looks while it goes on
+const reloadDelay = 700; // milliseconds
 
 const states: Record<Browse["status"], [title: string, tone?: "good" | "bad" | "busy" | "warn"]> = {
   running: ["Running", "busy"],
@@ -39,73 +38,43 @@ const states: Record<Browse["status"], [title: string, tone?: "good" | "bad" | "
   cancelled: ["Cancelled"],
 };
 
+/** The tab of a session's goals; open reports whether the session is open, url is the address of its page. */
 export function Goals({ id, open, url }: { id: string; open: boolean; url: string }) {
   const [chosen, setChosen] = useState("");
   const found = useQuery<API.BrowseList>(at(id, "browse"), { limit: 50 });
-  useEffect(() => again(id, found), [found, id]);
-  const ask = () =>
-    openDialog((close) => (
-      <GoalForm
-        id={id}
-        url={url}
-        close={close}
-        begun={async () => {
-          setChosen("");
-          await found.reload();
-        }}
-      />
-    ));
-  const start = mayEdit.value && open;
+  useReloading(id, found);
+  const started = async () => {
+    setChosen("");
+    await found.reload();
+  };
+  const openForm = () => openDialog((close) => <GoalForm id={id} url={url} close={close} started={started} />);
+  const mayStart = mayEdit.value && open;
   return (
     <div class="session-goals">
       <Load of={found}>
         {({ browses }) => {
-          const b = browses.find((x) => x.id === chosen) ?? browses[0];
-          if (!b)
-            return (
-              <Empty
-                icon="Compass"
-                title="No goal yet"
-                action={
-                  start && (
-                    <Button kind="primary" icon="Play" onClick={ask}>
-                      Set a goal
-                    </Button>
-                  )
-                }
-              >
-                Describe what you want done. The agent's language model browses on its own; you can watch, stop it or
-                take over.
-              </Empty>
-            );
-          const busy = browses.some((x) => !x.ended_at);
+          const shown = browses.find((browse) => browse.id === chosen) ?? browses[0];
+          if (!shown) return <NoGoal openForm={mayStart ? openForm : undefined} />;
+          const busy = browses.some((browse) => !browse.ended_at);
           return (
             <>
               <div class="row nowrap">
                 {browses.length > 1 && (
-                  <SelectField
-                    label="Goal"
-                    value={b.id}
-                    onChange={setChosen}
-                    options={browses.map((x) => [
-                      x.id,
-                      `${x.goal.slice(0, 60)} (${states[x.status][0].toLowerCase()})`,
-                    ])}
-                  />
+                  <SelectField label="Goal" value={shown.id} onChange={setChosen} options={browses.map(optionOf)} />
                 )}
                 <span class="grow" />
-                {start && (
+                {mayStart && (
                   <Button
                     icon="Plus"
                     disabled={busy}
                     reason={busy ? "It already has a goal." : undefined}
-                    onClick={ask}
+                    onClick={openForm}
                   >
                     New goal
                   </Button>
                 )}
               </div>
-              <Pursuit key={b.id} session={id} id={b.id} />
+              <Goal key={shown.id} session={id} id={shown.id} />
             </>
           );
         }}
@@ -114,81 +83,84 @@ export function Goals({ id, open, url }: { id: string; open: boolean; url: strin
   );
 }
 
-/** Asks again now and then while the session changes. */
-function again(id: string, found: { reload: () => Promise<void>; soon: () => void }): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const off = onChange("session", (c) => {
-    if (c.id === id)
+const optionOf = ({ id, goal, status }: API.Browse): [string, string] => {
+  const [state] = states[status];
+  return [id, `${goal.slice(0, 60)} (${state.toLowerCase()})`];
+};
+
+function NoGoal({ openForm }: { openForm?: () => void }) {
+  const action = openForm && (
+    <Button kind="primary" icon="Play" onClick={openForm}>
+      Set a goal
+    </Button>
+  );
+  return (
+    <Empty icon="Compass" title="No goal yet" action={action}>
+      Describe what you want done. The agent's language model browses on its own; you can watch, stop it or take over.
+    </Empty>
+  );
+}
+
+/** Loads a query again after changes of a session, at most once in each delay. */
+function useReloading(session: string, found: Pick<Result<unknown>, "reload" | "soon">) {
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const unsubscribe = onChange("session", (change) => {
+      if (change.id !== session) return;
       timer ??= setTimeout(() => {
         timer = undefined;
         void found.reload();
-      }, quiet);
-  });
-  return () => {
-    off();
-    if (timer === undefined) return;
-    clearTimeout(timer);
-    found.soon();
-  };
+      }, reloadDelay);
+    });
+    return () => {
+      unsubscribe();
+      if (timer === undefined) return;
+      clearTimeout(timer);
+      found.soon();
+    };
+  }, [found, session]);
 }
 
-/** One goal: its state, what was done and what came of it. */
-function Pursuit({ session, id }: { session: string; id: string }) {
+/** One goal: its state, the steps that were taken, and its result. */
+function Goal({ session, id }: { session: string; id: string }) {
   const found = useQuery<Browse>(at(session, "browse", id));
-  useEffect(() => again(session, found), [found, session]);
+  useReloading(session, found);
   const stop = async () => {
     await post(at(session, "browse", id, "cancel"));
     await found.reload();
   };
   return (
     <Load of={found}>
-      {(b) => (
+      {(browse) => (
         <>
           <p class="goal">
-            <bdi>{b.goal}</bdi>
+            <bdi>{browse.goal}</bdi>
           </p>
-          <div class="row small">
-            <Badge tone={states[b.status][1]}>{states[b.status][0]}</Badge>
-            <span class="muted grow">
-              {b.step_count} of {plural(b.max_steps, "step")} · {plural(b.input_tokens + b.output_tokens, "token")} ·{" "}
-              <When time={b.ended_at ?? b.created_at} />
-            </span>
-            {!b.ended_at && mayEdit.value && (
-              <Button icon="Square" onClick={stop}>
-                Stop
-              </Button>
-            )}
-          </div>
-          {b.reason && (
-            <p class={b.status === "error" ? "issue" : "reason"}>
-              <bdi>{b.reason}</bdi>
+          <GoalState browse={browse} stop={stop} />
+          {browse.reason && (
+            <p class={browse.status === "error" ? "issue" : "reason"}>
+              <bdi>{browse.reason}</bdi>
             </p>
           )}
           <ol class="plain steps" aria-live="polite">
-            {b.steps.map((s) => (
-              <StepLine key={s.step} s={s} />
+            {browse.steps.map((step) => (
+              <StepItem key={step.step} step={step} />
             ))}
-            {b.status === "running" && (
+            {browse.status === "running" && (
               <li class="muted">
                 <Icon name="Ellipsis" size={14} />
                 Reading the page
               </li>
             )}
           </ol>
-          {b.result !== null && (
+          {browse.result !== null && (
             <section class="result" aria-label="Result">
               <h2>Result</h2>
-              {typeof b.result === "string" ? (
-                <p class="pre">
-                  <bdi>{b.result}</bdi>
-                </p>
-              ) : (
-                <JsonTree value={b.result} />
-              )}
+              <TextOrJson value={browse.result} />
             </section>
           )}
           <p class="muted small">
-            May visit <bdi>{b.hosts.join(", ")}</bdi>
+            May visit <bdi>{browse.hosts.join(", ")}</bdi>
           </p>
         </>
       )}
@@ -196,80 +168,91 @@ function Pursuit({ session, id }: { session: string; id: string }) {
   );
 }
 
-function StepLine({ s }: { s: Step }) {
+function GoalState({ browse, stop }: { browse: Browse; stop: () => Promise<void> }) {
+  const [title, tone] = states[browse.status];
+  const tokens = browse.input_tokens + browse.output_tokens;
   return (
-    <li class={s.error ? "failed" : ""} title={`${s.url}\n${s.selector ?? ""}`}>
+    <div class="row small">
+      <Badge tone={tone}>{title}</Badge>
+      <span class="muted grow">
+        {browse.step_count} of {plural(browse.max_steps, "step")} · {plural(tokens, "token")} ·{" "}
+        <When time={browse.ended_at ?? browse.created_at} />
+      </span>
+      {!browse.ended_at && mayEdit.value && (
+        <Button icon="Square" onClick={stop}>
+          Stop
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function StepItem({ step }: { step: API.BrowseStep }) {
+  return (
+    <li class={step.error ? "failed" : ""} title={`${step.url}\n${step.selector ?? ""}`}>
       <Icon
-        name={s.error ? "CircleAlert" : (stepIcons[s.action] ?? "Check")}
+        name={step.error ? "CircleAlert" : (stepIcons[step.action] ?? "Check")}
         size={14}
-        label={s.error ? "Failed" : s.action}
+        label={step.error ? "Failed" : step.action}
       />
       <span class="grow">
-        <bdi>{s.description || s.action}</bdi>
-        {s.text && (
+        <bdi>{step.description || step.action}</bdi>
+        {step.text && (
           <>
             {" "}
-            <bdi class="muted">{s.text}</bdi>
+            <bdi class="muted">{step.text}</bdi>
           </>
         )}
-        {s.error && (
+        {step.error && (
           <span class="issue">
-            <bdi>{s.error}</bdi>
+            <bdi>{step.error}</bdi>
           </span>
         )}
       </span>
-      <span class="muted small">{span(s.duration_ms)}</span>
+      <span class="muted small">{span(step.duration_ms)}</span>
     </li>
   );
 }
 
-/** Asks for a goal, and begins with it. */
-function GoalForm({
-  id,
-  url,
-  close,
-  begun,
-}: {
-  id: string;
-  url: string;
-  close: () => void;
-  begun: () => Promise<void>;
-}) {
-  const page = /^https?:/.test(url) ? url : "";
+type GoalFormProps = { id: string; url: string; close: () => void; started: () => Promise<void> };
+
+/** The dialog that sets a goal; url is the address of the session's page. */
+function GoalForm({ id, url, close, started }: GoalFormProps) {
   const initial = { goal: "", url: "", hosts: "", max_steps: "25", takeover: true, variables: [] as Pair[] };
-  const run = async (v: typeof initial) => {
-    const hosts = v.hosts.split(/[\s,]+/).filter(Boolean);
+  const run = async (values: typeof initial) => {
+    const hosts = values.hosts.split(/[\s,]+/).filter(Boolean);
     await post(at(id, "browse"), {
-      goal: v.goal,
-      takeover: v.takeover,
-      max_steps: Number(v.max_steps),
-      variables: objectOf(v.variables),
-      ...(v.url.trim() && { url: toAddress(v.url) }),
+      goal: values.goal,
+      takeover: values.takeover,
+      max_steps: Number(values.max_steps),
+      variables: objectOf(values.variables),
+      ...(values.url.trim() && { url: toAddress(values.url) }),
       ...(hosts.length && { hosts }),
     });
-    await begun();
+    await started();
   };
+  const currentPage = /^https?:/.test(url) ? url : "";
   return (
     <FormDialog title="Set a goal" action="Start" close={close} run={run} initial={initial}>
-      {(f) => (
+      {(form) => (
         <>
           <TextArea
             label="Goal"
             rows={3}
             placeholder="Find the latest invoice and report its total."
-            {...f.text("goal")}
+            {...form.text("goal")}
           />
           <TextField
             label="First page"
-            placeholder={page || "example.com"}
-            hint={page ? "Empty: the current page." : undefined}
-            {...f.text("url")}
+            placeholder={currentPage || "example.com"}
+            hint={currentPage ? "Empty: the current page." : undefined}
+            {...form.text("url")}
           />
           <Switch
             label="Ask for a person when stuck"
             hint="such as for a captcha; afterwards it goes on"
-            checked={f.values.takeover}
-            onChange={(on) => f.set("takeover", on)}
+            checked={form.values.takeover}
+            onChange={(on) => form.set("takeover", on)}
           />
           <details>
             <summary>More options</summary>
@@ -278,17 +261,17 @@ function GoalForm({
                 label="Hosts"
                 placeholder="example.com, *.example.com"
                 hint="Where it may go. Empty: the site of the first page."
-                {...f.text("hosts")}
+                {...form.text("hosts")}
               />
               <PairsField
                 label="Variables"
-                pairs={f.values.variables}
-                onChange={(v) => f.set("variables", v)}
+                pairs={form.values.variables}
+                onChange={(pairs) => form.set("variables", pairs)}
                 hint="Values the model types as %name% without seeing them, such as a login. They aren't stored."
-                error={f.issue("variables")}
+                error={form.issue("variables")}
                 placeholder={["password", "Value"]}
               />
-              <TextField label="Steps" type="number" hint="At most 100." {...f.text("max_steps")} />
+              <TextField label="Steps" type="number" hint="At most 100." {...form.text("max_steps")} />
             </div>
           </details>
         </>

@@ -9,7 +9,6 @@ import {
   CopyButton,
   ErrorCard,
   Icon,
-  JsonTree,
   LinkButton,
   objectOf,
   PairsField,
@@ -21,6 +20,7 @@ import {
   type Pair,
 } from "../../ui";
 import { at, stepIcons } from "./data";
+import { TextOrJson } from "./value";
 
 type PlannedAction = API.PlannedAction;
 
@@ -73,7 +73,8 @@ async function send(id: string, kind: Kind, { instruction, variables, schema }: 
 
 /** Reports whether an error is about a field of the form. */
 const isAboutForm = (error: unknown): error is ApiError =>
-  error instanceof ApiError && Object.keys(error.issues).some((field) => field.split(".")[0] in noInstruction);
+  error instanceof ApiError &&
+  Object.keys(error.issues).some((field) => Object.hasOwn(noInstruction, field.split(".")[0]));
 
 /** The form of an instruction and its outcome, which begin with those that the session had last. */
 function useInstruction(id: string) {
@@ -259,16 +260,6 @@ function Value({ value }: { value: unknown }) {
       </div>
       <TextOrJson value={value} />
     </section>
-  );
-}
-
-/** A value that a model read from a page. */
-export function TextOrJson({ value }: { value: unknown }) {
-  if (typeof value !== "string") return <JsonTree value={value} />;
-  return (
-    <p class="pre">
-      <bdi>{value}</bdi>
-    </p>
   );
 }
 

@@ -278,7 +278,7 @@ function LastPicture({ session }: { session: OpenSession }) {
   const { url, created_at, closed_at } = session;
   return (
     <div class="session-last">
-      <Thumbnail s={session} alt="Last screenshot" />
+      <Thumbnail session={session} alt="Last screenshot" />
       <p class="muted">
         Ended <When time={closed_at} />, opened <When time={created_at} />
         {url && (

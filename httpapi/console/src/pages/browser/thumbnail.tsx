@@ -1,13 +1,20 @@
-// A small picture of a session: of an open one a new one now and then.
+// A small picture of a session, which is loaded again while the session is open.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { onChange, request } from "../../data";
 import { Icon } from "../../ui";
 import { at, ended, type Session } from "./data";
 
-const again = 6_000; // milliseconds between pictures of an open session
-const kept = new Map<string, string>();
-const mostKept = 60;
+const interval = 6_000; // milliseconds between pictures of an open session
+const maxCached = 60;
+const cache = new Map<string, string>();
+
+/** Keeps a picture; the oldest one beyond the limit is dropped. */
+function keep(id: string, picture: string) {
+  cache.delete(id);
+  cache.set(id, picture);
+  if (cache.size > maxCached) cache.delete(cache.keys().next().value!);
+}
 
 async function load(id: string): Promise<string> {
   const response = await request("GET", at(id, "thumbnail"));
@@ -19,53 +26,54 @@ async function load(id: string): Promise<string> {
   });
 }
 
-export function Thumbnail({ s, alt = "" }: { s: Session; alt?: string }) {
+/** Calls show with pictures of a session while it is in view, of one that has ended once; returns what stops it. */
+function watchPicture(id: string, over: boolean, element: Element, show: (picture: string) => void) {
+  let stopped = false;
+  let visible = false;
+  let requestedAt = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const update = () => {
+    clearTimeout(timer);
+    const wait = requestedAt + interval - Date.now();
+    if (wait > 0 && requestedAt) {
+      if (!over) timer = setTimeout(update, wait);
+      return;
+    }
+    if (!visible || document.hidden) return;
+    requestedAt = Date.now();
+    load(id).then(
+      (picture) => {
+        keep(id, picture);
+        if (!stopped) show(picture);
+      },
+      () => {
+        if (!stopped && !over) timer = setTimeout(update, interval);
+      },
+    );
+  };
+  const observer = new IntersectionObserver(([entry]) => {
+    visible = entry.isIntersecting;
+    if (visible && (!over || !cache.has(id) || requestedAt === 0)) update();
+  });
+  observer.observe(element);
+  const unsubscribe = onChange("session", (change) => {
+    if (!over && change.id === id) update();
+  });
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+    observer.disconnect();
+    unsubscribe();
+  };
+}
+
+/** The page of a session as it looked last. */
+export function Thumbnail({ session, alt = "" }: { session: Session; alt?: string }) {
   const ref = useRef<HTMLSpanElement>(null);
-  const [image, setImage] = useState(kept.get(s.id));
-  const over = ended(s);
-  useEffect(() => {
-    let gone = false;
-    let seen = false;
-    let asked = 0;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const look = () => {
-      clearTimeout(timer);
-      const wait = asked + again - Date.now();
-      if (wait > 0 && asked) {
-        if (!over) timer = setTimeout(look, wait);
-        return;
-      }
-      if (!seen || document.hidden) return;
-      asked = Date.now();
-      load(s.id).then(
-        (found) => {
-          kept.delete(s.id);
-          kept.set(s.id, found);
-          if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
-          if (!gone) setImage(found);
-        },
-        () => {
-          if (!gone && !over) timer = setTimeout(look, again);
-        },
-      );
-    };
-    const view = new IntersectionObserver(([entry]) => {
-      seen = entry.isIntersecting;
-      if (seen && (!over || !kept.has(s.id) || asked === 0)) look();
-    });
-    view.observe(ref.current!);
-    const off = over
-      ? () => {}
-      : onChange("session", (c) => {
-          if (c.id === s.id) look();
-        });
-    return () => {
-      gone = true;
-      clearTimeout(timer);
-      view.disconnect();
-      off();
-    };
-  }, [s.id, over]);
+  const { id } = session;
+  const over = ended(session);
+  const [image, setImage] = useState(cache.get(id));
+  useEffect(() => watchPicture(id, over, ref.current!, setImage), [id, over]);
   return (
     <span ref={ref} class="thumbnail">
       {image ? <img src={image} alt={alt} /> : <Icon name="Globe" size={20} />}
