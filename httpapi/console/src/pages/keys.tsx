@@ -1,4 +1,4 @@
-// API keys: by which programs, and this console, use the server.
+// API keys, by which programs and this console use the server.
 import {
   get,
   key,
@@ -29,6 +29,8 @@ import {
   Table,
   TextField,
   When,
+  type Column,
+  type FormState,
 } from "../ui";
 
 const roles: [string, string][] = [
@@ -37,54 +39,36 @@ const roles: [string, string][] = [
   ["owner", "Owner: can also manage roles and delete it"],
 ];
 
-const closing =
+const closingText =
   "The first key closes this server for good, at once: every program, this console included, then needs a key or an identity, and revoking all keys doesn't reopen it. (A server started with --no-auth stays open.)";
+const heldReason =
+  "This tab uses it, and keys that it creates end with it. Replace it with another owner key, or on the server.";
 
+/** The ids of the key that this tab uses and of those above it, by which it was created. */
+function heldKeys(keys: API.Key[]) {
+  const held: string[] = [];
+  let current = keys.find(({ prefix }) => key.get().startsWith(prefix));
+  while (current) {
+    const { id, parent_id } = current;
+    held.push(id);
+    current = keys.find((other) => other.id === parent_id);
+  }
+  return held;
+}
+
+/** The page of API keys. */
 export default function Keys() {
   const offset = Number(route.value.query.get("offset")) || 0;
   const found = useQuery("keys", { limit: 50, offset });
   const { open, default_role: role } = session.value!;
   const first = open && found.data.value?.meta.total === 0;
   const strangers = open && !first ? "" : strangersText(role);
-  const create = async () => {
+  const openNewKey = async () => {
     const { agents } = await get("agents", { limit: 200 });
     openDialog((close) => (
       <NewKey close={close} first={first} strangers={strangers} agents={agents} done={found.reload} />
     ));
   };
-  const replace = (k: API.Key) =>
-    openDialog((close) => (
-      <FormDialog
-        title={`Replace ${k.name}?`}
-        close={close}
-        action="Create the new key"
-        initial={{}}
-        run={async () => {
-          const made = await post("keys", {
-            name: k.name,
-            role: k.role,
-            agents: k.agents,
-            expires_at: k.expires_at ?? undefined,
-          });
-          void showOnce(
-            "The new key",
-            `It's shown only once. Give it to the program, then revoke the old key, ${k.prefix}…`,
-            made.key,
-          ).then(() => found.reload());
-        }}
-      >
-        {() => (
-          <p>
-            A new key with the same name, role, agents and end is created. The old one works until you revoke it, so
-            programs can be switched over first.
-          </p>
-        )}
-      </FormDialog>
-    ));
-  const all = found.data.value?.keys ?? [];
-  const held: string[] = []; // the key of this tab and those that it was created with
-  for (let k = all.find((x) => key.get().startsWith(x.prefix)); k; k = all.find((x) => x.id === k!.parent_id))
-    held.push(k.id);
   return (
     <div class="page">
       <div class="page-head">
@@ -92,111 +76,130 @@ export default function Keys() {
           API keys
         </h1>
         {found.data.value && (
-          <Button kind="primary" icon="Plus" onClick={create}>
+          <Button kind="primary" icon="Plus" onClick={openNewKey}>
             {first ? "Create the first key" : "New key"}
           </Button>
         )}
       </div>
-      {first ? (
+      {first && (
         <div class="card warn stack">
           <p>
             <strong>This server is open: anyone who reaches it acts as owner.</strong>
           </p>
-          <p>{closing}</p>
+          <p>{closingText}</p>
           <p>{strangers}</p>
         </div>
-      ) : (
-        strangers && <p class="muted">{strangers}</p>
       )}
+      {!first && strangers && <p class="muted">{strangers}</p>}
       <Load of={found}>
-        {({ keys, meta }) =>
-          keys.length ? (
+        {({ keys, meta }) => {
+          if (!keys.length)
+            return (
+              <Empty icon="KeyRound" title={first ? "No keys yet" : "No keys that you can see"}>
+                A key lets a program use the API with a role, on all agents or on one.
+              </Empty>
+            );
+          return (
             <>
-              <Table
-                rows={keys}
-                keyOf={(k) => k.id}
-                columns={[
-                  { title: "Name", cell: (k) => <Name>{k.name}</Name> },
-                  { title: "Key", cell: (k) => <code>{k.prefix}…</code> },
-                  { title: "Role", cell: (k) => <Badge>{k.role}</Badge> },
-                  { title: "Agents", cell: (k) => (k.agents.includes("*") ? "all" : <Agents ids={k.agents} />) },
-                  { title: "Made", cell: (k) => <When time={k.created_at} /> },
-                  {
-                    title: "Ends",
-                    cell: (k) => (k.expires_at ? <When time={k.expires_at} full /> : <span class="muted">never</span>),
-                  },
-                  {
-                    title: "",
-                    class: "actions",
-                    cell: (k) => (
-                      <>
-                        <Button
-                          disabled={held.includes(k.id)}
-                          reason="This tab uses it, and keys that it creates end with it. Replace it with another owner key, or on the server."
-                          onClick={() => {
-                            replace(k);
-                          }}
-                        >
-                          Replace
-                        </Button>{" "}
-                        <Button
-                          kind="danger"
-                          onClick={() =>
-                            confirm({
-                              title: `Revoke ${k.name}?`,
-                              text: (
-                                <>
-                                  The key <code>{k.prefix}…</code>, and any key created with it, stops working at once.
-                                  This cannot be undone.
-                                </>
-                              ),
-                              action: "Revoke",
-                              typed: k.name,
-                              run: async () => {
-                                await remove(path("keys", k.id));
-                                await found.reload();
-                              },
-                            })
-                          }
-                        >
-                          Revoke
-                        </Button>
-                      </>
-                    ),
-                  },
-                ]}
-              />
-              <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+              <Table rows={keys} keyOf={({ id }) => id} columns={columns(heldKeys(keys), found.reload)} />
+              <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
             </>
-          ) : (
-            <Empty icon="KeyRound" title={first ? "No keys yet" : "No keys that you can see"}>
-              A key lets a program use the API with a role, on all agents or on one.
-            </Empty>
-          )
-        }
+          );
+        }}
       </Load>
     </div>
   );
 }
 
+function columns(held: string[], reload: () => Promise<void>): Column<API.Key>[] {
+  return [
+    { title: "Name", cell: ({ name }) => <Name>{name}</Name> },
+    { title: "Key", cell: ({ prefix }) => <code>{prefix}…</code> },
+    { title: "Role", cell: ({ role }) => <Badge>{role}</Badge> },
+    { title: "Agents", cell: ({ agents }) => (agents.includes("*") ? "all" : <Agents ids={agents} />) },
+    { title: "Made", cell: ({ created_at }) => <When time={created_at} /> },
+    {
+      title: "Ends",
+      cell: ({ expires_at }) => (expires_at ? <When time={expires_at} full /> : <span class="muted">never</span>),
+    },
+    {
+      title: "",
+      class: "actions",
+      cell: (row) => (
+        <>
+          <Button
+            disabled={held.includes(row.id)}
+            reason={heldReason}
+            onClick={() => {
+              openDialog((close) => <ReplaceKey replaced={row} close={close} reload={reload} />);
+            }}
+          >
+            Replace
+          </Button>{" "}
+          <Button kind="danger" onClick={() => confirmRevoking(row, reload)}>
+            Revoke
+          </Button>
+        </>
+      ),
+    },
+  ];
+}
+
+function confirmRevoking({ id, name, prefix }: API.Key, reload: () => Promise<void>) {
+  confirm({
+    title: `Revoke ${name}?`,
+    text: (
+      <>
+        The key <code>{prefix}…</code>, and any key created with it, stops working at once. This cannot be undone.
+      </>
+    ),
+    action: "Revoke",
+    typed: name,
+    run: async () => {
+      await remove(path("keys", id));
+      await reload();
+    },
+  });
+}
+
 /** Agents by their names, where the person may see them. */
 const Agents = ({ ids }: { ids: string[] }) => (
-  <Name>{ids.map((id) => session.value!.agents.find((a) => a.id === id)?.name ?? id).join(", ")}</Name>
+  <Name>{ids.map((id) => session.value!.agents.find((agent) => agent.id === id)?.name ?? id).join(", ")}</Name>
 );
 
-function NewKey({
-  close,
-  first,
-  strangers,
-  agents,
-  done,
-}: {
+type ReplaceKeyProps = { replaced: API.Key; close: () => void; reload: () => Promise<void> };
+
+/** Creates a key that is like another one, which is to be revoked later. */
+function ReplaceKey({ replaced, close, reload }: ReplaceKeyProps) {
+  const { name, role, agents, prefix, expires_at } = replaced;
+  const run = async () => {
+    const created = await post("keys", { name, role, agents, expires_at: expires_at ?? undefined });
+    const text = `It's shown only once. Give it to the program, then revoke the old key, ${prefix}…`;
+    void showOnce("The new key", text, created.key).then(reload);
+  };
+  return (
+    <FormDialog title={`Replace ${name}?`} close={close} action="Create the new key" initial={{}} run={run}>
+      {() => (
+        <p>
+          A new key with the same name, role, agents and end is created. The old one works until you revoke it, so
+          programs can be switched over first.
+        </p>
+      )}
+    </FormDialog>
+  );
+}
+
+type NewKeyProps = {
   close: () => void;
+  /** The server has no key yet, and is open until it has one. */
   first: boolean;
+  /** What those can do who have no key. */
   strangers: string;
   agents: API.Agent[];
   done: () => Promise<void>;
-}) {
+};
+
+function NewKey({ close, first, strangers, agents, done }: NewKeyProps) {
   const initial = {
     name: first ? "console" : "",
     role: first ? "owner" : "viewer",
@@ -204,19 +207,16 @@ function NewKey({
     expires_at: "",
     sure: !first,
   };
-  const run = async (v: typeof initial) => {
-    const made = await post("keys", {
-      name: v.name,
-      role: v.role,
-      agents: [v.agents],
-      expires_at: v.expires_at ? new Date(v.expires_at).toISOString() : undefined,
+  const run = async ({ name, role, agents, expires_at }: typeof initial) => {
+    const created = await post("keys", {
+      name,
+      role,
+      agents: [agents],
+      expires_at: expires_at ? new Date(expires_at).toISOString() : undefined,
     });
-    if (first) key.set(made.key); // else this tab would be shut out
-    void showOnce(
-      "The key",
-      `It's shown only once. Store it with your other secrets.${first ? " This tab uses it until the tab is closed." : ""}`,
-      made.key,
-    ).then(async () => {
+    if (first) key.set(created.key); // else this tab would be shut out
+    const text = `It's shown only once. Store it with your other secrets.${first ? " This tab uses it until the tab is closed." : ""}`;
+    void showOnce("The key", text, created.key).then(async () => {
       await loadSession();
       await done();
     });
@@ -228,44 +228,50 @@ function NewKey({
       action={first ? "Close the server and create the key" : "Create key"}
       run={run}
       initial={initial}
-      ready={(v) => v.sure}
+      ready={({ sure }) => sure}
     >
-      {(f) => (
+      {(form) => (
         <>
           {first ? (
             <div class="card warn stack">
-              <p>{closing}</p>
+              <p>{closingText}</p>
               <p>{strangers}</p>
             </div>
           ) : (
             <p class="muted">{strangers}</p>
           )}
-          <TextField label="Name" required autoFocus hint="What the key is for." {...f.text("name")} />
-          <SelectField
-            label="Role"
-            options={roles}
-            hint={
-              first
-                ? "An owner key for all agents can create other keys; without one, only the server's operator can."
-                : undefined
-            }
-            {...f.choice("role")}
-          />
-          <SelectField
-            label="Agents"
-            options={[["*", "All agents"], ...agents.map((a): [string, string] => [a.id, a.name])]}
-            {...f.choice("agents")}
-          />
-          <TextField label="Ends" type="datetime-local" hint="Empty: never." {...f.text("expires_at")} />
+          <NewKeyFields form={form} first={first} agents={agents} />
           {first && (
             <Switch
               label="I understand that this closes the server for good"
-              checked={f.values.sure}
-              onChange={(on) => f.set("sure", on)}
+              checked={form.values.sure}
+              onChange={(on) => form.set("sure", on)}
             />
           )}
         </>
       )}
     </FormDialog>
+  );
+}
+
+type FieldsProps = {
+  form: FormState<{ name: string; role: string; agents: string; expires_at: string; sure: boolean }>;
+  first: boolean;
+  agents: API.Agent[];
+};
+
+function NewKeyFields({ form, first, agents }: FieldsProps) {
+  const ownerHint = "An owner key for all agents can create other keys; without one, only the server's operator can.";
+  return (
+    <>
+      <TextField label="Name" required autoFocus hint="What the key is for." {...form.text("name")} />
+      <SelectField label="Role" options={roles} hint={first ? ownerHint : undefined} {...form.choice("role")} />
+      <SelectField
+        label="Agents"
+        options={[["*", "All agents"], ...agents.map(({ id, name }): [string, string] => [id, name])]}
+        {...form.choice("agents")}
+      />
+      <TextField label="Ends" type="datetime-local" hint="Empty: never." {...form.text("expires_at")} />
+    </>
   );
 }
