@@ -1,0 +1,158 @@
+// Settings of the agent itself.
+import { ApiError, go, loadSession, mayEdit, put, remove, session, useQuery, type API } from "../../data";
+import { Badge, Button, confirm, CopyButton, Load, Name, tell, TextArea, TextField, useForm, When } from "../../ui";
+import { saveSettings, type FormProps } from "../../parts/model";
+import { agentAt } from "./paths";
+import { SaveRow } from "./saverow";
+
+/** The tab of the agent. */
+export function AgentSettings() {
+  const found = useQuery(agentAt());
+  const settings = useQuery(agentAt("settings"));
+  const reload = async () => {
+    await Promise.all([found.reload(), loadSession()]);
+  };
+  return (
+    <Load of={found}>
+      {(agent) => (
+        <>
+          <AboutForm key={agent.updated_at} agent={agent} done={reload} />
+          {settings.data.value && (
+            <TimeForm key={settings.data.value.updated_at} s={settings.data.value} done={settings.reload} />
+          )}
+          <Facts agent={agent} />
+          {agent.role === "owner" && agent.id !== "default" && <DeleteAgent agent={agent} />}
+        </>
+      )}
+    </Load>
+  );
+}
+
+function Facts({ agent: { id, owner_email, created_at } }: { agent: API.AgentDetails }) {
+  return (
+    <dl class="facts-list card">
+      <dt>ID</dt>
+      <dd>
+        <code>{id}</code> <CopyButton text={id} />
+      </dd>
+      <dt>Owner</dt>
+      <dd>{owner_email ? <Name>{owner_email}</Name> : "None: created without identity"}</dd>
+      <dt>Created</dt>
+      <dd>
+        <When time={created_at} full />
+      </dd>
+      <dt>Server</dt>
+      <dd>Satchel {session.value?.version}</dd>
+    </dl>
+  );
+}
+
+function DeleteAgent({ agent: { name } }: { agent: API.AgentDetails }) {
+  const run = async () => {
+    await remove(agentAt());
+    await loadSession();
+    go("#/agents");
+  };
+  const ask = () =>
+    confirm({ title: `Delete ${name}?`, text: "This cannot be undone.", action: "Delete", typed: name, run });
+  return (
+    <section class="card stack">
+      <h2>Delete</h2>
+      <p class="muted">
+        Its knowledge, contacts, conversations and everything else are deleted. This cannot be undone.
+      </p>
+      <div class="row">
+        <Button kind="danger" icon="Trash2" onClick={ask}>
+          Delete agent
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promise<void> }) {
+  const form = useForm({ name: agent.name, description: agent.description });
+  const save = async (change: Record<string, unknown>) => {
+    form.setIssues({});
+    try {
+      await put(agentAt(), change);
+      tell("Saved");
+      await done();
+    } catch (error) {
+      if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues);
+      else tell(error);
+    }
+  };
+  return (
+    <form
+      class="card stack settings-form"
+      onSubmit={(e) => {
+        e.preventDefault();
+        void save(form.values);
+      }}
+    >
+      <div class="row">
+        <h2 class="grow">About</h2>
+        <Badge>{agent.status}</Badge>
+      </div>
+      <TextField
+        label="Name"
+        required
+        disabled={!mayEdit.value}
+        hint="Letters, digits and single hyphens."
+        {...form.text("name")}
+      />
+      <TextArea label="Description" rows={2} disabled={!mayEdit.value} {...form.text("description")} />
+      {agent.status === "paused" && (
+        <p class="muted">While paused, triggers, schedules and automatic replies stop; the API keeps working.</p>
+      )}
+      {mayEdit.value && (
+        <div class="row end">
+          {agent.status === "active" ? (
+            <Button icon="Pause" onClick={() => save({ status: "paused" })}>
+              Pause
+            </Button>
+          ) : (
+            <Button icon="Play" onClick={() => save({ status: "active" })}>
+              {agent.status === "paused" ? "Resume" : "Enable"}
+            </Button>
+          )}
+          <Button kind="primary" submit>
+            Save
+          </Button>
+        </div>
+      )}
+    </form>
+  );
+}
+
+function TimeForm({ s: settings, done }: FormProps) {
+  const form = useForm({ timezone: settings.timezone, retention_days: settings.retention_days });
+  const zones: string[] = Intl.supportedValuesOf?.("timeZone") ?? [];
+  return (
+    <form
+      class="card stack settings-form"
+      onSubmit={(e) => {
+        e.preventDefault();
+        saveSettings(form, settings, ["timezone", "retention_days"], done).catch(() => {});
+      }}
+    >
+      <h2>Time</h2>
+      <TextField
+        label="Time zone"
+        list={zones}
+        disabled={!mayEdit.value}
+        hint="Such as Europe/Berlin. Used by schedules and the calendar."
+        {...form.text("timezone")}
+      />
+      <TextField
+        label="Days to keep logs and finished work"
+        type="number"
+        disabled={!mayEdit.value}
+        {...form.text("retention_days")}
+        onInput={(days) => form.set("retention_days", Number(days))}
+      />
+      <SaveRow />
+    </form>
+  );
+}
