@@ -223,7 +223,7 @@ function One({ id }: { id: string }) {
             {edit ? (
               <Editor
                 key={c.updated_at}
-                now={c}
+                stored={c}
                 saved={async () => {
                   setEdit(false);
                   await found.reload();

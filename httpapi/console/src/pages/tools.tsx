@@ -1,7 +1,7 @@
 // Tools: what the agent's model and workflows may call.
 import { useState } from "preact/hooks";
 
-import { agentId, get, go, href, mayEdit, path, put, remove, route, setQuery, useQuery, type API } from "../data";
+import { agentId, get, go, href, mayEdit, put, remove, route, setQuery, useQuery, type API } from "../data";
 import {
   Badge,
   Button,
@@ -20,11 +20,10 @@ import {
   type MenuItem,
 } from "../ui";
 import { useFollow } from "../parts/follow";
+import { toolsAt } from "./tools/paths";
 import { ToolPage } from "./tools/tool";
 
-const toolsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "tools", ...more);
-
-export const toolTypes: Record<string, { title: string; icon: IconName; about: string }> = {
+const toolTypes: Record<string, { title: string; icon: IconName; about: string }> = {
   api: { title: "API", icon: "Globe", about: "Calls an HTTP API with arguments in its address, headers or body." },
   function: { title: "Code", icon: "Code", about: "Runs your JavaScript in a sandbox." },
   operation: { title: "Operation", icon: "Plug", about: "An operation of an imported API." },
@@ -41,88 +40,51 @@ export const toolTypes: Record<string, { title: string; icon: IconName; about: s
   mcp: { title: "MCP", icon: "Plug", about: "A tool of one of your MCP servers." },
 };
 
+/** The page of tools: the list, or the tool of the address. */
 export default function Tools() {
   const [id] = route.value.rest;
-  return id ? <ToolPage key={id} id={id} /> : <List />;
+  return id ? <ToolPage key={id} id={id} /> : <ToolList />;
 }
 
-function List() {
+const newToolHref = () => href(agentId.value, "tools", "new");
+
+function ToolList() {
   const { query } = route.value;
-  const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
+  const search = query.get("q") ?? "";
+  const offset = Number(query.get("offset")) || 0;
   const found = useQuery(toolsAt(), { search, limit: 50, offset });
   const [hidden, setHidden] = useState<string[]>([]);
   useFollow("tool", found.reload);
-  const to = href(agentId.value, "tools", "new");
+  const setShown = (id: string, shown: boolean) =>
+    setHidden((ids) => (shown ? ids.filter((other) => other !== id) : [...ids, id]));
+  const searchable = search !== "" || (found.data.value?.meta.total ?? 0) > 0;
   return (
     <div class="page">
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>
           Tools
         </h1>
-        {((found.data.value?.meta.total ?? 0) > 0 || search) && (
+        {searchable && (
           <SearchField label="Search tools" value={search} onInput={(q) => setQuery({ q, offset: null })} />
         )}
         {mayEdit.value && (
-          <LinkButton kind="primary" icon="Plus" href={to}>
+          <LinkButton kind="primary" icon="Plus" href={newToolHref()}>
             New tool
           </LinkButton>
         )}
       </div>
       <Load of={found}>
         {({ tools, meta }) => {
-          const shown = tools.filter((t) => !hidden.includes(t.id));
-          if (!shown.length && search)
-            return (
-              <Empty icon="Search" title="No tools match">
-                Try different words.
-              </Empty>
-            );
-          if (!shown.length)
-            return (
-              <>
-                <Empty icon="Wrench" title="No tools yet">
-                  Tools are what the agent can do while it answers, such as looking up an order. The model reads the
-                  description and decides when to call one.
-                </Empty>
-                <ul class="cards">
-                  {Object.entries(toolTypes).map(([type, t]) => (
-                    <li key={type}>
-                      {mayEdit.value ? (
-                        <a
-                          class="card"
-                          href={
-                            type === "mcp"
-                              ? href(agentId.value, "mcp")
-                              : type === "operation"
-                                ? href(agentId.value, "apis")
-                                : `${to}?type=${type}`
-                          }
-                        >
-                          <Kind t={t} />
-                        </a>
-                      ) : (
-                        <div class="card stack tight">
-                          <Kind t={t} />
-                        </div>
-                      )}
-                    </li>
-                  ))}
-                </ul>
-              </>
-            );
+          const shown = tools.filter(({ id }) => !hidden.includes(id));
+          if (!shown.length) return <NoTools search={search} />;
           return (
             <>
               <ul class="sources">
-                {shown.map((t) => (
-                  <Row
-                    key={t.id}
-                    t={t}
-                    changed={found.reload}
-                    hide={(on) => setHidden((h) => (on ? [...h, t.id] : h.filter((x) => x !== t.id)))}
-                  />
+                {shown.map((tool) => (
+                  <ToolRow key={tool.id} tool={tool} changed={found.reload} setShown={(on) => setShown(tool.id, on)} />
                 ))}
               </ul>
-              <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+              <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
             </>
           );
         }}
@@ -131,41 +93,86 @@ function List() {
   );
 }
 
-const Kind = ({ t }: { t: (typeof toolTypes)[string] }) => (
-  <>
-    <span class="row">
-      <span class="tile">
-        <Icon name={t.icon} />
-      </span>
-      <strong>{t.title}</strong>
-    </span>
-    <span class="muted">{t.about}</span>
-  </>
-);
+function NoTools({ search }: { search: string }) {
+  if (search)
+    return (
+      <Empty icon="Search" title="No tools match">
+        Try different words.
+      </Empty>
+    );
+  return (
+    <>
+      <Empty icon="Wrench" title="No tools yet">
+        Tools are what the agent can do while it answers, such as looking up an order. The model reads the description
+        and decides when to call one.
+      </Empty>
+      <ul class="cards">
+        {Object.keys(toolTypes).map((type) => (
+          <li key={type}>
+            <TypeCard type={type} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
 
-function Row({ t, changed, hide }: { t: API.ToolItem; changed: () => Promise<void>; hide: (on: boolean) => void }) {
+/** Where a tool of a type is created. */
+function createHref(type: string) {
+  if (type === "mcp") return href(agentId.value, "mcp");
+  if (type === "operation") return href(agentId.value, "apis");
+  return `${newToolHref()}?type=${type}`;
+}
+
+/** A type of tool; for those who may create one, a link to where. */
+function TypeCard({ type }: { type: string }) {
+  const { title, icon, about } = toolTypes[type];
+  const content = (
+    <>
+      <span class="row">
+        <span class="tile">
+          <Icon name={icon} />
+        </span>
+        <strong>{title}</strong>
+      </span>
+      <span class="muted">{about}</span>
+    </>
+  );
+  if (!mayEdit.value) return <div class="card stack tight">{content}</div>;
+  return (
+    <a class="card" href={createHref(type)}>
+      {content}
+    </a>
+  );
+}
+
+type RowProps = {
+  tool: API.ToolItem;
+  changed: () => Promise<void>;
+  /** Shows or hides the row, until a deletion can no longer be undone. */
+  setShown: (shown: boolean) => void;
+};
+
+function menuItems({ tool: { id, name }, changed, setShown }: RowProps): MenuItem[] {
   const may = mayEdit.value;
-  const to = href(agentId.value, "tools", t.id);
-  const set = async (enabled: boolean) => {
-    try {
-      await put(toolsAt(t.id), { enabled });
-    } catch (error) {
-      tell(error);
-    }
-    await changed();
+  const toolHref = href(agentId.value, "tools", id);
+  const copyJson = async () => {
+    const { name, description, type, config } = await get(toolsAt(id));
+    await copyText(JSON.stringify({ name, description, type, config }, null, 2));
+    tell("Copied");
   };
-  const items: MenuItem[] = [
-    { label: "Open", icon: "Pencil", run: () => go(to) },
-    { label: "Try", icon: "Play", run: () => go(`${to}?try=1`) },
-    {
-      label: "Copy JSON",
-      icon: "Copy",
-      run: async () => {
-        const { name, description, type, config } = await get(toolsAt(t.id));
-        await copyText(JSON.stringify({ name, description, type, config }, null, 2));
-        tell("Copied");
-      },
-    },
+  const deleteTool = () => {
+    setShown(false);
+    deleteLater(
+      `${name} deleted`,
+      () => remove(toolsAt(id)).then(changed),
+      () => setShown(true),
+    );
+  };
+  return [
+    { label: "Open", icon: "Pencil", run: () => go(toolHref) },
+    { label: "Try", icon: "Play", run: () => go(`${toolHref}?try=1`) },
+    { label: "Copy JSON", icon: "Copy", run: copyJson },
     "-",
     {
       label: "Delete",
@@ -173,41 +180,48 @@ function Row({ t, changed, hide }: { t: API.ToolItem; changed: () => Promise<voi
       danger: true,
       disabled: !may,
       reason: may ? undefined : "You have read-only access.",
-      run: () => {
-        hide(true);
-        deleteLater(
-          `${t.name} deleted`,
-          () => remove(toolsAt(t.id)).then(changed),
-          () => hide(false),
-        );
-      },
+      run: deleteTool,
     },
   ];
+}
+
+function ToolRow(props: RowProps) {
+  const { id, name, type, description, enabled } = props.tool;
+  const may = mayEdit.value;
+  const toolHref = href(agentId.value, "tools", id);
+  const setEnabled = async (on: boolean) => {
+    try {
+      await put(toolsAt(id), { enabled: on });
+    } catch (error) {
+      tell(error);
+    }
+    await props.changed();
+  };
   return (
     <li class="source-row">
       <input
         class="workflow-switch"
         type="checkbox"
         role="switch"
-        aria-label={`${t.name} may be called`}
-        title={t.enabled ? "The agent may call it" : "Switched off"}
-        checked={t.enabled}
+        aria-label={`${name} may be called`}
+        title={enabled ? "The agent may call it" : "Switched off"}
+        checked={enabled}
         disabled={!may}
-        onChange={(e) => void set(e.currentTarget.checked)}
+        onChange={(e) => void setEnabled(e.currentTarget.checked)}
       />
       <div class="grow">
-        <a href={to}>
-          <code>{t.name}</code>
+        <a href={toolHref}>
+          <code>{name}</code>
         </a>
         <p class="muted small clip">
-          <Name>{t.description || "No description: the model can't know when to call it."}</Name>
+          <Name>{description || "No description: the model can't know when to call it."}</Name>
         </p>
       </div>
-      {!t.enabled && <Badge tone="warn">off</Badge>}
-      <Badge>{toolTypes[t.type]?.title ?? t.type}</Badge>
+      {!enabled && <Badge tone="warn">off</Badge>}
+      <Badge>{toolTypes[type]?.title ?? type}</Badge>
       <span class="row nowrap">
-        {may && <Button kind="quiet" icon="Play" label={`Try ${t.name}`} onClick={() => go(`${to}?try=1`)} />}
-        <Menu label={`Actions for ${t.name}`} items={items} />
+        {may && <Button kind="quiet" icon="Play" label={`Try ${name}`} onClick={() => go(`${toolHref}?try=1`)} />}
+        <Menu label={`Actions for ${name}`} items={menuItems(props)} />
       </span>
     </li>
   );

@@ -1,4 +1,4 @@
-// The whole form of a credential.
+// The form of a credential, with all its fields.
 import { useState } from "preact/hooks";
 
 import { ApiError, post, put, type API, asError } from "../../data";
@@ -31,11 +31,13 @@ const grants: [string, string][] = [
   ["client_credentials", "Client credentials"],
   ["jwt_bearer", "Service account (JSON key)"],
 ];
-const named = ["header", "query", "env"];
+/** The types whose secret is values with names that the person chooses. */
+const namedTypes = ["header", "query", "env"];
+const maxRows = 8;
 
 type Row = { name: string; value: string };
 
-const configFields = [
+const oauthFields = [
   "grant",
   "auth_url",
   "token_url",
@@ -45,10 +47,10 @@ const configFields = [
   "scope",
   "token_auth",
   "subject",
-  "region",
-  "service",
 ] as const;
-type CredentialValues = Record<(typeof configFields)[number], string> & {
+const awsFields = ["region", "service"] as const;
+
+type CredentialValues = Record<(typeof oauthFields)[number] | (typeof awsFields)[number], string> & {
   name: string;
   type: API.Credential["type"];
   hosts: string;
@@ -56,133 +58,159 @@ type CredentialValues = Record<(typeof configFields)[number], string> & {
   test: string;
 } & { [secret: `secret.${string}`]: string };
 
-/** The config of the form, over what it does not show. */
-function configOf(now: API.Credential | undefined, v: CredentialValues) {
-  const config: Record<string, unknown> = { ...now?.config };
-  const set = (name: string, value: string) => {
+/** The values of the form for a stored credential, or for a new one. */
+function valuesOf(stored?: API.Credential): CredentialValues {
+  const config = stored?.config ?? {};
+  return {
+    name: stored?.name ?? "",
+    type: stored?.type ?? "header",
+    hosts: stored?.hosts.join("\n") ?? "",
+    rows: rowsOf(stored),
+    grant: config.grant ?? "authorization_code",
+    auth_url: config.auth_url ?? "",
+    token_url: config.token_url ?? "",
+    device_url: config.device_url ?? "",
+    issuer: config.issuer ?? "",
+    client_id: config.client_id ?? "",
+    scope: config.scope ?? "",
+    token_auth: config.token_auth ?? "",
+    subject: config.subject ?? "",
+    region: config.region ?? "",
+    service: config.service ?? "",
+    test: config.test?.url ?? "",
+  };
+}
+
+/** The rows of a stored secret, whose values are entered again; those of a new one begin with the most common header. */
+function rowsOf(stored?: API.Credential): Row[] {
+  const names = stored && namedTypes.includes(stored.type) ? stored.configured_fields : [];
+  const initial = stored ? "" : "Authorization";
+  return (names.length ? names : [initial]).map((name) => ({ name, value: "" }));
+}
+
+/** The config for the values of the form; what the form does not show stays as stored. */
+function configOf(stored: API.Credential | undefined, values: CredentialValues) {
+  const config: Record<string, unknown> = { ...stored?.config };
+  const set = (name: keyof CredentialValues & string) => {
+    const value = String(values[name]).trim();
     if (value) config[name] = value;
     else delete config[name];
   };
-  if (v.type === "oauth2") for (const name of configFields.slice(0, 9)) set(name, v[name].trim());
-  if (v.type === "aws") for (const name of configFields.slice(9)) set(name, v[name].trim());
-  if (v.test) config.test = { ...now?.config.test, url: v.test.trim() };
+  if (values.type === "oauth2") oauthFields.forEach(set);
+  if (values.type === "aws") awsFields.forEach(set);
+  if (values.test) config.test = { ...stored?.config.test, url: values.test.trim() };
   else delete config.test;
   return config;
 }
 
-/** The secret of the form; undefined when none was typed. */
-function secretOf(v: CredentialValues): Record<string, string> | undefined {
-  const given = named.includes(v.type)
-    ? Object.fromEntries(v.rows.filter((r) => r.name.trim()).map((r) => [r.name.trim(), r.value]))
-    : Object.fromEntries(fieldsOf(v).map(([name]) => [name, v[`secret.${name}`] ?? ""]));
-  return Object.values(given).some(Boolean)
-    ? Object.fromEntries(Object.entries(given).filter(([, value]) => value))
-    : undefined;
+/** The secret of the form; undefined if nothing was entered. */
+function secretOf(values: CredentialValues): Record<string, string> | undefined {
+  const entries = namedTypes.includes(values.type)
+    ? values.rows.map(({ name, value }) => [name.trim(), value])
+    : secretFields(values).map(({ name }) => [name, values[`secret.${name}`] ?? ""]);
+  const entered = entries.filter(([name, value]) => name && value);
+  return entered.length ? Object.fromEntries(entered) : undefined;
 }
 
-/** The names of a stored secret, to be given new values; of a new one, the usual header. */
-function rowsOf(now?: API.Credential): Row[] {
-  const names = now && named.includes(now.type) ? now.configured_fields : [];
-  return (names.length ? names : [now ? "" : "Authorization"]).map((name) => ({ name, value: "" }));
+/** What is missing in rows of which some have a value; "" if nothing is. */
+function missingIn(rows: Row[]) {
+  if (!rows.some(({ value }) => value)) return "";
+  if (rows.some(({ name, value }) => value && !name.trim())) return "Each value needs a name.";
+  const incomplete = rows.find(({ name, value }) => name.trim() && !value);
+  return incomplete ? `Enter the value of ${incomplete.name.trim()} as well, or remove its row.` : "";
 }
 
-/** What is missing in rows of which some were filled. */
-function gapIn(rows: Row[]) {
-  if (!rows.some((r) => r.value)) return "";
-  if (rows.some((r) => r.value && !r.name.trim())) return "Each value needs a name.";
-  const bare = rows.find((r) => r.name.trim() && !r.value);
-  return bare ? `Enter the value of ${bare.name.trim()} as well, or remove its row.` : "";
-}
+type SecretFieldSpec = { name: string; label: string; kind: "secret" | "plain" | "file" };
 
-function fieldsOf(v: CredentialValues): [name: string, label: string, plain?: boolean][] {
-  if (v.type === "basic")
+/** The fields of the secret of types that have fixed ones. */
+function secretFields({ type, grant }: CredentialValues): SecretFieldSpec[] {
+  if (type === "basic")
     return [
-      ["username", "User name", true],
-      ["password", "Password"],
+      { name: "username", label: "User name", kind: "plain" },
+      { name: "password", label: "Password", kind: "secret" },
     ];
-  if (v.type === "aws")
+  if (type === "aws")
     return [
-      ["access_key_id", "Access key ID", true],
-      ["secret_access_key", "Secret access key"],
-      ["session_token", "Session token"],
+      { name: "access_key_id", label: "Access key ID", kind: "plain" },
+      { name: "secret_access_key", label: "Secret access key", kind: "secret" },
+      { name: "session_token", label: "Session token", kind: "secret" },
     ];
-  if (v.type === "oauth2")
-    return v.grant === "jwt_bearer" ? [["service_account", "JSON key"]] : [["client_secret", "Client secret"]];
-  return [];
+  if (type !== "oauth2") return [];
+  if (grant === "jwt_bearer") return [{ name: "service_account", label: "JSON key", kind: "file" }];
+  return [{ name: "client_secret", label: "Client secret", kind: "secret" }];
 }
 
-export function Editor({
-  now,
-  saved,
-  cancel,
-}: {
-  now?: API.Credential;
-  saved: (c: API.Credential) => unknown;
+type EditorProps = {
+  /** The credential to change; without one a new one is created. */
+  stored?: API.Credential;
+  saved: (credential: API.Credential) => unknown;
+  /** Where Cancel leads, or what it does. */
   cancel: string | (() => void);
-}) {
-  const f = now?.config ?? {};
-  const form = useForm<CredentialValues>({
-    name: now?.name ?? "",
-    type: now?.type ?? "header",
-    hosts: now?.hosts.join("\n") ?? "",
-    rows: rowsOf(now),
-    grant: f.grant ?? "authorization_code",
-    auth_url: f.auth_url ?? "",
-    token_url: f.token_url ?? "",
-    device_url: f.device_url ?? "",
-    issuer: f.issuer ?? "",
-    client_id: f.client_id ?? "",
-    scope: f.scope ?? "",
-    token_auth: f.token_auth ?? "",
-    subject: f.subject ?? "",
-    region: f.region ?? "",
-    service: f.service ?? "",
-    test: f.test?.url ?? "",
-  });
-  const v = form.values;
-  const [replace, setReplace] = useState(!now);
-  const [failed, setFailed] = useState<Error>();
+};
+
+/** Reports whether an issue of a field is shown in the form. */
+const isShown = (field: string) =>
+  field === "hosts" || field === "name" || field.startsWith("config.") || field.startsWith("secret");
+
+/** Keeps the values of a credential's form, and creates or changes the credential. */
+function useCredentialForm({ stored, saved }: EditorProps) {
+  const form = useForm(valuesOf(stored));
+  const [replacing, setReplacing] = useState(!stored);
+  const [failure, setFailure] = useState<Error>();
   const [busy, setBusy] = useState(false);
-  const issue = (name: string) =>
-    form.issues[name] ??
-    form.issues[`config.${name}`] ??
-    (name === "test" ? form.issues["config.test.url"] : undefined);
-  const text: TextOf<CredentialValues> = (name) => ({ ...form.text(name), error: issue(name) });
-  const submit = async () => {
-    setFailed(undefined);
-    const gap = replace && named.includes(v.type) ? gapIn(v.rows) : "";
-    form.setIssues(gap ? { secret: gap } : {});
-    if (gap) return;
+  const bodyOf = (values: CredentialValues) => {
+    const { name, type } = values;
+    const entered = replacing ? secretOf(values) : undefined;
+    const secret = entered ?? (stored ? undefined : {});
+    const hosts = type === "env" ? [] : values.hosts.split(/[\s,]+/).filter(Boolean);
+    return { name, type, hosts, config: configOf(stored, values), ...(secret && { secret }) };
+  };
+  const save = async () => {
+    const { type, rows } = form.values;
+    const missing = replacing && namedTypes.includes(type) ? missingIn(rows) : "";
+    setFailure(undefined);
+    form.setIssues(missing ? { secret: missing } : {});
+    if (missing) return;
     setBusy(true);
     try {
-      const secret = replace ? (secretOf(v) ?? (now ? undefined : {})) : undefined;
-      const hosts = v.type === "env" ? [] : v.hosts.split(/[\s,]+/).filter(Boolean);
-      const body = { name: v.name, type: v.type, hosts, config: configOf(now, v), ...(secret && { secret }) };
-      const made = await (now ? put(credentialsAt(now.id), body) : post(credentialsAt(), body));
+      const body = bodyOf(form.values);
+      const credential = await (stored ? put(credentialsAt(stored.id), body) : post(credentialsAt(), body));
       tell("Saved");
-      await saved(made);
+      await saved(credential);
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
-      form.setIssues(issues);
       const fields = Object.keys(issues);
-      if (fields.some((n) => n.startsWith("secret"))) setReplace(true);
-      if (!fields.some((n) => n === "hosts" || n === "name" || n.startsWith("config.") || n.startsWith("secret")))
-        setFailed(asError(error));
+      form.setIssues(issues);
+      if (fields.some((field) => field.startsWith("secret"))) setReplacing(true);
+      if (!fields.some(isShown)) setFailure(asError(error));
       setBusy(false);
     }
   };
+  return { form, replacing, replace: () => setReplacing(true), failure, busy, save };
+}
+
+/** Creates or changes a credential. */
+export function Editor(props: EditorProps) {
+  const { stored, cancel } = props;
+  const { form, replacing, replace, failure, busy, save } = useCredentialForm(props);
+  const { type } = form.values;
+  const issue = (name: string) => {
+    const { issues } = form;
+    return issues[name] ?? issues[`config.${name}`] ?? (name === "test" ? issues["config.test.url"] : undefined);
+  };
+  const text: TextOf<CredentialValues> = (name) => ({ ...form.text(name), error: issue(name) });
   return (
     <form
       class="card stack narrow-card"
       noValidate
       onSubmit={(e) => {
         e.preventDefault();
-        if (!busy) void submit();
+        if (!busy) void save();
       }}
     >
       <TextField label="Name" required {...text("name")} />
       <SelectField label="Type" options={types} {...form.choice("type")} />
-      {v.type !== "env" && (
+      {type !== "env" && (
         <TextArea
           label="Sent to these hosts only"
           rows={2}
@@ -192,31 +220,19 @@ export function Editor({
           {...text("hosts")}
         />
       )}
-      {v.type === "oauth2" && <OAuth form={form} text={text} />}
-      {v.type === "aws" && (
+      {type === "oauth2" && <OAuthFields form={form} text={text} />}
+      {type === "aws" && (
         <div class="row">
           <TextField label="Region" placeholder="from the host" {...text("region")} />
           <TextField label="Service" placeholder="from the host" {...text("service")} />
         </div>
       )}
-      {replace || !now ? (
-        <Secret form={form} now={now} />
+      {stored && !replacing ? (
+        <StoredSecret fields={stored.configured_fields} replace={replace} />
       ) : (
-        <div class="row">
-          <span class="grow">
-            Secret:{" "}
-            {now.configured_fields.length ? (
-              <>
-                <bdi>{now.configured_fields.join(", ")}</bdi>, set
-              </>
-            ) : (
-              "none"
-            )}
-          </span>
-          <Button onClick={() => setReplace(true)}>Replace</Button>
-        </div>
+        <SecretInput form={form} stored={stored} />
       )}
-      {v.type !== "env" && (
+      {type !== "env" && (
         <TextField
           label="Test address"
           type="url"
@@ -225,7 +241,7 @@ export function Editor({
           {...text("test")}
         />
       )}
-      {failed && <ErrorCard error={failed} />}
+      {failure && <ErrorCard error={failure} />}
       <div class="row end">
         {typeof cancel === "string" ? (
           <LinkButton href={cancel}>Cancel</LinkButton>
@@ -240,8 +256,26 @@ export function Editor({
   );
 }
 
-function OAuth({ form, text }: { form: FormState<CredentialValues>; text: TextOf<CredentialValues> }) {
-  const grant = form.values.grant;
+function StoredSecret({ fields, replace }: { fields: string[]; replace: () => void }) {
+  return (
+    <div class="row">
+      <span class="grow">
+        Secret:{" "}
+        {fields.length ? (
+          <>
+            <bdi>{fields.join(", ")}</bdi>, set
+          </>
+        ) : (
+          "none"
+        )}
+      </span>
+      <Button onClick={replace}>Replace</Button>
+    </div>
+  );
+}
+
+function OAuthFields({ form, text }: { form: FormState<CredentialValues>; text: TextOf<CredentialValues> }) {
+  const { grant } = form.values;
   return (
     <>
       <SelectField label="Tokens come from" options={grants} {...form.choice("grant")} />
@@ -279,96 +313,98 @@ function OAuth({ form, text }: { form: FormState<CredentialValues>; text: TextOf
   );
 }
 
-function Secret({ form, now }: { form: FormState<CredentialValues>; now?: API.Credential }) {
-  const v = form.values;
+type SecretInputProps = { form: FormState<CredentialValues>; stored?: API.Credential };
+
+function SecretInput(props: SecretInputProps) {
+  return namedTypes.includes(props.form.values.type) ? <NamedSecret {...props} /> : <FixedSecret {...props} />;
+}
+
+/** The secret of a type with fixed fields. */
+function FixedSecret({ form, stored }: SecretInputProps) {
   const error = form.issue("secret");
-  if (!named.includes(v.type))
-    return (
-      <>
-        {fieldsOf(v).map(([name, label, plain]) => {
-          const at = `secret.${name}` as const;
-          const field = {
-            label,
-            value: v[at] ?? "",
-            error: form.issue(at),
-            onInput: (value: string) => form.set(at, value),
-          };
-          return name === "service_account" ? (
-            <TextArea key={at} code rows={6} {...field} />
-          ) : plain ? (
-            <TextField key={at} {...field} />
-          ) : (
-            <SecretField
-              key={at}
-              {...field}
-              hint={now && v.type === now.type ? "This replaces the whole secret." : undefined}
-            />
-          );
-        })}
-        {error && (
-          <p class="issue small" role="alert">
-            The secret {error}.
-          </p>
-        )}
-      </>
-    );
-  const rows = v.rows;
-  const set = (i: number, row: Row) =>
-    form.set(
-      "rows",
-      rows.map((r, j) => (j === i ? row : r)),
-    );
-  const issues = rows.map((r) => form.issue(`secret.${r.name.trim()}`)).filter(Boolean);
+  const replaces = stored && form.values.type === stored.type;
   return (
-    <fieldset class={error || issues.length ? "field wrong plain-fieldset" : "field plain-fieldset"}>
+    <>
+      {secretFields(form.values).map(({ name, label, kind }) => {
+        const key = `secret.${name}` as const;
+        const field = { label, ...form.text(key) };
+        if (kind === "file") return <TextArea key={key} code rows={6} {...field} />;
+        if (kind === "plain") return <TextField key={key} {...field} />;
+        return <SecretField key={key} {...field} hint={replaces ? "This replaces the whole secret." : undefined} />;
+      })}
+      {error && (
+        <p class="issue small" role="alert">
+          The secret {error}.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The secret of a type whose values have names that the person chooses. */
+function NamedSecret({ form, stored }: SecretInputProps) {
+  const { rows, type } = form.values;
+  const setRows = (next: Row[]) => form.set("rows", next);
+  const issues = rows.map(({ name }) => form.issue(`secret.${name.trim()}`)).filter(Boolean);
+  const error = form.issue("secret") ?? issues[0];
+  return (
+    <fieldset class={error ? "field wrong plain-fieldset" : "field plain-fieldset"}>
       <legend>Secret</legend>
-      {rows.map((r, i) => (
-        <div class="row nowrap" key={i}>
-          <input
-            class="grow"
-            aria-label={`Name ${i + 1}`}
-            placeholder={v.type === "header" ? "Authorization" : "Name"}
-            value={r.name}
-            onInput={(e) => set(i, { ...r, name: e.currentTarget.value })}
-          />
-          <input
-            class="grow"
-            type="password"
-            autocomplete="off"
-            aria-label={`Value ${i + 1}`}
-            placeholder={v.type === "header" ? "Bearer …" : "Value"}
-            value={r.value}
-            onInput={(e) => set(i, { ...r, value: e.currentTarget.value })}
-          />
-          {rows.length > 1 && (
-            <Button
-              kind="quiet"
-              icon="X"
-              label="Remove"
-              onClick={() =>
-                form.set(
-                  "rows",
-                  rows.filter((_, j) => j !== i),
-                )
-              }
-            />
-          )}
-        </div>
+      {rows.map((row, index) => (
+        <SecretRow
+          key={index}
+          row={row}
+          number={index + 1}
+          isHeader={type === "header"}
+          set={(change) => setRows(rows.with(index, { ...row, ...change }))}
+          remove={rows.length > 1 ? () => setRows(rows.toSpliced(index, 1)) : undefined}
+        />
       ))}
-      {rows.length < 8 && (
+      {rows.length < maxRows && (
         <div>
-          <Button icon="Plus" onClick={() => form.set("rows", [...rows, { name: "", value: "" }])}>
+          <Button icon="Plus" onClick={() => setRows([...rows, { name: "", value: "" }])}>
             Add
           </Button>
         </div>
       )}
-      {error || issues.length ? (
+      {error && (
         <small class="issue" role="alert">
-          {error ?? issues[0]}
+          {error}
         </small>
-      ) : (
-        now && <small class="muted">This replaces the whole secret.</small>
       )}
+      {!error && stored && <small class="muted">This replaces the whole secret.</small>}
     </fieldset>
+  );
+}
+
+type SecretRowProps = {
+  row: Row;
+  number: number;
+  isHeader: boolean;
+  set: (change: Partial<Row>) => void;
+  remove?: () => void;
+};
+
+function SecretRow({ row, number, isHeader, set, remove }: SecretRowProps) {
+  return (
+    <div class="row nowrap">
+      <input
+        class="grow"
+        aria-label={`Name ${number}`}
+        placeholder={isHeader ? "Authorization" : "Name"}
+        value={row.name}
+        onInput={(e) => set({ name: e.currentTarget.value })}
+      />
+      <input
+        class="grow"
+        type="password"
+        autocomplete="off"
+        aria-label={`Value ${number}`}
+        placeholder={isHeader ? "Bearer …" : "Value"}
+        value={row.value}
+        onInput={(e) => set({ value: e.currentTarget.value })}
+      />
+      {remove && <Button kind="quiet" icon="X" label="Remove" onClick={remove} />}
+    </div>
   );
 }

@@ -28,6 +28,7 @@ export type ToolConfig = Partial<{
   allow: { tags?: string[]; methods?: string[]; operations?: string[] };
 }>;
 
+/** The values of the form; each type of tool uses some. */
 export type ToolValues = AuthValues & {
   name: string;
   description: string;
@@ -54,37 +55,37 @@ export type ToolValues = AuthValues & {
   operations: string;
 };
 
-const none: Schema = { type: "object", properties: {} };
-const json = (v: unknown) => (v === undefined || v === null ? "" : JSON.stringify(v, null, 2));
-const rows = (list?: string[]) => (list ?? []).join("\n");
+const noParameters: Schema = { type: "object", properties: {} };
+const json = (value: unknown) => (value === undefined || value === null ? "" : JSON.stringify(value, null, 2));
+const lines = (list?: string[]) => (list ?? []).join("\n");
 
 /** The values for a tool, or for a new one. */
-export function valuesOf(t?: API.Tool): ToolValues {
-  const c: ToolConfig = t?.config ?? {};
+export function valuesOf(tool?: API.Tool): ToolValues {
+  const config: ToolConfig = tool?.config ?? {};
   return {
-    name: t?.name ?? "",
-    description: t?.description ?? "",
-    code: c.code ?? "return { sum: args.a + args.b };",
-    parameters: c.parameters ?? none,
-    method: c.method || "GET",
-    url: c.url ?? "",
-    headers: pairsOf(c.headers),
-    query: pairsOf(c.query),
-    body: c.body === undefined ? "" : json(c.body),
-    body_type: c.body_type ?? "",
-    files: pairsOf(c.files),
-    response_path: c.response_path ?? "",
-    timeout_ms: c.timeout_ms ? String(c.timeout_ms) : "",
-    server_id: c.server_id ?? "",
-    tool_name: c.tool_name ?? "",
-    workflow_id: c.workflow_id ?? "",
-    api_id: c.api_id ?? "",
-    operation: c.operation ?? "",
-    defaults: json(c.defaults),
-    credential: c.credential ?? "",
-    tags: rows(c.allow?.tags),
-    methods: (c.allow?.methods ?? []).join(" "),
-    operations: rows(c.allow?.operations),
-    ...authValues(c.auth, c.credential),
+    name: tool?.name ?? "",
+    description: tool?.description ?? "",
+    code: config.code ?? "return { sum: args.a + args.b };",
+    parameters: config.parameters ?? noParameters,
+    method: config.method || "GET",
+    url: config.url ?? "",
+    headers: pairsOf(config.headers),
+    query: pairsOf(config.query),
+    body: config.body === undefined ? "" : json(config.body),
+    body_type: config.body_type ?? "",
+    files: pairsOf(config.files),
+    response_path: config.response_path ?? "",
+    timeout_ms: config.timeout_ms ? String(config.timeout_ms) : "",
+    server_id: config.server_id ?? "",
+    tool_name: config.tool_name ?? "",
+    workflow_id: config.workflow_id ?? "",
+    api_id: config.api_id ?? "",
+    operation: config.operation ?? "",
+    defaults: json(config.defaults),
+    credential: config.credential ?? "",
+    tags: lines(config.allow?.tags),
+    methods: (config.allow?.methods ?? []).join(" "),
+    operations: lines(config.allow?.operations),
+    ...authValues(config.auth, config.credential),
   };
 }
