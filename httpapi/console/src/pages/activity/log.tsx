@@ -1,6 +1,6 @@
 // The agent's own log: what went wrong, and who changed what.
 import { agentId, get, path, route, setQuery, useQuery, type API } from "../../data";
-import { Author, Badge, Drawer, Empty, JsonTree, Load, Moment, Pager, SearchField, Table } from "../../ui";
+import { Author, Badge, Drawer, Empty, JsonTree, Load, Moment, Pager, SearchField, Table, type Column } from "../../ui";
 import { ExportMenu } from "../../parts/export";
 import { useFollow } from "../../parts/follow";
 import { Follow, TimeRange } from "./filters";
@@ -14,157 +14,185 @@ const levels: [string, string][] = [
 ];
 const tones: Record<string, "warn" | "bad"> = { warn: "warn", error: "bad" };
 
-/** Who did what an entry tells; empty if it was no person. */
-const doer = (data: API.LogEntry["data"]) => String(data?.by ?? data?.email ?? data?.key ?? "");
+/** Who caused an entry; "" if it was no person. */
+const authorOf = ({ data }: API.LogEntry) => String(data?.by ?? data?.email ?? data?.key ?? "");
 
-export function Log() {
+const logsAt = () => path("agents", agentId.value, "logs");
+
+/** What the address asks for. */
+function listOptions() {
   const { query } = route.value;
-  const [level, source, search, from, to, open] = ["level", "source", "q", "from", "to", "entry"].map(
-    (n) => query.get(n) ?? "",
-  );
+  const [level, source, search, from, to] = ["level", "source", "q", "from", "to"].map((name) => query.get(name) ?? "");
   const offset = Number(query.get("offset")) || 0;
   const follow = query.get("follow") !== "no" && !to && !offset;
-  const at = path("agents", agentId.value, "logs");
-  const filters = { level, source, search, from, to };
-  const found = useQuery(at, { ...filters, limit: 50, offset });
-  useFollow("*", found.reload, follow);
-  async function* pages() {
-    for (let start = 0, more = true; more; start += 200) {
-      const page = await get(at, { ...filters, limit: 200, offset: start });
-      yield page.logs;
-      more = start + 200 < page.meta.total;
-    }
+  return { filters: { level, source, search, from, to }, offset, follow, opened: query.get("entry") ?? "" };
+}
+
+type Filters = ReturnType<typeof listOptions>["filters"];
+
+const exportPageSize = 200;
+
+/** Yields all entries that match filters, page by page. */
+async function* allEntries(filters: Filters) {
+  for (let offset = 0; ; offset += exportPageSize) {
+    const { logs, meta } = await get(logsAt(), { ...filters, limit: exportPageSize, offset });
+    yield logs;
+    if (offset + exportPageSize >= meta.total) return;
   }
-  const shown = found.data.value?.logs.find((l) => l.id === open);
-  const { by: _, ...rest } = shown?.data ?? {};
+}
+
+/** The tab of the log; the entry of the address is shown beside it. */
+export function Log() {
+  const { filters, offset, follow, opened } = listOptions();
+  const found = useQuery(logsAt(), { ...filters, limit: 50, offset });
+  useFollow("*", found.reload, follow);
+  const entries = found.data.value?.logs ?? [];
+  const entry = entries.find(({ id }) => id === opened);
   return (
-    <div class={shown ? "beside open" : "beside"}>
+    <div class={entry ? "beside open" : "beside"}>
       <div class="stack">
-        <div class="row filters" role="search">
-          <select
-            aria-label="Level"
-            value={level}
-            onChange={(e) => setQuery({ level: e.currentTarget.value, offset: null })}
-          >
-            {levels.map(([v, t]) => (
-              <option value={v} selected={v === level}>
-                {t}
-              </option>
-            ))}
-          </select>
-          <select
-            aria-label="Source"
-            value={source}
-            onChange={(e) => setQuery({ source: e.currentTarget.value, offset: null })}
-          >
-            <option value="" selected={!source}>
-              All sources
-            </option>
-            <option value="audit" selected={source === "audit"}>
-              Changes by people (audit)
-            </option>
-            {[...new Set([source, ...(found.data.value?.logs ?? []).map((l) => l.source)])]
-              .filter((s) => s && s !== "audit")
-              .sort()
-              .map((s: string) => (
-                <option value={s} selected={s === source}>
-                  {s}
-                </option>
-              ))}
-          </select>
-          <SearchField
-            value={search}
-            label="Search the log"
-            placeholder="Search the log"
-            onInput={(q) => setQuery({ q, offset: null })}
-          />
-          <TimeRange from={from} to={to} />
-          <span class="row nowrap filters-end">
-            <Follow
-              on={follow}
-              reason={to ? "It ends at a given time." : offset ? "Showing older entries." : undefined}
-            />
-            <ExportMenu name="log" pages={pages} />
-          </span>
-        </div>
+        <FilterRow sources={entries.map(({ source }) => source)} />
         <Load of={found} lines={8}>
-          {({ logs, meta }) =>
-            logs.length ? (
+          {({ logs, meta }) => {
+            const filtered = Object.values(filters).some(Boolean);
+            if (!logs.length)
+              return <Empty icon="FileText" title={filtered ? "No entries match" : "No log entries yet"} />;
+            return (
               <>
                 <div class="activity-table">
-                  <Table
-                    rows={logs}
-                    keyOf={(l) => l.id}
-                    columns={[
-                      { title: "Time", cell: (l) => <Moment time={l.created_at} /> },
-                      { title: "Level", cell: (l) => <Badge tone={tones[l.level]}>{l.level}</Badge> },
-                      { title: "Source", cell: (l) => l.source },
-                      {
-                        title: "Message",
-                        cell: (l) => (
-                          <button
-                            type="button"
-                            class="link"
-                            aria-expanded={open === l.id}
-                            onClick={() => setQuery({ entry: l.id })}
-                          >
-                            <bdi>{l.message}</bdi>
-                          </button>
-                        ),
-                      },
-                      {
-                        title: "By",
-                        class: "wide",
-                        cell: (l) => (
-                          <span class="muted small">
-                            <Author who={doer(l.data)} />
-                          </span>
-                        ),
-                      },
-                    ]}
-                  />
+                  <Table rows={logs} keyOf={({ id }) => id} columns={columns(opened)} />
                 </div>
-                <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+                <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
               </>
-            ) : (
-              <Empty
-                icon="FileText"
-                title={level || source || search || from || to ? "No entries match" : "No log entries yet"}
-              />
-            )
-          }
+            );
+          }}
         </Load>
       </div>
-      {shown && (
-        <Drawer title="Log entry" close={() => setQuery({ entry: null })}>
-          <div class="stack">
-            <p>
-              <bdi>{shown.message}</bdi>
-            </p>
-            <dl class="facts-list">
-              <dt>Time</dt>
-              <dd>
-                <Moment time={shown.created_at} />
-              </dd>
-              <dt>Level</dt>
-              <dd>
-                <Badge tone={tones[shown.level]}>{shown.level}</Badge>
-              </dd>
-              <dt>Source</dt>
-              <dd>{shown.source}</dd>
-              {doer(shown.data) && (
-                <>
-                  <dt>By</dt>
-                  <dd>
-                    <Author who={doer(shown.data)} />
-                  </dd>
-                </>
-              )}
-            </dl>
-            {Object.keys(rest).length > 0 && <JsonTree value={rest} />}
-          </div>
-        </Drawer>
-      )}
+      {entry && <EntryDrawer entry={entry} />}
     </div>
+  );
+}
+
+/** Why the list cannot follow the log. */
+function followReason({ filters: { to }, offset }: ReturnType<typeof listOptions>) {
+  if (to) return "It ends at a given time.";
+  return offset ? "Showing older entries." : undefined;
+}
+
+function FilterRow({ sources }: { sources: string[] }) {
+  const options = listOptions();
+  const { filters, follow } = options;
+  return (
+    <div class="row filters" role="search">
+      <select
+        aria-label="Level"
+        value={filters.level}
+        onChange={(e) => setQuery({ level: e.currentTarget.value, offset: null })}
+      >
+        {levels.map(([level, title]) => (
+          <option value={level} selected={level === filters.level}>
+            {title}
+          </option>
+        ))}
+      </select>
+      <SourceSelect source={filters.source} sources={sources} />
+      <SearchField
+        value={filters.search}
+        label="Search the log"
+        placeholder="Search the log"
+        onInput={(q) => setQuery({ q, offset: null })}
+      />
+      <TimeRange from={filters.from} to={filters.to} />
+      <span class="row nowrap filters-end">
+        <Follow on={follow} reason={followReason(options)} />
+        <ExportMenu name="log" pages={() => allEntries(filters)} />
+      </span>
+    </div>
+  );
+}
+
+/** Chooses among the sources of the entries that are shown; audit is always offered. */
+function SourceSelect({ source, sources }: { source: string; sources: string[] }) {
+  const others = [...new Set([source, ...sources])].filter((name) => name && name !== "audit").sort();
+  return (
+    <select
+      aria-label="Source"
+      value={source}
+      onChange={(e) => setQuery({ source: e.currentTarget.value, offset: null })}
+    >
+      <option value="" selected={!source}>
+        All sources
+      </option>
+      <option value="audit" selected={source === "audit"}>
+        Changes by people (audit)
+      </option>
+      {others.map((name) => (
+        <option value={name} selected={name === source}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** The columns of the list; opened is the id of the entry that is shown beside it. */
+function columns(opened: string): Column<API.LogEntry>[] {
+  return [
+    { title: "Time", cell: ({ created_at }) => <Moment time={created_at} /> },
+    { title: "Level", cell: ({ level }) => <Badge tone={tones[level]}>{level}</Badge> },
+    { title: "Source", cell: ({ source }) => source },
+    {
+      title: "Message",
+      cell: ({ id, message }) => (
+        <button type="button" class="link" aria-expanded={opened === id} onClick={() => setQuery({ entry: id })}>
+          <bdi>{message}</bdi>
+        </button>
+      ),
+    },
+    {
+      title: "By",
+      class: "wide",
+      cell: (entry) => (
+        <span class="muted small">
+          <Author who={authorOf(entry)} />
+        </span>
+      ),
+    },
+  ];
+}
+
+function EntryDrawer({ entry }: { entry: API.LogEntry }) {
+  const { message, created_at, level, source, data } = entry;
+  const { by: _, ...details } = data ?? {};
+  const author = authorOf(entry);
+  return (
+    <Drawer title="Log entry" close={() => setQuery({ entry: null })}>
+      <div class="stack">
+        <p>
+          <bdi>{message}</bdi>
+        </p>
+        <dl class="facts-list">
+          <dt>Time</dt>
+          <dd>
+            <Moment time={created_at} />
+          </dd>
+          <dt>Level</dt>
+          <dd>
+            <Badge tone={tones[level]}>{level}</Badge>
+          </dd>
+          <dt>Source</dt>
+          <dd>{source}</dd>
+          {author && (
+            <>
+              <dt>By</dt>
+              <dd>
+                <Author who={author} />
+              </dd>
+            </>
+          )}
+        </dl>
+        {Object.keys(details).length > 0 && <JsonTree value={details} />}
+      </div>
+    </Drawer>
   );
 }

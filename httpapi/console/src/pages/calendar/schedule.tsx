@@ -2,176 +2,62 @@
 import { useEffect } from "preact/hooks";
 
 import { agentId, go, href, listHref, mayEdit, onChange, useQuery, type API } from "../../data";
-import { Badge, Button, Empty, JsonTree, Load, Menu, Name, openDialog, span, Table, When } from "../../ui";
+import { Badge, Button, Empty, JsonTree, Load, Menu, Name, span, Table, When, type Column } from "../../ui";
 import { writeTime } from "../../parts/zone";
+import { Called, useNames } from "./called";
 import { useZone } from "./data";
-import { ScheduleForm } from "./later";
 import { NextRuns } from "./nextruns";
-import { Called, runNow, scheduleActions, setStatus, useNames } from "./schedules";
+import { openScheduleForm, runNow, scheduleActions, setStatus } from "./scheduleactions";
 import { misfires, overlaps, schedulesAt, titleOf } from "./words";
 
-export function ScheduleRecord({ id }: { id: string }) {
+const reloadDelay = 300; // milliseconds
+
+/** The most runs that the service returns with a schedule. */
+const maxRuns = 100;
+
+/** Loads a schedule, and loads it again after changes of it and its runs. */
+function useSchedule(id: string) {
   const found = useQuery(schedulesAt(id));
-  const zone = useZone();
-  const names = useNames(found.data.value && [found.data.value]);
   useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
-    const soon = () => {
-      clearTimeout(due);
-      due = setTimeout(() => void found.reload(), 300);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const reloadLater = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void found.reload(), reloadDelay);
     };
-    const offs = [
-      onChange("schedule", (c) => {
-        if (c.id === id && c.op !== "delete") soon();
+    const unsubscribe = [
+      onChange("schedule", (change) => {
+        if (change.id === id && change.op !== "delete") reloadLater();
       }),
-      onChange("run", (c) => {
-        if (c.schedule_id === id) soon();
+      onChange("run", ({ schedule_id }) => {
+        if (schedule_id === id) reloadLater();
       }),
     ];
     return () => {
-      clearTimeout(due);
-      offs.forEach((off) => off());
+      clearTimeout(timer);
+      for (const stop of unsubscribe) stop();
     };
   }, [found]);
-  const away = (on: boolean) => {
-    if (on) go(href(agentId.value, "calendar", "schedules"));
-  };
+  return found;
+}
+
+/** The page of one schedule. */
+export function ScheduleRecord({ id }: { id: string }) {
+  const found = useSchedule(id);
+  const names = useNames(found.data.value && [found.data.value]);
   return (
     <div class="page">
       <p class="crumb">
         <a href={listHref(agentId.value, "calendar", "schedules")}>Schedules</a>
       </p>
       <Load of={found} title="Schedule">
-        {(s) => (
+        {(schedule) => (
           <>
-            <div class="page-head">
-              <h1 class="grow" tabIndex={-1}>
-                <Name>{s.name}</Name> <Badge>{s.status}</Badge>
-              </h1>
-              {mayEdit.value && (
-                <>
-                  <Button
-                    icon="Pencil"
-                    onClick={() => {
-                      openDialog((close) => (
-                        <ScheduleForm schedule={s} zone={zone} close={close} made={() => void found.reload()} />
-                      ));
-                    }}
-                  >
-                    Edit
-                  </Button>
-                  {s.status === "active" ? (
-                    <Button icon="Pause" onClick={() => setStatus(s, "paused", found.reload)}>
-                      Pause
-                    </Button>
-                  ) : (
-                    s.status === "paused" && (
-                      <Button icon="Play" onClick={() => setStatus(s, "active", found.reload)}>
-                        Resume
-                      </Button>
-                    )
-                  )}
-                  <Button kind="primary" icon="Play" onClick={() => runNow(s, found.reload)}>
-                    Run now
-                  </Button>
-                  <Menu label="Actions" items={scheduleActions(s, zone, found.reload, away)} />
-                </>
-              )}
-            </div>
+            <Head schedule={schedule} reload={found.reload} />
             <div class="record">
-              <section class="card stack" aria-label="About">
-                <dl class="facts-list">
-                  <dt>Runs</dt>
-                  <dd>
-                    {s.words}
-                    {s.cron_expression && (
-                      <>
-                        {" "}
-                        <code>{s.cron_expression}</code>
-                      </>
-                    )}
-                  </dd>
-                  <dt>Time zone</dt>
-                  <dd>{s.timezone}</dd>
-                  <dt>Calls</dt>
-                  <dd>
-                    <Called s={s} names={names} />
-                  </dd>
-                  {s.callback_type !== "agent" && Object.keys(s.payload).length > 0 && (
-                    <>
-                      <dt>Payload</dt>
-                      <dd>
-                        <JsonTree value={s.payload} />
-                      </dd>
-                    </>
-                  )}
-                  <dt>Missed runs</dt>
-                  <dd>{titleOf(misfires, s.misfire_policy)}</dd>
-                  <dt>If one is still running</dt>
-                  <dd>{titleOf(overlaps, s.overlap)}</dd>
-                </dl>
-              </section>
-              <Coming s={s} />
+              <Facts schedule={schedule} names={names} />
+              <Upcoming schedule={schedule} />
             </div>
-            <section class="stack" aria-label="Runs">
-              <h2>Runs</h2>
-              {s.executions.length ? (
-                <Table
-                  rows={s.executions}
-                  keyOf={(r) => r.id}
-                  columns={[
-                    {
-                      title: "For",
-                      class: "time",
-                      cell: (r) => <time dateTime={r.scheduled_for}>{writeTime(r.scheduled_for, s.timezone)}</time>,
-                    },
-                    {
-                      title: "Status",
-                      cell: (r) => (
-                        <>
-                          <Badge>{r.status}</Badge>
-                          {r.error && (
-                            <p class="issue small">
-                              <bdi>{r.error}</bdi>
-                            </p>
-                          )}
-                        </>
-                      ),
-                    },
-                    {
-                      title: "Started",
-                      class: "time",
-                      cell: (r) =>
-                        r.executed_at ? <When time={r.executed_at} /> : <span class="muted">not started</span>,
-                    },
-                    {
-                      title: "Took",
-                      class: "number",
-                      cell: (r) => (r.executed_at && r.status !== "running" ? span(r.duration_ms) : ""),
-                    },
-                    {
-                      title: "",
-                      class: "actions",
-                      cell: (r) =>
-                        r.execution_id && (
-                          <a href={href(agentId.value, "workflows", "executions", r.execution_id)}>Execution</a>
-                        ),
-                    },
-                  ]}
-                />
-              ) : (
-                <Empty icon="History" title="Not run yet">
-                  {s.next_run ? (
-                    <>
-                      First run: <When time={s.next_run} />.
-                    </>
-                  ) : (
-                    "No runs planned."
-                  )}
-                </Empty>
-              )}
-              {s.executions.length === 100 && <p class="muted small">The latest 100 runs.</p>}
-            </section>
+            <Runs schedule={schedule} />
           </>
         )}
       </Load>
@@ -179,22 +65,155 @@ export function ScheduleRecord({ id }: { id: string }) {
   );
 }
 
+function Head({ schedule, reload }: { schedule: API.ScheduleDetails; reload: () => Promise<void> }) {
+  const zone = useZone();
+  const { name, status } = schedule;
+  const setShown = (shown: boolean) => {
+    if (!shown) go(href(agentId.value, "calendar", "schedules"));
+  };
+  return (
+    <div class="page-head">
+      <h1 class="grow" tabIndex={-1}>
+        <Name>{name}</Name> <Badge>{status}</Badge>
+      </h1>
+      {mayEdit.value && (
+        <>
+          <Button icon="Pencil" onClick={() => openScheduleForm(schedule, zone, reload)}>
+            Edit
+          </Button>
+          {status === "active" && (
+            <Button icon="Pause" onClick={() => setStatus(schedule, "paused", reload)}>
+              Pause
+            </Button>
+          )}
+          {status === "paused" && (
+            <Button icon="Play" onClick={() => setStatus(schedule, "active", reload)}>
+              Resume
+            </Button>
+          )}
+          <Button kind="primary" icon="Play" onClick={() => runNow(schedule, reload)}>
+            Run now
+          </Button>
+          <Menu label="Actions" items={scheduleActions(schedule, zone, reload, setShown)} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Facts({ schedule, names }: { schedule: API.ScheduleDetails; names: Map<string, string> }) {
+  const { words, cron_expression, timezone, callback_type, payload, misfire_policy, overlap } = schedule;
+  const hasPayload = callback_type !== "agent" && Object.keys(payload).length > 0;
+  return (
+    <section class="card stack" aria-label="About">
+      <dl class="facts-list">
+        <dt>Runs</dt>
+        <dd>
+          {words}
+          {cron_expression && (
+            <>
+              {" "}
+              <code>{cron_expression}</code>
+            </>
+          )}
+        </dd>
+        <dt>Time zone</dt>
+        <dd>{timezone}</dd>
+        <dt>Calls</dt>
+        <dd>
+          <Called schedule={schedule} names={names} />
+        </dd>
+        {hasPayload && (
+          <>
+            <dt>Payload</dt>
+            <dd>
+              <JsonTree value={payload} />
+            </dd>
+          </>
+        )}
+        <dt>Missed runs</dt>
+        <dd>{titleOf(misfires, misfire_policy)}</dd>
+        <dt>If one is still running</dt>
+        <dd>{titleOf(overlaps, overlap)}</dd>
+      </dl>
+    </section>
+  );
+}
+
+function Runs({ schedule: { executions, timezone, next_run } }: { schedule: API.ScheduleDetails }) {
+  return (
+    <section class="stack" aria-label="Runs">
+      <h2>Runs</h2>
+      {executions.length > 0 ? (
+        <Table rows={executions} keyOf={({ id }) => id} columns={runColumns(timezone)} />
+      ) : (
+        <Empty icon="History" title="Not run yet">
+          {next_run ? (
+            <>
+              First run: <When time={next_run} />.
+            </>
+          ) : (
+            "No runs planned."
+          )}
+        </Empty>
+      )}
+      {executions.length === maxRuns && <p class="muted small">The latest {maxRuns} runs.</p>}
+    </section>
+  );
+}
+
+function runColumns(zone: string): Column<API.ScheduleDetails["executions"][number]>[] {
+  return [
+    {
+      title: "For",
+      class: "time",
+      cell: ({ scheduled_for }) => <time dateTime={scheduled_for}>{writeTime(scheduled_for, zone)}</time>,
+    },
+    {
+      title: "Status",
+      cell: ({ status, error }) => (
+        <>
+          <Badge>{status}</Badge>
+          {error && (
+            <p class="issue small">
+              <bdi>{error}</bdi>
+            </p>
+          )}
+        </>
+      ),
+    },
+    {
+      title: "Started",
+      class: "time",
+      cell: ({ executed_at }) => (executed_at ? <When time={executed_at} /> : <span class="muted">not started</span>),
+    },
+    {
+      title: "Took",
+      class: "number",
+      cell: ({ executed_at, status, duration_ms }) => (executed_at && status !== "running" ? span(duration_ms) : ""),
+    },
+    {
+      title: "",
+      class: "actions",
+      cell: ({ execution_id }) =>
+        execution_id && <a href={href(agentId.value, "workflows", "executions", execution_id)}>Execution</a>,
+    },
+  ];
+}
+
 /** The next runs of a schedule. */
-function Coming({ s }: { s: API.ScheduleDetails }) {
-  const found = useQuery(s.status === "active" && s.type === "cron" ? schedulesAt("preview") : null, {
-    cron_expression: s.cron_expression,
-    timezone: s.timezone,
-  });
-  const next =
-    s.status !== "active" ? [] : s.type === "cron" ? (found.data.value?.next ?? []) : s.next_run ? [s.next_run] : [];
+function Upcoming({ schedule }: { schedule: API.ScheduleDetails }) {
+  const { status, type, cron_expression, timezone, next_run } = schedule;
+  const active = status === "active";
+  const preview = useQuery(active && type === "cron" ? schedulesAt("preview") : null, { cron_expression, timezone });
+  let next: string[] = [];
+  if (active && type === "cron") next = preview.data.value?.next ?? [];
+  else if (active && next_run) next = [next_run];
+  const reasons: Record<string, string> = { paused: "It is paused.", completed: "Completed." };
   return (
     <section class="card stack" aria-label="Next runs">
       <h2>Next runs</h2>
-      {next.length ? (
-        <NextRuns next={next} zone={s.timezone} />
-      ) : (
-        <p class="muted">{s.status === "paused" ? "It is paused." : s.status === "completed" ? "Completed." : "…"}</p>
-      )}
+      {next.length ? <NextRuns next={next} zone={timezone} /> : <p class="muted">{reasons[status] ?? "…"}</p>}
     </section>
   );
 }
