@@ -13,10 +13,11 @@ import {
   openDialog,
   SearchField,
   SecretField,
-  tell,
   TextField,
 } from "../../ui";
 import { connectServer } from "../../parts/connect";
+import { mcpAt } from "./paths";
+import { tellState } from "./state";
 
 type Input = { name: string; description: string; required: boolean; secret: boolean; value: string };
 type Remote = { type: string; url: string; headers: Input[]; variables: Input[] };
@@ -30,19 +31,20 @@ type Listed = {
   packages: Package[];
 };
 
-const list = () => href(agentId.value, "mcp");
+type CataloguePage = { enabled: boolean; registry: string; servers: Listed[]; next_cursor: string };
 
+const serversHref = () => href(agentId.value, "mcp");
+
+/** The page of the catalogue. */
 export function Catalogue() {
   const { query } = route.value;
-  const [search, cursor] = [query.get("q") ?? "", query.get("after") ?? ""];
-  const found = useQuery<{ enabled: boolean; registry: string; servers: Listed[]; next_cursor: string }>(
-    "mcp-catalogue",
-    { search, ...(cursor && { cursor }) },
-  );
+  const search = query.get("q") ?? "";
+  const cursor = query.get("after") ?? "";
+  const found = useQuery<CataloguePage>("mcp-catalogue", { search, ...(cursor && { cursor }) });
   return (
     <div class="page">
       <p class="crumb">
-        <a href={list()}>MCP servers</a>
+        <a href={serversHref()}>MCP servers</a>
       </p>
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>
@@ -51,115 +53,122 @@ export function Catalogue() {
         <SearchField label="Search by name" value={search} onInput={(q) => setQuery({ q: q || null, after: null })} />
       </div>
       <Load of={found} lines={8}>
-        {({ enabled, registry, servers, next_cursor }) =>
-          !enabled ? (
-            <Empty
-              icon="Plug"
-              title="The catalogue is turned off"
-              action={
-                <a class="button" href={list()}>
-                  MCP servers
-                </a>
-              }
-            >
-              The operator turned it off. Add servers by their address.
-            </Empty>
-          ) : (
-            <>
-              <p class="muted">
-                From <bdi>{new URL(registry).host}</bdi>. That a server is listed proves who owns its name, not that it
-                is harmless.
-              </p>
-              {servers.length ? (
-                <ul class="sources">
-                  {servers.map((s) => (
-                    <Entry key={s.name} s={s} />
-                  ))}
-                </ul>
-              ) : (
-                <Empty icon="Search" title={search ? "No servers match" : "No more servers"}>
-                  {search ? "The registry searches names only: try a shorter word." : "Go back to the first page."}
-                </Empty>
-              )}
-              {(cursor || next_cursor) && (
-                <div class="row end">
-                  {cursor && <Button onClick={() => setQuery({ after: null })}>First page</Button>}
-                  {next_cursor && <Button onClick={() => setQuery({ after: next_cursor })}>Next page</Button>}
-                </div>
-              )}
-            </>
-          )
-        }
+        {(page) => (page.enabled ? <ServerList page={page} search={search} cursor={cursor} /> : <TurnedOff />)}
       </Load>
     </div>
   );
 }
 
-function Entry({ s }: { s: Listed }) {
+function TurnedOff() {
+  const action = (
+    <a class="button" href={serversHref()}>
+      MCP servers
+    </a>
+  );
+  return (
+    <Empty icon="Plug" title="The catalogue is turned off" action={action}>
+      The operator turned it off. Add servers by their address.
+    </Empty>
+  );
+}
+
+type ServerListProps = { page: CataloguePage; search: string; cursor: string };
+
+function ServerList({ page: { registry, servers, next_cursor }, search, cursor }: ServerListProps) {
+  return (
+    <>
+      <p class="muted">
+        From <bdi>{new URL(registry).host}</bdi>. That a server is listed proves who owns its name, not that it is
+        harmless.
+      </p>
+      {servers.length > 0 ? (
+        <ul class="sources">
+          {servers.map((server) => (
+            <ServerItem key={server.name} server={server} />
+          ))}
+        </ul>
+      ) : (
+        <Empty icon="Search" title={search ? "No servers match" : "No more servers"}>
+          {search ? "The registry searches names only: try a shorter word." : "Go back to the first page."}
+        </Empty>
+      )}
+      {(cursor || next_cursor) && (
+        <div class="row end">
+          {cursor && <Button onClick={() => setQuery({ after: null })}>First page</Button>}
+          {next_cursor && <Button onClick={() => setQuery({ after: next_cursor })}>Next page</Button>}
+        </div>
+      )}
+    </>
+  );
+}
+
+function ServerItem({ server }: { server: Listed }) {
   const [open, setOpen] = useState(false);
-  const remote = s.remotes[0];
+  const { name, title, version, description, remotes, packages } = server;
+  const openForm = () => {
+    openDialog((close) => <AddListed server={server} close={close} />);
+  };
   return (
     <li class="stack tight catalogue-entry">
       <div class="row">
         <div class="grow">
           <strong>
-            <Name>{s.title}</Name>
+            <Name>{title}</Name>
           </strong>{" "}
-          <span class="muted small">{s.version}</span>
+          <span class="muted small">{version}</span>
           <p class="muted small">
-            <bdi>{s.name}</bdi>
+            <bdi>{name}</bdi>
           </p>
         </div>
-        {remote && mayEdit.value && (
-          <Button
-            icon="Plus"
-            onClick={() => {
-              openDialog((close) => <Add s={s} close={close} />);
-            }}
-          >
+        {remotes.length > 0 && mayEdit.value && (
+          <Button icon="Plus" onClick={openForm}>
             Add
           </Button>
         )}
-        {s.packages.length > 0 && (
+        {packages.length > 0 && (
           <Button pressed={open} onClick={() => setOpen(!open)}>
             Program
           </Button>
         )}
       </div>
-      {s.description && (
+      {description && (
         <p>
-          <bdi>{s.description}</bdi>
+          <bdi>{description}</bdi>
         </p>
       )}
-      {open && s.packages.map((p) => <Program key={p.registry + p.identifier} s={s} p={p} />)}
+      {open && packages.map((item) => <Program key={item.registry + item.identifier} server={name} item={item} />)}
     </li>
   );
 }
 
-/** A program, which only the operator can allow. */
-function Program({ s, p }: { s: Listed; p: Package }) {
-  const name = s.name
+/** The name of a server in the operator's file. */
+const entryName = (server: string) =>
+  server
     .split("/")
     .at(-1)!
     .replace(/[^A-Za-z0-9._-]/g, "-");
+
+/** A program, which only the operator can allow. */
+function Program({ server, item }: { server: string; item: Package }) {
+  const { registry, identifier, entry, secrets } = item;
   return (
     <div class="card stack tight">
       <p class="row">
-        <Badge>{p.registry}</Badge>
-        <code class="grow">{p.identifier}</code>
+        <Badge>{registry}</Badge>
+        <code class="grow">{identifier}</code>
       </p>
       <p class="muted small">
         Programs run with Satchel's own privileges. The operator adds this to the file of <code>--allow-stdio-mcp</code>
         ; then it can be added here by its name.
       </p>
-      <CopyField label="Configuration entry" text={JSON.stringify({ mcpServers: { [name]: p.entry } })} />
-      {p.secrets.length > 0 && (
+      <CopyField label="Configuration entry" text={JSON.stringify({ mcpServers: { [entryName(server)]: entry } })} />
+      {secrets.length > 0 && (
         <p class="muted small">
           Variables for an Environment credential:{" "}
-          {p.secrets.map((v, i) => (
+          {secrets.map(({ name }, index) => (
             <>
-              {i > 0 && ", "}
-              <code key={v.name}>{v.name}</code>
+              {index > 0 && ", "}
+              <code key={name}>{name}</code>
             </>
           ))}
         </p>
@@ -169,96 +178,98 @@ function Program({ s, p }: { s: Listed; p: Package }) {
 }
 
 /** The host of an address, as credentials are bound to it. */
-const hostOf = (address: string) => {
-  const u = new URL(address);
-  return u.protocol === "http:" ? `http://${u.host}` : u.host;
-};
+function hostOf(address: string) {
+  const { protocol, host } = new URL(address);
+  return protocol === "http:" ? `http://${host}` : host;
+}
 
-/** The authentication that filled-in headers make: one of its own, or a new credential for several. */
+/** The authentication for headers that were filled in: a login without any, a value of the server's own for one, a new credential for several. */
 async function authFor(name: string, url: string, headers: [string, string][]) {
   if (headers.length === 0) return { auth: { type: "login" } };
-  const [[header, value]] = headers;
   if (headers.length > 1) {
-    const made = await post(path("agents", agentId.value, "credentials"), {
+    const { id } = await post(path("agents", agentId.value, "credentials"), {
       name,
       type: "header",
       hosts: [hostOf(url)],
       secret: Object.fromEntries(headers),
     });
-    return { credential: made.id };
+    return { credential: id };
   }
-  const token = /^bearer (.+)$/i.exec(value);
-  return {
-    auth:
-      header.toLowerCase() === "authorization" && token
-        ? { type: "bearer", token: token[1] }
-        : { type: "header", name: header, value },
-  };
+  const [[header, value]] = headers;
+  const token = header.toLowerCase() === "authorization" && /^bearer (.+)$/i.exec(value)?.[1];
+  return { auth: token ? { type: "bearer", token } : { type: "header", name: header, value } };
 }
 
-/** Fills what a person typed into a value with {variables}. */
-const filled = (pattern: string, typed: string) =>
-  /\{[^}]*\}/.test(pattern) ? pattern.replace(/\{[^}]*\}/, () => typed) : typed;
+const placeholder = /\{[^}]*\}/;
 
-function Add({ s, close }: { s: Listed; close: () => void }) {
-  const [remote] = s.remotes;
-  const inputs = [
-    ...remote.variables.map((v) => ({ ...v, at: `url.${v.name}` })),
-    ...remote.headers.map((h) => ({ ...h, at: `header.${h.name}` })),
+/** Puts what was entered into a value with a {variable}. */
+const fill = (pattern: string, entered: string) =>
+  placeholder.test(pattern) ? pattern.replace(placeholder, () => entered) : entered;
+
+const urlField = ({ name }: Input) => `url.${name}`;
+const headerField = ({ name }: Input) => `header.${name}`;
+
+type AddValues = Record<string, string>;
+
+/** The address of a server, with the variables that were entered. */
+const urlOf = ({ url, variables }: Remote, values: AddValues) =>
+  variables.reduce(
+    (address, variable) =>
+      address.replaceAll(`{${variable.name}}`, encodeURIComponent(values[urlField(variable)] ?? "")),
+    url,
+  );
+
+/** The headers that were filled in. */
+const headersOf = ({ headers }: Remote, values: AddValues) =>
+  headers
+    .filter((header) => values[headerField(header)])
+    .map((header): [string, string] => [header.name, fill(header.value, values[headerField(header)])]);
+
+/** The dialog that adds a server of the catalogue, at the first of its addresses. */
+function AddListed({ server, close }: { server: Listed; close: () => void }) {
+  const [remote] = server.remotes;
+  const fields = [
+    ...remote.variables.map((input) => ({ ...input, field: urlField(input) })),
+    ...remote.headers.map((input) => ({ ...input, field: headerField(input) })),
   ];
-  const plain = (v: Input) => (/\{[^}]*\}/.test(v.value) ? "" : v.value);
-  const initial: Record<string, string> = {
-    name: s.title.slice(0, 60),
-    ...Object.fromEntries(inputs.map((i) => [i.at, plain(i)])),
-  };
-  const save = async (v: typeof initial) => {
-    const url = remote.variables.reduce(
-      (address, x) => address.replaceAll(`{${x.name}}`, encodeURIComponent(v[`url.${x.name}`] ?? "")),
-      remote.url,
-    );
-    const headers = remote.headers
-      .filter((h) => v[`header.${h.name}`])
-      .map((h) => [h.name, filled(h.value, v[`header.${h.name}`])] as [string, string]);
-    const made = await post(path("agents", agentId.value, "mcp"), {
-      name: v.name,
-      url,
-      ...(await authFor(v.name, url, headers)),
-    });
-    if (made.status !== "needs_login")
-      tell(
-        made.status === "connected"
-          ? `${made.name} answers`
-          : new Error(`${made.name} is ${made.status}: ${made.last_error}`),
-      );
-    invalidate(path("agents", agentId.value, "mcp"));
-    go(href(agentId.value, "mcp", made.id));
-    if (made.status === "needs_login") void connectServer(made);
+  const initial: AddValues = { name: server.title.slice(0, 60) };
+  for (const { field, value } of fields) initial[field] = placeholder.test(value) ? "" : value;
+  const save = async (values: AddValues) => {
+    const { name } = values;
+    const url = urlOf(remote, values);
+    const auth = await authFor(name, url, headersOf(remote, values));
+    const added = await post(mcpAt(), { name, url, ...auth });
+    tellState(added);
+    invalidate(mcpAt());
+    go(href(agentId.value, "mcp", added.id));
+    if (added.status === "needs_login") void connectServer(added);
   };
   return (
     <FormDialog
-      title={`Add ${s.title}`}
+      title={`Add ${server.title}`}
       close={close}
       action="Add"
       run={save}
       initial={initial}
-      ready={(v) => inputs.every((i) => !i.required || v[i.at])}
+      ready={(values) => fields.every(({ required, field }) => !required || values[field])}
     >
-      {(f) => (
+      {(form) => (
         <>
-          <TextField label="Name" autoFocus required {...f.text("name")} />
+          <TextField label="Name" autoFocus required {...form.text("name")} />
           <CopyField label="Address" text={remote.url} />
-          {f.issue("url") && (
+          {form.issue("url") && (
             <p class="issue small" role="alert">
-              The address {f.issue("url")}.
+              The address {form.issue("url")}.
             </p>
           )}
-          {inputs.map((i) =>
-            i.secret ? (
-              <SecretField key={i.at} label={i.name} hint={i.description} {...f.text(i.at)} />
+          {fields.map(({ field, name, description, required, secret }) => {
+            const props = { label: name, hint: description, ...form.text(field) };
+            return secret ? (
+              <SecretField key={field} {...props} />
             ) : (
-              <TextField key={i.at} label={i.name} hint={i.description} required={i.required} {...f.text(i.at)} />
-            ),
-          )}
+              <TextField key={field} required={required} {...props} />
+            );
+          })}
           {!remote.headers.length && (
             <p class="muted small">If the server requires a login, you sign in after adding it.</p>
           )}
