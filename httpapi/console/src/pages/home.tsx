@@ -20,23 +20,26 @@ import { Bars } from "../parts/spark";
 import { UploadList, uploadFiles, useDrop } from "../parts/upload";
 import { AgentName, Checklist, loadForms } from "./home/checklist";
 
+/** The page that an agent begins with. */
 export default function Home() {
   const id = agentId.value;
   const drop = useDrop();
   const overview = useQuery(path("agents", id, "overview"), { days: 14 });
   const waiting = useQuery(path("agents", id, "waiting"));
   useEffect(() => {
-    const offs = [
+    const unsubscribe = [
       onChange("execution", overview.soon),
       onChange("source", overview.soon),
       onChange("message", overview.soon),
-      onChange("execution", (c) => {
-        if (c.row?.status !== "complete") waiting.soon();
+      onChange("execution", ({ row }) => {
+        if (row?.status !== "complete") waiting.soon();
       }),
       onChange("takeover", waiting.soon),
       onChange("conversation", waiting.soon),
     ];
-    return () => offs.forEach((off) => off());
+    return () => {
+      for (const stop of unsubscribe) stop();
+    };
   }, [overview, waiting]);
   return (
     <div class="page home" {...drop.handlers}>
@@ -44,54 +47,53 @@ export default function Home() {
         Home
       </h1>
       <Ask id={id} over={drop.over} />
-      <Waiting found={waiting} />
+      <WaitingSection found={waiting} />
       <Failures list={overview.data.value?.failures ?? []} />
       <Checklist overview={overview} />
-      {overview.data.value ? (
-        <Figures o={overview.data.value} />
-      ) : overview.error.value ? (
-        <ErrorCard error={overview.error.value} retry={overview.reload} />
-      ) : (
-        <Skeleton />
-      )}
+      <LoadedFigures found={overview} />
     </div>
   );
 }
 
+function LoadedFigures({ found }: { found: Result<API.Overview> }) {
+  if (found.data.value) return <Figures overview={found.data.value} />;
+  if (found.error.value) return <ErrorCard error={found.error.value} retry={found.reload} />;
+  return <Skeleton />;
+}
+
 const isAddress = (text: string) => /^(https?:\/\/)?[\w-]+(\.[\w-]+)+(\/\S*)?$/i.test(text.trim());
 
-/** One field for a question, a file or an address. */
+async function openAddSite(url: string) {
+  const { AddSite } = await loadForms();
+  openDialog((close) => <AddSite close={close} url={url} />);
+}
+
+/** Asks a question in the chat; those who may not ask search the knowledge. */
+function askQuestion(id: string, question: string) {
+  if (!mayEdit.value) {
+    go(`${href(id, "knowledge")}?q=${encodeURIComponent(question)}`);
+    return;
+  }
+  sessionStorage.setItem("satchel.ask", question);
+  go(href(id, "chat"));
+}
+
+/** One field for a question, a file or an address; over: files are being dragged over the page. */
 function Ask({ id, over }: { id: string; over: boolean }) {
   const draft = useDraft(`home.${id}`);
-  const file = useRef<HTMLInputElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
+  const may = mayEdit.value;
   useEffect(() => {
     if (document.activeElement?.matches("body, #main")) field.current?.focus({ preventScroll: true });
   }, []);
   const submit = async () => {
     const text = draft.value.trim();
     if (!text) return;
-    if (isAddress(text) && mayEdit.value) {
-      try {
-        const { AddSite } = await loadForms();
-        draft.value = "";
-        openDialog((close) => <AddSite close={close} url={text} />);
-      } catch (error) {
-        tell(error);
-      }
-      return;
-    }
+    if (isAddress(text) && may) await openAddSite(text);
+    else askQuestion(id, text);
     draft.value = "";
-    if (!mayEdit.value) {
-      go(`${href(id, "knowledge")}?q=${encodeURIComponent(text)}`);
-      return;
-    }
-    sessionStorage.setItem("satchel.ask", text);
-    go(href(id, "chat"));
   };
-  const take = (files: FileList | null | undefined) => {
-    if (files?.length && mayEdit.value) void uploadFiles([...files]);
-  };
+  const submitOrTell = () => void submit().catch(tell);
   return (
     <section class="ask stack" aria-label="Ask">
       <h2>
@@ -99,10 +101,10 @@ function Ask({ id, over }: { id: string; over: boolean }) {
       </h2>
       <form
         class={over ? "composer over" : "composer"}
-        role={mayEdit.value ? undefined : "search"}
+        role={may ? undefined : "search"}
         onSubmit={(e) => {
           e.preventDefault();
-          void submit();
+          submitOrTell();
         }}
       >
         <textarea
@@ -110,36 +112,19 @@ function Ask({ id, over }: { id: string; over: boolean }) {
           rows={1}
           value={draft.value}
           aria-label="Question, or address of a site"
-          placeholder={mayEdit.value ? "Ask a question, drop a file, or paste an address" : "Search the knowledge"}
+          placeholder={may ? "Ask a question, drop a file, or paste an address" : "Search the knowledge"}
           onInput={(e) => {
             draft.value = e.currentTarget.value;
           }}
           onKeyDown={(e) => {
             if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
               e.preventDefault();
-              void submit();
+              submitOrTell();
             }
           }}
         />
         <div class="row nowrap">
-          {mayEdit.value && (
-            <>
-              <input
-                ref={file}
-                type="file"
-                multiple
-                hidden
-                aria-label="Files"
-                onChange={(e) => {
-                  take(e.currentTarget.files);
-                  e.currentTarget.value = "";
-                }}
-              />
-              <Button kind="quiet" icon="Paperclip" onClick={() => file.current?.click()}>
-                Add files
-              </Button>
-            </>
-          )}
+          {may && <AddFiles />}
           <span class="grow" />
           <Button kind="primary" icon="ArrowUp" label="Ask" submit disabled={!draft.value.trim()} />
         </div>
@@ -149,8 +134,34 @@ function Ask({ id, over }: { id: string; over: boolean }) {
   );
 }
 
-/** Approvals, takeovers and handovers, decided in their row. */
-function Waiting({ found }: { found: Result<API.WaitingList> }) {
+function AddFiles() {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files"
+        onChange={(e) => {
+          const files = [...(e.currentTarget.files ?? [])];
+          if (files.length) void uploadFiles(files);
+          e.currentTarget.value = "";
+        }}
+      />
+      <Button kind="quiet" icon="Paperclip" onClick={() => input.current?.click()}>
+        Add files
+      </Button>
+    </>
+  );
+}
+
+const shownAtFirst = 5;
+const maxShown = 50;
+
+/** Approvals, takeovers and handovers, which are decided here. */
+function WaitingSection({ found }: { found: Result<API.WaitingList> }) {
   const [all, setAll] = useState(false);
   const list = found.data.value?.waiting ?? [];
   if (!list.length) return null;
@@ -158,15 +169,11 @@ function Waiting({ found }: { found: Result<API.WaitingList> }) {
     <section class="stack" aria-label="Waiting for you">
       <h2>Waiting for you</h2>
       <ul class="waiting-list">
-        {list.slice(0, all ? 50 : 5).map((w) => (
-          <WaitingRow
-            key={`${w.execution_id}${w.path ?? ""}${w.node_id}${w.takeover_id ?? ""}${w.conversation_id ?? ""}`}
-            w={w}
-            done={found.reload}
-          />
+        {list.slice(0, all ? maxShown : shownAtFirst).map((waiting) => (
+          <WaitingRow key={waitingKey(waiting)} waiting={waiting} done={found.reload} />
         ))}
       </ul>
-      {list.length > 5 && (
+      {list.length > shownAtFirst && (
         <button type="button" class="link" onClick={() => setAll(!all)}>
           {all ? "Show fewer" : `Show all ${list.length}`}
         </button>
@@ -175,57 +182,37 @@ function Waiting({ found }: { found: Result<API.WaitingList> }) {
   );
 }
 
-function WaitingRow({ w, done }: { w: API.Waiting; done: () => Promise<void> }) {
+const waitingKey = ({ execution_id, path: nodePath, node_id, takeover_id, conversation_id }: API.Waiting) =>
+  `${execution_id}${nodePath ?? ""}${node_id}${takeover_id ?? ""}${conversation_id ?? ""}`;
+
+const waitingKinds: Record<string, { title: string; icon: IconName }> = {
+  approval: { title: "Decision", icon: "Hand" },
+  takeover: { title: "A browser session needs you", icon: "MousePointerClick" },
+  handover: { title: "Someone is waiting for an answer", icon: "MessageCircle" },
+};
+const otherKind: (typeof waitingKinds)[string] = { title: "Decision", icon: "MessageCircle" };
+
+type WaitingRowProps = { waiting: API.Waiting; done: () => Promise<void> };
+
+/** What waits for a person: an approval is decided here, for others a link leads to where it is done. */
+function WaitingRow({ waiting, done }: WaitingRowProps) {
   const [comment, setComment] = useState("");
-  const [asking, setAsking] = useState(false);
-  const decide = async (decision: string) => {
-    await post(path("agents", agentId.value, "workflows", "executions", w.execution_id!, "resume"), {
-      node_id: w.node_id,
-      path: w.path || undefined,
-      data: { decision, comment },
-    });
-    tell(decision === "approved" ? "Approved" : "Rejected");
-    await done();
-  };
-  const icon: IconName = w.kind === "approval" ? "Hand" : w.kind === "takeover" ? "MousePointerClick" : "MessageCircle";
+  const [commenting, setCommenting] = useState(false);
+  const kind = waitingKinds[waiting.kind] ?? otherKind;
   return (
     <li class="card waiting-row">
-      <Icon name={icon} />
+      <Icon name={kind.icon} />
       <div class="grow">
         <strong>
-          <Name>
-            {w.title ||
-              { takeover: "A browser session needs you", handover: "Someone is waiting for an answer" }[
-                w.kind as "takeover"
-              ] ||
-              "Decision"}
-          </Name>
+          <Name>{waiting.title || kind.title}</Name>
         </strong>
-        {w.message && (
+        {waiting.message && (
           <p>
-            <bdi>{w.message}</bdi>
+            <bdi>{waiting.message}</bdi>
           </p>
         )}
-        <p class="muted small">
-          {w.workflow_name && (
-            <>
-              <Name>{w.workflow_name}</Name> ·{" "}
-            </>
-          )}
-          {w.contact_name && w.contact_name !== w.title && (
-            <>
-              <Name>{w.contact_name}</Name> ·{" "}
-            </>
-          )}
-          <When time={w.asked_at} />
-          {w.expires_at && (
-            <>
-              {" "}
-              · until <When time={w.expires_at} full />
-            </>
-          )}
-        </p>
-        {asking && (
+        <WaitingFacts waiting={waiting} />
+        {commenting && (
           <input
             class="comment"
             placeholder="Comment"
@@ -236,38 +223,92 @@ function WaitingRow({ w, done }: { w: API.Waiting; done: () => Promise<void> }) 
           />
         )}
       </div>
-      {w.kind === "approval" && mayEdit.value && (
+      {waiting.kind === "approval" && mayEdit.value && (
         <div class="row nowrap">
-          <Button kind="quiet" icon="MessageSquare" label="Add comment" onClick={() => setAsking(!asking)} />
-          <Button onClick={() => decide("rejected")}>Reject</Button>
-          <Button kind="primary" onClick={() => decide("approved")}>
-            Approve
-          </Button>
+          <Button kind="quiet" icon="MessageSquare" label="Add comment" onClick={() => setCommenting(!commenting)} />
+          <Decisions waiting={waiting} comment={comment} done={done} />
         </div>
       )}
-      {w.kind === "approval" && (
-        <a class="button quiet" href={href(agentId.value, "workflows", "executions", w.execution_id!)}>
-          Open
-        </a>
-      )}
-      {w.kind === "takeover" && (
-        <a class="button primary" href={href(agentId.value, "browser", w.session_id!)}>
-          Take over
-        </a>
-      )}
-      {w.kind === "handover" && (
-        <a class="button primary" href={href(agentId.value, "inbox", w.conversation_id!)}>
-          Answer
-        </a>
-      )}
+      <WaitingLink waiting={waiting} />
     </li>
   );
 }
 
-/** Repeats the newest execution of a failure, and shows it. */
-async function retry(f: API.FailureGroup) {
-  const made = await post(path("agents", agentId.value, "workflows", "executions", f.execution_id, "retry"));
-  go(href(agentId.value, "workflows", "executions", made.id));
+function WaitingFacts({ waiting }: { waiting: API.Waiting }) {
+  const { workflow_name, contact_name, title, asked_at, expires_at } = waiting;
+  return (
+    <p class="muted small">
+      {workflow_name && (
+        <>
+          <Name>{workflow_name}</Name> ·{" "}
+        </>
+      )}
+      {contact_name && contact_name !== title && (
+        <>
+          <Name>{contact_name}</Name> ·{" "}
+        </>
+      )}
+      <When time={asked_at} />
+      {expires_at && (
+        <>
+          {" "}
+          · until <When time={expires_at} full />
+        </>
+      )}
+    </p>
+  );
+}
+
+/** Rejects or approves, and resumes the execution. */
+function Decisions({ waiting, comment, done }: WaitingRowProps & { comment: string }) {
+  const { execution_id, node_id, path: nodePath } = waiting;
+  const decide = async (decision: "approved" | "rejected") => {
+    await post(path("agents", agentId.value, "workflows", "executions", execution_id!, "resume"), {
+      node_id,
+      path: nodePath || undefined,
+      data: { decision, comment },
+    });
+    tell(decision === "approved" ? "Approved" : "Rejected");
+    await done();
+  };
+  return (
+    <>
+      <Button onClick={() => decide("rejected")}>Reject</Button>
+      <Button kind="primary" onClick={() => decide("approved")}>
+        Approve
+      </Button>
+    </>
+  );
+}
+
+function WaitingLink({ waiting }: { waiting: API.Waiting }) {
+  const { kind, execution_id, session_id, conversation_id } = waiting;
+  const id = agentId.value;
+  if (kind === "approval")
+    return (
+      <a class="button quiet" href={href(id, "workflows", "executions", execution_id!)}>
+        Open
+      </a>
+    );
+  if (kind === "takeover")
+    return (
+      <a class="button primary" href={href(id, "browser", session_id!)}>
+        Take over
+      </a>
+    );
+  if (kind === "handover")
+    return (
+      <a class="button primary" href={href(id, "inbox", conversation_id!)}>
+        Answer
+      </a>
+    );
+  return null;
+}
+
+/** Repeats the newest execution of a group of failures, and shows it. */
+async function retry(failure: API.FailureGroup) {
+  const { id } = await post(path("agents", agentId.value, "workflows", "executions", failure.execution_id, "retry"));
+  go(href(agentId.value, "workflows", "executions", id));
 }
 
 function Failures({ list }: { list: API.FailureGroup[] }) {
@@ -276,23 +317,23 @@ function Failures({ list }: { list: API.FailureGroup[] }) {
     <section class="stack" aria-label="Failures">
       <h2>Failed in the last 24 hours</h2>
       <ul class="plain cards-list">
-        {list.map((f) => (
-          <li key={f.execution_id} class="card row">
+        {list.map((failure) => (
+          <li key={failure.execution_id} class="card row">
             <Icon name="TriangleAlert" />
-            <a href={href(agentId.value, "workflows", "executions", f.execution_id)}>
-              <Name>{f.workflow_name}</Name>
-              {f.node_label && (
+            <a href={href(agentId.value, "workflows", "executions", failure.execution_id)}>
+              <Name>{failure.workflow_name}</Name>
+              {failure.node_label && (
                 <>
                   {" "}
-                  › <Name>{f.node_label}</Name>
+                  › <Name>{failure.node_label}</Name>
                 </>
               )}
             </a>
-            <span class="muted small failure">{f.error}</span>
-            <Badge tone="bad">{plural(f.count, "time")}</Badge>
-            <When time={f.last_at} />
+            <span class="muted small failure">{failure.error}</span>
+            <Badge tone="bad">{plural(failure.count, "time")}</Badge>
+            <When time={failure.last_at} />
             {mayEdit.value && (
-              <Button icon="RotateCcw" onClick={() => retry(f)}>
+              <Button icon="RotateCcw" onClick={() => retry(failure)}>
                 Retry
               </Button>
             )}
@@ -303,103 +344,126 @@ function Failures({ list }: { list: API.FailureGroup[] }) {
   );
 }
 
-function Figures({ o }: { o: API.Overview }) {
-  const s = o.series ?? {};
-  const days: string[] = s.days ?? [];
-  const ran = Object.values<number[]>(s.executions ?? {})
-    .flat()
-    .some(Boolean);
-  const spoke = Object.values<number[]>(s.messages ?? {})
-    .flat()
-    .some(Boolean);
-  const p50: number[] = (s.duration?.p50 ?? []).filter((n: number | null) => n);
-  const p95: number[] = (s.duration?.p95 ?? []).filter((n: number | null) => n);
-  const id = agentId.value;
-  const counts: [string, string, string][] = [
-    ["sources", "source", "knowledge"],
-    ["workflows", "workflow", "workflows"],
-    ["conversations", "conversation", "inbox"],
-    ["contacts", "contact", "contacts"],
-  ];
+function Figures({ overview }: { overview: API.Overview }) {
   return (
     <>
-      {(ran || spoke) && (
-        <section class="plots" aria-label="The last 14 days">
-          {ran && (
-            <div class="card">
-              <Bars
-                label="Executions"
-                days={days}
-                series={[
-                  { name: "complete", tone: "good", values: s.executions.complete ?? [] },
-                  { name: "errored", tone: "bad", values: s.executions.errored ?? [] },
-                  { name: "terminated", tone: "warn", values: s.executions.terminated ?? [] },
-                ]}
-              />
-              {p50.length > 0 && (
-                <p class="muted small">
-                  On the last day, the median took {span(p50.at(-1)!)} and the 95th percentile {span(p95.at(-1)!)}.
-                </p>
-              )}
-            </div>
-          )}
-          {spoke && (
-            <div class="card">
-              <Bars
-                label="Messages"
-                days={days}
-                series={[
-                  { name: "in", tone: "busy", values: s.messages.in ?? [] },
-                  { name: "out", tone: "act", values: s.messages.out ?? [] },
-                ]}
-              />
-            </div>
-          )}
-        </section>
-      )}
+      <Charts series={overview.series} />
       <div class="home-foot">
-        {(counts.some(([name]) => o.counts?.[name]) || o.sessions_open > 0) && (
-          <ul class="counts">
-            {counts.map(([name, noun, section]) => (
-              <li>
-                <a href={href(id, section)}>
-                  <b>{(o.counts?.[name] ?? 0).toLocaleString()}</b> {o.counts?.[name] === 1 ? noun : `${noun}s`}
-                </a>
-              </li>
-            ))}
-            {o.sessions_open > 0 && (
-              <li>
-                <a href={href(id, "browser")}>
-                  <b>{o.sessions_open}</b> open browser {o.sessions_open === 1 ? "session" : "sessions"}
-                </a>
-              </li>
-            )}
-            {o.sources_at_work > 0 && (
-              <li>
-                <a href={href(id, "knowledge")}>
-                  <b>{o.sources_at_work}</b> {o.sources_at_work === 1 ? "source" : "sources"} being read
-                </a>
-              </li>
-            )}
-          </ul>
-        )}
-        {o.next_runs?.length > 0 && (
-          <section class="card" aria-label="Next runs">
-            <h2>Next</h2>
-            <ul class="plain">
-              {o.next_runs.map((r) => (
-                <li class="row">
-                  <Icon name="Clock" size={16} />
-                  <a class="grow" href={href(id, "calendar", "schedules", r.schedule_id)}>
-                    <Name>{r.name}</Name>
-                  </a>
-                  <When time={r.at} />
-                </li>
-              ))}
-            </ul>
-          </section>
-        )}
+        <Counts overview={overview} />
+        {overview.next_runs?.length > 0 && <NextRuns runs={overview.next_runs} />}
       </div>
     </>
+  );
+}
+
+const hasAny = (series: Record<string, number[]> = {}) => Object.values(series).flat().some(Boolean);
+
+/** The executions and messages of the last days, where there were any. */
+function Charts({ series }: { series: API.Overview["series"] }) {
+  const { days = [], executions, messages, duration } = series ?? {};
+  const ran = hasAny(executions);
+  const wrote = hasAny(messages);
+  if (!ran && !wrote) return null;
+  return (
+    <section class="plots" aria-label="The last 14 days">
+      {ran && (
+        <div class="card">
+          <Bars
+            label="Executions"
+            days={days}
+            series={[
+              { name: "complete", tone: "good", values: executions.complete ?? [] },
+              { name: "errored", tone: "bad", values: executions.errored ?? [] },
+              { name: "terminated", tone: "warn", values: executions.terminated ?? [] },
+            ]}
+          />
+          <LastDurations duration={duration} />
+        </div>
+      )}
+      {wrote && (
+        <div class="card">
+          <Bars
+            label="Messages"
+            days={days}
+            series={[
+              { name: "in", tone: "busy", values: messages.in ?? [] },
+              { name: "out", tone: "act", values: messages.out ?? [] },
+            ]}
+          />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** How long executions took on the last day that had any. */
+function LastDurations({ duration }: { duration: API.Overview["series"]["duration"] }) {
+  const median = duration?.p50?.findLast(Boolean);
+  const percentile95 = duration?.p95?.findLast(Boolean);
+  if (!median || !percentile95) return null;
+  return (
+    <p class="muted small">
+      On the last day, the median took {span(median)} and the 95th percentile {span(percentile95)}.
+    </p>
+  );
+}
+
+const countedRecords: [count: string, noun: string, section: string][] = [
+  ["sources", "source", "knowledge"],
+  ["workflows", "workflow", "workflows"],
+  ["conversations", "conversation", "inbox"],
+  ["contacts", "contact", "contacts"],
+];
+
+/** How many records of each kind there are. */
+function Counts({ overview: { counts, sessions_open, sources_at_work } }: { overview: API.Overview }) {
+  const id = agentId.value;
+  if (!countedRecords.some(([name]) => counts?.[name]) && !sessions_open) return null;
+  return (
+    <ul class="counts">
+      {countedRecords.map(([name, noun, section]) => (
+        <Count key={name} href={href(id, section)} count={counts?.[name] ?? 0} noun={noun} />
+      ))}
+      {sessions_open > 0 && <Count href={href(id, "browser")} count={sessions_open} noun="open browser session" />}
+      {sources_at_work > 0 && (
+        <Count
+          href={href(id, "knowledge")}
+          count={sources_at_work}
+          noun="source being read"
+          plural="sources being read"
+        />
+      )}
+    </ul>
+  );
+}
+
+type CountProps = { href: string; count: number; noun: string; plural?: string };
+
+function Count({ href: to, count, noun, plural: nouns = `${noun}s` }: CountProps) {
+  return (
+    <li>
+      <a href={to}>
+        <b>{count.toLocaleString()}</b> {count === 1 ? noun : nouns}
+      </a>
+    </li>
+  );
+}
+
+function NextRuns({ runs }: { runs: API.Overview["next_runs"] }) {
+  return (
+    <section class="card" aria-label="Next runs">
+      <h2>Next</h2>
+      <ul class="plain">
+        {runs.map(({ schedule_id, name, at }) => (
+          <li class="row">
+            <Icon name="Clock" size={16} />
+            <a class="grow" href={href(agentId.value, "calendar", "schedules", schedule_id)}>
+              <Name>{name}</Name>
+            </a>
+            <When time={at} />
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
