@@ -26,7 +26,7 @@ import {
   Button,
   deleteLater,
   Empty,
-  Icon,
+  LinkButton,
   Load,
   Menu,
   Name,
@@ -48,6 +48,7 @@ import "../css/workflows.css";
 
 export const styles = style("./workflows.css");
 
+/** The page of workflows: the lists, or what the address names. */
 export default function Workflows() {
   const [first, second] = route.value.rest;
   if (first === "executions" && second) return <Page name="workflow" execution={second} />;
@@ -57,69 +58,74 @@ export default function Workflows() {
   return <Lists />;
 }
 
-const templates = () => href(agentId.value, "workflows", "templates");
 const workflowsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "workflows", ...more);
+const workflowsHref = (...more: string[]) => href(agentId.value, "workflows", ...more);
+
+/** The address of the executions of all workflows, or of one. */
+const executionsHref = (workflow?: string) =>
+  `${workflowsHref()}?tab=executions${workflow ? `&workflow=${encodeURIComponent(workflow)}` : ""}`;
+
+const openNewWorkflow = () => {
+  openDialog((close) => <NewWorkflow close={close} />);
+};
+
+const tabs = [
+  ["workflows", "Workflows"],
+  ["executions", "Executions"],
+];
 
 function Lists() {
   const { query, rest } = route.value;
-  const tab = rest[0] === "executions" ? "executions" : (query.get("tab") ?? "workflows");
-  const may = mayEdit.value;
+  const current = rest[0] === "executions" ? "executions" : (query.get("tab") ?? "workflows");
   return (
     <div class="page">
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>
           Workflows
         </h1>
-        {may && (
+        {mayEdit.value && (
           <>
-            <a class="button" href={href(agentId.value, "workflows", "import")}>
-              <Icon name="Upload" size={16} />
-              <span>Import</span>
-            </a>
-            <a class="button" href={templates()}>
-              <Icon name="Layers" size={16} />
-              <span>From template</span>
-            </a>
-            <Button
-              kind="primary"
-              icon="Plus"
-              onClick={() => {
-                openDialog((close) => <NewWorkflow close={close} />);
-              }}
-            >
+            <LinkButton icon="Upload" href={workflowsHref("import")}>
+              Import
+            </LinkButton>
+            <LinkButton icon="Layers" href={workflowsHref("templates")}>
+              From template
+            </LinkButton>
+            <Button kind="primary" icon="Plus" onClick={openNewWorkflow}>
               New workflow
             </Button>
           </>
         )}
       </div>
       <nav class="tabs" aria-label="Workflows">
-        {[
-          ["workflows", "Workflows"],
-          ["executions", "Executions"],
-        ].map(([t, title]) => (
+        {tabs.map(([tab, title]) => (
           <button
             type="button"
-            aria-current={tab === t ? "page" : undefined}
-            onClick={() =>
-              go(
-                t === "workflows"
-                  ? href(agentId.value, "workflows")
-                  : `${href(agentId.value, "workflows")}?tab=executions`,
-              )
-            }
+            aria-current={tab === current ? "page" : undefined}
+            onClick={() => go(tab === "workflows" ? workflowsHref() : executionsHref())}
           >
             {title}
           </button>
         ))}
       </nav>
-      {tab === "executions" ? <Executions /> : <List />}
+      {current === "executions" ? <Executions /> : <WorkflowList />}
     </div>
   );
 }
 
-function List() {
+/** What the address asks for. */
+function listOptions() {
   const { query } = route.value;
-  const [search, status, offset] = [query.get("q") ?? "", query.get("status") ?? "", Number(query.get("offset")) || 0];
+  return {
+    search: query.get("q") ?? "",
+    status: query.get("status") ?? "",
+    offset: Number(query.get("offset")) || 0,
+  };
+}
+
+/** Loads the workflows that the address asks for, and when schedules start them next; both are kept current. */
+function useWorkflows() {
+  const { search, status, offset } = listOptions();
   const found = useQuery(workflowsAt(), {
     search,
     status,
@@ -129,21 +135,43 @@ function List() {
     order: "desc",
     recent: 20,
   });
-  const scheduled = found.data.value?.workflows.some((w) => w.triggers.includes("schedule"));
-  const due = useQuery(scheduled ? path("agents", agentId.value, "schedules") : null, {
+  const scheduled = found.data.value?.workflows.some(({ triggers }) => triggers.includes("schedule"));
+  const schedules = useQuery(scheduled ? path("agents", agentId.value, "schedules") : null, {
     status: "active",
     sort: "next_run",
     order: "asc",
     limit: 200,
   });
-  const [hidden, setHidden] = useState<string[]>([]);
   useEffect(() => {
-    const offs = [onChange("workflow", found.soon), onChange("execution", found.soon), onChange("schedule", due.soon)];
-    return () => offs.forEach((off) => off());
-  }, [found, due]);
-  const next = new Map<string, string>();
-  for (const s of due.data.value?.schedules ?? [])
-    if (s.callback_type === "workflow" && s.next_run && !next.has(s.callback_id)) next.set(s.callback_id, s.next_run);
+    const unsubscribe = [
+      onChange("workflow", found.soon),
+      onChange("execution", found.soon),
+      onChange("schedule", schedules.soon),
+    ];
+    return () => {
+      for (const stop of unsubscribe) stop();
+    };
+  }, [found, schedules]);
+  const nextRuns = new Map<string, string>();
+  for (const { callback_type, callback_id, next_run } of schedules.data.value?.schedules ?? [])
+    if (callback_type === "workflow" && next_run && !nextRuns.has(callback_id)) nextRuns.set(callback_id, next_run);
+  return { found, nextRuns };
+}
+
+const statuses = [
+  ["", "Any status"],
+  ["draft", "Draft"],
+  ["active", "Active"],
+  ["paused", "Paused"],
+  ["archived", "Archived"],
+];
+
+function WorkflowList() {
+  const { search, status } = listOptions();
+  const { found, nextRuns } = useWorkflows();
+  const [hidden, setHidden] = useState<string[]>([]);
+  const setShown = (id: string, shown: boolean) =>
+    setHidden((ids) => (shown ? ids.filter((other) => other !== id) : [...ids, id]));
   return (
     <>
       <div class="row" role="search">
@@ -158,68 +186,27 @@ function List() {
           value={status}
           onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}
         >
-          {[
-            ["", "Any status"],
-            ["draft", "Draft"],
-            ["active", "Active"],
-            ["paused", "Paused"],
-            ["archived", "Archived"],
-          ].map(([v, t]) => (
-            <option value={v} selected={v === status}>
-              {t}
+          {statuses.map(([value, title]) => (
+            <option value={value} selected={value === status}>
+              {title}
             </option>
           ))}
         </select>
       </div>
       <Load of={found} lines={6}>
         {({ workflows, meta }) => {
-          const shown = workflows.filter((w) => !hidden.includes(w.id));
-          if (!shown.length && (search || status))
-            return (
-              <Empty icon="Search" title="No workflows match">
-                Try different words or another status.
-              </Empty>
-            );
-          if (!shown.length)
-            return (
-              <Empty
-                icon="Workflow"
-                title="No workflows yet"
-                action={
-                  mayEdit.value && (
-                    <>
-                      <Button
-                        kind="primary"
-                        icon="Plus"
-                        onClick={() => {
-                          openDialog((close) => <NewWorkflow close={close} />);
-                        }}
-                      >
-                        New workflow
-                      </Button>
-                      <a class="button" href={templates()}>
-                        From template
-                      </a>
-                      <a class="button" href={href(agentId.value, "workflows", "import")}>
-                        Import
-                      </a>
-                    </>
-                  )
-                }
-              >
-                A workflow starts with a trigger, such as an incoming message, and runs its nodes step by step.
-              </Empty>
-            );
+          const shown = workflows.filter(({ id }) => !hidden.includes(id));
+          if (!shown.length) return <NoWorkflows filtered={Boolean(search || status)} />;
           return (
             <>
               <ul class="sources workflows">
-                {shown.map((w) => (
-                  <Row
-                    key={w.id}
-                    w={w}
-                    next={w.status === "active" ? next.get(w.id) : undefined}
-                    changed={() => found.reload()}
-                    hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))}
+                {shown.map((workflow) => (
+                  <WorkflowRow
+                    key={workflow.id}
+                    workflow={workflow}
+                    nextRun={workflow.status === "active" ? nextRuns.get(workflow.id) : undefined}
+                    changed={found.reload}
+                    setShown={(on) => setShown(workflow.id, on)}
                   />
                 ))}
               </ul>
@@ -232,134 +219,182 @@ function List() {
   );
 }
 
-function Row({
-  w,
-  next,
-  changed,
-  hide,
-}: {
-  w: API.WorkflowItem;
-  next?: string;
+function NoWorkflows({ filtered }: { filtered: boolean }) {
+  if (filtered)
+    return (
+      <Empty icon="Search" title="No workflows match">
+        Try different words or another status.
+      </Empty>
+    );
+  const actions = mayEdit.value && (
+    <>
+      <Button kind="primary" icon="Plus" onClick={openNewWorkflow}>
+        New workflow
+      </Button>
+      <a class="button" href={workflowsHref("templates")}>
+        From template
+      </a>
+      <a class="button" href={workflowsHref("import")}>
+        Import
+      </a>
+    </>
+  );
+  return (
+    <Empty icon="Workflow" title="No workflows yet" action={actions}>
+      A workflow starts with a trigger, such as an incoming message, and runs its nodes step by step.
+    </Empty>
+  );
+}
+
+type RowProps = {
+  workflow: API.WorkflowItem;
+  /** When a schedule starts it next. */
+  nextRun?: string;
   changed: () => Promise<void>;
-  hide: (on: boolean) => void;
-}) {
+  /** Shows or hides the row, until a deletion can no longer be undone. */
+  setShown: (shown: boolean) => void;
+};
+
+/** The parts of a workflow that a copy has. */
+async function definitionOf(id: string) {
+  const { name, description, settings, nodes, edges } = await get(workflowsAt(id));
+  return { name, description, settings, nodes, edges };
+}
+
+async function duplicate(id: string) {
+  const definition = await definitionOf(id);
+  const created = await post(workflowsAt(), { ...definition, name: `${definition.name} (copy)` });
+  go(workflowsHref(created.id));
+}
+
+async function exportFile(id: string) {
+  const definition = await definitionOf(id);
+  const text = JSON.stringify({ satchel: "workflow/1", ...definition }, null, 2);
+  saveFile(new Blob([text], { type: "application/json" }), `${definition.name || "workflow"}.json`);
+}
+
+function menuItems({ workflow, changed, setShown }: RowProps): MenuItem[] {
+  const { id, name, status } = workflow;
   const may = mayEdit.value;
-  const live = w.status === "active";
-  const runs = w.recent ?? [];
-  const failed = runs[0]?.status === "errored" ? runs[0].error : "";
-  const switchTo = async () => {
+  const reason = may ? undefined : "You have read-only access.";
+  const execute = () => {
+    openDialog((close) => <Execute workflow={workflow} close={close} />);
+  };
+  const deleteWorkflow = () => {
+    setShown(false);
+    deleteLater(
+      `${name} deleted`,
+      () => remove(workflowsAt(id)).then(changed),
+      () => setShown(true),
+    );
+  };
+  return [
+    { label: "Open", icon: "Pencil", run: () => go(workflowsHref(id)) },
+    { label: "Executions", icon: "Activity", run: () => go(executionsHref(id)) },
+    {
+      label: "Execute",
+      icon: "Zap",
+      disabled: !may || !["draft", "active"].includes(status),
+      reason,
+      run: execute,
+    },
+    { label: "Duplicate", icon: "Copy", disabled: !may, reason, run: () => duplicate(id) },
+    { label: "Export", icon: "Download", run: () => exportFile(id) },
+    "-",
+    { label: "Delete", icon: "Trash2", danger: true, disabled: !may, reason, run: deleteWorkflow },
+  ];
+}
+
+function WorkflowRow(props: RowProps) {
+  const { workflow, changed } = props;
+  const { id, name, status, recent } = workflow;
+  const newest = recent?.[0];
+  return (
+    <li class="source-row workflow-row">
+      <LiveSwitch workflow={workflow} changed={changed} />
+      <div class="grow">
+        <a href={workflowsHref(id)}>
+          <Name>{name}</Name>
+        </a>
+        <RowFacts {...props} />
+        {newest?.status === "errored" && newest.error && (
+          <p class="issue small clip">
+            <bdi>{newest.error}</bdi>
+          </p>
+        )}
+      </div>
+      <Outcomes workflow={workflow} />
+      <Badge>{status}</Badge>
+      <Menu label={`Actions for ${name}`} items={menuItems(props)} />
+    </li>
+  );
+}
+
+/** Activates and pauses a workflow; it changes here when the service has stored it. */
+function LiveSwitch({ workflow: { id, name, status }, changed }: Pick<RowProps, "workflow" | "changed">) {
+  const live = status === "active";
+  const toggle = async () => {
     try {
-      await put(workflowsAt(w.id), { status: live ? "paused" : "active" });
+      await put(workflowsAt(id), { status: live ? "paused" : "active" });
       tell(live ? "It is paused" : "It is live");
     } catch (error) {
       tell(error);
       if (error instanceof ApiError && (error.details.errors?.length || error.details.node_id))
-        go(`${href(agentId.value, "workflows", w.id)}?tab=problems`);
+        go(`${workflowsHref(id)}?tab=problems`);
     }
     await changed();
   };
-  const duplicate = async () => {
-    const { name, description, nodes, edges, settings } = await get(workflowsAt(w.id));
-    const made = await post(workflowsAt(), { name: `${name} (copy)`, description, nodes, edges, settings });
-    go(href(agentId.value, "workflows", made.id));
-  };
-  const download = async () => {
-    const { name, description, nodes, edges, settings } = await get(workflowsAt(w.id));
-    saveFile(
-      new Blob([JSON.stringify({ satchel: "workflow/1", name, description, settings, nodes, edges }, null, 2)], {
-        type: "application/json",
-      }),
-      `${name || "workflow"}.json`,
-    );
-  };
-  const reason = may ? undefined : "You have read-only access.";
-  const items: MenuItem[] = [
-    { label: "Open", icon: "Pencil", run: () => go(href(agentId.value, "workflows", w.id)) },
-    {
-      label: "Executions",
-      icon: "Activity",
-      run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`),
-    },
-    {
-      label: "Execute",
-      icon: "Zap",
-      disabled: !may || !["draft", "active"].includes(w.status),
-      reason,
-      run: () => {
-        openDialog((close) => <Execute workflow={w} close={close} />);
-      },
-    },
-    { label: "Duplicate", icon: "Copy", disabled: !may, reason, run: duplicate },
-    { label: "Export", icon: "Download", run: download },
-    "-",
-    {
-      label: "Delete",
-      icon: "Trash2",
-      danger: true,
-      disabled: !may,
-      reason,
-      run: () => {
-        hide(true);
-        deleteLater(
-          `${w.name} deleted`,
-          () => remove(workflowsAt(w.id)).then(changed),
-          () => hide(false),
-        );
-      },
-    },
-  ];
   return (
-    <li class="source-row workflow-row">
-      <input
-        class="workflow-switch"
-        type="checkbox"
-        role="switch"
-        aria-label={`${w.name} is live`}
-        checked={live}
-        disabled={!may || w.status === "archived"}
-        onChange={(e) => {
-          e.currentTarget.checked = live;
-          void switchTo();
-        }}
-      />
-      <div class="grow">
-        <a href={href(agentId.value, "workflows", w.id)}>
-          <Name>{w.name}</Name>
-        </a>
-        <p class="muted small">
-          {[triggerWords(w.triggers), w.description].filter(Boolean).map((t, i) => (
-            <>
-              {i > 0 && " · "}
-              <bdi>{t}</bdi>
-            </>
-          ))}
-          {(w.triggers?.length || w.description) && " · "}version {w.version} · <When time={w.updated_at} />
-          {next && (
-            <>
-              {" "}
-              · next run <When time={next} />
-            </>
-          )}
-        </p>
-        {failed && (
-          <p class="issue small clip">
-            <bdi>{failed}</bdi>
-          </p>
-        )}
-      </div>
-      {runs.length > 0 && (
-        <a
-          class="outcomes"
-          href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`}
-          aria-label={`The last ${plural(runs.length, "execution")}: ${runs.filter((r) => r.status === "errored").length} failed`}
-        >
-          {[...runs].reverse().map((r) => (
-            <i key={r.id} class={r.status} title={r.status} />
-          ))}
-        </a>
+    <input
+      class="workflow-switch"
+      type="checkbox"
+      role="switch"
+      aria-label={`${name} is live`}
+      checked={live}
+      disabled={!mayEdit.value || status === "archived"}
+      onChange={(e) => {
+        e.currentTarget.checked = live;
+        void toggle();
+      }}
+    />
+  );
+}
+
+function RowFacts({ workflow, nextRun }: RowProps) {
+  const { triggers, description, version, updated_at } = workflow;
+  const texts = [triggerWords(triggers), description].filter(Boolean);
+  return (
+    <p class="muted small">
+      {texts.map((text) => (
+        <>
+          <bdi>{text}</bdi>
+          {" · "}
+        </>
+      ))}
+      version {version} · <When time={updated_at} />
+      {nextRun && (
+        <>
+          {" "}
+          · next run <When time={nextRun} />
+        </>
       )}
-      <Badge>{w.status}</Badge>
-      <Menu label={`Actions for ${w.name}`} items={items} />
-    </li>
+    </p>
+  );
+}
+
+/** How the last executions of a workflow ended, the newest on the right. */
+function Outcomes({ workflow: { id, recent } }: { workflow: API.WorkflowItem }) {
+  if (!recent?.length) return null;
+  const failed = recent.filter(({ status }) => status === "errored").length;
+  return (
+    <a
+      class="outcomes"
+      href={executionsHref(id)}
+      aria-label={`The last ${plural(recent.length, "execution")}: ${failed} failed`}
+    >
+      {recent.toReversed().map((execution) => (
+        <i key={execution.id} class={execution.status} title={execution.status} />
+      ))}
+    </a>
   );
 }

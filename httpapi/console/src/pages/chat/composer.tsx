@@ -1,4 +1,4 @@
-// Where one writes, drops files, and chooses the model.
+// The field for a question, with files to add and the model to choose.
 import { useEffect, useRef } from "preact/hooks";
 
 import { agentId, mayEdit, path, put, useDraft, useQuery } from "../../data";
@@ -9,13 +9,13 @@ import { uploadFiles } from "../../parts/upload";
 export type Choice = { model: string; sources: boolean };
 
 type Props = {
-  /** The name under which what is typed is kept. */
+  /** The name under which the text is kept as a draft. */
   draft: string;
   busy: boolean;
-  /** Files are over the page, to be dropped. */
+  /** Files are being dragged over the page. */
   over: boolean;
   choice: Choice;
-  setChoice: (c: Choice) => void;
+  setChoice: (choice: Choice) => void;
   send: (text: string) => void;
   stop: () => void;
   /** The last question, which Up brings back into an empty field. */
@@ -24,11 +24,16 @@ type Props = {
   preset?: { text: string; at: number };
 };
 
+const upload = (files: FileList | null | undefined) => {
+  if (files?.length) void uploadFiles([...files]);
+};
+
 /** The field for a question. */
-export function Composer({ draft: name, busy, over, choice, setChoice, send, stop, last, preset }: Props) {
+export function Composer(props: Props) {
+  const { draft: name, busy, over, send, stop, last, preset } = props;
   const draft = useDraft(name);
   const field = useRef<HTMLTextAreaElement>(null);
-  const files = useRef<HTMLInputElement>(null);
+  const may = mayEdit.value;
   useEffect(() => {
     field.current?.focus({ preventScroll: true });
   }, [name]);
@@ -43,7 +48,7 @@ export function Composer({ draft: name, busy, over, choice, setChoice, send, sto
     draft.value = "";
     send(text);
   };
-  const keys = (e: KeyboardEvent) => {
+  const handleKey = (e: KeyboardEvent) => {
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
       e.preventDefault();
       submit();
@@ -51,14 +56,11 @@ export function Composer({ draft: name, busy, over, choice, setChoice, send, sto
       e.preventDefault();
       stop();
     } else if (e.key === "Escape") {
-      field.current?.blur(); // the keys of the page count again
+      field.current?.blur(); // so that the keys of the page work again
     } else if (e.key === "ArrowUp" && !draft.value && last) {
       e.preventDefault();
       draft.value = last;
     }
-  };
-  const take = (list: FileList | null | undefined) => {
-    if (list?.length) void uploadFiles([...list]);
   };
   return (
     <form
@@ -73,45 +75,32 @@ export function Composer({ draft: name, busy, over, choice, setChoice, send, sto
         rows={1}
         value={draft.value}
         aria-label="Message"
-        disabled={!mayEdit.value}
-        placeholder={
-          mayEdit.value ? "Ask, or drop files…" : "Viewers can read conversations; asking needs the admin role."
-        }
+        disabled={!may}
+        placeholder={may ? "Ask, or drop files…" : "Viewers can read conversations; asking needs the admin role."}
         onInput={(e) => {
           draft.value = e.currentTarget.value;
         }}
-        onKeyDown={keys}
+        onKeyDown={handleKey}
         onPaste={(e) => {
-          if (e.clipboardData?.files.length) {
-            e.preventDefault();
-            take(e.clipboardData.files);
-          }
+          if (!e.clipboardData?.files.length) return;
+          e.preventDefault();
+          upload(e.clipboardData.files);
         }}
       />
-      <div class="row nowrap">
-        {mayEdit.value && (
-          <>
-            <input
-              ref={files}
-              type="file"
-              multiple
-              hidden
-              aria-label="Files"
-              onChange={(e) => {
-                take(e.currentTarget.files);
-                e.currentTarget.value = "";
-              }}
-            />
-            <Button
-              kind="quiet"
-              icon="Paperclip"
-              label="Add files to the knowledge"
-              onClick={() => files.current?.click()}
-            />
-          </>
-        )}
-        {mayEdit.value && <Models choice={choice} setChoice={setChoice} />}
-        {mayEdit.value && (
+      <Actions {...props} empty={!draft.value.trim()} />
+    </form>
+  );
+}
+
+/** The row below the field: files, the options of the next answer, and what sends the question or stops the answer. */
+function Actions({ busy, choice, setChoice, stop, empty }: Props & { empty: boolean }) {
+  const may = mayEdit.value;
+  return (
+    <div class="row nowrap">
+      {may && (
+        <>
+          <AddFiles />
+          <Models choice={choice} setChoice={setChoice} />
           <button
             type="button"
             class="button quiet"
@@ -123,57 +112,74 @@ export function Composer({ draft: name, busy, over, choice, setChoice, send, sto
             <Icon name="BookOpen" size={16} />
             <span>Sources</span>
           </button>
-        )}
-        <span class="grow" />
-        {busy ? (
-          <Button icon="Square" onClick={stop}>
-            Stop
-          </Button>
-        ) : (
-          mayEdit.value && <Button kind="primary" icon="ArrowUp" label="Send" submit disabled={!draft.value.trim()} />
-        )}
-      </div>
-    </form>
+        </>
+      )}
+      <span class="grow" />
+      {busy && (
+        <Button icon="Square" onClick={stop}>
+          Stop
+        </Button>
+      )}
+      {!busy && may && <Button kind="primary" icon="ArrowUp" label="Send" submit disabled={empty} />}
+    </div>
   );
 }
 
+function AddFiles() {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files"
+        onChange={(e) => {
+          upload(e.currentTarget.files);
+          e.currentTarget.value = "";
+        }}
+      />
+      <Button kind="quiet" icon="Paperclip" label="Add files to the knowledge" onClick={() => input.current?.click()} />
+    </>
+  );
+}
+
+/** How many models the menu offers. */
+const maxModels = 40;
+
 /** The model of the next turns; the agent's own unless another is chosen. */
-function Models({ choice, setChoice }: { choice: Choice; setChoice: (c: Choice) => void }) {
+function Models({ choice, setChoice }: { choice: Choice; setChoice: (choice: Choice) => void }) {
   const settings = useQuery(path("agents", agentId.value, "settings"));
-  const models = useQuery(settings.data.value?.llm_provider ? path("agents", agentId.value, "models") : null);
-  const own = settings.data.value?.llm_model ?? "";
-  if (!settings.data.value?.llm_provider) return null;
-  const names: string[] = (models.data.value?.models ?? []).slice(0, 40);
+  const { llm_provider: provider, llm_model: agentModel = "" } = settings.data.value ?? {};
+  const models = useQuery(provider ? path("agents", agentId.value, "models") : null);
+  if (!provider) return null;
+  const choose = (model: string) => setChoice({ ...choice, model });
+  const names: string[] = (models.data.value?.models ?? []).slice(0, maxModels);
   const items: MenuItem[] = [
     {
-      label: `${own || "Default"} (the agent's)`,
+      label: `${agentModel || "Default"} (the agent's)`,
       icon: choice.model ? undefined : "Check",
-      run: () => setChoice({ ...choice, model: "" }),
+      run: () => choose(""),
     },
-    ...names
-      .filter((n) => n !== own)
-      .map((n) => ({
-        label: n,
-        icon: choice.model === n ? ("Check" as const) : undefined,
-        run: () => setChoice({ ...choice, model: n }),
-      })),
   ];
-  const chosen = choice.model;
-  if (chosen && chosen !== own) {
+  for (const name of names)
+    if (name !== agentModel)
+      items.push({ label: name, icon: choice.model === name ? "Check" : undefined, run: () => choose(name) });
+  if (choice.model && choice.model !== agentModel)
     items.push("-", {
-      label: `Make ${chosen} the agent's model`,
+      label: `Make ${choice.model} the agent's model`,
       icon: "Pin",
       run: async () => {
-        await put(path("agents", agentId.value, "settings"), { llm_model: chosen });
+        await put(path("agents", agentId.value, "settings"), { llm_model: choice.model });
         await settings.reload();
-        setChoice({ ...choice, model: "" });
+        choose("");
       },
     });
-  }
   return (
     <Menu label="Model" items={items}>
       <Icon name="Sparkles" size={16} />
-      <span class="clip">{choice.model || own || "Model"}</span>
+      <span class="clip">{choice.model || agentModel || "Model"}</span>
     </Menu>
   );
 }

@@ -15,7 +15,7 @@ import {
   type FormState,
   type TextOf,
 } from "../../ui";
-import { credentialsAt } from "../credentials";
+import { credentialsAt } from "./paths";
 
 const types: [string, string][] = [
   ["header", "Headers"],

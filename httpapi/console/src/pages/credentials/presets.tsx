@@ -15,15 +15,37 @@ import {
   TextArea,
   TextField,
   useForm,
+  type IconName,
 } from "../../ui";
-import { credentialsAt, typeTitle } from "../credentials";
+import { credentialsAt } from "./paths";
+import { typeTitle } from "./state";
 
 type Preset = API.Preset;
 
-export function Gallery({ href }: { href: (id: string) => string }) {
+const generalCategory = "General";
+
+/** Reports whether the title, the id or the category of a service contain all words. */
+const matches = ({ title, id, category }: Preset, words: string[]) =>
+  words.every((word) => `${title} ${id} ${category}`.toLowerCase().includes(word));
+
+/** The categories of services in order; the general one is first. */
+function categoriesOf(presets: Preset[]) {
+  const names = new Set(presets.map(({ category }) => category));
+  const hasGeneral = names.delete(generalCategory);
+  const others = [...names].sort((a, b) => a.localeCompare(b));
+  return hasGeneral ? [generalCategory, ...others] : others;
+}
+
+type GalleryProps = {
+  /** The address of the form of a service. */
+  href: (id: string) => string;
+};
+
+/** The services by category, with a search. */
+export function Gallery({ href }: GalleryProps) {
   const found = useQuery<{ presets: Preset[] }>("credential-presets");
-  const [typed, setTyped] = useState("");
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  const [search, setSearch] = useState("");
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return (
     <>
       <div class="page-head">
@@ -38,136 +60,134 @@ export function Gallery({ href }: { href: (id: string) => string }) {
         data-search
         aria-label="Search services"
         placeholder="Search services"
-        value={typed}
-        onInput={(e) => setTyped(e.currentTarget.value)}
+        value={search}
+        onInput={(e) => setSearch(e.currentTarget.value)}
       />
       <Load of={found}>
         {({ presets }) => {
-          const shown = presets.filter((p) =>
-            words.every((w) => `${p.title} ${p.id} ${p.category}`.toLowerCase().includes(w)),
-          );
-          const groups = [...new Set(shown.map((p) => p.category))].sort((a, b) =>
-            a === "General" ? -1 : b === "General" ? 1 : a.localeCompare(b),
-          );
-          return (
-            <>
-              {groups.map((g) => (
-                <section key={g} class="stack tight" aria-label={g}>
-                  <h2>{g}</h2>
-                  <ul class="service-cards">
-                    {g === "General" && (
-                      <li>
-                        <a class="card" href={href("custom")}>
-                          <Icon name="Settings" size={18} />
-                          <span class="grow">
-                            <strong>Another service</strong>
-                            <span class="muted small">Set up manually</span>
-                          </span>
-                        </a>
-                      </li>
-                    )}
-                    {shown
-                      .filter((p) => p.category === g)
-                      .map((p) => (
-                        <li key={p.id}>
-                          <a class="card" href={href(p.id)}>
-                            <Icon name={p.type === "oauth2" ? "LogIn" : "KeyRound"} size={18} />
-                            <span class="grow">
-                              <strong>{p.title}</strong>
-                              <span class="muted small">{p.type === "oauth2" ? typeTitle(p) : "Key"}</span>
-                            </span>
-                          </a>
-                        </li>
-                      ))}
-                  </ul>
-                </section>
-              ))}
-              {!shown.length && (
-                <Empty
-                  icon="Search"
-                  title="No services match"
-                  action={
-                    <a class="button" href={href("custom")}>
-                      Set it up manually
-                    </a>
-                  }
-                >
-                  Any service with an HTTP API works.
-                </Empty>
-              )}
-            </>
-          );
+          const shown = presets.filter((preset) => matches(preset, words));
+          if (!shown.length) return <NoServices href={href} />;
+          return categoriesOf(shown).map((category) => (
+            <section key={category} class="stack tight" aria-label={category}>
+              <h2>{category}</h2>
+              <ul class="service-cards">
+                {category === generalCategory && (
+                  <ServiceCard href={href("custom")} icon="Settings" title="Another service" about="Set up manually" />
+                )}
+                {shown
+                  .filter((preset) => preset.category === category)
+                  .map((preset) => (
+                    <ServiceCard
+                      key={preset.id}
+                      href={href(preset.id)}
+                      icon={preset.type === "oauth2" ? "LogIn" : "KeyRound"}
+                      title={preset.title}
+                      about={preset.type === "oauth2" ? typeTitle(preset) : "Key"}
+                    />
+                  ))}
+              </ul>
+            </section>
+          ));
         }}
       </Load>
     </>
   );
 }
 
-export function PresetForm({ id, saved, cancel }: { id: string; saved: (c: API.Credential) => void; cancel: string }) {
+function NoServices({ href }: GalleryProps) {
+  const action = (
+    <a class="button" href={href("custom")}>
+      Set it up manually
+    </a>
+  );
+  return (
+    <Empty icon="Search" title="No services match" action={action}>
+      Any service with an HTTP API works.
+    </Empty>
+  );
+}
+
+type ServiceCardProps = { href: string; icon: IconName; title: string; about: string };
+
+function ServiceCard({ href, icon, title, about }: ServiceCardProps) {
+  return (
+    <li>
+      <a class="card" href={href}>
+        <Icon name={icon} size={18} />
+        <span class="grow">
+          <strong>{title}</strong>
+          <span class="muted small">{about}</span>
+        </span>
+      </a>
+    </li>
+  );
+}
+
+type PresetFormProps = { id: string; saved: (credential: API.Credential) => void; cancel: string };
+
+/** The form of a service; cancel is the address of the gallery. */
+export function PresetForm({ id, saved, cancel }: PresetFormProps) {
   const found = useQuery<{ presets: Preset[] }>("credential-presets", { search: id });
   const list = useQuery(credentialsAt(), { limit: 1 });
   return (
     <Load of={found} title="Add credential">
       {({ presets }) => {
-        const p = presets.find((x) => x.id === id);
-        return p ? (
-          <Form p={p} redirect={list.data.value?.redirect_url} saved={saved} cancel={cancel} />
-        ) : (
-          <Empty
-            icon="CircleHelp"
-            title="Service not found"
-            action={
-              <a class="button" href={cancel}>
-                All services
-              </a>
-            }
-          />
+        const preset = presets.find((other) => other.id === id);
+        if (preset)
+          return <Form preset={preset} redirect={list.data.value?.redirect_url} saved={saved} cancel={cancel} />;
+        const action = (
+          <a class="button" href={cancel}>
+            All services
+          </a>
         );
+        return <Empty icon="CircleHelp" title="Service not found" action={action} />;
       }}
     </Load>
   );
 }
 
-function Form({
-  p,
-  redirect,
-  saved,
-  cancel,
-}: {
-  p: Preset;
+type FormProps = {
+  preset: Preset;
+  /** The address to which providers send a person back. */
   redirect?: string;
-  saved: (c: API.Credential) => void;
+  saved: (credential: API.Credential) => void;
   cancel: string;
-}) {
-  const form = useForm<Record<string, string>>({
-    name: p.title,
-    ...Object.fromEntries(p.fields.map((f) => [`values.${f.name}`, f.default])),
-  });
-  const [failed, setFailed] = useState<Error>();
+};
+
+const fieldName = ({ name }: API.PresetField) => `values.${name}`;
+
+/** Keeps the values of a service's form, and creates the credential. */
+function usePresetForm({ id, title, fields }: Preset, saved: FormProps["saved"]) {
+  const defaults = Object.fromEntries(fields.map((field) => [fieldName(field), field.default]));
+  const form = useForm<Record<string, string>>({ name: title, ...defaults });
+  const [failure, setFailure] = useState<Error>();
   const [busy, setBusy] = useState(false);
-  const submit = async () => {
+  const save = async () => {
     setBusy(true);
-    setFailed(undefined);
+    setFailure(undefined);
     form.setIssues({});
     try {
-      const values = Object.fromEntries(
-        p.fields.map((f) => [f.name, form.values[`values.${f.name}`] ?? ""]).filter(([, v]) => v),
-      );
-      saved(await post(credentialsAt(), { name: form.values.name, preset: p.id, values }));
+      const entered = fields.map((field) => [field.name, form.values[fieldName(field)]]).filter(([, value]) => value);
+      const body = { name: form.values.name, preset: id, values: Object.fromEntries(entered) };
+      saved(await post(credentialsAt(), body));
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);
-      const shown = Object.keys(issues).some((f) => f === "name" || f in form.values);
-      if (!shown) setFailed(asError(error));
+      if (!Object.keys(issues).some((field) => field in form.values)) setFailure(asError(error));
       setBusy(false);
     }
   };
-  const person = p.config.grant === "authorization_code";
+  return { form, failure, busy, save };
+}
+
+function Form({ preset, redirect, saved, cancel }: FormProps) {
+  const { form, failure, busy, save } = usePresetForm(preset, saved);
+  const hasLogin = preset.config.grant === "authorization_code";
   return (
     <>
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>
-          {p.title}
+          {preset.title}
         </h1>
       </div>
       <form
@@ -175,50 +195,67 @@ function Form({
         noValidate
         onSubmit={(e) => {
           e.preventDefault();
-          if (!busy) void submit();
+          if (!busy) void save();
         }}
       >
-        {p.note && <p class="muted">{p.note}</p>}
-        {(p.keys_url || p.docs_url) && (
-          <p class="row">
-            {p.keys_url && (
-              <a href={p.keys_url} target="_blank" rel="noreferrer">
-                {person ? "Create the OAuth client" : "Create key"}
-              </a>
-            )}
-            {p.docs_url && (
-              <a href={p.docs_url} target="_blank" rel="noreferrer">
-                Documentation
-              </a>
-            )}
-          </p>
+        <About preset={preset} hasLogin={hasLogin} />
+        {hasLogin && redirect && (
+          <CopyField label="Redirect address to register with the OAuth client" text={redirect} />
         )}
-        {person && redirect && <CopyField label="Redirect address to register with the OAuth client" text={redirect} />}
         <TextField label="Name" required {...form.text("name")} />
-        {p.fields.map((f) => {
-          const field = { label: f.label, hint: f.hint, ...form.text(`values.${f.name}`) };
-          if (f.name === "service_account") return <TextArea key={f.name} code rows={6} {...field} />;
-          return f.secret ? <SecretField key={f.name} {...field} /> : <TextField key={f.name} {...field} />;
+        {preset.fields.map((field) => {
+          const props = { label: field.label, hint: field.hint, ...form.text(fieldName(field)) };
+          if (field.name === "service_account") return <TextArea key={field.name} code rows={6} {...props} />;
+          return field.secret ? <SecretField key={field.name} {...props} /> : <TextField key={field.name} {...props} />;
         })}
-        <p class="muted small">
-          Sent to <bdi>{p.hosts.join(", ")}</bdi> only.
-          {!p.checked && (
-            <>
-              {" "}
-              <Badge tone="warn" title="Compare hosts and addresses with the provider's documentation.">
-                not checked
-              </Badge>
-            </>
-          )}
-        </p>
-        {failed && <ErrorCard error={failed} />}
+        <Hosts preset={preset} />
+        {failure && <ErrorCard error={failure} />}
         <div class="row end">
           <LinkButton href={cancel}>Cancel</LinkButton>
           <Button kind="primary" submit disabled={busy}>
-            {person ? "Save and connect" : "Save"}
+            {hasLogin ? "Save and connect" : "Save"}
           </Button>
         </div>
       </form>
     </>
+  );
+}
+
+/** What to know of a service, and where its key or client is created. */
+function About({ preset: { note, keys_url, docs_url }, hasLogin }: { preset: Preset; hasLogin: boolean }) {
+  return (
+    <>
+      {note && <p class="muted">{note}</p>}
+      {(keys_url || docs_url) && (
+        <p class="row">
+          {keys_url && (
+            <a href={keys_url} target="_blank" rel="noreferrer">
+              {hasLogin ? "Create the OAuth client" : "Create key"}
+            </a>
+          )}
+          {docs_url && (
+            <a href={docs_url} target="_blank" rel="noreferrer">
+              Documentation
+            </a>
+          )}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Hosts({ preset: { hosts, checked } }: { preset: Preset }) {
+  return (
+    <p class="muted small">
+      Sent to <bdi>{hosts.join(", ")}</bdi> only.
+      {!checked && (
+        <>
+          {" "}
+          <Badge tone="warn" title="Compare hosts and addresses with the provider's documentation.">
+            not checked
+          </Badge>
+        </>
+      )}
+    </p>
   );
 }
