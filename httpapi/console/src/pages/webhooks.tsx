@@ -47,38 +47,36 @@ import "../css/activity.css";
 export const styles = style("./webhooks.css");
 
 const webhooksAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "webhooks", ...more);
-const once = (secret: string) =>
+/** Shows the secret of a webhook once. */
+const showSecret = (secret: string) =>
   showOnce("Secret", "Deliveries are signed with it (Standard Webhooks). It's shown only once.", secret);
 
+/** The page of webhooks: the list, or the webhook of the address. */
 export default function Webhooks() {
   const [id] = route.value.rest;
-  return id ? <Webhook key={id} id={id} /> : <List />;
+  return id ? <WebhookPage key={id} id={id} /> : <WebhookList />;
 }
 
-function List() {
+async function openCreated(webhook: API.Webhook | API.SecretWebhookDetails) {
+  invalidate(webhooksAt());
+  go(href(agentId.value, "webhooks", webhook.id));
+  if ("secret" in webhook) await showSecret(webhook.secret);
+}
+
+/** From how many webhooks on the list has a search. */
+const minSearched = 5;
+
+function WebhookList() {
   const { query } = route.value;
-  const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
+  const search = query.get("q") ?? "";
+  const offset = Number(query.get("offset")) || 0;
   const found = useQuery(webhooksAt(), { search, limit: 50, offset });
   useFollow("webhook", found.reload);
-  const create = () =>
-    openDialog((close) => (
-      <Edit
-        close={close}
-        done={async (made) => {
-          invalidate(webhooksAt());
-          go(href(agentId.value, "webhooks", made.id));
-          if ("secret" in made) await once(made.secret);
-        }}
-      />
-    ));
+  const create = () => {
+    openDialog((close) => <EditWebhook close={close} done={openCreated} />);
+  };
   const add = mayEdit.value && (
-    <Button
-      kind="primary"
-      icon="Plus"
-      onClick={() => {
-        create();
-      }}
-    >
+    <Button kind="primary" icon="Plus" onClick={create}>
       New webhook
     </Button>
   );
@@ -88,101 +86,106 @@ function List() {
         <h1 class="grow" tabIndex={-1}>
           Webhooks
         </h1>
-        {((found.data.value?.meta.total ?? 0) > 5 || search) && (
+        {((found.data.value?.meta.total ?? 0) > minSearched || search) && (
           <SearchField label="Search webhooks" value={search} onInput={(q) => setQuery({ q, offset: null })} />
         )}
         {add}
       </div>
       <Load of={found}>
-        {({ webhooks, meta }) =>
-          webhooks.length ? (
+        {({ webhooks, meta }) => {
+          if (!webhooks.length)
+            return (
+              <Empty icon="Webhook" title={search ? "No webhooks match" : "No webhooks yet"} action={!search && add}>
+                Tell other programs what happens here: events are posted to an address, signed, and retried until
+                accepted.
+              </Empty>
+            );
+          return (
             <>
               <ul class="sources">
-                {webhooks.map((w) => (
-                  <Row key={w.id} w={w} />
+                {webhooks.map((webhook) => (
+                  <WebhookRow key={webhook.id} webhook={webhook} />
                 ))}
               </ul>
-              <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+              <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
             </>
-          ) : (
-            <Empty icon="Webhook" title={search ? "No webhooks match" : "No webhooks yet"} action={!search && add}>
-              Tell other programs what happens here: events are posted to an address, signed, and retried until
-              accepted.
-            </Empty>
-          )
-        }
+          );
+        }}
       </Load>
     </div>
   );
 }
 
-const summary = (events: string[]) =>
-  events.includes("*")
-    ? "All events"
-    : events.slice(0, 4).join(", ") + (events.length > 4 ? ` and ${events.length - 4} more` : "");
+const maxListedEvents = 4;
 
-const State = ({ w }: { w: API.Webhook }) => (
-  <Badge tone={!w.active ? "warn" : w.failure_count > 0 ? "bad" : "good"}>
-    {!w.active ? "off" : w.failure_count > 0 ? "failing" : "active"}
-  </Badge>
-);
+/** The events of a webhook, the first of them by name. */
+function summaryOf(events: string[]) {
+  if (events.includes("*")) return "All events";
+  const others = events.length - maxListedEvents;
+  return events.slice(0, maxListedEvents).join(", ") + (others > 0 ? ` and ${others} more` : "");
+}
 
-function Row({ w }: { w: API.Webhook }) {
+type WebhookProps = { webhook: API.Webhook };
+
+function WebhookState({ webhook: { active, failure_count } }: WebhookProps) {
+  if (!active) return <Badge tone="warn">off</Badge>;
+  return failure_count > 0 ? <Badge tone="bad">failing</Badge> : <Badge tone="good">active</Badge>;
+}
+
+function WebhookRow({ webhook }: WebhookProps) {
+  const { id, url, events, last_delivery_at, last_status, failure_count } = webhook;
   return (
     <li class="source-row">
       <span class="tile">
         <Icon name="Webhook" />
       </span>
       <div class="grow">
-        <a href={href(agentId.value, "webhooks", w.id)}>
-          <Name>{w.url}</Name>
+        <a href={href(agentId.value, "webhooks", id)}>
+          <Name>{url}</Name>
         </a>
         <p class="muted small">
-          {summary(w.events)}
-          {w.last_delivery_at && (
+          {summaryOf(events)}
+          {last_delivery_at && (
             <>
               {" "}
-              · last delivery <When time={w.last_delivery_at} />
-              {w.last_status && ` (${w.last_status})`}
+              · last delivery <When time={last_delivery_at} />
+              {last_status && ` (${last_status})`}
             </>
           )}
         </p>
-        {w.failure_count > 0 && <p class="issue small">{plural(w.failure_count, "failed attempt")} in a row</p>}
+        {failure_count > 0 && <p class="issue small">{plural(failure_count, "failed attempt")} in a row</p>}
       </div>
-      <State w={w} />
+      <WebhookState webhook={webhook} />
     </li>
   );
 }
 
-function Edit({
-  now,
-  close,
-  done,
-}: {
-  now?: API.Webhook;
+type EditWebhookProps = {
+  /** The webhook to change; without one a new one is created. */
+  stored?: API.Webhook;
   close: () => void;
-  done: (w: API.Webhook | API.SecretWebhookDetails) => unknown;
-}) {
+  done: (webhook: API.Webhook | API.SecretWebhookDetails) => unknown;
+};
+
+function EditWebhook({ stored, close, done }: EditWebhookProps) {
+  const run = async (values: { url: string; events: string[] }) => {
+    if (!values.events.length) {
+      const issue = "Choose at least one event.";
+      throw new ApiError(400, { error: { message: issue, details: { field: "events", issue } } });
+    }
+    const saved = await (stored ? put(webhooksAt(stored.id), values) : post(webhooksAt(), values));
+    void Promise.resolve(done(saved)).catch(tell);
+  };
   return (
     <FormDialog
-      title={now ? "Edit webhook" : "New webhook"}
+      title={stored ? "Edit webhook" : "New webhook"}
       close={close}
-      action={now ? "Save" : "Add"}
+      action={stored ? "Save" : "Add"}
       wide
-      initial={{ url: now?.url ?? "", events: now?.events ?? [] }}
-      run={async (v) => {
-        if (!v.events.length)
-          throw new ApiError(400, {
-            error: {
-              message: "Choose at least one event.",
-              details: { field: "events", issue: "Choose at least one event." },
-            },
-          });
-        const w = await (now ? put(webhooksAt(now.id), v) : post(webhooksAt(), v));
-        void Promise.resolve(done(w)).catch(tell);
-      }}
+      initial={{ url: stored?.url ?? "", events: stored?.events ?? [] }}
+      run={run}
     >
-      {(f) => (
+      {(form) => (
         <>
           <TextField
             label="Address"
@@ -190,23 +193,31 @@ function Edit({
             autoFocus
             required
             placeholder="https://example.com/hooks/satchel"
-            {...f.text("url")}
+            {...form.text("url")}
           />
           <h3>Events</h3>
-          <EventPicker value={f.values.events} onChange={(v) => f.set("events", v)} error={f.issue("events")} />
+          <EventPicker
+            value={form.values.events}
+            onChange={(events) => form.set("events", events)}
+            error={form.issue("events")}
+          />
         </>
       )}
     </FormDialog>
   );
 }
 
-function Webhook({ id }: { id: string }) {
+function WebhookPage({ id }: { id: string }) {
   const found = useQuery(webhooksAt(id));
-  const [outcome, setOutcome] = useState<API.Delivery>();
+  const [delivery, setDelivery] = useState<API.Delivery>();
   useFollow("webhook", found.reload);
   const test = async () => {
-    setOutcome(undefined);
-    setOutcome(await post(webhooksAt(id, "test")));
+    setDelivery(undefined);
+    setDelivery(await post(webhooksAt(id, "test")));
+    await found.reload();
+  };
+  const setActive = async (active: boolean) => {
+    await put(webhooksAt(id), { active });
     await found.reload();
   };
   return (
@@ -215,107 +226,100 @@ function Webhook({ id }: { id: string }) {
         <a href={listHref(agentId.value, "webhooks")}>Webhooks</a>
       </p>
       <Load of={found} title="Webhook">
-        {(w) => {
-          const items: MenuItem[] = [
-            {
-              label: w.active ? "Switch off" : "Switch on",
-              icon: "Power",
-              run: async () => {
-                await put(webhooksAt(id), { active: !w.active });
-                await found.reload();
-              },
-            },
-            {
-              label: "New secret",
-              icon: "KeyRound",
-              run: () =>
-                confirm({
-                  title: "Create a new secret?",
-                  text: "For one day, deliveries are signed with both secrets, so nothing is lost while you switch.",
-                  action: "Create",
-                  run: async () => {
-                    const r = await post(webhooksAt(id, "rotate"));
-                    void once(r.secret);
-                  },
-                }),
-            },
-            "-",
-            {
-              label: "Delete",
-              icon: "Trash2",
-              danger: true,
-              run: () =>
-                confirm({
-                  title: "Delete this webhook?",
-                  text: "Nothing more is delivered to it, and its delivery log is deleted.",
-                  action: "Delete",
-                  run: async () => {
-                    await remove(webhooksAt(id));
-                    invalidate(webhooksAt());
-                    go(href(agentId.value, "webhooks"));
-                  },
-                }),
-            },
-          ];
-          return (
-            <>
-              <div class="page-head">
-                <h1 class="grow" tabIndex={-1}>
-                  <Name>{w.url}</Name>
-                </h1>
-                <State w={w} />
-                {mayEdit.value && (
-                  <>
-                    <Button icon="Zap" kind="primary" onClick={test}>
-                      Send a test
-                    </Button>
-                    <Button
-                      icon="Pencil"
-                      onClick={() => {
-                        openDialog((close) => <Edit now={w} close={close} done={found.reload} />);
-                      }}
-                    >
-                      Edit
-                    </Button>
-                    <Menu label="More" items={items} />
-                  </>
-                )}
+        {(webhook) => (
+          <>
+            <Head webhook={webhook} test={test} setActive={setActive} reload={found.reload} />
+            <p class="muted">{summaryOf(webhook.events)}</p>
+            {!webhook.active && (
+              <div class="card warn row">
+                <span class="grow">Switched off: events are not delivered, now or later.</span>
+                {mayEdit.value && <Button onClick={() => setActive(true)}>Switch on</Button>}
               </div>
-              <p class="muted">{summary(w.events)}</p>
-              {!w.active && (
-                <div class="card warn row">
-                  <span class="grow">Switched off: events are not delivered, now or later.</span>
-                  {mayEdit.value && (
-                    <Button
-                      onClick={async () => {
-                        await put(webhooksAt(id), { active: true });
-                        await found.reload();
-                      }}
-                    >
-                      Switch on
-                    </Button>
-                  )}
-                </div>
-              )}
-              {outcome && (
-                <div class={outcome.status === "delivered" ? "card row test-good" : "card bad"} role="status">
-                  {outcome.status === "delivered" ? (
-                    <>
-                      <Icon name="CircleCheck" /> Delivered. Response: {outcome.response_status}.
-                    </>
-                  ) : (
-                    <p>
-                      Not delivered: <bdi>{outcome.error}</bdi>
-                    </p>
-                  )}
-                </div>
-              )}
-              <h2>Deliveries</h2>
-              <Deliveries webhook={id} />
-            </>
-          );
-        }}
+            )}
+            {delivery && <TestOutcome delivery={delivery} />}
+            <h2>Deliveries</h2>
+            <Deliveries webhook={id} />
+          </>
+        )}
       </Load>
+    </div>
+  );
+}
+
+type HeadProps = WebhookProps & {
+  test: () => Promise<void>;
+  setActive: (active: boolean) => Promise<void>;
+  reload: () => Promise<void>;
+};
+
+function Head({ webhook, test, setActive, reload }: HeadProps) {
+  const edit = () => {
+    openDialog((close) => <EditWebhook stored={webhook} close={close} done={reload} />);
+  };
+  return (
+    <div class="page-head">
+      <h1 class="grow" tabIndex={-1}>
+        <Name>{webhook.url}</Name>
+      </h1>
+      <WebhookState webhook={webhook} />
+      {mayEdit.value && (
+        <>
+          <Button icon="Zap" kind="primary" onClick={test}>
+            Send a test
+          </Button>
+          <Button icon="Pencil" onClick={edit}>
+            Edit
+          </Button>
+          <Menu label="More" items={menuItems(webhook, setActive)} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function menuItems({ id, active }: API.Webhook, setActive: (active: boolean) => Promise<void>): MenuItem[] {
+  const askToRotate = () =>
+    confirm({
+      title: "Create a new secret?",
+      text: "For one day, deliveries are signed with both secrets, so nothing is lost while you switch.",
+      action: "Create",
+      run: async () => {
+        const { secret } = await post(webhooksAt(id, "rotate"));
+        void showSecret(secret);
+      },
+    });
+  const askToDelete = () =>
+    confirm({
+      title: "Delete this webhook?",
+      text: "Nothing more is delivered to it, and its delivery log is deleted.",
+      action: "Delete",
+      run: async () => {
+        await remove(webhooksAt(id));
+        invalidate(webhooksAt());
+        go(href(agentId.value, "webhooks"));
+      },
+    });
+  return [
+    { label: active ? "Switch off" : "Switch on", icon: "Power", run: () => setActive(!active) },
+    { label: "New secret", icon: "KeyRound", run: askToRotate },
+    "-",
+    { label: "Delete", icon: "Trash2", danger: true, run: askToDelete },
+  ];
+}
+
+/** Whether a test event was delivered. */
+function TestOutcome({ delivery: { status, response_status, error } }: { delivery: API.Delivery }) {
+  if (status === "delivered")
+    return (
+      <div class="card row test-good" role="status">
+        <Icon name="CircleCheck" /> Delivered. Response: {response_status}.
+      </div>
+    );
+  return (
+    <div class="card bad" role="status">
+      <p>
+        Not delivered: <bdi>{error}</bdi>
+      </p>
     </div>
   );
 }

@@ -18,6 +18,9 @@ const answerTime = 120_000;
 /** How far from its end a conversation still follows new text, in pixels. */
 const endTolerance = 60;
 
+/** How much of the first question becomes the title of a conversation. */
+const titleLength = 80;
+
 type OpenSource = (citation: Citation, among: Citation[]) => void;
 
 type ThreadProps = {
@@ -126,35 +129,40 @@ function unansweredQuestion(groups: Group[], turn?: Turn): string | undefined {
   return age > answerTime ? last.question.content : undefined;
 }
 
-/** A conversation. */
-export function Thread({ id, conversation, openList, openSource, wanted }: ThreadProps) {
-  const { found, turn, messages, groups, earlierCount, more, loadEarlier } = useMessages(id, conversation);
-  const [choice, setChoice] = useState<Choice>({ model: "", sources: true });
-  const [preset, setPreset] = useState<{ text: string; at: number }>();
-  const view = useRef<HTMLDivElement>(null);
-  const drop = useDrop();
-  const scrolling = useScrolling(view, earlierCount, groups);
-  useWantedPassage(wanted, messages, openSource);
+/** Creates a conversation with its first question as title, and returns its id. */
+async function createConversation(id: string, question: string) {
+  const metadata = { title: question.slice(0, titleLength), via: "chat" };
+  const created = await post(path("agents", id, "conversations"), { metadata });
+  invalidate(path("agents", id, "conversations"));
+  return created.id;
+}
 
-  const createConversation = async (question: string) => {
-    const created = await post(path("agents", id, "conversations"), {
-      metadata: { title: question.slice(0, 80), via: "chat" },
-    });
-    invalidate(path("agents", id, "conversations"));
-    return created.id;
-  };
+type Preset = { text: string; at: number };
+type SendOptions = {
+  id: string;
+  conversation: string;
+  choice: Choice;
+  /** The id of the newest message, 0 if there is none; undefined while it is not known. */
+  newestMessage?: number;
+  /** Is called before a question is sent. */
+  onSend: () => void;
+  /** Is called with a question that could not be sent. */
+  onFailure: (question: string) => void;
+};
+
+/** Returns what sends a question, or asks for another version of the answer retryOf. */
+function useSend({ id, conversation, choice, newestMessage, onSend, onFailure }: SendOptions) {
   const send = async (question: string, retryOf?: number) => {
-    scrolling.followEnd();
+    onSend();
     let target = conversation;
     try {
-      target ||= await createConversation(question);
+      target ||= await createConversation(id, question);
     } catch (error) {
-      setPreset({ text: question, at: Date.now() });
+      onFailure(question);
       tell(error);
       return;
     }
     const isNew = target !== conversation;
-    const newestMessage = found.data.value && (messages.at(-1)?.id ?? 0);
     ask({
       agent: id,
       conversation: target,
@@ -174,66 +182,63 @@ export function Thread({ id, conversation, openList, openSource, wanted }: Threa
       void send(asked);
     }
   }, [conversation]);
+  return send;
+}
 
-  const lastQuestion = messages.findLast((message) => message.role === "user");
+/** Reports whether a turn that failed here was answered after all, or repeated in another tab; forgets it if it is not known which question it asked. */
+function useIsAnswered(conversation: string, groups: Group[], turn: Turn | undefined, stored: boolean) {
   const last = groups.at(-1);
-  const stored = turn !== undefined && isStored(turn, lastQuestion);
-  // A turn that failed here was answered after all, or repeated in another tab.
   const isAnswered = Boolean(turn?.state.value === "failed" && stored && !turn.retryOf && last && "answers" in last);
   useEffect(() => {
     if (isAnswered && turn?.after === undefined) forget(conversation);
   }, [isAnswered]);
+  return isAnswered;
+}
+
+/** A conversation. */
+export function Thread({ id, conversation, openList, openSource, wanted }: ThreadProps) {
+  const { found, turn, messages, groups, earlierCount, more, loadEarlier } = useMessages(id, conversation);
+  const [choice, setChoice] = useState<Choice>({ model: "", sources: true });
+  const [preset, setPreset] = useState<Preset>();
+  const view = useRef<HTMLDivElement>(null);
+  const drop = useDrop();
+  const scrolling = useScrolling(view, earlierCount, groups);
+  useWantedPassage(wanted, messages, openSource);
+  const edit = (text: string) => setPreset({ text, at: Date.now() });
+  const send = useSend({
+    id,
+    conversation,
+    choice,
+    newestMessage: found.data.value && (messages.at(-1)?.id ?? 0),
+    onSend: scrolling.followEnd,
+    onFailure: edit,
+  });
+  const lastQuestion = messages.findLast((message) => message.role === "user");
+  const stored = turn !== undefined && isStored(turn, lastQuestion);
+  const isAnswered = useIsAnswered(conversation, groups, turn, stored);
   const askAgain = () => {
     if (!turn) return;
     forget(conversation);
     void send(turn.question, turn.retryOf);
+  };
+  const showEarlier = () => {
+    scrolling.keepPosition();
+    return loadEarlier();
   };
   const mayAsk = !isRunning(turn) && mayEdit.value;
   const unanswered = unansweredQuestion(groups, turn);
   return (
     <section class="pane-main thread" aria-label="Conversation" {...drop.handlers}>
       <div class="thread-view" ref={view} onScroll={scrolling.onScroll}>
-        <div class="thread-top phone row">
-          <Button kind="quiet" icon="List" label="Conversations" onClick={openList}>
-            Conversations
-          </Button>
-        </div>
-        {more && (
-          <p class="row center">
-            <Button
-              kind="quiet"
-              icon="ArrowUp"
-              onClick={() => {
-                scrolling.keepPosition();
-                return loadEarlier();
-              }}
-            >
-              Earlier messages
-            </Button>
-          </p>
-        )}
+        <ThreadTop openList={openList} showEarlier={more ? showEarlier : undefined} />
         {conversation && !found.data.value && <Loading error={found.error.value} retry={found.reload} />}
         {!conversation && <Start id={id} send={send} />}
-        {groups.map((group, index) =>
-          "question" in group ? (
-            <Question
-              key={group.question.id}
-              text={group.question.content}
-              edit={mayAsk ? () => setPreset({ text: group.question.content, at: Date.now() }) : undefined}
-            />
-          ) : (
-            <Answer
-              key={group.answers[0].id}
-              versions={group.answers}
-              open={openSource}
-              retry={
-                mayAsk && index === groups.length - 1
-                  ? (answer) => send(lastQuestion?.content ?? "", answer.id)
-                  : undefined
-              }
-            />
-          ),
-        )}
+        <Groups
+          groups={groups}
+          openSource={openSource}
+          edit={mayAsk ? edit : undefined}
+          retry={mayAsk ? (answer) => send(lastQuestion?.content ?? "", answer.id) : undefined}
+        />
         {unanswered && (
           <p class="row muted small">
             This question has no answer.{" "}
@@ -264,6 +269,61 @@ export function Thread({ id, conversation, openList, openSource, wanted }: Threa
         }}
       />
     </section>
+  );
+}
+
+type ThreadTopProps = {
+  openList: () => void;
+  /** Loads earlier messages; undefined if there are none. */
+  showEarlier?: () => Promise<void>;
+};
+
+function ThreadTop({ openList, showEarlier }: ThreadTopProps) {
+  return (
+    <>
+      <div class="thread-top phone row">
+        <Button kind="quiet" icon="List" label="Conversations" onClick={openList}>
+          Conversations
+        </Button>
+      </div>
+      {showEarlier && (
+        <p class="row center">
+          <Button kind="quiet" icon="ArrowUp" onClick={showEarlier}>
+            Earlier messages
+          </Button>
+        </p>
+      )}
+    </>
+  );
+}
+
+type GroupsProps = {
+  groups: Group[];
+  openSource: OpenSource;
+  /** Writes a question into the field again; undefined while nothing can be asked. */
+  edit?: (question: string) => void;
+  /** Asks for another version of the last answer; undefined while nothing can be asked. */
+  retry?: (answer: Message) => void;
+};
+
+/** The stored questions and answers. */
+function Groups({ groups, openSource, edit, retry }: GroupsProps) {
+  return (
+    <>
+      {groups.map((group, index) => {
+        if ("answers" in group)
+          return (
+            <Answer
+              key={group.answers[0].id}
+              versions={group.answers}
+              open={openSource}
+              retry={index === groups.length - 1 ? retry : undefined}
+            />
+          );
+        const { id, content } = group.question;
+        return <Question key={id} text={content} edit={edit && (() => edit(content))} />;
+      })}
+    </>
   );
 }
 

@@ -89,37 +89,36 @@ function placeholderOf(mode: Mode, conversation: Conversation): string {
   return conversation.gateway_id ? "Your reply; ! for canned replies" : "Your reply; it appears in the chat";
 }
 
-/** The field in which a conversation is answered. */
-export function Composer({ id, conversation, sent }: ComposerProps) {
-  const [mode, setMode] = useState<Mode>("reply");
-  const [files, setFiles] = useState<File[]>([]);
-  const area = useRef<HTMLTextAreaElement>(null);
-  const lastSend = useRef<Promise<unknown>>(Promise.resolve()); // messages arrive in the order in which they were written
-  const texts = useTexts(id, conversation.id, mode);
-  const text = texts.current.value;
-  const focus = () => area.current?.focus();
-  const canned = useCannedReplies(id, text, (next) => {
-    texts.set(next);
-    focus();
-  });
-  const mayAttach = conversation.gateway?.type === "web" && mode === "reply";
+/** Reports whether files can be sent with what is written. */
+const mayAttach = (mode: Mode, { gateway }: Conversation) => gateway?.type === "web" && mode === "reply";
 
-  // The field is empty at once, for the next message; what could not be sent is put back into it.
-  const send = async () => {
+type SendOptions = ComposerProps & {
+  mode: Mode;
+  texts: ReturnType<typeof useTexts>;
+  files: File[];
+  setFiles: (change: (files: File[]) => File[]) => void;
+};
+
+/**
+ * Returns what sends the text and the files. The field is empty at once, for
+ * the next message; what could not be sent is put back into it.
+ */
+function useSend({ id, conversation, sent, mode, texts, files, setFiles }: SendOptions) {
+  const lastDelivery = useRef<Promise<unknown>>(Promise.resolve()); // messages arrive in the order in which they were written
+  return async () => {
     const draft = texts.current;
     const content = draft.value.trim();
     const attached = mode === "reply" ? files : [];
     if (!content && !attached.length) return;
-    focus();
     texts.cancelStore();
     draft.value = "";
-    if (attached.length) setFiles([]);
-    const delivery = lastSend.current
+    if (attached.length) setFiles(() => []);
+    const delivery = lastDelivery.current
       .catch(() => {
         /* its own call has handled it */
       })
       .then(() => deliver(id, conversation, mode, content, attached));
-    lastSend.current = delivery;
+    lastDelivery.current = delivery;
     try {
       await delivery;
     } catch (error) {
@@ -130,6 +129,26 @@ export function Composer({ id, conversation, sent }: ComposerProps) {
     if (draft === texts.reply && !draft.value) texts.store("");
     await sent();
   };
+}
+
+/** The field in which a conversation is answered. */
+export function Composer(props: ComposerProps) {
+  const { id, conversation } = props;
+  const [mode, setMode] = useState<Mode>("reply");
+  const [files, setFiles] = useState<File[]>([]);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const texts = useTexts(id, conversation.id, mode);
+  const text = texts.current.value;
+  const focus = () => area.current?.focus();
+  const canned = useCannedReplies(id, text, (next) => {
+    texts.set(next);
+    focus();
+  });
+  const deliverText = useSend({ ...props, mode, texts, files, setFiles });
+  const send = () => {
+    focus();
+    void deliverText().catch(tell);
+  };
   const propose = async () => {
     const answer = await proposeAnswer(id, conversation);
     texts.set([texts.reply.value.trimEnd(), answer].filter(Boolean).join("\n\n"));
@@ -138,7 +157,7 @@ export function Composer({ id, conversation, sent }: ComposerProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      void send().catch(tell);
+      send();
     } else if (!canned.handleKey(event) && event.key === "Escape") {
       event.stopPropagation();
       area.current?.blur(); // so that the keys of the page work again
@@ -147,35 +166,24 @@ export function Composer({ id, conversation, sent }: ComposerProps) {
   const manageReplies = () => {
     openDialog((close) => <Replies id={id} text={canned.typed === undefined ? text : ""} close={close} />);
   };
-  const hasQuestion = conversation.messages.some((message) => message.role === "user" && message.content);
+  const attaching = mayAttach(mode, conversation);
   return (
     <form
       class={`inbox-composer ${mode}`}
       onSubmit={(e) => {
         e.preventDefault();
-        void send().catch(tell);
+        send();
       }}
     >
-      <div class="tabs" role="group" aria-label="Message type">
-        {modes.map(([name, title]) => (
-          <button
-            type="button"
-            data-mode={name}
-            aria-current={mode === name ? "true" : undefined}
-            onClick={() => {
-              setMode(name);
-              focus();
-            }}
-          >
-            {title}
-          </button>
-        ))}
-        <Others
-          at={conversation.id}
-          editing={Boolean(text.trim())}
-          doing={{ one: "is writing", several: "are writing" }}
-        />
-      </div>
+      <ModeTabs
+        mode={mode}
+        choose={(chosen) => {
+          setMode(chosen);
+          focus();
+        }}
+        conversation={conversation.id}
+        writing={Boolean(text.trim())}
+      />
       {canned.isOpen && (canned.offered.length > 0 || text.startsWith("!")) && (
         <CannedList canned={canned} manage={manageReplies} />
       )}
@@ -188,9 +196,9 @@ export function Composer({ id, conversation, sent }: ComposerProps) {
         onInput={(e) => texts.set(e.currentTarget.value)}
         onKeyDown={onKeyDown}
       />
-      {mayAttach && files.length > 0 && <AttachedFiles files={files} setFiles={setFiles} />}
+      {attaching && files.length > 0 && <AttachedFiles files={files} setFiles={setFiles} />}
       <div class="row">
-        {mayAttach && (
+        {attaching && (
           <AttachButton
             add={(added) => {
               setFiles([...files, ...added].slice(0, mostFiles));
@@ -199,21 +207,11 @@ export function Composer({ id, conversation, sent }: ComposerProps) {
           />
         )}
         <Button kind="quiet" icon="MessagesSquare" label="Canned replies" onClick={manageReplies} />
-        {mode === "reply" && (
-          <Button
-            kind="quiet"
-            icon="Sparkles"
-            disabled={!hasQuestion}
-            reason="There is no message to answer yet."
-            onClick={propose}
-          >
-            AI draft
-          </Button>
-        )}
+        {mode === "reply" && <DraftButton conversation={conversation} propose={propose} />}
         <span class="grow muted small">
           <span class="with-keys">Ctrl+Enter to send</span>
         </span>
-        <Button kind="primary" submit disabled={!text.trim() && !(mayAttach && files.length)}>
+        <Button kind="primary" submit disabled={!text.trim() && !(attaching && files.length)}>
           {mode === "note" ? "Add note" : "Send"}
         </Button>
       </div>
@@ -225,6 +223,49 @@ const modes: [Mode, string][] = [
   ["reply", "Reply"],
   ["note", "Note"],
 ];
+
+type ModeTabsProps = {
+  mode: Mode;
+  choose: (mode: Mode) => void;
+  /** The id of the conversation. */
+  conversation: string;
+  /** Something is written, which other people are told. */
+  writing: boolean;
+};
+
+/** Chooses what is written, and shows who else writes. */
+function ModeTabs({ mode, choose, conversation, writing }: ModeTabsProps) {
+  return (
+    <div class="tabs" role="group" aria-label="Message type">
+      {modes.map(([name, title]) => (
+        <button
+          type="button"
+          data-mode={name}
+          aria-current={mode === name ? "true" : undefined}
+          onClick={() => choose(name)}
+        >
+          {title}
+        </button>
+      ))}
+      <Others at={conversation} editing={writing} doing={{ one: "is writing", several: "are writing" }} />
+    </div>
+  );
+}
+
+function DraftButton({ conversation, propose }: { conversation: Conversation; propose: () => Promise<void> }) {
+  const hasQuestion = conversation.messages.some((message) => message.role === "user" && message.content);
+  return (
+    <Button
+      kind="quiet"
+      icon="Sparkles"
+      disabled={!hasQuestion}
+      reason="There is no message to answer yet."
+      onClick={propose}
+    >
+      AI draft
+    </Button>
+  );
+}
 
 /** The canned replies whose shortcut begins with what is typed after an exclamation mark at the end of a text. */
 function useCannedReplies(id: string, text: string, setText: (text: string) => void) {
