@@ -1,4 +1,4 @@
-// Servers: those that share the agents with this one, and which has which.
+// Servers: those that share the agents with this one, and which server has which agents.
 import { useEffect, useRef } from "preact/hooks";
 
 import { ApiError, type API, href, path, post, route, setQuery, useQuery } from "../data";
@@ -19,12 +19,14 @@ import {
   Table,
   tell,
   When,
+  type Column,
 } from "../ui";
 
 type Node = API.ClusterNode;
 
-const refreshEvery = 3000;
+const refreshInterval = 3000; // milliseconds
 
+/** The page of servers. */
 export default function Cluster() {
   const found = useQuery<{ nodes: Node[] }>("cluster");
   const alone = found.error.value instanceof ApiError && found.error.value.status === 404 && !found.data.value;
@@ -32,175 +34,162 @@ export default function Cluster() {
     if (alone) return;
     const timer = setInterval(() => {
       if (!document.hidden) void found.reload();
-    }, refreshEvery);
+    }, refreshInterval);
     return () => clearInterval(timer);
   }, [found, alone]);
-  if (alone)
-    return (
-      <div class="page">
-        <h1 tabIndex={-1}>Servers</h1>
+  return (
+    <div class="page">
+      <h1 tabIndex={-1}>Servers</h1>
+      {alone ? (
         <Empty icon="Database" title="One server">
           This server keeps all agents itself. Several can share them, and take over from each other, if each is started
           with <code>--cluster</code> and the address of one PostgreSQL database.
         </Empty>
-      </div>
-    );
-  return (
-    <div class="page">
-      <h1 tabIndex={-1}>Servers</h1>
-      <Load of={found}>
-        {({ nodes }) => {
-          const alive = nodes.filter((n) => n.alive);
-          return (
+      ) : (
+        <Load of={found}>
+          {({ nodes }) => (
             <>
-              <p class="muted">
-                {plural(alive.length, "server")} {alive.length === 1 ? "has" : "share"}{" "}
-                {plural(
-                  alive.reduce((sum, n) => sum + n.agents, 0),
-                  "agent",
-                )}
-                . Any of them can serve any agent.
-              </p>
+              <Summary nodes={nodes} />
               <Servers nodes={nodes} reload={found.reload} />
               <Agents nodes={nodes} moved={found.reload} />
             </>
-          );
-        }}
-      </Load>
+          )}
+        </Load>
+      )}
     </div>
   );
 }
 
-/** The servers that an agent can be given to. */
-const takers = (nodes: Node[], but?: string) => nodes.filter((n) => n.alive && !n.leaving && n.id !== but);
-
-function Servers({ nodes, reload }: { nodes: Node[]; reload: () => Promise<void> }) {
-  const drain = (n: Node) =>
-    confirm({
-      title: `Drain ${n.name}?`,
-      action: "Drain",
-      text: (
-        <>
-          {n.agents ? (
-            <>
-              {plural(n.agents, "agent")} of <Name>{n.name}</Name> {n.agents === 1 ? "is" : "are"} moved to the other
-              servers.
-            </>
-          ) : (
-            <>
-              <Name>{n.name}</Name> has no agents.
-            </>
-          )}{" "}
-          It gets no more until it is restarted.
-        </>
-      ),
-      run: async () => {
-        await post(path("cluster", "nodes", n.id, "drain"));
-        tell(`${n.name} gives its agents to the others.`);
-        await reload();
-      },
-    });
+function Summary({ nodes }: { nodes: Node[] }) {
+  const alive = nodes.filter((node) => node.alive);
+  const agents = alive.reduce((sum, node) => sum + node.agents, 0);
   return (
-    <Table
-      rows={nodes}
-      keyOf={(n) => n.id}
-      columns={[
-        {
-          title: "Server",
-          class: "title",
-          cell: (n) => (
-            <>
-              <strong>
-                <Name>{n.name}</Name>
-              </strong>{" "}
-              {n.self && <Badge title="The server that sent this page">this one</Badge>}
-              <br />
-              <span class="small muted">
-                <bdi>{n.url}</bdi>
-              </span>
-            </>
-          ),
-        },
-        { title: "State", cell: (n) => <State n={n} /> },
-        { title: "Agents", class: "number", cell: (n) => n.agents.toLocaleString() },
-        {
-          title: "Lag",
-          class: "number",
-          cell: (n) =>
-            n.alive ? (
-              <span title="Longest wait of a commit for the database in the last second">{span(n.lag_ms)}</span>
-            ) : (
-              "–"
-            ),
-        },
-        { title: "Last seen", cell: (n) => <When time={n.seen_at} /> },
-        { title: "Version", cell: (n) => <bdi>{n.version}</bdi> },
-        {
-          title: "",
-          class: "actions",
-          cell: (n) =>
-            n.alive &&
-            !n.leaving &&
-            takers(nodes, n.id).length > 0 && (
-              <Button label={`Drain ${n.name}`} onClick={() => drain(n)}>
-                Drain
-              </Button>
-            ),
-        },
-      ]}
-    />
+    <p class="muted">
+      {plural(alive.length, "server")} {alive.length === 1 ? "has" : "share"} {plural(agents, "agent")}. Any of them can
+      serve any agent.
+    </p>
   );
 }
 
-/** A lag of this many milliseconds holds people up. */
-const slow = 1000;
+/** The servers to which an agent can be moved from a server. */
+const targetsFor = (nodes: Node[], from: string) =>
+  nodes.filter(({ id, alive, leaving }) => alive && !leaving && id !== from);
 
-function State({ n }: { n: Node }) {
-  if (!n.alive) return <Badge tone="bad">gone</Badge>;
-  if (n.leaving && n.reason === "disk_full")
+function confirmDraining({ id, name, agents }: Node, reload: () => Promise<void>) {
+  const consequence = agents ? (
+    <>
+      {plural(agents, "agent")} of <Name>{name}</Name> {agents === 1 ? "is" : "are"} moved to the other servers.
+    </>
+  ) : (
+    <>
+      <Name>{name}</Name> has no agents.
+    </>
+  );
+  confirm({
+    title: `Drain ${name}?`,
+    action: "Drain",
+    text: <>{consequence} It gets no more until it is restarted.</>,
+    run: async () => {
+      await post(path("cluster", "nodes", id, "drain"));
+      tell(`${name} gives its agents to the others.`);
+      await reload();
+    },
+  });
+}
+
+function Servers({ nodes, reload }: { nodes: Node[]; reload: () => Promise<void> }) {
+  const drainColumn: Column<Node> = {
+    title: "",
+    class: "actions",
+    cell: (node) =>
+      node.alive &&
+      !node.leaving &&
+      targetsFor(nodes, node.id).length > 0 && (
+        <Button label={`Drain ${node.name}`} onClick={() => confirmDraining(node, reload)}>
+          Drain
+        </Button>
+      ),
+  };
+  return <Table rows={nodes} keyOf={({ id }) => id} columns={[...serverColumns, drainColumn]} />;
+}
+
+const serverColumns: Column<Node>[] = [
+  {
+    title: "Server",
+    class: "title",
+    cell: ({ name, self, url }) => (
+      <>
+        <strong>
+          <Name>{name}</Name>
+        </strong>{" "}
+        {self && <Badge title="The server that sent this page">this one</Badge>}
+        <br />
+        <span class="small muted">
+          <bdi>{url}</bdi>
+        </span>
+      </>
+    ),
+  },
+  { title: "State", cell: (node) => <State node={node} /> },
+  { title: "Agents", class: "number", cell: ({ agents }) => agents.toLocaleString() },
+  {
+    title: "Lag",
+    class: "number",
+    cell: ({ alive, lag_ms }) =>
+      alive ? <span title="Longest wait of a commit for the database in the last second">{span(lag_ms)}</span> : "–",
+  },
+  { title: "Last seen", cell: ({ seen_at }) => <When time={seen_at} /> },
+  { title: "Version", cell: ({ version }) => <bdi>{version}</bdi> },
+];
+
+/** The lag in milliseconds from which on a server is called slow. */
+const slowLag = 1000;
+
+function State({ node: { alive, leaving, reason, agents, lag_ms } }: { node: Node }) {
+  if (!alive) return <Badge tone="bad">gone</Badge>;
+  if (!leaving) return lag_ms > slowLag ? <Badge tone="warn">slow</Badge> : <Badge tone="good">alive</Badge>;
+  if (reason === "disk_full")
     return (
       <Badge tone="bad" title="It gives its agents to the others, and gets some again once there is room.">
         disk full
       </Badge>
     );
-  if (n.leaving && n.reason === "stopping") return <Badge tone="busy">stopping</Badge>;
-  if (n.leaving)
-    return n.agents ? (
-      <Badge tone="busy">draining</Badge>
-    ) : (
-      <Badge tone="warn" title="It gets no agents until it restarts.">
-        drained
-      </Badge>
-    );
-  return n.lag_ms > slow ? <Badge tone="warn">slow</Badge> : <Badge tone="good">alive</Badge>;
+  if (reason === "stopping") return <Badge tone="busy">stopping</Badge>;
+  if (agents) return <Badge tone="busy">draining</Badge>;
+  return (
+    <Badge tone="warn" title="It gets no agents until it restarts.">
+      drained
+    </Badge>
+  );
+}
+
+type AgentList = { agents: API.ClusterAgent[]; meta: API.PageMeta };
+
+/** The node of an agent that no server opens any more. */
+const stoppedNode = "stopped";
+
+/** Loads the agents that the address asks for, and loads them again when servers have other numbers of agents. */
+function useAgents(nodes: Node[]) {
+  const { query } = route.value;
+  const search = query.get("q") ?? "";
+  const node = query.get("server") ?? "";
+  const offset = Number(query.get("offset")) || 0;
+  const found = useQuery<AgentList>("cluster/agents", { search, node, limit: 25, offset });
+  const counts = nodes.map(({ id, agents }) => `${id}:${agents}`).join(" ");
+  const loadedFor = useRef(counts);
+  useEffect(() => {
+    if (loadedFor.current !== counts) void found.reload();
+    loadedFor.current = counts;
+  }, [counts, found]);
+  return { found, search, node };
 }
 
 function Agents({ nodes, moved }: { nodes: Node[]; moved: () => Promise<void> }) {
-  const { query } = route.value;
-  const [search, node, offset] = [query.get("q") ?? "", query.get("server") ?? "", Number(query.get("offset")) || 0];
-  const found = useQuery<{ agents: API.ClusterAgent[]; meta: { total: number; limit: number; offset: number } }>(
-    "cluster/agents",
-    { search, node, limit: 25, offset },
-  );
-  const counts = nodes.map((n) => `${n.id}:${n.agents}`).join(" ");
-  const known = useRef(counts);
-  useEffect(() => {
-    // agents have moved
-    if (known.current !== counts) void found.reload();
-    known.current = counts;
-  }, [counts, found]);
-  const nameOf = (id: string) => nodes.find((n) => n.id === id)?.name;
-  const move = (a: API.ClusterAgent) =>
-    openDialog((close) => (
-      <Move
-        a={a}
-        to={takers(nodes, a.node)}
-        close={close}
-        done={async () => {
-          await Promise.all([moved(), found.reload()]);
-        }}
-      />
-    ));
+  const { found, search, node } = useAgents(nodes);
+  const options = nodes.filter(({ alive, agents }) => alive || agents > 0).map(({ id, name }) => [id, name]);
+  const reload = async () => {
+    await Promise.all([moved(), found.reload()]);
+  };
   return (
     <>
       <div class="page-head">
@@ -211,104 +200,92 @@ function Agents({ nodes, moved }: { nodes: Node[]; moved: () => Promise<void> })
           value={node}
           onChange={(e) => setQuery({ server: e.currentTarget.value, offset: null })}
         >
-          {[["", "All servers"], ...nodes.filter((n) => n.alive || n.agents > 0).map((n) => [n.id, n.name])].map(
-            ([id, text]) => (
-              <option value={id} selected={id === node}>
-                {text}
-              </option>
-            ),
-          )}
+          {[["", "All servers"], ...options].map(([id, name]) => (
+            <option value={id} selected={id === node}>
+              {name}
+            </option>
+          ))}
         </select>
       </div>
       <Load of={found}>
-        {({ agents, meta }) =>
-          agents.length ? (
+        {({ agents, meta }) => {
+          if (!agents.length) return <Empty icon="Bot" title={search ? "No agent matches" : "It has no agents"} />;
+          return (
             <>
-              <Table
-                rows={agents}
-                keyOf={(a) => a.id}
-                columns={[
-                  {
-                    title: "Agent",
-                    class: "title",
-                    cell: (a) => (
-                      <a href={href(a.id)}>
-                        <Name>{a.name}</Name>
-                      </a>
-                    ),
-                  },
-                  {
-                    title: "Server",
-                    cell: (a) =>
-                      nameOf(a.node) ? (
-                        <Name>{nameOf(a.node)}</Name>
-                      ) : a.node === "stopped" ? (
-                        <Badge tone="bad" title="The database lost changes to it.">
-                          stopped
-                        </Badge>
-                      ) : (
-                        <Badge tone="warn">being taken over</Badge>
-                      ),
-                  },
-                  {
-                    title: "",
-                    class: "actions",
-                    cell: (a) =>
-                      a.node !== "stopped" &&
-                      takers(nodes, a.node).length > 0 && (
-                        <Button
-                          label={`Move ${a.name}`}
-                          onClick={() => {
-                            move(a);
-                          }}
-                        >
-                          Move
-                        </Button>
-                      ),
-                  },
-                ]}
-              />
-              <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+              <Table rows={agents} keyOf={({ id }) => id} columns={agentColumns(nodes, reload)} />
+              <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
             </>
-          ) : (
-            <Empty icon="Bot" title={search ? "No agent matches" : "It has no agents"} />
-          )
-        }
+          );
+        }}
       </Load>
     </>
   );
 }
 
-function Move({
-  a,
-  to,
-  close,
-  done,
-}: {
-  a: API.ClusterAgent;
-  to: Node[];
-  close: () => void;
-  done: () => Promise<void>;
-}) {
-  const run = async (v: { node: string }) => {
-    await post(path("cluster", "agents", a.id, "move"), { node: v.node });
-    tell(`${a.name} is with ${to.find((n) => n.id === v.node)?.name} now.`);
+function agentColumns(nodes: Node[], reload: () => Promise<void>): Column<API.ClusterAgent>[] {
+  return [
+    {
+      title: "Agent",
+      class: "title",
+      cell: ({ id, name }) => (
+        <a href={href(id)}>
+          <Name>{name}</Name>
+        </a>
+      ),
+    },
+    { title: "Server", cell: (agent) => <ServerOf agent={agent} nodes={nodes} /> },
+    {
+      title: "",
+      class: "actions",
+      cell: (agent) => {
+        const targets = targetsFor(nodes, agent.node);
+        if (agent.node === stoppedNode || !targets.length) return null;
+        const openMove = () => {
+          openDialog((close) => <Move agent={agent} targets={targets} close={close} done={reload} />);
+        };
+        return (
+          <Button label={`Move ${agent.name}`} onClick={openMove}>
+            Move
+          </Button>
+        );
+      },
+    },
+  ];
+}
+
+/** The server that has an agent. */
+function ServerOf({ agent, nodes }: { agent: API.ClusterAgent; nodes: Node[] }) {
+  const server = nodes.find(({ id }) => id === agent.node);
+  if (server?.name) return <Name>{server.name}</Name>;
+  if (agent.node !== stoppedNode) return <Badge tone="warn">being taken over</Badge>;
+  return (
+    <Badge tone="bad" title="The database lost changes to it.">
+      stopped
+    </Badge>
+  );
+}
+
+type MoveProps = { agent: API.ClusterAgent; targets: Node[]; close: () => void; done: () => Promise<void> };
+
+/** Moves an agent to another server; the one with the fewest agents is offered first. */
+function Move({ agent: { id, name }, targets, close, done }: MoveProps) {
+  const [emptiest] = targets.toSorted((a, b) => a.agents - b.agents);
+  const run = async ({ node }: { node: string }) => {
+    await post(path("cluster", "agents", id, "move"), { node });
+    tell(`${name} is with ${targets.find((target) => target.id === node)?.name} now.`);
     void done();
   };
   return (
-    <FormDialog
-      title={`Move ${a.name}`}
-      close={close}
-      action="Move"
-      run={run}
-      initial={{ node: [...to].sort((x, y) => x.agents - y.agents)[0].id }}
-    >
-      {(f) => (
+    <FormDialog title={`Move ${name}`} close={close} action="Move" run={run} initial={{ node: emptiest.id }}>
+      {(form) => (
         <SelectField
           label="To"
           hint="Requests wait about a second while it moves. Its browser sessions end."
-          options={to.map((n): [string, string] => [n.id, `${n.name} (${plural(n.agents, "agent")})`])}
-          {...f.choice("node")}
+          options={targets.map((target): [string, string] => [
+            target.id,
+            `${target.name} (${plural(target.agents, "agent")})`,
+          ])}
+          {...form.choice("node")}
         />
       )}
     </FormDialog>

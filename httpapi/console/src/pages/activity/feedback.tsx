@@ -1,6 +1,6 @@
 // Answers that people rated, with what they said about them.
 import { agentId, get, href, path, route, setQuery, useQuery, type API } from "../../data";
-import { Badge, Empty, Icon, Load, Moment, Name, Pager, SearchField, Table, unmarked } from "../../ui";
+import { Badge, Empty, Icon, Load, Moment, Name, Pager, SearchField, Table, unmarked, type Column } from "../../ui";
 import { ExportMenu } from "../../parts/export";
 import { useFollow } from "../../parts/follow";
 import { TimeRange } from "./filters";
@@ -11,109 +11,131 @@ const ratings: [string, string][] = [
   ["bad", "Bad answers"],
 ];
 
-/** The conversation of an answer, at that answer. */
-const placeOf = (a: API.RatedAnswer) =>
-  a.gateway_id
-    ? href(agentId.value, "inbox", a.conversation_id)
-    : `${href(agentId.value, "chat", a.conversation_id)}?message=${a.message_id}`;
+/** The address of a rated answer in its conversation. */
+const answerHref = ({ gateway_id, conversation_id, message_id }: API.RatedAnswer) =>
+  gateway_id
+    ? href(agentId.value, "inbox", conversation_id)
+    : `${href(agentId.value, "chat", conversation_id)}?message=${message_id}`;
 
-const Rating = ({ a }: { a: API.RatedAnswer }) =>
-  a.rating ? (
-    <Badge tone={a.rating > 0 ? "good" : "bad"}>
-      <Icon name={a.rating > 0 ? "ThumbsUp" : "ThumbsDown"} size={14} /> {a.rating > 0 ? "Good" : "Bad"}
+function Rating({ rating }: { rating: number }) {
+  if (!rating) return <Badge>no rating</Badge>;
+  const good = rating > 0;
+  return (
+    <Badge tone={good ? "good" : "bad"}>
+      <Icon name={good ? "ThumbsUp" : "ThumbsDown"} size={14} /> {good ? "Good" : "Bad"}
     </Badge>
-  ) : (
-    <Badge>no rating</Badge>
   );
+}
 
-export function Feedback() {
+const feedbackAt = () => path("agents", agentId.value, "feedback");
+
+/** What the address asks for. */
+function listOptions() {
   const { query } = route.value;
-  const [rating, search, from, to] = ["rating", "q", "from", "to"].map((n) => query.get(n) ?? "");
-  const offset = Number(query.get("offset")) || 0;
-  const at = path("agents", agentId.value, "feedback");
-  const filters = { rating, search, from, to };
-  const found = useQuery(at, { ...filters, limit: 50, offset });
-  useFollow("message", found.reload);
-  async function* pages() {
-    for (let start = 0, more = true; more; start += 200) {
-      const page = await get(at, { ...filters, limit: 200, offset: start });
-      yield page.feedback;
-      more = start + 200 < page.meta.total;
-    }
+  const [rating, search, from, to] = ["rating", "q", "from", "to"].map((name) => query.get(name) ?? "");
+  return { filters: { rating, search, from, to }, offset: Number(query.get("offset")) || 0 };
+}
+
+type Filters = ReturnType<typeof listOptions>["filters"];
+
+const exportPageSize = 200;
+
+/** Yields all rated answers that match filters, page by page. */
+async function* allFeedback(filters: Filters) {
+  for (let offset = 0; ; offset += exportPageSize) {
+    const { feedback, meta } = await get(feedbackAt(), { ...filters, limit: exportPageSize, offset });
+    yield feedback;
+    if (offset + exportPageSize >= meta.total) return;
   }
+}
+
+/** The tab of feedback. */
+export function Feedback() {
+  const { filters, offset } = listOptions();
+  const found = useQuery(feedbackAt(), { ...filters, limit: 50, offset });
+  useFollow("message", found.reload);
+  const filtered = Object.values(filters).some(Boolean);
   return (
     <>
-      <div class="row filters" role="search">
-        <select
-          aria-label="Rating"
-          value={rating}
-          onChange={(e) => setQuery({ rating: e.currentTarget.value, offset: null })}
-        >
-          {ratings.map(([v, t]) => (
-            <option value={v} selected={v === rating}>
-              {t}
-            </option>
-          ))}
-        </select>
-        <SearchField
-          value={search}
-          label="Search feedback"
-          placeholder="Search feedback"
-          onInput={(q) => setQuery({ q, offset: null })}
-        />
-        <TimeRange from={from} to={to} />
-        <span class="row nowrap filters-end">
-          <ExportMenu name="feedback" pages={pages} />
-        </span>
-      </div>
+      <FilterRow filters={filters} />
       <Load of={found} lines={8}>
-        {({ feedback, meta }) =>
-          feedback.length ? (
+        {({ feedback, meta }) => {
+          if (!feedback.length)
+            return (
+              <Empty icon="ThumbsUp" title={filtered ? "No feedback matches" : "No feedback yet"}>
+                Answers rated in Chat are listed here, with their comments.
+              </Empty>
+            );
+          return (
             <>
               <div class="activity-table">
-                <Table
-                  rows={feedback}
-                  keyOf={(a) => a.message_id}
-                  open={placeOf}
-                  columns={[
-                    { title: "Answered", cell: (a) => <Moment time={a.created_at} /> },
-                    { title: "Rating", cell: (a) => <Rating a={a} /> },
-                    {
-                      title: "Answer",
-                      cell: (a) => (
-                        <div class="rated">
-                          <a href={placeOf(a)}>
-                            <Name>{a.question || "Open conversation"}</Name>
-                          </a>
-                          <bdi class="about muted">{unmarked(a.answer)}</bdi>
-                          <span class="muted small">
-                            {a.contact_name && (
-                              <>
-                                <Name>{a.contact_name}</Name>
-                                {a.model && " · "}
-                              </>
-                            )}
-                            {a.model}
-                          </span>
-                        </div>
-                      ),
-                    },
-                    {
-                      title: "Comment",
-                      cell: (a) => (a.comment ? <bdi class="comment">{a.comment}</bdi> : <span class="muted">–</span>),
-                    },
-                  ]}
-                />
+                <Table rows={feedback} keyOf={({ message_id }) => message_id} open={answerHref} columns={columns} />
               </div>
-              <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+              <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
             </>
-          ) : (
-            <Empty icon="ThumbsUp" title={rating || search || from || to ? "No feedback matches" : "No feedback yet"}>
-              Answers rated in Chat are listed here, with their comments.
-            </Empty>
-          )
-        }
+          );
+        }}
       </Load>
     </>
+  );
+}
+
+function FilterRow({ filters }: { filters: Filters }) {
+  const { rating, search, from, to } = filters;
+  return (
+    <div class="row filters" role="search">
+      <select
+        aria-label="Rating"
+        value={rating}
+        onChange={(e) => setQuery({ rating: e.currentTarget.value, offset: null })}
+      >
+        {ratings.map(([value, title]) => (
+          <option value={value} selected={value === rating}>
+            {title}
+          </option>
+        ))}
+      </select>
+      <SearchField
+        value={search}
+        label="Search feedback"
+        placeholder="Search feedback"
+        onInput={(q) => setQuery({ q, offset: null })}
+      />
+      <TimeRange from={from} to={to} />
+      <span class="row nowrap filters-end">
+        <ExportMenu name="feedback" pages={() => allFeedback(filters)} />
+      </span>
+    </div>
+  );
+}
+
+const columns: Column<API.RatedAnswer>[] = [
+  { title: "Answered", cell: ({ created_at }) => <Moment time={created_at} /> },
+  { title: "Rating", cell: ({ rating }) => <Rating rating={rating} /> },
+  { title: "Answer", cell: (rated) => <RatedAnswer rated={rated} /> },
+  {
+    title: "Comment",
+    cell: ({ comment }) => (comment ? <bdi class="comment">{comment}</bdi> : <span class="muted">–</span>),
+  },
+];
+
+function RatedAnswer({ rated }: { rated: API.RatedAnswer }) {
+  const { question, answer, contact_name, model } = rated;
+  return (
+    <div class="rated">
+      <a href={answerHref(rated)}>
+        <Name>{question || "Open conversation"}</Name>
+      </a>
+      <bdi class="about muted">{unmarked(answer)}</bdi>
+      <span class="muted small">
+        {contact_name && (
+          <>
+            <Name>{contact_name}</Name>
+            {model && " · "}
+          </>
+        )}
+        {model}
+      </span>
+    </div>
   );
 }

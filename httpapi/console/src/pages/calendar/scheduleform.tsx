@@ -236,7 +236,7 @@ function Regularly({ rule: r, set }: { rule: Rule; set: (r: Rule) => void }) {
           label="On"
           days={[1, 2, 3, 4, 5, 6, 0].map((d) => [d, weekdays[d].slice(0, 2), weekdays[d]])}
           chosen={r.days}
-          turn={(d) => put({ days: r.days.includes(d) ? r.days.filter((x) => x !== d) : [...r.days, d] })}
+          toggle={(d) => put({ days: r.days.includes(d) ? r.days.filter((x) => x !== d) : [...r.days, d] })}
         />
       )}
     </>

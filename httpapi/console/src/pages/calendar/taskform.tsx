@@ -1,3 +1,4 @@
+// The form of a task.
 import type { ComponentChildren } from "preact";
 
 import { invalidate, post, put, type API } from "../../data";
@@ -35,67 +36,73 @@ type TaskValues = {
   status: API.Task["status"];
 };
 
-/** Makes a task that begins at a wall time, or changes one; one is the occurrence that was opened. */
-export function TaskForm({
-  task,
-  one,
-  zone,
-  start = "",
-  top,
-  close,
-  saved,
-}: {
-  task?: API.Task;
-  one?: Task;
-  zone: string;
-  start?: string;
-  top?: ComponentChildren;
-  close: () => void;
-  saved?: (scope?: Scope) => void;
-}) {
-  const home = task?.timezone ?? zone;
-  const shown = one ?? task;
-  const initial: TaskValues = {
+/** The values of the form for a task, or for one of its occurrences; start is the wall time of a new task. */
+function valuesOf(task: API.Task | undefined, occurrence: Task | undefined, zone: string, start: string): TaskValues {
+  const timezone = task?.timezone ?? zone;
+  const shown = occurrence ?? task;
+  return {
     title: shown?.title ?? "",
     description: shown?.description ?? "",
-    start_time: shown ? wallOf(shown.start_time, home) : start,
-    end_time: shown ? wallOf(shown.end_time, home) : "",
-    timezone: home,
+    start_time: shown ? wallOf(shown.start_time, timezone) : start,
+    end_time: shown ? wallOf(shown.end_time, timezone) : "",
+    timezone,
     recurrence: task?.recurrence ?? "none",
     recurrence_days: task?.recurrence_days ?? [],
-    recurrence_end: task?.recurrence_end ? wallOf(task.recurrence_end, home).slice(0, 10) : "",
+    recurrence_end: task?.recurrence_end ? wallOf(task.recurrence_end, timezone).slice(0, 10) : "",
     recurrence_count: task?.recurrence_count ? String(task.recurrence_count) : "",
     workflow_id: task?.workflow_id ?? "",
     status: task?.status ?? "pending",
   };
-  const run = async (v: TaskValues) => {
-    const at = (wall: string) => (wall ? instantOf(wall, v.timezone || zone).toISOString() : undefined);
-    const again = v.recurrence !== "none";
-    const body: API.TaskChange = {
-      title: v.title,
-      description: v.description,
-      start_time: at(v.start_time),
-      end_time: at(v.end_time),
-      timezone: v.timezone || undefined,
-      recurrence: v.recurrence,
-      workflow_id: v.workflow_id,
-      recurrence_days: ["weekly", "monthly"].includes(v.recurrence) ? v.recurrence_days : [],
-      recurrence_end: again ? v.recurrence_end || null : null,
-      recurrence_count: again && v.recurrence_count ? Number(v.recurrence_count) : null,
-    };
-    if (task && v.status !== task.status) body.status = v.status;
-    const scope =
-      task && one
-        ? await saveOccurrences(
-            one,
-            task,
-            body,
-            (Object.keys(initial) as (keyof typeof initial)[]).filter(
-              (f) => JSON.stringify(v[f]) !== JSON.stringify(initial[f]),
-            ),
-          )
-        : undefined;
-    if (!one) await (task ? put(tasksAt(task.id), body) : post(tasksAt(), body));
+}
+
+/** The body of the request for the values of the form. */
+function bodyOf(values: TaskValues, task: API.Task | undefined, zone: string): API.TaskChange {
+  const { title, description, timezone, recurrence, recurrence_days, workflow_id, status } = values;
+  const toInstant = (wall: string) => (wall ? instantOf(wall, timezone || zone).toISOString() : undefined);
+  const recurs = recurrence !== "none";
+  const body: API.TaskChange = {
+    title,
+    description,
+    start_time: toInstant(values.start_time),
+    end_time: toInstant(values.end_time),
+    timezone: timezone || undefined,
+    recurrence,
+    workflow_id,
+    recurrence_days: ["weekly", "monthly"].includes(recurrence) ? recurrence_days : [],
+    recurrence_end: recurs ? values.recurrence_end || null : null,
+    recurrence_count: recurs && values.recurrence_count ? Number(values.recurrence_count) : null,
+  };
+  if (task && status !== task.status) body.status = status;
+  return body;
+}
+
+/** The names of the values that differ. */
+const changedFields = (values: TaskValues, initial: TaskValues) =>
+  (Object.keys(initial) as (keyof TaskValues)[]).filter(
+    (name) => JSON.stringify(values[name]) !== JSON.stringify(initial[name]),
+  );
+
+type TaskFormProps = {
+  /** The task to change; without one a new one is created. */
+  task?: API.Task;
+  /** The occurrence that was opened. */
+  one?: Task;
+  zone: string;
+  /** The wall time at which a new task begins. */
+  start?: string;
+  top?: ComponentChildren;
+  close: () => void;
+  saved?: (scope?: Scope) => void;
+};
+
+/** Creates a task, or changes one. */
+export function TaskForm({ task, one, zone, start = "", top, close, saved }: TaskFormProps) {
+  const initial = valuesOf(task, one, zone, start);
+  const run = async (values: TaskValues) => {
+    const body = bodyOf(values, task, zone);
+    let scope: Scope | undefined;
+    if (task && one) scope = await saveOccurrences(one, task, body, changedFields(values, initial));
+    else await (task ? put(tasksAt(task.id), body) : post(tasksAt(), body));
     invalidate(tasksAt());
     saved?.(scope);
   };
@@ -107,46 +114,46 @@ export function TaskForm({
       initial={initial}
       run={run}
     >
-      {(f) => (
+      {(form) => (
         <>
           {top}
-          <TextField label="Title" required autoFocus {...f.text("title")} />
+          <TextField label="Title" required autoFocus {...form.text("title")} />
           <div class="row">
             <TextField
               label="Begins"
               type="datetime-local"
               required
-              {...f.text("start_time")}
-              onInput={(start) => begin(f, start)}
+              {...form.text("start_time")}
+              onInput={(time) => moveStart(form, time)}
             />
             <TextField
               label="Ends"
               type="datetime-local"
               hint={task ? undefined : "Empty: one hour later."}
-              {...f.text("end_time")}
+              {...form.text("end_time")}
             />
           </div>
-          <Repeats f={f} />
+          <Recurrence form={form} />
           <PickField
             label="Starts a workflow"
             kind="workflows"
             none="None"
-            value={f.values.workflow_id}
-            onChange={(id) => f.set("workflow_id", id)}
-            error={f.issue("workflow_id")}
+            value={form.values.workflow_id}
+            onChange={(id) => form.set("workflow_id", id)}
+            error={form.issue("workflow_id")}
           />
-          <TextArea label="Description" rows={2} {...f.text("description")} />
+          <TextArea label="Description" rows={2} {...form.text("description")} />
           <TextField
             label="Time zone"
             list={zones()}
             hint="The times above are in this zone."
-            {...f.text("timezone")}
+            {...form.text("timezone")}
           />
           {task && (
             <SelectField
               label="Status"
               options={task.status === "running" ? [["running", "Running"], ...statuses] : statuses}
-              {...f.choice("status")}
+              {...form.choice("status")}
             />
           )}
         </>
@@ -157,124 +164,118 @@ export function TaskForm({
 
 const timeFields = ["start_time", "end_time"];
 
+const hour = 3_600_000; // milliseconds
+
+/** The occurrences that a change of fields can be for. */
+function scopesOf(changed: string[]): Scope[] {
+  if (changed.includes("status")) return ["all"];
+  const single = changed.every((field) => ["title", "description", ...timeFields].includes(field));
+  return single ? ["this", "following", "all"] : ["following", "all"];
+}
+
 /** Saves the fields of a form that changed, for the occurrences that the person chooses. */
 async function saveOccurrences(one: Task, task: API.Task, body: API.TaskChange, changed: string[]): Promise<Scope> {
   if (!changed.length) return "this";
-  const own = changed.every((f) => ["title", "description", ...timeFields].includes(f));
-  const scope = await askScope(
-    "Edit recurring task",
-    "Save",
-    changed.includes("status") ? ["all"] : own ? ["this", "following", "all"] : ["following", "all"],
-  );
+  const scope = await askScope("Edit recurring task", "Save", scopesOf(changed));
   if (!scope) throw new DOMException("not saved", "AbortError");
-  const change: API.TaskChange = Object.fromEntries(Object.entries(body).filter(([f]) => changed.includes(f)));
+  const change: API.TaskChange = Object.fromEntries(Object.entries(body).filter(([field]) => changed.includes(field)));
   if (changed.includes("recurrence")) change.recurrence_days = body.recurrence_days;
-  const times = changed.some((f) => timeFields.includes(f)) || changed.includes("timezone");
-  if (times && scope === "this") Object.assign(change, { start_time: body.start_time, end_time: body.end_time });
-  else if (times)
-    Object.assign(change, {
-      ...movedTimes(
-        task,
-        one,
-        new Date(body.start_time!),
-        new Date(body.end_time ?? Date.parse(body.start_time!) + 3_600_000),
-        scope,
-      ),
-      ...(change.recurrence_days && { recurrence_days: change.recurrence_days }),
-    });
+  if (changed.includes("timezone") || changed.some((field) => timeFields.includes(field)))
+    Object.assign(
+      change,
+      timesOf(one, task, body, scope),
+      change.recurrence_days && {
+        recurrence_days: change.recurrence_days,
+      },
+    );
   await changeOccurrences(one, task, scope, change);
   return scope;
 }
 
-/** Moves the beginning, and the end along with it. */
-function begin(f: FormState<TaskValues>, start: string) {
-  const { start_time: was, end_time: end } = f.values;
-  const moved = Date.parse(`${start}Z`) - Date.parse(`${was}Z`);
-  if (end && moved) f.set("end_time", new Date(Date.parse(`${end}Z`) + moved).toISOString().slice(0, 16));
-  f.set("start_time", start);
+/** The change of times for occurrences. */
+function timesOf(one: Task, task: API.Task, { start_time, end_time }: API.TaskChange, scope: Scope): API.TaskChange {
+  if (scope === "this") return { start_time, end_time };
+  const start = new Date(start_time!);
+  const end = new Date(end_time ?? start.getTime() + hour);
+  return movedTimes(task, one, start, end, scope);
 }
 
+/** Changes the start, and moves the end along with it. */
+function moveStart(form: FormState<TaskValues>, start: string) {
+  const { start_time: previous, end_time: end } = form.values;
+  const difference = Date.parse(`${start}Z`) - Date.parse(`${previous}Z`);
+  if (end && difference) form.set("end_time", new Date(Date.parse(`${end}Z`) + difference).toISOString().slice(0, 16));
+  form.set("start_time", start);
+}
+
+const weekdayButtons = [1, 2, 3, 4, 5, 6, 0].map((day): DayButton => [day, weekdays[day].slice(0, 2), weekdays[day]]);
+const monthDayButtons: DayButton[] = [
+  ...Array.from({ length: 31 }, (_, i): DayButton => [i + 1, String(i + 1), `Day ${i + 1}`]),
+  [-1, "last", "The last day"],
+];
+
 /** How often a task takes place. */
-function Repeats({ f }: { f: FormState<TaskValues> }) {
-  const often = f.values.recurrence;
-  const days = f.values.recurrence_days;
-  const turn = (d: number) => f.set("recurrence_days", days.includes(d) ? days.filter((x) => x !== d) : [...days, d]);
+function Recurrence({ form }: { form: FormState<TaskValues> }) {
+  const { recurrence, recurrence_days: days } = form.values;
+  const toggle = (day: number) =>
+    form.set("recurrence_days", days.includes(day) ? days.filter((other) => other !== day) : [...days, day]);
+  const dayProps = { chosen: days, toggle, hint: "Empty: the day it starts." };
+  const issue = form.issue("recurrence_days");
   return (
     <>
       <div class="row">
         <SelectField
           label="Repeats"
           options={recurrences}
-          value={often}
-          error={f.issue("recurrence")}
-          onChange={(v) => {
-            f.set("recurrence", v as TaskValues["recurrence"]);
-            f.set("recurrence_days", []);
+          value={recurrence}
+          error={form.issue("recurrence")}
+          onChange={(chosen) => {
+            form.set("recurrence", chosen as TaskValues["recurrence"]);
+            form.set("recurrence_days", []);
           }}
         />
-        {often !== "none" && (
+        {recurrence !== "none" && (
           <>
-            <TextField label="Until" type="date" {...f.text("recurrence_end")} />
-            <TextField label="How many times" type="number" placeholder="no limit" {...f.text("recurrence_count")} />
+            <TextField label="Until" type="date" {...form.text("recurrence_end")} />
+            <TextField label="How many times" type="number" placeholder="no limit" {...form.text("recurrence_count")} />
           </>
         )}
       </div>
-      {often === "weekly" && (
-        <DayButtons
-          label="On"
-          days={[1, 2, 3, 4, 5, 6, 0].map((d) => [d, weekdays[d].slice(0, 2), weekdays[d]])}
-          chosen={days}
-          turn={turn}
-          hint="Empty: the day it starts."
-        />
-      )}
-      {often === "monthly" && (
-        <DayButtons
-          label="On the days"
-          days={[
-            ...Array.from({ length: 31 }, (_, i): [number, string, string] => [i + 1, String(i + 1), `Day ${i + 1}`]),
-            [-1, "last", "The last day"],
-          ]}
-          chosen={days}
-          turn={turn}
-          hint="Empty: the day it starts."
-        />
-      )}
-      {f.issue("recurrence_days") && (
+      {recurrence === "weekly" && <DayButtons label="On" days={weekdayButtons} {...dayProps} />}
+      {recurrence === "monthly" && <DayButtons label="On the days" days={monthDayButtons} {...dayProps} />}
+      {issue && (
         <p class="issue" role="alert">
-          {f.issue("recurrence_days")}
+          {issue}
         </p>
       )}
     </>
   );
 }
 
-/** Days to choose from: number, short and whole name. */
-export function DayButtons({
-  label,
-  days,
-  chosen,
-  turn,
-  hint,
-}: {
+type DayButton = [day: number, short: string, name: string];
+
+type DayButtonsProps = {
   label: string;
-  days: [number, string, string][];
+  days: DayButton[];
   chosen: number[];
-  turn: (d: number) => void;
+  toggle: (day: number) => void;
   hint?: string;
-}) {
+};
+
+/** Days to choose from. */
+export function DayButtons({ label, days, chosen, toggle, hint }: DayButtonsProps) {
   return (
     <fieldset class="field day-buttons">
       <legend>{label}</legend>
       <div>
-        {days.map(([d, short, whole]) => (
+        {days.map(([day, short, name]) => (
           <button
-            key={d}
+            key={day}
             type="button"
             class="button"
-            aria-label={whole}
-            aria-pressed={chosen.includes(d)}
-            onClick={() => turn(d)}
+            aria-label={name}
+            aria-pressed={chosen.includes(day)}
+            onClick={() => toggle(day)}
           >
             {short}
           </button>
