@@ -1,32 +1,32 @@
 // The forms by which knowledge is added.
-import { agentId, invalidate, path, post } from "../../data";
+import { invalidate, post } from "../../data";
 import { FormDialog, type InputType, Segments, SelectField, Switch, TextArea, TextField, type Values } from "../../ui";
 import { CredentialSelect } from "../../parts/credentials";
+import { sourcesAt } from "./paths";
 
-const lines = (text: string) =>
+const linesOf = (text: string) =>
   text
     .split(/\n/)
-    .map((l) => l.trim())
+    .map((line) => line.trim())
     .filter(Boolean);
-const sourcesAt = () => path("agents", agentId.value, "sources");
-const added = () => invalidate(sourcesAt());
 
-/** The address that was meant: a host of this network seldom has a certificate. */
-const withScheme = (url: string) =>
-  /^[a-z]+:\/\//i.test(url)
-    ? url
-    : /^(localhost|[\d.]+|\[[\da-f:]+\])(:|\/|$)/i.test(url)
-      ? `http://${url}`
-      : `https://${url}`;
+const reloadSources = () => invalidate(sourcesAt());
 
-/** The name of a site, from its address. */
-const hostOf = (url: string) => {
+/** An address with a scheme: HTTP for a host without a name in DNS, which seldom has a certificate, else HTTPS. */
+function withScheme(url: string) {
+  if (/^[a-z]+:\/\//i.test(url)) return url;
+  const local = /^(localhost|[\d.]+|\[[\da-f:]+\])(:|\/|$)/i.test(url);
+  return `${local ? "http" : "https"}://${url}`;
+}
+
+/** The host of an address, or the text if it is no address. */
+function hostOf(url: string) {
   try {
     return new URL(url).host;
   } catch {
     return url;
   }
-};
+}
 
 const newSite = {
   url: "",
@@ -39,22 +39,24 @@ const newSite = {
   render: false,
 };
 
-/** Starts to read a site, with the usual limits where none are given. */
+/** Starts to crawl a site; limits that are not given have their defaults. */
 export async function addSite(given: Partial<typeof newSite>) {
-  const v = { ...newSite, ...given };
-  const address = withScheme(v.url.trim());
-  await post(`${sourcesAt()}/crawl`, {
-    name: v.name || hostOf(address),
-    url: address,
-    maxPages: v.scope === "page" ? 1 : Number(v.maxPages) || 50,
-    maxDepth: v.scope === "page" ? 0 : Number(v.maxDepth),
-    includePatterns: lines(v.includePatterns),
-    excludePatterns: lines(v.excludePatterns),
-    render: v.render,
+  const site = { ...newSite, ...given };
+  const url = withScheme(site.url.trim());
+  const onePage = site.scope === "page";
+  await post(sourcesAt("crawl"), {
+    name: site.name || hostOf(url),
+    url,
+    maxPages: onePage ? 1 : Number(site.maxPages) || 50,
+    maxDepth: onePage ? 0 : Number(site.maxDepth),
+    includePatterns: linesOf(site.includePatterns),
+    excludePatterns: linesOf(site.excludePatterns),
+    render: site.render,
   });
-  added();
+  reloadSources();
 }
 
+/** The dialog that adds a site. */
 export function AddSite({ close, url = "" }: { close: () => void; url?: string }) {
   return (
     <FormDialog title="Add site" close={close} action="Add" run={addSite} initial={{ ...newSite, url }}>
@@ -104,14 +106,12 @@ export function AddSite({ close, url = "" }: { close: () => void; url?: string }
   );
 }
 
+/** The dialog that adds rows of the agent's tables. */
 export function AddTable({ close }: { close: () => void }) {
-  const run = async (v: Values) => {
-    await post(sourcesAt(), {
-      type: "database",
-      name: v.name,
-      config: { query: v.query, id_column: v.id_column || undefined, title_column: v.title_column || undefined },
-    });
-    added();
+  const run = async ({ name, query, id_column, title_column }: Values) => {
+    const config = { query, id_column: id_column || undefined, title_column: title_column || undefined };
+    await post(sourcesAt(), { type: "database", name, config });
+    reloadSources();
   };
   return (
     <FormDialog
@@ -140,7 +140,33 @@ export function AddTable({ close }: { close: () => void }) {
   );
 }
 
-const authFields: Record<string, ["token" | "username" | "password" | "header" | "value", string, InputType?][]> = {
+const newApi = {
+  name: "",
+  url: "",
+  auth: "none",
+  credential: "",
+  token: "",
+  username: "",
+  password: "",
+  header: "",
+  value: "",
+  items_path: "",
+  id_path: "",
+  content_template: "",
+};
+
+type ApiValues = typeof newApi;
+
+const authTypes: [string, string][] = [
+  ["none", "None"],
+  ["stored", "Credential of this agent"],
+  ["bearer", "Bearer token"],
+  ["basic", "User and password"],
+  ["header", "A header"],
+];
+
+/** The fields of each kind of authentication. */
+const authFields: Record<string, [name: keyof ApiValues, label: string, type?: InputType][]> = {
   stored: [],
   none: [],
   bearer: [["token", "Token", "password"]],
@@ -154,84 +180,67 @@ const authFields: Record<string, ["token" | "username" | "password" | "header" |
   ],
 };
 
+/** The authentication of the form; undefined for none, and for a stored credential. */
+function authOf({ auth, token, username, password, header, value }: ApiValues) {
+  switch (auth) {
+    case "bearer":
+      return { type: "bearer", token };
+    case "basic":
+      return { type: "basic", username, password };
+    case "header":
+      return { type: "header", name: header, value };
+  }
+}
+
+/** The dialog that adds an API, whose items become documents. */
 export function AddApi({ close }: { close: () => void }) {
-  const initial = {
-    name: "",
-    url: "",
-    auth: "none",
-    credential: "",
-    token: "",
-    username: "",
-    password: "",
-    header: "",
-    value: "",
-    items_path: "",
-    id_path: "",
-    content_template: "",
-  };
-  const run = async (v: typeof initial) => {
-    const auth = {
-      none: undefined,
-      bearer: { type: "bearer", token: v.token },
-      basic: { type: "basic", username: v.username, password: v.password },
-      header: { type: "header", name: v.header, value: v.value },
-    }[v.auth as "none"];
+  const run = async (values: ApiValues) => {
     await post(sourcesAt(), {
       type: "api",
-      name: v.name || hostOf(v.url),
+      name: values.name || hostOf(values.url),
       config: {
-        url: v.url,
-        auth,
-        credential: v.auth === "stored" ? v.credential : undefined,
-        items_path: v.items_path || undefined,
-        id_path: v.id_path || undefined,
-        content_template: v.content_template || undefined,
+        url: values.url,
+        auth: authOf(values),
+        credential: values.auth === "stored" ? values.credential : undefined,
+        items_path: values.items_path || undefined,
+        id_path: values.id_path || undefined,
+        content_template: values.content_template || undefined,
       },
     });
-    added();
+    reloadSources();
   };
   return (
-    <FormDialog title="Add an API" close={close} action="Add" run={run} initial={initial}>
-      {(f) => (
+    <FormDialog title="Add an API" close={close} action="Add" run={run} initial={newApi}>
+      {(form) => (
         <>
           <TextField
             label="Address"
             placeholder="https://api.example.com/articles"
             autoFocus
             required
-            {...f.text("url")}
+            {...form.text("url")}
           />
-          <TextField label="Name" {...f.text("name")} />
-          <SelectField
-            label="Credentials"
-            options={[
-              ["none", "None"],
-              ["stored", "Credential of this agent"],
-              ["bearer", "Bearer token"],
-              ["basic", "User and password"],
-              ["header", "A header"],
-            ]}
-            {...f.choice("auth")}
-          />
-          {f.values.auth === "stored" && (
+          <TextField label="Name" {...form.text("name")} />
+          <SelectField label="Credentials" options={authTypes} {...form.choice("auth")} />
+          {form.values.auth === "stored" && (
             <CredentialSelect
-              value={f.values.credential}
-              onChange={(id) => f.set("credential", id)}
-              error={f.issue("credential")}
+              value={form.values.credential}
+              onChange={(id) => form.set("credential", id)}
+              error={form.issue("credential")}
             />
           )}
-          {authFields[f.values.auth].map(([name, label, type]) => (
-            <TextField label={label} type={type ?? "text"} {...f.text(name)} />
+          {authFields[form.values.auth].map(([name, label, type]) => (
+            <TextField label={label} type={type ?? "text"} {...form.text(name)} />
           ))}
           <div class="row">
-            <TextField label="Path to the items" placeholder="data.items" {...f.text("items_path")} />
-            <TextField label="Path to an item's ID" placeholder="id" {...f.text("id_path")} />
+            <TextField label="Path to the items" placeholder="data.items" {...form.text("items_path")} />
+            <TextField label="Path to an item's ID" placeholder="id" {...form.text("id_path")} />
           </div>
           <TextField
             label="Text of an item"
             placeholder="{{title}}: {{body}}"
             hint="Empty: all values of the item."
-            {...f.text("content_template")}
+            {...form.text("content_template")}
           />
         </>
       )}
