@@ -41,20 +41,24 @@ import { CredentialSelect } from "../parts/credentials";
 import { useFollow } from "../parts/follow";
 import { Operation, Operations } from "./apis/operations";
 
+/** The address of the agent's APIs in the service's own API, or of a part of them. */
 export const apisAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "apis", ...more);
-const to = (...more: string[]) => href(agentId.value, "apis", ...more);
+const apisHref = (...more: string[]) => href(agentId.value, "apis", ...more);
 
+/** The page of APIs: the list, or the API or the operation of the address. */
 export default function APIs() {
   const [id, operation] = route.value.rest;
   if (id && operation) return <Operation key={id + operation} api={id} id={operation} />;
-  return id ? <One key={id} id={id} /> : <List />;
+  return id ? <ApiPage key={id} id={id} /> : <ApiList />;
 }
 
-function List() {
+function ApiList() {
   const { query } = route.value;
-  const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
+  const search = query.get("q") ?? "";
+  const offset = Number(query.get("offset")) || 0;
   const found = useQuery<API.ApiList>(apisAt(), { search, limit: 50, offset });
   useFollow("api", found.reload);
+  const searchable = search !== "" || (found.data.value?.meta.total ?? 0) > 0;
   const add = mayEdit.value && (
     <Button kind="primary" icon="Plus" onClick={() => openDialog((close) => <Import close={close} />)}>
       Import API
@@ -66,49 +70,60 @@ function List() {
         <h1 class="grow" tabIndex={-1}>
           APIs
         </h1>
-        {(found.data.value?.meta.total || search) && (
+        {searchable && (
           <SearchField label="Search APIs" value={search} onInput={(q) => setQuery({ q, offset: null })} />
         )}
         {add}
       </div>
       <Load of={found}>
-        {({ apis, meta }) =>
-          apis.length ? (
+        {({ apis, meta }) => {
+          if (!apis.length && search)
+            return (
+              <Empty icon="Search" title="No APIs match">
+                Try different words.
+              </Empty>
+            );
+          if (!apis.length)
+            return (
+              <Empty icon="Layers" title="No APIs yet" action={add}>
+                Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import one,
+                and its operations become workflow steps and agent tools.
+              </Empty>
+            );
+          return (
             <>
               <ul class="sources">
-                {apis.map((a) => (
-                  <li key={a.id} class="source-row">
-                    <span class="tile">
-                      <Icon name="Layers" />
-                    </span>
-                    <div class="grow">
-                      <a href={to(a.id)}>
-                        <Name>{a.name}</Name>
-                      </a>
-                      <p class="muted small clip">
-                        <Name>{a.title}</Name> · <bdi>{a.server_url}</bdi> ·{" "}
-                        {a.used_by.length ? `used in ${plural(a.used_by.length, "place")}` : "not used"}
-                      </p>
-                    </div>
-                    <Badge>{plural(a.operations, "operation")}</Badge>
-                  </li>
+                {apis.map((api) => (
+                  <ApiRow key={api.id} api={api} />
                 ))}
               </ul>
-              <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+              <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
             </>
-          ) : search ? (
-            <Empty icon="Search" title="No APIs match">
-              Try different words.
-            </Empty>
-          ) : (
-            <Empty icon="Layers" title="No APIs yet" action={add}>
-              Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import one,
-              and its operations become workflow steps and agent tools.
-            </Empty>
-          )
-        }
+          );
+        }}
       </Load>
     </div>
+  );
+}
+
+function ApiRow({ api }: { api: API.ApiList["apis"][number] }) {
+  const { id, name, title, server_url, used_by, operations } = api;
+  return (
+    <li class="source-row">
+      <span class="tile">
+        <Icon name="Layers" />
+      </span>
+      <div class="grow">
+        <a href={apisHref(id)}>
+          <Name>{name}</Name>
+        </a>
+        <p class="muted small clip">
+          <Name>{title}</Name> · <bdi>{server_url}</bdi> ·{" "}
+          {used_by.length ? `used in ${plural(used_by.length, "place")}` : "not used"}
+        </p>
+      </div>
+      <Badge>{plural(operations, "operation")}</Badge>
+    </li>
   );
 }
 
@@ -125,7 +140,7 @@ function Import({ close }: { close: () => void }) {
     });
     invalidate(apisAt());
     tell(`${plural(made.operations, "operation")} imported`);
-    go(to(made.id));
+    go(apisHref(made.id));
   };
   return (
     <FormDialog title="Import API" close={close} action="Import" wide run={run} initial={initial}>
@@ -190,13 +205,13 @@ function Import({ close }: { close: () => void }) {
   );
 }
 
-function One({ id }: { id: string }) {
+function ApiPage({ id }: { id: string }) {
   const found = useQuery<API.API>(apisAt(id));
   useFollow("api", found.reload);
   return (
     <div class="page">
       <p class="crumb">
-        <a href={to()}>APIs</a>
+        <a href={apisHref()}>APIs</a>
       </p>
       <Load of={found} lines={8} title="API">
         {(a) => (
@@ -207,7 +222,7 @@ function One({ id }: { id: string }) {
               </h1>
               {mayEdit.value && <Actions a={a} changed={found.reload} />}
             </div>
-            <Facts a={a} />
+            <Facts api={a} />
             <Operations api={a} />
           </>
         )}
@@ -287,7 +302,7 @@ function Actions({ a, changed }: { a: API.API; changed: () => Promise<void> }) {
           run: async () => {
             await remove(apisAt(a.id));
             invalidate(apisAt());
-            go(to());
+            go(apisHref());
           },
         }),
     },
@@ -375,96 +390,115 @@ const formats: Record<string, string> = {
   "postman-2.1": "Postman 2.1",
 };
 
-function Facts({ a }: { a: API.API }) {
-  const credentials = useQuery<API.CredentialList>(path("agents", agentId.value, "credentials"), { limit: 200 });
-  const credential = credentials.data.value?.credentials.find(
-    (c) => c.id === a.credential || c.name.toLowerCase() === a.credential.toLowerCase(),
-  );
-  const wanted = !a.credential && a.security.length > 0;
+/** What an API is, where it is, and what uses it. */
+function Facts({ api }: { api: API.API }) {
+  const { title, version, server_url, credential, format, url, updated_at, used_by, security, warnings } = api;
   return (
     <section class="card stack" aria-label="API">
       <dl class="facts-list">
         <dt>API</dt>
         <dd>
-          <Name>{a.title}</Name>{" "}
+          <Name>{title}</Name>{" "}
           <span class="muted">
-            <bdi>{a.version}</bdi>
+            <bdi>{version}</bdi>
           </span>
         </dd>
         <dt>Server</dt>
         <dd>
-          <code>{a.server_url}</code>
+          <code>{server_url}</code>
         </dd>
         <dt>Credential</dt>
-        <dd>
-          {a.credential ? (
-            <a href={href(agentId.value, "credentials", credential?.id ?? a.credential)}>
-              <Name>{credential?.name ?? a.credential}</Name>
-            </a>
-          ) : (
-            <span class="muted">none</span>
-          )}
-        </dd>
+        <dd>{credential ? <CredentialLink credential={credential} /> : <span class="muted">none</span>}</dd>
         <dt>Description</dt>
         <dd>
-          {formats[a.format] ?? a.format}
-          {a.url && (
+          {formats[format] ?? format}
+          {url && (
             <>
               {" "}
-              at <bdi>{a.url}</bdi>
+              at <bdi>{url}</bdi>
             </>
           )}
-          , read <When time={a.updated_at} />
+          , read <When time={updated_at} />
         </dd>
-        {a.used_by.length > 0 && (
+        {used_by.length > 0 && (
           <>
             <dt>Used by</dt>
             <dd>
-              {a.used_by.map((u, i) => (
-                <span key={u.kind + u.id + i}>
-                  {i > 0 && ", "}
-                  <a href={href(agentId.value, u.kind === "tool" ? "tools" : "workflows", u.id)}>
-                    <Name>{u.name || u.id}</Name>
-                  </a>
-                </span>
-              ))}
+              <Uses uses={used_by} />
             </dd>
           </>
         )}
       </dl>
-      {wanted && (
-        <p class="small">
-          It asks for{" "}
-          {a.security.map((d, i) => (
-            <span key={d.name}>
-              {i > 0 && " or "}
-              <bdi>{d.fields.map((field) => field.name).join(" and ") || d.name}</bdi>
-            </span>
-          ))}
-          .{" "}
-          {mayEdit.value && (
-            <>
-              Add <a href={href(agentId.value, "credentials", "new", "custom")}>a credential</a> for{" "}
-              {a.security[0].hosts.length ? <code>{a.security[0].hosts[0]}</code> : "its server"}, then choose it under
-              Edit.
-            </>
-          )}
-        </p>
-      )}
-      {a.warnings.length > 0 && (
-        <details>
-          <summary>
-            {plural(a.warnings.length, "part")} of the description {a.warnings.length === 1 ? "is" : "are"} not used
-          </summary>
-          <ul class="reasons small">
-            {a.warnings.map((w) => (
-              <li key={w}>
-                <bdi>{w}</bdi>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+      {!credential && security.length > 0 && <MissingCredential security={security} />}
+      {warnings.length > 0 && <UnusedParts warnings={warnings} />}
     </section>
+  );
+}
+
+/** A credential by its name; an API refers to it by id or name. */
+function CredentialLink({ credential }: { credential: string }) {
+  const found = useQuery<API.CredentialList>(path("agents", agentId.value, "credentials"), { limit: 200 });
+  const stored = found.data.value?.credentials.find(
+    ({ id, name }) => id === credential || name.toLowerCase() === credential.toLowerCase(),
+  );
+  return (
+    <a href={href(agentId.value, "credentials", stored?.id ?? credential)}>
+      <Name>{stored?.name ?? credential}</Name>
+    </a>
+  );
+}
+
+function Uses({ uses }: { uses: API.API["used_by"] }) {
+  return (
+    <>
+      {uses.map(({ kind, id, name }, index) => (
+        <span key={kind + id + index}>
+          {index > 0 && ", "}
+          <a href={href(agentId.value, kind === "tool" ? "tools" : "workflows", id)}>
+            <Name>{name || id}</Name>
+          </a>
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** What credentials the description asks for, while none is chosen. */
+function MissingCredential({ security }: { security: API.API["security"] }) {
+  const [host] = security[0].hosts;
+  return (
+    <p class="small">
+      It asks for{" "}
+      {security.map(({ name, fields }, index) => (
+        <span key={name}>
+          {index > 0 && " or "}
+          <bdi>{fields.map((field) => field.name).join(" and ") || name}</bdi>
+        </span>
+      ))}
+      .{" "}
+      {mayEdit.value && (
+        <>
+          Add <a href={href(agentId.value, "credentials", "new", "custom")}>a credential</a> for{" "}
+          {host ? <code>{host}</code> : "its server"}, then choose it under Edit.
+        </>
+      )}
+    </p>
+  );
+}
+
+function UnusedParts({ warnings }: { warnings: string[] }) {
+  return (
+    <details>
+      <summary>
+        {plural(warnings.length, "part")} of the description {warnings.length === 1 ? "is" : "are"} not used
+      </summary>
+      <ul class="reasons small">
+        {warnings.map((warning) => (
+          <li key={warning}>
+            <bdi>{warning}</bdi>
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
