@@ -1,7 +1,7 @@
 // The list of agents.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { ApiError, get, go, href, loadSession, post, route, session, setQuery, upload, useQuery } from "../data";
+import { ApiError, go, href, loadSession, post, route, session, setQuery, upload, useQuery } from "../data";
 import {
   Badge,
   Button,

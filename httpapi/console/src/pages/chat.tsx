@@ -1,21 +1,7 @@
 // Chat: ask the agent, and read the passages that its answers cite.
 import { useEffect, useState } from "preact/hooks";
 
-import {
-  agent,
-  get,
-  go,
-  href,
-  mayEdit,
-  onChange,
-  path,
-  put,
-  remove,
-  route,
-  setQuery,
-  useQuery,
-  type API,
-} from "../data";
+import { go, href, mayEdit, onChange, path, put, remove, route, setQuery, useQuery, type API } from "../data";
 import {
   Button,
   deleteLater,

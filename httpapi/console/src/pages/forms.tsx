@@ -1,5 +1,5 @@
 // Forms: pages that people fill in, each of which starts a workflow.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 
 import {
   agentId,

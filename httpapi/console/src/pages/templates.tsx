@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, go, href, mayEdit, path, post, route, useQuery } from "../data";
 import { ApiError } from "../data";
-import { Badge, Button, Empty, Icon, Load, Name, tell, type IconName, type Values } from "../ui";
+import { Badge, Button, Empty, Icon, Load, tell, type IconName, type Values } from "../ui";
 import { loadCatalog } from "../editor/catalog";
 import { style } from "../parts/styles";
 import { GraphPreview } from "../parts/graph-preview";

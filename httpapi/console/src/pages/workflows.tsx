@@ -7,7 +7,6 @@ import {
   get,
   go,
   href,
-  invalidate,
   mayEdit,
   onChange,
   path,

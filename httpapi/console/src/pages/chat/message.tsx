@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, href, mayEdit, path, put } from "../../data";
-import { Badge, Button, CopyButton, Icon, JsonTree, plural, span, tell, TextArea, When, type Values } from "../../ui";
+import { Badge, Button, CopyButton, Icon, JsonTree, plural, span, tell, TextArea, When } from "../../ui";
 import { Highlighted } from "../../parts/highlight";
 import { cited, citationsOf, placeOf, withCitations, type Citation, type Cited } from "../../parts/citations";
 import { CodeBlock } from "../../parts/codeblock";
