@@ -92,7 +92,7 @@ function confirmDraining({ id, name, agents }: Node, reload: () => Promise<void>
     run: async () => {
       await post(path("cluster", "nodes", id, "drain"));
       tell(`${name} gives its agents to the others.`);
-      await reload();
+      void reload();
     },
   });
 }
