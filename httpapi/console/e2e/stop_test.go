@@ -54,7 +54,7 @@ func TestConsoleStopsCrawls(t *testing.T) {
 			p.pressKeys("Escape")
 		}
 		p.waitFor(`document.querySelector("#main .badge")?.textContent === "stopped"`)
-		p.waitFor(`document.querySelector("#main .card")?.textContent.includes("Stopped by ")`)
+		p.waitFor(`document.querySelector("#main .card")?.textContent.includes("Stopped")`)
 		p.waitFor(button("Crawl again"))
 		p.waitFor(`document.querySelector("#main article")?.textContent.includes("A bakery at the harbour")`)
 		if p.eval(button("Stop")) != nil {
