@@ -95,11 +95,20 @@ func (f *Folder) join() error {
 	return err
 }
 
-// AddAgent adds an agent that this server now owns. Its file need not exist.
-func (f *Folder) AddAgent(id string, s Summary) error {
+// claimShared is claim for an agent of the cluster.
+func (f *Folder) claimShared(id string) (unclaim func(), err error) {
 	unclaim, free := f.claim(id)
 	if !free {
-		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
+		return nil, agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
+	}
+	return unclaim, nil
+}
+
+// AddAgent adds an agent that this server now owns. Its file need not exist.
+func (f *Folder) AddAgent(id string, s Summary) error {
+	unclaim, err := f.claimShared(id)
+	if err != nil {
+		return err
 	}
 	defer unclaim()
 	f.registerShared(id, row{record: s.record()})
@@ -118,9 +127,9 @@ func (f *Folder) registerShared(id string, found row) {
 
 // AddUnreadAgent is AddAgent for an agent whose due work is only known from its file.
 func (f *Folder) AddUnreadAgent(id string) error {
-	unclaim, free := f.claim(id)
-	if !free {
-		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
+	unclaim, err := f.claimShared(id)
+	if err != nil {
+		return err
 	}
 	defer unclaim()
 	if err := f.cluster.Fetch(id, f.filePath(id)); err != nil {
@@ -164,16 +173,16 @@ func (f *Folder) AddStoppedAgent(id string, problem error) {
 // server no longer owns it. The file stays in its place. It waits for running
 // transactions.
 func (f *Folder) RemoveAgent(id string) error {
-	unclaim, free := f.claim(id)
-	if !free {
-		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
+	unclaim, err := f.claimShared(id)
+	if err != nil {
+		return err
 	}
 	defer unclaim()
 	db := f.known(id)
 	if db == nil {
 		return nil
 	}
-	err := db.closeWhenUnused(true)
+	err = db.closeWhenUnused(true)
 	f.mu.Lock()
 	f.releaseName(db, db.Agent().Name)
 	if f.byID[id] == db {

@@ -41,7 +41,7 @@ type DB struct {
 
 	recent atomic.Uint32 // workKinds that were announced since the file was opened
 
-	sourceChanges broadcast // see AwaitSource
+	sourceChanges broadcast // see awaitSources
 
 	watcher atomic.Pointer[func([]Change)] // see Watch
 

@@ -86,25 +86,3 @@ func (tx *Tx) checkUnfinished(id string) error {
 	}
 	return err
 }
-
-// WhileUnfinished returns a context that ends with ctx, with the function that it
-// returns, or, with NOT_FOUND as its cause, when the source is deleted or its
-// processing ends.
-func (db *DB) WhileUnfinished(ctx context.Context, id string) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		for {
-			changed := db.sourceChanges.next()
-			_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.checkUnfinished(id) })
-			if agent.ErrorCode(err) == agent.CodeNotFound {
-				cancel(err)
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}

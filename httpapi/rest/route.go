@@ -75,7 +75,7 @@ type Form struct {
 // AnswersHead reports whether the route also answers HEAD requests: those that read
 // something, but not the streams of events.
 func (r *Route) AnswersHead() bool {
-	return r.Method == http.MethodGet && (r.answer != nil || r.Out != nil || r.Attached)
+	return r.Method == http.MethodGet && (r.Out != nil || r.Attached)
 }
 
 // JSON returns a route with a typed handler: In is bound from path, query and JSON body,

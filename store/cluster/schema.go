@@ -57,9 +57,9 @@ ALTER TABLE node ADD COLUMN IF NOT EXISTS reason text NOT NULL DEFAULT ''`
 // database.
 const maxTuple = 8160
 
-// The maximum number of a server's connections, the smallest one that can be set, which
-// leaves some for commits and heartbeats while files are fetched, and how long a transaction may be idle,
-// as when a server is paused.
+// The maximum number of a server's connections; the smallest one that can be set, which
+// leaves some for commits and heartbeats while files are fetched; and how long a
+// transaction may be idle, as when a server is paused.
 const (
 	connections            = 8
 	leastConnections       = fetchesAtOnce + 2
