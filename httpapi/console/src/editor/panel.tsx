@@ -1,13 +1,14 @@
 // The panel of the selected node: its fields, its input and output, and its JSON.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { Button, Icon, Menu, type MenuItem, Name } from "../ui";
-import { type Editor, type GraphNode, groupClass, setMetadata, typeName, typeOf } from "./index";
+import { Button, Menu, type MenuItem } from "../ui";
+import { type Editor, type GraphNode, setMetadata } from "./index";
 import { focusField } from "./focusfield";
 import type { WebhookWorkflow } from "./webhook";
 import { NodeFields } from "./nodefields";
 import { NodeInput, NodeJson, NodeOutput } from "./nodevalues";
 import { sampleOf } from "./samples";
+import { PanelHead } from "./panelhead";
 import { NodeContext } from "./templatefield";
 import type { LoadTests } from "./trynode";
 
@@ -58,7 +59,7 @@ export function NodePanel({ editor, node, workflow, actions }: PanelProps) {
   const issues = editor.issuesByNode.value.get(node.id) ?? [];
   return (
     <aside ref={panel} class="editor-panel" aria-label={`Node ${editor.nameOf(node)}`}>
-      <PanelHead editor={editor} node={node} actions={actions} />
+      <Head editor={editor} node={node} actions={actions} />
       <nav class="tabs" aria-label="Node">
         {tabs.map(([name, title]) => (
           <button type="button" aria-current={tab === name ? "page" : undefined} onClick={() => setTab(name)}>
@@ -82,33 +83,15 @@ export function NodePanel({ editor, node, workflow, actions }: PanelProps) {
 }
 
 /** The name of the node and its buttons. */
-function PanelHead({ editor, node, actions }: { editor: Editor; node: GraphNode; actions: PanelActions }) {
-  const type = typeOf(node.type);
+function Head({ editor, node, actions }: { editor: Editor; node: GraphNode; actions: PanelActions }) {
   const editable = !editor.readonly.value;
   return (
-    <header class="panel-head">
-      <span class={`node-icon ${groupClass(type)}`}>
-        <Icon name={type?.icon ?? "CircleHelp"} size={18} />
-      </span>
-      <div class="grow">
-        <h2 class="clip">
-          <Name>{editor.nameOf(node)}</Name>
-        </h2>
-        <p class="muted small clip">
-          {node.data?.label && (
-            <>
-              <Name>{typeName(node.type)}</Name> ·{" "}
-            </>
-          )}
-          <code>{node.id}</code>
-        </p>
-      </div>
+    <PanelHead node={node} name={editor.nameOf(node)} close={actions.close}>
       {editable && actions.test && (
         <Button icon="Play" kind="quiet" label="Test this node" onClick={() => actions.test!("node", node.id)} />
       )}
       {editable && <Menu label="Node actions" items={menuItems(editor, node, actions)} />}
-      <Button kind="quiet" icon="X" label="Close" onClick={actions.close} />
-    </header>
+    </PanelHead>
   );
 }
 

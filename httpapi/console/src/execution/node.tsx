@@ -6,16 +6,14 @@ import {
   type Execution,
   executionPath,
   type GraphNode,
-  groupClass,
   hasEnded,
   iterationLabel,
   iterationPath,
   type NodeResult,
   resultKey,
-  typeName,
-  typeOf,
 } from "../editor";
-import { Badge, Button, ErrorCard, Icon, JsonTree, Name, Pager, size, span } from "../ui";
+import { PanelHead } from "../editor/panelhead";
+import { Badge, Button, ErrorCard, JsonTree, Pager, size, span } from "../ui";
 import { WaitingNode } from "./waiting";
 
 const pageSize = 50;
@@ -52,31 +50,6 @@ export function NodeRun({ execution, node, name, results, iteration, choose, edi
         )}
       </div>
     </aside>
-  );
-}
-
-function PanelHead({ node, name, close }: { node: GraphNode; name: string; close: () => void }) {
-  const type = typeOf(node.type);
-  return (
-    <header class="panel-head">
-      <span class={`node-icon ${groupClass(type)}`}>
-        <Icon name={type?.icon ?? "CircleHelp"} size={18} />
-      </span>
-      <div class="grow">
-        <h2 class="clip">
-          <Name>{name}</Name>
-        </h2>
-        <p class="muted small clip">
-          {node.data?.label && (
-            <>
-              <Name>{typeName(node.type)}</Name> ·{" "}
-            </>
-          )}
-          <code>{node.id}</code>
-        </p>
-      </div>
-      <Button kind="quiet" icon="X" label="Close" onClick={close} />
-    </header>
   );
 }
 

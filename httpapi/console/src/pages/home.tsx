@@ -17,6 +17,7 @@ import {
   type IconName,
 } from "../ui";
 import { Bars } from "../parts/spark";
+import { FileButton } from "../parts/files";
 import { UploadList, uploadFiles, useDrop } from "../parts/upload";
 import { AgentName, Checklist, loadForms } from "./home/checklist";
 
@@ -124,36 +125,17 @@ function Ask({ id, over }: { id: string; over: boolean }) {
           }}
         />
         <div class="row nowrap">
-          {may && <AddFiles />}
+          {may && (
+            <FileButton field="Files" icon="Paperclip" kind="quiet" choose={(files) => void uploadFiles(files)}>
+              Add files
+            </FileButton>
+          )}
           <span class="grow" />
           <Button kind="primary" icon="ArrowUp" label="Ask" submit disabled={!draft.value.trim()} />
         </div>
       </form>
       <UploadList most={4} />
     </section>
-  );
-}
-
-function AddFiles() {
-  const input = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <input
-        ref={input}
-        type="file"
-        multiple
-        hidden
-        aria-label="Files"
-        onChange={(e) => {
-          const files = [...(e.currentTarget.files ?? [])];
-          if (files.length) void uploadFiles(files);
-          e.currentTarget.value = "";
-        }}
-      />
-      <Button kind="quiet" icon="Paperclip" onClick={() => input.current?.click()}>
-        Add files
-      </Button>
-    </>
   );
 }
 

@@ -140,7 +140,7 @@ function Source({ check, problem }: { check: (text: string) => Promise<void>; pr
         is stored until you have seen it.
       </p>
       <label
-        class="import-drop"
+        class="drop import-drop"
         onDragOver={(e) => e.preventDefault()}
         onDrop={(e) => {
           e.preventDefault();

@@ -1,5 +1,8 @@
 // Contact files: read, mapped to fields, and written again.
 
+/** The types of files that fields for CSV offer. */
+export const csvTypes = ".csv,.tsv,.txt,text/csv";
+
 /** The fields that a column can be mapped to, as the service names them. */
 export const fields: [string, string][] = [
   ["name", "Name"],

@@ -1,7 +1,7 @@
 // Answers that people rated, with what they said about them.
-import { agentId, get, href, path, route, setQuery, useQuery, type API } from "../../data";
+import { agentId, href, path, route, setQuery, useQuery, type API } from "../../data";
 import { Badge, Empty, Icon, Load, Moment, Name, Pager, SearchField, Table, unmarked, type Column } from "../../ui";
-import { ExportMenu } from "../../parts/export";
+import { ExportMenu, pagesOf } from "../../parts/export";
 import { useFollow } from "../../parts/follow";
 import { TimeRange } from "./filters";
 
@@ -38,16 +38,8 @@ function listOptions() {
 
 type Filters = ReturnType<typeof listOptions>["filters"];
 
-const exportPageSize = 200;
-
 /** Yields all rated answers that match filters, page by page. */
-async function* allFeedback(filters: Filters) {
-  for (let offset = 0; ; offset += exportPageSize) {
-    const { feedback, meta } = await get(feedbackAt(), { ...filters, limit: exportPageSize, offset });
-    yield feedback;
-    if (offset + exportPageSize >= meta.total) return;
-  }
-}
+const allFeedback = (filters: Filters) => pagesOf(feedbackAt(), filters, (page) => page.feedback);
 
 /** The tab of feedback. */
 export function Feedback() {

@@ -1,7 +1,7 @@
 // The agent's own log: what went wrong, and who changed what.
-import { agentId, get, path, route, setQuery, useQuery, type API } from "../../data";
+import { agentId, path, route, setQuery, useQuery, type API } from "../../data";
 import { Author, Badge, Drawer, Empty, JsonTree, Load, Moment, Pager, SearchField, Table, type Column } from "../../ui";
-import { ExportMenu } from "../../parts/export";
+import { ExportMenu, pagesOf } from "../../parts/export";
 import { useFollow } from "../../parts/follow";
 import { Follow, TimeRange } from "./filters";
 
@@ -30,16 +30,8 @@ function listOptions() {
 
 type Filters = ReturnType<typeof listOptions>["filters"];
 
-const exportPageSize = 200;
-
 /** Yields all entries that match filters, page by page. */
-async function* allEntries(filters: Filters) {
-  for (let offset = 0; ; offset += exportPageSize) {
-    const { logs, meta } = await get(logsAt(), { ...filters, limit: exportPageSize, offset });
-    yield logs;
-    if (offset + exportPageSize >= meta.total) return;
-  }
-}
+const allEntries = (filters: Filters) => pagesOf(logsAt(), filters, (page) => page.logs);
 
 /** The tab of the log; the entry of the address is shown beside it. */
 export function Log() {

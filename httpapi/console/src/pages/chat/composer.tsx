@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { agentId, mayEdit, path, put, useDraft, useQuery } from "../../data";
 import { Button, Icon, Menu, type MenuItem } from "../../ui";
+import { FileButton } from "../../parts/files";
 import { uploadFiles } from "../../parts/upload";
 
 /** The options of the next answer. */
@@ -22,10 +23,6 @@ type Props = {
   last?: string;
   /** A text to write into the field, such as one that is edited. */
   preset?: { text: string; at: number };
-};
-
-const upload = (files: FileList | null | undefined) => {
-  if (files?.length) void uploadFiles([...files]);
 };
 
 /** The field for a question. */
@@ -84,7 +81,7 @@ export function Composer(props: Props) {
         onPaste={(e) => {
           if (!e.clipboardData?.files.length) return;
           e.preventDefault();
-          upload(e.clipboardData.files);
+          void uploadFiles([...e.clipboardData.files]);
         }}
       />
       <Actions {...props} empty={!draft.value.trim()} />
@@ -99,7 +96,13 @@ function Actions({ busy, choice, setChoice, stop, empty }: Props & { empty: bool
     <div class="row nowrap">
       {may && (
         <>
-          <AddFiles />
+          <FileButton
+            field="Files"
+            icon="Paperclip"
+            kind="quiet"
+            label="Add files to the knowledge"
+            choose={(files) => void uploadFiles(files)}
+          />
           <Models choice={choice} setChoice={setChoice} />
           <button
             type="button"
@@ -122,26 +125,6 @@ function Actions({ busy, choice, setChoice, stop, empty }: Props & { empty: bool
       )}
       {!busy && may && <Button kind="primary" icon="ArrowUp" label="Send" submit disabled={empty} />}
     </div>
-  );
-}
-
-function AddFiles() {
-  const input = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <input
-        ref={input}
-        type="file"
-        multiple
-        hidden
-        aria-label="Files"
-        onChange={(e) => {
-          upload(e.currentTarget.files);
-          e.currentTarget.value = "";
-        }}
-      />
-      <Button kind="quiet" icon="Paperclip" label="Add files to the knowledge" onClick={() => input.current?.click()} />
-    </>
   );
 }
 

@@ -2,8 +2,9 @@
 import { useState } from "preact/hooks";
 
 import { saveFile, session, upload } from "../../data";
-import { Button, Dialog, Empty, Icon, plural, SelectField, Table, tell } from "../../ui";
+import { Button, Dialog, Empty, plural, SelectField, Table, tell } from "../../ui";
 import {
+  csvTypes,
   decode,
   fields,
   guess,
@@ -13,6 +14,7 @@ import {
   type File as ContactFile,
   type Rejected,
 } from "../../parts/csv";
+import { FileDrop } from "../../parts/files";
 import { contactsAt } from "./paths";
 
 /** What an import did, or as a dry run would do. */
@@ -46,32 +48,14 @@ export function Import({ close, done }: { close: () => void; done: () => void })
       {file ? (
         <ImportForm file={file} back={() => setFile(undefined)} close={close} done={done} />
       ) : (
-        <FileDrop read={(chosen) => void read(chosen)} />
+        <FileDrop field="CSV file" accept={csvTypes} choose={(chosen) => void read(chosen)}>
+          <span>Choose a CSV file, or drop it here</span>
+          <small class="muted">
+            With a header row. You map the columns and see a preview before anything is stored.
+          </small>
+        </FileDrop>
       )}
     </Dialog>
-  );
-}
-
-function FileDrop({ read }: { read: (chosen?: globalThis.File) => void }) {
-  return (
-    <label
-      class="drop"
-      onDragOver={(e) => e.preventDefault()}
-      onDrop={(e) => {
-        e.preventDefault();
-        read(e.dataTransfer?.files[0]);
-      }}
-    >
-      <Icon name="Upload" size={28} />
-      <span>Choose a CSV file, or drop it here</span>
-      <small class="muted">With a header row. You map the columns and see a preview before anything is stored.</small>
-      <input
-        type="file"
-        accept=".csv,.tsv,.txt,text/csv"
-        aria-label="CSV file"
-        onChange={(e) => read(e.currentTarget.files?.[0])}
-      />
-    </label>
   );
 }
 

@@ -1,8 +1,9 @@
 // The forms of the first steps, and the dialog that adds a site.
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { agentId, ApiError, href, path, useQuery } from "../../data";
 import { Button, Load, openDialog, tell, TextField, useForm } from "../../ui";
+import { FileButton } from "../../parts/files";
 import { ModelForm } from "../../parts/model";
 import { AddSite, addSite } from "../knowledge/add";
 import { exampleHandbook } from "../knowledge/example";
@@ -14,7 +15,6 @@ export type StepProps = { done: () => Promise<void>; upload: (files: File[]) => 
 
 /** Files, an example, or the address of a site. */
 export function KnowledgeStep({ done, upload: send }: StepProps) {
-  const file = useRef<HTMLInputElement>(null);
   const form = useForm({ url: "" });
   const [busy, setBusy] = useState(false);
   const upload = (files: File[]) => send(files).then(done);
@@ -37,21 +37,9 @@ export function KnowledgeStep({ done, upload: send }: StepProps) {
   return (
     <>
       <div class="row">
-        <input
-          ref={file}
-          type="file"
-          multiple
-          hidden
-          aria-label="Documents"
-          onChange={(e) => {
-            const files = [...(e.currentTarget.files ?? [])];
-            e.currentTarget.value = "";
-            if (files.length) void upload(files);
-          }}
-        />
-        <Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>
+        <FileButton field="Documents" icon="Upload" kind="primary" choose={(files) => void upload(files)}>
           Choose documents
-        </Button>
+        </FileButton>
         <Button icon="Sparkles" onClick={() => upload([exampleHandbook()])}>
           Use an example
         </Button>

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { type API, get, path, post, put, send as sendForm, useDraft, useQuery } from "../../data";
+import { FileButton } from "../../parts/files";
 import { Others } from "../../parts/presence";
 import { Button, Icon, openDialog, size, tell } from "../../ui";
 import { Replies } from "./replies";
@@ -199,8 +200,12 @@ export function Composer(props: ComposerProps) {
       {attaching && files.length > 0 && <AttachedFiles files={files} setFiles={setFiles} />}
       <div class="row">
         {attaching && (
-          <AttachButton
-            add={(added) => {
+          <FileButton
+            field="Attach files"
+            icon="Paperclip"
+            kind="quiet"
+            label="Attach files"
+            choose={(added) => {
               setFiles([...files, ...added].slice(0, mostFiles));
               focus();
             }}
@@ -341,25 +346,5 @@ function AttachedFiles({ files, setFiles }: { files: File[]; setFiles: (files: F
         </li>
       ))}
     </ul>
-  );
-}
-
-function AttachButton({ add }: { add: (files: FileList) => void }) {
-  const picker = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <input
-        ref={picker}
-        type="file"
-        hidden
-        multiple
-        aria-label="Attach files"
-        onChange={(e) => {
-          add(e.currentTarget.files!);
-          e.currentTarget.value = "";
-        }}
-      />
-      <Button kind="quiet" icon="Paperclip" label="Attach files" onClick={() => picker.current?.click()} />
-    </>
   );
 }

@@ -2,8 +2,9 @@
 import { useState } from "preact/hooks";
 
 import { agentId, go, href, invalidate, post, saveFile, upload } from "../../data";
-import { Button, Dialog, Icon, plural, SelectField, Table, tell, TextField } from "../../ui";
-import { decode, mapped, readFile, rejectedFile, type File as CSVFile, type Rejected } from "../../parts/csv";
+import { Button, Dialog, plural, SelectField, Table, tell, TextField } from "../../ui";
+import { csvTypes, decode, mapped, readFile, rejectedFile, type File as CSVFile, type Rejected } from "../../parts/csv";
+import { FileDrop } from "../../parts/files";
 import { columnTypes, slug, tablesAt, type ColumnType, type DataTable } from "../../parts/tables";
 
 type Outcome = { dry: boolean; total: number; imported: number; updated: number; errors: Rejected[] };
@@ -22,23 +23,9 @@ function Drop({ read }: { read: (file: CSVFile) => void }) {
     }
   };
   return (
-    <label
-      class="drop"
-      onDragOver={(e) => e.preventDefault()}
-      onDrop={(e) => {
-        e.preventDefault();
-        void take(e.dataTransfer?.files[0]);
-      }}
-    >
-      <Icon name="Upload" size={28} />
+    <FileDrop field="CSV file" accept={csvTypes} choose={(file) => void take(file)}>
       <span>Drop a CSV file here, or choose one. Its first row names the columns.</span>
-      <input
-        type="file"
-        accept=".csv,.tsv,.txt,text/csv"
-        aria-label="CSV file"
-        onChange={(e) => void take(e.currentTarget.files?.[0])}
-      />
-    </label>
+    </FileDrop>
   );
 }
 
