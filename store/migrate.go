@@ -24,6 +24,7 @@ var migrations = []string{
 	version4,
 	version5,
 	version6,
+	version7,
 }
 
 var (
@@ -39,6 +40,8 @@ var (
 	version5 string
 	//go:embed migrations/0006.sql
 	version6 string
+	//go:embed migrations/0007.sql
+	version7 string
 )
 
 // countRows keeps the number of a table's rows in _counts, so that meta.total costs
