@@ -47,6 +47,44 @@ const (
 	maxFormLongText = 20_000
 )
 
+// Limits of the body of a submission, in bytes.
+const (
+	maxFormValues = 1 << 20                                  // without files
+	MaxFormBody   = maxFormValues + MaxFormFileData + 64<<10 // of any form
+	formOverhead  = 16 << 10                                 // for what the page adds, and fields that are not the form's
+	partOverhead  = 256                                      // of a value in a multipart form
+	escapedLength = 12                                       // of a character: four bytes, each as %XX, or two \uXXXX in JSON
+)
+
+// MaxBody returns the largest body of a submission of the form, in bytes: what its fields
+// can hold, in the longest encoding, and at most 1 MB and the files.
+func (f *Form) MaxBody() int64 {
+	size, files := formOverhead, 0
+	for i := range f.Fields {
+		size += f.Fields[i].maxBytes()
+		if f.Fields[i].Type == "file" {
+			files = MaxFormBody - maxFormValues
+		}
+	}
+	return int64(min(size, maxFormValues) + files)
+}
+
+// maxBytes returns the largest size of the field's values in a submission.
+func (f *FormField) maxBytes() int {
+	value := len(f.Name) + partOverhead
+	switch {
+	case f.Type == "long_text":
+		return value + escapedLength*maxFormLongText
+	case f.Type != "choices":
+		return value + escapedLength*maxFormText
+	}
+	size := 0
+	for _, o := range f.Options {
+		size += value + escapedLength*utf8.RuneCountInString(o)
+	}
+	return size
+}
+
 var reservedFields = []string{"values", "submitted_at"}
 
 var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)

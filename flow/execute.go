@@ -20,6 +20,7 @@ type Request struct {
 	Replay         string          // a second key, valid for a few minutes; see store.StartedExecution. May be empty
 	Queue          bool            // queue the execution whatever the workflow's on_conflict says
 	Wait           time.Duration   // how long to wait for the end; 0: do not wait
+	Waiting        func()          // called before the wait, when the execution has its input; may be nil
 	Hook           bool            // only if the workflow is active and has a trigger of this kind, webhook or form; a webhook-response ends the wait
 
 	node     string                   // id of the trigger node; empty: chosen by Trigger
@@ -107,6 +108,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	started := Started{Execution: *x}
 	if s == nil {
 		e.queued(a, p)
+		q.waits()
 		return e.await(ctx, db, q, started, nil, w)
 	}
 	r := e.newRun(a, x.ID)
@@ -119,7 +121,14 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	} else {
 		e.runAsync(r)
 	}
+	q.waits()
 	return e.await(ctx, db, q, started, r, w)
+}
+
+func (q *Request) waits() {
+	if q.Waiting != nil {
+		q.Waiting()
+	}
 }
 
 // prepareExecution builds an execution with its compiled workflow and payload.

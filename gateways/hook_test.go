@@ -89,7 +89,11 @@ func (r *hookFixture) post(tb testing.TB, id string, header http.Header, body st
 	if header == nil {
 		header = http.Header{}
 	}
-	return r.Receive(tb.Context(), r.db, id, Post{URL: agent.WebhookPath("default", id), Header: header, Body: []byte(body)})
+	receiver, err := r.Receiver(tb.Context(), r.db, id)
+	if err != nil {
+		return Response{}, err
+	}
+	return receiver.Receive(tb.Context(), Post{URL: agent.WebhookPath("default", id), Header: header, Body: []byte(body)})
 }
 
 func headers(pairs ...string) http.Header {

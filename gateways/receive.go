@@ -17,19 +17,33 @@ import (
 // MaxPost limits the body of a post to a gateway, in bytes.
 const MaxPost = 1 << 20
 
-// Receive handles a post to a gateway's webhook and returns the response that
-// the platform expects. p.URL is the path and query of the request. A post that
-// is not authentic is UNAUTHORIZED, an invalid one a VALIDATION_ERROR; both are
-// recorded on the gateway. Repeats get the same response as the first time.
-func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, p Post) (Response, error) {
+// Receiver receives the posts to a gateway's webhook.
+type Receiver struct {
+	gateways *Gateways
+	db       *store.DB
+	gateway  store.OpenGateway
+	platform receiver
+}
+
+// Receiver returns the receiver of a gateway, or NOT_FOUND.
+func (g *Gateways) Receiver(ctx context.Context, db *store.DB, gatewayID string) (*Receiver, error) {
 	o, err := db.OpenGateway(ctx, gatewayID)
 	if err != nil {
-		return Response{}, err
+		return nil, err
 	}
 	l, ok := platformOf(o.Type, o.Config).(receiver)
 	if !ok {
-		return Response{}, agent.Errorf(agent.CodeNotFound, "gateways of this type do not receive messages")
+		return nil, agent.Errorf(agent.CodeNotFound, "gateways of this type do not receive messages")
 	}
+	return &Receiver{g, db, o, l}, nil
+}
+
+// Receive handles a post and returns the response that the platform expects. p.URL is the
+// path and query of the request. A post that is not authentic is UNAUTHORIZED, an invalid
+// one a VALIDATION_ERROR; both are recorded on the gateway. Repeats get the same response
+// as the first time.
+func (r *Receiver) Receive(ctx context.Context, p Post) (Response, error) {
+	g, db, o, l := r.gateways, r.db, r.gateway, r.platform
 	t, err := g.parsePost(l, o, p)
 	if err != nil {
 		return Response{}, g.noteRejected(ctx, db, o.ID, err)
@@ -40,11 +54,11 @@ func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, 
 	if err := g.fetchOmitted(ctx, db, l, o, t.Messages); err != nil {
 		return Response{}, err
 	}
-	r := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload}
+	receipt := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload}
 	if len(t.Messages) == 0 && t.Payload == nil {
-		r.Payload = payload(p)
+		receipt.Payload = payload(p)
 	}
-	_, err = db.ReceiveInbound(ctx, o.ID, []store.Receipt{r}, 0)
+	_, err = db.ReceiveInbound(ctx, o.ID, []store.Receipt{receipt}, 0)
 	return t.Response, err
 }
 

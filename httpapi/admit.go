@@ -12,7 +12,8 @@ import (
 // serve runs a request through the checks of its route.
 func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 	return func(e echo.Context) error {
-		c := &rest.Call{HTTP: e}
+		c := &rest.Call{HTTP: e, Body: s.memory.Body(r.MaxBody())}
+		defer c.Body.Release()
 		var identity agent.Identity
 		var err error
 		if r.Access != rest.Platform {

@@ -266,7 +266,7 @@ func (s *Server) importAgent(c *rest.Call) error {
 	if err := mayCreate(c); err != nil {
 		return err
 	}
-	file, err := rest.FilePart(c.HTTP, "file", nil)
+	file, err := rest.FilePart(c, "file", nil)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ func (s *Server) instructedSession(c *rest.Call, id string) (*browser.Session, e
 	if err != nil {
 		return nil, err
 	}
+	c.Body.Release() // it is decoded, and the model takes long
 	return open, extendForWait(c, browse.Timeout)
 }
 

@@ -45,9 +45,11 @@ func (s *Server) cdpVisitor(c echo.Context, id, token string) (socketAccess, err
 }
 
 // relayCDP passes a client's messages to the browser.
-func relayCDP(reading context.Context, conn *websocket.Conn, client *browser.Client) error {
+func (s *Server) relayCDP(reading context.Context, conn *websocket.Conn, client *browser.Client) error {
+	body := s.memory.Body(browser.MaxClientMessage)
+	defer body.Release()
 	for {
-		_, frame, err := conn.Read(reading)
+		frame, err := readMessage(reading, conn, &body)
 		if err != nil {
 			return err
 		}

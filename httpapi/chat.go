@@ -100,8 +100,10 @@ func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
 		ToolCalls: a.ToolCalls, Sources: a.Sources, Queries: a.Queries, Usage: a.Usage, Mode: a.Mode}
 }
 
-// extendTimeLimits extends the time limits of a request to those of a turn.
+// extendTimeLimits extends the time limits of a request to those of a turn. The body is
+// decoded by then, and its memory is not held during the turn.
 func (s *Server) extendTimeLimits(c *rest.Call) error {
+	c.Body.Release()
 	control := http.NewResponseController(c.HTTP.Response())
 	until := time.Now().Add(chatTimeout + rest.WriteTimeout)
 	if err := control.SetWriteDeadline(until); err != nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 // Limits of a contacts file, in addition to its size.
@@ -179,15 +180,14 @@ func rowMetadata(cell string, pairs []metadataPair) (json.RawMessage, bool) {
 // readText reads a file of at most limit bytes, removing a byte order mark. A
 // file with the mark of another encoding than UTF-8 is an error.
 func readText(r io.Reader, limit int64) (string, error) {
-	var text strings.Builder
-	n, err := io.Copy(&text, io.LimitReader(r, limit+1))
+	raw, err := rest.ReadText(r, limit)
+	if agent.ErrorCode(err) == agent.CodeFileTooLarge {
+		return "", agent.Errorf(agent.CodeFileTooLarge, "the file may have at most %d bytes", limit).With("limit_bytes", limit)
+	}
 	if err != nil {
 		return "", err
 	}
-	if n > limit {
-		return "", agent.Errorf(agent.CodeFileTooLarge, "the file may have at most %d bytes", limit).With("limit_bytes", limit)
-	}
-	s := strings.TrimPrefix(text.String(), "\uFEFF")
+	s := strings.TrimPrefix(string(raw), "\uFEFF")
 	if strings.HasPrefix(s, "\xff\xfe") || strings.HasPrefix(s, "\xfe\xff") {
 		return "", agent.Invalid("file", "must be UTF-8 text, not UTF-16")
 	}

@@ -179,7 +179,7 @@ func (s *Server) importContacts(c *rest.Call) error {
 		return err
 	}
 	fields := map[string]string{"on_duplicate": in.OnDuplicate, "dry_run": strconv.FormatBool(in.DryRun)}
-	file, err := rest.FilePart(c.HTTP, "file", fields)
+	file, err := rest.FilePart(c, "file", fields)
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,7 @@ func (s *Server) execute(c *rest.Call, q flow.Request) (flow.Started, error) {
 	ctx, cancel := context.WithCancel(c)
 	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
+	q.Waiting = c.Body.Release
 	started, err := s.flow.Execute(ctx, c.DB, q)
 	if s.streams.Err() != nil && started.Execution.ID != "" {
 		return started, nil

@@ -208,6 +208,7 @@ var failures = map[int]string{
 	http.StatusUnauthorized:          "This form needs a password.",
 	http.StatusForbidden:             "This form is not open to everyone.",
 	http.StatusTooManyRequests:       "That was sent too often. Please wait a minute and try again.",
-	http.StatusRequestEntityTooLarge: "The files are too large: all of them may have 3 MB together.",
+	http.StatusRequestEntityTooLarge: "This is too large to be sent. Files may have 3 MB together.",
 	http.StatusConflict:              "There is too much to do at the moment. Please try again later.",
+	http.StatusServiceUnavailable:    "There is too much to do at the moment. Please try again in a few seconds.",
 }

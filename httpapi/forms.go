@@ -3,8 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -27,9 +25,6 @@ const (
 	formLimit      = 10  // of one form, from one network
 	formTotalLimit = 300 // of one form
 )
-
-// maxFormBody is the maximum size of a submission, in bytes.
-const maxFormBody = agent.MaxFormFileData + 1<<20
 
 type formsOut struct {
 	Forms []formItem `json:"forms"`
@@ -61,17 +56,19 @@ func (s *Server) listForms(c *rest.Call, in *listTablesIn) (formsOut, error) {
 func (s *Server) formPages() {
 	const at = formPath + "/:agent/:workflow"
 	s.echo.GET(at, s.showForm)
-	s.echo.POST(at, s.postForm)
+	s.post(at, agent.MaxFormBody, s.postForm)
 }
 
 // openForm is a form that the caller may use.
 type openForm struct {
 	store.FormOf
-	db *store.DB
+	db   *store.DB
+	auth agent.HookAuth
 }
 
-// form finds the form of the path and checks that the caller may use it.
-func (s *Server) form(c echo.Context, body []byte) (f openForm, err error) {
+// form finds the form of the path and checks that the caller may use it, as far as that
+// does not depend on the body.
+func (s *Server) form(c echo.Context) (f openForm, err error) {
 	if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
 		return f, err
 	}
@@ -84,16 +81,17 @@ func (s *Server) form(c echo.Context, body []byte) (f openForm, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err := s.admitToForm(c, f.db, &hook, body); err != nil {
+	if err := s.admitToForm(c, f.db, &hook); err != nil {
 		return f, err
 	}
+	f.auth = hook.Auth
 	f.FormOf, err = f.db.Form(ctx, id, hook.NodeID)
 	return f, err
 }
 
 // admitToForm checks the caller by the trigger's auth, like a hook's, except that pages
 // of other sites may only submit forms that are open to everyone.
-func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook, body []byte) error {
+func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook) error {
 	r := c.Request()
 	if hook.Auth.Type == "none" {
 		return nil
@@ -111,15 +109,26 @@ func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook, bod
 		}
 		return s.policy.RequireRole(identity, db, agent.RoleAdmin)
 	}
-	err := signature.VerifyHook(&hook.Auth, r.Header.Get, body, time.Now())
+	err := signature.CheckHook(&hook.Auth, r.Header.Get)
 	if err != nil && hook.Auth.Type == "basic" {
 		c.Response().Header().Set(echo.HeaderWWWAuthenticate, `Basic realm="Form", charset="UTF-8"`)
 	}
 	return err
 }
 
+// verify checks a signature of the body, if the form requires one.
+func (f *openForm) verify(c echo.Context, body []byte) error {
+	if f.auth.Type == "" {
+		return nil
+	}
+	return signature.VerifyHook(&f.auth, c.Request().Header.Get, body, time.Now())
+}
+
 func (s *Server) showForm(c echo.Context) error {
-	f, err := s.form(c, nil)
+	f, err := s.form(c)
+	if err == nil {
+		err = f.verify(c, nil)
+	}
 	if err != nil {
 		return s.showFormError(c, err)
 	}
@@ -135,6 +144,7 @@ func (s *Server) showFormError(c echo.Context, err error) error {
 		return err
 	}
 	rest.LogFailure(c, err, s.log)
+	setRetryAfter(c, err)
 	message := cmp.Or(failures[status], "Something went wrong. Please try again later.")
 	view := formView{Title: "Form", Failure: message}
 	if c.Request().Method == http.MethodPost {
@@ -150,43 +160,42 @@ func wantsJSON(r *http.Request) bool {
 		strings.HasPrefix(r.Header.Get(echo.HeaderContentType), echo.MIMEApplicationJSON)
 }
 
-func (s *Server) postForm(c echo.Context) error {
-	raw, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, maxFormBody))
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong):
-		return s.showFormError(c, agent.Errorf(agent.CodeFileTooLarge, "a submission may have at most %d MB", maxFormBody>>20).With("limit_bytes", maxFormBody))
-	case err != nil:
-		return s.showFormError(c, agent.Errorf(agent.CodeValidation, "the submission was cut short").Because(err))
-	}
-	f, err := s.form(c, raw)
+func (s *Server) postForm(c *rest.Call) error {
+	f, raw, err := s.receiveForm(c)
 	if err != nil {
-		return s.showFormError(c, err)
+		return s.showFormError(c.HTTP, err)
 	}
-	if err := s.countForm(c, f.WorkflowID); err != nil {
-		return s.showFormError(c, err)
-	}
-	sent, err := readSubmission(c.Request(), raw)
+	sent, err := readSubmission(c.HTTP.Request(), raw)
 	if err != nil {
-		return s.showFormError(c, err)
+		return s.showFormError(c.HTTP, err)
 	}
 	if sent.isSpam() {
-		return s.showThanks(c, &f)
+		return s.showThanks(c.HTTP, &f)
 	}
 	values, issues := sent.values(&f.Form)
 	if len(issues) > 0 {
-		return s.showFormIssues(c, &f, sent, issues)
+		return s.showFormIssues(c.HTTP, &f, sent, issues)
 	}
 	return s.submit(c, &f, sent, values)
 }
 
-// countForm counts a submission for its network and for the form.
-func (s *Server) countForm(c echo.Context, id string) error {
-	from := "form " + id + " " + s.limiter.Network(c.Request()).String()
-	if err := s.limiter.CountNamed(c, rest.Inbound, from, formLimit); err != nil {
-		return err
+// receiveForm finds the form, counts the submission for its network and for the form, and
+// reads it.
+func (s *Server) receiveForm(c *rest.Call) (f openForm, raw []byte, err error) {
+	if f, err = s.form(c.HTTP); err != nil {
+		return f, nil, err
 	}
-	return s.limiter.CountNamed(c, rest.Inbound, "form "+id, formTotalLimit)
+	from := "form " + f.WorkflowID + " " + s.limiter.Network(c.HTTP.Request()).String()
+	if err := s.limiter.CountNamed(c.HTTP, rest.Inbound, from, formLimit); err != nil {
+		return f, nil, err
+	}
+	if raw, err = c.ReadBodyUpTo(f.MaxBody()); err != nil {
+		return f, nil, err
+	}
+	if err := f.verify(c.HTTP, raw); err != nil {
+		return f, nil, err
+	}
+	return f, raw, s.limiter.CountNamed(c.HTTP, rest.Inbound, "form "+f.WorkflowID, formTotalLimit)
 }
 
 // showFormIssues shows the form again with the entered values and their issues.
@@ -209,7 +218,7 @@ func (s *Server) showThanks(c echo.Context, f *openForm) error {
 }
 
 // submit starts the workflow and responds with its result.
-func (s *Server) submit(c echo.Context, f *openForm, sent *submission, values map[string]any) error {
+func (s *Server) submit(c *rest.Call, f *openForm, sent *submission, values map[string]any) error {
 	payload := map[string]any{"values": values, "submitted_at": agent.Now()}
 	for name, v := range values {
 		payload[name] = v
@@ -222,18 +231,18 @@ func (s *Server) submit(c echo.Context, f *openForm, sent *submission, values ma
 	if token := sent.token(); token != "" {
 		key = "form:" + f.WorkflowID + ":" + token
 	}
-	started, err := s.flow.Execute(c.Request().Context(), f.db, flow.Request{WorkflowID: f.WorkflowID, Input: input, Trigger: agent.TriggerForm,
-		IdempotencyKey: key, Queue: true, Hook: true, Wait: hookWait})
+	started, err := s.flow.Execute(c, f.db, flow.Request{WorkflowID: f.WorkflowID, Input: input, Trigger: agent.TriggerForm,
+		IdempotencyKey: key, Queue: true, Hook: true, Wait: hookWait, Waiting: c.Body.Release})
 	if err != nil {
-		return s.showFormError(c, err)
+		return s.showFormError(c.HTTP, err)
 	}
 	switch {
 	case started.Response != nil:
-		return s.answerForm(c, f, started.Response)
-	case wantsJSON(c.Request()) && !started.Repeated:
-		return rest.WriteJSON(c, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
+		return s.answerForm(c.HTTP, f, started.Response)
+	case wantsJSON(c.HTTP.Request()) && !started.Repeated:
+		return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
 	}
-	return s.showThanks(c, f)
+	return s.showThanks(c.HTTP, f)
 }
 
 // answerForm responds with the result of a webhook-response: a text as a page,

@@ -208,7 +208,7 @@ func TestFormFiles(t *testing.T) {
 	if a := send("big", bytes.Repeat([]byte("x"), agent.MaxFormFileData+1)); a.StatusCode != 413 || !strings.Contains(a.text, "too large") {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
-	if a := send("huge", bytes.Repeat([]byte("x"), maxFormBody)); a.StatusCode != 413 {
+	if a := send("huge", bytes.Repeat([]byte("x"), agent.MaxFormBody)); a.StatusCode != 413 {
 		t.Errorf("%d", a.StatusCode)
 	}
 	for media, body := range map[string]string{"multipart/form-data": "x", "multipart/form-data; boundary=b": "--b\r\nx", "text/plain": "x", "application/json": "[1]"} {

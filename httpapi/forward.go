@@ -173,10 +173,7 @@ func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node clu
 // looks for the owner again for a while, provided that nothing was done and the body can
 // be sent again.
 func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error {
-	body, err := f.bodies.keep(c.Request())
-	if err != nil {
-		return next(c) // the client has gone, or sends too slowly
-	}
+	body := f.bodies.keep(c.Request())
 	defer body.discard()
 	var over <-chan time.Time // since the first failure
 	pause := forwardDelay
@@ -191,6 +188,8 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 			if c.Response().Committed || !errors.Is(err, errMoved) && !errors.Is(err, cluster.ErrUnavailable) {
 				return err
 			}
+		case body.load() != nil:
+			return next(c) // the client has gone, or sends too slowly
 		default:
 			if err = f.forward(c, node); err == nil || !retriable(err, c.Request()) {
 				return err
@@ -221,11 +220,11 @@ func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target)
 	if f.hasSession(t.session) {
 		return f.answer(c, next, "")
 	}
-	body, err := f.bodies.keep(c.Request())
-	if err != nil {
+	body := f.bodies.keep(c.Request())
+	defer body.discard()
+	if body.load() != nil {
 		return next(c) // the client has gone, or sends too slowly
 	}
-	defer body.discard()
 	nodes, err := f.directory.Nodes(c.Request().Context())
 	if err != nil {
 		return err

@@ -10,20 +10,23 @@ import (
 	"sync/atomic"
 
 	"github.com/labstack/echo/v4"
+
+	"satchel/httpapi/rest"
 )
 
 // Limits on request bodies that are buffered so that they can be sent again.
 const (
-	maxBodyInMemory   = 1 << 20   // for a body of up to this length
-	memoryOfLargeBody = 64 << 10  // in memory, for a longer one
-	maxBodyInFile     = 64 << 20  // per body
-	maxBodiesInFiles  = 512 << 20 // for all bodies
+	minBodyInMemory  = 4 << 10   // memory for the beginning of a body
+	maxBodyInMemory  = 64 << 10  // a longer one is in a file
+	maxBodyInFile    = 64 << 20  // per body
+	maxBodiesInFiles = 512 << 20 // for all bodies
 )
 
 // bodies buffers the bodies of requests.
 type bodies struct {
-	path  string       // folder for files
-	files atomic.Int64 // bytes in them
+	budget *rest.Memory // for bytes in memory
+	path   string       // folder for files
+	files  atomic.Int64 // bytes in them
 }
 
 // body is the body of a request. The part already read is buffered, so that it can be
@@ -33,10 +36,8 @@ type body struct {
 	request *http.Request // as it arrived
 	from    io.Reader
 
-	inMemory int // largest number of bytes in memory
-
 	mu        sync.Mutex // held while reading from the client
-	memory    []byte     // the beginning of the body
+	memory    []byte     // the beginning of the body; its capacity is reserved
 	file      *os.File   // the rest
 	named     bool       // the file could not be unlinked while it is open
 	fileSize  int64      // bytes in it
@@ -48,20 +49,24 @@ type body struct {
 // errDiscarded reports that the beginning of a body is no longer buffered.
 var errDiscarded = errors.New("the request's body cannot be sent again")
 
-// keep buffers a request's body while it is read. A small one is read at once; the error
-// is the client's.
-func (b *bodies) keep(r *http.Request) (*body, error) {
-	kept := &body{bodies: b, request: r, from: r.Body, inMemory: memoryOfLargeBody}
-	if r.ContentLength == 0 {
-		return kept, nil
+// keep buffers a request's body while it is read, which may be after the request was
+// admitted.
+func (b *bodies) keep(r *http.Request) *body {
+	kept := &body{bodies: b, request: r, from: r.Body}
+	if r.ContentLength != 0 {
+		r.Body = &bodyReader{body: kept}
 	}
-	r.Body = &bodyReader{body: kept}
-	if r.ContentLength > maxBodyInMemory || r.ContentLength < 0 {
-		return kept, nil
+	return kept
+}
+
+// load reads a small body before it is forwarded, so that a client that sends slowly does
+// not occupy another server. The error is the client's.
+func (b *body) load() error {
+	if length := b.request.ContentLength; length <= 0 || length > maxBodyInMemory {
+		return nil
 	}
-	kept.inMemory = maxBodyInMemory
-	_, err := io.Copy(io.Discard, &bodyReader{body: kept})
-	return kept, err
+	_, err := io.Copy(io.Discard, &bodyReader{body: b})
+	return err
 }
 
 // rewind restores the request as it arrived, with its body from the beginning. It returns
@@ -95,6 +100,7 @@ func (b *body) discardLocked() {
 		}
 	}
 	b.files.Add(-b.fileSize)
+	b.budget.Release(int64(cap(b.memory)))
 	b.memory, b.file, b.fileSize = nil, nil, 0
 }
 
@@ -103,11 +109,30 @@ func (b *body) keepLocked(p []byte) {
 	if b.discarded {
 		return
 	}
-	n := min(len(p), b.inMemory-len(b.memory))
+	n := b.roomLocked(len(p))
 	b.memory = append(b.memory, p[:n]...)
 	if err := b.fileLocked(p[n:]); err != nil { // such as a full disk: the request is still answered
 		b.discardLocked()
 	}
+}
+
+// roomLocked returns how many of n bytes can be appended to memory, which grows with a
+// small body as long as the server has memory for it.
+func (b *body) roomLocked(n int) int {
+	most := int64(maxBodyInMemory)
+	switch length := b.request.ContentLength; {
+	case length > most || b.file != nil:
+		return 0
+	case length > 0:
+		most = length
+	}
+	if want := len(b.memory) + n; want > cap(b.memory) {
+		size := min(max(2*want, minBodyInMemory), int(most))
+		if b.budget.Try(int64(size - cap(b.memory))) {
+			b.memory = append(make([]byte, 0, size), b.memory...)
+		}
+	}
+	return min(n, cap(b.memory)-len(b.memory))
 }
 
 // fileLocked appends a part to the file.
@@ -165,4 +190,6 @@ func (c *bodyReader) Close() error { return nil }
 
 // newBodies returns bodies with their files in the data folder's folder for temporary
 // files, which is emptied when the server starts.
-func newBodies(folder string) *bodies { return &bodies{path: filepath.Join(folder, "tmp")} }
+func newBodies(folder string, budget *rest.Memory) *bodies {
+	return &bodies{budget: budget, path: filepath.Join(folder, "tmp")}
+}

@@ -84,7 +84,7 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 		{"loses its owner", 0, 0, 503},
 	} {
 		status = c.answer
-		b := newBodies(first.folder.Path())
+		b := newBodies(first.folder.Path(), first.server.memory)
 		b.files.Store(c.kept)
 		used, first.server.forwarder.bodies = append(used, b), b
 		first.Cluster.Owners[far.ID()] = &apitest.Node{URL: lost.URL}

@@ -40,7 +40,7 @@ type forwarder struct {
 
 // newForwarder returns the forwarder of a server in a cluster.
 func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
-	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, timeout: forwardTimeout, bodies: newBodies(s.folder.Path()),
+	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, timeout: forwardTimeout, bodies: newBodies(s.folder.Path(), s.memory),
 		hasSession: func(id string) bool { return s.options.Browser.Find(id) != nil },
 		requests:   s.metrics.registry.CounterVec("satchel_cluster_forwarded_total", "Requests forwarded to other servers of the cluster, by outcome.", "outcome")}
 	// The addresses of the cluster's servers are the operator's.

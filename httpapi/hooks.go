@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -46,13 +45,18 @@ func (s *Server) callHook(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	raw, err := readHook(c.HTTP.Request())
+	hook, err := s.admitHook(c, in.ID)
 	if err != nil {
 		return err
 	}
-	hook, err := s.admitHook(c, in.ID, raw)
+	raw, err := c.ReadBody()
 	if err != nil {
 		return err
+	}
+	if hook.Auth.Type != "" {
+		if err := signature.VerifyHook(&hook.Auth, c.HTTP.Request().Header.Get, raw, time.Now()); err != nil {
+			return err
+		}
 	}
 	payload, err := hookPayload(c.HTTP.Request(), raw, hook.Auth.SecretHeader())
 	if err != nil {
@@ -82,15 +86,15 @@ func (s *Server) callHook(c *rest.Call) error {
 
 // admitHook checks that the caller may start the workflow: with the
 // credentials that its trigger requires, or, if it requires none, by the rules
-// of all other routes.
-func (s *Server) admitHook(c *rest.Call, workflowID string, body []byte) (store.Hook, error) {
+// of all other routes. A signature of the body is verified when the body is there.
+func (s *Server) admitHook(c *rest.Call, workflowID string) (store.Hook, error) {
 	hook, err := c.DB.Hook(c, workflowID, "webhook")
 	switch {
 	case hook.Auth.Type != "" && err == nil:
 		if c.DB.Agent().Status == agent.StatusDisabled {
 			return hook, agent.NotFound("active workflow with a webhook trigger", workflowID)
 		}
-		return hook, signature.VerifyHook(&hook.Auth, c.HTTP.Request().Header.Get, body, time.Now())
+		return hook, signature.CheckHook(&hook.Auth, c.HTTP.Request().Header.Get)
 	case c.Refused != nil:
 		return hook, c.Refused
 	}
@@ -134,17 +138,6 @@ func (s *Server) repeatHook(c *rest.Call, key, replay string) error {
 		}
 	}
 	return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{x.ID, x.Status})
-}
-
-func readHook(r *http.Request) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxHookBody+1))
-	switch {
-	case err != nil:
-		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
-	case len(raw) > maxHookBody:
-		return nil, agent.Errorf(agent.CodeFileTooLarge, "the body of a hook may have at most %d MB", maxHookBody>>20).With("limit_bytes", maxHookBody)
-	}
-	return raw, nil
 }
 
 // hookPayload returns {method, query, headers, body} and the fields of a body

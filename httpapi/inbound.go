@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -31,19 +30,17 @@ func (s *Server) receivePost(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	r := c.HTTP.Request()
-	if r.ContentLength > gateways.MaxPost {
-		return postTooLarge()
+	receiver, err := s.options.Gateways.Receiver(c, c.DB, in.ID)
+	if err != nil {
+		return err
 	}
 	_ = http.NewResponseController(c.HTTP.Response()).SetReadDeadline(time.Now().Add(postTimeout))
-	body, err := io.ReadAll(io.LimitReader(r.Body, gateways.MaxPost+1))
-	switch {
-	case err != nil:
-		return agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
-	case len(body) > gateways.MaxPost:
-		return postTooLarge()
+	body, err := c.ReadBody()
+	if err != nil {
+		return err
 	}
-	answer, err := s.options.Gateways.Receive(c, c.DB, in.ID, gateways.Post{URL: r.URL.RequestURI(), Header: r.Header, Body: body})
+	r := c.HTTP.Request()
+	answer, err := receiver.Receive(c, gateways.Post{URL: r.URL.RequestURI(), Header: r.Header, Body: body})
 	if code := agent.ErrorCode(err); err == nil || code == agent.CodeUnauthorized || code == agent.CodeValidation {
 		s.gateways.add(in.ID)
 	}
@@ -58,10 +55,6 @@ func (s *Server) receivePost(c *rest.Call) error {
 	}
 	c.HTTP.Response().Header().Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
 	return c.HTTP.Blob(answer.Status, answer.ContentType, answer.Body)
-}
-
-func postTooLarge() error {
-	return agent.Errorf(agent.CodeFileTooLarge, "a request to a gateway may have at most %d MB", gateways.MaxPost>>20).With("limit_bytes", gateways.MaxPost)
 }
 
 // maxCachedGateways limits the cached gateways.

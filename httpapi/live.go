@@ -3,8 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -108,7 +106,7 @@ func (s *Server) endTakeover(c *rest.Call, in *takeoverIn, to agent.TakeoverStat
 // link gives access.
 func (s *Server) livePages() {
 	s.echo.GET(livePath+"/:session/state", s.liveState)
-	s.echo.POST(livePath+"/:session/complete", s.liveComplete)
+	s.post(livePath+"/:session/complete", maxSmallBody, s.liveComplete)
 }
 
 // liveStateOut is the live view's initial data.
@@ -164,8 +162,8 @@ func boundPage(session *browser.Session, query url.Values) (string, error) {
 }
 
 // liveComplete serves the live view's button that completes the takeover.
-func (s *Server) liveComplete(c echo.Context) error {
-	v, err := s.admitLink(c)
+func (s *Server) liveComplete(c *rest.Call) error {
+	v, err := s.admitLink(c.HTTP)
 	if err != nil {
 		return err
 	}
@@ -173,16 +171,19 @@ func (s *Server) liveComplete(c echo.Context) error {
 		return agent.Errorf(agent.CodeForbidden, "this link does not belong to a takeover")
 	}
 	var end agent.TakeoverEnd
-	body := http.MaxBytesReader(c.Response(), c.Request().Body, maxMessage)
-	if err := json.NewDecoder(body).Decode(&end); err != nil && !errors.Is(err, io.EOF) {
-		return agent.Invalid("note", "must be in a JSON object")
-	}
-	if err := s.noteTakeover(c.Request().Context(), v.session.DB(), v.session.ID(), v.takeover, end); err != nil {
-		return err
-	}
-	t, err := s.options.Live.MoveTakeover(c.Request().Context(), v.session, v.takeover, agent.TakeoverCompleted)
+	body, err := c.ReadBody()
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c, http.StatusOK, map[string]any{"status": t.Status})
+	if len(body) > 0 && json.Unmarshal(body, &end) != nil {
+		return agent.Invalid("note", "must be in a JSON object")
+	}
+	if err := s.noteTakeover(c, v.session.DB(), v.session.ID(), v.takeover, end); err != nil {
+		return err
+	}
+	t, err := s.options.Live.MoveTakeover(c, v.session, v.takeover, agent.TakeoverCompleted)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(c.HTTP, http.StatusOK, map[string]any{"status": t.Status})
 }

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,6 +23,9 @@ import (
 // mcpPath is the path of agents as MCP servers.
 const mcpPath = "/mcp/"
 
+// maxMCPBody is the largest message of an MCP client, in bytes.
+const maxMCPBody = 4 << 20
+
 // mcpHeaders are the headers of MCP that cross-origin pages may send.
 const mcpHeaders = "Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
 
@@ -28,7 +33,7 @@ const mcpHeaders = "Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, 
 // API: a viewer may call tools that only read.
 func (s *Server) mcpEndpoints() {
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		r := rest.Raw[struct{}](method, "/agents/{id}"+mcpPath, http.StatusOK, "The agent as an MCP server", s.serveMCP).Role(rest.Viewer)
+		r := rest.Raw[struct{}](method, "/agents/{id}"+mcpPath, http.StatusOK, "The agent as an MCP server", s.serveMCP).Role(rest.Viewer).BodyUpTo(maxMCPBody)
 		s.echo.Add(method, mcpPath+":id", s.serve(r))
 		s.routes[routeKey{method, mcpPath + ":id"}] = r
 	}
@@ -39,9 +44,32 @@ func (s *Server) serveMCP(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	mcp.Serve(c.HTTP.Response(), c.HTTP.Request().WithContext(c.Context), mcp.AgentServer{Name: c.DB.Agent().Name, Version: s.options.Version,
+	request, err := mcpRequest(c)
+	if err != nil {
+		return err
+	}
+	mcp.Serve(c.HTTP.Response(), request, mcp.AgentServer{Name: c.DB.Agent().Name, Version: s.options.Version,
 		Functions: functions, Failed: func(err error) { s.logError(c, err) }})
 	return nil
+}
+
+// mcpRequest returns the request with its body in memory. Viewers may only send what the
+// tools that read take.
+func mcpRequest(c *rest.Call) (*http.Request, error) {
+	r := c.HTTP.Request().WithContext(c.Context)
+	if r.Method != http.MethodPost {
+		return r, nil
+	}
+	most := int64(rest.MaxOpenBody)
+	if c.Role.Covers(agent.RoleAdmin) {
+		most = maxMCPBody
+	}
+	raw, err := c.ReadBodyUpTo(most)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	return r, nil
 }
 
 // function converts a typed function to a tool. Unknown arguments are ignored.

@@ -19,6 +19,7 @@ func (s *Server) openAIFault(handle func(*rest.Call) error) func(*rest.Call) err
 			return err
 		}
 		s.logError(c, err)
+		setRetryAfter(c.HTTP, err)
 		e := rest.AsError(err)
 		return rest.WriteJSON(c.HTTP, rest.StatusOf(e.Code), openAIErrorOf(e))
 	}

@@ -20,6 +20,9 @@ const (
 	lingerTimeout = 30 * time.Second
 )
 
+// maxSmallBody is the largest body of requests with a few short values, in bytes.
+const maxSmallBody = 64 << 10
+
 // trackedBody is a request's body as its client sends it.
 type trackedBody struct {
 	io.ReadCloser

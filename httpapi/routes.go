@@ -3,6 +3,7 @@ package httpapi
 import (
 	"satchel/agent"
 	"satchel/flow/graph"
+	"satchel/gateways"
 	"satchel/httpapi/rest"
 	"satchel/vector/document"
 )
@@ -48,7 +49,7 @@ func (s *Server) api() []*rest.Route {
 			Role(rest.OwnAdmin).Limit(rest.Bulk).Locates(agentLocation).Fails(agent.CodeAgentNameExists),
 		rest.JSON("GET", "/agents/{id}/overview", 200, "Read an overview of an agent: setup steps, counts, daily series, failures, next runs", s.overview),
 		rest.Raw[struct{}]("GET", "/agents/{id}/stream", 200, "Stream the agent's changes as server-sent events", s.stream).Answers(rest.EventStream),
-		rest.JSON("PUT", "/agents/{id}/presence", 204, "Set which record the viewer of a stream has open", s.setPresence).Role(rest.Viewer),
+		rest.JSON("PUT", "/agents/{id}/presence", 204, "Set which record the viewer of a stream has open", s.setPresence).Role(rest.Viewer).BodyUpTo(maxSmallBody),
 		rest.JSON("GET", "/agents/{id}/waiting", 200, "List pending approvals, takeovers and handovers, newest first", s.listWaiting),
 		rest.JSON("GET", "/agents/{id}/settings", 200, "Read settings", s.getSettings),
 		rest.JSON("PUT", "/agents/{id}/settings", 200, "Update settings and credentials; null removes a field", s.updateSettings),
@@ -69,7 +70,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/sources/change", 200, "Delete several sources, or read them again", s.changeSources).Limit(rest.Bulk),
 		rest.JSON("POST", "/agents/{id}/sources/crawl", 201, "Create a source by crawling a site in the background", s.createCrawl).Limit(rest.Bulk).Locates(sourceLocation),
 		rest.JSON("GET", "/agents/{id}/sources/search", 200, "Search the knowledge by meaning and by words", s.searchSources),
-		rest.JSON("POST", "/agents/{id}/sources/search", 200, "Search the knowledge by meaning and by words", s.searchSourcesByBody).Role(rest.Viewer),
+		rest.JSON("POST", "/agents/{id}/sources/search", 200, "Search the knowledge by meaning and by words", s.searchSourcesByBody).Role(rest.Viewer).BodyUpTo(rest.MaxOpenBody),
 		rest.JSON("GET", "/agents/{id}/sources/{sourceId}", 200, "Read a source, with its progress while it is processed", s.getSource),
 		rest.JSON("PUT", "/agents/{id}/sources/{sourceId}", 200, "Update a source's name, or its database or API config", s.updateSource).
 			Fails(agent.CodeConflict, agent.CodeInvalidQuery, agent.CodeForbiddenOperation),
@@ -232,7 +233,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/workflows/{workflowId}/versions/{version}/restore", 200, "Restore an old version as a new one", s.restoreWorkflow).Tagged(),
 		rest.JSON("POST", "/agents/{id}/workflows/{workflowId}/test-node", 200, "Run one node of a workflow", s.testNode),
 		rest.Raw[hookIn]("POST", "/agents/{id}/hooks/{workflowId}", 200, "Start a workflow by webhook; a webhook-response node sets the response", s.callHook).
-			OrSecret().Limit(rest.Inbound).Accepts("application/json", "application/x-www-form-urlencoded", "text/plain").Answers("*/*").Returns(hookOut{}).Fails(agent.CodeConflict, agent.CodeFileTooLarge, agent.CodeBudget),
+			OrSecret().Limit(rest.Inbound).Accepts("application/json", "application/x-www-form-urlencoded", "text/plain").BodyUpTo(maxHookBody).Answers("*/*").Returns(hookOut{}).Fails(agent.CodeConflict, agent.CodeFileTooLarge, agent.CodeBudget),
 		rest.JSON("GET", "/agents/{id}/gateways", 200, "List gateways", s.listGateways),
 		rest.JSON("POST", "/agents/{id}/gateways", 201, "Create a gateway to a platform; its webhook secret is only shown once", s.createGateway).Locates(gatewayLocation).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/gateways/{gatewayId}", 200, "Read a gateway", s.getGateway),
@@ -244,7 +245,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/webhook/register", 200, "Register the gateway's webhook with the platform", s.registerGateway),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/simulate", 201, "Simulate an inbound message", s.simulateMessage).Locates(simulatedLocation).Fails(agent.CodeConflict),
 		rest.Raw[gatewayIn]("POST", "/agents/{id}/gateways/{gatewayId}/webhook", 200, "Receive a platform's webhook request", s.receivePost).
-			Role(rest.Platform).Limit(rest.Inbound).Accepts("application/json", "application/x-www-form-urlencoded").Answers("text/xml", "text/plain").Returns(receivedOut{}).Fails(agent.CodeFileTooLarge),
+			Role(rest.Platform).Limit(rest.Inbound).Accepts("application/json", "application/x-www-form-urlencoded").BodyUpTo(gateways.MaxPost).Answers("text/xml", "text/plain").Returns(receivedOut{}).Fails(agent.CodeFileTooLarge),
 
 		rest.JSON("GET", "/agents/{id}/browser", 200, "List browser sessions, newest first", s.listSessions).Limit(rest.Browser),
 		rest.JSON("POST", "/agents/{id}/browser", 201, "Open a browser session", s.createSession).Limit(rest.Browser).Locates(sessionLocation).Fails(agent.CodeBrowser),
@@ -294,7 +295,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/forms", 200, "List the forms that start workflows, with their URLs", s.listForms),
 
 		rest.JSON("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
-		rest.Raw[sqlIn]("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).Role(rest.Viewer).Returns(sqlOut{}).
+		rest.Raw[sqlIn]("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).Role(rest.Viewer).BodyUpTo(rest.MaxOpenBody).Returns(sqlOut{}).
 			Fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),
 	}
 }

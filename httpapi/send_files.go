@@ -20,10 +20,8 @@ func (s *Server) sendFiles(c *rest.Call) error {
 	if err := c.DB.TakesFiles(c, in.ID); err != nil {
 		return err
 	}
-	r := c.HTTP.Request()
-	r.Body = http.MaxBytesReader(c.HTTP.Response(), r.Body, agent.MaxMessageAttachments*agent.MaxAttachmentBytes+maxVisitorForm)
 	fields := map[string]string{"content": ""}
-	part, err := rest.FilePart(c.HTTP, "file", fields)
+	part, err := rest.FilePartUpTo(c, agent.MaxMessageAttachments*agent.MaxAttachmentBytes+maxVisitorForm, "file", fields)
 	if err != nil {
 		return err
 	}

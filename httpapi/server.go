@@ -86,10 +86,12 @@ type Server struct {
 	toolbox   *agentchat.Toolbox
 	policy    *auth.Policy
 	limiter   *rest.Limiter
+	memory    *rest.Memory // for request bodies
 	log       *slog.Logger
 	echo      *echo.Echo
 	http      *http.Server
 	routes    map[routeKey]*rest.Route
+	posts     map[routeKey]int64 // the largest bodies of routes outside the API
 	table     []*rest.Route
 	metrics   *metrics
 	describe  func() (rest.Packed, error)
@@ -121,6 +123,7 @@ func New(o Options) *Server {
 	s := &Server{
 		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, policy: o.policy(),
 		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[routeKey]*rest.Route{}, pingEvery: pingEvery,
+		memory: rest.NewMemory(rest.BodyMemory, rest.BodyPatience), posts: map[routeKey]int64{},
 	}
 	if s.log == nil {
 		s.log = slog.Default()
@@ -238,6 +241,17 @@ func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// post registers a route outside the API whose handler reads a body of at most most bytes,
+// 0 for none.
+func (s *Server) post(path string, most int64, handle func(*rest.Call) error) {
+	s.posts[routeKey{http.MethodPost, path}] = most
+	s.echo.POST(path, func(e echo.Context) error {
+		c := &rest.Call{Context: e.Request().Context(), HTTP: e, Body: s.memory.Body(most)}
+		defer c.Body.Release()
+		return handle(c)
+	})
+}
+
 // preflight answers a browser's CORS preflight request.
 func (s *Server) preflight(c echo.Context) error {
 	var more []string
@@ -263,10 +277,15 @@ func (s *Server) handleError(err error, c echo.Context) {
 	if errors.Is(err, cluster.ErrUnavailable) && agent.ErrorCode(err) != agent.CodeUnavailable {
 		err = unavailable(err)
 	}
+	setRetryAfter(c, err)
+	rest.WriteError(c, err, s.log)
+}
+
+// setRetryAfter sets the header if the server cannot answer at present.
+func setRetryAfter(c echo.Context, err error) {
 	if agent.ErrorCode(err) == agent.CodeUnavailable {
 		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
 	}
-	rest.WriteError(c, err, s.log)
 }
 
 // logError logs an error for which the handler writes the response itself.

@@ -234,7 +234,7 @@ func (s *Server) serveSocket(conn *websocket.Conn, v socketAccess, out messages,
 		client, drives := out.(*browser.Client)
 		switch {
 		case drives:
-			cancel(relayCDP(reading, conn, client))
+			cancel(s.relayCDP(reading, conn, client))
 		case casts && v.control:
 			cancel(s.handleInput(ctx, reading, conn, v, viewer, pageID))
 		default:
@@ -300,14 +300,27 @@ func (s *Server) ping(ctx context.Context, conn *websocket.Conn) error {
 	return errors.New("the client does not answer")
 }
 
+// readMessage reads a client's message into memory that is counted like that of request
+// bodies. The memory of the previous message is released.
+func readMessage(reading context.Context, conn *websocket.Conn, body *rest.Body) ([]byte, error) {
+	body.Release()
+	_, r, err := conn.Reader(reading)
+	if err != nil {
+		return nil, err
+	}
+	return body.Read(reading, r, -1)
+}
+
 // handleInput executes the messages of a person's socket one after another, so
 // a client that sends faster than the page handles has to wait. Invalid
 // messages are ignored.
 func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v socketAccess, viewer *live.Viewer, pageID string) error {
 	controller := s.options.Live.Controller(v.session, pageID)
 	defer controller.Close()
+	body := s.memory.Body(maxMessage)
+	defer body.Release()
 	for {
-		_, raw, err := conn.Read(reading)
+		raw, err := readMessage(reading, conn, &body)
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -324,7 +337,11 @@ func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn,
 // discardMessages reads and discards messages, so that pongs and the close frame are processed.
 func discardMessages(reading context.Context, conn *websocket.Conn) error {
 	for {
-		if _, _, err := conn.Read(reading); err != nil {
+		_, r, err := conn.Reader(reading)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -338,6 +355,8 @@ func closeWith(conn *websocket.Conn, cause error) {
 		code, reason = websocket.StatusNormalClosure, "the session has ended"
 	case errors.Is(cause, errTakeoverEnded):
 		code, reason = websocket.StatusNormalClosure, cause.Error()
+	case agent.ErrorCode(cause) == agent.CodeUnavailable:
+		code, reason = websocket.StatusTryAgainLater, "the server has no memory for this message"
 	case errors.Is(cause, browser.ErrClientLost):
 		code, reason = websocket.StatusTryAgainLater, "the browser was not read from, or did not read, for too long"
 	}

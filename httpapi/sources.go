@@ -107,7 +107,7 @@ func (s *Server) createSource(c *rest.Call) error {
 		return s.createSourceByJSON(c, wait)
 	}
 	fields := map[string]string{"type": "", "name": "", "chunk_size": "", "overlap": "", "method": "", "config": ""}
-	part, err := rest.FilePart(c.HTTP, "file", fields)
+	part, err := rest.FilePart(c, "file", fields)
 	if err != nil {
 		return err
 	}
@@ -140,6 +140,7 @@ func (s *Server) createSource(c *rest.Call) error {
 // answerSource responds with a new source once it is ready or failed, the time
 // to wait has passed, or the server stops.
 func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Duration) error {
+	c.Body.Release() // it is stored
 	if err := extendForWait(c, wait); err != nil {
 		return err
 	}

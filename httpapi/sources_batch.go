@@ -84,7 +84,7 @@ func (s *Server) createSources(c *rest.Call) error {
 // receiveBatch stores the files of a batch and reads the form's text fields.
 // With an error it also returns the files before it.
 func (s *Server) receiveBatch(c *rest.Call, fields map[string]string) (files []batchFile, err error) {
-	part, err := rest.FilePart(c.HTTP, batchForm.File, fields)
+	part, err := rest.FilePart(c, batchForm.File, fields)
 	for more := true; more && err == nil; more, err = part.NextFile(batchForm.File, fields) {
 		if len(files) == maxBatch {
 			return files, agent.Invalid(batchForm.File, fmt.Sprintf("may be at most %d", maxBatch))

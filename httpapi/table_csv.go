@@ -103,7 +103,7 @@ func (s *Server) importRows(c *rest.Call) error {
 		return err
 	}
 	fields := map[string]string{"key": in.Key, "dry_run": strconv.FormatBool(in.DryRun)}
-	file, err := rest.FilePart(c.HTTP, "file", fields)
+	file, err := rest.FilePart(c, "file", fields)
 	if err != nil {
 		return err
 	}

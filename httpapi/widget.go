@@ -24,9 +24,6 @@ const (
 const widgetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors "
 
-// maxVisitorBody limits the JSON body of a visitor's request, in bytes.
-const maxVisitorBody = 64 << 10
-
 type widgetOut struct {
 	Config  agent.WidgetConfig `json:"config" doc:"The effective config, including defaults."`
 	Script  string             `json:"script" doc:"URL of the script." example:"https://satchel.example.com/widget.js"`
@@ -66,10 +63,10 @@ func (s *Server) widgetPages() {
 	const at = widgetPath + "/:agent/:gateway"
 	s.echo.GET(at, func(c echo.Context) error { return s.widgetFrame(c, frame) })
 	s.echo.GET(at+"/settings", s.widgetSettings)
-	s.echo.POST(at+"/ticket", s.widgetTicket)
-	s.echo.POST(at+"/session", s.enterWidget)
-	s.echo.POST(at+"/messages", s.visitorMessage)
-	s.echo.POST(at+"/email", s.visitorEmail)
+	s.post(at+"/ticket", 0, s.widgetTicket)
+	s.post(at+"/session", maxSmallBody, s.enterWidget)
+	s.post(at+"/messages", maxSmallBody, s.visitorMessage)
+	s.post(at+"/email", maxSmallBody, s.visitorEmail)
 	s.echo.GET(at+"/stream", s.visitorStream)
 	s.echo.GET(at+"/files/:message/:index", s.visitorFile)
 }
@@ -142,8 +139,8 @@ type ticketOut struct {
 	ExpiresIn int    `json:"expires_in"` // seconds
 }
 
-func (s *Server) widgetTicket(c echo.Context) error {
-	w, origin, err := s.fromPage(c)
+func (s *Server) widgetTicket(c *rest.Call) error {
+	w, origin, err := s.fromPage(c.HTTP)
 	if err != nil {
 		return err
 	}
@@ -151,15 +148,13 @@ func (s *Server) widgetTicket(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c, http.StatusOK, ticketOut{ticket, int(gateways.TicketLife.Seconds())})
+	return rest.WriteJSON(c.HTTP, http.StatusOK, ticketOut{ticket, int(gateways.TicketLife.Seconds())})
 }
 
 // visitorBody binds the JSON body of a visitor's request.
-func visitorBody[Body any](c echo.Context) (Body, error) {
-	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, maxVisitorBody)
+func visitorBody[Body any](c *rest.Call) (Body, error) {
 	var body Body
-	err := rest.BindBody(&rest.Call{Context: r.Context(), HTTP: c}, &body)
+	err := rest.BindBody(c, &body)
 	return body, err
 }
 
@@ -176,11 +171,11 @@ type enterOut struct {
 }
 
 // enterWidget exchanges a page's ticket for a visitor's token.
-func (s *Server) enterWidget(c echo.Context) error {
-	if err := s.limiter.Check(c, rest.Widget, ""); err != nil {
+func (s *Server) enterWidget(c *rest.Call) error {
+	if err := s.limiter.Check(c.HTTP, rest.Widget, ""); err != nil {
 		return err
 	}
-	w, err := s.widget(c)
+	w, err := s.widget(c.HTTP)
 	if err != nil {
 		return err
 	}
@@ -192,7 +187,7 @@ func (s *Server) enterWidget(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c, http.StatusOK, enterOut{token, v.User})
+	return rest.WriteJSON(c.HTTP, http.StatusOK, enterOut{token, v.User})
 }
 
 // admitVisitor admits a request with a visitor's token of the widget.
@@ -226,14 +221,14 @@ type saidOut struct {
 }
 
 // visitorMessage receives a message as JSON, or as a form with files.
-func (s *Server) visitorMessage(c echo.Context) error {
-	w, v, err := s.admitMessage(c)
+func (s *Server) visitorMessage(c *rest.Call) error {
+	w, v, err := s.admitMessage(c.HTTP)
 	if err != nil {
 		return err
 	}
 	var id string
 	var isNew bool
-	if strings.HasPrefix(c.Request().Header.Get(echo.HeaderContentType), echo.MIMEMultipartForm) {
+	if strings.HasPrefix(c.HTTP.Request().Header.Get(echo.HeaderContentType), echo.MIMEMultipartForm) {
 		id, isNew, err = receiveWithFiles(c, w, v)
 	} else {
 		var in agent.VisitorMessage
@@ -241,7 +236,7 @@ func (s *Server) visitorMessage(c echo.Context) error {
 			return err
 		}
 		id = in.ID
-		isNew, err = w.Receive(c.Request().Context(), v, in)
+		isNew, err = w.Receive(c, v, in)
 	}
 	if err != nil {
 		return err
@@ -250,11 +245,11 @@ func (s *Server) visitorMessage(c echo.Context) error {
 	if isNew {
 		status = http.StatusCreated
 	}
-	return rest.WriteJSON(c, status, saidOut{id})
+	return rest.WriteJSON(c.HTTP, status, saidOut{id})
 }
 
-func (s *Server) visitorEmail(c echo.Context) error {
-	w, v, err := s.admitMessage(c)
+func (s *Server) visitorEmail(c *rest.Call) error {
+	w, v, err := s.admitMessage(c.HTTP)
 	if err != nil {
 		return err
 	}
@@ -264,8 +259,8 @@ func (s *Server) visitorEmail(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.SetEmail(c.Request().Context(), v, in.Email); err != nil {
+	if err := w.SetEmail(c, v, in.Email); err != nil {
 		return err
 	}
-	return c.NoContent(http.StatusNoContent)
+	return c.HTTP.NoContent(http.StatusNoContent)
 }

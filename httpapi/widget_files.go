@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
@@ -50,17 +49,14 @@ func visitorFilesAllowed(w *gateways.Widget) *filesAllowed {
 }
 
 // receiveWithFiles receives a visitor's message as a form with files.
-func receiveWithFiles(c echo.Context, w *gateways.Widget, v gateways.Visitor) (id string, isNew bool, err error) {
-	ctx := c.Request().Context()
-	upload, err := w.BeginUpload(ctx, v)
+func receiveWithFiles(c *rest.Call, w *gateways.Widget, v gateways.Visitor) (id string, isNew bool, err error) {
+	upload, err := w.BeginUpload(c, v)
 	if err != nil {
 		return "", false, err
 	}
 	defer upload.Close()
-	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, w.MaxBytes()+maxVisitorForm)
 	fields := map[string]string{"id": "", "text": "", "email": "", "person": ""}
-	part, err := rest.FilePart(c, "file", fields)
+	part, err := rest.FilePartUpTo(c, w.MaxBytes()+maxVisitorForm, "file", fields)
 	if err != nil {
 		return "", false, err
 	}
@@ -72,7 +68,7 @@ func receiveWithFiles(c echo.Context, w *gateways.Widget, v gateways.Visitor) (i
 			return "", false, err
 		}
 	}
-	isNew, err = upload.Finish(ctx, agent.VisitorMessage{ID: fields["id"], Text: fields["text"], Email: fields["email"], Person: fields["person"] == "true"})
+	isNew, err = upload.Finish(c, agent.VisitorMessage{ID: fields["id"], Text: fields["text"], Email: fields["email"], Person: fields["person"] == "true"})
 	return fields["id"], isNew, err
 }
 

@@ -98,7 +98,7 @@ func TestWidgetOrigins(t *testing.T) {
 		t.Errorf("%d %v", entered.StatusCode, entered.Header)
 	}
 	c.must(t, 401, "POST", path+"/session", body) // a second time
-	for bad, status := range map[string]int{`{"origin":"` + shopOrigin + `"}`: 401, `{"ticket":"x"}`: 401, `x`: 400, `{"ticket":1}`: 400, `{"ticket":"` + strings.Repeat("x", 70_000) + `"}`: 400} {
+	for bad, status := range map[string]int{`{"origin":"` + shopOrigin + `"}`: 401, `{"ticket":"x"}`: 401, `x`: 400, `{"ticket":1}`: 400, `{"ticket":"` + strings.Repeat("x", 70_000) + `"}`: 413} {
 		if a := c.send(t, "POST", path+"/session", bad); a.StatusCode != status {
 			t.Errorf("%.40s: %d %s", bad, a.StatusCode, a.text)
 		}

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -18,6 +19,44 @@ func VerifyHook(a *agent.HookAuth, header func(name string) string, body []byte,
 	if isAuthorized(a, header, body, now) {
 		return nil
 	}
+	return hookError()
+}
+
+// CheckHook checks the credentials of a hook as far as possible before its body is read:
+// a signature of the body must at least be there.
+func CheckHook(a *agent.HookAuth, header func(name string) string) error {
+	switch a.Type {
+	case "header", "bearer", "basic":
+		return VerifyHook(a, header, nil, time.Time{})
+	case "hmac":
+		return present(header(signatureHeader(a)))
+	case "standard-webhooks":
+		return present(header(standardPrefix(header) + "signature"))
+	}
+	return nil
+}
+
+func present(given string) error {
+	if given == "" {
+		return hookError()
+	}
+	return nil
+}
+
+// signatureHeader returns the name of the header with the signature of an hmac hook.
+func signatureHeader(a *agent.HookAuth) string {
+	return cmp.Or(a.Header, agent.DefaultSignatureHeader)
+}
+
+// standardPrefix returns the prefix of the headers that the sender uses.
+func standardPrefix(header func(string) string) string {
+	if header("webhook-id") == "" {
+		return "svix-"
+	}
+	return "webhook-"
+}
+
+func hookError() error {
 	return agent.Errorf(agent.CodeUnauthorized, "the credentials or the signature of this hook are missing or wrong")
 }
 
@@ -34,16 +73,9 @@ func isAuthorized(a *agent.HookAuth, header func(string) string, body []byte, no
 		given, err := base64.StdEncoding.DecodeString(credentials(header("Authorization"), "Basic"))
 		return err == nil && SameSecret(string(given), a.Username+":"+a.Password)
 	case "hmac":
-		name := a.Header
-		if name == "" {
-			name = agent.DefaultSignatureHeader
-		}
-		return VerifyHMAC(header(name), a.Secret, body)
+		return VerifyHMAC(header(signatureHeader(a)), a.Secret, body)
 	case "standard-webhooks":
-		prefix := "webhook-"
-		if header("webhook-id") == "" {
-			prefix = "svix-"
-		}
+		prefix := standardPrefix(header)
 		return Verify(a.Secret, header(prefix+"id"), header(prefix+"timestamp"), header(prefix+"signature"), body, now) == nil
 	}
 	return false

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -19,9 +18,6 @@ import (
 
 	"satchel/agent"
 )
-
-// maxJSONBody is the maximum size of a JSON request, in bytes.
-const maxJSONBody = 10 << 20
 
 // binding is the plan for binding requests to one In type. Fields are found by their
 // tags: path:"name", query:"name", header:"name"; a field named Body is the JSON body,
@@ -86,19 +82,19 @@ func PathParam(c echo.Context, name string) string {
 }
 
 // bind sets the fields of in from the request. The error names every invalid field.
-func (b *binding) bind(c echo.Context, in reflect.Value) error {
+func (b *binding) bind(c *Call, in reflect.Value) error {
 	var issues agent.Issues
 	var query url.Values
-	if c.Request().URL.RawQuery != "" {
-		query = c.QueryParams()
+	if c.HTTP.Request().URL.RawQuery != "" {
+		query = c.HTTP.QueryParams()
 	}
 	for _, p := range b.params {
 		values := query[p.name]
 		switch p.in {
 		case "path":
-			values = []string{PathParam(c, p.name)}
+			values = []string{PathParam(c.HTTP, p.name)}
 		case "header":
-			values = []string{c.Request().Header.Get(p.name)}
+			values = []string{c.HTTP.Request().Header.Get(p.name)}
 		}
 		if len(values) == 0 || (len(values) == 1 && values[0] == "") {
 			continue
@@ -110,7 +106,7 @@ func (b *binding) bind(c echo.Context, in reflect.Value) error {
 	if b.body == nil {
 		return issues.Err()
 	}
-	data, err := readBody(c.Request())
+	data, err := readJSON(c)
 	if err != nil {
 		return err
 	}
@@ -201,26 +197,17 @@ func checkBodyMedia(r *http.Request) error {
 	return checkMedia(r, echo.MIMEApplicationJSON, echo.MIMEMultipartForm)
 }
 
-// readBody reads a JSON body. It returns nothing for a request without a body.
-func readBody(r *http.Request) ([]byte, error) {
-	if r.ContentLength > maxJSONBody {
-		return nil, bodyTooLarge()
-	}
-	var data []byte
-	var err error
+// readJSON reads a JSON body. It returns nothing for a request without a body.
+func readJSON(c *Call) ([]byte, error) {
+	r := c.HTTP.Request()
 	if r.ContentLength > 0 {
-		data = make([]byte, r.ContentLength)
-		_, err = io.ReadFull(r.Body, data)
-	} else {
-		data, err = io.ReadAll(io.LimitReader(r.Body, maxJSONBody+1))
+		if err := checkMedia(r, echo.MIMEApplicationJSON); err != nil {
+			return nil, err
+		}
 	}
-	switch {
-	case err != nil:
-		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
-	case len(data) > maxJSONBody:
-		return nil, bodyTooLarge()
-	case len(data) == 0:
-		return nil, nil
+	data, err := c.ReadBody()
+	if err != nil || len(data) == 0 {
+		return nil, err
 	}
 	if err := checkMedia(r, echo.MIMEApplicationJSON); err != nil {
 		return nil, err
@@ -229,10 +216,6 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not UTF-8")
 	}
 	return data, nil
-}
-
-func bodyTooLarge() error {
-	return agent.Errorf(agent.CodeFileTooLarge, "a JSON body may have at most %d MB", maxJSONBody>>20).With("limit_bytes", maxJSONBody)
 }
 
 // bindObject decodes a JSON object field by field, so that an error names the
@@ -351,13 +334,13 @@ func CheckLimit(limit *int, fallback, most int) (int, error) {
 // Bind binds path, query and JSON body for a raw handler.
 func Bind[In any](c *Call) (In, error) {
 	var in In
-	err := newBinding(reflect.TypeFor[In]()).bind(c.HTTP, reflect.ValueOf(&in).Elem())
+	err := newBinding(reflect.TypeFor[In]()).bind(c, reflect.ValueOf(&in).Elem())
 	return in, err
 }
 
 // BindBody binds only the JSON body.
 func BindBody[Body any](c *Call, body *Body) error {
-	data, err := readBody(c.HTTP.Request())
+	data, err := readJSON(c)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,10 @@ func failureStatuses(r *Route) []int {
 		statuses = append(statuses, http.StatusBadRequest)
 	}
 	if hasBody || r.Form != nil {
-		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		statuses = append(statuses, http.StatusUnsupportedMediaType)
+	}
+	if r.MaxBody() > 0 {
+		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusServiceUnavailable)
 	}
 	if r.UnderAgent() {
 		statuses = append(statuses, http.StatusServiceUnavailable) // in a cluster
@@ -125,7 +128,7 @@ var failureDocs = map[int]string{
 	http.StatusUnsupportedMediaType:  "The body or the file is of a kind that is not read here.",
 	http.StatusTooManyRequests:       "Too many requests in this minute.",
 	http.StatusInternalServerError:   "Something failed on this side.",
-	http.StatusServiceUnavailable:    "No server of the cluster answers for this agent at present.",
+	http.StatusServiceUnavailable:    "This server receives too much at present, or no server of the cluster answers for this agent.",
 }
 
 // sampleErrors has one error of every code.

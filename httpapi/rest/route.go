@@ -36,6 +36,7 @@ type Call struct {
 	Role     agent.Role
 	DB       *store.DB // the agent of the path; nil on other routes
 	Refused  error     // why the route table refuses the caller, on a route with its own secret
+	Body     Body      // released when the request ends
 }
 
 // Route is one line of the route table. Its methods set properties other than
@@ -58,6 +59,7 @@ type Route struct {
 	Errors       []agent.Code
 
 	tagged   bool
+	maxBody  int64 // 0: MaxBody's rule
 	location func(*Call, any) string
 	binding  func() *binding                    // of In
 	answer   func(c *Call, in any) (any, error) // of a JSON route; in is a pointer to a bound In
@@ -123,7 +125,7 @@ func (r *Route) Handle(c *Call) error {
 // handleJSON binds the request and writes the answer as JSON.
 func (r *Route) handleJSON(c *Call) error {
 	in := reflect.New(r.In)
-	if err := r.binding().bind(c.HTTP, in.Elem()); err != nil {
+	if err := r.binding().bind(c, in.Elem()); err != nil {
 		return err
 	}
 	out, err := r.answer(c, in.Interface())
@@ -167,6 +169,23 @@ func (r *Route) Attaches(media ...string) *Route { r.Media, r.Attached = media, 
 
 // Accepts sets the media types of a body that the handler reads itself.
 func (r *Route) Accepts(media ...string) *Route { r.Accepted = media; return r }
+
+// BodyUpTo sets the largest body that the handler may read, in bytes.
+func (r *Route) BodyUpTo(most int64) *Route { r.maxBody = most; return r }
+
+// MaxBody returns the largest body that the handler may read. The files of a multipart
+// request are not part of it: they have limits of their own, and are not kept in memory.
+func (r *Route) MaxBody() int64 {
+	switch {
+	case r.maxBody != 0:
+		return r.maxBody
+	case r.Form != nil, r.HasBody() && r.Access.Role().Covers(agent.RoleAdmin), r.HasBody() && r.Access == Identified:
+		return MaxBody
+	case r.HasBody():
+		return MaxOpenBody
+	}
+	return 0
+}
 
 // Takes declares that the request is a multipart form.
 func (r *Route) Takes(f Form) *Route { r.Form = &f; return r }

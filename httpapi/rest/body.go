@@ -1,0 +1,160 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"satchel/agent"
+)
+
+// The largest bodies of routes, in bytes.
+const (
+	MaxBody     = 10 << 20
+	MaxOpenBody = 1 << 20 // of routes that do not require a role on the agent, or only that of a viewer, which strangers may have
+)
+
+// A body is read in blocks that grow with it, so that a client that sends slowly occupies
+// at most about twice what it has sent.
+const (
+	minBlock = 4 << 10
+	maxBlock = 64 << 10
+)
+
+// Body reads the body of one request into memory, and reserves the memory as bytes arrive.
+type Body struct {
+	memory   *Memory
+	most     int64 // largest size in bytes
+	held     int64 // bytes reserved
+	patience time.Duration
+}
+
+// Body returns the reader of a body of at most most bytes.
+func (m *Memory) Body(most int64) Body { return Body{memory: m, most: most, patience: m.patience} }
+
+// Release returns the memory. The caller no longer uses what was read, except for values
+// decoded from it.
+func (b *Body) Release() {
+	if b.held != 0 {
+		b.memory.Release(b.held)
+		b.held = 0
+	}
+}
+
+// Read reads all of r, whose size is negative if it is not known. The error is
+// FILE_TOO_LARGE, UNAVAILABLE if the server has no memory for it, or that of r.
+func (b *Body) Read(ctx context.Context, r io.Reader, size int64) ([]byte, error) {
+	return b.readUpTo(ctx, r, size, b.most)
+}
+
+func (b *Body) readUpTo(ctx context.Context, r io.Reader, size, most int64) ([]byte, error) {
+	if size > most {
+		return nil, BodyTooLarge(most)
+	}
+	end := size
+	if size < 0 {
+		end = most + 1 // to see that there is more
+	}
+	before := b.held
+	var blocks [][]byte
+	var total int64
+	for total < end {
+		block, err := b.block(ctx, min(max(total, minBlock), maxBlock, end-total))
+		if err != nil {
+			return nil, err
+		}
+		n, err := fill(r, block)
+		blocks, total = append(blocks, block[:n]), total+int64(n)
+		if err == io.EOF && size >= 0 && total < size {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		if n < len(block) {
+			break
+		}
+	}
+	if total > most {
+		return nil, BodyTooLarge(most)
+	}
+	data := b.join(blocks, total)
+	if spare := b.held - before - total; spare > 0 {
+		b.memory.Release(spare)
+		b.held -= spare
+	}
+	return data, nil
+}
+
+// block reserves and allocates a part of a body.
+func (b *Body) block(ctx context.Context, n int64) ([]byte, error) {
+	if !b.memory.Try(n) {
+		began := time.Now()
+		if err := b.memory.wait(ctx, n, b.patience); err != nil {
+			return nil, err
+		}
+		b.patience -= time.Since(began)
+	}
+	b.held += n
+	return make([]byte, n), nil
+}
+
+// fill reads until the block is full. Unlike io.ReadFull it returns the reader's own
+// error, so that a body that was cut short differs from one that has ended.
+func fill(r io.Reader, block []byte) (n int, err error) {
+	for n < len(block) && err == nil {
+		var read int
+		read, err = r.Read(block[n:])
+		n += read
+	}
+	return n, err
+}
+
+// join returns the blocks as one slice.
+func (b *Body) join(blocks [][]byte, total int64) []byte {
+	switch len(blocks) {
+	case 0:
+		return nil
+	case 1:
+		return blocks[0]
+	}
+	b.memory.joining.Lock()
+	defer b.memory.joining.Unlock()
+	data := make([]byte, 0, total)
+	for i, block := range blocks {
+		data = append(data, block...)
+		blocks[i] = nil
+	}
+	return data
+}
+
+// ReadBody reads the body of the request, up to the largest size of its route. It is the
+// only way in which handlers read bodies, except for the files of multipart requests.
+func (c *Call) ReadBody() ([]byte, error) { return c.ReadBodyUpTo(c.Body.most) }
+
+// ReadBodyUpTo reads a body whose largest size depends on more than the route.
+func (c *Call) ReadBodyUpTo(most int64) ([]byte, error) {
+	r := c.HTTP.Request()
+	data, err := c.Body.readUpTo(r.Context(), r.Body, r.ContentLength, min(most, c.Body.most))
+	switch agent.ErrorCode(err) {
+	case agent.CodeFileTooLarge, agent.CodeUnavailable:
+		return nil, err
+	}
+	if err != nil {
+		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
+	}
+	return data, nil
+}
+
+// BodyTooLarge returns the error for a body of more than most bytes.
+func BodyTooLarge(most int64) error {
+	size := fmt.Sprintf("%d bytes", most)
+	switch {
+	case most >= 1<<20 && most%(1<<20) == 0:
+		size = fmt.Sprintf("%d MB", most>>20)
+	case most >= 1<<10:
+		size = fmt.Sprintf("%d KB", most>>10)
+	}
+	return agent.Errorf(agent.CodeFileTooLarge, "the body of this request may have at most %s", size).With("limit_bytes", most)
+}
