@@ -353,7 +353,10 @@ func TestForwardedBodiesAreCounted(t *testing.T) {
 	for _, limit := range []int64{1 << 20, 0} {
 		first.server.memory = rest.NewMemory(limit, 0)
 		first.server.forwarder.bodies = newBodies(first.folder.Path(), first.server.memory)
-		first.must(t, 201, "POST", "/api/agents/"+far.ID()+"/contacts", body)
+		path, size := "/api/agents/"+far.ID()+"/contacts", int64(len(body))
+		if w := serveBody(first.server, "POST", path, "application/json", strings.NewReader(body), size); w.Code != 201 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
 		kept := first.server.forwarder.bodies
 		if used, filed := first.server.memory.Used(), kept.files.Load(); used != 0 || filed != 0 {
 			t.Errorf("%d bytes stay reserved, %d in files", used, filed)
