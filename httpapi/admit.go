@@ -25,6 +25,9 @@ func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 			err = s.policy.CheckSite(e.Request())
 		}
 		c.Identity = identity
+		if !identity.Known() {
+			c.Body.From(s.limiter.Network(e.Request()))
+		}
 		c.Context = store.WithActor(e.Request().Context(), identity.Label())
 		if refused := s.admit(c, r); err == nil {
 			err = refused

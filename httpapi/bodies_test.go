@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -230,7 +231,7 @@ func TestServerWithoutMemoryForBodies(t *testing.T) {
 	file := textOf(t, form)
 	const full = 1 << 20
 	c.server.memory = rest.NewMemory(full, time.Millisecond)
-	c.server.memory.Try(full)
+	c.server.memory.Try(netip.Prefix{}, full)
 	for _, test := range []struct {
 		client            *testClient
 		path, media, body string
@@ -252,10 +253,39 @@ func TestServerWithoutMemoryForBodies(t *testing.T) {
 		}
 	}
 	owner.must(t, 200, "GET", "/api/agents/bakery", "")
-	c.server.memory.Release(full)
+	c.server.memory.Release(netip.Prefix{}, full)
 	owner.must(t, 201, "POST", "/api/agents/bakery/contacts", `{"name":"Ada"}`)
 	if used := c.server.memory.Used(); used != 0 {
 		t.Errorf("%d bytes stay reserved", used)
+	}
+}
+
+// TestStrangersLeaveMemoryToOthers: a stranger holds a connection with a large part of a
+// body; the network gets no more than its share of the memory, and the owner works on.
+func TestStrangersLeaveMemoryToOthers(t *testing.T) {
+	c, owner := newClosedServer(t)
+	path := createForm(t, owner, contactForm+openToAll, formThen)
+	const limit = 4 << 20
+	c.server.memory = rest.NewMemory(limit, time.Millisecond)
+	part, sender := io.Pipe()
+	ended := make(chan int)
+	const sql = "/api/agents/default/sql/execute"
+	go func() { ended <- serveBody(c.server, "POST", sql, "application/json", part, 1_000_000).Code }()
+	if _, err := sender.Write(make([]byte, 1_000_000-1)); err != nil { // returns when it is read
+		t.Fatal(err)
+	}
+	for path, media := range map[string]string{sql: "application/json", path: urlencoded} {
+		if w := serveBody(c.server, "POST", path, media, strings.NewReader(strings.Repeat(" ", 150_000)), -1); w.Code != 503 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if used := c.server.memory.Used(); used > limit/4 {
+		t.Errorf("one network holds %d bytes", used)
+	}
+	owner.must(t, 201, "POST", "/api/agents/bakery/contacts", `{"name":"Ada"`+strings.Repeat(" ", 1_000_000)+`}`)
+	_ = sender.CloseWithError(net.ErrClosed)
+	if code := <-ended; code != 400 || c.server.memory.Used() != 0 {
+		t.Errorf("%d, %d bytes stay reserved", code, c.server.memory.Used())
 	}
 }
 
@@ -325,7 +355,7 @@ func TestSocketMessageIsCounted(t *testing.T) {
 				err = fmt.Errorf("%d bytes of %d are reserved", memory.Used(), len(raw))
 			}
 			result <- err
-			memory.Try(1<<20 - int64(len(raw)))
+			memory.Try(netip.Prefix{}, 1<<20-int64(len(raw)))
 		}
 	}))
 	defer server.Close()
@@ -362,7 +392,7 @@ func TestForwardedBodiesAreCounted(t *testing.T) {
 			t.Errorf("%d bytes stay reserved, %d in files", used, filed)
 		}
 		r := httptest.NewRequest("POST", "/", strings.NewReader(body))
-		b := kept.keep(r)
+		b := kept.keep(r, netip.Prefix{})
 		if first.server.memory.Used() != 0 {
 			t.Error("a body is read before its request is admitted")
 		}

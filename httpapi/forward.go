@@ -173,7 +173,7 @@ func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node clu
 // looks for the owner again for a while, provided that nothing was done and the body can
 // be sent again.
 func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error {
-	body := f.bodies.keep(c.Request())
+	body := f.bodies.keep(c.Request(), f.limiter.Network(c.Request()))
 	defer body.discard()
 	var over <-chan time.Time // since the first failure
 	pause := forwardDelay
@@ -220,7 +220,7 @@ func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target)
 	if f.hasSession(t.session) {
 		return f.answer(c, next, "")
 	}
-	body := f.bodies.keep(c.Request())
+	body := f.bodies.keep(c.Request(), f.limiter.Network(c.Request()))
 	defer body.discard()
 	if body.load() != nil {
 		return next(c) // the client has gone, or sends too slowly

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -34,6 +35,7 @@ type bodies struct {
 type body struct {
 	*bodies
 	request *http.Request // as it arrived
+	network netip.Prefix  // that it comes from
 	from    io.Reader
 
 	mu        sync.Mutex // held while reading from the client
@@ -51,8 +53,8 @@ var errDiscarded = errors.New("the request's body cannot be sent again")
 
 // keep buffers a request's body while it is read, which may be after the request was
 // admitted.
-func (b *bodies) keep(r *http.Request) *body {
-	kept := &body{bodies: b, request: r, from: r.Body}
+func (b *bodies) keep(r *http.Request, network netip.Prefix) *body {
+	kept := &body{bodies: b, request: r, network: network, from: r.Body}
 	if r.ContentLength != 0 {
 		r.Body = &bodyReader{body: kept}
 	}
@@ -100,7 +102,7 @@ func (b *body) discardLocked() {
 		}
 	}
 	b.files.Add(-b.fileSize)
-	b.budget.Release(int64(cap(b.memory)))
+	b.budget.Release(b.network, int64(cap(b.memory)))
 	b.memory, b.file, b.fileSize = nil, nil, 0
 }
 
@@ -128,7 +130,7 @@ func (b *body) roomLocked(n int) int {
 	}
 	if want := len(b.memory) + n; want > cap(b.memory) {
 		size := min(max(2*want, minBodyInMemory), int(most))
-		if b.budget.Try(int64(size - cap(b.memory))) {
+		if b.budget.Try(b.network, int64(size-cap(b.memory))) {
 			b.memory = append(make([]byte, 0, size), b.memory...)
 		}
 	}

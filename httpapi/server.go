@@ -247,6 +247,7 @@ func (s *Server) post(path string, most int64, handle func(*rest.Call) error) {
 	s.posts[routeKey{http.MethodPost, path}] = most
 	s.echo.POST(path, func(e echo.Context) error {
 		c := &rest.Call{Context: e.Request().Context(), HTTP: e, Body: s.memory.Body(most)}
+		c.Body.From(s.limiter.Network(e.Request()))
 		defer c.Body.Release()
 		return handle(c)
 	})

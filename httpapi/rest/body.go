@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/netip"
 	"time"
 
 	"satchel/agent"
@@ -25,20 +26,29 @@ const (
 // Body reads the body of one request into memory, and reserves the memory as bytes arrive.
 type Body struct {
 	memory   *Memory
-	most     int64 // largest size in bytes
-	held     int64 // bytes reserved
+	network  netip.Prefix // that the memory is limited by; invalid for a known client
+	most     int64        // largest size in bytes
+	held     int64        // bytes reserved
 	patience time.Duration
 }
 
 // Body returns the reader of a body of at most most bytes.
 func (m *Memory) Body(most int64) Body { return Body{memory: m, most: most, patience: m.patience} }
 
+// From limits what the body may hold, together with others from a network. It is for
+// requests without an identity.
+func (b *Body) From(network netip.Prefix) { b.network = network }
+
 // Release returns the memory. The caller no longer uses what was read, except for values
 // decoded from it.
 func (b *Body) Release() {
-	if b.held != 0 {
-		b.memory.Release(b.held)
-		b.held = 0
+	b.release(b.held)
+}
+
+func (b *Body) release(n int64) {
+	if n != 0 {
+		b.memory.Release(b.network, n)
+		b.held -= n
 	}
 }
 
@@ -80,18 +90,15 @@ func (b *Body) readUpTo(ctx context.Context, r io.Reader, size, most int64) ([]b
 		return nil, BodyTooLarge(most)
 	}
 	data := b.join(blocks, total)
-	if spare := b.held - before - total; spare > 0 {
-		b.memory.Release(spare)
-		b.held -= spare
-	}
+	b.release(b.held - before - total) // what the last block has to spare
 	return data, nil
 }
 
 // block reserves and allocates a part of a body.
 func (b *Body) block(ctx context.Context, n int64) ([]byte, error) {
-	if !b.memory.Try(n) {
+	if !b.memory.Try(b.network, n) {
 		began := time.Now()
-		if err := b.memory.wait(ctx, n, b.patience); err != nil {
+		if err := b.memory.wait(ctx, b.network, n, b.patience); err != nil {
 			return nil, err
 		}
 		b.patience -= time.Since(began)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -89,7 +90,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestMemoryIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := NewMemory(10, 2*time.Second)
-		if !memory.Try(10) || memory.Try(1) {
+		if !memory.Try(netip.Prefix{}, 10) || memory.Try(netip.Prefix{}, 1) {
 			t.Fatal("10 bytes of 10 are not all")
 		}
 		began := time.Now()
@@ -112,12 +113,12 @@ func TestMemoryIsWaitedFor(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		memory.Release(1) // enough for the second one, which is not preferred
+		memory.Release(netip.Prefix{}, 1) // enough for the second one, which is not preferred
 		synctest.Wait()
 		if len(order) != 0 {
 			t.Error("a small body overtakes a large one")
 		}
-		memory.Release(9)
+		memory.Release(netip.Prefix{}, 9)
 		<-done
 		<-done
 		if used := memory.Used(); used != 0 {
@@ -126,18 +127,62 @@ func TestMemoryIsWaitedFor(t *testing.T) {
 	})
 }
 
+// Requests without an identity wait for the share of their network, and others do not wait
+// for them.
+func TestNetworkHasAShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
+		memory := NewMemory(40, 2*time.Second)
+		read := func(network netip.Prefix) (*Body, error) {
+			body := memory.Body(10)
+			body.From(network)
+			_, err := body.Read(t.Context(), strings.NewReader("1234567890"), 10)
+			return &body, err
+		}
+		held, err := read(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(first); agent.ErrorCode(err) != agent.CodeUnavailable {
+			t.Errorf("a network holds more than its share: %v", err)
+		}
+		next := make(chan error)
+		go func() {
+			body, err := read(first)
+			body.Release()
+			next <- err
+		}()
+		synctest.Wait()
+		for _, network := range []netip.Prefix{second, {}, {}} {
+			began := time.Now()
+			body, err := read(network)
+			if err != nil || time.Since(began) != 0 {
+				t.Errorf("%v: %v after %v", network, err, time.Since(began))
+			}
+			defer body.Release()
+		}
+		if memory.Used() != 40 {
+			t.Errorf("%d bytes are reserved", memory.Used())
+		}
+		held.Release()
+		if err := <-next; err != nil || memory.Used() != 30 || len(memory.networks) != 1 {
+			t.Errorf("%v, %d bytes are reserved, for networks %v", err, memory.Used(), memory.networks)
+		}
+	})
+}
+
 // A request that ends while it waits leaves the queue.
 func TestCancelledWaitLeavesTheQueue(t *testing.T) {
 	memory := NewMemory(10, time.Hour)
-	memory.Try(10)
+	memory.Try(netip.Prefix{}, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	body := memory.Body(5)
 	if _, err := body.Read(ctx, strings.NewReader("12345"), 5); agent.ErrorCode(err) != agent.CodeUnavailable {
 		t.Error(err)
 	}
-	memory.Release(10)
-	if !memory.Try(10) || len(memory.waiting) != 0 {
+	memory.Release(netip.Prefix{}, 10)
+	if !memory.Try(netip.Prefix{}, 10) || len(memory.waiting) != 0 {
 		t.Errorf("%d wait", len(memory.waiting))
 	}
 }

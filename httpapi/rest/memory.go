@@ -2,6 +2,8 @@ package rest
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,27 +16,33 @@ const (
 	BodyPatience = 2 * time.Second
 )
 
+// networkShare is the part of the memory that requests without an identity may hold from
+// one network, so that a stranger cannot keep others from sending.
+const networkShare = 4 // a quarter
+
 // Memory limits the bytes of request bodies that are in memory at the same time.
 type Memory struct {
 	limit    int64
 	patience time.Duration // how long a body waits in all
 
-	mu      sync.Mutex
-	used    int64
-	waiting []*claim // first come, first served
+	mu       sync.Mutex
+	used     int64
+	networks map[netip.Prefix]int64 // the part of used that is limited by network
+	waiting  []*claim               // first come, first served
 
 	joining sync.Mutex // held while a body is copied into one piece, so that only one is there twice
 }
 
 // claim is a request that waits for memory.
 type claim struct {
+	network netip.Prefix // invalid: not limited by network
 	bytes   int64
 	granted chan struct{} // closed once the bytes are counted as used
 }
 
 // NewMemory returns a limit on the bytes of bodies; a body waits for patience at most.
 func NewMemory(limit int64, patience time.Duration) *Memory {
-	return &Memory{limit: limit, patience: patience}
+	return &Memory{limit: limit, patience: patience, networks: map[netip.Prefix]int64{}}
 }
 
 // Used returns how many bytes are reserved.
@@ -44,45 +52,74 @@ func (m *Memory) Used() int64 {
 	return m.used
 }
 
-// Try reserves n bytes if they are free, without waiting.
-func (m *Memory) Try(n int64) bool {
+// Try reserves n bytes for a network, or for a known client if it is invalid, without
+// waiting.
+func (m *Memory) Try(network netip.Prefix, n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.tryLocked(n)
+	return m.tryLocked(network, n)
 }
 
-func (m *Memory) tryLocked(n int64) bool {
-	if len(m.waiting) > 0 || m.used+n > m.limit {
+// tryLocked reserves bytes, but does not overtake requests that wait for more than the
+// share of another network.
+func (m *Memory) tryLocked(network netip.Prefix, n int64) bool {
+	if m.used+n > m.limit || !m.inShareLocked(network, n) {
 		return false
 	}
-	m.used += n
+	if slices.ContainsFunc(m.waiting, func(c *claim) bool { return c.network == network || m.inShareLocked(c.network, c.bytes) }) {
+		return false
+	}
+	m.takeLocked(network, n)
 	return true
 }
 
+func (m *Memory) inShareLocked(network netip.Prefix, n int64) bool {
+	return !network.IsValid() || m.networks[network]+n <= m.limit/networkShare
+}
+
+func (m *Memory) takeLocked(network netip.Prefix, n int64) {
+	m.used += n
+	if !network.IsValid() {
+		return
+	}
+	if m.networks[network] += n; m.networks[network] == 0 {
+		delete(m.networks, network)
+	}
+}
+
 // Release returns n reserved bytes.
-func (m *Memory) Release(n int64) {
+func (m *Memory) Release(network netip.Prefix, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.used -= n
+	m.takeLocked(network, -n)
 	m.grantLocked()
 }
 
+// grantLocked grants claims in turn. One that waits for its network's share does not hold
+// up those of others.
 func (m *Memory) grantLocked() {
-	for len(m.waiting) > 0 && m.used+m.waiting[0].bytes <= m.limit {
-		m.used += m.waiting[0].bytes
-		close(m.waiting[0].granted)
-		m.waiting = m.waiting[1:]
-	}
+	full := false
+	m.waiting = slices.DeleteFunc(m.waiting, func(c *claim) bool {
+		if full || !m.inShareLocked(c.network, c.bytes) {
+			return false
+		}
+		if full = m.used+c.bytes > m.limit; full {
+			return false
+		}
+		m.takeLocked(c.network, c.bytes)
+		close(c.granted)
+		return true
+	})
 }
 
 // wait reserves n bytes, or fails with UNAVAILABLE if they are not free in time.
-func (m *Memory) wait(ctx context.Context, n int64, patience time.Duration) error {
+func (m *Memory) wait(ctx context.Context, network netip.Prefix, n int64, patience time.Duration) error {
 	m.mu.Lock()
-	if m.tryLocked(n) {
+	if m.tryLocked(network, n) {
 		m.mu.Unlock()
 		return nil
 	}
-	c := &claim{n, make(chan struct{})}
+	c := &claim{network, n, make(chan struct{})}
 	m.waiting = append(m.waiting, c)
 	m.mu.Unlock()
 	timer := time.NewTimer(patience)
@@ -103,12 +140,11 @@ func (m *Memory) wait(ctx context.Context, n int64, patience time.Duration) erro
 func (m *Memory) withdraw(c *claim) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i, other := range m.waiting {
-		if other == c {
-			m.waiting = append(m.waiting[:i], m.waiting[i+1:]...)
-			m.grantLocked() // the next one may need less
-			return true
-		}
+	i := slices.Index(m.waiting, c)
+	if i < 0 {
+		return false
 	}
-	return false
+	m.waiting = slices.Delete(m.waiting, i, i+1)
+	m.grantLocked() // the next one may need less
+	return true
 }
