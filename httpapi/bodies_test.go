@@ -64,6 +64,9 @@ func hold(t *testing.T, c *testClient, path, media, length string) *bufio.Reader
 	return bufio.NewReader(conn)
 }
 
+// webhookWorkflow is a workflow that a webhook starts.
+const webhookWorkflow = `{"name":"h","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"}}]}`
+
 const urlencoded = "application/x-www-form-urlencoded"
 
 // TestAdmissionComesBeforeTheBody sends heads of requests without their bodies: whoever is
@@ -226,7 +229,7 @@ func TestServerWithoutMemoryForBodies(t *testing.T) {
 	c, owner := newClosedServer(t)
 	path := createForm(t, owner, contactForm+openToAll, formThen)
 	_, post, platform := owner.hooked(t, "bakery")
-	made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", `{"name":"h","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"}}]}`)
+	made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", webhookWorkflow)
 	form, media := multipartForm(t, nil, "contacts.csv", []byte("name\nAda\n"), nil)
 	file := textOf(t, form)
 	const full = 1 << 20
@@ -286,6 +289,47 @@ func TestStrangersLeaveMemoryToOthers(t *testing.T) {
 	_ = sender.CloseWithError(net.ErrClosed)
 	if code := <-ended; code != 400 || c.server.memory.Used() != 0 {
 		t.Errorf("%d, %d bytes stay reserved", code, c.server.memory.Used())
+	}
+}
+
+// TestCompressedBodiesAreRefused: what a compressed body holds could not be limited before
+// it is in memory.
+func TestCompressedBodiesAreRefused(t *testing.T) {
+	c, owner := newClosedServer(t)
+	form := createForm(t, owner, contactForm+openToAll, formThen)
+	_, post, platform := owner.hooked(t, "bakery")
+	made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", webhookWorkflow)
+	hook := "/api/agents/bakery/hooks/" + made["id"].(string)
+	for _, test := range []struct {
+		client      *testClient
+		path, media string
+	}{
+		{owner, "/api/agents/bakery/contacts", "application/json"},
+		{owner, "/api/agents/bakery/contacts/import", "multipart/form-data; boundary=b"},
+		{owner, "/api/agents/bakery/v1/chat/completions", "application/json"},
+		{owner, "/mcp/bakery", "application/json"},
+		{owner, hook, "application/json"},
+		{c.testClient, form, urlencoded},
+		{platform, post, "application/json"},
+	} {
+		for _, encoding := range []string{"gzip", "deflate", "br"} {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", c.url+test.path, iotest.DataErrReader(strings.NewReader("\x1f\x8b\x08"))) // chunked
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header = test.client.header.Clone()
+			r.Header.Set("Content-Type", test.media)
+			r.Header.Set("Content-Encoding", encoding)
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := textOf(t, response.Body)
+			_ = response.Body.Close()
+			if response.StatusCode != 415 {
+				t.Errorf("%s, %s: %d %.300s", test.path, encoding, response.StatusCode, text)
+			}
+		}
 	}
 }
 

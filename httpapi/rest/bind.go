@@ -188,6 +188,15 @@ func checkMedia(r *http.Request, allowed ...string) error {
 	return nil
 }
 
+// checkEncoding refuses compressed bodies: their limits would not be those of what they hold.
+func checkEncoding(r *http.Request) error {
+	given := strings.Join(r.Header.Values(echo.HeaderContentEncoding), ", ")
+	if given == "" || strings.EqualFold(given, "identity") || r.ContentLength == 0 {
+		return nil
+	}
+	return agent.Errorf(agent.CodeUnsupportedFormat, "send the body without Content-Encoding; compressed bodies are not read")
+}
+
 // checkBodyMedia refuses a body of a media type that a page may send to another site
 // without a CORS preflight, even on routes that read no body.
 func checkBodyMedia(r *http.Request) error {

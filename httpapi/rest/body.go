@@ -143,6 +143,9 @@ func (c *Call) ReadBody() ([]byte, error) { return c.ReadBodyUpTo(c.Body.most) }
 // ReadBodyUpTo reads a body whose largest size depends on more than the route.
 func (c *Call) ReadBodyUpTo(most int64) ([]byte, error) {
 	r := c.HTTP.Request()
+	if err := checkEncoding(r); err != nil {
+		return nil, err
+	}
 	data, err := c.Body.readUpTo(r.Context(), r.Body, r.ContentLength, min(most, c.Body.most))
 	switch agent.ErrorCode(err) {
 	case agent.CodeFileTooLarge, agent.CodeUnavailable:

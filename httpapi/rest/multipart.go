@@ -45,6 +45,9 @@ func FilePart(c *Call, name string, fields map[string]string) (*FilePartReader, 
 	if err := checkMedia(r, echo.MIMEMultipartForm); err != nil {
 		return nil, err
 	}
+	if err := checkEncoding(r); err != nil {
+		return nil, err
+	}
 	form, err := r.MultipartReader()
 	if err != nil {
 		return nil, agent.Errorf(agent.CodeValidation, "the multipart request has no boundary").Because(err)

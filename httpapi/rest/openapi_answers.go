@@ -61,15 +61,11 @@ func headersOf(r *Route) map[string]*huma.Param {
 // can fail on an invalid key (401), an unknown Host (403) and internal errors (500).
 func failureStatuses(r *Route) []int {
 	statuses := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError}
-	hasBody := r.HasBody()
-	if len(r.Parameters()) > 0 || hasBody || r.Form != nil {
+	if len(r.Parameters()) > 0 || r.HasBody() || r.Form != nil {
 		statuses = append(statuses, http.StatusBadRequest)
 	}
-	if hasBody || r.Form != nil {
-		statuses = append(statuses, http.StatusUnsupportedMediaType)
-	}
 	if r.MaxBody() > 0 {
-		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusServiceUnavailable)
+		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusServiceUnavailable)
 	}
 	if r.UnderAgent() {
 		statuses = append(statuses, http.StatusServiceUnavailable) // in a cluster
