@@ -458,23 +458,8 @@ func TestForwardedBodiesAreCounted(t *testing.T) {
 // large bodies where strangers may send them.
 func TestEveryRouteHasALargestBody(t *testing.T) {
 	_, server := openService(t)
-	for _, r := range server.table {
-		most := r.MaxBody()
-		reads := r.HasBody() || r.Form != nil || len(r.Accepted) > 0
-		if reads != (most > 0) || most > rest.MaxBody {
-			t.Errorf("%s %s takes bodies of %d bytes", r.Method, r.Path, most)
-		}
-		strangers := r.Access == rest.Anyone || r.Access == rest.Platform || r.Access.Role() == agent.RoleViewer
-		if strangers && most > rest.MaxOpenBody && !r.OwnSecret {
-			t.Errorf("%s %s takes bodies of %d bytes from strangers", r.Method, r.Path, most)
-		}
-	}
-	for _, r := range server.echo.Routes() {
-		key := routeKey{r.Method, r.Path}
-		_, isPage := server.posts[key]
-		if reads := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != echo.RouteNotFound; reads && server.routes[key] == nil && !isPage {
-			t.Errorf("%s %s has no largest body", r.Method, r.Path)
-		}
+	if wrong := wrongLimits(server); len(wrong) > 0 {
+		t.Errorf("%q", wrong)
 	}
 	for path, most := range map[string]int64{"/agents/{id}/sql/execute": 1 << 20, "/agents/{id}/sources/search": 1 << 20, "/agents/{id}/contacts": 10 << 20} {
 		for _, r := range server.table {
@@ -483,6 +468,35 @@ func TestEveryRouteHasALargestBody(t *testing.T) {
 			}
 		}
 	}
+	raw := func(*rest.Call) error { return nil }
+	server.table = append(server.table,
+		rest.Raw[struct{}]("POST", "/agents/{id}/a", 200, "Take text", raw).Accepts("text/plain"),
+		rest.Raw[struct{}]("POST", "/agents/{id}/b", 200, "Take a large text", raw).Role(rest.Viewer).Accepts("text/plain").BodyUpTo(rest.MaxBody),
+		rest.Raw[struct{}]("POST", "/agents/{id}/c", 200, "Take a larger text", raw).Accepts("text/plain").BodyUpTo(rest.MaxBody+1))
+	server.echo.PATCH("/d", func(echo.Context) error { return nil })
+	if wrong := wrongLimits(server); len(wrong) != 4 {
+		t.Errorf("of four routes with wrong limits, these are found: %q", wrong)
+	}
+}
+
+// wrongLimits returns the routes that may be sent a body without a limit, or too large ones.
+func wrongLimits(server *Server) (wrong []string) {
+	for _, r := range server.table {
+		most := r.MaxBody()
+		reads := r.HasBody() || r.Form != nil || len(r.Accepted) > 0
+		strangers := !r.OwnSecret && (r.Access == rest.Anyone || r.Access == rest.Platform || r.Access.Role() == agent.RoleViewer)
+		if reads != (most > 0) || most > rest.MaxBody || strangers && most > rest.MaxOpenBody {
+			wrong = append(wrong, fmt.Sprintf("%s %s takes bodies of %d bytes", r.Method, r.Path, most))
+		}
+	}
+	without := []string{http.MethodGet, http.MethodHead, echo.RouteNotFound}
+	for _, r := range server.echo.Routes() {
+		key := routeKey{r.Method, r.Path}
+		if _, isPage := server.posts[key]; !slices.Contains(without, r.Method) && server.routes[key] == nil && !isPage {
+			wrong = append(wrong, fmt.Sprintf("%s %s has no largest body", r.Method, r.Path))
+		}
+	}
+	return wrong
 }
 
 // TestBodiesAreReadInOnePlace looks for code that reads bodies of requests other than
