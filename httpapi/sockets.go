@@ -355,6 +355,8 @@ func closeWith(conn *websocket.Conn, cause error) {
 		code, reason = websocket.StatusNormalClosure, "the session has ended"
 	case errors.Is(cause, errTakeoverEnded):
 		code, reason = websocket.StatusNormalClosure, cause.Error()
+	case agent.ErrorCode(cause) == agent.CodeFileTooLarge:
+		code, reason = websocket.StatusMessageTooBig, "the message is too large"
 	case agent.ErrorCode(cause) == agent.CodeUnavailable:
 		code, reason = websocket.StatusTryAgainLater, "the server has no memory for this message"
 	case errors.Is(cause, browser.ErrClientLost):
