@@ -29,8 +29,14 @@ import (
 // openWith starts a service with options that the test changes.
 func openWith(t *testing.T, change func(*Options)) (*testClient, *Server) {
 	t.Helper()
+	return openFolderWith(t, t.TempDir(), change)
+}
+
+// openFolderWith is openWith on a data folder that the test has prepared.
+func openFolderWith(t *testing.T, path string, change func(*Options)) (*testClient, *Server) {
+	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	folder, err := store.Open(store.Options{Path: t.TempDir(), Log: quiet})
+	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -221,7 +221,7 @@ func (s *Server) updateAgent(c *rest.Call, in *updateAgentIn) (agent.Agent, erro
 }
 
 func (s *Server) deleteAgent(c *rest.Call, _ *agentIn) (Success, error) {
-	name := c.DB.Agent().Name
+	name := cmp.Or(c.DB.Agent().Name, c.DB.ID())
 	if err := s.folder.DeleteAgent(c.DB); err != nil {
 		return Success{}, err
 	}

@@ -42,7 +42,7 @@ func (s *Server) api() []*rest.Route {
 
 		rest.JSON("GET", "/agents/{id}", 200, "Read an agent with its settings and counts", s.getAgent).AllowDisabled(),
 		rest.JSON("PUT", "/agents/{id}", 200, "Update an agent", s.updateAgent).AllowDisabled().Fails(agent.CodeAgentNameExists),
-		rest.JSON("DELETE", "/agents/{id}", 200, "Delete an agent with all its data", s.deleteAgent).Role(rest.Owner).AllowDisabled(),
+		rest.JSON("DELETE", "/agents/{id}", 200, "Delete an agent with all its data", s.deleteAgent).Role(rest.Owner).AllowDisabled().AllowDamaged(),
 		rest.Raw[struct{}]("POST", "/agents/{id}/backup", 200, "Download a consistent copy of the agent's file", s.backupAgent).
 			Role(rest.OwnAdmin).Limit(rest.Bulk).Attaches("application/vnd.sqlite3"),
 		rest.JSON("POST", "/agents/{id}/fork", 201, "Fork an agent under a new name; the copy is paused", s.forkAgent).

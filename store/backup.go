@@ -133,7 +133,8 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfExists(temp)))
 	}
-	return f.addCopy(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.hasOwnRole(by, id) }})
+	db, err := f.addCopy(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.hasOwnRole(by, id) }})
+	return db, invalidFileError(err)
 }
 
 // hasOwnRole reports whether someone has a role of their own on the agent with this
@@ -158,30 +159,23 @@ func receiveTemp(path string, r io.Reader, limit int64) error {
 // checkImport refuses a file that is not a complete agent's file as this program
 // makes them: a trigger in it, for example, would run in every write.
 func checkImport(ctx context.Context, path string) error {
-	err := examine(ctx, path, unlockedSource(path))
+	return invalidFileError(checkCopy(ctx, path))
+}
+
+// checkCopy is checkImport for a copy of one of the folder's agents.
+func checkCopy(ctx context.Context, path string) error {
+	err := examineAndRead(ctx, path, unlockedSource(path), func(c *conn) error {
+		_, err := readRow(c)
+		return err
+	})
+	if err == nil {
+		err = checkWithin(ctx, path)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return invalidFileError(err)
-	}
-	c, err := openConn(unlockedSource(path))
-	if err != nil {
-		return invalidFile("is not an agent's file", err)
-	}
-	defer c.close()
-	var verdict string
-	c.sql.SetLimits(ctx, sqlite.Budget{})
-	err = c.value(&verdict, "PRAGMA integrity_check(1)")
-	c.sql.ClearLimits()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil || verdict != "ok" {
-		return invalidFile("is damaged", errors.Join(err, errors.New(verdict)))
-	}
-	if _, err := readRow(c); err != nil {
-		return invalidFile("is not an agent's file", err)
+		return damaged(err)
 	}
 	return nil
 }
@@ -189,11 +183,18 @@ func checkImport(ctx context.Context, path string) error {
 // invalidFileError turns the reason for refusing a file into an error for the client; other
 // errors are returned unchanged.
 func invalidFileError(err error) error {
+	var found damage
 	switch code := agent.ErrorCode(err); {
 	case code == agent.CodeAgentNewer:
 		return invalidFile("is of a newer version of Satchel", err)
 	case errors.Is(err, errForeign):
 		return invalidFile("has a schema that is not as Satchel makes it", err)
+	case errors.As(err, &found):
+		return invalidFile("is damaged: "+string(found), err)
+	case errors.Is(err, errShort):
+		return invalidFile("is damaged: it is shorter than its header says", err)
+	case sqliteCode(err)&0xff == codeCorrupt:
+		return invalidFile("is damaged", err)
 	case code == agent.CodeAgentDamaged && !errors.Is(err, errExternalCause):
 		return invalidFile("is not an agent's file", err)
 	}
@@ -232,7 +233,22 @@ func (f *Folder) addCopy(ctx context.Context, temp string, a arrival) (*DB, erro
 		take = func() *DB { return f.adoptAs(id, a.name, found) }
 	}
 	db := take()
-	return db, db.Problem()
+	if err := db.Problem(); err != nil {
+		return nil, errors.Join(err, f.discard(db))
+	}
+	return db, nil
+}
+
+// discard removes a copy that could not be adopted, so that nothing of it is left. The
+// caller has claimed its file.
+func (f *Folder) discard(db *DB) error {
+	err := db.closeWhenUnused(true)
+	f.mu.Lock()
+	if f.byID[db.id] == db {
+		delete(f.byID, db.id)
+	}
+	f.mu.Unlock()
+	return errors.Join(err, RemoveIfExists(db.path))
 }
 
 // claimCopy claims an id for a copy: its old one if that is free and the copy need
@@ -261,7 +277,7 @@ func prepareCopy(ctx context.Context, path, owner string) (found row, err error)
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err := migrate(c); err != nil {
-		return row{}, err
+		return row{}, refused(err)
 	}
 	if owner != "" {
 		tx := newTx(ctx, c, nil)
@@ -299,7 +315,11 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	}
 	defer release()
 	temp := f.tempPath(agent.NewID("fork"))
-	if err := db.copyTo(ctx, temp); err != nil {
+	err = db.copyTo(ctx, temp)
+	if err == nil {
+		err = checkCopy(ctx, temp)
+	}
+	if err != nil {
 		return nil, errors.Join(err, RemoveIfExists(temp))
 	}
 	return f.addCopy(ctx, temp, arrival{name: name, owner: owner, entitled: func(id string) bool { return id == db.id }})

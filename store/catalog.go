@@ -48,8 +48,10 @@ func (f *Folder) load() error {
 			f.register(id, found)
 		}
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), startCheckTime)
+	defer cancel()
 	for _, id := range slices.Sorted(maps.Keys(copies)) {
-		f.adopt(id, copies[id])
+		f.adoptChecked(ctx, id, copies[id])
 	}
 	if f.Default() == nil {
 		if err := f.makeDefault(); err != nil {
@@ -194,6 +196,9 @@ func (f *Folder) register(id string, found row) *DB {
 	found.agent.ID = id
 	db.record.Store(&found.record)
 	if found.problem != nil {
+		if found.admins == nil && f.cache != nil {
+			found.admins = f.cache.admins(id)
+		}
 		f.log.Error("refuse agent file", "agent", id, "error", found.problem)
 	}
 	if found.problem == nil {
@@ -209,6 +214,22 @@ func (f *Folder) register(id string, found row) *DB {
 		f.names[agent.NameKey(found.agent.Name)] = db
 	}
 	return db
+}
+
+// adoptChecked is adopt for a file that someone put into the folder: a damaged one is
+// refused and left as it is. What cannot be checked in time is adopted.
+func (f *Folder) adoptChecked(ctx context.Context, id string, found row) {
+	ctx, cancel := context.WithTimeout(ctx, adoptCheckTime)
+	defer cancel()
+	switch err := checkWhole(ctx, f.filePath(id)); {
+	case err == nil:
+	case ctx.Err() != nil:
+		f.log.Warn("adopt a file before all of it was checked; satchel doctor checks it", "file", id+".db")
+	default:
+		f.register(id, row{record: record{problem: damaged(err)}})
+		return
+	}
+	f.adopt(id, found)
 }
 
 // adopt adds a file that was copied here: it is paused so that it does nothing

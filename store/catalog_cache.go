@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -109,7 +110,8 @@ func (r *catalogCache) note(id, path string, rec record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !whole || rec.problem != nil || rec.agent.Name == "" {
-		r.dropLocked(id)
+		delete(r.entries, id)
+		r.changed = true
 		return
 	}
 	rec.agent.ID = id
@@ -117,18 +119,28 @@ func (r *catalogCache) note(id, path string, rec record) {
 	r.changed = true
 }
 
-// drop removes a file's entry until its next close.
-func (r *catalogCache) drop(id string) {
+// drop makes a file's entry match no state of it until its next close. The entry keeps
+// the agent's admins, as they are now: if the file is damaged, it cannot say them.
+func (r *catalogCache) drop(id string, admins map[string]agent.Role) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.dropLocked(id)
-}
-
-func (r *catalogCache) dropLocked(id string) {
-	if _, known := r.entries[id]; known {
-		delete(r.entries, id)
+	if m, known := r.entries[id]; known && (m.Stamp != "" || !maps.Equal(m.Admins, admins)) {
+		m.Stamp, m.Admins = "", admins
+		r.entries[id] = m
 		r.changed = true
 	}
+}
+
+// admins returns the admins that an agent had when its file could last be read; nil if
+// that is unknown.
+func (r *catalogCache) admins(id string) map[string]agent.Role {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, known := r.entries[id]
+	if known && m.Admins == nil {
+		return map[string]agent.Role{}
+	}
+	return m.Admins
 }
 
 // save writes the cache if it has changed; keep reports which agents still exist.

@@ -82,6 +82,9 @@ func CopyMarked(ctx context.Context, from, to, mark string) error {
 	if err := copyDatabase(ctx, to, sharedSource(from)); err != nil {
 		return err
 	}
+	if err := checkCopy(ctx, to); err != nil {
+		return err
+	}
 	return Mark(to, mark)
 }
 

@@ -84,8 +84,8 @@ func (db *DB) ID() string { return db.id }
 // Agent returns the agent as the catalog knows it, without using the file.
 func (db *DB) Agent() agent.Agent { return db.record.Load().agent }
 
-// Roles maps the emails of the agent's admins to their roles. The map must
-// not be changed.
+// Roles maps the emails of the agent's admins to their roles. It is nil if the agent's
+// file is refused and the catalog does not know them. The map must not be changed.
 func (db *DB) Roles() map[string]agent.Role { return db.record.Load().admins }
 
 // Problem returns why the agent's file is refused, or nil.
@@ -269,7 +269,7 @@ func (db *DB) closeLocked() error {
 	if db.folder.cache != nil {
 		db.folder.cache.note(db.id, db.path, rec)
 		if changed {
-			db.folder.cache.drop(db.id)
+			db.folder.cache.drop(db.id, db.Roles())
 		}
 	}
 	return nil
@@ -323,7 +323,7 @@ func (db *DB) update(change func(*record)) {
 		change(&next)
 		if db.record.CompareAndSwap(old, &next) {
 			if db.folder.cache != nil {
-				db.folder.cache.drop(db.id)
+				db.folder.cache.drop(db.id, next.admins)
 			}
 			if c := db.folder.cluster; c != nil && db.inPlace {
 				c.Note(db.id, next.summary(), false)

@@ -117,9 +117,8 @@ func (f *Folder) examineOnce(id string) agent.Finding {
 		return finding
 	}
 	defer c.close()
-	var verdict string
-	if err := c.value(&verdict, "PRAGMA quick_check(1)"); err != nil || verdict != "ok" {
-		finding.Message = fmt.Sprintf("damaged: %v %v", verdict, errOrNothing(err))
+	if err := c.checkPages(context.Background()); err != nil {
+		finding.Message = "damaged: " + err.Error()
 		return finding
 	}
 	return f.describe(c, finding)
@@ -149,13 +148,6 @@ func (f *Folder) describe(c *conn, finding agent.Finding) agent.Finding {
 		finding.Message += fmt.Sprintf(", credentials encrypted with another master key: %d", locked)
 	}
 	return finding
-}
-
-func errOrNothing(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // lockedSecrets counts the credentials that the folder's keys cannot open.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -162,7 +163,7 @@ func (f *Folder) take(id string) bool {
 	case errors.Is(found.problem, errNoAgent) && id != agent.DefaultID:
 		f.warnForeign(id)
 	case found.problem == nil && f.mustAdopt(id, found):
-		f.adopt(id, found)
+		f.adoptChecked(context.Background(), id, found)
 	default:
 		f.register(id, found)
 	}

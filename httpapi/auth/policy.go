@@ -114,9 +114,19 @@ func (p *Policy) identifyKey(r *http.Request) (*agent.Key, error) {
 	return nil, agent.Errorf(agent.CodeUnauthorized, "this API key is unknown or expired")
 }
 
-// Role returns what a caller may do with an agent.
+// Role returns what a caller may do with an agent. The owners of the default agent own
+// one that is refused and whose admins are unknown.
 func (p *Policy) Role(caller agent.Identity, db *store.DB) agent.Role {
+	if db.Problem() != nil && db.Roles() == nil && p.ownsDefault(caller, db.ID()) {
+		return agent.RoleOwner
+	}
 	return p.RoleAmong(caller, db.ID(), db.Roles())
+}
+
+// ownsDefault reports whether a caller owns the default agent and may use another one.
+func (p *Policy) ownsDefault(caller agent.Identity, other string) bool {
+	db := p.options.Folder.Default()
+	return db != nil && (caller.Key == nil || caller.Key.Reaches(other)) && ownRole(caller, db) == agent.RoleOwner
 }
 
 // RoleAmong is Role for an agent of which only the id and the admins are known.

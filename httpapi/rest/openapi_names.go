@@ -88,5 +88,8 @@ func accessRules(r *Route) string {
 	if r.WhenDisabled {
 		said = append(said, "Works on a disabled agent too.")
 	}
+	if r.WhenDamaged {
+		said = append(said, "Works on an agent whose file is damaged too; if that does not say who owns it, for the owners of the default agent.")
+	}
 	return strings.Join(said, " ")
 }

@@ -50,6 +50,7 @@ type Route struct {
 	Access       Access
 	Class        Class
 	WhenDisabled bool // works on a disabled agent
+	WhenDamaged  bool // works on an agent whose file is damaged
 	OwnSecret    bool // the handler may admit callers that the table refuses
 	In, Out      reflect.Type
 	Media        []string // of the response, if it may be other than typed JSON
@@ -150,6 +151,9 @@ func (r *Route) Limit(c Class) *Route { r.Class = c; return r }
 
 // AllowDisabled lets the route work on a disabled agent.
 func (r *Route) AllowDisabled() *Route { r.WhenDisabled = true; return r }
+
+// AllowDamaged lets the route work on an agent whose file is damaged.
+func (r *Route) AllowDamaged() *Route { r.WhenDamaged = true; return r }
 
 // OrSecret lets the handler admit callers that the table refuses.
 func (r *Route) OrSecret() *Route { r.OwnSecret = true; return r }
