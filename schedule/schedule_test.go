@@ -290,7 +290,7 @@ func TestInvalidRows(t *testing.T) {
 			}
 		}
 		for _, set := range []string{"status = 'asleep'", "next_run = 'tomorrow'", "next_run = '2000-01-01 10:00:00'", "payload = '[]'", "overlap = 'x'", "delay_seconds = 'x'"} {
-			if _, err := h.db.SQL(t.Context(), "UPDATE schedules SET "+set, store.Params{}, store.Access{Write: true}); agent.ErrorCode(err) != agent.CodeInvalidQuery {
+			if _, err := h.db.SQL(t.Context(), "UPDATE schedules SET "+set, store.Params{}, store.Access{Write: true}); agent.ErrorCode(err) != agent.CodeExecution {
 				t.Errorf("%s: %v, want an error", set, err)
 			}
 		}

@@ -40,7 +40,7 @@ func FuzzClearCredentials(f *testing.F) {
 	}
 	write := func(t *testing.T, statement, text string, params ...any) error {
 		_, err := db.SQL(t.Context(), statement, Params{List: append([]any{text}, params...)}, Access{Write: true})
-		if err != nil && agent.ErrorCode(err) != agent.CodeInvalidQuery {
+		if err != nil && agent.ErrorCode(err) != agent.CodeExecution {
 			t.Fatalf("%s of %s: %v", statement, text, err)
 		}
 		return err

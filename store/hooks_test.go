@@ -100,7 +100,7 @@ func TestClearCredentialsOfTools(t *testing.T) {
 		for _, statement := range []string{"UPDATE tools SET config = ?",
 			"INSERT INTO tools(name, type, config) VALUES (hex(randomblob(8)), 'api', ?)", "INSERT OR REPLACE INTO tools(id, name, type, config) VALUES ('tool', 'tool', 'function', ?)"} {
 			_, err := db.SQL(t.Context(), statement, Params{List: []any{config}}, write)
-			if (err != nil) != clear || clear && (agent.ErrorCode(err) != agent.CodeInvalidQuery || !strings.Contains(err.Error(), "API, which seals them")) {
+			if (err != nil) != clear || clear && (agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "API, which seals them")) {
 				t.Errorf("%s of %s: sealed by the API: %v, by SQL: %v", statement, config, clear, err)
 			}
 		}

@@ -52,12 +52,12 @@ var sandboxOptions = sqlsandbox.Options{
 // (events, counts, tags) as writes through the API, and it is audited without the
 // values in it.
 //
-// Errors: INVALID_QUERY for a statement that SQLite refuses or that violates a
-// constraint, since both are for the client to correct, with SQLite's own message;
-// FORBIDDEN_OPERATION for what no one may do; FORBIDDEN for a write without
-// Access.Write; EXECUTION_ERROR for a statement that takes longer than 10 seconds or
-// needs more than 24 MB of memory or 128 MB of temporary files. A write that fails
-// is undone completely.
+// Errors: INVALID_QUERY for a statement that cannot be prepared, and EXECUTION_ERROR for
+// one that fails while it runs, such as by violating a constraint, both with SQLite's own
+// message; EXECUTION_ERROR too for a statement that takes longer than 10 seconds or needs
+// more than 24 MB of memory or 128 MB of temporary files; FORBIDDEN_OPERATION for what no
+// one may do; FORBIDDEN for a write without Access.Write. A write that fails is undone
+// completely.
 func (db *DB) SQL(ctx context.Context, query string, params Params, access Access) (Result, error) {
 	return db.sql(ctx, query, params, access, sqlsandbox.DefaultLimits)
 }

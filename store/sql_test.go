@@ -213,15 +213,7 @@ func TestSQLSaysWhatIsWrong(t *testing.T) {
 		"SELECT nope FROM contacts":          "no such column: nope",
 		`SELECT "nope" FROM contacts`:        `no such column: "nope" - should this be a string literal in single-quotes?`,
 		"SELECT nope(1)":                     "no such function: nope",
-		"SELECT json('{')":                   "malformed JSON",
-		"SELECT abs(-9223372036854775807-1)": "integer overflow",
-		"INSERT INTO contacts(name) VALUES (NULL)":                                            "NOT NULL constraint failed: contacts.name",
-		"INSERT INTO contacts(id, name) VALUES ('contact-1', 'x')":                            "UNIQUE constraint failed: contacts.id",
-		"INSERT INTO contacts(name, email) VALUES ('x', ' ADA@example.com')":                  "UNIQUE constraint failed: index 'contacts_email'",
-		"INSERT INTO contacts(name, tags) VALUES ('x', '{}')":                                 "CHECK constraint failed: json_valid(tags) AND json_type(tags) = 'array'",
-		"INSERT INTO messages(conversation_id, role, content) VALUES ('nope', 'user', 'x')":   "FOREIGN KEY constraint failed",
-		"INSERT INTO messages(id, conversation_id, role, content) VALUES ('a', 'b', 'c', '')": "datatype mismatch",
-		"SELECT " + strings.Repeat("1,", 200) + "1":                                           "too many columns in result set",
+		"SELECT " + strings.Repeat("1,", 200) + "1": "too many columns in result set",
 	} {
 		_, err := db.SQL(t.Context(), query, Params{}, sqlAdmin)
 		var e *agent.Error
@@ -233,6 +225,50 @@ func TestSQLSaysWhatIsWrong(t *testing.T) {
 	if e := new(agent.Error); !errors.As(err, &e) || e.Details["offset"] != 12 {
 		t.Errorf("position of the error: %v", err)
 	}
+}
+
+// What fails while a statement runs is EXECUTION_ERROR with SQLite's message, and the
+// constraint that was violated.
+func TestSQLFailsWhileItRuns(t *testing.T) {
+	db := openForSQL(t)
+	table := agent.Table{Name: "stock", Columns: []agent.TableColumn{{Name: "sku", Type: agent.ColumnText, Unique: true}, {Name: "n", Type: agent.ColumnNumber}}}
+	if _, err := db.CreateTable(t.Context(), table); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.SQL(t.Context(), "INSERT INTO data_stock(sku, n) VALUES ('a', 1)", Params{}, sqlAdmin); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"SELECT json('{')":                                                                    "malformed JSON",
+		"SELECT abs(-9223372036854775807-1)":                                                  "integer overflow",
+		"INSERT INTO contacts(name) VALUES (NULL)":                                            "NOT NULL constraint failed: contacts.name",
+		"INSERT INTO contacts(id, name) VALUES ('contact-1', 'x')":                            "UNIQUE constraint failed: contacts.id",
+		"INSERT INTO contacts(name, email) VALUES ('x', ' ADA@example.com')":                  "UNIQUE constraint failed: index 'contacts_email'",
+		"INSERT INTO contacts(name, tags) VALUES ('x', '{}')":                                 "CHECK constraint failed: json_valid(tags) AND json_type(tags) = 'array'",
+		"INSERT INTO messages(conversation_id, role, content) VALUES ('nope', 'user', 'x')":   "FOREIGN KEY constraint failed",
+		"INSERT INTO messages(id, conversation_id, role, content) VALUES ('a', 'b', 'c', '')": "datatype mismatch",
+		"SELECT sum(n) FROM (SELECT 9223372036854775807 AS n UNION ALL SELECT 1)":             "integer overflow",
+		"UPDATE contacts SET name = NULL":                                                     "NOT NULL constraint failed: contacts.name",
+		"INSERT INTO data_stock(sku, n) VALUES ('a', 2)":                                      "UNIQUE constraint failed: data_stock.sku",
+		"SELECT * FROM json_each('[')":                                                        "malformed JSON",
+		"SELECT json_extract('{}', 'x')":                                                      "bad JSON path: 'x'",
+	} {
+		_, err := db.SQL(t.Context(), query, Params{}, sqlAdmin)
+		var e *agent.Error
+		if !errors.As(err, &e) || e.Code != agent.CodeExecution || e.Message != want {
+			t.Errorf("%.60q: %v, want %s", query, err, want)
+			continue
+		}
+		_, name, _ := strings.Cut(want, "constraint failed: ")
+		if got, _ := e.Details["constraint"].(string); got != name {
+			t.Errorf("%.60q: constraint %q, want %q", query, got, name)
+		}
+	}
+	if r, err := db.SQL(t.Context(), "SELECT 1 / 0", Params{}, sqlAdmin); err != nil || r.Rows[0][0] != nil {
+		t.Errorf("division by zero: %v, %v", r.Rows, err)
+	}
+	_, err := db.SQL(t.Context(), "UPDATE tools SET config = ?; SELECT 1", Params{}, sqlAdmin)
+	wantCode(t, err, agent.CodeInvalidQuery)
 }
 
 func TestSQLParams(t *testing.T) {

@@ -164,7 +164,7 @@ func TestWorkflowsBySQL(t *testing.T) {
 		t.Errorf("%d rows are left of a deleted workflow", n)
 	}
 	for _, bad := range []string{`{}`, `[`, `null`} {
-		if _, err := db.SQL(t.Context(), "INSERT INTO workflows(name, nodes) VALUES ('x', '"+bad+"')", Params{}, Access{Write: true}); agent.ErrorCode(err) != agent.CodeInvalidQuery {
+		if _, err := db.SQL(t.Context(), "INSERT INTO workflows(name, nodes) VALUES ('x', '"+bad+"')", Params{}, Access{Write: true}); agent.ErrorCode(err) != agent.CodeExecution {
 			t.Errorf("nodes %s by SQL: %v", bad, err)
 		}
 	}

@@ -2,6 +2,7 @@ package sqlsandbox
 
 import (
 	"context"
+	"strings"
 
 	lib "modernc.org/sqlite/lib"
 
@@ -22,9 +23,10 @@ type Result struct {
 }
 
 // Run compiles a client's statement, binds its parameters and collects its result, all
-// within the limits. The error is INVALID_QUERY with SQLite's message for a mistake in
-// the statement, FORBIDDEN_OPERATION if the statement is not allowed, or EXECUTION_ERROR
-// if it exceeds a limit.
+// within the limits. The error is INVALID_QUERY with SQLite's message for a statement that
+// cannot be prepared, EXECUTION_ERROR with that message for one that fails while it runs,
+// such as by violating a constraint, or without it for one that exceeds a limit; and
+// FORBIDDEN_OPERATION if the statement is not allowed.
 func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, error) {
 	limited, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
@@ -36,35 +38,49 @@ func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, er
 		c.guard.end()
 		c.limitValues(longestValue)
 	}()
-	r, err := c.answer(s, limits)
-	if err == nil {
-		return r, nil
-	}
-	return Result{}, c.clientError(ctx, s, limits, err)
-}
-
-func (c *Conn) answer(s *Statement, limits Limits) (Result, error) {
-	c.sql.SetLastID(0)
-	stmt, err := c.compile(s)
+	stmt, err := c.prepare(s)
 	if err != nil {
-		return Result{}, err
+		return Result{}, c.clientError(ctx, s, limits, agent.CodeInvalidQuery, err)
 	}
 	defer stmt.Close()
+	r, err := c.execute(s, stmt, limits)
+	if err != nil {
+		return Result{}, c.clientError(ctx, s, limits, agent.CodeExecution, err)
+	}
+	return r, nil
+}
+
+// prepare compiles a statement and binds its parameters. The caller closes it.
+func (c *Conn) prepare(s *Statement) (*sqlite.Stmt, error) {
+	stmt, err := c.compile(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bind(s, stmt); err != nil {
+		stmt.Close()
+		return nil, err
+	}
+	return stmt, nil
+}
+
+func (c *Conn) bind(s *Statement, stmt *sqlite.Stmt) error {
 	if s.Kind == "SELECT" && !stmt.ReadOnly() {
-		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "this %s statement would change data", s.Kind).With("statement", s.Kind)
+		return agent.Errorf(agent.CodeForbiddenOperation, "this %s statement would change data", s.Kind).With("statement", s.Kind)
 	}
 	limit, err := s.weight.valueLimit(s.args.longest)
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	c.limitValues(limit)
 	values, err := s.args.order(stmt.Params())
 	if err != nil {
-		return Result{}, err
+		return err
 	}
-	if err := stmt.Bind(values...); err != nil {
-		return Result{}, err
-	}
+	return stmt.Bind(values...)
+}
+
+func (c *Conn) execute(s *Statement, stmt *sqlite.Stmt, limits Limits) (Result, error) {
+	c.sql.SetLastID(0)
 	r := Result{Columns: stmt.Columns(), Rows: [][]any{}}
 	if err := c.collect(stmt, &r, limits); err != nil {
 		return Result{}, err
@@ -140,8 +156,9 @@ func (c *Conn) count(s *Statement, r *Result) {
 	}
 }
 
-// clientError turns the failure of a client's statement into the client's error.
-func (c *Conn) clientError(ctx context.Context, s *Statement, limits Limits, err error) error {
+// clientError turns the failure of a client's statement into the client's error, with the
+// code if it is about the statement itself.
+func (c *Conn) clientError(ctx context.Context, s *Statement, limits Limits, about agent.Code, err error) error {
 	e, ok := err.(*sqlite.Error)
 	if !ok {
 		return err
@@ -168,18 +185,21 @@ func (c *Conn) clientError(ctx context.Context, s *Statement, limits Limits, err
 		}
 	case lib.SQLITE_TOOBIG:
 		limit := c.limitValues(-1)
-		return badQuery("a value is longer than the %d KB that this statement may handle; "+
+		return agent.Errorf(about, "a value is longer than the %d KB that this statement may handle; "+
 			"the fewer functions it calls, the longer its values may be", limit>>10).With("limit_bytes", limit)
 	case lib.SQLITE_ERROR, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_RANGE:
-		return sqlError(s, e)
+		return sqlError(s, about, e)
 	}
 	c.suspect = true
 	return err
 }
 
 // sqlError returns an error with SQLite's message about the client's statement.
-func sqlError(s *Statement, e *sqlite.Error) error {
-	bad := badQuery("%s", agent.Clip(e.Text, 500)).Because(e)
+func sqlError(s *Statement, code agent.Code, e *sqlite.Error) error {
+	bad := agent.Errorf(code, "%s", agent.Clip(e.Text, 500)).Because(e)
+	if _, name, ok := strings.Cut(e.Text, "constraint failed: "); ok && e.Code()&0xff == lib.SQLITE_CONSTRAINT {
+		bad.With("constraint", agent.Clip(name, 200))
+	}
 	if e.Offset >= 0 {
 		bad.With("offset", s.before+offset(s.text, min(e.Offset, len(s.text))))
 	}
