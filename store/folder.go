@@ -195,18 +195,6 @@ func makeFolder(path string) (string, error) {
 	return path, nil
 }
 
-// clearTemp empties the folder for temporary files, where a crash may have left
-// some. Only the holder of the lock may do so.
-func (f *Folder) clearTemp() error {
-	if err := os.RemoveAll(f.tempPath("")); err != nil {
-		return fmt.Errorf("clear the data folder's tmp: %w", err)
-	}
-	if err := os.MkdirAll(f.tempPath(""), 0o700); err != nil {
-		return fmt.Errorf("make the data folder's tmp: %w", err)
-	}
-	return nil
-}
-
 // Path returns the data folder's absolute path.
 func (f *Folder) Path() string { return f.path }
 

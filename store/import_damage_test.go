@@ -51,8 +51,10 @@ var deepDamages = map[string]func(t testing.TB, data []byte) []byte{
 		data[18] = 9
 		return data
 	},
-	"page of a table":  func(t testing.TB, data []byte) []byte { return fillPage(data, rootOf(t, data, "contacts"), 0) },
-	"page of an index": func(t testing.TB, data []byte) []byte { return fillPage(data, rootOf(t, data, "sqlite_autoindex_contacts_1"), 0) },
+	"page of a table": func(t testing.TB, data []byte) []byte { return fillPage(data, rootOf(t, data, "contacts"), 0) },
+	"page of an index": func(t testing.TB, data []byte) []byte {
+		return fillPage(data, rootOf(t, data, "sqlite_autoindex_contacts_1"), 0)
+	},
 	"index lacks rows": emptyIndex,
 	"overflow page":    func(t testing.TB, data []byte) []byte { return setNumber(data, overflowAt(t, data), 1<<30) },
 	"loop of overflows": func(t testing.TB, data []byte) []byte {
@@ -135,8 +137,8 @@ func emptyIndex(t testing.TB, data []byte) []byte {
 	return data
 }
 
-// entriesOf lists everything below a folder but the files that SQLite keeps beside open
-// ones.
+// entriesOf lists everything below a folder but the lock of commands and the files that
+// SQLite keeps beside open ones.
 func entriesOf(t testing.TB, folder string) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"*", "*/*"} {
@@ -147,7 +149,7 @@ func entriesOf(t testing.TB, folder string) (names []string) {
 		names = append(names, found...)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
-		return strings.HasSuffix(name, "-wal") || strings.HasSuffix(name, "-shm")
+		return strings.HasSuffix(name, "-wal") || strings.HasSuffix(name, "-shm") || filepath.Base(name) == commandLock
 	})
 }
 

@@ -213,6 +213,9 @@ func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) er
 	return f.loadKeys()
 }
 
+// cleanSuffix ends the name of the new file that dropKeys writes.
+const cleanSuffix = ".clean"
+
 // dropKeys removes the API keys from a closed copy. Since remains could be left in
 // free or rewritten pages, the copy is written anew. VACUUM INTO keeps the row
 // numbers that other tables refer to.
@@ -225,7 +228,7 @@ func dropKeys(path string) error {
 	if err := c.value(&some, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil || !some {
 		return errors.Join(err, c.close())
 	}
-	clean := path + ".clean"
+	clean := path + cleanSuffix
 	err = c.script("BEGIN; DELETE FROM _keys; UPDATE logs SET data = json_remove(data, '$.prefix') WHERE source = 'audit' AND message = 'key created'; COMMIT")
 	if err == nil {
 		err = createPrivate(clean)

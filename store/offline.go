@@ -25,7 +25,7 @@ func BackupFile(folder, idOrName, to string) error {
 		return fmt.Errorf("%s already exists", to)
 	}
 	temp := to + ".partial"
-	if err := RemoveIfExists(temp); err != nil {
+	if err := errors.Join(RemoveIfExists(temp), RemoveIfExists(temp+cleanSuffix)); err != nil { // left by a kill
 		return err
 	}
 	if err := errors.Join(copyDatabase(context.Background(), temp, sharedSource(from)), dropKeys(temp)); err != nil {
@@ -75,9 +75,14 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	if err != nil {
 		return "", err
 	}
-	temp := filepath.Join(path, agent.NewID("restore"))
+	dir, remove, err := MakeTemp(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	temp := filepath.Join(dir, "agent.db")
 	if err := explain(copyBackup(ctx, temp, from)); err != nil {
-		return "", errors.Join(invalidFileError(err), RemoveIfExists(temp))
+		return "", invalidFileError(err)
 	}
 	found := row{}
 	if err = checkImport(ctx, temp); err == nil {
@@ -87,7 +92,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 		found, err = prepareCopy(ctx, temp, "")
 	}
 	if err != nil {
-		return "", errors.Join(err, RemoveIfExists(temp))
+		return "", invalidFileError(explain(err))
 	}
 	f := &Folder{path: path}
 	if id = found.id; !isFileName(id) {
@@ -97,10 +102,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 		id = agent.NewID(agent.KindAgent)
 		err = place(temp, f.filePath(id))
 	}
-	if err != nil {
-		return "", errors.Join(err, RemoveIfExists(temp))
-	}
-	return id, nil
+	return id, err
 }
 
 // PutFile adds an agent's complete file, without a -wal, to a data folder

@@ -40,11 +40,11 @@ func (c Commands) restore(ctx context.Context, idOrName string, at time.Time, fo
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", last, err
 	}
-	dir, err := os.MkdirTemp(folder, "restore-")
+	dir, remove, err := store.MakeTemp(folder)
 	if err != nil {
 		return "", last, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	file := filepath.Join(dir, "agent.db")
 	if last, err = Restore(ctx, c.Target, found.ID, at, file); err != nil {
 		return "", last, err

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/store"
 	"satchel/vector/encoder/pretrained"
 )
 
@@ -56,11 +57,15 @@ func (l *Library) Add(ctx context.Context, from, name string) (Info, error) {
 	if err := os.MkdirAll(l.path, 0o700); err != nil {
 		return Info{}, err
 	}
-	staged, err := os.MkdirTemp(l.path, "."+name+".adding-*")
+	temp, remove, err := store.MakeTemp(filepath.Dir(l.path))
 	if err != nil {
 		return Info{}, err
 	}
-	defer os.RemoveAll(staged)
+	defer func() { _ = remove() }()
+	staged := filepath.Join(temp, name)
+	if err := os.Mkdir(staged, 0o700); err != nil {
+		return Info{}, err
+	}
 	for file, at := range names {
 		if err := copyFile(ctx, filepath.Join(staged, file), at); err != nil {
 			return Info{}, fmt.Errorf("%s: %w", file, err)
