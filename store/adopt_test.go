@@ -265,3 +265,40 @@ func TestNotificationsNameAgentsOfTheCatalog(t *testing.T) {
 		}
 	}
 }
+
+// A hard link of an agent's file, and a symbolic one, are left alone and named by doctor;
+// once it is the only name of the file, it is adopted.
+func TestLinksAreNotAdopted(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := createAgent(t, f, "Support")
+	outside := template(t, "Outside")
+	if err := errors.Join(os.Link(db.path, f.filePath("hard")), os.Link(outside, f.filePath("far")), os.Symlink(db.path, f.filePath("soft"))); err != nil {
+		t.Skip("the file system has no links:", err)
+	}
+	for round := range 2 {
+		pollFolder(f, 3)
+		createContact(t, byName(t, f, "Support"), numberedContact(round))
+		if got := byName(t, f, "Support"); len(f.Agents()) != 2 || got.id != db.id || got.Agent().Status != agent.StatusActive {
+			t.Errorf("%d agents, %+v", len(f.Agents()), got.Agent())
+		}
+		closeFolder(t, f)
+		f = openAt(t, f.Path())
+	}
+	findings, err := Doctor(f.Path(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"hard.db": "hard link", "far.db": "hard link", "soft.db": "symbolic link"} {
+		if !slices.ContainsFunc(findings, func(x agent.Finding) bool { return x.Subject == name && !x.OK && strings.Contains(x.Message, want) }) {
+			t.Errorf("doctor does not name %s: %+v", name, findings)
+		}
+	}
+	if err := os.Remove(outside); err != nil {
+		t.Fatal(err)
+	}
+	pollFolder(f, 3)
+	if got := byName(t, f, "far").Agent(); got.Name != "Outside" || got.Status != agent.StatusPaused {
+		t.Errorf("%+v", got)
+	}
+}

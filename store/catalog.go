@@ -218,7 +218,18 @@ func (f *Folder) register(id string, found row) *DB {
 
 // adoptChecked is adopt for a file that someone put into the folder: a damaged one is
 // refused and left as it is. What cannot be checked in time is adopted.
+//
+// A file that has other names (hard links) is left alone: what is written to it would be
+// written to those, and one of them may be an agent, here or in another data folder.
 func (f *Folder) adoptChecked(ctx context.Context, id string, found row) {
+	if hasOtherNames(f.filePath(id)) {
+		if id == agent.DefaultID { // it cannot be absent
+			f.register(id, row{record: record{problem: errHardLink}})
+			return
+		}
+		f.log.Warn("ignore a file that has another name elsewhere (a hard link); copy it instead", "file", id+".db")
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, adoptCheckTime)
 	defer cancel()
 	switch err := checkWhole(ctx, f.filePath(id)); {
@@ -230,6 +241,15 @@ func (f *Folder) adoptChecked(ctx context.Context, id string, found row) {
 		return
 	}
 	f.adopt(id, found)
+}
+
+var errHardLink = agent.Errorf(agent.CodeAgentDamaged,
+	"this agent's file has another name elsewhere (a hard link), and was left as it is: put a copy in its place")
+
+// hasOtherNames reports whether a file has hard links.
+func hasOtherNames(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && linkCount(info) > 1
 }
 
 // adopt adds a file that was copied here: it is paused so that it does nothing

@@ -15,3 +15,11 @@ func fileNumber(info fs.FileInfo) uint64 {
 	}
 	return 0
 }
+
+// linkCount returns how many names a file has.
+func linkCount(info fs.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Nlink)
+	}
+	return 1
+}

@@ -45,6 +45,8 @@ func Doctor(folder string, keys [][]byte) ([]agent.Finding, error) {
 		case isAgent:
 			findings = append(findings, f.examine(id))
 		case strings.HasSuffix(entry.Name(), ".db-wal"), strings.HasSuffix(entry.Name(), ".db-shm"):
+		case entry.Type()&os.ModeSymlink != 0:
+			findings = append(findings, agent.Finding{Subject: entry.Name(), Message: "is a symbolic link, which is ignored: copy the file instead"})
 		default:
 			findings = append(findings, agent.Finding{Subject: entry.Name(), Message: "does not belong in the agents folder; it is left alone"})
 		}
@@ -135,13 +137,18 @@ func (f *Folder) describe(c *conn, finding agent.Finding) agent.Finding {
 		finding.Message = "damaged: " + err.Error()
 		return finding
 	}
+	copied := r.id+".db" != finding.Subject || r.folder != f.path
+	if copied && hasOtherNames(c.path) {
+		finding.Message = fmt.Sprintf("is a hard link: the same file, of agent %q, has another name; it is left alone, copy it instead", r.agent.Name)
+		return finding
+	}
 	locked := f.lockedSecrets(c, r.id)
 	finding.OK = locked == 0
 	finding.Message = fmt.Sprintf("sound, agent %q, %s, file version %d", r.agent.Name, r.agent.Status, version)
 	if version < fileVersion() {
 		finding.Message += fmt.Sprintf(" (%d once it is opened)", fileVersion())
 	}
-	if r.id+".db" != finding.Subject || r.folder != f.path {
+	if copied {
 		finding.Message += ", copied here: will start paused"
 	}
 	if locked > 0 {

@@ -125,7 +125,11 @@ func (f *Folder) stamp(id string) string {
 }
 
 func fileStamp(info os.FileInfo) string {
-	return info.ModTime().UTC().Format(time.RFC3339Nano) + "/" + strconv.FormatInt(info.Size(), 36)
+	stamp := info.ModTime().UTC().Format(time.RFC3339Nano) + "/" + strconv.FormatInt(info.Size(), 36)
+	if names := linkCount(info); names > 1 {
+		stamp += "/" + strconv.FormatUint(names, 10)
+	}
+	return stamp
 }
 
 // consider checks a file that is new or was refused. It is loaded once two checks
