@@ -153,6 +153,9 @@ type app struct {
 // open opens the folder and the port, and creates the components without starting
 // them.
 func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
+	if err := store.CheckDescriptors(); err != nil {
+		return nil, err
+	}
 	options := storeOptions(c)
 	a := &app{config: c, log: options.Log}
 	child.SupportedConfinement().Warn(a.log)

@@ -153,6 +153,8 @@ func explain(err error) error {
 	}
 	code := sqliteCode(err) & 0xff
 	switch {
+	case outOfDescriptors(err):
+		return tooManyOpen(err)
 	case code == codeFull || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return agent.Errorf(agent.CodeDiskFull, "the disk is full; nothing was changed").Because(err)
 	case code == codeReadOnly || errors.Is(err, syscall.EROFS):
@@ -171,6 +173,9 @@ var errExternalCause = errors.New("the cause is outside the file")
 // refused turns an error about a file into the reason why its agent is refused.
 func refused(err error) error {
 	outside := errors.Join(err, errExternalCause)
+	if outOfDescriptors(err) {
+		return tooManyOpen(outside)
+	}
 	switch sqliteCode(err) & 0xff {
 	case codePerm, codeBusy, codeIOErr, codeCantOpen:
 		return agent.Errorf(agent.CodeAgentDamaged, "this agent's file cannot be opened, see satchel doctor").Because(outside)
@@ -184,6 +189,10 @@ func refused(err error) error {
 		return known
 	}
 	return damagedError(err)
+}
+
+func tooManyOpen(cause error) *agent.Error {
+	return agent.Errorf(agent.CodeUnavailable, "the server has too many files open; try again").Because(cause)
 }
 
 func damagedError(cause error) *agent.Error {

@@ -129,8 +129,12 @@ func (db *DB) acquire(ctx context.Context) (*file, error) {
 		return nil, err
 	}
 	if db.file == nil {
-		if err := db.open(); err != nil {
-			return nil, err
+		err := db.open()
+		if outOfDescriptors(err) && db.folder.closeForDescriptors() {
+			err = db.open()
+		}
+		if err != nil {
+			return nil, explain(err)
 		}
 		db.folder.opened(db)
 	}

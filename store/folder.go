@@ -173,6 +173,7 @@ func prepareFolder(o Options) (*Folder, error) {
 	if f.openLimit <= 0 {
 		f.openLimit = openFilesFor(memoryLimit())
 	}
+	f.openLimit = withinDescriptors(f.openLimit, descriptorLimit())
 	f.keys, err = loadKeyring(path, o.MasterKeys)
 	if err := errors.Join(err, f.clearTemp()); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
@@ -263,6 +264,22 @@ func (f *Folder) closeExcess() {
 			f.log.Error("close idle agent", "agent", v.id, "error", err)
 		}
 	}
+}
+
+// closeForDescriptors closes half of the open files that are not in use, since the process has
+// no descriptors left, and reports whether that has freed any.
+func (f *Folder) closeForDescriptors() (freed bool) {
+	f.openMu.Lock()
+	victims := f.leastUsed((len(f.open) + 1) / 2)
+	f.openMu.Unlock()
+	for _, v := range victims {
+		closed, err := v.closeIdle()
+		if err != nil {
+			f.log.Error("close idle agent", "agent", v.id, "error", err)
+		}
+		freed = freed || closed
+	}
+	return freed
 }
 
 // leastUsed returns the n least recently used open files; none if n is negative,

@@ -153,6 +153,8 @@ func AsError(err error) *agent.Error {
 		return agent.Errorf(agent.CodeMethodNotAllowed, "this path does not support that method")
 	case errors.Is(err, store.ErrTooLarge), errors.As(err, &tooLarge):
 		return agent.Errorf(agent.CodeFileTooLarge, "the file is larger than the upload limit")
+	case store.OutOfDescriptors(err):
+		return agent.Errorf(agent.CodeUnavailable, "the server has too many files open; try again").Because(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return agent.Errorf(agent.CodeInternal, "the request was cancelled").Because(err)
 	}
