@@ -85,7 +85,7 @@ func (p *Program) restoreAll(ctx context.Context, replicas Replicas, at time.Tim
 		return err
 	}
 	for _, r := range all {
-		if r.From.IsZero() || !at.IsZero() && at.Before(r.From) || !r.Deleted.IsZero() && (at.IsZero() || at.After(r.Deleted)) {
+		if r.From.IsZero() && r.Problem == "" || !at.IsZero() && at.Before(r.From) || !r.Deleted.IsZero() && (at.IsZero() || at.After(r.Deleted)) {
 			continue
 		}
 		if err := p.restoreOne(ctx, replicas, r.ID, at, to); err != nil {
@@ -153,6 +153,9 @@ func (p *Program) listReplicas(ctx context.Context, from string) error {
 		}
 		if !r.Deleted.IsZero() {
 			note += ", deleted " + r.Deleted.Format(time.RFC3339)
+		}
+		if r.Problem != "" {
+			note += ", but " + r.Problem
 		}
 		fmt.Fprintf(p.Out, "%s  %s  %s\n", r.ID, note, r.Name)
 	}

@@ -20,7 +20,8 @@ var deletedAt = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 func (f *fakeReplicas) List(context.Context) ([]agent.Replica, error) {
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	return []agent.Replica{{ID: "a", Name: "bakery", From: at, To: at}, {ID: "b", Name: "gone", From: at, To: at, Deleted: deletedAt},
-		{ID: "c", Name: "damaged", From: at, To: at}, {ID: "d", Name: "new"}}, nil
+		{ID: "c", Name: "damaged", From: at, To: at}, {ID: "d", Name: "new"},
+		{ID: "e", Name: "broken", Problem: "the snapshot is missing"}}, nil
 }
 
 func (f *fakeReplicas) Restore(_ context.Context, idOrName string, at time.Time, folder string) (string, time.Time, error) {
@@ -43,9 +44,9 @@ func TestRestoreFromReplicas(t *testing.T) {
 		"restore bakery --from s3://b": "restore bakery 0 ./data",
 		"restore bakery --from s3://b --data elsewhere --at 2026-03-01T00:00:00+01:00": "restore bakery 1772319600 elsewhere",
 		"restore bakery --from s3://b --to new":                                        "put bakery 0 new",
-		"restore --all --from s3://b --to new":                                         "put a 0 new; put c 0 new; error: agent c: no",
-		"restore --all --from s3://b --to new --at 2026-03-01T12:00:00Z":               "put a 1772366400 new; put b 1772366400 new; put c 1772366400 new; error: agent c: no",
-		"restore --all --from s3://b --to new --at 2025-01-01T00:00:00Z":               "",
+		"restore --all --from s3://b --to new":                                         "put a 0 new; put c 0 new; put e 0 new; error: agent c: no",
+		"restore --all --from s3://b --to new --at 2026-03-01T12:00:00Z":               "put a 1772366400 new; put b 1772366400 new; put c 1772366400 new; put e 1772366400 new; error: agent c: no",
+		"restore --all --from s3://b --to new --at 2025-01-01T00:00:00Z":               "put e 1735689600 new",
 		"restore bakery --at 2026-03-01T00:00:00Z":                                     "error: --at, --to and --all need --from, which says where the replicas are",
 		"restore --all --from s3://b":                                                  "error: --all needs --to, the data folder to restore to",
 		"restore bakery --from bad":                                                    `error: --from "bad" is bad`,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/superfly/ltx"
 )
@@ -131,13 +132,34 @@ func Verify(part io.Reader) error {
 // Apply writes the pages of an LTX file into a database file, which is empty or
 // contains everything before it, and sets the file's length. The checksum of the LTX
 // file is verified.
-func Apply(file *os.File, part io.Reader) error {
+func Apply(file *os.File, part io.Reader) error { return apply(file, part, nil) }
+
+// ApplyRange is Apply for an LTX file that must have the transactions first to last, of
+// which the last is of a time, in Unix milliseconds.
+func ApplyRange(file *os.File, part io.Reader, first, last uint64, at int64) error {
+	return apply(file, part, func(h ltx.Header) error {
+		if uint64(h.MinTXID) != first || uint64(h.MaxTXID) != last {
+			return fmt.Errorf("it has the transactions %d to %d, not %d to %d", h.MinTXID, h.MaxTXID, first, last)
+		}
+		if h.Timestamp != at {
+			return fmt.Errorf("it is of %s, not of %s", time.UnixMilli(h.Timestamp).UTC(), time.UnixMilli(at).UTC())
+		}
+		return nil
+	})
+}
+
+func apply(file *os.File, part io.Reader, check func(ltx.Header) error) error {
 	dec := ltx.NewDecoder(part)
 	dec.SetRetainPageIndex(false)
 	if err := dec.DecodeHeader(); err != nil {
 		return fmt.Errorf("read the header: %w", err)
 	}
 	h := dec.Header()
+	if check != nil {
+		if err := check(h); err != nil {
+			return err
+		}
+	}
 	page := make([]byte, h.PageSize)
 	for {
 		var p ltx.PageHeader

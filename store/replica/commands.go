@@ -75,6 +75,17 @@ func (c Commands) Doctor(ctx context.Context) agent.Finding {
 		finding.Message = "can be read, but not written: " + err.Error()
 		return finding
 	}
+	all, err := Replicas(ctx, c.Target)
+	if err != nil {
+		finding.Message = "cannot be read: " + err.Error()
+		return finding
+	}
+	for _, r := range all {
+		if r.Problem != "" {
+			finding.Message = fmt.Sprintf("agent %s: %s", r.ID, r.Problem)
+			return finding
+		}
+	}
 	finding.OK, finding.Message = true, fmt.Sprintf("can be read and written; %d agents", len(ids))
 	return finding
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,6 +54,9 @@ func describe(id string, i info, objects []object) agent.Replica {
 	if c := chain(objects, endOfTime); len(c) > 0 {
 		r.To = time.UnixMilli(c[len(c)-1].at)
 	}
+	if g := findGap(id, objects, endOfTime); g != nil {
+		r.Problem = g.Error()
+	}
 	return r
 }
 
@@ -93,7 +97,8 @@ const fetchAtOnce = 8
 
 // Restore writes the file of the agent with this id, as it was at a time (zero: the
 // newest state), to a path that must not exist. It returns the time of the last commit in
-// it.
+// it. If an object is missing or damaged, it writes nothing, and the error names the object
+// and the newest time before it.
 func Restore(ctx context.Context, t Target, id string, at time.Time, path string) (last time.Time, err error) {
 	objects, err := listObjects(ctx, t.storage, id+"/")
 	if err != nil {
@@ -104,6 +109,9 @@ func Restore(ctx context.Context, t Target, id string, at time.Time, path string
 		until = at.UnixMilli()
 	}
 	parts := chain(objects, until)
+	if g := findGap(id, objects, until); g != nil {
+		return last, *g
+	}
 	switch {
 	case len(parts) == 0 && at.IsZero():
 		return last, fmt.Errorf("there is no snapshot of %s", id)
@@ -114,18 +122,22 @@ func Restore(ctx context.Context, t Target, id string, at time.Time, path string
 	if err != nil {
 		return last, err
 	}
-	err = applyAll(ctx, t.storage, id, parts, file)
+	bad, err := applyAll(ctx, t.storage, id, parts, file)
+	if err != nil && bad != nil && ctx.Err() == nil {
+		err = damagedObject(id, objects, *bad, err)
+	}
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return last, errors.Join(err, os.Remove(path))
 	}
 	return time.UnixMilli(parts[len(parts)-1].at), nil
 }
 
-// applyAll applies objects in order, and prefetches the next ones.
-func applyAll(ctx context.Context, s storage, id string, parts []object, file *os.File) error {
-	dir, err := os.MkdirTemp(filepath.Dir(file.Name()), "restore-")
+// applyAll applies objects in order, and prefetches the next ones. bad is the object that
+// is missing or damaged, if that is why it fails.
+func applyAll(ctx context.Context, s storage, id string, parts []object, file *os.File) (bad *object, failed error) {
+	dir, err := os.MkdirTemp(filepath.Dir(file.Name()), "objects-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(ctx)
@@ -150,17 +162,22 @@ func applyAll(ctx context.Context, s storage, id string, parts []object, file *o
 			}()
 		}
 	}()
-	var failed error
 	done := 0
 	for one := range coming { // to the end, so that every file is closed
 		f := <-one
 		if f.file == nil {
+			if failed == nil && errors.Is(f.err, errNoObject) {
+				bad = &parts[done]
+			}
 			failed = cmp.Or(failed, f.err)
 			cancel()
 			continue
 		}
 		if failed == nil {
-			failed = capture.Apply(file, f.file)
+			o := &parts[done]
+			if failed = capture.ApplyRange(file, f.file, o.first, o.last, o.at); failed != nil && !isLocal(failed) {
+				bad = o
+			}
 			done++
 		}
 		failed = cmp.Or(failed, errors.Join(f.file.Close(), os.Remove(f.file.Name())))
@@ -168,5 +185,12 @@ func applyAll(ctx context.Context, s storage, id string, parts []object, file *o
 	if failed == nil && done < len(parts) {
 		failed = ctx.Err()
 	}
-	return failed
+	return bad, failed
+}
+
+// isLocal reports whether an error is about a file here, such as that the disk is full, and
+// not about what is in an object.
+func isLocal(err error) bool {
+	var e *fs.PathError
+	return errors.As(err, &e)
 }
