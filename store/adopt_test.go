@@ -302,3 +302,29 @@ func TestLinksAreNotAdopted(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A default agent whose file is a hard link of another data folder's is refused, so that
+// the other folder's agent is not written to, until it is the only name.
+func TestDefaultAgentThatIsALink(t *testing.T) {
+	t.Parallel()
+	f, other := openFolder(t), t.TempDir()
+	createContact(t, f.Default(), numberedContact(1))
+	closeFolder(t, f)
+	if err := os.Mkdir(filepath.Join(other, "agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(f.Default().path, filepath.Join(other, "agents", "default.db")); err != nil {
+		t.Skip("the file system has no links:", err)
+	}
+	copied := openAt(t, other)
+	pollFolder(copied, 1)
+	wantCode(t, copied.Default().Problem(), agent.CodeAgentDamaged)
+	if err := os.Remove(f.Default().path); err != nil {
+		t.Fatal(err)
+	}
+	pollFolder(copied, 3)
+	if err := copied.Default().Problem(); err != nil {
+		t.Error(err)
+	}
+	createContact(t, copied.Default(), numberedContact(2))
+}
