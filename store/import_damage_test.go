@@ -174,6 +174,9 @@ func TestDeeplyDamagedCopies(t *testing.T) {
 			if _, err = RestoreFile(t.Context(), f.Path(), path); agent.ErrorCode(err) != agent.CodeInvalidFile && name != "write version" {
 				t.Errorf("restore: %v", err)
 			}
+			if _, err = linked(t, t.TempDir(), path); agent.ErrorCode(err) != agent.CodeAgentDamaged {
+				t.Errorf("open: %v", err)
+			}
 			wantCodeOf(t, "put", PutFile(t.Context(), f.Path(), path, "agent-put"), agent.CodeInvalidFile)
 			if after := entriesOf(t, f.Path()); !slices.Equal(before, after) {
 				t.Errorf("left: %v, before %v", after, before)

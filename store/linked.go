@@ -32,9 +32,17 @@ func (f *Folder) link(path string) error {
 	if err != nil {
 		return err
 	}
+	if hasOtherNames(abs) { // each name would have a -wal of its own
+		return fmt.Errorf("%s cannot be opened: it has another name elsewhere (a hard link); open a copy", path)
+	}
 	found := inspect(abs)
 	if found.problem != nil {
 		return withFileName(path, found.problem)
+	}
+	if found.folder != f.path { // opened here for the first time
+		if err := checkWithin(context.Background(), abs); err != nil {
+			return withFileName(path, damaged(err))
+		}
 	}
 	if home := filepath.Dir(filepath.Dir(abs)); home != f.path {
 		err := notServed(home)

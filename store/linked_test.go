@@ -85,6 +85,14 @@ func TestLinkedFileRefused(t *testing.T) {
 			t.Errorf("restored %s: %v", place, err)
 		}
 	}
+	if link := filepath.Join(t.TempDir(), "link.db"); os.Link(own, link) == nil {
+		if _, err := linked(t, t.TempDir(), link); err == nil || !strings.Contains(err.Error(), "hard link") {
+			t.Errorf("a hard link of a served file: %v", err)
+		}
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
+	}
 	closeFolder(t, from)
 	if _, err := linked(t, from.Path(), own); err == nil || !strings.Contains(err.Error(), "has this agent") {
 		t.Errorf("in the folder anyway: %v", err)
