@@ -230,17 +230,27 @@ func (f *Folder) adoptChecked(ctx context.Context, id string, found row) {
 		f.log.Warn("ignore a file that has another name elsewhere (a hard link); copy it instead", "file", id+".db")
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, adoptCheckTime)
-	defer cancel()
-	switch err := checkWhole(ctx, f.filePath(id)); {
-	case err == nil:
-	case ctx.Err() != nil:
-		f.log.Warn("adopt a file before all of it was checked; satchel doctor checks it", "file", id+".db")
-	default:
-		f.register(id, row{record: record{problem: damaged(err)}})
+	if err := f.checkArrived(ctx, id); err != nil {
+		f.register(id, row{record: record{problem: err}})
 		return
 	}
 	f.adopt(id, found)
+}
+
+// checkArrived returns why a file that someone put into the folder is refused; nil if it is
+// sound, or too long to be checked in time.
+func (f *Folder) checkArrived(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, adoptCheckTime)
+	defer cancel()
+	err := checkWhole(ctx, f.filePath(id))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		f.log.Warn("accept a file before all of it was checked; satchel doctor checks it", "file", id+".db")
+		return nil
+	}
+	return damaged(err)
 }
 
 var errHardLink = agent.Errorf(agent.CodeAgentDamaged,

@@ -211,6 +211,41 @@ func refuseDamagedFile(t *testing.T, bad []byte) {
 	}
 }
 
+// A damaged file that is copied back to its own place is refused as a copy is, and a sound
+// one that replaces it is served.
+func TestDamagedFileInItsPlace(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := createAgent(t, f, "Support")
+	createContact(t, db, numberedContact(0))
+	path := db.path
+	closeFolder(t, f)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	f = openAt(t, f.Path())
+	for _, data := range [][]byte{fillPage(bytes.Clone(good), rootOf(t, good, "contacts"), 0), good} {
+		if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		pollFolder(f, 3)
+		damaged := !bytes.Equal(data, good)
+		if err := f.known(db.id).Problem(); (agent.ErrorCode(err) == agent.CodeAgentDamaged) != damaged {
+			t.Errorf("damaged %v: %v", damaged, err)
+		}
+	}
+	if got := byName(t, f, "Support"); got.Agent().Status != agent.StatusActive {
+		t.Errorf("%+v", got.Agent())
+	}
+}
+
 // A file that is damaged anywhere is refused or gives an agent that works.
 func TestImportOfFilesDamagedAnywhere(t *testing.T) {
 	if testing.Short() {

@@ -168,6 +168,9 @@ func (f *Folder) take(id string) bool {
 		f.warnForeign(id)
 	case found.problem == nil && f.mustAdopt(id, found):
 		f.adoptChecked(context.Background(), id, found)
+	case found.problem == nil: // a copy of its own file, as it was earlier
+		found.problem = f.checkArrived(context.Background(), id)
+		f.register(id, found)
 	default:
 		f.register(id, found)
 	}
