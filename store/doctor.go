@@ -46,7 +46,8 @@ func Doctor(folder string, keys [][]byte) ([]agent.Finding, error) {
 			findings = append(findings, f.examine(id))
 		case strings.HasSuffix(entry.Name(), ".db-wal"), strings.HasSuffix(entry.Name(), ".db-shm"):
 		case entry.Type()&os.ModeSymlink != 0:
-			findings = append(findings, agent.Finding{Subject: entry.Name(), Message: "is a symbolic link, which is ignored: copy the file instead"})
+			const message = "is a symbolic link, which is ignored: copy the file instead"
+			findings = append(findings, agent.Finding{Subject: entry.Name(), Message: message})
 		default:
 			findings = append(findings, agent.Finding{Subject: entry.Name(), Message: "does not belong in the agents folder; it is left alone"})
 		}
@@ -139,7 +140,8 @@ func (f *Folder) describe(c *conn, finding agent.Finding) agent.Finding {
 	}
 	copied := r.id+".db" != finding.Subject || r.folder != f.path
 	if copied && hasOtherNames(c.path) {
-		finding.Message = fmt.Sprintf("is a hard link: the same file, of agent %q, has another name; it is left alone, copy it instead", r.agent.Name)
+		finding.Message = fmt.Sprintf("is a hard link: the same file, of agent %q, has another name; "+
+			"it is left alone, copy it instead", r.agent.Name)
 		return finding
 	}
 	locked := f.lockedSecrets(c, r.id)

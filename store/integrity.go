@@ -51,7 +51,8 @@ func checkWithin(ctx context.Context, path string) error {
 	defer cancel()
 	err = checkWhole(limited, path)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return agent.Errorf(agent.CodeUnavailable, "checking the file took longer than %s; try again when there is less work", limit).Because(err)
+		return agent.Errorf(agent.CodeUnavailable,
+			"checking the file took longer than %s; try again when there is less work", limit).Because(err)
 	}
 	return err
 }
@@ -139,7 +140,8 @@ func (c *conn) checkRoots(largest int64) error {
 		return err
 	}
 	if roots[len(roots)-1] != largest {
-		return damage(fmt.Sprintf("the header names page %d as the largest root, and it is %d", largest, roots[len(roots)-1]))
+		last := roots[len(roots)-1]
+		return damage(fmt.Sprintf("the header names page %d as the largest root, and it is %d", largest, last))
 	}
 	var entries []byte
 	read := int64(0)

@@ -85,7 +85,8 @@ func (p *Program) restoreAll(ctx context.Context, replicas Replicas, at time.Tim
 		return err
 	}
 	for _, r := range all {
-		if r.From.IsZero() && r.Problem == "" || !at.IsZero() && at.Before(r.From) || !r.Deleted.IsZero() && (at.IsZero() || at.After(r.Deleted)) {
+		deleted := !r.Deleted.IsZero() && (at.IsZero() || at.After(r.Deleted))
+		if deleted || r.From.IsZero() && r.Problem == "" || !at.IsZero() && at.Before(r.From) {
 			continue
 		}
 		if err := p.restoreOne(ctx, replicas, r.ID, at, to); err != nil {

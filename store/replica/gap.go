@@ -16,7 +16,8 @@ func (g gap) Error() string {
 	if g.safe == 0 {
 		return g.what + ", and nothing older can be restored"
 	}
-	return fmt.Sprintf("%s; restore the newest state before that with --at %s", g.what, time.UnixMilli(g.safe).UTC().Format(time.RFC3339Nano))
+	safe := time.UnixMilli(g.safe).UTC().Format(time.RFC3339Nano)
+	return fmt.Sprintf("%s; restore the newest state before that with --at %s", g.what, safe)
 }
 
 // findGap returns what is missing to restore the newest of an agent's states at a time, in
@@ -60,7 +61,8 @@ func gapBefore(id string, generation []object, o object, at int64) *gap {
 			return nil
 		}
 	}
-	return &gap{what: fmt.Sprintf("the transactions %d to %d after the object %s/%s are missing", end.last+1, o.first-1, id, end.name())}
+	return &gap{what: fmt.Sprintf("the transactions %d to %d after the object %s/%s are missing",
+		end.last+1, o.first-1, id, end.name())}
 }
 
 // damagedObject says that an object cannot be used. all are the objects of its agent.

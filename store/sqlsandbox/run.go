@@ -65,7 +65,8 @@ func (c *Conn) prepare(s *Statement) (*sqlite.Stmt, error) {
 
 func (c *Conn) bind(s *Statement, stmt *sqlite.Stmt) error {
 	if s.Kind == "SELECT" && !stmt.ReadOnly() {
-		return agent.Errorf(agent.CodeForbiddenOperation, "this %s statement would change data", s.Kind).With("statement", s.Kind)
+		return agent.Errorf(agent.CodeForbiddenOperation, "this %s statement would change data", s.Kind).
+			With("statement", s.Kind)
 	}
 	limit, err := s.weight.valueLimit(s.args.longest)
 	if err != nil {
