@@ -297,7 +297,8 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 
 	a.workers = []worker{a.folder, p.Index, scripts, p.Browser, p.Live, p.Navigator, p.Flow, p.Crawler, p.Webhooks, p.Gateways, poller, answerer, dispatcher, p.Scheduler, p.MCP}
 	a.server = httpapi.New(httpapi.Options{
-		Parts: p, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: c.Role(), RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies,
+		Parts: p, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: c.Role(), DefaultRoleSet: c.DefaultRoleSet,
+		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies,
 		CORSOrigins: c.CORSOrigins, CORSConfigured: c.CORSOriginsSet, PublicURL: a.publicURL, MaxUpload: maxUpload(c), Version: version, Log: log,
 	})
 }
@@ -340,7 +341,7 @@ func (a *app) run(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	a.server.Start(a.listener)
-	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData is in %s\n", version, a.listener.Addr(), a.config.Access(a.server.Open()), a.folder.Path())
+	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData is in %s\n", version, a.listener.Addr(), a.config.Access(a.server.Open(), a.server.DefaultRole()), a.folder.Path())
 	fmt.Fprint(stdout, linkedText(a.folder.Linked(), a.publicURL))
 	select {
 	case <-ctx.Done():

@@ -659,6 +659,76 @@ func TestDefaultRole(t *testing.T) {
 	})
 }
 
+// TestFirstKeyOnTheCommandLine makes the first key of a folder with each answer to whether
+// strangers may read the default agent, and asks a server and doctor about it.
+func TestFirstKeyOnTheCommandLine(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		create []string
+		fails  string // what the error of key create says
+		says   string // of doctor and the server
+		read   int
+	}{
+		{name: "no answer", says: "no one has decided", read: 200},
+		{name: "no", create: []string{"--strangers-read", "no"}, says: "have no role on the default agent and none elsewhere (by the choice of an owner)", read: 403},
+		{name: "yes", create: []string{"--strangers-read", "yes"}, says: "have the role viewer on the default agent and none elsewhere (by the choice of an owner)", read: 200},
+		{name: "neither", create: []string{"--strangers-read", "maybe"}, fails: "--strangers-read must be yes or no"},
+		{name: "against the setting", create: []string{"--strangers-read", "yes", "--default-role", "none"}, fails: "--default-role"},
+		{name: "an unknown agent", create: []string{"--agents", "default,nosuch"}, fails: `"nosuch"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			data := t.TempDir()
+			var out bytes.Buffer
+			err := run(t.Context(), append([]string{"key", "create", "first", "--data", data}, tc.create...), &out)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) || out.Len() > 0 {
+					t.Errorf("%v, prints %q", err, out.String())
+				}
+				return
+			}
+			if err != nil || !strings.HasPrefix(out.String(), "satchel_") {
+				t.Fatalf("%v, prints %q", err, out.String())
+			}
+			s := start(t, "--data", data)
+			var doctor bytes.Buffer
+			_ = run(t.Context(), []string{"doctor", "--data", data}, &doctor) // the machine may lack a browser
+			for name, text := range map[string]string{"server": s.out.String(), "doctor": doctor.String()} {
+				if !strings.Contains(text, tc.says) {
+					t.Errorf("%s does not say %q:\n%s", name, tc.says, text)
+				}
+			}
+			s.call(t, "GET", "/agents/default", nil, tc.read)
+		})
+	}
+}
+
+// TestChoiceWithLaterKey chooses for strangers with a key made beside a running server.
+func TestChoiceWithLaterKey(t *testing.T) {
+	data := t.TempDir()
+	s := start(t, "--data", data)
+	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
+	s.call(t, "POST", "/keys", map[string]any{"name": "first", "role": "owner", "agents": []string{"*"}}, 201)
+	s.call(t, "GET", "/agents/default", nil, 200)
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"key", "create", "v", "--role", "viewer", "--agents", "bakery", "--strangers-read", "no", "--data", data}, &out); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/agents/bakery", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-API-Key", strings.TrimSpace(out.String()))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("the key for an agent by its name: %s", resp.Status)
+	}
+	s.call(t, "GET", "/agents/default", nil, 403)
+}
+
 // TestCommandsWithoutData runs commands where there is no data folder: they report where
 // they looked, and create nothing.
 func TestCommandsWithoutData(t *testing.T) {

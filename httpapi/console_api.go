@@ -21,6 +21,7 @@ type consoleOut struct {
 	Open        bool             `json:"open" doc:"There is no access control: everyone acts as owner."`
 	Identity    *consoleIdentity `json:"identity" types:"null" doc:"The caller; null without an identity or access control."`
 	DefaultRole string           `json:"default_role" enum:"viewer,admin,none" doc:"With access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
+	Decided     bool             `json:"default_role_decided" doc:"The operator or an owner of the default agent decided on default_role."`
 	PublicURL   string           `json:"public_url" doc:"Public URL of the server, SATCHEL_PUBLIC_URL; empty if it is not set." example:"https://satchel.example.com"`
 	Limits      consoleLimits    `json:"limits"`
 	Agents      []consoleAgent   `json:"agents" doc:"Agents on which the caller has a role: the default agent first, then by name; at most 200."`
@@ -54,7 +55,8 @@ type consoleAgent struct {
 const maxConsoleAgents = 200
 
 func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
-	out := consoleOut{Version: s.options.Version, Open: s.policy.Open(), DefaultRole: cmp.Or(string(s.options.DefaultRole), "none"),
+	stranger := s.policy.DefaultRole()
+	out := consoleOut{Version: s.options.Version, Open: s.policy.Open(), DefaultRole: stranger.Name(), Decided: stranger.Decided(),
 		Limits: consoleLimits{UploadBytes: s.options.MaxUpload}, Agents: []consoleAgent{}}
 	if s.options.Browser != nil {
 		out.Limits.CDPSessions = s.options.Browser.ClientSessions()

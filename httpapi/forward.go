@@ -91,8 +91,8 @@ type target struct{ agent, session, node string }
 // targetOf returns what a request is for, by its path.
 func targetOf(c echo.Context) target {
 	switch path := c.Path(); {
-	case strings.HasPrefix(path, "/api/keys"):
-		return target{agent: agent.DefaultID} // whose file stores the keys
+	case strings.HasPrefix(path, "/api/keys"), path == "/api/access":
+		return target{agent: agent.DefaultID} // whose file stores keys and choice
 	case strings.HasPrefix(path, socketPath+"/"):
 		return target{session: cmp.Or(c.Param("session"), socketQuery(c.Request().URL.RawQuery).Get("sessionId"))}
 	case strings.HasPrefix(path, livePath+"/:session/"):

@@ -33,13 +33,16 @@ type createKeyIn struct {
 		Role      agent.Role `json:"role" required:"true" enum:"owner,admin,viewer" example:"admin"`
 		Agents    []string   `json:"agents" required:"true" doc:"Agent ids or names, or [\"*\"] for every agent that the key's creator can access." example:"[\"*\"]"`
 		ExpiresAt agent.Time `json:"expires_at,omitempty" types:"string" doc:"A time, or a date, which means its midnight." example:"2030-01-31T09:00:00Z"`
+
+		DefaultRole agent.Optional[string] `json:"default_role,omitempty" enum:"viewer,none" doc:"For the first key, which closes the server: viewer lets callers without an identity or an API key read the default agent, none does not. It is the same choice as that of PUT /api/access." example:"none"`
 	}
 }
 
 // keyOut is a key with its secret, which is only shown once.
 type keyOut struct {
 	agent.Key
-	Secret string `json:"key" doc:"The key. It is only shown once and stored as a hash." example:"satchel_…"`
+	Secret string    `json:"key" doc:"The key. It is only shown once and stored as a hash." example:"satchel_…"`
+	Access accessOut `json:"access" doc:"Who may use the server now."`
 }
 
 func keyLocation(_ *rest.Call, out any) string { return "/api/keys/" + out.(keyOut).ID }
@@ -55,8 +58,23 @@ func (s *Server) createKey(c *rest.Call, in *createKeyIn) (keyOut, error) {
 	if err := s.policy.LimitKey(c.Identity, &k); err != nil {
 		return keyOut{}, err
 	}
-	k, secret, err := s.folder.CreateKey(c, k)
-	return keyOut{k, secret}, err
+	var choice *agent.Role
+	if in.Body.DefaultRole.Given && !in.Body.DefaultRole.Null {
+		var err error
+		if choice, err = s.choice(c, in.Body.DefaultRole); err != nil {
+			return keyOut{}, err
+		}
+	}
+	closes := s.policy.Open()
+	k, secret, err := s.folder.CreateKeyChoosing(c, k, choice)
+	if err != nil {
+		return keyOut{}, err
+	}
+	access, err := s.access(c)
+	if closes && access.Warning != "" {
+		s.log.Warn("an API key closed this server", "warning", access.Warning)
+	}
+	return keyOut{k, secret, access}, err
 }
 
 type keyIn struct {

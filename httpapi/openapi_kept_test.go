@@ -306,6 +306,9 @@ func (w *contractClient) checkKeys(t *testing.T) {
 	w.testClient = w.with("Authorization", "Bearer "+a.json["key"].(string))
 	w.create(t, "/api/keys", `{"name":"later","role":"viewer","agents":["*"],"expires_at":"2999-01-01"}`)
 	w.request(t, 200, "GET", "/api/keys", "")
+	w.request(t, 200, "GET", "/api/access", "")
+	w.request(t, 200, "PUT", "/api/access", `{"default_role":"none"}`)
+	w.request(t, 200, "PUT", "/api/access", `{"default_role":null}`)
 	w.request(t, 204, "DELETE", "/api/keys/"+a.json["id"].(string), "")
 }
 

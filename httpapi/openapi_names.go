@@ -100,7 +100,7 @@ var areasOf = []rest.Area{
 	{Name: "Cluster", Words: "cluster", About: "The servers that share the agents, where there are several."},
 	{Name: "Console", Words: "console waiting overview stream presence", About: "The web console's overview of an agent, and its stream of changes."},
 	{Name: "Agents", Words: "agents auth backup fork settings", About: "Creating, changing, copying and deleting agents."},
-	{Name: "Access", Words: "keys admins", About: "API keys and people's roles."},
+	{Name: "Access", Words: "access keys admins", About: "API keys and people's roles."},
 	{Name: "Knowledge", Words: "sources embedding-models", About: "An agent's sources of knowledge, and searching them."},
 	{Name: "Contacts", Words: "contacts", About: "People that an agent talks to."},
 	{Name: "Conversations", Words: "conversations messages replies feedback", About: "Conversations with contacts, and the inbox for answering them."},

@@ -37,8 +37,11 @@ func (s *Server) api() []*rest.Route {
 			Takes(rest.Form{File: "file"}).Returns(agent.Agent{}).Fails(agent.CodeInvalidFile, agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
 		rest.JSON("GET", "/auth/agents", 200, "List the agents of the authenticated user with the user's role", s.myAgents).Fails(agent.CodeUnavailable),
 		rest.JSON("GET", "/keys", 200, "List API keys", s.listKeys).Fails(agent.CodeUnavailable),
-		rest.JSON("POST", "/keys", 201, "Create an API key, which is only shown once", s.createKey).Locates(keyLocation).Fails(agent.CodeUnavailable),
+		rest.JSON("POST", "/keys", 201, "Create an API key, which is only shown once", s.createKey).Locates(keyLocation).Fails(agent.CodeConflict, agent.CodeUnavailable),
 		rest.JSON("DELETE", "/keys/{keyId}", 204, "Revoke an API key", s.deleteKey).Fails(agent.CodeUnavailable),
+		rest.JSON("GET", "/access", 200, "Read who may use the server", s.getAccess).Fails(agent.CodeUnavailable),
+		rest.JSON("PUT", "/access", 200, "Choose what callers without an identity may do with the default agent", s.putAccess).
+			Fails(agent.CodeConflict, agent.CodeUnavailable),
 
 		rest.JSON("GET", "/agents/{id}", 200, "Read an agent with its settings and counts", s.getAgent).AllowDisabled(),
 		rest.JSON("PUT", "/agents/{id}", 200, "Update an agent", s.updateAgent).AllowDisabled().Fails(agent.CodeAgentNameExists),

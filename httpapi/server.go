@@ -64,7 +64,8 @@ type Options struct {
 	Parts
 	Verifier       *auth.Verifier // nil if there is no identity proxy
 	NoAuth         bool           // no access control, regardless of other settings
-	DefaultRole    agent.Role
+	DefaultRole    agent.Role     // of callers without an identity, see auth.Options
+	DefaultRoleSet bool
 	RateLimits     map[string]int // requests per minute by class; nil for no limits
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string
@@ -167,12 +168,15 @@ func New(o Options) *Server {
 
 // policy returns the access policy.
 func (o *Options) policy() *auth.Policy {
-	return auth.New(auth.Options{Folder: o.Folder, Verifier: o.Verifier, NoAuth: o.NoAuth, DefaultRole: o.DefaultRole,
+	return auth.New(auth.Options{Folder: o.Folder, Verifier: o.Verifier, NoAuth: o.NoAuth, DefaultRole: o.DefaultRole, DefaultRoleSet: o.DefaultRoleSet,
 		CORSOrigins: o.CORSOrigins, CORSConfigured: o.CORSConfigured, PublicURL: o.PublicURL, Log: o.Log})
 }
 
 // Open reports whether access is open: everyone acts as owner.
 func (s *Server) Open() bool { return s.policy.Open() }
+
+// DefaultRole returns the role on the default agent of callers without an identity.
+func (s *Server) DefaultRole() agent.DefaultRole { return s.policy.DefaultRole() }
 
 // Handler returns the complete service as an http.Handler.
 func (s *Server) Handler() http.Handler { return s.echo }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"runtime"
 	"time"
 
@@ -57,5 +56,5 @@ type version struct {
 }
 
 func (s *Server) version(*rest.Call, *none) (version, error) {
-	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.policy.Open(), DefaultRole: cmp.Or(string(s.options.DefaultRole), "none")}, nil
+	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.policy.Open(), DefaultRole: s.policy.DefaultRole().Name()}, nil
 }

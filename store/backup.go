@@ -66,7 +66,7 @@ func (db *DB) copyTo(ctx context.Context, path string) error {
 	if err := f.awaitShipped(ctx); err != nil {
 		return errors.Join(err, RemoveIfExists(path))
 	}
-	return explain(dropKeys(path))
+	return explain(dropAccess(path))
 }
 
 // copyDatabase copies a database as of one moment, even while this process or
@@ -128,7 +128,7 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.
 		err = checkImport(ctx, temp)
 	}
 	if err == nil {
-		err = dropKeys(temp)
+		err = dropAccess(temp)
 	}
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfExists(temp)))

@@ -58,7 +58,7 @@ func (f *Folder) load() error {
 			return err
 		}
 	}
-	f.reloadKeys()
+	f.reloadAccess()
 	return nil
 }
 

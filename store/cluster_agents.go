@@ -37,10 +37,10 @@ type Cluster interface {
 	// Note stores what is now known about an agent. rested reports that its file was
 	// just closed, so that this is everything known about it.
 	Note(id string, s Summary, rested bool)
-	// Keys returns the API keys that are not revoked, and whether one was ever made.
-	Keys() (keys []*agent.Key, made bool, err error)
-	// SaveKeys replaces them. Only the default agent's owner does so.
-	SaveKeys(keys []*agent.Key, made bool) error
+	// Access returns the API keys and the decisions about access.
+	Access() (agent.Access, error)
+	// SaveAccess replaces them. Only the default agent's owner does so.
+	SaveAccess(agent.Access) error
 }
 
 // Summary is what the catalog knows about an agent without its file.
@@ -90,8 +90,8 @@ func (f *Folder) mark() string {
 func (f *Folder) join() error {
 	f.absent = newDB(f, agent.DefaultID, f.filePath(agent.DefaultID))
 	f.absent.record.Store(&record{agent: agent.Agent{ID: agent.DefaultID}, problem: notOwner(agent.DefaultID)})
-	keys, made, err := f.cluster.Keys()
-	f.SetKeys(keys, made)
+	a, err := f.cluster.Access()
+	f.SetAccess(a)
 	return err
 }
 
@@ -120,7 +120,7 @@ func (f *Folder) registerShared(id string, found row) {
 	if id != agent.DefaultID || found.problem != nil {
 		return
 	}
-	if err := f.loadKeys(); err != nil {
+	if err := f.loadAccess(); err != nil {
 		f.log.Error("read API keys", "error", err)
 	}
 }
@@ -196,16 +196,16 @@ func (f *Folder) RemoveAgent(id string) error {
 // MakeDefault creates the default agent of a cluster that has none.
 func (f *Folder) MakeDefault() error { return f.makeDefault() }
 
-// SetKeys replaces the API keys that the folder knows.
-func (f *Folder) SetKeys(keys []*agent.Key, made bool) {
-	byHash := make(map[string]*agent.Key, len(keys))
-	for _, k := range keys {
+// SetAccess replaces the API keys and the choice about access that the folder knows.
+func (f *Folder) SetAccess(a agent.Access) {
+	byHash := make(map[string]*agent.Key, len(a.Keys))
+	for _, k := range a.Keys {
 		byHash[k.Hash] = k
 	}
 	f.apiKeys.mu.Lock()
 	defer f.apiKeys.mu.Unlock()
-	f.apiKeys.byHash, f.apiKeys.read = byHash, true
-	f.apiKeys.hadKeys = f.apiKeys.hadKeys || made // taking the default agent's file away must not turn access control off
+	f.apiKeys.byHash, f.apiKeys.choice, f.apiKeys.read = byHash, a.Choice, true
+	f.apiKeys.hadKeys = f.apiKeys.hadKeys || a.KeyMade // taking the default agent's file away must not turn access control off
 }
 
 // FileVersion returns the version of agents' files that this program writes; it

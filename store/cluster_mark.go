@@ -42,8 +42,7 @@ type AgentFile struct {
 	ID, Path string
 	Summary
 
-	Keys       []*agent.Key // the default agent's: the live API keys
-	HasHadKeys bool         // an API key was ever made
+	Access agent.Access // of the default agent's file
 }
 
 // EachFile calls fn with each agent's file in a data folder that no server has open.
@@ -62,7 +61,7 @@ func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) erro
 		}
 		file := AgentFile{ID: db.id, Path: db.path, Summary: db.record.Load().summary()}
 		if db.id == agent.DefaultID {
-			if file.Keys, file.HasHadKeys, err = readKeys(db); err != nil {
+			if file.Access, err = readAccess(db); err != nil {
 				return err
 			}
 		}

@@ -12,15 +12,17 @@ import (
 	"satchel/store/sqlite"
 )
 
-// apiKeys caches the API keys, which are rows in the default agent's file.
+// apiKeys caches the API keys and the choice of an owner about access, which are rows in
+// the default agent's file.
 type apiKeys struct {
 	loading sync.Mutex // held while they are read, so that the last read wins
 
 	mu      sync.RWMutex
 	byHash  map[string]*agent.Key
-	hadKeys bool   // a key was created at some time, even if it has been revoked
-	read    bool   // they were read successfully at least once
-	stamp   string // of the default agent's file when they were read
+	hadKeys bool        // a key was created at some time, even if it has been revoked
+	choice  *agent.Role // see agent.Access
+	read    bool        // they were read successfully at least once
+	stamp   string      // of the default agent's file when they were read
 }
 
 const keyColumns = "id, name, prefix, hash, role, agents, maker, parent_id, created_at, expires_at"
@@ -34,44 +36,60 @@ func scanKey(rows *sqlite.Rows) (*agent.Key, error) {
 	return &k, json.Unmarshal([]byte(agents), &k.Agents)
 }
 
-// loadKeys reads all keys into the cache. It does not count as use of the agent.
-func (f *Folder) loadKeys() error {
+// loadAccess reads keys and choice into the cache. It does not count as use of the agent.
+func (f *Folder) loadAccess() error {
 	f.apiKeys.loading.Lock()
 	defer f.apiKeys.loading.Unlock()
 	db := f.Default()
 	defer db.lastUse.Store(db.lastUse.Load())
 	stamp := f.stamp(db.id)
-	keys, made, err := readKeys(db)
+	a, err := readAccess(db)
 	if err != nil {
 		return err
 	}
 	if f.cluster != nil {
-		if err := f.cluster.SaveKeys(keys, made); err != nil {
+		if err := f.cluster.SaveAccess(a); err != nil {
 			return err
 		}
 	}
-	f.SetKeys(keys, made)
+	f.SetAccess(a)
 	f.apiKeys.mu.Lock()
 	f.apiKeys.stamp = stamp
 	f.apiKeys.mu.Unlock()
 	return nil
 }
 
-// readKeys returns the keys that are not revoked, and whether one was ever created.
-func readKeys(db *DB) (keys []*agent.Key, made bool, err error) {
-	keys, err = Read(Background(context.Background()), db, func(tx *Tx) ([]*agent.Key, error) {
-		if err := tx.value(&made, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil {
-			return nil, err
+// readAccess returns what the default agent's file records about access.
+func readAccess(db *DB) (agent.Access, error) {
+	return Read(Background(context.Background()), db, func(tx *Tx) (a agent.Access, err error) {
+		if a.KeyMade, a.Choice, err = accessDecisions(tx.conn); err != nil {
+			return a, err
 		}
-		return all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC")
+		a.Keys, err = all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC")
+		return a, err
 	})
-	return keys, made, err
 }
 
-// reloadKeys reads the keys again if another process, such as "satchel key", may
+// accessDecisions returns whether a key was ever created, and the choice of an owner. The
+// file may be of a version that stores none.
+func accessDecisions(c *conn) (keyMade bool, choice *agent.Role, err error) {
+	var stored bool
+	var name string
+	err = errors.Join(c.value(&keyMade, "SELECT EXISTS (SELECT 1 FROM _keys)"),
+		c.value(&stored, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_access')"))
+	if err == nil && stored {
+		err = c.value(&name, "SELECT coalesce((SELECT value FROM _access WHERE name = 'default_role'), '')")
+	}
+	if role, invalid := agent.ParseChoice(name); invalid == nil {
+		choice = &role
+	}
+	return keyMade, choice, err
+}
+
+// reloadAccess reads the keys again if another process, such as "satchel key", may
 // have written the default agent's file. While that file is refused, the keys read
 // last stay in force.
-func (f *Folder) reloadKeys() {
+func (f *Folder) reloadAccess() {
 	db := f.Default()
 	if db.gone.Load() || db.Problem() != nil {
 		return
@@ -82,7 +100,7 @@ func (f *Folder) reloadKeys() {
 	if same {
 		return
 	}
-	if err := f.loadKeys(); err != nil {
+	if err := f.loadAccess(); err != nil {
 		f.log.Error("read API keys", "error", err)
 	}
 }
@@ -96,13 +114,44 @@ func (f *Folder) HasHadKeys() bool {
 	return f.apiKeys.hadKeys || !f.apiKeys.read
 }
 
+// AccessChoice returns the role that an owner chose for callers without an identity on
+// the default agent; nil if none was chosen.
+func (f *Folder) AccessChoice() *agent.Role {
+	f.apiKeys.mu.RLock()
+	defer f.apiKeys.mu.RUnlock()
+	return f.apiKeys.choice
+}
+
+// ChooseAccess stores that role; nil removes the choice.
+func (f *Folder) ChooseAccess(ctx context.Context, choice *agent.Role) error {
+	_, err := Write(ctx, f.Default(), func(tx *Tx) (struct{}, error) { return struct{}{}, tx.chooseAccess(choice) })
+	if err != nil {
+		return err
+	}
+	return f.loadAccess()
+}
+
+func (tx *Tx) chooseAccess(choice *agent.Role) error {
+	if choice == nil {
+		if _, err := tx.exec("DELETE FROM _access WHERE name = 'default_role'"); err != nil {
+			return err
+		}
+		return tx.audit("choice about access removed", nil)
+	}
+	name := agent.DefaultRole{Role: *choice}.Name()
+	if _, err := tx.exec("INSERT OR REPLACE INTO _access(name, value) VALUES ('default_role', ?)", name); err != nil {
+		return err
+	}
+	return tx.audit("access chosen", map[string]any{"default_role": name})
+}
+
 // Key returns the valid key with a hash computed by HashKey, or nil. It must not be
 // modified. For a key that is not known it looks whether another process, such as
 // "satchel key", has created it.
 func (f *Folder) Key(hash string) *agent.Key {
 	k := f.cachedKey(hash)
 	if k == nil && f.cluster == nil {
-		f.reloadKeys()
+		f.reloadAccess()
 		k = f.cachedKey(hash)
 	}
 	return k
@@ -145,6 +194,12 @@ func (tx *Tx) limitToParent(k *agent.Key) error {
 // read again. A key with a Parent expires no later than its parent and is revoked
 // with it.
 func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string, error) {
+	return f.CreateKeyChoosing(ctx, k, nil)
+}
+
+// CreateKeyChoosing is CreateKey, and in the same transaction ChooseAccess unless choice is
+// nil, so that the key that closes the server never does so undecided.
+func (f *Folder) CreateKeyChoosing(ctx context.Context, k agent.Key, choice *agent.Role) (agent.Key, string, error) {
 	if err := k.Validate(agent.Now()); err != nil {
 		return k, "", err
 	}
@@ -164,12 +219,17 @@ func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string,
 			k.ID, k.Name, k.Prefix, k.Hash, k.Role, string(agents), k.CreatedBy, k.Parent, k.CreatedAt, k.ExpiresAt); err != nil {
 			return k, err
 		}
+		if choice != nil {
+			if err := tx.chooseAccess(choice); err != nil {
+				return k, err
+			}
+		}
 		return k, tx.audit("key created", map[string]any{"key": k.ID, "role": k.Role})
 	})
 	if err != nil {
 		return k, "", err
 	}
-	return k, key, f.loadKeys()
+	return k, key, f.loadAccess()
 }
 
 // DeleteKey permanently revokes a key, the keys that it created, and those that
@@ -191,7 +251,7 @@ func (f *Folder) DeleteKey(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return f.loadKeys()
+	return f.loadAccess()
 }
 
 // ExtendKey gives a key access to one more agent, which it created itself, and also
@@ -210,26 +270,30 @@ func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) er
 	if err != nil {
 		return err
 	}
-	return f.loadKeys()
+	return f.loadAccess()
 }
 
-// cleanSuffix ends the name of the new file that dropKeys writes.
+// cleanSuffix ends the name of the new file that dropAccess writes.
 const cleanSuffix = ".clean"
 
-// dropKeys removes the API keys from a closed copy. Since remains could be left in
+// dropAccess removes the API keys and the choice about access from a closed copy. Since remains could be left in
 // free or rewritten pages, the copy is written anew. VACUUM INTO keeps the row
 // numbers that other tables refer to.
-func dropKeys(path string) error {
+func dropAccess(path string) error {
 	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
 		return err
 	}
-	var some bool
-	if err := c.value(&some, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil || !some {
+	made, choice, err := accessDecisions(c)
+	if err != nil || !made && choice == nil {
 		return errors.Join(err, c.close())
 	}
 	clean := path + cleanSuffix
-	err = c.script("BEGIN; DELETE FROM _keys; UPDATE logs SET data = json_remove(data, '$.prefix') WHERE source = 'audit' AND message = 'key created'; COMMIT")
+	forget := ""
+	if choice != nil {
+		forget = "DELETE FROM _access;"
+	}
+	err = c.script("BEGIN; DELETE FROM _keys; " + forget + " UPDATE logs SET data = json_remove(data, '$.prefix') WHERE source = 'audit' AND message = 'key created'; COMMIT")
 	if err == nil {
 		err = createPrivate(clean)
 	}
@@ -237,7 +301,7 @@ func dropKeys(path string) error {
 		_, err = c.exec("VACUUM INTO ?", clean)
 	}
 	if err := errors.Join(err, c.close()); err != nil {
-		return errors.Join(fmt.Errorf("remove the API keys from a copy: %w", err), RemoveIfExists(clean))
+		return errors.Join(fmt.Errorf("remove API keys and decisions about access from a copy: %w", err), RemoveIfExists(clean))
 	}
 	return os.Rename(clean, path)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -334,6 +335,10 @@ func TestCopiesHoldNoKeys(t *testing.T) {
 // what must not be found of them.
 func makeKeys(t *testing.T, f *Folder) (traces []string) {
 	t.Helper()
+	no := agent.RoleNone
+	if err := f.ChooseAccess(t.Context(), &no); err != nil {
+		t.Fatal(err)
+	}
 	for n := range 40 {
 		k, secret, err := f.CreateKey(WithActor(t.Context(), "ada@x.y"), newKey(fmt.Sprintf("name-of-key-%d", n), "agent-a"))
 		if err != nil {
@@ -397,10 +402,92 @@ func checkWithoutKeys(t *testing.T, path string, traces []string) {
 			t.Fatalf("it contains %q", trace)
 		}
 	}
+	if choices := valueIn[int](t, path, "SELECT count(*) FROM _access"); choices != 0 {
+		t.Errorf("%d choices about access", choices)
+	}
 	if keys, contacts := valueIn[int](t, path, "SELECT count(*) FROM _keys"), valueIn[int](t, path, "SELECT count(*) FROM contacts"); keys != 0 || contacts != 1 {
 		t.Errorf("%d keys, %d contacts", keys, contacts)
 	}
 	if err := examine(t.Context(), path, unlockedSource(path)); err != nil {
 		t.Error(err)
 	}
+}
+
+// The choice of an owner about callers without an identity survives a restart, is seen by a
+// running server if another process makes it, and counts only if it is viewer or none.
+func TestAccessChoice(t *testing.T) {
+	f := openFolder(t)
+	if f.AccessChoice() != nil {
+		t.Fatal("a new folder has a choice")
+	}
+	for _, want := range []agent.Role{agent.RoleNone, agent.RoleViewer} {
+		if err := f.ChooseAccess(t.Context(), &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.AccessChoice(); got == nil || *got != want {
+			t.Errorf("chose %q, got %v", want, got)
+		}
+	}
+	do(t, f.Default(), "UPDATE _access SET value = 'admin'") // as a hand-made file may say
+	if err := f.loadAccess(); err != nil || f.AccessChoice() != nil {
+		t.Errorf("another role counts: %v, %v", f.AccessChoice(), err)
+	}
+	if err := f.ChooseAccess(t.Context(), nil); err != nil || f.AccessChoice() != nil {
+		t.Errorf("after the choice was removed: %v, %v", f.AccessChoice(), err)
+	}
+	no := agent.RoleNone
+	key, err := Offline{Options{Path: f.Path()}}.CreateKey(t.Context(), newKey("beside", "default"), func(a agent.Access) (*agent.Role, error) {
+		if a.KeyMade || a.Choice != nil {
+			t.Errorf("asked with %+v", a)
+		}
+		return &no, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Key(agent.HashKey(key)) == nil || f.AccessChoice() == nil || *f.AccessChoice() != no {
+		t.Errorf("beside a server: %v", f.AccessChoice())
+	}
+	a, err := Offline{Options{Path: f.Path()}}.Access()
+	if err != nil || !a.KeyMade || a.Choice == nil || *a.Choice != no {
+		t.Errorf("%+v, %v", a, err)
+	}
+	path := f.Path()
+	closeFolder(t, f)
+	f = openAt(t, path)
+	if f.AccessChoice() == nil || *f.AccessChoice() != no {
+		t.Errorf("after a restart: %v", f.AccessChoice())
+	}
+}
+
+// Keys that are made without a server, or beside one, name agents by id or name.
+func TestOfflineKeysNameAgents(t *testing.T) {
+	f := openFolder(t)
+	bakery, err := f.CreateAgent(t.Context(), agent.Agent{Name: "Bakery"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	offline := Offline{Options{Path: f.Path()}}
+	nothing := func(agent.Access) (*agent.Role, error) { return nil, nil }
+	check := func(t *testing.T) {
+		for _, name := range []string{"bakery", bakery.ID(), "BAKERY"} {
+			key, err := offline.CreateKey(t.Context(), newKey("k", name, "default"), nothing)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			keys, err := offline.Keys(t.Context())
+			at := slices.IndexFunc(keys, func(k *agent.Key) bool { return k.Hash == agent.HashKey(key) })
+			if err != nil || at < 0 || !slices.Equal(keys[at].Agents, []string{bakery.ID(), "default"}) {
+				t.Errorf("%s: %+v, %v", name, keys, err)
+			}
+		}
+		_, err := offline.CreateKey(t.Context(), newKey("k", "default", "nosuch"), nothing)
+		wantCode(t, err, agent.CodeValidation)
+		if err == nil || !strings.Contains(err.Error(), "agents") || !strings.Contains(err.Error(), "nosuch") {
+			t.Errorf("unknown agent: %v", err)
+		}
+	}
+	t.Run("beside a server", check)
+	closeFolder(t, f)
+	t.Run("without a server", check)
 }

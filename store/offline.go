@@ -28,7 +28,7 @@ func BackupFile(folder, idOrName, to string) error {
 	if err := errors.Join(RemoveIfExists(temp), RemoveIfExists(temp+cleanSuffix)); err != nil { // left by a kill
 		return err
 	}
-	if err := errors.Join(copyDatabase(context.Background(), temp, sharedSource(from)), dropKeys(temp)); err != nil {
+	if err := errors.Join(copyDatabase(context.Background(), temp, sharedSource(from)), dropAccess(temp)); err != nil {
 		return errors.Join(err, RemoveIfExists(temp))
 	}
 	if err := os.Rename(temp, to); err != nil {
@@ -86,7 +86,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	}
 	found := row{}
 	if err = checkImport(ctx, temp); err == nil {
-		err = dropKeys(temp)
+		err = dropAccess(temp)
 	}
 	if err == nil {
 		found, err = prepareCopy(ctx, temp, "")

@@ -3,7 +3,12 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"satchel/agent"
 )
@@ -29,7 +34,7 @@ func openBesideServer(o Options, fn func(*Folder) error) error {
 	}
 	f := &Folder{path: path, log: slog.Default(), openLimit: 1, byID: map[string]*DB{}, names: map[string]*DB{}, open: map[*DB]struct{}{}}
 	f.byID[agent.DefaultID] = newDB(f, agent.DefaultID, f.filePath(agent.DefaultID))
-	err = f.loadKeys()
+	err = f.loadAccess()
 	if err == nil {
 		err = fn(f)
 	}
@@ -43,6 +48,20 @@ type Offline struct{ Options }
 // Doctor calls Doctor for this folder.
 func (o Offline) Doctor() ([]agent.Finding, error) { return Doctor(o.Path, o.MasterKeys) }
 
+// Access returns what is stored about access, but for the keys, without changing the folder.
+func (o Offline) Access() (a agent.Access, err error) {
+	path := (&Folder{path: o.Path}).filePath(agent.DefaultID)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return a, nil
+	}
+	c, err := openConn(unlockedSource(path))
+	if err != nil {
+		return a, err
+	}
+	a.KeyMade, a.Choice, err = accessDecisions(c)
+	return a, errors.Join(err, c.close())
+}
+
 // Backup calls BackupFile for this folder.
 func (o Offline) Backup(idOrName, to string) error { return BackupFile(o.Path, idOrName, to) }
 
@@ -52,13 +71,45 @@ func (o Offline) Restore(ctx context.Context, from string) (id string, err error
 	return id, withFileName(from, err)
 }
 
-// CreateKey creates an API key and returns it; it cannot be read again.
-func (o Offline) CreateKey(ctx context.Context, k agent.Key) (key string, err error) {
+// CreateKey creates an API key and returns it; it cannot be read again. Agents of the key
+// may be named. choose is called with what is stored about access, and returns the role that
+// callers without an identity shall have; nil changes nothing.
+func (o Offline) CreateKey(ctx context.Context, k agent.Key, choose func(agent.Access) (*agent.Role, error)) (key string, err error) {
 	err = WithKeys(o.Options, func(f *Folder) error {
-		_, key, err = f.CreateKey(ctx, k)
+		if k.Agents, err = f.agentIDs(k.Agents); err != nil {
+			return err
+		}
+		choice, err := choose(agent.Access{KeyMade: f.HasHadKeys(), Choice: f.AccessChoice()})
+		if err != nil {
+			return err
+		}
+		_, key, err = f.CreateKeyChoosing(ctx, k, choice)
 		return err
 	})
 	return key, err
+}
+
+// agentIDs returns the ids of agents that are given by ids or names. It also finds those
+// that a server has open.
+func (f *Folder) agentIDs(idsOrNames []string) ([]string, error) {
+	ids := make([]string, 0, len(idsOrNames))
+	for _, given := range idsOrNames {
+		if given == agent.AllAgents {
+			ids = append(ids, given)
+			continue
+		}
+		if db, err := f.Agent(given); err == nil {
+			ids = append(ids, db.ID())
+			continue
+		}
+		path, err := findFile(f.path, given)
+		if err != nil {
+			return nil, agent.Invalid("agents", fmt.Sprintf("names %q, and there is no such agent", given)).Because(err)
+		}
+		id, _ := strings.CutSuffix(filepath.Base(path), ".db")
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // Keys lists the API keys.

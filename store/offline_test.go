@@ -232,7 +232,7 @@ func TestCopiesOfAClusterAreLeftAlone(t *testing.T) {
 		"backup":     offline.Backup(agent.DefaultID, backup+"2"),
 		"restore":    second(offline.Restore(ctx, backup)),
 		"put":        PutFile(ctx, path, backup, "agent-x"),
-		"key create": second(offline.CreateKey(ctx, agent.Key{Name: "x", Role: agent.RoleOwner, Agents: []string{"*"}})),
+		"key create": second(offline.CreateKey(ctx, agent.Key{Name: "x", Role: agent.RoleOwner, Agents: []string{"*"}}, nil)),
 		"key list":   second(offline.Keys(ctx)),
 		"key revoke": offline.DeleteKey(ctx, "key-x"),
 		"key rotate": second(offline.RotateKey()),

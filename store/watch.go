@@ -50,7 +50,7 @@ func (f *Folder) watch() {
 	for _, id := range slices.Sorted(maps.Keys(f.watcher.saved)) {
 		f.consider(id)
 	}
-	f.reloadKeys()
+	f.reloadAccess()
 }
 
 // folderChanged reports whether files may have been added or removed since the last

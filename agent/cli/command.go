@@ -23,7 +23,8 @@ type Offline interface {
 	Doctor() ([]agent.Finding, error)
 	Backup(idOrName, to string) error
 	Restore(ctx context.Context, from string) (id string, err error)
-	CreateKey(context.Context, agent.Key) (key string, err error)
+	Access() (agent.Access, error)
+	CreateKey(ctx context.Context, k agent.Key, choose func(agent.Access) (*agent.Role, error)) (key string, err error)
 	Keys(context.Context) ([]*agent.Key, error)
 	DeleteKey(ctx context.Context, id string) error
 	RotateKey() (credentials int, err error)
@@ -270,39 +271,6 @@ func (p *Program) browser(root *cobra.Command) *cobra.Command {
 	return browser
 }
 
-func (p *Program) keys(root *cobra.Command) *cobra.Command {
-	keys := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys, and rotate the master key", Example: "  satchel key list"}
-	var role string
-	var agents []string
-	create := command{
-		use: "create NAME", short: "Create an API key and print it once", example: "key create reports --role viewer --agents support-bot", args: 1, settings: keySettings,
-		run: func(c *cobra.Command, args []string) error {
-			key, err := p.Offline(p.config).CreateKey(c.Context(), agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents})
-			return p.print(err, "%s\n", key)
-		},
-	}.addTo(root)
-	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
-	create.Flags().StringSliceVar(&agents, "agents", []string{"*"}, "agent ids, or * for all")
-	keys.AddCommand(create,
-		command{use: "list", short: "List API keys", example: "key list", settings: keySettings, run: p.withDataFolder(p.listKeys)}.addTo(root),
-		command{
-			use: "revoke ID", short: "Revoke an API key, and the keys it created", example: "key revoke key-06f1q2s3t4v5a6b7c8d9", args: 1, settings: keySettings,
-			run: p.withDataFolder(func(c *cobra.Command, args []string) error {
-				return p.Offline(p.config).DeleteKey(c.Context(), args[0])
-			}),
-		}.addTo(root),
-		command{
-			use: "rotate", short: "Replace the master key and re-encrypt every credential; the server must be stopped", example: "key rotate", settings: keySettings,
-			run: p.withDataFolder(p.rotateKey),
-		}.addTo(root))
-	return keys
-}
-
-func (p *Program) rotateKey(*cobra.Command, []string) error {
-	n, err := p.Offline(p.config).RotateKey()
-	return p.print(err, "the master key was replaced; %d credentials were re-encrypted\n", n)
-}
-
 // print prints the outcome of a command, unless it failed.
 func (p *Program) print(failed error, format string, args ...any) error {
 	if failed != nil {
@@ -330,6 +298,9 @@ func (p *Program) doctorCommand(root *cobra.Command) *cobra.Command {
 // doctor prints what was found, and fails when something is wrong.
 func (p *Program) doctor(c *cobra.Command, _ []string) error {
 	findings, err := p.Offline(p.config).Doctor()
+	if access, err := p.Offline(p.config).Access(); err == nil { // else the finding about the default agent's file says why
+		findings = append(findings, agent.Finding{OK: true, Subject: "access", Message: p.access(access)})
+	}
 	findings = append(findings, p.Browser(p.config).Doctor(c.Context())...)
 	findings = append(findings, p.System(c.Context())...)
 	if target := p.config.Replicate; target != "" {
@@ -351,14 +322,6 @@ func (p *Program) doctor(c *cobra.Command, _ []string) error {
 	}
 	if err == nil && wrong > 0 {
 		err = fmt.Errorf("%d of %d findings need attention", wrong, len(findings))
-	}
-	return err
-}
-
-func (p *Program) listKeys(c *cobra.Command, _ []string) error {
-	keys, err := p.Offline(p.config).Keys(c.Context())
-	for _, k := range keys {
-		fmt.Fprintf(p.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role, strings.Join(k.Agents, ","), k.Name)
 	}
 	return err
 }

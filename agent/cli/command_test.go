@@ -54,7 +54,7 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 		{"cluster move", []string{"json", "key-file", "server"}},
 		{"cluster drain", []string{"json", "key-file", "no-wait", "server"}},
 		{"key", nil},
-		{"key create", []string{"agents", "config", "data", "master-key", "role"}},
+		{"key create", []string{"agents", "config", "data", "default-role", "master-key", "role", "strangers-read"}},
 		{"key list", []string{"config", "data", "master-key"}},
 		{"key revoke", []string{"config", "data", "master-key"}},
 		{"key rotate", []string{"config", "data", "master-key"}},

@@ -51,6 +51,7 @@ type Config struct {
 	CORSOriginsSet   bool           // the operator set CORSOrigins
 	NoAuth           bool           // open mode, set by the operator
 	DefaultRole      string         // role of an unauthenticated caller on the default agent: admin, viewer or none; see Role
+	DefaultRoleSet   bool           // the operator set DefaultRole
 	Chromium         string         // path of the browser, "" to search for it
 	BrowserDriver    string         // folder of the browser driver, "" to search for it
 	WarmBrowser      bool           // start Chromium with the server
@@ -151,6 +152,7 @@ func lineIssue(text string) string {
 // Settings that failed are not checked again.
 func (c *Config) derive(failed map[string]bool) []error {
 	c.PublicURLSet = c.sources[namePublicURL] != "default"
+	c.DefaultRoleSet = c.sources[nameDefaultRole] != "default"
 	c.CORSOriginsSet = c.sources[nameCORS] != "default"
 	if !c.PublicURLSet {
 		c.PublicURL = "http://" + connectAddr(c.Addr)
@@ -247,21 +249,32 @@ func (c *Config) Role() agent.Role {
 }
 
 // Access describes the access control in a sentence that begins with "Access is".
-// open reports whether the server has neither an API key nor an identity proxy.
-func (c *Config) Access(open bool) string {
+// open reports whether nothing controls access yet, and strangers is the role on the
+// default agent of callers without an identity.
+func (c *Config) Access(open bool, strangers agent.DefaultRole) string {
 	if c.NoAuth {
 		return "open (--no-auth): everyone who reaches it acts as owner"
 	}
-	role := "the role " + c.DefaultRole
-	if c.Role() == agent.RoleNone {
+	role := "the role " + strangers.Name()
+	if strangers.Role == agent.RoleNone {
 		role = "no role"
 	}
-	strangers := "callers without an identity or an API key have " + role + " on the default agent (--default-role or SATCHEL_DEFAULT_ROLE: viewer, admin or none) and none elsewhere"
+	text := "callers without an identity or an API key have " + role + " on the default agent and none elsewhere (by " + decidedBy[strangers.By] + ")"
 	if open {
-		return "open: everyone who reaches it acts as owner, until the first API key is made; from then on " + strangers
+		return "open: everyone who reaches it acts as owner, until the first API key is made; from then on " + text
 	}
-	return "controlled: " + strangers
+	if !strangers.Decided() && strangers.Role != agent.RoleNone {
+		text += ". " + UndecidedWarning
+	}
+	return "controlled: " + text
 }
+
+var decidedBy = map[string]string{
+	agent.DecidedBySetting: "--default-role or SATCHEL_DEFAULT_ROLE", agent.DecidedByChoice: "the choice of an owner", agent.DecidedByRule: "default; an owner, --default-role or SATCHEL_DEFAULT_ROLE can change it",
+}
+
+// UndecidedWarning says what no one has decided, and how to.
+const UndecidedWarning = "Warning: " + agent.UndecidedAccess + ". Decide with PUT /api/access, \"satchel key create NAME --strangers-read yes|no\" or SATCHEL_DEFAULT_ROLE"
 
 // Logger returns a logger that writes as the settings say.
 func (c *Config) Logger(w io.Writer) *slog.Logger {

@@ -29,15 +29,16 @@ type Setting struct {
 
 // Names that Load needs in addition to the table.
 const (
-	nameAddr       = "addr"
-	namePublicURL  = "public_url"
-	nameCORS       = "cors_origins"
-	nameAUD        = "edge_access_aud"
-	nameJWKS       = "edge_access_jwks_url"
-	nameTeamDomain = "edge_access_team_domain"
-	nameIssuer     = "edge_access_issuer"
-	nameCDP        = "browser_cdp"
-	nameProxyAddr  = "browser_proxy_addr"
+	nameAddr        = "addr"
+	namePublicURL   = "public_url"
+	nameCORS        = "cors_origins"
+	nameDefaultRole = "default_role"
+	nameAUD         = "edge_access_aud"
+	nameJWKS        = "edge_access_jwks_url"
+	nameTeamDomain  = "edge_access_team_domain"
+	nameIssuer      = "edge_access_issuer"
+	nameCDP         = "browser_cdp"
+	nameProxyAddr   = "browser_proxy_addr"
 )
 
 // configFile names the settings file itself, so it cannot be set in one.
@@ -78,7 +79,7 @@ var table = []Setting{
 		func(c *Config) *[]string { return &c.CORSOrigins }, parseOrigins, showOrigins),
 	bind(Setting{Name: "no_auth", Bool: true, Default: "false", Usage: "allow everyone to do everything, on any address"},
 		func(c *Config) *bool { return &c.NoAuth }, parseBool, strconv.FormatBool),
-	bind(Setting{Name: "default_role", Default: "viewer", Usage: "role on the default agent without an identity, under access control: viewer, admin or none"},
+	bind(Setting{Name: nameDefaultRole, Default: "viewer", Usage: "role on the default agent without an identity, under access control: viewer, admin or none; until it is set, an owner may choose"},
 		func(c *Config) *string { return &c.DefaultRole }, oneOf("admin", "viewer", "none"), showText),
 	bind(Setting{Name: "chromium", Usage: "path of Chromium (default: search for it)"},
 		func(c *Config) *string { return &c.Chromium }, parseText, showText),

@@ -24,7 +24,8 @@ type Options struct {
 	Folder         *store.Folder
 	Verifier       *Verifier  // nil if there is no identity proxy
 	NoAuth         bool       // open access, whatever else is set
-	DefaultRole    agent.Role // of everyone on the default agent
+	DefaultRole    agent.Role // of everyone on the default agent, unless an owner chose another
+	DefaultRoleSet bool       // DefaultRole was set by the operator, and no choice counts
 	CORSOrigins    []string   // may read responses; "*" means every origin
 	CORSConfigured bool       // CORSOrigins was set by the operator
 	PublicURL      string
@@ -114,6 +115,11 @@ func (p *Policy) identifyKey(r *http.Request) (*agent.Key, error) {
 	return nil, agent.Errorf(agent.CodeUnauthorized, "this API key is unknown or expired")
 }
 
+// DefaultRole returns the role of everyone on the default agent under access control.
+func (p *Policy) DefaultRole() agent.DefaultRole {
+	return agent.DefaultRoleOf(p.options.DefaultRole, p.options.DefaultRoleSet, p.options.Folder.AccessChoice())
+}
+
 // Role returns what a caller may do with an agent. The owners of the default agent own
 // one that is refused and whose admins are unknown.
 func (p *Policy) Role(caller agent.Identity, db *store.DB) agent.Role {
@@ -131,7 +137,7 @@ func (p *Policy) ownsDefault(caller agent.Identity, other string) bool {
 
 // RoleAmong is Role for an agent of which only the id and the admins are known.
 func (p *Policy) RoleAmong(caller agent.Identity, id string, admins map[string]agent.Role) agent.Role {
-	return caller.RoleOn(id, admins, p.options.DefaultRole)
+	return caller.RoleOn(id, admins, p.DefaultRole().Role)
 }
 
 // Visible returns the agents that a caller has a role on.

@@ -244,6 +244,11 @@ func testKeysAreEverywhere(t *testing.T, url string) {
 	if k := b.f.Key(hash); k.ID != made.ID || k.Role != agent.RoleAdmin || k.CreatedBy != "ada@example.com" || !slices.Equal(k.Agents, []string{"*"}) || !k.ExpiresAt.IsZero() || !b.f.HasHadKeys() {
 		t.Errorf("the key is %+v", k)
 	}
+	no := agent.RoleNone
+	if err := a.f.ChooseAccess(t.Context(), &no); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually(t, "to know the choice about access", func() bool { return b.f.AccessChoice() != nil && *b.f.AccessChoice() == no })
 	if _, _, err := b.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}}); !errors.Is(err, ErrNotOwner) {
 		t.Errorf("a key created by a server that does not have them: %v", err)
 	}
@@ -360,7 +365,8 @@ func testImportAndExport(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	id, ids := db.ID(), []string{mustWrite(t, db, "before the cluster")}
-	_, secret, err := f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}})
+	no := agent.RoleNone
+	_, secret, err := f.CreateKeyChoosing(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}}, &no)
 	if err == nil {
 		err = f.Close()
 	}
@@ -379,8 +385,8 @@ func testImportAndExport(t *testing.T, url string) {
 	}
 	// Servers that start now have access control on, before any of them has the default
 	// agent.
-	if keys, made, err := c.Keys(); len(keys) != 1 || keys[0].Hash != agent.HashKey(secret) || !made || err != nil {
-		t.Errorf("the API keys of the cluster are %v, %v, %v", keys, made, err)
+	if a, err := c.Access(); len(a.Keys) != 1 || a.Keys[0].Hash != agent.HashKey(secret) || !a.KeyMade || a.Choice == nil || *a.Choice != agent.RoleNone || err != nil {
+		t.Errorf("the access to the cluster is %+v, %v", a, err)
 	}
 	if _, err := store.Open(store.Options{Path: own, MasterKeys: [][]byte{testKey}, Log: log, Cluster: c}); !errors.Is(err, store.ErrOwnAgents) {
 		t.Errorf("a folder with agents of its own was used for a cluster: %v", err)

@@ -16,27 +16,31 @@ type storedKey struct {
 	Hash  string `json:"hash"`
 }
 
-// Keys implements store.Cluster.
-func (c *Cluster) Keys() (keys []*agent.Key, made bool, err error) {
+// Access implements store.Cluster.
+func (c *Cluster) Access() (agent.Access, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	keys, made, _, err = c.readKeys(ctx)
-	return keys, made, err
+	a, _, err := c.readAccess(ctx)
+	return a, err
 }
 
-func (c *Cluster) readKeys(ctx context.Context) (keys []*agent.Key, made bool, version int64, err error) {
+func (c *Cluster) readAccess(ctx context.Context) (a agent.Access, version int64, err error) {
 	defer func() {
 		if err != nil {
-			keys, made, version, err = nil, false, 0, fmt.Errorf("read the API keys of the cluster: %w", err)
+			a, version, err = agent.Access{}, 0, fmt.Errorf("read the API keys of the cluster: %w", err)
 		}
 	}()
 	tx, err := c.pool.Snapshot(ctx)
 	if err != nil {
-		return nil, false, 0, err
+		return a, 0, err
 	}
 	defer tx.Rollback(ctx)
-	if err := tx.QueryRow(ctx, "SELECT keys_version, key_made FROM cluster").Scan(&version, &made); err != nil {
-		return nil, false, 0, err
+	var choice string
+	if err := tx.QueryRow(ctx, "SELECT keys_version, key_made, default_role FROM cluster").Scan(&version, &a.KeyMade, &choice); err != nil {
+		return a, 0, err
+	}
+	if role, invalid := agent.ParseChoice(choice); invalid == nil {
+		a.Choice = &role
 	}
 	for row, err := range tx.Query(ctx, "SELECT key FROM api_key") {
 		var text string
@@ -48,49 +52,49 @@ func (c *Cluster) readKeys(ctx context.Context) (keys []*agent.Key, made bool, v
 			err = json.Unmarshal([]byte(text), &k)
 		}
 		if err != nil {
-			return nil, false, 0, err
+			return a, 0, err
 		}
 		k.Key.CreatedBy, k.Key.Hash = k.Maker, k.Hash
-		keys = append(keys, &k.Key)
+		a.Keys = append(a.Keys, &k.Key)
 	}
-	return keys, made, version, nil
+	return a, version, nil
 }
 
-// followKeys updates the folder's copy of the cluster's API keys after they
-// changed.
-func (c *Cluster) followKeys(ctx context.Context, version int64) error {
+// followAccess updates the folder's copy of the cluster's API keys and of its decisions
+// about access after they changed.
+func (c *Cluster) followAccess(ctx context.Context, version int64) error {
 	c.mu.Lock()
 	same := c.keys == version
 	c.mu.Unlock()
 	if same || c.folder == nil {
 		return nil
 	}
-	keys, made, version, err := c.readKeys(ctx)
+	a, version, err := c.readAccess(ctx)
 	if err != nil {
 		return err
 	}
-	c.folder.SetKeys(keys, made)
+	c.folder.SetAccess(a)
 	c.mu.Lock()
 	c.keys = version
 	c.mu.Unlock()
 	return nil
 }
 
-// SaveKeys implements store.Cluster.
-func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
+// SaveAccess implements store.Cluster.
+func (c *Cluster) SaveAccess(a agent.Access) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
 	err := c.pool.Transact(ctx, func(tx *pg.Tx) error {
 		// The row of the cluster is locked, so that the last writer wins as a whole.
-		done, err := tx.Exec(ctx, `UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1
-			WHERE EXISTS (SELECT 1 FROM agent WHERE id = $2 AND owner = $3 AND NOT deleted)`, made, agent.DefaultID, c.Self().Session)
+		done, err := tx.Exec(ctx, `UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1, default_role = $2
+			WHERE EXISTS (SELECT 1 FROM agent WHERE id = $3 AND owner = $4 AND NOT deleted)`, a.KeyMade, choiceName(a), agent.DefaultID, c.Self().Session)
 		if err != nil {
 			return err
 		}
 		if done.RowsAffected() == 0 {
 			return agent.NotFound("agent", agent.DefaultID).Because(ErrNotOwner)
 		}
-		return replaceKeys(ctx, tx, keys)
+		return replaceKeys(ctx, tx, a.Keys)
 	})
 	if agent.ErrorCode(err) == agent.CodeNotFound {
 		return err
@@ -98,6 +102,14 @@ func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
 		return fmt.Errorf("%w: the change of the API keys is not known to all servers: %w", ErrUnavailable, err)
 	}
 	return nil
+}
+
+// choiceName returns what the database stores of an owner's choice: "" if there is none.
+func choiceName(a agent.Access) string {
+	if a.Choice == nil {
+		return ""
+	}
+	return agent.DefaultRole{Role: *a.Choice}.Name()
 }
 
 func replaceKeys(ctx context.Context, tx *pg.Tx, keys []*agent.Key) error {
@@ -116,14 +128,15 @@ func replaceKeys(ctx context.Context, tx *pg.Tx, keys []*agent.Key) error {
 	return err
 }
 
-// importKeys makes the API keys of a folder those of the cluster, which has no default
-// agent yet. The keys are stored before that agent, so that no server ever considers the
-// cluster to be without access control.
-func (c *Cluster) importKeys(ctx context.Context, keys []*agent.Key, made bool) error {
+// importAccess makes the API keys and the choice of a folder those of the cluster, which
+// has no default agent yet. They are stored before that agent, so that no server ever
+// considers the cluster to be without access control.
+func (c *Cluster) importAccess(ctx context.Context, a agent.Access) error {
 	return c.pool.Transact(ctx, func(tx *pg.Tx) error {
-		if _, err := tx.Exec(ctx, "UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1", made); err != nil {
+		if _, err := tx.Exec(ctx, "UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1, default_role = $2",
+			a.KeyMade, choiceName(a)); err != nil {
 			return err
 		}
-		return replaceKeys(ctx, tx, keys)
+		return replaceKeys(ctx, tx, a.Keys)
 	})
 }

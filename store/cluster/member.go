@@ -185,7 +185,7 @@ func (c *Cluster) poll(whole context.Context) error {
 		c.expire(session)
 		return nil
 	}
-	if err := c.followKeys(ctx, seen.keys); err != nil {
+	if err := c.followAccess(ctx, seen.keys); err != nil {
 		return err
 	}
 	if !c.note(session, seen) {

@@ -161,7 +161,7 @@ func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head i
 			return nil // the default agent that every folder has
 		}
 		if id == agent.DefaultID {
-			if err := c.importKeys(ctx, f.Keys, f.HasHadKeys); err != nil {
+			if err := c.importAccess(ctx, f.Access); err != nil {
 				return err
 			}
 		}

@@ -49,7 +49,8 @@ ALTER TABLE log ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE TABLE IF NOT EXISTS base (agent text PRIMARY KEY, seq bigint NOT NULL, size bigint NOT NULL);
 CREATE TABLE IF NOT EXISTS block (agent text NOT NULL, no int NOT NULL, sha bytea NOT NULL, body bytea NOT NULL, PRIMARY KEY (agent, no));
 CREATE TABLE IF NOT EXISTS api_key (hash text PRIMARY KEY, key text NOT NULL);
-ALTER TABLE node ADD COLUMN IF NOT EXISTS reason text NOT NULL DEFAULT ''`
+ALTER TABLE node ADD COLUMN IF NOT EXISTS reason text NOT NULL DEFAULT '';
+ALTER TABLE cluster ADD COLUMN IF NOT EXISTS default_role text NOT NULL DEFAULT ''`
 
 // maxTuple is the longest row, in bytes, that the log keeps in one piece; nearly
 // all commits are shorter. Longer ones are stored out of line, as three rows or

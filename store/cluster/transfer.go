@@ -37,7 +37,7 @@ func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) 
 			return fmt.Errorf("agent %s: %w", f.ID, err)
 		}
 		if f.ID == agent.DefaultID {
-			if err := c.importKeys(ctx, f.Keys, f.HasHadKeys); err != nil {
+			if err := c.importAccess(ctx, f.Access); err != nil {
 				return err
 			}
 		}

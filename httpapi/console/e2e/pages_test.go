@@ -193,15 +193,19 @@ func TestConsoleKeys(t *testing.T) {
 	p := ts.openConsole(t, 375)
 	p.base = "#/"
 	p.open("keys", hasText("closes this server for good"))
-	p.waitFor(hasText("may read and search the default agent") + ` && ` + hasText("SATCHEL_DEFAULT_ROLE"))
 	p.click("Create the first key")
-	p.waitFor(`document.querySelector("dialog").textContent.includes("may read and search the default agent")`)
+	p.waitFor(`document.querySelector("dialog").textContent.includes("May callers without a key read the agent default?")`)
 	p.fill("Name", hostile)
 	p.eval(`document.querySelector("dialog form").requestSubmit()`)
 	if made := len(ts.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
 		t.Fatal("a key was created before the box was ticked")
 	}
 	p.clickOn(`document.querySelector("dialog [type=checkbox]")`)
+	p.eval(`document.querySelector("dialog form").requestSubmit()`)
+	if made := len(ts.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
+		t.Fatal("a key was created before it was decided what strangers may do")
+	}
+	p.fill("May callers without a key read the agent default?", "viewer")
 	p.click("Close the server and create the key")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
 	p.click("Done")

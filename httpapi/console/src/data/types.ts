@@ -4,6 +4,7 @@ export type APIAuth = { name?: string; password?: string; token?: string; type: 
 export type APIChange = { confirm?: string; credential?: string | null; document?: string | null; name?: string | null; server?: string | null; url?: string | null; };
 export type APIServer = { description?: string; url: string; };
 export type APIUse = { id: string; kind: "workflow" | "tool"; name: string; operation?: string; };
+export type AccesList = { decided: boolean; default_role: "viewer" | "admin" | "none"; default_role_by: "setting" | "choice" | "rule"; keys: number; mode: "open" | "closed"; people: number; warning?: string; };
 export type ActOnPageRequest = { cache?: boolean; instruction: string; variables?: Record<string, string>; };
 export type Acted = { actions: (PlannedAction)[]; cached: boolean; title: string; url: string; usage: Usage; };
 export type Action = { action?: "navigate" | "click" | "type" | "press" | "screenshot" | "extract" | "scroll" | "wait" | "hover" | "select" | "upload" | "evaluate" | "back" | "forward" | "reload" | "pdf" | "snapshot" | "cookies"; all?: boolean; amount?: number; args?: unknown; attribute?: string; button?: "left" | "right" | "middle"; clear?: boolean; clicks?: number; delay?: number; direction?: "up" | "down" | "left" | "right" | "top" | "bottom"; download?: boolean; files?: (ActionFile)[]; format?: "png" | "jpeg"; full_page?: boolean; key?: string; label?: string; max_length?: number; page_id?: string; script?: string; selector?: string; state?: "attached" | "detached" | "visible" | "hidden"; text?: string; timeout?: number; url?: string; value?: string; values?: (string)[]; wait_until?: "load" | "domcontentloaded" | "networkidle" | "commit"; };
@@ -63,7 +64,7 @@ export type Command = { args: (string)[]; command: string; env: Record<string, s
 export type CompleteConnectionDetails = { connected: boolean; credential: Credential; };
 export type CompleteConnectionRequest = { redirected_to?: string; };
 export type Connection = { expires_at: string; interval?: number; redirect_url?: string; url?: string; user_code?: string; verification_url?: string; };
-export type Console = { agents: (ConsoleAgent)[]; cluster: boolean; default_role: "viewer" | "admin" | "none"; identity: ConsoleIdentity | null; limits: ConsoleLimits; more_agents: boolean; open: boolean; public_url: string; version: string; };
+export type Console = { agents: (ConsoleAgent)[]; cluster: boolean; default_role: "viewer" | "admin" | "none"; default_role_decided: boolean; identity: ConsoleIdentity | null; limits: ConsoleLimits; more_agents: boolean; open: boolean; public_url: string; version: string; };
 export type ConsoleAgent = { failures: number; holds: AgentHoldings | null; id: string; name: string; role: "owner" | "admin" | "viewer"; status: "active" | "paused" | "disabled"; waiting: number; };
 export type ConsoleIdentity = { email?: string; key?: string; name?: string; };
 export type ConsoleLimits = { cdp_sessions: number; upload_bytes: number; };
@@ -89,7 +90,7 @@ export type CreateContactRequest = { chatbot_a?: string | null; chatbot_b?: stri
 export type CreateCredentialRequest = { config?: CredentialConfig | null; hosts?: (string)[] | null; name?: string | null; preset?: string; secret?: Record<string, string> | null; type?: "header" | "query" | "basic" | "oauth2" | "aws" | "env" | null; values?: Record<string, string>; };
 export type CreateEmbeddingRequest = { dimensions?: number; encoding_format?: "float" | "base64"; input: string | (string)[]; model?: string; };
 export type CreateGatewayRequest = { config?: GatewayConfigChange | null; is_default?: boolean | null; name: string; type: "chatbot_a" | "email" | "chatbot_b" | "team_chat" | "community_chat" | "sms" | "webhook" | "web" | "telegram" | "resend" | "smtp" | "whatsapp" | "slack" | "discord" | "twilio"; };
-export type CreateKeyRequest = { agents: (string)[]; expires_at?: string; name: string; role: "owner" | "admin" | "viewer"; };
+export type CreateKeyRequest = { agents: (string)[]; default_role?: "viewer" | "none" | null; expires_at?: string; name: string; role: "owner" | "admin" | "viewer"; };
 export type CreateMCPServerRequest = { auth?: MCPAuth; command?: string; credential?: string; name: string; url?: string; };
 export type CreateMessageRequest = { content: string; metadata?: Record<string, unknown>; role: "user" | "assistant" | "system" | "tool" | "note"; send?: boolean; };
 export type CreateOperationToolsRequest = { operations: (string)[]; prefix?: string; };
@@ -188,7 +189,7 @@ export type MoveAgentRequest = { node: string; };
 export type MyAgent = { id: string; name: string; role: "owner" | "admin" | "viewer"; };
 export type MyAgentList = { agents: (MyAgent)[]; meta: PageMeta; };
 export type NeededCredential = { n8n_type: string; name: string; nodes: (string)[]; preset: string; };
-export type NewKey = { agents: (string)[]; created_at: string; expires_at: string | null; id: string; key: string; name: string; parent_id?: string; prefix: string; role: "owner" | "admin" | "viewer"; };
+export type NewKey = { access: AccesList; agents: (string)[]; created_at: string; expires_at: string | null; id: string; key: string; name: string; parent_id?: string; prefix: string; role: "owner" | "admin" | "viewer"; };
 export type NewRowList = { rows: (Record<string, unknown>)[]; };
 export type NextRun = { at: string; name: string; schedule_id: string; };
 export type Node = { data?: Record<string, unknown>; id: string; position?: Position; type: string; };
@@ -324,6 +325,7 @@ export type ToolFault = { code: string; message: string; };
 export type ToolItem = { created_at: string; description: string; enabled: boolean; id: string; name: string; type: "api" | "function" | "mcp" | "operation" | "api-set" | "workflow"; };
 export type ToolList = { meta: PageMeta; tools: (ToolItem)[]; };
 export type ToolOutcome = { duration_ms: number; error?: ToolFault; result: unknown; success: boolean; };
+export type UpdateAccesRequest = { default_role: "viewer" | "none" | null; };
 export type UpdateAdminRequest = { role: "owner" | "admin" | "viewer"; };
 export type UpdateDraftRequest = { text: string; };
 export type UpdateRowRequest = { row: Record<string, unknown>; };
@@ -357,6 +359,7 @@ export type WorkflowVersionList = { meta: PageMeta; versions: (WorkflowVersion)[
 export type WrittenSchedule = { callback_id: string; callback_type: "workflow" | "agent" | "webhook" | "source" | "tool"; created_at: string; cron_expression: string; delay_seconds: number; id: string; last_run: string | null; misfire_policy: "run_once" | "skip" | "run_all"; name: string; next_run: string | null; overlap: "skip" | "queue" | "allow"; payload: Record<string, unknown>; secret?: string; status: "active" | "paused" | "completed"; timezone: string; type: "once" | "delayed" | "cron"; updated_at: string; };
 /** What the routes answer, by address and method; * is any part of an address. */
 export type Routes = {
+  "access": { GET: AccesList; PUT: AccesList; };
   "agents": { GET: AgentList; POST: Agent; };
   "agents/import": { POST: Agent; };
   "agents/*": { DELETE: Success; GET: AgentDetails; PUT: Agent; };

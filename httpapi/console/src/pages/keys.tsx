@@ -39,6 +39,12 @@ const roles: [string, string][] = [
   ["owner", "Owner: can also manage roles and delete it"],
 ];
 
+const strangersOptions: [string, string][] = [
+  ["", "Choose…"],
+  ["none", "No: they may do nothing"],
+  ["viewer", "Yes: they may read and search it"],
+];
+
 const closingText =
   "The first key closes this server for good, at once: every program, this console included, then needs a key or an identity, and revoking all keys doesn't reopen it. (A server started with --no-auth stays open.)";
 const heldReason =
@@ -60,13 +66,20 @@ function heldKeys(keys: API.Key[]) {
 export default function Keys() {
   const offset = Number(route.value.query.get("offset")) || 0;
   const found = useQuery("keys", { limit: 50, offset });
-  const { open, default_role: role } = session.value!;
+  const { open, default_role: role, default_role_decided: decided } = session.value!;
   const first = open && found.data.value?.meta.total === 0;
   const strangers = open && !first ? "" : strangersText(role);
   const openNewKey = async () => {
     const { agents } = await get("agents", { limit: 200 });
     openDialog((close) => (
-      <NewKey close={close} first={first} strangers={strangers} agents={agents} done={found.reload} />
+      <NewKey
+        close={close}
+        first={first}
+        asks={first && !decided}
+        strangers={strangers}
+        agents={agents}
+        done={found.reload}
+      />
     ));
   };
   return (
@@ -87,7 +100,7 @@ export default function Keys() {
             <strong>This server is open: anyone who reaches it acts as owner.</strong>
           </p>
           <p>{closingText}</p>
-          <p>{strangers}</p>
+          {decided && <p>{strangers}</p>}
         </div>
       )}
       {!first && strangers && <p class="muted">{strangers}</p>}
@@ -193,26 +206,30 @@ type NewKeyProps = {
   close: () => void;
   /** The server has no key yet, and is open until it has one. */
   first: boolean;
+  /** Whether strangers may read the default agent is to be decided with the key. */
+  asks: boolean;
   /** What those can do who have no key. */
   strangers: string;
   agents: API.Agent[];
   done: () => Promise<void>;
 };
 
-function NewKey({ close, first, strangers, agents, done }: NewKeyProps) {
+function NewKey({ close, first, asks, strangers, agents, done }: NewKeyProps) {
   const initial = {
     name: first ? "console" : "",
     role: first ? "owner" : "viewer",
     agents: "*",
     expires_at: "",
+    strangers: "",
     sure: !first,
   };
-  const run = async ({ name, role, agents, expires_at }: typeof initial) => {
+  const run = async ({ name, role, agents, expires_at, strangers }: typeof initial) => {
     const created = await post("keys", {
       name,
       role,
       agents: [agents],
       expires_at: expires_at ? new Date(expires_at).toISOString() : undefined,
+      default_role: strangers ? (strangers as "viewer" | "none") : undefined,
     });
     if (first) key.set(created.key); // else this tab would be shut out
     const text = `It's shown only once. Store it with your other secrets.${first ? " This tab uses it until the tab is closed." : ""}`;
@@ -228,19 +245,27 @@ function NewKey({ close, first, strangers, agents, done }: NewKeyProps) {
       action={first ? "Close the server and create the key" : "Create key"}
       run={run}
       initial={initial}
-      ready={({ sure }) => sure}
+      ready={({ sure, strangers }) => sure && (!asks || strangers !== "")}
     >
       {(form) => (
         <>
           {first ? (
             <div class="card warn stack">
               <p>{closingText}</p>
-              <p>{strangers}</p>
+              {!asks && <p>{strangers}</p>}
             </div>
           ) : (
             <p class="muted">{strangers}</p>
           )}
           <NewKeyFields form={form} first={first} agents={agents} />
+          {asks && (
+            <SelectField
+              label="May callers without a key read the agent default?"
+              options={strangersOptions}
+              hint="Its conversations and contacts included."
+              {...form.choice("strangers")}
+            />
+          )}
           {first && (
             <Switch
               label="I understand that this closes the server for good"
@@ -254,8 +279,17 @@ function NewKey({ close, first, strangers, agents, done }: NewKeyProps) {
   );
 }
 
+type NewKeyValues = {
+  name: string;
+  role: string;
+  agents: string;
+  expires_at: string;
+  strangers: string;
+  sure: boolean;
+};
+
 type FieldsProps = {
-  form: FormState<{ name: string; role: string; agents: string; expires_at: string; sure: boolean }>;
+  form: FormState<NewKeyValues>;
   first: boolean;
   agents: API.Agent[];
 };

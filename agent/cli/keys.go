@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"satchel/agent"
+)
+
+func (p *Program) keys(root *cobra.Command) *cobra.Command {
+	keys := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys, and rotate the master key", Example: "  satchel key list"}
+	keys.AddCommand(p.createKey(root),
+		command{use: "list", short: "List API keys", example: "key list", settings: keySettings, run: p.withDataFolder(p.listKeys)}.addTo(root),
+		command{
+			use: "revoke ID", short: "Revoke an API key, and the keys it created", example: "key revoke key-06f1q2s3t4v5a6b7c8d9", args: 1, settings: keySettings,
+			run: p.withDataFolder(func(c *cobra.Command, args []string) error {
+				return p.Offline(p.config).DeleteKey(c.Context(), args[0])
+			}),
+		}.addTo(root),
+		command{
+			use: "rotate", short: "Replace the master key and re-encrypt every credential; the server must be stopped", example: "key rotate", settings: keySettings,
+			run: p.withDataFolder(p.rotateKey),
+		}.addTo(root))
+	return keys
+}
+
+const strangersFlag = "strangers-read"
+
+func (p *Program) createKey(root *cobra.Command) *cobra.Command {
+	var role, strangers string
+	var agents []string
+	create := command{
+		use: "create NAME", short: "Create an API key and print it once", example: "key create reports --role viewer --agents support-bot", args: 1,
+		settings: append([]string{"default-role"}, keySettings...),
+		long: "The first key closes the server: from then on callers need a key or an identity. Whether those without one may still read the\n" +
+			"default agent, its conversations and contacts included, is asked with the first key, unless --strangers-read or --default-role says so.",
+		run: func(c *cobra.Command, args []string) error {
+			k := agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents}
+			key, err := p.Offline(p.config).CreateKey(c.Context(), k, func(a agent.Access) (*agent.Role, error) { return p.chooseAccess(a, strangers) })
+			return p.print(err, "%s\n", key)
+		},
+	}.addTo(root)
+	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
+	create.Flags().StringSliceVar(&agents, "agents", []string{agent.AllAgents}, "agent ids or names, or * for all")
+	create.Flags().StringVar(&strangers, strangersFlag, "", "yes or no: callers without a key or an identity may read the default agent")
+	return create
+}
+
+// chooseAccess returns the role that callers without an identity get as a key is made: by the
+// flag, or, for the first key while no one has decided, by the answer of the person at the
+// terminal. It returns nil, and warns, if there is no answer.
+func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role, error) {
+	decided := agent.DefaultRoleOf(p.config.Role(), p.config.DefaultRoleSet, stored.Choice).Decided()
+	asked := answer == "" && !decided && !stored.KeyMade
+	if asked && isTerminal(p.In) {
+		fmt.Fprint(p.Notes, "This key closes the server. May callers without a key or an identity read the agent default,\nits conversations and contacts included? [yes/no] ")
+		line, _ := bufio.NewReader(p.In).ReadString('\n')
+		answer = strings.TrimSpace(line)
+	}
+	role := agent.RoleNone
+	switch strings.ToLower(answer) {
+	case "":
+		if asked {
+			fmt.Fprintln(p.Notes, UndecidedWarning)
+		}
+		return nil, nil
+	case "yes", "y":
+		role = agent.RoleViewer
+	case "no", "n":
+	default:
+		return nil, fmt.Errorf("--%s must be yes or no, not %q", strangersFlag, answer)
+	}
+	if p.config.DefaultRoleSet {
+		return nil, errors.New("--" + strangersFlag + " has no effect: --default-role or SATCHEL_DEFAULT_ROLE decides on this")
+	}
+	return &role, nil
+}
+
+// isTerminal reports whether a person answers what is read.
+func isTerminal(in any) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// access describes who may use a server that is started with these settings.
+func (p *Program) access(stored agent.Access) string {
+	open := p.config.AccessAUD == "" && !stored.KeyMade
+	return p.config.Access(open, agent.DefaultRoleOf(p.config.Role(), p.config.DefaultRoleSet, stored.Choice))
+}
+
+func (p *Program) rotateKey(*cobra.Command, []string) error {
+	n, err := p.Offline(p.config).RotateKey()
+	return p.print(err, "the master key was replaced; %d credentials were re-encrypted\n", n)
+}
+
+func (p *Program) listKeys(c *cobra.Command, _ []string) error {
+	keys, err := p.Offline(p.config).Keys(c.Context())
+	for _, k := range keys {
+		fmt.Fprintf(p.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role, strings.Join(k.Agents, ","), k.Name)
+	}
+	return err
+}
