@@ -136,6 +136,9 @@ func (s *Server) createWorkflow(c *rest.Call, in *createWorkflowIn) (agent.Workf
 	if err := s.flow.Check(w); err != nil {
 		return w, err
 	}
+	if err := s.flow.CheckRecords(c, c.DB, w); err != nil {
+		return w, err
+	}
 	return withETag(c)(c.DB.CreateWorkflow(c, w))
 }
 
@@ -176,6 +179,9 @@ type updateWorkflowIn struct {
 }
 
 func (s *Server) updateWorkflow(c *rest.Call, in *updateWorkflowIn) (agent.Workflow, error) {
+	if err := s.checkChangedRecords(c, in); err != nil {
+		return agent.Workflow{}, err
+	}
 	return withETag(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
 		if !matchesVersion(in.IfMatch, w.Version) {
 			return agent.Errorf(agent.CodeConflict, "the workflow was changed in the meantime; its version is %d", w.Version).
@@ -184,6 +190,23 @@ func (s *Server) updateWorkflow(c *rest.Call, in *updateWorkflowIn) (agent.Workf
 		in.Body.Apply(w)
 		return s.flow.Check(*w)
 	}))
+}
+
+// checkChangedRecords refuses a change that makes a workflow active, or changes the nodes of
+// an active one, if nodes name records that the agent does not have. What is wrong in another
+// way is left to the write.
+func (s *Server) checkChangedRecords(c *rest.Call, in *updateWorkflowIn) error {
+	if !in.Body.Nodes.Given && !in.Body.Status.Given {
+		return nil
+	}
+	w, err := c.DB.Workflow(c, in.ID)
+	if err != nil {
+		return err
+	}
+	if in.Body.Apply(&w); !matchesVersion(in.IfMatch, w.Version) || s.flow.Check(w) != nil {
+		return nil
+	}
+	return s.flow.CheckRecords(c, c.DB, w)
 }
 
 func (s *Server) deleteWorkflow(c *rest.Call, in *workflowIn) (Success, error) {
@@ -257,7 +280,8 @@ func (s *Server) validateWorkflow(c *rest.Call, in *validateWorkflowIn) (validat
 	}
 	issues := s.flow.Validate(in.Body.Nodes, in.Body.Edges, status)
 	issues = append(issues, s.flow.ValidateCode(c, c.DB.ID(), in.Body.Nodes, in.Body.Edges)...)
-	return validateWorkflowOut{issues}, nil
+	records, err := s.flow.ValidateRecords(c, c.DB, in.Body.Nodes, in.Body.Edges, status)
+	return validateWorkflowOut{append(issues, records...)}, err
 }
 
 type testNodeIn struct {

@@ -96,7 +96,7 @@ func (db *DB) CreateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 		if n >= agent.MaxAPIs {
 			return a, agent.Errorf(agent.CodeConflict, "an agent has at most %d APIs", agent.MaxAPIs).With("limit", agent.MaxAPIs)
 		}
-		if err := tx.checkCredentialRef(a.Credential); err != nil {
+		if err := tx.checkReference("credential", "credential", a.Credential); err != nil {
 			return a, err
 		}
 		a.ID, a.CreatedAt, a.UpdatedAt, a.Operations, a.UsedBy = agent.NewID(agent.KindAPI), tx.Now, tx.Now, len(operations), []agent.APIUse{}
@@ -108,15 +108,6 @@ func (db *DB) CreateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 		}
 		return a, tx.audit("API created", map[string]any{"api_id": a.ID, "name": a.Name})
 	})
-}
-
-// checkCredentialRef refuses a reference to a credential that does not exist.
-func (tx *Tx) checkCredentialRef(ref string) error {
-	if ref == "" {
-		return nil
-	}
-	_, err := tx.credential(ref)
-	return agent.InvalidReference(err, "credential", "credential")
 }
 
 // writeAPI runs a statement with the columns of an API.
@@ -162,7 +153,7 @@ func (db *DB) UpdateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 		if err := check(usesOfAPI(&before, references)); err != nil {
 			return a, err
 		}
-		if err := tx.checkCredentialRef(a.Credential); err != nil {
+		if err := tx.checkReference("credential", "credential", a.Credential); err != nil {
 			return a, err
 		}
 		if a.UpdatedAt = tx.Now; operations != nil {

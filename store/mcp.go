@@ -81,6 +81,9 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if err := tx.checkMCPServerLimit(); err != nil {
 			return s, err
 		}
+		if err := tx.checkReference("credential", "credential", s.Credential); err != nil {
+			return s, err
+		}
 		if _, err := tx.exec("INSERT INTO mcp_servers(id, name, url, command, auth_type, credential, status, last_error, tools, checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
 			s.ID, s.Name, s.URL, s.Command, s.AuthType, s.Credential, s.Status, s.LastError, listed, tx.Now, tx.Now); err != nil {
 			return s, err
@@ -105,6 +108,11 @@ func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		before, err := tx.mcpServer(s.ID)
 		if err != nil {
 			return s, err
+		}
+		if s.Credential != before.Credential {
+			if err := tx.checkReference("credential", "credential", s.Credential); err != nil {
+				return s, err
+			}
 		}
 		kind := cmp.Or(auth.Type, agent.MCPAuthNone)
 		secret, err := tx.resealMCP(before, s, auth)

@@ -43,7 +43,7 @@ func (tx *Tx) replanSchedule(r replanned, zone string) error {
 	s.Fill(zone)
 	err = s.Validate()
 	if err == nil {
-		err = tx.checkCallback(&s)
+		err = tx.checkCallback(&s, agent.ScheduleChange{})
 	}
 	if err == nil {
 		err = s.Replan(r.keep, tx.Now)

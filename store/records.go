@@ -32,6 +32,9 @@ func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secr
 
 func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Source, error) {
 	s.CreatedAt, s.UpdatedAt = tx.Now, tx.Now
+	if err := tx.checkSourceCredential(s.Config, nil); err != nil {
+		return s, err
+	}
 	if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
 		s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
 		return s, err
@@ -40,6 +43,20 @@ func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Sou
 		return s, err
 	}
 	return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
+}
+
+// checkSourceCredential refuses a config that names another credential than before, and one
+// that the agent does not have.
+func (tx *Tx) checkSourceCredential(config, before json.RawMessage) error {
+	named := func(raw json.RawMessage) string {
+		var c struct{ Credential string }
+		_ = json.Unmarshal(raw, &c) // a config of another type has none
+		return c.Credential
+	}
+	if named(config) == named(before) {
+		return nil
+	}
+	return tx.checkReference("config.credential", "credential", named(config))
 }
 
 // Feed is a source that is read record by record, and how far the reading has come.

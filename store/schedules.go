@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"satchel/agent"
@@ -92,7 +93,7 @@ func (tx *Tx) planSchedule(s, was *agent.Schedule, change agent.ScheduleChange, 
 	if err := check(s); err != nil {
 		return err
 	}
-	if err := tx.checkCallback(s); err != nil {
+	if err := tx.checkCallback(s, change); err != nil {
 		return err
 	}
 	if was == nil {
@@ -119,22 +120,21 @@ func tooMany(table string, most int) error {
 	return agent.Errorf(agent.CodeConflict, "an agent may have at most %d %s", most, table).With("limit", most)
 }
 
-// callbackTables are the tables of what schedules can call, by callback_type.
-var callbackTables = map[string]string{
-	agent.CallbackWorkflow: "workflows", agent.CallbackSource: "sources", agent.CallbackTool: "tools",
-}
-
-func (tx *Tx) checkCallback(s *agent.Schedule) error {
-	table, ok := callbackTables[s.CallbackType]
-	if !ok {
-		return nil
+// checkCallback refuses a schedule that calls a record which the agent does not have, and a
+// new payload that names a conversation which it does not have.
+func (tx *Tx) checkCallback(s *agent.Schedule, change agent.ScheduleChange) error {
+	switch s.CallbackType {
+	case agent.CallbackWorkflow, agent.CallbackSource, agent.CallbackTool:
+		return tx.checkReference("callback_id", s.CallbackType, s.CallbackID)
+	case agent.CallbackAgent:
+		var payload struct {
+			ConversationID string `json:"conversation_id"`
+		}
+		if change.Payload.Given && json.Unmarshal(s.Payload, &payload) == nil {
+			return tx.checkReference("payload.conversation_id", "conversation", payload.ConversationID)
+		}
 	}
-	var there bool
-	err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM "+table+" WHERE id = ?)", s.CallbackID)
-	if err == nil && !there {
-		err = agent.Invalid("callback_id", "names no "+s.CallbackType)
-	}
-	return err
+	return nil
 }
 
 // scheduleWritten completes a write of a schedule through the API: it marks the

@@ -172,6 +172,9 @@ func (tx *Tx) checkCalled(t agent.Tool) error {
 	if err != nil {
 		return err
 	}
+	if err := tx.checkReference("config.credential", "credential", c.Credential); err != nil {
+		return err
+	}
 	field, issue := "config.server_id", "names no MCP server of this agent"
 	switch t.Type {
 	case agent.ToolWorkflow:

@@ -1,0 +1,112 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+	"satchel/flow/graph"
+	"satchel/store"
+)
+
+// nodeReference is a field of a node that names a record.
+type nodeReference struct {
+	store.Reference
+	issue agent.Issue
+}
+
+// referenceKinds are the kinds of records that fields of nodes name and that exist before
+// the workflow runs.
+var referenceKinds = []string{"tool", "source", "workflow", "gateway", "credential", "api"}
+
+// referencesOf returns the records that the enabled nodes name. What a template makes is only
+// known as the node runs.
+func referencesOf(g *graph.Graph) (found []nodeReference) {
+	for i, n := range g.Nodes {
+		t, known := graph.Lookup(n.Type)
+		if !known || n.Data["disabled"] == true {
+			continue
+		}
+		for _, f := range t.Data {
+			kind := f.Ref
+			if f.Name == "conversation_id" {
+				kind = "conversation"
+			} else if !slices.Contains(referenceKinds, kind) {
+				continue
+			}
+			for _, to := range namedRecords(n.Data[f.Name]) {
+				issue := "names a " + kind + " that this agent does not have: " + agent.Clip(to, 60)
+				is := agent.Issue{Field: fmt.Sprintf("nodes[%d].data.%s", i, f.Name), Issue: issue, NodeID: n.ID}
+				found = append(found, nodeReference{store.Reference{Kind: kind, To: to}, is})
+			}
+		}
+	}
+	return found
+}
+
+// namedRecords returns the ids or names in a field: a text or a list of texts.
+func namedRecords(value any) (names []string) {
+	list, _ := value.([]any)
+	if text, ok := value.(string); ok {
+		list = []any{text}
+	}
+	for _, v := range list {
+		if text, _ := v.(string); text != "" && !strings.Contains(text, "{{") {
+			names = append(names, text)
+		}
+	}
+	return names
+}
+
+// MissingRecords returns an issue for each field of a readable graph that names a record
+// which the agent does not have.
+func (e *Engine) MissingRecords(ctx context.Context, db *store.DB, nodes []agent.RawNode, edges []agent.RawEdge) (
+	issues agent.Issues, err error) {
+	g, _ := graph.Read(nodes, edges, false)
+	if g == nil {
+		return nil, nil
+	}
+	found := referencesOf(g)
+	references := make([]store.Reference, len(found))
+	for i, r := range found {
+		references[i] = r.Reference
+	}
+	missing, err := db.Missing(ctx, references)
+	for _, r := range found {
+		if slices.Contains(missing, r.Reference) {
+			issues = append(issues, r.issue)
+		}
+	}
+	return issues, err
+}
+
+// CheckRecords refuses an active workflow with nodes that name records which the agent does
+// not have. A draft may be unfinished.
+func (e *Engine) CheckRecords(ctx context.Context, db *store.DB, w agent.Workflow) error {
+	if w.Status != agent.WorkflowActive {
+		return nil
+	}
+	issues, err := e.MissingRecords(ctx, db, w.Nodes, w.Edges)
+	if err != nil {
+		return err
+	}
+	return issues.Err()
+}
+
+// ValidateRecords returns the issues of MissingRecords: errors in an active workflow, else
+// warnings.
+func (e *Engine) ValidateRecords(ctx context.Context, db *store.DB, nodes []agent.RawNode, edges []agent.RawEdge,
+	status agent.WorkflowStatus) ([]Issue, error) {
+	severity := severityWarning
+	if status == agent.WorkflowActive {
+		severity = severityError
+	}
+	missing, err := e.MissingRecords(ctx, db, nodes, edges)
+	issues := make([]Issue, len(missing))
+	for i, is := range missing {
+		issues[i] = Issue{is, severity}
+	}
+	return issues, err
+}
