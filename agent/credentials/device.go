@@ -3,7 +3,6 @@ package credentials
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -31,7 +30,7 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 	}
 	fields := readFields(raw, media)
 	page := cmp.Or(text(fields["verification_uri"]), text(fields["verification_url"]))
-	if status != http.StatusOK || text(fields["device_code"]) == "" || text(fields["user_code"]) == "" || page == "" {
+	if status/100 != 2 || text(fields["device_code"]) == "" || text(fields["user_code"]) == "" || page == "" {
 		return Connection{}, refusalError(status, fields, secretsOf(o, form))
 	}
 	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {

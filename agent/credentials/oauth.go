@@ -144,7 +144,7 @@ func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, end
 	}
 	fields := readFields(raw, media)
 	access := text(fields["access_token"])
-	if status != http.StatusOK || access == "" {
+	if status/100 != 2 || access == "" {
 		return grantedTokens{}, refusalError(status, fields, secretsOf(o, form))
 	}
 	if kind := text(fields["token_type"]); kind != "" && !strings.EqualFold(kind, "bearer") && kind != "bot" && kind != "user" || !printable(access) {

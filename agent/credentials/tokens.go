@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"satchel/agent"
@@ -109,20 +110,35 @@ func (c *Credentials) grant(ctx context.Context, o store.OpenCredential) (grante
 	return c.askTokens(ctx, o, endpoint.Token, form)
 }
 
+// loginCodes are the codes of refusals that only a new login ends: of OAuth 2 and OpenID
+// Connect, and of providers with codes of their own, like Slack. All that name the refresh
+// token are further ones: GitHub has bad_refresh_token, Slack invalid_refresh_token.
+var loginCodes = map[string]bool{
+	"invalid_grant": true, "interaction_required": true, "login_required": true, "consent_required": true,
+	"account_selection_required": true, "token_revoked": true, "token_expired": true,
+}
+
+// statusAfter returns the status of a credential after a refusal with a code; "" after a
+// temporary failure, which has no code.
+func statusAfter(o store.OpenCredential, code string) agent.CredentialStatus {
+	switch {
+	case code == "":
+		return ""
+	case o.Config.NeedsSignIn() && (loginCodes[code] || strings.Contains(code, "refresh_token")):
+		return agent.CredentialNeedsLogin
+	}
+	return agent.CredentialFailing
+}
+
 // recordRefusal records that a provider refuses a credential, and returns the error for the
 // caller that wanted to use it. Temporary failures are not recorded.
 func (c *Credentials) recordRefusal(ctx context.Context, db *store.DB, o store.OpenCredential, err error) error {
-	var status agent.CredentialStatus
-	answer := err
-	switch oauthCode(err) {
+	status, answer := statusAfter(o, oauthCode(err)), err
+	switch status {
 	case "":
 		return err
-	case "invalid_grant", "interaction_required", "login_required", "consent_required":
-		if status = agent.CredentialFailing; o.Config.NeedsSignIn() {
-			status, answer = agent.CredentialNeedsLogin, needsLogin(o)
-		}
-	default:
-		status = agent.CredentialFailing
+	case agent.CredentialNeedsLogin:
+		answer = needsLogin(o)
 	}
 	if failed := db.FailCredential(ctx, o, status, agent.Explain(err)); failed != nil && agent.ErrorCode(failed) != agent.CodeNotFound {
 		c.log.Warn("store status of credential", "agent", db.ID(), "credential", o.ID, "error", failed)

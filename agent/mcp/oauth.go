@@ -138,7 +138,7 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 		return token{}, unreachableFault(ctx, err, "the token endpoint")
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode/100 != 2 {
 		return token{}, faultOf(resp.StatusCode, nil, "the token endpoint rejected the client's credentials (HTTP %d)")
 	}
 	return readToken(resp.Body, asked)
