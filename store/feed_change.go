@@ -68,7 +68,7 @@ func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
 	for name, value := range given {
 		config[name] = value
 	}
-	if err := tx.checkSourceCredential(raw, s.Config); err != nil {
+	if err := tx.checkNewCredential(raw, s.Config); err != nil {
 		return err
 	}
 	if raw, err = json.Marshal(config); err != nil {

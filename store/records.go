@@ -32,7 +32,7 @@ func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secr
 
 func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Source, error) {
 	s.CreatedAt, s.UpdatedAt = tx.Now, tx.Now
-	if err := tx.checkSourceCredential(s.Config, nil); err != nil {
+	if err := tx.checkNewCredential(s.Config, nil); err != nil {
 		return s, err
 	}
 	if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
@@ -45,9 +45,9 @@ func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Sou
 	return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
 }
 
-// checkSourceCredential refuses a config that names another credential than before, and one
-// that the agent does not have.
-func (tx *Tx) checkSourceCredential(config, before json.RawMessage) error {
+// checkNewCredential refuses a config of a source or tool that names another credential than
+// before, if the agent does not have it.
+func (tx *Tx) checkNewCredential(config, before json.RawMessage) error {
 	named := func(raw json.RawMessage) string {
 		var c struct{ Credential string }
 		_ = json.Unmarshal(raw, &c) // a config of another type has none

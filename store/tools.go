@@ -59,10 +59,15 @@ func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.To
 	return Write(ctx, db, func(tx *Tx) (agent.Tool, error) {
 		t := t
 		t.ID = agent.NewID(agent.KindTool)
+		if err := tx.checkNewCredential(t.Config, nil); err != nil {
+			return t, err
+		}
 		return tx.insertTool(t, secrets)
 	})
 }
 
+// insertTool stores a tool. The credential that it names may be created later, as after an
+// import; CreateTool refuses such a tool.
 func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, error) {
 	var n int
 	if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'tools'"); err != nil {
@@ -141,6 +146,7 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 		if err != nil {
 			return t, err
 		}
+		before := t.Config
 		change.Apply(&t)
 		secrets, keep, err := takeToolSecrets(&t)
 		if err != nil {
@@ -148,6 +154,9 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 		}
 		if change.Type.Given || change.Config.Given {
 			if err := tx.checkCalled(t); err != nil {
+				return t, err
+			}
+			if err := tx.checkNewCredential(t.Config, before); err != nil {
 				return t, err
 			}
 		}
@@ -170,9 +179,6 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 func (tx *Tx) checkCalled(t agent.Tool) error {
 	c, err := t.Validate()
 	if err != nil {
-		return err
-	}
-	if err := tx.checkReference("config.credential", "credential", c.Credential); err != nil {
 		return err
 	}
 	field, issue := "config.server_id", "names no MCP server of this agent"
