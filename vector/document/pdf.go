@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/ledongthuc/pdf"
@@ -17,19 +18,25 @@ import (
 const minWordsPerPage = 20
 
 // extractPDF reads the text of each page. Package pdf parses the objects of
-// the file; positions and characters are computed here. Package pdf's own text
-// of a page is used if it has more known words.
+// the file; positions and characters are computed here.
 func extractPDF(in input, out *sink) error {
-	file, err := openPDF(in.data)
+	limit := min(minPDFUnpacked+maxPDFRatio*len(in.data), maxPDFUnpacked)
+	streams := &pdfStreams{left: limit}
+	file, err := openPDF(in.data, streams)
 	if err != nil {
 		return err
 	}
-	d := &pdfDocument{out: out, maxPages: in.limits.Pages, fonts: map[string]*pdfFont{}}
+	d := &pdfDocument{
+		out: out, maxPages: in.limits.Pages, streams: streams,
+		fonts: newPDFFonts(streams), seen: map[string]bool{},
+	}
 	root := value(file.Trailer(), "Root", "Pages")
-	if err := d.walk(root, inherited{area: letterArea}, 0); err != nil {
+	if err := d.walk(root, inherited{area: letterArea}, 0); err != nil && err != errUnpacked {
 		return err
 	}
 	switch {
+	case streams.left <= 0:
+		return tooComplex("the file unpacks to more than %d MB", limit>>20)
 	case d.pages == 0:
 		return broken("the file is damaged: its pages cannot be found")
 	case d.words == 0 && d.failed == d.pages:
@@ -44,42 +51,92 @@ func extractPDF(in input, out *sink) error {
 	return nil
 }
 
-// openPDF reads the file's table of objects. Package pdf requires an exact
-// first line and an end marker on the last line; real files have newer
-// versions or extra bytes before or after.
-func openPDF(data []byte) (*pdf.Reader, error) {
-	start := bytes.Index(data[:min(len(data), 1024)], []byte("%PDF-"))
-	end := bytes.LastIndex(data, []byte("%%EOF"))
-	if start < 0 {
-		return nil, rejected("is not a PDF file")
+// openPDF finds the file's objects. Real files have extra bytes before or after.
+func openPDF(data []byte, streams *pdfStreams) (*pdf.Reader, error) {
+	data, err := trimPDF(data)
+	if err != nil {
+		return nil, err
 	}
-	if end < start {
-		return nil, broken("the PDF file is cut off: its end is missing")
+	objects, err := findPDFObjects(data)
+	if err != nil {
+		return nil, err
 	}
-	data = data[start : end+len("%%EOF")]
-	r, err := pdf.NewReader(pdfFile{bytes.NewReader(data)}, int64(len(data)))
+	r, err := objects.open(streams.unpack)
+	var known *agent.Error
 	switch {
-	case err == nil:
-		return r, nil
+	case err == nil || errors.As(err, &known):
+		return r, err
 	case errors.Is(err, pdf.ErrInvalidPassword):
 		return nil, agent.Errorf(CodeEncrypted, "the file is protected by a password")
-	case bytes.Contains(data, []byte("/Encrypt")):
+	case objects.trailer["Encrypt"] != "":
 		return nil, agent.Errorf(CodeEncrypted, "the file is encrypted in a way that cannot be read")
 	}
 	return nil, broken("the PDF file is damaged: its list of objects cannot be read")
 }
 
-// pdfFile replaces a file's first line with the one that package pdf requires.
-type pdfFile struct{ *bytes.Reader }
+// trimPDF returns a file without extra bytes. The end of a whole file is marked,
+// or it has its trailer there.
+func trimPDF(data []byte) ([]byte, error) {
+	start := bytes.Index(data[:min(len(data), 1024)], []byte("%PDF-"))
+	if start < 0 {
+		return nil, rejected("is not a PDF file")
+	}
+	data = data[start:]
+	marker := []byte("%%EOF")
+	end := bytes.LastIndex(data, marker)
+	if end >= 0 {
+		whole := data[:end+len(marker)]
+		if linearLength(data) > len(data) && bytes.Count(whole, marker) == 1 {
+			end = -1 // only its first page is whole
+		} else {
+			return whole, nil
+		}
+	}
+	after := data[max(bytes.LastIndex(data, []byte("endobj")), 0):]
+	if end < 0 && (bytes.Contains(after, []byte("startxref")) || bytes.Contains(after, []byte("trailer"))) {
+		return data, nil
+	}
+	return nil, broken("the PDF file is cut off: its end is missing")
+}
+
+// linearLength returns the length that a file states in its first object if its
+// first page is stored first (ISO 32000-1, annex F), or else 0.
+func linearLength(data []byte) int {
+	head := data[:min(len(data), 2048)]
+	i := bytes.Index(head, []byte("obj"))
+	if i < 0 {
+		return 0
+	}
+	l := &pdfLexer{data: head, pos: i + len("obj")}
+	entries, _ := l.dictionary()
+	if entries["Linearized"] == "" {
+		return 0
+	}
+	length, _ := strconv.Atoi(entries["L"])
+	return length
+}
+
+// pdfFile is a file with objects appended. Its first line is replaced with one
+// that package pdf accepts.
+type pdfFile struct{ data, extra []byte }
 
 const pdfHeader = "%PDF-1.7\n"
 
 func (f pdfFile) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := f.Reader.ReadAt(p, offset)
-	if offset >= 0 && offset < int64(len(pdfHeader)) {
-		copy(p[:n], pdfHeader[offset:])
+	n := 0
+	if offset >= 0 && offset < int64(len(f.data)) {
+		n = copy(p, f.data[offset:])
+		if offset < int64(len(pdfHeader)) {
+			copy(p[:n], pdfHeader[offset:])
+		}
 	}
-	return n, err
+	if from := offset + int64(n) - int64(len(f.data)); from >= 0 && from < int64(len(f.extra)) {
+		n += copy(p[n:], f.extra[from:])
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 var _ io.ReaderAt = pdfFile{}
@@ -124,20 +181,21 @@ var formats = map[string]bool{".html": true, ".htm": true, ".doc": true, ".docx"
 type pdfDocument struct {
 	out      *sink
 	maxPages int
-	fonts    map[string]*pdfFont // by the text of their dictionaries
+	streams  *pdfStreams
+	fonts    *pdfFonts
+	seen     map[string]bool // nodes of the page tree, by the text of their dictionaries
 
 	nodes    int // visited in the page tree
 	pages    int
 	failed   int // pages that could not be read
 	pictures int // pages covered by an image
 	words    int
-	misses   int // consecutive pages on which package pdf was no better
 }
 
 // letterArea is the area of a page without a size, in square points.
 const letterArea = 612 * 792
 
-// maxPageDepth limits the depth of the page tree, which may have cycles.
+// maxPageDepth limits the depth of the page tree.
 const maxPageDepth = 50
 
 // inherited is what pages inherit from the page tree.
@@ -158,7 +216,8 @@ func (h inherited) from(node pdf.Value) inherited {
 	return h
 }
 
-// walk reads the pages below a node of the page tree.
+// walk reads the pages below a node of the page tree. A node below itself, or
+// anywhere else again, is skipped; a page may be there repeatedly.
 func (d *pdfDocument) walk(node pdf.Value, from inherited, depth int) error {
 	if d.nodes++; depth > maxPageDepth || d.nodes > 10*d.maxPages {
 		return tooComplex("the file's list of pages is nested too deep")
@@ -170,6 +229,11 @@ func (d *pdfDocument) walk(node pdf.Value, from inherited, depth int) error {
 			return nil
 		}
 		return d.page(node, from)
+	}
+	if text := node.String(); d.seen[text] {
+		return nil
+	} else {
+		d.seen[text] = true
 	}
 	for i := range kids.Len() {
 		if err := d.walk(index(kids, i), from, depth+1); err != nil {
@@ -193,15 +257,15 @@ func (d *pdfDocument) page(node pdf.Value, from inherited) error {
 	if d.pages++; d.pages > d.maxPages {
 		return tooComplex("the file has more than %d pages", d.maxPages)
 	}
-	reader := &pdfPage{fonts: d.fonts, limit: d.out.remaining, area: from.area}
-	err := reader.read(contents(value(node, "Contents")), from.resources)
+	reader := &pdfPage{streams: d.streams, fonts: d.fonts, limit: d.out.remaining, area: from.area}
+	err := reader.read(d.streams.contents(value(node, "Contents")), from.resources)
+	if d.streams.left <= 0 {
+		return errUnpacked
+	}
 	if reader.picture {
 		d.pictures++
 	}
-	text := reader.lines.text()
-	if alternative := d.plainText(node, text); alternative != "" {
-		text = alternative
-	}
+	text := reader.text()
 	if text = clean(text); isBlank(text) {
 		if err != nil {
 			d.failed++
@@ -212,53 +276,41 @@ func (d *pdfDocument) page(node pdf.Value, from inherited) error {
 	return d.out.write(d.pages, text)
 }
 
-// poorShare is the share of known words below which a text may have been
-// decoded wrongly; in any common language it is over a quarter.
-const poorShare = 0.15
+// pdfStreams unpacks the streams of a file, up to a limit for all of them.
+type pdfStreams struct{ left int }
 
-// plainText returns package pdf's text of a page if text is poor and that has
-// more known words. As it is slow, it is given up after too many misses.
-func (d *pdfDocument) plainText(node pdf.Value, text string) (better string) {
-	known, all := knownWords(text)
-	if d.misses > 10 || float64(known) > poorShare*float64(all) {
-		return ""
-	}
-	defer func() {
-		if recover() != nil {
-			better = ""
-		}
-	}()
-	plain, err := pdf.Page{V: node}.GetPlainText(nil)
-	if theirs, _ := knownWords(plain); err == nil && theirs > known {
-		d.misses = 0
-		return plain
-	}
-	d.misses++
-	return ""
-}
+// errUnpacked ends the reading of a file that unpacks to too much.
+var errUnpacked = errors.New("document: over the limit of unpacked bytes")
 
-// maxContent limits the content stream of a page or of a form on it, in bytes.
-const maxContent = 32 << 20
+const (
+	maxContent     = 32 << 20  // bytes of the content of a page or of a form on it
+	minPDFUnpacked = 64 << 20  // bytes of all streams that any file may have
+	maxPDFUnpacked = 512 << 20 // bytes of all streams of a large file
+	maxPDFRatio    = 32        // of the bytes of all streams to the file
+	emptyStream    = 2 << 10   // bytes that a small stream counts as
+	maxFilters     = 8         // of a stream
+)
 
 // contents unpacks a page's content streams. Unreadable ones are skipped.
-func contents(v pdf.Value) []byte {
+func (s *pdfStreams) contents(v pdf.Value) []byte {
 	if v.Kind() != pdf.Array {
-		return unpack(v)
+		return s.unpack(v)
 	}
 	var all []byte
-	for i := 0; i < v.Len() && len(all) < maxContent; i++ {
-		all = append(append(all, unpack(index(v, i))...), '\n')
+	for i := 0; i < v.Len() && len(all) < maxContent && s.left > 0; i++ {
+		all = append(append(all, s.unpack(index(v, i))...), '\n')
 	}
 	return all
 }
 
-func unpack(v pdf.Value) (data []byte) {
+func (s *pdfStreams) unpack(v pdf.Value) (data []byte) {
 	defer func() {
 		if recover() != nil {
 			data = nil
 		}
+		s.left -= max(len(data), emptyStream)
 	}()
-	if v.Kind() != pdf.Stream {
+	if v.Kind() != pdf.Stream || v.Key("Filter").Len() > maxFilters || s.left <= 0 {
 		return nil
 	}
 	r := v.Reader()

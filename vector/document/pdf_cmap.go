@@ -9,6 +9,7 @@ import (
 type pdfCMap struct {
 	text   map[string]string // by the bytes of a code
 	spaces []pdfCodeSpace
+	steps  int // entries that were read, repeated ones included
 }
 
 // pdfCodeSpace is a range of codes of one length.
@@ -100,7 +101,7 @@ func (m *pdfCMap) section(word string, operands []pdfToken) {
 }
 
 func (m *pdfCMap) set(code, text string) {
-	if len(m.text) < maxCMap && code != "" {
+	if m.steps++; m.steps <= maxCMap && code != "" {
 		m.text[code] = decodeUTF16(text[:min(len(text), maxMapped)])
 	}
 }
@@ -112,7 +113,7 @@ func (m *pdfCMap) setRange(low, high string, to pdfToken) {
 		return
 	}
 	first, last := lastTwo(low), lastTwo(high)
-	for i := 0; first+i <= last && len(m.text) < maxCMap; i++ {
+	for i := 0; first+i <= last && m.steps < maxCMap; i++ {
 		code := withLastTwo(low, first+i)
 		switch {
 		case to.kind == pdfString && to.text != "":

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -70,22 +69,33 @@ func (f *pdfFont) widthOf(code int) float64 {
 	return f.width
 }
 
-// fontOf returns the font of a dictionary, from known if it was read before.
-func fontOf(v pdf.Value, known map[string]*pdfFont) *pdfFont {
+// pdfFonts are the fonts of a file that were read.
+type pdfFonts struct {
+	streams *pdfStreams
+	known   map[string]*pdfFont // by the text of their dictionaries
+	glyphs  pdfGlyphNames
+}
+
+func newPDFFonts(streams *pdfStreams) *pdfFonts {
+	return &pdfFonts{streams: streams, known: map[string]*pdfFont{}, glyphs: pdfGlyphNames{}}
+}
+
+// font returns the font of a dictionary.
+func (fs *pdfFonts) font(v pdf.Value) *pdfFont {
 	if v.Kind() != pdf.Dict {
 		return nil
 	}
 	key := v.String()
-	f, ok := known[key]
+	f, ok := fs.known[key]
 	if !ok {
-		f = readFont(v)
-		known[key] = f
+		f = fs.read(v)
+		fs.known[key] = f
 	}
 	return f
 }
 
-// readFont reads a font, and returns nil if it is unreadable.
-func readFont(v pdf.Value) (f *pdfFont) {
+// read reads a font, and returns nil if it is unreadable.
+func (fs *pdfFonts) read(v pdf.Value) (f *pdfFont) {
 	defer func() {
 		if recover() != nil {
 			f = nil
@@ -93,7 +103,7 @@ func readFont(v pdf.Value) (f *pdfFont) {
 	}()
 	f = &pdfFont{widths: map[int]float64{}}
 	if cmap := v.Key("ToUnicode"); cmap.Kind() == pdf.Stream {
-		f.unicode = readCMap(unpack(cmap))
+		f.unicode = readCMap(fs.streams.unpack(cmap))
 	}
 	if v.Key("Subtype").Name() == "Type0" {
 		f.composite = true
@@ -101,36 +111,41 @@ func readFont(v pdf.Value) (f *pdfFont) {
 		f.readCIDWidths(index(v.Key("DescendantFonts"), 0))
 		return f
 	}
-	f.readTable(v)
+	f.readTable(v, fs.glyphs)
 	f.readWidths(v)
 	return f
 }
 
-// readTable asks package pdf for the text of each code, since it has the
-// tables of glyph names. It returns unknown codes unchanged, which are better
-// read as windows-1252, and does not know names like "uni20AC".
-func (f *pdfFont) readTable(v pdf.Value) {
-	font := pdf.Font{V: v}
-	known := font.Encoder()
-	if f.unicode != nil && v.Key("Encoding").Kind() == pdf.Null {
-		known = nil // same as the previous table
+// readTable reads the text of each code. Package pdf has the tables of named
+// encodings. It returns unknown codes unchanged, which are better read as
+// windows-1252.
+func (f *pdfFont) readTable(v pdf.Value, glyphs pdfGlyphNames) {
+	encoding := v.Key("Encoding")
+	base := encoding.Key("BaseEncoding").Name()
+	var known pdf.TextEncoding
+	if font := (pdf.Font{V: v}); encoding.Kind() != pdf.Dict && v.Key("ToUnicode").Kind() != pdf.Stream {
+		known = font.Encoder()
 	}
 	for code := range 256 {
 		text := ""
 		if known != nil {
 			text = known.Decode(string([]byte{byte(code)}))
+		} else if base == "MacRomanEncoding" {
+			text = string(charmap.Macintosh.DecodeByte(byte(code)))
 		}
 		f.table[code] = betterText(byte(code), text)
 	}
-	differences := v.Key("Encoding").Key("Differences")
+	differences := encoding.Key("Differences")
 	code := 0
 	for i := range differences.Len() {
 		switch d := differences.Index(i); d.Kind() {
 		case pdf.Integer:
 			code = int(d.Int64())
 		case pdf.Name:
-			if text := runeOfName(d.Name()); text != "" && code >= 0 && code < 256 {
-				f.table[code] = text
+			if code >= 0 && code < 256 {
+				if text := glyphs.text(d.Name()); text != "" {
+					f.table[code] = text
+				}
 			}
 			code++
 		}
@@ -157,23 +172,6 @@ func betterText(code byte, text string) string {
 func latinText(s string) string {
 	text, _ := charmap.Windows1252.NewDecoder().String(s)
 	return text
-}
-
-// runeOfName parses glyph names with a number: uni20AC and u1F600.
-func runeOfName(name string) string {
-	name, _, _ = strings.Cut(name, ".")
-	digits, ok := strings.CutPrefix(name, "uni")
-	if !ok {
-		digits, ok = strings.CutPrefix(name, "u")
-	}
-	if !ok || len(digits) < 4 || len(digits) > 6 {
-		return ""
-	}
-	n, err := strconv.ParseUint(digits, 16, 32)
-	if err != nil || !utf8.ValidRune(rune(n)) {
-		return ""
-	}
-	return string(rune(n))
 }
 
 // readWidths reads the widths of a simple font.
@@ -207,18 +205,21 @@ func (f *pdfFont) readCIDWidths(v pdf.Value) {
 		f.width = dw.Float64() / 1000
 	}
 	w := v.Key("W")
-	for i := 0; i+1 < w.Len() && len(f.widths) < maxWidths; {
+	for i, steps := 0, 0; i+1 < w.Len() && steps < maxWidths; steps++ {
 		first := int(w.Index(i).Int64())
 		next := w.Index(i + 1)
 		if next.Kind() == pdf.Array {
-			for j := range min(next.Len(), maxWidths) {
+			for j := range min(next.Len(), maxWidths-steps) {
 				f.widths[first+j] = next.Index(j).Float64() / 1000
 			}
+			steps += next.Len()
 			i += 2
 			continue
 		}
-		for code := first; code <= min(int(next.Int64()), first+0xFFFF); code++ {
-			f.widths[code] = w.Index(i+2).Float64() / 1000
+		width := w.Index(i+2).Float64() / 1000
+		for code := first; code <= min(int(next.Int64()), first+0xFFFF) && steps < maxWidths; code++ {
+			f.widths[code] = width
+			steps++
 		}
 		i += 3
 	}

@@ -10,12 +10,15 @@ import (
 // pdfPage interprets the operators of a page that affect text (ISO 32000-1,
 // section 9), and records the position of each character.
 type pdfPage struct {
-	fonts    map[string]*pdfFont
+	streams  *pdfStreams
+	fonts    *pdfFonts
 	lines    pdfLines
-	limit    int     // bytes of text
-	area     float64 // of the page
-	picture  bool    // an image covers half of the page
-	depth    int     // nesting of forms
+	plain    strings.Builder // the text without regard to positions
+	drawing  map[string]bool // the forms being drawn, by the text of their objects
+	limit    int             // bytes of text
+	area     float64         // of the page
+	picture  bool            // an image covers half of the page
+	depth    int             // nesting of forms
 	drawings int
 	marked   int // depth of marked content
 	actual   *actualText
@@ -36,10 +39,10 @@ func newResources(v pdf.Value) *pdfResources {
 }
 
 // font returns the font with a name, or nil if it is unreadable.
-func (r *pdfResources) font(name string, known map[string]*pdfFont) *pdfFont {
+func (r *pdfResources) font(name string, known *pdfFonts) *pdfFont {
 	f, ok := r.fonts[name]
 	if !ok {
-		f = fontOf(value(r.value, "Font", name), known)
+		f = known.font(value(r.value, "Font", name))
 		r.fonts[name] = f
 	}
 	return f
@@ -174,9 +177,31 @@ func (p *pdfPage) do(op string, operands []pdfToken, resources *pdfResources) er
 		}
 		p.marked = max(p.marked-1, 0)
 	default:
+		if op == "BT" || op == "T*" {
+			p.plain.WriteByte('\n')
+		}
 		p.state.set(op, operands)
 	}
 	return nil
+}
+
+// poorShare is the share of known words below which the gaps in a text may be
+// misleading; in any common language it is over a quarter.
+const poorShare = 0.15
+
+// text returns the page's text; without regard to positions if that has more known
+// words and the other is poor.
+func (p *pdfPage) text() string {
+	text := p.lines.text()
+	known, all := knownWords(text)
+	if float64(known) > poorShare*float64(all) {
+		return text
+	}
+	plain := p.plain.String()
+	if more, _ := knownWords(plain); more > known {
+		return plain
+	}
+	return text
 }
 
 // number returns an operand, or 0 if it is missing.
@@ -296,6 +321,9 @@ func (p *pdfPage) show(raw string) error {
 		x, y := at.apply(0, s.rise)
 		toX, toY := at.apply(width, s.rise)
 		upX, upY := at.apply(0, s.rise+s.size)
+		if !follows {
+			p.plain.WriteString(c.text)
+		}
 		p.lines.add(pdfGlyph{
 			text: c.text, x: x, y: y, toX: toX, toY: toY,
 			height: math.Hypot(upX-x, upY-y), follows: follows,
@@ -317,9 +345,15 @@ func (p *pdfPage) draw(object pdf.Value, resources *pdfResources) error {
 		p.picture = p.picture || math.Abs(m[0]*m[3]-m[1]*m[2]) > p.area/2
 	case "Form":
 		p.drawings++
-		if p.depth >= maxDrawingDepth || p.drawings > maxDrawings {
+		text := object.String()
+		if p.depth >= maxDrawingDepth || p.drawings > maxDrawings || p.drawing[text] || p.streams.left <= 0 {
 			return nil
 		}
+		if p.drawing == nil {
+			p.drawing = map[string]bool{}
+		}
+		p.drawing[text] = true
+		defer delete(p.drawing, text)
 		if own := value(object, "Resources"); own.Kind() == pdf.Dict {
 			resources = newResources(own)
 		}
@@ -333,7 +367,7 @@ func (p *pdfPage) draw(object pdf.Value, resources *pdfResources) error {
 		}
 		p.saved = nil
 		p.depth++
-		err := p.run(unpack(object), resources)
+		err := p.run(p.streams.unpack(object), resources)
 		p.depth--
 		p.state, p.saved = state, saved
 		return err
