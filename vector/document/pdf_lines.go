@@ -25,10 +25,12 @@ type pdfLines struct {
 	lines []pdfLine
 	last  pdfGlyph
 	line  []pdfGlyph // the last glyphs of the line
+	words [2]int     // with letters from left to right, and from right to left
 }
 
 type pdfLine struct {
 	text   strings.Builder
+	glyphs []pdfGlyph // of a line with letters from right to left
 	height float64
 	gap    float64 // to the previous line; negative if upwards, as to a new column
 }
@@ -44,7 +46,7 @@ const (
 // add adds the next character.
 func (p *pdfLines) add(g pdfGlyph) {
 	if g.follows {
-		p.last.toX, p.last.toY = g.toX, g.toY
+		p.extend(g)
 		return
 	}
 	if g.text == "" || g.height == 0 {
@@ -60,26 +62,65 @@ func (p *pdfLines) add(g pdfGlyph) {
 	switch {
 	case along < 0 && p.isDrawn(g):
 		return // drawn again to look bold
-	case math.Abs(across) > sameLine*height || along < -backspace*height:
+	case math.Abs(across) > sameLine*height || along < -backspace*height && !p.isRightToLeft(g):
 		p.begin(g, across)
 		return
-	case along > columnGap*height:
-		p.write("\t")
-	case along > wordGap*height:
-		p.write(" ")
 	}
+	p.write(gapText(along, height))
 	p.write(g.text)
 	line := &p.lines[len(p.lines)-1]
 	line.height = max(line.height, g.height)
 	p.keep(g)
 }
 
-// maxRemembered is the number of a line's characters that are kept.
+// extend moves the end of the last character to that of one that is part of it.
+func (p *pdfLines) extend(g pdfGlyph) {
+	p.last.toX, p.last.toY = g.toX, g.toY
+	if len(p.lines) == 0 {
+		return
+	}
+	if glyphs := p.lines[len(p.lines)-1].glyphs; len(glyphs) > 0 {
+		glyphs[len(glyphs)-1].toX, glyphs[len(glyphs)-1].toY = g.toX, g.toY
+	}
+}
+
+// gapText returns the text of a gap between two characters.
+func gapText(gap, height float64) string {
+	switch {
+	case gap > columnGap*height:
+		return "\t"
+	case gap > wordGap*height:
+		return " "
+	}
+	return ""
+}
+
+// isRightToLeft reports whether the line, with the next character, has letters from
+// right to left.
+func (p *pdfLines) isRightToLeft(next pdfGlyph) bool {
+	return p.lines[len(p.lines)-1].glyphs != nil || isRightToLeft(next.text)
+}
+
+// maxRemembered is the number of a line's characters that are kept. Longer lines
+// are left in the order in which they are drawn.
 const maxRemembered = 512
 
 // keep keeps the last character.
 func (p *pdfLines) keep(g pdfGlyph) {
+	line := &p.lines[len(p.lines)-1]
+	d := directionOf(g.text)
+	if starts := len(p.line) == 0 || directionOf(p.last.text) != d; starts && d == leftToRight {
+		p.words[0]++
+	} else if starts && d == rightToLeft {
+		p.words[1]++
+	}
 	p.last = g
+	switch {
+	case line.glyphs != nil:
+		line.glyphs = append(line.glyphs, g)
+	case d == rightToLeft && len(p.line) < maxRemembered:
+		line.glyphs = append(slices.Clone(p.line), g)
+	}
 	if len(p.line) == maxRemembered {
 		p.line = p.line[:copy(p.line, p.line[maxRemembered/2:])]
 	}
@@ -100,12 +141,7 @@ func (p *pdfLines) isDrawn(g pdfGlyph) bool {
 // offset returns the distance of a glyph from the end of the previous one,
 // along the baseline and across it (downwards is positive).
 func offset(last, g pdfGlyph) (along, across float64) {
-	ux, uy := g.toX-g.x, g.toY-g.y
-	length := math.Hypot(ux, uy)
-	if length == 0 {
-		ux, uy, length = 1, 0, 1
-	}
-	ux, uy = ux/length, uy/length
+	ux, uy := baseline(g)
 	dx, dy := g.x-last.toX, g.y-last.toY
 	return dx*ux + dy*uy, dx*uy - dy*ux
 }
@@ -126,12 +162,13 @@ func (p *pdfLines) write(text string) {
 // joined.
 func (p *pdfLines) text() string {
 	usual := p.usualGap()
+	texts := p.texts()
 	var out []byte
 	var before *pdfLine
 	tail := ""
 	for i := range p.lines {
 		line := &p.lines[i]
-		text := cleanLine(line.text.String())
+		text := cleanLine(texts[i])
 		if text == "" {
 			continue
 		}
@@ -148,6 +185,25 @@ func (p *pdfLines) text() string {
 		before, tail = line, text
 	}
 	return string(out)
+}
+
+// texts returns the texts of all lines.
+func (p *pdfLines) texts() []string {
+	texts := make([]string, len(p.lines))
+	var ordered []rtlLine
+	for i := range p.lines {
+		texts[i] = p.lines[i].text.String()
+		if p.lines[i].glyphs != nil {
+			ordered = append(ordered, readingOrder(p.lines[i].glyphs, p.words[1] >= p.words[0]))
+		}
+	}
+	mirror := areMirrored(ordered)
+	for i := range p.lines {
+		if p.lines[i].glyphs != nil {
+			texts[i], ordered = ordered[0].text(mirror), ordered[1:]
+		}
+	}
+	return texts
 }
 
 // usualGap is the median distance between lines.
