@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -31,6 +32,7 @@ type Work struct {
 	Model    string
 	Reading  bool // it has to be read, split or prepared for the model; otherwise, embedded
 	Delayed  bool // NoteProblem reported a delay
+	Document bool // it has to be read from a file that is not text, see WorkFilter
 }
 
 // WorkFilter specifies which work NextWork looks for.
@@ -38,7 +40,23 @@ type WorkFilter struct {
 	Model     string // that the vectors have to be from
 	Reading   bool   // reading, splitting, and switching to Model
 	Embedding bool   // embedding chunks, and finishing sources that have none left
+
+	// TextExtensions are the extensions of names of text files, such as ".txt".
+	// Other files are documents, whose reading may take long.
+	TextExtensions []string
+	Documents      DocumentFilter
 }
+
+// DocumentFilter specifies whether NextWork looks for documents that have to be read.
+type DocumentFilter int
+
+// With AnyWork NextWork looks for all work, with WithoutDocuments for all but reading
+// documents, with OnlyDocuments for nothing else.
+const (
+	AnyWork DocumentFilter = iota
+	WithoutDocuments
+	OnlyDocuments
+)
 
 // NextWork returns the oldest source that has to be read, so that it can soon be
 // found by words; otherwise the oldest whose vectors are missing; or nil. A source
@@ -46,16 +64,22 @@ type WorkFilter struct {
 // fetched data to process. A source that only has to be embedded again with another
 // model comes last, so that only one at a time is without vectors.
 func (db *DB) NextWork(ctx context.Context, want WorkFilter) (*Work, error) {
+	extensions, err := json.Marshal(want.TextExtensions)
+	if err != nil {
+		return nil, err
+	}
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
 		return tx.readWork(`WITH work AS (SELECT s.*, CASE
 					WHEN type IN ('crawl','url') THEN embedding_model <> ?1 OR EXISTS (SELECT 1 FROM _pages p WHERE p.source_id = s.id AND p.pending <> '')
 					WHEN type = 'api' THEN embedding_model <> ?1
 					ELSE NOT chunked OR embedding_model <> ?1 END AS reading,
-					chunked AND embedding_model NOT IN ('', ?1) AS again
+					chunked AND embedding_model NOT IN ('', ?1) AS again,
+					type = 'file' AND NOT chunked AND NOT EXISTS (SELECT 1 FROM _files f WHERE f.source_id = s.id
+						AND lower(replace(f.name, rtrim(f.name, replace(f.name, '.', '')), '.')) IN (SELECT value FROM json_each(?4))) AS document
 				FROM sources s WHERE status NOT IN ('ready','error'))
-			SELECT id, type, name, config, chunked, attempts, embedding_model, reading, error_code NOT IN ('','STOPPED') FROM work
-			WHERE reading AND ?2 OR NOT reading AND ?3 AND (chunked OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = work.id AND c.embedded = 0))
-			ORDER BY again, reading DESC, created_at, id LIMIT 1`, want.Model, want.Reading, want.Embedding)
+			SELECT id, type, name, config, chunked, attempts, embedding_model, reading, error_code NOT IN ('','STOPPED'), document FROM work
+			WHERE (?5 = 0 OR document = (?5 = 2)) AND (reading AND ?2 OR NOT reading AND ?3 AND (chunked OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = work.id AND c.embedded = 0)))
+			ORDER BY again, reading DESC, created_at, id LIMIT 1`, want.Model, want.Reading, want.Embedding, string(extensions), int(want.Documents))
 	})
 }
 
@@ -63,7 +87,7 @@ func (db *DB) NextWork(ctx context.Context, want WorkFilter) (*Work, error) {
 func (tx *Tx) readWork(query string, args ...any) (*Work, error) {
 	found, err := all(tx, func(rows *sqlite.Rows) (w Work, err error) {
 		var config rawJSON
-		if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.Delayed); err != nil {
+		if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.Delayed, &w.Document); err != nil {
 			return w, err
 		}
 		w.Chunking, err = agent.ReadChunking(w.Type, config)

@@ -175,6 +175,25 @@ func TestWorkOnASource(t *testing.T) {
 	}
 }
 
+// TestDocumentsApart looks for texts and documents separately.
+func TestDocumentsApart(t *testing.T) {
+	t.Parallel()
+	for name, isDocument := range map[string]bool{
+		"a.PDF": true, "b.txt": false, "c": true, "d.tar.MD": false, "txt": true, ".pdf": true, "e.docx": true,
+	} {
+		db := openFolder(t).Default()
+		s := upload(t, db, name, []byte("a"))
+		for filter, want := range map[DocumentFilter]bool{AnyWork: true, WithoutDocuments: !isDocument, OnlyDocuments: isDocument} {
+			work := anyWork
+			work.TextExtensions, work.Documents = []string{".txt", ".md"}, filter
+			w, err := db.NextWork(t.Context(), work)
+			if err != nil || (w != nil) != want || w != nil && (w.ID != s.ID || w.Document != isDocument) {
+				t.Errorf("%s, filter %d: got %+v, %v", name, filter, w, err)
+			}
+		}
+	}
+}
+
 // Searches no longer find a deleted source from then on, and its chunks are deleted in steps.
 func TestDeletedSourceIsPurged(t *testing.T) {
 	t.Parallel()

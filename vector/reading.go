@@ -50,7 +50,13 @@ func (ix *Index) attempt(ctx context.Context, db *store.DB, w *store.Work, what 
 // read reads the file of a source, splits it and replaces the stored chunks. A
 // killed program reads it again from the start.
 func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model) error {
-	return ix.attempt(ctx, db, w, "reading this file", func() error {
+	_, err := ix.readFile(ctx, db, w, m)
+	return err
+}
+
+// readFile is read; late means that it took too long.
+func (ix *Index) readFile(ctx context.Context, db *store.DB, w *store.Work, m model) (late bool, err error) {
+	err = ix.attempt(ctx, db, w, "reading this file", func() error {
 		file, err := db.SourceFile(ctx, w.ID)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
 			return ix.failSource(ctx, db, w, agent.Errorf(CodeNoFile, "this source has no file"), "")
@@ -71,24 +77,38 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model)
 		if reading.Err() != nil {
 			return context.Cause(reading)
 		}
+		late = agent.ErrorCode(failure) == document.CodeTimeout
 		if failure != nil {
 			return ix.failSource(ctx, db, w, failure, "this file could not be read")
 		}
 		return ix.replace(ctx, db, w, m, chunks)
 	})
+	return late, err
+}
+
+// readText reads the text of a file. A child takes no processor from embedding and
+// other files: until it is given up, they would have to wait.
+func (ix *Index) readText(ctx context.Context, file store.File, data []byte) (*document.Document, error) {
+	if !document.InChild(file.Name, file.MediaType, data) {
+		if err := ix.acquire(ctx); err != nil {
+			return nil, err
+		}
+		defer ix.release()
+	}
+	return ix.readDocument(ctx, file.Name, file.MediaType, data, document.Limits{})
 }
 
 // splitFile splits a file into chunks. Its errors are about the file, or ctx's.
 func (ix *Index) splitFile(ctx context.Context, w *store.Work, file store.File, data []byte) (chunks []store.NewChunk, err error) {
+	defer recoverError(&err)
+	doc, err := ix.readText(ctx, file, data)
+	if err != nil {
+		return nil, err
+	}
 	if err := ix.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer ix.release()
-	defer recoverError(&err)
-	doc, err := document.Read(ctx, file.Name, file.MediaType, data, document.Limits{})
-	if err != nil {
-		return nil, err
-	}
 	return ix.split(ctx, w, doc)
 }
 

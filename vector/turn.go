@@ -9,6 +9,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/work"
 	"satchel/store"
+	"satchel/vector/document"
 )
 
 // batchSize is how many chunks are embedded in one turn and stored in one
@@ -20,12 +21,41 @@ const batchSize = 16
 const remoteBatch = 64
 
 // runLocal is one turn of an agent on this machine: it deletes some chunks of
-// deleted sources and embeds one batch. Documents are left to runReading.
+// deleted sources and embeds one batch. Reading is left to runReading and runDocument.
 func (ix *Index) runLocal(ctx context.Context, db *store.DB) (work.Next, error) {
 	return ix.runOnce(ctx, db, false)
 }
 
-// runReading is one turn of an agent whose next step is reading a document.
+// textExtensions are those of files that are read before documents.
+var textExtensions = document.TextExtensions()
+
+// runDocument is one turn of an agent that has a document to read.
+func (ix *Index) runDocument(ctx context.Context, db *store.DB, in *work.Queue[*store.DB]) error {
+	if right := ix.documentQueue(db); right != in {
+		ix.moveTo(db, right)
+		return nil
+	}
+	defer ix.moveTo(db, ix.local)
+	m, err := ix.model(ctx, db)
+	if err != nil {
+		return err
+	}
+	want := store.WorkFilter{Model: m.name, Reading: true, TextExtensions: textExtensions, Documents: store.OnlyDocuments}
+	w, err := db.NextWork(ctx, want)
+	if err != nil || w == nil {
+		return err
+	}
+	late, err := ix.readFile(ctx, db, w, m)
+	if err == nil {
+		ix.noteLate(db, late) // last: from here on the other queue may read
+	}
+	if !m.isLocal() {
+		ix.moveTo(db, ix.remote)
+	}
+	return agent.IgnoreNotFound(err)
+}
+
+// runReading is one turn of an agent whose next step is reading a text.
 func (ix *Index) runReading(ctx context.Context, db *store.DB) (work.Next, error) {
 	defer ix.moveTo(db, ix.local)
 	_, err := ix.runOnce(ctx, db, true)
@@ -41,7 +71,15 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	if err != nil {
 		return work.Next{}, err
 	}
-	w, err := db.NextWork(ctx, store.WorkFilter{Model: m.name, Reading: true, Embedding: m.isLocal()})
+	want := store.WorkFilter{Model: m.name, Reading: true, Embedding: m.isLocal(), TextExtensions: textExtensions}
+	w, err := db.NextWork(ctx, want)
+	if err == nil && w != nil && w.Document {
+		ix.moveTo(db, ix.documentQueue(db))
+		want.Documents = store.WithoutDocuments // which does not wait for it
+		if w, err = db.NextWork(ctx, want); err == nil && w == nil {
+			return work.Next{Again: purging}, nil
+		}
+	}
 	switch {
 	case err != nil:
 		return work.Next{}, err

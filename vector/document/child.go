@@ -151,6 +151,7 @@ func receiveTask(stdin *bufio.Reader) (task childTask, data []byte, err error) {
 	if err := limits.Apply(); err != nil {
 		return task, nil, err
 	}
+	child.LowerPriority(5) // requests to the server come first
 	go child.WatchMemory(func() uint64 { return most })
 	data = make([]byte, task.Size)
 	_, err = io.ReadFull(stdin, data)

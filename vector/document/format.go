@@ -49,6 +49,24 @@ var byMedia = map[string]Format{
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": FormatDOCX,
 }
 
+// TextExtensions are the extensions of files that are text. The others, DOCX and
+// PDF, can take long to read.
+func TextExtensions() []string {
+	var list []string
+	for extension, format := range byExtension {
+		if format != FormatDOCX && format != FormatPDF {
+			list = append(list, extension)
+		}
+	}
+	return list
+}
+
+// InChild reports whether Read reads a file in a child process.
+func InChild(name, media string, data []byte) bool {
+	format, err := formatOf(name, media, data)
+	return err == nil && extractors[format] != nil
+}
+
 // Check determines a file's format from its name's extension, or else from
 // media (a Content-Type, or ""), or else from its bytes, and checks whether the
 // bytes can be of that format. It immediately returns errors that need not wait
