@@ -9,7 +9,8 @@ import (
 )
 
 // extractDOCX converts a Word document (ECMA-376 part 1, WordprocessingML) to
-// Markdown: headings, lists, tables, links and notes. Missing or damaged parts
+// Markdown: page headers, headings, lists, tables, links, notes, and page footers.
+// Missing or damaged parts
 // are skipped, except the main text.
 func extractDOCX(in input, out *sink) error {
 	a, ok := openArchive(in.data)
@@ -22,10 +23,18 @@ func extractDOCX(in input, out *sink) error {
 		return err
 	}
 	w := &docxWalker{out: out, parts: parts, depth: in.limits.Depth * 5}
+	furniture := map[string]bool{}
+	if err := w.writeFurniture(a, parts.headers, furniture); err != nil {
+		return err
+	}
+	w.links = parts.links
 	if err := w.walk(a, name); err != nil {
 		return err
 	}
 	if err := w.writeNotes(a); err != nil {
+		return err
+	}
+	if err := w.writeFurniture(a, parts.footers, furniture); err != nil {
 		return err
 	}
 	out.title = docxTitle(a)
@@ -38,6 +47,8 @@ type docxPackage struct {
 	numbering docxNumbering
 	links     map[string]string // URLs by relationship id
 	notes     []string          // names of the parts with footnotes and endnotes
+	headers   []string          // names of parts
+	footers   []string
 }
 
 func docxParts(a *archive, main string) (*docxPackage, error) {
@@ -53,10 +64,16 @@ func docxParts(a *archive, main string) (*docxPackage, error) {
 	}
 	for _, rel := range relationships(rels, folder) {
 		kind := path.Base(rel.kind)
-		if kind == "hyperlink" && rel.external {
+		switch _, known := names[kind]; {
+		case kind == "hyperlink" && rel.external:
 			p.links[rel.id] = rel.target
-		} else if _, known := names[kind]; known && a.has(rel.target) {
+		case !a.has(rel.target):
+		case known:
 			names[kind] = rel.target
+		case kind == "header":
+			p.headers = append(p.headers, rel.target)
+		case kind == "footer":
+			p.footers = append(p.footers, rel.target)
 		}
 	}
 	p.notes = []string{names["footnotes"], names["endnotes"]}
@@ -71,6 +88,18 @@ func docxParts(a *archive, main string) (*docxPackage, error) {
 	p.styles = readStyles(styles)
 	p.numbering = readNumbering(numbering)
 	return p, nil
+}
+
+// linksOf returns the links of a part other than the main one.
+func (p *docxPackage) linksOf(a *archive, name string) map[string]string {
+	links := map[string]string{}
+	rels, _ := a.read(relsOf(name), maxSmallPart) // reading the part itself returns an error of the archive
+	for _, rel := range relationships(rels, path.Dir(name)) {
+		if path.Base(rel.kind) == "hyperlink" && rel.external {
+			links[rel.id] = rel.target
+		}
+	}
+	return links
 }
 
 // docxTitle returns the title in the document's properties.

@@ -29,6 +29,9 @@ type docxWalker struct {
 	wrote      bool // something was written before
 	wroteItem  bool // the last block was a list item
 
+	links     map[string]string // of the current part: URLs by relationship id
+	furniture *docxFurniture    // while headers or footers are read
+
 	note      string            // key of the current note
 	notes     map[string][]byte // texts of notes
 	noteOrder []string          // keys of notes in the order of their references
@@ -109,6 +112,11 @@ var skipped = map[string]bool{
 // element's end too.
 func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
 	name := e.Name.Local
+	if w.furniture != nil {
+		if consumed, err := w.startFurniture(e); consumed || err != nil {
+			return consumed, err
+		}
+	}
 	if skipped[name] {
 		return true, w.skip()
 	}
@@ -126,20 +134,22 @@ func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
 		return true, nil
 	case "t":
 		w.inText = true
-	case "tab":
+	case "tab", "ptab":
 		w.add("\t")
 	case "br", "cr":
 		w.add("\n")
 	case "noBreakHyphen":
 		w.add("-")
 	case "hyperlink":
-		w.openLink(w.parts.links[xmlAttribute(e, "id")])
+		w.openLink(w.links[xmlAttribute(e, "id")])
 	case "footnoteReference", "endnoteReference":
 		w.addReference(name[:1] + xmlAttribute(e, "id"))
 	case "footnote", "endnote":
 		w.note = name[:1] + xmlAttribute(e, "id")
 	case "tbl":
-		w.tables = append(w.tables, &docxTable{})
+		if w.furniture == nil { // where tables only place the text
+			w.tables = append(w.tables, &docxTable{})
+		}
 	case "tr":
 		w.table(func(t *docxTable) { t.rows = append(t.rows, nil) })
 	case "tc":
@@ -189,6 +199,9 @@ func (w *docxWalker) paragraph() *docxParagraph {
 }
 
 func (w *docxWalker) add(text string) {
+	if w.furniture.inNumber() {
+		return
+	}
 	if p := w.paragraph(); p != nil {
 		p.text = append(p.text, text...)
 	}
@@ -229,6 +242,9 @@ func (w *docxWalker) endParagraph() error {
 	}
 	w.paragraphs = w.paragraphs[:len(w.paragraphs)-1]
 	text := strings.TrimSpace(clean(string(p.text)))
+	if w.furniture != nil {
+		return w.addFurniture(string(p.text))
+	}
 	if text == "" || w.parts.styles.isContents(p.properties) {
 		return nil
 	}
@@ -314,6 +330,7 @@ func (w *docxWalker) writeNotes(a *archive) error {
 		return nil
 	}
 	for _, name := range w.parts.notes {
+		w.links = w.parts.linksOf(a, name)
 		var known *agent.Error
 		if err := w.walk(a, name); errors.As(err, &known) && known.Code == CodeTooComplex {
 			return err

@@ -7,7 +7,9 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,6 +92,58 @@ const testStyles = `
 <w:style w:type="paragraph" w:styleId="Kreis1"><w:name w:val="a"/><w:basedOn w:val="Kreis2"/></w:style>
 <w:style w:type="paragraph" w:styleId="Kreis2"><w:name w:val="b"/><w:basedOn w:val="Kreis1"/></w:style>
 <w:style w:type="paragraph" w:styleId="Verzeichnis1"><w:name w:val="toc 1"/></w:style>`
+
+// furniture returns the parts of a document with headers and footers, by name.
+func furniture(document string, parts map[string]string) map[string]string {
+	out := map[string]string{"document": document}
+	rels := `<Relationships xmlns="x">`
+	for i, name := range slices.Sorted(maps.Keys(parts)) {
+		kind := strings.TrimRight(name, "123456789")
+		rels += `<Relationship Id="f` + strconv.Itoa(i) + `" Type="` + relType + kind + `" Target="` + name + `.xml"/>`
+		out["word/"+name+".xml"] = `<w:x ` + wordNS + `>` + parts[name] + `</w:x>`
+	}
+	out["word/_rels/document.xml.rels"] = rels + `</Relationships>`
+	return out
+}
+
+// field is a field as Word writes it.
+func field(instruction, result string) string {
+	return `<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> ` + instruction + ` </w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>` +
+		result + `</w:t></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>`
+}
+
+// The text of headers and footers is there once, without the numbers of pages.
+func TestDOCXFurniture(t *testing.T) {
+	text := func(s string) string { return `<w:r><w:t xml:space="preserve">` + s + `</w:t></w:r>` }
+	p := func(runs ...string) string { return "<w:p>" + strings.Join(runs, "") + "</w:p>" }
+	tab := "<w:r><w:tab/></w:r>"
+	cases := []struct {
+		name  string
+		parts map[string]string
+		want  string
+	}{
+		{"both", map[string]string{"header1": par("Acme Ltd, 1 Main Street"), "footer1": par("Confidential")}, "Acme Ltd, 1 Main Street\n\nbody\n\nConfidential"},
+		{"the same in each section", map[string]string{"header1": par("Acme"), "header2": par("Acme ") + par(""), "header3": par("First page"), "footer1": par("Acme")},
+			"Acme\n\nFirst page\n\nbody"},
+		{"a page's number", map[string]string{"footer1": p(text("Page "), field("PAGE", "3"), text(" of "), field(`NUMPAGES \* MERGEFORMAT`, "12")), "footer2": p(field("PAGE", "3"))}, "body"},
+		{"a page's number beside text", map[string]string{"footer1": p(text("Acme"), tab, text("Seite "), field("PAGE", "3"), `<w:r><w:ptab w:alignment="right"/></w:r>`, text("Confidential"))},
+			"body\n\nAcme\tConfidential"},
+		{"a simple field", map[string]string{"footer1": p(`<w:fldSimple w:instr=" PAGE "><w:r><w:t>3</w:t></w:r></w:fldSimple>`, text(" | Version 7 of the house rules"))}, "body\n\nVersion 7 of the house rules"},
+		{"other fields", map[string]string{"header1": p(field(`STYLEREF "Heading 1"`, "Chapter"), text(" by "), field("AUTHOR", "Ada"))}, "Chapter by Ada\n\nbody"},
+		{"a table", map[string]string{"header1": "<w:tbl>" + row("Acme Ltd", "+49 30 1234") + "</w:tbl>"}, "Acme Ltd\n\n+49 30 1234\n\nbody"},
+		{"a title and a list", map[string]string{"header1": styled("Title", "Handbook") + item("10", "0", "a")}, "Handbook\n\na\n\nbody"},
+		{"a damaged part", map[string]string{"header1": par("Acme") + "<w:p", "header2": "<!DOCTYPE x>" + par("x"), "footer1": par("end")}, "Acme\n\nbody\n\nend"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, _, err := extractHere(t, FormatDOCX, "a.docx", "", docxFile(t, furniture(par("body"), c.parts)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, got, c.want)
+		})
+	}
+}
 
 func TestDOCX(t *testing.T) {
 	link := `<Relationships xmlns="x"><Relationship Id="rId5" Type="` + relType + `hyperlink" Target="https://x.org/a" TargetMode="External"/><Relationship Id="rId6" Type="` + relType + `hyperlink" Target="javascript:x" TargetMode="External"/></Relationships>`
