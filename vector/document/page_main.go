@@ -1,6 +1,7 @@
 package document
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html/atom"
@@ -62,11 +63,13 @@ func textLength(text []byte) (n int32) {
 // chooseMain marks boilerplate and returns the element with the main content.
 func (t *tree) chooseMain() int32 {
 	t.boilerplate = make([]bool, len(t.nodes))
+	t.markConsent()
+	least := slices.Clone(t.boilerplate)
 	all := t.measure()
 	t.markBoilerplateTags()
 	marked := t.measure()
 	if marked.textLength[0] == 0 { // a page of only headers and asides
-		t.boilerplate = make([]bool, len(t.nodes))
+		t.boilerplate = least
 		return 0
 	}
 	before := append([]bool(nil), t.boilerplate...)
@@ -81,7 +84,7 @@ func (t *tree) chooseMain() int32 {
 		t.boilerplate, root = before, 0
 	}
 	if float64(marked.textLength[0]) < minMainShare*float64(all.textLength[0]-all.linkLength[0]) && root == 0 {
-		t.boilerplate = make([]bool, len(t.nodes))
+		t.boilerplate = least
 	}
 	return root
 }
@@ -151,6 +154,7 @@ func words(list string) map[string]bool {
 // content next to a sidebar.
 func (t *tree) markNamed(m measures) {
 	text := m.textLength[0] - m.linkLength[0]
+	holdsHeadline := t.holding(func(i int32) bool { return t.nodes[i].tag == atom.H1 })
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		n := &t.nodes[i]
 		if n.attr == 0 || t.boilerplate[i] || n.tag == atom.Main || headingTags[n.tag] || t.attrsOf(i).role == "main" {
@@ -162,7 +166,7 @@ func (t *tree) markNamed(m measures) {
 			continue
 		}
 		own := m.textLength[i] - m.linkLength[i]
-		if !strong && !weak || 3*own > text || t.holdsHeadline(i) {
+		if !strong && !weak || 3*own > text || holdsHeadline[i] {
 			continue
 		}
 		if strong || m.share(i) >= 0.4 {
@@ -181,13 +185,15 @@ func nameClass(a *attrs) (never, strong, weak bool) {
 	return never, strong, weak
 }
 
-func (t *tree) holdsHeadline(i int32) bool {
-	for k := i; k < t.end(i); k++ {
-		if t.nodes[k].tag == atom.H1 {
-			return true
-		}
+// holding returns which elements hold one that is accepted, or are one.
+func (t *tree) holding(accepted func(i int32) bool) []bool {
+	holds := make([]bool, len(t.nodes))
+	for i := int32(len(t.nodes)) - 1; i > 0; i-- {
+		holds[i] = holds[i] || accepted(i)
+		parent := t.nodes[i].parent
+		holds[parent] = holds[parent] || holds[i]
 	}
-	return false
+	return holds
 }
 
 // mainElement returns the element that the page marks as its main content, or

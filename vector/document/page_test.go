@@ -107,6 +107,55 @@ func TestReadPagePieces(t *testing.T) {
 	}
 }
 
+// Dialogs about cookies are not text, however short the page is.
+func TestConsentDialogs(t *testing.T) {
+	ask := "<div><h2>Your privacy</h2><p>" + strings.Repeat("We and our partners store cookies on your device. ", 9) +
+		"</p><button>Accept</button></div>"
+	read := func(page string) string {
+		got, err := ReadPage(t.Context(), "https://example.com/page", "text/html", []byte(page))
+		if err != nil {
+			t.Errorf("%s: %v", page[:40], err)
+		}
+		return got.Text
+	}
+	for _, attributes := range []string{
+		`id="onetrust-consent-sdk"`, `id="onetrust-banner-sdk" class="otFlat bottom"`, `id="CybotCookiebotDialog"`,
+		`id="usercentrics-root"`, `class="qc-cmp2-container"`, `id="qc-cmp2-ui"`, `id="didomi-host"`,
+		`class="didomi-popup-container"`, `id="truste-consent-track"`, `class="osano-cm-window osano-cm-dialog"`,
+		`id="cmplz-cookiebanner-container"`, `class="cky-consent-container cky-box-bottom-left"`, `id="klaro"`,
+		`id="BorlabsCookieBox"`, `id="iubenda-cs-banner"`, `id="sp_message_container_845"`, `id="axeptio_overlay"`,
+		`id="tarteaucitronRoot"`, `class="cc-window cc-banner"`, `id="cookie-law-info-bar"`, `id="cookie-notice"`,
+		`class="fc-consent-root"`, `id="cmpbox"`, `id="hs-eu-cookie-confirmation"`, `id="moove_gdpr_cookie_info_bar"`,
+		`class="site-layer cookie-banner"`, `class="CookieBanner"`, `id="cookieConsent"`, `class="gdpr-consent-layer"`,
+		`class="js-cookie-consent"`, `id="cookies-eu-banner"`, `class="c-cookieNotice__inner"`, `id="catapult-cookie-bar"`,
+		`class="cookiePopup_x1"`, `id="ccpa_notice"`, `class="cookie_policy_modal"`, `id="cookie-bar"`, `id="cookie_alert"`,
+	} {
+		for _, page := range []string{
+			"<body class='didomi-popup-open cookie-notice-visible'><p>We bake rye bread.</p><div " + attributes + ">" + ask + "</div>",
+			"<div " + attributes + ">" + ask + "</div><div class='cookie-banner-open'><h1>Bread</h1></div><p>We bake rye bread.</p>",
+			"<main><p>We bake rye bread.</p><div " + attributes + ">" + ask + "</div></main>",
+		} {
+			text := read(page)
+			if !strings.Contains(text, "We bake rye bread.") || strings.Contains(text, "privacy") || strings.Contains(text, "partners") {
+				t.Errorf("%s: %q", attributes, text)
+			}
+		}
+	}
+	for _, page := range []string{
+		"<div class='cookie-banner'>" + ask + "</div>",                             // nothing else
+		"<div class='cookies-and-cakes'>" + ask + "</div><p>x",                     // another name
+		"<div class='cookie-barista'>" + ask + "</div><p>x",                        // another name
+		"<div class='cookie-bar-recipe'><h1>Cookie bars</h1>" + ask + "</div><p>x", // the page's headline
+		"<p>Map</p><div class='cookieconsent-optin-marketing'>" + ask + "</div>",   // content that waits for consent
+		"<h1>Cookies</h1><div class='CookieDeclaration'>" + ask + "</div>",         // the list of a policy
+		"<h1>Cookies</h1><div class='cookie-policy'>" + ask + "</div>",             // the text of a policy
+	} {
+		if text := read(page); !strings.Contains(text, "partners") {
+			t.Errorf("%s: %q", page[:40], text)
+		}
+	}
+}
+
 func TestPageTitles(t *testing.T) {
 	for html, want := range map[string]string{
 		"<title>Install — Docs (2.2)</title><h1>Install<a href=#i>¶</a></h1><p>x": "Install",
