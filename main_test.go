@@ -118,7 +118,6 @@ var owners = map[string]string{
 	"github.com/bmatcuk/doublestar/v4":              "crawl",
 	"github.com/go-co-op/gocron/v2":                 "schedule",
 	"github.com/playwright-community/playwright-go": "browser",
-	"github.com/temoto/robotstxt":                   "crawl",
 	"github.com/saintfish/chardet":                  "vector",
 	"github.com/blevesearch/snowballstem":           "store/search",
 	"github.com/BurntSushi/toml":                    "agent/cli",

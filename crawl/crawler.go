@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/temoto/robotstxt"
-
 	"satchel/agent"
 	"satchel/agent/egress"
 	"satchel/agent/work"
@@ -115,7 +113,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release 
 	}
 	if !work.Plan.IgnoreRobots {
 		w.robots = &robots{
-			agent: product, rules: map[string]*robotstxt.RobotsData{}, limit: min(robotsTimeout, c.politeness.PageTimeout),
+			agent: product, rules: map[string]*robotsRules{}, limit: min(robotsTimeout, c.politeness.PageTimeout),
 			setDelay: func(d time.Duration) { host.widenDelay(min(d, c.politeness.MaxDelay)) },
 			fetch: func(ctx context.Context, address string) (int, []byte, error) {
 				if err := host.wait(ctx); err != nil {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/temoto/robotstxt"
-
 	"satchel/agent/egress"
 )
 
@@ -30,7 +28,7 @@ type robots struct {
 	limit    time.Duration // for fetching it
 
 	mu    sync.Mutex
-	rules map[string]*robotstxt.RobotsData // by scheme and host
+	rules map[string]*robotsRules // by scheme and host
 }
 
 // allow reports whether a URL may be fetched. The file is fetched once. If it
@@ -52,27 +50,27 @@ func (r *robots) allow(ctx context.Context, u *url.URL) bool {
 		}
 		r.rules[origin] = rules
 	}
-	return rules == nil || rules.TestAgent(u.RequestURI(), r.agent)
+	return rules.allow(u.RequestURI())
 }
 
-func (r *robots) read(ctx context.Context, origin string) *robotstxt.RobotsData {
+func (r *robots) read(ctx context.Context, origin string) *robotsRules {
 	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	status, body, err := r.fetch(ctx, origin+"/robots.txt")
 	if egress.IsTimeout(err) {
 		status, body, err = http.StatusGatewayTimeout, nil, nil
 	}
-	if err != nil {
+	switch {
+	case err != nil:
+		return nil
+	case status >= 500:
+		return &robotsRules{none: true}
+	case status < 200 || status > 299:
 		return nil
 	}
-	data, err := robotstxt.FromStatusAndBytes(status, body)
-	if err != nil {
-		return nil
-	}
-	if group := data.FindGroup(r.agent); group != nil && group.CrawlDelay > 0 {
-		r.setDelay(group.CrawlDelay)
-	}
-	return data
+	rules := parseRobots(body, r.agent)
+	r.setDelay(rules.delay)
+	return rules
 }
 
 // doer is the required part of an HTTP client.
@@ -97,7 +95,7 @@ func readRobots(ctx context.Context, client doer, address, userAgent string) (in
 		return http.StatusBadGateway, nil, nil
 	}
 	if len(body) == maxRobots {
-		body = body[:bytes.LastIndexByte(body, '\n')+1] // drop the truncated rule
+		body = body[:bytes.LastIndexAny(body, "\r\n")+1] // drop the truncated rule
 	}
 	return resp.StatusCode, body, nil
 }
