@@ -103,9 +103,13 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		return o
 	}
 	page, err := w.crawler.extract(ctx, o.Final, contentType, resp.body)
+	hasFrames := w.addFrames(ctx, &page)
 	links, canonical := normalized(&page)
 	onSite := w.siteLinks(links)
 	o.Links = w.follow(ctx, onSite, o.Depth)
+	if target, redirects := redirection(&page, resp, o.Final); redirects && target != o.URL && !(w.isLiteral(o.URL) && !isStub(page.Text)) {
+		return w.redirect(ctx, o, target)
+	}
 	if canonical = w.canonical(ctx, canonical, o); canonical != "" {
 		o.Final, o.Queue = canonical, true
 		return o
@@ -117,6 +121,10 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		o.Problem = explainText(err)
 		o.Skip = o.Problem.Code == string(CodeNoText)
 		return o
+	}
+	if hasFrames { // which change without the page
+		resp.header.Del("ETag")
+		resp.header.Del("Last-Modified")
 	}
 	hash := sha256.Sum256([]byte(page.Text))
 	o.Page = &store.ReadPage{Title: page.Title, Text: page.Text, Hash: hex.EncodeToString(hash[:]), Links: onSite,
@@ -145,12 +153,16 @@ func (w *walk) canonical(ctx context.Context, address string, o store.PageOutcom
 	if address == "" || address == o.Final || address == o.URL {
 		return ""
 	}
-	w.mu.Lock()
-	literal := w.literal[o.URL]
-	w.mu.Unlock()
 	u, err := url.Parse(address)
-	if literal || err != nil || !w.site.contains(u) || !w.globs.allow(u) || !w.robots.allow(ctx, u) {
+	if w.isLiteral(o.URL) || err != nil || !w.site.contains(u) || !w.globs.allow(u) || !w.robots.allow(ctx, u) {
 		return ""
 	}
 	return address
+}
+
+// isLiteral reports whether a page is read itself, whatever other URL it names.
+func (w *walk) isLiteral(address string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.literal[address]
 }

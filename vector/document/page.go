@@ -103,7 +103,8 @@ const firstLine = 4096
 // links. base is the URL of the page. Its errors are TOO_COMPLEX and ctx's.
 func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (agent.PageContent, error) {
 	t, err := readTree(ctx, base, data, limits.nodes)
-	page := agent.PageContent{Links: t.links.hrefs, Base: t.base.String(), Canonical: t.links.canonical}
+	page := agent.PageContent{Links: t.links.hrefs, Base: t.base.String(), Canonical: t.links.canonical,
+		Frames: t.links.frames, Refresh: t.links.refresh}
 	if err != nil {
 		return page, err
 	}

@@ -15,6 +15,24 @@ type linkList struct {
 	hrefs     []string
 	canonical string
 	based     bool // a base element was found
+	frames    []string
+	refresh   string
+}
+
+// maxFrames limits the frames kept of one page.
+const maxFrames = 20
+
+func (l *linkList) addFrame(a headAttrs) {
+	if a.src != "" && len(l.frames) < maxFrames {
+		l.frames = append(l.frames, a.src)
+	}
+}
+
+// addRefresh uses the first meta element for refreshing.
+func (l *linkList) addRefresh(a headAttrs) {
+	if l.refresh == "" && strings.EqualFold(strings.TrimSpace(a.httpEquiv), "refresh") {
+		l.refresh = a.content
+	}
 }
 
 func (l *linkList) add(href string) {

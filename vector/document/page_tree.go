@@ -36,6 +36,9 @@ type attrs struct {
 	columns, rows                   uint16 // that a cell spans; 0 means 1
 }
 
+// headAttrs are attributes of elements that are not part of the text.
+type headAttrs struct{ src, httpEquiv, content string }
+
 // tree is a page reduced to its text. Unlike the tree of the HTML standard it
 // is built in one pass, so that time and size are proportional to the page:
 // misnested formatting is not repeated and misplaced content stays in place.
@@ -132,12 +135,12 @@ var withoutText = map[atom.Atom]bool{
 	atom.Head: true, atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true,
 	atom.Iframe: true, atom.Object: true, atom.Embed: true, atom.Svg: true, atom.Canvas: true,
 	atom.Audio: true, atom.Video: true, atom.Map: true, atom.Dialog: true, atom.Button: true,
-	atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Datalist: true,
+	atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Datalist: true, atom.Noframes: true,
 }
 
 // void are the elements that have no content.
 var void = map[atom.Atom]bool{
-	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true, atom.Hr: true, atom.Img: true, atom.Input: true,
+	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true, atom.Frame: true, atom.Hr: true, atom.Img: true, atom.Input: true,
 	atom.Link: true, atom.Meta: true, atom.Param: true, atom.Source: true, atom.Track: true, atom.Wbr: true,
 }
 
@@ -148,7 +151,7 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 	if tag == 0 {
 		unknown = string(name)
 	}
-	a, hidden := readAttrs(r)
+	a, head, hidden := readAttrs(r)
 	switch tag {
 	case atom.Html, atom.Head, atom.Body:
 		return
@@ -158,6 +161,10 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 	case atom.Link:
 		b.links.addCanonical(a)
 		return
+	case atom.Meta:
+		b.links.addRefresh(head)
+	case atom.Frame, atom.Iframe:
+		b.links.addFrame(head)
 	case atom.Area:
 		b.links.add(a.href)
 	case atom.A:
@@ -202,7 +209,7 @@ func (b *treeBuilder) addElement(tag atom.Atom, a attrs) int32 {
 // maxAttr limits the attributes kept, in bytes.
 const maxAttr = 2000
 
-func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
+func readAttrs(r *markup.Reader) (a attrs, head headAttrs, hidden bool) {
 	for key, value, ok := r.Attr(); ok; key, value, ok = r.Attr() {
 		if len(value) > maxAttr {
 			continue
@@ -220,6 +227,12 @@ func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
 			a.rel = string(value)
 		case "alt":
 			a.alt = string(value)
+		case "src":
+			head.src = string(value)
+		case "http-equiv":
+			head.httpEquiv = string(value)
+		case "content":
+			head.content = string(value)
 		case "colspan":
 			a.columns = spanOf(value)
 		case "rowspan":
@@ -232,7 +245,7 @@ func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
 			hidden = hidden || bytes.Contains(bytes.ReplaceAll(value, []byte(" "), nil), []byte("display:none"))
 		}
 	}
-	return a, hidden
+	return a, head, hidden
 }
 
 // spanOf parses a number of columns or rows, 0 if it is invalid.
