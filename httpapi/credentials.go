@@ -69,7 +69,7 @@ func (s *Server) confirmCredential(c *rest.Call, in *credentialIn) (agent.Creden
 }
 
 func (s *Server) connectCredential(c *rest.Call, in *credentialIn) (credentials.Connection, error) {
-	return s.options.Credentials.Connect(c, c.DB, in.ID)
+	return s.options.Credentials.Connect(c, c.DB, in.ID, askedBy(c.Identity))
 }
 
 type completeConnectionIn struct {

@@ -312,11 +312,13 @@ func TestSignInsAreForwarded(t *testing.T) {
 		got := "none"
 		note := func(c echo.Context) error { got = targetOf(c).agent; return nil }
 		for _, route := range []string{oauthStart, oauthCallback, "/api/agents"} {
-			e.GET(route, note)
+			e.Any(route, note)
 		}
-		e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
-		if got != want {
-			t.Errorf("%s: %q", path, got)
+		for _, method := range []string{"GET", "POST"} {
+			e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, path, nil))
+			if got != want {
+				t.Errorf("%s %s: %q", method, path, got)
+			}
 		}
 	}
 }

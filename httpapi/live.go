@@ -120,6 +120,9 @@ type liveStateOut struct {
 // admitLink admits a request with the token of a live view's link.
 func (s *Server) admitLink(c echo.Context) (socketAccess, error) {
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	if err := s.policy.CheckSite(c.Request()); err != nil {
+		return socketAccess{}, err
+	}
 	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
 		return socketAccess{}, err
 	}

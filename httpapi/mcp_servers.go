@@ -83,7 +83,7 @@ func (s *Server) connectMCPServer(c *rest.Call, in *mcpServerIn) (mcpConnection,
 	if err != nil {
 		return mcpConnection{}, err
 	}
-	begun, err := s.options.Credentials.Connect(c, c.DB, id)
+	begun, err := s.options.Credentials.Connect(c, c.DB, id, askedBy(c.Identity))
 	return mcpConnection{id, begun}, err
 }
 

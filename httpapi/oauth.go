@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
-	"golang.org/x/net/html"
-
 	"satchel/agent"
 	"satchel/agent/credentials"
 	"satchel/httpapi/rest"
@@ -18,11 +16,13 @@ const (
 	oauthCallback = "/oauth/callback"
 )
 
-// oauthPages registers the two pages of a sign-in with a provider, which are for browsers
-// with a cookie bound to the login, and the document that describes this server to
-// authorization servers. None requires an identity.
+// oauthPages registers the pages of a sign-in with a provider, and the document that
+// describes this server to authorization servers. None requires an identity: the page
+// that begins a sign-in needs the ticket that an admin's call made, and only the browser
+// that began it can complete it.
 func (s *Server) oauthPages() {
-	s.echo.GET(oauthStart, s.countRequests(s.startLogin))
+	s.echo.GET(oauthStart, s.countRequests(s.showLogin))
+	s.echo.POST(oauthStart, s.countRequests(s.startLogin))
 	s.echo.GET(oauthCallback, s.countRequests(s.finishLogin))
 	s.echo.GET("/oauth/client.json", s.clientDocument)
 }
@@ -31,7 +31,7 @@ func (s *Server) oauthPages() {
 func (s *Server) countRequests(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
-			return s.failLogin(c, err, "")
+			return s.failLogin(c, err, credentials.FinishedLogin{})
 		}
 		return next(c)
 	}
@@ -49,31 +49,64 @@ func (s *Server) clientDocument(c echo.Context) error {
 	return c.JSON(http.StatusOK, s.options.Credentials.ClientMetadata())
 }
 
-// oauthPolicy lets the page run nothing and load only its style sheet.
-const oauthPolicy = "default-src 'none'; style-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+// askedBy describes the caller who begins a login. It leaves out the names that people
+// choose for themselves.
+func askedBy(caller agent.Identity) string {
+	switch {
+	case caller.Key != nil && caller.Email != "":
+		return caller.Email + ", with the API key " + caller.Key.Prefix + "…"
+	case caller.Key != nil:
+		return "the API key " + caller.Key.Prefix + "… (" + caller.Key.Name + ")"
+	case caller.Email != "":
+		return caller.Email
+	}
+	return "someone who is not signed in to this server"
+}
 
-type oauthPageData struct{ Title, Text, Back string }
+// showLogin shows who asked for a login, for which agent and with which provider. Its
+// button begins it, so that a link alone leads no person's account into a stranger's
+// agent.
+func (s *Server) showLogin(c echo.Context) error {
+	if err := s.checkLoginPage(c); err != nil {
+		return s.failLogin(c, err, credentials.FinishedLogin{})
+	}
+	login, err := s.options.Credentials.Pending(c.Request().Context(), c.Param("ticket"))
+	if err != nil {
+		return s.failLogin(c, err, credentials.FinishedLogin{})
+	}
+	// With another policy browsers hide the page's origin when they submit the form.
+	c.Response().Header().Set(echo.HeaderReferrerPolicy, "same-origin")
+	return confirmation(login).write(c, http.StatusOK, confirmPolicy(login))
+}
 
-// startLogin sends the browser to the provider. A page of another site must not
-// begin a login.
+// startLogin sends the browser to the provider.
 func (s *Server) startLogin(c echo.Context) error {
-	if site := c.Request().Header.Get("Sec-Fetch-Site"); site == "cross-site" || !isNavigation(c.Request()) {
-		return s.showLogin(c, http.StatusForbidden, oauthPageData{Title: "Not connected", Text: "Another site sent you here. Open Credentials in the console and connect from there."})
+	if err := s.checkLoginPage(c); err != nil {
+		return s.failLogin(c, err, credentials.FinishedLogin{})
 	}
 	location, cookie, err := s.options.Credentials.Start(c.Request().Context(), c.Param("ticket"))
 	if err != nil {
-		return s.failLogin(c, err, "")
+		return s.failLogin(c, err, credentials.FinishedLogin{})
 	}
 	c.SetCookie(cookie)
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	return c.Redirect(http.StatusSeeOther, location)
 }
 
+// checkLoginPage refuses what a page of another site opens or submits.
+func (s *Server) checkLoginPage(c echo.Context) error {
+	if isNavigation(c.Request()) && s.policy.CheckPage(c.Request()) == nil {
+		return nil
+	}
+	return agent.Errorf(agent.CodeForbidden, "Another site sent you here. Open Credentials in the console and connect from there.")
+}
+
 // finishLogin is where the provider sends the browser back to. It is the one
 // page that another site may open, by a top-level navigation.
 func (s *Server) finishLogin(c echo.Context) error {
 	if !isNavigation(c.Request()) {
-		return s.showLogin(c, http.StatusForbidden, oauthPageData{Title: "Not connected", Text: "This address is for browsers that a provider sends back."})
+		err := agent.Errorf(agent.CodeForbidden, "This address is for browsers that a provider sends back.")
+		return s.failLogin(c, err, credentials.FinishedLogin{})
 	}
 	query := c.QueryParams()
 	name, value := s.options.Credentials.CookieName(query.Get("state")), ""
@@ -84,9 +117,9 @@ func (s *Server) finishLogin(c echo.Context) error {
 	}
 	done, err := s.options.Credentials.Callback(c.Request().Context(), query, value)
 	if err != nil {
-		return s.failLogin(c, err, backTo(done))
+		return s.failLogin(c, err, done)
 	}
-	return s.showLogin(c, http.StatusOK, oauthPageData{Title: "Connected", Text: "The credential is ready. You can close this window.", Back: backTo(done)})
+	return connected(done).write(c, http.StatusOK, oauthPolicy)
 }
 
 // isNavigation reports whether a browser opens the address as a page. Clients that do not
@@ -96,26 +129,12 @@ func isNavigation(r *http.Request) bool {
 	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document")
 }
 
-func backTo(done credentials.FinishedLogin) string {
-	if done.Credential == "" {
-		return ""
-	}
-	return "/#/agents/" + done.Agent + "/credentials/" + done.Credential
-}
-
-func (s *Server) failLogin(c echo.Context, err error, back string) error {
+// failLogin shows why a login cannot begin or did not succeed.
+func (s *Server) failLogin(c echo.Context, err error, of credentials.FinishedLogin) error {
 	e := rest.AsError(err)
 	status := rest.StatusOf(e.Code)
 	if status == http.StatusInternalServerError && e.Code != agent.CodeUpstream {
 		s.log.Error("complete OAuth sign-in", "error", err)
 	}
-	return s.showLogin(c, status, oauthPageData{Title: "Not connected", Text: e.Message, Back: back})
-}
-
-func (s *Server) showLogin(c echo.Context, status int, data oauthPageData) error {
-	body := []*html.Node{element("h1", nil, textNode(data.Title)), element("p", nil, textNode(data.Text))}
-	if data.Back != "" {
-		body = append(body, element("p", nil, element("a", attributes("href", data.Back), textNode("Back to Credentials"))))
-	}
-	return htmlPage{Title: data.Title, Style: "/docs/page.css", Body: body}.write(c, status, oauthPolicy)
+	return notConnected(e.Message, of).write(c, status, oauthPolicy)
 }

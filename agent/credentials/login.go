@@ -38,12 +38,13 @@ type login struct {
 	Required bool       `json:"iss_required,omitempty"`
 	Device   string     `json:"device,omitempty"`
 	Interval int        `json:"interval,omitempty"` // seconds
+	By       string     `json:"by,omitempty"`       // who asked for the login
 	Ends     agent.Time `json:"ends"`
 }
 
 // Connection tells a person how to connect a credential.
 type Connection struct {
-	URL             string     `json:"url,omitempty" doc:"For authorization_code: the address to open in a browser. It works once."`
+	URL             string     `json:"url,omitempty" doc:"For authorization_code: the address to open in a browser. Its page says who asked for the login before it leads to the provider. It works once."`
 	UserCode        string     `json:"user_code,omitempty" doc:"For device_code: the code to type at verification_url." example:"WDJB-MJHT"`
 	VerificationURL string     `json:"verification_url,omitempty" doc:"For device_code."`
 	Interval        int        `json:"interval,omitempty" doc:"For device_code: how many seconds to wait before each connect/complete." example:"5"`
@@ -84,8 +85,8 @@ func (c *Credentials) ClientMetadata() ClientMetadata {
 		GrantTypes: []string{agent.GrantCode, "refresh_token"}, ResponseTypes: []string{"code"}, TokenAuth: "none"}
 }
 
-// Connect begins a login.
-func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref string) (Connection, error) {
+// Connect begins a login. by describes who asked for it, for the person who signs in.
+func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref, by string) (Connection, error) {
 	o, err := db.OpenCredential(ctx, ref)
 	if err != nil {
 		return Connection{}, err
@@ -98,7 +99,7 @@ func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref string) (Co
 	}
 	ticket := rand.Text()
 	ends := agent.At(c.now().Add(loginLife))
-	if err := putLogin(ctx, db, o.ID, login{Ticket: hash(ticket), Ends: ends}); err != nil {
+	if err := putLogin(ctx, db, o.ID, login{Ticket: hash(ticket), By: by, Ends: ends}); err != nil {
 		return Connection{}, err
 	}
 	return Connection{URL: c.address + startPath + loginToken(db, o.ID, ticket), RedirectURL: c.RedirectURL(), ExpiresAt: ends}, nil
@@ -159,39 +160,24 @@ func (c *Credentials) replaceLogin(ctx context.Context, db *store.DB, id string,
 }
 
 // Start begins a login in a browser: it returns the address where the person signs
-// in, and a cookie that the callback must present.
+// in, and a cookie that the callback must present. It uses up the ticket.
 func (c *Credentials) Start(ctx context.Context, ticket string) (location string, cookie *http.Cookie, err error) {
-	db, id, secret, err := c.findByToken(ticket)
-	if err != nil {
-		return "", nil, err
-	}
-	o, err := db.OpenCredential(ctx, id)
-	if err != nil {
-		return "", nil, invalidLoginError()
-	}
-	if err := c.replaceLogin(ctx, db, id, func(l login) (*login, error) { // only checks, so that an unreachable provider does not use up the ticket
-		if !matchesHash(l.Ticket, secret) {
-			return nil, invalidLoginError()
-		}
-		return &l, nil
-	}); err != nil {
-		return "", nil, err
-	}
-	e, err := c.endpoints(ctx, o)
+	p, err := c.pending(ctx, ticket)
 	if err != nil {
 		return "", nil, err
 	}
 	state, binding, verifier := rand.Text(), rand.Text(), rand.Text()+rand.Text()
-	err = c.replaceLogin(ctx, db, id, func(l login) (*login, error) {
-		if !matchesHash(l.Ticket, secret) {
+	err = c.replaceLogin(ctx, p.db, p.open.ID, func(l login) (*login, error) {
+		if !matchesHash(l.Ticket, p.secret) {
 			return nil, invalidLoginError()
 		}
-		return &login{State: hash(state), Cookie: hash(binding), Verifier: verifier, Issuer: e.Issuer, Required: e.IssRequired, Ends: l.Ends}, nil
+		return &login{State: hash(state), Cookie: hash(binding), Verifier: verifier, Issuer: p.endpoints.Issuer,
+			Required: p.endpoints.IssRequired, Ends: l.Ends}, nil
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	location, err = c.signIn(o, e, loginToken(db, id, state), verifier)
+	location, err = c.signIn(p.open, p.endpoints, loginToken(p.db, p.open.ID, state), verifier)
 	return location, c.cookie(state, binding), err
 }
 
@@ -199,7 +185,7 @@ func (c *Credentials) Start(ctx context.Context, ticket string) (location string
 func (c *Credentials) signIn(o store.OpenCredential, e endpoints, state, verifier string) (string, error) {
 	u, err := c.client.CheckURL(e.Auth)
 	if err != nil {
-		return "", agent.Invalid("config.auth_url", "must be an http or https URL that can be reached")
+		return "", unreachableProvider()
 	}
 	challenge := sha256.Sum256([]byte(verifier))
 	query := u.Query()
@@ -250,41 +236,58 @@ func AgentOf(state string) string {
 	return id
 }
 
-// FinishedLogin identifies the login that ended.
+// FinishedLogin describes a login that ended. Its names are empty if the state was not
+// that of a login: they are not for everyone.
 type FinishedLogin struct {
-	Agent, Credential string // ids; empty when they are not known
+	Agent, AgentName           string // id and name
+	Credential, CredentialName string
+	Account                    string // that was connected, if the provider named it
 }
 
 // Callback completes a login with the query of the provider's redirect. cookie is
 // the value of the login's cookie.
-func (c *Credentials) Callback(ctx context.Context, query url.Values, cookie string) (FinishedLogin, error) {
+func (c *Credentials) Callback(ctx context.Context, query url.Values, cookie string) (done FinishedLogin, err error) {
 	db, id, _, err := c.findByToken(query.Get("state"))
 	if err != nil {
-		return FinishedLogin{}, err
+		return done, err
 	}
-	return FinishedLogin{db.ID(), id}, c.finish(ctx, db, id, query, &cookie)
+	taken, err := c.takeState(ctx, db, id, query)
+	if err != nil {
+		return done, err
+	}
+	err = c.finish(ctx, db, id, query, taken, &cookie)
+	if known, readErr := db.Credential(ctx, id); readErr == nil {
+		done = FinishedLogin{db.ID(), db.Agent().Name, id, known.Name, ""}
+		if err == nil {
+			done.Account = known.Account
+		}
+	}
+	return done, err
 }
 
-// finish takes the login of a state and exchanges the code. A nil cookie is not
-// checked: an admin of the agent pasted the address.
-func (c *Credentials) finish(ctx context.Context, db *store.DB, id string, query url.Values, cookie *string) error {
+// takeState takes the login of a state, which works once.
+func (c *Credentials) takeState(ctx context.Context, db *store.DB, id string, query url.Values) (taken login, err error) {
 	_, _, secret := parseState(query.Get("state"))
-	var taken login
-	err := c.replaceLogin(ctx, db, id, func(l login) (*login, error) {
+	err = c.replaceLogin(ctx, db, id, func(l login) (*login, error) {
 		if !matchesHash(l.State, secret) {
 			return nil, invalidLoginError()
 		}
 		taken = l
 		return nil, nil
 	})
-	if err != nil {
-		return err
-	}
+	return taken, err
+}
+
+// finish checks a provider's redirect and exchanges the code. A nil cookie is not
+// checked: an admin of the agent pasted the address.
+func (c *Credentials) finish(ctx context.Context, db *store.DB, id string, query url.Values, taken login, cookie *string) error {
 	switch iss := query.Get("iss"); {
 	case cookie != nil && !matchesHash(taken.Cookie, *cookie):
 		return agent.Errorf(agent.CodeValidation, "this browser did not start the sign-in; start again from Credentials, or paste the address of this page there").With("field", "state")
 	case taken.Issuer != "" && iss != taken.Issuer && (iss != "" || taken.Required):
 		return agent.Errorf(agent.CodeValidation, "the response comes from a different provider than the request was sent to").With("field", "iss")
+	case query.Get("error") == "access_denied":
+		return agent.Errorf(agent.CodeValidation, "the sign-in was declined at the provider (access_denied)").With("field", "error")
 	case query.Get("error") != "":
 		return refusalError(http.StatusBadRequest, map[string]any{"error": query.Get("error"), "error_description": query.Get("error_description")}, nil)
 	case query.Get("code") == "":
@@ -338,7 +341,11 @@ func (c *Credentials) Complete(ctx context.Context, db *store.DB, ref, redirecte
 	if agentID != db.ID() || id != o.ID {
 		return false, agent.Invalid("redirected_to", "belongs to the sign-in of another credential")
 	}
-	err = c.finish(ctx, db, o.ID, u.Query(), nil)
+	taken, err := c.takeState(ctx, db, o.ID, u.Query())
+	if err != nil {
+		return false, err
+	}
+	err = c.finish(ctx, db, o.ID, u.Query(), taken, nil)
 	return err == nil, err
 }
 

@@ -25,6 +25,28 @@ func (p *Policy) CheckSite(r *http.Request) error {
 	return p.checkHost(r)
 }
 
+// CheckPage refuses a request for a page outside the API that a page of another site, or
+// of another origin of the same site, makes a browser send. What changes something must
+// come from a page of this server: an address that a person opened, for instance from a
+// mail, is not enough. No setting opens these pages to other origins.
+func (p *Policy) CheckPage(r *http.Request) error {
+	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if site != "same-origin" && (changes || site != "none") {
+			return foreignPageError()
+		}
+	}
+	foreign := func(origin string) bool { return !p.ownOrigin(r, origin) }
+	if slices.ContainsFunc(r.Header.Values("Origin"), foreign) {
+		return foreignPageError()
+	}
+	return nil
+}
+
+func foreignPageError() error {
+	return agent.Errorf(agent.CodeForbidden, "a page of another site may not use this page")
+}
+
 // usesKey reports whether only an API key decides what the request may do. An unknown key
 // counts, because Identify refuses it.
 func (p *Policy) usesKey(r *http.Request) bool {

@@ -33,6 +33,7 @@ func walkAPIs(t *testing.T, ts *testServer, p *consolePage) {
 	p.open("apis", hasText("No APIs yet"))
 	p.checkPage("no APIs")
 	p.click("Import API")
+	p.waitFor(showsRedirect)
 	p.fill("Name", "pets", "Description address", pets.URL+"/nothing")
 	p.click("Import")
 	p.waitFor(`document.querySelector("dialog .issue")`)

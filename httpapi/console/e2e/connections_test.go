@@ -235,7 +235,7 @@ func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
 	p.click("Add")
 	p.waitFor(hasBadge("needs login") + ` && document.querySelector("dialog a.primary")`)
 	p.checkPage("a login")
-	start := ts.send(t, "GET", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
+	start := ts.send(t, "POST", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
 	cookie := start.Cookies()[0]
 	ts.with("Cookie", cookie.Name+"="+cookie.Value).send(t, "GET", "/oauth/callback?"+login.Agree(t, start.Header.Get("Location")).Encode(), "")
 	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".toasts").textContent.includes("Desk is connected")`)
@@ -245,6 +245,10 @@ func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
 		t.Errorf("the agent has %v", tools)
 	}
 }
+
+// showsRedirect is an expression that is true once a form shows the address to register
+// with a provider.
+const showsRedirect = `[...document.querySelectorAll("form input[readonly]")].some((e) => e.value.endsWith("/oauth/callback"))`
 
 // walkCredentials adds a key from the gallery and a sign-in by hand, which a
 // person completes by pasting the address that did not open.
@@ -261,13 +265,14 @@ func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
 	p.waitFor(`location.hash.includes("credentials/credential-") && ` + hasText("api.github.com") + ` && ` + hasBadge("ready"))
 	p.open("credentials/new/custom", hasText("Sent to these hosts only"))
 	p.fill("Name", hostile, "Type", "oauth2")
+	p.waitFor(showsRedirect)
 	p.click("Save")
 	p.waitFor(hasText("must be 1 to 64 letters"))
 	p.fill("Name", "Sheets", "Sent to these hosts only", provider.URL, "Authorization address", provider.URL+"/auth", "Token address", provider.URL+"/token",
 		"Client ID", "client", "Client secret", "client-secret-4711", "Test address", provider.URL+"/api/me")
 	p.click("Save")
 	p.waitFor(`document.querySelector("dialog a.primary")`)
-	start := ts.send(t, "GET", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
+	start := ts.send(t, "POST", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
 	pasted := "http://localhost/oauth/callback?" + provider.Authorize(t, start.Header.Get("Location")).Encode()
 	p.clickOn(`document.querySelector("dialog summary")`)
 	p.fill("Its address", pasted)

@@ -37,7 +37,7 @@ import {
   When,
   type MenuItem,
 } from "../ui";
-import { CredentialSelect } from "../parts/credentials";
+import { CredentialSelect, RedirectAddress } from "../parts/credentials";
 import { useFollow } from "../parts/follow";
 import { Operation, Operations } from "./apis/operations";
 
@@ -197,6 +197,7 @@ function Import({ close }: { close: () => void }) {
                 onChange={(id) => f.set("credential", id)}
                 error={f.issue("credential")}
               />
+              <RedirectAddress />
             </div>
           </details>
         </>

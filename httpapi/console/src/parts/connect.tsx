@@ -97,7 +97,7 @@ type SignInProps = { id: string; connection: Connection; reload: () => Promise<v
 function SignIn({ id, connection, reload }: SignInProps) {
   return (
     <div class="stack">
-      <p>Sign in with the provider in the other tab. This page updates when you're done.</p>
+      <p>Confirm and sign in with the provider in the other tab. This page updates when you're done.</p>
       {!connection.credential_id && (
         <CopyField label="Redirect address to register with the provider" text={connection.redirect_url ?? ""} />
       )}

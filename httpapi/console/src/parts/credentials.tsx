@@ -1,5 +1,5 @@
 // How a call shows who it is: credentials of tools and MCP servers.
-import { agentId, href, path, session, useQuery } from "../data";
+import { agentId, href, path, useQuery } from "../data";
 import { CopyField, SecretField, SelectField, TextField, type FormState } from "../ui";
 
 type AuthField = { name: string; label: string; secret?: boolean; hint?: string };
@@ -93,6 +93,13 @@ export function CredentialSelect({
   );
 }
 
+/** The address to which providers send a person back, which they want before they give a client ID. */
+export function RedirectAddress() {
+  const found = useQuery(path("agents", agentId.value, "credentials"), { limit: 1 });
+  const address = found.data.value?.redirect_url;
+  return address ? <CopyField label="Redirect address to register with the provider" text={address} /> : null;
+}
+
 /** The fields of credentials. */
 export function CredentialFields({
   form: f,
@@ -145,15 +152,7 @@ export function CredentialFields({
           <details class="more-fields" open={kinds.login.fields.some((field) => f.issue(`auth.${field.name}`))}>
             <summary>Did the provider give you a client ID?</summary>
             <div class="stack">
-              <CopyField
-                label="Redirect address to register there"
-                text={
-                  new URL(
-                    "oauth/callback",
-                    session.value?.public_url ? `${session.value.public_url}/` : document.baseURI,
-                  ).href
-                }
-              />
+              <RedirectAddress />
               {fields}
             </div>
           </details>

@@ -15,6 +15,7 @@ import {
   type FormState,
   type TextOf,
 } from "../../ui";
+import { RedirectAddress } from "../../parts/credentials";
 import { credentialsAt } from "./paths";
 
 const types: [string, string][] = [
@@ -280,12 +281,15 @@ function OAuthFields({ form, text }: { form: FormState<CredentialValues>; text: 
     <>
       <SelectField label="Tokens come from" options={grants} {...form.choice("grant")} />
       {grant === "authorization_code" && (
-        <TextField
-          label="Authorization address"
-          type="url"
-          placeholder="https://example.com/oauth/authorize"
-          {...text("auth_url")}
-        />
+        <>
+          <RedirectAddress />
+          <TextField
+            label="Authorization address"
+            type="url"
+            placeholder="https://example.com/oauth/authorize"
+            {...text("auth_url")}
+          />
+        </>
       )}
       {grant === "device_code" && <TextField label="Device authorization address" type="url" {...text("device_url")} />}
       <TextField

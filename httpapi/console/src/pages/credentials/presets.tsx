@@ -5,7 +5,6 @@ import { type API, ApiError, post, useQuery, asError } from "../../data";
 import {
   Badge,
   Button,
-  CopyField,
   Empty,
   ErrorCard,
   Icon,
@@ -17,6 +16,7 @@ import {
   useForm,
   type IconName,
 } from "../../ui";
+import { RedirectAddress } from "../../parts/credentials";
 import { credentialsAt } from "./paths";
 import { typeTitle } from "./state";
 
@@ -128,13 +128,11 @@ type PresetFormProps = { id: string; saved: (credential: API.Credential) => void
 /** The form of a service; cancel is the address of the gallery. */
 export function PresetForm({ id, saved, cancel }: PresetFormProps) {
   const found = useQuery<{ presets: Preset[] }>("credential-presets", { search: id });
-  const list = useQuery(credentialsAt(), { limit: 1 });
   return (
     <Load of={found} title="Add credential">
       {({ presets }) => {
         const preset = presets.find((other) => other.id === id);
-        if (preset)
-          return <Form preset={preset} redirect={list.data.value?.redirect_url} saved={saved} cancel={cancel} />;
+        if (preset) return <Form preset={preset} saved={saved} cancel={cancel} />;
         const action = (
           <a class="button" href={cancel}>
             All services
@@ -148,8 +146,6 @@ export function PresetForm({ id, saved, cancel }: PresetFormProps) {
 
 type FormProps = {
   preset: Preset;
-  /** The address to which providers send a person back. */
-  redirect?: string;
   saved: (credential: API.Credential) => void;
   cancel: string;
 };
@@ -180,7 +176,7 @@ function usePresetForm({ id, title, fields }: Preset, saved: FormProps["saved"])
   return { form, failure, busy, save };
 }
 
-function Form({ preset, redirect, saved, cancel }: FormProps) {
+function Form({ preset, saved, cancel }: FormProps) {
   const { form, failure, busy, save } = usePresetForm(preset, saved);
   const hasLogin = preset.config.grant === "authorization_code";
   return (
@@ -199,9 +195,7 @@ function Form({ preset, redirect, saved, cancel }: FormProps) {
         }}
       >
         <About preset={preset} hasLogin={hasLogin} />
-        {hasLogin && redirect && (
-          <CopyField label="Redirect address to register with the OAuth client" text={redirect} />
-        )}
+        {hasLogin && <RedirectAddress />}
         <TextField label="Name" required {...form.text("name")} />
         {preset.fields.map((field) => {
           const props = { label: field.label, hint: field.hint, ...form.text(fieldName(field)) };
