@@ -85,6 +85,10 @@ func (w *contactWriter) Close() error {
 	return w.csv.Error()
 }
 
+// formulaStarts are the first characters of cells that spreadsheets execute. Some take the
+// full-width forms of East Asian keyboards for the plain ones, and some skip white space.
+const formulaStarts = "=+-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20"
+
 // guardFormula puts an apostrophe before a cell that a spreadsheet would
 // execute as a formula. A cell that already looks guarded gets another one, so
 // that unguardFormula restores every cell.
@@ -104,8 +108,8 @@ func unguardFormula(cell string) string {
 
 // isFormula reports whether a cell is a formula after its leading apostrophes.
 func isFormula(cell string) bool {
-	cell = strings.TrimLeft(cell, "'")
-	return cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(cell, "'"))
+	return strings.ContainsRune(formulaStarts, first)
 }
 
 // joinTags writes tags as one CSV record within a cell.

@@ -75,6 +75,9 @@ func openRecords(text string, known func(cell string) bool) (*csvRecords, error)
 	if best.row == 0 || best.blank {
 		return nil, agent.Invalid("file", "is empty")
 	}
+	for i, field := range best.fields {
+		best.fields[i] = unguardFormula(field)
+	}
 	return best, nil
 }
 

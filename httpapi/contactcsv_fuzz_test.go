@@ -20,6 +20,7 @@ func FuzzContactsRoundTrip(f *testing.F) {
 	f.Add("Ada", "ada@example.com", "+1 555", "@ada", "notes", "vip|math", "key", "value")
 	f.Add("=1+1", "-1", "\t", "\rx", "a\r\nb\rc\n", "a, b|\"q\"|@x|c\nd|e\rf", "=k", "=v")
 	f.Add("'=1", "''", "'", "'''+", " \n ", "'=|,|\"", "\x00", "\u2028")
+	f.Add("＝1+1", "＋1", "－2", "＠x", "\n=1", "＝t|'＝u|\n@v", "＠k", "\n＝v")
 	f.Add("a;b\tc", `"`, `\.`, " x ", `""`, "", "", "\xff")
 	f.Fuzz(func(t *testing.T, name, email, phone, handle, notes, tags, key, value string) {
 		metadata, err := json.Marshal(map[string]any{key: value, "n": 1e30})

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -258,14 +260,14 @@ type failingWriter struct{ err error }
 func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
 
 func TestFormulaGuardKeepsEveryText(t *testing.T) {
-	letters := []string{"", "'", "=", "+", "-", "@", "\t", "\r", "a", " ", "\n", "\""}
+	letters := []string{"", "'", "=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "a", " ", "\"", "é", "\xff"}
 	for _, a := range letters {
 		for _, b := range letters {
 			for _, c := range letters {
 				for _, d := range letters {
 					cell := a + b + c + d
 					guarded := guardFormula(cell)
-					if guarded != "" && strings.Contains("=+-@\t\r", guarded[:1]) {
+					if strings.IndexAny(guarded, "=+-@\t\r\n＝＋－＠") == 0 {
 						t.Errorf("%q is exported as the formula %q", cell, guarded)
 					}
 					if got := unguardFormula(guarded); got != cell {
@@ -273,6 +275,24 @@ func TestFormulaGuardKeepsEveryText(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestConsoleGuardsFormulas checks that the console's rule for formulas is the server's.
+func TestConsoleGuardsFormulas(t *testing.T) {
+	source, err := os.ReadFile("console/src/parts/formula.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`const formula = /(.+)/;`).FindSubmatch(source)
+	if found == nil {
+		t.Fatal("formula.ts has no rule")
+	}
+	rule := regexp.MustCompile(string(found[1]))
+	for letter := rune(0); letter <= 0xFFFF; letter++ {
+		if cell := string(letter) + "1"; rule.MatchString(cell) != isFormula(cell) || rule.MatchString("''"+cell) != isFormula("''"+cell) {
+			t.Errorf("the console says %v about %q", rule.MatchString(cell), cell)
 		}
 	}
 }

@@ -95,7 +95,11 @@ func sendCSV(c *rest.Call, in *sqlIn) error {
 		h.Set(echo.HeaderContentType, mediaCSV+"; charset=utf-8")
 		h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": c.DB.Agent().Name + "-rows.csv"}))
 		c.HTTP.Response().WriteHeader(http.StatusOK)
-		return out.Write(columns)
+		names := make([]string, len(columns)) // which a statement chooses
+		for i, name := range columns {
+			names[i] = guardFormula(name)
+		}
+		return out.Write(names)
 	}
 	var cells []string
 	r, err := c.DB.EachRow(c, in.Body.Query, in.Body.Params, func(columns []string, row []any) error {

@@ -45,6 +45,7 @@ func TestSQLAsCSV(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`{"query":"SELECT -1 AS n, 2.5 AS f, NULL AS none, '=1+1' AS formula, ? AS text","params":["a, \"b\""]}`: "n,f,none,formula,text\n-1,2.5,,'=1+1,\"a, \"\"b\"\"\"\n",
+		`{"query":"SELECT '＝1' AS \"=cmd()\", char(10) || '=1' AS \"＠x\", '－5' AS n"}`:                           "'=cmd(),'＠x,n\n'＝1,\"'\n=1\",'－5\n",
 		`{"query":"SELECT id, name FROM contacts"}`:                                                              "id,name\n",
 	} {
 		if r, text := ask(body); r.StatusCode != 200 || text != want || r.Header.Get("Content-Disposition") != "attachment; filename=default-rows.csv" || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/csv") {

@@ -83,7 +83,7 @@ func TestTableCSV(t *testing.T) {
 	const tables = "/api/agents/default/tables"
 	c.must(t, 201, "POST", tables, leadsTable)
 	hostile := `=1+1 "x", 'y'; <b>` + "\n\u00e4"
-	c.must(t, 201, "POST", tables+"/leads/rows", fmt.Sprintf(`{"rows":[{"name":%s,"email":"a@x","amount":-2.5,"vip":true,"status":"won"},{"name":"'=x"},{"name":"-5"}]}`, quoted(hostile)))
+	c.must(t, 201, "POST", tables+"/leads/rows", fmt.Sprintf(`{"rows":[{"name":%s,"email":"a@x","amount":-2.5,"vip":true,"status":"won"},{"name":"'=x"},{"name":"\n＝5"}]}`, quoted(hostile)))
 	file := c.send(t, "GET", tables+"/leads/export", "").text
 	if !strings.Contains(file, `"'=1+1 ""x""`) {
 		t.Errorf("a formula is not guarded: %s", file)

@@ -1,4 +1,5 @@
 // Contact files: read, mapped to fields, and written again.
+import { guardFormula } from "./formula";
 
 /** The types of files that fields for CSV offer. */
 export const csvTypes = ".csv,.tsv,.txt,text/csv";
@@ -160,6 +161,9 @@ export function guess(header: string[]): string[] {
   });
 }
 
+/** A cell of a file that was read, for people: the import makes the same of it with the apostrophe. */
+const shown = (cell: string) => (cell.startsWith("'") ? cell : guardFormula(cell));
+
 const quoted = (cell: string) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
 const line = (cells: string[]) => (cells.length === 1 && !cells[0] ? '""' : cells.map(quoted).join(","));
 
@@ -186,11 +190,11 @@ export function rejectedFile(file: File, rejected: Rejected[]): string {
     .filter((r) => why.has(r.row))
     .map((r) =>
       line([
-        ...r.cells,
+        ...r.cells.map(shown),
         ...Array<string>(Math.max(0, file.header.length - r.cells.length)).fill(""),
         String(r.row),
-        why.get(r.row)!.join("; "),
+        guardFormula(why.get(r.row)!.join("; ")),
       ]),
     );
-  return [line([...file.header, "Row", "Problem"]), ...rows].join("\r\n");
+  return [line([...file.header.map(guardFormula), "Row", "Problem"]), ...rows].join("\r\n");
 }

@@ -1,6 +1,7 @@
 // Saving a list as a file.
 import { type Answer, get, type Query, saveFile } from "../data";
 import { Menu, tell } from "../ui";
+import { guardFormula } from "./formula";
 
 const maxRows = 5_000;
 const pageSize = 200;
@@ -25,8 +26,7 @@ function textOf(value: unknown): string {
 
 /** Returns a value as a cell of CSV. Text that spreadsheets would read as a formula begins with an apostrophe. */
 function csvCell(value: unknown): string {
-  const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(value);
-  const text = isFormula ? `'${value}` : textOf(value);
+  const text = typeof value === "string" ? guardFormula(value) : textOf(value);
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

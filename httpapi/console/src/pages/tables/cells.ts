@@ -1,6 +1,7 @@
 // Several cells of a table at once, as spreadsheets copy and paste them.
 import { post, upload } from "../../data";
 import { plural, tell } from "../../ui";
+import { guardFormula } from "../../parts/formula";
 import { tablesAt, typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
 
 /** A corner of a rectangle of cells. */
@@ -93,7 +94,7 @@ type ImportAnswer = { errors: { row: number; field: string; issue: string }[] };
 
 /** A text as a cell of a CSV file for the import. */
 const csvCell = (text: string, { type }: TableColumn) =>
-  quoted(type === "time" ? String(typed(text, "time") ?? "") : text);
+  quoted(type === "time" ? String(typed(text, "time") ?? "") : guardFormula(text));
 
 /** Writes texts into existing rows with one import, and returns how many rows it changed. Rows that are rejected are reported. */
 async function updateRows(at: string, { rows, columns }: Paste, cells: string[][]) {
