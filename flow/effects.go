@@ -46,14 +46,19 @@ func checkSQL(_ map[string]any, query string, templates []sqlsandbox.Span) error
 
 // checkQuotes rejects templates within quotes. Earlier versions allowed quotes that
 // contain only a template, which is then bound as text.
-func checkQuotes(query string, templates []sqlsandbox.Span) string {
+func checkQuotes(data map[string]any) (field, issue string) {
+	query, _ := data["query"].(string)
+	templates, err := codeSpans(query)
+	if err != nil {
+		return "", "" // which checkSQL reports
+	}
 	bound, err := sqlsandbox.CutSpans(query, templates)
 	for i := range templates {
 		if err == nil && bound.Quoted(i) {
-			return "has a template within quotes; it is bound as a parameter: write {{x}} in place of '{{x}}'"
+			return "data.query", "has a template within quotes; it is bound as a parameter: write {{x}} in place of '{{x}}'"
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // statement returns the node's statement with each template replaced by a

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +27,7 @@ func (e *Engine) logicKinds() map[string]*Kind {
 		agent.NodeWait:     {Pure: true, Run: runWait, Check: checkWait},
 		agent.NodeApproval: e.approvalKind(),
 		"set":              {Pure: true, Run: runSet},
-		"webhook-response": {Pure: true, Run: runResponse},
+		"webhook-response": {Pure: true, Run: runResponse, CheckSaved: checkResponse},
 	}
 }
 
@@ -218,14 +220,39 @@ func timeLimit(seconds float64, fallback time.Duration) time.Duration {
 	return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second))
 }
 
-func runResponse(_ context.Context, c *Call) (Outcome, error) {
-	headers, _ := c.Data["headers"].(map[string]any)
-	if headers == nil {
-		headers = map[string]any{}
+// checkResponse checks the headers of a webhook-response. One that is a template as a
+// whole is checked when it is filled.
+func checkResponse(data map[string]any) (field, issue string) {
+	headers, _ := data["headers"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		value := template.Text(headers[name])
+		if strings.Contains(value, "{{") {
+			value = "" // checked when it is filled
+		}
+		if issue := agent.ResponseHeaderIssue(name, value); issue != "" {
+			return "data.headers." + name, issue
+		}
+	}
+	return "", ""
+}
+
+// runResponse leaves out headers that workflows may not set, and says so in the log of
+// the node: their values, or all of them, may come from a template.
+func runResponse(_ context.Context, c *Call) (o Outcome, err error) {
+	given, _ := c.Data["headers"].(map[string]any)
+	headers := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		value := template.Text(given[name])
+		if issue := agent.ResponseHeaderIssue(name, value); issue != "" {
+			o.Logs = append(o.Logs, agent.LogLine{Level: "warn", Message: "The header " + agent.Clip(name, 60) + " was left out: it " + issue + "."})
+			continue
+		}
+		headers[name] = value
 	}
 	status := c.Number("status", 200)
 	if status < 200 || status > 599 {
-		return Outcome{}, agent.Errorf(agent.CodeExecution, "status must be from 200 to 599").With("field", "status")
+		return o, agent.Errorf(agent.CodeExecution, "status must be from 200 to 599").With("field", "status")
 	}
-	return Outcome{Output: map[string]any{"status": status, "headers": headers, "body": c.Data["body"]}}, nil
+	o.Output = map[string]any{"status": status, "headers": headers, "body": c.Data["body"]}
+	return o, nil
 }

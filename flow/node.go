@@ -39,9 +39,9 @@ type Kind struct {
 	// Call.Values. CheckCode checks where they stand.
 	Code      string
 	CheckCode func(data map[string]any, text string, templates []sqlsandbox.Span) error
-	// CheckSaved returns the issue of code that is not saved any more, although
-	// workflows that have it still run, or an empty text. It may be nil.
-	CheckSaved func(text string, templates []sqlsandbox.Span) (issue string)
+	// CheckSaved is Check for what is not saved any more, although workflows that
+	// have it still run. It may be nil.
+	CheckSaved func(data map[string]any) (field, issue string)
 	// NullMissing makes templates whose path is missing null without a warning.
 	NullMissing bool
 	// HTML reports whether values that templates insert into a key are escaped

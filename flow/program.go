@@ -184,19 +184,14 @@ func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
 	return found
 }
 
-// checkSaved returns an error if a valid node has code that still runs in workflows of
-// earlier versions but can no longer be saved.
+// checkSaved returns an error if a valid node has what still runs in workflows of earlier
+// versions but can no longer be saved.
 func checkSaved(g *graph.Graph, i int, kind *Kind) error {
 	if kind == nil || kind.CheckSaved == nil {
 		return nil
 	}
-	text, _ := g.Nodes[i].Data[kind.Code].(string)
-	spans, err := codeSpans(text)
-	if err != nil {
-		return err
-	}
-	if issue := kind.CheckSaved(text, spans); issue != "" {
-		return graph.InvalidNode(g, i, "data."+kind.Code, issue)
+	if field, issue := kind.CheckSaved(g.Nodes[i].Data); issue != "" {
+		return graph.InvalidNode(g, i, field, issue)
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
-	"golang.org/x/net/http/httpguts"
 
 	"satchel/agent"
 	"satchel/agent/signature"
@@ -229,10 +228,9 @@ func answerHook(c echo.Context, result *agent.NodeResult) error {
 	for name, v := range answer.Headers {
 		value, _ := v.(string)
 		switch {
-		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
+		case agent.ResponseHeaderIssue(name, value) != "": // of an execution of an earlier version
 		case strings.EqualFold(name, echo.HeaderContentType):
 			media = value
-		case isReservedHeader(name):
 		default:
 			c.Response().Header().Set(name, value)
 		}
@@ -256,16 +254,4 @@ func answerHook(c echo.Context, result *agent.NodeResult) error {
 		return err
 	}
 	return c.Blob(int(answer.Status), media, raw)
-}
-
-// isReservedHeader reports whether only the server may set a header.
-func isReservedHeader(name string) bool {
-	name = strings.ToLower(name)
-	for _, own := range []string{"access-control-", "x-ratelimit-", "content-length", "content-security-policy", "transfer-encoding", "connection",
-		"set-cookie", "x-request-id", "x-api-version", "x-content-type-options", "referrer-policy", "strict-transport-security", "clear-site-data", "service-worker-allowed"} {
-		if strings.HasPrefix(name, own) {
-			return true
-		}
-	}
-	return false
 }

@@ -289,10 +289,10 @@ func TestWatchedExecution(t *testing.T) {
 func TestHook(t *testing.T) {
 	c := newTestClient(t)
 	id := createFlow(t, c, `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"r","type":"webhook-response","data":{"status":202,
-		"headers":{"X-Kind":"{{headers.x-kind}}","Set-Cookie":"a=b","Content-Type":"text/html"},"body":"<b>{{name}} {{body.name}} {{query.q}} {{method}}</b>"}}]`,
+		"headers":{"X-Kind":"{{headers.x-kind}}","Retry-After":7,"Content-Type":"text/html"},"body":"<b>{{name}} {{body.name}} {{query.q}} {{method}}</b>"}}]`,
 		`[{"source":"t","target":"r"}]`, "")
 	a := c.with("X-Kind", "order").with("Authorization", "").send(t, "POST", "/api/agents/default/hooks/"+id+"?q=7", `{"name":"Ada"}`)
-	if a.StatusCode != 202 || a.text != "<b>Ada Ada 7 POST</b>" || a.Header.Get("X-Kind") != "order" || a.Header.Get("Set-Cookie") != "" {
+	if a.StatusCode != 202 || a.text != "<b>Ada Ada 7 POST</b>" || a.Header.Get("X-Kind") != "order" || a.Header.Get("Retry-After") != "7" {
 		t.Errorf("%d %s %v", a.StatusCode, a.text, a.Header)
 	}
 	if policy := a.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") {
@@ -453,5 +453,45 @@ func TestRecentOfWorkflows(t *testing.T) {
 	}
 	if field := at(c.must(t, 400, "GET", flowBase+"?recent=21", ""), "error.details.field"); field != "recent" {
 		t.Errorf("the field of the error is %v", field)
+	}
+}
+
+// TestHookHeaders saves and runs webhook-responses with headers that instruct browsers
+// about this server. They are refused when written out, and left out when filled in.
+func TestHookHeaders(t *testing.T) {
+	c := newTestClient(t)
+	respond := func(headers string) string {
+		return `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"r","type":"webhook-response","data":{"headers":` + headers + `,"body":"<b>hi</b>"}}]`
+	}
+	for _, status := range []string{"draft", "active"} {
+		for name, value := range map[string]string{"Content-Encoding": "gzip", "Refresh": "0;url=/", "X-Frame-Options": "ALLOWALL", "Cross-Origin-Opener-Policy": "unsafe-none",
+			"set-cookie": "a=b", "Location": "javascript:alert(1)", "Clear-Site-Data": "{{body.x}}"} {
+			a := c.send(t, "POST", flowBase, `{"name":"x","status":"`+status+`","nodes":`+respond(`{"X-Ok":"1",`+quoted(name)+`:`+quoted(value)+`}`)+`,"edges":[{"source":"t","target":"r"}]}`)
+			if a.StatusCode != 400 || !strings.Contains(a.text, "data.headers."+name) {
+				t.Errorf("%s, %s: %d %s", status, name, a.StatusCode, a.text)
+			}
+		}
+	}
+	id := createFlow(t, c, respond(`"{{body.headers}}"`), `[{"source":"t","target":"r"}]`, "")
+	a := c.send(t, "POST", "/api/agents/default/hooks/"+id, `{"headers":{"X-Ok":"1","Content-Type":"text/html","Refresh":"0;url=/","Set-Cookie":"a=b","Location":"javascript:alert('{{')","Content-Encoding":"gzip","Service-Worker-Allowed":"/"}}`)
+	h := a.Header
+	if a.StatusCode != 200 || a.text != "<b>hi</b>" || h.Get("X-Ok") != "1" || !strings.HasPrefix(h.Get("Content-Security-Policy"), "sandbox") || h.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%d %q %v", a.StatusCode, a.text, h)
+	}
+	for _, name := range []string{"Refresh", "Set-Cookie", "Location", "Content-Encoding", "Service-Worker-Allowed"} {
+		if h.Get(name) != "" {
+			t.Errorf("%s is %q", name, h.Get(name))
+		}
+	}
+	x := c.must(t, 200, "GET", flowBase+"/executions?workflow_id="+id, "")
+	done := c.must(t, 200, "GET", flowBase+"/executions/"+fmt.Sprint(at(x, "executions.0.id")), "")
+	if logs := fmt.Sprint(at(done, "node_results.1.logs")); strings.Count(logs, "was left out") != 5 || !strings.Contains(logs, "Refresh") {
+		t.Errorf("the log of the node: %s", logs)
+	}
+	moved := createFlow(t, c, respond(`{"Location":"{{body.to}}"}`), `[{"source":"t","target":"r"}]`, "")
+	for to, want := range map[string]string{"https://example.com/x": "https://example.com/x", "data:text/html,x": "", "javascript:{{}}": ""} {
+		if a := c.send(t, "POST", "/api/agents/default/hooks/"+moved, `{"to":`+quoted(to)+`}`); a.Header.Get("Location") != want {
+			t.Errorf("a redirect to %q: %d %v", to, a.StatusCode, a.Header)
+		}
 	}
 }

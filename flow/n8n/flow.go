@@ -89,6 +89,10 @@ func convertRespond(c *converter, u *unit) {
 			headers = map[string]any{}
 		}
 		for name, v := range e.object(list) {
+			if agent.ResponseHeaderIssue(name, "") != "" {
+				u.approximate("RESPONSE_HEADER", "The header "+clip(name, 60)+" is left out: workflows may not set it on this server.")
+				continue
+			}
 			headers[name] = v
 		}
 		data["headers"] = headers
