@@ -249,3 +249,36 @@ func TestWidgetAway(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// TestWidgetCallsBeforeItIsDrawn calls the widget's functions before the script is loaded,
+// and before its button is drawn. The calls happen once it is, and none of them fails.
+func TestWidgetCallsBeforeItIsDrawn(t *testing.T) {
+	t.Parallel()
+	ts := newTestServer(t)
+	site, paste := newShopSite(t)
+	id := ts.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":{"allowedOrigins":["`+site.URL+`"]}}`)["id"].(string)
+	ts.must(t, 200, "POST", "/api/agents/default/gateways/"+id+"/verify", "")
+	script := `<script src="` + ts.url + `/widget.js" data-widget="default/` + id + `"`
+	const shown = `document.querySelector("satchel-widget")?.shadowRoot.querySelector("iframe")?.hidden === false`
+	for name, tc := range map[string]struct{ page, want string }{
+		"queued":  {`<script>(window.Satchel ||= []).push(["identify", "u", "h"], ["open"])</script>` + script + ` async></script>`, shown},
+		"at once": {script + `></script><script>Satchel.open()</script>`, shown},
+		"changed": {script + `></script><script>Satchel.open(); Satchel.close(); Satchel.toggle(); Satchel.identify("u", "h"); Satchel.push(["toggle"], ["toggle"])</script>`, shown},
+		"closed": {script + `></script><script>Satchel.open(); Satchel.close()</script>`,
+			`document.querySelector("satchel-widget")?.shadowRoot.querySelector("button") && !document.querySelector("satchel-widget").shadowRoot.querySelector("iframe")`},
+		"unknown": {`<script>window.Satchel = [["toString"], "constructor", [], "open"]</script>` + script + ` async></script>`, shown},
+		"refused": {strings.Replace(script, "default/"+id, "default/gateway-unknown", 1) + `></script><script>Satchel.open(); Satchel.toggle(); Satchel.close()</script>`,
+			`document.title.startsWith("Satchel widget: it is not shown")`},
+	} {
+		t.Log(name)
+		paste(tc.page)
+		p := ts.openPage(t, 800, 600, "about:blank")
+		p.cdp("Page.enable", nil)
+		p.cdp("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": noteFaults + `console.warn = (text) => { document.title = text; };`})
+		p.cdp("Page.navigate", map[string]any{"url": site.URL})
+		p.waitFor(`document.readyState === "complete" && (` + tc.want + `)`)
+		if faults := p.eval(`document.documentElement.dataset.faults ?? ""`); faults != "" {
+			t.Errorf("%s: %v", name, faults)
+		}
+	}
+}

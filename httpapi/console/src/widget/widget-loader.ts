@@ -9,7 +9,8 @@
   const at = new URL(`widget/${name}`, script.src);
   const options: Options = { user: script.dataset.user, userHash: script.dataset.userHash };
   let frame: HTMLIFrameElement | undefined;
-  let shown = false;
+  let shown = false; // as the page or the visitor last asked, even before it is drawn
+  let drawn = false;
   let begun = false;
 
   const style = `
@@ -62,6 +63,8 @@
     host.style.setProperty("--ink", inkOn(color));
     shadow.append(button);
     document.body.append(host);
+    drawn = true;
+    if (shown) show(true);
   }
 
   /** Tells the frame something; no other page can hear it. */
@@ -71,6 +74,7 @@
 
   function show(on: boolean) {
     shown = on;
+    if (!drawn) return;
     if (on && !frame) {
       frame = document.createElement("iframe");
       frame.title = button.ariaLabel ?? "";
@@ -111,18 +115,32 @@
     }
   });
 
-  Object.assign(window, {
-    Satchel: {
-      open: () => show(true),
-      close: () => show(false),
-      /** Names the user whom the website vouches for, or with nothing nobody. */
-      identify: (user?: string, userHash?: string) => {
-        options.user = user;
-        options.userHash = userHash;
-        tell({ kind: "user", ...options });
-      },
+  const api = {
+    open: () => show(true),
+    close: () => show(false),
+    toggle: () => show(!shown),
+    /** Names the user whom the website vouches for, or with nothing nobody. */
+    identify: (user?: string, userHash?: string) => {
+      options.user = user;
+      options.userHash = userHash;
+      tell({ kind: "user", ...options });
     },
-  });
+  };
+  type Call = [name: string, ...args: string[]];
+  /** Makes calls that a page queues, such as ["open"]. */
+  const push = (...calls: (string | Call)[]) => {
+    for (const call of calls) {
+      const [name, ...args] = typeof call === "string" ? [call] : call;
+      const known = Object.entries(api).find(([key]) => key === name);
+      if (known) (known[1] as (...args: string[]) => void)(...args);
+      else warn(`it has no ${name}.`);
+    }
+  };
+  // A page that calls before this script is loaded has an array in its place.
+  const page = window as { Satchel?: unknown };
+  const queued = Array.isArray(page.Satchel) ? (page.Satchel as Call[]) : [];
+  page.Satchel = { ...api, push };
+  push(...queued);
 
   const begin = () =>
     fetch(`${at.href}/settings`, { credentials: "omit" })
