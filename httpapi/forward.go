@@ -39,8 +39,12 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		r := c.Request()
-		forwarded := f.directory.Verify(r)
+		forwarded, err := f.directory.Verify(r)
 		r.Header.Del(cluster.Header)
+		if err != nil {
+			s.log.Warn("refuse a forwarded request", "error", err)
+			return c.NoContent(http.StatusMisdirectedRequest) // a server that did send it signs it again
+		}
 		if forwarded {
 			restoreClient(c)
 		}
@@ -48,7 +52,6 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if t == (target{}) {
 			return next(c)
 		}
-		var err error
 		switch {
 		case forwarded:
 			err = f.serveForwarded(c, next, t)

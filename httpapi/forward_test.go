@@ -111,19 +111,25 @@ func TestOwnerAuthenticatesTheClient(t *testing.T) {
 func TestForwardedOnce(t *testing.T) {
 	first, second := newCluster(t)
 	first.Own(t, "near")
-	req, err := http.NewRequestWithContext(t.Context(), "GET", second.url+"/api/agents/near", nil)
+	second.Own(t, "far")
+	req, err := http.NewRequestWithContext(t.Context(), "GET", second.url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("X-Forwarded-For", "192.0.2.7, 127.0.0.1")
-	first.Sign(req)
+	signer := first.Cluster.Signer
 	for _, c := range []struct {
-		what, client string
-		want         int
+		what, client, agent string
+		ago                 time.Duration
+		want                int
 	}{
-		{"signed", "192.0.2.7", 421},
-		{"changed", "192.0.2.8", 200}, // the signature is not valid, so it is an ordinary request
+		{"signed", "192.0.2.7", "near", 0, 421},
+		{"changed", "192.0.2.8", "near", 0, 200}, // the signature is not valid, so it is an ordinary request
+		{"of the owner's agent", "192.0.2.7", "far", 0, 200},
+		{"repeated a minute later", "192.0.2.7", "far", time.Minute, 421},
 	} {
+		req.URL.Path = "/api/agents/" + c.agent
+		req.Header.Set("X-Forwarded-For", "192.0.2.7, 127.0.0.1")
+		signer.At(func() time.Time { return time.Now().Add(-c.ago) }).Sign(req)
 		req.Header.Set("X-Forwarded-For", c.client+", 127.0.0.1")
 		resp, err := http.DefaultTransport.RoundTrip(req)
 		if err != nil {
@@ -141,8 +147,8 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 	first, second := newCluster(t)
 	near := first.Own(t, "near")
 	wrong := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !first.Verify(r) {
-			t.Error("a request that is not signed")
+		if signed, err := first.Verify(r); !signed || err != nil {
+			t.Errorf("a request that is not signed: %v", err)
 		}
 		w.WriteHeader(http.StatusMisdirectedRequest)
 	}))

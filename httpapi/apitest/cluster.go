@@ -165,8 +165,8 @@ func (n *Node) Drain(_ context.Context, why cluster.Reason) error {
 // Sign signs a request to another server.
 func (n *Node) Sign(r *http.Request) { n.Cluster.Signer.Sign(r) }
 
-// Verify reports whether another server has signed a request.
-func (n *Node) Verify(r *http.Request) bool { return n.Cluster.Signer.Verify(r) }
+// Verify reports whether another server has just signed a request.
+func (n *Node) Verify(r *http.Request) (bool, error) { return n.Cluster.Signer.Verify(r) }
 
 // NewCluster starts two servers with a folder each, and returns their views. start starts
 // one with the parts that it receives, and returns its address. The second server owns

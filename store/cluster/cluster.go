@@ -110,6 +110,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		lags:   lags{waiting: map[*shipment]bool{}},
 		byName: map[string]string{}, owned: map[string]int{}, changing: map[string]bool{}, moving: map[string]chan struct{}{}, keys: -1,
 		fetches: make(chan struct{}, fetchesAtOnce), draining: make(chan struct{}, 1)}
+	c.Signer = c.Signer.At(c.databaseTime)
 	c.additions, c.free = c.newAdditions(), freeSpace
 	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, failed: c.countError, uncertain: uncertainTime}
 	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}

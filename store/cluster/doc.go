@@ -72,10 +72,11 @@ type Directory interface {
 	Stats() Stats
 
 	// Sign marks a request that this server forwards to an agent's owner; Verify
-	// reports whether a server of this cluster signed a request. A server answers
-	// such a request itself or refuses it: it is not forwarded again.
+	// reports whether a server of this cluster signed a request just now. A server
+	// answers such a request itself or refuses it: it is not forwarded again. The error
+	// is an ErrSignatureTime if the request was signed at another time.
 	Sign(*http.Request)
-	Verify(*http.Request) bool
+	Verify(*http.Request) (bool, error)
 }
 
 // Node is a server of the cluster.

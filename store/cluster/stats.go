@@ -65,8 +65,8 @@ func (c *Cluster) Stats() Stats {
 const clockTolerance = 2 * time.Second
 
 // compareClock records by how much this server's clock is ahead of the database's, going
-// by the response to a poll and allowing for the time that it took. Only the times of
-// schedules depend on it.
+// by the response to a poll and allowing for the time that it took. The times of
+// schedules and of signatures depend on it.
 func (c *Cluster) compareClock(p pollResult, now time.Time) {
 	ahead := time.Duration(0)
 	if after := p.startedAt.Sub(p.asOf); after > 0 {
