@@ -117,6 +117,9 @@ func (f *Failure) Error() string {
 	if f.Status == http.StatusUnauthorized || f.Code == "FORBIDDEN" {
 		text += "; the API key comes from SATCHEL_API_KEY or --key-file"
 	}
+	if f.Status == 0 { // an event of a stream
+		return fmt.Sprintf("%s (%s)", text, clean(f.Code))
+	}
 	return fmt.Sprintf("%s (%d %s)", text, f.Status, clean(f.Code))
 }
 

@@ -203,7 +203,7 @@ func TestAskStreams(t *testing.T) {
 func TestStreamsThatFail(t *testing.T) {
 	for body, want := range map[string]string{
 		"event: delta\ndata: {\"text\":\"On\"}\n\n":                                            "connection to the server ended",
-		"event: error\ndata: {\"error\":{\"code\":\"UPSTREAM\",\"message\":\"no model\"}}\n\n": "no model",
+		"event: error\ndata: {\"error\":{\"code\":\"UPSTREAM\",\"message\":\"no model\"}}\n\n": "no model (UPSTREAM)",
 	} {
 		_, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -253,6 +253,116 @@ func TestEmptyCells(t *testing.T) {
 	}
 	if text := (&Failure{Status: http.StatusForbidden, Code: "FORBIDDEN", Message: "no"}).Error(); !strings.Contains(text, "--key-file") {
 		t.Error(text)
+	}
+}
+
+// TestTables: tables are for people. They name what a record refers to, and lists are text.
+func TestTables(t *testing.T) {
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/agents/default/workflows":
+			_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Welcome","triggers":["message.received","manual"]}]}`)
+		case "/api/agents/default/workflows/workflow-1":
+			_, _ = io.WriteString(w, `{"id":"workflow-1","name":"Welcome","settings":{"concurrency":3},
+				"nodes":[{"id":"t","type":"trigger","data":{"event":"x"}},{"id":"n","type":"set","label":"Greet"}],"edges":[{"source":"t","target":"n"}],"tags":[]}`)
+		case "/api/agents/default/workflows/executions":
+			_, _ = io.WriteString(w, `{"executions":[{"id":"execution-1","workflow_id":"workflow-1"},{"id":"execution-2","workflow_id":"workflow-gone"}]}`)
+		case "/api/agents/default/workflows/executions/execution-1":
+			_, _ = io.WriteString(w, `{"id":"execution-1","workflow_id":"workflow-1","error":{"message":"the oven\nis `+strings.Repeat("very ", 20)+`cold"}}`)
+		case "/api/agents/default/contacts":
+			_, _ = io.WriteString(w, `{"contacts":[{"id":"contact-1","name":"Ada"},{"id":"contact-2","name":"ada"}]}`)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	for _, tc := range []struct {
+		args  string
+		wants []string
+	}{
+		{"workflows", []string{"message.received, manual"}},
+		{"executions", []string{"WORKFLOW ", "Welcome", "workflow-gone"}},
+		{"workflows show welcome", []string{"id                    workflow-1\n", "settings.concurrency  3\n", "\nNODES\nID  LABEL  TYPE\nt          trigger\nn   Greet  set\n", "\nEDGES\nSOURCE  TARGET\nt       n\n"}},
+		{"workflows show welcome --json", []string{`"settings": {`}},
+		{"executions show execution-1", []string{"Welcome", "the oven is very", "cold\n"}},
+		{"executions --json", []string{`"workflow_id": "workflow-1"`}},
+	} {
+		out, notes, _, err := line(t, server, strings.Fields(tc.args)...)
+		for _, want := range tc.wants {
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("%s prints no %q: %v\n%s%s", tc.args, want, err, out, notes)
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"workflows show nothing": `no workflow is called "nothing"`,
+		"contacts delete Ada":    "2 contacts are called",
+	} {
+		if _, _, _, err := line(t, server, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
+
+// TestEveryListShowsOne: each command that lists records also shows one.
+func TestEveryListShowsOne(t *testing.T) {
+	for _, c := range Commands(Options{Getenv: func(string) string { return "" }}) {
+		if c.Flags().Lookup("limit") == nil || c.Name() == "search" || c.Name() == "logs" {
+			continue
+		}
+		if show, _, err := c.Find([]string{"show"}); err != nil || show.Name() != "show" {
+			t.Errorf("%s has no show", c.Name())
+		}
+	}
+}
+
+// TestDeletes: an agent, a workflow and the like are deleted by id or name.
+func TestDeletes(t *testing.T) {
+	for args, want := range map[string]string{
+		"agents delete bakery":        "/api/agents/bakery",
+		"agents delete bakery --yes":  "/api/agents/bakery",
+		"workflows delete Welcome":    "/api/agents/default/workflows/workflow-1",
+		"sources delete source-1":     "/api/agents/default/sources/source-1",
+		"conversations delete a/b":    "/api/agents/default/conversations/a%2Fb",
+		"schedules delete schedule-1": "/api/agents/default/schedules/schedule-1",
+	} {
+		deleted := ""
+		_, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodDelete {
+				deleted = r.URL.EscapedPath()
+			}
+			_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Welcome"}]}`)
+		}), strings.Fields(args)...)
+		if err != nil || deleted != want {
+			t.Errorf("%s deletes %q, want %q; %v", args, deleted, want, err)
+		}
+	}
+	if _, _, _, err := line(t, http.NotFoundHandler(), "agents", "delete", ""); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("without a name: %v", err)
+	}
+}
+
+// TestOwnDataIsNoSource: folders in which Satchel keeps data and secrets are not added.
+func TestOwnDataIsNoSource(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"handbook.md", "data/satchel.lock", "data/master.key", "data/agents/agent-1.db", "copies/satchel-replicas", "copies/x.json", "more/data.md"} {
+		if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("data", filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	items, err := findItems([]string{folder})
+	if err != nil || len(items) != 2 || items[0].name != "handbook.md" || items[1].name != "more/data.md" {
+		t.Errorf("%v %v", items, err)
+	}
+	for _, name := range []string{"data", "data/agents", "data/master.key", "link/master.key", "copies/x.json"} {
+		if _, err := findItems([]string{filepath.Join(folder, name)}); err == nil || !strings.Contains(err.Error(), "its own data") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

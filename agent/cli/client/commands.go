@@ -42,8 +42,8 @@ func Commands(o Options) []*cobra.Command { return commands(&session{Options: o,
 
 func commands(s *session) []*cobra.Command {
 	all := []*cobra.Command{s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.call(), s.export(), s.apply(), s.importCommand()}
-	for _, l := range lists {
-		all = append(all, s.lister(l))
+	for _, k := range []listing{workflowList, executionList, scheduleList, contactList, conversationList} {
+		all = append(all, s.manage(k))
 	}
 	for _, c := range all {
 		c.GroupID = Group
@@ -113,56 +113,10 @@ func agentPath(name string, parts ...string) string {
 	return path
 }
 
-// listing is a command that lists records of an agent.
-type listing struct {
-	use, short, path, key string
-	fields                []string
-}
-
-var lists = []listing{
-	{use: "workflows", short: "List workflows", path: "workflows", key: "workflows", fields: []string{"id", "name", "status", "triggers", "version", "updated_at"}},
-	{use: "executions", short: "List executions of workflows, newest first", path: "workflows/executions", key: "executions", fields: []string{"id", "workflow_id", "status", "trigger", "created_at", "completed_at", "error.message"}},
-	{use: "schedules", short: "List schedules", path: "schedules", key: "schedules", fields: []string{"id", "name", "status", "words", "next_run", "last_run"}},
-	{use: "contacts", short: "List contacts", path: "contacts", key: "contacts", fields: []string{"id", "name", "email", "phone", "created_at"}},
-	{use: "conversations", short: "List conversations", path: "conversations", key: "conversations", fields: []string{"id", "status", "contact.name", "last_message.content", "updated_at"}},
-}
-
-func (s *session) lister(l listing) *cobra.Command {
-	limit := 0
-	c := &cobra.Command{Use: l.use, Short: l.short, Example: "  satchel " + l.use + " --agent bakery", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.printList(c.Context(), s.path(strings.Split(l.path, "/")...), l.key, nil, limit, columns(l.fields...))
-		}}
-	limitFlag(c, &limit)
-	return c
-}
-
-func limitFlag(c *cobra.Command, limit *int) {
-	c.Flags().IntVarP(limit, "limit", "n", 100, "how many at most")
-}
-
-func (s *session) printList(ctx context.Context, path, key string, query url.Values, limit int, columns []column) error {
-	records, err := s.api.list(ctx, path, key, query, limit)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return writeJSON(s.Out, records)
-	}
-	if len(records) == 0 {
-		fmt.Fprintln(s.Notes, "There are none.")
-		return nil
-	}
-	return writeTable(s.Out, records, columns)
-}
-
 func (s *session) agents() *cobra.Command {
-	limit, description := 0, ""
-	c := &cobra.Command{Use: "agents", Short: "List agents, create one", Example: "  satchel agents --server https://agents.example.com", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.printList(c.Context(), "/agents", "agents", nil, limit, columns("id", "name", "status", "description", "updated_at"))
-		}}
-	limitFlag(c, &limit)
+	description := ""
+	c := s.manage(agentList)
+	c.Short = "List agents, create, show or delete one"
 	create := &cobra.Command{Use: "create NAME", Short: "Create an agent", Example: "  satchel agents create bakery", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			var made record
@@ -188,7 +142,11 @@ func (s *session) printCreated(err error, made record) error {
 
 // isTerminal reports whether notes go to a person who sees them at once.
 func (s *session) isTerminal() bool {
-	file, ok := s.Notes.(*os.File)
+	return isTerminal(s.Notes)
+}
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}

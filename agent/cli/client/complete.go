@@ -15,16 +15,16 @@ const (
 
 // completeAgent completes the name of an agent.
 func (s *session) completeAgent(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return s.complete(c, func(ctx context.Context) ([]record, error) {
-		return s.api.list(ctx, "/agents", "agents", nil, maxCompletions)
-	})
+	return s.completeName(agentList)(c, nil, "")
 }
 
-// completeWorkflow completes the name of a workflow.
-func (s *session) completeWorkflow(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return s.complete(c, func(ctx context.Context) ([]record, error) {
-		return s.api.list(ctx, s.path("workflows"), "workflows", nil, maxCompletions)
-	})
+// completeName completes the name of a record of a list.
+func (s *session) completeName(list listing) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return s.complete(c, func(ctx context.Context) ([]record, error) {
+			return s.api.list(ctx, s.listPath(list), list.name, nil, maxCompletions)
+		})
+	}
 }
 
 // firstArgument completes the first argument by one function, and others with files.

@@ -70,13 +70,13 @@ func (s *session) followLogs(ctx context.Context, filter url.Values, shown []rec
 			filter.Set("from", from)
 		}
 		if err := s.api.wait(ctx, followInterval); err != nil {
-			return nil // the user ended it
+			return err
 		}
 		entries, err := s.api.list(ctx, s.path("logs"), "logs", filter, 1000)
 		var answered *Failure
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return ctx.Err()
 		case errors.As(err, &answered):
 			return err
 		case err != nil && !away:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ func (s *session) run() *cobra.Command {
 			}
 			return s.execute(c.Context(), args[0], body, detach)
 		}}
-	c.ValidArgsFunction = firstArgument(s.completeWorkflow)
+	c.ValidArgsFunction = firstArgument(s.completeName(workflowList))
 	c.Flags().StringVarP(&input, "input", "i", "", "input as a JSON object; - is standard input, @FILE a file")
 	c.Flags().BoolVar(&detach, "detach", false, "print the execution's id and do not wait for its end")
 	return c
@@ -44,7 +43,7 @@ func (s *session) object(text string) (map[string]any, error) {
 }
 
 func (s *session) execute(ctx context.Context, workflow string, input map[string]any, detach bool) error {
-	id, err := s.workflowID(ctx, workflow)
+	id, err := s.find(ctx, workflowList, workflow)
 	if err != nil {
 		return err
 	}
@@ -68,31 +67,6 @@ func (s *session) execute(ctx context.Context, workflow string, input map[string
 		return err
 	}
 	return s.printExecution(x)
-}
-
-// workflowID finds a workflow by its id, or by its name if only one has it.
-func (s *session) workflowID(ctx context.Context, idOrName string) (string, error) {
-	if strings.HasPrefix(idOrName, "workflow-") {
-		return idOrName, nil
-	}
-	found, err := s.api.list(ctx, s.path("workflows"), "workflows", url.Values{"search": {idOrName}}, 500)
-	if err != nil {
-		return "", err
-	}
-	var ids []string
-	for _, w := range found {
-		name, _ := w["name"].(string)
-		if id, ok := w["id"].(string); ok && strings.EqualFold(name, idOrName) {
-			ids = append(ids, id)
-		}
-	}
-	switch len(ids) {
-	case 0:
-		return "", fmt.Errorf("no workflow is called %q; \"satchel workflows\" lists them", idOrName)
-	case 1:
-		return ids[0], nil
-	}
-	return "", fmt.Errorf("%d workflows are called %q; name one by its id: %s", len(ids), idOrName, strings.Join(ids, ", "))
 }
 
 // watch prints the steps of an execution until it has ended. A stream that is

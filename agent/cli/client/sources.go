@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,22 +20,14 @@ import (
 )
 
 func (s *session) sources() *cobra.Command {
-	limit := 0
-	c := &cobra.Command{Use: "sources", Short: "List what an agent knows, add files, folders and pages", Example: "  satchel sources --agent bakery", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.printList(c.Context(), s.path("sources"), "sources", nil, limit, columns("id", "name", "type", "status", "chunks", "updated_at", "error.message"))
-		}}
-	limitFlag(c, &limit)
-	remove := &cobra.Command{Use: "delete ID", Short: "Delete a source with its chunks", Example: "  satchel sources delete source-06f1q2s3t4v5a6b7c8d9 --agent bakery", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.api.call(c.Context(), http.MethodDelete, s.path("sources", args[0]), nil, nil, nil)
-		}}
+	c := s.manage(sourceList)
+	c.Short = "List what an agent knows, add files, folders and pages"
 	stop := &cobra.Command{Use: "stop ID", Short: "Stop crawling or processing a source", Example: "  satchel sources stop source-06f1q2s3t4v5a6b7c8d9 --agent bakery", Args: cobra.ExactArgs(1),
 		Long: "Stop crawling or processing a source. What has been read stays; the source can be read again later.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.api.call(c.Context(), http.MethodPost, s.path("sources", args[0], "stop"), nil, nil, nil)
 		}}
-	c.AddCommand(s.addSources(), stop, remove)
+	c.AddCommand(s.addSources(), stop)
 	return c
 }
 
@@ -42,7 +35,7 @@ func (s *session) addSources() *cobra.Command {
 	o := sourceAdder{session: s}
 	c := &cobra.Command{Use: "add PATH...", Short: "Add files, all files of folders, or pages by URL", Args: cobra.MinimumNArgs(1),
 		Long: "Add files, all files of folders, or pages by URL, and wait until they are indexed.\n\n" +
-			"The files of a folder are named by their path in it. Hidden files are skipped, and so are files with the name of an existing source, so that the command can be repeated.",
+			"The files of a folder are named by their path in it. Hidden files and the data folder of a server are skipped, and so are files with the name of an existing source, so that the command can be repeated.",
 		Example: "  satchel sources add ./handbook https://example.com/hours --agent bakery",
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) }}
 	c.Flags().BoolVar(&o.replace, "replace", false, "replace sources with the same name instead of skipping the files")
@@ -107,6 +100,9 @@ func findItems(args []string) ([]item, error) {
 			continue
 		}
 		info, err := os.Stat(arg)
+		if err == nil {
+			err = refuseData(arg)
+		}
 		switch {
 		case err != nil:
 			return nil, err
@@ -123,7 +119,37 @@ func findItems(args []string) ([]item, error) {
 	return items, nil
 }
 
-// filesOf returns the files below a folder in the order of their names.
+// dataMarks are files of the folders in which Satchel itself keeps data, secrets included:
+// the data folder and folders of replicas.
+var dataMarks = []string{"satchel.lock", "satchel-replicas"}
+
+func isDataFolder(folder string) bool {
+	return slices.ContainsFunc(dataMarks, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(folder, name))
+		return err == nil
+	})
+}
+
+// refuseData returns an error if a file or folder is, or is in, a folder of Satchel itself.
+func refuseData(name string) error {
+	at, err := filepath.Abs(name)
+	if err == nil {
+		at, err = filepath.EvalSymlinks(at)
+	}
+	for err == nil {
+		if isDataFolder(at) {
+			return fmt.Errorf("%s is not added: Satchel keeps its own data in %s", name, at)
+		}
+		if filepath.Dir(at) == at {
+			return nil
+		}
+		at = filepath.Dir(at)
+	}
+	return err
+}
+
+// filesOf returns the files below a folder in the order of their names. It leaves out
+// hidden files and what Satchel itself keeps.
 func filesOf(folder string) ([]item, error) {
 	var items []item
 	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
@@ -131,7 +157,7 @@ func filesOf(folder string) ([]item, error) {
 		switch {
 		case err != nil:
 			return err
-		case hidden && entry.IsDir():
+		case entry.IsDir() && (hidden || isDataFolder(file)):
 			return fs.SkipDir
 		case hidden || !entry.Type().IsRegular():
 			return nil

@@ -2,8 +2,11 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -53,6 +56,8 @@ func cell(value any) string {
 		text = localTime(v)
 	case float64, bool, json.Number:
 		text = fmt.Sprint(v)
+	case []any:
+		text = listText(v)
 	default:
 		raw, _ := json.Marshal(v)
 		if text = string(raw); text == "[]" || text == "{}" {
@@ -64,6 +69,18 @@ func cell(value any) string {
 		text = string(runes[:maxCell-1]) + "…"
 	}
 	return text
+}
+
+// listText returns the items of a list in one line, objects by their names.
+func listText(list []any) string {
+	items := make([]string, len(list))
+	for i, item := range list {
+		if fields, ok := item.(map[string]any); ok && fields["name"] != nil {
+			item = fields["name"]
+		}
+		items[i] = cell(item)
+	}
+	return strings.Join(items, ", ")
 }
 
 // localTime returns a time in the zone of this machine, and other text as it is.
@@ -105,6 +122,75 @@ func writeTable(to io.Writer, records []record, columns []column) error {
 		titles[i] = c.title
 	}
 	return writeRows(to, titles, rows)
+}
+
+// writeRecord prints a record: a line for each field, then a table for each list of
+// objects.
+func writeRecord(to io.Writer, r record) error {
+	lines, tables := [][]string{}, map[string][]record{}
+	r.flatten("", func(name string, value any) {
+		if rows := objects(value); rows != nil {
+			tables[name] = rows
+		} else if text, ok := value.(string); ok {
+			lines = append(lines, []string{name, strings.Join(strings.Fields(clean(localTime(text))), " ")})
+		} else {
+			lines = append(lines, []string{name, cell(value)})
+		}
+	})
+	err := writeRows(to, []string{"FIELD", "VALUE"}, lines)
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		fmt.Fprintf(to, "\n%s\n", strings.ToUpper(name))
+		err = errors.Join(err, writeTable(to, tables[name], columns(scalarFields(tables[name])...)))
+	}
+	return err
+}
+
+// flatten calls f with each field in the order of their names, but id, name and status
+// first, and with those of objects by their paths.
+func (r record) flatten(path string, f func(name string, value any)) {
+	for _, name := range fieldNames(r) {
+		if inner, ok := r[name].(map[string]any); ok {
+			record(inner).flatten(path+clean(name)+".", f)
+		} else {
+			f(path+clean(name), r[name])
+		}
+	}
+}
+
+func fieldNames(r record) []string {
+	first := []string{"id", "name", "status"}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(name string) bool { return slices.Contains(first, name) })
+	first = slices.DeleteFunc(first, func(name string) bool { return r[name] == nil })
+	return append(first, names...)
+}
+
+// objects returns the items of a list if it has some and all are objects.
+func objects(value any) []record {
+	list, _ := value.([]any)
+	var rows []record
+	for _, item := range list {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return nil
+		}
+		rows = append(rows, fields)
+	}
+	return rows
+}
+
+// scalarFields returns the fields of records that have a value that is not an object or
+// a list.
+func scalarFields(rows []record) []string {
+	all := record{}
+	for _, r := range rows {
+		for name, value := range r {
+			switch value.(type) {
+			case string, float64, bool, json.Number:
+				all[name] = value
+			}
+		}
+	}
+	return fieldNames(all)
 }
 
 func writeRows(to io.Writer, titles []string, rows [][]string) error {
