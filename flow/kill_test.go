@@ -178,7 +178,9 @@ func runKilled(t *testing.T, graph, path string, r *receiver, holdAt, until stri
 	for {
 		select {
 		case <-r.hold:
-			_ = cmd.Process.Kill()
+			if holdAt != "" { // not the last request of a run before
+				_ = cmd.Process.Kill()
+			}
 		case line, open := <-printed:
 			if !open {
 				_ = cmd.Wait() // usually killed
@@ -192,7 +194,8 @@ func runKilled(t *testing.T, graph, path string, r *receiver, holdAt, until stri
 }
 
 // endKilled runs the server without killing it: the only execution must complete,
-// with these requests in the receiver's log.
+// with these requests in the receiver's log. Those that end in ? may be missing: a line
+// that is to end the child can be read after the child sent its next request.
 func endKilled(t *testing.T, workflow, path string, r *receiver, log ...string) (*store.DB, *Engine, agent.Execution) {
 	t.Helper()
 	lines := runKilled(t, workflow, path, r, "", "")
@@ -200,7 +203,13 @@ func endKilled(t *testing.T, workflow, path string, r *receiver, log ...string) 
 		t.Fatalf("the last run printed:\n%s", strings.Join(lines, "\n"))
 	}
 	t.Logf("the receiver's log: %s", strings.Join(r.log, " "))
-	if !slices.Equal(r.log, log) {
+	var want []string
+	for _, key := range log {
+		if sure := strings.TrimSuffix(key, "?"); sure == key || len(r.log) == len(log) {
+			want = append(want, sure)
+		}
+	}
+	if !slices.Equal(r.log, want) {
 		t.Errorf("the receiver's log is\n%v, want\n%v", r.log, log)
 	}
 	folder, e := openAt(t, path)
@@ -224,8 +233,8 @@ func TestKillNine(t *testing.T) {
 	path, r := t.TempDir(), newReceiver(t)
 	runKilled(t, twelveNodes, path, r, "fetch:0", "")
 	runKilled(t, twelveNodes, path, r, "call:1", "")
-	runKilled(t, twelveNodes, path, r, "", "node.started pause waiting")
-	db, _, only := endKilled(t, twelveNodes, path, r, "fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0")
+	runKilled(t, twelveNodes, path, r, "after:0", "node.started pause waiting")
+	db, _, only := endKilled(t, twelveNodes, path, r, "fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0?", "after:0")
 	x, results, err := db.Execution(t.Context(), only.ID)
 	if err != nil || x.Status != agent.ExecutionComplete {
 		t.Fatalf("got %v %v %v", x.Status, x.Error, err)
@@ -297,10 +306,10 @@ func TestKillNineInNewItems(t *testing.T) {
 	}
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
-	runKilled(t, newItemsFlow, path, r, "", "node.started n running")
+	runKilled(t, newItemsFlow, path, r, "call:0", "node.started n running")
 	runKilled(t, newItemsFlow, path, r, "call:0", "")
 	runKilled(t, newItemsFlow, path, r, "call:2", "")
-	db, e, only := endKilled(t, newItemsFlow, path, r, "call:0", "call:0", "call:1", "call:2", "call:2")
+	db, e, only := endKilled(t, newItemsFlow, path, r, "call:0?", "call:0", "call:0", "call:1", "call:2", "call:2")
 	s := execute(t, db, e, agent.Workflow{ID: only.WorkflowID}, `{}`)
 	if got := string(s.Execution.Output); got != `{"new":0}` {
 		t.Errorf("the output of the next execution is %s", got)
