@@ -40,6 +40,9 @@ func prevented(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS)
 }
 
+// nowhere is a path that exists on no machine, since nothing is below a device.
+const nowhere = "/dev/null/nowhere"
+
 func call(number uintptr, arguments ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], arguments)
@@ -146,7 +149,7 @@ var programs = []escape{
 		}
 		return err
 	}},
-	{"execve", 0, func(targets) error { return unix.Exec("/nonexistent/program", nil, nil) }},
+	{"execve", 0, func(targets) error { return unix.Exec(nowhere+"/program", nil, nil) }},
 	{"execveat of an open file", 0, func(targets) error {
 		return call(unix.SYS_EXECVEAT, ^uintptr(0), pointer(""), 0, 0, unix.AT_EMPTY_PATH)
 	}},
@@ -269,11 +272,11 @@ var processes = []escape{
 }
 
 var kernelCalls = []escape{
-	{"mount", 0, func(p targets) error { return unix.Mount("x", "/nonexistent", "tmpfs", 0, "") }},
+	{"mount", 0, func(p targets) error { return unix.Mount("x", nowhere, "tmpfs", 0, "") }},
 	{"mount with fsopen", 0, func(targets) error { return call(unix.SYS_FSOPEN, 0, 0) }},
-	{"unmount", 0, func(targets) error { return unix.Unmount("/nonexistent", 0) }},
-	{"another root", 0, func(targets) error { return unix.Chroot("/nonexistent") }},
-	{"pivot the root", 0, func(targets) error { return unix.PivotRoot("/nonexistent", "/nonexistent") }},
+	{"unmount", 0, func(targets) error { return unix.Unmount(nowhere, 0) }},
+	{"another root", 0, func(targets) error { return unix.Chroot(nowhere) }},
+	{"pivot the root", 0, func(targets) error { return unix.PivotRoot(nowhere, nowhere) }},
 	{"new namespaces", 0, func(targets) error { return unix.Unshare(unix.CLONE_NEWUSER | unix.CLONE_NEWNS) }},
 	{"another namespace", 0, func(targets) error { return unix.Setns(0, 0) }},
 	{"bpf", 0, func(targets) error { return call(unix.SYS_BPF, 0, 0, 0) }},
@@ -288,7 +291,7 @@ var kernelCalls = []escape{
 	{"ask for a key", 0, func(targets) error { return call(unix.SYS_REQUEST_KEY, 0, 0, 0, 0) }},
 	{"load a module", 0, func(targets) error { return call(unix.SYS_FINIT_MODULE, ^uintptr(0), 0, 0) }},
 	{"load a kernel", 0, func(targets) error { return call(unix.SYS_KEXEC_LOAD, 0, 0, 0, ^uintptr(0)) }},
-	{"swap", 0, func(targets) error { return call(unix.SYS_SWAPON, pointer("/nonexistent"), 0) }},
+	{"swap", 0, func(targets) error { return call(unix.SYS_SWAPON, pointer(nowhere), 0) }},
 	{"the clock", 0, func(targets) error { return call(unix.SYS_CLOCK_SETTIME, ^uintptr(0), 0) }},
 	{"the kernel's log", 0, func(targets) error { return call(unix.SYS_SYSLOG, 10, 0, 0) }},
 	{"another user", 0, func(targets) error { return call(unix.SYS_SETUID, uintptr(os.Getuid())) }},

@@ -16,12 +16,29 @@ import (
 
 func init() {
 	roles["test-parent"] = parent
+	roles["test-nice-parent"] = niceParent
 	roles["test-limited"] = func() { limitTest(); LowerPriority(5); hang() }
 }
 
 // parent starts a child that hangs, prints its process id, and waits.
 func parent() {
 	p, err := Start("test-hang")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(p.PID())
+	fmt.Println(p.Err())
+}
+
+// niceParent lowers its priority below the one of most children, starts a child, and
+// prints the child's process id once that has lowered its own.
+func niceParent() {
+	LowerPriority(8)
+	p, err := Start("test-limited")
+	if err == nil {
+		_, err = bufio.NewReader(p.Stdout).ReadString('\n')
+	}
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -106,8 +123,30 @@ func TestKernelLimits(t *testing.T) {
 	if err := unix.Prlimit(p.PID(), unix.RLIMIT_AS, nil, &space); err != nil || raceMemory == 0 && space.Max == unix.RLIM_INFINITY {
 		t.Errorf("the address space is not limited: %v", err)
 	}
-	if nice, err := syscall.Getpriority(syscall.PRIO_PROCESS, p.PID()); err != nil || nice != 15 {
-		t.Errorf("the child's nice is %d, %v", 20-nice, err)
+	if nice, want := niceOf(t, p.PID()), min(currentNice()+5, 19); nice != want {
+		t.Errorf("the child's nice is %d, want %d", nice, want)
+	}
+}
+
+func niceOf(t *testing.T, pid int) int {
+	t.Helper()
+	priority, err := syscall.Getpriority(syscall.PRIO_PROCESS, pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 20 - priority
+}
+
+// A child of a program that runs with a low priority has a lower one.
+func TestPriorityIsRelative(t *testing.T) {
+	parent := start(t, "test-nice-parent")
+	output, err := bufio.NewReader(parent.Stdout).ReadString('\n')
+	pid, parseErr := strconv.Atoi(strings.TrimSpace(output))
+	if err != nil || parseErr != nil {
+		t.Fatalf("the parent printed %q, %v", output, err)
+	}
+	if nice, want := niceOf(t, pid), min(niceOf(t, parent.PID())+5, 19); nice != want {
+		t.Errorf("the child's nice is %d, want %d", nice, want)
 	}
 }
 

@@ -52,9 +52,24 @@ func setLimit(resource int, value uint64) {
 	}
 }
 
-// LowerPriority lowers the process's priority: the nearer nice is to 19, the more. It
-// cannot be undone. The process group covers all threads.
-func LowerPriority(nice int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, 0, nice) }
+// inheritedNice is the priority with which the process was started, which is that of its
+// parent.
+var inheritedNice = currentNice()
+
+func currentNice() int {
+	const zero = 20 // of what the system call returns, which is never negative
+	priority, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
+	if err != nil {
+		return 0
+	}
+	return zero - priority
+}
+
+// LowerPriority makes the process's priority lower than its parent's by nice, at most 19.
+// It cannot be undone. The process group covers all threads.
+func LowerPriority(nice int) {
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, min(inheritedNice+nice, 19))
+}
 
 // Memory returns the resident memory of this process in bytes, including files
 // of the program.
