@@ -139,8 +139,8 @@ func TestSignInPageNamesWhoAsked(t *testing.T) {
 	}
 }
 
-// TestCallbackPageSaysWhatIsNext reads the pages after a sign-in. Only the browser of the
-// sign-in is told names.
+// TestCallbackPageSaysWhatIsNext reads the pages after a sign-in. They show
+// names only to the browser of the sign-in.
 func TestCallbackPageSaysWhatIsNext(t *testing.T) {
 	c, p := newTestClient(t), newOAuthProvider(t)
 	at := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.Login("google"))["id"])

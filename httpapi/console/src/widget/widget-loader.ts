@@ -119,7 +119,7 @@
     open: () => show(true),
     close: () => show(false),
     toggle: () => show(!shown),
-    /** Names the user whom the website vouches for, or with nothing nobody. */
+    /** Names the user whom the website vouches for, or without arguments no user. */
     identify: (user?: string, userHash?: string) => {
       options.user = user;
       options.userHash = userHash;
