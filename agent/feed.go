@@ -111,8 +111,8 @@ type Pagination struct {
 // defaultMaxPages is the default maximum number of API pages to read.
 const defaultMaxPages = 100
 
-// secretHeader reports whether a header of this name carries a secret.
-func secretHeader(name string) bool {
+// IsSecretHeader reports whether a header of this name carries a secret.
+func IsSecretHeader(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"authorization", "key", "token", "secret", "cookie"}, func(word string) bool { return strings.Contains(name, word) })
 }
@@ -263,7 +263,7 @@ func takeSecrets(fields map[string]*string, headers map[string]string) (given ma
 		*field = take(name, *field)
 	}
 	for name, value := range headers {
-		if secretHeader(name) {
+		if IsSecretHeader(name) {
 			headers[name] = take("headers."+name, value)
 		}
 	}
@@ -278,7 +278,7 @@ func putSecrets(fields map[string]*string, headers map[string]string, secrets ma
 		}
 	}
 	for name, value := range headers {
-		if value == Mask && secretHeader(name) {
+		if value == Mask && IsSecretHeader(name) {
 			headers[name] = secrets["headers."+name]
 		}
 	}

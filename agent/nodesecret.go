@@ -140,7 +140,7 @@ func secretHolders(data map[string]any) map[string]map[string]any {
 	}
 	headers, _ := data["headers"].(map[string]any)
 	for name := range headers {
-		if secretHeader(name) && !strings.EqualFold(name, "Idempotency-Key") {
+		if IsSecretHeader(name) && !strings.EqualFold(name, "Idempotency-Key") {
 			fields["headers."+name] = headers
 		}
 	}

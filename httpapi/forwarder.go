@@ -44,7 +44,7 @@ func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
 		hasSession: func(id string) bool { return s.options.Browser.Find(id) != nil },
 		requests:   s.metrics.registry.CounterVec("satchel_cluster_forwarded_total", "Requests forwarded to other servers of the cluster, by outcome.", "outcome")}
 	// The addresses of the cluster's servers are the operator's.
-	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1, HeaderTimeout: forwardAnswer})
+	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1, Verbatim: true, HeaderTimeout: forwardAnswer})
 	f.proxy = &httputil.ReverseProxy{Transport: client.Transport(), FlushInterval: -1, Rewrite: f.rewrite, ModifyResponse: f.receive,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
 		ErrorLog:     log.New(io.Discard, "", 0)}

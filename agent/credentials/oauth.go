@@ -219,6 +219,7 @@ func refusalError(status int, fields map[string]any, secrets []string) error {
 	if len(code) > 60 || !oauthError.MatchString(code) {
 		code = ""
 	}
+	said = egress.NewMasker(secrets).Replace(said)
 	for _, s := range secrets {
 		if len(s) >= 4 {
 			said = strings.ReplaceAll(said, s, agent.Mask)

@@ -45,14 +45,10 @@ func (c *Call) Request(ctx context.Context) (*http.Request, error) {
 	if c.Body != nil {
 		body = bytes.NewReader(c.Body)
 	}
-	name := ""
-	if c.Auth.Type == "header" {
-		name = textproto.CanonicalMIMEHeaderKey(c.Auth.Name)
-	}
 	if c.Credential != nil {
 		ctx = WithCredential(ctx, c.Credential)
 	}
-	req, err := http.NewRequestWithContext(context.WithValue(ctx, credentialKey{}, name), cmp.Or(c.Method, http.MethodGet), target.String(), body)
+	req, err := http.NewRequestWithContext(WithQuerySecrets(ctx, &target), cmp.Or(c.Method, http.MethodGet), target.String(), body)
 	if err != nil {
 		return nil, agent.Errorf(agent.CodeExecution, "method or url cannot be used").With("field", "url").Because(err)
 	}
@@ -65,7 +61,7 @@ func (c *Call) Request(ctx context.Context) (*http.Request, error) {
 	for name, value := range c.Headers {
 		req.Header.Set(name, value)
 	}
-	Authorize(req, c.Auth)
+	req = Authorize(req, c.Auth)
 	for name, values := range req.Header {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(values[0]) {
 			return nil, agent.Errorf(agent.CodeExecution, "headers has a name or value that HTTP does not allow: %s", agent.Clip(name, 60)).With("field", "headers")
@@ -77,8 +73,8 @@ func (c *Call) Request(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// Authorize sets credentials in the header of a request.
-func Authorize(req *http.Request, auth agent.APIAuth) {
+// Authorize returns a request with credentials in its header.
+func Authorize(req *http.Request, auth agent.APIAuth) *http.Request {
 	switch auth.Type {
 	case "bearer":
 		req.Header.Set("Authorization", "Bearer "+auth.Token)
@@ -86,7 +82,9 @@ func Authorize(req *http.Request, auth agent.APIAuth) {
 		req.SetBasicAuth(auth.Username, auth.Password)
 	case "header":
 		req.Header.Set(auth.Name, auth.Value)
+		return req.WithContext(context.WithValue(req.Context(), credentialKey{}, textproto.CanonicalMIMEHeaderKey(auth.Name)))
 	}
+	return req
 }
 
 // credentialKey is the context key of the header with a Call's credential,

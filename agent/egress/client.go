@@ -41,6 +41,9 @@ type Policy struct {
 	// means DefaultMaxResponse, a negative value no limit (endless event
 	// streams).
 	MaxResponse int64
+	// Verbatim leaves responses as they are: nothing is masked or decompressed. It is for
+	// forwarding to a client that made the request itself.
+	Verbatim bool
 	// DialTimeout and HeaderTimeout override their defaults if above 0.
 	DialTimeout, HeaderTimeout time.Duration
 	// Resolver answers DNS queries; nil means the machine's own.

@@ -34,7 +34,8 @@ func WithCredential(ctx context.Context, c Credential) context.Context {
 	return context.WithValue(ctx, attachKey{}, c)
 }
 
-// send sends a prepared request with the credential of its context.
+// send sends a prepared request with the credential of its context, and masks its secrets
+// in what comes back.
 func (g guard) send(req *http.Request) (*http.Response, error) {
 	c, _ := req.Context().Value(attachKey{}).(Credential)
 	attach := false
@@ -42,23 +43,36 @@ func (g guard) send(req *http.Request) (*http.Response, error) {
 	if c != nil {
 		attach, err = g.attaches(c, req)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		closeBody(req)
 		return nil, err
-	case !attach:
-		return g.client.transport.RoundTrip(req)
+	}
+	if !attach {
+		return g.exchange(unmaskRedirect(req), req)
 	}
 	resp, err := g.sendWith(c, req)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized && (req.Body == nil || req.Body == http.NoBody || req.GetBody != nil) {
 		resp, err = g.sendAgain(c, req, resp)
 	}
-	if err != nil {
-		return nil, err
+	return resp, err
+}
+
+// exchange makes one request. Every response is masked here, so that no caller can forget
+// it. Callers see the request without the credential in its URL or header, as shown.
+func (g guard) exchange(sent, shown *http.Request) (*http.Response, error) {
+	if g.client.policy.Verbatim {
+		return g.client.transport.RoundTrip(sent)
 	}
-	// Callers see the request without the credential in its URL or header.
-	resp.Request = req
-	maskResponse(resp, c.Secrets())
+	m := NewMasker(secretsOf(sent))
+	if m != nil && sent.Header.Get("Accept-Encoding") != "" { // the transport decompresses what it asks for itself
+		sent = sent.Clone(sent.Context())
+		sent.Header.Del("Accept-Encoding")
+	}
+	resp, err := g.client.transport.RoundTrip(sent)
+	if err != nil {
+		return nil, m.maskError(err)
+	}
+	m.maskResponse(resp, sent.URL, shown)
 	return resp, nil
 }
 
@@ -84,12 +98,12 @@ func (g guard) sendAgain(c Credential, req *http.Request, resp *http.Response) (
 }
 
 func (g guard) sendWith(c Credential, req *http.Request) (*http.Response, error) {
-	sent := req.Clone(req.Context())
+	sent := unmaskRedirect(req).Clone(req.Context())
 	if err := c.Apply(sent); err != nil {
 		closeBody(req)
 		return nil, err
 	}
-	return g.client.transport.RoundTrip(sent)
+	return g.exchange(sent, req)
 }
 
 func closeBody(req *http.Request) {

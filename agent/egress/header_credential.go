@@ -2,9 +2,11 @@ package egress
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 
 	"satchel/agent"
 )
@@ -13,9 +15,6 @@ import (
 type HeaderCredential struct {
 	Hosts  Hosts
 	Header map[string]string // values by name
-	// Masked are texts that an answer must not repeat. Leave it empty if the
-	// answer is a file.
-	Masked []string
 }
 
 // Fits reports whether u is at one of the hosts.
@@ -36,5 +35,5 @@ func (c HeaderCredential) Apply(req *http.Request) error {
 // Renew reports false: nothing is renewed.
 func (HeaderCredential) Renew(context.Context) (bool, error) { return false, nil }
 
-// Secrets returns the texts that an answer must not repeat.
-func (c HeaderCredential) Secrets() []string { return c.Masked }
+// Secrets returns the values of the headers.
+func (c HeaderCredential) Secrets() []string { return slices.Collect(maps.Values(c.Header)) }

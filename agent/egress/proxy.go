@@ -72,6 +72,7 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 		o.Refused = func(*Error) {}
 	}
 	direct := *c
+	direct.policy.Verbatim = true
 	direct.transport = c.transport.Clone()
 	direct.transport.DisableCompression = true // bodies are forwarded unchanged
 	direct.transport.MaxResponseHeaderBytes = maxProxyHeader

@@ -259,7 +259,7 @@ func TestBodiesFollowRedirects(t *testing.T) {
 				_, _ = io.WriteString(w, " "+r.Header.Get(name))
 			}
 		}))
-		c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"b.test": {openedIP}}).resolver()})
+		c := client(t, Policy{Allow: openedRange, Verbatim: true, Resolver: fixed(map[string][]string{"b.test": {openedIP}}).resolver()})
 		for to, want := range map[string]string{
 			"http://b.test:" + portOf(t, server) + "/": "PUT text text/plain     ",
 			server.URL + "/next":                       "PUT text text/plain Authorization Cookie X-Api-Key X-Acme Idempotency-Key",

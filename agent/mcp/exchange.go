@@ -113,6 +113,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Response, kept bool, err error) {
+	ctx = egress.WithQuerySecrets(egress.WithSecrets(ctx, x.server.Auth.Secrets()...), x.to)
 	if x.server.Credential != nil {
 		ctx = egress.WithCredential(ctx, x.server.Credential)
 	}

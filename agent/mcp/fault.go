@@ -116,12 +116,12 @@ func (x *exchange) quote(text string) string {
 	return agent.Clip(redact(text, x.secrets), maxReport)
 }
 
-// redact replaces secrets in a text.
+// redact replaces secrets in a text, also short ones.
 func redact(text string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "…")
 		}
 	}
-	return text
+	return egress.NewMasker(secrets).Replace(text)
 }

@@ -172,7 +172,7 @@ func TestMaskedResult(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"env": [{"value": "a swordfish-4711, a short"}], "n": 1}`), &result); err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.Marshal(maskResult(result, egress.Masker([]string{"swordfish-4711", "short"})))
+	got, err := json.Marshal(maskResult(result, egress.NewMasker([]string{"swordfish-4711", "short"})))
 	if want := `{"env":[{"value":"a ********, a short"}],"n":1}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}

@@ -27,6 +27,11 @@ func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 			return err
 		}
 		tools, err = readTools(listed)
+		masker := egress.NewMasker(s.secrets())
+		for i := range tools {
+			tools[i].Description = masker.Replace(tools[i].Description)
+			tools[i].Parameters = json.RawMessage(masker.Replace(string(tools[i].Parameters)))
+		}
 		return err
 	})
 	if err != nil {
@@ -158,13 +163,15 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 		return nil, err
 	}
 	value, err := resultOf(result, s.secrets())
-	return maskResult(value, egress.Masker(s.secrets())), err
+	return maskResult(value, egress.NewMasker(s.secrets())), err
 }
 
 // maskResult returns a result without the secrets that a server repeats in it: a
 // program knows those of its environment.
-func maskResult(v any, masker *strings.Replacer) any {
+func maskResult(v any, masker *egress.Masker) any {
 	switch v := v.(type) {
+	case json.RawMessage:
+		return json.RawMessage(masker.Replace(string(v)))
 	case string:
 		return masker.Replace(v)
 	case []any:
@@ -172,9 +179,11 @@ func maskResult(v any, masker *strings.Replacer) any {
 			v[i] = maskResult(v[i], masker)
 		}
 	case map[string]any:
+		masked := make(map[string]any, len(v))
 		for key := range v {
-			v[key] = maskResult(v[key], masker)
+			masked[masker.Replace(key)] = maskResult(v[key], masker)
 		}
+		return masked
 	}
 	return v
 }

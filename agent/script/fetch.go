@@ -73,7 +73,7 @@ func (s *fetchServer) serve(ctx context.Context, r fetchRequest) (problem string
 	if err != nil {
 		return "the URL, the method or a header of a request is not valid"
 	}
-	resp, err := s.fetch(req, r.Credential)
+	resp, err := s.fetch(req.WithContext(egress.WithQuerySecrets(ctx, req.URL)), r.Credential)
 	if err != nil {
 		return "fetch failed: " + egress.Explain(err).Message
 	}

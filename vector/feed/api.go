@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,12 +151,34 @@ func (p *plan) pageURL(done int, next string) (*url.URL, error) {
 		if to.Scheme != u.Scheme || to.Host != u.Host {
 			return nil, agent.Errorf(CodeLeft, "the next page is on another host, %s", agent.Clip(to.Host, 100))
 		}
-		return to, nil
+		return withSecrets(to, query), nil
 	default:
 		return &u, nil
 	}
 	u.RawQuery = query.Encode()
 	return &u, nil
+}
+
+// withSecrets returns the URL of the next page with the secrets of the first one's query,
+// which are masked in responses. Those of a credential are set when it is sent.
+func withSecrets(next *url.URL, first url.Values) *url.URL {
+	query := next.Query()
+	found := false
+	for name, values := range query {
+		if !slices.Contains(values, agent.Mask) {
+			continue
+		}
+		found = true
+		if query[name] = first[name]; len(first[name]) == 0 {
+			delete(query, name)
+		}
+	}
+	if !found {
+		return next
+	}
+	full := *next
+	full.RawQuery = query.Encode()
+	return &full
 }
 
 // read converts a response to items.

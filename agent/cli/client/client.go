@@ -45,7 +45,7 @@ func newAPI(address, key string) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1, HeaderTimeout: headerTimeout})
+	out := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1, Verbatim: true, HeaderTimeout: headerTimeout})
 	a := &api{base: base, key: key, http: out.HTTP()}
 	a.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return a, nil
