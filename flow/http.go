@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/agent"
+	"satchel/agent/charset"
 	"satchel/agent/egress"
 	"satchel/agent/template"
 )
@@ -178,27 +179,26 @@ func readAnswer(contentType, want string, raw []byte) (body any, warning string)
 	if want == "base64" {
 		return base64.StdEncoding.EncodeToString(raw), ""
 	}
+	binary := !utf8.Valid(raw) && !charset.IsText(contentType)
+	text := charset.Decode(raw, contentType)
 	if read := readers[want]; read != nil {
-		v, err := read(raw)
+		v, err := read(text)
 		if err == nil {
 			return v, ""
 		}
 		warning = "the body is not valid " + strings.ToUpper(want) + " and is returned as text: " + agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200)
 	}
 	if want == "json" || (want == "" || want == "auto") && isJSON {
-		if len(bytes.TrimSpace(raw)) == 0 {
+		if len(bytes.TrimSpace(text)) == 0 {
 			return nil, ""
 		}
-		if agent.CheckNesting("body", raw) == nil && json.Valid(raw) {
-			return decodeOr(raw), ""
+		if agent.CheckNesting("body", text) == nil && json.Valid(text) {
+			return decodeOr(text), ""
 		}
 		warning = "the body is not valid JSON and is returned as text"
 	}
-	if utf8.Valid(raw) {
-		return string(raw), warning
-	}
-	if want == "text" || strings.HasPrefix(media, "text/") || warning != "" {
-		return strings.ToValidUTF8(string(raw), "\uFFFD"), warning
+	if !binary || want == "text" || warning != "" {
+		return string(text), warning
 	}
 	return base64.StdEncoding.EncodeToString(raw), "the body is binary and is returned as base64"
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"golang.org/x/net/html/charset"
 )
 
 // Limits of a response that is read as XML or CSV.
@@ -26,7 +24,7 @@ var errTooManyElements = errors.New("it has too many elements")
 // for attributes and #text for text. Elements of one name are a list.
 func readXML(raw []byte) (any, error) {
 	dec := xml.NewDecoder(bytes.NewReader(raw))
-	dec.CharsetReader = charset.NewReaderLabel
+	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // it is decoded already
 	left := maxElements
 	for {
 		token, err := dec.Token()
@@ -96,7 +94,6 @@ func addElement(object map[string]any, name string, v any) {
 // readCSV reads rows as objects with the columns named by the first row. The
 // separator is the comma, semicolon or tab, whichever is most frequent in that row.
 func readCSV(raw []byte) (any, error) {
-	raw = bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF"))
 	first, _, _ := bytes.Cut(raw, []byte("\n"))
 	r := csv.NewReader(bytes.NewReader(raw))
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
@@ -129,7 +126,7 @@ func readCSV(raw []byte) (any, error) {
 		for i, name := range names {
 			row[name] = ""
 			if i < len(record) {
-				row[name] = strings.ToValidUTF8(record[i], "\uFFFD")
+				row[name] = record[i]
 			}
 		}
 		rows = append(rows, row)
@@ -141,7 +138,7 @@ func readCSV(raw []byte) (any, error) {
 func columnNames(header []string) []string {
 	names, taken := make([]string, len(header)), map[string]bool{}
 	for i, name := range header {
-		name = strings.ToValidUTF8(strings.TrimSpace(name), "\uFFFD")
+		name = strings.TrimSpace(name)
 		if name == "" || taken[name] {
 			name = fmt.Sprintf("column_%d", i+1)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/charset"
 	"satchel/agent/signature"
 	"satchel/store"
 )
@@ -156,6 +157,7 @@ func (hook) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error
 	if !ok {
 		return Parsed{}, badSignature()
 	}
+	p.Body = charset.Decode(p.Body, p.Header.Get("Content-Type")) // it was signed as it came
 	if !json.Valid(p.Body) {
 		return Parsed{}, agent.Errorf(agent.CodeInvalidJSON, "the body is not JSON")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"io"
 	"iter"
 	"mime"
@@ -12,11 +11,13 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"satchel/agent"
 	"strings"
 	"unicode"
 
 	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/agent/charset"
 )
 
 // submission is a submitted form.
@@ -56,11 +57,13 @@ const maxFormParts = 1000
 
 func readSubmission(r *http.Request, raw []byte) (*submission, error) {
 	s := &submission{entered: map[string][]string{}, files: map[string][]submittedFile{}}
-	media, params, _ := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
+	contentType := r.Header.Get(echo.HeaderContentType)
+	media, params, _ := mime.ParseMediaType(contentType)
 	switch media {
 	case echo.MIMEApplicationJSON:
 		var object map[string]any
-		if agent.CheckNesting("body", raw) != nil || json.Unmarshal(raw, &object) != nil {
+		raw = charset.Decode(raw, contentType)
+		if agent.CheckNesting("body", raw) != nil || agent.DecodeJSON(raw, &object) != nil {
 			return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not a JSON object")
 		}
 		for name, value := range object {
@@ -71,9 +74,11 @@ func readSubmission(r *http.Request, raw []byte) (*submission, error) {
 		if err != nil {
 			return nil, agent.Errorf(agent.CodeValidation, "the request body is not a form")
 		}
-		s.entered = form
+		s.entered = formTexts(form, contentType)
 	case echo.MIMEMultipartForm:
-		return s, s.readParts(raw, params["boundary"])
+		err := s.readParts(raw, params["boundary"])
+		s.entered = formTexts(s.entered, "")
+		return s, err
 	default:
 		return nil, agent.Errorf(agent.CodeUnsupportedFormat, "a form is sent as application/x-www-form-urlencoded, multipart/form-data or application/json")
 	}
@@ -130,6 +135,9 @@ func (s *submission) readParts(raw []byte, boundary string) error {
 		}
 		name := part.FormName()
 		if part.FileName() == "" {
+			if declared := part.Header.Get(echo.HeaderContentType); declared != "" {
+				content = charset.Decode(content, declared)
+			}
 			s.entered[name] = append(s.entered[name], string(content))
 			continue
 		}

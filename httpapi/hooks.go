@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,6 +17,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/agent/charset"
 	"satchel/agent/signature"
 	"satchel/flow"
 	"satchel/httpapi/auth"
@@ -171,13 +173,12 @@ func hookBody(contentType string, raw []byte) (any, error) {
 	media, _, _ := mime.ParseMediaType(contentType)
 	switch {
 	case media == echo.MIMEApplicationJSON || strings.HasSuffix(media, "+json"):
-		if err := agent.CheckNesting("body", raw); err != nil {
+		text := charset.Decode(raw, contentType)
+		if err := agent.CheckNesting("body", text); err != nil {
 			return nil, err
 		}
 		var body any
-		dec := json.NewDecoder(strings.NewReader(string(raw)))
-		dec.UseNumber()
-		if err := dec.Decode(&body); err != nil || dec.More() {
+		if agent.DecodeJSON(text, &body) != nil {
 			return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON")
 		}
 		return body, nil
@@ -186,9 +187,37 @@ func hookBody(contentType string, raw []byte) (any, error) {
 		if err != nil {
 			return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not a valid form")
 		}
-		return firstOf(form), nil
+		return firstOf(formTexts(form, contentType)), nil
 	}
-	return strings.ToValidUTF8(strings.ReplaceAll(string(raw), "\x00", "\uFFFD"), "\uFFFD"), nil
+	return strings.ReplaceAll(string(charset.Decode(raw, contentType)), "\x00", "\uFFFD"), nil
+}
+
+// formTexts decodes the names and values of a form, whose character set its Content-Type
+// declares, or the field _charset_ that browsers fill in, or which is guessed.
+func formTexts(form url.Values, contentType string) url.Values {
+	if named := form.Get("_charset_"); charset.Named(named) != nil {
+		contentType = mime.FormatMediaType(echo.MIMEApplicationForm, map[string]string{"charset": named})
+	}
+	var all []byte
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		all = append(append(append(all, name...), '\n'), strings.Join(form[name], "\n")+"\n"...)
+	}
+	found := charset.Find(all, contentType)
+	if found == nil {
+		return form
+	}
+	decoder := found.NewDecoder()
+	decode := func(text string) string {
+		decoded, _ := decoder.String(text) // what is not valid is replaced
+		return decoded
+	}
+	out := url.Values{}
+	for name, values := range form {
+		for _, value := range values {
+			out.Add(decode(name), decode(value))
+		}
+	}
+	return out
 }
 
 // firstOf returns a single value as text and several as a list.
@@ -221,7 +250,7 @@ func answerHook(c echo.Context, result *agent.NodeResult) error {
 		Headers map[string]any `json:"headers"`
 		Body    any            `json:"body"`
 	}
-	if err := json.Unmarshal(result.Output, &answer); err != nil {
+	if err := agent.DecodeJSON(result.Output, &answer); err != nil {
 		return err
 	}
 	media := ""

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/charset"
 	"satchel/agent/egress"
 	"satchel/agent/template"
 )
@@ -61,10 +62,7 @@ func (b *Toolbox) send(ctx context.Context, req *http.Request, responsePath stri
 	if len(raw) > maxAPIReply {
 		return nil, agent.Errorf(agent.CodeUpstream, "the server's response is longer than %d bytes", maxAPIReply)
 	}
-	var body any
-	if json.Unmarshal(raw, &body) != nil {
-		body = strings.ToValidUTF8(string(raw), "\uFFFD")
-	}
+	body := decodeReply(charset.Decode(raw, resp.Header.Get("Content-Type")))
 	if resp.StatusCode >= 400 {
 		text, _ := json.Marshal(body) // it was JSON or is a string
 		return nil, agent.Errorf(agent.CodeUpstream, "the server responded with status %d: %s", resp.StatusCode, agent.Clip(string(text), 500)).With("status", resp.StatusCode)
@@ -74,6 +72,16 @@ func (b *Toolbox) send(ctx context.Context, req *http.Request, responsePath stri
 		return nil, agent.Errorf(agent.CodeUpstream, "the response has no value at %s", responsePath)
 	}
 	return found, nil
+}
+
+// decodeReply decodes a reply that is JSON, with all digits of its numbers. Anything else
+// is text.
+func decodeReply(text []byte) any {
+	var body any
+	if agent.DecodeJSON(text, &body) != nil {
+		return string(text)
+	}
+	return body
 }
 
 // requestError returns the error of a tool whose request got no complete

@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"strings"
+
+	"satchel/agent/charset"
 )
 
 // Limits of the requests of one script.
@@ -48,6 +49,15 @@ func (h fetchHead) headers() string {
 		return "[]"
 	}
 	return string(text)
+}
+
+func (h fetchHead) contentType() string {
+	for _, header := range h.Headers {
+		if header[0] == "content-type" {
+			return header[1]
+		}
+	}
+	return ""
 }
 
 // fetches holds the requests of one script in the child.
@@ -131,7 +141,7 @@ func (f *fetches) take(in frame) (head fetchHead, body string, complete bool) {
 	if head.Problem != "" {
 		return head, "", true
 	}
-	return r.head, strings.ToValidUTF8(string(r.body), "\uFFFD"), true
+	return r.head, string(charset.Decode(r.body, r.head.contentType())), true
 }
 
 // fetchID parses the number before a piece of a body.

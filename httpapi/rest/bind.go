@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -224,7 +225,7 @@ func readJSON(c *Call) ([]byte, error) {
 	if !utf8.Valid(data) {
 		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not UTF-8")
 	}
-	return data, nil
+	return bytes.TrimPrefix(data, []byte("\uFEFF")), nil // some programs write a mark before JSON
 }
 
 // bindObject decodes a JSON object field by field, so that an error names the

@@ -7,21 +7,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/saintfish/chardet"
-	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
-	"satchel/agent/markup"
+	"satchel/agent/charset"
 )
 
-var (
-	bomUTF8    = []byte("\xEF\xBB\xBF")
-	bomUTF16LE = []byte("\xFF\xFE")
-	bomUTF16BE = []byte("\xFE\xFF")
-)
+var bomUTF8 = []byte(charset.BOM)
 
 // fallback is how to handle text that is not Unicode and declares no character
 // set.
@@ -41,7 +34,7 @@ func (in input) decode(format Format) ([]byte, error) {
 	}
 	data := bytes.TrimPrefix(in.data, bomUTF8)
 	if enc != nil {
-		if isUTF16(in.data) && len(in.data)%2 != 0 && in.fallback == reject {
+		if charset.IsUTF16(in.data) && len(in.data)%2 != 0 && in.fallback == reject {
 			return nil, broken("the file is UTF-16 text with half a character at its end")
 		}
 		if data, err = transcode(in.data, enc, in.limits.Text); err != nil {
@@ -64,7 +57,7 @@ func (in input) decode(format Format) ([]byte, error) {
 // declaration in the page; but text that is valid UTF-8 is read as UTF-8
 // whatever the page declares. Errors are those of Check.
 func (in input) encoding(format Format) (encoding.Encoding, error) {
-	if isUTF16(in.data) {
+	if charset.IsUTF16(in.data) {
 		return unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM), nil
 	}
 	data := bytes.TrimPrefix(in.data, bomUTF8)
@@ -81,10 +74,10 @@ func (in input) encoding(format Format) (encoding.Encoding, error) {
 		declared = in.declared(format, valid)
 	}
 	switch {
-	case declared != nil || valid || in.fallback == guess && mostlyUTF8(data):
+	case declared != nil || valid || in.fallback == guess && charset.MostlyUTF8(data):
 		return declared, nil
 	case in.fallback == guess:
-		return guessEncoding(data), nil
+		return charset.Guess(data), nil
 	}
 	return nil, rejected("is neither UTF-8 nor UTF-16 text")
 }
@@ -95,80 +88,11 @@ func (in input) encoding(format Format) (encoding.Encoding, error) {
 // has).
 func (in input) declared(format Format, validUTF8 bool) encoding.Encoding {
 	_, params, _ := mime.ParseMediaType(in.media)
-	enc := encodingNamed(params["charset"])
+	enc := charset.Named(params["charset"])
 	if enc == nil && format == FormatHTML && (!validUTF8 || bytes.IndexByte(in.data, 0x1b) >= 0) {
-		enc = encodingNamed(metaCharset(in.data[:min(len(in.data), 8<<10)]))
+		enc = charset.Named(charset.Declared(in.data))
 	}
 	return enc
-}
-
-func isUTF16(data []byte) bool {
-	return bytes.HasPrefix(data, bomUTF16LE) || bytes.HasPrefix(data, bomUTF16BE)
-}
-
-// encodingNamed returns the encoding with a name, or nil for "", unknown names and
-// UTF-8, and for UTF-16, which is only detected by its byte order mark.
-func encodingNamed(name string) encoding.Encoding {
-	enc, canonical := charset.Lookup(name)
-	switch canonical {
-	case "utf-8", "utf-16le", "utf-16be", "replacement":
-		return nil
-	}
-	return enc
-}
-
-// metaCharset returns the charset of a meta tag.
-func metaCharset(head []byte) string {
-	for r := markup.New(head); ; {
-		switch r.Next() {
-		case markup.End:
-			return ""
-		case markup.StartTag:
-			if string(r.Name()) != "meta" {
-				continue
-			}
-			for key, value, ok := r.Attr(); ok; key, value, ok = r.Attr() {
-				if string(key) == "charset" {
-					return string(value)
-				}
-				_, params, err := mime.ParseMediaType(string(value))
-				if string(key) == "content" && err == nil && params["charset"] != "" {
-					return params["charset"]
-				}
-			}
-		}
-	}
-}
-
-// mostlyUTF8 reports whether a text is UTF-8 except for a few broken
-// characters.
-func mostlyUTF8(text []byte) bool {
-	good, bad := 0, 0
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			bad++
-		case size > 1:
-			good++
-		}
-		text = text[size:]
-	}
-	return good > 10*bad
-}
-
-// maxGuess limits the bytes that the encoding is guessed from.
-const maxGuess = 64 << 10
-
-// guessEncoding guesses an encoding by letter frequencies.
-func guessEncoding(text []byte) encoding.Encoding {
-	found, err := chardet.NewHtmlDetector().DetectBest(text[:min(len(text), maxGuess)])
-	if err == nil && found.Confidence >= 50 {
-		if enc, _ := charset.Lookup(found.Charset); enc != nil {
-			return enc
-		}
-	}
-	return charmap.Windows1252
 }
 
 // transcode returns data as UTF-8 and stops at the limit.

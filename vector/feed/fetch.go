@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/charset"
 	"satchel/agent/egress"
 )
 
@@ -56,7 +57,7 @@ func (c *Client) fetchOnce(ctx context.Context, p *plan, target *url.URL) (body 
 	if body, err = io.ReadAll(resp.Body); err != nil {
 		return failedRequest(ctx, err)
 	}
-	return body, 0, nil
+	return charset.Decode(body, resp.Header.Get("Content-Type")), 0, nil
 }
 
 func (p *plan) request(ctx context.Context, target *url.URL, userAgent string) (*http.Request, error) {
