@@ -89,6 +89,12 @@ type ToolConfig struct {
 	WorkflowID string `json:"workflow_id,omitempty"`
 }
 
+// UnmarshalJSON decodes a config. Numbers in Query, Body and Defaults keep all their digits.
+func (c *ToolConfig) UnmarshalJSON(data []byte) error {
+	type plain ToolConfig
+	return DecodeJSON(data, (*plain)(c))
+}
+
 // NoParameters is the schema of a tool without arguments.
 var NoParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 

@@ -29,7 +29,7 @@ type Runner func(ctx context.Context, db *store.DB, c Callback) (executionID str
 // schedule's payload, the whole payload under payload, and the schedule.
 func (c Callback) Trigger() json.RawMessage {
 	trigger := map[string]any{}
-	_ = json.Unmarshal(c.Schedule.Payload, &trigger) // the store only holds objects
+	_ = agent.DecodeJSON(c.Schedule.Payload, &trigger) // the store only holds objects
 	trigger["payload"] = c.Schedule.Payload
 	trigger["schedule"] = map[string]any{"id": c.Schedule.ID, "name": c.Schedule.Name, "type": c.Schedule.Type}
 	trigger["run_id"], trigger["scheduled_for"] = c.RunID, c.ScheduledFor

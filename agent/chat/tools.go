@@ -149,7 +149,7 @@ func (b *Toolbox) ExecuteMCP(ctx context.Context, db *store.DB, serverID, tool s
 		arguments = json.RawMessage("{}")
 	}
 	var values map[string]any
-	if err := json.Unmarshal(arguments, &values); err != nil || values == nil {
+	if err := agent.DecodeJSON(arguments, &values); err != nil || values == nil {
 		return ToolOutcome{}, agent.Invalid("arguments", "must be a JSON object")
 	}
 	began := time.Now()
@@ -201,7 +201,7 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 		return nil, err
 	}
 	var values map[string]any
-	if err := json.Unmarshal(arguments, &values); err != nil {
+	if err := agent.DecodeJSON(arguments, &values); err != nil {
 		return nil, agent.Invalid("arguments", "must be a JSON object")
 	}
 	switch t.Type {

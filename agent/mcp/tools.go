@@ -136,7 +136,7 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 
 // Call calls a tool with a JSON object and returns its result: the structured
 // content if there is any, else its text, else a map {"content": [...]} of
-// content blocks as in the protocol. Numbers are float64. An error reported by
+// content blocks as in the protocol. An error reported by
 // the tool is an EXECUTION_ERROR with its text; other errors are those of
 // Tools.
 func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json.RawMessage) (any, error) {
@@ -204,7 +204,7 @@ func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {
 	case len(r.InputRequests) > 0:
 		return nil, agent.Errorf(agent.CodeExecution, "the tool requests input from a person, which is not supported")
 	case r.StructuredContent != nil:
-		return r.StructuredContent, nil
+		return exact(r.StructuredContent, texts), nil
 	case len(texts) == len(r.Content):
 		return text, nil
 	}

@@ -145,7 +145,7 @@ func wrap(o order) string {
 // answer completes a fetch of the script. Call jobs to run the promises that settled.
 func (e *engine) answer(head fetchHead, body string) error {
 	err := e.timed(func() error {
-		return e.call(e.settle, head.ID, head.Problem, head.Status, head.StatusText, head.URL, head.headers(), body)
+		return e.call(e.settle, head.ID, head.Problem, head.Status, head.StatusText, head.URL, head.headers(), body, changedInteger([]byte(body)))
 	})
 	if errors.Is(err, errTime) || errors.Is(err, errMemory) {
 		return err

@@ -56,6 +56,7 @@
       }
       room = $log(level, clip(line, limits.line));
     };
+  const warn = log("warn");
   const console = {};
   for (const level of ["log", "info", "warn", "error", "debug"]) console[level] = log(level);
 
@@ -144,8 +145,9 @@
       waiting[last] = [resolve, reject];
     });
 
-  // settle ends a fetch: problem is empty, or why there is no response.
-  const settle = (id, problem, status, statusText, url, headers, body) => {
+  // settle ends a fetch: problem is empty, or why there is no response. warning is
+  // about a number in its body that changes when it is parsed.
+  const settle = (id, problem, status, statusText, url, headers, body, warning) => {
     const [resolve, reject] = waiting[id];
     delete waiting[id];
     if (problem !== "") {
@@ -160,7 +162,11 @@
         url,
         headers: responseHeaders(parse(headers)),
         text: () => new P((ok) => ok(body)),
-        json: () => new P((ok) => ok(parse(body))),
+        json: () =>
+          new P((ok) => {
+            if (warning !== "") warn(warning);
+            ok(parse(body));
+          }),
       }),
     );
   };

@@ -86,6 +86,9 @@ func (p *process) run(ctx context.Context, o order, values *variables, fetch fet
 		return Result{}, last, x.endError(ctx, err)
 	}
 	r.Logs = end.Logs
+	if values.warning != "" {
+		r.Logs = append([]Log{{Level: "warn", Message: values.warning}}, r.Logs...)
+	}
 	if end.Code != "" {
 		e := agent.Errorf(end.Code, "%s", end.Message)
 		if end.Line > 0 {

@@ -42,6 +42,8 @@ type variables struct {
 	large  []any
 	piece  []int // by number of a list: bytes of its next piece
 	sent   int
+	// warning is about an integer among them that changed.
+	warning string
 }
 
 // part is a frame of frameValues being written.
@@ -76,6 +78,9 @@ func (v *variables) write(keys []string, values []any) ([]byte, error) {
 	}
 	p.values.WriteByte('}')
 	v.sent += p.values.Len()
+	if v.warning == "" {
+		v.warning = changedInteger(p.values.Bytes())
+	}
 	return p.values.Bytes(), nil
 }
 
