@@ -38,6 +38,8 @@ type Identity struct {
 	Name  string
 	Key   *Key // set when an API key made the request
 	Open  bool // no access control: everyone acts as owner
+
+	Expires Time // when the key or the token that proves it expires; zero: never
 }
 
 // Known reports whether the request is authenticated.

@@ -3,7 +3,6 @@ package browser
 import (
 	"bufio"
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"io"
@@ -70,14 +69,8 @@ func (b *Browser) checkShareable(o agent.SessionOptions) error {
 	return nil
 }
 
-// CDPToken returns the secret with which a client of the DevTools protocol can connect
-// while the session is open, or "" if the session is not for such clients.
-func (s *Session) CDPToken() string { return s.token }
-
-// FitsCDPToken reports whether a secret is that of the session.
-func (s *Session) FitsCDPToken(token string) bool {
-	return s.token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
-}
+// IsShared reports whether the session is for clients of the DevTools protocol.
+func (s *Session) IsShared() bool { return s.options.CDP }
 
 // contextID returns Chromium's id of the profile that a tab belongs to.
 func (p *Page) contextID(ctx context.Context) (string, error) {

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"crypto/rand"
 	"net/url"
 	"time"
 
@@ -127,9 +126,6 @@ func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 	s := &Session{browser: b, db: db, id: agent.NewID(agent.KindSession), options: o, viewport: agent.DefaultViewport, opened: time.Now(),
 		slot: make(chan struct{}, 1), thumbnail: thumbnail{slot: make(chan struct{}, 1)}, console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)}, persisted: persisted{origins: map[string][]playwright.NameValue{}},
 		status: agent.SessionActive, watchers: map[chan struct{}]struct{}{}}
-	if o.CDP {
-		s.token = rand.Text()
-	}
 	if o.Viewport != nil {
 		s.viewport = *o.Viewport
 	}

@@ -59,7 +59,6 @@ type Session struct {
 	refused        []refusal
 	thumbnail      thumbnail
 
-	token     string              // lets clients of the DevTools protocol in; "" if the session is not for them
 	contextID string              // Chromium's id of the profile, if the session is for clients of the DevTools protocol
 	client    *Client             // the connected client of the DevTools protocol, or nil
 	dialogs   []playwright.Dialog // dialogs left to the client, the newest last

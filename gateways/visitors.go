@@ -47,6 +47,9 @@ type Widget struct {
 	db       *store.DB
 }
 
+// DB returns the agent that the widget belongs to.
+func (w *Widget) DB() *store.DB { return w.db }
+
 // Widget returns a website's widget. An inactive one is NOT_FOUND.
 func (g *Gateways) Widget(ctx context.Context, db *store.DB, id string) (*Widget, error) {
 	o, err := db.OpenGateway(ctx, id)

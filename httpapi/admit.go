@@ -36,7 +36,11 @@ func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 			return err
 		}
 		c.Refused = err
-		return r.Handle(c)
+		if r.Streams() {
+			s.guardStream(c, r)
+			defer c.Guard.Stop()
+		}
+		return rest.Reason(c, r.Handle(c))
 	}
 }
 

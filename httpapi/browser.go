@@ -37,7 +37,7 @@ type createSessionIn struct {
 type sessionOut struct {
 	agent.Session
 	LiveViewURL string `json:"live_view_url" doc:"URL of a page where a person can watch the session."`
-	CDPURL      string `json:"cdp_url,omitempty" doc:"WebSocket of the Chrome DevTools Protocol for Playwright, Puppeteer and others, if the session was opened with cdp. Anyone who has it controls the session while it is open." example:"wss://satchel.example.com/v1/sessions/session-06f1q2s3t4v5a6b7c8d9/cdp?token=…"`
+	CDPURL      string `json:"cdp_url,omitempty" doc:"WebSocket of the Chrome DevTools Protocol for Playwright, Puppeteer and others, if the session was opened with cdp. Anyone who has it controls the session while it is open and whoever requested it is an admin." example:"wss://satchel.example.com/v1/sessions/session-06f1q2s3t4v5a6b7c8d9/cdp?token=…"`
 }
 
 func sessionLocation(c *rest.Call, out any) string {
@@ -46,7 +46,7 @@ func sessionLocation(c *rest.Call, out any) string {
 
 func (s *Server) createSession(c *rest.Call, in *createSessionIn) (sessionOut, error) {
 	made, err := s.options.Browser.Create(c, c.DB, in.Body)
-	return sessionOut{made, s.options.Live.Link(made.ID, true).URL, s.cdpURL(s.options.Browser.Find(made.ID))}, err
+	return sessionOut{made, s.viewLink(c, made.ID, true).URL, s.cdpURL(c, s.options.Browser.Find(made.ID))}, err
 }
 
 type sessionIn struct {
@@ -79,7 +79,7 @@ func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error)
 		return out, nil // the session has ended
 	}
 	if c.Role.Covers(agent.RoleAdmin) {
-		out.CDPURL = s.cdpURL(open)
+		out.CDPURL = s.cdpURL(c, open)
 	}
 	active := open.ActivePage()
 	for _, p := range open.Pages() {

@@ -38,7 +38,7 @@ func TestCDPSocket(t *testing.T) {
 			t.Errorf("shown: %s", shown)
 		}
 	}
-	link := strings.Split(ts.server.options.Live.Link(id, true).URL, "token=")[1]
+	link := strings.Split(ts.link(id), "token=")[1]
 	for name, tc := range map[string]struct {
 		path string
 		want int

@@ -11,6 +11,7 @@ import (
 
 	"satchel/agent"
 	"satchel/browser"
+	"satchel/browser/live"
 	"satchel/httpapi/rest"
 	"satchel/store"
 )
@@ -20,7 +21,7 @@ const livePath = "/live"
 
 type liveViewOut struct {
 	URL       string     `json:"url" doc:"URL of a page that shows the session. It works without other credentials." example:"http://127.0.0.1:8787/live/session-06f1q2s3t4v5a6b7c8d9?token=…"`
-	ExpiresAt agent.Time `json:"expires_at" format:"date-time" doc:"When the URL expires, one hour later."`
+	ExpiresAt agent.Time `json:"expires_at" format:"date-time" doc:"When the URL expires: after one hour, or earlier with the key or token of the request."`
 }
 
 func (s *Server) liveView(c *rest.Call, in *sessionIn) (liveViewOut, error) {
@@ -28,8 +29,15 @@ func (s *Server) liveView(c *rest.Call, in *sessionIn) (liveViewOut, error) {
 	if err != nil {
 		return liveViewOut{}, err
 	}
-	link := s.options.Live.Link(session.ID(), c.Role.Covers(agent.RoleAdmin))
+	link := s.viewLink(c, session.ID(), c.Role.Covers(agent.RoleAdmin))
 	return liveViewOut{link.URL, agent.At(link.ExpiresAt)}, nil
+}
+
+// viewLink returns a link to a session's live view, which ends with the caller's access.
+func (s *Server) viewLink(c *rest.Call, sessionID string, control bool) live.Link {
+	g := live.Grant{SessionID: sessionID, Control: control}
+	until := s.sign(c, &g, agent.At(agent.Now().Add(live.LinkLife)))
+	return s.options.Live.Link(g, until.Time)
 }
 
 type createTakeoverIn struct {
@@ -126,16 +134,20 @@ func (s *Server) admitLink(c echo.Context) (socketAccess, error) {
 	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
 		return socketAccess{}, err
 	}
-	id := c.Param("session")
-	grant, err := s.options.Live.Grant(c.QueryParam("token"))
+	grant, err := s.grant(c.QueryParam("token"))
 	if err != nil {
 		return socketAccess{}, err
 	}
-	session := s.options.Browser.Find(id)
-	if session == nil || grant.SessionID != id {
-		return socketAccess{}, agent.NotFound("session", id)
+	return s.linkVisitor(c.Request().Context(), c.Param("session"), grant)
+}
+
+// grant returns what the token of a live view's link allows.
+func (s *Server) grant(token string) (live.Grant, error) {
+	grant, err := s.options.Live.Grant(token)
+	if err == nil && grant.CDP {
+		err = agent.Errorf(agent.CodeUnauthorized, "this token is for clients of the DevTools protocol only")
 	}
-	return socketAccess{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
+	return grant, err
 }
 
 func (s *Server) liveState(c echo.Context) error {
@@ -143,7 +155,11 @@ func (s *Server) liveState(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c, http.StatusOK, liveStateOut{SessionID: v.session.ID(), Control: v.control, Takeover: v.takeover, Viewport: v.session.Viewport()})
+	control, err := v.mayControl()
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(c, http.StatusOK, liveStateOut{SessionID: v.session.ID(), Control: control, Takeover: v.takeover, Viewport: v.session.Viewport()})
 }
 
 // boundPage returns the id of the tab that a socket is bound to by pageId, or

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"satchel/browser/live"
 )
 
 func (w *contractClient) checkTakeovers(t *testing.T, at string) {
@@ -179,17 +181,25 @@ func TestSteelsDialect(t *testing.T) {
 	}
 }
 
+// link returns a link of an open server to a session's live view.
+func (ts *testServer) link(session string) string {
+	return ts.server.options.Live.Link(live.Grant{SessionID: session, Control: true, Maker: "open"}, time.Now().Add(live.LinkLife)).URL
+}
+
+// tokenOf returns the token in an address.
+func tokenOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get("token")
+}
+
 func TestSocketsRefuse(t *testing.T) {
 	ts := newTestServer(t)
 	s, other := ts.openLoaded(t, "/"), ts.openLoaded(t, "/")
-	token := func(address string) string {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u.Query().Get("token")
-	}
-	mine := token(ts.server.options.Live.Link(s.ID(), true).URL)
+	mine := tokenOf(t, ts.link(s.ID()))
 	over := ts.must(t, 201, "POST", "/api/agents/default/browser/"+s.ID()+"/takeover", `{}`)
 	ts.must(t, 200, "POST", "/api/agents/default/browser/"+s.ID()+"/takeover/"+over["takeover_id"].(string)+"/complete", "")
 	stranger := http.Header{"Origin": {"https://evil.example"}}
@@ -211,7 +221,7 @@ func TestSocketsRefuse(t *testing.T) {
 		{"a link from another site", "/v1/sessions/logs?sessionId=" + s.ID() + "&token=" + mine, stranger, 101},
 		{"forged link", "/v1/sessions/logs?sessionId=" + s.ID() + "&token=" + mine + "A", nil, 401},
 		{"another session's link", "/v1/sessions/logs?sessionId=" + other.ID() + "&token=" + mine, nil, 404},
-		{"the link of a completed takeover", "/v1/sessions/cast?sessionId=" + s.ID() + "&token=" + token(over["takeover_url"].(string)), nil, 409},
+		{"the link of a completed takeover", "/v1/sessions/cast?sessionId=" + s.ID() + "&token=" + tokenOf(t, over["takeover_url"].(string)), nil, 409},
 	}
 	for _, tc := range cases {
 		if _, status := ts.dial(t, tc.path, tc.header); status != tc.want {
@@ -244,11 +254,7 @@ func TestViewersOnlyWatch(t *testing.T) {
 		}
 	}
 	link := (&testClient{url: ts.url, folder: ts.folder, header: http.Header{"X-Api-Key": {watcher}}}).must(t, 200, "GET", "/api/agents/default/browser/"+s.ID()+"/live-view", "")
-	u, err := url.Parse(link["url"].(string))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, token := range map[string]string{"key": watcher, "link": u.Query().Get("token")} {
+	for name, token := range map[string]string{"key": watcher, "link": tokenOf(t, link["url"].(string))} {
 		ws, status := ts.dial(t, "/v1/sessions/cast?sessionId="+s.ID()+"&token="+token, nil)
 		if ws == nil {
 			t.Fatalf("%s: %d", name, status)

@@ -78,31 +78,32 @@ type Options struct {
 
 // Server serves the API and the console on one listener.
 type Server struct {
-	options   Options
-	folder    *store.Folder
-	index     *vector.Index
-	flow      *flow.Engine
-	streams   context.Context // done when the server begins to stop
-	chat      *agentchat.Chat
-	toolbox   *agentchat.Toolbox
-	policy    *auth.Policy
-	limiter   *rest.Limiter
-	memory    *rest.Memory // for request bodies
-	log       *slog.Logger
-	echo      *echo.Echo
-	http      *http.Server
-	routes    map[routeKey]*rest.Route
-	posts     map[routeKey]int64 // the largest bodies of routes outside the API
-	table     []*rest.Route
-	metrics   *metrics
-	describe  func() (rest.Packed, error)
-	sockets   sockets
-	feeds     changeFeeds
-	pingEvery time.Duration
-	gateways  gatewayCache
-	runs      runs
-	forwarder *forwarder // nil if the server is not in a cluster
-	names     sync.Map   // names of people that their entries have, by adminEntry
+	options    Options
+	folder     *store.Folder
+	index      *vector.Index
+	flow       *flow.Engine
+	streams    context.Context // done when the server begins to stop
+	chat       *agentchat.Chat
+	toolbox    *agentchat.Toolbox
+	policy     *auth.Policy
+	limiter    *rest.Limiter
+	memory     *rest.Memory // for request bodies
+	log        *slog.Logger
+	echo       *echo.Echo
+	http       *http.Server
+	routes     map[routeKey]*rest.Route
+	posts      map[routeKey]int64 // the largest bodies of routes outside the API
+	table      []*rest.Route
+	metrics    *metrics
+	describe   func() (rest.Packed, error)
+	sockets    sockets
+	feeds      changeFeeds
+	pingEvery  time.Duration
+	guardEvery time.Duration
+	gateways   gatewayCache
+	runs       runs
+	forwarder  *forwarder // nil if the server is not in a cluster
+	names      sync.Map   // names of people that their entries have, by adminEntry
 
 	mu     sync.Mutex
 	served chan struct{}
@@ -123,7 +124,7 @@ const (
 func New(o Options) *Server {
 	s := &Server{
 		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, policy: o.policy(),
-		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[routeKey]*rest.Route{}, pingEvery: pingEvery,
+		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[routeKey]*rest.Route{}, pingEvery: pingEvery, guardEvery: rest.GuardInterval,
 		memory: rest.NewMemory(rest.BodyMemory, rest.BodyPatience), posts: map[routeKey]int64{},
 	}
 	if s.log == nil {

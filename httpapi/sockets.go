@@ -51,9 +51,38 @@ func (s *Server) socketEndpoints() {
 
 // socketAccess is a client's access to a session over a socket or the live view.
 type socketAccess struct {
+	holder
 	session  *browser.Session
-	control  bool   // may control the session, not only watch
 	takeover string // the takeover that the link is for
+}
+
+// mayControl reports whether the client may control the session at this moment, not only
+// watch. An error means that it may not watch either.
+func (v *socketAccess) mayControl() (bool, error) {
+	role, err := v.role()
+	return role.Covers(agent.RoleAdmin) && (v.request != nil || v.link.grant.Control), err
+}
+
+// checkWatching returns an error if the client may no longer watch the session.
+func (v *socketAccess) checkWatching() error {
+	_, err := v.role()
+	return err
+}
+
+// checkControl returns an error if the client may no longer control the session.
+func (v *socketAccess) checkControl() error {
+	if ok, err := v.mayControl(); ok || err != nil {
+		return err
+	}
+	return agent.Errorf(agent.CodeForbidden, "only admins may connect to a session")
+}
+
+// check returns what a socket of a client checks.
+func (v *socketAccess) check(stream string) func() error {
+	if stream == cdpStream {
+		return v.checkControl
+	}
+	return v.checkWatching
 }
 
 // socket opens a stream of a session. All checks are before the upgrade, so that clients
@@ -105,8 +134,24 @@ func (s *Server) socket(c echo.Context) error {
 		return nil // Accept has written the response
 	}
 	conn.SetReadLimit(limit)
-	s.serveSocket(conn, v, out, pageID)
+	check := v.check(name)
+	ctx, guard := rest.NewGuard(store.WithActor(s.streams, "live view"), s.guardEvery, check, func(ctx context.Context) error {
+		if err := v.identify(ctx); err != nil {
+			return err
+		}
+		return check()
+	})
+	defer guard.Stop()
+	s.serveSocket(ctx, conn, &socketStream{v, out, guard, pageID})
 	return nil
+}
+
+// socketStream is a stream of a session and the client that it is for.
+type socketStream struct {
+	socketAccess
+	out    messages
+	guard  *rest.Guard
+	pageID string // of the tab that the socket is bound to; "" if it is not
 }
 
 // socketQuery parses a query in which a second "?" means "&", as Steel's viewer
@@ -120,15 +165,11 @@ func socketQuery(raw string) url.Values {
 // token, or by the request's other credentials.
 func (s *Server) visitor(c echo.Context, id, token string) (socketAccess, error) {
 	if strings.Contains(token, ".") {
-		grant, err := s.options.Live.Grant(token)
+		grant, err := s.grant(token)
 		if err != nil {
 			return socketAccess{}, err
 		}
-		session := s.options.Browser.Find(id)
-		if session == nil || grant.SessionID != id {
-			return socketAccess{}, agent.NotFound("session", id)
-		}
-		return socketAccess{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
+		return s.linkVisitor(c.Request().Context(), id, grant)
 	}
 	if token != "" {
 		c.Request().Header.Set(auth.KeyHeader, token)
@@ -147,24 +188,42 @@ func (s *Server) visitor(c echo.Context, id, token string) (socketAccess, error)
 		}
 		return socketAccess{}, agent.NotFound("session", id)
 	}
-	db := session.DB()
-	role := s.policy.Role(identity, db)
-	if role == agent.RoleNone {
-		return socketAccess{}, auth.NoAccessError()
-	}
-	if db.Agent().Status == agent.StatusDisabled {
-		return socketAccess{}, errDisabled
-	}
-	return socketAccess{session: session, control: role.Covers(agent.RoleAdmin)}, nil
+	v := socketAccess{session: session, holder: holder{policy: s.policy, db: session.DB(), caller: identity, request: c.Request()}}
+	return v, v.checkWatching()
 }
 
-var errDisabled = agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
+// linkVisitor returns the access that a link gives: that of whoever made it, as long as
+// they have it, or that of its takeover.
+func (s *Server) linkVisitor(ctx context.Context, id string, grant live.Grant) (v socketAccess, err error) {
+	session := s.options.Browser.Find(id)
+	if session == nil || grant.SessionID != id {
+		return v, agent.NotFound("session", id)
+	}
+	v = socketAccess{session: session, takeover: grant.Takeover, holder: holder{policy: s.policy, db: session.DB(),
+		link: linkHolder{grant, s.options.Live, session}}}
+	if v.takeover != "" {
+		err = s.checkTakeover(ctx, session, v.takeover)
+	} else {
+		v.caller, err = s.policy.Maker(grant.Maker, v.db)
+	}
+	if err == nil {
+		err = v.checkWatching()
+	}
+	return v, err
+}
+
+// sign completes a grant of a caller, and returns when it ends: at the latest with the
+// caller's key or token.
+func (s *Server) sign(c *rest.Call, g *live.Grant, until agent.Time) agent.Time {
+	g.Maker = s.policy.MakerOf(c.Identity)
+	if ends := c.Identity.Expires; !ends.IsZero() && (until.IsZero() || ends.Before(until.Time)) {
+		return ends
+	}
+	return until
+}
 
 // checkTakeover rejects the link of a takeover that has ended.
 func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id string) error {
-	if id == "" {
-		return nil
-	}
 	t, err := s.options.Live.Takeover(ctx, session, id)
 	if err == nil && !t.Status.Open() {
 		return agent.Errorf(agent.CodeConflict, "the takeover has ended: it is %s", t.Status).With("status", t.Status)
@@ -215,12 +274,12 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 
 // serveSocket serves a socket until either side closes it, the session or the
 // visitor's takeover ends, or the server stops.
-func (s *Server) serveSocket(conn *websocket.Conn, v socketAccess, out messages, pageID string) {
-	ctx, cancel := context.WithCancelCause(store.WithActor(s.streams, "live view"))
+func (s *Server) serveSocket(ctx context.Context, conn *websocket.Conn, v *socketStream) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	// Cancelling a read closes the connection, so reading ends after the close frame.
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	var running, reader sync.WaitGroup
-	viewer, casts := out.(*live.Viewer)
+	viewer, casts := v.out.(*live.Viewer)
 	if v.takeover != "" {
 		if casts {
 			s.beginTakeover(ctx, v)
@@ -228,15 +287,15 @@ func (s *Server) serveSocket(conn *websocket.Conn, v socketAccess, out messages,
 		stop := s.options.Live.OnTakeoverEnd(v.session, v.takeover, func() { cancel(errTakeoverEnded) })
 		defer stop()
 	}
-	running.Go(func() { cancel(send(ctx, conn, out)) })
+	running.Go(func() { cancel(send(ctx, conn, v.out)) })
 	running.Go(func() { cancel(s.ping(ctx, conn)) })
 	reader.Go(func() {
-		client, drives := out.(*browser.Client)
+		client, drives := v.out.(*browser.Client)
 		switch {
 		case drives:
-			cancel(s.relayCDP(reading, conn, client))
-		case casts && v.control:
-			cancel(s.handleInput(ctx, reading, conn, v, viewer, pageID))
+			cancel(s.relayCDP(reading, conn, v.guard, client))
+		case casts:
+			cancel(s.handleInput(ctx, reading, conn, v, viewer))
 		default:
 			cancel(discardMessages(reading, conn))
 		}
@@ -247,11 +306,11 @@ func (s *Server) serveSocket(conn *websocket.Conn, v socketAccess, out messages,
 	reader.Wait()
 }
 
-var errTakeoverEnded = errors.New("the takeover is over")
+var errTakeoverEnded = agent.Errorf(agent.CodeConflict, "the takeover is over")
 
 // beginTakeover records that the person has connected. A running action may
 // delay it.
-func (s *Server) beginTakeover(ctx context.Context, v socketAccess) {
+func (s *Server) beginTakeover(ctx context.Context, v *socketStream) {
 	ctx, cancel := context.WithTimeout(ctx, socketWrite)
 	defer cancel()
 	if _, err := s.options.Live.MoveTakeover(ctx, v.session, v.takeover, agent.TakeoverActive); err != nil {
@@ -312,10 +371,10 @@ func readMessage(reading context.Context, conn *websocket.Conn, body *rest.Body)
 }
 
 // handleInput executes the messages of a person's socket one after another, so
-// a client that sends faster than the page handles has to wait. Invalid
-// messages are ignored.
-func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v socketAccess, viewer *live.Viewer, pageID string) error {
-	controller := s.options.Live.Controller(v.session, pageID)
+// a client that sends faster than the page handles has to wait. Messages that are
+// invalid, or of a client who may only watch, are ignored.
+func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v *socketStream, viewer *live.Viewer) error {
+	controller := s.options.Live.Controller(v.session, v.pageID)
 	defer controller.Close()
 	body := s.memory.Body(maxMessage)
 	defer body.Release()
@@ -324,8 +383,12 @@ func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn,
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
+		if err := v.guard.Check(); err != nil {
+			return err
+		}
+		may, _ := v.mayControl() // the guard has just checked that it may watch
 		in, err := live.ParseInput(raw)
-		if err != nil {
+		if err != nil || !may {
 			continue
 		}
 		if answer, err := controller.Do(ctx, in); err == nil && answer != nil {
@@ -350,11 +413,14 @@ func discardMessages(reading context.Context, conn *websocket.Conn) error {
 // closeWith closes a socket with the reason.
 func closeWith(conn *websocket.Conn, cause error) {
 	code, reason := websocket.StatusGoingAway, "the server is stopping"
+	var ended *rest.EndedError
 	switch {
 	case errors.Is(cause, io.EOF):
 		code, reason = websocket.StatusNormalClosure, "the session has ended"
 	case errors.Is(cause, errTakeoverEnded):
-		code, reason = websocket.StatusNormalClosure, cause.Error()
+		code, reason = websocket.StatusNormalClosure, errTakeoverEnded.Message
+	case errors.As(cause, &ended):
+		code, reason = websocket.StatusPolicyViolation, "this access has ended: "+string(agent.ErrorCode(cause))
 	case agent.ErrorCode(cause) == agent.CodeFileTooLarge:
 		code, reason = websocket.StatusMessageTooBig, "the message is too large"
 	case agent.ErrorCode(cause) == agent.CodeUnavailable:

@@ -244,8 +244,8 @@ func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.E
 			text = ": still here\n\n"
 		case text = <-v.queue:
 		}
-		if !s.mayWatch(c) {
-			return nil
+		if s.policy.Role(c.Identity, c.DB) != c.Role {
+			return nil // the client reconnects, and gets its new role
 		}
 		if v.lost.Swap(false) {
 			text = f.resetViewer(v)
@@ -264,14 +264,6 @@ func (f *changeFeed) resetViewer(v *viewer) string {
 		<-v.queue
 	}
 	return frame("reset", f.idLocked(), struct{}{})
-}
-
-// mayWatch reports whether the caller still has the same identity and role.
-func (s *Server) mayWatch(c *rest.Call) bool {
-	if k := c.Identity.Key; k != nil && s.folder.Key(k.Hash) == nil || c.Identity.Open != s.policy.Open() {
-		return false
-	}
-	return !c.DB.Gone() && c.DB.Problem() == nil && c.DB.Agent().Status != agent.StatusDisabled && s.policy.Role(c.Identity, c.DB) == c.Role
 }
 
 // presenceOut is the data of the event presence.

@@ -196,12 +196,16 @@ func (s *Server) admitVisitor(c echo.Context) (*gateways.Widget, gateways.Visito
 	if err != nil {
 		return nil, gateways.Visitor{}, err
 	}
-	scheme, token, _ := strings.Cut(c.Request().Header.Get(echo.HeaderAuthorization), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		token = ""
-	}
-	v, err := w.Visitor(strings.TrimSpace(token))
+	v, err := w.Visitor(visitorToken(c.Request()))
 	return w, v, err
+}
+
+func visitorToken(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get(echo.HeaderAuthorization), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // admitMessage admits a visitor's message, within the rate limits.

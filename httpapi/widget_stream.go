@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -112,7 +114,9 @@ func (s *Server) visitorStream(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	call := &rest.Call{Context: c.Request().Context(), HTTP: c}
+	call := &rest.Call{HTTP: c, DB: w.DB()}
+	call.Context, call.Guard = s.guardVisitor(c.Request(), w)
+	defer call.Guard.Stop()
 	release, err := s.feeds.countStream(call)
 	if err != nil {
 		return err
@@ -135,6 +139,23 @@ func (s *Server) visitorStream(c echo.Context) error {
 		return nil //nolint:nilerr // the client disconnected
 	}
 	return s.serveVisitor(call, f, news)
+}
+
+// guardVisitor guards a visitor's stream.
+func (s *Server) guardVisitor(r *http.Request, w *gateways.Widget) (context.Context, *rest.Guard) {
+	check := func() error {
+		if w.DB().Suspended() {
+			return agent.NotFound("widget", w.ID)
+		}
+		return nil
+	}
+	return rest.NewGuard(r.Context(), s.guardEvery, check, func(ctx context.Context) error {
+		now, err := s.options.Gateways.Widget(store.Background(ctx), w.DB(), w.ID)
+		if err == nil {
+			_, err = now.Visitor(visitorToken(r))
+		}
+		return err
+	})
 }
 
 func (s *Server) serveVisitor(c *rest.Call, f *visitorFeed, news <-chan struct{}) error {

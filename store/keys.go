@@ -157,6 +157,18 @@ func (f *Folder) Key(hash string) *agent.Key {
 	return k
 }
 
+// KeyByID returns the valid key with an id, or nil. It must not be modified.
+func (f *Folder) KeyByID(id string) *agent.Key {
+	f.apiKeys.mu.RLock()
+	defer f.apiKeys.mu.RUnlock()
+	for _, k := range f.apiKeys.byHash {
+		if k.ID == id && !k.Expired(agent.Now()) {
+			return k
+		}
+	}
+	return nil
+}
+
 func (f *Folder) cachedKey(hash string) *agent.Key {
 	f.apiKeys.mu.RLock()
 	defer f.apiKeys.mu.RUnlock()

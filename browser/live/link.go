@@ -13,7 +13,7 @@ import (
 	"satchel/agent"
 )
 
-// LinkLife is how long a link to a live view is valid.
+// LinkLife is how long a link to a live view is valid at most.
 const LinkLife = time.Hour
 
 // Grant is the access given by a signed link.
@@ -21,8 +21,10 @@ type Grant struct {
 	SessionID string `json:"s"`
 	Control   bool   `json:"c,omitempty"` // may act, not only watch
 	Takeover  string `json:"t,omitempty"` // complete this takeover
-	Expires   int64  `json:"e"`           // Unix seconds
-	Nonce     string `json:"n"`           // 128 random bits
+	CDP       bool   `json:"d,omitempty"` // connect as a client of the DevTools protocol, and nothing else
+	Maker     string `json:"m,omitempty"` // whose access it has; "" for a takeover, whose record decides
+	Expires   int64  `json:"e,omitempty"` // Unix seconds; 0: with the session
+	Nonce     string `json:"n,omitempty"` // 128 random bits
 }
 
 // Link is the URL of a live view, and when it expires.
@@ -31,19 +33,20 @@ type Link struct {
 	ExpiresAt time.Time
 }
 
-// Link returns a link to a session's live view, for watching only or with control.
-func (l *Live) Link(sessionID string, control bool) Link {
-	return l.link(Grant{SessionID: sessionID, Control: control}, agent.Now().Add(LinkLife))
-}
-
-func (l *Live) link(g Grant, until time.Time) Link {
+// Link returns a link to the live view of a grant's session.
+func (l *Live) Link(g Grant, until time.Time) Link {
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // never fails, see crypto/rand
 	g.Expires, g.Nonce = until.Unix(), encode(nonce)
+	address := l.options.PublicURL + "/live/" + url.PathEscape(g.SessionID) + "?token=" + l.Token(g)
+	return Link{address, time.Unix(g.Expires, 0).UTC()}
+}
+
+// Token returns the token of a grant. The same grant always has the same token.
+func (l *Live) Token(g Grant) string {
 	raw, _ := json.Marshal(g) // a struct of plain values cannot fail
 	payload := encode(raw)
-	address := l.options.PublicURL + "/live/" + url.PathEscape(g.SessionID) + "?token=" + payload + "." + encode(l.sign(payload))
-	return Link{address, time.Unix(g.Expires, 0).UTC()}
+	return payload + "." + encode(l.sign(payload))
 }
 
 func encode(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
@@ -73,10 +76,15 @@ func (l *Live) Grant(token string) (Grant, error) {
 	if err != nil || json.Unmarshal(raw, &g) != nil {
 		return g, errLink
 	}
-	if agent.Now().Unix() >= g.Expires {
-		return Grant{}, agent.Errorf(agent.CodeUnauthorized, "this link has expired; ask for a new one")
+	return g, g.Check(agent.Now())
+}
+
+// Check returns an error if the grant has expired.
+func (g Grant) Check(now agent.Time) error {
+	if g.Expires != 0 && now.Unix() >= g.Expires {
+		return agent.Errorf(agent.CodeUnauthorized, "this link has expired; ask for a new one")
 	}
-	return g, nil
+	return nil
 }
 
 var errLink = agent.Errorf(agent.CodeUnauthorized, "this link is not valid; ask for a new one")

@@ -41,7 +41,7 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 	t := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: s.ID(), Reason: o.Reason, Timeout: int(o.Duration() / time.Second),
 		CreatedAt: now, ExpiresAt: agent.At(now.Add(o.Duration()))}
 	// The link outlives the takeover a little, so that its page can say how it ended.
-	t.TakeoverURL = l.link(Grant{SessionID: s.ID(), Control: true, Takeover: t.ID}, now.Add(o.Duration()+time.Minute)).URL
+	t.TakeoverURL = l.Link(Grant{SessionID: s.ID(), Control: true, Takeover: t.ID}, now.Add(o.Duration()+time.Minute)).URL
 	made, err := s.DB().CreateTakeover(ctx, t)
 	if err != nil {
 		return agent.Takeover{}, err
@@ -192,6 +192,12 @@ type takeoverState struct {
 	Status    agent.TakeoverStatus `json:"status"`
 	Reason    string               `json:"reason"`
 	ExpiresAt agent.Time           `json:"expires_at"`
+}
+
+// IsTakeoverOpen reports whether a takeover has not ended.
+func (l *Live) IsTakeoverOpen(s *browser.Session, id string) bool {
+	t := l.openTakeover(s, id)
+	return t != nil && t.current().Status.Open()
 }
 
 // OnTakeoverEnd calls run when an open takeover ends, or immediately if it is

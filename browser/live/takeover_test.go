@@ -139,19 +139,20 @@ func TestTakeoverOptions(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	l, other := New(Options{PublicURL: "http://satchel.test"}), New(Options{})
-	link := l.Link("session-1", false)
+	watch, until := Grant{SessionID: "session-1", Maker: "open"}, time.Now().Add(LinkLife)
+	link := l.Link(watch, until)
 	token := strings.SplitN(link.URL, "token=", 2)[1]
-	if g := grantOf(t, l, link.URL); g.SessionID != "session-1" || g.Control || g.Takeover != "" {
+	if g := grantOf(t, l, link.URL); g.SessionID != "session-1" || g.Control || g.Takeover != "" || g.Maker != "open" {
 		t.Errorf("got %+v", g)
 	}
-	if until := time.Until(link.ExpiresAt); until < 59*time.Minute || until > LinkLife {
-		t.Errorf("expires in %s", until)
+	if link.ExpiresAt.Unix() != until.Unix() {
+		t.Errorf("expires at %s", link.ExpiresAt)
 	}
-	if again := l.Link("session-1", false); again.URL == link.URL {
+	if again := l.Link(watch, until); again.URL == link.URL {
 		t.Error("two links are the same")
 	}
 	payload, signature, _ := strings.Cut(token, ".")
-	expired := l.link(Grant{SessionID: "session-1"}, time.Now().Add(-time.Second)).URL
+	expired := l.Link(Grant{SessionID: "session-1"}, time.Now().Add(-time.Second)).URL
 	for name, invalid := range map[string]string{
 		"empty": "", "no signature": payload, "empty signature": payload + ".", "another payload": payload + "AA." + signature,
 		"another signature": payload + "." + signature[:len(signature)-2] + "AA", "not base64": "!." + signature, "long": strings.Repeat("a", 2000) + "." + signature,

@@ -52,7 +52,13 @@ func NewIdentityProxy(t *testing.T) *IdentityProxy {
 // Token returns a signed token with the proxy's claims about a person.
 func (p *IdentityProxy) Token(t *testing.T, email string) string {
 	t.Helper()
-	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"aud": proxyAudience, "email": email, "name": "Someone", "exp": time.Now().Add(time.Hour).Unix()})
+	return p.TokenUntil(t, email, time.Now().Add(time.Hour))
+}
+
+// TokenUntil is Token with the time at which the token expires.
+func (p *IdentityProxy) TokenUntil(t *testing.T, email string, until time.Time) string {
+	t.Helper()
+	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"aud": proxyAudience, "email": email, "name": "Someone", "exp": until.Unix()})
 	token.Header["kid"] = "1"
 	signed, err := token.SignedString(p.key)
 	if err != nil {

@@ -90,15 +90,15 @@ func isLoopback(host string) bool {
 }
 
 // Verify returns the person that a token identifies: the email address in lower
-// case, and the name, which may be empty. Every error is an *agent.Error with
-// CodeUnauthorized, which explains the problem without showing any part of the
-// token. It may wait for the keys, at most fetchTimeout or until ctx ends.
-func (v *Verifier) Verify(ctx context.Context, token string) (email, name string, err error) {
+// case, the name, which may be empty, and when the token expires. Every error is an
+// *agent.Error with CodeUnauthorized, which explains the problem without showing any
+// part of the token. It may wait for the keys, at most fetchTimeout or until ctx ends.
+func (v *Verifier) Verify(ctx context.Context, token string) (agent.Identity, error) {
 	if len(token) > maxToken {
-		return "", "", explainToken(errTokenSize)
+		return agent.Identity{}, explainToken(errTokenSize)
 	}
 	if strings.ContainsAny(token, "\r\n") { // which base64 ignores: one token would have many forms
-		return "", "", explainToken(jwt.ErrTokenMalformed)
+		return agent.Identity{}, explainToken(jwt.ErrTokenMalformed)
 	}
 	set, fetched := v.keys.current(ctx)
 	person, err := v.verify(token, set)
@@ -108,9 +108,9 @@ func (v *Verifier) Verify(ctx context.Context, token string) (email, name string
 		}
 	}
 	if err != nil {
-		return "", "", explainToken(err)
+		return agent.Identity{}, explainToken(err)
 	}
-	return person.email, person.name, nil
+	return agent.Identity{Email: person.email, Name: person.name, Expires: agent.At(person.expires)}, nil
 }
 
 // isUnknownKey reports whether a newer key set may resolve the error.
@@ -134,7 +134,7 @@ func (v *Verifier) verify(token string, set *keySet) (tokenClaims, error) {
 	if err != nil {
 		return tokenClaims{}, err
 	}
-	person.since, person.until = now, earliest(person.until, now.Add(verifiedFor))
+	person.since, person.until = now, earliest(person.expires, now.Add(verifiedFor))
 	set.remember(sum, person)
 	return person, nil
 }
@@ -146,10 +146,11 @@ func earliest(a, b time.Time) time.Time {
 	return b
 }
 
-// tokenClaims is the content of a verified token, valid from since until just before
-// until.
+// tokenClaims is the content of a verified token, which need not be verified again from
+// since until just before until.
 type tokenClaims struct {
 	email, name  string
+	expires      time.Time // with leeway
 	since, until time.Time
 }
 
@@ -165,7 +166,7 @@ func readClaims(claims jwt.MapClaims) (person tokenClaims, err error) {
 	if err != nil || expires == nil {
 		return person, jwt.ErrTokenInvalidClaims
 	}
-	person.until = expires.Add(tokenLeeway)
+	person.expires = expires.Add(tokenLeeway)
 	email, _ := claims["email"].(string)
 	if person.email = agent.NormalEmail(email); !isSafeEmail(person.email, email) {
 		return person, errTokenEmail

@@ -10,7 +10,7 @@ func BenchmarkVerify(b *testing.B) {
 	for _, key := range []proxyKey{proxyRSA(), proxyEC()} {
 		token := key.sign(b, goodClaims(clock, nil), nil)
 		verify := func(b *testing.B) {
-			if _, _, err := v.Verify(b.Context(), token); err != nil {
+			if _, err := v.Verify(b.Context(), token); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -32,7 +32,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("forged", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, _, err := v.Verify(b.Context(), forged); err == nil {
+			if _, err := v.Verify(b.Context(), forged); err == nil {
 				b.Fatal("a forged token passed")
 			}
 		}

@@ -34,7 +34,7 @@ func verifyAll(t *testing.T, v *Verifier, times int, token string) *atomic.Int64
 	passed := new(atomic.Int64)
 	for range times {
 		go func() {
-			if _, _, err := v.Verify(t.Context(), token); err == nil {
+			if _, err := v.Verify(t.Context(), token); err == nil {
 				passed.Add(1)
 			}
 		}()
@@ -133,12 +133,12 @@ func TestWaiterEndsWithItsContext(t *testing.T) {
 		token := bubbleToken(t)
 		leader, leave := context.WithCancel(t.Context())
 		var leaderErr error
-		go func() { _, _, leaderErr = v.Verify(leader, token) }()
+		go func() { _, leaderErr = v.Verify(leader, token) }()
 		synctest.Wait()
 		leave() // the fetch continues for those who wait
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := v.Verify(ended, token); err == nil {
+		if _, err := v.Verify(ended, token); err == nil {
 			t.Error("a request that ended while waiting passed")
 		}
 		passed := verifyAll(t, v, 1, token)
@@ -164,7 +164,7 @@ func TestFetchEndsWithTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
-		go func() { _, _, err := v.Verify(t.Context(), bubbleToken(t)); done <- err }()
+		go func() { _, err := v.Verify(t.Context(), bubbleToken(t)); done <- err }()
 		synctest.Wait()
 		stop()
 		synctest.Wait()
@@ -189,7 +189,7 @@ func TestPanicOfTheTransport(t *testing.T) {
 	})}, nil)
 	func() {
 		defer func() { _ = recover() }()
-		_, _, _ = v.Verify(t.Context(), "x.y.z")
+		_, _ = v.Verify(t.Context(), "x.y.z")
 	}()
 	panics = false
 	wantAda(t, v, bubbleToken(t))
@@ -207,9 +207,9 @@ func TestVerifyFromManyGoroutines(t *testing.T) {
 		group.Go(func() {
 			for n := range rounds {
 				which := (worker + n) % len(tokens)
-				email, _, err := f.Verify(t.Context(), tokens[which])
-				if good := which < 2; good != (err == nil) || good != (email == "ada@example.com") {
-					t.Errorf("token %d: %q, %v", which, email, err)
+				caller, err := f.Verify(t.Context(), tokens[which])
+				if good := which < 2; good != (err == nil) || good != (caller.Email == "ada@example.com") {
+					t.Errorf("token %d: %q, %v", which, caller.Email, err)
 				}
 				if worker == 0 && n%(rounds/minutes) == 0 {
 					if f.server.publish(t, rotatedEC(), proxyEC()); n%3 == 0 {

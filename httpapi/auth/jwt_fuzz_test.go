@@ -42,9 +42,9 @@ func FuzzVerifyToken(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, token string) {
-		email, _, err := v.Verify(t.Context(), token)
-		if passed := err == nil; passed != slices.Contains(genuine, token) || passed != (email != "") {
-			t.Errorf("Verify(%q) = %q, %v", token, email, err)
+		caller, err := v.Verify(t.Context(), token)
+		if passed := err == nil; passed != slices.Contains(genuine, token) || passed != (caller.Email != "") {
+			t.Errorf("Verify(%q) = %q, %v", token, caller.Email, err)
 		}
 		if err != nil && agent.ErrorCode(err) != agent.CodeUnauthorized {
 			t.Errorf("Verify(%q): %v", token, err)
@@ -70,10 +70,11 @@ func FuzzTokenClaims(f *testing.F) {
 	}
 	f.Add(`{"aud":"` + proxyAudience + `","iss":"` + proxyIssuer + `","exp":1e400,"email":"a@b"}`)
 	f.Fuzz(func(t *testing.T, claims string) {
-		email, name, err := v.Verify(t.Context(), forger.withClaims(claims))
+		caller, err := v.Verify(t.Context(), forger.withClaims(claims))
 		if err != nil {
 			return
 		}
+		email, name := caller.Email, caller.Name
 		if email != agent.NormalEmail(email) || !strings.Contains(email, "@") || len(email) > 254 {
 			t.Errorf("claims %q: email %q", claims, email)
 		}

@@ -47,9 +47,9 @@ func goodClaims(clock *testClock, changes map[string]any) jwt.MapClaims {
 
 func wantPerson(t *testing.T, v *Verifier, token, wantEmail, wantName string) {
 	t.Helper()
-	email, name, err := v.Verify(t.Context(), token)
-	if err != nil || email != wantEmail || name != wantName {
-		t.Errorf("Verify = %q, %q, %v, want %q, %q", email, name, err, wantEmail, wantName)
+	caller, err := v.Verify(t.Context(), token)
+	if err != nil || caller.Email != wantEmail || caller.Name != wantName {
+		t.Errorf("Verify = %q, %q, %v, want %q, %q", caller.Email, caller.Name, err, wantEmail, wantName)
 	}
 }
 
@@ -61,9 +61,9 @@ func wantAda(t *testing.T, v *Verifier, token string) {
 // wantRefused checks that a token is refused and that no error text contains it.
 func wantRefused(t *testing.T, v *Verifier, token, why string) {
 	t.Helper()
-	email, name, err := v.Verify(t.Context(), token)
-	if email != "" || name != "" || agent.ErrorCode(err) != agent.CodeUnauthorized {
-		t.Fatalf("Verify = %q, %q, %v, want %s", email, name, err, agent.CodeUnauthorized)
+	caller, err := v.Verify(t.Context(), token)
+	if caller != (agent.Identity{}) || agent.ErrorCode(err) != agent.CodeUnauthorized {
+		t.Fatalf("Verify = %+v, %v, want %s", caller, err, agent.CodeUnauthorized)
 	}
 	if !strings.Contains(err.Error(), why) || len(err.Error()) > 120 {
 		t.Errorf("error %q, want one with %q", err, why)

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -36,6 +37,7 @@ type Options struct {
 // agents. It is safe for concurrent use.
 type Policy struct {
 	options   Options
+	makers    []byte // for the names of people in links; links end with the process
 	warnToken sync.Once
 }
 
@@ -44,7 +46,9 @@ func New(o Options) *Policy {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Policy{options: o}
+	makers := make([]byte, 32)
+	_, _ = rand.Read(makers) // never fails, see crypto/rand
+	return &Policy{options: o, makers: makers}
 }
 
 // Open reports whether access is open: everyone acts as owner.
@@ -77,13 +81,16 @@ func (p *Policy) Identify(r *http.Request) (agent.Identity, error) {
 		present = false
 	}
 	if present {
-		email, name, err := p.options.Verifier.Verify(r.Context(), token)
-		return agent.Identity{Email: email, Name: name}, err
+		return p.options.Verifier.Verify(r.Context(), token)
 	}
 	if key != nil {
-		return agent.Identity{Email: key.CreatedBy, Key: key}, nil
+		return identityOf(key), nil
 	}
 	return id, nil
+}
+
+func identityOf(key *agent.Key) agent.Identity {
+	return agent.Identity{Email: key.CreatedBy, Key: key, Expires: key.ExpiresAt}
 }
 
 // proxyToken returns the proxy's token. It is an error if there are different ones.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,6 +38,7 @@ type Call struct {
 	DB       *store.DB // the agent of the path; nil on other routes
 	Refused  error     // why the route table refuses the caller, on a route with its own secret
 	Body     Body      // released when the request ends
+	Guard    *Guard    // of an event stream; nil on routes that do not answer with one
 }
 
 // Route is one line of the route table. Its methods set properties other than
@@ -80,6 +82,9 @@ type Form struct {
 func (r *Route) AnswersHead() bool {
 	return r.Method == http.MethodGet && (r.Out != nil || r.Attached)
 }
+
+// Streams reports whether the route may answer with an event stream.
+func (r *Route) Streams() bool { return slices.Contains(r.Media, EventStream) }
 
 // JSON returns a route with a typed handler: In is bound from path, query and JSON body,
 // Out is written as JSON.

@@ -25,19 +25,29 @@ type EventWriter struct {
 	mu      sync.Mutex
 	out     *echo.Response
 	control *http.ResponseController
+	guard   *Guard
 }
 
-// NewEventWriter starts an event stream as the response.
+var errUnguarded = errors.New("rest: an event stream without a guard")
+
+// NewEventWriter starts an event stream as the response. Writes fail when the call's
+// guard finds that the client has lost its access.
 func NewEventWriter(c *Call) *EventWriter {
 	out := c.HTTP.Response()
 	out.Header().Set(echo.HeaderContentType, EventStream)
 	out.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer it
 	out.WriteHeader(http.StatusOK)
-	return &EventWriter{out: out, control: http.NewResponseController(out)}
+	return &EventWriter{out: out, control: http.NewResponseController(out), guard: c.Guard}
 }
 
 // Write sends text unchanged, with a time limit for slow clients.
 func (s *EventWriter) Write(text string) error {
+	if s.guard == nil {
+		return errUnguarded
+	}
+	if err := s.guard.Check(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()

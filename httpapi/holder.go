@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"satchel/agent"
+	"satchel/browser"
+	"satchel/browser/live"
+	"satchel/httpapi/auth"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+// holder is whoever is at the other end of an event stream or a socket of an agent. What
+// they may do can change at any time.
+type holder struct {
+	policy  *auth.Policy
+	db      *store.DB
+	caller  agent.Identity
+	request *http.Request // whose credentials identify the caller; nil if a link does
+	link    linkHolder
+}
+
+// linkHolder is a holder's link; the zero value means none.
+type linkHolder struct {
+	grant   live.Grant
+	live    *live.Live
+	session *browser.Session
+}
+
+// isOpen returns an error if the link, or the takeover that it is for, has ended.
+func (l *linkHolder) isOpen() error {
+	if l.grant.Takeover != "" && !l.live.IsTakeoverOpen(l.session, l.grant.Takeover) {
+		return errTakeoverEnded
+	}
+	return l.grant.Check(agent.Now())
+}
+
+var errDisabled = agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
+
+// role returns the holder's role at this moment, or why there is none. It takes about a
+// microsecond, without any input or output.
+func (h *holder) role() (agent.Role, error) {
+	switch {
+	case h.db.Gone():
+		return agent.RoleNone, agent.NotFound(agent.KindAgent, h.db.ID())
+	case h.db.Problem() != nil:
+		return agent.RoleNone, h.db.Problem()
+	case h.db.Agent().Status == agent.StatusDisabled:
+		return agent.RoleNone, errDisabled
+	}
+	if err := h.link.isOpen(); err != nil {
+		return agent.RoleNone, err
+	}
+	if h.link.grant.Takeover != "" {
+		return agent.RoleAdmin, nil
+	}
+	caller, err := h.policy.Current(h.caller)
+	if err != nil {
+		return agent.RoleNone, err
+	}
+	role := h.policy.Role(caller, h.db)
+	if role == agent.RoleNone {
+		return role, auth.NoAccessError()
+	}
+	return role, nil
+}
+
+// identify checks the credentials of the request again: the identity proxy may have
+// withdrawn the key that signed a token.
+func (h *holder) identify(ctx context.Context) error {
+	if h.request == nil {
+		return nil
+	}
+	_, err := h.policy.Identify(h.request.WithContext(ctx))
+	return err
+}
+
+// guardStream guards the event stream that the route may answer with.
+func (s *Server) guardStream(c *rest.Call, r *rest.Route) {
+	h := &holder{policy: s.policy, db: c.DB, caller: c.Identity, request: c.HTTP.Request()}
+	check := func() error {
+		if _, err := h.role(); err != nil {
+			return err
+		}
+		return s.checkRole(c, r.Access)
+	}
+	c.Context, c.Guard = rest.NewGuard(c.Context, s.guardEvery, check, func(ctx context.Context) error {
+		if err := h.identify(ctx); err != nil {
+			return err
+		}
+		return check()
+	})
+}
