@@ -36,8 +36,8 @@ func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 			return err
 		}
 		c.Refused = err
-		if r.Streams() {
-			s.guardStream(c, r)
+		if r.Guarded() {
+			s.guard(c, r)
 			defer c.Guard.Stop()
 		}
 		return rest.Reason(c, r.Handle(c))

@@ -12,7 +12,7 @@ import (
 	"satchel/store"
 )
 
-// holder is whoever is at the other end of an event stream or a socket of an agent. What
+// holder is whoever is at the other end of a request, an event stream or a socket of an agent. What
 // they may do can change at any time.
 type holder struct {
 	policy  *auth.Policy
@@ -77,8 +77,8 @@ func (h *holder) identify(ctx context.Context) error {
 	return err
 }
 
-// guardStream guards the event stream that the route may answer with.
-func (s *Server) guardStream(c *rest.Call, r *rest.Route) {
+// guard guards a request and the event stream that the route may answer with.
+func (s *Server) guard(c *rest.Call, r *rest.Route) {
 	h := &holder{policy: s.policy, db: c.DB, caller: c.Identity, request: c.HTTP.Request()}
 	check := func() error {
 		if _, err := h.role(); err != nil {

@@ -309,26 +309,30 @@ func TestCDPNeedsAccess(t *testing.T) {
 	keyID, keyed := g.key(t, agent.Time{})
 	adminID := g.addAdmin(t, "ada@example.com", agent.RoleAdmin)
 	ada := g.as(t, "ada@example.com")
-	id := g.owner.must(t, 201, "POST", "/api/agents/default/browser", `{"cdp":true}`)["id"].(string)
-	addressFor := func(c *testClient) string {
-		return strings.TrimPrefix(c.must(t, 200, "GET", "/api/agents/default/browser/"+id, "")["cdp_url"].(string), "ws://localhost")
-	}
+	disable, activate := func() { g.setStatus(t, "disabled") }, func() { g.setStatus(t, "active") }
 	for _, tc := range []struct {
-		name, path string
-		header     http.Header
-		end, undo  func()
-		again      int
+		name      string
+		client    *testClient
+		direct    bool // with the client's credentials; otherwise by the address that it gets
+		end, undo func()
+		again     int
 	}{
-		{"a key's address", addressFor(keyed), nil, func() {
+		{"a key's address", keyed, false, func() {
 			if err := g.folder.DeleteKey(t.Context(), keyID); err != nil {
 				t.Fatal(err)
 			}
 		}, nil, 401},
-		{"an admin's address", addressFor(ada), nil, func() { g.owner.must(t, 204, "DELETE", "/api/agents/default/admins/"+adminID, "") }, nil, 403},
-		{"the owner's address", addressFor(g.owner), nil, func() { g.setStatus(t, "disabled") }, func() { g.setStatus(t, "active") }, 403},
-		{"the owner", "/v1/sessions/" + id + "/cdp", g.owner.header, func() { g.setStatus(t, "disabled") }, func() { g.setStatus(t, "active") }, 403},
+		{"an admin's address", ada, false, func() { g.owner.must(t, 204, "DELETE", "/api/agents/default/admins/"+adminID, "") }, nil, 403},
+		{"the owner's address", g.owner, false, disable, activate, 403},
+		{"the owner", g.owner, true, disable, activate, 403},
 	} {
-		ws := g.mustDial(t, tc.path, tc.header)
+		id := g.owner.must(t, 201, "POST", "/api/agents/default/browser", `{"cdp":true}`)["id"].(string)
+		path, header := "/v1/sessions/"+id+"/cdp", tc.client.header
+		if !tc.direct {
+			shown := tc.client.must(t, 200, "GET", "/api/agents/default/browser/"+id, "")
+			path, header = strings.TrimPrefix(shown["cdp_url"].(string), "ws://localhost"), nil
+		}
+		ws := g.mustDial(t, path, header)
 		ws.send(`{"id":1,"method":"Target.getTargets"}`)
 		ws.receive("targets", func(m map[string]any, _ []byte) bool { return m["id"] == 1.0 })
 		tc.end()
@@ -345,12 +349,13 @@ func TestCDPNeedsAccess(t *testing.T) {
 				break
 			}
 		}
-		if _, status := g.dial(t, tc.path, tc.header); status != tc.again {
+		if _, status := g.dial(t, path, header); status != tc.again {
 			t.Errorf("%s: a new socket gets %d, want %d", tc.name, status, tc.again)
 		}
 		if tc.undo != nil {
 			tc.undo()
 		}
+		g.owner.must(t, 200, "DELETE", "/api/agents/default/browser?id="+id, "")
 	}
 }
 
@@ -461,7 +466,42 @@ func TestIdleStreamsEnd(t *testing.T) {
 	}
 }
 
-// TestWidgetStreamsEnd pauses the widget of a visitor whose stream has nothing to send.
+// TestWaitingRequestsEnd revokes the key of a client that waits for the end of an
+// execution: it does not learn how that ended.
+func TestWaitingRequestsEnd(t *testing.T) {
+	_, server := openService(t)
+	server.guardEvery = 20 * time.Millisecond
+	ts := httptest.NewServer(server.Handler())
+	t.Cleanup(ts.Close)
+	c := &testClient{url: ts.URL, folder: server.folder, header: http.Header{}}
+	arrived, over := make(chan struct{}), make(chan struct{})
+	stalled := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-over
+	}))
+	t.Cleanup(stalled.Close)
+	t.Cleanup(func() { close(over) })
+	k, secret, err := c.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed := c.with("X-API-Key", secret)
+	workflow := createFlow(t, keyed, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+stalled.URL+`"}}]`,
+		`[{"source":"t","target":"h"}]`, "")
+	answers := make(chan answer, 1)
+	go func() {
+		answers <- keyed.send(t, "POST", "/api/agents/default/workflows/execute?wait=300", `{"workflow_id":"`+workflow+`"}`)
+	}()
+	<-arrived
+	if err := c.folder.DeleteKey(t.Context(), k.ID); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.StatusCode != http.StatusUnauthorized || strings.Contains(a.text, "execution") {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+}
+
+// TestWidgetStreamsEnd deletes the widget of a visitor whose stream has nothing to send.
 func TestWidgetStreamsEnd(t *testing.T) {
 	_, server := openService(t)
 	server.guardEvery = 20 * time.Millisecond
@@ -471,7 +511,7 @@ func TestWidgetStreamsEnd(t *testing.T) {
 	id, path, _ := c.createWidget(t, shopWidget)
 	s := openEvents(t, c.asVisitor(t, path), path+"/stream", "")
 	s.until(named("state"))
-	c.must(t, 200, "PUT", "/api/agents/default/gateways/"+id, `{"status":"inactive"}`)
+	c.must(t, 204, "DELETE", "/api/agents/default/gateways/"+id, "")
 	for {
 		if _, ok := s.next(); !ok {
 			return
@@ -504,7 +544,7 @@ func TestStreamsHaveGuards(t *testing.T) {
 	}
 	_, server := openWith(t, func(*Options) {})
 	for _, r := range server.table {
-		if r.Streams() && (!r.UnderAgent() || r.Access.Role() == agent.RoleNone || r.OwnProof() || r.WhenDisabled) {
+		if r.Streams() && !r.Guarded() {
 			t.Errorf("%s %s streams to clients that a guard cannot check", r.Method, r.Path)
 		}
 	}

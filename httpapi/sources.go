@@ -145,6 +145,9 @@ func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Durat
 		return err
 	}
 	source, err := s.awaitSource(c, source, wait)
+	if err == nil {
+		err = rest.Ended(c)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,19 +3,22 @@ package rest
 import (
 	"context"
 	"errors"
-	"sync"
+	"net/http"
 	"time"
+
+	"satchel/agent"
 )
 
 // GuardInterval is how often a guard checks an idle stream or socket.
 const GuardInterval = 2 * time.Second
 
-// Guard ends a stream or a socket whose client has lost its access. Every stream and
-// every socket has one.
+// Guard ends a request, a stream or a socket whose client has lost its access. Every
+// stream, every socket and every request that may wait has one.
 type Guard struct {
-	check   func() error
-	end     context.CancelCauseFunc
-	running sync.WaitGroup
+	check func() error
+	end   context.CancelCauseFunc
+	timer *time.Timer   // starts the checks; a short request ends before
+	done  chan struct{} // closed after the last check, if the timer has fired
 }
 
 // EndedError is the reason why a guard ended a stream or a socket.
@@ -25,33 +28,46 @@ func (e *EndedError) Error() string { return e.Err.Error() }
 
 func (e *EndedError) Unwrap() error { return e.Err }
 
-// Reason returns err, or why the call's guard ended what failed with err.
-func Reason(c *Call, err error) error {
-	var ended *EndedError
-	if err != nil && errors.As(context.Cause(c), &ended) {
-		return ended.Err
+// Reason returns err, or why ctx was ended if what failed with err was cut by that: the
+// client has lost its access, or the server is stopping.
+func Reason(ctx context.Context, err error) error {
+	var why *agent.Error
+	if err != nil && errors.As(context.Cause(ctx), &why) && StatusOf(AsError(err).Code) >= http.StatusInternalServerError {
+		return why
 	}
 	return err
 }
 
+// Ended returns why a guard has ended ctx, or nil if none has.
+func Ended(ctx context.Context) error {
+	var ended *EndedError
+	if errors.As(context.Cause(ctx), &ended) {
+		return ended
+	}
+	return nil
+}
+
+// Interrupted returns why ctx has ended, or nil if it has not.
+func Interrupted(ctx context.Context) error { return Reason(ctx, ctx.Err()) }
+
 // NewGuard returns a guard and the context of what it guards. When a check fails, the
 // context ends with an EndedError. check must be fast: it is called before each event to
 // the client and each message from it. verify is called at every interval instead, and
-// may take longer. The caller must stop the guard.
+// may take longer. The caller must stop the guard once.
 func NewGuard(ctx context.Context, every time.Duration, check func() error, verify func(context.Context) error) (context.Context, *Guard) {
 	ctx, end := context.WithCancelCause(ctx)
-	g := &Guard{check: check, end: end}
-	g.running.Go(func() {
+	g := &Guard{check: check, end: end, done: make(chan struct{})}
+	g.timer = time.AfterFunc(every, func() {
+		defer close(g.done)
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
-		for {
+		for ctx.Err() == nil {
+			if err := verify(ctx); err != nil {
+				end(&EndedError{err})
+			}
 			select {
 			case <-ctx.Done():
-				return
 			case <-ticker.C:
-				if err := verify(ctx); err != nil {
-					end(&EndedError{err})
-				}
 			}
 		}
 	})
@@ -71,5 +87,7 @@ func (g *Guard) Check() error {
 // Stop ends the context and the checks.
 func (g *Guard) Stop() {
 	g.end(context.Canceled)
-	g.running.Wait()
+	if !g.timer.Stop() {
+		<-g.done
+	}
 }

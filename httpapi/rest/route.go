@@ -38,7 +38,7 @@ type Call struct {
 	DB       *store.DB // the agent of the path; nil on other routes
 	Refused  error     // why the route table refuses the caller, on a route with its own secret
 	Body     Body      // released when the request ends
-	Guard    *Guard    // of an event stream; nil on routes that do not answer with one
+	Guard    *Guard    // nil if the route is not guarded
 }
 
 // Route is one line of the route table. Its methods set properties other than
@@ -85,6 +85,13 @@ func (r *Route) AnswersHead() bool {
 
 // Streams reports whether the route may answer with an event stream.
 func (r *Route) Streams() bool { return slices.Contains(r.Media, EventStream) }
+
+// Guarded reports whether a request or a stream of the route ends when the caller loses
+// their access. That is every route of an agent, except those that end or restore access
+// to it and those whose callers may prove themselves otherwise.
+func (r *Route) Guarded() bool {
+	return r.UnderAgent() && r.Access.Role() != agent.RoleNone && !r.OwnProof() && !r.WhenDisabled
+}
 
 // JSON returns a route with a typed handler: In is bound from path, query and JSON body,
 // Out is written as JSON.
@@ -135,6 +142,9 @@ func (r *Route) handleJSON(c *Call) error {
 		return err
 	}
 	out, err := r.answer(c, in.Interface())
+	if err == nil {
+		err = Ended(c) // a request that waited may have nothing to wait for any more
+	}
 	if err != nil {
 		return err
 	}
