@@ -203,6 +203,9 @@ func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActi
 	outcomes, err := open.DoAll(ctx, in.Body.Actions, in.Body.ContinueOnError)
 	total := time.Since(began).Milliseconds()
 	failed := slices.ContainsFunc(outcomes, func(o browser.Outcome) bool { return !o.Success })
+	if err == nil && failed {
+		err = rest.Interrupted(c) // which is not the page's failure
+	}
 	return executeActionsOut{Success: !failed, Results: &outcomes, TotalDurationMS: &total}, err
 }
 

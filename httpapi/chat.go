@@ -173,7 +173,7 @@ func (s *Server) streamTurn(c *rest.Call, turn agentchat.Turn) error {
 	}
 	if err != nil {
 		s.logError(c, err)
-		return out.send(eventError, rest.BodyOf(rest.AsError(err)))
+		return out.send(eventError, rest.BodyOf(rest.AsError(rest.Reason(c, err))))
 	}
 	return out.send(eventDone, chatOutOf(message, answer))
 }

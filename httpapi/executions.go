@@ -81,21 +81,23 @@ func extendForWait(c *rest.Call, wait time.Duration) error {
 	return err
 }
 
-// execute serves a request that may wait for the execution. If the server stops, the
-// response is the execution as it is.
+// execute serves a request that may wait for the execution. If the server stops
+// meanwhile, the response is the execution as it is, or 503 if it is not in the file.
 func (s *Server) execute(c *rest.Call, q flow.Request) (flow.Started, error) {
 	if err := extendForWait(c, q.Wait); err != nil {
 		return flow.Started{}, err
 	}
-	ctx, cancel := context.WithCancel(c)
-	defer cancel()
-	defer context.AfterFunc(s.streams, cancel)()
 	q.Waiting = c.Body.Release
-	started, err := s.flow.Execute(ctx, c.DB, q)
-	if s.streams.Err() != nil && started.Execution.ID != "" {
-		return started, nil
+	started, err := s.flow.Execute(c, c.DB, q)
+	if err == nil || s.requests.Err() == nil || started.Execution.ID == "" {
+		return started, err
 	}
-	return started, err
+	x, results, unknown := s.flow.Execution(context.WithoutCancel(c), c.DB, started.Execution.ID)
+	if unknown != nil {
+		return flow.Started{}, errStopping
+	}
+	started.Execution, started.Results = x, results
+	return started, nil // it resumes after the next start
 }
 
 type listExecutionsIn struct {

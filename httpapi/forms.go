@@ -138,6 +138,7 @@ func (s *Server) showForm(c echo.Context) error {
 // showFormError responds that a form cannot be used: with a page for people, and
 // with a normal error for programs.
 func (s *Server) showFormError(c echo.Context, err error) error {
+	err = s.reason(c, err)
 	e := rest.AsError(err)
 	status := rest.StatusOf(e.Code)
 	if wantsJSON(c.Request()) {

@@ -44,12 +44,21 @@ func (s *Server) serveMCP(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
+	for i, f := range functions {
+		functions[i].Run = func(ctx context.Context, arguments json.RawMessage) (any, error) {
+			result, err := f.Run(ctx, arguments)
+			return result, rest.Reason(c, err)
+		}
+	}
 	request, err := mcpRequest(c)
 	if err != nil {
 		return err
 	}
 	mcp.Serve(c.HTTP.Response(), request, mcp.AgentServer{Name: c.DB.Agent().Name, Version: s.options.Version,
 		Functions: functions, Failed: func(err error) { s.logError(c, err) }})
+	if !c.HTTP.Response().Committed && context.Cause(c) == error(errStopping) {
+		return errStopping
+	}
 	return nil
 }
 

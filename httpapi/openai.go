@@ -18,6 +18,7 @@ func (s *Server) openAIFault(handle func(*rest.Call) error) func(*rest.Call) err
 		if err == nil || c.HTTP.Response().Committed {
 			return err
 		}
+		err = s.reason(c.HTTP, rest.Reason(c, err))
 		s.logError(c, err)
 		setRetryAfter(c.HTTP, err)
 		e := rest.AsError(err)

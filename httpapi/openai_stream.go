@@ -53,7 +53,7 @@ func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Request, chunk openAIChu
 	}
 	if err != nil {
 		s.logError(c, err)
-		return to.Event("", openAIErrorOf(rest.AsError(err)))
+		return to.Event("", openAIErrorOf(rest.AsError(rest.Reason(c, err))))
 	}
 	if len(answer.ClientCalls) > 0 {
 		if err := send(openAIDelta{ToolCalls: openAICalls(answer.ClientCalls, true)}, nil); err != nil {

@@ -133,7 +133,7 @@ func (s *Server) streamResponse(c *rest.Call, in *responseIn, x agentchat.Reques
 	if err != nil {
 		s.logError(c, err)
 		out.Status, out.CompletedAt = "failed", nil
-		e := rest.AsError(err)
+		e := rest.AsError(rest.Reason(c, err))
 		out.Error = &responseError{string(e.Code), e.Message}
 	} else if err := r.items(out, answer); err != nil {
 		return err

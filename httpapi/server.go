@@ -82,7 +82,9 @@ type Server struct {
 	folder     *store.Folder
 	index      *vector.Index
 	flow       *flow.Engine
-	streams    context.Context // done when the server begins to stop
+	streams    context.Context         // done when the server begins to stop
+	requests   context.Context         // of all connections; done when a stopping server cuts the requests that still run
+	cut        context.CancelCauseFunc // ends requests
 	chat       *agentchat.Chat
 	toolbox    *agentchat.Toolbox
 	policy     *auth.Policy
@@ -100,6 +102,7 @@ type Server struct {
 	feeds      changeFeeds
 	pingEvery  time.Duration
 	guardEvery time.Duration
+	cutAfter   time.Duration // cutTimeout
 	gateways   gatewayCache
 	runs       runs
 	forwarder  *forwarder // nil if the server is not in a cluster
@@ -118,13 +121,15 @@ const (
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 	drainTimeout   = 8 * time.Second
+	cutTimeout     = 6 * time.Second // requests that still run are cut, and have the rest of drainTimeout to say so
 )
 
 // New returns a server that does nothing until Start.
 func New(o Options) *Server {
 	s := &Server{
 		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, policy: o.policy(),
-		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[routeKey]*rest.Route{}, pingEvery: pingEvery, guardEvery: rest.GuardInterval,
+		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[routeKey]*rest.Route{},
+		pingEvery: pingEvery, guardEvery: rest.GuardInterval, cutAfter: cutTimeout,
 		memory: rest.NewMemory(rest.BodyMemory, rest.BodyPatience), posts: map[routeKey]int64{},
 	}
 	if s.log == nil {
@@ -143,6 +148,7 @@ func New(o Options) *Server {
 	s.echo.HTTPErrorHandler = s.handleError
 	var endStreams context.CancelFunc
 	s.streams, endStreams = context.WithCancel(context.Background())
+	s.requests, s.cut = context.WithCancelCause(context.Background())
 	if o.Cluster != nil {
 		s.forwarder = s.newForwarder(o.Cluster)
 	}
@@ -161,6 +167,7 @@ func New(o Options) *Server {
 	s.pages()
 	s.http = &http.Server{
 		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: rest.ReadTimeout, WriteTimeout: rest.WriteTimeout,
+		BaseContext: func(net.Listener) context.Context { return s.requests },
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.http.RegisterOnShutdown(endStreams)
@@ -278,13 +285,22 @@ func (s *Server) rateKey(c echo.Context, class rest.Class) string {
 	return ""
 }
 
+// errStopping is the error of requests that were cut because the server is stopping.
+var errStopping = agent.Errorf(agent.CodeUnavailable, "the server is stopping; try again")
+
 // handleError is echo's error handler.
 func (s *Server) handleError(err error, c echo.Context) {
+	rest.WriteError(c, s.reason(c, err), s.log)
+}
+
+// reason returns the error to respond with, after the headers that belong to it.
+func (*Server) reason(c echo.Context, err error) error {
+	err = rest.Reason(c.Request().Context(), err)
 	if errors.Is(err, cluster.ErrUnavailable) && agent.ErrorCode(err) != agent.CodeUnavailable {
 		err = unavailable(err)
 	}
 	setRetryAfter(c, err)
-	rest.WriteError(c, err, s.log)
+	return err
 }
 
 // setRetryAfter sets the header if the server cannot answer at present.
@@ -334,13 +350,14 @@ func (s *Server) Done() <-chan struct{} {
 	return s.served
 }
 
-// Stop stops listening, gives accepted requests a few seconds to finish, then closes
-// their connections.
+// Stop stops listening and gives accepted requests a few seconds to finish. Those that
+// still run are then answered with 503, or their connections are closed.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
+	defer time.AfterFunc(s.cutAfter, func() { s.cut(errStopping) }).Stop()
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.log.Warn("abort requests during shutdown", "error", err)
 		_ = s.http.Close()

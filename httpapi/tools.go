@@ -102,5 +102,9 @@ type executeToolIn struct {
 }
 
 func (s *Server) executeTool(c *rest.Call, in *executeToolIn) (agentchat.ToolOutcome, error) {
-	return s.toolbox.Execute(c, c.DB, in.ID, in.Body.Arguments)
+	out, err := s.toolbox.Execute(c, c.DB, in.ID, in.Body.Arguments)
+	if err == nil && !out.Success {
+		err = rest.Interrupted(c) // which is not the tool's failure
+	}
+	return out, err
 }
