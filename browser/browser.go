@@ -107,6 +107,9 @@ func New(o Options) *Browser {
 	return b
 }
 
+// Folder returns the data folder whose agents have the sessions; nil without one.
+func (b *Browser) Folder() *store.Folder { return b.options.Folder }
+
 // orphanProblem is the error of a session whose server ended without closing
 // it.
 const orphanProblem = "the server was stopped while the session was open"

@@ -135,6 +135,9 @@ func (q *Request) waits() {
 // x is nil if q.filtered is set and the payload does not pass the trigger's
 // filter.
 func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) (x *agent.Execution, p *program, payload map[string]any, err error) {
+	if q.Input, err = withoutLinks(db, &q); err != nil {
+		return nil, nil, nil, err
+	}
 	payload, err = readPayload(q.Input)
 	if err != nil {
 		return nil, nil, nil, err

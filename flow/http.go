@@ -56,6 +56,9 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	var err error
 	address := agent.NodeAddress(c.Data)
 	c.Data, err = agent.PutNodeSecrets(c.Node.ID, c.Data, func(name string) (string, error) { return c.DB.NodeSecret(ctx, c.Program.ID, name, address) })
+	if err == nil {
+		c.Data, err = c.fillLinks(ctx)
+	}
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -85,6 +88,7 @@ func (c *Call) answer(ctx context.Context, resp *http.Response, began time.Time)
 	if err != nil {
 		return Outcome{}, requestError(ctx, err)
 	}
+	raw = c.DB.HideLinksIn(raw)
 	body, warning := readAnswer(resp.Header.Get("Content-Type"), c.Text("response_type"), raw)
 	if resp.StatusCode >= 400 && c.Bool("fail_on_status", true) {
 		return Outcome{}, agent.Errorf(agent.CodeUpstream, "the server answered with status %d", resp.StatusCode).

@@ -71,6 +71,10 @@ func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayTyp
 	if format := c.Text(n.format); format != "plain" {
 		r.Format = format
 	}
+	var err error
+	if r.KeepReferences, err = c.keepsReferences(ctx, r.Text); err != nil {
+		return Outcome{}, err
+	}
 	sent, err := g.Send(ctx, c.DB, r)
 	if err != nil {
 		return Outcome{}, err
@@ -96,6 +100,10 @@ func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, erro
 		e.HTML = c.Text("body")
 	} else {
 		e.Text = c.Text("body")
+	}
+	var err error
+	if e.KeepReferences, err = c.keepsReferences(ctx, e.Subject, e.Text, e.HTML); err != nil {
+		return Outcome{}, err
 	}
 	id, accepted, err := g.SendEmail(ctx, c.DB, c.Text("gateway_id"), e)
 	if err != nil {

@@ -88,7 +88,8 @@ type Call struct {
 	// effects. It waits until everything before the node is committed.
 	BeforeEffect func(ctx context.Context) error
 
-	engine *Engine
+	engine    *Engine
+	execution *agent.Execution // also when a node is tested on its own
 }
 
 // Text returns a string from the data, or "" if the value is not a string.

@@ -47,7 +47,7 @@ func (r *run) newNodeRun(in instance) *nodeRun {
 		path = "0"
 	}
 	f.call = Call{DB: r.db, ExecutionID: r.execution.ID, Chain: r.execution.Chain(), Node: n.Node, Path: in.scope.path, Input: view.input,
-		Key: r.execution.ID + ":" + n.ID + ":" + path, Timeout: n.timeout, Program: &r.program.workflow, engine: r.engine}
+		Key: r.execution.ID + ":" + n.ID + ":" + path, Timeout: n.timeout, Program: &r.program.workflow, engine: r.engine, execution: r.execution}
 	f.fill(n, view, r.program.workflow.Settings.StrictTemplates)
 	if !n.pure && f.err == nil {
 		f.call.Names = view.snapshot()
@@ -150,6 +150,7 @@ func (f *nodeRun) attemptOnce(ctx context.Context) {
 	f.outcome, f.err = f.guarded(ctx, n)
 	if f.err == nil && f.outcome.wait == nil && !f.outcome.Recorded {
 		f.raw, f.err = encode(f.outcome.Output)
+		f.raw = f.call.DB.HideLinksIn(f.raw)
 	}
 	if errors.Is(f.err, context.DeadlineExceeded) && ctx.Err() != nil {
 		f.err = agent.Errorf(CodeTimeout, "the node took longer than %s", n.timeout).With("timeout_ms", n.timeout.Milliseconds()).Because(f.err)
@@ -211,6 +212,7 @@ func (f *nodeRun) record(output any) (string, agent.NodeResult, error) {
 	result := f.result()
 	var err error
 	f.raw, err = encode(output)
+	f.raw = f.call.DB.HideLinksIn(f.raw)
 	result.Output = f.raw
 	return f.run.execution.ID, result, err
 }

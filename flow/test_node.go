@@ -23,7 +23,7 @@ type NodeTest struct {
 // is both what flows into the node and the trigger's payload. Nodes that wait,
 // and loops, cannot be run this way.
 func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID string, given json.RawMessage) (NodeTest, error) {
-	payload, err := readPayload(given)
+	payload, err := readPayload(db.HideLinksIn(given))
 	if err != nil {
 		return NodeTest{}, err
 	}

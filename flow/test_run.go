@@ -56,7 +56,7 @@ func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started
 	if err := q.check(); err != nil {
 		return Started{}, err
 	}
-	payload, err := readPayload(q.Input)
+	payload, err := readPayload(db.HideLinksIn(q.Input))
 	if err != nil {
 		return Started{}, err
 	}

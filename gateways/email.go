@@ -26,6 +26,7 @@ type Email struct {
 	// (Resend) sends two emails with the same key once, and with other
 	// platforms (SMTP) they have the same Message-ID. Empty: a new email.
 	IdempotencyKey string
+	KeepReferences bool // see SendRequest
 }
 
 // Limits of an email.
@@ -106,6 +107,9 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 	if missing := m.missing(o.Config); len(missing) > 0 {
 		return "", nil, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
 	}
+	if e, err = e.withLinks(ctx, db); err != nil {
+		return "", nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	messageID, err = m.send(ctx, g, o.Config, messageIDOf(db.ID(), o.Config.FromAddress, e), e)
@@ -113,6 +117,21 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 		return "", nil, upstreamError(err)
 	}
 	return messageID, bareAddresses(e.To, e.CC, e.BCC), nil
+}
+
+// withLinks returns an email with links in place of references to takeovers.
+func (e *Email) withLinks(ctx context.Context, db *store.DB) (*Email, error) {
+	filled := *e
+	if e.KeepReferences {
+		return e, nil
+	}
+	for _, text := range []*string{&filled.Subject, &filled.Text, &filled.HTML} {
+		var err error
+		if *text, err = db.FillLinks(ctx, *text); err != nil {
+			return nil, err
+		}
+	}
+	return &filled, nil
 }
 
 // upstreamError converts a failed send to an error for the caller.

@@ -141,14 +141,14 @@ func (g *Gateways) attempt(ctx context.Context, key conversation) (*attempt, err
 	}
 	sendCtx, cancel := delayCancel(ctx, g.out.drain)
 	defer cancel()
-	sent, err := g.deliver(sendCtx, key.db.ID(), s)
+	sent, err := g.deliver(sendCtx, key.db, s)
 	if err != nil && sendCtx.Err() != nil && !isUnsent(err) {
 		return nil, ctx.Err()
 	}
 	t := &attempt{s, store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}}
 	if err != nil {
 		t.outcome.Problem, t.outcome.Next = g.classify(err, s, g.now())
-		g.log.Info("send message", "agent", key.db.ID(), "message", s.MessageID, "gateway", s.Gateway.ID, "error", err)
+		g.log.Info("send message", "agent", key.db.ID(), "message", s.MessageID, "gateway", s.Gateway.ID, "error", key.db.HideLinks(err.Error()))
 	}
 	return t, nil
 }

@@ -33,8 +33,8 @@ var errInactive = newClientError("the gateway is not active: verify it", nil)
 func permanentError(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
 
 // deliver sends a message to its platform.
-func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending) (Sent, error) {
-	o := s.Gateway
+func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) (Sent, error) {
+	o, agentID := s.Gateway, db.ID()
 	p := platformOf(o.Type, o.Config)
 	switch {
 	case o.ID == "":
@@ -52,6 +52,10 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 	to := s.Conversation.Recipient(o.Type, &s.Contact)
 	if to == "" {
 		return Sent{}, permanentError("the contact has no address on this platform")
+	}
+	var err error
+	if s.Text, err = db.TextToSend(ctx, s.Text, s.Metadata); err != nil {
+		return Sent{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -23,6 +23,9 @@ type SendRequest struct {
 	Format string // the platform's name of the text's markup; empty: plain
 	// Key is the same for each attempt of a message.
 	Key string
+	// KeepReferences sends references to takeovers as they are, and not as links. It is
+	// for texts that strangers may have written.
+	KeepReferences bool
 }
 
 // Limits of a request.
@@ -72,6 +75,11 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
 		return Sent{}, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
+	}
+	if !r.KeepReferences {
+		if r.Text, err = db.FillLinks(ctx, r.Text); err != nil {
+			return Sent{}, err
+		}
 	}
 	m := Message{Text: r.Text, Format: r.Format, Key: r.Key}
 	m.To, m.Thread = p.recipient(r.To)

@@ -189,10 +189,13 @@ func (s *Server) serveVisitor(c *rest.Call, f *visitorFeed, news <-chan struct{}
 }
 
 // write sends new messages and state.
-func (f *visitorFeed) write(c *rest.Call, visit store.Visit) error {
+func (f *visitorFeed) write(c *rest.Call, visit store.Visit) (err error) {
 	partial := f.widget.Partial(f.visitor)
 	for i := range visit.Messages {
 		m := &visit.Messages[i]
+		if m.Content, err = c.DB.TextToSend(c, m.Content, m.Metadata); err != nil {
+			return err
+		}
 		if err := f.out.Write(frame("message", formatNumber(uint64(m.ID)), newVisitorMessage(m, f.visitor.ID))); err != nil {
 			return err
 		}

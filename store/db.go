@@ -161,6 +161,8 @@ func (db *DB) open() error {
 	if err := errors.Join(err, db.bindSecrets(f)); err != nil {
 		return errors.Join(err, f.close())
 	}
+	f.hide = db.HideLinks
+	f.writer.sql.Text = f.hide
 	if shared {
 		f.refused = func(err error) { db.folder.cluster.Refused(db.id, err) }
 	}

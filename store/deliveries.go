@@ -243,8 +243,8 @@ func (db *DB) Outgoing(ctx context.Context, id string, now agent.Time) (*Outgoin
 	return Read(ctx, db, func(tx *Tx) (*Outgoing, error) {
 		found, err := all(tx, func(rows *sqlite.Rows) (o *Outgoing, err error) {
 			o = &Outgoing{}
-			return o, rows.Scan(&o.ID, &o.WebhookID, &o.EventID, &o.Attempt, (*rawJSON)(&o.Body), &o.Chain.Depth, &o.Chain.Root, &o.URL, &o.Failing)
-		}, `SELECT d.id, d.webhook_id, d.event_id, d.attempt, d.body, d.depth, d.root, w.url, w.failure_count > 0 FROM _deliveries d JOIN webhooks w ON w.id = d.webhook_id
+			return o, rows.Scan(&o.ID, &o.WebhookID, &o.Event, &o.EventID, &o.Attempt, (*rawJSON)(&o.Body), &o.Chain.Depth, &o.Chain.Root, &o.URL, &o.Failing)
+		}, `SELECT d.id, d.webhook_id, d.event, d.event_id, d.attempt, d.body, d.depth, d.root, w.url, w.failure_count > 0 FROM _deliveries d JOIN webhooks w ON w.id = d.webhook_id
 			WHERE d.id = ? AND d.status = 'pending' AND d.next_attempt_at <= ?`, id, now)
 		if err != nil || len(found) == 0 {
 			return nil, err

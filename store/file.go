@@ -52,7 +52,8 @@ type file struct {
 
 	capture *capture.File // the leader's; nil when commits are not captured
 	answers atomic.Pointer[answers]
-	refused func(error) // is called when a cluster did not take a commit; nil without one
+	hide    func(text string) string // replaces secrets in text that is stored
+	refused func(error)              // is called when a cluster did not take a commit; nil without one
 }
 
 // openFile opens an existing agent's file and migrates it to the current
@@ -116,6 +117,7 @@ func (f *file) openWriter(check func(*conn) error) error {
 		return errors.Join(explain(err), w.close())
 	}
 	w.watchRows(f.watched())
+	w.sql.Text = f.hide
 	f.writer = w
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"satchel/agent"
+	"satchel/agent/links"
 	"satchel/store/capture"
 	"satchel/store/search"
 	"satchel/store/sqlite"
@@ -42,8 +43,9 @@ type Folder struct {
 	openLimit int
 	linked    linkedFile
 	sink      capture.Sink // nil when commits are not captured
-	cluster   Cluster      // nil: the folder owns its agents
-	absent    *DB          // in a cluster: represents the default agent while another server owns it
+	links     *links.Signer
+	cluster   Cluster // nil: the folder owns its agents
+	absent    *DB     // in a cluster: represents the default agent while another server owns it
 
 	mu       sync.RWMutex
 	byID     map[string]*DB
@@ -178,6 +180,7 @@ func prepareFolder(o Options) (*Folder, error) {
 	if err := errors.Join(err, f.clearTemp()); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
+	f.links = links.New(f.DerivedKey("links to browser sessions"))
 	return f, nil
 }
 

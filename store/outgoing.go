@@ -168,6 +168,7 @@ type Sending struct {
 	MessageID    int64
 	Interrupted  bool // the program stopped in the middle of the attempt
 	Text         string
+	Metadata     json.RawMessage
 	Attempt      int // number of this attempt
 	FirstAt      agent.Time
 	Parts        int    // that have been sent
@@ -211,8 +212,8 @@ func (db *DB) BeginSending(ctx context.Context, conversationID string, now agent
 func (tx *Tx) sending(conversationID string) (*Sending, error) {
 	gatewayID := ""
 	found, err := all(tx, func(rows *sqlite.Rows) (s Sending, err error) {
-		return s, rows.Scan(&s.MessageID, &s.Conversation.ID, &gatewayID, &s.Attempt, &s.FirstAt, &s.Parts, &s.ExternalID, &s.Channel, &s.Text)
-	}, `SELECT o.message_id, o.conversation_id, o.gateway_id, o.attempt, o.first_at, o.parts, o.external_id, o.channel, m.content
+		return s, rows.Scan(&s.MessageID, &s.Conversation.ID, &gatewayID, &s.Attempt, &s.FirstAt, &s.Parts, &s.ExternalID, &s.Channel, &s.Text, (*rawJSON)(&s.Metadata))
+	}, `SELECT o.message_id, o.conversation_id, o.gateway_id, o.attempt, o.first_at, o.parts, o.external_id, o.channel, m.content, m.metadata
 		FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.conversation_id = ? AND o.status IN ('pending','sending') AND o.status = 'sending'`, conversationID)
 	if err != nil || len(found) == 0 {
 		return nil, err

@@ -110,7 +110,7 @@ func (db *DB) Rows(ctx context.Context, query string, limit int) (Result, error)
 }
 
 func (db *DB) sql(ctx context.Context, query string, params Params, access Access, limits sqlsandbox.Limits) (Result, error) {
-	s, err := sqlsandbox.Parse(query, params)
+	s, err := sqlsandbox.Parse(db.HideLinks(query), db.hideParams(params))
 	if err != nil {
 		return Result{}, err
 	}

@@ -37,7 +37,7 @@ func (db *DB) TakeoverCompleted(ctx context.Context, id string) (bool, error) {
 }
 
 // CreateTakeover creates a pending takeover of an open session and emits its event,
-// which gives the address for the person to open. If another takeover is open, the
+// which has a reference to the link for the person to open. If another takeover is open, the
 // error is CONFLICT with that one's id.
 func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeover, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
@@ -52,8 +52,8 @@ func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeo
 			t.ID, t.SessionID, agent.TakeoverPending, t.Reason, t.Timeout, t.CreatedAt, t.ExpiresAt); err != nil {
 			return t, err
 		}
-		t.Status = agent.TakeoverPending
-		if err := tx.emit(agent.EventTakeoverRequested, map[string]any{"takeover": t}); err != nil {
+		t.Status, t.TakeoverURL = agent.TakeoverPending, ""
+		if err := tx.emit(agent.EventTakeoverRequested, map[string]any{"takeover": requested(t)}); err != nil {
 			return t, err
 		}
 		return t, tx.audit("takeover requested", map[string]any{"session_id": t.SessionID, "takeover_id": t.ID})

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/links"
 	"satchel/browser"
+	"satchel/store"
 )
 
 // callTimeout limits a call to the browser that should take milliseconds.
@@ -26,7 +28,7 @@ type Options struct {
 type Live struct {
 	options Options
 	log     *slog.Logger
-	key     []byte // for signing links; links and sessions end with the process
+	links   *links.Signer
 
 	mu         sync.Mutex
 	life       context.Context // ends with Stop; nil while it is stopped
@@ -43,10 +45,30 @@ func New(o Options) *Live {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails, see crypto/rand
-	return &Live{options: o, log: o.Log, key: key, casts: map[*browser.Page]*cast{}, icons: map[*browser.Page]string{},
+	return &Live{options: o, log: o.Log, links: signer(o), casts: map[*browser.Page]*cast{}, icons: map[*browser.Page]string{},
 		recordings: map[*browser.Session]*recording{}, takeovers: map[string]*takeover{}}
+}
+
+// signer returns the signer of links, which is that of the data folder, so that it finds
+// them in what is stored.
+func signer(o Options) *links.Signer {
+	var s *links.Signer
+	if folder := o.folder(); folder != nil {
+		s = folder.Links()
+	} else {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails, see crypto/rand
+		s = links.New(key)
+	}
+	s.Serve(o.PublicURL)
+	return s
+}
+
+func (o *Options) folder() *store.Folder {
+	if o.Browser == nil {
+		return nil
+	}
+	return o.Browser.Folder()
 }
 
 // Start allows sessions to be watched until Stop.

@@ -16,7 +16,6 @@ import (
 // session ends.
 type takeover struct {
 	id    string
-	url   string
 	until time.Time
 	ended context.Context // done when the takeover has ended
 	end   context.CancelFunc
@@ -40,13 +39,11 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 	now := agent.Now()
 	t := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: s.ID(), Reason: o.Reason, Timeout: int(o.Duration() / time.Second),
 		CreatedAt: now, ExpiresAt: agent.At(now.Add(o.Duration()))}
-	// The link outlives the takeover a little, so that its page can say how it ended.
-	t.TakeoverURL = l.Link(Grant{SessionID: s.ID(), Control: true, Takeover: t.ID}, now.Add(o.Duration()+time.Minute)).URL
 	made, err := s.DB().CreateTakeover(ctx, t)
 	if err != nil {
 		return agent.Takeover{}, err
 	}
-	open := &takeover{id: t.ID, url: t.TakeoverURL, until: now.Add(o.Duration()), state: made}
+	open := &takeover{id: t.ID, until: now.Add(o.Duration()), state: made}
 	open.ended, open.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +51,7 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 		return agent.Takeover{}, err // the session's end, which comes now, ends the row
 	}
 	l.takeovers[s.ID()] = open
-	return made, nil
+	return l.withLink(made), nil
 }
 
 // awaitEnd waits for the end of a takeover, and ends it when its time is up.
@@ -85,10 +82,10 @@ func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 // Takeover returns a takeover, open or ended, and includes its URL while it is open.
 func (l *Live) Takeover(ctx context.Context, s *browser.Session, id string) (agent.Takeover, error) {
 	t, err := s.DB().Takeover(ctx, s.ID(), id)
-	if open := l.openTakeover(s, id); err == nil && open != nil && t.Status.Open() {
-		t.TakeoverURL = open.url
+	if err != nil || l.openTakeover(s, id) == nil {
+		return t, err
 	}
-	return t, err
+	return l.withLink(t), nil
 }
 
 // openTakeover returns an open takeover, or nil.
@@ -160,10 +157,8 @@ func (l *Live) changeStatus(ctx context.Context, s *browser.Session, t *takeover
 	t.mu.Unlock()
 	if !moved.Status.Open() {
 		t.end()
-	} else {
-		moved.TakeoverURL = t.url
 	}
-	return moved, s.Takeover(ctx, moved.Status == agent.TakeoverActive)
+	return l.withLink(moved), s.Takeover(ctx, moved.Status == agent.TakeoverActive)
 }
 
 // status returns the message with the state of a session.

@@ -95,12 +95,12 @@ func TestTakeover(t *testing.T) {
 	if got, err := ts.db.Takeover(t.Context(), s.ID(), pending.ID); err != nil || got.Status != agent.TakeoverCancelled || got.EndedAt.IsZero() {
 		t.Errorf("after a kill: %+v, %v", got, err)
 	}
-	wantEvents(t, ts.db, made.TakeoverURL, "requested", "completed", "requested", "expired", "requested")
+	wantEvents(t, ts.db, made, "requested", "completed", "requested", "expired", "requested")
 }
 
-// wantEvents compares the outbox's events about takeovers. The first one has the
-// takeover's URL.
-func wantEvents(t *testing.T, db *store.DB, address string, want ...string) {
+// wantEvents compares the outbox's events about takeovers. The first one has a reference
+// to the takeover's link, which can be filled in.
+func wantEvents(t *testing.T, db *store.DB, made agent.Takeover, want ...string) {
 	t.Helper()
 	events, err := db.Events(t.Context(), 0, 100)
 	if err != nil {
@@ -113,8 +113,10 @@ func wantEvents(t *testing.T, db *store.DB, address string, want ...string) {
 			if err := json.Unmarshal(e.Data, &data); err != nil || data.Takeover.ID == "" {
 				t.Errorf("%s: %s", e.Type, e.Data)
 			}
-			if len(got) == 0 && data.Takeover.TakeoverURL != address {
-				t.Errorf("the request has the URL %q", data.Takeover.TakeoverURL)
+			if reference := data.Takeover.TakeoverURL; len(got) == 0 {
+				if filled, err := db.FillLinks(t.Context(), reference); err != nil || reference != "satchel-link:"+made.ID || filled != made.TakeoverURL {
+					t.Errorf("the request has the URL %q, filled %q, %v", reference, filled, err)
+				}
 			}
 			got = append(got, kind)
 		}

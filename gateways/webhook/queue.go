@@ -138,7 +138,11 @@ func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outg
 	if o.Chain.Depth > 0 {
 		marked = s.own.Mark(ctx, agent.ChainHeader, o.Chain.Signed())
 	}
-	a, asked := s.post(marked, o.URL, o.Secrets, o.EventID, o.Body)
+	body, err := withLinks(ctx, db, o)
+	if err != nil {
+		return err
+	}
+	a, asked := s.post(marked, o.URL, o.Secrets, o.EventID, body)
 	if a.Error != "" && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -152,4 +156,14 @@ func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outg
 	}
 	s.onAttempt(a)
 	return err
+}
+
+// withLinks returns the body of a delivery. Only events about takeovers have links to
+// them: other events may repeat what a stranger wrote.
+func withLinks(ctx context.Context, db *store.DB, o *store.Outgoing) ([]byte, error) {
+	if !agent.MatchEvent("browser.takeover.*", o.Event) {
+		return o.Body, nil
+	}
+	body, err := db.FillLinks(ctx, string(o.Body))
+	return []byte(body), err
 }

@@ -117,6 +117,9 @@ func (s *Stmt) Bind(args ...any) error {
 		if err := s.args[i].set(value); err != nil {
 			return fmt.Errorf("argument %d: %w", i+1, err)
 		}
+		if a := &s.args[i]; a.kind == text && s.c.Text != nil {
+			a.text = s.c.Text(a.text)
+		}
 		room += s.args[i].length()
 	}
 	at, err := s.texts.reserve(s.c.tls, room)

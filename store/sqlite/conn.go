@@ -89,6 +89,9 @@ type Conn struct {
 	// reports whether to compile the statement again.
 	Refused func() (again bool, err error)
 
+	// Text, unless nil, replaces each text that is bound to a parameter.
+	Text func(string) string
+
 	// ReadOnly refuses statements that would change something.
 	ReadOnly bool
 
