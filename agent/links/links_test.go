@@ -86,6 +86,9 @@ func TestHide(t *testing.T) {
 		if got := s.Hide(text); got != want {
 			t.Errorf("%s\nis %s\nwant %s", text, got, want)
 		}
+		if got := s.Hide(want); got != want {
+			t.Errorf("hidden again, %s is %s", want, got)
+		}
 		if got := string(s.HideBytes([]byte(text))); got != want {
 			t.Errorf("bytes of %s: %s", text, got)
 		}

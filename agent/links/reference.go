@@ -221,7 +221,9 @@ func hideCDP(text string) string {
 		}
 		out.WriteString(cdpStart.text)
 		if strings.HasSuffix(before[:max(0, strings.LastIndex(before, "/"+agent.KindSession+"-"))], "/v1/sessions") {
-			rest = agent.Mask + rest[runLength(rest):]
+			if n := runLength(rest); n > 0 { // otherwise it is masked already
+				rest = agent.Mask + rest[n:]
+			}
 		}
 		text = rest
 	}
