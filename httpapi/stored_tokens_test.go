@@ -11,7 +11,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"satchel/agent"
 	"satchel/store/sqlite"
 )
 
@@ -160,4 +162,27 @@ func (ts *testServer) beginLogin(t *testing.T, at string, keep func(name string,
 		t.Fatal(err)
 	}
 	keep("state at "+at, path.Ext(location.Query().Get("state")))
+}
+
+// TestModelsSeeReferences checks that a link which somebody writes to a model does not
+// reach its provider.
+func TestModelsSeeReferences(t *testing.T) {
+	c := newTestClient(t)
+	m := newModelServer(t, func(int, map[string]any) string { return `["Answer"]` })
+	c.must(t, 200, "PUT", "/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1"}`)
+	takeover := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: agent.NewID(agent.KindSession),
+		ExpiresAt: agent.At(time.Now().Add(time.Minute))}
+	link := c.folder.Links().Takeover(&takeover)
+	for path, body := range map[string]string{
+		"/api/agents/default/chat":                `{"message":"Who opens ` + link + `?"}`,
+		"/api/agents/default/v1/chat/completions": `{"model":"default","messages":[{"role":"user","content":"Who opens ` + link + `?"}]}`,
+	} {
+		c.must(t, 200, "POST", path, body)
+		if asked := fmt.Sprint(m.Requests); strings.Contains(asked, "?token=") ||
+			!strings.Contains(asked, "Who opens satchel-link:"+takeover.ID+"?") {
+			t.Errorf("%s asks the model %s", path, asked)
+		}
+		m.Requests = nil
+	}
 }

@@ -51,7 +51,8 @@ func (c *Chat) short(ctx context.Context, db *store.DB, model llm.Model, call sh
 	limited, cancel := context.WithTimeout(ctx, call.limit)
 	defer cancel()
 	model.MaxTokens = shortTokens
-	got, err := c.model.Chat(limited, model, llm.Request{System: call.system, Messages: []llm.Message{{Role: agent.MessageUser, Content: call.text}}}, nil)
+	said := hideLinks(db, []llm.Message{{Role: agent.MessageUser, Content: call.text}})
+	got, err := c.model.Chat(limited, model, llm.Request{System: call.system, Messages: said}, nil)
 	if err == nil {
 		err = decodeObject(got.Text, call.reply)
 	}

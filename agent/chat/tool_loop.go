@@ -133,6 +133,7 @@ func (r *toolLoop) llmTools() []llm.Tool {
 }
 
 func (r *toolLoop) ask(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Reply, error) {
+	messages = hideLinks(r.db, messages)
 	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Stop: r.request.Stop, Schema: r.request.Schema}
 	if r.request.ClientTools != nil {
 		request.ToolChoice = r.request.ClientToolChoice
@@ -142,6 +143,15 @@ func (r *toolLoop) ask(ctx context.Context, messages []llm.Message, tools []llm.
 		return r.chat.model.Chat(ctx, r.model, request, nil)
 	}
 	return r.chat.model.Chat(ctx, r.model, request, func(piece string) error { return r.onEvent(Event{Delta: piece}) })
+}
+
+// hideLinks returns messages without links to browser sessions: a model sees references.
+func hideLinks(db *store.DB, messages []llm.Message) []llm.Message {
+	hidden := slices.Clone(messages)
+	for i := range hidden {
+		hidden[i].Content = db.HideLinks(hidden[i].Content)
+	}
+	return hidden
 }
 
 // callAll runs the calls of one round concurrently and returns their results in
