@@ -20,6 +20,7 @@ type ranking struct {
 	lead       float64 // by how much; see findLeader
 	below      float64 // the value of the candidate after the one that leads
 	background float64 // the value of chunks that have nothing to do with the query; see rate
+	unrelated  scale   // of the cosines of such chunks, with the built-in model
 }
 
 // rank returns the value by which candidates are sorted.
@@ -134,7 +135,8 @@ func (r *ranking) rate(list []candidate) {
 	switch {
 	case r.mode == Hybrid && r.local:
 		foreign := min((1-r.trust)/(1-foreignTrust), 1)
-		r.background = max(r.background, r.trust*(unrelated+unrelatedForeign*foreign))
+		highest := r.unrelated.highestOf(max(len(list), 1))
+		r.background = max(r.background, r.trust*(unrelated+unrelatedForeign*foreign), r.trust*highest)
 	case r.mode != Keyword && len(list) <= backgroundRank:
 		r.background = unrelatedModel * r.trust
 	}

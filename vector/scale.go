@@ -3,6 +3,7 @@ package vector
 import (
 	"context"
 	"math"
+	"slices"
 )
 
 // scale describes a model's cosines between a query and unrelated texts. With
@@ -37,6 +38,29 @@ func (ix *Index) scaleOf(ctx context.Context, m model, query []float32) (scale, 
 	if err != nil {
 		return scale{}, err
 	}
+	return scaleTo(query, vectors), nil
+}
+
+// unrelatedScale returns the scale of the built-in model for a query's vector.
+func (ix *Index) unrelatedScale(ctx context.Context, m model, query []float32) (scale, error) {
+	vectors, err := ix.backgroundOf(ctx, m)
+	if err != nil {
+		return scale{}, err
+	}
+	return scaleTo(query, vectors), nil
+}
+
+// highestOf returns the expected highest cosine of n unrelated texts to the query: the
+// more there are, the nearer the nearest one is. The cosines are taken as normally
+// distributed; the approximation of the expected maximum is Blom's (Statistical
+// Estimates and Transformed Beta-Variables, 1958).
+func (s scale) highestOf(n int) float64 {
+	quantile := (float64(n) - 0.375) / (float64(n) + 0.25)
+	return s.mean + s.spread*math.Sqrt2*math.Erfinv(2*quantile-1)
+}
+
+// scaleTo returns the mean and the standard deviation of a vector's cosines to others.
+func scaleTo(query []float32, vectors [][]float32) scale {
 	var sum, squares float64
 	for _, v := range vectors {
 		c := cosine(query, v)
@@ -44,7 +68,7 @@ func (ix *Index) scaleOf(ctx context.Context, m model, query []float32) (scale, 
 	}
 	n := float64(len(vectors))
 	mean := sum / n
-	return scale{mean, max(math.Sqrt(max(squares/n-mean*mean, 0)), minSpread)}, nil
+	return scale{mean, max(math.Sqrt(max(squares/n-mean*mean, 0)), minSpread)}
 }
 
 // maxBackgrounds limits the models whose background vectors are cached.
@@ -58,8 +82,11 @@ func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error)
 	if vectors != nil {
 		return vectors, nil
 	}
-	texts := make([]string, len(backgroundTexts))
-	for i, text := range backgroundTexts {
+	texts := slices.Clone(backgroundTexts)
+	if m.to.Local() {
+		texts = texts[:englishTexts] // the built-in model knows no other language
+	}
+	for i, text := range texts {
 		texts[i] = m.prefix() + text
 	}
 	vectors, err := embedAll(ctx, texts, ix.embedBy(m))
@@ -74,6 +101,9 @@ func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error)
 	ix.backgrounds[m.name] = vectors
 	return vectors, nil
 }
+
+// englishTexts is how many of the background texts are English. They come first.
+const englishTexts = 16
 
 // backgroundTexts are texts about nothing in particular, in several languages.
 var backgroundTexts = []string{

@@ -28,6 +28,11 @@ func (ix *Index) side(ctx context.Context, db *store.DB, m model, q Query, asked
 	if r.scale, err = ix.scaleOf(ctx, m, vectors[0]); err != nil {
 		return s, errors.Join(errNoVectors, err)
 	}
+	if r.local {
+		if r.unrelated, err = ix.unrelatedScale(ctx, m, vectors[0]); err != nil {
+			return s, errors.Join(errNoVectors, err)
+		}
+	}
 	found, err := ix.shortlist(ctx, db, m, q, r, asked, vectors[0])
 	return side{vectors[0], r, found}, err
 }

@@ -127,6 +127,7 @@ type Answer struct {
 	JSON        json.RawMessage // with a schema: the answer as JSON
 	ToolCalls   []ToolCall
 	Sources     []Citation
+	Weak        bool     // even the best of Sources is unlikely to answer
 	Queries     []string // by which Sources were found, if the model made them from the conversation
 	Usage       llm.Usage
 	Mode        Mode           // how it was generated
@@ -169,11 +170,11 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 		}
 	}
 	r.system = systemPrompt(db.Agent(), settings, x.System, r.answer.Sources)
-	if len(r.answer.Sources) == 0 && !x.Sources.None {
+	if r.answer.Weak {
 		if _, n, err := db.Sources(ctx, store.SourceFilter{}, store.Page{Limit: 1}); err != nil {
 			return r.answer, err
 		} else if n > 0 {
-			r.system += noAnswerPrompt
+			r.system += weakPrompt
 		}
 	}
 	err = r.run(ctx)

@@ -15,9 +15,10 @@ import (
 
 // What the model receives from the agent's knowledge.
 const (
-	citations     = 6
-	minScore      = 0.3 // see TestThreshold; a higher one loses passages that answer
-	shortQuestion = 40  // characters: a shorter question needs context
+	maxPassages     = 12
+	maxPassageBytes = 12_000 // of their texts together; the first is always included
+	weakScore       = 0.3    // see TestThreshold; most unrelated passages are below it
+	shortQuestion   = 40     // characters: a shorter question needs context
 )
 
 // Citation is a passage that the model received, by its number.
@@ -44,6 +45,10 @@ func numbersIn(text string) map[int]bool {
 
 // retrieve finds passages for the last message: by the queries that a model
 // makes from the conversation, or by the message itself. model may be nil.
+//
+// A low score leaves no passage out: no score distinguishes a question that the
+// knowledge answers from one on the same subject that it does not, so the reader
+// decides, a model or a person. The score only determines a.Weak.
 func (c *Chat) retrieve(ctx context.Context, db *store.DB, model *llm.Model, x Request, a *Answer) error {
 	if x.Sources.None {
 		return nil
@@ -55,14 +60,34 @@ func (c *Chat) retrieve(ctx context.Context, db *store.DB, model *llm.Model, x R
 	if model != nil {
 		a.Queries = c.resolve(ctx, db, *model, x.Messages, a)
 	}
-	found, err := c.findAll(ctx, db, x.Sources.IDs, a.Queries)
-	if err == nil && len(found) == 0 {
-		found, err = c.findAll(ctx, db, x.Sources.IDs, []string{question})
+	queries := a.Queries
+	if len(queries) == 0 {
+		queries = []string{question}
 	}
-	for i, r := range found {
+	found, err := c.findAll(ctx, db, x.Sources.IDs, queries)
+	if err == nil && len(a.Queries) > 0 && weak(found) {
+		// The model may have misunderstood the question.
+		found, err = c.findAll(ctx, db, x.Sources.IDs, append(queries, question))
+	}
+	for i, r := range withinBytes(found, maxPassageBytes) {
 		a.Sources = append(a.Sources, Citation{Number: i + 1, Result: r})
 	}
+	a.Weak = weak(found)
 	return err
+}
+
+// weak reports whether even the best of results is unlikely to answer the query.
+func weak(found []vector.Result) bool { return len(found) == 0 || found[0].Score < weakScore }
+
+// withinBytes returns the first results whose texts together have at most limit bytes,
+// but at least one.
+func withinBytes(found []vector.Result, limit int) []vector.Result {
+	for i, r := range found {
+		if limit -= len(r.Content); limit < 0 && i > 0 {
+			return found[:i]
+		}
+	}
+	return found
 }
 
 // findAll returns the best passages of some sources, or of all, for several
@@ -74,7 +99,7 @@ func (c *Chat) findAll(ctx context.Context, db *store.DB, sources, queries []str
 	var lists [][]vector.Result
 	for _, query := range queries {
 		for _, id := range sources {
-			found, err := c.index.Search(ctx, db, vector.Query{Text: query, Limit: citations, SourceID: id, MinScore: minScore, Rerank: true})
+			found, err := c.index.Search(ctx, db, vector.Query{Text: query, Limit: maxPassages, SourceID: id, Rerank: true})
 			if agent.ErrorCode(err) == agent.CodeNotFound {
 				return nil, agent.Invalid("sources", "names a source that does not exist")
 			}
@@ -85,7 +110,7 @@ func (c *Chat) findAll(ctx context.Context, db *store.DB, sources, queries []str
 		}
 	}
 	found := merge(lists)
-	return found[:min(len(found), citations)], nil
+	return found[:min(len(found), maxPassages)], nil
 }
 
 // searchQuery returns the search query: the last message and, if it is short, also
@@ -110,10 +135,10 @@ func searchQuery(messages []llm.Message) string {
 	return question
 }
 
-// noAnswerPrompt is the part of the prompt which says that the agent's knowledge
-// has no answer.
-const noAnswerPrompt = "\n\nNothing in your knowledge answers the last message. If it asks for facts that only your knowledge could have, " +
-	"say that you do not know rather than guess."
+// weakPrompt is the part of the prompt which says that the agent's knowledge hardly has
+// an answer.
+const weakPrompt = "\n\nNothing in your knowledge seems to answer the last message. If it asks for facts that only your knowledge " +
+	"could have, and no passage states them, say that you do not know rather than guess."
 
 // systemPrompt describes the agent and its knowledge to the model.
 func systemPrompt(a agent.Agent, s store.Settings, own string, passages []Citation) string {

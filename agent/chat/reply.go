@@ -18,14 +18,18 @@ type Mode string
 // language model. An answer of a model has the mode "".
 const ModePassages Mode = "passages"
 
-// passagesText returns the text of an answer that consists of n passages, since
-// the model's settings have an error.
-func passagesText(n int, unset error) string {
+// passagesText returns the text of an answer that consists of passages, since the
+// model's settings have an error. It does not claim that the passages answer: see
+// retrieve.
+func passagesText(a Answer, unset error) string {
 	reason := noModelReason(unset)
-	if n == 0 {
+	switch {
+	case len(a.Sources) == 0:
 		return "I do not know: nothing in the knowledge answers this, and " + reason + "."
+	case a.Weak:
+		return "I do not know: nothing in the knowledge seems to answer this, and " + reason + ". These are the closest passages."
 	}
-	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the best matching passages from the knowledge."
+	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the closest passages from the knowledge; they may not answer the question."
 }
 
 // noModelReason returns why no language model can be called. unset is the error of the
@@ -134,7 +138,7 @@ func (c *Chat) passages(ctx context.Context, db *store.DB, x Request, unset erro
 			return a, err
 		}
 	}
-	a.Text = passagesText(len(a.Sources), unset)
+	a.Text = passagesText(a, unset)
 	return a, nil
 }
 

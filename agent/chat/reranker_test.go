@@ -64,7 +64,7 @@ func checkRated(t *testing.T, judge *models.Model, question string, texts []stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		if score >= minScore {
+		if score >= weakScore {
 			want++
 		}
 		for i, c := range found {
@@ -77,7 +77,7 @@ func checkRated(t *testing.T, judge *models.Model, question string, texts []stri
 		}
 	}
 	if len(found) != want {
-		t.Errorf("%d passages, want the %d with a rating of at least %v", len(found), want, minScore)
+		t.Errorf("%d passages, want the %d with a rating of at least %v", len(found), want, weakScore)
 	}
 }
 

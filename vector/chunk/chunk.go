@@ -11,6 +11,7 @@ package chunk
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"satchel/agent"
 	"satchel/vector/document"
@@ -23,7 +24,9 @@ const (
 	// Sentence fills chunks with whole sentences.
 	Sentence = "sentence"
 	// Recursive splits at the strongest boundary within reach: a heading, or
-	// else the end of a paragraph, a row or line of code, a sentence, a word.
+	// else the end of a paragraph, a row or line of code, a sentence, a word. A
+	// document that fits into one chunk is split at its headings, since the
+	// embedding of a whole handbook is near to no question about a part of it.
 	Recursive = "recursive"
 	// Markdown starts a chunk at every heading and splits long sections like
 	// Recursive. Plain text is parsed as Markdown.
@@ -109,6 +112,8 @@ func (s *splitter) breaks(ctx context.Context) ([]int, error) {
 	switch {
 	case s.Method == Markdown:
 		return s.headings(), nil
+	case s.Method == Recursive && utf8.RuneCountInString(s.text) <= s.Size:
+		return s.shortSections(), nil
 	case s.Method == Semantic && s.Embed != nil:
 		return s.topics(ctx)
 	}
@@ -122,6 +127,24 @@ func (s *splitter) headings() []int {
 	for i, b := range s.doc.Blocks {
 		if i > 0 && s.beginsSection(i) {
 			at = append(at, int(b.Start))
+		}
+	}
+	return at
+}
+
+// minSection is the least length of what shortSections splits off, in bytes: shorter
+// sections say too little by themselves.
+const minSection = 100
+
+// shortSections returns the offsets at which a document that fits into one chunk is
+// split: where sections start, if both sides have at least minSection bytes.
+func (s *splitter) shortSections() []int {
+	var at []int
+	last := 0
+	for _, offset := range s.headings() {
+		if offset-last >= minSection && len(s.text)-offset >= minSection {
+			at = append(at, offset)
+			last = offset
 		}
 	}
 	return at

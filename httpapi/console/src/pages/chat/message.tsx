@@ -89,7 +89,7 @@ export function Passages({ list, text, open }: { list: Citation[]; text?: string
   return (
     <div class="stack">
       <p class="muted">
-        {text ?? "These are the best matching passages."} <a href={href(agentId.value, "settings")}>Choose a model</a>
+        {text ?? "These are the closest passages."} <a href={href(agentId.value, "settings")}>Choose a model</a>
       </p>
       {list.slice(0, 5).map((c) => (
         <button type="button" class="card passage" onClick={() => open(c)}>

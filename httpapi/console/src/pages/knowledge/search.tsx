@@ -123,7 +123,7 @@ function Outcome({ found }: { found: Result<API.SearchAnswer> }) {
   );
 }
 
-/** Chat does not use passages with a lower score, which seldom answer a question. */
+/** Passages with a lower score seldom answer a question. */
 const weakScore = 0.3;
 
 /** The passages that were found; a line separates weak ones, where they have scores. */
