@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"net/mail"
@@ -26,6 +27,14 @@ const (
 
 // GatewayTypes lists the types of gateways.
 var GatewayTypes = []GatewayType{GatewayTelegram, GatewayEmail, GatewayWhatsApp, GatewaySlack, GatewayDiscord, GatewaySMS, GatewayWebhook, GatewayWeb}
+
+// platformNames are the names of the platforms for people and models.
+var platformNames = map[GatewayType]string{GatewayTelegram: "Telegram", GatewayWhatsApp: "WhatsApp", GatewaySlack: "Slack", GatewayDiscord: "Discord",
+	GatewaySMS: "SMS", GatewayEmail: "e-mail", GatewayWebhook: "webhook", GatewayWeb: "website chat"}
+
+// PlatformName returns the name of a type's platform for people, such as Telegram: the
+// names of the API are not shown to them.
+func (t GatewayType) PlatformName() string { return cmp.Or(platformNames[t], string(t)) }
 
 // The providers of the types that have several or name one.
 const (

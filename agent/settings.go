@@ -14,7 +14,8 @@ import (
 type Settings struct {
 	LLMProvider       string  `json:"llm_provider" enum:"openai,anthropic,ollama,openai-compatible," doc:"Empty if none is set." example:"openai"`
 	LLMModel          string  `json:"llm_model" example:"gpt-5"`
-	LLMTemperature    float64 `json:"llm_temperature" example:"0.7"`
+	LLMTemperature    float64 `json:"llm_temperature" doc:"1 if none is set." example:"0.7"`
+	TemperatureSet    bool    `json:"llm_temperature_set" doc:"llm_temperature was set, and is sent to the provider: many models accept only their own default."`
 	LLMBaseURL        string  `json:"llm_base_url" doc:"Base URL of the provider's API, including /v1, if it is not the default."`
 	LLMMaxTokens      int     `json:"llm_max_tokens" doc:"Maximum length of an answer, in tokens; 0 leaves it to the provider."`
 	SystemPrompt      string  `json:"system_prompt"`
@@ -70,7 +71,7 @@ func (e Embedding) Host() string {
 
 // DefaultSettings returns the settings of a new agent.
 func DefaultSettings() Settings {
-	return Settings{LLMTemperature: 0.7, Timezone: "UTC", RetentionDays: 30, EmbeddingProvider: LocalEmbedding}
+	return Settings{LLMTemperature: 1, Timezone: "UTC", RetentionDays: 30, EmbeddingProvider: LocalEmbedding}
 }
 
 // Credentials lists the names of all credentials.
@@ -81,7 +82,7 @@ var Credentials = []string{"openai_api_key", "anthropic_api_key", "llm_api_key",
 type SettingsChange struct {
 	LLMProvider       Optional[string]  `json:"llm_provider,omitempty" enum:"openai,anthropic,ollama,openai-compatible," example:"openai"`
 	LLMModel          Optional[string]  `json:"llm_model,omitempty" example:"gpt-5"`
-	LLMTemperature    Optional[float64] `json:"llm_temperature,omitempty" doc:"0 to 2." example:"0.7"`
+	LLMTemperature    Optional[float64] `json:"llm_temperature,omitempty" doc:"0 to 2; null sends none to the provider." example:"0.7"`
 	LLMBaseURL        Optional[string]  `json:"llm_base_url,omitempty"`
 	LLMMaxTokens      Optional[int]     `json:"llm_max_tokens,omitempty"`
 	SystemPrompt      Optional[string]  `json:"system_prompt,omitempty"`
@@ -109,6 +110,9 @@ func (c SettingsChange) Apply(s *Settings) {
 	setField(c.LLMProvider, &s.LLMProvider, d.LLMProvider)
 	setField(c.LLMModel, &s.LLMModel, d.LLMModel)
 	setField(c.LLMTemperature, &s.LLMTemperature, d.LLMTemperature)
+	if c.LLMTemperature.Given {
+		s.TemperatureSet = !c.LLMTemperature.Null
+	}
 	setField(c.LLMBaseURL, &s.LLMBaseURL, d.LLMBaseURL)
 	setField(c.LLMMaxTokens, &s.LLMMaxTokens, d.LLMMaxTokens)
 	setField(c.SystemPrompt, &s.SystemPrompt, d.SystemPrompt)

@@ -50,7 +50,7 @@ func TestSettingsValidate(t *testing.T) {
 }
 
 func TestSettingsNullTakesTheDefault(t *testing.T) {
-	s := Settings{LLMProvider: "openai", LLMTemperature: 1.5, Timezone: "Europe/Berlin", RetentionDays: 5, EmbeddingProvider: "openai-compatible", AutoReply: true}
+	s := Settings{LLMProvider: "openai", LLMTemperature: 1.5, TemperatureSet: true, Timezone: "Europe/Berlin", RetentionDays: 5, EmbeddingProvider: "openai-compatible", AutoReply: true}
 	var change SettingsChange
 	body := `{"llm_provider":null,"llm_temperature":null,"timezone":null,"retention_days":null,"embedding_provider":null,"auto_reply":null}`
 	if err := json.Unmarshal([]byte(body), &change); err != nil {

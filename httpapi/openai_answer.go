@@ -87,7 +87,7 @@ func finish(a agentchat.Answer) string {
 func openAICalls(calls []llm.ToolCall, numbered bool) []openAICall {
 	var list []openAICall
 	for i, call := range calls {
-		one := openAICall{ID: call.ID, Type: "function"}
+		one := openAICall{ID: call.ID, Type: "function", ExtraContent: call.Fields["extra_content"]}
 		one.Function.Name, one.Function.Arguments = call.Name, call.Arguments
 		if numbered {
 			one.Index = &i

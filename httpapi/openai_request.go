@@ -47,6 +47,7 @@ type openAICall struct {
 		Name      string `json:"name" example:"get_order"`
 		Arguments string `json:"arguments" example:"{\"id\":17}"`
 	} `json:"function"`
+	ExtraContent json.RawMessage `json:"extra_content,omitempty" types:"any" doc:"What Gemini requires back with the call's result."`
 }
 
 type openAIMessage struct {
@@ -129,7 +130,11 @@ func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
 			one.Role = agent.MessageSystem
 		}
 		for _, call := range m.ToolCalls {
-			one.ToolCalls = append(one.ToolCalls, llm.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+			made := llm.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments}
+			if call.ExtraContent != nil {
+				made.Fields = map[string]json.RawMessage{"extra_content": call.ExtraContent}
+			}
+			one.ToolCalls = append(one.ToolCalls, made)
 		}
 		switch one.Role {
 		case agent.MessageUser, agent.MessageAssistant, agent.MessageSystem, agent.MessageTool:

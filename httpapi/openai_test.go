@@ -110,7 +110,7 @@ func TestOpenAITools(t *testing.T) {
 	if at(second.json, "choices.0.message.content") != "Sunny." {
 		t.Fatalf("%s", second.text)
 	}
-	if asked := m.Messages(1); at(asked[4], "tool_call_id") != "c1" || at(asked[3], "tool_calls.0.function.name") != "weather" || m.Requests[1]["tool_choice"] != nil {
+	if asked := m.Messages(1); at(asked[3], "tool_call_id") != "c1" || at(asked[2], "tool_calls.0.function.name") != "weather" || m.Requests[1]["tool_choice"] != nil {
 		t.Errorf("the provider received %v", asked)
 	}
 }

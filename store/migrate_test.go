@@ -161,6 +161,31 @@ func TestMigratedAnswers(t *testing.T) {
 	}
 }
 
+// TestMigratedTemperature checks that the default of earlier versions, which many models
+// refuse, becomes unset, and that a temperature that was chosen is kept.
+func TestMigratedTemperature(t *testing.T) {
+	t.Parallel()
+	for stored, want := range map[string]string{
+		`{"llm_temperature":0.7,"llm_model":"m"}`: `{"llm_model":"m"}`,
+		`{"llm_temperature":0}`:                   `{"llm_temperature":0,"llm_temperature_set":true}`,
+		`{"llm_temperature":0.2}`:                 `{"llm_temperature":0.2,"llm_temperature_set":true}`,
+		`{"llm_model":"m"}`:                       `{"llm_model":"m"}`,
+	} {
+		path := filepath.Join(t.TempDir(), "old.db")
+		unpackFixture(t, 6, path)
+		c, err := openConn(source(path, sqlite.ReadWrite, writerPragmas...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		err = errors.Join(c.script("UPDATE _agent SET settings = '"+stored+"'"), migrate(c), c.value(&got, "SELECT settings FROM _agent"))
+		c.close()
+		if err != nil || got != want {
+			t.Errorf("%s becomes %s, %v", stored, got, err)
+		}
+	}
+}
+
 // fixtureKey seals the credential of the fixtures.
 var fixtureKey = []byte("fixture key of thirty-two bytes.")
 

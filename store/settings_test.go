@@ -56,7 +56,7 @@ func TestSettings(t *testing.T) {
 		LLMProvider: agent.Some("openai"), LLMTemperature: agent.Some(0.0), Timezone: agent.Some("Europe/Berlin"),
 		OpenAIKey: agent.Some("sk-1"), ChatbotAToken: agent.Some("tok"),
 	})
-	if err != nil || s.LLMProvider != "openai" || s.LLMTemperature != 0 || !slices.Equal(s.Configured, []string{"chatbot_a_token", "openai_api_key"}) {
+	if err != nil || s.LLMProvider != "openai" || s.LLMTemperature != 0 || !s.TemperatureSet || !slices.Equal(s.Configured, []string{"chatbot_a_token", "openai_api_key"}) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	_, err = db.UpdateSettings(t.Context(), agent.SettingsChange{LLMTemperature: agent.Some(3.0), AnthropicKey: agent.Some("sk-2")})

@@ -25,12 +25,16 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how
 	if err != nil {
 		return err
 	}
-	_, history, err := db.Conversation(ctx, said.ConversationID, maxHistory)
+	conversation, history, err := db.Conversation(ctx, said.ConversationID, maxHistory)
+	if err != nil {
+		return err
+	}
+	channel, err := channelOf(ctx, db, conversation)
 	if err != nil {
 		return err
 	}
 	ctx = WithKey(ctx, db.ID()+":"+store.AnswerKey(said.ID))
-	x := Request{Messages: newestWithin(historyUpTo(history, said), historyTokens), Tools: Choice{None: how.Public}}
+	x := Request{Messages: newestWithin(historyUpTo(history, said), historyTokens), Tools: Choice{None: how.Public}, Channel: channel}
 	handedOver := false
 	if how.Handover != nil {
 		x.Extra = []Tool{handoverTool(func() { handedOver = true; how.Handover() })}
@@ -58,6 +62,18 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how
 		return errors.Join(err, e)
 	}
 	return keep(reply)
+}
+
+// channelOf returns the type of a conversation's gateway, "" for none.
+func channelOf(ctx context.Context, db *store.DB, c agent.Conversation) (agent.GatewayType, error) {
+	if c.GatewayID == "" {
+		return "", nil
+	}
+	gateway, err := db.Gateway(ctx, c.GatewayID)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return "", nil
+	}
+	return gateway.Type, err
 }
 
 // historyUpTo returns a conversation as seen when answering a message: without what

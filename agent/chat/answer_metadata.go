@@ -72,7 +72,7 @@ func storedAnswer(m *agent.Message, asJSON bool) Answer {
 		a.Sources = append(a.Sources, r.citation())
 	}
 	if asJSON {
-		a.JSON = stripFence(a.Text)
+		a.JSON = jsonIn(a.Text)
 	}
 	return a
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"time"
 
 	"satchel/agent"
 	"satchel/agent/llm"
@@ -18,6 +19,7 @@ type Chat struct {
 	tools func(ctx context.Context, db *store.DB, which Choice) ([]Tool, error)
 	pages func(db *store.DB) (tools []Tool, done func())
 	log   *slog.Logger
+	now   func() time.Time
 	turns turns
 	lists modelLists
 	calls shortCalls
@@ -34,6 +36,7 @@ type Options struct {
 	// if the agent's settings allow it, and what ends their use. nil: there are none.
 	Browser func(db *store.DB) (tools []Tool, done func())
 	Log     *slog.Logger
+	Now     func() time.Time // nil: time.Now
 }
 
 // New returns a Chat.
@@ -46,7 +49,10 @@ func New(o Options) *Chat {
 			return nil, nil
 		}
 	}
-	return &Chat{model: o.Model, index: o.Index, tools: o.Tools, pages: o.Browser, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}},
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Chat{now: o.Now, model: o.Model, index: o.Index, tools: o.Tools, pages: o.Browser, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}},
 		calls: shortCalls{queries: queriesTimeout, ratings: ratingsTimeout}}
 }
 
@@ -103,11 +109,12 @@ type ToolCall struct {
 
 // Request describes one answer to generate.
 type Request struct {
-	Messages    []llm.Message // the last one is the one to answer
-	System      string        // overrides the agent's system prompt if set
-	Model       string        // overrides the agent's model if set
-	Temperature *float64      // overrides the agent's temperature if set
-	MaxTokens   int           // overrides the agent's limit if set
+	Messages    []llm.Message     // the last one is the one to answer
+	System      string            // overrides the agent's system prompt if set
+	Channel     agent.GatewayType // through which the conversation takes place; empty: none
+	Model       string            // overrides the agent's model if set
+	Temperature *float64          // overrides the agent's temperature if set
+	MaxTokens   int               // overrides the agent's limit if set
 	Tools       Choice
 	Extra       []Tool // offered in addition to Tools
 	Sources     Choice
@@ -169,7 +176,7 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 			return r.answer, err
 		}
 	}
-	r.system = systemPrompt(db.Agent(), settings, x.System, r.answer.Sources)
+	r.system = systemPrompt(db.Agent(), settings, x, c.now(), r.answer.Sources)
 	if r.answer.Weak {
 		if _, n, err := db.Sources(ctx, store.SourceFilter{}, store.Page{Limit: 1}); err != nil {
 			return r.answer, err
@@ -207,7 +214,7 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Request) (llm.Model,
 		m.Name = x.Model
 	}
 	if x.Temperature != nil {
-		m.Temperature = *x.Temperature
+		m.Temperature = x.Temperature
 	}
 	if x.MaxTokens > 0 {
 		m.MaxTokens = x.MaxTokens
@@ -268,8 +275,11 @@ func (c *Chat) answerOnce(ctx context.Context, db *store.DB, conversationID, key
 	if stored, err := db.AnswerByKey(ctx, conversationID, key); err != nil || stored != nil {
 		return storedAnswer(stored, x.Schema != nil), err
 	}
-	_, history, err := db.Conversation(ctx, conversationID, maxHistory)
+	conversation, history, err := db.Conversation(ctx, conversationID, maxHistory)
 	if err != nil {
+		return Answer{}, err
+	}
+	if x.Channel, err = channelOf(ctx, db, conversation); err != nil {
 		return Answer{}, err
 	}
 	x.Messages = messages(history)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/agent"
 	"satchel/agent/llm"
@@ -70,7 +71,7 @@ func TestFirstQuestion(t *testing.T) {
 					continue
 				}
 				count("shown", contain(a.Sources, q.answer))
-				prompt := systemPrompt(db.Agent(), store.Settings{}, "", a.Sources)
+				prompt := systemPrompt(db.Agent(), store.Settings{}, Request{}, time.Now(), a.Sources)
 				count("in the request", strings.Contains(squash(prompt), q.answer))
 				count("answered, denied", denied)
 				first := vector.Query{Text: q.text, Limit: 3, SourceID: strings.Join(ids, "")}

@@ -24,8 +24,7 @@ func tokens(text string) int {
 }
 
 // newestWithin returns the newest part of a conversation, oldest first, that fits
-// into the budget; the last message is always included. It starts with a user
-// message, since providers reject a history that starts with an answer.
+// into the budget; the last message is always included.
 func newestWithin(history []agent.Message, budget int) []llm.Message {
 	history = visibleHistory(history)
 	from := len(history)
@@ -36,14 +35,13 @@ func newestWithin(history []agent.Message, budget int) []llm.Message {
 		}
 		from--
 	}
-	for from < len(history)-1 && history[from].Role == agent.MessageAssistant {
-		from++
-	}
 	var kept []llm.Message
 	for _, m := range history[from:] {
 		switch m.Role {
 		case agent.MessageTool: // inserted by SQL: it belongs to no call of the model
 			kept = append(kept, llm.Message{Role: agent.MessageUser, Content: "Result of a tool:\n" + m.Content})
+		case agent.MessageAssistant:
+			kept = append(kept, llm.Message{Role: m.Role, Content: llm.WithoutThought(m.Content)})
 		default:
 			kept = append(kept, llm.Message{Role: m.Role, Content: m.Content})
 		}

@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/agent/llm"
 	"satchel/store"
 	"satchel/vector"
@@ -140,20 +142,39 @@ func searchQuery(messages []llm.Message) string {
 const weakPrompt = "\n\nNothing in your knowledge seems to answer the last message. If it asks for facts that only your knowledge " +
 	"could have, and no passage states them, say that you do not know rather than guess."
 
-// systemPrompt describes the agent and its knowledge to the model.
-func systemPrompt(a agent.Agent, s store.Settings, own string, passages []Citation) string {
+// situation tells the model when and where the conversation takes place.
+func situation(s store.Settings, channel agent.GatewayType, now time.Time) string {
+	zone, err := clock.Zone(s.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	text := fmt.Sprintf("It is %s, time zone %s.", now.In(zone).Format("Monday, 2 January 2006, 15:04"), zone)
+	if channel != "" {
+		text += fmt.Sprintf(" The conversation takes place by %s.", channel.PlatformName())
+	}
+	return text
+}
+
+// systemPrompt describes the agent, the situation and its knowledge to the model. What
+// changes from turn to turn comes last, so that providers can cache what comes before.
+func systemPrompt(a agent.Agent, s store.Settings, x Request, now time.Time, passages []Citation) string {
 	var b strings.Builder
 	switch {
-	case own != "":
-		b.WriteString(own)
+	case x.System != "":
+		b.WriteString(x.System)
 	case s.SystemPrompt != "":
 		b.WriteString(s.SystemPrompt)
 	default:
-		fmt.Fprintf(&b, "You are %s, a helpful assistant.", a.Name)
+		name := "a helpful assistant"
+		if a.Name != agent.DefaultID { // which is not a name that a person chose
+			name = a.Name + ", " + name
+		}
+		fmt.Fprintf(&b, "You are %s.", name)
 		if a.Description != "" {
 			b.WriteString(" " + a.Description)
 		}
 	}
+	b.WriteString("\n\n" + situation(s, x.Channel, now))
 	if len(passages) == 0 {
 		return b.String()
 	}

@@ -46,7 +46,11 @@ func (c *Chat) providerModel(ctx context.Context, db *store.DB, p Provider) (llm
 }
 
 func settingsModel(s store.Settings) llm.Model {
-	return llm.Model{Provider: s.LLMProvider, Name: s.LLMModel, BaseURL: s.LLMBaseURL, Temperature: s.LLMTemperature, MaxTokens: s.LLMMaxTokens}
+	m := llm.Model{Provider: s.LLMProvider, Name: s.LLMModel, BaseURL: s.LLMBaseURL, MaxTokens: s.LLMMaxTokens}
+	if s.TemperatureSet {
+		m.Temperature = &s.LLMTemperature
+	}
+	return m
 }
 
 // storedModel returns the model of the settings, with the stored credential of

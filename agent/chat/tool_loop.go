@@ -78,6 +78,9 @@ func (r *toolLoop) run(ctx context.Context) error {
 		}
 		if len(reply.ToolCalls) == 0 || offered == nil {
 			problem := r.checkSchema(reply.Text)
+			if problem == "" && r.answer.Text == "" && len(r.answer.ToolCalls) == 0 {
+				return agent.Errorf(agent.CodeUpstream, "the language model returned an empty answer")
+			}
 			if problem == "" {
 				return r.emitStructured()
 			}
@@ -90,7 +93,7 @@ func (r *toolLoop) run(ctx context.Context) error {
 				llm.Message{Role: agent.MessageUser, Content: "That does not follow the JSON Schema: " + problem + ". Answer again with JSON alone."})
 			continue
 		}
-		messages = append(messages, llm.Message{Role: agent.MessageAssistant, Content: reply.Text, ToolCalls: reply.ToolCalls})
+		messages = append(messages, llm.Message{Role: agent.MessageAssistant, Content: reply.Text, ToolCalls: reply.ToolCalls, Hidden: reply.Hidden})
 		results, err := r.callAll(ctx, reply.ToolCalls)
 		if err != nil {
 			return err
@@ -247,7 +250,7 @@ func (r *toolLoop) checkSchema(text string) string {
 	if r.request.Schema == nil {
 		return ""
 	}
-	value := stripFence(text)
+	value := jsonIn(text)
 	if value == nil {
 		return "it is not valid JSON"
 	}
@@ -258,15 +261,30 @@ func (r *toolLoop) checkSchema(text string) string {
 	return ""
 }
 
-// stripFence returns the JSON of an answer, which many models wrap in a code
-// fence, or nil if it is not JSON.
-func stripFence(text string) json.RawMessage {
+// jsonIn returns the JSON of an answer, which many models wrap in a code fence or in
+// sentences: the first object or list, unless all of it is JSON. It returns nil if there
+// is none.
+func jsonIn(text string) json.RawMessage {
 	text = strings.TrimSpace(text)
-	if after, ok := strings.CutPrefix(text, "```"); ok {
-		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(after, "json"), "```"))
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
 	}
-	if !json.Valid([]byte(text)) {
-		return nil
+	for from := 0; from < len(text); from++ {
+		at := strings.IndexAny(text[from:], "{[")
+		if at < 0 {
+			return nil
+		}
+		from += at
+		var value json.RawMessage
+		if json.NewDecoder(strings.NewReader(text[from:])).Decode(&value) == nil {
+			return value
+		}
+		if strings.Count(text[:from], "{")+strings.Count(text[:from], "[") > maxJSONStarts {
+			return nil
+		}
 	}
-	return json.RawMessage(text)
+	return nil
 }
+
+// maxJSONStarts limits where jsonIn tries to find JSON, since each try reads to the end.
+const maxJSONStarts = 50

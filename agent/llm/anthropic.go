@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"satchel/agent"
@@ -22,7 +24,7 @@ type (
 	anthropicRequest struct {
 		Model         string             `json:"model"`
 		MaxTokens     int                `json:"max_tokens"`
-		Temperature   float64            `json:"temperature"`
+		Temperature   *float64           `json:"temperature,omitempty"`
 		System        []anthropicText    `json:"system,omitempty"`
 		Messages      []anthropicMessage `json:"messages"`
 		Tools         []anthropicTool    `json:"tools,omitempty"`
@@ -64,55 +66,55 @@ type (
 		Input json.RawMessage `json:"input"`
 	}
 	anthropicAnswer struct {
-		Content    []anthropicBlock `json:"content"`
-		StopReason string           `json:"stop_reason"`
-		Usage      anthropicUsage   `json:"usage"`
+		Type       string            `json:"type"`
+		Content    []json.RawMessage `json:"content"` // of anthropicBlock
+		StopReason string            `json:"stop_reason"`
+		Usage      anthropicUsage    `json:"usage"`
 	}
 	anthropicUsage struct {
-		InputTokens  int64 `json:"input_tokens"`
-		OutputTokens int64 `json:"output_tokens"`
+		InputTokens  count `json:"input_tokens"`
+		OutputTokens count `json:"output_tokens"`
 	}
 	anthropicEvent struct {
 		Type         string          `json:"type"`
 		Message      anthropicAnswer `json:"message"`
-		ContentBlock anthropicBlock  `json:"content_block"`
+		ContentBlock json.RawMessage `json:"content_block"`
 		Delta        struct {
 			Type        string `json:"type"`
 			Text        string `json:"text"`
 			PartialJSON string `json:"partial_json"`
+			Thinking    string `json:"thinking"`
+			Signature   string `json:"signature"`
 			StopReason  string `json:"stop_reason"`
 		} `json:"delta"`
-		Usage anthropicUsage `json:"usage"`
+		Usage *anthropicUsage `json:"usage"`
 	}
 )
 
 // anthropic requests a reply with Anthropic's Messages API.
-func (c *Client) anthropic(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
+func (c *Client) anthropic(ctx context.Context, m Model, r Request, omit omission, onText func(string) error) (Reply, error) {
 	call, err := anthropicCallOf(m, "/v1/messages")
 	if err != nil {
 		return Reply{}, err
 	}
-	request := newAnthropicRequest(m, r)
-	if onText == nil {
-		var answer anthropicAnswer
-		if err := c.api.getJSON(ctx, call, request, &answer); err != nil {
-			return Reply{}, err
-		}
-		return answer.reply()
-	}
-	request.Stream = true
+	request := newAnthropicRequest(m, r, omit)
+	request.Stream = onText != nil
 	resp, err := c.api.do(ctx, call, request)
 	if err != nil {
 		return Reply{}, err
 	}
+	defer resp.Body.Close()
 	s := anthropicAccumulator{accumulator: accumulator{onText: onText}}
-	if err := events(resp, s.event); err != nil {
+	body, isStream := sniff(resp.Body)
+	if isStream {
+		err = events(body, s.event)
+	} else {
+		err = whole(body, s.answer)
+	}
+	if err != nil {
 		return s.result(), err
 	}
-	if !s.finished {
-		return s.result(), errTruncated
-	}
-	return withArguments(s.result()), nil
+	return s.finish()
 }
 
 // anthropicCallOf returns a call of a route, with the credential. The base
@@ -123,119 +125,230 @@ func anthropicCallOf(m Model, route string) (egress.Call, error) {
 		Auth: agent.APIAuth{Type: "header", Name: "X-Api-Key", Value: m.Key}}, err
 }
 
-// anthropicAccumulator assembles a streamed reply.
+// anthropicAccumulator assembles a reply.
 type anthropicAccumulator struct {
 	accumulator
-	finished bool
+	blocks  []*anthropicPieces
+	hidden  bool // there are blocks besides text and calls
+	began   bool
+	stopped bool   // all of it has arrived
+	reason  string // why it ends
+}
+
+// anthropicPieces is a block of which there may be more pieces.
+type anthropicPieces struct {
+	fields    fieldPieces // as the provider sent them
+	kind      string
+	call      ToolCall
+	arguments []byte // pieces of JSON, in place of the input at its start
 }
 
 func (s *anthropicAccumulator) event(data []byte) error {
+	if data[0] != '{' {
+		return nil
+	}
 	var e anthropicEvent
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
 	}
+	if e.Usage != nil && e.Usage.OutputTokens > 0 {
+		s.reply.Usage.Output = int64(e.Usage.OutputTokens)
+	}
 	switch e.Type {
 	case "message_start":
-		s.reply.Usage.Input = e.Message.Usage.InputTokens
+		s.began = true
+		s.reply.Usage.Input = int64(e.Message.Usage.InputTokens)
 	case "content_block_start":
 		return s.startBlock(e.ContentBlock)
 	case "content_block_delta":
-		calls := s.reply.ToolCalls
-		if e.Delta.Type != "input_json_delta" || len(calls) == 0 {
-			return s.add(e.Delta.Text)
-		}
-		calls[len(calls)-1].Arguments += e.Delta.PartialJSON
-		return s.grow(len(e.Delta.PartialJSON))
+		return s.addDelta(&e)
 	case "message_delta":
-		s.reply.Usage.Output = e.Usage.OutputTokens
-		s.reply.Truncated = e.Delta.StopReason == "max_tokens"
+		s.reason = e.Delta.StopReason
 	case "message_stop":
-		s.finished = true
+		s.stopped = true
 	case "error":
-		return errTruncated
-	}
-	return nil
-}
-
-func (s *anthropicAccumulator) startBlock(b anthropicBlock) error {
-	if b.Type != "tool_use" {
-		return s.add(b.Text)
-	}
-	if len(s.reply.ToolCalls) == MaxToolCalls {
-		return errTooLong
-	}
-	s.reply.ToolCalls = append(s.reply.ToolCalls, ToolCall{ID: b.ID, Name: b.Name})
-	return nil
-}
-
-// withArguments sets an empty object as the arguments of calls that have none.
-func withArguments(r Reply) Reply {
-	for i := range r.ToolCalls {
-		if r.ToolCalls[i].Arguments == "" {
-			r.ToolCalls[i].Arguments = "{}"
+		if s.size > 0 {
+			return errTruncated
 		}
+		return errorInAnswer(data)
 	}
-	return r
+	return nil
 }
 
-func (a *anthropicAnswer) reply() (Reply, error) {
-	reply := Reply{Truncated: a.StopReason == "max_tokens", Usage: Usage{Input: a.Usage.InputTokens, Output: a.Usage.OutputTokens}}
-	if a.StopReason == "" {
-		return reply, errNoReply
+// answer adds a whole answer.
+func (s *anthropicAccumulator) answer(data []byte) error {
+	if data[0] != '{' {
+		return nil // the end
 	}
-	size := 0
+	var a anthropicAnswer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return err
+	}
+	if a.Type == "error" {
+		return errorInAnswer(data)
+	}
+	s.began, s.stopped, s.reason = a.StopReason != "", true, a.StopReason
+	s.reply.Usage = Usage{Input: int64(a.Usage.InputTokens), Output: int64(a.Usage.OutputTokens)}
 	for _, block := range a.Content {
-		size += len(block.Text) + len(block.Input)
-		switch block.Type {
-		case "text":
-			reply.Text += block.Text
-		case "tool_use":
-			reply.ToolCalls = append(reply.ToolCalls, ToolCall{ID: block.ID, Name: block.Name, Arguments: string(block.Input)})
+		if err := s.startBlock(block); err != nil {
+			return err
 		}
 	}
-	if size > MaxReply || len(reply.ToolCalls) > MaxToolCalls {
-		return Reply{}, errTooLong
-	}
-	return withArguments(reply), nil
+	return nil
 }
 
-func newAnthropicRequest(m Model, r Request) *anthropicRequest {
-	q := &anthropicRequest{Model: m.Name, MaxTokens: anthropicTokens, Temperature: min(m.Temperature, 1), // its scale ends at 1
-		StopSequences: r.Stop}
-	if m.MaxTokens > 0 {
-		q.MaxTokens = m.MaxTokens
+// startBlock adds a block, or its first piece.
+func (s *anthropicAccumulator) startBlock(raw json.RawMessage) error {
+	var b anthropicBlock
+	var fields map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(raw, &b), json.Unmarshal(raw, &fields)); err != nil {
+		return err
 	}
-	if r.System != "" {
-		q.System = append(q.System, anthropicText{"text", r.System})
+	block := &anthropicPieces{kind: b.Type}
+	block.fields.add(fields)
+	s.blocks = append(s.blocks, block)
+	switch b.Type {
+	case "text":
+		return s.add(b.Text)
+	case "tool_use":
+		if s.calls() > MaxToolCalls {
+			return errTooLong
+		}
+		block.call = ToolCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)}
+	default:
+		s.hidden = true
 	}
-	for _, message := range r.Messages {
-		q.add(message)
+	return s.grow(len(raw))
+}
+
+func (s *anthropicAccumulator) calls() (n int) {
+	for _, block := range s.blocks {
+		if block.kind == "tool_use" {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *anthropicAccumulator) addDelta(e *anthropicEvent) error {
+	if len(s.blocks) == 0 {
+		return s.add(e.Delta.Text)
+	}
+	block := s.blocks[len(s.blocks)-1]
+	block.addText("text", e.Delta.Text)
+	block.addText("thinking", e.Delta.Thinking)
+	block.addText("signature", e.Delta.Signature)
+	block.arguments = append(block.arguments, e.Delta.PartialJSON...)
+	if err := s.grow(len(e.Delta.PartialJSON) + len(e.Delta.Thinking) + len(e.Delta.Signature)); err != nil {
+		return err
+	}
+	return s.add(e.Delta.Text)
+}
+
+func (p *anthropicPieces) addText(field, piece string) {
+	if piece != "" {
+		p.fields[field] = mergePiece(p.fields[field], piece, true)
+	}
+}
+
+// finish returns the reply once all of it has arrived.
+func (s *anthropicAccumulator) finish() (Reply, error) {
+	err := s.end()
+	for _, block := range s.blocks {
+		if block.kind != "tool_use" {
+			continue
+		}
+		if len(block.arguments) > 0 {
+			block.call.Arguments = string(block.arguments)
+		}
+		s.reply.ToolCalls = append(s.reply.ToolCalls, block.call)
+	}
+	s.reply.Truncated = s.reason == "max_tokens"
+	reply := withUsableCalls(s.result())
+	if s.hidden {
+		reply.Hidden.Blocks = s.rawBlocks()
+	}
+	switch {
+	case err != nil:
+		return reply, err
+	case !s.began:
+		return reply, errNoReply
+	case !s.stopped:
+		return reply, errTruncated
+	case s.reason == "refusal" && reply.Text == "" && len(reply.ToolCalls) == 0:
+		return reply, errRefused
+	}
+	return reply, nil
+}
+
+// rawBlocks returns all blocks as the provider requires them back.
+func (s *anthropicAccumulator) rawBlocks() []json.RawMessage {
+	list := make([]json.RawMessage, 0, len(s.blocks))
+	for _, block := range s.blocks {
+		fields := block.fields.fields()
+		if json.Valid(block.arguments) {
+			fields["input"] = block.arguments
+		}
+		if block.kind == "text" && string(fields["text"]) == `""` {
+			continue // refused in a request
+		}
+		if raw, err := json.Marshal(fields); err == nil {
+			list = append(list, raw)
+		}
+	}
+	return list
+}
+
+func newAnthropicRequest(m Model, r Request, omit omission) *anthropicRequest {
+	q := &anthropicRequest{Model: m.Name, MaxTokens: cmp.Or(max(m.MaxTokens, 0), anthropicTokens)}
+	if m.Temperature != nil && !omit[temperatureParameter] {
+		q.Temperature = new(float64)
+		*q.Temperature = min(*m.Temperature, 1) // its scale ends at 1
+	}
+	if !omit[stopParameter] {
+		q.StopSequences = r.Stop
+	}
+	if r.Schema != nil && omit[schemaParameter] {
+		r.System += schemaPrompt(r.Schema)
+	} else if r.Schema != nil {
+		q.OutputConfig = map[string]any{"format": map[string]any{"type": "json_schema", "schema": r.Schema}}
+	}
+	system, messages := alternating(r.System, r.Messages)
+	if system != "" {
+		q.System = append(q.System, anthropicText{"text", system})
+	}
+	for _, message := range messages {
+		q.add(message, omit)
+	}
+	if omit[toolsParameter] {
+		return q
 	}
 	for _, tool := range r.Tools {
 		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, tool.Parameters})
 	}
 	switch {
-	case len(q.Tools) == 0 || r.ToolChoice == "":
+	case len(q.Tools) == 0 || r.ToolChoice == "" || omit[toolChoiceParameter]:
 	case r.ToolChoice == AnyTool:
 		q.ToolChoice = map[string]string{"type": "any"}
 	default:
 		q.ToolChoice = map[string]string{"type": "tool", "name": r.ToolChoice}
-	}
-	if r.Schema != nil {
-		q.OutputConfig = map[string]any{"format": map[string]any{"type": "json_schema", "schema": r.Schema}}
 	}
 	return q
 }
 
 // add adds one message. For Anthropic, tool results are part of a user message, and
 // those of one round must be in one message.
-func (q *anthropicRequest) add(m Message) {
+func (q *anthropicRequest) add(m Message, omit omission) {
 	switch m.Role {
-	case agent.MessageSystem:
-		q.System = append(q.System, anthropicText{"text", m.Content})
 	case agent.MessageTool:
 		q.addBlock("user", anthropicToolResult{Type: "tool_result", ToolUseID: m.CallID, Content: []anthropicText{{"text", m.Content}}})
 	case agent.MessageAssistant:
+		if m.Hidden.Blocks != nil && !omit[hiddenParameter] {
+			for _, block := range m.Hidden.Blocks {
+				q.addBlock("assistant", block)
+			}
+			return
+		}
 		if m.Content != "" {
 			q.addBlock("assistant", anthropicText{"text", m.Content})
 		}

@@ -127,23 +127,61 @@ func endpoint(base, route string) (*url.URL, error) {
 	return url.Parse(strings.TrimRight(base, "/") + route)
 }
 
-// events calls on with the data of each event of a response's event stream
+// sniff reports whether a response is a stream of events, by its beginning: not all
+// servers name its type rightly, and some send no stream although one was requested.
+func sniff(body io.Reader) (io.Reader, bool) {
+	buffered := bufio.NewReader(body)
+	for n := 1; n <= buffered.Size(); n++ {
+		start, err := buffered.Peek(n)
+		if err != nil {
+			return buffered, false
+		}
+		if c := start[n-1]; !strings.ContainsRune(" \t\r\n", rune(c)) && !strings.Contains(byteOrderMark, string(start[n-1:])) {
+			return buffered, c != '{' && c != '['
+		}
+	}
+	return buffered, true
+}
+
+const byteOrderMark = "\ufeff"
+
+// whole calls on with a response that is no stream.
+func whole(body io.Reader, on func(data []byte) error) error {
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	raw = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(raw), []byte(byteOrderMark)))
+	if len(raw) == 0 {
+		return errNoReply
+	}
+	if err := on(raw); err != nil {
+		return err
+	}
+	return on([]byte("[DONE]"))
+}
+
+// events calls on with the data of each event of an event stream
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html), until the
-// stream ends or on returns an error. The response's body is closed.
-func events(resp *http.Response, on func(data []byte) error) error {
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
+// stream ends or on returns an error. The last event may lack its blank line.
+func events(body io.Reader, on func(data []byte) error) error {
+	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxEvent)
 	var data []byte
+	send := func() error {
+		event := bytes.TrimSpace(data)
+		data = data[:0]
+		if len(event) == 0 {
+			return nil
+		}
+		return on(event)
+	}
 	for lines.Scan() {
-		line := lines.Bytes()
+		line := bytes.TrimPrefix(lines.Bytes(), []byte(byteOrderMark))
 		if len(line) == 0 {
-			if len(data) > 0 {
-				if err := on(data); err != nil {
-					return err
-				}
+			if err := send(); err != nil {
+				return err
 			}
-			data = data[:0]
 			continue
 		}
 		value, ok := bytes.CutPrefix(line, []byte("data:"))
@@ -159,6 +197,9 @@ func events(resp *http.Response, on func(data []byte) error) error {
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		return errTooLong
+	}
+	if lines.Err() == nil && (json.Valid(data) || bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]"))) {
+		return send()
 	}
 	return lines.Err()
 }

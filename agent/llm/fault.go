@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
 
 	"satchel/agent"
@@ -15,6 +18,7 @@ var (
 	errTruncated = errors.New("the stream ended before the answer was complete")
 	errNoReply   = errors.New("the response contains no reply")
 	errTooLong   = errors.New("the answer is too long")
+	errRefused   = errors.New("the model, or a filter of its provider, refused to answer")
 )
 
 // explain converts a provider's failure to an error for the agent's owner. Its text
@@ -40,6 +44,8 @@ func (m Model) explain(ctx context.Context, err error) error {
 		return upstream("the language model's provider did not answer in time", 0)
 	case errors.Is(err, errTruncated), errors.Is(err, errNoReply):
 		return upstream("the language model's answer was cut short", 0)
+	case errors.Is(err, errRefused):
+		return upstream("the language model refused to answer", 0)
 	case errors.Is(err, errTooLong):
 		return upstream("the language model's answer is longer than this server accepts", 0)
 	}
@@ -129,6 +135,24 @@ func (m Model) MaskKey(text string) string {
 		i = end
 	}
 	return b.String()
+}
+
+// errorInAnswer returns the error that a provider describes in a response with the status
+// 200: with the status that the description names, or 500.
+func errorInAnswer(data []byte) error {
+	var body struct {
+		Error struct {
+			Code   any `json:"code"`
+			Status any `json:"status"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(data, &body)
+	for _, named := range []any{body.Error.Code, body.Error.Status} {
+		if status, err := strconv.Atoi(fmt.Sprint(named)); err == nil && status >= 400 && status < 600 {
+			return &statusError{status, string(data)}
+		}
+	}
+	return &statusError{http.StatusInternalServerError, string(data)}
 }
 
 func statusOf(err error) int {

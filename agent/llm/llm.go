@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"satchel/agent"
@@ -29,12 +33,12 @@ const (
 
 // Model identifies a model and its parameters.
 type Model struct {
-	Provider    string  // openai, anthropic, ollama, openai-compatible
-	Name        string  // the provider's name for it
-	BaseURL     string  // including /v1; empty: the provider's default
-	Key         string  // credential; empty: none is sent
-	Temperature float64 // 0 to 2
-	MaxTokens   int     // maximum length of a reply; 0: the provider's default
+	Provider    string   // openai, anthropic, ollama, openai-compatible
+	Name        string   // the provider's name for it
+	BaseURL     string   // including /v1; empty: the provider's default
+	Key         string   // credential; empty: none is sent
+	Temperature *float64 // 0 to 2; nil: the provider's default
+	MaxTokens   int      // maximum length of a reply; 0: the provider's default
 }
 
 // Message is one message as a model sees it.
@@ -43,6 +47,17 @@ type Message struct {
 	Content   string
 	ToolCalls []ToolCall // for an assistant message
 	CallID    string     // for a tool message: the call that it answers
+	Hidden    Hidden     // for an assistant message of the same turn: of the Reply
+}
+
+// Hidden is what a reply contains besides its text and calls, and what its provider may
+// require back in the next round of tool calls. It is shown to no person and not stored.
+type Hidden struct {
+	Thought string // a leading block of thought, as written
+	// Fields are the fields of the message that are not part of the protocol, such as
+	// reasoning_content, by name.
+	Fields map[string]json.RawMessage
+	Blocks []json.RawMessage // Anthropic: all blocks of the message, in order
 }
 
 // Tool is a function that the model may call.
@@ -58,6 +73,9 @@ type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments string
+	// Fields are the fields of the call that are not part of the protocol, such as
+	// Gemini's extra_content with a signature; the provider may require them back.
+	Fields map[string]json.RawMessage
 }
 
 // Request describes one reply to generate.
@@ -93,11 +111,13 @@ type Reply struct {
 	ToolCalls []ToolCall
 	Usage     Usage
 	Truncated bool // it reached MaxTokens
+	Hidden    Hidden
 }
 
 // Client calls models. It is stateless and safe for concurrent use.
 type Client struct {
 	api      api
+	omitted  omissions
 	timeout  time.Duration
 	checkURL func(raw string) (*url.URL, error)
 }
@@ -150,16 +170,103 @@ func (c *Client) Chat(ctx context.Context, m Model, r Request, onText func(strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	answer := c.openAI
-	if m.Provider == Anthropic {
-		answer = c.anthropic
-	}
-	reply, err := answer(ctx, m, r, onText)
+	reply, err := c.chat(ctx, m, r, onText)
 	if err != nil {
 		reply.ToolCalls = nil
 		return reply, m.explain(ctx, err)
 	}
 	return reply, nil
+}
+
+// chat requests a reply, again without the parameters that the provider refuses.
+func (c *Client) chat(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
+	answer := c.openAI
+	if m.Provider == Anthropic {
+		answer = c.anthropic
+	}
+	omit := c.omitted.of(m)
+	for {
+		reply, err := answer(ctx, m, r, omit, onText)
+		if err == nil || reply.Text != "" || ctx.Err() != nil {
+			return reply, err
+		}
+		name := refusedBy(err, sentParameters(m, r, omit, onText != nil), hiddenNames(r.Messages))
+		if name == "" {
+			return reply, err
+		}
+		c.omitted.add(m, name, err)
+		omit = omit.with(name)
+	}
+}
+
+// sentParameters returns the parameters of a request that can be omitted.
+func sentParameters(m Model, r Request, omit omission, stream bool) omission {
+	openAI := m.Provider != Anthropic
+	sent := omission{
+		temperatureParameter: m.Temperature != nil, stopParameter: len(r.Stop) > 0, schemaParameter: r.Schema != nil,
+		streamOptionsParameter: stream && openAI,
+		toolsParameter:         len(r.Tools) > 0 && r.ToolChoice == "",
+		toolChoiceParameter:    len(r.Tools) > 0 && r.ToolChoice != "",
+		hiddenParameter:        len(hiddenNames(r.Messages)) > 0,
+	}
+	if m.MaxTokens > 0 && openAI { // Anthropic requires it
+		sent[maxTokensName(m, omit)] = true
+	}
+	for name := range omit {
+		delete(sent, name)
+	}
+	return sent
+}
+
+// hiddenNames returns the names of what messages have besides their text and calls.
+func hiddenNames(messages []Message) (names []string) {
+	for _, m := range messages {
+		names = slices.AppendSeq(names, maps.Keys(m.Hidden.Fields))
+		for _, call := range m.ToolCalls {
+			names = slices.AppendSeq(names, maps.Keys(call.Fields))
+		}
+		if m.Hidden.Blocks != nil {
+			names = append(names, "thinking")
+		}
+	}
+	return names
+}
+
+// firstUserMessage precedes a conversation that begins with an answer, since providers
+// and the templates of models require that a person begins.
+const firstUserMessage = "(The conversation begins.)"
+
+// alternating joins system messages to the system prompt, and neighbouring messages of
+// one role to one: the templates of many models refuse roles that do not alternate.
+func alternating(system string, messages []Message) (string, []Message) {
+	var list []Message
+	for _, m := range messages {
+		if m.Role == agent.MessageSystem {
+			system = joinTexts(system, m.Content)
+			continue
+		}
+		n := len(list)
+		if n == 0 && m.Role == agent.MessageAssistant {
+			list = append(list, Message{Role: agent.MessageUser, Content: firstUserMessage})
+		}
+		if n == 0 || list[n-1].Role != m.Role || m.Role == agent.MessageTool || len(list[n-1].ToolCalls) > 0 {
+			list = append(list, m)
+			continue
+		}
+		last := &list[n-1]
+		last.Content = joinTexts(last.Content, m.Content)
+		last.ToolCalls = m.ToolCalls
+		last.Hidden = m.Hidden
+	}
+	return system, list
+}
+
+// joinTexts joins two texts as paragraphs.
+func joinTexts(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
 }
 
 // The providers.
@@ -198,12 +305,13 @@ func (m Model) Check() error {
 // Address returns the model's base URL, to which its key is sent.
 func (m Model) Address() string { return cmp.Or(m.BaseURL, agent.ProviderAddress(m.Provider)) }
 
-// accumulator collects a streamed reply within bounds.
+// accumulator collects a reply within bounds.
 type accumulator struct {
-	reply  Reply
-	text   []byte
-	size   int
-	onText func(string) error
+	reply   Reply
+	text    []byte
+	size    int
+	thought thoughtFilter
+	onText  func(string) error
 }
 
 func (g *accumulator) add(piece string) error {
@@ -213,11 +321,28 @@ func (g *accumulator) add(piece string) error {
 	if err := g.grow(len(piece)); err != nil {
 		return err
 	}
+	return g.show(g.thought.add(piece))
+}
+
+// show adds to the text what is not thought.
+func (g *accumulator) show(piece string) error {
 	g.text = append(g.text, piece...)
-	if g.onText == nil {
+	if g.onText == nil || piece == "" {
 		return nil
 	}
 	return g.onText(piece)
+}
+
+// end ends the text.
+func (g *accumulator) end() error {
+	if err := g.show(g.thought.end()); err != nil {
+		return err
+	}
+	g.reply.Hidden.Thought = string(g.thought.thought)
+	if thought, rest := cutThought(string(g.text)); thought != "" { // without an opening tag
+		g.reply.Hidden.Thought, g.text = thought, []byte(rest)
+	}
+	return nil
 }
 
 func (g *accumulator) grow(n int) error {
@@ -231,4 +356,21 @@ func (g *accumulator) grow(n int) error {
 func (g *accumulator) result() Reply {
 	g.reply.Text = string(g.text)
 	return g.reply
+}
+
+// withUsableCalls gives an id to calls that have none of their own, and an empty object to
+// those without arguments.
+func withUsableCalls(r Reply) Reply {
+	seen := map[string]bool{"": true}
+	for i := range r.ToolCalls {
+		call := &r.ToolCalls[i]
+		if seen[call.ID] {
+			call.ID = fmt.Sprintf("call_%d", i+1)
+		}
+		seen[call.ID] = true
+		if blank := strings.TrimSpace(call.Arguments); blank == "" || blank == "null" {
+			call.Arguments = "{}"
+		}
+	}
+	return r
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -102,7 +103,8 @@ func claudeStream(done bool) string {
 }
 
 func modelAt(p *fakeProvider, name string) Model {
-	return Model{Provider: name, Name: "m-1", BaseURL: p.URL + "/v1", Key: "sk-secret-1", Temperature: 0.5}
+	half := 0.5
+	return Model{Provider: name, Name: "m-1", BaseURL: p.URL + "/v1", Key: "sk-secret-1", Temperature: &half}
 }
 
 var hello = Request{System: "Be kind.", Messages: []Message{{Role: agent.MessageUser, Content: "Hi"}},
@@ -133,13 +135,13 @@ func TestReplies(t *testing.T) {
 			}
 			call := ToolCall{ID: "c1", Name: "weather", Arguments: `{"city":"Rome"}`}
 			tool, err := client.Chat(t.Context(), modelAt(p, c.provider), hello, nil)
-			if err != nil || len(tool.ToolCalls) != 1 || tool.ToolCalls[0] != call {
+			if err != nil || len(tool.ToolCalls) != 1 || !reflect.DeepEqual(tool.ToolCalls[0], call) {
 				t.Fatalf("tool: %+v %v", tool, err)
 			}
 			var pieces []string
 			streamed, err := client.Chat(t.Context(), modelAt(p, c.provider), hello, func(s string) error { pieces = append(pieces, s); return nil })
 			if err != nil || streamed.Text != "Hello." || strings.Join(pieces, "|") != "Hel|lo." || len(streamed.ToolCalls) != 1 ||
-				streamed.ToolCalls[0] != call || streamed.Usage != (Usage{7, 2}) {
+				!reflect.DeepEqual(streamed.ToolCalls[0], call) || streamed.Usage != (Usage{7, 2}) {
 				t.Fatalf("stream: %+v %q %v", streamed, pieces, err)
 			}
 			if p.seen[0]["path"] != c.path || p.seen[0]["model"] != "m-1" || p.seen[2]["stream"] != true {
@@ -156,10 +158,10 @@ func TestReplies(t *testing.T) {
 func TestTurnWithTools(t *testing.T) {
 	r := hello
 	r.Messages = append(r.Messages,
-		Message{Role: agent.MessageAssistant, ToolCalls: []ToolCall{{"c1", "weather", `{"city":"Rome"}`}, {"c2", "weather", `half {`}}},
+		Message{Role: agent.MessageAssistant, ToolCalls: []ToolCall{{ID: "c1", Name: "weather", Arguments: `{"city":"Rome"}`}, {ID: "c2", Name: "weather", Arguments: `half {`}}},
 		Message{Role: agent.MessageTool, Content: `"sun"`, CallID: "c1"}, Message{Role: agent.MessageTool, Content: "Error", CallID: "c2"})
 	for name, want := range map[string]string{
-		OpenAI:    `[{"content":"Be kind.","role":"system"},{"content":"Hi","role":"user"},{"role":"assistant","tool_calls":[{"function":{"arguments":"{\"city\":\"Rome\"}","name":"weather"},"id":"c1","type":"function"},{"function":{"arguments":"half {","name":"weather"},"id":"c2","type":"function"}]},{"content":"\"sun\"","role":"tool","tool_call_id":"c1"},{"content":"Error","role":"tool","tool_call_id":"c2"}]`,
+		OpenAI:    `[{"content":"Be kind.","role":"system"},{"content":"Hi","role":"user"},{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"city\":\"Rome\"}","name":"weather"},"id":"c1","type":"function"},{"function":{"arguments":"half {","name":"weather"},"id":"c2","type":"function"}]},{"content":"\"sun\"","role":"tool","tool_call_id":"c1"},{"content":"Error","role":"tool","tool_call_id":"c2"}]`,
 		Anthropic: `[{"content":[{"text":"Hi","type":"text"}],"role":"user"},{"content":[{"id":"c1","input":{"city":"Rome"},"name":"weather","type":"tool_use"},{"id":"c2","input":{},"name":"weather","type":"tool_use"}],"role":"assistant"},{"content":[{"content":[{"text":"\"sun\"","type":"text"}],"is_error":false,"tool_use_id":"c1","type":"tool_result"},{"content":[{"text":"Error","type":"text"}],"is_error":false,"tool_use_id":"c2","type":"tool_result"}],"role":"user"}]`,
 	} {
 		answer := plainOpenAI

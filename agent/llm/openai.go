@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"satchel/agent"
 	"satchel/agent/egress"
@@ -15,7 +16,7 @@ type (
 	openAIRequest struct {
 		Model               string          `json:"model"`
 		Messages            []openAIMessage `json:"messages"`
-		Temperature         float64         `json:"temperature"`
+		Temperature         *float64        `json:"temperature,omitempty"`
 		MaxTokens           int             `json:"max_tokens,omitempty"`
 		MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 		Tools               []openAITool    `json:"tools,omitempty"`
@@ -25,17 +26,15 @@ type (
 		Stream              bool            `json:"stream,omitempty"`
 		StreamOptions       any             `json:"stream_options,omitempty"`
 	}
+	// openAIMessage always has a content, since servers refuse a message without one, or
+	// with null, even if it has calls.
 	openAIMessage struct {
 		Role       agent.MessageRole `json:"role"`
-		Content    *string           `json:"content,omitempty"`
+		Content    string            `json:"content"`
 		ToolCalls  []openAICall      `json:"tool_calls,omitempty"`
 		ToolCallID string            `json:"tool_call_id,omitempty"`
-	}
-	openAICall struct {
-		Index    int            `json:"index,omitempty"` // of streams
-		ID       string         `json:"id,omitempty"`
-		Type     string         `json:"type,omitempty"`
-		Function openAIFunction `json:"function"`
+
+		fields map[string]json.RawMessage // further fields
 	}
 	openAITool struct {
 		Type     string         `json:"type"`
@@ -43,7 +42,6 @@ type (
 	}
 	openAIFunction struct {
 		Name        string          `json:"name,omitempty"`
-		Arguments   string          `json:"arguments,omitempty"`
 		Description string          `json:"description,omitempty"`
 		Parameters  json.RawMessage `json:"parameters,omitempty"`
 	}
@@ -52,50 +50,101 @@ type (
 		Choices []struct {
 			Message      openAIText `json:"message"`
 			Delta        openAIText `json:"delta"`
-			FinishReason string     `json:"finish_reason"`
+			FinishReason text       `json:"finish_reason"`
 		} `json:"choices"`
 		Usage struct {
-			PromptTokens     int64 `json:"prompt_tokens"`
-			CompletionTokens int64 `json:"completion_tokens"`
+			PromptTokens     count `json:"prompt_tokens"`
+			CompletionTokens count `json:"completion_tokens"`
 		} `json:"usage"`
 		Error json.RawMessage `json:"error"`
 	}
+	// openAIText is a message, or a piece of one.
 	openAIText struct {
-		Content   string       `json:"content"`
-		ToolCalls []openAICall `json:"tool_calls"`
+		Content   text
+		Refusal   text
+		ToolCalls []openAICall
+		Fields    map[string]json.RawMessage // those that are not of the protocol
+	}
+	// openAICall is a call, or a piece of one.
+	openAICall struct {
+		Index    *count // of streams
+		ID       text
+		Function struct {
+			Name      text      `json:"name"`
+			Arguments arguments `json:"arguments"`
+		}
+		Fields map[string]json.RawMessage
 	}
 )
 
+// MarshalJSON adds the further fields.
+func (m openAIMessage) MarshalJSON() ([]byte, error) {
+	type plain openAIMessage
+	return withFields(plain(m), m.fields)
+}
+
+// UnmarshalJSON keeps fields that are not of the protocol.
+func (m *openAIText) UnmarshalJSON(data []byte) (err error) {
+	*m = openAIText{}
+	if data[0] != '{' {
+		return nil
+	}
+	var calls json.RawMessage
+	m.Fields, err = splitFields(data, map[string]any{"content": &m.Content, "refusal": &m.Refusal, "tool_calls": &calls},
+		"role", "annotations", "audio", "function_call", "name")
+	switch {
+	case err != nil || len(calls) == 0:
+	case calls[0] == '[':
+		err = json.Unmarshal(calls, &m.ToolCalls)
+	case calls[0] == '{':
+		m.ToolCalls = make([]openAICall, 1)
+		err = json.Unmarshal(calls, &m.ToolCalls[0])
+	}
+	return err
+}
+
+// UnmarshalJSON keeps fields that are not of the protocol.
+func (c *openAICall) UnmarshalJSON(data []byte) (err error) {
+	*c = openAICall{}
+	c.Fields, err = splitFields(data, map[string]any{"index": &c.Index, "id": &c.ID, "function": &c.Function}, "type")
+	return err
+}
+
+// MarshalJSON encodes a call for a request.
+func (c openAICall) MarshalJSON() ([]byte, error) {
+	return withFields(map[string]any{"id": c.ID, "type": "function", "function": c.Function}, c.Fields)
+}
+
 // openAI requests a reply with OpenAI's chat completions, which every provider but
 // Anthropic supports.
-func (c *Client) openAI(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
+func (c *Client) openAI(ctx context.Context, m Model, r Request, omit omission, onText func(string) error) (Reply, error) {
 	call, err := openAICallOf(m, "/chat/completions")
 	if err != nil {
 		return Reply{}, err
 	}
-	request := newOpenAIRequest(m, r)
-	if onText == nil {
-		var answer openAIAnswer
-		if err := c.api.getJSON(ctx, call, request, &answer); err != nil {
-			return Reply{}, err
+	request := newOpenAIRequest(m, r, omit)
+	if onText != nil {
+		request.Stream = true
+		if !omit[streamOptionsParameter] {
+			request.StreamOptions = map[string]bool{"include_usage": true}
 		}
-		return answer.reply()
 	}
-	request.Stream, request.StreamOptions = true, map[string]bool{"include_usage": true}
 	resp, err := c.api.do(ctx, call, request)
 	if err != nil {
 		return Reply{}, err
 	}
+	defer resp.Body.Close()
+	body, isStream := sniff(resp.Body)
 	s := openAIAccumulator{accumulator: accumulator{onText: onText}}
-	if err := events(resp, s.event); err != nil {
+	if isStream {
+		err = events(body, s.event)
+	} else {
+		err = whole(body, s.event)
+	}
+	if err != nil {
 		return s.result(), err
 	}
-	if s.finished == "" {
-		return s.result(), errTruncated
-	}
-	s.reply.Truncated = s.finished == "length"
-	s.reply.ToolCalls = s.calls
-	return s.result(), nil
+	return s.finish()
 }
 
 // openAICallOf returns a call of a provider's route, with the credential.
@@ -108,134 +157,249 @@ func openAICallOf(m Model, route string) (egress.Call, error) {
 	return call, err
 }
 
-func (a *openAIAnswer) reply() (Reply, error) {
-	if len(a.Choices) == 0 {
-		return Reply{}, errNoReply
-	}
-	choice := a.Choices[0]
-	reply := Reply{Text: choice.Message.Content, Truncated: choice.FinishReason == "length", Usage: a.usage(Usage{})}
-	size := len(reply.Text)
-	for _, call := range choice.Message.ToolCalls {
-		size += len(call.Function.Arguments)
-		reply.ToolCalls = append(reply.ToolCalls, ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
-	}
-	if size > MaxReply || len(reply.ToolCalls) > MaxToolCalls {
-		return Reply{}, errTooLong
-	}
-	return reply, nil
-}
-
 // usage returns the token counts of an answer, or before if it has none.
 func (a *openAIAnswer) usage(before Usage) Usage {
 	if a.Usage.PromptTokens == 0 && a.Usage.CompletionTokens == 0 {
 		return before
 	}
-	return Usage{Input: a.Usage.PromptTokens, Output: a.Usage.CompletionTokens}
+	return Usage{Input: int64(a.Usage.PromptTokens), Output: int64(a.Usage.CompletionTokens)}
 }
 
-// openAIAccumulator assembles a streamed reply. Each piece of a tool call carries
-// the call's index, but only the first carries its id and name.
+// openAIAccumulator assembles a reply: a stream, or a whole answer, which is a stream of
+// one event.
 type openAIAccumulator struct {
 	accumulator
-	calls    []ToolCall
-	index    map[int]int // in calls, by the index of the stream
-	finished string      // the finish reason
+	calls    []*partialCall
+	index    map[count]*partialCall // by the index of the stream
+	fields   fieldPieces
+	refusal  string
+	began    bool   // there was a choice
+	finished string // the finish reason
+}
+
+// partialCall is a call of which there may be more pieces.
+type partialCall struct {
+	ToolCall
+	fields fieldPieces
 }
 
 func (s *openAIAccumulator) event(data []byte) error {
 	if bytes.Equal(data, []byte("[DONE]")) {
+		if s.began && s.finished == "" {
+			s.finished = "stop" // some servers give no reason
+		}
 		return nil
+	}
+	if data[0] != '{' {
+		return nil // not an event of this protocol
 	}
 	var answer openAIAnswer
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return err
 	}
 	if len(answer.Error) > 0 && string(answer.Error) != "null" {
-		return errTruncated
+		if s.size > 0 {
+			return errTruncated
+		}
+		return errorInAnswer(data)
 	}
 	s.reply.Usage = answer.usage(s.reply.Usage)
 	if len(answer.Choices) == 0 {
 		return nil
 	}
+	s.began = true
 	choice := answer.Choices[0]
-	if err := s.add(choice.Delta.Content); err != nil {
+	if err := s.addPiece(choice.Message, true); err != nil {
 		return err
 	}
-	for _, piece := range choice.Delta.ToolCalls {
-		if err := s.addCall(piece); err != nil {
+	if err := s.addPiece(choice.Delta, false); err != nil {
+		return err
+	}
+	if choice.FinishReason != "" {
+		s.finished = string(choice.FinishReason)
+	}
+	return nil
+}
+
+// addPiece adds a piece of the message, or all of it, whose calls are whole.
+func (s *openAIAccumulator) addPiece(piece openAIText, whole bool) error {
+	if err := s.add(string(piece.Content)); err != nil {
+		return err
+	}
+	s.refusal += string(piece.Refusal)
+	if err := s.grow(len(piece.Refusal) + sizeOf(piece.Fields)); err != nil {
+		return err
+	}
+	s.fields.add(piece.Fields, "reasoning_content", "reasoning", "reasoning_text")
+	for _, call := range piece.ToolCalls {
+		if err := s.addCall(call, whole); err != nil {
 			return err
 		}
 	}
-	if choice.FinishReason != "" {
-		s.finished = choice.FinishReason
-	}
 	return nil
 }
 
-func (s *openAIAccumulator) addCall(piece openAICall) error {
-	if err := s.grow(len(piece.Function.Arguments) + len(piece.Function.Name)); err != nil {
+func sizeOf(fields map[string]json.RawMessage) (n int) {
+	for _, value := range fields {
+		n += len(value)
+	}
+	return n
+}
+
+func (s *openAIAccumulator) addCall(piece openAICall, whole bool) error {
+	if err := s.grow(len(piece.Function.Arguments) + len(piece.Function.Name) + sizeOf(piece.Fields)); err != nil {
 		return err
 	}
-	at, ok := s.index[piece.Index]
-	if ok && piece.ID != "" && s.calls[at].ID != "" && piece.ID != s.calls[at].ID {
-		ok = false // some servers number every call 0
-	}
-	if !ok {
+	call := s.continued(piece)
+	if call == nil || whole {
 		if len(s.calls) == MaxToolCalls {
 			return errTooLong
 		}
+		call = &partialCall{}
+		s.calls = append(s.calls, call)
+	}
+	if piece.Index != nil {
 		if s.index == nil {
-			s.index = map[int]int{}
+			s.index = map[count]*partialCall{}
 		}
-		at = len(s.calls)
-		s.index[piece.Index] = at
-		s.calls = append(s.calls, ToolCall{})
+		s.index[*piece.Index] = call
 	}
-	call := &s.calls[at]
 	if piece.ID != "" {
-		call.ID = piece.ID
+		call.ID = string(piece.ID)
 	}
-	call.Name += piece.Function.Name
-	call.Arguments += piece.Function.Arguments
+	if name := string(piece.Function.Name); name != call.Name { // some servers repeat it in each piece
+		call.Name += name
+	}
+	call.Arguments += string(piece.Function.Arguments)
+	call.fields.add(piece.Fields)
 	return nil
 }
 
-func newOpenAIRequest(m Model, r Request) openAIRequest {
-	q := openAIRequest{Model: m.Name, Temperature: m.Temperature, Stop: r.Stop}
-	if m.Provider == OpenAI {
+// continued returns the call that a piece continues, nil if it begins another. By the
+// protocol its index decides, and only the first piece has an id and a name; but some
+// servers number every call 0, or give neither an index nor an id.
+func (s *openAIAccumulator) continued(piece openAICall) *partialCall {
+	var call *partialCall
+	if piece.Index != nil {
+		call = s.index[*piece.Index]
+	} else if n := len(s.calls); n > 0 {
+		call = s.calls[n-1]
+	}
+	if call == nil {
+		return nil
+	}
+	otherID := piece.ID != "" && call.ID != "" && string(piece.ID) != call.ID
+	sameID := piece.ID != "" && string(piece.ID) == call.ID
+	complete := json.Valid([]byte(call.Arguments))
+	if otherID || !sameID && piece.Function.Name != "" && piece.Function.Arguments != "" && complete {
+		return nil
+	}
+	return call
+}
+
+// finish returns the reply once all of it has arrived.
+func (s *openAIAccumulator) finish() (Reply, error) {
+	err := s.end()
+	if err == nil && len(s.text) == 0 && s.refusal != "" {
+		err = s.add(s.refusal)
+	}
+	for _, call := range s.calls {
+		call.Fields = call.fields.fields()
+		s.reply.ToolCalls = append(s.reply.ToolCalls, call.ToolCall)
+	}
+	s.reply.Hidden.Fields = s.fields.fields()
+	s.reply.Truncated = s.finished == "length"
+	reply := withUsableCalls(s.result())
+	switch {
+	case err != nil:
+		return reply, err
+	case !s.began:
+		return reply, errNoReply
+	case s.finished == "":
+		return reply, errTruncated
+	case s.finished == "content_filter" && reply.Text == "" && len(reply.ToolCalls) == 0:
+		return reply, errRefused
+	}
+	return reply, nil
+}
+
+func newOpenAIRequest(m Model, r Request, omit omission) openAIRequest {
+	q := openAIRequest{Model: m.Name}
+	if !omit[temperatureParameter] {
+		q.Temperature = m.Temperature
+	}
+	if !omit[stopParameter] {
+		q.Stop = r.Stop
+	}
+	switch maxTokensName(m, omit) {
+	case maxTokensParameter:
+		q.MaxTokens = m.MaxTokens
+	case maxCompletionParameter:
 		q.MaxCompletionTokens = m.MaxTokens
-	} else {
-		q.MaxTokens = m.MaxTokens // the older name is what compatible servers know
 	}
-	if r.System != "" {
-		q.Messages = append(q.Messages, openAIMessage{Role: agent.MessageSystem, Content: &r.System})
+	if r.Schema != nil && omit[schemaParameter] {
+		r.System += schemaPrompt(r.Schema)
+	} else if r.Schema != nil {
+		q.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": r.Schema}}
 	}
-	for _, message := range r.Messages {
-		q.Messages = append(q.Messages, newOpenAIMessage(message))
+	system, messages := alternating(r.System, r.Messages)
+	if system != "" {
+		q.Messages = append(q.Messages, openAIMessage{Role: agent.MessageSystem, Content: system})
+	}
+	for _, message := range messages {
+		q.Messages = append(q.Messages, newOpenAIMessage(message, omit))
+	}
+	if omit[toolsParameter] {
+		return q
 	}
 	for _, tool := range r.Tools {
 		q.Tools = append(q.Tools, openAITool{"function", openAIFunction{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters}})
 	}
 	switch {
-	case len(q.Tools) == 0 || r.ToolChoice == "":
+	case len(q.Tools) == 0 || r.ToolChoice == "" || omit[toolChoiceParameter]:
 	case r.ToolChoice == AnyTool:
 		q.ToolChoice = "required"
 	default:
 		q.ToolChoice = openAITool{"function", openAIFunction{Name: r.ToolChoice}}
 	}
-	if r.Schema != nil {
-		q.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": r.Schema}}
-	}
 	return q
 }
 
-func newOpenAIMessage(m Message) openAIMessage {
-	message := openAIMessage{Role: m.Role, Content: &m.Content, ToolCallID: m.CallID}
-	if m.Role == agent.MessageAssistant && m.Content == "" {
-		message.Content = nil
+// maxTokensName returns the name under which a model gets the maximum length: OpenAI has
+// replaced it, compatible servers know the older one. If one is refused, the other is
+// sent, then none.
+func maxTokensName(m Model, omit omission) parameter {
+	names := []parameter{maxTokensParameter, maxCompletionParameter}
+	if m.Provider == OpenAI {
+		names = []parameter{maxCompletionParameter, maxTokensParameter}
+	}
+	for _, name := range names {
+		if !omit[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// schemaPrompt asks for an answer that follows a schema, where a server cannot enforce it.
+func schemaPrompt(schema json.RawMessage) string {
+	return fmt.Sprintf("\n\nAnswer with JSON alone, without any other text, which follows this JSON Schema:\n%s", schema)
+}
+
+func newOpenAIMessage(m Message, omit omission) openAIMessage {
+	message := openAIMessage{Role: m.Role, Content: m.Hidden.Thought + m.Content, ToolCallID: m.CallID}
+	if omit[hiddenParameter] {
+		message.Content = m.Content
+	} else {
+		message.fields = m.Hidden.Fields
 	}
 	for _, call := range m.ToolCalls {
-		message.ToolCalls = append(message.ToolCalls, openAICall{ID: call.ID, Type: "function", Function: openAIFunction{Name: call.Name, Arguments: call.Arguments}})
+		one := openAICall{ID: text(call.ID)}
+		one.Function.Name, one.Function.Arguments = text(call.Name), arguments(call.Arguments)
+		if !omit[hiddenParameter] {
+			one.Fields = call.Fields
+		}
+		message.ToolCalls = append(message.ToolCalls, one)
 	}
 	return message
 }

@@ -1,5 +1,12 @@
 -- Version 7.
 
+-- A temperature is sent to the provider only if one was set. Earlier versions stored
+-- their default, 0.7, with every change of the settings.
+UPDATE _agent SET settings = CASE json_extract(settings, '$.llm_temperature')
+  WHEN 0.7 THEN json_remove(settings, '$.llm_temperature')
+  ELSE json_set(settings, '$.llm_temperature_set', json('true')) END
+WHERE json_extract(settings, '$.llm_temperature') IS NOT NULL;
+
 -- Decisions about access to the server, in the default agent's file: default_role is
 -- the role that its owner chose for callers without an identity.
 CREATE TABLE _access (

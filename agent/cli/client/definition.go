@@ -87,6 +87,9 @@ func (s *session) readDefinition(ctx context.Context) (*definition, error) {
 	if err := s.api.call(ctx, http.MethodGet, s.path("settings"), nil, nil, &settings); err != nil {
 		return nil, err
 	}
+	if settings["llm_temperature_set"] == false {
+		settings["llm_temperature"] = nil // the provider's default, not the number shown for it
+	}
 	d.files[agentFile] = record{"name": about["name"], "description": about["description"], "settings": map[string]any(pick(settings, settingFields))}
 	for _, k := range kinds {
 		if err := s.readKind(ctx, k, d); err != nil {

@@ -41,8 +41,8 @@ const providers: Record<string, Provider> = {
 export type FormProps = { s: API.Settings; done: () => Promise<void> };
 
 /** Returns the changed values of a form; null removes a number or a prefix. */
-function changedValues(values: object, settings: API.Settings, names: readonly string[]): Record<string, unknown> {
-  const before: Record<string, unknown> = settings;
+function changedValues(values: object, settings: object, names: readonly string[]): Record<string, unknown> {
+  const before = settings as Record<string, unknown>;
   const after = values as Record<string, unknown>;
   const changed = names.filter((name) => after[name] !== undefined && after[name] !== (before[name] ?? ""));
   const valueOf = (name: string) => {
@@ -62,7 +62,7 @@ function showIssues(form: Pick<ReturnType<typeof useForm>, "setIssues">, error: 
 /** Saves what a form changed, and shows the issues that the service finds at its fields. */
 export async function saveSettings(
   form: Pick<ReturnType<typeof useForm>, "setIssues"> & { values: object },
-  now: API.Settings,
+  now: object,
   names: readonly string[],
   done: () => Promise<void>,
 ) {

@@ -25,7 +25,8 @@ export function ModelSettings() {
 const answerFields = ["system_prompt", "llm_temperature", "llm_max_tokens", "auto_reply", "chat_browser"] as const;
 
 function AnswerForm({ s: settings, done }: FormProps) {
-  const form = useForm(Object.fromEntries(answerFields.map((name) => [name, settings[name] ?? ""])));
+  const shown = { ...settings, llm_temperature: settings.llm_temperature_set ? settings.llm_temperature : "" };
+  const form = useForm(Object.fromEntries(answerFields.map((name) => [name, shown[name] ?? ""])));
   const disabled = !mayEdit.value;
   const number = (name: string) => ({
     ...form.text(name),
@@ -42,7 +43,7 @@ function AnswerForm({ s: settings, done }: FormProps) {
       class="card stack settings-form"
       onSubmit={(e) => {
         e.preventDefault();
-        saveSettings(form, settings, answerFields, done).catch(() => {});
+        saveSettings(form, shown, answerFields, done).catch(() => {});
       }}
     >
       <h2>Answers</h2>
@@ -54,7 +55,12 @@ function AnswerForm({ s: settings, done }: FormProps) {
         {...form.text("system_prompt")}
       />
       <div class="row">
-        <TextField label="Temperature" type="number" {...number("llm_temperature")} />
+        <TextField
+          label="Temperature"
+          type="number"
+          hint="Empty: the provider's default."
+          {...number("llm_temperature")}
+        />
         <TextField
           label="Maximum answer length, in tokens"
           type="number"
