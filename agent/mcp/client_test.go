@@ -97,7 +97,7 @@ func TestAllTransports(t *testing.T) {
 					t.Errorf("tool %+v", tools[0])
 				}
 				for tool, want := range map[string]any{
-					"add": map[string]any{"sum": 5.0}, "hello": "hello\nworld", "where": `{"a":2,"b":3,"region":"eu"}`,
+					"add": map[string]any{"sum": json.Number("5")}, "hello": "hello\nworld", "where": `{"a":2,"b":3,"region":"eu"}`,
 					"picture": map[string]any{"content": []any{map[string]any{"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString([]byte("png"))}}},
 				} {
 					arguments := json.RawMessage(`{"a":2,"b":3,"region":"eu"}`)
@@ -251,9 +251,6 @@ func TestBadServers(t *testing.T) {
 		t.Errorf("a redirect was followed to %s with %v", r.URL, r.Header)
 	}))
 	defer secret.Close()
-	tool := func(more string) http.Handler {
-		return answerToolsWith(`{"tools":[{"name":"x",` + more + `}],"resultType":"complete"}`)
-	}
 	status := func(code int, body string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); _, _ = io.WriteString(w, body) })
 	}
@@ -291,14 +288,7 @@ func TestBadServers(t *testing.T) {
 		"reports": {answerTo(toolsCapability, func(w http.ResponseWriter, _ *http.Request, id string) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"out of tea"}}`, id)
 		}), "error", "the MCP server reports: out of tea (-32000)"},
-		"schema is text":  {tool(`"inputSchema":"object"`), "error", `arguments of the tool "x" with a schema that is not of an object`},
-		"schema of array": {tool(`"inputSchema":{"type":"array"}`), "error", `arguments of the tool "x" with a schema that is not of an object`},
-		"no schema":       {tool(`"description":"y"`), "error", `arguments of the tool "x" with a schema that is not of an object`},
-		"huge schema":     {tool(`"inputSchema":{"type":"object","title":"` + strings.Repeat("x", MaxSchema) + `"}`), "error", "more than 64 KB"},
-		"duplicate":       {answerToolsWith(`{"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", `the tool "x" twice`},
-		"nameless":        {answerToolsWith(`{"tools":[{"inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", "without a usable name"},
-		"endless pages":   {answerToolsWith(`{"tools":[],"nextCursor":"more","resultType":"complete"}`), "error", "an endless list"},
-		"deep":            {answerToolsWith(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "not MCP"},
+		"deep": {answerToolsWith(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "not MCP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			peer := httptest.NewServer(test.peer)

@@ -107,8 +107,8 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.record(answered{status: resp.StatusCode, keptToken: kept})
-	resp.Body = x.checkIDs(asked, resp)
 	resp.Body = &boundedBody{ReadCloser: resp.Body, x: x, closed: end}
+	resp.Body = x.readMessages(asked, resp)
 	return resp, nil
 }
 

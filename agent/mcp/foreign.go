@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -50,74 +51,95 @@ func requestID(req *http.Request) string {
 	return string(m.ID)
 }
 
-// checkIDs returns a response body that fails when it contains the response to
-// a request that was not made: a different one than asked or, in a stream that
-// the session keeps open, none of the session's.
-func (x *exchange) checkIDs(asked string, resp *http.Response) io.ReadCloser {
+// readMessages returns a response body whose messages the SDK can decode. It fails when it
+// contains the response to a request that was not made: a different one than asked or, in
+// a stream that the session keeps open, none of the session's.
+func (x *exchange) readMessages(asked string, resp *http.Response) io.ReadCloser {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	stream := media == "text/event-stream"
 	if resp.StatusCode != http.StatusOK || !stream && (asked == "" || media != "application/json") {
 		return resp.Body
 	}
-	return &idReader{ReadCloser: resp.Body, x: x, asked: asked, stream: stream}
+	resp.ContentLength = -1
+	return &messageReader{body: bufio.NewReader(resp.Body), Closer: resp.Body, x: x, asked: asked, stream: stream}
 }
 
-// idReader parses the messages of a body as it is read: events of a stream, or
-// a single message.
-type idReader struct {
-	io.ReadCloser
+// messageReader reads a body message by message: the events of a stream, or a single
+// message.
+type messageReader struct {
+	io.Closer
+	body   *bufio.Reader
 	x      *exchange
 	asked  string
 	stream bool
-	line   []byte // of a stream: the current, unfinished line
-	data   []byte // of the event, or of the whole body
+	ready  []byte // read, and not yet returned
+	err    error  // returned after ready
 }
 
-// Read forwards the body, or fails with errForeign.
-func (r *idReader) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	foreign := false
-	if r.stream {
-		foreign = r.feed(p[:n])
-	} else {
-		r.data = append(r.data, p[:n]...)
+// Read returns the messages, and then errForeign or the error of the body.
+func (r *messageReader) Read(p []byte) (int, error) {
+	for len(r.ready) == 0 && r.err == nil {
+		if r.stream {
+			r.nextEvent()
+		} else if data, err := io.ReadAll(r.body); err != nil {
+			r.ready, r.err = data, err
+		} else if r.ready, r.err = r.message(data); r.err == nil {
+			r.err = io.EOF
+		}
 	}
-	if err == io.EOF {
-		foreign = foreign || r.isForeign()
+	if len(r.ready) == 0 {
+		return 0, r.err
 	}
-	if foreign {
-		r.x.foreign.Store(true)
-		return 0, errForeign
-	}
-	return n, err
+	n := copy(p, r.ready)
+	r.ready = r.ready[n:]
+	return n, nil
 }
 
-// feed handles a piece of a stream, see
+// nextEvent reads an event of a stream, see
 // https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream.
-func (r *idReader) feed(piece []byte) (foreign bool) {
-	for len(piece) > 0 && !foreign {
-		line, rest, ended := bytes.Cut(piece, []byte("\n"))
-		r.line = append(r.line, line...)
-		if piece = rest; !ended {
-			return false
+func (r *messageReader) nextEvent() {
+	var data, others []byte
+	for {
+		line, err := r.body.ReadBytes('\n')
+		field := bytes.TrimRight(line, "\r\n")
+		if value, ok := bytes.CutPrefix(field, []byte("data:")); ok {
+			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		} else if len(field) > 0 {
+			others = append(append(others, field...), '\n')
 		}
-		line = bytes.TrimSuffix(r.line, []byte("\r"))
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			r.data = append(append(r.data, data...), '\n')
-		} else if len(line) == 0 {
-			foreign = r.isForeign()
-			r.data = r.data[:0]
+		if err != nil || len(field) == 0 {
+			r.err = err
+			break
 		}
-		r.line = r.line[:0]
 	}
-	return foreign
+	if len(data) > 0 {
+		message, err := r.message(bytes.TrimSuffix(data, []byte("\n")))
+		if err != nil {
+			r.err = err
+			return
+		}
+		for line := range bytes.Lines(message) {
+			others = append(append(append(others, "data: "...), bytes.TrimRight(line, "\n")...), '\n')
+		}
+	}
+	if len(others) > 0 {
+		r.ready = append(others, '\n')
+	}
 }
 
-// isForeign reports whether the message just read answers a request that was
-// not made.
-func (r *idReader) isForeign() bool {
+// message returns a message in readable form, or errForeign.
+func (r *messageReader) message(data []byte) ([]byte, error) {
+	if r.isForeign(data) {
+		r.x.foreign.Store(true)
+		return nil, errForeign
+	}
+	return readable(data), nil
+}
+
+// isForeign reports whether a message answers a request that was not made.
+func (r *messageReader) isForeign(data []byte) bool {
 	var m rpcMessage
-	if json.Unmarshal(r.data, &m) != nil || m.Method != "" || m.Result == nil && m.Error == nil {
+	if json.Unmarshal(data, &m) != nil || m.Method != "" || m.Result == nil && m.Error == nil {
 		return false
 	}
 	if r.asked != "" {
@@ -126,4 +148,41 @@ func (r *idReader) isForeign() bool {
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
 	return !r.x.requestIDs[string(m.ID)]
+}
+
+// readLines returns the output of a program, a message a line, as the SDK can decode it.
+func readLines(output io.ReadCloser) io.ReadCloser {
+	return &lineReader{body: bufio.NewReader(output), Closer: output}
+}
+
+type lineReader struct {
+	io.Closer
+	body  *bufio.Reader
+	ready []byte
+}
+
+// Read returns the lines, up to MaxBytes each.
+func (r *lineReader) Read(p []byte) (int, error) {
+	var err error
+	for len(r.ready) == 0 && err == nil {
+		var piece []byte
+		for more := true; more && err == nil; {
+			piece, err = r.body.ReadSlice('\n')
+			if more = errors.Is(err, bufio.ErrBufferFull); more {
+				err = nil
+			}
+			if r.ready = append(r.ready, piece...); len(r.ready) > MaxBytes {
+				return 0, errTooLarge
+			}
+		}
+		if line, ok := bytes.CutSuffix(r.ready, []byte("\n")); ok {
+			r.ready = append(readable(line), '\n')
+		}
+	}
+	n := copy(p, r.ready)
+	r.ready = r.ready[n:]
+	if n > 0 {
+		err = nil
+	}
+	return n, err
 }

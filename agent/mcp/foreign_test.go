@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"satchel/agent"
@@ -67,8 +68,9 @@ func TestIDsInStreams(t *testing.T) {
 	} {
 		for size := 1; size <= len(tc.text); size++ {
 			x := &exchange{requestIDs: map[string]bool{}}
-			resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(tc.text))}
-			_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{x.checkIDs("7", resp)}, make([]byte, size))
+			pieces := iotest.OneByteReader(strings.NewReader(tc.text))
+			resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(pieces)}
+			_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{x.readMessages("7", resp)}, make([]byte, size))
 			if (err == errForeign) != tc.foreign {
 				t.Fatalf("%s in pieces of %d: %v", name, size, err)
 			}

@@ -55,7 +55,7 @@ func (p *process) begin(of Program) {
 	go p.watch()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	session, err := p.programs.sdk.Connect(ctx, &sdk.IOTransport{Reader: p.child.Stdout, Writer: p.child.Stdin, MaxLineLength: MaxBytes},
+	session, err := p.programs.sdk.Connect(ctx, &sdk.IOTransport{Reader: readLines(p.child.Stdout), Writer: p.child.Stdin, MaxLineLength: MaxBytes},
 		&sdk.ClientSessionOptions{ProtocolVersion: lastStateful})
 	if err == nil {
 		p.session = session

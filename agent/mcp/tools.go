@@ -84,12 +84,16 @@ func (c *Client) needsListing(session *sdk.ClientSession, url string) bool {
 
 func pages(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
 	var tools []*sdk.Tool
-	cursor := ""
+	cursor, seen := "", map[string]bool{}
 	for range maxPages {
 		page, err := session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}
+		if seen[page.NextCursor] { // a server that ignores cursors returns the same page for ever
+			page.NextCursor = ""
+		}
+		seen[cursor], seen[page.NextCursor] = true, true
 		tools = append(tools, page.Tools...)
 		if len(tools) > MaxTools {
 			return nil, serverFault("lists more than %d tools", MaxTools)
@@ -101,34 +105,32 @@ func pages(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error)
 	return nil, serverFault("returns an endless list of tools")
 }
 
-// readTools validates a server's descriptions of its tools.
+// readTools returns the tools that can be used. One that cannot is left out and does not
+// disable its server: one without a usable name, whose arguments are not an object, with
+// more than MaxSchema, or listed a second time.
 func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 	tools := make([]agent.MCPTool, 0, len(listed))
 	seen := map[string]bool{}
 	total := 0
 	for _, t := range listed {
-		if t == nil || t.Name == "" || len(t.Name) > 256 {
-			return nil, serverFault("lists a tool without a usable name")
+		if t == nil || t.Name == "" || len(t.Name) > 256 || seen[t.Name] {
+			continue
 		}
-		name := agent.Clip(t.Name, 64)
-		if seen[t.Name] {
-			return nil, serverFault("lists the tool %q twice", name)
-		}
-		seen[t.Name] = true
 		schema, ok := t.InputSchema.(map[string]any)
-		if kind, typed := schema["type"]; !ok || typed && kind != "object" {
-			return nil, serverFault("describes the arguments of the tool %q with a schema that is not of an object", name)
+		if kind := schema["type"]; !ok || kind != nil && kind != "object" {
+			continue
 		}
 		raw, err := json.Marshal(schema)
 		if err != nil {
 			return nil, err
 		}
 		if len(raw) > MaxSchema {
-			return nil, serverFault("describes the arguments of the tool %q with more than %d KB", name, MaxSchema>>10)
+			continue
 		}
 		if total += len(raw) + len(t.Description); total > MaxListing {
 			return nil, serverFault("describes its tools with more than %d MB", MaxListing>>20)
 		}
+		seen[t.Name] = true
 		tools = append(tools, agent.MCPTool{Name: t.Name, Description: agent.Clip(t.Description, MaxDescription), Parameters: raw})
 	}
 	return tools, nil
@@ -136,8 +138,8 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 
 // Call calls a tool with a JSON object and returns its result: the structured
 // content if there is any, else its text, else a map {"content": [...]} of
-// content blocks as in the protocol. An error reported by
-// the tool is an EXECUTION_ERROR with its text; other errors are those of
+// content blocks as in the protocol. Numbers are json.Number. An error reported
+// by the tool is an EXECUTION_ERROR with its text; other errors are those of
 // Tools.
 func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json.RawMessage) (any, error) {
 	if len(arguments) == 0 {
@@ -196,6 +198,15 @@ func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {
 		}
 	}
 	text := strings.Join(texts, "\n")
+	structured := r.StructuredContent
+	if encoded, ok := structured.(string); ok { // see readable
+		if err := agent.DecodeJSON([]byte(encoded), &structured); err != nil {
+			return nil, fmt.Errorf("structured content of a tool's result: %w", err)
+		}
+		if r.IsError && text == "" {
+			text = encoded
+		}
+	}
 	switch {
 	case r.IsError && text == "":
 		return nil, agent.Errorf(agent.CodeExecution, "the tool failed without an error message")
@@ -203,8 +214,8 @@ func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {
 		return nil, agent.Errorf(agent.CodeExecution, "%s", agent.Clip(redact(text, secrets), maxReport))
 	case len(r.InputRequests) > 0:
 		return nil, agent.Errorf(agent.CodeExecution, "the tool requests input from a person, which is not supported")
-	case r.StructuredContent != nil:
-		return exact(r.StructuredContent, texts), nil
+	case structured != nil:
+		return structured, nil
 	case len(texts) == len(r.Content):
 		return text, nil
 	}
