@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"regexp"
+	"regexp/syntax"
 	"strings"
 	"sync"
 
@@ -17,13 +19,13 @@ import (
 
 var printer = message.NewPrinter(language.English)
 
-// maxSchema limits a JSON Schema, in bytes.
-const maxSchema = 64 << 10
+// MaxSchema limits a JSON Schema, in bytes.
+const MaxSchema = 64 << 10
 
 // CheckSchema validates a JSON Schema (2020-12) that a client sets for a field.
 // References to other documents are rejected.
 func CheckSchema(field string, schema json.RawMessage) error {
-	if len(schema) > maxSchema {
+	if len(schema) > MaxSchema {
 		return agent.Invalid(field, "must have at most 65536 bytes")
 	}
 	if _, err := compile(schema); err != nil {
@@ -56,6 +58,27 @@ func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("references to other documents are not followed")
 }
 
+// uncheckedPattern matches every text.
+type uncheckedPattern string
+
+func (uncheckedPattern) MatchString(string) bool { return true }
+func (p uncheckedPattern) String() string        { return string(p) }
+
+// compilePattern compiles a pattern of a schema. JSON Schema has those of ECMA-262; one
+// that Go cannot express, such as with look-ahead, is not checked.
+func compilePattern(pattern string) (jsonschema.Regexp, error) {
+	compiled, err := regexp.Compile(pattern)
+	var wrong *syntax.Error
+	if errors.As(err, &wrong) {
+		switch wrong.Code {
+		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidCharRange, syntax.ErrInvalidRepeatSize, syntax.ErrInvalidNamedCapture:
+			return uncheckedPattern(pattern), nil
+		}
+		return nil, err
+	}
+	return compiled, err
+}
+
 func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
@@ -64,6 +87,7 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(compilePattern)
 	if err := c.AddResource("schema.json", document); err != nil {
 		return nil, err
 	}
@@ -97,7 +121,7 @@ func (s *schemas) compiled(schema json.RawMessage) (*jsonschema.Schema, error) {
 		return ready, nil
 	}
 	ready, err := compile(schema)
-	if err != nil || len(schema) > maxSchema {
+	if err != nil || len(schema) > MaxSchema {
 		return ready, err
 	}
 	s.mu.Lock()

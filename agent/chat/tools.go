@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,8 +100,35 @@ func (b *Toolbox) modelTools(ctx context.Context, db *store.DB, t agent.Tool, c 
 		tool, err := b.workflowTool(db, t, c)
 		return []Tool{tool}, err
 	}
+	if t.Type == agent.ToolMCP {
+		if err := b.describeMCP(ctx, db, &t, &c); err != nil {
+			return nil, err
+		}
+	}
 	return []Tool{{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: parametersOf(c)},
 		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}}, nil
+}
+
+// describeMCP adds what a tool of an MCP server does not say itself, its description and
+// its parameters, from the server's last list.
+func (b *Toolbox) describeMCP(ctx context.Context, db *store.DB, t *agent.Tool, c *agent.ToolConfig) error {
+	if t.Description != "" && len(c.Parameters) > 0 {
+		return nil
+	}
+	listed, err := db.MCPListing(ctx, c.ServerID)
+	if err != nil {
+		return err
+	}
+	for _, tool := range listed {
+		if tool.Name != c.ToolName {
+			continue
+		}
+		t.Description = cmp.Or(t.Description, tool.Description)
+		if len(c.Parameters) == 0 {
+			c.Parameters = tool.Parameters
+		}
+	}
+	return nil
 }
 
 func parametersOf(c agent.ToolConfig) json.RawMessage {
@@ -197,8 +225,16 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 	case agent.ToolWorkflow:
 		return b.runWorkflow(ctx, db, c, arguments)
 	}
-	if err := CheckArguments(parametersOf(c), arguments); err != nil {
-		return nil, err
+	if t.Type == agent.ToolMCP {
+		if err := b.describeMCP(ctx, db, &t, &c); err != nil {
+			return nil, err
+		}
+	}
+	parameters := parametersOf(c)
+	if _, err := compiledSchemas.compiled(parameters); err == nil || t.Type != agent.ToolMCP { // its server checks the others
+		if err := CheckArguments(parameters, arguments); err != nil {
+			return nil, err
+		}
 	}
 	var values map[string]any
 	if err := agent.DecodeJSON(arguments, &values); err != nil {

@@ -324,7 +324,7 @@ func newAnthropicRequest(m Model, r Request, omit omission) *anthropicRequest {
 		return q
 	}
 	for _, tool := range r.Tools {
-		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, tool.Parameters})
+		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, tool.schema()})
 	}
 	switch {
 	case len(q.Tools) == 0 || r.ToolChoice == "" || omit[toolChoiceParameter]:

@@ -67,6 +67,25 @@ type Tool struct {
 	Parameters  json.RawMessage // JSON Schema of an object
 }
 
+// schema returns the parameters as providers accept them: an object without type or
+// properties, which JSON Schema allows and MCP servers send, is refused by some.
+func (t Tool) schema() json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(t.Parameters, &fields) != nil || fields == nil || fields["type"] != nil && fields["properties"] != nil {
+		return t.Parameters
+	}
+	for name, value := range map[string]string{"type": `"object"`, "properties": "{}"} {
+		if fields[name] == nil {
+			fields[name] = json.RawMessage(value)
+		}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return t.Parameters
+	}
+	return raw
+}
+
 // ToolCall is a call that the model requests. Arguments are as the model wrote
 // them and may not be valid JSON.
 type ToolCall struct {
