@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"sync"
 	"testing"
@@ -56,7 +55,7 @@ var installed = sync.OnceValues(func() (Program, error) {
 })
 
 // allowed is the address of this machine that pages may reach in tests.
-var allowed = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+var allowed = agent.MustAddressRanges("127.0.0.1/32")
 
 func newFolderOf(t testing.TB) *store.Folder {
 	t.Helper()

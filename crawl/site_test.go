@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -105,7 +104,7 @@ func (s *testSite) total() (n int) {
 // noDelays is a Politeness without delays.
 var noDelays = Politeness{Delay: -1, MaxDelay: time.Microsecond, MaxRetryAfter: time.Millisecond, PageTimeout: 20 * time.Second}
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+var loopback = agent.MustAddressRanges("127.0.0.0/8")
 
 func openFolder(tb testing.TB, path string) *store.Folder {
 	tb.Helper()

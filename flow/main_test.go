@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -36,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 // loopback is the address range that http-request nodes may reach in tests.
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+var loopback = agent.MustAddressRanges("127.0.0.0/8")
 
 // openAt opens a data folder with an engine that runs until the test ends.
 func openAt(tb testing.TB, path string) (*store.Folder, *Engine) {

@@ -5,15 +5,16 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"sync"
 	"testing"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"satchel/agent"
 )
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+var loopback = agent.MustAddressRanges("127.0.0.0/8")
 
 var quiet = slog.New(slog.DiscardHandler)
 

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"testing"
 
 	"satchel/agent"
@@ -21,7 +20,7 @@ import (
 func TestExecutionsThatCallThisServer(t *testing.T) {
 	c, _ := openWith(t, func(o *Options) {
 		o.NoAuth = true
-		o.Flow = flow.New(flow.Options{Env: store.Env{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Own: egress.NewOwnHosts(o.PublicURL), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
+		o.Flow = flow.New(flow.Options{Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Own: egress.NewOwnHosts(o.PublicURL), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
 		if err := o.Flow.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +86,7 @@ func TestSchedulesOfExecutions(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	c, _ := openWith(t, func(o *Options) {
 		o.NoAuth = true
-		o.Scheduler = schedule.New(schedule.Options{Env: store.Env{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Own: egress.NewOwnHosts(o.PublicURL), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
+		o.Scheduler = schedule.New(schedule.Options{Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Own: egress.NewOwnHosts(o.PublicURL), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
 		if err := o.Scheduler.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

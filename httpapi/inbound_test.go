@@ -6,11 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"satchel/agent"
 	"satchel/gateways"
 	"satchel/httpapi/rest"
 	"satchel/store"
@@ -83,7 +83,7 @@ func TestPostsOfPlatforms(t *testing.T) {
 // Under access control platforms need no identity, and a disabled agent accepts nothing.
 func TestPostsUnderAccessControl(t *testing.T) {
 	platforms := func(o *Options) {
-		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: o.Log}})
+		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: o.Log}})
 	}
 	c := newProxiedServer(t, platforms)
 	ada := c.as(t, "ada@example.com")
@@ -106,7 +106,7 @@ func TestPostsUnderAccessControl(t *testing.T) {
 func TestRateOfPosts(t *testing.T) {
 	now := time.Unix(1_800_000_010, 0)
 	c, server := openWith(t, func(o *Options) {
-		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: o.Log}})
+		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: o.Log}})
 	})
 	_, path, platform := c.hooked(t, "default")
 	_, other, another := c.hooked(t, "default")

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -91,7 +90,7 @@ func TestSignInLinksOfStrangers(t *testing.T) {
 func TestSignInPageNamesWhoAsked(t *testing.T) {
 	p := newOAuthProvider(t)
 	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
-	env := store.Env{Folder: c.server.folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	env := store.Env{Folder: c.server.folder, Allow: agent.MustAddressRanges("127.0.0.0/8")}
 	c.server.options.Credentials = credentials.New(credentials.Options{Env: env, Address: "http://satchel.example"})
 	owner := c.as(t, "owner@example.com")
 	owner.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)

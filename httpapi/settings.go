@@ -23,13 +23,8 @@ func (s *Server) getSettings(c *rest.Call, _ *agentIn) (settingsOut, error) {
 type updateSettingsIn struct{ Body agent.SettingsChange }
 
 func (s *Server) updateSettings(c *rest.Call, in *updateSettingsIn) (settingsOut, error) {
-	if err := s.checkEmbedding(c, in.Body); err != nil {
+	if err := s.checkModels(c, in.Body); err != nil {
 		return settingsOut{}, err
-	}
-	if base := in.Body.LLMBaseURL.Value; base != "" {
-		if err := s.options.Chat.CheckAddress(base); err != nil {
-			return settingsOut{}, err
-		}
 	}
 	v, err := c.DB.UpdateSettings(c, in.Body)
 	if err == nil && (in.Body.EmbeddingProvider.Given || in.Body.EmbeddingModel.Given) {
@@ -38,10 +33,11 @@ func (s *Server) updateSettings(c *rest.Call, in *updateSettingsIn) (settingsOut
 	return settingsOut{Settings: v.Settings, Configured: v.Configured, Locked: v.Locked, UpdatedAt: v.UpdatedAt}, err
 }
 
-// checkEmbedding validates changed settings of the embedding provider, without
-// using the network.
-func (s *Server) checkEmbedding(c *rest.Call, change agent.SettingsChange) error {
-	if !change.EmbeddingProvider.Given && !change.EmbeddingBaseURL.Given && !change.EmbeddingModel.Given {
+// checkModels validates changed settings of the providers, without using the network.
+func (s *Server) checkModels(c *rest.Call, change agent.SettingsChange) error {
+	answers := change.LLMProvider.Given || change.LLMBaseURL.Given
+	embeddings := change.EmbeddingProvider.Given || change.EmbeddingBaseURL.Given || change.EmbeddingModel.Given
+	if !answers && !embeddings {
 		return nil
 	}
 	v, err := c.DB.Settings(c)
@@ -52,7 +48,15 @@ func (s *Server) checkEmbedding(c *rest.Call, change agent.SettingsChange) error
 	if err := v.Settings.Validate(); err != nil {
 		return err
 	}
-	return s.index.CheckEmbedding(v.Settings.Embedding())
+	if answers {
+		if err := s.options.Chat.CheckAddress(v.Settings); err != nil {
+			return err
+		}
+	}
+	if embeddings {
+		return s.index.CheckEmbedding(v.Settings.Embedding())
+	}
+	return nil
 }
 
 type modelsIn struct {

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,7 +32,7 @@ func caller(t *testing.T, url string) (*webhook, *store.DB, Callback, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = folder.Close() })
-	s := New(Options{Env: store.Env{Folder: folder, Log: quiet, Version: "1.2", Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
+	s := New(Options{Env: store.Env{Folder: folder, Log: quiet, Version: "1.2", Allow: agent.MustAddressRanges("127.0.0.0/8")}})
 	s.webhook.waits = []time.Duration{0, 0}
 	made, secret, err := s.Create(t.Context(), folder.Default(), change(t,
 		`{"name":"s","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"webhook","callback_id":"`+url+`","payload":{"a":1}}`))

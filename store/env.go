@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 
 	"satchel/agent"
 	"satchel/agent/egress"
@@ -13,10 +12,10 @@ import (
 // it.
 type Env struct {
 	Folder  *Folder
-	Allow   []netip.Prefix   // private ranges that outbound requests may reach
-	Own     *egress.OwnHosts // this server's own addresses; may be nil
-	Version string           // of the program, for the User-Agent
-	Log     *slog.Logger     // nil: slog.Default(), see Logger
+	Allow   []agent.AddressRange // private ranges that outbound requests may reach
+	Own     *egress.OwnHosts     // this server's own addresses; may be nil
+	Version string               // of the program, for the User-Agent
+	Log     *slog.Logger         // nil: slog.Default(), see Logger
 
 	// Credentials finds an agent's credential by its name or id; nil if there are
 	// none.

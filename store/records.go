@@ -76,7 +76,7 @@ type Feed struct {
 // or nil.
 func (db *DB) NextFetch(ctx context.Context) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
-		return tx.readWork(`SELECT id, type, name, config, chunked, attempts, embedding_model, 1, error_code <> '' FROM sources
+		return tx.readWork(`SELECT id, type, name, config, chunked, attempts, embedding_model, 1, error_code <> '', 0 FROM sources
 			WHERE status NOT IN ('ready','error') AND type = 'api' AND NOT chunked ORDER BY created_at, id LIMIT 1`)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -44,7 +43,7 @@ func open(t *testing.T) (*store.DB, *APIs) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	return f.Default(), New(store.Env{Folder: f, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet, Version: "1",
+	return f.Default(), New(store.Env{Folder: f, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: quiet, Version: "1",
 		Credentials: func(context.Context, *store.DB, string) (egress.Credential, error) { return header{}, nil }})
 }
 

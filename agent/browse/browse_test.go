@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"regexp"
 	"strings"
@@ -182,7 +181,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f := &fixture{folder: folder}
 	model := httptest.NewServer(&f.testModel) // until the end of the process
-	allowed := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	allowed := agent.MustAddressRanges("127.0.0.1/32")
 	f.chat = chat.New(chat.Options{Model: llm.New(llm.Options{Allow: allowed}), Index: vector.New(folder, vector.Local(), log), Log: log})
 	if _, err := folder.Default().UpdateSettings(t.Context(), agent.SettingsChange{LLMProvider: agent.Some("openai-compatible"), LLMModel: agent.Some("small"), LLMBaseURL: agent.Some(model.URL)}); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -37,7 +36,7 @@ func TestAPISetInChat(t *testing.T) {
 		}
 		return textAnswer("It is paid.")
 	})
-	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	loopback := agent.MustAddressRanges("127.0.0.0/8")
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	all := apis.New(store.Env{Allow: loopback, Log: quiet, Version: "1"})
 	box := NewToolbox(ToolOptions{HTTP: egress.New(egress.Policy{Allow: loopback}), APIs: all, Version: "1", Log: quiet})

@@ -188,9 +188,11 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 	return r.answer, err
 }
 
-// CheckAddress returns a validation error if raw cannot be the address of a
-// language model.
-func (c *Chat) CheckAddress(raw string) error { return c.model.CheckAddress(raw) }
+// CheckAddress returns a validation error if the language model of settings cannot be
+// called at its address.
+func (c *Chat) CheckAddress(s agent.Settings) error {
+	return c.model.CheckAddress(s.LLMProvider, s.LLMBaseURL)
+}
 
 // CheckModel returns an error that names what is missing in the settings before
 // the agent's model can be called.

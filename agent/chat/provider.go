@@ -34,7 +34,7 @@ func (c *Chat) providerModel(ctx context.Context, db *store.DB, p Provider) (llm
 	if err := s.Settings.Validate(); err != nil {
 		return llm.Model{}, err
 	}
-	if err := c.CheckAddress(s.LLMBaseURL); err != nil {
+	if err := c.CheckAddress(s.Settings); err != nil {
 		return llm.Model{}, err
 	}
 	if p.Key != "" {

@@ -40,30 +40,30 @@ type Config struct {
 	AccessTeamDomain string // the full host name of the proxy's team
 	AccessIssuer     string // the issuer that tokens must have; "" means any
 
-	MasterKeys       []Key          // the first encrypts, all decrypt; none: the data folder's key file
-	RateLimits       map[string]int // calls per minute by class (RateClasses); nil means no limits
-	TrustedProxies   []netip.Prefix // peers whose X-Forwarded-For is trusted
-	OutboundAllow    []netip.Prefix // private ranges that outbound requests may reach
-	StdioMCP         string         // file with commands of MCP servers, "" for none
-	MCPRegistry      string         // URL of the registry of MCP servers, "" for none
-	MaxUploadMB      int            // largest upload in MiB
-	CORSOrigins      []string       // lower-case origins, or only "*" for all; empty means none
-	CORSOriginsSet   bool           // the operator set CORSOrigins
-	NoAuth           bool           // open mode, set by the operator
-	DefaultRole      string         // role of an unauthenticated caller on the default agent: admin, viewer or none; see Role
-	DefaultRoleSet   bool           // the operator set DefaultRole
-	Chromium         string         // path of the browser, "" to search for it
-	BrowserDriver    string         // folder of the browser driver, "" to search for it
-	WarmBrowser      bool           // start Chromium with the server
-	BrowserCDP       string         // URL of a Chromium on another machine, with its credentials; "" for none
-	BrowserProxyAddr string         // host:port where that Chromium reaches this server; set whenever BrowserCDP is
-	AllowCDP         int            // sessions for clients of the DevTools protocol, open at the same time; 0: none
-	OpenFiles        int            // how many agents' files are kept open
-	Replicate        string         // where replicas are kept; "" if there are none
-	ReplicateDays    int            // how far back they go
-	Cluster          string         // URL of the cluster's database, with its password; "": the server is alone
-	ClusterURL       string         // where the others of the cluster reach this server; "": see NodeURL
-	LogFormat        string         // text or json
+	MasterKeys       []Key                // the first encrypts, all decrypt; none: the data folder's key file
+	RateLimits       map[string]int       // calls per minute by class (RateClasses); nil means no limits
+	TrustedProxies   []netip.Prefix       // peers whose X-Forwarded-For is trusted
+	OutboundAllow    []agent.AddressRange // private addresses that outbound requests may reach
+	StdioMCP         string               // file with commands of MCP servers, "" for none
+	MCPRegistry      string               // URL of the registry of MCP servers, "" for none
+	MaxUploadMB      int                  // largest upload in MiB
+	CORSOrigins      []string             // lower-case origins, or only "*" for all; empty means none
+	CORSOriginsSet   bool                 // the operator set CORSOrigins
+	NoAuth           bool                 // open mode, set by the operator
+	DefaultRole      string               // role of an unauthenticated caller on the default agent: admin, viewer or none; see Role
+	DefaultRoleSet   bool                 // the operator set DefaultRole
+	Chromium         string               // path of the browser, "" to search for it
+	BrowserDriver    string               // folder of the browser driver, "" to search for it
+	WarmBrowser      bool                 // start Chromium with the server
+	BrowserCDP       string               // URL of a Chromium on another machine, with its credentials; "" for none
+	BrowserProxyAddr string               // host:port where that Chromium reaches this server; set whenever BrowserCDP is
+	AllowCDP         int                  // sessions for clients of the DevTools protocol, open at the same time; 0: none
+	OpenFiles        int                  // how many agents' files are kept open
+	Replicate        string               // where replicas are kept; "" if there are none
+	ReplicateDays    int                  // how far back they go
+	Cluster          string               // URL of the cluster's database, with its password; "": the server is alone
+	ClusterURL       string               // where the others of the cluster reach this server; "": see NodeURL
+	LogFormat        string               // text or json
 	LogLevel         slog.Level
 
 	sources map[string]string // the source of each setting, by name

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"satchel/agent"
 )
 
 // environment are the sources of one test: flags, variables and the text of a file.
@@ -104,7 +106,7 @@ var valid = []struct {
 	{"rate_limits", "SATCHEL_RATE_LIMITS", "chat=7, bulk=1", func(c *Config) any { return c.RateLimits }, map[string]int{"general": 100, "chat": 7, "browser": 50, "bulk": 1, "widget": 30}},
 	{"rate_limits", "SATCHEL_RATE_LIMITS", "OFF", func(c *Config) any { return c.RateLimits }, map[string]int(nil)},
 	{"trusted_proxies", "SATCHEL_TRUSTED_PROXIES", "10.0.0.0/8, 192.0.2.7,fd00::/8,::1", func(c *Config) any { return c.TrustedProxies }, prefixes("10.0.0.0/8", "192.0.2.7/32", "fd00::/8", "::1/128")},
-	{"outbound_allow", "SATCHEL_OUTBOUND_ALLOW", "127.0.0.1", func(c *Config) any { return c.OutboundAllow }, prefixes("127.0.0.1/32")},
+	{"outbound_allow", "SATCHEL_OUTBOUND_ALLOW", "127.0.0.1, [::1]:1234", func(c *Config) any { return c.OutboundAllow }, agent.MustAddressRanges("127.0.0.1/32", "[::1]:1234")},
 	{"allow_stdio_mcp", "SATCHEL_ALLOW_STDIO_MCP", "/etc/satchel/mcp.json", func(c *Config) any { return c.StdioMCP }, "/etc/satchel/mcp.json"},
 	{"mcp_registry", "SATCHEL_MCP_REGISTRY", "off", func(c *Config) any { return c.MCPRegistry }, ""},
 	{"mcp_registry", "SATCHEL_MCP_REGISTRY", "http://registry.lan:8080", func(c *Config) any { return c.MCPRegistry }, "http://registry.lan:8080"},

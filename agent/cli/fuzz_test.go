@@ -45,7 +45,7 @@ func FuzzPrefixes(f *testing.F) {
 				t.Fatalf("%q is parsed as %v", text, prefixes)
 			}
 		}
-		again, err := parsePrefixes(showPrefixes(prefixes))
+		again, err := parsePrefixes(showList(prefixes))
 		if err != nil || !slices.Equal(again, prefixes) {
 			t.Fatalf("%q is parsed as %v, then as %v, %v", text, prefixes, again, err)
 		}

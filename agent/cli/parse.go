@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"satchel/agent"
 )
 
 // RateClasses are the classes of calls that have a limit of their own.
@@ -154,38 +156,31 @@ func parseRateLimits(text string) (map[string]int, error) {
 
 // parsePrefixes parses comma-separated CIDRs and single addresses.
 func parsePrefixes(text string) ([]netip.Prefix, error) {
+	ranges, err := parseRanges(text)
 	var prefixes []netip.Prefix
+	for _, r := range ranges {
+		if r.Port != 0 {
+			return nil, fmt.Errorf("%q must not have a port", r)
+		}
+		prefixes = append(prefixes, r.Prefix)
+	}
+	return prefixes, err
+}
+
+// parseRanges parses comma-separated CIDRs, addresses, and addresses with a port.
+func parseRanges(text string) ([]agent.AddressRange, error) {
+	var ranges []agent.AddressRange
 	for part := range strings.SplitSeq(text, ",") {
-		if len(prefixes) == maxList {
+		if len(ranges) == maxList {
 			return nil, errTooLong
 		}
-		prefix, err := parsePrefix(strings.TrimSpace(part))
+		r, err := agent.ParseAddressRange(strings.TrimSpace(part))
 		if err != nil {
 			return nil, err
 		}
-		prefixes = append(prefixes, prefix)
+		ranges = append(ranges, r)
 	}
-	return prefixes, nil
-}
-
-func parsePrefix(text string) (netip.Prefix, error) {
-	prefix, err := netip.ParsePrefix(text)
-	if !strings.Contains(text, "/") {
-		var addr netip.Addr
-		if addr, err = netip.ParseAddr(text); err == nil {
-			prefix = netip.PrefixFrom(addr, addr.BitLen())
-		}
-	}
-	switch {
-	case err != nil || strings.Contains(text, "%"): // PrefixFrom would drop the zone
-		return netip.Prefix{}, fmt.Errorf("%s is not a CIDR like 10.0.0.0/8", quote(text))
-	case prefix.Addr().Is4In6():
-		return netip.Prefix{}, fmt.Errorf("%s is IPv4 written as IPv6, write it as IPv4", quote(text))
-	case prefix != prefix.Masked():
-		// 10.1.2.3/8 may mean the one address or the whole range.
-		return netip.Prefix{}, fmt.Errorf("%s has bits after its length, the range is %s", quote(text), prefix.Masked())
-	}
-	return prefix, nil
+	return ranges, nil
 }
 
 // parseOrigins parses comma-separated origins as browsers send them. Only "*"

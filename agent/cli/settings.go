@@ -3,11 +3,14 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"satchel/agent"
 )
 
 // Setting describes one setting, from which main defines a flag and help prints
@@ -66,9 +69,9 @@ var table = []Setting{
 	bind(Setting{Name: "rate_limits", pairs: true, Default: defaultRateLimits, Usage: "calls per minute by class, or off"},
 		func(c *Config) *map[string]int { return &c.RateLimits }, parseRateLimits, showRateLimits),
 	bind(Setting{Name: "trusted_proxies", list: true, Usage: "proxies whose X-Forwarded-For is trusted, as CIDRs"},
-		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, parsePrefixes, showPrefixes),
-	bind(Setting{Name: "outbound_allow", list: true, Usage: "private addresses that outbound requests may reach, as CIDRs"},
-		func(c *Config) *[]netip.Prefix { return &c.OutboundAllow }, parsePrefixes, showPrefixes),
+		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, parsePrefixes, showList),
+	bind(Setting{Name: "outbound_allow", list: true, Usage: "private addresses that outbound requests may reach, as CIDRs, addresses or ADDRESS:PORT"},
+		func(c *Config) *[]agent.AddressRange { return &c.OutboundAllow }, parseRanges, showList),
 	bind(Setting{Name: "allow_stdio_mcp", Usage: "file with commands of MCP servers that agents may run as programs"},
 		func(c *Config) *string { return &c.StdioMCP }, parseText, showText),
 	bind(Setting{Name: "mcp_registry", Default: "https://registry.modelcontextprotocol.io", Usage: "registry of MCP servers that the catalogue searches, or off"},
@@ -167,10 +170,10 @@ func showRateLimits(limits map[string]int) string {
 	return strings.Join(parts, ",")
 }
 
-func showPrefixes(prefixes []netip.Prefix) string {
-	parts := make([]string, len(prefixes))
-	for i, prefix := range prefixes {
-		parts[i] = prefix.String()
+func showList[T fmt.Stringer](list []T) string {
+	parts := make([]string, len(list))
+	for i, entry := range list {
+		parts[i] = entry.String()
 	}
 	return strings.Join(parts, ",")
 }

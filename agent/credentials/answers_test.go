@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"testing"
 
@@ -43,7 +42,7 @@ func TestAnswersOfTokenEndpoints(t *testing.T) {
 				_, _ = io.WriteString(w, tc.body)
 			}))
 			defer provider.Close()
-			c := New(Options{Env: store.Env{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
+			c := New(Options{Env: store.Env{Allow: agent.MustAddressRanges("127.0.0.0/8")}})
 			var o store.OpenCredential
 			o.Type, o.Config.Grant = agent.CredentialOAuth2, agent.GrantCode
 			got, err := c.askTokens(t.Context(), o, provider.URL, url.Values{"grant_type": {"refresh_token"}})

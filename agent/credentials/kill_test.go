@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +31,7 @@ func open(folder string) (*store.Folder, *Credentials, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, New(Options{Env: store.Env{Folder: f, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet}, Address: "http://localhost"}), nil
+	return f, New(Options{Env: store.Env{Folder: f, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: quiet}, Address: "http://localhost"}), nil
 }
 
 // renewForever requests tokens one after the other. Each expires immediately.

@@ -1,6 +1,12 @@
 package egress
 
-import "net/netip"
+import (
+	"errors"
+	"net/netip"
+	"strconv"
+
+	"satchel/agent"
+)
 
 // class determines who may open an address.
 type class int
@@ -86,8 +92,11 @@ func classify(addr netip.Addr) (class, string) {
 	return public, ""
 }
 
-// refusal returns why addr may not be reached, or "" if it may.
-func (p *Policy) refusal(addr netip.Addr) string {
+// thisMachine is the usual address of this machine.
+var thisMachine = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// refusal returns why a port of addr may not be reached, or "" if it may.
+func (p *Policy) refusal(addr netip.Addr, port uint16) string {
 	if !addr.IsValid() {
 		return "not an IP address"
 	}
@@ -100,28 +109,80 @@ func (p *Policy) refusal(addr netip.Addr) string {
 	case public:
 		return ""
 	case private:
-		if p.AllowPrivate || p.allows(addr, false) {
+		if p.AllowPrivate || p.allows(addr, port, false) {
 			return ""
 		}
 	case reserved:
-		if p.allows(addr, false) {
+		if p.allows(addr, port, false) {
 			return ""
 		}
 	case metadata:
-		if p.allows(addr, true) {
+		if p.allows(addr, port, true) {
 			return ""
 		}
 	}
 	return reason
 }
 
-// allows reports whether the operator opened addr. exactly requires a range of
-// only addr.
-func (p *Policy) allows(addr netip.Addr, exactly bool) bool {
-	for _, prefix := range p.Allow {
-		if prefix.Contains(addr) && (!exactly || prefix.IsSingleIP()) {
+// allows reports whether the operator opened a port of addr. exactly requires a range
+// of only addr.
+func (p *Policy) allows(addr netip.Addr, port uint16, exactly bool) bool {
+	for _, opened := range p.Allow {
+		if opened.Has(addr, port) && (!exactly || opened.Prefix.IsSingleIP()) {
 			return true
 		}
 	}
 	return false
+}
+
+// AllowSetting is the operator's setting that opens addresses.
+const AllowSetting = "SATCHEL_OUTBOUND_ALLOW"
+
+// opening returns what the operator adds to AllowSetting to open the refused address,
+// ADDRESS:PORT. It is "" if nothing opens it or should, as for the metadata of a cloud, and
+// its address is only a placeholder if the request named a host, whose address is not
+// shown to clients.
+func (e *Error) opening() string {
+	if e.Code != CodeBlocked || e.Port == 0 {
+		return ""
+	}
+	addr := e.Addr
+	if isLocalhost(e.Host) {
+		addr = thisMachine
+	} else if _, err := netip.ParseAddr(e.Host); err != nil {
+		addr = netip.Addr{}
+	}
+	class, _ := classify(e.Addr.Unmap())
+	switch {
+	case class == metadata || class == unroutable:
+		return ""
+	case addr.IsValid():
+		return netip.AddrPortFrom(addr.Unmap(), e.Port).String()
+	}
+	return "ADDRESS:" + strconv.Itoa(int(e.Port))
+}
+
+// withSetting adds to an error for users how the operator opens the address that err
+// refuses, and the same in its details: address, setting and value.
+func withSetting(known *agent.Error, err error) *agent.Error {
+	var refused *Error
+	if !errors.As(err, &refused) {
+		return known
+	}
+	value := refused.opening()
+	if value == "" {
+		return known
+	}
+	help := "; the operator of this server can allow it with " + AllowSetting + "=" + value
+	known.Message += help
+	if issue, ok := known.Details["issue"].(string); ok {
+		known = known.With("issue", issue+help)
+	}
+	return known.With("address", value).With("setting", AllowSetting).With("value", value)
+}
+
+// Refusal returns the error for a field whose address a request was refused for, with the
+// setting that opens it.
+func Refusal(field string, err error) *agent.Error {
+	return withSetting(agent.Invalid(field, "refers to an address that this server may not reach"), err).Because(err)
 }

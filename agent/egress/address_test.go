@@ -3,6 +3,8 @@ package egress
 import (
 	"net/netip"
 	"testing"
+
+	"satchel/agent"
 )
 
 func TestClosedPolicy(t *testing.T) {
@@ -35,12 +37,12 @@ func TestClosedPolicy(t *testing.T) {
 		{"fe80::1%eth0", false}, {"2606:4700::1%eth0", false}, {"fec0::1", false}, {"ff02::1", false}, {"ff0e::1", false},
 	}
 	for _, c := range cases {
-		reason := (&Policy{}).refusal(netip.MustParseAddr(c.addr))
+		reason := (&Policy{}).refusal(netip.MustParseAddr(c.addr), 80)
 		if (reason == "") != c.open {
 			t.Errorf("%s: reason %q, want open %v", c.addr, reason, c.open)
 		}
 	}
-	if (&Policy{}).refusal(netip.Addr{}) == "" {
+	if (&Policy{}).refusal(netip.Addr{}, 80) == "" {
 		t.Error("the invalid address is open")
 	}
 }
@@ -86,9 +88,9 @@ func TestOpenedPolicy(t *testing.T) {
 	for _, c := range cases {
 		policy := Policy{AllowPrivate: c.private}
 		for _, prefix := range c.allow {
-			policy.Allow = append(policy.Allow, netip.MustParsePrefix(prefix))
+			policy.Allow = append(policy.Allow, agent.AddressRange{Prefix: netip.MustParsePrefix(prefix)})
 		}
-		reason := policy.refusal(netip.MustParseAddr(c.addr))
+		reason := policy.refusal(netip.MustParseAddr(c.addr), 80)
 		if (reason == "") != c.open {
 			t.Errorf("%s (%s): reason %q, want open %v", c.name, c.addr, reason, c.open)
 		}

@@ -71,7 +71,7 @@ func BenchmarkRefusal(b *testing.B) {
 		addr := netip.MustParseAddr(address)
 		b.Run(address, func(b *testing.B) {
 			for b.Loop() {
-				(&Policy{}).refusal(addr)
+				(&Policy{}).refusal(addr, 80)
 			}
 		})
 	}

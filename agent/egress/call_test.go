@@ -3,7 +3,6 @@ package egress
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		http.Redirect(w, r, r.URL.Query().Get("to"), http.StatusTemporaryRedirect)
 	}))
 	defer server.Close()
-	client := New(Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	client := New(Policy{Allow: agent.MustAddressRanges("127.0.0.0/8")})
 	for name, c := range map[string]Call{
 		"bearer":         {Auth: agent.APIAuth{Type: "bearer", Token: secret}},
 		"basic":          {Auth: agent.APIAuth{Type: "basic", Username: "u", Password: secret}},

@@ -33,7 +33,7 @@ type Policy struct {
 	// Allow lists ranges that the operator opened, IPv4 ranges written as IPv4.
 	// A cloud metadata address is opened only by a range of that one address.
 	// Multicast, broadcast and unspecified addresses stay closed.
-	Allow []netip.Prefix
+	Allow []agent.AddressRange
 	// AllowPrivate opens loopback, private, shared and unique local addresses.
 	// It is for URLs from the server's settings, never for URLs from the API.
 	AllowPrivate bool
@@ -72,7 +72,7 @@ func New(policy Policy) *Client {
 	if policy.HeaderTimeout <= 0 {
 		policy.HeaderTimeout = DefaultHeaderTimeout
 	}
-	policy.Allow = append([]netip.Prefix(nil), policy.Allow...)
+	policy.Allow = append([]agent.AddressRange(nil), policy.Allow...)
 	c := &Client{policy: policy}
 	c.dialer = net.Dialer{
 		Timeout:  policy.DialTimeout,
@@ -148,7 +148,7 @@ func (c *Client) CheckField(field, raw string) (*url.URL, error) {
 	case errors.Is(err, ErrURL) && errors.As(err, &refused):
 		return nil, agent.Invalid(field, "must be a URL such as https://example.com: "+refused.Reason).With("code", refused.Code).Because(err)
 	case errors.As(err, &refused):
-		return nil, agent.Invalid(field, "cannot be reached from here: "+refused.Error()).With("code", refused.Code).Because(err)
+		return nil, withSetting(agent.Invalid(field, "cannot be reached from here: "+refused.Error()).With("code", refused.Code).Because(err), refused)
 	}
 	return u, err
 }
@@ -163,11 +163,11 @@ func (c *Client) DialContext(ctx context.Context, network, address string) (net.
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, &Error{Code: CodeBlocked, Reason: "only TCP"}
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := splitHostPort(address)
 	if err != nil {
-		return nil, &Error{Code: CodeURL, Reason: "malformed address"}
+		return nil, err
 	}
-	if _, err := c.policy.checkHost(host); err != nil {
+	if _, err := c.policy.checkHost(host, port); err != nil {
 		return nil, err
 	}
 	conn, err := c.dialer.DialContext(ctx, network, address)
@@ -175,7 +175,7 @@ func (c *Client) DialContext(ctx context.Context, network, address string) (net.
 		var refused *Error
 		if errors.As(err, &refused) {
 			// net's wrapper contains the resolved address.
-			return nil, &Error{Code: refused.Code, Host: host, Addr: refused.Addr, Reason: refused.Reason}
+			return nil, &Error{Code: refused.Code, Host: host, Addr: refused.Addr, Port: refused.Port, Reason: refused.Reason}
 		}
 		return nil, err
 	}
@@ -189,8 +189,8 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return &Error{Code: CodeBlocked, Reason: "not an IP address"}
 	}
-	if reason := c.policy.refusal(dialled.Addr()); reason != "" {
-		return &Error{Code: CodeBlocked, Addr: dialled.Addr(), Reason: reason}
+	if reason := c.policy.refusal(dialled.Addr(), dialled.Port()); reason != "" {
+		return &Error{Code: CodeBlocked, Addr: dialled.Addr(), Port: dialled.Port(), Reason: reason}
 	}
 	return nil
 }

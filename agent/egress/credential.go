@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"satchel/agent"
@@ -138,20 +139,20 @@ func (g guard) attaches(c Credential, req *http.Request) (bool, error) {
 // CheckPrivate refuses to send secrets to a URL where others may read them: one
 // without https, unless the operator opened its address.
 func (c *Client) CheckPrivate(ctx context.Context, u *url.URL) error {
-	if u.Scheme == "https" || c.policy.opensHost(ctx, u.Hostname()) {
+	if u.Scheme == "https" || c.policy.opensHost(ctx, u.Hostname(), portNumber(u)) {
 		return nil
 	}
 	return &Error{Code: CodeCredentialHost, Host: u.Hostname(), Reason: "without https it is only sent to addresses that the operator opened"}
 }
 
-// opensHost reports whether the operator opened every address of a host.
-func (p *Policy) opensHost(ctx context.Context, host string) bool {
-	allowed := func(addr netip.Addr) bool { return p.AllowPrivate || p.allows(addr.Unmap(), false) }
+// opensHost reports whether the operator opened a port of every address of a host.
+func (p *Policy) opensHost(ctx context.Context, host string, port uint16) bool {
+	allowed := func(addr netip.Addr) bool { return p.AllowPrivate || p.allows(addr.Unmap(), port, false) }
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return allowed(addr)
 	}
 	if isLocalhost(host) {
-		return p.opensLoopback()
+		return p.opensLoopback(port)
 	}
 	found, err := p.Resolver.LookupNetIP(ctx, "ip", host) // a nil Resolver is the machine's own
 	for _, addr := range found {
@@ -172,11 +173,14 @@ func (c *Client) CheckHosts(field string, entries []string) (Hosts, error) {
 	for i, h := range hosts {
 		addr, err := netip.ParseAddr(h.name)
 		literal := err == nil || isLocalhost(h.name)
-		if h.scheme == "http" && literal && !c.policy.opensHost(context.Background(), h.name) {
-			return nil, agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which the operator has not opened: see SATCHEL_OUTBOUND_ALLOW")
+		number, _ := strconv.ParseUint(h.port, 10, 16) // ParseHosts checked it
+		port := uint16(number)
+		refused := &Error{Code: CodeBlocked, Host: h.name, Addr: addr, Port: port}
+		if h.scheme == "http" && literal && !c.policy.opensHost(context.Background(), h.name, port) {
+			return nil, withSetting(agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which the operator has not opened"), refused)
 		}
-		if reason := c.policy.refusal(addr); err == nil && reason != "" {
-			return nil, agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which cannot be reached from here: "+reason)
+		if reason := c.policy.refusal(addr, port); err == nil && reason != "" {
+			return nil, withSetting(agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which cannot be reached from here: "+reason), refused)
 		}
 	}
 	return hosts, nil

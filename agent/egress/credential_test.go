@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -121,7 +120,7 @@ func (s *recorder) badges() string {
 
 const badgeSecret = "sesame-open-4711"
 
-func loopback() Policy { return Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}} }
+func loopback() Policy { return Policy{Allow: agent.MustAddressRanges("127.0.0.0/8")} }
 
 func withBadge(t *testing.T, b *badge, hosts ...string) context.Context {
 	t.Helper()

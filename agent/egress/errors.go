@@ -45,6 +45,7 @@ type Error struct {
 	Code   agent.Code // one of the Code constants
 	Host   string     // the requested host; empty if it could not be parsed
 	Addr   netip.Addr // the refused address of Host; for logs, not for clients
+	Port   uint16     // the refused port; 0 if no address was refused
 	Reason string     // what is wrong, in a few words, without any address
 }
 

@@ -25,7 +25,7 @@ func Explain(err error) *agent.Error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &refused):
-		return agent.Errorf(refused.Code, "%s", agent.Clip(refused.Error(), 200)).Because(err)
+		return withSetting(agent.Errorf(refused.Code, "%s", agent.Clip(refused.Error(), 200)).Because(err), refused)
 	case errors.Is(err, context.Canceled):
 		text = "the request was cancelled"
 	case IsTimeout(err):

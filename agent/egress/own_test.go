@@ -3,9 +3,10 @@ package egress
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
+
+	"satchel/agent"
 )
 
 // The header is sent only to this server, under any of its names, and never with a
@@ -19,7 +20,7 @@ func TestMark(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c := New(Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	c := New(Policy{Allow: agent.MustAddressRanges("127.0.0.0/8")})
 	ask := func(own *OwnHosts, url string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(own.Mark(t.Context(), "Satchel-Chain", "x"), "GET", url, nil)

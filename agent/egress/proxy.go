@@ -215,11 +215,11 @@ func (p *Proxy) dial(ctx context.Context, address string) (conn net.Conn, rest i
 		conn, err = p.client.DialContext(ctx, "tcp", address)
 		return conn, conn, err
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := splitHostPort(address)
 	if err != nil {
-		return nil, nil, &Error{Code: CodeURL, Reason: "malformed address"}
+		return nil, nil, err
 	}
-	if _, err := p.client.policy.checkHost(host); err != nil {
+	if _, err := p.client.policy.checkHost(host, port); err != nil {
 		return nil, nil, err
 	}
 	conn, err = p.client.DialContext(ctx, "tcp", withPort(up))

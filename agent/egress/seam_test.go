@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"satchel/agent"
 )
 
 // names is a fake DNS: it returns the addresses of a name, or "no such host"
@@ -89,7 +91,7 @@ const (
 	blockedIP = "127.0.0.2"
 )
 
-var openedRange = []netip.Prefix{netip.MustParsePrefix(openedIP + "/32")}
+var openedRange = agent.MustAddressRanges(openedIP)
 
 // serveOn starts a server on an address of this machine. Port 0 picks one.
 func serveOn(t testing.TB, ip, port string, handler http.Handler) *httptest.Server {

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -53,12 +54,12 @@ func (p *Policy) checkParsed(u *url.URL) (string, error) {
 			return "", &Error{Code: CodeURL, Reason: "port out of range"}
 		}
 	}
-	return p.checkHost(u.Hostname())
+	return p.checkHost(u.Hostname(), portNumber(u))
 }
 
-// checkHost checks a host without brackets and port as far as possible without
+// checkHost checks a host without brackets, and the port to reach on it, as far as possible without
 // DNS, and returns it in lower case and ASCII.
-func (p *Policy) checkHost(host string) (string, error) {
+func (p *Policy) checkHost(host string, port uint16) (string, error) {
 	if strings.Contains(host, "%") {
 		return "", &Error{Code: CodeBlocked, Reason: "address with a zone"}
 	}
@@ -67,7 +68,7 @@ func (p *Policy) checkHost(host string) (string, error) {
 		if err != nil {
 			return "", &Error{Code: CodeURL, Reason: "malformed IPv6 address"}
 		}
-		return addr.String(), p.checkLiteral(addr)
+		return addr.String(), p.checkLiteral(addr, port)
 	}
 	if !isASCII(host) {
 		// As net/http does before it dials. It converts ①②⑦.⓪.⓪.① to 127.0.0.1.
@@ -86,23 +87,23 @@ func (p *Policy) checkHost(host string) (string, error) {
 		if err != nil {
 			return "", &Error{Code: CodeBlocked, Host: host, Reason: "a number that is not a plain IPv4 address"}
 		}
-		return host, p.checkLiteral(addr)
+		return host, p.checkLiteral(addr, port)
 	}
-	if isLocalhost(host) && !p.opensLoopback() {
-		return "", &Error{Code: CodeBlocked, Host: host, Reason: "loopback address"}
+	if isLocalhost(host) && !p.opensLoopback(port) {
+		return "", &Error{Code: CodeBlocked, Host: host, Port: port, Reason: "loopback address"}
 	}
 	return host, nil
 }
 
-func (p *Policy) checkLiteral(addr netip.Addr) error {
-	if reason := p.refusal(addr); reason != "" {
-		return &Error{Code: CodeBlocked, Host: addr.String(), Addr: addr, Reason: reason}
+func (p *Policy) checkLiteral(addr netip.Addr, port uint16) error {
+	if reason := p.refusal(addr, port); reason != "" {
+		return &Error{Code: CodeBlocked, Host: addr.String(), Addr: addr, Port: port, Reason: reason}
 	}
 	return nil
 }
 
-func (p *Policy) opensLoopback() bool {
-	return p.refusal(netip.AddrFrom4([4]byte{127, 0, 0, 1})) == "" || p.refusal(netip.IPv6Loopback()) == ""
+func (p *Policy) opensLoopback(port uint16) bool {
+	return p.refusal(thisMachine, port) == "" || p.refusal(netip.IPv6Loopback(), port) == ""
 }
 
 func isASCII(s string) bool {
@@ -153,4 +154,23 @@ func endsInNumber(host string) bool {
 func isLocalhost(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// portNumber returns the port of a URL, or that of its scheme.
+func portNumber(u *url.URL) uint16 {
+	number, err := strconv.ParseUint(port(u), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(number)
+}
+
+// splitHostPort splits host:port.
+func splitHostPort(address string) (host string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(address)
+	number, wrong := strconv.ParseUint(text, 10, 16)
+	if err != nil || wrong != nil {
+		return "", 0, &Error{Code: CodeURL, Reason: "malformed address"}
+	}
+	return host, uint16(number), nil
 }

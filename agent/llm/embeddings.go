@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/netip"
 	"net/url"
 	"time"
 
@@ -38,7 +37,7 @@ type Embeddings struct {
 }
 
 // NewEmbeddings returns Embeddings that may also reach the private ranges allow.
-func NewEmbeddings(allow []netip.Prefix) *Embeddings {
+func NewEmbeddings(allow []agent.AddressRange) *Embeddings {
 	out := egress.New(egress.Policy{Allow: allow})
 	timed := *out.HTTP()
 	timed.Timeout = embedTime
@@ -50,7 +49,7 @@ func NewEmbeddings(allow []netip.Prefix) *Embeddings {
 func (e *Embeddings) Check(to agent.Embedding) error {
 	if _, err := e.check(to.BaseURL); err != nil {
 		if egress.IsRefused(err) {
-			return agent.Invalid("embedding_base_url", "refers to an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW").Because(err)
+			return egress.Refusal("embedding_base_url", err)
 		}
 		return agent.Invalid("embedding_base_url", "must be a valid URL").Because(err)
 	}
@@ -163,7 +162,9 @@ func explainEmbedding(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case egress.IsRefused(err):
-		return agent.Errorf(agent.CodeUpstream, "embedding_base_url leads to an address that this server may not reach").Because(err)
+		refused := egress.Refusal("embedding_base_url", err)
+		refused.Code = agent.CodeUpstream
+		return refused
 	}
 	return agent.Errorf(agent.CodeUpstream, "the embedding provider did not respond: %s", egress.Explain(err).Message).Because(err)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +47,7 @@ func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string
 		answer(w, body.Input, len(requests))
 	}))
 	t.Cleanup(s.Close)
-	e := NewEmbeddings([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	e := NewEmbeddings(agent.MustAddressRanges("127.0.0.0/8"))
 	e.api.sleep = func(ctx context.Context, d time.Duration) error { waits = append(waits, d); return ctx.Err() }
 	return e, agent.Embedding{Provider: "openai-compatible", Model: "m", BaseURL: s.URL + "/v1/"}, &requests, &waits
 }

@@ -37,7 +37,7 @@ func (m Model) explain(ctx context.Context, err error) error {
 	}
 	switch {
 	case egress.IsRefused(err):
-		return agent.Invalid("llm_base_url", "refers to an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW")
+		return egress.Refusal("llm_base_url", err)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case ctx.Err() != nil:

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -143,8 +143,8 @@ type Client struct {
 
 // Options configure a Client.
 type Options struct {
-	Allow   []netip.Prefix // private ranges that requests may reach
-	Timeout time.Duration  // of one request; 0: DefaultTimeout
+	Allow   []agent.AddressRange // private ranges that requests may reach
+	Timeout time.Duration        // of one request; 0: DefaultTimeout
 	// HTTP makes the requests; nil: a client guarded by agent/egress. Responses
 	// are streamed, so its Transport must not have a time limit.
 	HTTP *http.Client
@@ -166,16 +166,23 @@ func New(o Options) *Client {
 	return &Client{api: api{http: &h, attempts: attempts, backoff: backoff, sleep: clock.Sleep}, timeout: o.Timeout, checkURL: o.CheckURL}
 }
 
-// CheckAddress returns a validation error if llm_base_url cannot be called, as
-// far as that can be determined without network access.
-func (c *Client) CheckAddress(raw string) error {
-	if c.checkURL == nil || raw == "" {
+// CheckAddress returns a validation error if the address of a provider, or that in place
+// of it, cannot be called, as far as that can be determined without network access.
+func (c *Client) CheckAddress(provider, baseURL string) error {
+	m := Model{Provider: provider, BaseURL: baseURL}
+	if c.checkURL == nil || m.Address() == "" {
 		return nil
 	}
-	if _, err := c.checkURL(raw); err != nil {
-		return agent.Invalid("llm_base_url", "cannot be called from this server: "+err.Error()).Because(err)
+	_, err := c.checkURL(m.Address())
+	switch {
+	case err == nil:
+		return nil
+	case baseURL == "": // the provider's own address
+		return egress.Refusal("llm_provider", err)
+	case errors.Is(err, egress.ErrBlocked):
+		return egress.Refusal("llm_base_url", err)
 	}
-	return nil
+	return agent.Invalid("llm_base_url", "cannot be called from this server: "+err.Error()).Because(err)
 }
 
 // Chat requests a reply from a model. If onText is set, the reply is streamed:

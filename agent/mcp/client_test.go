@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"reflect"
 	"runtime"
 	"strings"
@@ -26,7 +25,7 @@ import (
 // newClient returns a Client whose guarded HTTP client may reach loopback.
 func newClient(tb testing.TB) *Client {
 	tb.Helper()
-	guard := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, MaxResponse: -1})
+	guard := egress.New(egress.Policy{Allow: agent.MustAddressRanges("127.0.0.1/32"), MaxResponse: -1})
 	tb.Cleanup(guard.CloseIdleConnections)
 	return New(Options{HTTP: guard.HTTP(), Version: "test"})
 }
@@ -353,8 +352,8 @@ func TestHangingServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(peer)
-			guard := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, MaxResponse: -1})
-			c := New(Options{HTTP: guard.HTTP(), ListTimeout: 200 * time.Millisecond, CallTimeout: 200 * time.Millisecond})
+			guard := egress.New(egress.Policy{Allow: agent.MustAddressRanges("127.0.0.1/32"), MaxResponse: -1})
+			c := New(Options{HTTP: guard.HTTP(), ListTimeout: 200 * time.Millisecond, CallTimeout: time.Minute})
 			_, err := c.Tools(t.Context(), Server{URL: server.URL})
 			if StatusOf(err) != agent.MCPDisconnected || agent.Explain(err) != "the MCP server did not answer in time" {
 				t.Errorf("got error %v", err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -60,7 +59,7 @@ func conformingClient(url string) error {
 			return err
 		}
 	}
-	guard := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, MaxResponse: -1})
+	guard := egress.New(egress.Policy{Allow: agent.MustAddressRanges("127.0.0.0/8", "::1/128"), MaxResponse: -1})
 	defer guard.CloseIdleConnections()
 	c, s := New(Options{HTTP: guard.HTTP(), Version: "conformance", CallTimeout: 5 * time.Second}), Server{URL: url}
 	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/") {

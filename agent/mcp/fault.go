@@ -81,7 +81,7 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	case errors.Is(a.err, errOtherHost):
 		return fault(false, cause, "the MCP server redirects to another host, which is not followed; register that URL instead")
 	case egress.IsRefused(a.err):
-		return fault(true, cause, "url refers to an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW")
+		return refusedFault(cause, a.err, "url")
 	case ctx.Err() != nil:
 		return fault(true, cause, "the MCP server did not answer in time")
 	case a.err != nil:
@@ -107,6 +107,13 @@ func faultOf(status int, cause error, format string) *Fault {
 	f := fault(false, cause, format, status)
 	f.Err = f.Err.With("status", status)
 	return f
+}
+
+// refusedFault returns a Fault about an address that this server may not reach.
+func refusedFault(cause, err error, what string) *Fault {
+	refused := egress.Refusal(what, err)
+	refused.Code = agent.CodeUpstream
+	return &Fault{Unreachable: true, Err: refused.Because(cause)}
 }
 
 // quote returns a server's text as it may be shown: short and without secrets.

@@ -148,7 +148,7 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 func unreachableFault(ctx context.Context, err error, what string) *Fault {
 	switch {
 	case egress.IsRefused(err):
-		return fault(true, err, "%s is at an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW", what)
+		return refusedFault(err, err, what)
 	case ctx.Err() != nil:
 		return fault(true, err, "%s did not answer in time", what)
 	}

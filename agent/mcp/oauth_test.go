@@ -94,7 +94,7 @@ func TestClientCredentials(t *testing.T) {
 		t.Errorf("wrong secret: %v", err)
 	}
 	s.Auth.TokenURL = "http://10.0.0.1/token"
-	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), "the token endpoint is at an address that this server may not reach") {
+	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), "the token endpoint refers to an address that this server may not reach") {
 		t.Errorf("private token endpoint: %v", err)
 	}
 }
@@ -241,7 +241,7 @@ func TestDeceptiveMetadata(t *testing.T) {
 		"no authorization server":  {resource, `{"resource":"SERVER/mcp"}`, "", "names no authorization server"},
 		"no address":               {resource, `{"resource":"SERVER/mcp","authorization_servers":["file:///etc/passwd"]}`, "", "with an invalid URL"},
 		"a user in the address":    {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://a:b@c.example"]}`, "", "with an invalid URL"},
-		"a private address":        {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://169.254.169.254"]}`, "", "the authorization metadata is at an address that this server may not reach"},
+		"a private address":        {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://169.254.169.254"]}`, "", "the authorization metadata refers to an address that this server may not reach"},
 		"metadata of another host": {"", "", `Bearer resource_metadata="http://other.example/about"`, "points to metadata of another host"},
 		"missing metadata":         {"", "", `Bearer resource_metadata="SERVER/nowhere"`, "set token_url"},
 		"a page":                   {resource, `<html>`, "", "is not JSON of less than 256 KB"},

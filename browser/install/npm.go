@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/agent"
 	"satchel/agent/egress"
 )
 
@@ -30,7 +30,7 @@ const (
 // anyAddress allows all addresses except metadata services: the operator decides where
 // packages come from, and the mirrors of machines without internet access may be at any
 // private address.
-var anyAddress = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+var anyAddress = agent.MustAddressRanges("0.0.0.0/0", "::/0")
 
 // pinnedPackage is one version of an npm package with the SHA-512 of its file, as in
 // the registry's "integrity".

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -55,7 +54,7 @@ func newTestServer(t testing.TB, pages map[string]string) *testServer {
 	}
 	t.Cleanup(func() { folder.Close() })
 	ts := &testServer{folder: folder, db: folder.Default()}
-	ts.browser = browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, Find: findBrowser})
+	ts.browser = browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.1/32")}, Find: findBrowser})
 	ts.live = New(Options{Browser: ts.browser, PublicURL: "http://satchel.test"})
 	for _, w := range []interface {
 		Start(context.Context) error

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,7 +41,7 @@ func open(t *testing.T) (*store.DB, *flow.Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	loopback := agent.MustAddressRanges("127.0.0.0/8")
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
 	e := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Scripts: scripts})
 	e.Register(map[string]*flow.Kind{

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ import (
 	"satchel/store"
 )
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+var loopback = agent.MustAddressRanges("127.0.0.0/8")
 
 var quiet = slog.New(slog.DiscardHandler)
 

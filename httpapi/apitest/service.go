@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net/netip"
 	"testing"
 
+	"satchel/agent"
 	"satchel/agent/apis"
 	"satchel/agent/browse"
 	agentchat "satchel/agent/chat"
@@ -65,7 +65,7 @@ func Open(tb testing.TB) Parts {
 		tb.Fatal(err)
 	}
 	index := vector.New(folder, vector.Local(), quiet)
-	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	loopback := agent.MustAddressRanges("127.0.0.0/8")
 	creds := credentials.New(credentials.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://localhost"})
 	index.SetRemote(vector.NewRemote(store.Env{Allow: loopback, Version: "test", Credentials: creds.Find}))
 	if err := index.Start(context.Background()); err != nil {
@@ -76,9 +76,9 @@ func Open(tb testing.TB) Parts {
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	webhooks := webhook.New(store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
+	webhooks := webhook.New(store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Version: "test", Log: quiet})
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
-	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet, Credentials: creds.Find}, Index: index, Scripts: scripts})
+	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Version: "test", Log: quiet, Credentials: creds.Find}, Index: index, Scripts: scripts})
 	servers := registry.New(registry.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find}, Logins: creds})
 	described := apis.New(store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find})
 	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, Workflow: engine.RunTool, HTTP: egress.New(egress.Policy{Allow: loopback}), Credentials: creds.Find, APIs: described, Version: "test", Log: quiet})
@@ -98,7 +98,7 @@ func Open(tb testing.TB) Parts {
 		poller.Start(context.Background()), answerer.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
-	scheduler := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet},
+	scheduler := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: quiet},
 		Runners: callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}.Runners()})
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)

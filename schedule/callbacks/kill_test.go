@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -50,7 +49,7 @@ func TestMain(m *testing.M) {
 }
 
 func newCallbacks(folder *store.Folder) Callbacks {
-	out := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	out := egress.New(egress.Policy{Allow: agent.MustAddressRanges("127.0.0.0/8")})
 	toolbox := chat.NewToolbox(chat.ToolOptions{HTTP: out, Version: "test", Log: quiet})
 	return Callbacks{Toolbox: toolbox, Chat: chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: out.HTTP()}),
 		Index: vector.New(folder, vector.Local(), quiet), Tools: toolbox.Tools, Log: quiet})}

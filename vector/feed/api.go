@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -46,7 +45,7 @@ type Client struct {
 }
 
 // NewClient returns a Client that may reach the private ranges allow.
-func NewClient(allow []netip.Prefix, version string) *Client {
+func NewClient(allow []agent.AddressRange, version string) *Client {
 	return &Client{
 		egress:    egress.New(egress.Policy{Allow: allow, MaxResponse: maxPage, HeaderTimeout: pageTime}),
 		userAgent: "Satchel/" + version, sleep: clock.Sleep, decoding: make(chan struct{}, 1),
@@ -108,7 +107,9 @@ type Page struct {
 func (c *Client) Page(ctx context.Context, config agent.APIConfig, credential egress.Credential, done int, next string) (Page, error) {
 	p, err := c.plan(config)
 	if errors.Is(err, egress.ErrBlocked) { // it was allowed when the source was created
-		return Page{}, agent.Errorf(egress.CodeBlocked, "config.url leads to a private address").Because(err)
+		refused := egress.Refusal("config.url", err)
+		refused.Code = egress.CodeBlocked
+		return Page{}, refused
 	} else if err != nil {
 		return Page{}, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -107,7 +106,7 @@ func readAll(r *http.Request) string {
 
 // newClient returns a client that records its waits instead of sleeping.
 func newClient(waits *[]time.Duration) *Client {
-	c := NewClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "test")
+	c := NewClient(agent.MustAddressRanges("127.0.0.0/8"), "test")
 	c.sleep = func(ctx context.Context, d time.Duration) error {
 		*waits = append(*waits, d)
 		return ctx.Err()

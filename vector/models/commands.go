@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"strings"
 	"text/tabwriter"
 
@@ -18,7 +17,7 @@ import (
 // Commands are the commands "satchel model".
 type Commands struct {
 	Library *Library
-	Allow   []netip.Prefix // that the operator opened for outbound requests
+	Allow   []agent.AddressRange // that the operator opened for outbound requests
 }
 
 // Add adds the model of a folder or of a GGUF file.

@@ -25,7 +25,7 @@ func init() {
 	}
 	s := sdk.NewServer(&sdk.Implementation{Name: "program", Version: "1"}, nil)
 	s.AddTool(&sdk.Tool{Name: "token", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: os.Getenv("VAULT_TOKEN")}}}, nil
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fingerprint(os.Getenv("VAULT_TOKEN"))}}}, nil
 	})
 	_ = s.Run(context.Background(), &sdk.StdioTransport{})
 	os.Exit(0)
@@ -38,6 +38,9 @@ func TestPrograms(t *testing.T) {
 	path := t.TempDir()
 	folder, r := openIdle(t, path)
 	db := folder.Default()
+	if _, err := db.CreateCredential(t.Context(), agent.Credential{Name: "vault-env", Type: agent.CredentialEnv, Hosts: []string{}}, map[string]string{"VAULT_TOKEN": "swordfish"}); err != nil {
+		t.Fatal(err)
+	}
 	commands := map[string]mcp.Command{"vault": {Command: os.Args[0], Args: []string{"-test.run=^$"}, Env: map[string]string{roleVariable: "server"}}}
 	home := filepath.Join(path, "mcp")
 	env := func(_ context.Context, _ *store.DB, ref string) (map[string]string, error) {
@@ -68,7 +71,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatalf("got %+v, %v", s, err)
 	}
 	token := func() (any, error) { return r.Call(t.Context(), db, s.ID, "token", nil) }
-	if got, err := token(); err != nil || got != "swordfish" {
+	if got, err := token(); err != nil || got != fingerprint("swordfish") {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := r.Update(t.Context(), db, s.ID, agent.MCPServerChange{Command: agent.Some("other")}); agent.ErrorCode(err) != agent.CodeValidation {
@@ -77,7 +80,7 @@ func TestPrograms(t *testing.T) {
 	if now, err := r.Update(t.Context(), db, s.ID, agent.MCPServerChange{Name: agent.Some("Safe"), Credential: agent.Some("")}); err != nil || now.Status != agent.MCPConnected {
 		t.Errorf("without its credential: %+v, %v", now, err)
 	}
-	if got, err := token(); err != nil || got != "" {
+	if got, err := token(); err != nil || got != fingerprint("") {
 		t.Errorf("without its credential: %v, %v", got, err)
 	}
 	sql := func(command string) {

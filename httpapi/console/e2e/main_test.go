@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -46,7 +45,7 @@ var people = sync.OnceValues(func() (parts apitest.Parts, err error) {
 	if parts.Folder, err = store.Open(store.Options{Path: path, Log: quiet}); err != nil {
 		return parts, err
 	}
-	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	loopback := agent.MustAddressRanges("127.0.0.0/8")
 	parts.Browser = browser.New(browser.Options{Env: store.Env{Folder: parts.Folder, Allow: loopback, Log: quiet}, MaxSessions: 50, AgentMax: 50,
 		Find: func(context.Context) (browser.Program, error) { return apitest.Chromium() }})
 	endPeople = func() {
