@@ -26,6 +26,9 @@ type Inbound struct {
 	// Person reports that the sender asks for a person, which mutes automatic
 	// answers.
 	Person bool
+	// Simulated reports that nobody sent it. What results from it is only sent with
+	// SendReplies.
+	Simulated, SendReplies bool
 	// Email is an address that the sender claims without proof. It is stored on
 	// the contact unless another contact has it, and never used to find a
 	// contact.
@@ -60,6 +63,13 @@ func (in *Inbound) Message() Message {
 		_ = json.Unmarshal(in.Metadata, &facts)
 	}
 	facts["external_id"], _ = json.Marshal(Clip(plain(in.ID), 500))
+	delete(facts, "simulated") // a platform cannot say so
+	if in.Simulated {
+		facts["simulated"] = json.RawMessage("true")
+	}
+	if in.Simulated && in.SendReplies {
+		facts["send"] = json.RawMessage("true")
+	}
 	addAttachments(facts, in.Attachments)
 	m.Metadata, _ = json.Marshal(facts)
 	if len(m.Metadata) > MaxObjectBytes {

@@ -66,7 +66,7 @@ var textNodes = map[agent.GatewayType]textNode{
 // runText sends a text message. Its idempotency key is the same for each
 // attempt of this run of the node.
 func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayType, n textNode, c *Call) (Outcome, error) {
-	r := gateways.SendRequest{Type: gateway, GatewayID: c.Text("gateway_id"), Key: c.Key,
+	r := gateways.SendRequest{Type: gateway, GatewayID: c.Text("gateway_id"), Key: c.Key, Origin: c.messageOrigin(),
 		To: template.Text(c.Data[n.to]), Text: template.Text(c.Data["message"]), Thread: template.Text(c.Data[n.thread])}
 	if format := c.Text(n.format); format != "plain" {
 		r.Format = format
@@ -79,7 +79,21 @@ func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayTyp
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Output: map[string]any{n.id: n.formatID(sent.ID), n.channel: n.formatID(sent.Channel)}}, nil
+	output := map[string]any{n.id: n.formatID(sent.ID), n.channel: n.formatID(sent.Channel)}
+	return Outcome{Output: output, Warnings: simulatedWarning(sent.ID, r.To, r.Text)}, nil
+}
+
+// messageOrigin returns what a message of the node is stored with.
+func (c *Call) messageOrigin() agent.MessageOrigin {
+	return agent.MessageOrigin{Author: agent.AuthorWorkflow, WorkflowID: c.Program.ID, ExecutionID: c.ExecutionID, NodeID: c.Node.ID}
+}
+
+// simulatedWarning says what would have been sent, if the message was only simulated.
+func simulatedWarning(id, to, text string) []string {
+	if !gateways.IsSimulated(id) {
+		return nil
+	}
+	return []string{"not sent, because the execution results from a simulated message; to " + agent.Clip(to, 200) + ": " + agent.Clip(text, 500)}
 }
 
 // formatID returns an id in the type that the platform uses.
@@ -95,7 +109,7 @@ func (n textNode) formatID(id string) any {
 // once.
 func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, error) {
 	e := &gateways.Email{To: addresses(c.Data["to"]), CC: addresses(c.Data["cc"]), BCC: addresses(c.Data["bcc"]),
-		ReplyTo: c.Text("reply_to"), Subject: c.Text("subject"), IdempotencyKey: c.Key}
+		ReplyTo: c.Text("reply_to"), Subject: c.Text("subject"), IdempotencyKey: c.Key, Origin: c.messageOrigin()}
 	if c.Bool("html", false) {
 		e.HTML = c.Text("body")
 	} else {
@@ -109,7 +123,8 @@ func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Output: map[string]any{"message_id": id, "accepted": accepted}}, nil
+	output := map[string]any{"message_id": id, "accepted": accepted}
+	return Outcome{Output: output, Warnings: simulatedWarning(id, strings.Join(accepted, ", "), e.Subject)}, nil
 }
 
 // addresses reads a list of addresses, or a comma-separated string. A comma

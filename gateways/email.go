@@ -26,6 +26,7 @@ type Email struct {
 	// (Resend) sends two emails with the same key once, and with other
 	// platforms (SMTP) they have the same Message-ID. Empty: a new email.
 	IdempotencyKey string
+	Origin         agent.MessageOrigin // see SendRequest
 	KeepReferences bool // see SendRequest
 }
 
@@ -90,7 +91,7 @@ type mailer interface {
 
 // SendEmail sends an email through the given gateway, or else the agent's
 // default gateway of the type email. It returns the message's id and the
-// addresses that the platform accepted. A platform's failure is an
+// addresses that the platform accepted. It is stored in conversations as Send does. A platform's failure is an
 // UPSTREAM_ERROR.
 func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string, e *Email) (messageID string, accepted []string, err error) {
 	if err := e.Validate(); err != nil {
@@ -107,12 +108,20 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 	if missing := m.missing(o.Config); len(missing) > 0 {
 		return "", nil, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
 	}
+	s, err := db.BeginImmediate(ctx, e.immediate(o))
+	if err != nil {
+		return "", nil, err
+	}
+	if s.Sent || s.Simulated {
+		return notSent(s, "").ID, bareAddresses(e.To, e.CC, e.BCC), nil
+	}
+	defer func() { g.endImmediate(ctx, db, s, Sent{ID: messageID}, err) }()
 	if e, err = e.withLinks(ctx, db); err != nil {
 		return "", nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	messageID, err = m.send(ctx, g, o.Config, messageIDOf(db.ID(), o.Config.FromAddress, e), e)
+	messageID, err = m.send(call, g, o.Config, messageIDOf(db.ID(), o.Config.FromAddress, e), e)
 	if err != nil {
 		return "", nil, upstreamError(err)
 	}

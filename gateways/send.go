@@ -26,6 +26,8 @@ type SendRequest struct {
 	// KeepReferences sends references to takeovers as they are, and not as links. It is
 	// for texts that strangers may have written.
 	KeepReferences bool
+	// Origin is stored with the message in the conversation that it reaches.
+	Origin agent.MessageOrigin
 }
 
 // Limits of a request.
@@ -57,7 +59,9 @@ func (r *SendRequest) Validate() error {
 }
 
 // Send sends a text through a gateway and returns when the platform has
-// accepted it. A text that is longer than the platform allows is sent as
+// accepted it. If it reaches a conversation, the message is stored there, with its
+// delivery; a message whose key was already sent there is not sent again. What results
+// from a simulated message is not sent (IsSimulated). A text that is longer than the platform allows is sent as
 // several messages, and the first one is returned. A platform's failure is an
 // UPSTREAM_ERROR. Only calls that the platform temporarily rejected are
 // retried.
@@ -76,6 +80,20 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 	if missing := p.missing(o.Config); len(missing) > 0 {
 		return Sent{}, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
 	}
+	s, err := db.BeginImmediate(ctx, r.immediate(o))
+	if err != nil {
+		return Sent{}, err
+	}
+	if s.Sent || s.Simulated {
+		return notSent(s, r.To), nil
+	}
+	sent, err := g.sendNow(ctx, db, p, o, r)
+	g.endImmediate(ctx, db, s, sent, err)
+	return sent, err
+}
+
+// sendNow calls the platform of a gateway.
+func (g *Gateways) sendNow(ctx context.Context, db *store.DB, p messenger, o store.OpenGateway, r SendRequest) (sent Sent, err error) {
 	if !r.KeepReferences {
 		if r.Text, err = db.FillLinks(ctx, r.Text); err != nil {
 			return Sent{}, err
@@ -89,7 +107,7 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	sent, err := p.send(ctx, g, o.Config, m)
+	sent, err = p.send(ctx, g, o.Config, m)
 	var invalid *agent.Error
 	switch {
 	case errors.As(err, &invalid):

@@ -2,7 +2,6 @@ package gateways
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"satchel/agent"
@@ -14,10 +13,13 @@ type Simulation struct {
 	From string // the sender as the platform would identify them: a number, an address, a user id
 	Name string // the sender's name; empty: none
 	Text string
+	Send bool // what results from it, such as answers, is really sent
 }
 
 // Simulate accepts a message as if a gateway's platform had posted it, and
-// returns it as stored. Answers to it are real.
+// returns it as stored. Unless s.Send is set, nothing that results from it is sent:
+// neither automatic answers nor the messages of workflows. Their conversation shows them
+// with the delivery status simulated.
 func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string, s Simulation) (agent.Message, error) {
 	s.From, s.Text = strings.TrimSpace(s.From), strings.TrimSpace(s.Text)
 	var is agent.Issues
@@ -34,8 +36,8 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 	if gateway.Status != agent.GatewayActive {
 		return agent.Message{}, agent.Errorf(agent.CodeConflict, "the gateway is not active: verify it")
 	}
-	in := agent.Inbound{ID: agent.NewID("simulated"), Thread: s.From, Text: s.Text, From: simulatedSender(gateway.Type, s.From),
-		Metadata: json.RawMessage(`{"simulated":true}`)}
+	in := agent.Inbound{ID: agent.NewID(simulatedKind), Thread: s.From, Text: s.Text, From: simulatedSender(gateway.Type, s.From),
+		Simulated: true, SendReplies: s.Send}
 	if gateway.Type == agent.GatewayEmail { // each email starts a thread
 		in.Thread = in.ID
 	}

@@ -202,7 +202,11 @@ func (s *Server) addMessage(c *rest.Call, in *appendMessageIn) (agent.Message, e
 	if err := m.Validate(); err != nil {
 		return m, err
 	}
-	if m.Role == agent.MessageAssistant || m.Role == agent.MessageNote {
+	chain := store.ChainOf(c)
+	switch {
+	case m.Role == agent.MessageAssistant && chain.Depth > 0:
+		m.Metadata = withWorkflowAuthor(m.Metadata, chain.Root)
+	case m.Role == agent.MessageAssistant || m.Role == agent.MessageNote:
 		m.Metadata = withHumanAuthor(m.Metadata, c.Identity.Email)
 	}
 	if in.Body.Send {
@@ -214,14 +218,29 @@ func (s *Server) addMessage(c *rest.Call, in *appendMessageIn) (agent.Message, e
 // withHumanAuthor marks a message as written by a person, with their email
 // address if it is known.
 func withHumanAuthor(metadata json.RawMessage, email string) json.RawMessage {
+	author := map[string]string{"author": "human"}
+	if email != "" {
+		author["author_email"] = email
+	}
+	return withAuthor(metadata, author)
+}
+
+// withWorkflowAuthor marks a message as written by an execution, which sent the request.
+func withWorkflowAuthor(metadata json.RawMessage, executionID string) json.RawMessage {
+	return withAuthor(metadata, map[string]string{"author": agent.AuthorWorkflow, "execution_id": executionID})
+}
+
+// withAuthor replaces what metadata says about a message's author.
+func withAuthor(metadata json.RawMessage, author map[string]string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(metadata, &fields) != nil || fields == nil {
 		fields = map[string]json.RawMessage{}
 	}
-	fields["author"] = json.RawMessage(`"human"`)
-	delete(fields, "author_email")
-	if email != "" {
-		fields["author_email"], _ = json.Marshal(email)
+	for _, name := range []string{"author", "author_email", "workflow_id", "execution_id", "node_id"} {
+		delete(fields, name)
+	}
+	for name, value := range author {
+		fields[name], _ = json.Marshal(value)
 	}
 	raw, err := json.Marshal(fields)
 	if err != nil {

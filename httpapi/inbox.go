@@ -168,6 +168,7 @@ type simulateIn struct {
 		From string `json:"from" required:"true" doc:"The sender's id on the platform: a number, an address, a user id." example:"ada@example.com"`
 		Text string `json:"text" required:"true" example:"Where is my order?"`
 		Name string `json:"name,omitempty" doc:"The sender's name." example:"Ada Lovelace"`
+		Send bool   `json:"send,omitempty" doc:"Really send what results from the message: the agent's answer, and what workflows send. By default it is stored with the delivery status simulated."`
 	}
 }
 
@@ -176,7 +177,7 @@ func simulatedLocation(c *rest.Call, out any) string {
 }
 
 func (s *Server) simulateMessage(c *rest.Call, in *simulateIn) (agent.Message, error) {
-	return s.options.Gateways.Simulate(c, c.DB, in.ID, gateways.Simulation{From: in.Body.From, Text: in.Body.Text, Name: in.Body.Name})
+	return s.options.Gateways.Simulate(c, c.DB, in.ID, gateways.Simulation{From: in.Body.From, Text: in.Body.Text, Name: in.Body.Name, Send: in.Body.Send})
 }
 
 type attachmentIn struct {

@@ -185,7 +185,8 @@ func (s *Server) sendFor(c *rest.Call, in *sendArguments) (any, error) {
 		return nil, agent.Invalid("conversation_id", "is required, or type and to")
 	}
 	made, _ := agent.NewGateway(in.Type)
-	sent, err := s.options.Gateways.Send(c, c.DB, gateways.SendRequest{Type: made.Type, GatewayID: in.GatewayID, To: in.To, Text: in.Message})
+	sent, err := s.options.Gateways.Send(c, c.DB, gateways.SendRequest{Type: made.Type, GatewayID: in.GatewayID, To: in.To, Text: in.Message,
+		Origin: agent.MessageOrigin{Author: agent.AuthorMCP}})
 	if err != nil {
 		return nil, err
 	}

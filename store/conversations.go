@@ -206,7 +206,7 @@ func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message
 		if err := tx.appendMessage(&m); err != nil {
 			return m, err
 		}
-		if err := tx.answered(&c, m.Role == agent.MessageAssistant); err != nil {
+		if err := tx.answered(&c, m.Role == agent.MessageAssistant && !byExecution(ctx)); err != nil {
 			return m, err
 		}
 		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role})

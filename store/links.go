@@ -46,15 +46,17 @@ func (db *DB) FillLinks(ctx context.Context, text string) (string, error) {
 }
 
 // TextToSend returns the text of a message as it is sent: with links, except in answers
-// of a model, which a stranger could ask to write any reference.
+// of a model, which a stranger could ask to write any reference, and in messages that
+// Immediate.KeepReferences marked.
 func (db *DB) TextToSend(ctx context.Context, text string, metadata json.RawMessage) (string, error) {
 	if !links.Within(text) {
 		return text, nil
 	}
 	var by struct {
 		Model *string `json:"model"`
+		Keep  bool    `json:"keep_references"`
 	}
-	if err := json.Unmarshal(metadata, &by); err != nil || by.Model != nil {
+	if err := json.Unmarshal(metadata, &by); err != nil || by.Model != nil || by.Keep {
 		return text, nil //nolint:nilerr // metadata changed by SQL may be invalid
 	}
 	return db.FillLinks(ctx, text)

@@ -17,7 +17,8 @@ const MaxWaiting = 2000
 
 // SendMessage adds a message by the assistant to a conversation and to its gateway's
 // outgoing queue. An automatic one is refused with CONFLICT if a person has answered
-// in the meantime; a person's message mutes automatic replies.
+// in the meantime, and only stored if it answers a simulated message; a person's message
+// mutes automatic replies.
 func (db *DB) SendMessage(ctx context.Context, m agent.Message, automatic bool) (agent.Message, error) {
 	return db.sendMessage(ctx, m, automatic, func(*Tx) error { return nil }, func(*Tx, *agent.Message) error { return nil })
 }
@@ -46,16 +47,10 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 		if err := tx.sendable(&c, m.Role); err != nil {
 			return m, err
 		}
-		if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"delivery":{"status":"pending"}}`)); err != nil {
+		if err := tx.appendOutgoing(ctx, &c, &m, automatic); err != nil {
 			return m, err
 		}
-		if err := tx.appendMessage(&m); err != nil {
-			return m, err
-		}
-		if err := tx.answered(&c, !automatic); err != nil {
-			return m, err
-		}
-		if err := tx.queueMessage(&c, m.ID); err != nil {
+		if err := tx.answered(&c, !automatic && !byExecution(ctx)); err != nil {
 			return m, err
 		}
 		if err := after(tx, &m); err != nil || automatic {
@@ -63,6 +58,36 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 		}
 		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role, "send": true})
 	})
+}
+
+// byExecution reports whether a write was requested by an execution, and not by a
+// person.
+func byExecution(ctx context.Context) bool { return ChainOf(ctx).Depth > 0 }
+
+// appendOutgoing adds a message to a conversation and to the queue. What results from a
+// simulated message is not queued.
+func (tx *Tx) appendOutgoing(ctx context.Context, c *agent.Conversation, m *agent.Message, automatic bool) error {
+	simulated, err := tx.fromSimulation("", ChainOf(ctx).Root)
+	if err == nil && automatic && !simulated {
+		simulated, err = tx.answersSimulation(m)
+	}
+	if err != nil {
+		return err
+	}
+	status := "pending"
+	if simulated {
+		status = deliverySimulated
+	}
+	if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"delivery":{"status":"`+status+`"}}`)); err != nil {
+		return err
+	}
+	if simulated {
+		return tx.appendUnsent(m)
+	}
+	if err := tx.appendMessage(m); err != nil {
+		return err
+	}
+	return tx.queueMessage(c, m.ID)
 }
 
 // sendable returns why a message of a conversation cannot be sent. A conversation by

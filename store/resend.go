@@ -10,7 +10,7 @@ import (
 
 // MessageDelivery is the outcome of sending a message.
 type MessageDelivery struct {
-	Status        string     `json:"status" enum:"pending,sending,sent,failed" example:"sent"`
+	Status        string     `json:"status" enum:"pending,sending,sent,failed,simulated" doc:"simulated: it results from a simulated message and was not sent." example:"sent"`
 	Error         string     `json:"error" doc:"Why the last try failed." example:""`
 	SentAt        agent.Time `json:"sent_at" format:"date-time" nullable:"true"`
 	Attempt       int        `json:"attempt" doc:"Attempts so far; 0 if unknown." example:"1"`
@@ -20,12 +20,13 @@ type MessageDelivery struct {
 // MessageDeliveries returns the delivery status of messages, nil for those that are
 // not sent: from their metadata or, while they are waiting, from the queue.
 func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) ([]*MessageDelivery, error) {
-	out := make([]*MessageDelivery, len(messages))
+	out, started := make([]*MessageDelivery, len(messages)), make([]agent.Time, len(messages))
 	waiting := false
 	for i, m := range messages {
 		var kept struct {
 			Delivery *struct {
 				Status, Error string
+				StartedAt     agent.Time `json:"started_at"`
 			}
 			DeliveredAt agent.Time `json:"delivered_at"`
 		}
@@ -33,6 +34,7 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 			continue
 		}
 		out[i] = &MessageDelivery{Status: kept.Delivery.Status, Error: kept.Delivery.Error, SentAt: kept.DeliveredAt}
+		started[i] = kept.Delivery.StartedAt
 		waiting = waiting || out[i].Status == "pending"
 	}
 	if !waiting {
@@ -50,8 +52,11 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 			if err != nil {
 				return struct{}{}, err
 			}
-			if len(found) > 0 {
+			switch {
+			case len(found) > 0:
 				out[i] = &found[0]
+			case isCutOff(started[i], tx.Now):
+				d.Status, d.Error = "failed", cutOff
 			}
 		}
 		return struct{}{}, nil
@@ -72,9 +77,11 @@ func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64
 		}
 		m := found[0]
 		var failed bool
-		if err := tx.value(&failed, "SELECT coalesce(?1 ->> '$.delivery.status', '') = 'failed'", string(m.Metadata)); err != nil {
+		var startedAt agent.Time
+		if err := tx.row("SELECT coalesce(?1 ->> '$.delivery.status', '') = 'failed', ?1 ->> '$.delivery.started_at'", string(m.Metadata)).Scan(&failed, &startedAt); err != nil {
 			return m, err
 		}
+		failed = failed || isCutOff(startedAt, tx.Now)
 		if !failed {
 			return m, agent.Errorf(agent.CodeConflict, "only a message whose sending failed can be sent again")
 		}

@@ -23,12 +23,13 @@ export function Simulate({ id, close, gateway }: { id: string; close: () => void
       </Dialog>
     );
   const chosen = active.some((g) => g.id === gateway) ? gateway : active[0].id;
-  const initial = { gateway: chosen!, from: "", name: "", text: "" };
+  const initial = { gateway: chosen!, from: "", name: "", text: "", send: false };
   const send = async (v: typeof initial) => {
     const m = await post(path("agents", id, "gateways", v.gateway, "simulate"), {
       from: v.from,
       name: v.name,
       text: v.text,
+      send: v.send,
     });
     go(href(id, "inbox", m.conversation_id));
   };
@@ -43,7 +44,7 @@ export function Simulate({ id, close, gateway }: { id: string; close: () => void
     >
       {(f) => (
         <>
-          <p class="muted">Treated like a real message: workflows start, and replies are really sent to this person.</p>
+          <p class="muted">Treated like a real message, but replies are only shown in the conversation.</p>
           <SelectField
             label="Channel"
             options={active.map((g): [string, string] => [g.id, `${platformName(g.type)}: ${g.name}`])}
@@ -57,6 +58,7 @@ export function Simulate({ id, close, gateway }: { id: string; close: () => void
           />
           <TextField label="Name" {...f.text("name")} />
           <TextArea label="Message" {...f.text("text")} />
+          <CheckField label="Really send replies" {...f.bool("send")} />
         </>
       )}
     </FormDialog>

@@ -9,6 +9,7 @@ import { Attachments } from "./attachments";
 type Metadata = {
   author?: string;
   author_email?: string;
+  execution_id?: string;
   simulated?: boolean;
   delivered_at?: string;
   delivery?: API.MessageDelivery;
@@ -27,6 +28,8 @@ const metadataOf = (message: API.MessageDetails): Metadata => message.metadata ?
 
 const isByPerson = (message: API.MessageDetails) => metadataOf(message).author === "human";
 
+const isByWorkflow = (message: API.MessageDetails) => metadataOf(message).author === "workflow";
+
 /** Returns the delivery of a message. The event stream has it only in the metadata. */
 function deliveryOf(message: API.MessageDetails): API.MessageDelivery | null | undefined {
   const { delivery, delivered_at } = metadataOf(message);
@@ -36,7 +39,8 @@ function deliveryOf(message: API.MessageDetails): API.MessageDelivery | null | u
 /** Returns the name of a message's author; empty for the contact. */
 function authorOf(message: API.MessageDetails): string {
   const email = metadataOf(message).author_email;
-  if (message.role === "assistant") return isByPerson(message) ? email || "A person" : "Bot";
+  if (message.role === "assistant")
+    return isByPerson(message) ? email || "A person" : isByWorkflow(message) ? "Workflow" : "Bot";
   if (message.role === "note" && email) return `Note of ${email}`;
   return authors[message.role];
 }
@@ -64,7 +68,7 @@ export function Message({ message, before, id, reload }: MessageProps) {
           <span class="grow">
             {author && (
               <>
-                <bdi>{author}</bdi> ·{" "}
+                <Author message={message} name={author} /> ·{" "}
               </>
             )}
             <When time={message.created_at} />
@@ -78,6 +82,13 @@ export function Message({ message, before, id, reload }: MessageProps) {
       </article>
     </>
   );
+}
+
+/** The author of a message, with a link to the execution that sent it. */
+function Author({ message, name }: { message: API.MessageDetails; name: string }) {
+  const { execution_id } = metadataOf(message);
+  if (!isByWorkflow(message) || !execution_id) return <bdi>{name}</bdi>;
+  return <a href={href(agentId.value, "workflows", "executions", execution_id)}>{name}</a>;
 }
 
 /** The text of a message: as Markdown if the bot wrote it; none if it only stands for files. */
@@ -97,6 +108,7 @@ type Tone = "good" | "bad" | "busy";
 const deliveryStates: Record<string, [tone: Tone, text: string]> = {
   failed: ["bad", "not sent"],
   sent: ["good", "sent"],
+  simulated: ["busy", "simulated, not sent"],
 };
 
 /** Whether a message has been sent; one that failed can be sent again. */
