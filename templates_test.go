@@ -249,7 +249,7 @@ func (f *templateFixture) decideApproval(workflow, node, decision, comment strin
 
 func (f *templateFixture) simulate(gateway, from, text string) {
 	f.Helper()
-	f.call(f.T, "POST", onDefault+"/gateways/"+gateway+"/simulate", map[string]any{"from": from, "name": "Ada", "text": text}, 201)
+	f.call(f.T, "POST", onDefault+"/gateways/"+gateway+"/simulate", map[string]any{"from": from, "name": "Ada", "text": text, "send": true}, 201)
 }
 
 func (f *templateFixture) runSchedule(made map[string]any) {

@@ -1,6 +1,6 @@
 // A message as if somebody had sent it over a channel.
 import { go, href, path, post, useQuery } from "../data";
-import { Dialog, FormDialog, Load, platformName, SelectField, TextArea, TextField } from "../ui";
+import { Dialog, FormDialog, Load, platformName, SelectField, Switch, TextArea, TextField } from "../ui";
 
 /** Takes in a message as if somebody had sent it over a channel: the one that is named, or the first active one. */
 export function Simulate({ id, close, gateway }: { id: string; close: () => void; gateway?: string }) {
@@ -58,7 +58,7 @@ export function Simulate({ id, close, gateway }: { id: string; close: () => void
           />
           <TextField label="Name" {...f.text("name")} />
           <TextArea label="Message" {...f.text("text")} />
-          <CheckField label="Really send replies" {...f.bool("send")} />
+          <Switch label="Really send replies" checked={f.values.send} onChange={(on) => f.set("send", on)} />
         </>
       )}
     </FormDialog>

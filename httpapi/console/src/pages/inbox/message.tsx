@@ -1,5 +1,5 @@
 // A message of a conversation, with its attachments and its delivery.
-import { type API, mayEdit, path, post } from "../../data";
+import { agentId, type API, href, mayEdit, path, post } from "../../data";
 import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
 import { Badge, Button, CopyButton, When } from "../../ui";
@@ -104,11 +104,11 @@ function MessageText({ message }: { message: API.MessageDetails }) {
   );
 }
 
-type Tone = "good" | "bad" | "busy";
+type Tone = "good" | "bad" | "busy" | "plain";
 const deliveryStates: Record<string, [tone: Tone, text: string]> = {
   failed: ["bad", "not sent"],
   sent: ["good", "sent"],
-  simulated: ["busy", "simulated, not sent"],
+  simulated: ["plain", "simulated, not sent"],
 };
 
 /** Whether a message has been sent; one that failed can be sent again. */
