@@ -27,7 +27,7 @@ type Email struct {
 	// platforms (SMTP) they have the same Message-ID. Empty: a new email.
 	IdempotencyKey string
 	Origin         agent.MessageOrigin // see SendRequest
-	KeepReferences bool // see SendRequest
+	KeepReferences bool                // see SendRequest
 }
 
 // Limits of an email.

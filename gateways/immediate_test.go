@@ -146,6 +146,34 @@ func TestSendFails(t *testing.T) {
 	}
 }
 
+// TestResendKeepsReferences: sending a workflow's message again from the inbox keeps its
+// markup, and references to takeovers in a stranger's text.
+func TestResendKeepsReferences(t *testing.T) {
+	f := newSendFixture(t, "slack", map[string][]string{slackMessages: {`200 {"ok":false,"error":"not_in_channel"}`, slackOK}})
+	conversation := ask(t, f.Gateways, f.db, f.gate.ID, "C1")
+	r := SendRequest{Type: f.gate.Type, To: "C1", Text: "<!here> *ready* satchel-link:takeover-1", Format: formatMrkdwn, Origin: byWorkflow, Key: "k", KeepReferences: true}
+	if _, err := f.Send(t.Context(), f.db, r); err == nil {
+		t.Fatal("no error")
+	}
+	_, messages, err := f.db.Conversation(t.Context(), conversation, 1)
+	if err != nil || !strings.Contains(string(messages[0].Metadata), `"keep_references":true`) {
+		t.Fatalf("%+v, %v", messages, err)
+	}
+	if _, err := f.db.ResendMessage(t.Context(), conversation, messages[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if e := f.waitAttempt(t); e.Problem != "" {
+		t.Error(e.Problem)
+	}
+	calls := f.vendor.calls()
+	if body := calls[len(calls)-1].body; !strings.Contains(body, "satchel-link:takeover-1") || !strings.Contains(body, "<!here>") && !strings.Contains(body, `\u003c!here\u003e`) {
+		t.Error(body)
+	}
+	if got := stored(t, f.db, conversation); len(got) != 2 || got[1].Delivery != "sent" {
+		t.Errorf("stored %+v", got)
+	}
+}
+
 // TestSendAdoptsAnswer: an answer that the same execution has stored in the conversation
 // is not stored again as it is sent.
 func TestSendAdoptsAnswer(t *testing.T) {

@@ -61,7 +61,7 @@ func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) 
 	defer cancel()
 	switch p := p.(type) {
 	case messenger:
-		m := Message{Text: s.Text, Key: s.Key(agentID), Skip: s.Parts, Token: s.Token}
+		m := Message{Text: s.Text, Format: formatOf(s.Metadata), Key: s.Key(agentID), Skip: s.Parts, Token: s.Token}
 		m.To, m.Thread = p.recipient(to)
 		return p.send(ctx, g, o.Config, m)
 	case mailer:
@@ -73,6 +73,15 @@ func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) 
 		return Sent{ID: id, Channel: to, Parts: 1}, err
 	}
 	return Sent{}, permanentError("gateways of this type cannot send text messages")
+}
+
+// formatOf returns the markup of a message that was first sent immediately.
+func formatOf(metadata json.RawMessage) string {
+	var about struct {
+		Format string `json:"send_format"`
+	}
+	_ = json.Unmarshal(metadata, &about) // metadata changed by SQL may be invalid
+	return about.Format
 }
 
 // emailReply returns an email with a message. It answers the contact's newest
