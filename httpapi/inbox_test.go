@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"satchel/agent"
 )
 
 // flakySlack creates a gateway to a fake Slack that rejects messages until repaired is
@@ -141,4 +143,36 @@ func (w *contractClient) checkInbox(t *testing.T, at string) {
 	w.request(t, 200, "GET", at+"/replies", "")
 	w.request(t, 200, "PUT", reply, `{"text":"Always."}`)
 	w.request(t, 204, "DELETE", reply, "")
+}
+
+// TestMessageOfExecution: a message that an execution adds by a request is the
+// workflow's: automatic replies stay on.
+func TestMessageOfExecution(t *testing.T) {
+	c := newTestClient(t)
+	const at = "/api/agents/default"
+	gateway, repaired, received := flakySlack(t, c, at)
+	repaired.Store(true)
+	said := c.must(t, 201, "POST", gateway+"/simulate", `{"from":"D7","text":"Where is my order?"}`)
+	conversation := at + "/conversations/" + said["conversation_id"].(string)
+	execution := c.with(agent.ChainHeader, agent.Chain{Root: "execution-1", Depth: 1}.Signed())
+	for _, body := range []string{`{"role":"assistant","content":"On its way","metadata":{"author_email":"ada@example.com"}}`, `{"role":"assistant","content":"On its way","send":true}`} {
+		m := execution.must(t, 201, "POST", conversation+"/messages", body)
+		if nested(m, "metadata.author") != agent.AuthorWorkflow || nested(m, "metadata.execution_id") != "execution-1" || nested(m, "metadata.author_email") != nil {
+			t.Errorf("%s: %v", body, m)
+		}
+	}
+	if body := <-received; !strings.Contains(body, "On its way") {
+		t.Error(body)
+	}
+	if got := c.must(t, 200, "GET", conversation, ""); got["muted"] != false || fmt.Sprint(got["unread"]) != "0" {
+		t.Errorf("conversation %v", got)
+	}
+	c.must(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"I look","send":true}`)
+	<-received // a person's answer is really sent
+	if d := c.delivery(t, conversation); d["status"] != "sent" {
+		t.Errorf("delivery %v", d)
+	}
+	if got := c.must(t, 200, "GET", conversation, ""); got["muted"] != true {
+		t.Errorf("after a person's answer %v", got)
+	}
 }
