@@ -3,11 +3,13 @@ package flow
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
 
 	"satchel/agent"
+	"satchel/agent/mailbox"
 	"satchel/agent/template"
 	"satchel/gateways"
 )
@@ -119,7 +121,11 @@ func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, erro
 	if e.KeepReferences, err = c.keepsReferences(ctx, e.Subject, e.Text, e.HTML); err != nil {
 		return Outcome{}, err
 	}
-	id, accepted, err := g.SendEmail(ctx, c.DB, c.Text("gateway_id"), e)
+	id, accepted, err := g.SendExecutionEmail(ctx, c.DB, c.Chain.Root, c.Text("gateway_id"), e)
+	var unanswered *gateways.NotAnsweredError
+	if errors.As(err, &unanswered) {
+		return Outcome{Output: map[string]any{"message_id": "", "accepted": []string{}}, Warnings: []string{unanswered.Error()}}, nil
+	}
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -128,12 +134,12 @@ func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, erro
 }
 
 // addresses reads a list of addresses, or a comma-separated string. A comma
-// inside a quoted name does not separate; empty entries are dropped.
+// inside a name does not separate; empty entries are dropped.
 func addresses(v any) []string {
 	var found []string
 	switch v := v.(type) {
 	case string:
-		found = splitAddresses(v)
+		found = mailbox.Split(v)
 	case []any:
 		for _, item := range v {
 			found = append(found, template.Text(item))
@@ -146,19 +152,4 @@ func addresses(v any) []string {
 		}
 	}
 	return kept
-}
-
-func splitAddresses(text string) []string {
-	var parts []string
-	quoted, from := false, 0
-	for i, r := range text {
-		switch {
-		case r == '"':
-			quoted = !quoted
-		case r == ',' && !quoted:
-			parts = append(parts, text[from:i])
-			from = i + 1
-		}
-	}
-	return append(parts, text[from:])
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,6 +59,80 @@ func TestEmailNode(t *testing.T) {
 	}
 	if !strings.HasSuffix(keys[0], ":m:0") || !strings.HasPrefix(keys[0], "execution-") {
 		t.Errorf("key %q", keys[0])
+	}
+}
+
+// TestEmailNodeAnswers: what a workflow sends to the sender of the email that started
+// it is an automatic answer, within a bound; programs get none.
+func TestEmailNodeAnswers(t *testing.T) {
+	folder, e := openAt(t, t.TempDir())
+	g := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback}})
+	e.Register(MessageKinds(g))
+	var mails []string
+	resend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/emails" {
+			raw, _ := io.ReadAll(r.Body)
+			mails = append(mails, string(raw))
+		}
+		_, _ = w.Write([]byte(`{"id":"mail-1","data":[]}`))
+	}))
+	t.Cleanup(resend.Close)
+	db := folder.Default()
+	gate, _, err := g.Create(t.Context(), db, "resend", agent.GatewayChange{Name: agent.Some("Mail"), Config: agent.Some(agent.GatewayConfigChange{
+		APIKey: agent.Some("k"), FromAddress: agent.Some("a@example.com"), APIBaseURL: agent.Some(resend.URL)})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := g.Verify(t.Context(), db, gate.ID); err != nil || !v.Success {
+		t.Fatal(v, err)
+	}
+	n := 0
+	received := func(from, metadata string) string {
+		t.Helper()
+		n++
+		id := strconv.Itoa(n)
+		in := agent.Inbound{ID: id, Thread: id, Text: "Hello", From: agent.ContactChange{Email: agent.Some(from)}, Metadata: json.RawMessage(metadata)}
+		r, err := db.ReceiveInbound(t.Context(), gate.ID, []store.Receipt{{EventID: id, Messages: []agent.Inbound{in}}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(mustJSON(map[string]any{"message": r.Messages[0], "from": from}))
+	}
+	answer := createWorkflow(t, db, e, `t trigger
+		m email {"to":"{{from}}","subject":"S","body":"Thanks"}
+		t -> m`)
+	inner := createWorkflow(t, db, e, `t trigger
+		m email {"to":"{{from}}","cc":"boss@example.com","subject":"S","body":"Thanks"}
+		t -> m`)
+	outer := createWorkflow(t, db, e, `t trigger
+		w workflow {"workflow_id":"`+inner.ID+`","input":{"from":"{{from}}"},"wait":true}
+		t -> w`)
+	execute(t, db, e, answer, received("ada@example.com", `{"message_id":"<1@x>"}`))
+	execute(t, db, e, answer, `{"from":"ada@example.com"}`)
+	if len(mails) != 2 || !strings.Contains(mails[0], `"Auto-Submitted":"auto-replied"`) || !strings.Contains(mails[0], `"In-Reply-To":"\u003c1@x\u003e"`) ||
+		!strings.Contains(mails[1], `"Auto-Submitted":"auto-generated"`) || strings.Contains(mails[1], "In-Reply-To") {
+		t.Errorf("%v", mails)
+	}
+	for _, w := range []agent.Workflow{answer, outer} {
+		s := execute(t, db, e, w, received("robot@example.com", `{"auto_submitted":"auto-replied"}`))
+		if s.Execution.Error != nil {
+			t.Errorf("%s", summarize(s.Results))
+		}
+	}
+	execute(t, db, e, answer, received("other@example.com", `{"auto_submitted":"list","reply_to":"team@example.com"}`))
+	if len(mails) != 2 {
+		t.Errorf("a program was answered: %v", mails[2:])
+	}
+	mails = nil
+	for i := range 30 {
+		execute(t, db, e, answer, received("silent+"+strconv.Itoa(i)+"@example.com", `{}`))
+	}
+	if len(mails) != 20 {
+		t.Errorf("%d answers", len(mails))
+	}
+	execute(t, db, e, answer, `{"from":"silent@example.com"}`)
+	if len(mails) != 21 {
+		t.Error("what is no answer is not sent")
 	}
 }
 

@@ -554,16 +554,32 @@ func TestMailReply(t *testing.T) {
 	if _, err := c.db.AppendMessage(t.Context(), question); err != nil {
 		t.Fatal(err)
 	}
-	m := c.createMessage(t, conversation, "There.")
+	said := agent.Message{ConversationID: conversation, Role: agent.MessageAssistant, Content: "Here."}
+	if _, err := c.Reply(t.Context(), c.db, said); err != nil {
+		t.Fatal(err)
+	}
+	c.waitAttempt(t)
+	calls := v.calls()
+	if body := calls[len(calls)-1].body; !strings.Contains(body, `"Auto-Submitted":"auto-replied"`) {
+		t.Errorf("an automatic answer does not say so: %s", body)
+	}
+	said.Content, said.Metadata = "There.", json.RawMessage(`{"author":"human"}`)
+	m, err := c.SendMessage(t.Context(), c.db, said)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if e := c.waitAttempt(t); e.Problem != "" || e.ExternalID != "mail-1" {
 		t.Errorf("attempt %+v", e)
 	}
-	calls := v.calls()
+	calls = v.calls()
 	body := calls[len(calls)-1].body
 	for _, want := range []string{`"subject":"Re: My order"`, `"In-Reply-To":"\u003c2@x\u003e"`, `"References":"\u003c1@x\u003e \u003c2@x\u003e"`, `"to":["ada@example.com"]`, `"text":"There."`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%s is not in %s", want, body)
 		}
+	}
+	if strings.Contains(body, "Auto-Submitted") {
+		t.Errorf("a person's answer says that it is automatic: %s", body)
 	}
 	if got := calls[len(calls)-1].header.Get("Idempotency-Key"); got != fmt.Sprintf("%s:message:%d", c.db.ID(), m.ID) {
 		t.Errorf("key %s", got)

@@ -12,6 +12,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/mailbox"
 	"satchel/store"
 )
 
@@ -66,6 +67,7 @@ func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) 
 		return p.send(ctx, g, o.Config, m)
 	case mailer:
 		e := emailReply(s, to, agentID)
+		e.normalize()
 		if err := e.Validate(); err != nil {
 			return Sent{}, err
 		}
@@ -88,10 +90,8 @@ func formatOf(metadata json.RawMessage) string {
 // email, if there is one.
 func emailReply(s *store.Sending, to, agentID string) *Email {
 	var answers struct {
-		Subject    string `json:"subject"`
-		MessageID  string `json:"message_id"`
-		References string `json:"references"`
-		ReplyTo    string `json:"reply_to"`
+		Subject string `json:"subject"`
+		ReplyTo string `json:"reply_to"`
 	}
 	_ = json.Unmarshal(s.Answers, &answers) // if it was not an email, all fields are empty
 	var own struct {
@@ -103,13 +103,36 @@ func emailReply(s *store.Sending, to, agentID string) *Email {
 		subject = "Re: " + subject
 	}
 	e := &Email{To: []string{to}, Subject: agent.Clip(subject, maxSubjectBytes/4), Text: s.Text, IdempotencyKey: s.Key(agentID)}
+	if writtenBy(s.Metadata) != "human" {
+		e.AutoSubmitted = autoReplied
+	}
 	if isAddress(answers.ReplyTo) {
 		e.To[0] = answers.ReplyTo
 	}
-	if ids := messageIDs(answers.MessageID); len(ids) == 1 {
-		e.InReplyTo, e.References = ids[0], messageIDs(answers.References)
-	}
+	e.thread(s.Answers)
 	return e
+}
+
+// writtenBy returns the author in the metadata of a message, "" for the agent.
+func writtenBy(metadata json.RawMessage) string {
+	var about struct {
+		Author string `json:"author"`
+	}
+	_ = json.Unmarshal(metadata, &about) // written by the agent itself
+	return about.Author
+}
+
+// thread makes an email refer to the one that it answers, given the metadata of its
+// message.
+func (e *Email) thread(metadata json.RawMessage) {
+	var answers struct {
+		MessageID  string `json:"message_id"`
+		References string `json:"references"`
+	}
+	_ = json.Unmarshal(metadata, &answers) // if it was not an email, all fields are empty
+	if ids := mailbox.IDs(answers.MessageID); len(ids) == 1 {
+		e.InReplyTo, e.References = ids[0], mailbox.IDs(answers.References)
+	}
 }
 
 // classify returns a text for people about a failed attempt, and the time of

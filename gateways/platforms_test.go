@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/mailbox"
 	"satchel/store"
 )
 
@@ -400,7 +401,7 @@ func TestResendFetch(t *testing.T) {
 }
 
 func TestReferences(t *testing.T) {
-	ids := messageIDs("<a> junk <b>\r\n\t<c> <>")
+	ids := mailbox.IDs("<a> junk <b>\r\n\t<c> <>")
 	if !slices.Equal(ids, []string{"<a>", "<b>", "<c>"}) || references(ids) != "<a> <b> <c>" || references(nil) != "" {
 		t.Errorf("got %q", ids)
 	}
@@ -414,6 +415,29 @@ func TestReferences(t *testing.T) {
 	}
 	if got := strings.Fields(references(many)); len(got) != maxReferences || got[0] != "<0>" || got[len(got)-1] != "<29>" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestHiddenText: what the reader of an email does not see is not its text.
+func TestHiddenText(t *testing.T) {
+	for page, want := range map[string]string{
+		`<div style="display:none">Preview</div><p>Hello</p>`:                                  "Hello",
+		`<span style="DISPLAY : None !important; color:#fff">Pre<b>view</b></span>Hello`:       "Hello",
+		`<div style="display:none;max-height:0"><div>Pre<img src=x><br>view</div>more</div>Hi`: "Hi",
+		`<p style="visibility:hidden">Preview<p>Hello`:                                         "Hello",
+		`<div style="max-height:0px; overflow:hidden">Preview</div>Hello`:                      "Hello",
+		`<div style="opacity:0.0">Preview</div>Hello`:                                          "Hello",
+		`<div hidden>Preview</div>Hello`:                                                       "Hello",
+		`<img style="display:none">Hello`:                                                      "Hello",
+		`<div style="font-size:0"><span style="font-size:14px">Hello</span></div>`:             "Hello",
+		`<div style="opacity:0.9">Hello</div>`:                                                 "Hello",
+		`<table style="height:0"><tr><td>Hello</td></tr></table>`:                              "Hello",
+		`<div style="display:none">Never closed, Hello`:                                        "Never closed, Hello",
+		`<div style="display:none">a<div>b</div>c</div>Hello<div>there</div>`:                  "Hello\nthere",
+	} {
+		if got := htmlText(page); got != want {
+			t.Errorf("%s: %q, want %q", page, got, want)
+		}
 	}
 }
 

@@ -54,6 +54,11 @@ func (r *Receiver) Receive(ctx context.Context, p Post) (Response, error) {
 	if err := g.fetchOmitted(ctx, db, l, o, t.Messages); err != nil {
 		return Response{}, err
 	}
+	if o.Type == agent.GatewayEmail {
+		if err := markUnanswerable(ctx, db, t.Messages); err != nil {
+			return Response{}, err
+		}
+	}
 	receipt := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload}
 	if len(t.Messages) == 0 && t.Payload == nil {
 		receipt.Payload = payload(p)

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/mail"
-	"slices"
 	"strings"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/mailbox"
 )
 
 // resend sends email with Resend, https://resend.com/docs/api-reference.
@@ -58,11 +58,6 @@ func (r resend) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 }
 
 func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ string, e *Email) (string, error) {
-	headers := map[string]string{}
-	if e.InReplyTo != "" {
-		headers["In-Reply-To"] = e.InReplyTo
-		headers["References"] = strings.Join(append(slices.Clone(e.References), e.InReplyTo), " ")
-	}
 	body, err := json.Marshal(struct {
 		From    string   `json:"from"`
 		To      []string `json:"to"`
@@ -74,7 +69,7 @@ func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ 
 		HTML    string   `json:"html,omitempty"`
 
 		Headers map[string]string `json:"headers,omitempty"`
-	}{(&mail.Address{Name: c.FromName, Address: c.FromAddress}).String(), e.To, e.CC, e.BCC, e.ReplyTo, e.Subject, e.Text, e.HTML, headers})
+	}{(&mail.Address{Name: c.FromName, Address: mailbox.ASCII(c.FromAddress)}).String(), e.To, e.CC, e.BCC, e.ReplyTo, e.Subject, e.Text, e.HTML, e.headers()})
 	if err != nil {
 		return "", err
 	}

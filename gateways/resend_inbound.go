@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/mail"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/mailbox"
 	"satchel/agent/signature"
 	"satchel/store"
 )
@@ -83,70 +83,72 @@ func (r resend) fetch(ctx context.Context, g *Gateways, c agent.GatewayConfig, i
 // fill fills in a message from an email. A conversation is identified by its
 // first email.
 func (e *resendEmail) fill(in *agent.Inbound) {
-	sender := &mail.Address{Address: e.From}
-	if parsed, err := mail.ParseAddress(e.From); err == nil {
-		sender = parsed
+	in.From = mailSender(e.From)
+	before := mailbox.IDs(strings.Join(e.headers("References"), " "))
+	if len(before) == 0 {
+		before = mailbox.IDs(strings.Join(e.headers("In-Reply-To"), " "))
 	}
-	in.From = agent.ContactChange{Email: agent.Some(sender.Address)}
-	if sender.Name != "" {
-		in.From.Name = agent.Some(sender.Name)
-	}
-	before := messageIDs(cmp.Or(e.header("References"), e.header("In-Reply-To")))
-	in.Thread = cmp.Or(append(before, e.MessageID, in.ID)[0], in.ID)
-	in.Text = cmp.Or(strings.TrimSpace(e.Text), htmlText(e.HTML), e.Subject)
+	subject, id := mailbox.Decode(e.Subject), bracketed(e.MessageID)
+	in.Thread = cmp.Or(append(before, id, in.ID)[0], in.ID)
+	in.Text = cmp.Or(strings.TrimSpace(e.Text), htmlText(e.HTML), subject)
 	in.Attachments = make([]agent.Attachment, 0, len(e.Attachments))
 	for _, a := range e.Attachments {
-		in.Attachments = append(in.Attachments, agent.Attachment{ID: a.ID, Name: a.Filename, MimeType: a.ContentType, Size: a.Size})
+		in.Attachments = append(in.Attachments, agent.Attachment{ID: a.ID, Name: mailbox.Decode(a.Filename), MimeType: a.ContentType, Size: a.Size})
 	}
-	replyTo := ""
-	if len(e.ReplyTo) > 0 && isAddress(e.ReplyTo[0]) {
-		replyTo = e.ReplyTo[0]
-	}
-	in.Metadata = metadata(map[string]string{"platform": "resend", "subject": e.Subject, "message_id": e.MessageID, "from": e.From,
-		"to": strings.Join(e.To, ", "), "reply_to": replyTo, "references": references(before), "auto_submitted": e.automatic()})
+	in.Metadata = metadata(map[string]string{"platform": "resend", "subject": subject, "message_id": id, "from": e.From,
+		"to": strings.Join(e.To, ", "), "reply_to": firstSendable(e.ReplyTo), "references": references(before), "auto_submitted": e.automatic()})
 }
 
-// header returns a header of an email, or "".
-func (e *resendEmail) header(name string) string {
+// mailSender returns the contact that a header From names.
+func mailSender(from string) agent.ContactChange {
+	sender, found := mailbox.Parse(from)
+	if !found {
+		sender.Name = mailbox.Decode(from)
+	}
+	change := agent.ContactChange{Email: agent.Some(sender.Address)}
+	if sender.Name != "" {
+		change.Name = agent.Some(sender.Name)
+	}
+	return change
+}
+
+// bracketed returns the id of an email with its brackets.
+func bracketed(id string) string {
+	if id = strings.TrimSpace(id); id != "" && !strings.ContainsAny(id, "<> \t\r\n") {
+		return "<" + id + ">"
+	}
+	return id
+}
+
+// firstSendable returns the first address of a header to which an email can be
+// sent, or "".
+func firstSendable(header []string) string {
+	for _, text := range mailbox.Split(strings.Join(header, ", ")) {
+		if address, ok := mailbox.Header(text); ok {
+			return address
+		}
+	}
+	return ""
+}
+
+// headers returns the values of all headers with a name.
+func (e *resendEmail) headers(name string) (values []string) {
 	for key, value := range e.Headers {
 		if !strings.EqualFold(key, name) {
 			continue
 		}
 		switch v := value.(type) {
 		case string:
-			return v
+			values = append(values, v)
 		case []any:
-			if len(v) > 0 {
-				text, _ := v[0].(string)
-				return text
+			for _, item := range v {
+				if text, ok := item.(string); ok {
+					values = append(values, text)
+				}
 			}
 		}
 	}
-	return ""
-}
-
-// automatic returns the type of an automatically sent email (RFC 3834), so that
-// two machines do not answer each other endlessly, or "" if a person sent it.
-func (e *resendEmail) automatic() string {
-	if v := strings.ToLower(strings.TrimSpace(e.header("Auto-Submitted"))); v != "" && v != "no" {
-		return v
-	}
-	if v := strings.ToLower(strings.TrimSpace(e.header("Precedence"))); slices.Contains([]string{"bulk", "junk", "list", "auto_reply"}, v) {
-		return v
-	}
-	return ""
-}
-
-// messageIDs returns the ids, with their brackets, in a header such as
-// References.
-func messageIDs(header string) []string {
-	var ids []string
-	for field := range strings.FieldsSeq(header) {
-		if strings.HasPrefix(field, "<") && strings.HasSuffix(field, ">") && len(field) > 2 && len(field) < 500 {
-			ids = append(ids, field)
-		}
-	}
-	return ids
+	return values
 }
 
 // maxReferences limits the emails that one refers to: the first and the newest.

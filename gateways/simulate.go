@@ -44,6 +44,13 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 	if s.Name != "" {
 		in.From.Name = agent.Some(s.Name)
 	}
+	if gateway.Type == agent.GatewayEmail {
+		messages := []agent.Inbound{in}
+		if err := markUnanswerable(ctx, db, messages); err != nil {
+			return agent.Message{}, err
+		}
+		in = messages[0]
+	}
 	received, err := db.ReceiveInbound(ctx, gatewayID, []store.Receipt{{EventID: in.ID, Messages: []agent.Inbound{in}}}, 0)
 	if err != nil {
 		return agent.Message{}, err
@@ -59,7 +66,7 @@ func simulatedSender(t agent.GatewayType, from string) agent.ContactChange {
 	prefixes := map[agent.GatewayType]string{agent.GatewayTelegram: agent.TelegramContact, agent.GatewaySlack: agent.SlackContact, agent.GatewayDiscord: agent.DiscordContact}
 	switch t {
 	case agent.GatewayEmail:
-		return agent.ContactChange{Email: agent.Some(from)}
+		return mailSender(from)
 	case agent.GatewaySMS:
 		return agent.ContactChange{Phone: agent.Some(from)}
 	case agent.GatewayWhatsApp:

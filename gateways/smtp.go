@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/textproto"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/mailbox"
 )
 
 // smtp sends email with SMTP (RFC 5321).
@@ -154,13 +154,12 @@ func (m smtp) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, mess
 // compose returns an email as an RFC 5322 message.
 func compose(c agent.GatewayConfig, messageID string, e *Email) (*gomail.Msg, error) {
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	errs := []error{m.FromFormat(c.FromName, c.FromAddress), m.To(e.To...), m.Cc(e.CC...), m.Bcc(e.BCC...)}
+	errs := []error{m.FromFormat(c.FromName, mailbox.ASCII(c.FromAddress)), m.To(e.To...), m.Cc(e.CC...), m.Bcc(e.BCC...)}
 	if e.ReplyTo != "" {
 		errs = append(errs, m.ReplyTo(e.ReplyTo))
 	}
-	if e.InReplyTo != "" {
-		m.SetGenHeader(gomail.HeaderInReplyTo, e.InReplyTo)
-		m.SetGenHeader(gomail.HeaderReferences, strings.Join(append(slices.Clone(e.References), e.InReplyTo), " "))
+	for name, value := range e.headers() {
+		m.SetGenHeader(gomail.Header(name), value)
 	}
 	m.Subject(e.Subject)
 	m.SetDate()

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -20,7 +23,7 @@ const (
 // queueAnswers queues the messages received over a gateway that the agent should
 // answer automatically: it is active, auto_reply and a provider are set, no active
 // workflow's trigger matches them, no person has taken over the conversation, and
-// their headers (if they are emails) do not say that a machine sent them.
+// a person sent them, and not too many if they are emails.
 func (tx *Tx) queueAnswers(g *agent.Gateway, messages []agent.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -28,16 +31,56 @@ func (tx *Tx) queueAnswers(g *agent.Gateway, messages []agent.Message) error {
 	if wanted, err := tx.answersGateway(g); err != nil || !wanted {
 		return err
 	}
-	for _, m := range messages {
-		if _, err := tx.exec(`INSERT INTO _answers(message_id, conversation_id, created_at)
-			SELECT m.id, v.id, ?1 FROM messages m JOIN conversations v ON v.id = m.conversation_id
-			WHERE m.id = ?2 AND m.metadata ->> '$.auto_submitted' IS NULL AND v.muted = 0
-			AND (SELECT count(*) FROM _answers) < ?3`, tx.Now, m.ID, maxUnanswered); err != nil {
+	for i := range messages {
+		if err := tx.queueAnswer(g, &messages[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// queueAnswer queues one message, unless a program sent it, or its sender got too
+// many answers, which a person should look at.
+func (tx *Tx) queueAnswer(g *agent.Gateway, m *agent.Message) error {
+	var facts struct {
+		ReplyTo       string `json:"reply_to"`
+		AutoSubmitted any    `json:"auto_submitted"`
+	}
+	_ = json.Unmarshal(m.Metadata, &facts) // without them, it is answered
+	about := map[string]any{"conversation_id": m.ConversationID, "message_id": m.ID}
+	if facts.AutoSubmitted != nil {
+		about["reason"] = fmt.Sprint("a program sent it: ", facts.AutoSubmitted)
+		return tx.log(agent.LevelInfo, "chat", notAnswered, about)
+	}
+	done, err := tx.exec(`INSERT INTO _answers(message_id, conversation_id, created_at)
+		SELECT ?2, v.id, ?1 FROM conversations v WHERE v.id = ?3 AND v.muted = 0
+		AND (SELECT count(*) FROM _answers) < ?4`, tx.Now, m.ID, m.ConversationID, maxUnanswered)
+	if err != nil || done.Changes == 0 || g.Type != agent.GatewayEmail {
+		return err
+	}
+	c, err := tx.conversation(m.ConversationID)
+	if err != nil {
+		return err
+	}
+	contact, err := tx.contactOf(&c)
+	if err != nil {
+		return err
+	}
+	if may, err := tx.mayAnswerMail(cmp.Or(facts.ReplyTo, contact.Email), m.ID); err != nil || may {
+		return err
+	}
+	if _, err := tx.dropAnswer(m.ID); err != nil {
+		return err
+	}
+	if _, err := tx.exec("UPDATE conversations SET needs_human = 1 WHERE id = ?", c.ID); err != nil {
+		return err
+	}
+	about["reason"] = tooManyAnswers
+	return tx.log(agent.LevelWarn, "chat", notAnswered, about)
+}
+
+// notAnswered is the log's text about a message without an automatic answer.
+const notAnswered = "a message was not answered automatically"
 
 // answersGateway reports whether the agent should and can answer messages of an
 // active gateway automatically.
@@ -174,7 +217,7 @@ func (tx *Tx) giveUpAnswer(conversationID string, messageID int64, reason string
 	if _, err := tx.exec("UPDATE conversations SET needs_human = 1 WHERE id = ? AND gateway_id IN (SELECT id FROM gateways WHERE type = 'web')", conversationID); err != nil {
 		return err
 	}
-	return tx.log(agent.LevelError, "chat", "a message was not answered automatically",
+	return tx.log(agent.LevelError, "chat", notAnswered,
 		map[string]any{"conversation_id": conversationID, "message_id": messageID, "reason": reason})
 }
 

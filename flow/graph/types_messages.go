@@ -41,7 +41,7 @@ var messageTypes = []Type{
 			text("reply_to", "Reply to", "").advanced(),
 			gatewayField("Email"),
 		},
-		Output:  []Field{text("message_id", "Message", "").required(), anything("accepted", "Accepted", "The addresses that were accepted.").required()},
+		Output:  []Field{text("message_id", "Message", "Empty if it was not sent, because it would have answered a program.").required(), anything("accepted", "Accepted", "The addresses that were accepted.").required()},
 		Example: `{"to":"{{contact.email}}","subject":"Welcome","body":"Hello {{contact.name}}"}`, ExampleOutput: `{"message_id":"4ef9a417","accepted":["ada@example.com"]}`,
 	},
 	{

@@ -13,3 +13,12 @@ CREATE TABLE _access (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) WITHOUT ROWID, STRICT;
+
+-- The emails that were answered automatically within a day, by the address to which
+-- the answer went, so that two programs do not answer each other forever.
+CREATE TABLE _mail_answers (
+  address    TEXT NOT NULL,
+  message_id INTEGER NOT NULL,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (address, message_id)
+) WITHOUT ROWID, STRICT;
