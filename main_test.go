@@ -94,7 +94,7 @@ var floors = map[string]struct {
 	"flow/n8n":               {4, only("agent", "agent/clock")},
 	"flow/templates":         {4, only("agent", "agent/clock", "flow/graph")},
 	"flow/dispatch":          {4, only("agent", "agent/work", "store")},
-	"flow":                   {4, only("agent", "agent/browse", "agent/charset", "agent/clock", "agent/links", "agent/work", "agent/egress", "agent/template", "agent/script", "agent/llm", "agent/mcp", "agent/apis", "agent/chat", "store", "store/sqlsandbox", "vector", "browser", "gateways", "flow/condition", "flow/graph")},
+	"flow":                   {4, only("agent", "agent/browse", "agent/charset", "agent/mailbox", "agent/clock", "agent/links", "agent/work", "agent/egress", "agent/template", "agent/script", "agent/llm", "agent/mcp", "agent/apis", "agent/chat", "store", "store/sqlsandbox", "vector", "browser", "gateways", "flow/condition", "flow/graph")},
 	"schedule/callbacks":     {floor: 5},
 	"httpapi/rest":           {4, only("agent", "store")},
 	"httpapi/auth":           {4, only("agent", "agent/egress", "store")},
