@@ -67,6 +67,8 @@ type Post struct {
 	URL    string // the URL as the platform knows it: public address, path and query
 	Header http.Header
 	Body   []byte // as received, for signatures
+
+	Admit func() error // called once the post is known to be authentic; nil: always admitted
 }
 
 // Parsed is the content of a platform's post.

@@ -45,6 +45,9 @@ func (g *Gateways) Receiver(ctx context.Context, db *store.DB, gatewayID string)
 func (r *Receiver) Receive(ctx context.Context, p Post) (Response, error) {
 	g, db, o, l := r.gateways, r.db, r.gateway, r.platform
 	t, err := g.parsePost(l, o, p)
+	if err == nil && p.Admit != nil {
+		err = p.Admit()
+	}
 	if err != nil {
 		return Response{}, g.noteRejected(ctx, db, o.ID, err)
 	}

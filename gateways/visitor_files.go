@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"time"
 
 	"satchel/agent"
@@ -15,6 +16,7 @@ import (
 const (
 	maxUploads        = 32
 	maxWidgetUploads  = 8
+	maxNetworkUploads = 4
 	maxVisitorUploads = 2
 )
 
@@ -83,6 +85,8 @@ type Upload struct {
 	ctx       context.Context
 	files     *Files
 	remaining int64 // bytes that the visitor may still send
+	counted   int64 // bytes of the files, as a part of the network's share
+	kept      bool  // the files became part of a message
 	end       func()
 }
 
@@ -95,19 +99,22 @@ func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !w.gateways.visitors.beginUpload(w.visit(v)) {
+	if !w.gateways.visitors.beginUpload(w.visit(v), v.Network) {
 		return nil, agent.Errorf(agent.CodeRateLimited, "too many files are being sent at the moment").With("retry_after", 5)
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadTime)
 	return &Upload{widget: w, visitor: v, ctx: ctx, files: NewFiles(w.db, w.MaxFiles, int64(w.MaxFileSize)<<20), remaining: room, end: func() {
 		cancel()
-		w.gateways.visitors.endUpload(w.visit(v))
+		w.gateways.visitors.endUpload(w.visit(v), v.Network)
 	}}, nil
 }
 
 // Close ends the upload and discards the files that did not become part of a message.
 func (u *Upload) Close() {
 	u.files.Discard()
+	if !u.kept {
+		u.widget.gateways.visitors.giveBack(u.widget.sender(&u.visitor), sent{bytes: u.counted})
+	}
 	u.end()
 }
 
@@ -119,15 +126,22 @@ func (u *Upload) Receive(name string, r io.Reader) error {
 	if err := u.files.Receive(u.ctx, name, &boundedReader{u.ctx, r}, u.widget.CheckFile); err != nil {
 		return err
 	}
-	if u.remaining -= u.files.files[len(u.files.files)-1].Size; u.remaining < 0 {
+	size := u.files.files[len(u.files.files)-1].Size
+	if u.remaining -= size; u.remaining < 0 {
 		return store.TooManyFiles()
 	}
+	if err := u.widget.takeBytes(&u.visitor, size); err != nil {
+		return err
+	}
+	u.counted += size
 	return nil
 }
 
 // Finish stores the message with the files that were received.
 func (u *Upload) Finish(ctx context.Context, m agent.VisitorMessage) (isNew bool, err error) {
-	return u.widget.Receive(ctx, u.visitor, m, u.files.files...)
+	isNew, err = u.widget.Receive(ctx, u.visitor, m, u.files.files...)
+	u.kept = isNew
+	return isNew, err
 }
 
 // boundedReader is a reader that fails once its context has ended.
@@ -144,28 +158,37 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return b.r.Read(p)
 }
 
+// uploadLimits returns the limits on running uploads that apply to a visitor: of the server,
+// of the widget, of the network on all widgets, and of the visitor.
+func uploadLimits(key visitKey, network netip.Prefix) map[visitKey]int {
+	limits := map[visitKey]int{{}: maxUploads, {key.agent, key.gateway, ""}: maxWidgetUploads, key: maxVisitorUploads}
+	if network.IsValid() {
+		limits[visitKey{thread: network.String()}] = maxNetworkUploads
+	}
+	return limits
+}
+
 // beginUpload reports whether a visitor may send files now. If so, the caller must call
 // endUpload.
-func (vs *visitors) beginUpload(key visitKey) bool {
+func (vs *visitors) beginUpload(key visitKey, network netip.Prefix) bool {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	widget := key
-	widget.thread = ""
-	if vs.uploads[visitKey{}] >= maxUploads || vs.uploads[widget] >= maxWidgetUploads || vs.uploads[key] >= maxVisitorUploads {
-		return false
+	limits := uploadLimits(key, network)
+	for k, limit := range limits {
+		if vs.uploads[k] >= limit {
+			return false
+		}
 	}
-	for _, k := range []visitKey{{}, widget, key} {
+	for k := range limits {
 		vs.uploads[k]++
 	}
 	return true
 }
 
-func (vs *visitors) endUpload(key visitKey) {
+func (vs *visitors) endUpload(key visitKey, network netip.Prefix) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	widget := key
-	widget.thread = ""
-	for _, k := range []visitKey{{}, widget, key} {
+	for k := range uploadLimits(key, network) {
 		if vs.uploads[k]--; vs.uploads[k] == 0 {
 			delete(vs.uploads, k)
 		}

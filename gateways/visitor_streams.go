@@ -29,11 +29,14 @@ type visitors struct {
 	open    map[string]int // number of streams by gateway
 	partial map[visitKey]string
 	used    map[string]time.Time // expiry of used tickets
-	uploads map[visitKey]int     // number of running uploads: of a visitor, of a widget (without a thread) and in total (the zero key)
+	uploads map[visitKey]int     // number of running uploads; see uploadLimits
+	day     string               // of sent, in UTC
+	sent    map[sentKey]sent
 }
 
 func newVisitors(key []byte) *visitors {
-	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}, uploads: map[visitKey]int{}}
+	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}, uploads: map[visitKey]int{},
+		sent: map[sentKey]sent{}}
 }
 
 // markTicketUsed reports whether a ticket is used for the first time, and marks it as

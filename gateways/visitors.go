@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -32,6 +33,8 @@ type Visitor struct {
 	ID      string `json:"v"`           // a ticket's one-time id, or the thread of a visitor's conversation
 	User    string `json:"u,omitempty"` // the website's id of a verified user, or empty
 	Expires int64  `json:"e"`           // Unix seconds
+
+	Network netip.Prefix `json:"-"` // that the present request comes from; invalid: not known
 }
 
 const (
@@ -154,8 +157,16 @@ func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage,
 	if err != nil {
 		return false, err
 	}
-	if !known && w.EventsToday >= w.MessagesPerDay {
-		return false, agent.Errorf(agent.CodeRateLimited, "this widget has reached its daily limit of messages").With("limit", w.MessagesPerDay)
+	if !known {
+		giveBack, err := w.takeMessage(ctx, &v)
+		if err != nil {
+			return false, err
+		}
+		defer func() {
+			if !isNew {
+				giveBack()
+			}
+		}()
 	}
 	if in.Metadata, err = json.Marshal(map[string]string{"origin": v.Origin}); err != nil {
 		return false, err

@@ -40,7 +40,13 @@ func (s *Server) receivePost(c *rest.Call) error {
 		return err
 	}
 	r := c.HTTP.Request()
-	answer, err := receiver.Receive(c, gateways.Post{URL: r.URL.RequestURI(), Header: r.Header, Body: body})
+	admit := func() error {
+		if !s.gateways.known(in.ID) { // counted for its address
+			return nil
+		}
+		return s.limiter.CountNamed(c.HTTP, rest.Inbound, in.ID, rest.InboundLimit)
+	}
+	answer, err := receiver.Receive(c, gateways.Post{URL: r.URL.RequestURI(), Header: r.Header, Body: body, Admit: admit})
 	if code := agent.ErrorCode(err); err == nil || code == agent.CodeUnauthorized || code == agent.CodeValidation {
 		s.gateways.add(in.ID)
 	}

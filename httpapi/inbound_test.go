@@ -178,3 +178,33 @@ func TestTriggerOfGateway(t *testing.T) {
 		}
 	}
 }
+
+// TestUnauthenticPostsUseUpNothing: posts that a stranger sends to a gateway without its
+// secret do not count among those of the platform.
+func TestUnauthenticPostsUseUpNothing(t *testing.T) {
+	c, server := openWith(t, func(o *Options) {
+		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Log: o.Log}})
+	})
+	start := func() time.Time { return time.Unix(1_800_000_000, 0) }
+	server.limiter = rest.NewLimiter(map[string]int{"general": 100}, server.options.TrustedProxies, start)
+	made := c.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"webhook","name":"In"}`)
+	path, secret := "/api/agents/default/gateways/"+made["id"].(string)+"/webhook", made["webhook_secret"].(string)
+	stranger := c.with("X-Forwarded-For", "192.0.2.1")
+	status := 0
+	for range rest.InboundLimit + 2 {
+		status = stranger.send(t, "POST", path, `{"from":"eve","text":"Hi"}`).StatusCode
+	}
+	if status != 429 {
+		t.Errorf("a stranger's posts end with %d", status)
+	}
+	platform := c.with("X-Forwarded-For", "192.0.2.2").with("X-Webhook-Secret", secret)
+	for range rest.InboundLimit {
+		if status = platform.send(t, "POST", path, `{"from":"ada","text":"Hi"}`).StatusCode; status != 200 {
+			t.Fatalf("the platform's post: %d", status)
+		}
+	}
+	if a := platform.with("X-Forwarded-For", "192.0.2.3").send(t, "POST", path, `{"from":"ada","text":"Hi"}`); a.StatusCode != 429 {
+		t.Errorf("the platform's posts over the limit: %d %s", a.StatusCode, a.text)
+	}
+}

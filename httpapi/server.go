@@ -276,11 +276,12 @@ func (s *Server) preflight(c echo.Context) error {
 }
 
 // rateKey returns whom a request counts for instead of its address, or "": requests of
-// platforms count for their gateway. A gateway that is not yet known may not exist, so
-// its requests count for the address.
+// platforms count for their gateway and address, and authentic ones for the gateway too;
+// see receivePost. So a stranger who sends others uses up nothing of the gateway's limit. A
+// gateway that is not yet known may not exist, so its requests count for the address.
 func (s *Server) rateKey(c echo.Context, class rest.Class) string {
 	if id := c.Param("gatewayId"); class == rest.Inbound && s.gateways.known(id) {
-		return id
+		return id + " " + s.limiter.Network(c.Request()).String()
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -28,6 +29,7 @@ const socketPath = "/v1/sessions"
 // Limits of WebSockets.
 const (
 	maxSockets    = 2000             // open at the same time
+	maxNetwork    = 500              // of them from one network
 	maxMessage    = 64 << 10         // bytes of a client's message
 	socketWrite   = 10 * time.Second // a client that takes longer for one message is disconnected
 	socketClosing = 2 * time.Second  // for the client's close frame
@@ -123,9 +125,9 @@ func (s *Server) socket(c echo.Context) error {
 		return err
 	}
 	defer out.Close()
-	done, ok := s.sockets.acquire()
+	done, ok := s.sockets.acquire(s.limiter.Network(c.Request()))
 	if !ok {
-		return agent.Errorf(agent.CodeRateLimited, "too many WebSockets are open").With("limit", maxSockets)
+		return agent.Errorf(agent.CodeRateLimited, "too many WebSockets are open")
 	}
 	defer done()
 	// The origin was checked by our own rules.
@@ -436,24 +438,32 @@ func closeWith(conn *websocket.Conn, cause error) {
 
 // sockets counts the open sockets, which net/http does not track.
 type sockets struct {
-	mu      sync.Mutex
-	n       int
-	stopped bool
-	none    chan struct{} // closed when the last socket has ended after stop
+	mu       sync.Mutex
+	n        int
+	networks map[netip.Prefix]int // a part of n
+	stopped  bool
+	none     chan struct{} // closed when the last socket has ended after stop
 }
 
-// acquire counts a socket until done is called; ok is false if there are too many, or the
-// server is stopping.
-func (k *sockets) acquire() (done func(), ok bool) {
+// acquire counts a socket of a network until done is called; ok is false if there are too
+// many, or the server is stopping.
+func (k *sockets) acquire(network netip.Prefix) (done func(), ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.stopped || k.n >= maxSockets {
+	if k.stopped || k.n >= maxSockets || k.networks[network] >= maxNetwork {
 		return nil, false
 	}
+	if k.networks == nil {
+		k.networks = map[netip.Prefix]int{}
+	}
+	k.networks[network]++
 	k.n++
 	return func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		if k.networks[network]--; k.networks[network] == 0 {
+			delete(k.networks, network)
+		}
 		if k.n--; k.n == 0 && k.stopped {
 			close(k.none)
 		}

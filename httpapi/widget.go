@@ -197,6 +197,7 @@ func (s *Server) admitVisitor(c echo.Context) (*gateways.Widget, gateways.Visito
 		return nil, gateways.Visitor{}, err
 	}
 	v, err := w.Visitor(visitorToken(c.Request()))
+	v.Network = s.limiter.Network(c.Request())
 	return w, v, err
 }
 

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"satchel/agent"
+	"satchel/gateways"
 	"satchel/httpapi/apitest"
 	"satchel/httpapi/rest"
+	"satchel/store"
 )
 
 const shopOrigin = "https://shop.example.com"
@@ -333,6 +336,64 @@ func TestWidgetOptions(t *testing.T) {
 		"config.askEmail": `{"askEmail":"x"}`, "config.messagesPerDay": `{"messagesPerDay":-1}`, "config.greeting": `{"greeting":"` + strings.Repeat("x", 1001) + `"}`} {
 		if a := c.send(t, "POST", "/api/agents/default/gateways", `{"type":"web","name":"x","config":`+config+`}`); a.StatusCode != 400 || at(a.json, "error.details.field") != field {
 			t.Errorf("%s: %d %s", field, a.StatusCode, a.text)
+		}
+	}
+}
+
+// TestNetworkHasShareOfWidget: a visitor who sends what they can, from one network, leaves
+// others room to begin, and who has begun can go on after no others can begin.
+func TestNetworkHasShareOfWidget(t *testing.T) {
+	c, _ := openWith(t, func(o *Options) {
+		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Log: o.Log}})
+	})
+	from := func(address string) *testClient { return c.with("X-Forwarded-For", address) }
+	for _, limit := range []int{8, 12, 40} {
+		_, path, _ := c.createWidget(t, fmt.Sprintf(`{"allowedOrigins":["%s"],"messagesPerDay":%d,"messagesPerMinute":100}`, shopOrigin, limit))
+		sent := 0
+		// send sends a message and reports whether it was accepted.
+		send := func(v *testClient) bool {
+			sent++
+			a := v.send(t, "POST", path+"/messages", fmt.Sprintf(`{"id":"%d","text":"Hi"}`, sent))
+			if a.StatusCode != 201 && (a.StatusCode != 429 || at(a.json, "error.code") != "RATE_LIMITED") {
+				t.Fatalf("%d %s", a.StatusCode, a.text)
+			}
+			return a.StatusCode == 201
+		}
+		accepted := func(v *testClient) (n int) {
+			for send(v) {
+				n++
+			}
+			return n
+		}
+		ada := from("192.0.2.1").asVisitor(t, path)
+		if !send(ada) {
+			t.Fatal("the first message is refused")
+		}
+		// The same network by other addresses of its /64, and as new visitors.
+		n := 0
+		for i := range 2 * limit {
+			if send(from(fmt.Sprintf("2001:db8:0:1::%x", i+1)).asVisitor(t, path)) {
+				n++
+			}
+		}
+		if n == 0 || n > limit/4 {
+			t.Errorf("limit %d: new visitors of one network send %d messages", limit, n)
+		}
+		one := from("198.51.100.7").asVisitor(t, path)
+		if n := accepted(one); n == 0 || n > limit/4 {
+			t.Errorf("limit %d: one visitor sends %d messages", limit, n)
+		}
+		if n := accepted(from("198.51.100.7").asVisitor(t, path)); n != 0 {
+			t.Errorf("limit %d: their next visitor sends %d messages", limit, n)
+		}
+		for i := 0; send(from(fmt.Sprintf("203.0.113.%d", i+1)).asVisitor(t, path)); i++ {
+			if i > limit {
+				t.Fatalf("limit %d: no end of new visitors", limit)
+			}
+		}
+		if !send(ada) {
+			t.Errorf("limit %d: a conversation that has begun is refused", limit)
 		}
 	}
 }

@@ -114,6 +114,14 @@ func (db *DB) Visit(ctx context.Context, gatewayID, thread string, after int64, 
 	})
 }
 
+// HasVisit reports whether a gateway's thread has a conversation.
+func (db *DB) HasVisit(ctx context.Context, gatewayID, thread string) (bool, error) {
+	return Read(ctx, db, func(tx *Tx) (has bool, err error) {
+		return has, tx.value(&has, `SELECT EXISTS (SELECT 1 FROM conversations WHERE gateway_id = ? AND external_thread_id = ?
+			AND external_thread_id <> '')`, gatewayID, thread)
+	})
+}
+
 // VisitorOf returns the gateway and the thread of a conversation over a website;
 // found is false for any other.
 func (db *DB) VisitorOf(ctx context.Context, conversationID string) (gatewayID, thread string, found bool, err error) {

@@ -29,7 +29,7 @@ const maxClients = 50_000
 
 // Limiter counts requests by client and class. A nil Limiter counts nothing.
 type Limiter struct {
-	limits  map[Class]int // requests per window; missing classes are not limited
+	limits  map[Class]int // requests per window; missing classes are not limited; nil: nothing is counted
 	proxies []netip.Prefix
 	now     func() time.Time
 	seed    maphash.Seed
@@ -52,23 +52,26 @@ type count struct {
 	end   int64 // of the window, in Unix time
 }
 
-// inboundLimit is how many posts per minute one gateway accepts, and how many calls of
+// InboundLimit is how many posts per minute one gateway accepts, and how many calls of
 // hooks per minute one client may make.
-const inboundLimit = 600
+const InboundLimit = 600
 
-// NewLimiter returns a limiter of requests per minute by class, or nil if limits is nil.
-// X-Forwarded-For is trusted as far as it was set by one of the proxies.
+// NewLimiter returns a limiter of requests per minute by class, which counts nothing if
+// limits is nil. X-Forwarded-For is trusted as far as it was set by one of the proxies.
 func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.Time) *Limiter {
+	l := &Limiter{proxies: proxies, now: now, seed: maphash.MakeSeed(), counts: map[client]count{}}
 	if limits == nil {
-		return nil
+		return l
 	}
-	l := &Limiter{limits: map[Class]int{}, proxies: proxies, now: now, seed: maphash.MakeSeed(), counts: map[client]count{}}
+	l.limits = map[Class]int{}
 	for name, n := range limits {
 		l.limits[Class(name)] = n
 	}
-	l.limits[Inbound] = inboundLimit
+	l.limits[Inbound] = InboundLimit
 	return l
 }
+
+func (l *Limiter) off() bool { return l == nil || l.limits == nil }
 
 // take counts a request and returns how many are left and when the window ends; left is
 // negative if the request is over the limit.
@@ -131,7 +134,7 @@ func (l *Limiter) client(r *http.Request, name string) client {
 // Check counts the request, sets the three headers, and refuses requests over
 // the limit. It counts for name or, without one, for the client's address.
 func (l *Limiter) Check(c echo.Context, class Class, name string) error {
-	if l == nil || class == Unlimited {
+	if l.off() || class == Unlimited {
 		return nil
 	}
 	limit, left, reset := l.take(class, l.client(c.Request(), name))
@@ -150,7 +153,7 @@ func (l *Limiter) Check(c echo.Context, class Class, name string) error {
 // Count counts a request in a class in addition to that of its route, for instance for a
 // tool call, and refuses it if it is over the limit.
 func (l *Limiter) Count(c echo.Context, class Class) error {
-	if l == nil || l.limits[class] == 0 {
+	if l.off() || l.limits[class] == 0 {
 		return nil
 	}
 	limit, left, reset := l.take(class, l.client(c.Request(), ""))
@@ -162,7 +165,7 @@ func (l *Limiter) Count(c echo.Context, class Class) error {
 
 // CountNamed counts a request for a name, against a separate limit.
 func (l *Limiter) CountNamed(c echo.Context, class Class, name string, limit int) error {
-	if l == nil {
+	if l.off() {
 		return nil
 	}
 	left, reset := l.takeFrom(limit, class, client{name: name})
