@@ -79,3 +79,22 @@ func TestImportHasNoSecrets(t *testing.T) {
 		t.Error("no credential is requested")
 	}
 }
+
+// An imported tool names a credential that the user creates afterwards.
+func TestImportedToolNamesCredentialToCreate(t *testing.T) {
+	c := newTestClient(t)
+	const document = `{"name":"w","nodes":[
+		{"name":"Chat","type":"@n8n/n8n-nodes-langchain.chatTrigger","parameters":{}},
+		{"name":"Agent","type":"@n8n/n8n-nodes-langchain.agent","parameters":{}},
+		{"name":"Order","type":"n8n-nodes-base.httpRequestTool","parameters":{"url":"https://x.example/o",
+			"authentication":"genericCredentialType","genericAuthType":"httpHeaderAuth"},
+			"credentials":{"httpHeaderAuth":{"id":"1","name":"Shop"}}}],
+		"connections":{"Chat":{"main":[[{"node":"Agent","type":"main","index":0}]]},
+			"Order":{"ai_tool":[[{"node":"Agent","type":"ai_tool","index":0}]]}}}`
+	made := c.must(t, 200, "POST", flowBase+"/import", `{"format":"n8n","document":`+document+`}`)
+	tool, _ := at(made, "tools.0.id").(string)
+	stored := c.must(t, 200, "GET", "/api/agents/default/tools/"+tool, "")
+	if name, _ := at(stored, "config.credential").(string); name == "" {
+		t.Errorf("the tool names no credential: %v", made)
+	}
+}
