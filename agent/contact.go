@@ -36,6 +36,8 @@ type ContactChange struct {
 	Notes        Optional[string]          `json:"notes,omitempty"`
 	Tags         Optional[[]string]        `json:"tags,omitempty" example:"[\"vip\"]"`
 	Metadata     Optional[json.RawMessage] `json:"metadata,omitempty" doc:"Any JSON object."`
+
+	ID string `json:"-"` // of the contact in a row of an import, or empty
 }
 
 // Apply writes the given fields into c and normalizes it: trimmed text, tags

@@ -3,6 +3,7 @@ package agent
 import (
 	"crypto/rand"
 	"encoding/base32"
+	"strings"
 	"sync"
 	"time"
 )
@@ -59,6 +60,12 @@ var ids struct {
 func NewID(kind string) string {
 	ms, tail := nextToken(time.Now().UnixMilli())
 	return newID(kind, ms, tail)
+}
+
+// IsID reports whether a text has the form of an identifier of a kind.
+func IsID(kind, text string) bool {
+	token, ok := strings.CutPrefix(text, kind+"-")
+	return ok && len(token) == 20 && strings.Trim(token, "0123456789abcdefghijklmnopqrstuv") == ""
 }
 
 // FirstID returns the smallest identifier that can be created at t, for finding

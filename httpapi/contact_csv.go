@@ -40,7 +40,8 @@ var contactTexts = []struct {
 // contactAliases are common other names of columns.
 var contactAliases = map[string]string{"telegram": "chatbot_a", "whatsapp": "chatbot_b"}
 
-// exportedOnly are columns that an import ignores.
+// exportedOnly are columns that only an export has. An import ignores them, except the id of
+// a contact.
 var exportedOnly = []string{"id", "created_at", "updated_at"}
 
 // contactWriter writes contacts as CSV.
@@ -90,17 +91,17 @@ func (w *contactWriter) Close() error {
 const formulaStarts = "=+-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20"
 
 // guardFormula puts an apostrophe before a cell that a spreadsheet would
-// execute as a formula. A cell that already looks guarded gets another one, so
+// execute as a formula, or that looks like what one writes for another. A cell that already looks guarded gets another one, so
 // that unguardFormula restores every cell.
 func guardFormula(cell string) string {
-	if isFormula(cell) {
+	if isFormula(cell) || isRewritten(strings.TrimLeft(cell, "'")) {
 		return "'" + cell
 	}
 	return cell
 }
 
 func unguardFormula(cell string) string {
-	if strings.HasPrefix(cell, "'") && isFormula(cell) {
+	if strings.HasPrefix(cell, "'") && (isFormula(cell) || isRewritten(strings.TrimLeft(cell, "'"))) {
 		return cell[1:]
 	}
 	return cell

@@ -15,7 +15,7 @@ type contactRow = csvRow[agent.ContactChange]
 // readContactsCSV reads a contacts file of at most limit bytes. The delimiter
 // is a comma, a semicolon or a tab. Columns are named after the fields of a
 // contact, in any case; other columns become texts in its metadata, and those
-// that are only in exports are ignored. An empty cell does not change the
+// that are only in exports are ignored, except the ids of contacts. An empty cell does not change the
 // field. Empty rows are skipped. Only the format is validated; agent.Contact
 // validates the rest.
 //
@@ -134,8 +134,12 @@ func (in *contactReader) fill(row *contactRow) {
 	var object string
 	var pairs []metadataPair
 	for i, column := range in.columns {
-		cell := unguardFormula(in.records.fields[i])
+		cell, wrong := readCell(in.records.fields[i])
 		switch {
+		case wrong != "" && column.name != "notes":
+			row.issue(in.columnName(i), wrong)
+		case wrong != "":
+			row.Change.Notes = agent.Some(in.records.fields[i])
 		case cell == "" || isBlank(cell) && column.name != "notes": // notes keep white space
 		case !in.valid && !utf8.ValidString(cell):
 			row.issue(in.columnName(i), "is not UTF-8 text")
@@ -149,6 +153,8 @@ func (in *contactReader) fill(row *contactRow) {
 			object = cell
 		case column.name == "tags":
 			setTags(row, cell)
+		case column.name == "id" && agent.IsID(agent.KindContact, strings.TrimSpace(cell)):
+			row.Change.ID = strings.TrimSpace(cell)
 		}
 	}
 	metadata, ok := rowMetadata(object, pairs)

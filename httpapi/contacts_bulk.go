@@ -84,7 +84,14 @@ func dryRun(db *store.DB) importFunc {
 // records those of the row.
 func duplicateIdentifier(added map[string]bool, row agent.ContactChange) (found string) {
 	var c agent.Contact
+	row.CleanCells()
 	row.Apply(&c)
+	if id := "id" + row.ID; row.ID != "" {
+		if added[id] {
+			found = "id"
+		}
+		added[id] = true
+	}
 	for _, field := range agent.ContactIdentifiers {
 		value := identifierKey(field, c.Identifier(field))
 		if value == "" {

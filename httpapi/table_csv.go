@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -62,7 +63,7 @@ func sendRowsCSV(c *rest.Call, t *agent.Table) error {
 			return err
 		}
 		for i, name := range columns {
-			cells[i] = rowCell(row[name])
+			cells[i] = rowCell(row[name], i > 0 && i <= len(t.Columns) && t.Columns[i-1].Type == agent.ColumnJSON)
 		}
 		return w.Write(cells)
 	})
@@ -74,13 +75,13 @@ func sendRowsCSV(c *rest.Call, t *agent.Table) error {
 }
 
 // rowCell returns a value as a cell: text as it is, with an apostrophe before what a
-// spreadsheet would take for a formula, and anything else as JSON.
-func rowCell(raw json.RawMessage) string {
+// spreadsheet would take for a formula, and anything else, or of a column of JSON, as JSON.
+func rowCell(raw json.RawMessage, isJSON bool) string {
 	var text string
 	switch {
 	case string(raw) == "null":
 		return ""
-	case json.Unmarshal(raw, &text) == nil:
+	case !isJSON && json.Unmarshal(raw, &text) == nil:
 		return guardFormula(text)
 	}
 	return string(raw)
@@ -89,7 +90,7 @@ func rowCell(raw json.RawMessage) string {
 type importRowsIn struct {
 	tableIn
 	DryRun bool   `query:"dry_run" doc:"true: store nothing and return what would be stored. Also accepted as a form field."`
-	Key    string `query:"key" doc:"The column that identifies existing rows: id, or a unique one. Without it, all rows are added. Also accepted as a form field." example:"email"`
+	Key    string `query:"key" doc:"The column that identifies existing rows: id, which is the default, or a unique one. Also accepted as a form field." example:"email"`
 }
 
 // importRows reads a CSV file into a table.
@@ -127,7 +128,7 @@ func (s *Server) importRows(c *rest.Call) error {
 		mode, size = store.TryImport, max(len(rows), 1) // all at once, so that rows are also compared with those before them
 	}
 	result, err := importInBatches(rows, size, func(cells [][]agent.Cell) ([]store.Imported, error) {
-		return c.DB.ImportRows(c, t.Name, fields["key"], cells, mode)
+		return c.DB.ImportRows(c, t.Name, cmp.Or(fields["key"], "id"), cells, mode)
 	})
 	if err != nil {
 		return err
@@ -184,6 +185,14 @@ func readRowsCSV(t *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
 	return rows, nil
 }
 
+// tableCell returns the text of a column's cell. A column of numbers takes a rounded one.
+func tableCell(c *agent.TableColumn, cell string) (text, issue string) {
+	if text, issue = readCell(cell); issue != "" && c.Type == agent.ColumnNumber {
+		return cell, ""
+	}
+	return text, issue
+}
+
 func readTableRow(records *csvRecords, columns []agent.TableColumn) (row csvRow[[]agent.Cell]) {
 	row.Row = records.row
 	switch {
@@ -199,12 +208,14 @@ func readTableRow(records *csvRecords, columns []agent.TableColumn) (row csvRow[
 		if c.Name == "created_at" || c.Name == "updated_at" {
 			continue
 		}
-		cell := unguardFormula(records.fields[i])
-		if !utf8.ValidString(cell) {
-			row.issue(c.Name, "is not UTF-8 text")
-			continue
+		cell, wrong := tableCell(c, records.fields[i])
+		if wrong == "" && !utf8.ValidString(cell) {
+			wrong = "is not UTF-8 text"
 		}
-		value, wrong := c.ParseCell(cell)
+		var value any
+		if wrong == "" {
+			value, wrong = c.ParseCell(cell)
+		}
 		switch {
 		case wrong != "":
 			row.issue(c.Name, wrong)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,7 +152,7 @@ func (tx *Tx) insertContact(c *agent.Contact) error {
 	if err != nil {
 		return err
 	}
-	c.ID, c.CreatedAt, c.UpdatedAt = agent.NewID(agent.KindContact), tx.Now, tx.Now
+	c.ID, c.CreatedAt, c.UpdatedAt = cmp.Or(c.ID, agent.NewID(agent.KindContact)), tx.Now, tx.Now
 	_, err = tx.exec("INSERT INTO contacts("+contactColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		c.ID, c.Name, c.Email, c.Phone, c.Telegram, c.WhatsApp, c.SocialHandle, c.ExternalID,
 		c.Notes, string(tags), string(c.Metadata), c.CreatedAt, c.UpdatedAt)
@@ -294,13 +295,21 @@ func (tx *Tx) importContacts(ctx context.Context, rows []agent.ContactChange, on
 	return out, nil
 }
 
-// importContact updates the contact that has one of the identifiers, or adds one.
+// importContact updates the contact that has the id or else one of the identifiers, or adds
+// one, with the id if it is given.
 func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string, error) {
-	var c agent.Contact
+	change.CleanCells()
+	c := agent.Contact{ID: change.ID}
 	change.Apply(&c)
 	existing, err := tx.findDuplicate(&c)
+	if err == nil {
+		err = change.CheckCells(existing)
+	}
 	if err != nil {
 		return "", err
+	}
+	if on == DuplicateError && existing != nil && existing.ID == c.ID {
+		return "", agent.Errorf(agent.CodeDuplicateContact, "another contact has this id").With("field", "id").With("existing_id", c.ID)
 	}
 	if existing == nil || on == DuplicateError {
 		if err := c.Validate(); err != nil {
@@ -329,9 +338,15 @@ func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string,
 	return "updated", nil
 }
 
-// findDuplicate finds a contact that shares an identifier with c; nil if there is
-// none.
+// findDuplicate finds the contact that has the id of c, or else one that shares an
+// identifier with it; nil if there is none.
 func (tx *Tx) findDuplicate(c *agent.Contact) (*agent.Contact, error) {
+	if c.ID != "" {
+		found, err := tx.contact(c.ID)
+		if agent.ErrorCode(err) != agent.CodeNotFound {
+			return &found, err
+		}
+	}
 	for _, field := range agent.ContactIdentifiers {
 		value := c.Identifier(field)
 		if value == "" {

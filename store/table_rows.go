@@ -139,6 +139,10 @@ func (tx *Tx) insertRow(t *agent.Table, row agent.Row, field string) (json.RawMe
 func (tx *Tx) insertCells(t *agent.Table, cells []agent.Cell, field string) (json.RawMessage, error) {
 	columns, args := []string{`"id"`, `"created_at"`, `"updated_at"`}, []any{agent.NewID(agent.KindRow), tx.Now, tx.Now}
 	for _, c := range cells {
+		if c.Column == "id" { // of an import
+			args[0] = c.Value
+			continue
+		}
 		columns, args = append(columns, quoted(c.Column)), append(args, c.Value)
 	}
 	added, err := all(tx, scanRow, fmt.Sprintf("INSERT INTO %q (%s) VALUES (%s) RETURNING %s", tablePrefix+t.Name,

@@ -82,6 +82,13 @@ const (
 	TryImport   ImportMode = true
 )
 
+// isRowID reports whether a cell is the id of a row, so that an exported row that was
+// deleted comes back as it was.
+func isRowID(cell any) bool {
+	text, ok := cell.(string)
+	return ok && agent.IsID(agent.KindRow, text)
+}
+
 func (tx *Tx) importRow(t *agent.Table, key string, cells []agent.Cell) (string, error) {
 	if i := slices.IndexFunc(cells, func(c agent.Cell) bool { return c.Column == key }); key != "" && i >= 0 && cells[i].Value != nil {
 		rows, err := tx.updateCells(t, cells, fmt.Sprintf(" WHERE %q = ?", key), []any{cells[i].Value})
@@ -89,7 +96,7 @@ func (tx *Tx) importRow(t *agent.Table, key string, cells []agent.Cell) (string,
 			return "updated", err
 		}
 	}
-	own := slices.DeleteFunc(slices.Clone(cells), func(c agent.Cell) bool { return c.Column == "id" })
+	own := slices.DeleteFunc(slices.Clone(cells), func(c agent.Cell) bool { return c.Column == "id" && !(key == "id" && isRowID(c.Value)) })
 	for _, c := range t.Columns {
 		if c.Required && !slices.ContainsFunc(own, func(cell agent.Cell) bool { return cell.Column == c.Name }) {
 			return "", agent.Invalid(c.Name, "is required")

@@ -16,6 +16,7 @@ export const fields: [string, string][] = [
   ["social_handle", "Social handle"],
   ["external_id", "External ID"],
   ["metadata", "Custom fields as JSON"],
+  ["id", "ID of an exported contact"],
 ];
 
 /** Other names of columns, and the fields that they are mapped to. */
@@ -35,7 +36,7 @@ const aliases: Record<string, string> = {
   whatsapp: "chatbot_b",
   "external id": "external_id",
 };
-const exportedOnly = ["id", "created_at", "updated_at"];
+const exportedOnly = ["created_at", "updated_at"];
 
 /** A contact file that was read. */
 export type File = {

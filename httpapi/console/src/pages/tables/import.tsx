@@ -84,7 +84,7 @@ export function ImportRows({ table, close, done }: { table: DataTable; close: ()
       </Dialog>
     );
   const duplicate = names.find((name, i) => name && names.indexOf(name) !== i);
-  const keys = ["id", ...table.columns.filter((c) => c.unique).map((c) => c.name)];
+  const keys = table.columns.filter((c) => c.unique).map((c) => c.name);
   return (
     <Dialog title={`Import ${file.name}`} close={close} wide>
       <div class="stack">
@@ -95,7 +95,7 @@ export function ImportRows({ table, close, done }: { table: DataTable; close: ()
           onChange={setKey}
           hint="Rows with the same value in this column are updated instead of added."
           options={[
-            ["", "Add all rows"],
+            ["", names.includes("id") ? "Match by id" : "Add all rows"],
             ...keys.filter((name) => names.includes(name)).map((name): [string, string] => [name, `Match by ${name}`]),
           ]}
         />
