@@ -29,7 +29,7 @@ func (s *session) apply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.applyDefinition(c.Context(), local, how)
+			return s.applyDefinition(c.Context(), args[0], local, how)
 		}}
 	c.Flags().BoolVar(&how.dry, "dry-run", false, "only print what would change")
 	c.Flags().BoolVar(&how.prune, "prune", false, "delete what is not in the folder")
@@ -46,6 +46,7 @@ type applyMode struct {
 type change struct {
 	path          string
 	before, after record // nil: there is none
+	body          record // what is sent
 	authType      string // of an MCP server, which is not sent
 }
 
@@ -60,56 +61,58 @@ func (c *change) verb() string {
 	return "update"
 }
 
-func (s *session) applyDefinition(ctx context.Context, local *definition, how applyMode) error {
+func (s *session) applyDefinition(ctx context.Context, dir string, local *definition, how applyMode) error {
 	if s.agent == "" {
 		s.agent, _ = local.files[agentFile]["name"].(string)
 	}
-	remote, err := s.readDefinition(ctx)
+	remote, err := s.readDefinition(ctx, local)
 	var refused *Failure
 	missing := errors.As(err, &refused) && refused.Status == http.StatusNotFound
 	switch {
 	case missing:
-		remote = &definition{files: map[string]record{}, ids: map[string]string{}}
+		remote = newDefinition()
 		local.files[agentFile]["name"] = s.agent
 	case err != nil:
 		return err
 	}
-	changes := compare(remote, local, how.prune)
+	changes, err := s.compare(remote, local, how.prune)
+	if err != nil {
+		return err
+	}
 	s.printChanges(changes)
 	s.printAbsent(remote, local)
-	if err := checkReferences(changes, remote, local); err != nil || how.dry || len(changes) == 0 {
+	if err := checkReferences(changes, remote, local); err != nil || how.dry {
 		return err
 	}
 	if missing {
-		if err := s.api.call(ctx, http.MethodPost, "/agents", nil, map[string]any{"name": s.agent}, nil); err != nil {
+		var made record
+		if err := s.api.call(ctx, http.MethodPost, "/agents", nil, map[string]any{"name": s.agent}, &made); err != nil {
 			return err
 		}
+		remote.agentID = recordID(made)
 	}
-	return s.makeChanges(ctx, changes, remote)
+	if len(changes) > 0 {
+		err = s.makeChanges(ctx, changes, remote)
+	}
+	s.recordIDs(dir, remote.agentID, remote.ids, local.files)
+	return err
 }
 
 // compare returns the changes that turn one definition into the other, in an order
 // in which they can be made: records that others refer to are created first and
 // deleted last.
-func compare(from, to *definition, prune bool) []change {
+func (s *session) compare(from, to *definition, prune bool) ([]change, error) {
+	if err := checkFolder(to); err != nil {
+		return nil, err
+	}
 	var changes []change
 	for _, path := range to.paths() {
-		before, after := from.files[path], to.files[path]
-		if needsManualCreation(path, after) && (before == nil || kindOf(path).manual) {
-			continue
+		c, err := s.compareFile(path, from.files[path], to.files[path], zoneOf(to, from))
+		if err != nil {
+			return nil, err
 		}
-		if path == agentFile {
-			after = keepAgentName(before, after)
-		}
-		if document := after.text("document"); before != nil && document != "" && hashOf(document) == before["sha256"] {
-			after = withoutField(after, "document")
-		}
-		for _, field := range kindOf(path).readOnly {
-			after = withoutField(after, field)
-			before = withoutField(before, field)
-		}
-		if before == nil || !sameJSON(before, after) {
-			changes = append(changes, change{path: path, before: before, after: after, authType: to.files[path].text("auth_type")})
+		if c != nil {
+			changes = append(changes, *c)
 		}
 	}
 	for _, path := range slices.Backward(from.paths()) {
@@ -117,7 +120,90 @@ func compare(from, to *definition, prune bool) []change {
 			changes = append(changes, change{path: path, before: from.files[path]})
 		}
 	}
-	return changes
+	return changes, nil
+}
+
+// compareFile returns the change that makes a record what its file says, or nil.
+func (s *session) compareFile(path string, before, file record, zone string) (*change, error) {
+	k := kindOf(path)
+	if path == agentFile {
+		return compareAgent(before, file)
+	}
+	if err := checkFields(path, k.fields, file, before); err != nil {
+		return nil, err
+	}
+	sha := before["sha256"]
+	given := without(file, k.readOnly)
+	before = without(before, k.readOnly)
+	c := &change{path: path, before: before, authType: file.text("auth_type")}
+	switch {
+	case before == nil && needsManualCreation(path, file):
+		return nil, nil
+	case k.manual:
+		if !same(merge(before, given), before) {
+			fmt.Fprintf(s.Notes, "%s differs, and is not changed: that needs the secret\n", path)
+		}
+		return nil, nil
+	case before == nil && k.name == "schedules" && (file["status"] == string(agent.ScheduleCompleted) || file["type"] == string(agent.ScheduleOnce) && isPast(file["next_run"])):
+		fmt.Fprintf(s.Notes, "%s is not created: its time has passed\n", path)
+		return nil, nil
+	}
+	if document, ok := given["document"].(string); ok && sha == hashOf(document) {
+		given = without(given, []string{"document"})
+	}
+	masked, _ := withMasks(map[string]any(before), map[string]any(given)).(map[string]any)
+	var err error
+	if c.after, err = k.wanted(before, masked, zone); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if before == nil {
+		c.after, c.body = given, valued(given)
+		return c, nil
+	}
+	if same(before, c.after) {
+		if !sameJSON(masked, given) {
+			fmt.Fprintf(s.Notes, "%s: secrets in it are not compared; write %s for what the agent has\n", path, agent.Mask)
+		}
+		return nil, nil
+	}
+	for _, field := range k.immutable {
+		if !sameJSON(before[field], c.after[field]) {
+			return nil, fmt.Errorf("%s: %s cannot be changed; delete it or give the file another name", path, field)
+		}
+	}
+	if c.body = changed(before, c.after, given); len(c.body) < len(given) {
+		if part, err := k.wanted(before, c.body, zone); err != nil || !same(part, c.after) {
+			c.body = without(given, k.immutable) // a field depends on another one
+		}
+	}
+	return c, nil
+}
+
+// compareAgent is compareFile for the agent itself. Its name stays, since a definition may be
+// applied to another agent.
+func compareAgent(before, file record) (*change, error) {
+	if err := checkFields(agentFile, []string{"name", "description", "settings"}, file, before); err != nil {
+		return nil, err
+	}
+	was, _ := before["settings"].(map[string]any)
+	given, _ := file["settings"].(map[string]any)
+	if err := checkFields(agentFile, settingFields, given, was); err != nil {
+		return nil, err
+	}
+	settings, err := changeSettings(was, given)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", agentFile, err)
+	}
+	after := merge(before, record{"settings": map[string]any(settings)})
+	for field, value := range file {
+		if field == "description" || before == nil && field == "name" {
+			after[field] = value
+		}
+	}
+	if before != nil && same(before, after) {
+		return nil, nil
+	}
+	return &change{path: agentFile, before: before, after: after, body: changed(was, settings, given)}, nil
 }
 
 // needsManualCreation reports whether a record must be created by hand, because its definition
@@ -127,25 +213,17 @@ func needsManualCreation(path string, r record) bool {
 	return k.manual || k.name == "apis" && r.text("url") == "" && r.text("document") == ""
 }
 
-// keepAgentName returns agent.json with the agent's current name, since a definition
-// may be applied to another agent.
-func keepAgentName(before, after record) record {
-	after = maps.Clone(after)
-	if before != nil {
-		after["name"] = before["name"]
-	}
-	return after
-}
-
 // hashOf returns the hash by which the server identifies a description.
 func hashOf(document string) string {
 	sum := sha256.Sum256([]byte(document))
 	return hex.EncodeToString(sum[:])
 }
 
-func withoutField(r record, field string) record {
+func without(r record, fields []string) record {
 	r = maps.Clone(r)
-	delete(r, field)
+	for _, field := range fields {
+		delete(r, field)
+	}
 	return r
 }
 
@@ -188,7 +266,7 @@ func (s *session) makeChanges(ctx context.Context, changes []change, remote *def
 			if err := s.api.call(ctx, http.MethodPost, s.path("workflows"), nil, map[string]any{"name": c.after["name"], "status": "draft"}, &made); err != nil {
 				return fmt.Errorf("%s: %w", c.path, err)
 			}
-			remote.ids[c.path] = made.text("id")
+			remote.ids[c.path] = recordID(made)
 			c.before = record{"name": c.after["name"]}
 		}
 	}
@@ -214,32 +292,26 @@ func (s *session) makeChange(ctx context.Context, c *change, remote *definition)
 	if c.after == nil {
 		return s.remove(ctx, k, id)
 	}
-	body := map[string]any(changed(c.before, c.after))
-	body, _ = mapTexts(body, remote.references()).(map[string]any)
+	body, _ := mapTexts(map[string]any(c.body), remote.references()).(map[string]any)
 	if c.before == nil {
 		var made record
 		err := s.api.call(ctx, http.MethodPost, k.path(s), nil, body, &made)
 		if err != nil {
 			return err
 		}
-		remote.ids[c.path] = cmp.Or(made.text("id"), made.text("name"))
+		remote.ids[c.path] = recordID(made)
 		s.printNeededCredentials(c)
 		return nil
 	}
-	for _, field := range k.immutable {
-		if body[field] != nil {
-			return fmt.Errorf("%s cannot be changed; delete it or give the file another name", field)
-		}
+	var updated record
+	if err := s.api.call(ctx, http.MethodPut, k.path(s, id), nil, body, &updated); err != nil {
+		return err
 	}
-	var updated struct {
-		Confirm string
-		Reasons []string
+	if reasons, _ := updated["reasons"].([]any); updated["confirm"] != nil && updated["confirm"] != "" {
+		return fmt.Errorf("the new description affects operations in use, so the API was not changed: %v; change it in the console or with \"confirm\"", reasons)
 	}
-	err := s.api.call(ctx, http.MethodPut, k.path(s, id), nil, body, &updated)
-	if err == nil && updated.Confirm != "" {
-		return fmt.Errorf("the new description affects operations in use, so the API was not changed: %s; change it in the console or with \"confirm\"", strings.Join(updated.Reasons, "; "))
-	}
-	return err
+	remote.ids[c.path] = cmp.Or(recordID(updated), id) // a table has a new one
+	return nil
 }
 
 func (s *session) remove(ctx context.Context, k kind, id string) error {
@@ -251,25 +323,23 @@ func (s *session) remove(ctx context.Context, k kind, id string) error {
 
 // putAgent changes the description and the settings.
 func (s *session) putAgent(ctx context.Context, c *change) error {
-	before, _ := c.before["settings"].(map[string]any)
-	after, _ := c.after["settings"].(map[string]any)
-	if body := changed(before, pick(after, settingFields)); len(body) > 0 {
-		if err := s.api.call(ctx, http.MethodPut, s.path("settings"), nil, body, nil); err != nil {
+	if len(c.body) > 0 {
+		if err := s.api.call(ctx, http.MethodPut, s.path("settings"), nil, c.body, nil); err != nil {
 			return err
 		}
 	}
-	if c.before != nil && sameJSON(c.before["description"], c.after["description"]) {
+	if same(pick(c.before, []string{"description"}), pick(c.after, []string{"description"})) {
 		return nil
 	}
 	return s.api.call(ctx, http.MethodPut, s.path(), nil, map[string]any{"description": c.after["description"]}, nil)
 }
 
-// changed returns the fields of after that differ from before.
-func changed(before, after record) record {
+// changed returns the given fields that differ after a change.
+func changed(before, after, given record) record {
 	out := record{}
-	for name, value := range after {
-		if old, ok := before[name]; !ok || !sameJSON(old, value) {
-			out[name] = value
+	for field, value := range given {
+		if !sameJSON(before[field], after[field]) {
+			out[field] = value
 		}
 	}
 	return out

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/agent"
 	"satchel/agent/egress"
 )
 
@@ -259,7 +260,7 @@ func (a *api) call(ctx context.Context, method, path string, query url.Values, b
 	if err != nil || out == nil {
 		return err
 	}
-	return json.Unmarshal(answer, out)
+	return agent.DecodeJSON(answer, out)
 }
 
 // list returns the first records of a list, at most limit, following its pages.
@@ -278,7 +279,7 @@ func (a *api) list(ctx context.Context, path, key string, query url.Values, limi
 		if err := a.call(ctx, http.MethodGet, path, query, nil, &answer); err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(answer[key], &records); err != nil {
+		if err := agent.DecodeJSON(answer[key], &records); err != nil {
 			return nil, fmt.Errorf("the server's list has no %s", key)
 		}
 		all = append(all, records...)

@@ -471,12 +471,16 @@ func TestNamesWhatIsMissing(t *testing.T) {
 		"mcp/plain.json":     {"name": "plain", "url": "https://mcp.example.com"},
 		"mcp/token.json":     {"name": "token", "url": "https://mcp.example.com", "auth_type": "bearer"},
 		"gateways/shop.json": {"name": "shop", "type": "webhook"},
-		"tools/weather.json": {"name": "weather", "config": map[string]any{"token": "********"}},
+		"tools/weather.json": {"name": "weather", "config": map[string]any{"auth": map[string]any{"token": "********"}}},
 		"tools/time.json":    {"name": "time", "config": map[string]any{}},
 	}}
 	var notes bytes.Buffer
 	s := &session{Options: Options{Notes: &notes}}
-	for _, c := range compare(&definition{}, local, false) {
+	changes, err := s.compare(newDefinition(), local, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
 		s.printNeededCredentials(&c)
 	}
 	const want = `mcp/token.json: its credentials are still to be set

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -162,8 +163,7 @@ func (s *session) awaitDrained(ctx context.Context, id string) error {
 		}
 		left := 0
 		if i := slices.IndexFunc(nodes, func(n record) bool { return n["id"] == id && n["alive"] == true }); i >= 0 {
-			agents, _ := nodes[i]["agents"].(float64)
-			left = int(agents)
+			left, _ = strconv.Atoi(nodes[i].text("agents"))
 		}
 		if left == 0 {
 			return nil

@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,23 +26,38 @@ type kind struct {
 	immutable []string // fields that cannot be changed later
 	readOnly  []string // fields that are written for readers, and never sent
 	manual    bool     // only compared: a secret is needed to create one
+	unique    bool     // no two records have the same name
 	byName    bool     // records are known by their name, which is the same everywhere
 	permanent bool     // never deleted: it holds what people wrote
+
+	inner  map[string]reflect.Type                                 // of fields that are objects, or lists of them
+	change func(before, given record, zone string) (record, error) // nil: fields replace fields
 }
 
 // kinds are in the order in which records refer to earlier ones.
 var kinds = []kind{
-	{name: "credentials", fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"}, manual: true},
-	{name: "apis", fields: []string{"name", "url", "server", "credential", "sha256"}, readOnly: []string{"sha256"}},
+	{name: "credentials", fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"}, manual: true, unique: true},
+	{name: "apis", fields: []string{"name", "url", "document", "server", "credential", "sha256"}, readOnly: []string{"sha256"}, unique: true,
+		change: changeAPI},
 	{name: "mcp", list: "servers", fields: []string{"name", "url", "command", "credential", "auth_type"}, readOnly: []string{"auth_type"}},
-	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, readEach: true},
-	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, immutable: []string{"type"}, readOnly: []string{"configured_fields"}},
-	{name: "tables", fields: []string{"name", "columns"}, byName: true, permanent: true},
-	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, readEach: true},
-	{name: "schedules", fields: []string{"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload", "timezone", "misfire_policy", "overlap", "status"}},
-	{name: "calendar", list: "tasks", fields: []string{"title", "description", "start_time", "end_time", "timezone", "recurrence", "recurrence_days", "recurrence_end", "recurrence_count", "exceptions", "workflow_id"}},
-	{name: "replies", fields: []string{"shortcut", "text"}},
-	{name: "webhooks", fields: []string{"url", "events", "active"}},
+	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, readEach: true, unique: true,
+		inner: map[string]reflect.Type{"config": reflect.TypeFor[agent.ToolConfig]()}, change: changeTool},
+	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, immutable: []string{"type"}, readOnly: []string{"configured_fields"},
+		change: changeGateway},
+	{name: "tables", fields: []string{"name", "columns"}, unique: true, byName: true, permanent: true,
+		inner: map[string]reflect.Type{"columns": reflect.TypeFor[[]agent.ColumnChange]()}, change: changeTable},
+	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, readEach: true,
+		inner:  map[string]reflect.Type{"settings": reflect.TypeFor[agent.WorkflowSettings]()},
+		change: changeBy(func(c agent.WorkflowChange, w *agent.Workflow, _ string) { c.Apply(w) })},
+	{name: "schedules", fields: []string{"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload", "timezone", "misfire_policy", "overlap", "status"},
+		change: changeSchedule},
+	{name: "calendar", list: "tasks", fields: []string{"title", "description", "start_time", "end_time", "timezone", "recurrence", "recurrence_days", "recurrence_end", "recurrence_count", "exceptions", "workflow_id"},
+		inner:  map[string]reflect.Type{"exceptions": reflect.TypeFor[[]agent.TaskException]()},
+		change: changeBy(func(c agent.TaskChange, t *agent.Task, zone string) { c.Apply(t, zone) })},
+	{name: "replies", fields: []string{"shortcut", "text"}, unique: true,
+		change: changeBy(func(c agent.CannedReplyChange, r *agent.CannedReply, _ string) { c.Apply(r) })},
+	{name: "webhooks", fields: []string{"url", "events", "active"},
+		change: changeBy(func(c agent.WebhookChange, w *agent.Webhook, _ string) { c.Apply(w) })},
 }
 
 // path returns the route of the kind's records, or of one of them.
@@ -60,7 +75,14 @@ const agentFile = "agent.json"
 // definition describes an agent as text files by their paths in a folder.
 type definition struct {
 	files map[string]record // agent.json, workflows/welcome.json, …
-	ids   map[string]string // by path: of a server's records only
+	ids   map[string]string // by path
+
+	agentID  string      // of a server's definition
+	recorded recordedIDs // of a folder
+}
+
+func newDefinition() *definition {
+	return &definition{files: map[string]record{}, ids: map[string]string{}, recorded: recordedIDs{}}
 }
 
 // paths returns the paths in the order in which they are applied.
@@ -77,22 +99,26 @@ func (d *definition) paths() []string {
 	})
 }
 
-// readDefinition reads the definition of a server's agent.
-func (s *session) readDefinition(ctx context.Context) (*definition, error) {
-	d := &definition{files: map[string]record{}, ids: map[string]string{}}
-	var about, settings record
-	if err := s.api.call(ctx, http.MethodGet, s.path(), nil, nil, &about); err != nil {
+// readDefinition reads the definition of a server's agent, with the paths that its records
+// have in a folder.
+func (s *session) readDefinition(ctx context.Context, local *definition) (*definition, error) {
+	d := newDefinition()
+	about, err := s.read(ctx, s.path())
+	if err != nil {
 		return nil, err
 	}
-	if err := s.api.call(ctx, http.MethodGet, s.path("settings"), nil, nil, &settings); err != nil {
+	settings, err := s.read(ctx, s.path("settings"))
+	if err != nil {
 		return nil, err
 	}
 	if settings["llm_temperature_set"] == false {
 		settings["llm_temperature"] = nil // the provider's default, not the number shown for it
 	}
+	d.agentID = recordID(about)
+	local.ids = local.recorded[d.agentID]
 	d.files[agentFile] = record{"name": about["name"], "description": about["description"], "settings": map[string]any(pick(settings, settingFields))}
 	for _, k := range kinds {
-		if err := s.readKind(ctx, k, d); err != nil {
+		if err := s.readKind(ctx, k, d, local); err != nil {
 			return nil, err
 		}
 	}
@@ -100,33 +126,12 @@ func (s *session) readDefinition(ctx context.Context) (*definition, error) {
 	return d, nil
 }
 
-func (s *session) readKind(ctx context.Context, k kind, d *definition) error {
-	const most = 10_000
-	all, err := s.api.list(ctx, k.path(s), cmp.Or(k.list, k.name), nil, most)
-	if err != nil {
-		return err
-	}
-	slices.SortStableFunc(all, func(a, b record) int {
-		return strings.Compare(fmt.Sprint(a["created_at"], a["id"]), fmt.Sprint(b["created_at"], b["id"]))
-	})
-	for _, r := range all {
-		id := cmp.Or(r.text("id"), r.text("name"))
-		if k.readEach {
-			if err := s.api.call(ctx, http.MethodGet, k.path(s, id), nil, nil, &r); err != nil {
-				return err
-			}
-		}
-		if isOver(k, r) {
-			continue
-		}
-		path := d.freePath(k.name, fmt.Sprint(firstOf(r, "name", "shortcut", "url", "title")))
-		d.files[path], d.ids[path] = k.definitionFields(r), id
-	}
-	return nil
+func (s *session) read(ctx context.Context, path string) (r record, err error) {
+	return r, s.api.call(ctx, http.MethodGet, path, nil, nil, &r)
 }
 
-// isOver reports whether a record is not part of a definition: a schedule after
-// its only run, a task that is over or cancelled, or an archived workflow.
+// isOver reports whether a record is not part of a definition unless a folder has its file:
+// a schedule after its only run, a task that is over or cancelled, or an archived workflow.
 func isOver(k kind, r record) bool {
 	switch k.name {
 	case "schedules":
@@ -174,18 +179,19 @@ func firstOf(r record, fields ...string) any {
 
 var notPathCharacters = regexp.MustCompile(`[^a-z0-9]+`)
 
-// freePath returns an unused path for a record of that name, with a number appended if
-// the name is taken.
-func (d *definition) freePath(folder, name string) string {
-	slug := strings.Trim(notPathCharacters.ReplaceAllString(strings.ToLower(name), "-"), "-")
-	if slug = strings.Trim(slug[:min(len(slug), 60)], "-"); slug == "" {
-		slug = "unnamed"
+// file returns the path that follows from the name of a record.
+func (k kind) file(r record) string {
+	slug := strings.Trim(notPathCharacters.ReplaceAllString(strings.ToLower(name(r)), "-"), "-")
+	return k.name + "/" + cmp.Or(strings.Trim(slug[:min(len(slug), 60)], "-"), "unnamed") + ".json"
+}
+
+// freePath returns a path that no definition has: this one, or with a number appended.
+func freePath(path string, taken ...*definition) string {
+	stem, free := strings.TrimSuffix(path, ".json"), path
+	for n := 2; slices.ContainsFunc(taken, func(d *definition) bool { return d.files[free] != nil }); n++ {
+		free = stem + "-" + strconv.Itoa(n) + ".json"
 	}
-	path := folder + "/" + slug + ".json"
-	for n := 2; d.files[path] != nil; n++ {
-		path = folder + "/" + slug + "-" + strconv.Itoa(n) + ".json"
-	}
-	return path
+	return free
 }
 
 // reference is the prefix of a text that refers to a record of the definition

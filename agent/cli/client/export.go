@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"satchel/agent"
 )
 
 const definitionLong = "A definition is the agent's description and settings, APIs, MCP servers, tools, channels, tables, workflows, schedules, calendar, canned replies and webhooks as JSON files, without secrets, rows and sources."
@@ -27,16 +28,19 @@ func (s *session) export() *cobra.Command {
 }
 
 func (s *session) writeDefinition(ctx context.Context, dir string) error {
-	d, err := s.readDefinition(ctx)
+	before, err := loadDefinition(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		before = newDefinition()
+	case err != nil:
+		return err
+	}
+	d, err := s.readDefinition(ctx, before)
 	if err != nil {
 		return err
 	}
 	if s.json {
 		return writeJSON(s.Out, d.files)
-	}
-	before, err := loadDefinition(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	for _, path := range d.paths() {
 		if err := writeFile(filepath.Join(dir, filepath.FromSlash(path)), d.files[path].file()); err != nil {
@@ -44,6 +48,7 @@ func (s *session) writeDefinition(ctx context.Context, dir string) error {
 		}
 	}
 	removed, err := removeFiles(dir, before, d)
+	s.recordIDs(dir, d.agentID, d.ids, d.files)
 	if err == nil {
 		fmt.Fprintf(s.Notes, "Files in %s: %d, removed: %d\n", dir, len(d.files), removed)
 	}
@@ -59,9 +64,6 @@ func writeFile(name, text string) error {
 
 // removeFiles removes the files of records that are no longer there.
 func removeFiles(dir string, before, now *definition) (removed int, err error) {
-	if before == nil {
-		return 0, nil
-	}
 	for path := range before.files {
 		if now.files[path] == nil {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(path))))
@@ -73,8 +75,12 @@ func removeFiles(dir string, before, now *definition) (removed int, err error) {
 
 // loadDefinition reads a folder. Other files in it are left alone.
 func loadDefinition(dir string) (*definition, error) {
-	d := &definition{files: map[string]record{}}
+	d := newDefinition()
 	if err := d.load(dir, agentFile); err != nil {
+		return nil, err
+	}
+	var err error
+	if d.recorded, err = readIDs(dir); err != nil {
 		return nil, err
 	}
 	for _, k := range kinds {
@@ -101,7 +107,7 @@ func (d *definition) load(dir, path string) error {
 		return err
 	}
 	var r record
-	if err := json.Unmarshal(raw, &r); err != nil || r == nil {
+	if err := agent.DecodeJSON(raw, &r); err != nil || r == nil {
 		return fmt.Errorf("%s is not a JSON object: %w", name, err)
 	}
 	d.files[path] = r

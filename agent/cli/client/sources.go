@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -315,20 +316,20 @@ func (o *sourceAdder) readOutcomes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, chunks := byID(sources), 0.0
+	now, chunks := byID(sources), 0
 	for i, source := range o.created {
 		source = now[source.text("id")]
 		if source == nil {
 			continue
 		}
 		o.created[i] = source
-		n, _ := source["chunks"].(float64)
+		n, _ := strconv.Atoi(source.text("chunks"))
 		chunks += n
 		if source.text("status") == "error" {
 			o.failed++
 			fmt.Fprintf(o.Notes, "%s: %s\n", source.text("name"), source.text("error.message"))
 		}
 	}
-	fmt.Fprintf(o.Notes, "Sources: %d, chunks: %.0f\n", len(o.created), chunks)
+	fmt.Fprintf(o.Notes, "Sources: %d, chunks: %d\n", len(o.created), chunks)
 	return nil
 }

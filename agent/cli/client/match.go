@@ -1,0 +1,203 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// idsFile records, in the folder of a definition, which records of which agent the files
+// belong to whose names do not follow from the records' names: people renamed the records.
+// Ids are not written to the files of the records, since one definition is for many agents,
+// and a copied file is a new record.
+const idsFile = "ids.json"
+
+// recordedIDs are ids by agent and path.
+type recordedIDs map[string]map[string]string
+
+func readIDs(dir string) (recordedIDs, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, idsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return recordedIDs{}, nil
+	}
+	ids := recordedIDs{}
+	if err == nil {
+		err = json.Unmarshal(raw, &ids)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, idsFile), err)
+	}
+	return ids, nil
+}
+
+// recordIDs updates the file of ids for one agent. It is not written unless that is needed.
+func (s *session) recordIDs(dir, agentID string, ids map[string]string, files map[string]record) {
+	recorded, err := readIDs(dir)
+	now := map[string]string{}
+	for path, id := range ids {
+		if r := files[path]; r != nil && path != kindOf(path).file(r) {
+			now[path] = id
+		}
+	}
+	if err == nil && !maps.Equal(recorded[agentID], now) {
+		if recorded[agentID] = now; len(now) == 0 {
+			delete(recorded, agentID)
+		}
+		if name := filepath.Join(dir, idsFile); len(recorded) == 0 {
+			err = os.Remove(name)
+		} else {
+			var all record
+			_ = convert(recorded, &all)
+			err = writeFile(name, all.file())
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(s.Notes, "%s was not written: %v\n", idsFile, err)
+	}
+}
+
+// row is a record of a server that has no file yet.
+type row struct {
+	id, path string // the path that follows from the name
+	record
+	over bool
+}
+
+// readKind reads the records of a kind and assigns them to the files of a folder. A record
+// is the one that has the file's recorded id; else the file's name (of a record); else a name
+// from which the file's own follows, since the record was renamed in the file. Where names are
+// unique, the name comes first, because another record of that name cannot be made. What has
+// no file gets a new one, unless it is over.
+func (s *session) readKind(ctx context.Context, k kind, d, local *definition) error {
+	rows, err := s.readRows(ctx, k)
+	if err != nil {
+		return err
+	}
+	ways := []struct {
+		ofRow, ofFile func(path string, r record, id string) string
+	}{
+		{func(_ string, _ record, id string) string { return id },
+			func(path string, _ record, _ string) string { return local.ids[path] }},
+		{func(path string, r record, _ string) string { return path + "\n" + key(r) },
+			func(path string, r record, _ string) string { return path + "\n" + key(r) }},
+		{func(_ string, r record, _ string) string { return key(r) },
+			func(_ string, r record, _ string) string { return key(r) }},
+		{func(path string, _ record, _ string) string { return path },
+			func(path string, _ record, _ string) string {
+				if local.ids[path] != "" { // a record that was deleted
+					return ""
+				}
+				return path
+			}},
+	}
+	if k.unique {
+		ways[0], ways[1], ways[2] = ways[1], ways[2], ways[0]
+	}
+	paths := slices.DeleteFunc(local.paths(), func(path string) bool { return kindOf(path).name != k.name })
+	for _, over := range []bool{false, true} {
+		for _, way := range ways {
+			files := map[string][]string{}
+			for _, path := range paths {
+				if d.files[path] == nil {
+					at := way.ofFile(path, local.files[path], "")
+					files[at] = append(files[at], path)
+				}
+			}
+			rows = slices.DeleteFunc(rows, func(r row) bool {
+				at := way.ofRow(r.path, r.record, r.id)
+				if r.over != over || at == "" || len(files[at]) == 0 {
+					return false
+				}
+				d.add(k, r, files[at][0])
+				files[at] = files[at][1:]
+				return true
+			})
+		}
+	}
+	for _, r := range rows {
+		if !r.over {
+			d.add(k, r, freePath(r.path, d, local))
+		}
+	}
+	return nil
+}
+
+func (d *definition) add(k kind, r row, path string) {
+	d.files[path], d.ids[path] = k.definitionFields(r.record), r.id
+}
+
+// readRows reads the records of a kind, oldest first.
+func (s *session) readRows(ctx context.Context, k kind) ([]row, error) {
+	const most = 10_000
+	all, err := s.api.list(ctx, k.path(s), cmp.Or(k.list, k.name), nil, most)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b record) int {
+		return strings.Compare(fmt.Sprint(a["created_at"], a["id"]), fmt.Sprint(b["created_at"], b["id"]))
+	})
+	rows := make([]row, len(all))
+	taken := &definition{files: map[string]record{}}
+	for i, r := range all {
+		id := recordID(r)
+		if k.readEach {
+			if r, err = s.read(ctx, k.path(s, id)); err != nil {
+				return nil, err
+			}
+		}
+		rows[i] = row{id: id, path: freePath(k.file(r), taken), record: r, over: isOver(k, r)}
+		if !rows[i].over {
+			taken.files[rows[i].path] = r
+		}
+	}
+	return rows, nil
+}
+
+func recordID(r record) string {
+	id, _ := firstOf(r, "id", "name").(string)
+	return id
+}
+
+// name returns what people know a record by.
+func name(r record) string { return fmt.Sprint(firstOf(r, "name", "shortcut", "url", "title")) }
+
+// key returns the name of a record as it is compared.
+func key(r record) string {
+	return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name(r)), "!"))
+}
+
+// isDefault reports whether a record is a channel that is the default of its type.
+func isDefault(r record) bool { return r["is_default"] == true }
+
+// checkFolder returns an error if the files of a folder contradict each other, which would
+// make apply change something each time.
+func checkFolder(d *definition) error {
+	names, defaults := map[string]string{}, map[string]string{}
+	for _, path := range d.paths() {
+		r, k := d.files[path], kindOf(path)
+		if at := k.name + "\n" + key(r); k.unique && names[at] != "" {
+			return fmt.Errorf("%s: %q is the name in %s too", path, clean(name(r)), names[at])
+		} else {
+			names[at] = path
+		}
+		if k.name != "gateways" || !isDefault(r) {
+			continue
+		}
+		of, _ := agent.NewGateway(fmt.Sprint(r["type"]))
+		if defaults[string(of.Type)] != "" {
+			return fmt.Errorf("%s: is_default is true in %s too", path, defaults[string(of.Type)])
+		}
+		defaults[string(of.Type)] = path
+	}
+	return nil
+}
