@@ -19,6 +19,7 @@ import (
 // Limits of a client of the DevTools protocol.
 const (
 	connectTimeout = 10 * time.Second
+	leavingTimeout = 2 * time.Second  // for the previous client to leave
 	writeTimeout   = 10 * time.Second // for a command, if Chromium does not read
 	maxQueued      = 256              // commands that wait while a person controls the session
 	maxQueuedSize  = cdp.MaxFromClient
@@ -92,30 +93,51 @@ func (p *Page) contextID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// ConnectCDP connects a client of the DevTools protocol. There can be one at a time.
+// ConnectCDP connects a client of the DevTools protocol. There can be one at a time; a
+// further one waits briefly for its end.
 // The caller must close it.
 func (s *Session) ConnectCDP(ctx context.Context) (*Client, error) {
 	if !s.options.CDP {
 		return nil, agent.Errorf(agent.CodeConflict, "this session was not opened with cdp")
 	}
 	c := &Client{session: s, out: make(chan []byte, clientBuffer), done: make(chan struct{})}
-	s.mu.Lock()
-	other := s.client
-	if other == nil {
-		s.client = c
-	}
-	s.mu.Unlock()
-	if other != nil {
+	if !s.admitClient(ctx, c) {
 		return nil, agent.Errorf(agent.CodeConflict, "another client is connected to this session")
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if err := c.connect(ctx); err != nil {
 		c.Close()
+		if errors.Is(err, io.EOF) && s.life.Err() == nil {
+			return nil, agent.Errorf(agent.CodeConflict, "the previous client of this session has not left yet; try again").Because(err)
+		}
 		return nil, agent.Errorf(agent.CodeBrowser, "the browser could not be reached").Because(err)
 	}
 	s.Touch()
 	return c, nil
+}
+
+// admitClient makes c the session's client. The end of the previous client's connection may
+// not have been noticed yet, so it waits for that, for a short time.
+func (s *Session) admitClient(ctx context.Context, c *Client) bool {
+	ctx, cancel := context.WithTimeout(ctx, leavingTimeout)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		other := s.client
+		if other == nil {
+			s.client = c
+		}
+		s.mu.Unlock()
+		if other == nil {
+			return true
+		}
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // connect connects to the Mux, whose first frame names the client's session
@@ -274,16 +296,16 @@ func (c *Client) lost() error {
 // and its open dialogs are answered.
 func (c *Client) Close() {
 	c.closing.Do(func() {
-		close(c.done)
-		if c.conn != nil {
-			c.conn.Close()
-		}
 		s := c.session
 		s.mu.Lock()
 		if s.client == c {
 			s.client = nil
 		}
 		s.mu.Unlock()
+		close(c.done)
+		if c.conn != nil {
+			c.conn.Close()
+		}
 		s.answerLeftDialogs()
 	})
 }

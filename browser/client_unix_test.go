@@ -316,3 +316,25 @@ func TestClientsAreLimited(t *testing.T) {
 	<-s.chromium.cleaned
 	openIn(t, b, db, agent.SessionOptions{CDP: true}) // its slot is free
 }
+
+// A client that connects while the previous one is leaving waits for that.
+func TestClientConnectsAgainAtOnce(t *testing.T) {
+	b, db := newBrowser(t, func(o *Options) { o.CDP = 1 })
+	s := openIn(t, b, db, agent.SessionOptions{CDP: true})
+	first, err := s.ConnectCDP(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := make(chan error, 1)
+	go func() {
+		second, err := s.ConnectCDP(t.Context())
+		if err == nil {
+			defer second.Close()
+		}
+		connected <- err
+	}()
+	first.Close()
+	if err := <-connected; err != nil {
+		t.Error(err)
+	}
+}

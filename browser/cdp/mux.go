@@ -25,6 +25,9 @@ const (
 // readBuffer is the size of the buffer in front of a pipe or socket.
 const readBuffer = 64 << 10
 
+// maxLeaving is how long a new client waits for the previous one to leave.
+const maxLeaving = 5 * time.Second
+
 // Mux shares Chromium's pipe between the driver and a client.
 type Mux struct {
 	chromium *FrameWriter
@@ -32,10 +35,12 @@ type Mux struct {
 
 	maxFrame, maxQueue int // bytes for a client: of a frame, and queued
 	pause              func(time.Duration)
+	leaving            time.Duration // how long a new client waits for the previous one to leave
 
 	mu       sync.Mutex
 	lastID   int64
 	client   *muxClient            // nil without one
+	left     chan struct{}         // closed, and replaced, when a client has left
 	sessions map[string]*muxClient // by id: sessions created by clients; all others are the driver's
 	waiting  map[int64]*muxClient  // by the id of one of the Mux's own commands: the client that it concerns
 }
@@ -52,7 +57,7 @@ type muxClient struct {
 
 // NewMux returns a Mux that writes to Chromium and to the driver.
 func NewMux(toChromium, toDriver io.Writer) *Mux {
-	return &Mux{chromium: NewFrameWriter(toChromium), driver: NewFrameWriter(toDriver), maxFrame: MaxToClient, maxQueue: maxQueued, pause: time.Sleep, lastID: firstOwnID,
+	return &Mux{chromium: NewFrameWriter(toChromium), driver: NewFrameWriter(toDriver), maxFrame: MaxToClient, maxQueue: maxQueued, leaving: maxLeaving, pause: time.Sleep, lastID: firstOwnID, left: make(chan struct{}),
 		sessions: map[string]*muxClient{}, waiting: map[int64]*muxClient{}}
 }
 
@@ -164,7 +169,7 @@ func (c *muxClient) signal() {
 	}
 }
 
-// Serve accepts clients, one at a time, until the listener is closed.
+// Serve accepts clients, one at a time: further ones wait briefly for its end, until the listener is closed.
 func (m *Mux) Serve(l net.Listener) error {
 	for {
 		conn, err := l.Accept()
@@ -179,15 +184,11 @@ func (m *Mux) Serve(l net.Listener) error {
 // receives is the id of its session with the browser, which its commands must contain.
 func (m *Mux) serve(conn net.Conn) {
 	c := &muxClient{conn: conn, queued: make(chan struct{}, 1)}
-	m.mu.Lock()
-	if m.client != nil {
-		m.mu.Unlock()
+	id, ok := m.admit(c)
+	if !ok {
 		conn.Close()
 		return
 	}
-	m.client = c
-	id := m.nextLocked(c)
-	m.mu.Unlock()
 	go m.write(c)
 	if m.chromium.Write(encode(message{ID: id, Method: "Target.attachToBrowserTarget"})) == nil {
 		_ = m.pass(conn, MaxFromClient+1<<10, m.pacer(time.Now)) // it ends with the connection
@@ -195,6 +196,28 @@ func (m *Mux) serve(conn net.Conn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closeLocked(c)
+}
+
+// admit makes c the client, and returns the id of its first command. The end of the
+// previous client's connection may not have been read yet, so it waits for that.
+func (m *Mux) admit(c *muxClient) (id int64, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	limit := time.NewTimer(m.leaving)
+	defer limit.Stop()
+	for m.client != nil {
+		left := m.left
+		m.mu.Unlock()
+		select {
+		case <-left:
+			m.mu.Lock()
+		case <-limit.C:
+			m.mu.Lock()
+			return 0, false
+		}
+	}
+	m.client = c
+	return m.nextLocked(c), true
 }
 
 // pacer returns a function that pauses while a client has sent more commands than it
@@ -278,6 +301,8 @@ func (m *Mux) closeLocked(c *muxClient) {
 	c.signal()
 	if m.client == c {
 		m.client = nil
+		close(m.left)
+		m.left = make(chan struct{})
 	}
 	if c.root != "" {
 		m.detachLocked(c)

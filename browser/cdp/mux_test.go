@@ -20,7 +20,7 @@ type pipes struct {
 	socket               string
 }
 
-func startMux(t *testing.T) *pipes {
+func startMux(t *testing.T, leaving time.Duration) *pipes {
 	t.Helper()
 	const maxFrame, maxQueue = 1 << 20, 4 << 20
 	fromDriver, driver := io.Pipe()
@@ -28,7 +28,7 @@ func startMux(t *testing.T) *pipes {
 	toDriver, driverOut := io.Pipe()
 	toChromium, chromiumOut := io.Pipe()
 	m := NewMux(chromiumOut, driverOut)
-	m.maxFrame, m.maxQueue = maxFrame, maxQueue
+	m.maxFrame, m.maxQueue, m.leaving = maxFrame, maxQueue, leaving
 	p := &pipes{NewFrameWriter(driver), NewFrameWriter(chromium), bufio.NewReader(toDriver), bufio.NewReader(toChromium), filepath.Join(t.TempDir(), "cdp")}
 	l, err := net.Listen("unix", p.socket)
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *pipes) connect(t *testing.T, id int64, root string) (net.Conn, *FrameWr
 }
 
 func TestMuxSharesThePipe(t *testing.T) {
-	p := startMux(t)
+	p := startMux(t, 0)
 	write(t, p.driver, `{"id":1,  "method":"Browser.getVersion"}`) // unchanged
 	want(t, p.toChromium, `{"id":1,  "method":"Browser.getVersion"}`)
 	write(t, p.chromium, `{"id":1,"result":{}}`)
@@ -120,9 +120,35 @@ func TestMuxSharesThePipe(t *testing.T) {
 	p.connect(t, firstOwnID+3, "R2")
 }
 
+// TestClientReconnects: a client that connects before the end of its previous connection was
+// read is connected when it was.
+func TestClientReconnects(t *testing.T) {
+	p := startMux(t, time.Minute)
+	conn, _, _ := p.connect(t, firstOwnID+1, "R1")
+	second, err := net.Dial("unix", p.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	conn.Close()
+	frames := map[string]bool{}
+	for range 2 { // in either order
+		frame, err := ReadFrame(p.toChromium, MaxToClient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames[string(frame)] = true
+	}
+	if !frames[`{"id":536870914,"method":"Target.detachFromTarget","params":{"sessionId":"R1"}}`] || !frames[`{"id":536870915,"method":"Target.attachToBrowserTarget"}`] {
+		t.Errorf("got %v", frames)
+	}
+	write(t, p.chromium, `{"id":536870915,"result":{"sessionId":"R2"}}`)
+	want(t, bufio.NewReader(second), `{"sessionId":"R2"}`)
+}
+
 // A client that does not read is disconnected and does not block the others.
 func TestMuxDropsASlowClient(t *testing.T) {
-	p := startMux(t)
+	p := startMux(t, 0)
 	_, _, toClient := p.connect(t, firstOwnID+1, "R1")
 	event := fmt.Sprintf(`{"method":"Page.x","params":{"data":%q},"sessionId":"R1"}`, strings.Repeat("x", 512<<10))
 	for range 20 {
@@ -137,7 +163,7 @@ func TestMuxDropsASlowClient(t *testing.T) {
 }
 
 func TestLongFrames(t *testing.T) {
-	p := startMux(t)
+	p := startMux(t, 0)
 	_, _, toClient := p.connect(t, firstOwnID+1, "R1")
 	long := strings.Repeat("x", 1<<20)
 	write(t, p.chromium, `{"method":"Page.x","params":{"data":"`+long+`"},"sessionId":"R1"}`)
