@@ -27,28 +27,13 @@ func hover(_ context.Context, st *step) (map[string]any, error) {
 }
 
 func typeText(_ context.Context, st *step) (map[string]any, error) {
-	e := st.element()
-	if st.Clear {
-		if err := e.Clear(playwright.LocatorClearOptions{Timeout: st.milliseconds()}); err != nil {
-			return nil, err
-		}
-	}
-	secret, err := e.Evaluate(caretToEnd, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()})
+	e, err := st.element().ElementHandle(playwright.LocatorElementHandleOptions{Timeout: st.milliseconds()})
 	if err != nil {
 		return nil, err
 	}
-	st.showsText.Store(secret == false)
-	return nil, e.PressSequentially(*st.Text, playwright.LocatorPressSequentiallyOptions{Delay: playwright.Float(float64(st.Delay)), Timeout: st.milliseconds()})
+	defer func() { _ = e.Dispose() }() // otherwise it is released with its document
+	return nil, st.enter(e, *st.Text, st.Clear, true)
 }
-
-// caretToEnd focuses a field and moves the caret to its end, if that kind of
-// field has a caret that can be moved. It reports whether the field is for a
-// secret.
-const caretToEnd = `e => {
-	e.focus();
-	try { e.setSelectionRange(e.value.length, e.value.length); } catch {}
-	return ` + isSecret + `(e);
-}`
 
 func press(_ context.Context, st *step) (map[string]any, error) {
 	if st.Selector != "" {
@@ -66,6 +51,9 @@ func selectOption(_ context.Context, st *step) (map[string]any, error) {
 		wanted.Values = &[]string{*st.Value}
 	default:
 		wanted.Values = &st.Values
+	}
+	if err := st.checkOptions(len(st.Values)); err != nil {
+		return nil, err
 	}
 	chosen, err := st.element().SelectOption(wanted, playwright.LocatorSelectOptionOptions{Timeout: st.milliseconds()})
 	if err != nil {

@@ -126,7 +126,7 @@ func (s *Session) Fill(ctx context.Context, a agent.Action, text string, allowed
 		if err := allowed(document); err != nil {
 			return nil, err
 		}
-		return nil, e.Fill(text, playwright.ElementHandleFillOptions{Timeout: st.milliseconds()})
+		return nil, st.enter(e, text, true, false)
 	}})
 }
 
