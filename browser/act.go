@@ -146,19 +146,28 @@ func (st *step) do(ctx context.Context) (map[string]any, error) {
 	if s.Status() == agent.SessionTakeover {
 		return nil, agent.InvalidAction(st.Action.Action, "action", "must wait: a person controls this session")
 	}
-	if err := st.choosePage(limited); err != nil {
-		return nil, st.explain(ctx, err)
+	var result map[string]any
+	err := st.choosePage(limited)
+	if err == nil {
+		result, err = st.run(limited)
 	}
-	result, err := st.run(limited)
 	if limited.Err() != nil && st.Action.Action == "evaluate" && st.isBlocked() {
 		st.page.unblock()
 	}
 	if err != nil {
+		if st.timedOut(err) && ctx.Err() == nil && st.page != nil && st.page.EndIfHung() {
+			err = agent.Errorf(agent.CodeBrowser, "the page did not respond, so it was ended").With("action", st.Action.Action).With("reason", "hung").Because(err)
+		}
 		return nil, st.explain(ctx, err)
 	}
 	st.page.blockedSince = time.Time{}
 	st.addLocation(limited, result)
 	return result, nil
+}
+
+// timedOut reports whether the action failed because its time was up.
+func (st *step) timedOut(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, playwright.ErrTimeout)
 }
 
 // pauseSlack is how much later than requested a pause may end.
@@ -269,7 +278,7 @@ func (st *step) explain(asked context.Context, err error) error {
 		return asked.Err()
 	case errors.Is(err, errTabClosed), st.page != nil && st.page.open.Err() != nil:
 		return withAction(agent.Errorf(agent.CodeBrowser, "the tab was closed before %s was done", name))
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, playwright.ErrTimeout):
+	case st.timedOut(err):
 		return withAction(agent.Errorf(agent.CodeActionTimeout, "%s was not done within %d ms", name, st.Milliseconds()).With("timeout", st.Milliseconds()))
 	case hasNavigated(err):
 		return withAction(agent.Errorf(agent.CodeBrowser, "the page navigated before %s was done", name).With("reason", "navigated"))

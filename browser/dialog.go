@@ -11,6 +11,7 @@ import (
 // onDialog is Playwright's handler for dialogs, which block the page until they
 // are answered. It must not call Playwright.
 func (s *Session) onDialog(d playwright.Dialog) {
+	s.dialogCount.Add(1)
 	s.console.add(s.pageID(d.Page()), "info", d.Type()+": "+d.Message())
 	if s.leaveToClient(d) {
 		return

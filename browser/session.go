@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/playwright-community/playwright-go"
@@ -41,6 +42,8 @@ type Session struct {
 	console   *console
 	inbox     inbox
 	persisted persisted
+
+	dialogCount atomic.Int64 // of dialogs that pages have opened
 
 	hiding sync.Mutex // guards hidden
 	hidden []hiddenValue
