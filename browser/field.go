@@ -40,7 +40,7 @@ const FieldScript = `const field = (() => {
 		set.call(f, value);
 	};
 	const fits = (f, text) => {
-		if (text === "" || f.type === "color" && !/^#[0-9a-f]{6}$/i.test(text)) return f.value === text;
+		if (kind(f) === "keys" || text === "" || f.type === "color" && !/^#[0-9a-f]{6}$/i.test(text)) return f.value === text;
 		if (f.type === "range") return Number(text) === Number(f.value);
 		return f.type === "color" ? f.value === text.toLowerCase() : f.value !== "";
 	};
@@ -49,7 +49,7 @@ const FieldScript = `const field = (() => {
 		assign(f, text);
 		if (!fits(f, text)) {
 			assign(f, before);
-			return "must be " + format(f) + " for the field of type " + f.type;
+			return "must be " + (format(f) || "a value that fits") + " for the field of type " + f.type;
 		}
 		const entered = f.value;
 		for (const type of ["input", "change"]) f.dispatchEvent(new Event(type, {bubbles: true, composed: type === "input"}));

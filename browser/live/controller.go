@@ -3,6 +3,8 @@ package live
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -36,6 +38,7 @@ type Controller struct {
 	pressed          int    // buttons that are down, as in DOM's MouseEvent.buttons
 	typed            string // text typed by the last keyDown, until a char event repeats it
 	clicks           clicks
+	field            string             // Chromium's id of the field that was offered last; "" if none was
 	cancelNavigation context.CancelFunc // cancels the navigation in progress
 }
 
@@ -62,11 +65,23 @@ func (c *Controller) Do(ctx context.Context, in Input) (answer []byte, err error
 	if err != nil {
 		return nil, err
 	}
+	answer, err = c.act(ctx, page, in)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		c.live.mu.Lock()
+		defer c.live.mu.Unlock()
+		_ = c.live.spawnLocked(func(context.Context) { page.EndIfHung() }) // fails while the server is stopping
+	}
+	return answer, err
+}
+
+func (c *Controller) act(ctx context.Context, page *browser.Page, in Input) (answer []byte, err error) {
 	switch in.Kind {
 	case "mouseEvent":
-		return nil, c.mouse(ctx, page, in.Mouse)
+		return c.mouse(ctx, page, in.Mouse)
 	case "keyEvent":
-		return nil, c.key(ctx, page, in.Key)
+		return c.key(ctx, page, in.Key)
+	case "setField":
+		return nil, c.setField(ctx, page, in.Text)
 	case "insertText":
 		if err := c.attach(ctx, page); err != nil {
 			return nil, err
@@ -141,7 +156,7 @@ func (c *Controller) detach(ctx context.Context) {
 	}
 	cdp := c.cdp
 	_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // fails if the tab is closed, which detaches it anyway
-	c.page, c.cdp, c.pressed, c.typed = nil, nil, 0, ""
+	c.page, c.cdp, c.pressed, c.typed, c.field = nil, nil, 0, "", ""
 }
 
 // clicks counts the clicks of a double click.
@@ -163,9 +178,9 @@ func (c *clicks) press(m Mouse, now time.Time) int {
 
 // mouse sends a mouse event to the page. Viewers need not report which buttons are down
 // while the mouse moves: they are remembered here, so that dragging works.
-func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) error {
+func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) (answer []byte, err error) {
 	if err := c.attach(ctx, page); err != nil {
-		return err
+		return nil, err
 	}
 	params := map[string]any{"type": m.Type, "x": m.X, "y": m.Y, "modifiers": m.Modifiers, "button": m.Button}
 	bit := buttonBits[m.Button]
@@ -177,6 +192,9 @@ func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) err
 			n = max(n, m.Clicks)
 		}
 		params["clickCount"] = n
+		if m.Button == "left" {
+			answer = c.offer(ctx, fmt.Sprintf("%s(%g, %g)", findField, m.X, m.Y))
+		}
 	case "mouseReleased":
 		c.pressed &^= bit
 		params["clickCount"] = max(c.clicks.n, m.Clicks, 1)
@@ -188,14 +206,19 @@ func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) err
 		}
 	}
 	params["buttons"] = c.pressed
-	return send(ctx, c.cdp, "Input.dispatchMouseEvent", params)
+	return answer, send(ctx, c.cdp, "Input.dispatchMouseEvent", params)
 }
 
 // key sends a key event to the page. A printable key types its character on keyDown; a
 // char event that follows for the same key is not typed again.
-func (c *Controller) key(ctx context.Context, page *browser.Page, k Key) error {
+func (c *Controller) key(ctx context.Context, page *browser.Page, k Key) (answer []byte, err error) {
 	if err := c.attach(ctx, page); err != nil {
-		return err
+		return nil, err
+	}
+	if k.opensField() {
+		if answer := c.offer(ctx, findField+"()"); answer != nil {
+			return answer, nil
+		}
 	}
 	params := map[string]any{"type": k.Type, "key": k.Key, "code": k.Code, "modifiers": k.Modifiers}
 	if id := k.virtualID(); id > 0 {
@@ -213,13 +236,13 @@ func (c *Controller) key(ctx context.Context, page *browser.Page, k Key) error {
 		text := k.text()
 		if text == "" || text == c.typed {
 			c.typed = ""
-			return nil
+			return nil, nil
 		}
 		params["text"] = text
 	case "keyUp":
 		c.typed = ""
 	}
-	return send(ctx, c.cdp, "Input.dispatchKeyEvent", params)
+	return nil, send(ctx, c.cdp, "Input.dispatchKeyEvent", params)
 }
 
 // navigate starts a navigation without waiting for it: a page that loads slowly

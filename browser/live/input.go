@@ -10,13 +10,13 @@ import (
 
 // Input is one input message of a viewer.
 type Input struct {
-	Kind   string // mouseEvent, keyEvent, insertText, navigation, closeTab, newTab, selectTab or getSelectedText
+	Kind   string // mouseEvent, keyEvent, insertText, setField, navigation, closeTab, newTab, selectTab or getSelectedText
 	PageID string // tab to act in; "" means the one shown
 	Mouse  Mouse
 	Key    Key
 	Action string // of a navigation: goto, back, forward or refresh
 	URL    string // to go to
-	Text   string // to insert where the cursor is
+	Text   string // to insert where the cursor is, or the value of a setField
 }
 
 // Mouse is a mouse event, with its position in viewport pixels.
@@ -62,6 +62,7 @@ type fields struct {
 	KeyCode    int      `json:"keyCode"`
 	Action     string   `json:"action"`
 	URL        string   `json:"url"`
+	Value      *string  `json:"value"`
 }
 
 // Limits of a message's values.
@@ -112,10 +113,16 @@ func ParseInput(raw []byte) (Input, error) {
 		}
 		in.Text = m.Text
 		return in, nil
+	case "setField":
+		if m.Value == nil || len(*m.Value) > maxInsert {
+			return Input{}, invalid("value", "is required, and at most 32 KB long")
+		}
+		in.Text = *m.Value
+		return in, nil
 	case "closeTab", "newTab", "selectTab", "getSelectedText":
 		return in, nil
 	}
-	return Input{}, invalid("type", "must be mouseEvent, keyEvent, insertText, navigation, closeTab, newTab, selectTab or getSelectedText")
+	return Input{}, invalid("type", "must be mouseEvent, keyEvent, insertText, setField, navigation, closeTab, newTab, selectTab or getSelectedText")
 }
 
 func invalid(field, issue string) error {

@@ -27,6 +27,8 @@ var sitePages = map[string]string{
 	"/": `<title>Shop</title><body style="margin:0"><input autofocus id=name style="position:absolute;left:0;top:0;width:400px;height:200px;font-size:60px" oninput="document.title='name:'+value">
 <div onclick="document.title='clicked'" style="position:absolute;left:0;top:300px;width:800px;height:300px;background:#36c"></div>`,
 	"/evil": `<title><img src=x onerror=document.title=1></title><body style="background:#c00"><script>console.log('<b>bold</b>')</script>`,
+	"/fields": `<title>Fields</title><select style="position:absolute;left:100px;top:100px;width:200px;height:40px" onchange="document.title = 'chose ' + this.value">` +
+		`<option>apple<option>lemon<option>plum</select><input type=date style="position:absolute;left:100px;top:300px;width:200px;height:40px" onchange="document.title = this.value">`,
 	"/spin": `<title>Spin</title><style>@keyframes s{to{transform:rotate(1turn)}}div{width:300px;height:300px;background:linear-gradient(red,blue);animation:s 1s linear infinite}</style><div></div>`,
 }
 

@@ -165,6 +165,41 @@ func TestTakeoverWalk(t *testing.T) {
 	late.waitFor(`/takeover has ended/.test(document.getElementById("note").textContent)`)
 }
 
+// TestLiveViewShowsLists chooses from a list, with mouse and keyboard, and sets a date: the
+// picture lacks Chromium's own windows for that.
+func TestLiveViewShowsLists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	s := ts.openLoaded(t, "/fields")
+	link := ts.must(t, 200, "GET", "/api/agents/default/browser/"+s.ID()+"/live-view", "")
+	person := ts.openPage(t, 1000, 800, link["url"].(string))
+	person.waitFor(`document.getElementById("screen").dataset.frames > 0`)
+	key := func(name, text string) {
+		for _, kind := range []string{"keyDown", "keyUp"} {
+			person.cdp("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "text": text, "windowsVirtualKeyCode": map[string]int{"ArrowDown": 40, "Enter": 13}[name]})
+			text = ""
+		}
+	}
+	person.clickScreen(200, 120, 800, 600)
+	person.waitFor(`document.querySelectorAll("#picker option").length === 3 && document.activeElement.localName === "select"`)
+	person.clickOn(`document.querySelectorAll("#picker option")[1]`)
+	waitTitle(t, s, "chose lemon")
+	person.waitFor(`!document.getElementById("picker") && document.activeElement.id === "stage"`)
+	key(" ", " ") // opens it again
+	person.waitFor(`document.querySelector("#picker select")?.selectedIndex === 1`)
+	key("ArrowDown", "")
+	key("Enter", "\r")
+	waitTitle(t, s, "chose plum")
+	person.clickScreen(200, 320, 800, 600)
+	person.waitFor(`document.activeElement.type === "date"`)
+	person.eval(`void (document.activeElement.value = "2026-05-06")`)
+	person.clickOn(`document.querySelector("#picker .primary")`)
+	waitTitle(t, s, "2026-05-06")
+}
+
 // TestLiveViewShowsTextAsText opens a page that tries to get its script into the view.
 func TestLiveViewShowsTextAsText(t *testing.T) {
 	if testing.Short() {

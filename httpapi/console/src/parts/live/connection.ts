@@ -10,11 +10,24 @@ export type Viewport = { width: number; height: number };
 /** A takeover of the session by a person. */
 export type TakeoverState = { takeover_id: string; status: string; reason: string; expires_at: string };
 
+/** A field of the page with a list or a picker, which the picture lacks. */
+export type Field = {
+  kind: string; // select, datalist, or a type of input
+  label: string;
+  value: string;
+  min: string;
+  max: string;
+  step: string;
+  rect: { x: number; y: number; width: number; height: number };
+  options: { value: string; label: string; group: string; selected: boolean; disabled: boolean }[];
+};
+
 /** What the server sends; a picture has no type. */
 type Received =
   | { type: "tabList"; tabs: Tab[]; activeTabId: string }
   | { type: "activeTabChange"; pageId: string }
   | { type: "status"; viewport: Viewport; status: string; takeover: TakeoverState | null }
+  | { type: "field"; pageId: string; field: Field }
   | { type: "selectedTextResponse"; text?: string }
   | { type?: undefined; data?: string; pageId: string; url: string; title: string };
 
@@ -52,6 +65,7 @@ export function openLive({
   const viewport = signal<Viewport>({ width: 1280, height: 720 });
   const status = signal("");
   const takeover = signal<TakeoverState | null>(null);
+  const field = signal<Field | null>(null);
   let socket: WebSocket | undefined;
   let tries = 0;
   let closed = false;
@@ -125,6 +139,8 @@ export function openLive({
       viewport.value = m.viewport;
       status.value = m.status;
       takeover.value = m.takeover;
+    } else if (m.type === "field") {
+      field.value = m.field;
     } else if (m.type === "selectedTextResponse") {
       if (m.text) navigator.clipboard?.writeText(m.text).catch(() => {});
     } else if (m.data) {
@@ -147,6 +163,8 @@ export function openLive({
     viewport,
     status,
     takeover,
+    /** The field whose list or picker is open. */
+    field,
     /** Returns the tab in the picture. */
     shown: () => shown,
     /** Sends input, unless too much waits to be sent already. */

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import type { Live } from "./connection";
+import { FieldPicker } from "./picker";
 
 const modifiers = (e: MouseEvent | KeyboardEvent) =>
   (e.altKey ? 1 : 0) | (e.ctrlKey ? 2 : 0) | (e.metaKey ? 4 : 0) | (e.shiftKey ? 8 : 0);
@@ -110,6 +111,7 @@ function hands(live: Live, canvas: HTMLCanvasElement, stage: HTMLElement) {
     down: (e: PointerEvent) => {
       const p = place(e);
       if (!control() || !p.in) return;
+      live.field.value = null;
       stage.setPointerCapture(e.pointerId);
       if (e.pointerType === "touch") {
         finger = finger ? null : { id: e.pointerId, p, x: e.clientX, y: e.clientY, scrolls: false, at: e.timeStamp };
@@ -207,6 +209,7 @@ export function Stage({ live }: { live: Live }) {
           </div>
         )}
       </div>
+      {live.field.value && control && <FieldPicker live={live} field={live.field.value} screen={canvas.current!} />}
       <textarea
         id="typing"
         ref={typing}
