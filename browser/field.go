@@ -81,9 +81,10 @@ const prepareField = `async (e, [text, clear, wait, keys]) => {
 	if (f.type === "number" && whole && !field.isNumber(whole)) return {...about, about: "text", issue: "must make a number, such as -12.5, in the field of type number"};
 	if (editable && f.maxLength >= (keys ? 2 : 0) && whole.length > f.maxLength) return {...about, about: "text", issue: "is too long for the field, which takes " + f.maxLength + " characters"};
 	const focused = () => {
-		f.focus();
+		const host = f.isContentEditable && f.closest("[contenteditable]") || f;
+		host.focus();
 		const active = f.getRootNode().activeElement;
-		return active === f || f.contains(active) || /^(body|html)$/.test(f.localName);
+		return active === host || f.contains(active) || /^(body|html)$/.test(f.localName);
 	};
 	while (!focused()) {
 		if (performance.now() >= until) return {...about, about: "selector", issue: "matches an element that cannot be typed into"};
