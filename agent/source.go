@@ -51,6 +51,13 @@ type Source struct {
 	UpdatedAt      Time            `json:"updated_at" format:"date-time"`
 }
 
+// PendingSource is a source whose text is still being read.
+type PendingSource struct {
+	ID     string       `json:"id" example:"source-06f1q2s3t4v5a6b7c8d9"`
+	Name   string       `json:"name" example:"Handbook"`
+	Status SourceStatus `json:"status" enum:"processing,crawling,updating" example:"processing"`
+}
+
 // SourceError is the reason why a source could not be read.
 type SourceError struct {
 	Code    string `json:"code" example:"BROKEN_FILE"`

@@ -22,16 +22,17 @@ type choice = agentchat.Choice
 
 type chatIn struct {
 	Body struct {
-		Message        string `json:"message,omitempty" doc:"The user's message, at most 100000 characters. Required unless retry_of is set." example:"How do I get my money back?"`
-		ConversationID string `json:"conversation_id,omitempty" doc:"The conversation to continue. Default: a new one."`
-		ContactID      string `json:"contact_id,omitempty" doc:"Contact of a new conversation."`
-		Stream         bool   `json:"stream,omitempty" doc:"Answer as server-sent events: delta, tool_call, tool_result, sources, done, error."`
-		Tools          choice `json:"tools,omitempty" types:"boolean,[]string" doc:"Ids of the tools that may be called, true for all, or false for none. Default: true."`
-		Sources        choice `json:"sources,omitempty" types:"boolean,[]string" doc:"Ids of the sources to search, true for all, or false for none. Default: true."`
-		Model          string `json:"model,omitempty" doc:"Replaces llm_model for this turn; passed to the provider unchanged." example:"gpt-5-mini"`
-		Fallback       string `json:"fallback,omitempty" enum:"passages" doc:"passages: without a language model, answer with passages of the knowledge. Otherwise that is an error 400." example:"passages"`
-		RetryOf        int64  `json:"retry_of,omitempty" doc:"Id of an answer to generate again. message is ignored. Both answers are kept." example:"18"`
-		RunID          string `json:"run_id,omitempty" doc:"An id chosen by the client: 8 to 64 letters, digits and hyphens. With it the turn continues if the connection is lost." pattern:"^[A-Za-z0-9-]{8,64}$" example:"7f3a2c1e-0b5d"`
+		Message        string   `json:"message,omitempty" doc:"The user's message, at most 100000 characters. Required unless retry_of is set." example:"How do I get my money back?"`
+		ConversationID string   `json:"conversation_id,omitempty" doc:"The conversation to continue. Default: a new one."`
+		ContactID      string   `json:"contact_id,omitempty" doc:"Contact of a new conversation."`
+		Stream         bool     `json:"stream,omitempty" doc:"Answer as server-sent events: waiting, delta, tool_call, tool_result, sources, done, error."`
+		Tools          choice   `json:"tools,omitempty" types:"boolean,[]string" doc:"Ids of the tools that may be called, true for all, or false for none. Default: true."`
+		Sources        choice   `json:"sources,omitempty" types:"boolean,[]string" doc:"Ids of the sources to search, true for all, or false for none. Default: true."`
+		WaitFor        []string `json:"wait_for,omitempty" doc:"Ids of sources, at most 100, that are read before the search if that takes no longer than 60 seconds. Ids of sources that do not exist are ignored."`
+		Model          string   `json:"model,omitempty" doc:"Replaces llm_model for this turn; passed to the provider unchanged." example:"gpt-5-mini"`
+		Fallback       string   `json:"fallback,omitempty" enum:"passages" doc:"passages: without a language model, answer with passages of the knowledge. Otherwise that is an error 400." example:"passages"`
+		RetryOf        int64    `json:"retry_of,omitempty" doc:"Id of an answer to generate again. message is ignored. Both answers are kept." example:"18"`
+		RunID          string   `json:"run_id,omitempty" doc:"An id chosen by the client: 8 to 64 letters, digits and hyphens. With it the turn continues if the connection is lost." pattern:"^[A-Za-z0-9-]{8,64}$" example:"7f3a2c1e-0b5d"`
 	}
 }
 
@@ -43,11 +44,12 @@ func (in *chatIn) turn() (agentchat.Turn, error) {
 	b := &in.Body
 	var is agent.Issues
 	is.Check(b.Fallback == "" || b.Fallback == string(agentchat.ModePassages), "fallback", "must be passages")
+	is.Check(len(b.WaitFor) <= 100, "wait_for", "must have at most 100 ids")
 	is.Check(len(b.Model) <= 200, "model", "must have at most 200 bytes")
 	is.Check(b.RetryOf >= 0, "retry_of", "must be the id of an answer")
 	is.Check(b.RunID == "" || runIDs.MatchString(b.RunID), "run_id", "must have 8 to 64 letters, digits and hyphens")
 	return agentchat.Turn{ConversationID: b.ConversationID, ContactID: b.ContactID, Message: b.Message, RetryOf: b.RetryOf,
-		Model: b.Model, Fallback: agentchat.Mode(b.Fallback), Tools: b.Tools, Sources: b.Sources}, is.Err()
+		Model: b.Model, Fallback: agentchat.Mode(b.Fallback), Tools: b.Tools, Sources: b.Sources, WaitFor: b.WaitFor}, is.Err()
 }
 
 type chatMessage struct {
@@ -66,6 +68,8 @@ type chatOut struct {
 	Usage          llm.Usage            `json:"usage"`
 	Mode           agentchat.Mode       `json:"mode,omitempty" enum:"passages" doc:"passages: there is no language model, and sources are the answer." example:"passages"`
 	Partial        bool                 `json:"partial,omitempty" doc:"The turn was stopped; this is its text so far." example:"true"`
+
+	PendingSources []agent.PendingSource `json:"pending_sources,omitempty" doc:"Sources that were still being read, so that the answer may lack what they say: up to 20, newest first."`
 }
 
 // chatTurn answers a message with JSON or a stream.
@@ -97,7 +101,7 @@ func (s *Server) chatTurn(c *rest.Call) error {
 
 func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
 	return chatOut{ConversationID: m.ConversationID, Message: chatMessage{ID: m.ID, Role: m.Role, Content: m.Content, CreatedAt: m.CreatedAt},
-		ToolCalls: a.ToolCalls, Sources: a.Sources, Queries: a.Queries, Usage: a.Usage, Mode: a.Mode}
+		ToolCalls: a.ToolCalls, Sources: a.Sources, Queries: a.Queries, Usage: a.Usage, Mode: a.Mode, PendingSources: a.Pending}
 }
 
 // extendTimeLimits extends the time limits of a request to those of a turn. The body is
@@ -114,6 +118,7 @@ func (s *Server) extendTimeLimits(c *rest.Call) error {
 
 // The events of a turn's stream.
 const (
+	eventWaiting    = "waiting"
 	eventDelta      = "delta"
 	eventToolCall   = "tool_call"
 	eventToolResult = "tool_result"
@@ -131,6 +136,8 @@ type sourcesEvent struct {
 // streamEvent returns the name and data of a turn's event in the stream.
 func streamEvent(e agentchat.Event) (name string, data any) {
 	switch {
+	case e.Pending != nil:
+		return eventWaiting, map[string]any{"pending_sources": e.Pending}
 	case e.ToolCall != nil:
 		return eventToolCall, e.ToolCall
 	case e.ToolResult != nil:

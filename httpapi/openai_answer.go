@@ -36,6 +36,8 @@ type openAIChatOut struct {
 	Model   string         `json:"model" example:"support"`
 	Choices []openAIChoice `json:"choices"`
 	Usage   openAIUsage    `json:"usage"`
+
+	PendingSources []agent.PendingSource `json:"pending_sources,omitempty" doc:"Not in OpenAI's API: sources that were still being read, so that the answer may lack what they say."`
 }
 
 func (s *Server) openAIChat(c *rest.Call) error {
@@ -70,7 +72,7 @@ func (s *Server) openAIChat(c *rest.Call) error {
 		message.Content = &answer.Text
 	}
 	out.Choices = []openAIChoice{{Message: message, FinishReason: finish(answer)}}
-	out.Usage = openAIUsageOf(answer.Usage)
+	out.Usage, out.PendingSources = openAIUsageOf(answer.Usage), answer.Pending
 	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"satchel/agent"
 	agentchat "satchel/agent/chat"
 	"satchel/httpapi/rest"
 )
@@ -13,6 +14,8 @@ type openAIChunk struct {
 	Model   string        `json:"model"`
 	Choices []openAIPiece `json:"choices"`
 	Usage   *openAIUsage  `json:"usage,omitempty"`
+
+	PendingSources []agent.PendingSource `json:"pending_sources,omitempty"` // with the reason for the end
 }
 
 type openAIPiece struct {
@@ -61,6 +64,7 @@ func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Request, chunk openAIChu
 		}
 	}
 	reason := finish(answer)
+	chunk.PendingSources = answer.Pending
 	if err := send(openAIDelta{}, &reason); err != nil {
 		return err
 	}

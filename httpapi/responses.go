@@ -42,7 +42,10 @@ type response struct {
 	MaxOutputTokens   *int                `json:"max_output_tokens" nullable:"true"`
 	Usage             *responseUsage      `json:"usage" types:"null"`
 	Store             bool                `json:"store"`
-	Metadata          map[string]string   `json:"metadata"`
+
+	PendingSources []agent.PendingSource `json:"pending_sources,omitempty" doc:"Not in OpenAI's API: sources that were still being read, so that the answer may lack what they say."`
+
+	Metadata map[string]string `json:"metadata"`
 
 	// Fields that are the same in every response, because the parameters that
 	// they reflect are ignored.
@@ -192,7 +195,7 @@ func (s *Server) finishResponse(c *rest.Call, out *response, a agentchat.Answer)
 		out.Status, out.IncompleteDetails = "incomplete", &responseIncomplete{"max_output_tokens"}
 	}
 	usage := &responseUsage{InputTokens: a.Usage.Input, OutputTokens: a.Usage.Output, TotalTokens: a.Usage.Input + a.Usage.Output}
-	out.Usage = usage
+	out.Usage, out.PendingSources = usage, a.Pending
 	if a.Text != "" || len(a.ClientCalls) == 0 {
 		item := messageItem(out.ID, out.Status)
 		item.Content = []responsePart{{Type: "output_text", Text: a.Text, Annotations: s.citationsOf(c, a), Logprobs: []json.RawMessage{}}}

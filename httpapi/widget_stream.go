@@ -49,6 +49,8 @@ type visitorMessage struct {
 	Sources   []sourceName  `json:"sources,omitempty"`
 	Files     []visitorFile `json:"files,omitempty"`
 	CreatedAt agent.Time    `json:"created_at"`
+
+	PendingSources []agent.PendingSource `json:"pending_sources,omitempty"` // not read when it was written
 }
 
 // visitorPartial is a piece of the answer being generated.
@@ -73,7 +75,8 @@ func newVisitorMessage(m *agent.Message, visitorID string) visitorMessage {
 			Name   string `json:"source_name"`
 			Cited  bool   `json:"cited"`
 		} `json:"sources"`
-		Attachments []agent.Attachment `json:"attachments"`
+		Attachments []agent.Attachment    `json:"attachments"`
+		Pending     []agent.PendingSource `json:"pending_sources"`
 	}
 	_ = json.Unmarshal(m.Metadata, &about) // metadata changed by SQL may be invalid
 	said := visitorMessage{ID: m.ID, From: "bot", Text: m.Content, Files: visitorFiles(about.Attachments), CreatedAt: m.CreatedAt}
@@ -88,6 +91,7 @@ func newVisitorMessage(m *agent.Message, visitorID string) visitorMessage {
 	case about.Author == "human":
 		said.From = "person"
 	}
+	said.PendingSources = about.Pending
 	for _, s := range about.Sources {
 		if s.Cited {
 			said.Sources = append(said.Sources, sourceName{s.Number, s.Name})

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // AwaitSource returns a source once it is ready or has failed. If ctx ends first, it
@@ -16,6 +18,32 @@ func (db *DB) AwaitSource(ctx context.Context, id string) (source agent.Source, 
 		return source.Status == agent.SourceReady || source.Status == agent.SourceFailed, err
 	})
 	return source, err
+}
+
+// PendingSources returns the newest sources, up to limit, whose text is still being
+// read: of those with the ids, or of all without ids. A source that is refreshed is not
+// among them while its earlier text can be found.
+func (db *DB) PendingSources(ctx context.Context, ids []string, limit int) ([]agent.PendingSource, error) {
+	wanted, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	return Read(ctx, db, func(tx *Tx) ([]agent.PendingSource, error) {
+		return all(tx, func(rows *sqlite.Rows) (s agent.PendingSource, err error) {
+			return s, rows.Scan(&s.ID, &s.Name, &s.Status)
+		}, `SELECT id, name, status FROM sources
+			WHERE status NOT IN ('ready','error') AND (status IN ('processing','crawling') OR status = 'updating' AND chunks = 0)
+				AND (?1 = 0 OR id IN (SELECT value FROM json_each(?2)))
+			ORDER BY created_at DESC, id DESC LIMIT ?3`, len(ids), string(wanted), limit)
+	})
+}
+
+// AwaitRead returns once none of the sources is pending, or with the cause when ctx ends.
+func (db *DB) AwaitRead(ctx context.Context, ids []string) error {
+	return db.awaitSources(ctx, func() (bool, error) {
+		pending, err := db.PendingSources(ctx, ids, 1)
+		return len(pending) == 0, err
+	})
 }
 
 // WhileUnfinished returns a context that ends with ctx, with the function that it

@@ -29,12 +29,15 @@ type answerMetadata struct {
 	Sources   []reference `json:"sources,omitempty"`
 	Queries   []string    `json:"queries,omitempty"`
 	Partial   bool        `json:"partial,omitempty"`
+
+	Pending []agent.PendingSource `json:"pending_sources,omitempty"`
 }
 
 // metadata returns k with the contents of an answer as JSON. If it is longer
 // than limit bytes, the text of passages is dropped, then the calls of tools.
 func (k answerMetadata) metadata(a Answer, limit int) (json.RawMessage, error) {
 	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources, k.Queries = a.Mode, a.Model, a.Usage, shortenArguments(a.ToolCalls), references(a.Sources, a.Text), a.Queries
+	k.Pending = a.Pending
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > limit {
 		for i := range k.Sources {
@@ -67,7 +70,7 @@ func storedAnswer(m *agent.Message, asJSON bool) Answer {
 	}
 	var meta answerMetadata
 	_ = json.Unmarshal(m.Metadata, &meta)
-	a := Answer{Text: m.Content, Mode: meta.Mode, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}, Queries: meta.Queries}
+	a := Answer{Text: m.Content, Mode: meta.Mode, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}, Queries: meta.Queries, Pending: meta.Pending}
 	for _, r := range meta.Sources {
 		a.Sources = append(a.Sources, r.citation())
 	}

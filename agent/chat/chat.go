@@ -90,11 +90,12 @@ type Tool struct {
 // Event is something that happens while an answer is generated. Exactly one
 // field is set, but Queries come with Sources.
 type Event struct {
-	Delta      string     // a piece of the answer
-	ToolCall   *ToolCall  // a tool is about to be called
-	ToolResult *ToolCall  // the tool has returned
-	Sources    []Citation // passages from the agent's knowledge, before the model is called
-	Queries    []string   // by which they were found, if the model made them
+	Delta      string                // a piece of the answer
+	ToolCall   *ToolCall             // a tool is about to be called
+	ToolResult *ToolCall             // the tool has returned
+	Pending    []agent.PendingSource // the answer waits until these have been read
+	Sources    []Citation            // passages from the agent's knowledge, before the model is called
+	Queries    []string              // by which they were found, if the model made them
 }
 
 // ToolCall is one call of a tool and its outcome.
@@ -118,6 +119,7 @@ type Request struct {
 	Tools       Choice
 	Extra       []Tool // offered in addition to Tools
 	Sources     Choice
+	WaitFor     []string        // ids of sources that are read first, within maxWait
 	Schema      json.RawMessage // JSON Schema that the answer must follow; nil: free text
 	MaxRounds   int             // rounds of tool calls; 0: MaxRounds
 	Stop        []string        // texts at which the answer ends, excluding them
@@ -134,8 +136,9 @@ type Answer struct {
 	JSON        json.RawMessage // with a schema: the answer as JSON
 	ToolCalls   []ToolCall
 	Sources     []Citation
-	Weak        bool     // even the best of Sources is unlikely to answer
-	Queries     []string // by which Sources were found, if the model made them from the conversation
+	Pending     []agent.PendingSource // sources that were not read yet, so that Sources lacks their passages
+	Weak        bool                  // even the best of Sources is unlikely to answer
+	Queries     []string              // by which Sources were found, if the model made them from the conversation
 	Usage       llm.Usage
 	Mode        Mode           // how it was generated
 	Truncated   bool           // it reached the maximum length
@@ -168,6 +171,9 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 		r.addTools(tools)
 	}
 	r.tools = append(r.tools, x.Extra...)
+	if err := c.awaitSources(ctx, db, x, &r.answer, r.emit); err != nil {
+		return r.answer, err
+	}
 	if err := c.retrieve(ctx, db, &model, x, &r.answer); err != nil {
 		return r.answer, err
 	}
@@ -184,6 +190,7 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 			r.system += weakPrompt
 		}
 	}
+	r.system += pendingPrompt(r.answer.Pending)
 	err = r.run(ctx)
 	return r.answer, err
 }

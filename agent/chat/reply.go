@@ -23,13 +23,21 @@ const ModePassages Mode = "passages"
 // retrieve.
 func passagesText(a Answer, unset error) string {
 	reason := noModelReason(unset)
+	pending := ""
+	if len(a.Pending) > 0 {
+		pending = " " + stillRead(a.Pending) + " Ask again when that is done."
+	}
 	switch {
+	case pending != "" && len(a.Sources) == 0:
+		return "I do not know yet, and " + reason + "." + pending
+	case pending != "" && a.Weak:
+		return "I do not know yet, and " + reason + "." + pending + " These are the closest passages so far."
 	case len(a.Sources) == 0:
 		return "I do not know: nothing in the knowledge answers this, and " + reason + "."
 	case a.Weak:
 		return "I do not know: nothing in the knowledge seems to answer this, and " + reason + ". These are the closest passages."
 	}
-	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the closest passages from the knowledge; they may not answer the question."
+	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the closest passages from the knowledge; they may not answer the question." + pending
 }
 
 // noModelReason returns why no language model can be called. unset is the error of the
@@ -53,6 +61,7 @@ type Turn struct {
 	Fallback       Mode   // how to answer if no language model is set up; "" for an error
 	Tools          Choice
 	Sources        Choice
+	WaitFor        []string // ids of sources that are read first, within maxWait
 }
 
 // Reply stores a person's message, answers it, and stores the answer. If the
@@ -69,7 +78,7 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 		return agent.Message{}, Answer{}, err
 	}
 	defer release()
-	x := Request{Model: t.Model, Tools: t.Tools, Sources: t.Sources}
+	x := Request{Model: t.Model, Tools: t.Tools, Sources: t.Sources, WaitFor: t.WaitFor}
 	model, settings, err := c.modelOf(ctx, db, x)
 	unset := err
 	passages := t.Fallback == ModePassages && agent.ErrorCode(err) == agent.CodeValidation
@@ -130,13 +139,20 @@ func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agen
 // settings have an error.
 func (c *Chat) passages(ctx context.Context, db *store.DB, x Request, unset error, onEvent func(Event) error) (Answer, error) {
 	a := Answer{Mode: ModePassages, ToolCalls: []ToolCall{}, Sources: []Citation{}}
+	emit := func(e Event) error {
+		if onEvent == nil {
+			return nil
+		}
+		return onEvent(e)
+	}
+	if err := c.awaitSources(ctx, db, x, &a, emit); err != nil {
+		return a, err
+	}
 	if err := c.retrieve(ctx, db, nil, x, &a); err != nil {
 		return a, err
 	}
-	if onEvent != nil {
-		if err := onEvent(Event{Sources: a.Sources}); err != nil {
-			return a, err
-		}
+	if err := emit(Event{Sources: a.Sources}); err != nil {
+		return a, err
 	}
 	a.Text = passagesText(a, unset)
 	return a, nil

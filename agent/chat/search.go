@@ -29,7 +29,25 @@ type Found struct {
 
 // Search is like vector.Index.Ask, helped by the agent's model. If the model does
 // not help, Notice says so and the results are those without it.
+//
+// Sources that are still being read are also named in Notice.
 func (c *Chat) Search(ctx context.Context, db *store.DB, q vector.Query, how Assist) (Found, error) {
+	var ids []string
+	if q.SourceID != "" {
+		ids = []string{q.SourceID}
+	}
+	pending, err := db.PendingSources(ctx, ids, maxPending) // before the search, which may miss them
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := c.searchAssisted(ctx, db, q, how)
+	if len(pending) > 0 {
+		found.Notice = joinNotices(found.Notice, stillRead(pending))
+	}
+	return found, err
+}
+
+func (c *Chat) searchAssisted(ctx context.Context, db *store.DB, q vector.Query, how Assist) (Found, error) {
 	if how == (Assist{}) {
 		answer, err := c.index.Ask(ctx, db, q)
 		return Found{Answer: answer}, err

@@ -44,6 +44,9 @@ type answer struct {
 	} `json:"message"`
 	Mode    string     `json:"mode"`
 	Sources []citation `json:"sources"`
+	Pending []struct {
+		Name string `json:"name"`
+	} `json:"pending_sources"`
 }
 
 func (s *session) ask() *cobra.Command {
@@ -135,6 +138,9 @@ func (s *session) endAnswer(a *answer, said bool) error {
 	if a.Mode != "passages" && len(a.Sources) > 0 {
 		fmt.Fprintln(s.Out)
 	}
+	for _, source := range a.Pending {
+		fmt.Fprintf(s.Notes, "Not read yet, ask again in a moment: %s\n", clean(source.Name))
+	}
 	fmt.Fprintf(s.Notes, "Continue with: satchel ask … --conversation %s\n", clean(a.Conversation))
 	return nil
 }
@@ -156,7 +162,10 @@ func (s *session) search() *cobra.Command {
 }
 
 func (s *session) printFound(raw json.RawMessage) error {
-	var out struct{ Results []citation }
+	var out struct {
+		Results []citation
+		Notice  string
+	}
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return err
 	}
@@ -165,6 +174,9 @@ func (s *session) printFound(raw json.RawMessage) error {
 	}
 	for _, hit := range out.Results {
 		fmt.Fprintf(s.Out, "%.2f  %s\n%s\n\n", hit.Score, hit.place(), clean(hit.Content))
+	}
+	if out.Notice != "" {
+		fmt.Fprintln(s.Notes, clean(out.Notice))
 	}
 	return nil
 }
