@@ -3,7 +3,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, ApiError, go, href, invalidate, mayEdit, onChange, path, post, route, useQuery } from "../../data";
-import { Button, ErrorCard, Icon, Skeleton, tell } from "../../ui";
+import { Button, ErrorCard, Icon, plural, Skeleton, tell } from "../../ui";
 import { type Citation, citationsOf } from "../../parts/citations";
 import { UploadList, useDrop } from "../../parts/upload";
 import { type Choice, Composer } from "./composer";
@@ -356,6 +356,8 @@ function TurnText({ turn, isAnswered, openSource }: Omit<TurnProps, "askAgain">)
 }
 
 function activityOf(turn: Turn): string {
+  const files = turn.waiting.value;
+  if (files.length) return `Waiting for ${files.length === 1 ? files[0] : plural(files.length, "file")}…`;
   if (turn.tools.value.some((tool) => !tool.done)) return "Calling a tool…";
   return turn.sources.value.length ? "Reading…" : "Thinking…";
 }

@@ -2,7 +2,7 @@
 // goes on at the server when this page is left, and is found again after a reload.
 import { batch, signal, type Signal } from "@preact/signals";
 
-import { ApiError, events, path, patient, post, type ServerEvent } from "../../data";
+import { type API, ApiError, events, path, patient, post, type ServerEvent, uploads } from "../../data";
 import { citationsOf, type Citation } from "../../parts/citations";
 
 /** A call of a tool, with its result once it is done. */
@@ -26,11 +26,15 @@ export type Turn = {
   after?: number;
   /** The answer that it generates again. */
   retryOf?: number;
+  /** The question is on its way to the server. */
+  asked?: boolean;
   text: Signal<string>;
   sources: Signal<Citation[]>;
   tools: Signal<ToolRow[]>;
   state: Signal<"asking" | "writing" | "done" | "failed" | "stopped">;
   error: Signal<Error | undefined>;
+  /** The names of files that are sent or read before the question is answered. */
+  waiting: Signal<string[]>;
   /** The connection is lost, and made again; the turn continues on the server. */
   lost: Signal<boolean>;
 };
@@ -79,6 +83,7 @@ function make(run: string, { agent, conversation, question, after, retryOf }: As
     tools: signal([]),
     state: signal("asking"),
     error: signal(undefined),
+    waiting: signal([]),
     lost: signal(false),
   };
 }
@@ -87,6 +92,7 @@ function make(run: string, { agent, conversation, question, after, retryOf }: As
 type Streamed = {
   text?: string;
   sources?: Citation[];
+  pending_sources?: API.PendingSource[];
   id?: string;
   name: string;
   arguments?: unknown;
@@ -120,6 +126,8 @@ function receiver(turn: Turn) {
         turn.lost.value = false;
       });
     began = true;
+    if (event === "waiting") turn.waiting.value = (data.pending_sources ?? []).map((s) => s.name);
+    else if (turn.waiting.value.length) turn.waiting.value = [];
     if (event === "delta") {
       waiting += data.text ?? "";
       turn.state.value = "writing";
@@ -171,6 +179,7 @@ const eventsOf = (turn: Turn) => path("agents", turn.agent, "chat", turn.run, "e
  * that is lost is made again; what did not reach the server is sent again. */
 async function follow(turn: Turn, body?: unknown) {
   turns.value = { ...turns.value, [turn.conversation]: turn };
+  turn.asked = true;
   keep(turn);
   let heard = !body,
     asks = Boolean(body);
@@ -209,20 +218,61 @@ export type Ask = Pick<Turn, "agent" | "conversation" | "question" | "after" | "
   tools?: boolean;
 };
 
-/** Asks. */
+const unsent = (agent: string) =>
+  uploads.value.filter((u) => u.agent === agent && (u.state === "waiting" || u.state === "sending"));
+
+/** The longest time that a question waits for files to be sent, in milliseconds. */
+const sendingTime = 120_000;
+
+/** Resolves when the files of this tab are sent, the time is over or the turn is stopped. */
+function filesSent(turn: Turn): Promise<void> {
+  return new Promise((resolve) => {
+    const over = setTimeout(() => end(), sendingTime);
+    const stops: (() => void)[] = [];
+    const end = () => {
+      clearTimeout(over);
+      turn.waiting.value = [];
+      for (const unsubscribe of stops) unsubscribe();
+      resolve();
+    };
+    const check = () => {
+      const files = unsent(turn.agent);
+      if (!files.length || ended(turn)) end();
+      else turn.waiting.value = files.map((u) => u.name);
+    };
+    stops.push(uploads.subscribe(check), turn.state.subscribe(check));
+  });
+}
+
+/** The newest files that were sent from this tab; the answer waits until they are read. */
+const sentFiles = (agent: string) =>
+  uploads.value
+    .filter((u) => u.agent === agent && u.source)
+    .map((u) => u.source)
+    .slice(0, 100);
+
+/** Asks, once the files of this tab are sent. */
 export function ask(q: Ask) {
   const turn = make(crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(36).slice(2)}`, q);
-  void follow(turn, {
-    message: q.question,
-    conversation_id: q.conversation,
-    stream: true,
-    run_id: turn.run,
-    fallback: "passages",
-    model: q.model || undefined,
-    retry_of: q.retryOf,
-    sources: q.sources,
-    tools: q.tools,
-  });
+  const send = () =>
+    void follow(turn, {
+      message: q.question,
+      conversation_id: q.conversation,
+      stream: true,
+      run_id: turn.run,
+      fallback: "passages",
+      model: q.model || undefined,
+      retry_of: q.retryOf,
+      sources: q.sources,
+      tools: q.tools,
+      wait_for: sentFiles(q.agent),
+    });
+  if (q.sources === false || !unsent(q.agent).length) {
+    send();
+    return turn;
+  }
+  turns.value = { ...turns.value, [turn.conversation]: turn };
+  void filesSent(turn).then(() => ended(turn) || send());
   return turn;
 }
 
@@ -236,7 +286,12 @@ export function resume(agent: string, conversation: string) {
     /* there is none */
   }
   if (!kept) return;
-  const turn = make(kept.run, { agent, conversation, question: kept.question, retryOf: kept.retryOf });
+  const turn = make(kept.run, {
+    agent,
+    conversation,
+    question: kept.question,
+    retryOf: kept.retryOf,
+  });
   if (!kept.error) return void follow(turn);
   const { message, code, requestId } = kept.error;
   fail(
@@ -246,8 +301,12 @@ export function resume(agent: string, conversation: string) {
   turns.value = { ...turns.value, [conversation]: turn };
 }
 
-/** Ends a turn; what was said so far is kept. */
+/** Ends a turn; what was said so far is kept. Without an answer, it fails as the server's do. */
 export async function stop(turn: Turn) {
+  if (!turn.asked) {
+    fail(turn, new ApiError(0, { error: { code: "CONFLICT", message: "Stopped." } }));
+    return;
+  }
   await post(path("agents", turn.agent, "chat", turn.run, "stop"));
 }
 
