@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"satchel/agent"
 )
 
 // TestPendingSources: answers by every way in which a person asks name the sources that
@@ -35,6 +37,10 @@ func TestPendingSources(t *testing.T) {
 	found := c.must(t, 200, "GET", at+"/sources/search?query=when", "")
 	if !strings.Contains(fmt.Sprint(found["notice"]), `"Guide" is still being read`) {
 		t.Errorf("search: %v", found)
+	}
+	stored := agent.Message{Role: agent.MessageAssistant, Metadata: json.RawMessage("{" + want + "}")}
+	if m := newVisitorMessage(&stored, ""); len(m.PendingSources) != 1 || m.PendingSources[0] != "Guide" {
+		t.Errorf("a visitor sees %v", m.PendingSources)
 	}
 	ids, _ := json.Marshal(make([]string, 101))
 	if a := c.send(t, "POST", at+"/chat", `{"message":"x","wait_for":`+string(ids)+`}`); a.StatusCode != 400 || !strings.Contains(a.text, `"wait_for"`) {

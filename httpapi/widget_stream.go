@@ -50,7 +50,7 @@ type visitorMessage struct {
 	Files     []visitorFile `json:"files,omitempty"`
 	CreatedAt agent.Time    `json:"created_at"`
 
-	PendingSources []agent.PendingSource `json:"pending_sources,omitempty"` // not read when it was written
+	PendingSources []string `json:"pending_sources,omitempty"` // the names of sources that were not read when it was written
 }
 
 // visitorPartial is a piece of the answer being generated.
@@ -91,7 +91,9 @@ func newVisitorMessage(m *agent.Message, visitorID string) visitorMessage {
 	case about.Author == "human":
 		said.From = "person"
 	}
-	said.PendingSources = about.Pending
+	for _, s := range about.Pending {
+		said.PendingSources = append(said.PendingSources, s.Name)
+	}
 	for _, s := range about.Sources {
 		if s.Cited {
 			said.Sources = append(said.Sources, sourceName{s.Number, s.Name})
