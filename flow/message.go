@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"html"
 	"math"
 	"strconv"
 	"strings"
@@ -19,15 +20,25 @@ func MessageKinds(g *gateways.Gateways) map[string]*Kind {
 	kinds := map[string]*Kind{
 		"email": {
 			Run: func(ctx context.Context, c *Call) (Outcome, error) { return runEmail(ctx, g, c) },
-			HTML: func(data map[string]any, key string) bool {
-				html, _ := data["html"].(bool)
-				return key == "body" && (html || data["html"] == "true")
+			Escape: func(data map[string]any, key string) func(string) string {
+				if key != "body" || data["html"] != true && data["html"] != "true" {
+					return nil
+				}
+				return html.EscapeString
 			},
 		},
 	}
 	kinds["attachment"] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return runAttachment(ctx, g, c) }, Repeatable: true}
 	for gateway, node := range textNodes {
-		kinds[string(gateway)] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return runText(ctx, g, gateway, node, c) }}
+		kinds[string(gateway)] = &Kind{
+			Run: func(ctx context.Context, c *Call) (Outcome, error) { return runText(ctx, g, gateway, node, c) },
+			Escape: func(data map[string]any, key string) func(string) string {
+				if key != "message" || node.format == "" {
+					return nil
+				}
+				return gateways.EscapeFor(gateway, template.Text(data[node.format]))
+			},
+		}
 	}
 	return kinds
 }

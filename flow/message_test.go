@@ -145,14 +145,24 @@ func TestTextNodes(t *testing.T) {
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		switch r.URL.Path {
-		case "/chat.postMessage", "/channels/C1/messages", "/2010-04-01/Accounts/AC1/Messages.json":
+		case "/botb/sendMessage", "/chat.postMessage", "/channels/C1/messages", "/2010-04-01/Accounts/AC1/Messages.json":
 			received = string(raw)
 		}
-		_, _ = w.Write([]byte(`{"ok":true,"user_id":"U1","id":"9","sid":"SM1","status":"active","channel":"C1","channel_id":"C1","ts":"1.5"}`))
+		_, _ = w.Write([]byte(`{"ok":true,"user_id":"U1","id":"9","sid":"SM1","status":"active","channel":"C1","channel_id":"C1","ts":"1.5",
+			"result":{"id":9,"is_bot":true,"message_id":5,"chat":{"id":42}}}`))
 	}))
 	t.Cleanup(vendor.Close)
 	db := folder.Default()
-	for kind, c := range map[string]struct{ config, node, hears, output string }{
+	const telegram = `{"botToken":"b"}`
+	for name, c := range map[string]struct{ config, node, hears, output string }{
+		"chatbot_a": {telegram, `{"to":42,"message":"hi {{name}}"}`, `"text":"hi \u003cAda\u003e"`, `{"chat_id":42,"message_id":5}`},
+		"chatbot_a HTML": {telegram, `{"to":42,"message":"<b>hi</b> {{name}}","parse_mode":"html"}`,
+			`"text":"\u003cb\u003ehi\u003c/b\u003e \u0026lt;Ada\u0026gt;","parse_mode":"HTML"`, `{"chat_id":42,"message_id":5}`},
+		"chatbot_a value": {telegram, `{"to":42,"message":"{{name}}","parse_mode":"HTML"}`, `"text":"\u0026lt;Ada\u0026gt;"`, `{"chat_id":42,"message_id":5}`},
+		"chatbot_a V2": {telegram, `{"to":42,"message":"*hi* {{name}} {{phone}}","parse_mode":"MarkdownV2"}`,
+			`"text":"*hi* \u003cAda\\\u003e \\+1 555 0100"`, `{"chat_id":42,"message_id":5}`},
+		"team_chat mrkdwn": {`{"botToken":"b","signingSecret":"s"}`, `{"channel":"C1","message":"<!here> {{name}}","format":"mrkdwn"}`,
+			`"text":"\u003c!here\u003e \u0026lt;Ada\u0026gt;"`, `{"channel":"C1","ts":"1.5"}`},
 		"team_chat": {`{"botToken":"b","signingSecret":"s"}`, `{"channel":"C1","message":"hi {{name}}","thread_ts":"1.2"}`,
 			`{"channel":"C1","text":"hi \u0026lt;Ada\u0026gt;","thread_ts":"1.2"}`, `{"channel":"C1","ts":"1.5"}`},
 		"community_chat": {`{"botToken":"b","applicationId":"9","publicKey":"` + strings.Repeat("ab", 32) + `"}`, `{"channel":"C1","message":"hi {{name}}","reply_to":"7"}`,
@@ -160,6 +170,7 @@ func TestTextNodes(t *testing.T) {
 		"sms":       {`{"accountSid":"AC1","authToken":"t","phoneNumber":"+1555"}`, `{"to":"{{phone}}","message":"hi"}`, "To=%2B15550100", `{"message_id":"SM1","to":"+15550100"}`},
 		"chatbot_b": {`{"accountSid":"AC1","authToken":"t","phoneNumber":"+1555"}`, `{"to":"{{phone}}","message":"hi"}`, "To=whatsapp%3A%2B15550100", `{"message_id":"SM1","to":"+15550100"}`},
 	} {
+		kind, _, _ := strings.Cut(name, " ")
 		var config agent.GatewayConfigChange
 		if err := json.Unmarshal([]byte(c.config), &config); err != nil {
 			t.Fatal(err)
@@ -174,11 +185,11 @@ func TestTextNodes(t *testing.T) {
 		}
 		s := execute(t, db, e, createWorkflow(t, db, e, "t trigger\nm "+kind+" "+c.node+"\nt -> m"), `{"name":"<Ada>","phone":"+1 555 0100"}`)
 		if got := string(s.Execution.Output); got != c.output || !strings.Contains(received, c.hears) {
-			t.Errorf("%s: %s, output %s, received %s", kind, summarize(s.Results), got, received)
+			t.Errorf("%s: %s, output %s, received %s", name, summarize(s.Results), got, received)
 		}
-		bad := execute(t, db, e, createWorkflow(t, db, e, "t trigger\nm "+kind+" "+strings.Replace(c.node, "hi", "{{nothing}}", 1)+"\nt -> m"), `{"name":"","phone":" "}`)
+		bad := execute(t, db, e, createWorkflow(t, db, e, "t trigger\nm "+kind+" "+strings.NewReplacer("hi", "{{nothing}}", "<!here>", "", "<b>", "", "</b>", "", "*", "").Replace(c.node)+"\nt -> m"), `{"name":"","phone":" "}`)
 		if bad.Execution.Error == nil {
-			t.Errorf("%s: an empty message was sent: %s", kind, summarize(bad.Results))
+			t.Errorf("%s: an empty message was sent: %s", name, summarize(bad.Results))
 		}
 	}
 }

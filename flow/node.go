@@ -44,9 +44,9 @@ type Kind struct {
 	CheckSaved func(data map[string]any) (field, issue string)
 	// NullMissing makes templates whose path is missing null without a warning.
 	NullMissing bool
-	// HTML reports whether values that templates insert into a key are escaped
-	// for HTML. It may be nil.
-	HTML func(data map[string]any, key string) bool
+	// Escape returns how values that templates insert into a key are escaped for
+	// the markup of its text; nil: not at all. It may be nil.
+	Escape func(data map[string]any, key string) func(string) string
 	// Timeout is the default time limit; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// PassesInput makes the input, rather than the output, flow on to the next node.

@@ -79,15 +79,16 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 		}
 		f.call.Data = data
 	}
-	if n.kind.HTML == nil {
+	if n.kind.Escape == nil {
 		return
 	}
 	f.call.Data = maps.Clone(f.call.Data) // it may be the graph's own map
 	for key, v := range n.Data {
-		if !n.kind.HTML(f.call.Data, key) {
+		escape := n.kind.Escape(f.call.Data, key)
+		if escape == nil {
 			continue
 		}
-		safe, _, err := template.Render(v, view, template.Options{Strict: strict, HTML: true, Zone: f.run.zone})
+		safe, _, err := template.Render(v, view, template.Options{Strict: strict, Escape: escape, Zone: f.run.zone})
 		if err != nil {
 			f.err = err
 			return

@@ -100,7 +100,8 @@ func (discord) recipient(thread string) (to, within string) {
 // send responds to the command that m.Token belongs to, or posts to a channel.
 func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	first := m.Skip == 0
-	return sendParts(m, discordLimit, func(text, key string) (Sent, error) {
+	parts, _ := formatDiscord.parts(m.Text, discordLimit)
+	return sendParts(m, parts, func(text, key string) (Sent, error) {
 		defer func() { first = false }()
 		if m.Token != "" {
 			sent, err := d.respond(ctx, g, c, m.Token, text, first)
@@ -160,7 +161,7 @@ func nonce(key string) string {
 // dedupWindow is what Discord calls "the past few minutes". Follow-ups to a
 // command's response have no nonce.
 func (discord) dedupWindow(m Message) time.Duration {
-	if m.Token != "" && len(split(m.Text, discordLimit)) > 1 {
+	if parts, _ := formatDiscord.parts(m.Text, discordLimit); m.Token != "" && len(parts) > 1 {
 		return 0
 	}
 	return 2 * time.Minute

@@ -14,15 +14,13 @@ const maxParts = 25
 // whitespace are the characters at which text may be split.
 const whitespace = " \t\r\n"
 
-// sendParts sends the parts of a message after the first m.Skip, each of at
-// most limit UTF-16 code units, one after another. key is the same for each
-// attempt of a part, and empty without m.Key. An error is returned with the
-// number of parts sent.
-func sendParts(m Message, limit int, one func(text, key string) (Sent, error)) (Sent, error) {
-	parts := split(m.Text, limit)
+// sendParts sends the parts of a message after the first m.Skip, one after
+// another. key is the same for each attempt of a part, and empty without m.Key.
+// An error is returned with the number of parts sent.
+func sendParts(m Message, parts []string, one func(text, key string) (Sent, error)) (Sent, error) {
 	sent := Sent{Parts: m.Skip}
 	if len(parts) > maxParts {
-		return sent, agent.Invalid("message", fmt.Sprintf("is too long: it would need more than %d messages of %d characters", maxParts, limit))
+		return sent, agent.Invalid("message", fmt.Sprintf("is too long: it would need more than %d messages", maxParts))
 	}
 	for i := m.Skip; i < len(parts); i++ {
 		key := m.Key

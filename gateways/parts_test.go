@@ -33,6 +33,7 @@ func TestSplit(t *testing.T) {
 
 func TestInParts(t *testing.T) {
 	var texts, keys []string
+	parts := []string{"aa", "bb", "cc", "dd"}
 	cut := errors.New("cut")
 	fails := ""
 	send := func(text, key string) (Sent, error) {
@@ -43,19 +44,19 @@ func TestInParts(t *testing.T) {
 		return Sent{ID: "id-" + text, Channel: "c"}, nil
 	}
 	fails = "cc"
-	sent, err := sendParts(Message{Text: "aa bb cc dd", Key: "k"}, 2, send)
+	sent, err := sendParts(Message{Key: "k"}, parts, send)
 	if !errors.Is(err, cut) || sent != (Sent{ID: "id-aa", Channel: "c", Parts: 2}) {
 		t.Errorf("cut: %+v, %v", sent, err)
 	}
 	fails = ""
-	sent, err = sendParts(Message{Text: "aa bb cc dd", Key: "k", Skip: sent.Parts}, 2, send)
+	sent, err = sendParts(Message{Key: "k", Skip: sent.Parts}, parts, send)
 	if err != nil || sent.Parts != 4 {
 		t.Errorf("the rest: %+v, %v", sent, err)
 	}
 	if !slices.Equal(texts, []string{"aa", "bb", "cc", "dd"}) || !slices.Equal(keys, []string{"k", "k#1", "k#2", "k#3"}) {
 		t.Errorf("sent %q with the keys %q", texts, keys)
 	}
-	if _, err := sendParts(Message{Text: strings.Repeat("aa ", maxParts+1)}, 2, send); err == nil || len(texts) != 4 {
+	if _, err := sendParts(Message{}, make([]string, maxParts+1), send); err == nil || len(texts) != 4 {
 		t.Errorf("a text of too many parts: %v, %d sent", err, len(texts))
 	}
 }

@@ -115,11 +115,12 @@ func (slack) recipient(thread string) (to, within string) {
 
 func (s slack) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	escape := m.Format != formatMrkdwn
-	limit := slackLimit
+	limit, format := slackLimit, formatSlack
 	if escape { // a part grows by no more than the whole text
-		limit = max(limit-(len(slackEscape.Replace(m.Text))-len(m.Text)), slackLimit/len("&amp;"))
+		limit, format = max(limit-(len(slackEscape.Replace(m.Text))-len(m.Text)), slackLimit/len("&amp;")), nil
 	}
-	return sendParts(m, limit, func(text, _ string) (Sent, error) {
+	parts, _ := format.parts(m.Text, limit)
+	return sendParts(m, parts, func(text, _ string) (Sent, error) {
 		if escape {
 			text = slackEscape.Replace(text)
 		}

@@ -80,9 +80,6 @@ func telegramRefusal(err error) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	var answer telegramAnswer
-	_ = json.Unmarshal(status.body, &answer)
-	says := func(words string) bool { return strings.Contains(strings.ToLower(answer.Description), words) }
 	switch {
 	case status.status == http.StatusUnauthorized, status.status == http.StatusNotFound:
 		return newClientError("Telegram refused the bot token ("+strconv.Itoa(status.status)+")", err)
@@ -90,14 +87,25 @@ func telegramRefusal(err error) error {
 		return newClientError("Telegram does not let the bot write there: it was blocked, or is not a member of the chat (403)", err)
 	case status.status == http.StatusConflict:
 		return newClientError("another program fetches this bot's messages, or a webhook is set (409)", err)
-	case says("chat not found"):
+	case telegramSays(err, "chat not found"):
 		return newClientError("Telegram has no such chat, or its members have not written to the bot yet (400)", err)
-	case says("can't parse entities"):
+	case telegramSays(err, "can't parse entities"):
 		return newClientError("Telegram cannot parse the message's markup with this parse_mode (400)", err)
-	case says("webhook"):
+	case telegramSays(err, "webhook"):
 		return newClientError("Telegram does not accept the webhook's URL: it must be https, with a certificate that it trusts, on port 443, 80, 88 or 8443 (400)", err)
 	}
 	return refusal(err, "Telegram", "bot token")
+}
+
+// telegramSays reports whether Telegram's description of an error contains some words,
+// in lower case.
+func telegramSays(err error, words string) bool {
+	status, answer := statusOf(err), telegramAnswer{}
+	if status == nil {
+		return false
+	}
+	_ = json.Unmarshal(status.body, &answer)
+	return strings.Contains(strings.ToLower(answer.Description), words)
 }
 
 func (tg telegram) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
@@ -122,8 +130,11 @@ func (telegram) recipient(thread string) (to, within string) {
 	return to, within
 }
 
-// parseModes maps the names of Telegram's markups, in lower case.
-var parseModes = map[string]string{"html": "HTML", "markdown": "Markdown", "markdownv2": "MarkdownV2"}
+// parseModes are Telegram's markups by their names in lower case.
+var parseModes = map[string]struct {
+	name   string
+	format *formatting
+}{"html": {"HTML", formatHTML}, "markdown": {"Markdown", formatMarkdown}, "markdownv2": {"MarkdownV2", formatMarkdownV2}}
 
 // telegramOut is a message to send.
 type telegramOut struct {
@@ -143,10 +154,9 @@ type telegramReply struct {
 // front, a message to reply to.
 func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	out := telegramOut{ChatID: chatID(m.To)}
-	if m.Format != "" {
-		if out.ParseMode = parseModes[strings.ToLower(m.Format)]; out.ParseMode == "" {
-			return Sent{}, agent.Invalid("parse_mode", "must be HTML, MarkdownV2 or Markdown")
-		}
+	mode, known := parseModes[strings.ToLower(m.Format)]
+	if m.Format != "" && !known {
+		return Sent{}, agent.Invalid("parse_mode", "must be HTML, MarkdownV2 or Markdown")
 	}
 	if message, ok := strings.CutPrefix(m.Thread, "#"); ok {
 		id, err := strconv.ParseInt(message, 10, 64)
@@ -161,9 +171,17 @@ func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig,
 		}
 		out.Topic = id
 	}
-	return sendParts(m, telegramLimit, func(text, _ string) (Sent, error) {
-		out.Text = text
-		return tg.sendOne(ctx, g, c, &out)
+	parts, marked := mode.format.parts(m.Text, telegramLimit)
+	return sendParts(m, parts, func(text, _ string) (Sent, error) {
+		if out.Text, out.ParseMode = text, ""; marked {
+			out.ParseMode = mode.name
+		}
+		sent, err := tg.sendOne(ctx, g, c, &out)
+		if out.ParseMode != "" && telegramSays(err, "can't parse entities") {
+			out.Text, out.ParseMode = mode.format.plain(text), ""
+			sent, err = tg.sendOne(ctx, g, c, &out)
+		}
+		return sent, err
 	})
 }
 

@@ -119,8 +119,12 @@ func isService(phoneNumber string) bool { return strings.HasPrefix(phoneNumber, 
 func (twilio) recipient(thread string) (to, within string) { return thread, "" }
 
 func (t twilio) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
-	to := t.number(m.To)
-	return sendParts(m, twilioLimit, func(text, _ string) (Sent, error) {
+	to, format := t.number(m.To), formatSlack
+	if t.prefix == "" {
+		format = nil
+	}
+	parts, _ := format.parts(m.Text, twilioLimit)
+	return sendParts(m, parts, func(text, _ string) (Sent, error) {
 		form := url.Values{"To": {to}, "Body": {text}}
 		if isService(c.PhoneNumber) {
 			form.Set("MessagingServiceSid", c.PhoneNumber)

@@ -3,7 +3,6 @@ package template
 import (
 	"errors"
 	"fmt"
-	"html"
 	"strings"
 	"time"
 
@@ -42,9 +41,9 @@ func (m Map) Lookup(name string) (any, bool) {
 type Options struct {
 	// Strict turns warnings into errors.
 	Strict bool
-	// HTML escapes inserted values, for a text that is HTML. A template then
-	// always yields text, even on its own.
-	HTML bool
+	// Escape escapes inserted values for the markup of the text; nil: none. With it a
+	// template always yields text, even on its own.
+	Escape func(string) string
 	// NullMissing makes a lone template whose path is missing null, without a
 	// warning and even if Strict, so that a condition can test whether
 	// something exists.
@@ -116,7 +115,7 @@ func (r *renderer) warn(e *expression, why string) error {
 
 // template renders one text.
 func (r *renderer) template(t *Template) (any, error) {
-	if t.whole && !r.options.HTML {
+	if t.whole && r.options.Escape == nil {
 		v, err := r.expression(t.parts[0].expr, r.options.NullMissing)
 		if err == nil {
 			err = subtractSize(v, len(r.path), &r.remaining)
@@ -134,8 +133,8 @@ func (r *renderer) template(t *Template) (any, error) {
 			if text, err = r.text(v); err != nil {
 				return nil, err
 			}
-			if r.options.HTML {
-				text = html.EscapeString(text)
+			if r.options.Escape != nil {
+				text = r.options.Escape(text)
 			}
 		}
 		if r.remaining -= len(text); r.remaining < 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"reflect"
 	"strings"
 	"testing"
@@ -133,9 +134,9 @@ func TestRender(t *testing.T) {
 		{text: "{{big|date}}", want: "", warning: "is not a date"},
 
 		// HTML
-		{text: "<p>{{contact.html}}</p>", want: "<p>&lt;b&gt;&amp;&#34;&#39;&lt;/b&gt;</p>", options: Options{HTML: true}},
-		{text: "{{contact.html}}", want: "&lt;b&gt;&amp;&#34;&#39;&lt;/b&gt;", options: Options{HTML: true}},
-		{text: "{{contact.age}}", want: "36", options: Options{HTML: true}},
+		{text: "<p>{{contact.html}}</p>", want: "<p>&lt;b&gt;&amp;&#34;&#39;&lt;/b&gt;</p>", options: Options{Escape: html.EscapeString}},
+		{text: "{{contact.html}}", want: "&lt;b&gt;&amp;&#34;&#39;&lt;/b&gt;", options: Options{Escape: html.EscapeString}},
+		{text: "{{contact.age}}", want: "36", options: Options{Escape: html.EscapeString}},
 	}
 	for _, c := range cases {
 		tmpl, err := Parse(c.text)
@@ -299,7 +300,7 @@ func FuzzTemplate(f *testing.F) {
 			}
 			return
 		}
-		for _, o := range []Options{{MaxBytes: 1 << 16}, {MaxBytes: 1 << 16, HTML: true}} {
+		for _, o := range []Options{{MaxBytes: 1 << 16}, {MaxBytes: 1 << 16, Escape: html.EscapeString}} {
 			got, _, err := tmpl.Render(scope, o)
 			if err != nil {
 				if agent.ErrorCode(err) != CodeTemplate {

@@ -50,7 +50,7 @@ var messageTypes = []Type{
 		Data: []Field{
 			text("to", "To", "A chat's id, @channel, or a conversation's external_thread_id.").allowKind("number").required(),
 			message(),
-			text("parse_mode", "Formatting", "HTML, MarkdownV2 or Markdown.").advanced(),
+			text("parse_mode", "Formatting", "HTML, MarkdownV2 or Markdown; values inserted by templates are escaped.").advanced(),
 			gatewayField("Telegram"),
 		},
 		Output:  []Field{anything("message_id", "Message", "").required(), anything("chat_id", "Chat", "").required()},
@@ -77,7 +77,7 @@ var messageTypes = []Type{
 			text("channel", "Channel", "An id such as C1, a person's U1, or a conversation's external_thread_id.").required(),
 			message(),
 			text("thread_ts", "Thread", "The message to reply to.").advanced(),
-			choice("format", "Formatting", "plain sends the text as it is, mrkdwn interprets Slack's markup.", "plain", "mrkdwn").defaultsTo("plain").advanced(),
+			choice("format", "Formatting", "plain sends the text as it is, mrkdwn interprets Slack's markup; values inserted by templates are escaped.", "plain", "mrkdwn").defaultsTo("plain").advanced(),
 			gatewayField("Slack"),
 		},
 		Output:  []Field{text("channel", "Channel", "").required(), text("ts", "Message", "").required()},
