@@ -1,6 +1,7 @@
 package gateways
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -201,25 +202,10 @@ type discordPost struct {
 	Data struct {
 		Name    string          `json:"name"`
 		Options []discordOption `json:"options"`
-		// Resolved has the files that options of the type attachment name.
-		Resolved struct {
-			Attachments map[string]discordFile `json:"attachments"`
-		} `json:"resolved"`
+		// TargetID is the message or the user that a command of their menu was used on.
+		TargetID string          `json:"target_id"`
+		Resolved discordResolved `json:"resolved"`
 	} `json:"data"`
-}
-
-type discordFile struct {
-	ID       string `json:"id"`
-	Name     string `json:"filename"`
-	MimeType string `json:"content_type"`
-	Size     int64  `json:"size"`
-	URL      string `json:"url"`
-}
-
-type discordUser struct {
-	ID         string `json:"id"`
-	Username   string `json:"username"`
-	GlobalName string `json:"global_name"`
 }
 
 // discordAttachment is the type of options whose value is the id of a file.
@@ -278,11 +264,18 @@ func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 	if p.GuildID != "" {
 		thread += ":" + user.ID
 	}
-	files := p.files(p.Data.Options, 1)
-	in := agent.Inbound{ID: p.ID, Thread: thread, Text: commandText(p.Data.Name, p.Data.Options),
+	files, names := p.files(p.Data.Options, 1), p.Data.Resolved.names()
+	text := names.replace(commandText(p.Data.Name, p.Data.Options))
+	target, onMessage := p.Data.Resolved.Messages[p.Data.TargetID]
+	if onMessage {
+		text, files = cmp.Or(target.text(names), text), target.files()
+	} else if name := names["@"+p.Data.TargetID]; name != "" {
+		text += " " + name
+	}
+	in := agent.Inbound{ID: p.ID, Thread: thread, Text: text,
 		From: agent.ContactChange{ExternalID: agent.Some(agent.DiscordContact + user.ID)},
 		Metadata: metadata(map[string]string{"platform": "discord", "channel": p.ChannelID, "guild": p.GuildID, "user": user.ID,
-			"username": user.Username, "command": p.Data.Name}), Attachments: files}
+			"username": user.Username, "command": p.Data.Name, "message_id": target.ID, "author": target.Author.name()}), Attachments: files}
 	if name := user.GlobalName; name != "" {
 		in.From.Name = agent.Some(name)
 	}
@@ -302,8 +295,11 @@ func (p *discordPost) files(options []discordOption, depth int) (files []agent.A
 		o := &options[i]
 		id, _ := o.Value.(string)
 		if f, ok := p.Data.Resolved.Attachments[id]; ok && o.Type == discordAttachment {
-			files = append(files, agent.Attachment{ID: f.ID, Name: f.Name, MimeType: f.MimeType, Size: f.Size, URL: f.URL})
+			files = append(files, f.attachment())
 			o.Value = "[file: " + agent.Clip(f.Name, 200) + "]"
+		}
+		if kind := discordMentionable[o.Type]; kind != "" && id != "" {
+			o.Value = "<" + kind + id + ">"
 		}
 		if depth < 3 {
 			files = append(files, p.files(o.Options, depth+1)...)

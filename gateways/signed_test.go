@@ -68,8 +68,8 @@ type parsedMessage struct {
 var wantParsed = map[string]parsedMessage{
 	"slack handshake":          {silent: true, answer: "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"},
 	"slack direct message":     {event: "Ev1", id: "D1:1763740800.000100", thread: "D1", text: "Grüße <b> 🙂", who: "slack:U1"},
-	"slack mention":            {event: "Ev2", id: "C1:1763740800.000200", thread: "C1:1763740800.000200", text: "<@UBOT> help", who: "slack:U1"},
-	"slack mention as message": {event: "Ev3", id: "C1:1763740800.000200", thread: "C1:1763740800.000200", text: "<@UBOT> help", who: "slack:U1"},
+	"slack mention":            {event: "Ev2", id: "C1:1763740800.000200", thread: "C1:1763740800.000200", text: "@UBOT help", who: "slack:U1"},
+	"slack mention as message": {event: "Ev3", id: "C1:1763740800.000200", thread: "C1:1763740800.000200", text: "@UBOT help", who: "slack:U1"},
 	"slack in a thread":        {event: "Ev4", id: "C1:1763740801.000200", thread: "C1:1763740800.000200", text: "more", who: "slack:U1"},
 	"slack file": {event: "Ev5", id: "D1:1763740802.000200", thread: "D1", who: "slack:U1",
 		has: `"attachments":[{"id":"F1","name":"a.pdf","mime_type":"application/pdf","size":12,"url":"https://files.slack.com/F1/a.pdf"}]`},

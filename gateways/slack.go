@@ -102,8 +102,6 @@ func (s slack) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (
 // would make a link, or notify everybody in the channel.
 var slackEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-var slackUnescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
-
 // formatMrkdwn is text in Slack's markup, which is sent unchanged.
 const formatMrkdwn = "mrkdwn"
 
@@ -163,18 +161,11 @@ type slackEvent struct {
 	ChannelType     string      `json:"channel_type"`
 	User            slackName   `json:"user"`
 	BotID           string      `json:"bot_id"`
-	Text            string      `json:"text"`
 	TS              string      `json:"ts"`
 	ThreadTS        string      `json:"thread_ts"`
 	Message         *slackEvent `json:"message"`          // of message_changed
 	PreviousMessage *slackEvent `json:"previous_message"` // of message_changed and message_deleted
-	Files           []struct {
-		ID       string `json:"id"`
-		Name     string `json:"name"`
-		MimeType string `json:"mimetype"`
-		Size     int64  `json:"size"`
-		URL      string `json:"url_private"`
-	} `json:"files"`
+	slackContent
 }
 
 // slackName is an id, which some events wrap in an object.
@@ -213,7 +204,9 @@ func (s slack) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, er
 	case post.Type == "event_callback" && post.isFromBot():
 		return Parsed{Ignored: true}, nil
 	case post.Type == "event_callback" && post.Event.isMessage():
-		return Parsed{EventID: post.EventID, Messages: []agent.Inbound{post.message()}}, nil
+		if in := post.message(); in.Text != "" || len(in.Attachments) > 0 {
+			return Parsed{EventID: post.EventID, Messages: []agent.Inbound{in}}, nil
+		}
 	}
 	return Parsed{EventID: post.EventID, Payload: payload}, nil
 }
@@ -279,16 +272,12 @@ func (p *slackPost) message() agent.Inbound {
 	if direct := e.ChannelType == "im" || strings.HasPrefix(channel, "D"); e.ThreadTS != "" || !direct {
 		thread += ":" + cmp.Or(e.ThreadTS, e.TS)
 	}
-	files := make([]agent.Attachment, 0, len(e.Files))
-	for _, f := range e.Files {
-		files = append(files, agent.Attachment{ID: f.ID, Name: f.Name, MimeType: f.MimeType, Size: f.Size, URL: f.URL})
-	}
 	return agent.Inbound{
-		ID: channel + ":" + e.TS, Thread: thread, Text: slackUnescape.Replace(e.Text),
+		ID: channel + ":" + e.TS, Thread: thread, Text: e.plain(),
 		From: agent.ContactChange{ExternalID: agent.Some(agent.SlackContact + string(e.User))},
 		Metadata: metadata(map[string]string{"platform": "slack", "team": p.TeamID, "channel": channel, "channel_type": e.ChannelType,
 			"user": string(e.User), "ts": e.TS, "thread_ts": e.ThreadTS}),
-		Attachments: files,
+		Attachments: e.files(),
 	}
 }
 

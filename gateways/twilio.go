@@ -160,6 +160,8 @@ func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, err
 	from := form.Get("From")
 	status := cmp.Or(form.Get("MessageStatus"), form.Get("SmsStatus"))
 	arrived := form.Has("Body") && (status == "" || status == "received" || status == "receiving")
+	in := t.message(id, form)
+	arrived = arrived && (in.Text != "" || len(in.Attachments) > 0)
 	if id == "" || !arrived || !strings.HasPrefix(from, t.prefix) || t.prefix == "" && strings.Contains(from, ":") {
 		taken := Parsed{Response: noReply, EventID: bodyHash(p.Body)}
 		if id != "" {
@@ -167,7 +169,7 @@ func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, err
 		}
 		return taken, nil
 	}
-	return Parsed{Response: noReply, EventID: id, Messages: []agent.Inbound{t.message(id, form)}}, nil
+	return Parsed{Response: noReply, EventID: id, Messages: []agent.Inbound{in}}, nil
 }
 
 func (t twilio) message(id string, form url.Values) agent.Inbound {
@@ -180,7 +182,8 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 	}
 	in := agent.Inbound{ID: id, Thread: number, Text: twilioText(form, files), From: agent.ContactChange{Phone: agent.Some(number)},
 		Metadata: metadata(map[string]string{"platform": "twilio", "from": number, "to": strings.TrimPrefix(form.Get("To"), t.prefix),
-			"city": form.Get("FromCity"), "country": form.Get("FromCountry")}), Attachments: files}
+			"city": form.Get("FromCity"), "country": form.Get("FromCountry"),
+			"button": cmp.Or(form.Get("ButtonPayload"), form.Get("ListId")), "reply_to": form.Get("OriginalRepliedMessageSid")}), Attachments: files}
 	if t.prefix != "" {
 		in.From.WhatsApp = agent.Some(number)
 	}
@@ -190,11 +193,14 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 	return in
 }
 
-// twilioText returns the text of a message. A message without text is described in
-// brackets: its files by type, and a location from WhatsApp.
+// twilioText returns the text of a message: in WhatsApp also that of the button or the
+// list item that was chosen, or the data of a form. A message without text is described
+// in brackets: its files by type, and a location from WhatsApp.
 func twilioText(form url.Values, files []agent.Attachment) string {
-	if text := form.Get("Body"); text != "" {
-		return text
+	for _, name := range []string{"Body", "ButtonText", "ListTitle", "ButtonPayload", "ListId", "InteractiveData", "FlowData"} {
+		if text := form.Get(name); strings.TrimSpace(text) != "" {
+			return text
+		}
 	}
 	if at := strings.Join(nonEmpty(form.Get("Latitude"), form.Get("Longitude")), ", "); at != "" {
 		place := strings.Join(nonEmpty(form.Get("Label"), form.Get("Address")), ", ")
