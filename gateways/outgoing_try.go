@@ -64,7 +64,9 @@ func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) 
 	case messenger:
 		m := Message{Text: s.Text, Format: formatOf(s.Metadata), Key: s.Key(agentID), Skip: s.Parts, Token: s.Token}
 		m.To, m.Thread = p.recipient(to)
-		return p.send(ctx, g, o.Config, m)
+		sent, err := p.send(ctx, g, o.Config, m)
+		g.noteMoved(ctx, db, &o, m.To, sent)
+		return sent, err
 	case mailer:
 		e := emailReply(s, to, agentID)
 		e.normalize()

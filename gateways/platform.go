@@ -73,13 +73,14 @@ type Post struct {
 
 // Parsed is the content of a platform's post.
 type Parsed struct {
-	Response Response        // what the platform expects
-	Messages []agent.Inbound // none: the post is about something else
-	Payload  json.RawMessage // without messages: the payload of the event gateway.event, without secrets; nil: the body, which contains none
-	EventID  string          // the platform's id of the post, or a hash of the post, by which a repeat is recognized; empty: a repeat cannot be recognized
-	Hashed   bool            // EventID is a hash of content that honest senders may repeat, see store.Receipt
-	Delivery string          // see store.Receipt
-	Ignored  bool            // a handshake or a bot's own message: neither counted nor an event
+	Response Response          // what the platform expects
+	Messages []agent.Inbound   // none: the post is about something else
+	Payload  json.RawMessage   // without messages: the payload of the event gateway.event, without secrets; nil: the body, which contains none
+	EventID  string            // the platform's id of the post, or a hash of the post, by which a repeat is recognized; empty: a repeat cannot be recognized
+	Hashed   bool              // EventID is a hash of content that honest senders may repeat, see store.Receipt
+	Delivery string            // see store.Receipt
+	Moved    store.MovedThread // a thread that has another id now; zero: none
+	Ignored  bool              // a handshake or a bot's own message: neither counted nor an event
 }
 
 // Response is the response to a post. The zero Response is an empty 200.

@@ -256,7 +256,7 @@ func (p *Poller) storeUpdates(ctx context.Context, db *store.DB, o store.OpenGat
 		if id == 0 {
 			return 0, newClientError(telegramMalformed, nil)
 		}
-		receipts = append(receipts, store.Receipt{EventID: t.EventID, Messages: t.Messages, Payload: t.Payload})
+		receipts = append(receipts, store.Receipt{EventID: t.EventID, Messages: t.Messages, Payload: t.Payload, Moved: t.Moved})
 		next = max(next, id+1)
 	}
 	if next == 0 {

@@ -62,7 +62,7 @@ func (r *Receiver) Receive(ctx context.Context, p Post) (Response, error) {
 			return Response{}, err
 		}
 	}
-	receipt := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload}
+	receipt := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload, Moved: t.Moved}
 	if len(t.Messages) == 0 && t.Payload == nil {
 		receipt.Payload = payload(p)
 	}

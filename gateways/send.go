@@ -108,6 +108,7 @@ func (g *Gateways) sendNow(ctx context.Context, db *store.DB, p messenger, o sto
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	sent, err = p.send(ctx, g, o.Config, m)
+	g.noteMoved(ctx, db, &o, m.To, sent)
 	var invalid *agent.Error
 	switch {
 	case errors.As(err, &invalid):

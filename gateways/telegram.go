@@ -208,6 +208,17 @@ func (tg telegram) sendOne(ctx context.Context, g *Gateways, c agent.GatewayConf
 	return Sent{ID: strconv.FormatInt(sent.MessageID, 10), Channel: strconv.FormatInt(sent.Chat.ID, 10)}, nil
 }
 
+// noteMoved keeps the conversation of a group that Telegram moved to another chat, as a
+// message to it showed.
+func (g *Gateways) noteMoved(ctx context.Context, db *store.DB, o *store.OpenGateway, to string, sent Sent) {
+	if _, err := strconv.ParseInt(to, 10, 64); err != nil || o.Type != agent.GatewayTelegram || sent.Channel == "" || sent.Channel == to {
+		return
+	}
+	if err := db.MoveThread(context.WithoutCancel(ctx), o.ID, store.MovedThread{From: to, To: sent.Channel}); err != nil {
+		g.log.Warn("move conversation of a migrated group", "agent", db.ID(), "gateway", o.ID, "error", err)
+	}
+}
+
 func migratedTo(err error) int64 {
 	var status *statusError
 	var answer telegramAnswer

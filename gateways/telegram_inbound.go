@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/store"
 )
 
 // update is an update for a bot, see https://core.telegram.org/bots/api#update.
@@ -34,6 +35,9 @@ type telegramMessage struct {
 		ID int64 `json:"message_id"`
 	} `json:"reply_to_message"`
 	Forwarded json.RawMessage `json:"forward_origin"`
+	// MovedTo and MovedFrom are the other id of a group that became a supergroup.
+	MovedTo   int64 `json:"migrate_to_chat_id"`
+	MovedFrom int64 `json:"migrate_from_chat_id"`
 
 	Text      string         `json:"text"`
 	Caption   string         `json:"caption"`
@@ -130,6 +134,13 @@ func readUpdate(bot string, raw []byte) (int64, Parsed) {
 	if m == nil {
 		return id.ID, t
 	}
+	chat := strconv.FormatInt(m.Chat.ID, 10)
+	switch {
+	case m.MovedTo != 0:
+		t.Moved = store.MovedThread{From: chat, To: strconv.FormatInt(m.MovedTo, 10)}
+	case m.MovedFrom != 0:
+		t.Moved = store.MovedThread{From: strconv.FormatInt(m.MovedFrom, 10), To: chat}
+	}
 	if in, ok := m.inbound(bot, m == u.Edited || m == u.EditedPost); ok {
 		t.Messages, t.Payload = []agent.Inbound{in}, nil
 	}
@@ -137,10 +148,14 @@ func readUpdate(bot string, raw []byte) (int64, Parsed) {
 }
 
 // inbound converts a message by a person, a group or a channel. It returns
-// false for service messages and those of other bots.
+// false for service messages, those of other bots, and edits without a text,
+// such as each position of a live location.
 func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool) {
 	text, files := m.content()
 	from, ok := m.sender()
+	if edited && cmp.Or(m.Text, m.Caption) == "" {
+		return agent.Inbound{}, false
+	}
 	if !ok || text == "" || m.ID == 0 || m.Chat.ID == 0 {
 		return agent.Inbound{}, false
 	}

@@ -101,6 +101,11 @@ func TestTelegramUpdates(t *testing.T) {
 		{"story", `"message":{"message_id":7,` + private + `,"story":{"id":1}}`, "[story]", "42", "1/42/7", "telegram:42 @ada Ada Lovelace", `{"chat_id":"42","chat_type":"private","message_id":"7"}`},
 		{"contact", `"message":{"message_id":7,` + private + `,"contact":{"phone_number":"+1555","first_name":"Bob"}}`, "[contact: Bob +1555]", "42", "1/42/7", "telegram:42 @ada Ada Lovelace", `{"chat_id":"42","chat_type":"private","message_id":"7"}`},
 
+		{"live location", `"message":{"message_id":7,` + private + `,"location":{"latitude":52.5,"longitude":13.4,"live_period":900}}`, "[location: 52.5, 13.4]", "42", "1/42/7", "telegram:42 @ada Ada Lovelace", `{"chat_id":"42","chat_type":"private","message_id":"7"}`},
+
+		{"live location moves", `"edited_message":{"message_id":7,"edit_date":9,` + private + `,"location":{"latitude":52.6,"longitude":13.4,"live_period":900}}`, "", "", "", "", ""},
+		{"live location ends", `"edited_message":{"message_id":7,"edit_date":10,` + private + `,"location":{"latitude":52.6,"longitude":13.4}}`, "", "", "", "", ""},
+		{"task checked", `"edited_message":{"message_id":7,"edit_date":10,` + private + `,"checklist":{"title":"Buy","tasks":[{"text":"Tea"}]}}`, "", "", "", "", ""},
 		{"another bot's", `"message":{"message_id":7,"chat":{"id":1,"type":"group"},"from":{"id":9,"is_bot":true},"text":"beep"}`, "", "", "", "", ""},
 		{"member joined", `"message":{"message_id":7,` + group + `,"new_chat_members":[{"id":1}]}`, "", "", "", "", ""},
 		{"callback", `"callback_query":{"id":"1","from":{"id":42},"data":"x"}`, "", "", "", "", ""},
@@ -284,6 +289,49 @@ func TestTelegramSends(t *testing.T) {
 		var e *agent.Error
 		if !errors.As(err, &e) || e.Code != agent.CodeUpstream || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "secret") {
 			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
+// TestTelegramGroupMoves: a group that became a supergroup keeps its conversation,
+// whichever of the two messages or a refused answer shows it.
+func TestTelegramGroupMoves(t *testing.T) {
+	b := newBotServer(t)
+	r := newHookFixture(t, nil)
+	g, secret := r.connect(t, "telegram", telegramConfig(b))
+	number := 0
+	post := func(chat int, content string) {
+		t.Helper()
+		number++
+		body := fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":%d,"type":"group"},"from":{"id":42,"first_name":"Ada"},%s}}`, number, number, chat, content)
+		if _, err := r.post(t, g.ID, headers("X-Telegram-Bot-Api-Secret-Token", secret), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, move := range []func(from, to int){
+		func(from, to int) { post(from, fmt.Sprintf(`"migrate_to_chat_id":%d`, to)) },
+		func(from, to int) { post(to, fmt.Sprintf(`"migrate_from_chat_id":%d`, from)) },
+		func(from, to int) {
+			b.failNext("sendMessage", fmt.Sprintf(`400 {"ok":false,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":%d}}`, to))
+			if _, err := r.Send(t.Context(), r.db, SendRequest{Type: agent.GatewayTelegram, GatewayID: g.ID, To: fmt.Sprint(from), Text: "x"}); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		from, to := -10-i, -1000-i
+		post(from, `"text":"before"`)
+		move(from, to)
+		post(to, `"text":"after"`)
+		var threads []string
+		for _, m := range r.messages(t)[2*i:] {
+			c, _, err := r.db.Conversation(t.Context(), m.ConversationID, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			threads = append(threads, c.ID, c.ExternalThreadID)
+		}
+		if len(threads) != 4 || threads[0] != threads[2] || threads[3] != fmt.Sprint(to) {
+			t.Errorf("move %d: conversations and threads %v", i, threads)
 		}
 	}
 }

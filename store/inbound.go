@@ -24,6 +24,12 @@ type Receipt struct {
 	Messages []agent.Inbound // empty: it reports something else
 	Files    []*Upload       // the stored attachments of the only message, in order
 	Payload  json.RawMessage // without messages: the payload of the event gateway.event; free of secrets
+	Moved    MovedThread     // the platform gave a thread another id; zero: it did not
+}
+
+// MovedThread is a thread that has another id at its platform now.
+type MovedThread struct {
+	From, To string
 }
 
 // Received is the outcome of receipts.
@@ -77,6 +83,9 @@ func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []R
 
 // receive stores one receipt and adds its outcome to r.
 func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
+	if err := tx.moveThread(g.ID, receipt.Moved); err != nil {
+		return err
+	}
 	if !r.Active || len(receipt.Messages) == 0 {
 		key := "e:" + receipt.EventID
 		if receipt.EventID == "" {
@@ -291,6 +300,22 @@ func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (age
 	c.ContactID = contactID // its contact was deleted, or it never had one
 	_, err = tx.exec("UPDATE conversations SET contact_id = ? WHERE id = ?", contactID, c.ID)
 	return c, err
+}
+
+// MoveThread keeps a conversation whose thread has another id at its platform now.
+func (db *DB) MoveThread(ctx context.Context, gatewayID string, m MovedThread) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.moveThread(gatewayID, m) })
+	return err
+}
+
+// moveThread changes nothing if there is a conversation of the new thread already.
+func (tx *Tx) moveThread(gatewayID string, m MovedThread) error {
+	if m.From == "" || m.To == "" {
+		return nil
+	}
+	_, err := tx.exec(`UPDATE conversations SET external_thread_id = ?3 WHERE gateway_id = ?1 AND external_thread_id = ?2
+		AND NOT EXISTS (SELECT 1 FROM conversations WHERE gateway_id = ?1 AND external_thread_id = ?3)`, gatewayID, m.From, m.To)
+	return err
 }
 
 // errorNoticeEvery limits how often the same error of a gateway is stored, so that a
