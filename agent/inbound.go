@@ -15,6 +15,8 @@ type Inbound struct {
 	// Attachments are the message's files, which are downloaded once it is
 	// stored. Those after the first MaxMessageAttachments are dropped.
 	Attachments []Attachment
+	// Album is the platform's id of an album: its messages are stored as one. Empty: none.
+	Album string
 	// ReplyToken is a credential for sending one answer to this message, valid
 	// until ReplyUntil. It is stored encrypted in the agent's file. Empty:
 	// none.

@@ -176,6 +176,9 @@ func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool)
 	if len(m.Forwarded) > 0 {
 		facts["forwarded"] = "true"
 	}
+	if !edited && len(files) > 0 {
+		in.Album = m.MediaGroup
+	}
 	in.Metadata, in.Attachments = metadata(facts), files
 	return in, true
 }

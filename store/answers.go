@@ -45,8 +45,12 @@ func (tx *Tx) queueAnswer(g *agent.Gateway, m *agent.Message) error {
 	var facts struct {
 		ReplyTo       string `json:"reply_to"`
 		AutoSubmitted any    `json:"auto_submitted"`
+		Gathering     any    `json:"gathering"` // of an album that is not complete
 	}
 	_ = json.Unmarshal(m.Metadata, &facts) // without them, it is answered
+	if facts.Gathering != nil {
+		return nil
+	}
 	about := map[string]any{"conversation_id": m.ConversationID, "message_id": m.ID}
 	if facts.AutoSubmitted != nil {
 		about["reason"] = fmt.Sprint("a program sent it: ", facts.AutoSubmitted)

@@ -16,7 +16,7 @@ func (tx *Tx) queueAttachments(g *agent.Gateway, m *agent.Message) error {
 		if a.Status != agent.AttachmentPending {
 			continue
 		}
-		if _, err := tx.exec("INSERT INTO _attachments(message_id, n, gateway_id, attempts, next_attempt_at, upload, name, media_type, size) VALUES (?,?,?,0,?,'','','',0)",
+		if _, err := tx.exec("INSERT INTO _attachments(message_id, n, gateway_id, attempts, next_attempt_at, upload, name, media_type, size) VALUES (?,?,?,0,?,'','','',0) ON CONFLICT DO NOTHING",
 			m.ID, n, g.ID, dueNow); err != nil {
 			return err
 		}
@@ -78,6 +78,9 @@ func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now ag
 		}
 		if files := attachmentsOf(metadata); d.N < len(files) {
 			d.Attachment = files[d.N]
+		}
+		if err := tx.endAlbum(gatewayID, d.MessageID); err != nil {
+			return nil, err
 		}
 		var kept struct {
 			ExternalID string `json:"external_id"`

@@ -106,17 +106,22 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 		}
 		return tx.emit(agent.EventGatewayEvent, map[string]any{"gateway": eventGateway(g), "payload": receipt.eventPayload()})
 	}
-	stored := len(r.Messages)
+	stored, joined := len(r.Messages), false
 	for i := range receipt.Messages {
 		m, err := tx.receiveMessage(g, &receipt.Messages[i], receipt.Files)
 		if err != nil {
 			return err
 		}
-		if m != nil {
+		if m == nil {
+			continue
+		}
+		if m.ID == 0 {
+			joined = true
+		} else {
 			r.Messages = append(r.Messages, *m)
 		}
 	}
-	if len(r.Messages) > stored {
+	if len(r.Messages) > stored || joined {
 		r.New++
 	}
 	return nil
@@ -161,7 +166,7 @@ func (tx *Tx) recordFirst(gatewayID, key string, hashed bool) (bool, error) {
 }
 
 // receiveMessage stores a message and its files; it returns nil if the message is
-// already stored.
+// already stored, and a message without an id if it was added to that of its album.
 func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Upload) (*agent.Message, error) {
 	key := ""
 	if in.ID != "" {
@@ -185,6 +190,9 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Uploa
 		if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"contact_id":"`+contactID+`"}`)); err != nil {
 			return nil, err
 		}
+	}
+	if in.Album != "" {
+		return &m, tx.receiveAlbum(g, in.Album, &m)
 	}
 	if err := tx.appendTurn(&m); err != nil {
 		return nil, err
