@@ -324,6 +324,9 @@ func TestTelegramGroupMoves(t *testing.T) {
 		post(to, `"text":"after"`)
 		var threads []string
 		for _, m := range r.messages(t)[2*i:] {
+			if m.Role != agent.MessageUser { // what was sent
+				continue
+			}
 			c, _, err := r.db.Conversation(t.Context(), m.ConversationID, 1)
 			if err != nil {
 				t.Fatal(err)
