@@ -2,7 +2,6 @@ package gateways
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 
 	"satchel/agent"
@@ -64,17 +63,17 @@ func (r *discordResolved) names() discordNames {
 var discordMentionable = map[int]string{6: "@", 7: "#", 8: "@&", 9: "@"}
 
 var (
-	discordMention = regexp.MustCompile(`<(@&|@|#)!?([0-9]+)>`)
-	discordEmoji   = regexp.MustCompile(`<a?(:\w+:)[0-9]+>`)
+	discordMention = agent.Pattern(`<(@&|@|#)!?([0-9]+)>`)
+	discordEmoji   = agent.Pattern(`<a?(:\w+:)[0-9]+>`)
 )
 
 // replace replaces the mentions in a text by names, as far as they are known.
 func (n discordNames) replace(text string) string {
-	text = discordMention.ReplaceAllStringFunc(text, func(mention string) string {
-		found := discordMention.FindStringSubmatch(mention)
+	text = discordMention().ReplaceAllStringFunc(text, func(mention string) string {
+		found := discordMention().FindStringSubmatch(mention)
 		return cmp.Or(n[found[1]+found[2]], n["@&"+found[2]], found[1]+found[2])
 	})
-	return discordEmoji.ReplaceAllString(text, "$1")
+	return discordEmoji().ReplaceAllString(text, "$1")
 }
 
 // discordContent is a message, see https://discord.com/developers/docs/resources/message.

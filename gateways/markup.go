@@ -2,7 +2,6 @@ package gateways
 
 import (
 	"html"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -40,17 +39,17 @@ func EscapeFor(platform agent.GatewayType, format string) func(string) string {
 	case format == "html":
 		return html.EscapeString
 	case format == "markdownv2":
-		return func(text string) string { return markdownV2Special.ReplaceAllString(text, `\$0`) }
+		return func(text string) string { return markdownV2Special().ReplaceAllString(text, `\$0`) }
 	case format == "markdown":
-		return func(text string) string { return markdownSpecial.ReplaceAllString(text, `\$0`) }
+		return func(text string) string { return markdownSpecial().ReplaceAllString(text, `\$0`) }
 	}
 	return nil
 }
 
 // Characters with a meaning, https://core.telegram.org/bots/api#formatting-options.
 var (
-	markdownV2Special = regexp.MustCompile("[`" + `\\_*\[\]()~>#+=|{}.!-]`)
-	markdownSpecial   = regexp.MustCompile("[`" + `_*\[]`)
+	markdownV2Special = agent.Pattern("[`" + `\\_*\[\]()~>#+=|{}.!-]`)
+	markdownSpecial   = agent.Pattern("[`" + `_*\[]`)
 )
 
 // piece is text that is not split: a character, or a unit of markup.
@@ -172,8 +171,8 @@ func utf16Length(text string) (units int) {
 }
 
 var (
-	htmlTag    = regexp.MustCompile(`^<(/?)([a-zA-Z][a-zA-Z0-9-]*)(?:"[^"]*"|'[^']*'|[^<>"'])*>`)
-	htmlEntity = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});`)
+	htmlTag    = agent.Pattern(`^<(/?)([a-zA-Z][a-zA-Z0-9-]*)(?:"[^"]*"|'[^']*'|[^<>"'])*>`)
+	htmlEntity = agent.Pattern(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});`)
 )
 
 // htmlPieces reads HTML as Telegram's: all elements have an end tag.
@@ -181,14 +180,14 @@ func htmlPieces(text string) (pieces []piece) {
 	var open []string
 	for text != "" {
 		p := piece{text: text[:runeLength(text)]}
-		if tag := htmlTag.FindStringSubmatch(text); tag != nil {
+		if tag := htmlTag().FindStringSubmatch(text); tag != nil {
 			p.text = tag[0]
 			if name := strings.ToLower(tag[2]); tag[1] == "" {
 				p.opens, p.closes, open = tag[0], "</"+name+">", append(open, name)
 			} else if n := len(open); n > 0 && open[n-1] == name {
 				p.ends, open = true, open[:n-1]
 			}
-		} else if entity := htmlEntity.FindString(text); entity != "" {
+		} else if entity := htmlEntity().FindString(text); entity != "" {
 			p.text = entity
 		}
 		pieces, text = append(pieces, p), text[len(p.text):]
@@ -201,7 +200,7 @@ func htmlPlain(text string) string {
 	var out strings.Builder
 	for text != "" {
 		n := runeLength(text)
-		if tag := htmlTag.FindStringSubmatch(text); tag == nil || !isHTMLTag(tag[2]) {
+		if tag := htmlTag().FindStringSubmatch(text); tag == nil || !isHTMLTag(tag[2]) {
 			out.WriteString(text[:n])
 		} else if n = len(tag[0]); slices.Contains(lineTags, strings.ToLower(tag[1]+tag[2])) {
 			out.WriteByte('\n')
@@ -226,9 +225,9 @@ func runeLength(text string) int {
 
 var (
 	// markdownUnit is an escaped character, a link, a mention, or an entity of Slack.
-	markdownUnit  = regexp.MustCompile("^(?:\\\\[[:punct:]]|!?\\[[^\\[\\]\n]*\\]\\([^()\\s]*\\)|<[^<>\\s][^<>\n]*>|&(?:amp|lt|gt);)")
-	markdownFence = regexp.MustCompile("^```[a-zA-Z0-9_+#.-]*\n")
-	escapedRune   = regexp.MustCompile(`\\([[:punct:]])`)
+	markdownUnit  = agent.Pattern("^(?:\\\\[[:punct:]]|!?\\[[^\\[\\]\n]*\\]\\([^()\\s]*\\)|<[^<>\\s][^<>\n]*>|&(?:amp|lt|gt);)")
+	markdownFence = agent.Pattern("^```[a-zA-Z0-9_+#.-]*\n")
+	escapedRune   = agent.Pattern(`\\([[:punct:]])`)
 )
 
 // markdown returns a formatting whose elements begin and end with the same marks; of
@@ -236,7 +235,7 @@ var (
 func markdown(marks ...string) *formatting {
 	return &formatting{
 		pieces: func(text string) []piece { return markdownPieces(text, marks) },
-		plain:  func(text string) string { return escapedRune.ReplaceAllString(text, "$1") },
+		plain:  func(text string) string { return escapedRune().ReplaceAllString(text, "$1") },
 	}
 }
 
@@ -261,7 +260,7 @@ func markdownPieces(text string, marks []string) (pieces []piece) {
 		}()
 		unit := ""
 		if strings.IndexByte(`\![<&`, rest[0]) >= 0 {
-			unit = markdownUnit.FindString(rest)
+			unit = markdownUnit().FindString(rest)
 		}
 		switch {
 		case mark != "" && mark == inside:
@@ -271,7 +270,7 @@ func markdownPieces(text string, marks []string) (pieces []piece) {
 			p.text = unit
 		case mark != "" && opensElement(text[:at], rest, mark):
 			p.text, p.opens, p.closes = mark, mark, mark
-			if fence := markdownFence.FindString(rest); mark == "```" && fence != "" {
+			if fence := markdownFence().FindString(rest); mark == "```" && fence != "" {
 				p.text, p.opens, p.closes = fence, fence, "\n"+mark
 			}
 			open = append(open, mark)

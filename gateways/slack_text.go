@@ -3,7 +3,6 @@ package gateways
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"satchel/agent"
@@ -74,13 +73,13 @@ func (c *slackContent) files() (files []agent.Attachment) {
 
 var slackUnescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-var slackMarkup = regexp.MustCompile(`<([@#!]?)([^<>|\n]+)(?:\|([^<>\n]*))?>`)
+var slackMarkup = agent.Pattern(`<([@#!]?)([^<>|\n]+)(?:\|([^<>\n]*))?>`)
 
 // slackPlain converts Slack's markup to text, see
 // https://docs.slack.dev/messaging/formatting-message-text.
 func slackPlain(text string) string {
-	return slackUnescape.Replace(slackMarkup.ReplaceAllStringFunc(text, func(markup string) string {
-		found := slackMarkup.FindStringSubmatch(markup)
+	return slackUnescape.Replace(slackMarkup().ReplaceAllStringFunc(text, func(markup string) string {
+		found := slackMarkup().FindStringSubmatch(markup)
 		kind, id, label := found[1], found[2], found[3]
 		switch {
 		case kind == "" && !strings.Contains(id, ":"):

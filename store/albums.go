@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/json"
-	"regexp"
 	"time"
 
 	"satchel/agent"
@@ -12,7 +11,7 @@ import (
 const albumWait = 2 * time.Second
 
 // describedFiles is the text of messages whose files have no caption.
-var describedFiles = regexp.MustCompile(`^(\[(photo|video|document|audio|animation)(: [^\]]*)?\] ?)+$`)
+var describedFiles = agent.Pattern(`^(\[(photo|video|document|audio|animation)(: [^\]]*)?\] ?)+$`)
 
 // receiveAlbum stores the first message of an album, or adds a further one to it, whose
 // id stays 0. The album's files are downloaded when all messages have arrived; only then
@@ -54,10 +53,10 @@ func (tx *Tx) receiveAlbum(g *agent.Gateway, album string, m *agent.Message) err
 // joinAlbum adds a caption and files to the stored message of an album.
 func (tx *Tx) joinAlbum(stored *agent.Message, m *agent.Message) error {
 	switch {
-	case describedFiles.MatchString(m.Content) && describedFiles.MatchString(stored.Content):
+	case describedFiles().MatchString(m.Content) && describedFiles().MatchString(stored.Content):
 		stored.Content += " " + m.Content
-	case describedFiles.MatchString(m.Content):
-	case describedFiles.MatchString(stored.Content):
+	case describedFiles().MatchString(m.Content):
+	case describedFiles().MatchString(stored.Content):
 		stored.Content = m.Content
 	default:
 		stored.Content += "\n" + m.Content

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/gofrs/flock"
+
+	"satchel/agent"
 )
 
 // Temporary files in a data folder are of three kinds, which hold agents' data and keys
@@ -24,7 +25,7 @@ const (
 
 // leftByCommands matches the names of what commands may leave; earlier versions made
 // files and folders that begin with "restore-".
-var leftByCommands = regexp.MustCompile(`^(command|restore)-[0-9a-z]+(\.clean|-wal|-shm|-journal)*$`)
+var leftByCommands = agent.Pattern(`^(command|restore)-[0-9a-z]+(\.clean|-wal|-shm|-journal)*$`)
 
 // MakeTemp makes a private folder for the temporary files of a command, in a data folder
 // that a server may have open. remove deletes it.
@@ -50,7 +51,7 @@ func clearCommands(folder string) error {
 	}
 	var left []string
 	for _, e := range entries {
-		if leftByCommands.MatchString(e.Name()) {
+		if leftByCommands().MatchString(e.Name()) {
 			left = append(left, filepath.Join(folder, e.Name()))
 		}
 	}

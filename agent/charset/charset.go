@@ -5,7 +5,6 @@ package charset
 import (
 	"bytes"
 	"mime"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 
+	"satchel/agent"
 	"satchel/agent/markup"
 )
 
@@ -108,13 +108,13 @@ func utf16Named(name string) encoding.Encoding {
 }
 
 // xmlDeclaration matches the declaration of XML with its encoding.
-var xmlDeclaration = regexp.MustCompile(`^\s*<\?xml\s[^>]*\bencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
+var xmlDeclaration = agent.Pattern(`^\s*<\?xml\s[^>]*\bencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
 
 // Declared returns the name of the character set in a declaration of XML or a meta tag, ""
 // for none.
 func Declared(text []byte) string {
 	head := text[:min(len(text), maxHead)]
-	if found := xmlDeclaration.FindSubmatch(head); found != nil {
+	if found := xmlDeclaration().FindSubmatch(head); found != nil {
 		return string(found[1])
 	}
 	for r := markup.New(head); ; {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -73,13 +72,13 @@ func (s *sentSecrets) add(req *http.Request) {
 			}
 		}
 	}
-	for _, found := range secretPath.FindAllStringSubmatch(req.URL.Path, -1) {
+	for _, found := range secretPath().FindAllStringSubmatch(req.URL.Path, -1) {
 		s.all = append(s.all, found[1])
 	}
 }
 
 // authParameter matches the parameters of an Authorization header that hold a secret.
-var authParameter = regexp.MustCompile(`(?i)\b(?:[a-z_-]*token|[a-z_-]*key|[a-z_-]*secret|[a-z_-]*signature|password|response)="?([^",\s]+)`)
+var authParameter = agent.Pattern(`(?i)\b(?:[a-z_-]*token|[a-z_-]*key|[a-z_-]*secret|[a-z_-]*signature|password|response)="?([^",\s]+)`)
 
 // addHeader adds the secrets in a header: of Basic the password, of Cookie each value, of
 // other schemes what stands after the scheme.
@@ -101,7 +100,7 @@ func (s *sentSecrets) addHeader(name, value string) {
 	}
 	token = strings.TrimSpace(token)
 	s.all = append(s.all, token)
-	for _, pair := range authParameter.FindAllStringSubmatch(token, -1) {
+	for _, pair := range authParameter().FindAllStringSubmatch(token, -1) {
 		s.all = append(s.all, pair[1])
 	}
 	if !strings.EqualFold(scheme, "Basic") {
@@ -148,13 +147,13 @@ func isSecretParameter(name, value string) bool {
 	if slices.Contains(secretParameters, strings.NewReplacer("-", "", "_", "", ".", "").Replace(lower)) {
 		return true
 	}
-	return slices.Contains(ambiguousParameters, lower) && randomText.MatchString(value) && strings.ContainsAny(value, "0123456789") ||
+	return slices.Contains(ambiguousParameters, lower) && randomText().MatchString(value) && strings.ContainsAny(value, "0123456789") ||
 		(has("token") || has("secret") || has("password") || has("passwd")) && !slices.ContainsFunc(positionWords, has)
 }
 
 // randomText matches what a generated key looks like.
-var randomText = regexp.MustCompile(`^[A-Za-z0-9_-]{20,}$`)
+var randomText = agent.Pattern(`^[A-Za-z0-9_-]{20,}$`)
 
 // secretPath matches the secret in the paths of Telegram's API and of the webhooks of
 // Discord and Slack.
-var secretPath = regexp.MustCompile(`(?:/bot[0-9]+:|/webhooks/[0-9]+/|/services/T[0-9A-Z]+/B[0-9A-Z]+/)([^/]+)`)
+var secretPath = agent.Pattern(`(?:/bot[0-9]+:|/webhooks/[0-9]+/|/services/T[0-9A-Z]+/B[0-9A-Z]+/)([^/]+)`)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"satchel/agent"
 )
 
 // parameter is a part of a request that some models or servers refuse. A request that is
@@ -30,15 +32,15 @@ const (
 type omission map[parameter]bool
 
 // refusalPatterns match the errors that refuse a parameter.
-var refusalPatterns = map[parameter]*regexp.Regexp{
-	temperatureParameter:   regexp.MustCompile(`(?i)\btemperature\b`),
-	stopParameter:          regexp.MustCompile("(?i)[\"'`]stop(_sequences)?[\"'`]"),
-	maxTokensParameter:     regexp.MustCompile(`\bmax_tokens\b`),
-	maxCompletionParameter: regexp.MustCompile(`\bmax_completion_tokens\b`),
-	schemaParameter:        regexp.MustCompile(`(?i)\b(response_format|json_schema|output_config|output_format|structured outputs?)\b`),
-	streamOptionsParameter: regexp.MustCompile(`\bstream_options\b`),
-	toolChoiceParameter:    regexp.MustCompile(`\btool_choice\b`),
-	toolsParameter: regexp.MustCompile(`(?i)(not support(ed)?|unsupported|unknown|unrecognized|not permitted|extra).{0,80}\b(tools?|function.?call\w*)\b` +
+var refusalPatterns = map[parameter]func() *regexp.Regexp{
+	temperatureParameter:   agent.Pattern(`(?i)\btemperature\b`),
+	stopParameter:          agent.Pattern("(?i)[\"'`]stop(_sequences)?[\"'`]"),
+	maxTokensParameter:     agent.Pattern(`\bmax_tokens\b`),
+	maxCompletionParameter: agent.Pattern(`\bmax_completion_tokens\b`),
+	schemaParameter:        agent.Pattern(`(?i)\b(response_format|json_schema|output_config|output_format|structured outputs?)\b`),
+	streamOptionsParameter: agent.Pattern(`\bstream_options\b`),
+	toolChoiceParameter:    agent.Pattern(`\btool_choice\b`),
+	toolsParameter: agent.Pattern(`(?i)(not support(ed)?|unsupported|unknown|unrecognized|not permitted|extra).{0,80}\b(tools?|function.?call\w*)\b` +
 		`|\b(tools?|function.?call\w*)\b.{0,80}(not support|unsupported|not permitted|unrecognized|extra)|support tool use|auto-tool-choice`),
 }
 
@@ -66,7 +68,7 @@ func refusedBy(err error, sent omission, hiddenNames []string) parameter {
 		}
 	}
 	for _, name := range refusalOrder {
-		if sent[name] && refusalPatterns[name].MatchString(refused.Body) {
+		if sent[name] && refusalPatterns[name]().MatchString(refused.Body) {
 			return name
 		}
 	}
@@ -99,12 +101,12 @@ func (o omission) with(name parameter) omission {
 }
 
 // unsupported matches errors that refuse a parameter whatever its value.
-var unsupported = regexp.MustCompile(`(?i)unsupported|not support|unrecognized|unknown|not permitted|not allowed|extra|instead`)
+var unsupported = agent.Pattern(`(?i)unsupported|not support|unrecognized|unknown|not permitted|not allowed|extra|instead`)
 
 // add remembers that a model refuses a parameter, unless another value might be accepted.
 // Tools are tried again with each request, since an answer without them is another.
 func (o *omissions) add(m Model, name parameter, err error) {
-	if name == toolsParameter || name == toolChoiceParameter || !unsupported.MatchString(err.Error()) {
+	if name == toolsParameter || name == toolChoiceParameter || !unsupported().MatchString(err.Error()) {
 		return
 	}
 	key := modelKey{m.Provider, m.Address(), m.Name}

@@ -3,20 +3,21 @@ package mailbox
 import (
 	"bytes"
 	"encoding/base64"
-	"regexp"
 	"strings"
 
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/ianaindex"
+
+	"satchel/agent"
 )
 
-var encodedWord = regexp.MustCompile(`=\?([^?\s]+)\?([bBqQ])\?([^?]*)\?=`)
+var encodedWord = agent.Pattern(`=\?([^?\s]+)\?([bBqQ])\?([^?]*)\?=`)
 
 // Decode decodes the encoded words (RFC 2047) of a header, in every character set
 // that is known. The others stay as they are.
 func Decode(header string) string {
-	found := encodedWord.FindAllStringSubmatchIndex(header, -1)
+	found := encodedWord().FindAllStringSubmatchIndex(header, -1)
 	if found == nil {
 		return header
 	}

@@ -1,11 +1,12 @@
 package document
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/html/atom"
+
+	"satchel/agent"
 )
 
 // Dialogs that ask for consent to cookies are not text of a page, however long they
@@ -28,7 +29,7 @@ var consentProducts = byFirstLetter(`
 	pandectes- wpcc- eupopup sd-cmp gravitoconsent`)
 
 // consentName matches names such as "cookie-banner", "siteCookiesPopup" and "gdpr_consent".
-var consentName = regexp.MustCompile(`(?:cookies?|gdpr|ccpa|consent)[-_]?(?:law|policy|consent|privacy|usage|eu)?[-_]*` +
+var consentName = agent.Pattern(`(?:cookies?|gdpr|ccpa|consent)[-_]?(?:law|policy|consent|privacy|usage|eu)?[-_]*` +
 	`(?:banner|notice|notification|pop-?up|modal|dialog|overlay|message|alert|layer|prompt|wall|consent|law|` +
 	`disclaimer|info-?bar|bar(?:$|[-_]))`)
 
@@ -68,7 +69,7 @@ func asksConsent(names string) bool {
 			continue // content that waits for consent
 		}
 		ofProduct := func(beginning string) bool { return strings.HasPrefix(name, beginning) }
-		if slices.ContainsFunc(consentProducts[name[0]], ofProduct) || mayNameConsent(name) && consentName.MatchString(name) {
+		if slices.ContainsFunc(consentProducts[name[0]], ofProduct) || mayNameConsent(name) && consentName().MatchString(name) {
 			return true
 		}
 	}
