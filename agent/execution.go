@@ -101,8 +101,9 @@ type NodeResult struct {
 
 // Approval is what a person has to decide.
 type Approval struct {
-	Title   string `json:"title" doc:"With its templates filled." example:"Pay 120.50?"`
-	Message string `json:"message" doc:"Plain text with its templates filled in."`
+	Title           string `json:"title" doc:"With its templates filled." example:"Pay 120.50?"`
+	Message         string `json:"message" doc:"Plain text with its templates filled in."`
+	CommentRequired bool   `json:"comment_required,omitempty" doc:"Approving it requires a comment, which is the answer."`
 }
 
 // LogLine is a line that a script wrote to its console.

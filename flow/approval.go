@@ -2,11 +2,14 @@ package flow
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
 	"satchel/agent"
 	"satchel/agent/template"
+	"satchel/flow/graph"
 	"satchel/store"
 )
 
@@ -31,7 +34,27 @@ func (e *Engine) runApproval(ctx context.Context, c *Call) (Outcome, error) {
 	}
 	due := agent.At(agent.Now().Add(timeLimit(c.Number("timeout", 0), eventWait)))
 	title, message := c.prompt()
-	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due, Title: title, Message: message}}, nil
+	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due, Title: title, Message: message, CommentRequired: c.commentRequired()}}, nil
+}
+
+// commentRequired reports whether approving requires a comment: as the node says, or
+// because a message has no other text.
+func (c *Call) commentRequired() bool {
+	if required, ok := c.Data["comment_required"].(bool); ok {
+		return required
+	}
+	answer := "{{nodes." + c.Node.ID + ".comment}}"
+	return slices.ContainsFunc(c.Program.Nodes, func(raw agent.RawNode) bool {
+		var n agent.Node
+		if json.Unmarshal(raw, &n) != nil {
+			return false
+		}
+		t, ok := graph.Lookup(n.Type)
+		return ok && t.Group == "Messages" && slices.ContainsFunc(t.Data, func(f graph.Field) bool {
+			text, _ := n.Data[f.Name].(string)
+			return strings.ReplaceAll(text, " ", "") == answer
+		})
+	})
 }
 
 // prompt returns an approval's title and message as text, whatever type their

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"satchel/agent"
 	"satchel/store"
@@ -86,6 +87,9 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 			return store.WaitEnd{}, agent.Invalid("data.decision", "must be approved or rejected")
 		}
 		comment, _ := said["comment"].(string)
+		if w.CommentRequired && decision == "approved" && strings.TrimSpace(comment) == "" {
+			return store.WaitEnd{}, agent.Invalid("data.comment", "must be a text: it is the answer")
+		}
 		return decisionEnd(w, decision, comment, a.By, now), nil
 	}
 	return resumed(w, "api", data, now), nil

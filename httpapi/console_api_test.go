@@ -157,3 +157,43 @@ func TestConsoleUnderAccessControl(t *testing.T) {
 		t.Errorf("a stranger who has no role: %v", got)
 	}
 }
+
+// TestApprovalWhoseCommentIsTheAnswer is approved only with a comment: because its node
+// says so, or because a message has no other text.
+func TestApprovalWhoseCommentIsTheAnswer(t *testing.T) {
+	c := newTestClient(t)
+	for _, kind := range []struct {
+		name, data, message string
+		required            bool
+	}{
+		{"the node says so", `"comment_required":true`, `"sms","data":{"to":"1","message":"You asked. {{nodes.a.comment}}"}`, true},
+		{"the text of a message", `"title":"?"`, `"chatbot_a","data":{"to":"1","message":"{{ nodes.a.comment }}"}`, true},
+		{"the text of an email", `"title":"?"`, `"email","data":{"to":"a@example.com","subject":"Hello","body":"{{nodes.a.comment}}"}`, true},
+		{"part of a message", `"title":"?"`, `"sms","data":{"to":"1","message":"Refused. {{nodes.a.comment}}"}`, false},
+		{"it has a default", `"title":"?"`, `"sms","data":{"to":"1","message":"{{nodes.a.comment | default:\"Yes.\"}}"}`, false},
+		{"the node says no", `"comment_required":false`, `"sms","data":{"to":"1","message":"{{nodes.a.comment}}"}`, false},
+	} {
+		id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval","data":{`+kind.data+`}},{"id":"m","disabled":true,"type":`+kind.message+`}]`,
+			`[{"source":"t","target":"a"},{"source":"a","target":"m","sourceHandle":"rejected"}]`, `{"concurrency":10}`)
+		for _, decision := range []string{`{"decision":"approved","comment":"In two days."}`, `{"decision":"rejected"}`} {
+			execution := executeToApproval(t, c, id, `{}`)
+			resume := flowBase + "/executions/" + execution + "/resume"
+			listed := at(c.must(t, 200, "GET", "/api/agents/default/waiting", ""), "waiting.0.comment_required")
+			if (listed == true) != kind.required {
+				t.Errorf("%s: comment_required is %v", kind.name, listed)
+			}
+			if kind.required {
+				for _, empty := range []string{``, `,"comment":" \n"`, `,"comment":5`} {
+					refused := c.must(t, 400, "POST", resume, `{"node_id":"a","data":{"decision":"approved"`+empty+`}}`)
+					if at(refused, "error.details.field") != "data.comment" {
+						t.Errorf("%s: %v", kind.name, refused)
+					}
+				}
+			}
+			c.must(t, 200, "POST", resume, `{"node_id":"a","data":`+decision+`}`)
+		}
+		if !kind.required {
+			c.must(t, 200, "POST", flowBase+"/executions/"+executeToApproval(t, c, id, `{}`)+"/resume", `{"node_id":"a","data":{"decision":"approved"}}`)
+		}
+	}
+}

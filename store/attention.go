@@ -118,8 +118,8 @@ func (db *DB) Waiting(ctx context.Context) ([]agent.Waiting, error) {
 func waitingApprovals(tx *Tx) ([]agent.Waiting, error) {
 	return all(tx, func(rows *sqlite.Rows) (agent.Waiting, error) {
 		w := agent.Waiting{Kind: agent.WaitingApproval}
-		return w, rows.Scan(&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID, &w.WorkflowName)
-	}, `SELECT a.title, a.message, a.started_at, a.due_at, a.execution_id, a.node_id, a.path, e.workflow_id, f.name
+		return w, rows.Scan(&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID, &w.WorkflowName, &w.CommentRequired)
+	}, `SELECT a.title, a.message, a.started_at, a.due_at, a.execution_id, a.node_id, a.path, e.workflow_id, f.name, a.comment_required
 		FROM (SELECT * FROM _waits WHERE `+approvals+` ORDER BY started_at DESC LIMIT ?) a
 		JOIN executions e ON e.id = a.execution_id JOIN workflows f ON f.id = e.workflow_id`, maxApprovals)
 }

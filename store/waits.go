@@ -20,6 +20,8 @@ type Wait struct {
 	StartedAt   agent.Time
 	Title       string // of an approval, as is Message
 	Message     string
+	// CommentRequired: approving it requires a comment.
+	CommentRequired bool
 }
 
 // WaitKind specifies what a node waits for.
@@ -37,23 +39,23 @@ const (
 func (w *Wait) Result() agent.NodeResult {
 	r := agent.NodeResult{NodeID: w.NodeID, Type: w.Type, Status: agent.NodeWaiting, StartedAt: w.StartedAt, Attempt: 1}
 	r.SetPath(w.Path)
-	if w.Kind == WaitApproval && w.Title+w.Message != "" {
-		r.Approval = &agent.Approval{Title: w.Title, Message: w.Message}
+	if w.Kind == WaitApproval && (w.Title+w.Message != "" || w.CommentRequired) {
+		r.Approval = &agent.Approval{Title: w.Title, Message: w.Message, CommentRequired: w.CommentRequired}
 	}
 	return r
 }
 
-const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at, title, message"
+const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at, title, message, comment_required"
 
 func (tx *Tx) waits(where string, args ...any) ([]Wait, error) {
 	return all(tx, func(rows *sqlite.Rows) (w Wait, err error) {
-		return w, rows.Scan(&w.ExecutionID, &w.NodeID, &w.Path, &w.Type, &w.Kind, &w.DueAt, &w.Event, &w.ChildID, &w.StartedAt, &w.Title, &w.Message)
+		return w, rows.Scan(&w.ExecutionID, &w.NodeID, &w.Path, &w.Type, &w.Kind, &w.DueAt, &w.Event, &w.ChildID, &w.StartedAt, &w.Title, &w.Message, &w.CommentRequired)
 	}, "SELECT "+waitColumns+" FROM _waits WHERE "+where, args...)
 }
 
 func (tx *Tx) insertWait(w *Wait) error {
-	_, err := tx.exec("INSERT OR REPLACE INTO _waits("+waitColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-		w.ExecutionID, w.NodeID, w.Path, w.Type, string(w.Kind), w.DueAt, w.Event, w.ChildID, w.StartedAt, w.Title, w.Message)
+	_, err := tx.exec("INSERT OR REPLACE INTO _waits("+waitColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+		w.ExecutionID, w.NodeID, w.Path, w.Type, string(w.Kind), w.DueAt, w.Event, w.ChildID, w.StartedAt, w.Title, w.Message, w.CommentRequired)
 	return err
 }
 

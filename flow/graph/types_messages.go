@@ -203,6 +203,7 @@ var peopleTypes = []Type{
 		Data: []Field{
 			text("title", "Title", "What to decide."),
 			text("message", "Message", "Details for the person.").widget("textarea"),
+			boolean("comment_required", "Comment required", "Approving requires a comment. By default, if a message has no other text."),
 			number("timeout", "Timeout", "The default is 30 days.").bounds(0, maxWaitSeconds).unit("s").advanced(),
 			text("session_id", "Browser session", "The person takes over this session; the timeout is then 1 to 3600 seconds.").ref("session").advanced(),
 		},

@@ -22,3 +22,6 @@ CREATE TABLE _mail_answers (
   created_at TEXT NOT NULL,
   PRIMARY KEY (address, message_id)
 ) WITHOUT ROWID, STRICT;
+
+-- Approvals whose comment is the answer.
+ALTER TABLE _waits ADD COLUMN comment_required INTEGER NOT NULL DEFAULT 0;

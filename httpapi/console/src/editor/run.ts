@@ -20,7 +20,7 @@ export type NodeResult = {
   error?: { message: string; code: string; node_id?: string };
   warnings?: string[];
   logs?: { level: string; message: string }[];
-  approval?: { title?: string; message?: string };
+  approval?: { title?: string; message?: string; comment_required?: boolean };
 };
 /** The beginning of a value that is too long for the response. */
 export type Preview = { truncated: true; bytes: number; head: string };

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, get, href, path, post } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
+import { Decision } from "../parts/decision";
 import {
   type Editor,
   executionPath,
@@ -221,7 +222,7 @@ function TestResults({ editor, state, element }: TestResultsProps) {
             <li key={resultKey(result)}>
               <ResultDetails result={result} name={editor.nameOf(result.node_id)} />
               {state.running && result.status === "waiting" && result.type === "approval" && (
-                <ApprovalButtons execution={execution!.id!} result={result} />
+                <TestDecision execution={execution!.id!} result={result} />
               )}
             </li>
           ))}
@@ -253,24 +254,16 @@ function ResultDetails({ result, name }: { result: NodeResult; name: string }) {
 }
 
 /** Decides an approval for which the test waits. */
-function ApprovalButtons({ execution, result }: { execution: string; result: NodeResult }) {
-  const decide = (decision: string) => () =>
-    post(executionPath(agentId.value, execution, "resume"), {
-      node_id: result.node_id,
-      path: iterationPath(result) || undefined,
-      data: { decision },
-    });
+function TestDecision({ execution, result }: { execution: string; result: NodeResult }) {
   return (
-    <div class="row test-decision" role="group" aria-label="Decision">
-      <span class="grow">
-        <bdi>{result.approval?.title}</bdi>
-      </span>
-      <Button icon="Check" onClick={decide("approved")}>
-        Approve
-      </Button>
-      <Button icon="X" onClick={decide("rejected")}>
-        Reject
-      </Button>
+    <div class="test-decision stack">
+      <bdi>{result.approval?.title}</bdi>
+      <Decision
+        execution={execution}
+        node={result.node_id}
+        iterations={iterationPath(result)}
+        answer={result.approval?.comment_required}
+      />
     </div>
   );
 }

@@ -3,9 +3,8 @@ import { useState } from "preact/hooks";
 
 import { agentId, asError, post } from "../data";
 import { executionPath, iterationPath, type NodeResult } from "../editor";
-import { Button, Dialog, openDialog, tell, When } from "../ui";
-
-const maxComment = 10_000; // characters
+import { Decision } from "../parts/decision";
+import { Button, Dialog, openDialog, When } from "../ui";
 
 type Resume = (data: unknown) => Promise<unknown>;
 
@@ -20,7 +19,7 @@ export function WaitingNode({ execution, result, editable }: WaitingNodeProps) {
       data,
     });
   if (result.type === "workflow") return <p class="muted">Waiting for the execution it started.</p>;
-  if (result.type === "approval") return <Approval result={result} editable={editable} resume={resume} />;
+  if (result.type === "approval") return <Approval execution={execution} result={result} editable={editable} />;
   if (!editable) return null;
   return (
     <Button icon="Play" onClick={() => openDialog((close) => <ContinueDialog close={close} resume={resume} />)}>
@@ -29,11 +28,9 @@ export function WaitingNode({ execution, result, editable }: WaitingNodeProps) {
   );
 }
 
-type ApprovalProps = { result: NodeResult; editable: boolean; resume: Resume };
-
-function Approval({ result, editable, resume }: ApprovalProps) {
+function Approval({ execution, result, editable }: WaitingNodeProps) {
   return (
-    <section class="card approval stack" aria-label="Decision">
+    <section class="card approval stack" aria-label="Approval">
       {result.approval?.title && (
         <h3>
           <bdi>{result.approval.title}</bdi>
@@ -47,35 +44,15 @@ function Approval({ result, editable, resume }: ApprovalProps) {
       <p class="muted small">
         Waiting since <When time={result.started_at} full />.
       </p>
-      {editable && <Decision resume={resume} />}
+      {editable && (
+        <Decision
+          execution={execution}
+          node={result.node_id}
+          iterations={iterationPath(result)}
+          answer={result.approval?.comment_required}
+        />
+      )}
     </section>
-  );
-}
-
-function Decision({ resume }: { resume: Resume }) {
-  const [comment, setComment] = useState("");
-  const decide = (decision: "approved" | "rejected") => async () => {
-    await resume({ decision, comment });
-    tell(decision === "approved" ? "Approved" : "Rejected");
-  };
-  return (
-    <>
-      <input
-        aria-label="Comment"
-        placeholder="Comment"
-        maxLength={maxComment}
-        value={comment}
-        onInput={(event) => setComment(event.currentTarget.value)}
-      />
-      <div class="row">
-        <Button kind="primary" icon="Check" onClick={decide("approved")}>
-          Approve
-        </Button>
-        <Button icon="X" onClick={decide("rejected")}>
-          Reject
-        </Button>
-      </div>
-    </>
   );
 }
 

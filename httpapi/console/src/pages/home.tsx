@@ -17,6 +17,7 @@ import {
   type IconName,
 } from "../ui";
 import { Bars } from "../parts/spark";
+import { Decision } from "../parts/decision";
 import { FileButton } from "../parts/files";
 import { UploadList, uploadFiles, useDrop } from "../parts/upload";
 import { AgentName, Checklist, loadForms } from "./home/checklist";
@@ -178,8 +179,6 @@ type WaitingRowProps = { waiting: API.Waiting; done: () => Promise<void> };
 
 /** What waits for a person: an approval is decided here, for others a link leads to where it is done. */
 function WaitingRow({ waiting, done }: WaitingRowProps) {
-  const [comment, setComment] = useState("");
-  const [commenting, setCommenting] = useState(false);
   const kind = waitingKinds[waiting.kind] ?? otherKind;
   return (
     <li class="card waiting-row">
@@ -194,23 +193,16 @@ function WaitingRow({ waiting, done }: WaitingRowProps) {
           </p>
         )}
         <WaitingFacts waiting={waiting} />
-        {commenting && (
-          <input
-            class="comment"
-            placeholder="Comment"
-            aria-label="Comment"
-            value={comment}
-            onInput={(e) => setComment(e.currentTarget.value)}
-            autoFocus
+        {waiting.kind === "approval" && mayEdit.value && (
+          <Decision
+            execution={waiting.execution_id!}
+            node={waiting.node_id!}
+            iterations={waiting.path}
+            answer={waiting.comment_required}
+            done={done}
           />
         )}
       </div>
-      {waiting.kind === "approval" && mayEdit.value && (
-        <div class="row nowrap">
-          <Button kind="quiet" icon="MessageSquare" label="Add comment" onClick={() => setCommenting(!commenting)} />
-          <Decisions waiting={waiting} comment={comment} done={done} />
-        </div>
-      )}
       <WaitingLink waiting={waiting} />
     </li>
   );
@@ -238,28 +230,6 @@ function WaitingFacts({ waiting }: { waiting: API.Waiting }) {
         </>
       )}
     </p>
-  );
-}
-
-/** Rejects or approves, and resumes the execution. */
-function Decisions({ waiting, comment, done }: WaitingRowProps & { comment: string }) {
-  const { execution_id, node_id, path: nodePath } = waiting;
-  const decide = async (decision: "approved" | "rejected") => {
-    await post(path("agents", agentId.value, "workflows", "executions", execution_id!, "resume"), {
-      node_id,
-      path: nodePath || undefined,
-      data: { decision, comment },
-    });
-    tell(decision === "approved" ? "Approved" : "Rejected");
-    await done();
-  };
-  return (
-    <>
-      <Button onClick={() => decide("rejected")}>Reject</Button>
-      <Button kind="primary" onClick={() => decide("approved")}>
-        Approve
-      </Button>
-    </>
   );
 }
 
