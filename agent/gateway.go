@@ -188,7 +188,7 @@ func (g *Gateway) Validate() error {
 	var is Issues
 	is.Check(g.Type != "", "type", "is required")
 	is.Check(g.Type == "" || slices.Contains(GatewayTypes, g.Type), "type",
-		"must be chatbot_a, email, chatbot_b, team_chat, community_chat, sms, webhook or web")
+		"must be telegram, email, whatsapp, slack, discord, sms, webhook or web")
 	is.Check(strings.TrimSpace(g.Name) != "", "name", "is required")
 	is.checkText("name", g.Name, 200)
 	return is.Err()

@@ -21,13 +21,18 @@ type nodeReference struct {
 // the workflow runs.
 var referenceKinds = []string{"tool", "source", "workflow", "gateway", "credential", "api"}
 
-// referencesOf returns the records that the enabled nodes name. What a template makes is only
+// referencesOf returns the records that the enabled nodes name or need. What a template makes is only
 // known as the node runs.
 func referencesOf(g *graph.Graph) (found []nodeReference) {
 	for i, n := range g.Nodes {
 		t, known := graph.Lookup(n.Type)
 		if !known || n.Data["disabled"] == true {
 			continue
+		}
+		if platform := t.Platform(); platform != "" && !isSet(n.Data["gateway_id"]) {
+			is := agent.Issue{Field: fmt.Sprintf("nodes[%d].data.gateway_id", i), NodeID: n.ID,
+				Issue: "needs a channel: this agent has no " + platform.PlatformName() + " channel"}
+			found = append(found, nodeReference{store.Reference{Kind: "platform", To: string(platform)}, is})
 		}
 		for _, f := range t.Data {
 			kind := f.Ref

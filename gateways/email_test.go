@@ -347,10 +347,10 @@ func TestSendingGateway(t *testing.T) {
 			t.Errorf("%q: %v, want %q", gateway, err, text)
 		}
 	}
-	wantError("", "no gateway of type email")
+	wantError("", "no e-mail channel")
 	wantError("gateway-x", "does not exist")
 	hook, _ := o.gateway(t, "webhook", map[string]any{"url": f.URL})
-	wantError(hook.ID, "of type webhook")
+	wantError(hook.ID, "a webhook channel")
 	bad, _ := o.gateway(t, "resend", resendConfig(f, "re_wrong"))
 	wantError(bad.ID, "not active")
 	good, _ := o.gateway(t, "resend", resendConfig(f, "re_right"))

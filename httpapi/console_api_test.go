@@ -166,14 +166,14 @@ func TestApprovalWhoseCommentIsTheAnswer(t *testing.T) {
 		name, data, message string
 		required            bool
 	}{
-		{"the node says so", `"comment_required":true`, `"sms","data":{"to":"1","message":"You asked. {{nodes.a.comment}}"}`, true},
-		{"the text of a message", `"title":"?"`, `"chatbot_a","data":{"to":"1","message":"{{ nodes.a.comment }}"}`, true},
-		{"the text of an email", `"title":"?"`, `"email","data":{"to":"a@example.com","subject":"Hello","body":"{{nodes.a.comment}}"}`, true},
-		{"part of a message", `"title":"?"`, `"sms","data":{"to":"1","message":"Refused. {{nodes.a.comment}}"}`, false},
-		{"it has a default", `"title":"?"`, `"sms","data":{"to":"1","message":"{{nodes.a.comment | default:\"Yes.\"}}"}`, false},
-		{"the node says no", `"comment_required":false`, `"sms","data":{"to":"1","message":"{{nodes.a.comment}}"}`, false},
+		{"the node says so", `"comment_required":true`, `"sms","data":{"disabled":true,"to":"1","message":"You asked. {{nodes.a.comment}}"}`, true},
+		{"the text of a message", `"title":"?"`, `"chatbot_a","data":{"disabled":true,"to":"1","message":"{{ nodes.a.comment }}"}`, true},
+		{"the text of an email", `"title":"?"`, `"email","data":{"disabled":true,"to":"a@example.com","subject":"Hello","body":"{{nodes.a.comment}}"}`, true},
+		{"part of a message", `"title":"?"`, `"sms","data":{"disabled":true,"to":"1","message":"Refused. {{nodes.a.comment}}"}`, false},
+		{"it has a default", `"title":"?"`, `"sms","data":{"disabled":true,"to":"1","message":"{{nodes.a.comment | default:\"Yes.\"}}"}`, false},
+		{"the node says no", `"comment_required":false`, `"sms","data":{"disabled":true,"to":"1","message":"{{nodes.a.comment}}"}`, false},
 	} {
-		id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval","data":{`+kind.data+`}},{"id":"m","disabled":true,"type":`+kind.message+`}]`,
+		id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval","data":{`+kind.data+`}},{"id":"m","type":`+kind.message+`}]`,
 			`[{"source":"t","target":"a"},{"source":"a","target":"m","sourceHandle":"rejected"}]`, `{"concurrency":10}`)
 		for _, decision := range []string{`{"decision":"approved","comment":"In two days."}`, `{"decision":"rejected"}`} {
 			execution := executeToApproval(t, c, id, `{}`)

@@ -161,7 +161,7 @@ func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolve
 		out.MatchedBy, value = field, v
 	}
 	if value == "" {
-		return out, agent.Invalid("email", "or another identifier is required: phone, chatbot_a, chatbot_b, external_id")
+		return out, agent.Invalid("email", "or another identifier is required: phone, Telegram, WhatsApp or external_id")
 	}
 	contact, err := c.DB.ResolveContact(c, out.MatchedBy, value)
 	out.Contact.ID, out.Contact.Name, out.Contact.Email = contact.ID, contact.Name, contact.Email

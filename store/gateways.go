@@ -145,7 +145,7 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 		if id == "" {
 			err := tx.value(&id, "SELECT id FROM gateways WHERE type = ? ORDER BY is_default DESC, status = 'active' DESC, created_at, id LIMIT 1", t)
 			if errors.Is(err, sqlite.ErrNoRows) {
-				return OpenGateway{}, agent.Invalid("gateway_id", fmt.Sprintf("is required: the agent has no gateway of type %s", t))
+				return OpenGateway{}, agent.Invalid("gateway_id", "is required: the agent has no "+t.PlatformName()+" channel")
 			} else if err != nil {
 				return OpenGateway{}, err
 			}
@@ -157,7 +157,7 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 		case err != nil:
 			return o, err
 		case o.Type != t:
-			return o, agent.Invalid("gateway_id", fmt.Sprintf("names a gateway of type %s; this needs one of type %s", o.Type, t))
+			return o, agent.Invalid("gateway_id", fmt.Sprintf("names a %s channel; this needs %s", o.Type.PlatformName(), t.PlatformName()))
 		case o.Status != agent.GatewayActive:
 			return o, agent.Invalid("gateway_id", "names a gateway that is not active; verify it first")
 		case o.Locked:

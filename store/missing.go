@@ -9,8 +9,8 @@ import (
 
 // Reference names a record of an agent, as a client's input does.
 type Reference struct {
-	Kind string // tool, source, workflow, gateway, contact, conversation, credential or api
-	To   string // an id; of a credential and an API also a name
+	Kind string // tool, source, workflow, gateway, platform, contact, conversation, credential or api
+	To   string // an id; of a credential and an API also a name, of a platform a type of gateway
 }
 
 // recordOf selects by id from the table of a kind of record.
@@ -18,6 +18,7 @@ var recordOf = map[string]string{
 	"tool":         "SELECT EXISTS (SELECT 1 FROM tools WHERE id = ?)",
 	"source":       "SELECT EXISTS (SELECT 1 FROM sources WHERE id = ?)",
 	"workflow":     "SELECT EXISTS (SELECT 1 FROM workflows WHERE id = ?)",
+	"platform":     "SELECT EXISTS (SELECT 1 FROM gateways WHERE type = ?)",
 	"gateway":      "SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ?)",
 	"contact":      "SELECT EXISTS (SELECT 1 FROM contacts WHERE id = ?)",
 	"conversation": "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)",

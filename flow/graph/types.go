@@ -1,6 +1,11 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
 
 // Type describes a node type: its data, its handles, and how an editor shows
 // it. Validation, the API's catalog and the tables in docs/workflows.md are
@@ -61,6 +66,17 @@ var typesByName = func() map[string]*Type {
 	}
 	return all
 }()
+
+// Platform returns the type of the gateways that a node sends through, or "".
+func (t *Type) Platform() agent.GatewayType {
+	for _, need := range t.Needs {
+		if name, ok := strings.CutPrefix(need, "gateway:"); ok {
+			g, _ := agent.NewGateway(name)
+			return g.Type
+		}
+	}
+	return ""
+}
 
 // Lookup returns the type with this name.
 func Lookup(name string) (*Type, bool) {

@@ -17,6 +17,8 @@ export const Canvas = later(
   () => Promise.all([import("./canvas"), style("../lib/xyflow.css")]).then(([m]) => m.Canvas),
   () => null,
 );
+/** The form of a new channel. */
+export const ConnectDialog = later(() => import("../pages/channels/connect").then((m) => m.ConnectDialog));
 /** The graph as a list. */
 export const Outline = later(() => import("./outline").then((m) => m.Outline));
 /** The panel of the selected node. */

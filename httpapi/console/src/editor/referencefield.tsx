@@ -3,6 +3,9 @@ import { useContext, useEffect, useId, useState } from "preact/hooks";
 
 import { agentId, get, path } from "../data";
 import { type ControlProps, hasType } from "./fieldframe";
+import { openDialog } from "../ui";
+import { typeOf } from "./catalog";
+import { ConnectDialog } from "./components";
 import { hasTemplate } from "./template";
 import { asText, NodeContext } from "./templatefield";
 
@@ -64,7 +67,7 @@ const events = [
 const mostListed = 200;
 
 /** Loads the records of a kind, or the names of events. */
-function useOptions(kind: string): Option[] {
+function useOptions(kind: string, made: string): Option[] {
   const [options, setOptions] = useState<Option[]>([]);
   useEffect(() => {
     if (kind === "event") setOptions(events.map((event) => [event, event]));
@@ -79,7 +82,7 @@ function useOptions(kind: string): Option[] {
         /* an id can be typed */
       },
     );
-  }, [kind]);
+  }, [kind, made]);
   return options;
 }
 
@@ -87,14 +90,19 @@ function useOptions(kind: string): Option[] {
 export function ReferenceField(props: ControlProps) {
   const { schema, value } = props;
   const kind = schema["x-ref"]!;
-  const options = useOptions(kind);
+  const [made, setMade] = useState(""); // the record that was made here last
+  const options = useOptions(kind, made);
+  const choose = (id: string) => {
+    setMade(id);
+    props.onChange(id);
+  };
   const isList = hasType(schema, "array");
   if (isList && (typeof value === "boolean" || value === undefined || Array.isArray(value)))
     return <ReferenceListField {...props} options={options} />;
   const isKnown = options.some(([option]) => option === value);
   const isTyped = kind === "event" || kind === "model" || hasTemplate(value) || (value && !isKnown);
   if (isTyped) return <TypedReference {...props} options={options} />;
-  return <ChosenReference {...props} kind={kind} options={options} />;
+  return <ChosenReference {...props} kind={kind} options={options} chooseMade={choose} />;
 }
 
 type OptionProps = ControlProps & { options: Option[] };
@@ -124,8 +132,14 @@ function TypedReference({ id, schema, value, onChange, options }: OptionProps) {
 
 const templateOption = "{{"; // the value of the option that starts a template
 
-function ChosenReference({ id, value, onChange, kind, options }: OptionProps & { kind: string }) {
-  const { readonly } = useContext(NodeContext);
+type ChosenProps = OptionProps & { kind: string; chooseMade: (id: string) => void };
+
+function ChosenReference({ id, value, onChange, kind, options, chooseMade }: ChosenProps) {
+  const { readonly, node } = useContext(NodeContext);
+  const need = kind === "gateway" && typeOf(node.type)?.needs.find((n) => n.startsWith("gateway:"));
+  const platform = need && need.slice("gateway:".length);
+  const connect = () =>
+    openDialog((close) => <ConnectDialog platform={platform || ""} close={close} done={chooseMade} />);
   const takesTemplates = kind !== "credential" && kind !== "api";
   const pick = (option: string) => onChange(option === templateOption ? "{{}}" : option || undefined);
   return (
@@ -147,7 +161,12 @@ function ChosenReference({ id, value, onChange, kind, options }: OptionProps & {
         ))}
         {takesTemplates && <option value={templateOption}>Use a template…</option>}
       </select>
-      {recordKinds[kind] && (
+      {platform && !readonly && (
+        <button type="button" class="button quiet" onClick={connect}>
+          New…
+        </button>
+      )}
+      {recordKinds[kind] && !platform && (
         <a
           class="button quiet"
           href={`#/agents/${encodeURIComponent(agentId.value)}/${recordKinds[kind].section}`}

@@ -1,26 +1,11 @@
 // Channels: the platforms on which people talk with the agent.
-import { useRef } from "preact/hooks";
 
-import { agentId, go, href, invalidate, mayEdit, path, post, put, route, setQuery, useQuery, type API } from "../data";
-import {
-  Badge,
-  Empty,
-  Icon,
-  LinkButton,
-  Load,
-  Name,
-  Pager,
-  platformName,
-  plural,
-  showOnce,
-  Switch,
-  tell,
-  When,
-} from "../ui";
+import { agentId, go, href, mayEdit, path, put, route, setQuery, useQuery, type API } from "../data";
+import { Badge, Empty, Icon, LinkButton, Load, Name, Pager, platformName, plural, Switch, tell, When } from "../ui";
 import { useFollow } from "../parts/follow";
-import { channelsAt, verify } from "./channels/api";
+import { channelsAt } from "./channels/api";
 import { Channel } from "./channels/channel";
-import { ChannelForm } from "./channels/form";
+import { ConnectForm } from "./channels/connect";
 import { platformOf, platforms, type Platform } from "./channels/platforms";
 
 export default function Channels() {
@@ -188,23 +173,7 @@ function Row({ g }: { g: API.Gateway }) {
 
 /** Connects a platform: stored and verified in one step. */
 function Connect({ platform: p }: { platform: Platform }) {
-  const made = useRef<API.SecretGatewayDetails>(undefined);
   const back = href(agentId.value, "channels");
-  const save = async (name: string, config: Record<string, unknown>) => {
-    if (made.current) await put(channelsAt(made.current.id), { name, config });
-    else made.current = await post(channelsAt(), { type: p.id, name, config });
-    const g = made.current;
-    invalidate(channelsAt());
-    await verify(g.id);
-    if (p.id === "webhook")
-      await showOnce(
-        "Webhook secret",
-        "It signs what the agent posts and verifies what you post to the channel. It's shown only once.",
-        String(config.secret ?? g.webhook_secret),
-      );
-    tell(`${name} is connected`);
-    go(href(agentId.value, "channels", g.id), true);
-  };
   return (
     <div class="page">
       <p class="crumb">
@@ -213,7 +182,11 @@ function Connect({ platform: p }: { platform: Platform }) {
       <h1 tabIndex={-1}>Connect {p.title}</h1>
       <div class="split">
         <section class="card stack" aria-label="Credentials">
-          <ChannelForm platform={p} name={p.title} stored={[]} action="Connect" cancel={() => go(back)} save={save} />
+          <ConnectForm
+            platform={p}
+            cancel={() => go(back)}
+            done={(id) => go(href(agentId.value, "channels", id), true)}
+          />
         </section>
         <aside class="stack" aria-label="What to do">
           <h2>What you need</h2>
