@@ -129,7 +129,7 @@ func TestPageHangs(t *testing.T) {
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := do(t, s, `{"action":"extract","selector":"body","timeout":500}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
+	if _, err := do(t, s, `{"action":"extract","selector":"body","timeout":500}`); agent.ErrorCode(err) != agent.CodeBrowser {
 		t.Errorf("a page that hangs: %v", err)
 	}
 	for start := s.chromium.heartbeats.Load(); s.chromium.heartbeats.Load() < start+4; {

@@ -45,7 +45,18 @@ func (p *Page) EndIfHung() bool {
 	closing, done := context.WithTimeout(p.open, closeTimeout)
 	defer done()
 	_ = p.Close(closing) // of what is left
+	p.session.closeDead(closing, p)
 	return true
+}
+
+// closeDead closes the tabs that ended with the process of another one and were opened so
+// recently that their crash was not reported.
+func (s *Session) closeDead(ctx context.Context, ended *Page) {
+	for _, p := range s.Pages() {
+		if p != ended && !p.responds(busyTimeout) {
+			_ = p.Close(ctx) // what cannot be closed is ended by its next action
+		}
+	}
 }
 
 func sendWithin(ctx context.Context, devTools playwright.CDPSession, method string, params map[string]any) (any, error) {

@@ -71,7 +71,7 @@ func TestHTTPNode(t *testing.T) {
 		{"slow response", `"url":"URL/drip","timeout_ms":30`, `ACTION_TIMEOUT the node took longer than 30ms`},
 		{"a redirect to a private address", `"url":"URL/inward"`, `BLOCKED_ADDRESS address not allowed: 169.254.169.254: cloud metadata address`},
 		{"no address", `"url":"{{nothing}}"`, `EXECUTION_ERROR url must be an http or https URL`},
-		{"a private address", `"url":"http://10.0.0.1/"`, `BLOCKED_ADDRESS address not allowed: 10.0.0.1: private address`},
+		{"a private address", `"url":"http://10.0.0.1/"`, `BLOCKED_ADDRESS address not allowed: 10.0.0.1: private address; the operator of this server can allow it with SATCHEL_OUTBOUND_ALLOW=10.0.0.1:80`},
 		{"a file", `"url":"file://localhost/etc/passwd"`, `UNSUPPORTED_SCHEME scheme not allowed: only http and https`},
 		{"a newline in a header", `"url":"URL/echo","headers":{"X-A":"a\r\nb: c"}`, `EXECUTION_ERROR headers has a name or value that HTTP does not allow: X-A`},
 	} {
