@@ -77,7 +77,7 @@ func TestRogueMCPServers(t *testing.T) {
 	}
 	for call, want := range map[string]string{
 		"100 MB": "more than 8 MB", "a page": "not MCP", "cut": "", `7`: "not MCP",
-		`{"isError":true,"content":[{"type":"text","text":"no, Bearer sesame-7"}],"resultType":"complete"}`:                                        "no, Bearer …",
+		`{"isError":true,"content":[{"type":"text","text":"no, Bearer sesame-7"}],"resultType":"complete"}`:                                        "no, Bearer ********",
 		`{"isError":true,"content":[],"resultType":"complete"}`:                                                                                    "without an error message",
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Your password?"}}},"content":[]}`: "",
 	} {

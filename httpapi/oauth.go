@@ -22,7 +22,7 @@ const (
 // that began it can complete it.
 func (s *Server) oauthPages() {
 	s.echo.GET(oauthStart, s.countRequests(s.showLogin))
-	s.echo.POST(oauthStart, s.countRequests(s.startLogin))
+	s.post(oauthStart, 0, func(c *rest.Call) error { return s.countRequests(s.startLogin)(c.HTTP) })
 	s.echo.GET(oauthCallback, s.countRequests(s.finishLogin))
 	s.echo.GET("/oauth/client.json", s.clientDocument)
 }

@@ -152,7 +152,7 @@ func (ts *testServer) beginLogin(t *testing.T, at string, keep func(name string,
 		t.Fatal(err)
 	}
 	keep("login at "+at, path.Ext(u.Path))
-	a := ts.send(t, "GET", u.Path, "")
+	a := ts.send(t, "POST", u.Path, "")
 	if a.StatusCode != 303 || len(a.Cookies()) != 1 {
 		t.Fatalf("%s: %d %s", u, a.StatusCode, a.text)
 	}

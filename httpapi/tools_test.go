@@ -6,11 +6,19 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	agentchat "satchel/agent/chat"
 )
+
+// backwards returns what a service may repeat of a secret without its being masked.
+func backwards(text string) string {
+	raw := []byte(text)
+	slices.Reverse(raw)
+	return string(raw)
+}
 
 // newForecast starts an API for tools that echoes its request.
 func newForecast(t *testing.T) *httptest.Server {
@@ -24,7 +32,7 @@ func newForecast(t *testing.T) *httptest.Server {
 			http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
 		default:
 			_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"method": r.Method, "path": r.URL.EscapedPath(),
-				"query": r.URL.RawQuery, "auth": r.Header.Get("Authorization"), "key": r.Header.Get("X-Api-Key"), "body": string(body)}})
+				"query": r.URL.RawQuery, "auth": backwards(r.Header.Get("Authorization")), "key": backwards(r.Header.Get("X-Api-Key")), "body": string(body)}})
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -48,7 +56,7 @@ func TestAPITool(t *testing.T) {
 	}
 	got := call(`{"city":"Aix/en {{days}}?x=1","days":2}`)
 	for path, want := range map[string]any{"success": true, "result.method": "POST", "result.path": "/of/Aix%2Fen%20%7B%7Bdays%7D%7D%3Fx=1", "result.query": "days=2&unit=c",
-		"result.auth": "Bearer t-secret", "result.key": "k-secret", "result.body": `{"n":2,"q":"Aix/en {{days}}?x=1","text":"in Aix/en {{days}}?x=1"}`} {
+		"result.auth": backwards("Bearer t-secret"), "result.key": backwards("k-secret"), "result.body": `{"n":2,"q":"Aix/en {{days}}?x=1","text":"in Aix/en {{days}}?x=1"}`} {
 		if at(got, path) != want {
 			t.Errorf("%s is %v, want %v", path, at(got, path), want)
 		}
@@ -61,7 +69,7 @@ func TestAPITool(t *testing.T) {
 	}
 	// A mask that is written back keeps the secret; another value replaces it.
 	c.must(t, 200, "PUT", tools+"/"+id, `{"config":{"url":"`+api.URL+`/a","headers":{"X-Api-Key":"new-secret"},"auth":{"type":"bearer","token":"********"},"response_path":"data"}}`)
-	if got := call(`{}`); at(got, "result.auth") != "Bearer t-secret" || at(got, "result.key") != "new-secret" {
+	if got := call(`{}`); at(got, "result.auth") != backwards("Bearer t-secret") || at(got, "result.key") != backwards("new-secret") {
 		t.Errorf("after the change: %v", got)
 	}
 	for path, code := range map[string]string{"data.nothing": "UPSTREAM_ERROR", "data[": "VALIDATION_ERROR"} {

@@ -199,6 +199,9 @@ func (c *Client) Chat(ctx context.Context, m Model, r Request, onText func(strin
 	reply, err := c.chat(ctx, m, r, onText)
 	if err != nil {
 		reply.ToolCalls = nil
+		if onText == nil { // nobody has seen a part of it
+			reply = Reply{Usage: reply.Usage}
+		}
 		return reply, m.explain(ctx, err)
 	}
 	return reply, nil
