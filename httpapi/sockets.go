@@ -327,13 +327,19 @@ func send(ctx context.Context, conn *websocket.Conn, out messages) error {
 		if err != nil {
 			return err
 		}
-		writing, cancel := context.WithTimeout(ctx, socketWrite)
-		err = conn.Write(writing, websocket.MessageText, message)
-		cancel()
-		if err != nil {
+		if err := sendMessage(ctx, conn, message); err != nil {
 			return err
 		}
 	}
+}
+
+// sendMessage writes one message. Cancelling a write closes the connection without a close
+// frame, so when ctx ends the client has a little time left to receive the message.
+func sendMessage(ctx context.Context, conn *websocket.Conn, message []byte) error {
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), socketWrite)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(socketClosing, cancel) })()
+	return conn.Write(writing, websocket.MessageText, message)
 }
 
 // ping returns when the client no longer responds.
