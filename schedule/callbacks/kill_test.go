@@ -159,7 +159,9 @@ func (w *fakeServices) model(out http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	_ = json.Unmarshal(raw, &requests)
 	last := requests.Messages[len(requests.Messages)-1]
-	name, found := strings.CutPrefix(last.Content, "prompt ")
+	// Prompts without an answer between them are one message.
+	at := strings.LastIndex(last.Content, "prompt ")
+	name, found := strings.CutPrefix(last.Content[max(at, 0):], "prompt ")
 	if last.Role == "tool" {
 		_ = json.Unmarshal([]byte(last.Content), &name)
 	}
