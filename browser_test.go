@@ -1,27 +1,20 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"satchel/browser/install"
+	"satchel/browser/install/installtest"
 )
 
-// installedBrowser installs Chromium and its driver with the product's own installer, and
-// returns the flags that name them.
+// installedBrowser finds Chromium and its driver, and returns the flags that name them.
 func installedBrowser(t *testing.T) []string {
 	t.Helper()
-	p, err := install.Ready(context.Background(), install.Options{
-		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := installtest.Need(t)
 	return []string{"--chromium", p.Chromium, "--browser-driver", p.Driver}
 }
 

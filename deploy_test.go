@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"satchel/agent/testenv"
 )
 
 // archived returns an archive as in a release, with a program that prints its version.
@@ -56,6 +58,7 @@ func TestInstallScript(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("install.sh is for Linux and macOS")
 	}
+	testenv.Program(t, "curl")
 	archive, name := archived(t), fmt.Sprintf("satchel_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 	sums := fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), name)
 	whole := func(w http.ResponseWriter, content string) { _, _ = io.WriteString(w, content) }
@@ -113,6 +116,7 @@ func TestInstallScriptRefusesEarly(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("install.sh is for Linux and macOS")
 	}
+	testenv.Program(t, "curl")
 	var requests []string
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests = append(requests, r.URL.Path)

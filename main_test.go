@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"satchel/agent/child"
+	"satchel/agent/testenv"
 )
 
 // TestMain also runs the child that reads documents.
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }
 
 // asProgram is the variable that makes the test binary run as the program.
@@ -71,7 +72,8 @@ var floors = map[string]struct {
 	"store/replica":          {2, only("agent", "agent/egress", "agent/signature", "agent/work", "store", "store/capture")},
 	"store/cluster":          {2, only("agent", "agent/egress", "agent/work", "store", "store/capture", "store/cluster/pg")},
 	"store/cluster/pg":       {0, only()},
-	"store/cluster/pgtest":   {0, only()},
+	"store/cluster/pgtest":   {0, only("agent/testenv")},
+	"agent/testenv":          {0, only()},
 	"store/sqlite":           {0, only()},
 	"store/capture":          {0, only()},
 	"store/search":           {floor: 1},
@@ -256,12 +258,66 @@ var kept = []struct {
 // TestSecretsAreMasked: responses are left as they are only for those who made the request
 // themselves; a masked one is the default of every client.
 func TestSecretsAreMasked(t *testing.T) {
-	found, err := exec.CommandContext(t.Context(), "git", "grep", "-l", "Verbatim: *true\\|Verbatim = true", "--", "*.go", ":!*_test.go").Output()
-	if err != nil {
-		t.Skip("no git here: ", err)
-	}
-	if want := "agent/cli/client/client.go agent/egress/proxy.go httpapi/forwarder.go"; strings.Join(strings.Fields(string(found)), " ") != want {
+	verbatim := regexp.MustCompile("Verbatim: *true|Verbatim = true")
+	var found []string
+	goFiles(t, func(name, text string) {
+		if !strings.HasSuffix(name, "_test.go") && verbatim.MatchString(text) {
+			found = append(found, name)
+		}
+	})
+	if want := []string{"agent/cli/client/client.go", "agent/egress/proxy.go", "httpapi/forwarder.go"}; !slices.Equal(found, want) {
 		t.Errorf("answers are not masked by %s, but only by %s they need not be", found, want)
+	}
+}
+
+// goFiles calls visit with the name and text of each Go file, in the order of names.
+func goFiles(t *testing.T, visit func(name, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		visit(filepath.ToSlash(name), string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onRequest are the files whose tests or benchmarks only run if a variable or flag asks
+// for them.
+const onRequest = "soak_test.go vector/search_bench_test.go store/cluster/bench_test.go httpapi/console/e2e/screenshots_test.go"
+
+// TestSkips holds that tests are only skipped by -short, on another system, or by
+// agent/testenv, and that each package prints the line of agent/testenv.
+func TestSkips(t *testing.T) {
+	skip := regexp.MustCompile(`\b(t|tb|b|f)\.Skip(f|Now)?\(`)
+	needs := regexp.MustCompile(`(testenv|installtest)\.(Need|Program)\(|pgtest\.Start\(`)
+	needed, reported := map[string]string{}, map[string]bool{}
+	goFiles(t, func(name, text string) {
+		folder := path.Dir(name)
+		if !strings.HasSuffix(name, "_test.go") || folder == "agent/testenv" {
+			return
+		}
+		if needs.MatchString(text) {
+			needed[folder] = name
+		}
+		reported[folder] = reported[folder] || strings.Contains(text, "testenv.Run(m)")
+		before := ""
+		for line := range strings.Lines(text) {
+			if skip.MatchString(line) && !strings.Contains(before, "testing.Short()") && !strings.Contains(before, "runtime.GOOS") &&
+				!slices.Contains(strings.Fields(onRequest), name) {
+				t.Errorf("%s: call agent/testenv instead of %s", name, strings.TrimSpace(line))
+			}
+			before = line
+		}
+	})
+	for folder, name := range needed {
+		if !reported[folder] {
+			t.Errorf("%s needs what may be missing, and no TestMain calls testenv.Run", name)
+		}
 	}
 }
 
@@ -269,8 +325,9 @@ func TestSecretsAreMasked(t *testing.T) {
 // package.
 func TestOneWayOut(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, entry os.DirEntry, err error) error {
-		if name := filepath.ToSlash(name); name == "sdk" || name == "store/cluster/pgtest" || name == "httpapi/apitest" {
-			return filepath.SkipDir // clients, and servers for tests: no part of the program
+		notProgram := []string{"sdk", "store/cluster/pgtest", "httpapi/apitest", "agent/testenv", "browser/install/installtest"}
+		if slices.Contains(notProgram, filepath.ToSlash(name)) { // clients, and helpers of tests
+			return filepath.SkipDir
 		}
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, ".") {
 			return err

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/browser/install"
+	"satchel/agent/testenv"
+	"satchel/browser/install/installtest"
 	"satchel/store"
 )
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(childData); path != "" {
 		serveAsChild(path)
 	}
-	code := m.Run()
+	code := testenv.Run(m)
 	if shared != nil {
 		shared.Stop()
 		code = max(code, exitCode(shared.options.Folder.Close()), exitCode(os.RemoveAll(shared.options.Folder.Path())))
@@ -47,12 +48,11 @@ func exitCode(err error) int {
 // shared is the Browser that sharedBrowser started.
 var shared *Browser
 
-// installed finds or installs Chromium and its driver with package install, once.
-var installed = sync.OnceValues(func() (Program, error) {
-	p, err := install.Ready(context.Background(), install.Options{
-		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
+// installed finds Chromium and its driver.
+func installed(context.Context) (Program, error) {
+	p, err := installtest.Find()
 	return Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
-})
+}
 
 // allowed is the address of this machine that pages may reach in tests.
 var allowed = agent.MustAddressRanges("127.0.0.1/32")
@@ -75,9 +75,13 @@ func newFolderOf(t testing.TB) *store.Folder {
 func newBrowser(t testing.TB, change func(*Options)) (*Browser, *store.DB) {
 	t.Helper()
 	folder := newFolderOf(t)
-	o := Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: func(context.Context) (Program, error) { return installed() }}
+	o := Options{Env: store.Env{Folder: folder, Allow: allowed}}
 	if change != nil {
 		change(&o)
+	}
+	if o.Find == nil {
+		installtest.Need(t)
+		o.Find = installed
 	}
 	b := New(o)
 	if err := b.Start(context.Background()); err != nil {
@@ -97,13 +101,14 @@ var sharedBrowser = sync.OnceValues(func() (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared = New(Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: func(context.Context) (Program, error) { return installed() }, AgentMax: 50, MaxSessions: 50, MaxDownload: 8 << 20})
+	shared = New(Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: installed, AgentMax: 50, MaxSessions: 50, MaxDownload: 8 << 20})
 	return shared, shared.Start(context.Background())
 })
 
 // open opens a session in the shared Browser until the test ends.
 func open(t testing.TB, o agent.SessionOptions) *Session {
 	t.Helper()
+	installtest.Need(t)
 	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)

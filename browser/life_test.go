@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/browser/install/installtest"
 	"satchel/store"
 )
 
@@ -48,6 +49,7 @@ func TestIdleAndOldSessionsAreClosed(t *testing.T) {
 // ownAgent creates an agent for one test in the shared Browser.
 func ownAgent(t *testing.T, name string) (*Browser, *store.DB) {
 	t.Helper()
+	installtest.Need(t)
 	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +86,7 @@ const childSite = "SATCHEL_TEST_BROWSER_SITE"
 func serveAsChild(path string) {
 	folder, err := store.Open(store.Options{Path: path})
 	if err == nil {
-		b := New(Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: func(context.Context) (Program, error) { return installed() }})
+		b := New(Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: installed})
 		err = b.Start(context.Background())
 		var row agent.Session
 		url := os.Getenv(childSite)
@@ -127,6 +129,7 @@ func storeLogin(b *Browser, db *store.DB, id, url string) error {
 // the fields that it prints.
 func startServer(t *testing.T, path, site string) (child *exec.Cmd, fields []string) {
 	t.Helper()
+	installtest.Need(t)
 	child = exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childData+"="+path, childSite+"="+site)
 	out, err := child.StdoutPipe()

@@ -18,16 +18,14 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/browser/install/installtest"
 )
 
 // startRemote starts a Chromium that listens for connections, and returns the address
 // of its debugging port.
 func startRemote(t *testing.T) (chromium *exec.Cmd, address string) {
 	t.Helper()
-	p, err := installed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := installtest.Need(t)
 	chromium = exec.Command(p.Chromium, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(),
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp")
 	out, err := chromium.StderrPipe()

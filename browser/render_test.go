@@ -10,10 +10,12 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/browser/install/installtest"
 )
 
 // TestRender reads pages that are built by scripts.
 func TestRender(t *testing.T) {
+	installtest.Need(t)
 	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +53,7 @@ func TestRender(t *testing.T) {
 // TestRenderBlocksPrivateAddresses: neither the URL nor what it redirects to or loads
 // may be a private address.
 func TestRenderBlocksPrivateAddresses(t *testing.T) {
+	installtest.Need(t)
 	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/egress"
 	"satchel/agent/script"
+	"satchel/agent/testenv"
 	"satchel/browser"
 	"satchel/store"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }
 
 // loopback is the address range that http-request nodes may reach in tests.

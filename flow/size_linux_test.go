@@ -18,6 +18,7 @@ import (
 	"satchel/agent/chat"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
+	"satchel/agent/testenv"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -123,9 +124,7 @@ func raise(peak *atomic.Uint64, to uint64) {
 func bytesMoved(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/io")
-	if err != nil {
-		t.Skip(err)
-	}
+	testenv.Need(t, "/proc/self/io", err)
 	var read, written int
 	if _, err := fmt.Sscanf(string(text), "rchar: %d\nwchar: %d", &read, &written); err != nil {
 		t.Fatal(err)

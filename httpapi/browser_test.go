@@ -11,10 +11,12 @@ import (
 	"satchel/agent"
 	"satchel/browser"
 	"satchel/browser/install"
+	"satchel/browser/install/installtest"
 	"satchel/store"
 )
 
 func (w *contractClient) checkBrowser(t *testing.T, at string) {
+	installtest.Need(t)
 	at += "/browser"
 	id := w.create(t, at, `{"viewport":{"width":800,"height":600},"locale":"en-GB","timezone":"Europe/Berlin"}`)
 	w.request(t, 400, "POST", at, `{"viewport":{"width":1,"height":600}}`)

@@ -6,10 +6,13 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"satchel/browser/install/installtest"
 )
 
 // TestCDPSocket connects clients of the DevTools protocol to two sessions.
 func TestCDPSocket(t *testing.T) {
+	installtest.Need(t)
 	ts := newTestServer(t)
 	key := func(role string) string {
 		t.Helper()

@@ -6,6 +6,7 @@ import (
 
 	"satchel/agent/openapi"
 	"satchel/agent/script"
+	"satchel/agent/testenv"
 	"satchel/browser"
 	"satchel/vector/document"
 )
@@ -15,5 +16,5 @@ func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }

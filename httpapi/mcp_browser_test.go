@@ -11,11 +11,14 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"satchel/browser/install/installtest"
 )
 
 // TestMCPBrowser has an agent's MCP client use its browser: a form is filled in and
 // submitted, and the result is read and seen in a screenshot.
 func TestMCPBrowser(t *testing.T) {
+	installtest.Need(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		if name := r.FormValue("name"); name != "" {

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/browser/install/installtest"
 	"satchel/httpapi/apitest"
 )
 
 // TestMCPInstructions has a model sign in, look, read and browse in one session through
 // an agent's tools; no response contains what is typed.
 func TestMCPInstructions(t *testing.T) {
+	installtest.Need(t)
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/browser/install/installtest"
 	"satchel/httpapi/apitest"
 )
 
@@ -73,6 +74,7 @@ func linkFlow(world, gateway, path string) string {
 // viewer: every GET of the table of routes, every table by SQL, and the stream. No file
 // has them either, and those who are sent a link get it.
 func TestStrangersReadNoTokens(t *testing.T) {
+	installtest.Need(t)
 	ts := openToViewers(t)
 	w := newWorld(t)
 	const base = "/api/agents/default"

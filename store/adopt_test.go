@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/testenv"
 	"satchel/store/sqlite"
 )
 
@@ -274,7 +275,7 @@ func TestLinksAreNotAdopted(t *testing.T) {
 	db := createAgent(t, f, "Support")
 	outside := template(t, "Outside")
 	if err := errors.Join(os.Link(db.path, f.filePath("hard")), os.Link(outside, f.filePath("far")), os.Symlink(db.path, f.filePath("soft"))); err != nil {
-		t.Skip("the file system has no links:", err)
+		testenv.Need(t, "a file system with links", err)
 	}
 	for round := range 2 {
 		pollFolder(f, 3)
@@ -314,7 +315,7 @@ func TestDefaultAgentThatIsALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Link(f.Default().path, filepath.Join(other, "agents", "default.db")); err != nil {
-		t.Skip("the file system has no links:", err)
+		testenv.Need(t, "a file system with links", err)
 	}
 	copied := openAt(t, other)
 	pollFolder(copied, 1)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"satchel/agent/testenv"
 )
 
 func TestNothingLeaks(t *testing.T) {
@@ -89,13 +91,13 @@ func TestReadOnlyFolder(t *testing.T) {
 		if err := os.Chmod(p, 0o555); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { _ = os.Chmod(p, 0o700) })
 	}
 	for _, p := range []string{"master.key", "satchel.lock"} {
 		if err := os.Chmod(filepath.Join(path, p), 0o444); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { _ = os.Chmod(path, 0o700); _ = os.Chmod(path+"/agents", 0o700) })
 	openPath(t, path)
 	asNobody(t, func() {
 		f, err := Open(Options{Path: path})
@@ -139,14 +141,18 @@ func TestRestoreFileFromAReadOnlyPlace(t *testing.T) {
 	}
 }
 
-// openPath lets everyone enter the folders.
+// openPath lets everyone enter the folders, up to that of temporary files.
 func openPath(t *testing.T, paths ...string) {
 	t.Helper()
+	temporary := filepath.Clean(os.TempDir())
 	for _, path := range paths {
-		for d := filepath.Dir(path); strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
+		for d := filepath.Dir(path); d != "/"; d = filepath.Dir(d) {
 			info, err := os.Stat(d)
-			if err != nil || info.Mode().Perm()&0o005 == 0o005 {
+			if err != nil || info.Mode().Perm()&0o005 == 0o005 || os.Getuid() != 0 {
 				continue
+			}
+			if !strings.HasPrefix(d, temporary+"/") {
+				testenv.Need(t, "a TMPDIR that every user may enter", errors.New(d+" may not be entered"))
 			}
 			if err := os.Chmod(d, info.Mode().Perm()|0o055); err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/agent/testenv"
 	"satchel/store/sqlite"
 )
 
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		children[role]()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }
 
 // openAt opens a data folder that closes with the test. It has no watcher: tests call

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/agent/testenv"
 )
 
 // A step of an execution reads neither the execution's input nor the items of its loops:
@@ -42,9 +43,7 @@ func TestStepsReadLittle(t *testing.T) {
 func bytesRead(t *testing.T) (n int) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/io")
-	if err != nil {
-		t.Skip(err)
-	}
+	testenv.Need(t, "/proc/self/io", err)
 	if _, err := fmt.Sscanf(string(text), "rchar: %d", &n); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,9 @@ import (
 	"satchel/agent"
 	"satchel/agent/chat"
 	"satchel/agent/llm"
+	"satchel/agent/testenv"
 	"satchel/browser"
-	"satchel/browser/install"
+	"satchel/browser/install/installtest"
 	"satchel/browser/live"
 	"satchel/store"
 	"satchel/vector"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) {
 		return
 	}
-	code := m.Run()
+	code := testenv.Run(m)
 	if shared != nil {
 		shared.live.Stop()
 		shared.browser.Stop()
@@ -53,12 +54,6 @@ type fixture struct {
 	browser *browser.Browser
 	live    *live.Live
 }
-
-var installed = sync.OnceValues(func() (browser.Program, error) {
-	p, err := install.Ready(context.Background(), install.Options{
-		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
-	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
-})
 
 // testModel is a fake language model whose answer depends on the prompt.
 type testModel struct {
@@ -170,6 +165,8 @@ func serve(t *testing.T, pages map[string]string) (string, *requests) {
 // newFixture starts the fixture that the tests share.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
+	p := installtest.Need(t)
+	found := browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	path, err := os.MkdirTemp("", "satchel-test-")
 	if err != nil {
@@ -186,7 +183,7 @@ func newFixture(t *testing.T) *fixture {
 	if _, err := folder.Default().UpdateSettings(t.Context(), agent.SettingsChange{LLMProvider: agent.Some("openai-compatible"), LLMModel: agent.Some("small"), LLMBaseURL: agent.Some(model.URL)}); err != nil {
 		t.Fatal(err)
 	}
-	f.browser = browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: allowed, Log: log}, Find: func(context.Context) (browser.Program, error) { return installed() }})
+	f.browser = browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: allowed, Log: log}, Find: func(context.Context) (browser.Program, error) { return found, nil }})
 	if err := f.browser.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/agent/testenv"
 )
 
 // The roles in which the test binary can be started.
@@ -70,7 +72,7 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }
 
 // start starts the test binary in a role. The child ends with the test.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"satchel/agent/testenv"
 )
 
 func init() {
@@ -23,7 +25,7 @@ func init() {
 // A system call with the number of another architecture kills the child.
 func TestForeignSystemCallsEndTheChild(t *testing.T) {
 	if !SupportedConfinement().Seccomp {
-		t.Skip("this kernel has no seccomp")
+		testenv.Need(t, "a kernel with seccomp", errors.ErrUnsupported)
 	}
 	p := start(t, "test-x32")
 	var status *exec.ExitError

@@ -17,8 +17,9 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/testenv"
 	"satchel/browser"
-	"satchel/browser/install"
+	"satchel/browser/install/installtest"
 	"satchel/store"
 )
 
@@ -28,12 +29,12 @@ func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) {
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }
 
-// findBrowser finds the browser or installs it.
-func findBrowser(ctx context.Context) (browser.Program, error) {
-	p, err := install.Ready(ctx, install.Options{Getenv: os.Getenv})
+// findBrowser finds the browser.
+func findBrowser(context.Context) (browser.Program, error) {
+	p, err := installtest.Find()
 	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 }
 
@@ -48,6 +49,7 @@ type testServer struct {
 
 func newTestServer(t testing.TB, pages map[string]string) *testServer {
 	t.Helper()
+	installtest.Need(t)
 	folder, err := store.Open(store.Options{Path: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

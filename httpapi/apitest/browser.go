@@ -6,21 +6,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
 	"satchel/agent"
 	"satchel/browser"
-	"satchel/browser/install"
+	"satchel/browser/install/installtest"
 )
 
-// Chromium installs Chromium and its driver with the product's own installer, once.
-var Chromium = sync.OnceValues(func() (browser.Program, error) {
-	p, err := install.Ready(context.Background(), install.Options{
-		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
+// Chromium finds Chromium and its driver.
+func Chromium(context.Context) (browser.Program, error) {
+	p, err := installtest.Find()
 	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
-})
+}
 
 // sitePages are the pages of the site, by path.
 var sitePages = map[string]string{
@@ -48,6 +46,7 @@ func NewSite(tb testing.TB) string {
 // OpenSession opens a session of the default agent at an address.
 func (p Parts) OpenSession(tb testing.TB, width, height int, address string) *browser.Session {
 	tb.Helper()
+	installtest.Need(tb)
 	row, err := p.Browser.Create(tb.Context(), p.Folder.Default(), agent.SessionOptions{Viewport: &agent.Viewport{Width: width, Height: height}})
 	if err != nil {
 		tb.Fatal(err)

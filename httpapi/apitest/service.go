@@ -89,7 +89,7 @@ func Open(tb testing.TB) Parts {
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	browsers := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet}, CDP: 2,
-		Find: func(context.Context) (browser.Program, error) { return Chromium() }})
+		Find: Chromium})
 	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
 	engine.Browse(browsers, views)
 	navigator := browse.New(browse.Options{Chat: chats, Live: views, Log: quiet})

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/testenv"
 	"satchel/store"
 	"satchel/store/cluster/pgtest"
 )
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 		writeUntilKilled()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }
 
 // writeUntilKilled runs a server that writes to all agents that it owns, and prints a

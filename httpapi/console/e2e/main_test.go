@@ -14,7 +14,9 @@ import (
 	"satchel/agent"
 	"satchel/agent/openapi"
 	"satchel/agent/script"
+	"satchel/agent/testenv"
 	"satchel/browser"
+	"satchel/browser/install/installtest"
 	"satchel/httpapi"
 	"satchel/httpapi/apitest"
 	"satchel/store"
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return
 	}
-	code := m.Run()
+	code := testenv.Run(m)
 	endPeople()
 	os.Exit(code)
 }
@@ -47,7 +49,7 @@ var people = sync.OnceValues(func() (parts apitest.Parts, err error) {
 	}
 	loopback := agent.MustAddressRanges("127.0.0.0/8")
 	parts.Browser = browser.New(browser.Options{Env: store.Env{Folder: parts.Folder, Allow: loopback, Log: quiet}, MaxSessions: 50, AgentMax: 50,
-		Find: func(context.Context) (browser.Program, error) { return apitest.Chromium() }})
+		Find: apitest.Chromium})
 	endPeople = func() {
 		parts.Browser.Stop()
 		_ = parts.Folder.Close()
@@ -60,6 +62,7 @@ var people = sync.OnceValues(func() (parts apitest.Parts, err error) {
 // with others, until the end of the test.
 func openWindow(t *testing.T, width, height int, address string) *browser.Session {
 	t.Helper()
+	installtest.Need(t)
 	shared, err := people()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,10 @@
+package pg
+
+import (
+	"os"
+	"testing"
+
+	"satchel/agent/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
