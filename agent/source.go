@@ -118,7 +118,8 @@ type Chunk struct {
 // ChunkMetadata is the position of a chunk in its source.
 type ChunkMetadata struct {
 	SourceName string `json:"source_name"`
-	Page       int    `json:"page" doc:"1 is the first page; 0 if the format has no pages."`
+	Page       int    `json:"page" doc:"The page where it starts, or that its best sentence is on. 1 is the first page; 0 if the format has no pages."`
+	LastPage   int    `json:"last_page" doc:"The page where it ends, or that its best sentence is on."`
 	Section    string `json:"section" doc:"The headings above its start, outermost first, separated by >."`
 	URL        string `json:"url"`
 
@@ -126,6 +127,31 @@ type ChunkMetadata struct {
 	Line     int      `json:"line" doc:"The line of the file where it starts, from 1; 0 if the format has no lines or the file was read by an earlier version." example:"12"`
 	LastLine int      `json:"last_line" doc:"The line of the file where it ends." example:"31"`
 	Place    string   `json:"place" doc:"Page, sections and lines as a text to show." example:"page 4 · Returns"`
+
+	PageStarts []PageStart `json:"-"` // where each page starts in the content, if there are several
+}
+
+// PageStart is where a page starts in a text.
+type PageStart struct {
+	Page   int `json:"page"`
+	Offset int `json:"offset"` // in bytes
+}
+
+// SetPages sets Page, LastPage and Place to the pages that parts of the content, from
+// one byte to another, are on.
+func (m *ChunkMetadata) SetPages(parts ...[2]int) {
+	if len(m.PageStarts) == 0 {
+		return
+	}
+	m.Page, m.LastPage = m.PageStarts[len(m.PageStarts)-1].Page, 0
+	for _, part := range parts {
+		for i, p := range m.PageStarts {
+			if p.Offset < part[1] && (i+1 == len(m.PageStarts) || m.PageStarts[i+1].Offset > part[0]) {
+				m.Page, m.LastPage = min(m.Page, p.Page), max(m.LastPage, p.Page)
+			}
+		}
+	}
+	m.SetPlace()
 }
 
 // placeSections is how many sections a place names.
@@ -134,7 +160,10 @@ const placeSections = 3
 // SetPlace sets Place by the other fields.
 func (m *ChunkMetadata) SetPlace() {
 	var parts []string
-	if m.Page > 0 {
+	switch {
+	case m.Page > 0 && m.LastPage > m.Page:
+		parts = append(parts, fmt.Sprintf("pages %d–%d", m.Page, m.LastPage))
+	case m.Page > 0:
 		parts = append(parts, fmt.Sprintf("page %d", m.Page))
 	}
 	if m.Section != "" {

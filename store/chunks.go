@@ -17,8 +17,9 @@ type NewChunk struct {
 	Page    int
 	URL     string
 
-	LaterSections  []string // sections that start in it
-	Line, LastLine int      // of the file; 0 for none
+	LaterSections  []string          // sections that start in it
+	Line, LastLine int               // of the file; 0 for none
+	PageStarts     []agent.PageStart // see agent.ChunkMetadata
 }
 
 // Work is a source that is waiting to be read or embedded.
@@ -203,9 +204,15 @@ func (tx *Tx) appendChunks(sourceID string, from int, chunks []NewChunk) error {
 }
 
 func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChunk) error {
-	_, err := tx.exec(`INSERT INTO chunks(id, source_id, position, content, section, page, url, record_seq, further_sections, line, last_line)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?)`, agent.NewID(agent.KindChunk), sourceID, position, c.Content, c.Section, c.Page, c.URL, record,
-		strings.Join(c.LaterSections, "\n"), c.Line, c.LastLine)
+	pages := ""
+	if len(c.PageStarts) > 0 {
+		raw, _ := json.Marshal(c.PageStarts) // numbers cannot fail
+		pages = string(raw)
+	}
+	_, err := tx.exec(`INSERT INTO chunks(id, source_id, position, content, section, page, url, record_seq,
+		further_sections, line, last_line, page_starts)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?)`, agent.NewID(agent.KindChunk), sourceID, position, c.Content, c.Section, c.Page, c.URL, record,
+		strings.Join(c.LaterSections, "\n"), c.Line, c.LastLine, pages)
 	return err
 }
 
@@ -331,11 +338,11 @@ func (db *DB) Chunks(ctx context.Context, sourceID string, p Page) ([]agent.Chun
 const chunkColumns = "id, position, content, " + placeColumns
 
 // placeColumns are the columns that placeOf returns fields for.
-const placeColumns = "section, page, url, further_sections, line, last_line"
+const placeColumns = "section, page, url, further_sections, line, last_line, page_starts"
 
 func scanChunk(source string) func(*sqlite.Rows) (agent.Chunk, error) {
 	return func(rows *sqlite.Rows) (c agent.Chunk, err error) {
-		place := placeOf(&c.Metadata)
+		place := placeOf(&c)
 		if err = rows.Scan(append([]any{&c.ID, &c.Position, &c.Content}, place.fields()...)...); err == nil {
 			place.set(source)
 		}
@@ -346,13 +353,16 @@ func scanChunk(source string) func(*sqlite.Rows) (agent.Chunk, error) {
 // chunkPlace says where in its source a chunk is.
 type chunkPlace struct {
 	*agent.ChunkMetadata
-	further string
+	content        *string
+	further, pages string
 }
 
-func placeOf(m *agent.ChunkMetadata) *chunkPlace { return &chunkPlace{ChunkMetadata: m} }
+func placeOf(c *agent.Chunk) *chunkPlace {
+	return &chunkPlace{ChunkMetadata: &c.Metadata, content: &c.Content}
+}
 
 func (p *chunkPlace) fields() []any {
-	return []any{&p.Section, &p.Page, &p.URL, &p.further, &p.Line, &p.LastLine}
+	return []any{&p.Section, &p.Page, &p.URL, &p.further, &p.Line, &p.LastLine, &p.pages}
 }
 
 // set completes what was read.
@@ -364,7 +374,18 @@ func (p *chunkPlace) set(source string) {
 	if p.further != "" {
 		p.Sections = append(p.Sections, strings.Split(p.further, "\n")...)
 	}
+	p.LastPage = p.Page
+	_ = json.Unmarshal([]byte(p.pages), &p.PageStarts) // empty unless it has several pages
+	last := -1
+	for _, start := range p.PageStarts {
+		if start.Offset <= last || start.Offset > len(*p.content) { // an imported file may have anything
+			p.PageStarts = nil
+			break
+		}
+		last = start.Offset
+	}
 	p.SetPlace()
+	p.SetPages([2]int{0, len(*p.content)})
 }
 
 // EachChunk calls fn with the chunks of a source from position first to last, in

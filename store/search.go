@@ -124,7 +124,7 @@ type FoundChunk struct {
 func (k *Knowledge) Chunks(seqs []int64) ([]FoundChunk, error) {
 	return all(k.tx, func(rows *sqlite.Rows) (f FoundChunk, err error) {
 		var source string
-		place := placeOf(&f.Metadata)
+		place := placeOf(&f.Chunk)
 		if err = rows.Scan(append([]any{&f.Seq, &f.ID, &f.SourceID, &f.Position, &f.Content, &source}, place.fields()...)...); err == nil {
 			place.set(source)
 		}

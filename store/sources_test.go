@@ -107,7 +107,8 @@ var anyWork = WorkFilter{Model: "model-1", Reading: true, Embedding: true}
 func texts(n int) []NewChunk {
 	chunks := make([]NewChunk, n)
 	for i := range chunks {
-		chunks[i] = NewChunk{Content: fmt.Sprintf("chunk number %d", i), Section: "Top > Sub", Page: i + 1, LaterSections: []string{"Top > Next"}, Line: 7, LastLine: 9}
+		chunks[i] = NewChunk{Content: fmt.Sprintf("chunk number %d", i), Section: "Top > Sub", Page: i + 1, LaterSections: []string{"Top > Next"}, Line: 7, LastLine: 9,
+			PageStarts: []agent.PageStart{{Page: i + 1}, {Page: i + 2, Offset: 6}}}
 	}
 	return chunks
 }
@@ -150,7 +151,8 @@ func TestWorkOnASource(t *testing.T) {
 	}
 	chunks, total, err := db.Chunks(ctx, w.ID, Page{Limit: 2, Offset: 100})
 	if err != nil || total != n || len(chunks) != 2 || chunks[0].Position != 100 || !reflect.DeepEqual(chunks[0].Metadata, agent.ChunkMetadata{SourceName: "a.txt", Page: 101, Section: "Top > Sub",
-		Sections: []string{"Top > Sub", "Top > Next"}, Line: 7, LastLine: 9, Place: "page 101 · Top > Sub · Next · lines 7–9"}) {
+		Sections: []string{"Top > Sub", "Top > Next"}, Line: 7, LastLine: 9, Place: "pages 101–102 · Top > Sub · Next · lines 7–9",
+		LastPage: 102, PageStarts: []agent.PageStart{{Page: 101}, {Page: 102, Offset: 6}}}) {
 		t.Errorf("%+v of %d, %v", chunks, total, err)
 	}
 	_, err = db.RestartSource(ctx, w.ID, agent.SourceProcessing)
@@ -220,4 +222,16 @@ func TestDeletedSourceIsPurged(t *testing.T) {
 		t.Errorf("%d rows are left after %d steps", n, steps)
 	}
 	do(t, db, "INSERT INTO _chunk_text(_chunk_text) VALUES ('integrity-check')")
+}
+
+// Starts of pages that are not in the text, as an imported file may have, are ignored.
+func TestInvalidPageStarts(t *testing.T) {
+	for _, pages := range []string{"x", `[{"page":1},{"page":2,"offset":-1}]`, `[{"page":1},{"page":2,"offset":4}]`, `[{"page":1},{"page":2}]`} {
+		c := agent.Chunk{Content: "abc"}
+		place := placeOf(&c)
+		place.Page, place.pages = 7, pages
+		if place.set("a.pdf"); c.Metadata.PageStarts != nil || c.Metadata.Place != "page 7" || c.Metadata.LastPage != 7 {
+			t.Errorf("%s: %+v", pages, c.Metadata)
+		}
+	}
 }

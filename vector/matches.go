@@ -21,8 +21,34 @@ func (q question) markMatches(query string, list []Result) {
 		found := words.Find(r.Content)
 		r.Matches = toUTF16Offsets(r.Content, found)
 		if best := bestSentence(query, r.Content, found); best[1] > 0 {
-			r.BestSentence = toUTF16Offsets(r.Content, [][2]int{best})[0]
+			r.pointTo(best)
 		}
+	}
+}
+
+// pointTo makes the first of some sentences the best one, and the result's pages those
+// of all of them.
+func (r *Result) pointTo(sentences ...[2]int) {
+	r.BestSentence = toUTF16Offsets(r.Content, sentences[:1])[0]
+	r.Metadata.SetPages(sentences...)
+}
+
+// Cite makes the sentence that fits the first of the statements for which an answer
+// cites the result the best one, and the result's pages those of all such sentences.
+func (r *Result) Cite(statements []string) {
+	var cited [][2]int
+	for _, text := range statements {
+		words, _ := wordsOf(text)
+		found := terms.NewFinder(question{words: words}.searchText(text)).Find(r.Content)
+		if len(words) < 2 && len(found) == 0 { // "Yes"
+			continue
+		}
+		if best := bestSentence(text, r.Content, found); best[1] > 0 {
+			cited = append(cited, best)
+		}
+	}
+	if len(cited) > 0 {
+		r.pointTo(cited...)
 	}
 }
 

@@ -94,17 +94,42 @@ func (p passage) result(by ranking) Result {
 		return r
 	}
 	var content strings.Builder
+	var pages []agent.PageStart
 	for i, part := range p.parts {
 		text := part.Content
+		shared := 0
 		if i > 0 {
-			text = text[overlap(p.parts[i-1].Content, text):]
+			shared = overlap(p.parts[i-1].Content, text)
 		}
-		content.WriteString(text)
+		pages = appendPages(pages, part.Metadata, content.Len()-shared)
+		content.WriteString(text[shared:])
 		r.Metadata.ChunkIDs = append(r.Metadata.ChunkIDs, part.ID)
 	}
 	r.Content = content.String()
 	p.place(&r.Metadata.ChunkMetadata)
+	if r.Metadata.PageStarts = nil; len(pages) > 1 {
+		r.Metadata.PageStarts = pages
+	}
+	r.Metadata.SetPages([2]int{0, len(r.Content)})
 	return r
+}
+
+// appendPages appends the pages that start in a chunk, whose text begins at an offset.
+func appendPages(list []agent.PageStart, m agent.ChunkMetadata, at int) []agent.PageStart {
+	starts := m.PageStarts
+	if len(starts) == 0 {
+		starts = []agent.PageStart{{Page: m.Page}}
+	}
+	for _, p := range starts {
+		last := agent.PageStart{Page: -1}
+		if len(list) > 0 {
+			last = list[len(list)-1]
+		}
+		if p.Page > last.Page {
+			list = append(list, agent.PageStart{Page: p.Page, Offset: max(at+p.Offset, last.Offset)})
+		}
+	}
+	return list
 }
 
 // place sets the sections and lines of all parts.

@@ -127,7 +127,8 @@ func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Documen
 	}
 	chunks := make([]store.NewChunk, len(pieces))
 	for i, p := range pieces {
-		chunks[i] = store.NewChunk{Content: p.Content, Section: section(doc.Title, p.Heading), Page: p.Page, Line: p.Line, LastLine: p.LastLine}
+		chunks[i] = store.NewChunk{Content: p.Content, Section: section(doc.Title, p.Heading),
+			Page: p.Page, PageStarts: p.PageStarts, Line: p.Line, LastLine: p.LastLine}
 		for _, heading := range p.LaterHeadings {
 			chunks[i].LaterSections = append(chunks[i].LaterSections, section(doc.Title, heading))
 		}

@@ -116,6 +116,7 @@ type reference struct {
 	SourceName string   `json:"source_name"`
 	ChunkID    string   `json:"chunk_id"`
 	Page       int      `json:"page"`
+	LastPage   int      `json:"last_page,omitempty"`
 	Section    string   `json:"section"`
 	URL        string   `json:"url"`
 	Line       int      `json:"line,omitempty"`
@@ -137,15 +138,16 @@ func references(list []Citation, text string) []reference {
 	kept := make([]reference, len(list))
 	for i, c := range list {
 		from := c.Metadata
-		kept[i] = reference{Number: c.Number, SourceID: c.SourceID, SourceName: from.SourceName, ChunkID: c.ID, Page: from.Page, Section: from.Section,
+		kept[i] = reference{Number: c.Number, SourceID: c.SourceID, SourceName: from.SourceName, ChunkID: c.ID,
+			Page: from.Page, LastPage: from.LastPage, Section: from.Section,
 			URL: from.URL, Line: from.Line, LastLine: from.LastLine, Place: from.Place, Sections: from.Sections, Score: c.Score, Content: clipBytes(c.Content, maxStoredPassage), Cited: cited[c.Number], Matches: c.Matches, Best: c.BestSentence}
 	}
 	return kept
 }
 
 func (r reference) citation() Citation {
-	from := agent.ChunkMetadata{SourceName: r.SourceName, Page: r.Page, Section: r.Section, URL: r.URL,
-		Line: r.Line, LastLine: r.LastLine, Place: r.Place, Sections: append([]string{}, r.Sections...)}
+	from := agent.ChunkMetadata{SourceName: r.SourceName, Page: r.Page, LastPage: max(r.Page, r.LastPage),
+		Section: r.Section, URL: r.URL, Line: r.Line, LastLine: r.LastLine, Place: r.Place, Sections: append([]string{}, r.Sections...)}
 	return Citation{Number: r.Number, Result: vector.Result{ID: r.ChunkID, SourceID: r.SourceID, Content: r.Content, Score: r.Score,
 		Matches: append([][]int{}, r.Matches...), BestSentence: r.Best, Metadata: vector.ResultMetadata{ChunkMetadata: from}}}
 }

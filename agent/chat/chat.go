@@ -192,6 +192,7 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 	}
 	r.system += pendingPrompt(r.answer.Pending)
 	err = r.run(ctx)
+	r.answer.Sources = citedIn(r.answer.Text, r.answer.Sources)
 	return r.answer, err
 }
 

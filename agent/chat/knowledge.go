@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"satchel/agent"
 	"satchel/agent/clock"
 	"satchel/agent/llm"
 	"satchel/store"
 	"satchel/vector"
+	"satchel/vector/chunk"
 )
 
 // What the model receives from the agent's knowledge.
@@ -44,6 +47,37 @@ func numbersIn(text string) map[int]bool {
 	}
 	return cited
 }
+
+// maxStatements is for how many statements of an answer the place in a passage is found.
+const maxStatements = 8
+
+// citedIn returns the passages that a text was made from, each with the place that the
+// text cites it for.
+func citedIn(text string, passages []Citation) []Citation {
+	statements := map[int][]string{}
+	last, said := 0, ""
+	for _, at := range citationPattern.FindAllStringIndex(text, -1) {
+		if before := chunk.Sentences(text[last:at[0]]); len(before) > 0 {
+			part := before[len(before)-1]
+			if s := text[last+part[0] : last+part[1]]; strings.ContainsFunc(s, isWordRune) {
+				said = s
+			}
+		}
+		last = at[1]
+		for n := range numbersIn(text[at[0]:at[1]]) {
+			if said != "" && len(statements[n]) < maxStatements {
+				statements[n] = append(statements[n], said)
+			}
+		}
+	}
+	passages = slices.Clone(passages) // they may have been sent
+	for i := range passages {
+		passages[i].Cite(statements[passages[i].Number])
+	}
+	return passages
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // retrieve finds passages for the last message: by the queries that a model
 // makes from the conversation, or by the message itself. model may be nil.
@@ -137,6 +171,17 @@ func searchQuery(messages []llm.Message) string {
 	return question
 }
 
+// withPageMarks returns a text with the number of each page where it starts.
+func withPageMarks(text string, pages []agent.PageStart) string {
+	var b strings.Builder
+	last := 0
+	for _, p := range pages {
+		fmt.Fprintf(&b, "%s[page %d] ", text[last:p.Offset], p.Page)
+		last = p.Offset
+	}
+	return b.String() + text[last:]
+}
+
 // weakPrompt is the part of the prompt which says that the agent's knowledge hardly has
 // an answer.
 const weakPrompt = "\n\nNothing in your knowledge seems to answer the last message. If it asks for facts that only your knowledge " +
@@ -185,13 +230,17 @@ func systemPrompt(a agent.Agent, s store.Settings, x Request, now time.Time, pas
 		if p.Metadata.Section != "" {
 			fmt.Fprintf(&b, " section=%q", p.Metadata.Section)
 		}
-		if p.Metadata.Page > 0 {
+		content := p.Content
+		if pages := p.Metadata.PageStarts; len(pages) > 0 {
+			fmt.Fprintf(&b, " pages=\"%d-%d\"", pages[0].Page, pages[len(pages)-1].Page)
+			content = withPageMarks(content, pages)
+		} else if p.Metadata.Page > 0 {
 			fmt.Fprintf(&b, " page=\"%d\"", p.Metadata.Page)
 		}
 		if p.Metadata.Line > 0 {
 			fmt.Fprintf(&b, " lines=\"%d-%d\"", p.Metadata.Line, p.Metadata.LastLine)
 		}
-		b.WriteString(">\n" + strings.ReplaceAll(p.Content, "</passage", "< /passage") + "\n</passage>\n")
+		b.WriteString(">\n" + strings.ReplaceAll(content, "</passage", "< /passage") + "\n</passage>\n")
 	}
 	return b.String()
 }

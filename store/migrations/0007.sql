@@ -25,3 +25,7 @@ CREATE TABLE _mail_answers (
 
 -- Approvals whose comment is the answer.
 ALTER TABLE _waits ADD COLUMN comment_required INTEGER NOT NULL DEFAULT 0;
+
+-- Where the pages of a chunk start. Chunks that were made before only have the page
+-- where they start, until their source is read again.
+ALTER TABLE chunks ADD COLUMN page_starts TEXT NOT NULL DEFAULT '';

@@ -75,9 +75,10 @@ type Chunk struct {
 	Page     int    // where it starts; 0 if the format has no pages
 	Position int    // 0 is the first chunk
 
-	LaterHeadings []string // the headings that follow within the chunk, in the form of Heading, at most maxLaterHeadings
-	Line          int      // where it starts in the file; 0 if the format has no lines
-	LastLine      int      // where it ends
+	PageStarts    []agent.PageStart // where each page starts in Content, if there are several
+	LaterHeadings []string          // the headings that follow within the chunk, in the form of Heading, at most maxLaterHeadings
+	Line          int               // where it starts in the file; 0 if the format has no lines
+	LastLine      int               // where it ends
 }
 
 // Split splits doc. Its time is linear in the length of the text, and it needs

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/agent"
 	"satchel/vector/document"
 )
 
@@ -22,6 +23,21 @@ func (s *splitter) laterHeadings(i, cut int) (list []string) {
 		if path := s.doc.Path(i); !slices.Contains(list, path) {
 			list = append(list, path)
 		}
+	}
+	return list
+}
+
+// pageStarts returns where the pages of the blocks before cut start in a content that
+// begins at an offset, if there are several.
+func pageStarts(blocks []document.Block, start, cut int) (list []agent.PageStart) {
+	for i := 1; i < len(blocks) && int(blocks[i].Start) < cut; i++ {
+		if blocks[i].Page == blocks[i-1].Page {
+			continue
+		}
+		if list == nil {
+			list = []agent.PageStart{{Page: int(blocks[0].Page)}}
+		}
+		list = append(list, agent.PageStart{Page: int(blocks[i].Page), Offset: int(blocks[i].Start) - start})
 	}
 	return list
 }

@@ -122,6 +122,7 @@ func (s *splitter) emit(head string, start, cut int) {
 	c := Chunk{Content: content, Position: len(s.chunks)}
 	if i := s.blockAt(start); i < len(s.doc.Blocks) {
 		c.Page = int(s.doc.Blocks[i].Page)
+		c.PageStarts = pageStarts(s.doc.Blocks[i:], start-len(head), cut)
 		i = s.lastOfHeadings(i, cut)
 		c.Heading = s.doc.Path(i)
 		c.LaterHeadings = s.laterHeadings(i+1, cut)
