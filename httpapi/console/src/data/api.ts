@@ -57,7 +57,7 @@ export const reasonOf = (thrown: unknown): string =>
 /** No answer came: the network, or the server, is down. */
 export class OfflineError extends Error {
   constructor() {
-    super("Can't reach the server.");
+    super("There was no answer.");
   }
 }
 

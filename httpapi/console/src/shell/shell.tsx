@@ -79,11 +79,11 @@ export function Shell() {
         <main id="main" tabIndex={-1}>
           <CurrentPage />
         </main>
+        <Toasts />
       </div>
       <BottomBar />
       {paletteOpen.value && <LaterPalette />}
       <Dialogs />
-      <Toasts />
     </div>
   );
 }

@@ -58,6 +58,7 @@ export function ErrorCard({
   children?: ComponentChildren;
 }) {
   const gone = error instanceof ApiError && error.status === 404;
+  if (error instanceof OfflineError) return <p class="muted">{error.message}</p>;
   return (
     <div class="card bad" role="alert">
       <p>{error.message}</p>
@@ -99,6 +100,7 @@ let nextToast = 1;
 export function tell(said: unknown, undo?: () => void, topic?: string) {
   const what = typeof said === "string" || said instanceof Error ? said : new Error(String(said));
   if (what instanceof Error && what.name === "AbortError") return;
+  if (what instanceof OfflineError) return; // the banner above the page says it
   const id = nextToast++;
   toasts.value = [
     ...toasts.value.filter((t) => !topic || t.topic !== topic).slice(-4),
@@ -151,7 +153,6 @@ export function Toasts() {
             {t.error instanceof ApiError && (
               <p class="small muted">{[t.error.code, t.error.requestId].filter(Boolean).join(" · ")}</p>
             )}
-            {t.error instanceof OfflineError && <p class="small muted">Your input is kept.</p>}
           </div>
           {t.undo && (
             <Button
