@@ -93,7 +93,7 @@ function Output({ data, handle, stale }: OutputProps) {
           type="button"
           class="node-add nodrag nopan"
           tabIndex={-1}
-          aria-label={`Add a node after ${data.name}`}
+          aria-label={`Add a node after ${data.name}${handle === defaultHandle ? "" : `: ${handle}`}`}
           title="Add a node"
           onClick={(event) => {
             event.stopPropagation();

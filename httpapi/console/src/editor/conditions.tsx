@@ -2,14 +2,20 @@
 import type { ComponentChildren } from "preact";
 import { useContext } from "preact/hooks";
 
-import { Button, Segments } from "../ui";
+import { AddRow, Button, Segments } from "../ui";
 import { type RowCondition, rowOperators, unary as unaryRowOperators } from "../parts/rowconditions";
 import type { Editor, GraphNode } from "./index";
 import { hasTemplate } from "./template";
 import { NodeContext, ValueField } from "./templatefield";
 import { JsonField, parseOrText } from "./jsonfield";
 
-type FieldProps = { value: unknown; onChange: (value: unknown) => void; path: string };
+type FieldProps = {
+  value: unknown;
+  onChange: (value: unknown) => void;
+  path: string;
+  /** What the conditions belong to, for the names of their controls. */
+  of?: string;
+};
 
 type Condition = { left?: unknown; operator?: string; right?: unknown };
 
@@ -52,7 +58,7 @@ const removeItem = <T,>(list: T[], index: number): T[] => list.filter((_, i) => 
 
 type ComparisonProps = {
   path: string;
-  number: number;
+  number: string;
   /** What is compared. */
   children: ComponentChildren;
   operators: readonly (readonly [operator: string, title: string])[];
@@ -97,21 +103,12 @@ function Comparison(props: ComparisonProps) {
   );
 }
 
-function AddCondition({ onClick }: { onClick: () => void }) {
-  return (
-    <div class="row">
-      <Button icon="Plus" onClick={onClick}>
-        Add condition
-      </Button>
-    </div>
-  );
-}
-
 /** Conditions on values. */
-export function ConditionsField({ value, onChange, path }: FieldProps) {
+export function ConditionsField({ value, onChange, path, of }: FieldProps) {
   const { readonly } = useContext(NodeContext);
   if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
   const list: Condition[] = value ?? [];
+  const numberOf = (index: number) => (of ? `${index + 1} of ${of}` : String(index + 1));
   const change = (index: number, changed: Condition) => onChange(changeItem(list, index, changed));
   const remove = (index: number) => onChange(list.length > 1 ? removeItem(list, index) : undefined);
   return (
@@ -120,7 +117,7 @@ export function ConditionsField({ value, onChange, path }: FieldProps) {
         <Comparison
           key={index}
           path={`${path}[${index}]`}
-          number={index + 1}
+          number={numberOf(index)}
           operators={operators}
           operator={condition?.operator}
           setOperator={(operator) => change(index, { operator })}
@@ -130,7 +127,7 @@ export function ConditionsField({ value, onChange, path }: FieldProps) {
                 value={condition?.right}
                 read={readValue}
                 onChange={(right) => change(index, { right })}
-                label={`Compared with ${index + 1}`}
+                label={`Compared with ${numberOf(index)}`}
               />
             )
           }
@@ -140,12 +137,12 @@ export function ConditionsField({ value, onChange, path }: FieldProps) {
             value={condition?.left}
             read={readValue}
             onChange={(left) => change(index, { left })}
-            label={`Value ${index + 1}`}
+            label={`Value ${numberOf(index)}`}
             placeholder="{{value}}"
           />
         </Comparison>
       ))}
-      {!readonly && <AddCondition onClick={() => onChange([...list, newCondition()])} />}
+      {!readonly && <AddRow title="Add condition" of={of} add={() => onChange([...list, newCondition()])} />}
     </div>
   );
 }
@@ -165,7 +162,7 @@ export function RowConditionsField({ value, onChange, path }: FieldProps) {
         <Comparison
           key={index}
           path={`${path}[${index}]`}
-          number={index + 1}
+          number={String(index + 1)}
           operators={rowOperators}
           operator={condition?.operator}
           setOperator={(operator) => change(index, { operator })}
@@ -190,7 +187,9 @@ export function RowConditionsField({ value, onChange, path }: FieldProps) {
           />
         </Comparison>
       ))}
-      {!readonly && <AddCondition onClick={() => onChange([...list, { column: "", operator: "equals", value: "" }])} />}
+      {!readonly && (
+        <AddRow title="Add condition" add={() => onChange([...list, { column: "", operator: "equals", value: "" }])} />
+      )}
     </div>
   );
 }
@@ -244,13 +243,7 @@ export function CasesField({ value, onChange, path }: FieldProps) {
           remove={() => onChange(removeItem(cases, index))}
         />
       ))}
-      {!readonly && (
-        <div class="row">
-          <Button icon="Plus" onClick={() => onChange([...cases, { id: freeCaseId(cases), value: "" }])}>
-            Add case
-          </Button>
-        </div>
-      )}
+      {!readonly && <AddRow title="Add case" add={() => onChange([...cases, { id: freeCaseId(cases), value: "" }])} />}
     </div>
   );
 }
@@ -296,6 +289,7 @@ function CaseField({ item, number, path, rename, change, replace, remove }: Case
         <ConditionsField
           value={item.conditions}
           path={`${path}.conditions`}
+          of={`case ${number}`}
           onChange={(conditions) => change({ conditions: (conditions ?? []) as Condition[] })}
         />
       ) : (
@@ -308,7 +302,7 @@ function CaseField({ item, number, path, rename, change, replace, remove }: Case
       )}
       {(item?.conditions?.length ?? 0) > 1 && !readonly && (
         <Segments
-          label="Combine by"
+          label={`Combine case ${number} by`}
           value={item.combinator ?? "and"}
           options={[
             ["and", "All hold"],

@@ -1,7 +1,7 @@
 // A field of names and values, such as the headers of a request.
 import { useContext, useEffect, useState } from "preact/hooks";
 
-import { Button } from "../ui";
+import { AddRow, Button } from "../ui";
 import { asObject, type ControlProps } from "./fieldframe";
 import { isTemplateText, JsonField, parseOrText } from "./jsonfield";
 import { NodeContext, ValueField } from "./templatefield";
@@ -57,14 +57,17 @@ export function KeyValueField({ id, schema, value, onChange, path }: ControlProp
         />
       ))}
       {!readonly && (
-        <div class="row">
-          <Button icon="Plus" onClick={() => setRows([...rows, ["", ""]])}>
-            Add
-          </Button>
-          <button type="button" class="link small" data-path={path} onClick={() => setAsJson(true)}>
+        <AddRow title="Add" of={schema.title} add={() => setRows([...rows, ["", ""]])}>
+          <button
+            type="button"
+            class="link small"
+            aria-label={`As JSON: ${schema.title}`}
+            data-path={path}
+            onClick={() => setAsJson(true)}
+          >
             As JSON
           </button>
-        </div>
+        </AddRow>
       )}
     </div>
   );
@@ -95,7 +98,7 @@ function KeyValueRow({ row: [name, value], index, title, onChange, onRemove }: R
         label={`${title}: value of ${name || index + 1}`}
         onChange={(changed) => onChange([name, changed])}
       />
-      {!readonly && <Button kind="quiet" icon="X" label="Remove" onClick={onRemove} />}
+      {!readonly && <Button kind="quiet" icon="X" label={`Remove ${name || index + 1}`} onClick={onRemove} />}
     </div>
   );
 }

@@ -3,7 +3,7 @@
 import { useContext, useId, useState } from "preact/hooks";
 
 import { agentId, path as at, useQuery } from "../data";
-import { Button } from "../ui";
+import { Button, useFocusAdded } from "../ui";
 import { asObject, RequiredMark } from "./fieldframe";
 import { isTemplateText, JsonField, parseOrText } from "./jsonfield";
 import { NodeContext, ValueField } from "./templatefield";
@@ -178,6 +178,7 @@ function ArgumentsForm({ properties, required, value, onChange, path, showJson }
     onChange(Object.keys(next).length ? next : undefined);
   };
   const shown = [...new Set([...required, ...Object.keys(value)])];
+  const { place, adding } = useFocusAdded();
   const others = Object.keys(properties).filter((name) => !shown.includes(name));
   return (
     <div class="stack tight" data-path={path}>
@@ -193,7 +194,7 @@ function ArgumentsForm({ properties, required, value, onChange, path, showJson }
       ))}
       {!shown.length && <p class="muted small">{others.length ? "Nothing is required." : "No arguments."}</p>}
       {!readonly && (
-        <div class="row">
+        <div class="row" ref={place}>
           {others.length > 0 && (
             <select
               id={addId}
@@ -201,7 +202,10 @@ function ArgumentsForm({ properties, required, value, onChange, path, showJson }
               value=""
               onChange={(e) => {
                 const name = e.currentTarget.value;
-                if (name) set(name, initialValue(properties[name]));
+                if (name) {
+                  adding();
+                  set(name, initialValue(properties[name]));
+                }
                 e.currentTarget.value = "";
               }}
             >

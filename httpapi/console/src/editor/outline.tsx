@@ -144,7 +144,12 @@ function AddButtons({ editor, node, add }: { editor: Editor; node: GraphNode; ad
           label={`Add after ${editor.nameOf(node)}`}
           onClick={() => add({ after: node.id, handle })}
         >
-          {shownHandle(handle) || undefined}
+          {shownHandle(handle) && (
+            <>
+              <span class="hidden">Add after {editor.nameOf(node)}: </span>
+              {shownHandle(handle)}
+            </>
+          )}
         </Button>
       ))}
     </span>

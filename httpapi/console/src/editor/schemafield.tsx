@@ -1,7 +1,7 @@
 // Builds the JSON Schema of a model's answer: an object with named fields. Any other schema is edited as JSON.
 import { useContext, useEffect, useState } from "preact/hooks";
 
-import { Button } from "../ui";
+import { AddRow, Button } from "../ui";
 import { JsonField } from "./jsonfield";
 import { NodeContext } from "./templatefield";
 
@@ -123,14 +123,11 @@ export function OutputSchemaField({ id, value, onChange }: OutputSchemaFieldProp
         />
       ))}
       {!readonly && (
-        <div class="row">
-          <Button icon="Plus" onClick={() => setRows([...rows, emptyRow])}>
-            Add a field
-          </Button>
+        <AddRow title="Add a field" add={() => setRows([...rows, emptyRow])}>
           <button type="button" class="link small" onClick={() => setAsJson(true)}>
             As JSON
           </button>
-        </div>
+        </AddRow>
       )}
     </div>
   );

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { asError } from "../data";
-import { Button, Code, SelectField, Switch, TextArea, TextField, type Values } from "../ui";
+import { AddRow, Button, Code, SelectField, Switch, TextArea, TextField, type Values } from "../ui";
 import { useTyped } from "./typed";
 
 /** The JSON Schema of arguments, or of one of them. */
@@ -290,6 +290,11 @@ export function ArgumentsSchema({ value, onChange, disabled, error }: ArgumentsS
     setJsonIssue("");
     setAsJson(!asJson);
   };
+  const viewSwitch = (!asJson || hasRows(value)) && (
+    <button type="button" class="link small" onClick={switchView}>
+      {asJson ? "As rows" : "As JSON Schema"}
+    </button>
+  );
   return (
     <fieldset class="field plain-fieldset">
       <legend>Arguments</legend>
@@ -320,18 +325,13 @@ export function ArgumentsSchema({ value, onChange, disabled, error }: ArgumentsS
           {issue}
         </small>
       )}
-      <div class="row">
-        {!asJson && !disabled && (
-          <Button icon="Plus" onClick={() => setRows([...rows, emptyRow])}>
-            Add argument
-          </Button>
-        )}
-        {(!asJson || hasRows(value)) && (
-          <button type="button" class="link small" onClick={switchView}>
-            {asJson ? "As rows" : "As JSON Schema"}
-          </button>
-        )}
-      </div>
+      {asJson || disabled ? (
+        <div class="row">{viewSwitch}</div>
+      ) : (
+        <AddRow title="Add argument" add={() => setRows([...rows, emptyRow])}>
+          {viewSwitch}
+        </AddRow>
+      )}
     </fieldset>
   );
 }

@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 
 import type { API } from "../data";
-import { Button } from "../ui";
+import { AddRow, Button } from "../ui";
 import { slug } from "./tables";
 
 /** A field of a form that is edited and may be incomplete. */
@@ -81,13 +81,7 @@ export function FormFields({ value: fields, onChange, readonly, issue }: FormFie
           remove={() => onChange(fields.toSpliced(index, 1))}
         />
       ))}
-      {!readonly && (
-        <div class="row">
-          <Button icon="Plus" onClick={addField}>
-            Add a field
-          </Button>
-        </div>
-      )}
+      {!readonly && <AddRow title="Add a field" add={addField} />}
     </div>
   );
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { asError } from "../data";
-import { Button, TextArea } from "../ui";
+import { AddRow, Button, TextArea } from "../ui";
 
 type Payload = Record<string, unknown>;
 type Row = [name: string, value: string];
@@ -122,14 +122,11 @@ function PayloadRows({ label, hint, error, rows, change, addRow, showJson }: Pay
           />
         </div>
       ))}
-      <div class="row">
-        <Button icon="Plus" onClick={addRow}>
-          Add a value
-        </Button>
+      <AddRow title="Add a value" add={addRow}>
         <button type="button" class="link small" onClick={showJson}>
           As JSON
         </button>
-      </div>
+      </AddRow>
       {error ? (
         <small class="issue" role="alert">
           {error}

@@ -11,6 +11,8 @@ type Props = {
   icon?: IconName;
   /** What a button without text is called; also shown on hover. */
   label?: string;
+  /** What screen readers call a button whose text is not enough; it begins with the text. */
+  name?: string;
   disabled?: boolean;
   /** Why it is disabled, shown on hover. */
   reason?: string;
@@ -27,6 +29,7 @@ export function Button({
   kind,
   icon,
   label,
+  name,
   disabled,
   reason,
   onClick,
@@ -55,7 +58,7 @@ export function Button({
       disabled={disabled || busy}
       onClick={click}
       title={disabled && reason ? reason : label}
-      aria-label={children ? undefined : label}
+      aria-label={name ?? (children ? undefined : label)}
       aria-pressed={pressed}
       aria-busy={busy || undefined}
     >

@@ -10,4 +10,5 @@ export * from "./json";
 export * from "./forms";
 export * from "./code";
 export * from "./secret";
+export * from "./addrow";
 export * from "./pairs";

@@ -1,4 +1,5 @@
 // Names with values, a row each.
+import { AddRow } from "./addrow";
 import { Button } from "./button";
 
 /** A name with its value. */
@@ -45,17 +46,16 @@ export function PairsField({
             onInput={(e) => set(i, [name, e.currentTarget.value])}
           />
           {!disabled && (
-            <Button kind="quiet" icon="X" label="Remove" onClick={() => onChange(pairs.filter((_, j) => j !== i))} />
+            <Button
+              kind="quiet"
+              icon="X"
+              label={`Remove ${name || i + 1}`}
+              onClick={() => onChange(pairs.filter((_, j) => j !== i))}
+            />
           )}
         </div>
       ))}
-      {!disabled && (
-        <div>
-          <Button icon="Plus" onClick={() => onChange([...pairs, ["", ""]])}>
-            Add
-          </Button>
-        </div>
-      )}
+      {!disabled && <AddRow title="Add" of={label} add={() => onChange([...pairs, ["", ""]])} />}
       {error ? (
         <small class="issue" role="alert">
           {error}

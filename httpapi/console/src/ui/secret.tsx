@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 
+import { focusAppeared } from "./addrow";
 import { Button, CopyButton } from "./button";
 import { Dialog, openDialog } from "./overlay";
 
@@ -41,7 +42,7 @@ export function SecretField({
             value={value}
             required={required && !stored}
             disabled={disabled}
-            autoFocus={open}
+            ref={open ? focusAppeared : undefined}
             placeholder={stored ? "New value" : undefined}
             aria-invalid={Boolean(error)}
             aria-describedby={error ? `${id}-issue` : undefined}

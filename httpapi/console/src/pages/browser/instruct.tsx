@@ -164,6 +164,11 @@ function InstructionField({ form, kind, busy }: FieldProps & { kind: Kind; busy:
           aria-invalid={Boolean(error)}
           value={value}
           onInput={(e) => onInput(e.currentTarget.value)}
+          onKeyDown={(e) => {
+            if (e.key !== "Enter" || e.shiftKey || e.ctrlKey || e.metaKey || e.isComposing) return;
+            e.preventDefault();
+            if (value.trim()) e.currentTarget.form!.requestSubmit();
+          }}
         />
         <Button kind="primary" submit icon="Play" disabled={busy || !value.trim()}>
           {kinds[kind].action}

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { get, mayEdit, reasonOf, type API } from "../../data";
-import { Button } from "../../ui";
+import { Button, focusAppeared } from "../../ui";
 import { TextCell } from "../../parts/cell";
 import { customText, saveCustom } from "./custom";
 import { contactsAt } from "./paths";
@@ -90,7 +90,7 @@ function NewField({ contact, save, close }: Props & { close: () => void }) {
         aria-label="Name of the field"
         placeholder="Name"
         value={name}
-        autoFocus
+        ref={focusAppeared}
         onInput={(e) => setName(e.currentTarget.value)}
       />
       <input

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 
 import { ApiError, post, put, type API, asError } from "../../data";
 import {
+  AddRow,
   Button,
   ErrorCard,
   LinkButton,
@@ -364,13 +365,7 @@ function NamedSecret({ form, stored }: SecretInputProps) {
           remove={rows.length > 1 ? () => setRows(rows.toSpliced(index, 1)) : undefined}
         />
       ))}
-      {rows.length < maxRows && (
-        <div>
-          <Button icon="Plus" onClick={() => setRows([...rows, { name: "", value: "" }])}>
-            Add
-          </Button>
-        </div>
-      )}
+      {rows.length < maxRows && <AddRow title="Add" add={() => setRows([...rows, { name: "", value: "" }])} />}
       {error && (
         <small class="issue" role="alert">
           {error}
@@ -408,7 +403,7 @@ function SecretRow({ row, number, isHeader, set, remove }: SecretRowProps) {
         value={row.value}
         onInput={(e) => set({ value: e.currentTarget.value })}
       />
-      {remove && <Button kind="quiet" icon="X" label="Remove" onClick={remove} />}
+      {remove && <Button kind="quiet" icon="X" label={`Remove ${row.name || number}`} onClick={remove} />}
     </div>
   );
 }

@@ -100,7 +100,7 @@ export function History({ agent, choose }: { agent: string; choose: (e: Entry) =
           <Button
             kind="quiet"
             icon="X"
-            label="Remove"
+            label={`Remove ${e.name || e.query.slice(0, 60)}`}
             onClick={() =>
               write(
                 kind,

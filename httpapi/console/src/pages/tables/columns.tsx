@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, go, href, invalidate, post, put } from "../../data";
-import { Button, Dialog, tell, TextField } from "../../ui";
+import { AddRow, Button, Dialog, tell, TextField } from "../../ui";
 import { columnTypes, slug, tablesAt, type ColumnType, type DataTable, type TableColumn } from "../../parts/tables";
 
 /** A column as the form keeps it: from is its stored name, and options has one option a line. */
@@ -163,11 +163,7 @@ function ColumnsField({
           remove={() => setColumns(columns.filter((_, i) => i !== index))}
         />
       ))}
-      <div class="row">
-        <Button icon="Plus" onClick={() => setColumns([...columns, { name: "", type: "text", options: "" }])}>
-          Add a column
-        </Button>
-      </div>
+      <AddRow title="Add a column" add={() => setColumns([...columns, { name: "", type: "text", options: "" }])} />
     </fieldset>
   );
 }

@@ -1,7 +1,7 @@
 // Conditions that rows must meet, kept in the address.
 import { useEffect, useState } from "preact/hooks";
 
-import { Button } from "../../ui";
+import { AddRow, Button } from "../../ui";
 import { rowOperators, unary, type RowCondition } from "../../parts/rowconditions";
 import type { DataTable } from "../../parts/tables";
 
@@ -60,9 +60,7 @@ export function Filters({ table, filters, issues, set }: Props) {
           remove={() => change(list.filter((_, i) => i !== index))}
         />
       ))}
-      <Button icon="Plus" onClick={add}>
-        Filter
-      </Button>
+      <AddRow title="Filter" add={add} />
     </>
   );
 }
