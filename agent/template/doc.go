@@ -29,5 +29,5 @@
 //	url         percent-encoded for a query or one part of a path; a space is %20
 //
 // Arguments are texts in double or single quotes with the escapes of JSON,
-// numbers, true, false and null.
+// numbers, true, false, null, and [] for an empty list.
 package template

@@ -333,12 +333,18 @@ func (p *parser) filter() (call, error) {
 	return c, nil
 }
 
-// argument parses a quoted text, a number, true, false or null.
+// argument parses a quoted text, a number, true, false, null or an empty list.
 func (p *parser) argument() (any, error) {
 	if p.quote() {
 		return p.quoted()
 	}
 	start := p.at
+	if p.take("[") {
+		if p.space(); !p.take("]") {
+			return nil, p.unexpected("] of an empty list")
+		}
+		return []any{}, nil
+	}
 	word := p.name()
 	if p.take(".") {
 		word += "." + p.name()
@@ -355,5 +361,5 @@ func (p *parser) argument() (any, error) {
 		return f, nil
 	}
 	p.at = start
-	return nil, p.unexpected("an argument in quotes, a number, true, false or null")
+	return nil, p.unexpected("an argument in quotes, a number, true, false, null or []")
 }

@@ -35,7 +35,7 @@ func number(f float64) string {
 	if abs := math.Abs(f); f == 0 || abs >= 1e-6 && abs < 1e21 {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
-	return strconv.FormatFloat(f, 'g', -1, 64)
+	return jsonText(f) // 1e-7, not 1e-07
 }
 
 // jsonText returns v as JSON on one line, or null if JSON cannot represent it.

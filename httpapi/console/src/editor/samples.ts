@@ -1,6 +1,6 @@
 // Sample values of nodes, with which templates are suggested and filled in the editor.
 import { type Editor, type Graph, type GraphEdge, type GraphNode, typeOf } from "./index";
-import { lookup, readPath } from "./template";
+import { fill } from "./template";
 
 /** The types of nodes that pass their input on. */
 const passingTypes = new Set(["if-else", "switch"]);
@@ -35,10 +35,7 @@ export function sampleOf(editor: Editor, node: GraphNode): unknown {
 /** Returns the first item of a loop; null if its list is empty or unknown. */
 function firstItem(loop: GraphNode, scope: unknown): unknown {
   let items = loop.data?.items;
-  if (typeof items === "string") {
-    const path = readPath(items.replace(/^\{\{|\}\}$/g, ""));
-    items = path && lookup(scope, path);
-  }
+  if (typeof items === "string") items = fill(items, scope).value;
   return Array.isArray(items) ? items[0] : null;
 }
 

@@ -1,10 +1,13 @@
 // Templates: their paths and filters, filling them, and suggestions while one is typed.
 import type { Editor } from "./index";
-import { formatDate } from "./templatedate";
+import { applyFilter, asText, type Operand } from "./templatefilters";
+import { parse, Parser, type Expression, type Path } from "./templateparser";
+import { zone } from "./zone";
 
 /** The filters of templates, with what each of them does. */
 export const filters: [string, string][] = [
   ['default:""', "in place of what is missing"],
+  ["default:[]", "an empty list in place of what is missing"],
   ["optional", "null if it is missing"],
   ["text", "as text"],
   ["upper", "in capitals"],
@@ -19,25 +22,22 @@ export const filters: [string, string][] = [
   ["url", "for an address"],
 ];
 
-const pathSegment = /^\s*(?:\.?([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\])/u;
 const maxSuggestions = 40;
 const maxIndexes = 20; // of a list, suggested
 
 /** Reads a path such as a.b[0]["c d"]; null if it is not one. */
-export function readPath(text: string): (string | number)[] | null {
-  const path: (string | number)[] = [];
-  for (let rest = text.trim(); rest;) {
-    const segment = pathSegment.exec(rest);
-    if (!segment) return null;
-    const [matched, name, index, quoted] = segment;
-    path.push(name ?? (index !== undefined ? Number(index) : JSON.parse(`"${quoted}"`)));
-    rest = rest.slice(matched.length);
+export function readPath(text: string): Path | null {
+  try {
+    const parser = new Parser(text.trim());
+    const path = parser.path();
+    return parser.atEnd ? path : null;
+  } catch {
+    return null;
   }
-  return path.length ? path : null;
 }
 
 /** Writes a path as templates do: a.b[0]["c d"]. */
-export const writePath = (path: (string | number)[]) =>
+export const writePath = (path: Path) =>
   path
     .map((key, index) => {
       if (typeof key === "number") return `[${key}]`;
@@ -47,88 +47,39 @@ export const writePath = (path: (string | number)[]) =>
     .join("");
 
 /** Returns the value at a path; undefined if the path leads nowhere. */
-export const lookup = (scope: unknown, path: (string | number)[]) =>
-  path.reduce(
-    (value, key) =>
-      value !== null && typeof value === "object" && Object.hasOwn(value, key)
-        ? (value as Record<string | number, unknown>)[key]
-        : undefined,
-    scope,
-  );
+export const lookup = (scope: unknown, path: Path) =>
+  path.reduce((value, key) => {
+    if (Array.isArray(value)) return typeof key === "number" ? value[key] : undefined;
+    const holds = value !== null && typeof value === "object" && Object.hasOwn(value, key);
+    return holds ? (value as Record<string | number, unknown>)[key] : undefined;
+  }, scope);
 
-function asText(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
+/** A text with its templates filled: value is that of a template alone, with its type. */
+export type Filled = { value: unknown; text: string; missing: string[]; problem?: string };
 
-function lengthOf(value: unknown): number {
-  if (typeof value === "string") return [...value].length;
-  return value && typeof value === "object" ? Object.keys(value).length : 0;
-}
-
-function applyFilter(value: unknown, filter: string): unknown {
-  const [name, ...args] = filter.trim().split(/:(.*)/s);
-  let argument = "";
-  try {
-    argument = args[0] ? JSON.parse(args[0].trim()) : "";
-  } catch {
-    argument = args[0];
-  }
-  switch (name.trim()) {
-    case "default":
-      return value === undefined || value === null || value === "" ? argument : value;
-    case "optional":
-      return value ?? null;
-    case "text":
-      return value === undefined || value === null ? value : asText(value);
-    case "upper":
-      return asText(value).toUpperCase();
-    case "lower":
-      return asText(value).toLowerCase();
-    case "trim":
-      return asText(value).trim();
-    case "json":
-      return JSON.stringify(value ?? null);
-    case "length":
-      return lengthOf(value);
-    case "first":
-      return Array.isArray(value) ? value[0] : value;
-    case "last":
-      return Array.isArray(value) ? value.at(-1) : value;
-    case "join":
-      return Array.isArray(value) ? value.map(asText).join(argument) : value;
-    case "date":
-      return formatDate(value, String(argument));
-    case "url":
-      return encodeURIComponent(asText(value));
-    default:
-      return value;
-  }
-}
-
-const templates = /\{\{((?:"(?:[^"\\]|\\.)*"|[^{}])*)\}\}/g;
-const filterSeparator = /\|(?=(?:[^"]*"[^"]*")*[^"]*$)/; // a | outside of quotes
-
-/** Returns the value of a template's head, which is a literal or a path. */
-function valueOf(head: string, scope: unknown): unknown {
-  const literal = /^\s*"(.*)"\s*$/s.exec(head);
-  if (literal) return literal[1];
-  const path = readPath(head);
-  return path ? lookup(scope, path) : undefined;
-}
-
-/** Fills the templates of a text; missing lists those whose path leads nowhere. */
-export function fill(text: string, scope: unknown): { text: string; missing: string[] } {
+/** Fills the templates of a text; missing lists those without a value, problem says why the text is not a template. */
+export function fill(text: string, scope: unknown, timeZone = zone.value): Filled {
   const missing: string[] = [];
-  const filled = text.replace(templates, (template, expression: string) => {
-    const [head, ...filters] = expression.split(filterSeparator);
-    let value = valueOf(head, scope);
-    const isOptional = filters.some((filter) => /^\s*(default|optional)\b/.test(filter));
-    if (value === undefined && !isOptional) missing.push(head.trim());
-    for (const filter of filters) value = applyFilter(value, filter);
-    return value === null && template === text ? "null" : asText(value); // a template alone keeps its type
-  });
-  return { text: filled, missing };
+  const valueOf = (expression: Expression) => {
+    const { source, path, literal, filters } = expression;
+    const found = path ? lookup(scope, path) : literal;
+    const operand: Operand = found === undefined ? { value: "", missing: true } : { value: found };
+    const result = filters.reduce((value, call) => applyFilter(value, call, timeZone), operand);
+    if (result.missing) missing.push(source);
+    return result.value;
+  };
+  try {
+    const parts = parse(text);
+    const [first] = parts;
+    const isAlone = parts.length === 1 && typeof first !== "string";
+    const value = isAlone
+      ? valueOf(first)
+      : parts.map((part) => (typeof part === "string" ? part : asText(valueOf(part)))).join("");
+    return { value, text: value === null ? "null" : asText(value), missing };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return { value: text, text, missing, problem: error.message };
+  }
 }
 
 /** Reports whether a value is a text with a template. */

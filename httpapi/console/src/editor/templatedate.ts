@@ -1,5 +1,5 @@
 // The date filter of templates.
-import { zone } from "./index";
+import { wallOf } from "../parts/zone";
 
 const months = [
   "January",
@@ -19,27 +19,8 @@ const days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", 
 const twoDigits = (value: number) => String(value).padStart(2, "0");
 
 /** Returns by how many minutes a time zone is ahead of UTC at a time; 0 for an unknown time zone. */
-function offsetOf(time: Date, timeZone: string): number {
-  const options: Intl.DateTimeFormatOptions = {
-    timeZone,
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  };
-  try {
-    const parts = new Intl.DateTimeFormat("en-US", options).formatToParts(time);
-    const { year, month, day, hour, minute, second } = Object.fromEntries(
-      parts.map((part) => [part.type, Number(part.value)]),
-    );
-    return Math.round((Date.UTC(year, month - 1, day, hour, minute, second) - time.getTime()) / 60_000);
-  } catch {
-    return 0;
-  }
-}
+const offsetOf = (time: number, timeZone: string) =>
+  Date.parse(`${wallOf(time, timeZone)}:00Z`) / 60_000 - Math.floor(time / 60_000);
 
 function offsetText(minutes: number, separator: string): string {
   const absolute = Math.abs(minutes);
@@ -57,7 +38,7 @@ function tokensOf(time: Date, offset: number): Record<string, string | number> {
   const minutes = local.getUTCMinutes();
   const seconds = local.getUTCSeconds();
   return {
-    YYYY: year,
+    YYYY: String(year).padStart(4, "0"),
     YY: twoDigits(year % 100),
     MMMM: months[month],
     MMM: months[month].slice(0, 3),
@@ -86,18 +67,43 @@ function tokensOf(time: Date, offset: number): Record<string, string | number> {
   };
 }
 
-/** Returns the time that a value stands for: text, or a number of seconds or milliseconds since 1970. */
-function toTime(value: unknown): Date {
-  if (typeof value !== "number") return new Date(String(value));
-  return new Date(Math.abs(value) < 1e11 ? value * 1000 : value);
+const iso = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d(?:[.,]\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
+const mail =
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4}|[A-Z]{3,4})$/;
+
+/** Returns the milliseconds of a date and a time of day, with an offset or else by the clocks of a time zone; NaN for what does not exist. */
+function instant(date: string, clock: string, offset: string | undefined, timeZone: string): number {
+  const wall = Date.parse(`${date}T${clock}Z`);
+  if (!Number.isFinite(wall) || !new Date(wall).toISOString().startsWith(date)) return NaN;
+  if (offset === undefined) return wall - offsetOf(wall - offsetOf(wall, timeZone) * 60_000, timeZone) * 60_000;
+  const [, sign, hours, minutes] = /([+-])(\d\d):?(\d\d)/.exec(offset) ?? [];
+  return sign ? wall - Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000 : wall;
+}
+
+/** Returns the milliseconds that a value stands for: text, or a number of seconds or milliseconds since 1970; NaN for others. */
+function toTime(value: unknown, timeZone: string): number {
+  if (typeof value === "number") return Math.trunc(Math.abs(value) < 1e11 ? value * 1000 : value);
+  if (typeof value !== "string") return NaN;
+  const text = value.trim();
+  const found = iso.exec(text);
+  if (found) {
+    const [, date, mark, clock, seconds, offset] = found;
+    if (mark === " " && offset && !seconds) return NaN;
+    return instant(date, `${clock ?? "00:00"}${(seconds ?? ":00").replace(",", ".")}`, offset, timeZone);
+  }
+  const [, day, month, year, clock, offset] = mail.exec(text) ?? [];
+  const number = months.findIndex((name) => name.slice(0, 3) === month) + 1;
+  return number ? instant(`${year}-${twoDigits(number)}-${day}`, clock, offset, timeZone) : NaN;
 }
 
 const token = /\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|d|HH|H|hh|h|mm|m|ss|s|SSS|A|a|ZZ|Z|X|x/g;
 
-/** Formats a time in the agent's time zone; other values stay as they are. */
-export function formatDate(value: unknown, format: string): unknown {
-  const time = toTime(value);
-  if (Number.isNaN(time.getTime())) return value;
-  const tokens = tokensOf(time, offsetOf(time, zone.value));
+/** Formats a time as the clocks of a time zone show it; undefined for what is not a date. */
+export function formatDate(value: unknown, format: string, timeZone: string): string | undefined {
+  const time = toTime(value, timeZone);
+  const offset = Number.isFinite(time) && Math.abs(time) <= 1e15 ? offsetOf(time, timeZone) : 0;
+  const year = new Date(time + offset * 60_000).getUTCFullYear();
+  if (!(year >= 0 && year <= 9999)) return undefined;
+  const tokens = tokensOf(new Date(time), offset);
   return format.replace(token, (name, literal?: string) => literal ?? String(tokens[name]));
 }

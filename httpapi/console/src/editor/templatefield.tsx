@@ -5,7 +5,7 @@ import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hoo
 import { useTyped } from "../parts/typed";
 import { Editor, type GraphNode } from "./index";
 import { scopeOf } from "./samples";
-import { fill, hasTemplate, labelsOf, suggest, type Suggestion } from "./template";
+import { fill, hasTemplate, labelsOf, suggest, type Filled, type Suggestion } from "./template";
 
 /** The node whose fields are shown. */
 export const NodeContext = createContext<{ editor: Editor; node: GraphNode; readonly: boolean }>({
@@ -228,7 +228,8 @@ export function ValueField({ value, show = asText, read, onChange, ...rest }: Va
 }
 
 /** A text with the values of its templates, or the templates that have none. */
-export function FilledTemplate({ filled: { text, missing } }: { filled: { text: string; missing: string[] } }) {
+export function FilledTemplate({ filled: { text, missing, problem } }: { filled: Filled }) {
+  if (problem) return <small class="filled missing">{problem}</small>;
   if (missing.length === 0)
     return (
       <small class="filled" title={text}>
@@ -242,7 +243,7 @@ export function FilledTemplate({ filled: { text, missing } }: { filled: { text: 
           <code>{template}</code>{" "}
         </>
       ))}
-      {missing.length === 1 ? "leads nowhere" : "lead nowhere"}
+      {missing.length === 1 ? "has no value" : "have no value"}
     </small>
   );
 }

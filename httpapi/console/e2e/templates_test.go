@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"satchel/agent/template"
+)
+
+// TestTemplatePreview fills the table of templates that agent/template is tested with, and
+// every value with every pair of filters and every argument, which the service fills too.
+func TestTemplatePreview(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	file, err := os.ReadFile("../../../agent/template/testdata/cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table struct {
+		Scope map[string]any
+		Zone  string
+		Cases [][]any
+	}
+	if err := json.Unmarshal(file, &table); err != nil {
+		t.Fatal(err)
+	}
+	zone, err := time.LoadLocation(table.Zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := template.Options{Zone: func() *time.Location { return zone }}
+	add := func(text string) {
+		got, warnings, err := template.Render(text, template.Map(table.Scope), options)
+		var syntax *template.SyntaxError
+		kind := ""
+		switch {
+		case errors.As(err, &syntax):
+			got, kind = fmt.Sprintf("%s at character %d", syntax.Issue, syntax.Position), "error"
+		case err != nil:
+			t.Error(err)
+		case len(warnings) > 0:
+			kind = "missing"
+		}
+		table.Cases = append(table.Cases, []any{text, got, kind})
+	}
+	filters := []string{"default", "optional", "text", "upper", "lower", "trim", "url", "json", "length", "first", "last", "join", "date", "none"}
+	arguments := []string{"", `:"x"`, ":'HH:mm'", ":7", ":1.5e-3", ":007", ":true", ":null", ":[]", ":[1]", ":{}", ":x", ":", ":'", `:"\u00e9\n"`, `:"\x"`}
+	heads := []string{"lines", "'quoted'", "tags[0]", "tags.3", "object.a", "a b", ""}
+	for name := range table.Scope {
+		heads = append(heads, fmt.Sprintf("object[%q]", name))
+		if name != "First name" {
+			heads = append(heads, name)
+		}
+	}
+	for _, head := range heads {
+		add("{{" + head + "}} and {{" + head + "}}")
+		for _, filter := range filters {
+			for _, argument := range arguments {
+				add("{{" + head + " | " + filter + argument + " }}")
+			}
+			for _, next := range filters {
+				add("{{" + head + "|" + filter + "|" + next + "}}")
+			}
+		}
+	}
+	cases, err := json.Marshal(table.Cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope, err := json.Marshal(table.Scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newTestServer(t).openConsole(t, 800)
+	wrong := p.eval(`(async () => {
+		const { fill } = await import("/console/app/editor-panel.js");
+		const faults = [];
+		for (const [text, want, kind = ""] of ` + string(cases) + `) {
+			const { value, missing, problem } = fill(text, ` + string(scope) + `, ` + quoted(table.Zone) + `);
+			const got = [problem ?? value, problem ? "error" : missing.length ? "missing" : ""];
+			if (JSON.stringify(got) !== JSON.stringify([want, kind])) faults.push(text + ": " + JSON.stringify(got) + ", want " + JSON.stringify([want, kind]));
+		}
+		return faults.slice(0, 30).join("\n");
+	})()`)
+	if wrong != "" {
+		t.Error(wrong)
+	}
+}
