@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/httpapi/rest"
 	"satchel/store"
 )
@@ -154,6 +156,7 @@ type createAgentIn struct {
 	Body struct {
 		Name        string `json:"name" required:"true" doc:"Letters and digits with single hyphens between them, at most 64 characters. Unique, ignoring case." example:"support-bot"`
 		Description string `json:"description,omitempty" doc:"At most 500 characters." example:"Answers questions about our products"`
+		Timezone    string `json:"timezone,omitempty" doc:"IANA name. Default: UTC." example:"Europe/Berlin"`
 	}
 }
 
@@ -163,9 +166,20 @@ func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, erro
 	if err := mayCreate(c); err != nil {
 		return agent.Agent{}, err
 	}
+	zone := in.Body.Timezone
+	if zone != "" {
+		if _, err := clock.Zone(zone); err != nil {
+			return agent.Agent{}, agent.Invalid("timezone", err.Error())
+		}
+	}
 	db, err := s.folder.CreateAgent(c, agent.Agent{Name: in.Body.Name, Description: in.Body.Description}, c.Identity.Email)
 	if err != nil {
 		return agent.Agent{}, err
+	}
+	if zone != "" {
+		if _, err := db.UpdateSettings(c, agent.SettingsChange{Timezone: agent.Some(zone)}); err != nil {
+			return agent.Agent{}, errors.Join(err, s.folder.DeleteAgent(db))
+		}
 	}
 	return s.createdAgent(c, db)
 }

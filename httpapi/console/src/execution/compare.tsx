@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { agentId, type API, href, path, route, setQuery, useQuery } from "../data";
 import { type Editor, type Execution, iterationLabel, type NodeResult, readExecution, resultKey } from "../editor";
 import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
+import { secondTime, writeTime } from "../parts/zone";
 
 const maxListed = 50; // executions to choose from
 const maxRows = 200;
@@ -11,7 +12,7 @@ const maxRows = 200;
 type CompareProps = { execution: Execution; results: NodeResult[]; editor: Editor };
 
 function titleOf({ created_at, status, trigger }: API.ExecutionItem): string {
-  return `${new Date(created_at).toLocaleString()}, ${status}${trigger === "test" ? ", a test" : ""}`;
+  return `${writeTime(created_at, undefined, secondTime)}, ${status}${trigger === "test" ? ", a test" : ""}`;
 }
 
 /** Compares an execution with another one of its workflow, which is chosen from a list. */

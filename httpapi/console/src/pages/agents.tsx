@@ -20,6 +20,7 @@ import {
   When,
   LinkButton,
 } from "../ui";
+import { deviceZone } from "../parts/zone";
 
 /** A name that the service takes, out of one that a person typed. */
 export function slug(name: string) {
@@ -147,7 +148,7 @@ function NewAgent({ close }: { close: () => void }) {
   const proposal = name && !valid.test(name) ? slug(name) : "";
   const create = async () => {
     try {
-      const made = await post("agents", { name: proposal || name, description });
+      const made = await post("agents", { name: proposal || name, description, timezone: deviceZone() });
       close();
       await loadSession();
       go(href(made.id));

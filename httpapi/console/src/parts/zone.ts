@@ -1,16 +1,16 @@
-// Dates and times of a time zone, wherever the browser is. A wall time is
-// written as fields of type datetime-local have it: 2027-01-04T09:00.
+// Dates and times, of a time zone or of this device. All that the console shows are written
+// here, with 24 hours. A wall time is written as fields of type datetime-local have it: 2027-01-04T09:00.
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function format(zone: string, options: Intl.DateTimeFormatOptions, locale?: string) {
+function format(zone: string | undefined, options: Intl.DateTimeFormatOptions, locale?: string) {
   const key = JSON.stringify([zone, options, locale]);
   let found = formats.get(key);
   if (!found) {
     try {
-      found = new Intl.DateTimeFormat(locale, { ...options, timeZone: zone });
+      found = new Intl.DateTimeFormat(locale, { ...options, timeZone: zone, hourCycle: "h23" });
     } catch {
-      found = new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" });
+      found = new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC", hourCycle: "h23" });
     }
     formats.set(key, found);
   }
@@ -21,7 +21,7 @@ function format(zone: string, options: Intl.DateTimeFormatOptions, locale?: stri
 export function wallOf(time: string | number | Date, zone: string): string {
   const parts = format(
     zone,
-    { hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit" },
+    { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit" },
     "en-US",
   ).formatToParts(new Date(time));
   const of = Object.fromEntries(parts.map((p) => [p.type, p.value]));
@@ -59,23 +59,36 @@ export const sinceMonday = (date: string) => (new Date(`${date}T00:00:00Z`).getU
 export const writeDate = (date: string, options: Intl.DateTimeFormatOptions) =>
   format("UTC", options).format(new Date(`${date}T00:00:00Z`));
 
-/** A moment as a zone's clocks show it. */
+/** Options of writeTime. */
+export type TimeOptions = Omit<Intl.DateTimeFormatOptions, "hour12" | "hourCycle" | "timeZone">;
+export const mediumDate: TimeOptions = { dateStyle: "medium" };
+export const fullDate: TimeOptions = { dateStyle: "full" };
+export const mediumTime: TimeOptions = { dateStyle: "medium", timeStyle: "short" };
+export const secondTime: TimeOptions = { dateStyle: "medium", timeStyle: "medium" };
+export const fullTime: TimeOptions = { dateStyle: "full", timeStyle: "long" };
+export const clockTime: TimeOptions = { timeStyle: "medium" };
+
+/** A moment as the clocks of a zone, or else of this device, show it. */
 export const writeTime = (
   time: string | number | Date,
-  zone: string,
-  options: Intl.DateTimeFormatOptions = {
+  zone?: string,
+  options: TimeOptions = {
     weekday: "short",
     day: "numeric",
     month: "short",
     year: "numeric",
     hour: "2-digit",
     minute: "2-digit",
-    hourCycle: "h23",
   },
 ) => format(zone, options).format(new Date(time));
 
-/** The zone of this device. */
-export const deviceZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** A moment as a visitor of a site writes it: by the clocks of the device, with the hours of the language. */
+export const writeForVisitor = (time: string, locale: string | undefined, options: TimeOptions) =>
+  new Intl.DateTimeFormat(locale, options).format(new Date(time));
+
+/** The zone of this device; UTC where the browser does not know it. */
+export const deviceZone = () =>
+  Intl.DateTimeFormat().resolvedOptions().timeZone?.replace("Etc/Unknown", "UTC") ?? "UTC";
 
 /** Time zones to choose from. */
 export const zones = (): string[] => ["UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])];

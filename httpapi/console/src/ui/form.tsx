@@ -21,7 +21,7 @@ function Frame({ label, hint, error, id, children }: Common & { id: string; chil
 }
 
 /** The type of a field of one line. */
-export type InputType = "text" | "password" | "number" | "email" | "url" | "date" | "time" | "datetime-local";
+export type InputType = "text" | "password" | "number" | "email" | "url" | "date" | "datetime-local";
 
 /** The properties of a field of one line. */
 export type TextProps = Common & {

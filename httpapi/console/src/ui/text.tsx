@@ -1,6 +1,8 @@
 // How values are written.
 import type { ComponentChildren } from "preact";
 
+import { clockTime, fullTime, mediumDate, mediumTime, secondTime, writeTime } from "../parts/zone";
+
 /** A name that somebody chose, kept apart from the text around it whatever its direction. */
 export const Name = ({ children }: { children: ComponentChildren }) => <bdi>{children}</bdi>;
 
@@ -51,13 +53,9 @@ export function When({ time, full = false }: { time?: string | null; full?: bool
   if (!time) return <span class="muted">never</span>;
   const date = new Date(time);
   const old = Math.abs(Date.now() - date.getTime()) > 7 * 86_400_000;
-  const text = full
-    ? date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })
-    : old
-      ? date.toLocaleDateString(undefined, { dateStyle: "medium" })
-      : ago(date);
+  const text = full ? writeTime(date, undefined, mediumTime) : old ? writeTime(date, undefined, mediumDate) : ago(date);
   return (
-    <time dateTime={time} title={date.toLocaleString()}>
+    <time dateTime={time} title={writeTime(date, undefined, secondTime)}>
       {text}
     </time>
   );
@@ -70,15 +68,11 @@ export function Moment({ time }: { time?: string | null }) {
   const day =
     date.toDateString() === new Date().toDateString()
       ? ""
-      : `${date.toLocaleDateString(undefined, { day: "numeric", month: "short", year: date.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })}, `;
+      : `${writeTime(date, undefined, { day: "numeric", month: "short", year: date.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })}, `;
   return (
-    <time
-      class="moment"
-      dateTime={time}
-      title={date.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}
-    >
+    <time class="moment" dateTime={time} title={writeTime(date, undefined, fullTime)}>
       {day}
-      {date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false })}
+      {writeTime(date, undefined, clockTime)}
     </time>
   );
 }

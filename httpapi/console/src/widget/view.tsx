@@ -6,6 +6,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Composer, useAttachments } from "./composer";
 import { type FileLimits, MessageFile, type MessageFileInfo } from "./files";
 import { Shape } from "./shape";
+import { mediumTime, writeForVisitor } from "../parts/zone";
 import { language, words } from "./words";
 
 /** How the widget of a website is set up. */
@@ -79,9 +80,10 @@ function backAt(time: string) {
   if (!time) return "";
   const date = new Date(time);
   const withinWeek = date.getTime() - Date.now() < 6 * 86_400_000;
-  return date.toLocaleString(
+  return writeForVisitor(
+    time,
     navigator.languages.find((l) => l.startsWith(language)) ?? language,
-    withinWeek ? { weekday: "long", hour: "2-digit", minute: "2-digit" } : { dateStyle: "medium", timeStyle: "short" },
+    withinWeek ? { weekday: "long", hour: "2-digit", minute: "2-digit" } : mediumTime,
   );
 }
 
@@ -309,7 +311,7 @@ function Bubble({ message, Markdown, sendAgain, cancel, getFile }: BubbleProps) 
   return (
     <article
       class={`sw-said ${from} ${sending ? "sending" : ""}`}
-      title={created_at ? new Date(created_at).toLocaleString() : undefined}
+      title={created_at ? writeForVisitor(created_at, undefined, mediumTime) : undefined}
     >
       <span class="sw-who">{senderOf(from)}</span>
       {text && <Text text={text} sources={sources} Markdown={from === "bot" ? Markdown : undefined} />}

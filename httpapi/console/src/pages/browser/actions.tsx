@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 
 import { get, onChange, useQuery } from "../../data";
 import { CopyButton, Icon, Load, openDialog, Dialog, plural, span, tell } from "../../ui";
+import { secondTime, writeTime } from "../../parts/zone";
 import { at, stepsOf, type Action } from "./data";
 
 const quiet = 3_000; // milliseconds between two looks while actions go on
@@ -40,7 +41,7 @@ export function Actions({ id }: { id: string }) {
             {!actions.length && <p class="muted small">No scripted actions yet. What a person does isn't logged.</p>}
             <ol class="plain">
               {actions.map((a) => (
-                <li key={a.seq} class={a.error ? "failed" : ""} title={new Date(a.created_at).toLocaleString()}>
+                <li key={a.seq} class={a.error ? "failed" : ""} title={writeTime(a.created_at, undefined, secondTime)}>
                   <Icon name={a.error ? "CircleAlert" : "Check"} size={14} label={a.error ? "Failed" : "Done"} />
                   <span class="grow">
                     <b>{a.action}</b> <bdi class="muted">{what(a)}</bdi>

@@ -228,7 +228,13 @@ function Regularly({ rule: r, set }: { rule: Rule; set: (r: Rule) => void }) {
           />
         )}
         {!["minutes", "hours"].includes(r.unit) && (
-          <TextField label="Time" type="time" value={r.time} onInput={(time) => put({ time })} />
+          <TextField
+            label="Time"
+            pattern="([01]?\d|2[0-3]):[0-5]\d"
+            placeholder="09:00"
+            value={r.time}
+            onInput={(time) => put({ time })}
+          />
         )}
       </div>
       {r.unit === "week" && (

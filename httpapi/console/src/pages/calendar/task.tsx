@@ -16,7 +16,7 @@ import {
   type API,
 } from "../../data";
 import { Badge, Button, deleteLater, Drawer, Load, Name, openDialog, tell } from "../../ui";
-import { writeTime } from "../../parts/zone";
+import { writeTime, type TimeOptions } from "../../parts/zone";
 import type { Days, Task } from "./data";
 import { deleteOccurrences, occurrenceAt } from "./occurrence";
 import { TaskForm } from "./later";
@@ -127,16 +127,17 @@ function TaskView(props: Props) {
   );
 }
 
-const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+const clock: TimeOptions = { hour: "2-digit", minute: "2-digit" };
 
 function Times({ occurrence: { start_time, end_time }, zone }: Pick<Props, "occurrence" | "zone">) {
   const dateOf = (time: string) => writeTime(time, zone, { dateStyle: "short" });
-  const endFormat = dateOf(start_time) === dateOf(end_time) ? clock : { day: "numeric", month: "long", ...clock };
+  const endFormat: TimeOptions =
+    dateOf(start_time) === dateOf(end_time) ? clock : { day: "numeric", month: "long", ...clock };
   return (
     <p>
       {writeTime(start_time, zone, { weekday: "long", day: "numeric", month: "long", year: "numeric" })}
       <br />
-      {writeTime(start_time, zone, clock)} – {writeTime(end_time, zone, endFormat as Intl.DateTimeFormatOptions)}
+      {writeTime(start_time, zone, clock)} – {writeTime(end_time, zone, endFormat)}
     </p>
   );
 }

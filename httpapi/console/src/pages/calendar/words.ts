@@ -1,5 +1,6 @@
 // What the calendar says of tasks and schedules, and its addresses.
 import { agentId, href, path, type API } from "../../data";
+import { mediumDate, writeTime } from "../../parts/zone";
 
 export const tasksAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "calendar", ...more);
 export const schedulesAt = <const M extends string[]>(...more: M) =>
@@ -29,9 +30,7 @@ export function recurs(
   return [
     often,
     t.recurrence_count ? `${t.recurrence_count} times` : "",
-    t.recurrence_end
-      ? `until ${new Date(t.recurrence_end).toLocaleDateString(undefined, { dateStyle: "medium" })}`
-      : "",
+    t.recurrence_end ? `until ${writeTime(t.recurrence_end, undefined, mediumDate)}` : "",
   ]
     .filter(Boolean)
     .join(", ");

@@ -1,9 +1,10 @@
 // The first steps of a new agent. Those that are short are done in place.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agent, agentId, href, mayEdit, type API, type Result } from "../../data";
-import { Icon, Name, type IconName } from "../../ui";
+import { agent, agentId, href, mayEdit, path, put, useQuery, type API, type Result } from "../../data";
+import { Icon, Name, tell, type IconName } from "../../ui";
 import { later } from "../../parts/later";
+import { OwnZone } from "../../parts/ownzone";
 import { uploadFiles } from "../../parts/upload";
 import type { StepProps } from "./forms";
 
@@ -70,7 +71,22 @@ export function Checklist({ overview }: { overview: Result<API.Overview> }) {
           </li>
         ))}
       </ol>
+      <ZoneOffer />
     </section>
+  );
+}
+
+/** Offers the person's time zone to an agent that has the one it began with. */
+function ZoneOffer() {
+  const settings = useQuery(path("agents", agentId.value, "settings"));
+  const zone = settings.data.value?.timezone;
+  if (zone !== "UTC") return null;
+  const use = (timezone: string) =>
+    put(path("agents", agentId.value, "settings"), { timezone }).then(settings.reload, tell);
+  return (
+    <div class="row">
+      <OwnZone zone={zone} use={(own) => void use(own)} />
+    </div>
   );
 }
 

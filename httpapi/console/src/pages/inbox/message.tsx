@@ -2,6 +2,7 @@
 import { agentId, type API, href, mayEdit, path, post } from "../../data";
 import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
+import { fullDate, writeTime } from "../../parts/zone";
 import { Badge, Button, CopyButton, When } from "../../ui";
 import { Attachments } from "./attachments";
 
@@ -22,7 +23,7 @@ const authors: Record<string, string> = { user: "", note: "Note", system: "Syste
 const placeholder =
   /^(\[(attachment|photo|document|animation|audio|voice|video|video_note|sticker|image|file)(: [^\]]*)?\] ?)+$/;
 
-const dayOf = (time: string) => new Date(time).toLocaleDateString(undefined, { dateStyle: "full" });
+const dayOf = (time: string) => writeTime(time, undefined, fullDate);
 
 const metadataOf = (message: API.MessageDetails): Metadata => message.metadata ?? {};
 

@@ -2,6 +2,8 @@
 import { ApiError, go, loadSession, mayEdit, put, remove, session, useQuery, type API } from "../../data";
 import { Badge, Button, confirm, CopyButton, Load, Name, tell, TextArea, TextField, useForm, When } from "../../ui";
 import { saveSettings, type FormProps } from "../../parts/model";
+import { OwnZone } from "../../parts/ownzone";
+import { zones } from "../../parts/zone";
 import { agentAt } from "./paths";
 import { SaveRow } from "./saverow";
 
@@ -128,7 +130,6 @@ function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promi
 
 function TimeForm({ s: settings, done }: FormProps) {
   const form = useForm({ timezone: settings.timezone, retention_days: settings.retention_days });
-  const zones: string[] = Intl.supportedValuesOf?.("timeZone") ?? [];
   return (
     <form
       class="card stack settings-form"
@@ -140,11 +141,12 @@ function TimeForm({ s: settings, done }: FormProps) {
       <h2>Time</h2>
       <TextField
         label="Time zone"
-        list={zones}
+        list={zones()}
         disabled={!mayEdit.value}
         hint="Such as Europe/Berlin. Used by schedules and the calendar."
         {...form.text("timezone")}
       />
+      <OwnZone zone={form.values.timezone} use={(timezone) => form.set("timezone", timezone)} />
       <TextField
         label="Days to keep logs and finished work"
         type="number"

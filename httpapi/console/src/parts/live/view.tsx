@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Live } from "./connection";
 import { Stage } from "./stage";
+import { clockTime, writeTime } from "../zone";
 
 function Draw({ name }: { name: keyof typeof icons }) {
   const shapes = icons[name] as unknown as [string, Record<string, string>][];
@@ -177,7 +178,7 @@ export function Lines({ live }: { live: Live }) {
       {lines.length === 0 && <p class="muted small">The console is empty.</p>}
       <ol id="lines">
         {lines.map((l) => (
-          <li class={levels.includes(l.level) ? l.level : ""} title={new Date(l.timestamp).toLocaleTimeString()}>
+          <li class={levels.includes(l.level) ? l.level : ""} title={writeTime(l.timestamp, undefined, clockTime)}>
             {l.text}
           </li>
         ))}
