@@ -99,14 +99,11 @@ func (c *Chunking) Validate() error {
 	return is.Err()
 }
 
-// MaxSourceName is the largest number of characters of a source's name.
-const MaxSourceName = 200
-
 // CheckSourceName checks a source's display name.
 func CheckSourceName(name string) error {
 	var is Issues
 	is.Check(strings.TrimSpace(name) != "", "name", "is required")
-	is.checkText("name", name, MaxSourceName)
+	is.checkText("name", name, 200)
 	return is.Err()
 }
 

@@ -32,14 +32,7 @@ func (db *DB) UpdateSource(ctx context.Context, id string, change SourceChange) 
 		if err != nil {
 			return s, err
 		}
-		if change.Name != nil && *change.Name != s.Name {
-			free, err := tx.freeSourceName(*change.Name, id)
-			if err != nil {
-				return s, err
-			}
-			if free != *change.Name {
-				return s, agent.Invalid("name", "is that of another source")
-			}
+		if change.Name != nil {
 			if _, err := tx.exec("UPDATE sources SET name = ?, updated_at = ? WHERE id = ?", *change.Name, tx.Now, id); err != nil {
 				return s, err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"satchel/agent"
 	"satchel/store/search"
@@ -36,10 +35,6 @@ func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Sou
 	if err := tx.checkNewCredential(s.Config, nil); err != nil {
 		return s, err
 	}
-	var err error
-	if s.Name, err = tx.freeSourceName(s.Name, s.ID); err != nil {
-		return s, err
-	}
 	if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
 		s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
 		return s, err
@@ -48,26 +43,6 @@ func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Sou
 		return s, err
 	}
 	return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
-}
-
-// freeSourceName returns the name, or name (2), name (3), … if another source than id has it:
-// citations show nothing but the name. The first number is one more than there are such names.
-func (tx *Tx) freeSourceName(name, id string) (string, error) {
-	const others = "FROM sources WHERE id <> ? AND "
-	var taken, numbered int
-	if err := tx.value(&taken, "SELECT count(*) "+others+"name = ? COLLATE NOCASE", id, name); err != nil || taken == 0 {
-		return name, err
-	}
-	base := agent.Clip(name, agent.MaxSourceName-len(" (1000000)"))
-	if err := tx.value(&numbered, "SELECT count(*) "+others+"name LIKE ? ESCAPE '\\'", id, escapeLike(base)+" (%)"); err != nil {
-		return "", err
-	}
-	for n := numbered + 2; ; n++ {
-		free := fmt.Sprintf("%s (%d)", base, n)
-		if err := tx.value(&taken, "SELECT count(*) "+others+"name = ? COLLATE NOCASE", id, free); err != nil || taken == 0 {
-			return free, err
-		}
-	}
 }
 
 // checkNewCredential refuses a config of a source or tool that names another credential than

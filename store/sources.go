@@ -224,11 +224,7 @@ func (db *DB) CreateFileSource(ctx context.Context, name string, chunking agent.
 	}
 	s, err := Write(ctx, db, func(tx *Tx) (agent.Source, error) {
 		id := agent.NewID(agent.KindSource)
-		free, err := tx.freeSourceName(name, id)
-		if err != nil {
-			return agent.Source{}, err
-		}
-		s := agent.Source{ID: id, Type: agent.SourceFile, Name: free, Status: agent.SourceProcessing, Config: config,
+		s := agent.Source{ID: id, Type: agent.SourceFile, Name: name, Status: agent.SourceProcessing, Config: config,
 			FilePath: "sources/" + id + "/" + u.Name, CreatedAt: tx.Now, UpdatedAt: tx.Now}
 		if _, err := tx.exec("INSERT INTO sources(id, type, name, status, file_path, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?,?)",
 			s.ID, s.Type, s.Name, s.Status, s.FilePath, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
