@@ -192,12 +192,15 @@ function authOf({ auth, token, username, password, header, value }: ApiValues) {
   }
 }
 
+/** The name of an API that has none: its address, since a host often has several. */
+const nameOfApi = (url: string) => url.replace(/^https?:\/\//, "").replace(/\/?([?#].*)?$/, "");
+
 /** The dialog that adds an API, whose items become documents. */
 export function AddApi({ close }: { close: () => void }) {
   const run = async (values: ApiValues) => {
     await post(sourcesAt(), {
       type: "api",
-      name: values.name || hostOf(values.url),
+      name: values.name || nameOfApi(values.url),
       config: {
         url: values.url,
         auth: authOf(values),
