@@ -240,7 +240,7 @@ func TestConsoleReconnects(t *testing.T) {
 	p.askAgent("And now?")
 	p.waitFor(hasText("Connection lost. Reconnecting…") + ` && document.querySelector(".banner")`)
 	p.eval(`location.hash = "#/agents/default/knowledge?name=nothing"`)
-	p.waitFor(`document.querySelector("#main .card.bad")`)
+	p.waitFor(hasText("There was no answer."))
 	cut(false)
 	p.waitFor(hasText("No sources match") + ` && !document.querySelector(".banner")`)
 	p.eval(`void history.back()`)
