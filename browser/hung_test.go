@@ -12,6 +12,9 @@ import (
 // TestHungPages: a page that does not respond is ended, and its session continues, as do
 // others.
 func TestHungPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	other := open(t, agent.SessionOptions{})
 	for name, script := range map[string]string{
 		"an endless loop":          "for (;;);",
