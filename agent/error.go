@@ -68,13 +68,16 @@ func (e *Error) Because(err error) *Error {
 	return e
 }
 
-// With returns e with one more detail.
+// With returns a copy of e with one more detail: e may be shared by requests.
 func (e *Error) With(key string, value any) *Error {
-	if e.Details == nil {
-		e.Details = map[string]any{}
+	more := *e
+	more.Details = map[string]any{key: value}
+	for name, known := range e.Details {
+		if name != key {
+			more.Details[name] = known
+		}
 	}
-	e.Details[key] = value
-	return e
+	return &more
 }
 
 // Errorf returns an Error. The message is sent to the client unchanged, so it

@@ -183,7 +183,7 @@ func upstreamError(err error) error {
 	e := agent.Errorf(agent.CodeUpstream, "the message was not sent: %s", clientMessage(err)).Because(err)
 	var status *statusError
 	if errors.As(err, &status) {
-		e.With("status", status.status)
+		e = e.With("status", status.status)
 	}
 	return e
 }

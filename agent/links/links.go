@@ -115,7 +115,7 @@ func (s *Signer) signed(token string) (g Grant, ok bool) {
 	if !ok || len(token) > maxToken {
 		return g, false
 	}
-	given, err := base64.RawURLEncoding.DecodeString(signature)
+	given, err := base64.RawURLEncoding.Strict().DecodeString(signature) // one text has one signature
 	if err != nil || !hmac.Equal(given, s.sign(payload)) {
 		return g, false
 	}

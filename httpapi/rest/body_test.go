@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -99,15 +100,19 @@ func TestMemoryIsWaitedFor(t *testing.T) {
 		if agent.ErrorCode(err) != agent.CodeUnavailable || time.Since(began) != 2*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
+		var mu sync.Mutex // protects order
 		var order []int
 		done := make(chan struct{})
 		for i, n := range []int64{6, 1} {
 			go func() {
 				waiting := memory.Body(6)
 				_, err := waiting.Read(t.Context(), strings.NewReader("123456"[:n]), n)
-				if order = append(order, i); err != nil {
+				if err != nil {
 					t.Error(err)
 				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
 				waiting.Release()
 				done <- struct{}{}
 			}()
@@ -115,7 +120,10 @@ func TestMemoryIsWaitedFor(t *testing.T) {
 		}
 		memory.Release(netip.Prefix{}, 1) // enough for the second one, which is not preferred
 		synctest.Wait()
-		if len(order) != 0 {
+		mu.Lock()
+		overtaken := len(order) != 0
+		mu.Unlock()
+		if overtaken {
 			t.Error("a small body overtakes a large one")
 		}
 		memory.Release(netip.Prefix{}, 9)

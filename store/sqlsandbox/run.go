@@ -199,10 +199,10 @@ func (c *Conn) clientError(ctx context.Context, s *Statement, limits Limits, abo
 func sqlError(s *Statement, code agent.Code, e *sqlite.Error) error {
 	bad := agent.Errorf(code, "%s", agent.Clip(e.Text, 500)).Because(e)
 	if _, name, ok := strings.Cut(e.Text, "constraint failed: "); ok && e.Code()&0xff == lib.SQLITE_CONSTRAINT {
-		bad.With("constraint", agent.Clip(name, 200))
+		bad = bad.With("constraint", agent.Clip(name, 200))
 	}
 	if e.Offset >= 0 {
-		bad.With("offset", s.before+offset(s.text, min(e.Offset, len(s.text))))
+		bad = bad.With("offset", s.before+offset(s.text, min(e.Offset, len(s.text))))
 	}
 	return bad
 }
