@@ -36,7 +36,7 @@ func (s *Server) cdpURL(c *rest.Call, session *browser.Session) string {
 func (s *Server) cdpVisitor(c echo.Context, id, token string) (v socketAccess, err error) {
 	if !strings.Contains(token, ".") {
 		v, err = s.visitor(c, id, token)
-	} else if grant, invalid := s.options.Live.Grant(token); invalid != nil || !grant.CDP || grant.SessionID != id || s.options.Browser.Find(id) == nil {
+	} else if grant, invalid := s.options.Live.Grant(token); invalid != nil || !grant.CDP || grant.SessionID != id {
 		err = agent.Errorf(agent.CodeUnauthorized, "this token is not valid; use the cdp_url of the session")
 	} else {
 		v, err = s.linkVisitor(c.Request().Context(), id, grant)

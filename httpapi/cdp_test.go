@@ -79,7 +79,7 @@ func TestCDPSocket(t *testing.T) {
 	if code := ws.closeStatus(); code != websocket.StatusNormalClosure {
 		t.Errorf("closed with %v", code)
 	}
-	if _, status := ts.dial(t, path+"?token="+token, nil); status != 401 {
+	if _, status := ts.dial(t, path+"?token="+token, nil); status != 404 {
 		t.Errorf("the token of an ended session: %d", status)
 	}
 	// An admin's key is accepted too.
