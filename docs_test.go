@@ -16,7 +16,7 @@ func documents(t *testing.T) map[string]string {
 	t.Helper()
 	code := regexp.MustCompile("(?ms)^```.*?^```")
 	texts := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/guides/*.md", "sdk/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/guides/*.md", "docs/decisions/*.md", "sdk/*/*.md"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %d pages, %v", pattern, len(names), err)
@@ -83,12 +83,20 @@ func TestDocumentsAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := map[string]bool{"/index": true} // by the site's name
+	listed := map[string]bool{"/": true} // by the site's name
 	for _, m := range regexp.MustCompile(`(?m)^ +"(/[^"]+)": "`).FindAllStringSubmatch(string(config), -1) {
 		listed[m[1]] = true
 	}
-	for name := range documents(t) {
+	texts := documents(t)
+	for name := range texts {
 		page, inside := strings.CutPrefix(strings.TrimSuffix(name, ".md"), "docs")
+		page = strings.TrimSuffix(page, "index")
+		if strings.HasPrefix(page, "/decisions/0") {
+			if !strings.Contains(texts["docs/decisions/index.md"], "("+path.Base(name)+")") {
+				t.Errorf("%s is not in the list of decisions", name)
+			}
+			continue
+		}
 		if inside && !listed[page] {
 			t.Errorf("%s is not in the navigation", name)
 		}

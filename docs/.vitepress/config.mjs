@@ -91,8 +91,9 @@ export default {
       }),
       section("How it is made", {
         "/figures": "Figures",
-        "/house": "How the code is laid out",
+        "/architecture": "Architecture",
         "/internals": "How it works inside",
+        "/decisions/": "Decisions",
       }),
     ],
   },
