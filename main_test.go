@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // asProgram is the variable that makes the test binary run as the program.
 const asProgram = "SATCHEL_TEST_PROGRAM"
 
-// floors is the table of docs/house.md: the floor of each package and, where that is not
+// floors is the table of docs/architecture.md: the floor of each package and, where that is not
 // every lower floor, the packages that it may import. A package is named by its longest
 // prefix here.
 var floors = map[string]struct {
