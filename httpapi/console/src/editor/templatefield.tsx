@@ -106,13 +106,20 @@ function handleSuggestionKey(event: KeyboardEvent, suggestions: ReturnType<typeo
   event.stopPropagation();
 }
 
-/** Completes {{ with }}, and keeps line breaks out of fields of one line. */
+/** Completes {{ with }}, lets } be typed over those, and keeps line breaks out of fields of one line. */
 function handleTextKey(event: KeyboardEvent, suggestions: ReturnType<typeof useSuggestions>, isLine: boolean) {
   const { value, selectionStart, selectionEnd } = suggestions.field.current!;
   const opensTemplate = event.key === "{" && value[selectionStart - 1] === "{";
   if (opensTemplate && !value.slice(selectionStart).startsWith("}}")) {
     event.preventDefault();
     suggestions.replace(selectionStart, selectionEnd, "{}}", selectionStart + 1);
+  }
+  const before = value.slice(0, selectionStart);
+  const isInTemplate = before.lastIndexOf("{{") > before.lastIndexOf("}}");
+  if (event.key === "}" && selectionStart === selectionEnd && isInTemplate && value[selectionStart] === "}") {
+    event.preventDefault();
+    suggestions.field.current!.setSelectionRange(selectionStart + 1, selectionStart + 1);
+    suggestions.update();
   }
   const isModified = event.shiftKey || event.ctrlKey || event.metaKey;
   if (event.key === "Enter" && isLine && !isModified) event.preventDefault();
@@ -161,7 +168,7 @@ export function TemplateField(props: TemplateFieldProps) {
         }}
         onKeyDown={(e) => {
           if (shown) handleSuggestionKey(e, suggestions);
-          else handleTextKey(e, suggestions, isLine);
+          if (!e.defaultPrevented) handleTextKey(e, suggestions, isLine);
         }}
         onClick={update}
         onFocus={() => takesPaths(field.current!, insertAtSelection)}
