@@ -1,6 +1,10 @@
 package e2e
 
-import "testing"
+import (
+	"testing"
+
+	"satchel/httpapi/apitest"
+)
 
 // TestConsoleAddedRows checks that the focus is in the row that was just added, wherever
 // rows are added, and that no two buttons near each other have the same name.
@@ -50,5 +54,38 @@ func TestConsoleAddedRows(t *testing.T) {
 	phone.open("workflows/"+id, `document.querySelector(".outline-add button")`)
 	if same := phone.eval(`((names) => names.filter((name, i) => names.indexOf(name) !== i).join())([...document.querySelectorAll(".outline-add button")].map((b) => b.ariaLabel ?? b.textContent))`); same != "" {
 		t.Errorf("the outline: several buttons are called %v", same)
+	}
+}
+
+// TestConsoleKeepsFocus checks that the focus stays where a person at the keyboard left it when a button works, a form
+// is read again or a dialog shows its next step, and that it is in the first field with a problem of a refused form.
+func TestConsoleKeepsFocus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	model := apitest.NewFixedModel(t, "Yes.")
+	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_base_url":`+quoted(model)+`,"llm_model":"large","llm_api_key":"k"}`)
+	p := ts.openConsole(t, 1280)
+	labelled := func(label string) string {
+		return `document.activeElement.labels?.[0]?.textContent === ` + quoted(label)
+	}
+	says := func(text string) string { return `document.body.textContent.includes(` + quoted(text) + `)` }
+	for _, c := range []struct{ page, ready, at, press, done, focus string }{
+		{"settings", hasText("Language model"), labelled("Model"), "x", `document.activeElement.value.endsWith("x")`, labelled("Model")},
+		{"", "", labelled("Model"), "Enter", says("Saved"), labelled("Model")},
+		{"", "", `it.textContent === "Test"`, "Enter", says("Answered in"), `document.activeElement.textContent === "Test"`},
+		{"calendar/schedules", hasText("No schedules yet"), hasName + `"New schedule"`, "Enter", `document.querySelector("dialog[open]")`, labelled("Name")},
+		{"", "", labelled("Name"), "d", `document.activeElement.value === "d"`, labelled("Name")},
+		{"", "", labelled("Name"), "Enter", says("is required"), labelled("Workflow")},
+	} {
+		if c.page != "" {
+			p.open(c.page, c.ready)
+		}
+		p.tabTo("Tab", c.at)
+		p.pressKeys(c.press)
+		p.waitFor(c.done)
+		p.waitFor(c.focus)
 	}
 }

@@ -40,6 +40,7 @@ import {
 } from "../ui";
 import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
+import { startFocus } from "./focus";
 import { startKeys } from "./keys";
 import { keepFocus, Page } from "./page";
 import { LaterPalette, LaterTray, loadPalette, loadTray, paletteOpen } from "./later";
@@ -50,6 +51,7 @@ import { nextTheme, theme } from "./theme";
 export function Shell() {
   useEffect(() => {
     startKeys();
+    startFocus();
     for (const kind of ["dragover", "drop"] as const) addEventListener(kind, refuseFiles);
     let shown: string | undefined;
     return effect(() => {
