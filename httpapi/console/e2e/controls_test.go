@@ -89,3 +89,53 @@ func TestConsoleKeepsFocus(t *testing.T) {
 		p.waitFor(c.focus)
 	}
 }
+
+// TestConsoleKeepsForms checks that what was typed into a form and not saved is neither lost when another form of the
+// page is saved, nor when the page is left, nor by a click beside a dialog, and that a form is sent once.
+func TestConsoleKeepsForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	p := ts.openConsole(t, 1280)
+	prompt := `[...document.querySelectorAll("textarea")].find((f) => f.labels[0].textContent === "System prompt")`
+	stored := func() any { return ts.must(t, 200, "GET", "/api/agents/default/settings", "")["system_prompt"] }
+	p.open("settings", `Boolean(`+prompt+`)`)
+	p.fill("System prompt", "Be brief.", "Embedding", "openai-compatible", "Address", "https://example.com/v1", "Model", "large")
+	p.clickOn(`[...document.querySelectorAll("#main button")].filter((b) => b.textContent === "Save").at(-1)`)
+	p.waitFor(`document.body.textContent.includes("Saved") && ` + prompt + `.value === "Be brief." && ` + hasText("Not saved"))
+	if got := stored(); got != "" {
+		t.Errorf("stored %v before it was saved", got)
+	}
+	p.open("home", "true")
+	p.open("settings", prompt+`.value === "Be brief."`)
+	p.click("Discard")
+	p.waitFor(prompt + `.value === "" && !` + hasText("Not saved"))
+	p.fill("System prompt", "Be kind.")
+	p.clickOn(prompt + `.form.querySelector("[type=submit]")`)
+	p.waitFor(prompt + `.value === "Be kind." && !` + hasText("Not saved"))
+	if got := stored(); got != "Be kind." {
+		t.Errorf("saved Be kind., stored %v", got)
+	}
+	p.open("calendar/schedules", hasText("No schedules yet"))
+	beside := `document.querySelector("dialog[open]").dispatchEvent(new MouseEvent("mousedown", { bubbles: true }))`
+	p.click("New schedule")
+	p.eval(beside)
+	p.waitFor(`!document.querySelector("dialog[open]")`)
+	p.click("New schedule")
+	p.fill("Name", "Daily")
+	p.eval(beside)
+	p.waitFor(`document.querySelector("dialog[open] input").value === "Daily"`)
+	p.clickOn(`document.querySelector("dialog [aria-label=Close]")`)
+
+	p.eval(`window.sent = [], window.send = fetch, window.fetch = (to, init) => (init?.method === "POST" && sent.push(String(to)), send(to, init)), location.hash = "#/agents"`)
+	p.waitFor(hasText("New agent"))
+	p.click("New agent")
+	p.fill("Name", "bakery")
+	p.eval(`(() => { const { form } = document.querySelector("dialog[open] input"); form.requestSubmit(); setTimeout(() => form.requestSubmit(), 30) })()`)
+	p.waitFor(`location.hash.includes("agent-") && ` + hasText("What can bakery do for you?"))
+	if posts := p.eval(`sent.filter((to) => to.endsWith("/agents")).length`); posts != 1.0 {
+		t.Errorf("an agent was created by %v requests", posts)
+	}
+}

@@ -60,18 +60,22 @@ function Approval({ execution, result, editable }: WaitingNodeProps) {
 function ContinueDialog({ close, resume }: { close: () => void; resume: Resume }) {
   const [typed, setTyped] = useState("{}");
   const [issue, setIssue] = useState("");
+  const [busy, setBusy] = useState(false);
   const run = async () => {
+    if (busy) return;
     let data: unknown;
     try {
       data = JSON.parse(typed);
     } catch {
       return setIssue("Not valid JSON.");
     }
+    setBusy(true);
     try {
       await resume(data);
       close();
     } catch (error) {
       setIssue(asError(error).message);
+      setBusy(false);
     }
   };
   return (

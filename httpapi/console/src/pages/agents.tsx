@@ -145,8 +145,11 @@ function NewAgent({ close }: { close: () => void }) {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
   const [issues, setIssues] = useState<Record<string, string>>({});
+  const [busy, setBusy] = useState(false);
   const proposal = name && !valid.test(name) ? slug(name) : "";
   const create = async () => {
+    if (busy) return;
+    setBusy(true);
     try {
       const made = await post("agents", { name: proposal || name, description, timezone: deviceZone() });
       close();
@@ -155,6 +158,7 @@ function NewAgent({ close }: { close: () => void }) {
     } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) setIssues(error.issues);
       else tell(error);
+      setBusy(false);
     }
   };
   return (
@@ -192,7 +196,7 @@ function NewAgent({ close }: { close: () => void }) {
         />
         <div class="row end">
           <Button onClick={close}>Cancel</Button>
-          <Button kind="primary" submit disabled={!name || (!valid.test(name) && !proposal)}>
+          <Button kind="primary" submit disabled={busy || !name || (!valid.test(name) && !proposal)}>
             Create
           </Button>
         </div>

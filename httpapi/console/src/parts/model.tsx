@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, asError, mayEdit, path, post, put } from "../data";
-import { Button, Icon, plural, SelectField, span, tell, TextField, useForm } from "../ui";
+import { Button, Icon, plural, SelectField, span, tell, TextField, type FormControl, Unsaved, useForm } from "../ui";
 
 const settingsPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, "settings", ...more);
 
@@ -53,7 +53,7 @@ function changedValues(values: object, settings: object, names: readonly string[
 }
 
 /** Shows the issues of an error at the fields of a form; returns false if it has none. */
-function showIssues(form: Pick<ReturnType<typeof useForm>, "setIssues">, error: unknown): boolean {
+function showIssues(form: FormControl, error: unknown): boolean {
   const hasIssues = error instanceof ApiError && Object.keys(error.issues).length > 0;
   if (hasIssues) form.setIssues(error.issues);
   return hasIssues;
@@ -61,7 +61,7 @@ function showIssues(form: Pick<ReturnType<typeof useForm>, "setIssues">, error: 
 
 /** Saves what a form changed, and shows the issues that the service finds at its fields. */
 export async function saveSettings(
-  form: Pick<ReturnType<typeof useForm>, "setIssues"> & { values: object },
+  form: FormControl & { values: object },
   now: object,
   names: readonly string[],
   done: () => Promise<void>,
@@ -69,6 +69,7 @@ export async function saveSettings(
   form.setIssues({});
   try {
     await put(settingsPath(), changedValues(form.values, now, names));
+    form.saved();
     tell("Saved");
     await done();
   } catch (error) {
@@ -140,7 +141,7 @@ type ModelFormProps = FormProps & {
 /** The provider, key, address and model, which can be tested before they are saved. */
 export function ModelForm({ s: settings, done, plain }: ModelFormProps) {
   const { llm_provider, llm_model, llm_base_url } = settings;
-  const form = useForm<ModelValues>({ llm_provider, llm_model, llm_base_url, key: "" });
+  const form = useForm<ModelValues>({ llm_provider, llm_model, llm_base_url, key: "" }, "model");
   const [tested, setTested] = useState<TestResult>();
   const { values } = form;
   const provider: Provider | undefined = providers[values.llm_provider];
@@ -162,7 +163,7 @@ export function ModelForm({ s: settings, done, plain }: ModelFormProps) {
     if (!hasModel()) return;
     const key = values.key && provider?.key ? { [provider.key]: values.key } : {};
     const names = ["llm_provider", "llm_model", "llm_base_url", ...Object.keys(key)];
-    const changed = { setIssues: form.setIssues, values: { ...values, ...key } };
+    const changed = { ...form, values: { ...values, ...key } };
     await saveSettings(changed, settings, names, done).catch(() => {
       /* the issues are shown */
     });
@@ -194,6 +195,7 @@ export function ModelForm({ s: settings, done, plain }: ModelFormProps) {
       {tested && <TestOutcome result={tested} />}
       {mayEdit.value && (
         <div class="row end">
+          <Unsaved form={form} />
           {keyState(provider, settings).isSaved && <Button onClick={removeKey}>Remove key</Button>}
           {provider && (
             <Button icon="Zap" onClick={test}>

@@ -1,6 +1,6 @@
 // A dialog with a form whose errors stand at their fields.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 
 import { ApiError } from "../data/api";
 import { Button } from "./button";
@@ -28,17 +28,46 @@ export type TextOf<V extends object> = (name: keyof V & string) => {
   disabled?: boolean;
 };
 
+/** What was typed into the forms of pages and is not saved, by their address and name, until the tab is closed. */
+const kept = new Map<string, Values>();
+
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+/** Keeps the value of a field that differs from the one that is saved. */
+function keep(form: string, name: string, value: unknown, saved: unknown) {
+  const { [name]: _, ...others } = kept.get(form) ?? {};
+  const changed = same(value, saved) ? others : { ...others, [name]: value };
+  if (Object.keys(changed).length) kept.set(form, changed);
+  else kept.delete(form);
+}
+
 const asText = (v: unknown) => (v === undefined || v === null ? "" : String(v));
 
-/** Holds the values of a form and the issues that the service found in them. */
-export function useForm<V extends object>(
-  initial: V,
-): FormState<V> & { setIssues: (i: Record<string, string>) => void; issues: Record<string, string> } {
-  const [values, setValues] = useState(initial);
+/** What a form has besides its values. */
+export type FormControl = {
+  setIssues: (i: Record<string, string>) => void;
+  issues: Record<string, string>;
+  /** Values differ from those that are saved. */
+  unsaved: boolean;
+  /** Called when the values are saved. */
+  saved: () => void;
+  /** Shows the saved values again. */
+  discard: () => void;
+};
+
+/**
+ * Holds the values of a form and the issues that the service found in them. The form of a page has a name: what is
+ * typed into it and not saved is still there when the page is left and opened again, or when the form is drawn again
+ * because another form, or another person, changed what it shows.
+ */
+export function useForm<V extends object>(initial: V, name?: string): FormState<V> & FormControl {
+  const place = useRef(name && `${location.hash.split("?", 1)[0]} ${name}`).current;
+  const [values, setValues] = useState<V>(() => ({ ...initial, ...(place && kept.get(place)) }));
   const [issues, setIssues] = useState<Record<string, string>>({});
   const set = (name: string, value: unknown) => {
     // The issue of a field that changes may be resolved.
     setValues((v) => ({ ...v, [name]: value }));
+    if (place) keep(place, name, value, (initial as Values)[name]);
     setIssues((all) =>
       Object.keys(all).length
         ? Object.fromEntries(
@@ -54,9 +83,29 @@ export function useForm<V extends object>(
     issues,
     setIssues,
     issue,
+    unsaved: place ? kept.has(place) : !same(values, initial),
+    saved: () => kept.delete(place ?? ""),
+    discard: () => {
+      kept.delete(place ?? "");
+      setIssues({});
+      setValues(initial);
+    },
     text: (name) => ({ value: asText(values[name]), onInput: (v) => set(name, v), error: issue(name) }),
     choice: (name) => ({ value: asText(values[name]), onChange: (v) => set(name, v), error: issue(name) }),
   };
+}
+
+/** Says beside the button of a form that values are not saved. */
+export function Unsaved({ form }: { form: FormControl }) {
+  if (!form.unsaved) return null;
+  return (
+    <>
+      <span class="muted small">Not saved</span>
+      <Button kind="quiet" onClick={form.discard}>
+        Discard
+      </Button>
+    </>
+  );
 }
 
 /** A dialog that sends a form. What run throws about fields is shown at them, anything else below. */
@@ -100,7 +149,7 @@ export function FormDialog<V extends object>({
     setBusy(false);
   };
   return (
-    <Dialog title={title} close={close} wide={wide}>
+    <Dialog title={title} close={close} wide={wide} held={form.unsaved}>
       <form
         class="stack"
         noValidate

@@ -15,6 +15,7 @@ export function Dialog({
   children,
   wide,
   firm,
+  held,
   more = wide ? "wide" : "",
 }: {
   title: string;
@@ -22,6 +23,8 @@ export function Dialog({
   children: ComponentChildren;
   wide?: boolean;
   firm?: boolean;
+  /** A click beside it does not close it, as something was typed into it. */
+  held?: boolean;
   /** A class of its own. */ more?: string;
 }) {
   const ref = useRef<HTMLDialogElement>(null);
@@ -49,7 +52,7 @@ export function Dialog({
         if (firm && e.key === "Escape") e.preventDefault();
       }}
       onMouseDown={(e) => {
-        if (e.target === ref.current && !firm) close();
+        if (e.target === ref.current && !firm && !held) close();
       }}
     >
       <div class="dialog-frame">
@@ -167,19 +170,22 @@ function Confirm({
   close: () => void;
 }) {
   const [word, setWord] = useState("");
+  const [busy, setBusy] = useState(false);
   return (
     <Dialog title={title} close={close}>
       <form
         class="stack"
         onSubmit={async (e) => {
           e.preventDefault();
-          if (typed && word !== typed) return;
+          if (busy || (typed && word !== typed)) return;
+          setBusy(true);
           try {
             await run();
             close();
           } catch (error) {
             tell(error);
           }
+          setBusy(false);
         }}
       >
         <p>{text}</p>
@@ -193,7 +199,7 @@ function Confirm({
         )}
         <div class="row end">
           <Button onClick={close}>Cancel</Button>
-          <Button kind="danger" submit disabled={Boolean(typed) && word !== typed}>
+          <Button kind="danger" submit disabled={busy || (Boolean(typed) && word !== typed)}>
             {action}
           </Button>
         </div>

@@ -10,6 +10,7 @@ import {
   SecretField,
   SelectField,
   TextField,
+  Unsaved,
   useForm,
   type Pair,
 } from "../../ui";
@@ -108,7 +109,7 @@ export function ChannelForm({
     name,
     ...Object.fromEntries(platform.fields.map((f) => [f.name, f.kind === "pairs" ? [] : ""])),
   });
-  const form = useForm(empty());
+  const form = useForm(empty(), platform.id);
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<Error>();
   const may = mayEdit.value;
@@ -122,6 +123,7 @@ export function ChannelForm({
     form.setIssues({});
     try {
       await save(textIn(form.values.name), configOf(platform.fields, form.values));
+      form.saved();
       for (const f of platform.fields) form.set(f.name, f.kind === "pairs" ? [] : "");
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
@@ -154,6 +156,7 @@ export function ChannelForm({
       {failed && <ErrorCard error={failed} />}
       {may && (
         <div class="row end">
+          <Unsaved form={form} />
           {cancel && <Button onClick={cancel}>Cancel</Button>}
           <Button kind="primary" submit disabled={busy}>
             {busy ? "Verifying…" : action}

@@ -1,6 +1,19 @@
 // Settings of the agent itself.
 import { ApiError, go, loadSession, mayEdit, put, remove, session, useQuery, type API } from "../../data";
-import { Badge, Button, confirm, CopyButton, Load, Name, tell, TextArea, TextField, useForm, When } from "../../ui";
+import {
+  Badge,
+  Button,
+  confirm,
+  CopyButton,
+  Load,
+  Name,
+  tell,
+  TextArea,
+  TextField,
+  Unsaved,
+  useForm,
+  When,
+} from "../../ui";
 import { saveSettings, type FormProps } from "../../parts/model";
 import { OwnZone } from "../../parts/ownzone";
 import { zones } from "../../parts/zone";
@@ -73,11 +86,12 @@ function DeleteAgent({ agent: { name } }: { agent: API.AgentDetails }) {
 }
 
 function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promise<void> }) {
-  const form = useForm({ name: agent.name, description: agent.description });
+  const form = useForm({ name: agent.name, description: agent.description }, "about");
   const save = async (change: Record<string, unknown>) => {
     form.setIssues({});
     try {
       await put(agentAt(), change);
+      if (change === form.values) form.saved();
       tell("Saved");
       await done();
     } catch (error) {
@@ -110,6 +124,7 @@ function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promi
       )}
       {mayEdit.value && (
         <div class="row end">
+          <Unsaved form={form} />
           {agent.status === "active" ? (
             <Button icon="Pause" onClick={() => save({ status: "paused" })}>
               Pause
@@ -129,7 +144,7 @@ function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promi
 }
 
 function TimeForm({ s: settings, done }: FormProps) {
-  const form = useForm({ timezone: settings.timezone, retention_days: settings.retention_days });
+  const form = useForm({ timezone: settings.timezone, retention_days: settings.retention_days }, "time");
   return (
     <form
       class="card stack settings-form"
@@ -154,7 +169,7 @@ function TimeForm({ s: settings, done }: FormProps) {
         {...form.text("retention_days")}
         onInput={(days) => form.set("retention_days", Number(days))}
       />
-      <SaveRow />
+      <SaveRow form={form} />
     </form>
   );
 }

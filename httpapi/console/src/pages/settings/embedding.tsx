@@ -56,7 +56,7 @@ function modelOptions(installed: [string, string][] | undefined, settings: API.S
 
 /** The form of the embedding. */
 export function EmbeddingForm({ s: settings, done }: FormProps) {
-  const form = useForm(valuesOf(settings));
+  const form = useForm(valuesOf(settings), "embedding");
   const installed = useInstalledModels();
   const { embedding_provider: provider, embedding_model: model, embedding_api_key: key } = form.values;
   const disabled = !mayEdit.value;
@@ -96,7 +96,7 @@ export function EmbeddingForm({ s: settings, done }: FormProps) {
       <p class="muted small">
         <ChangeHint provider={provider} hasModels={models.length > 0} />
       </p>
-      <SaveRow />
+      <SaveRow form={form} />
     </form>
   );
 }

@@ -26,7 +26,7 @@ const answerFields = ["system_prompt", "llm_temperature", "llm_max_tokens", "aut
 
 function AnswerForm({ s: settings, done }: FormProps) {
   const shown = { ...settings, llm_temperature: settings.llm_temperature_set ? settings.llm_temperature : "" };
-  const form = useForm(Object.fromEntries(answerFields.map((name) => [name, shown[name] ?? ""])));
+  const form = useForm(Object.fromEntries(answerFields.map((name) => [name, shown[name] ?? ""])), "answers");
   const disabled = !mayEdit.value;
   const number = (name: string) => ({
     ...form.text(name),
@@ -78,7 +78,7 @@ function AnswerForm({ s: settings, done }: FormProps) {
         hint="The model may open pages, click and type, also in automatic replies, so anyone who writes to the agent can make it browse. Uses time and tokens."
         {...toggle("chat_browser")}
       />
-      <SaveRow />
+      <SaveRow form={form} />
     </form>
   );
 }

@@ -2,7 +2,18 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, asError, href, mayEdit, post, put, type API } from "../../data";
-import { Button, ErrorCard, LinkButton, objectOf, Segments, tell, TextArea, TextField, useForm } from "../../ui";
+import {
+  Button,
+  ErrorCard,
+  LinkButton,
+  objectOf,
+  Segments,
+  tell,
+  TextArea,
+  TextField,
+  Unsaved,
+  useForm,
+} from "../../ui";
 import { ArgumentsSchema } from "../../parts/arguments";
 import { authOf, credentialOf } from "../../parts/credentials";
 import { CodeField } from "./codefield";
@@ -66,7 +77,7 @@ type Props = { tool?: API.Tool; initialType: string; saved: (tool: API.Tool) => 
 /** Keeps the values of a tool's form, and creates or changes the tool. */
 function useToolForm({ tool, initialType, saved }: Props) {
   const [type, setType] = useState(initialType);
-  const form = useForm(valuesOf(tool));
+  const form = useForm(valuesOf(tool), "tool");
   const [failure, setFailure] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const save = async () => {
@@ -77,6 +88,7 @@ function useToolForm({ tool, initialType, saved }: Props) {
       const { name, description } = form.values;
       const body = { name, description, type, config: configOf(type, form.values) };
       const stored = await (tool ? put(toolsAt(tool.id), body) : post(toolsAt(), body));
+      form.saved();
       tell("Saved");
       await saved(stored);
     } catch (error) {
@@ -117,6 +129,7 @@ export function ToolEditor(props: Props) {
       {failure && <ErrorCard error={failure} />}
       {!disabled && (
         <div class="row end">
+          <Unsaved form={form} />
           {!tool && <LinkButton href={href(agentId.value, "tools")}>Cancel</LinkButton>}
           <Button kind="primary" submit disabled={busy}>
             {tool ? "Save" : "Create"}
