@@ -33,6 +33,9 @@ export function Dialog({
     const before = document.activeElement as HTMLElement | null;
     const el = ref.current!;
     el.showModal();
+    // The browser would choose the button that closes it.
+    if (!el.querySelector("[autofocus]"))
+      el.querySelector<HTMLElement>(".dialog-frame > :not(header) :is(input, select, textarea):enabled")?.focus();
     return () => {
       el.close();
       before?.focus?.();

@@ -11,9 +11,13 @@ export const at = <const M extends string[]>(...more: M) => path("agents", agent
 
 export const ended = (s: Session) => s.status === "closed" || s.status === "error";
 
+/** Reports whether an address is that of Chromium's own page about a failed load. */
+export const isErrorPage = (url: string) => url.startsWith("chrome-error:");
+
 /** What a session is called: the title or the site of its tab. */
 export function nameOf(s: Session): string {
   if (s.title) return s.title;
+  if (isErrorPage(s.url)) return "A page that could not be loaded";
   try {
     const url = new URL(s.url);
     return url.host || s.url;
@@ -26,7 +30,8 @@ export function nameOf(s: Session): string {
 export function toAddress(typed: string) {
   const text = typed.trim();
   const whole = /^[a-z][a-z0-9+.-]*:/i.test(text) && !/^[^/]*:\d+(\/|$)/.test(text); // and no localhost:8080
-  return whole ? text : `https://${text}`;
+  const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/i.test(text); // has no certificate
+  return whole ? text : `${local ? "http" : "https"}://${text}`;
 }
 
 /** The token of a link to a live view. */

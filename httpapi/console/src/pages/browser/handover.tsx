@@ -40,8 +40,10 @@ export function HandOver({ id, close, begin, reload }: Props) {
               ["other", "Someone else, by link"],
             ]}
           />
-          <p class="muted">Scripted actions are refused until then.</p>
-          <TextArea label="What needs doing" rows={2} placeholder="Please sign in." {...form.text("reason")} />
+          <p class="muted">Scripts cannot act in the session until it is handed back or the time is over.</p>
+          {who === "other" && (
+            <TextArea label="What needs doing" rows={2} placeholder="Please sign in." {...form.text("reason")} />
+          )}
           <TextField
             label="Minutes"
             type="number"
