@@ -5,12 +5,17 @@ import { Button, FormDialog, SelectField, tell, TextField } from "../ui";
 const triggers: [event: string, label: string][] = [
   ["manual", "by hand, or from other programs"],
   ["webhook", "when an address is called"],
+  ["form", "when someone sends a form"],
   ["message.received", "when a message comes in"],
   ["row.created", "when a row is added to a table"],
   ["contact.created", "when a contact is created"],
   ["schedule", "by a schedule"],
   ["calendar", "by a calendar task"],
 ];
+
+/** The first field of a form, without which it cannot go live. */
+const fieldsOfForm = (event: string) =>
+  event === "form" ? { fields: [{ name: "message", label: "Message", type: "long_text", required: true }] } : {};
 
 const workflowsPath = () => path("agents", agentId.value, "workflows");
 
@@ -21,7 +26,12 @@ export function NewWorkflow({ close }: { close: () => void }) {
       name,
       edges: [{ id: "e", source: "start", target: "hello" }],
       nodes: [
-        { id: "start", type: "trigger", position: { x: 0, y: 0 }, data: { label: "Start", event } },
+        {
+          id: "start",
+          type: "trigger",
+          position: { x: 0, y: 0 },
+          data: { label: "Start", event, ...fieldsOfForm(event) },
+        },
         {
           id: "hello",
           type: "set",
