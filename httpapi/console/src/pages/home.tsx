@@ -1,7 +1,22 @@
 // Home: ask or add something, what waits for a person, and how the agent does.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, go, href, mayEdit, onChange, path, post, useDraft, useQuery, type Result, type API } from "../data";
+import {
+  agent,
+  agentId,
+  go,
+  href,
+  loadSession,
+  mayEdit,
+  onChange,
+  path,
+  post,
+  put,
+  useDraft,
+  useQuery,
+  type Result,
+  type API,
+} from "../data";
 import {
   Badge,
   Button,
@@ -49,11 +64,33 @@ export default function Home() {
         Home
       </h1>
       <Ask id={id} over={drop.over} />
+      <Paused />
       <WaitingSection found={waiting} />
       <Failures list={overview.data.value?.failures ?? []} />
       <Checklist overview={overview} />
       <LoadedFigures found={overview} />
     </div>
+  );
+}
+
+/** Says that the agent is paused, as every restored or copied one is at first, and resumes it. */
+function Paused() {
+  if (agent.value?.status !== "paused") return null;
+  const resume = async () => {
+    await put(path("agents", agentId.value), { status: "active" });
+    await loadSession();
+  };
+  return (
+    <section class="card warn row" aria-label="Paused">
+      <p class="grow">
+        <AgentName /> is paused: triggers, schedules and automatic replies stop, so that nothing is sent.
+      </p>
+      {mayEdit.value && (
+        <Button kind="primary" icon="Play" onClick={resume}>
+          Resume
+        </Button>
+      )}
+    </section>
   );
 }
 
