@@ -139,3 +139,42 @@ func TestConsoleKeepsForms(t *testing.T) {
 		t.Errorf("an agent was created by %v requests", posts)
 	}
 }
+
+// TestConsoleSaysInWords checks that problems name fields as the console does, that Home says of a paused agent that it
+// is paused and resumes it, and that a workflow which begins with a form can go live as it is.
+func TestConsoleSaysInWords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"big","type":"if-else","data":{"condition":"true"}}]`, `[{"source":"start","target":"big"}]`, "")
+	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"big","type":"if-else","data":{}}]}`)
+	p := ts.openConsole(t, 1280)
+	p.openNode(id, "big")
+	p.waitFor(`document.querySelector(".editor-panel .issue")?.textContent === "needs Conditions or Expression"`)
+	p.open("apis", hasText("No APIs yet"))
+	p.click("Import API")
+	p.fill("Name", "shop")
+	p.click("Import")
+	p.waitFor(`document.activeElement.labels?.[0].textContent === "Description address" && document.querySelector("dialog .issue").textContent === "is required"`)
+	p.clickOn(`document.querySelector("dialog [aria-label=Close]")`)
+
+	p.open("workflows", hasText("New workflow"))
+	p.click("New workflow")
+	p.fill("Name", "Ask us", "It begins", "form")
+	p.click("Create")
+	p.waitFor(hasText("Go live"))
+	p.click("Go live")
+	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "active"`)
+
+	ts.must(t, 200, "PUT", "/api/agents/default", `{"status":"paused"}`)
+	p.open("home", "true")
+	p.reloadPage()
+	p.waitFor(hasText("is paused"))
+	p.click("Resume")
+	p.waitFor(`!` + hasText("is paused"))
+	if got := ts.must(t, 200, "GET", "/api/agents/default", "")["status"]; got != "active" {
+		t.Errorf("resumed, and the agent is %v", got)
+	}
+}

@@ -98,7 +98,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		p.open("calendar/tasks/"+task, `document.querySelector(".drawer h2")?.textContent === `+quoted(hostile))
 		p.open("channels/"+bot, hasText(hostile))
 		p.click("Verify")
-		p.waitFor(hasBadge("active") + ` && ` + hasText("username"))
+		p.waitFor(hasBadge("active") + ` && ` + hasText("Username"))
 		p.checkPage("a verified channel")
 		p.open("tools/"+tool+"?try=1", hasText("Call it"))
 		p.click("Call it")

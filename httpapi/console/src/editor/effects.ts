@@ -3,13 +3,34 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, get, path, post } from "../data";
 import { whenIdle } from "../parts/later";
-import { type Editor, GraphJson, NodePanel, type Preview, Problems, readExecution, TestPanel, Versions } from "./index";
+import {
+  type Editor,
+  fieldsOf,
+  GraphJson,
+  type Issue,
+  NodePanel,
+  type Preview,
+  Problems,
+  readExecution,
+  TestPanel,
+  typeOf,
+  Versions,
+} from "./index";
 import type { OpenDraft } from "./drafts";
 import { loadExecute, loadPalette, loadPasting, loadTesting, startTests } from "./lazy";
 import type { TestMode, TestState } from "./starttest";
 
 const validationDelay = 400; // milliseconds after the last change
 const draftDelay = 250;
+
+/** Names the fields in a problem of a node as its panel does. */
+function withLabels(editor: Editor, found: Issue): Issue {
+  const names = /^needs one of (.+)$/.exec(found.issue)?.[1].split(", ");
+  const node = found.node_id && editor.node(found.node_id);
+  if (!names || !node) return found;
+  const fields = Object.fromEntries(fieldsOf(typeOf(node.type)?.data));
+  return { ...found, issue: `needs ${names.map((name) => fields[name]?.title ?? name).join(" or ")}` };
+}
 
 /** Validates the graph shortly after each change and save, by the rules of activation. */
 export function useValidation(editor: Editor, saved: API.Workflow) {
@@ -20,7 +41,7 @@ export function useValidation(editor: Editor, saved: API.Workflow) {
     const timer = setTimeout(() => {
       post(path("agents", agentId.value, "workflows", "validate"), editor.written(), abort.signal).then(
         (response) => {
-          editor.issues.value = response.issues ?? [];
+          editor.issues.value = (response.issues ?? []).map((issue) => withLabels(editor, issue));
         },
         () => {
           /* it is validated when it is saved */

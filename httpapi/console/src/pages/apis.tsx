@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 
 import {
+  ApiError,
   agentId,
   go,
   href,
@@ -129,9 +130,13 @@ function ApiRow({ api }: { api: API.ApiList["apis"][number] }) {
 
 /** Imports an API from an address or a text. */
 function Import({ close }: { close: () => void }) {
-  const [from, setFrom] = useState("url");
+  const [from, setFrom] = useState<"url" | "document">("url");
   const initial = { name: "", url: "", document: "", server: "", credential: "" };
   const run = async (v: typeof initial) => {
+    if (!v[from].trim())
+      throw new ApiError(400, {
+        error: { details: { errors: [{ field: from, issue: "is required", severity: "error" }] } },
+      });
     const made: API.API = await post(apisAt(), {
       name: v.name,
       ...(from === "url" ? { url: v.url.trim() } : { document: v.document }),
@@ -157,7 +162,7 @@ function Import({ close }: { close: () => void }) {
           <Segments
             label="Description"
             value={from}
-            onChange={setFrom}
+            onChange={(to) => setFrom(to as "url" | "document")}
             options={[
               ["url", "From an address"],
               ["document", "Paste it"],

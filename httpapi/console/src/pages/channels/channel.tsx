@@ -87,7 +87,7 @@ export function Channel({ id }: { id: string }) {
                   <dl class="facts-list">
                     {Object.entries(info).map(([name, value]) => (
                       <>
-                        <dt>{name}</dt>
+                        <dt>{inWords(name)}</dt>
                         <dd>
                           <bdi>{typeof value === "object" ? JSON.stringify(value) : String(value)}</bdi>
                         </dd>
@@ -145,6 +145,10 @@ export function Channel({ id }: { id: string }) {
     </div>
   );
 }
+
+/** The name of a field of a platform, such as firstName, as people write it. */
+const inWords = (name: string) =>
+  name.replace(/^./, (first) => first.toUpperCase()).replace(/(?<=[a-z])[A-Z]/g, (next) => ` ${next.toLowerCase()}`);
 
 function Head({
   g,
