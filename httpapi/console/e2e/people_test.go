@@ -89,7 +89,7 @@ func TestConsoleContacts(t *testing.T) {
 
 	p.click("Import")
 	p.waitFor(`document.querySelector("dialog input[type=file]")`)
-	csv := "Full name;E-Mail;Plan;Internal\r\nAda;ADA@example.com;free;x\r\nClara;clara@example.com;pro;y\r\nWrong;nobody;;\r\nShort;row\r\n"
+	csv := "Nombre;E-Mail;Plan;Internal\r\nAda;ADA@example.com;free;x\r\nClara;clara@example.com;pro;y\r\nWrong;nobody;;\r\nShort;row\r\n"
 	p.eval(`(() => { const data = new DataTransfer(); data.items.add(new File([` + quoted(csv) + `], "people.csv")); const input = document.querySelector("dialog input[type=file]"); input.files = data.files; input.dispatchEvent(new Event("change", { bubbles: true })); })()`)
 	p.waitFor(`document.querySelectorAll("dialog tbody tr").length === 4`)
 	p.eval(`(() => { const choice = document.querySelector("[aria-label='What Internal becomes']"); choice.value = ""; choice.dispatchEvent(new Event("change", { bubbles: true })); })()`)
@@ -106,7 +106,7 @@ func TestConsoleContacts(t *testing.T) {
 		URL.createObjectURL = real;
 		return await text;
 	})()`)
-	if want := "Full name,E-Mail,Plan,Internal,Row,Problem\r\nWrong,nobody,,,4,email must be an email address\r\nShort,row,,,5,row has 2 cells where the header row has 4"; strings.TrimPrefix(fmt.Sprint(rejected), "\ufeff") != want {
+	if want := "Nombre,E-Mail,Plan,Internal,Row,Problem\r\nWrong,nobody,,,4,email must be an email address\r\nShort,row,,,5,row has 2 cells where the header row has 4"; strings.TrimPrefix(fmt.Sprint(rejected), "\ufeff") != want {
 		t.Errorf("rejected rows:\n%v\nwant\n%s", rejected, want)
 	}
 	p.click("Import 2 contacts")
