@@ -108,7 +108,9 @@ var flowTypes = []Type{
 // hookAuth is the auth of a trigger; see agent.HookAuth.
 var hookAuth = object("auth", "Who may call the webhook, or use the form", "If absent, callers need the role admin.",
 	choice("type", "Method", "How callers authenticate.", "none", "bearer", "basic", "header", "hmac", "standard-webhooks"),
-	text("token", "Token", "Of bearer.").secret(), text("username", "User", "Of basic."), text("password", "Password", "Of basic.").secret(),
-	text("name", "Header", "Of header."), text("value", "Value", "Of header.").secret(),
-	text("header", "Signature header", "For hmac. The default is X-Hub-Signature-256."), text("secret", "Secret", "For hmac and standard-webhooks.").secret(),
-	choice("repeats", "Repeated bodies", "For hmac: start, if requests with equal bodies each start an execution.", agent.RepeatsStart)).advanced()
+	text("token", "Token", "Of bearer.").secret().when("type", "bearer"),
+	text("username", "User", "Of basic.").when("type", "basic"), text("password", "Password", "Of basic.").secret().when("type", "basic"),
+	text("name", "Header", "Of header.").when("type", "header"), text("value", "Value", "Of header.").secret().when("type", "header"),
+	text("header", "Signature header", "For hmac. The default is X-Hub-Signature-256.").when("type", "hmac"),
+	text("secret", "Secret", "For hmac and standard-webhooks.").secret().when("type", "hmac", "standard-webhooks"),
+	choice("repeats", "Repeated bodies", "For hmac: start, if requests with equal bodies each start an execution.", agent.RepeatsStart).when("type", "hmac")).advanced()

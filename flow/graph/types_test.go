@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -175,4 +176,29 @@ func (f *Field) described() string {
 		text += " " + strings.NewReplacer("{{", "`{{", "}}", "}}`", "|", `\|`).Replace(strings.TrimSuffix(f.Description, "."))
 	}
 	return text
+}
+
+// TestFieldsOfChoices checks that a field whose description says that it belongs to a value of a choice beside it, as
+// the password of basic does, is shown with that value only.
+func TestFieldsOfChoices(t *testing.T) {
+	var check func(path string, fields []Field)
+	check = func(path string, fields []Field) {
+		for _, choice := range fields {
+			for _, f := range fields {
+				words := strings.FieldsFunc(f.Description, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) })
+				if len(words) < 2 || words[0] != "Of" && words[0] != "For" || !slices.Contains(choice.Enum, words[1]) {
+					continue
+				}
+				if !slices.Contains(f.When[choice.Name], words[1]) {
+					t.Errorf("%s.%s is shown whatever %s is", path, f.Name, choice.Name)
+				}
+			}
+		}
+		for _, f := range fields {
+			check(path+"."+f.Name, f.Fields)
+		}
+	}
+	for _, n := range Types {
+		check(n.Name, n.Data)
+	}
 }
