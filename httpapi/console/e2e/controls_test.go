@@ -140,7 +140,8 @@ func TestConsoleKeepsForms(t *testing.T) {
 	}
 }
 
-// TestConsoleSaysInWords checks that problems name fields as the console does, that Home says of a paused agent that it
+// TestConsoleSaysInWords checks that problems name fields as the console does, that a new tool asks for the arguments in
+// its address, that Home says of a paused agent that it
 // is paused and resumes it, and that a workflow which begins with a form can go live as it is.
 func TestConsoleSaysInWords(t *testing.T) {
 	if testing.Short() {
@@ -159,6 +160,11 @@ func TestConsoleSaysInWords(t *testing.T) {
 	p.click("Import")
 	p.waitFor(`document.activeElement.labels?.[0].textContent === "Description address" && document.querySelector("dialog .issue").textContent === "is required"`)
 	p.clickOn(`document.querySelector("dialog [aria-label=Close]")`)
+
+	p.open("tools/new?type=api", hasText("Address"))
+	p.fill("Name", "order", "Address", "https://api.example.com/orders/{{id}}")
+	p.click("Create")
+	p.waitFor(hasText("Call it") + ` && document.querySelector("#main form label").textContent.startsWith("id")`)
 
 	p.open("workflows", hasText("New workflow"))
 	p.click("New workflow")

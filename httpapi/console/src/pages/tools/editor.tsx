@@ -14,7 +14,7 @@ import {
   Unsaved,
   useForm,
 } from "../../ui";
-import { ArgumentsSchema } from "../../parts/arguments";
+import { ArgumentsSchema, type Schema } from "../../parts/arguments";
 import { authOf, credentialOf } from "../../parts/credentials";
 import { CodeField } from "./codefield";
 import type { ToolFieldsProps } from "./fields";
@@ -47,6 +47,23 @@ function configOf(type: string, values: ToolValues): Record<string, unknown> {
   if (type === "workflow") return workflowConfig(values, parseField);
   if (type === "mcp") return { server_id, tool_name, parameters };
   return httpConfig(values);
+}
+
+/**
+ * Adds an argument for each {{name}} in the parts of a new tool's request that has none: it would always be empty, as
+ * the model could not give it.
+ */
+function withArguments({ parameters, url, headers, query, body }: ToolValues): Schema {
+  const parts = [url, body, ...[...headers, ...query].map(([, value]) => value)].join("\n");
+  const names = [...parts.matchAll(/\{\{\s*(\w+)\s*\}\}/g)].map(([, name]) => name);
+  const missing = [...new Set(names)].filter((name) => !parameters.properties?.[name]);
+  if (!missing.length) return parameters;
+  const properties = Object.fromEntries(missing.map((name) => [name, { type: "string" }]));
+  return {
+    ...parameters,
+    properties: { ...parameters.properties, ...properties },
+    required: [...(parameters.required ?? []), ...missing],
+  };
 }
 
 function httpConfig(values: ToolValues) {
@@ -86,7 +103,9 @@ function useToolForm({ tool, initialType, saved }: Props) {
     setFailure(undefined);
     try {
       const { name, description } = form.values;
-      const body = { name, description, type, config: configOf(type, form.values) };
+      const isNewRequest = !tool && type === "api";
+      const values = isNewRequest ? { ...form.values, parameters: withArguments(form.values) } : form.values;
+      const body = { name, description, type, config: configOf(type, values) };
       const stored = await (tool ? put(toolsAt(tool.id), body) : post(toolsAt(), body));
       form.saved();
       tell("Saved");
