@@ -205,6 +205,7 @@ func TestConsoleKeys(t *testing.T) {
 	if made := len(ts.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
 		t.Fatal("a key was created before it was decided what strangers may do")
 	}
+	p.waitFor(`document.querySelector("dialog").textContent.includes("Choose what callers without a key may do.")`)
 	p.fill("May callers without a key read the agent default?", "viewer")
 	p.click("Close the server and create the key")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)

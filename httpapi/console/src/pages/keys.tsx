@@ -245,7 +245,9 @@ function NewKey({ close, first, asks, strangers, agents, done }: NewKeyProps) {
       action={first ? "Close the server and create the key" : "Create key"}
       run={run}
       initial={initial}
-      ready={({ sure, strangers }) => sure && (!asks || strangers !== "")}
+      ready={({ sure, strangers }) =>
+        asks && strangers === "" ? "Choose what callers without a key may do." : sure || "Confirm that it closes."
+      }
     >
       {(form) => (
         <>

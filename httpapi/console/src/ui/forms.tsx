@@ -124,13 +124,14 @@ export function FormDialog<V extends object>({
   action: string;
   initial: V;
   wide?: boolean;
-  /** Reports whether the form may be sent. */
-  ready?: (values: V) => boolean;
+  /** Reports whether the form may be sent, or what is missing, which stands beside the button. */
+  ready?: (values: V) => boolean | string;
   run: (values: V) => Promise<unknown>;
   children: (form: FormState<V>) => ComponentChildren;
 }) {
   const form = useForm(initial);
   const [busy, setBusy] = useState(false);
+  const isReady = ready?.(form.values) ?? true;
   const shown = Object.keys(form.values);
   const others = Object.entries(form.issues).filter(
     ([field]) => !shown.includes(field) && !shown.includes(field.split(".").at(-1)!),
@@ -155,7 +156,7 @@ export function FormDialog<V extends object>({
         noValidate
         onSubmit={(e) => {
           e.preventDefault();
-          if (!busy && ready?.(form.values) !== false) void submit();
+          if (!busy && isReady === true) void submit();
         }}
       >
         {children(form)}
@@ -165,8 +166,9 @@ export function FormDialog<V extends object>({
           </p>
         ))}
         <div class="row end">
+          {typeof isReady === "string" && <span class="muted small grow">{isReady}</span>}
           <Button onClick={close}>Cancel</Button>
-          <Button kind="primary" submit disabled={busy || ready?.(form.values) === false}>
+          <Button kind="primary" submit disabled={busy || isReady !== true}>
             {action}
           </Button>
         </div>
