@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/agent"
+	"satchel/browser/install/installtest"
 )
 
 // Hostile is a name that runs as a script wherever it is inserted as markup.
@@ -23,7 +26,8 @@ type Response struct {
 	JSON map[string]any
 }
 
-// Send makes a request with headers, of which Host sets its host.
+// Send makes a request with headers, of which Host sets its host. It ends a test that asks for
+// a browser which the machine lacks.
 func Send(tb testing.TB, header http.Header, method, address string, body io.Reader, media string) Response {
 	tb.Helper()
 	req, err := http.NewRequestWithContext(tb.Context(), method, address, body)
@@ -53,6 +57,9 @@ func Send(tb testing.TB, header http.Header, method, address string, body io.Rea
 		if err := dec.Decode(&r.JSON); err != nil {
 			tb.Fatalf("%s %s: %v in %s", method, address, err, raw)
 		}
+	}
+	if failed, _ := r.JSON["error"].(map[string]any); failed["code"] == string(agent.CodeBrowser) {
+		installtest.Need(tb)
 	}
 	return r
 }
