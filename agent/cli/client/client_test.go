@@ -344,7 +344,7 @@ func TestDeletes(t *testing.T) {
 // TestOwnDataIsNoSource: folders in which Satchel keeps data and secrets are not added.
 func TestOwnDataIsNoSource(t *testing.T) {
 	folder := t.TempDir()
-	for _, name := range []string{"handbook.md", "data/satchel.lock", "data/master.key", "data/agents/agent-1.db", "copies/satchel-replicas", "copies/x.json", "more/data.md"} {
+	for _, name := range []string{"handbook.md", "data/satchel.lock", "data/master.key", "data/agents/agent-1.db", "copies/satchel-replicas", "copies/x.json", "more/data.md", "more/satchel.toml", "key.txt"} {
 		if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -355,12 +355,13 @@ func TestOwnDataIsNoSource(t *testing.T) {
 	if err := os.Symlink("data", filepath.Join(folder, "link")); err != nil {
 		t.Fatal(err)
 	}
-	items, err := findItems([]string{folder})
+	s := &session{keyFile: filepath.Join(folder, "key.txt")}
+	items, err := s.findItems([]string{folder})
 	if err != nil || len(items) != 2 || items[0].name != "handbook.md" || items[1].name != "more/data.md" {
 		t.Errorf("%v %v", items, err)
 	}
-	for _, name := range []string{"data", "data/agents", "data/master.key", "link/master.key", "copies/x.json"} {
-		if _, err := findItems([]string{filepath.Join(folder, name)}); err == nil || !strings.Contains(err.Error(), "its own data") {
+	for _, name := range []string{"data", "data/agents", "data/master.key", "link/master.key", "copies/x.json", "more/satchel.toml", "key.txt"} {
+		if _, err := s.findItems([]string{filepath.Join(folder, name)}); err == nil || !strings.Contains(err.Error(), "is not added") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

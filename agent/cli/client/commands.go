@@ -83,7 +83,8 @@ func (s *session) connect(c *cobra.Command, _ []string) error {
 		}
 		return ""
 	}
-	key, err := readKey(first(s.keyFile, s.Getenv("SATCHEL_API_KEY_FILE")), s.Getenv("SATCHEL_API_KEY"))
+	s.keyFile = first(s.keyFile, s.Getenv("SATCHEL_API_KEY_FILE"))
+	key, err := readKey(s.keyFile, s.Getenv("SATCHEL_API_KEY"))
 	if err != nil {
 		return err
 	}

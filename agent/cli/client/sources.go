@@ -36,7 +36,7 @@ func (s *session) addSources() *cobra.Command {
 	o := sourceAdder{session: s}
 	c := &cobra.Command{Use: "add PATH...", Short: "Add files, all files of folders, or pages by URL", Args: cobra.MinimumNArgs(1),
 		Long: "Add files, all files of folders, or pages by URL, and wait until they are indexed.\n\n" +
-			"The files of a folder are named by their path in it. Hidden files and the data folder of a server are skipped, and so are files with the name of an existing source, so that the command can be repeated.",
+			"The files of a folder are named by their path in it. Hidden files, the data folder and the settings file of a server and the file with the API key are skipped, and so are files with the name of an existing source, so that the command can be repeated.",
 		Example: "  satchel sources add ./handbook https://example.com/hours --agent bakery",
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) }}
 	c.Flags().BoolVar(&o.replace, "replace", false, "replace sources with the same name instead of skipping the files")
@@ -64,7 +64,7 @@ type item struct {
 }
 
 func (o *sourceAdder) run(ctx context.Context, args []string) error {
-	items, err := findItems(args)
+	items, err := o.findItems(args)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (o *sourceAdder) run(ctx context.Context, args []string) error {
 }
 
 // findItems returns the files and pages that arguments name.
-func findItems(args []string) ([]item, error) {
+func (s *session) findItems(args []string) ([]item, error) {
 	var items []item
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "https://") || strings.HasPrefix(arg, "http://") {
@@ -102,7 +102,7 @@ func findItems(args []string) ([]item, error) {
 		}
 		info, err := os.Stat(arg)
 		if err == nil {
-			err = refuseData(arg)
+			err = s.refuseOwn(arg)
 		}
 		switch {
 		case err != nil:
@@ -110,7 +110,7 @@ func findItems(args []string) ([]item, error) {
 		case !info.IsDir():
 			items = append(items, item{name: filepath.Base(arg), file: arg})
 		default:
-			found, err := filesOf(arg)
+			found, err := s.filesOf(arg)
 			if err != nil {
 				return nil, err
 			}
@@ -131,8 +131,20 @@ func isDataFolder(folder string) bool {
 	})
 }
 
-// refuseData returns an error if a file or folder is, or is in, a folder of Satchel itself.
-func refuseData(name string) error {
+// holdsSecrets reports whether a file is a server's settings file, or the one with the API
+// key of this command.
+func (s *session) holdsSecrets(name string) bool {
+	file, err := os.Stat(name)
+	key, keyErr := os.Stat(s.keyFile)
+	return filepath.Base(name) == "satchel.toml" || (err == nil && keyErr == nil && os.SameFile(file, key))
+}
+
+// refuseOwn returns an error if a file or folder is, or is in, a folder of Satchel itself, or
+// holds its secrets.
+func (s *session) refuseOwn(name string) error {
+	if s.holdsSecrets(name) {
+		return fmt.Errorf("%s is not added: it is for secrets of Satchel itself", name)
+	}
 	at, err := filepath.Abs(name)
 	if err == nil {
 		at, err = filepath.EvalSymlinks(at)
@@ -151,7 +163,7 @@ func refuseData(name string) error {
 
 // filesOf returns the files below a folder in the order of their names. It leaves out
 // hidden files and what Satchel itself keeps.
-func filesOf(folder string) ([]item, error) {
+func (s *session) filesOf(folder string) ([]item, error) {
 	var items []item
 	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
 		hidden := strings.HasPrefix(entry.Name(), ".") && file != folder
@@ -160,7 +172,7 @@ func filesOf(folder string) ([]item, error) {
 			return err
 		case entry.IsDir() && (hidden || isDataFolder(file)):
 			return fs.SkipDir
-		case hidden || !entry.Type().IsRegular():
+		case hidden || !entry.Type().IsRegular() || s.holdsSecrets(file):
 			return nil
 		}
 		name, err := filepath.Rel(folder, file)
