@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"satchel/agent"
+	"satchel/agent/cli/client"
 )
 
 func (p *Program) keys(root *cobra.Command) *cobra.Command {
@@ -57,7 +57,7 @@ func (p *Program) createKey(root *cobra.Command) *cobra.Command {
 func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role, error) {
 	decided := agent.DefaultRoleOf(p.config.Role(), p.config.DefaultRoleSet, stored.Choice).Decided()
 	asked := answer == "" && !decided && !stored.KeyMade
-	if asked && isTerminal(p.In) {
+	if asked && client.IsTerminal(p.In) {
 		fmt.Fprint(p.Notes, "This key closes the server. May callers without a key or an identity read the agent default,\nits conversations and contacts included? [yes/no] ")
 		line, _ := bufio.NewReader(p.In).ReadString('\n')
 		answer = strings.TrimSpace(line)
@@ -79,16 +79,6 @@ func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role,
 		return nil, errors.New("--" + strangersFlag + " has no effect: --default-role or SATCHEL_DEFAULT_ROLE decides on this")
 	}
 	return &role, nil
-}
-
-// isTerminal reports whether a person answers what is read.
-func isTerminal(in any) bool {
-	file, ok := in.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // access describes who may use a server that is started with these settings.

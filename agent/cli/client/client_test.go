@@ -315,7 +315,19 @@ func TestEveryListShowsOne(t *testing.T) {
 	}
 }
 
-// TestDeletes: an agent, a workflow and the like are deleted by id or name.
+// TestNullDevice: programs that run without a terminal are not asked.
+func TestNullDevice(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if IsTerminal(null) {
+		t.Error("the null device is taken for a terminal")
+	}
+}
+
+// TestDeletes: an agent, a workflow and the like are deleted by id or name, and sources stopped.
 func TestDeletes(t *testing.T) {
 	for args, want := range map[string]string{
 		"agents delete bakery":        "/api/agents/bakery",

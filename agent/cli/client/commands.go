@@ -143,16 +143,19 @@ func (s *session) printCreated(err error, made record) error {
 
 // isTerminal reports whether notes go to a person who sees them at once.
 func (s *session) isTerminal() bool {
-	return isTerminal(s.Notes)
+	return IsTerminal(s.Notes)
 }
 
-func isTerminal(stream any) bool {
+// IsTerminal reports whether a person reads or writes a stream. The null device, which is
+// what programs without a terminal often have, is not one.
+func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
 	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	null, _ := os.Stat(os.DevNull)
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !os.SameFile(info, null)
 }
 
 // argument returns text from the command line; - is the standard input, @FILE a

@@ -94,7 +94,7 @@ func (s *session) recordCommand(list listing, verb, what string, run func(contex
 // confirm asks a person at a terminal whether to delete an agent with all its data. For
 // programs the answer is yes.
 func (s *session) confirm(name string) bool {
-	if !s.isTerminal() || !isTerminal(s.In) {
+	if !s.isTerminal() || !IsTerminal(s.In) {
 		return true
 	}
 	fmt.Fprintf(s.Notes, "Delete %s with all its data? Type yes: ", clean(name))
