@@ -336,16 +336,17 @@ func TestDeletes(t *testing.T) {
 		"sources delete source-1":     "/api/agents/default/sources/source-1",
 		"conversations delete a/b":    "/api/agents/default/conversations/a%2Fb",
 		"schedules delete schedule-1": "/api/agents/default/schedules/schedule-1",
+		"sources stop handbook.md":    "/api/agents/default/sources/source-1/stop",
 	} {
 		deleted := ""
 		_, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodDelete {
+			if r.Method != http.MethodGet {
 				deleted = r.URL.EscapedPath()
 			}
-			_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Welcome"}]}`)
+			_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Welcome"}],"sources":[{"id":"source-1","name":"handbook.md"}]}`)
 		}), strings.Fields(args)...)
 		if err != nil || deleted != want {
-			t.Errorf("%s deletes %q, want %q; %v", args, deleted, want, err)
+			t.Errorf("%s calls %q, want %q; %v", args, deleted, want, err)
 		}
 	}
 	if _, _, _, err := line(t, http.NotFoundHandler(), "agents", "delete", ""); err == nil || !strings.Contains(err.Error(), "empty") {

@@ -23,11 +23,10 @@ import (
 func (s *session) sources() *cobra.Command {
 	c := s.manage(sourceList)
 	c.Short = "List what an agent knows, add files, folders and pages"
-	stop := &cobra.Command{Use: "stop ID", Short: "Stop crawling or processing a source", Example: "  satchel sources stop source-06f1q2s3t4v5a6b7c8d9 --agent bakery", Args: cobra.ExactArgs(1),
-		Long: "Stop crawling or processing a source. What has been read stays; the source can be read again later.",
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.api.call(c.Context(), http.MethodPost, s.path("sources", args[0], "stop"), nil, nil, nil)
-		}}
+	stop := s.recordCommand(sourceList, "stop", " that is being crawled or processed", func(ctx context.Context, id string) error {
+		return s.api.call(ctx, http.MethodPost, s.path("sources", id, "stop"), nil, nil, nil)
+	})
+	stop.Long = stop.Short + ". What has been read stays; the source can be read again later."
 	c.AddCommand(s.addSources(), stop)
 	return c
 }
