@@ -263,7 +263,7 @@ func TestTables(t *testing.T) {
 		case "/api/agents/default/workflows":
 			_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Welcome","triggers":["message.received","manual"]}]}`)
 		case "/api/agents/default/workflows/workflow-1":
-			_, _ = io.WriteString(w, `{"id":"workflow-1","name":"Welcome","settings":{"concurrency":3},
+			_, _ = io.WriteString(w, `{"id":"workflow-1","name":"Welcome","description":"","settings":{"concurrency":3},
 				"nodes":[{"id":"t","type":"trigger","data":{"event":"x"}},{"id":"n","type":"set","label":"Greet"}],"edges":[{"source":"t","target":"n"}],"tags":[]}`)
 		case "/api/agents/default/workflows/executions":
 			_, _ = io.WriteString(w, `{"executions":[{"id":"execution-1","workflow_id":"workflow-1"},{"id":"execution-2","workflow_id":"workflow-gone"}]}`)

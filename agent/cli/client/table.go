@@ -194,11 +194,17 @@ func scalarFields(rows []record) []string {
 }
 
 func writeRows(to io.Writer, titles []string, rows [][]string) error {
-	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	out := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{titles}, rows...) {
-		fmt.Fprintln(out, strings.TrimRight(strings.Join(row, "\t"), "\t "))
+		fmt.Fprintln(out, strings.Join(row, "\t"))
 	}
-	return out.Flush()
+	err := out.Flush()
+	for line := range strings.Lines(text.String()) {
+		_, writeErr := fmt.Fprintln(to, strings.TrimRight(line, " \n"))
+		err = errors.Join(err, writeErr)
+	}
+	return err
 }
 
 // writeJSON prints a value for programs, indented.
