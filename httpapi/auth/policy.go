@@ -183,5 +183,5 @@ func ownRole(caller agent.Identity, db *store.DB) agent.Role {
 // NoAccessError returns the error for a caller without a role on an agent, which must not
 // reveal whether the agent exists.
 func NoAccessError() error {
-	return agent.Errorf(agent.CodeForbidden, "you have no access to this agent")
+	return agent.Errorf(agent.CodeForbidden, "you have no access to this agent").With("role", agent.RoleViewer)
 }

@@ -115,7 +115,7 @@ func (f *Failure) Error() string {
 	if field, ok := f.Details["field"].(string); ok && !strings.Contains(text, field) {
 		text = clean(field) + ": " + text
 	}
-	if f.Status == http.StatusUnauthorized || f.Code == "FORBIDDEN" {
+	if f.Status == http.StatusUnauthorized || f.Details["role"] != nil { // not what is denied to every role
 		text += "; the API key comes from SATCHEL_API_KEY or --key-file"
 	}
 	if f.Status == 0 { // an event of a stream

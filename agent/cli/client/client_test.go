@@ -248,11 +248,18 @@ func TestEmptyCells(t *testing.T) {
 	if err != nil || strings.Contains(out, "[]") {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if text := (&Failure{Status: http.StatusForbidden, Code: "FORBIDDEN_OPERATION", Message: "no"}).Error(); strings.Contains(text, "API key") {
-		t.Error(text)
-	}
-	if text := (&Failure{Status: http.StatusForbidden, Code: "FORBIDDEN", Message: "no"}).Error(); !strings.Contains(text, "--key-file") {
-		t.Error(text)
+	for _, tc := range []struct {
+		failure Failure
+		hint    bool
+	}{
+		{Failure{Status: http.StatusForbidden, Code: "FORBIDDEN_OPERATION"}, false},
+		{Failure{Status: http.StatusForbidden, Code: "FORBIDDEN", Message: "the default agent cannot be deleted"}, false},
+		{Failure{Status: http.StatusForbidden, Code: "FORBIDDEN", Details: map[string]any{"role": "admin"}}, true},
+		{Failure{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED"}, true},
+	} {
+		if text := tc.failure.Error(); strings.Contains(text, "--key-file") != tc.hint {
+			t.Error(text)
+		}
 	}
 }
 
