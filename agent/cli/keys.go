@@ -94,6 +94,9 @@ func (p *Program) rotateKey(*cobra.Command, []string) error {
 
 func (p *Program) listKeys(c *cobra.Command, _ []string) error {
 	keys, err := p.Offline(p.config).Keys(c.Context())
+	if err == nil && len(keys) == 0 {
+		fmt.Fprintln(p.Notes, "There are none.")
+	}
 	for _, k := range keys {
 		fmt.Fprintf(p.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role, strings.Join(k.Agents, ","), k.Name)
 	}
