@@ -22,7 +22,7 @@ func (s *session) call() *cobra.Command {
 	c := &cobra.Command{Use: "api [METHOD] PATH [BODY]", Short: "Call any route of the API and print the response", Args: cobra.RangeArgs(1, 3),
 		Long: "Call any route of the API and print the response.\n\nA PATH that begins with / is relative to the API, any other to the agent. BODY is JSON; - is standard input, @FILE a file." +
 			" METHOD is GET, or POST where there is a body.",
-		Example: `  satchel api PUT settings '{"llm_provider":"ollama","llm_model":"llama3.2"}' --agent bakery`,
+		Example: `  satchel api PUT settings '{"timezone":"Europe/Berlin"}' --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := s.routeCall(args)
 			if err != nil {
