@@ -291,10 +291,12 @@ func goFiles(t *testing.T, visit func(name, text string)) {
 const onRequest = "soak_test.go vector/search_bench_test.go store/cluster/bench_test.go httpapi/console/e2e/screenshots_test.go"
 
 // TestSkips holds that tests are only skipped by -short, on another system, or by
-// agent/testenv, and that each package prints the line of agent/testenv.
+// agent/testenv, that each package prints the line of agent/testenv, and that tests take
+// their browser from installtest, which skips them without one.
 func TestSkips(t *testing.T) {
 	skip := regexp.MustCompile(`\b(t|tb|b|f)\.Skip(f|Now)?\(`)
 	needs := regexp.MustCompile(`(testenv|installtest)\.(Need|Program)\(|pgtest\.Start\(`)
+	finds := regexp.MustCompile(`\binstall\.(Find|Ready)\(`)
 	needed, reported := map[string]string{}, map[string]bool{}
 	goFiles(t, func(name, text string) {
 		folder := path.Dir(name)
@@ -303,6 +305,9 @@ func TestSkips(t *testing.T) {
 		}
 		if needs.MatchString(text) {
 			needed[folder] = name
+		}
+		if finds.MatchString(text) {
+			t.Errorf("%s: call installtest.Need, which skips the test if there is no browser", name)
 		}
 		reported[folder] = reported[folder] || strings.Contains(text, "testenv.Run(m)")
 		before := ""

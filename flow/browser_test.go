@@ -15,7 +15,7 @@ import (
 
 	"satchel/agent"
 	"satchel/browser"
-	"satchel/browser/install"
+	"satchel/browser/install/installtest"
 	"satchel/browser/live"
 	"satchel/store"
 )
@@ -23,10 +23,7 @@ import (
 // openWithBrowser starts an engine with a browser.
 func openWithBrowser(t *testing.T) (*store.DB, *Engine, *browser.Browser) {
 	t.Helper()
-	p, err := install.Ready(t.Context(), install.Options{Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := installtest.Need(t)
 	folder, e := openAt(t, t.TempDir())
 	b := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: slog.New(slog.DiscardHandler)},
 		Find: func(context.Context) (browser.Program, error) {
