@@ -105,7 +105,7 @@ func TestProgramsDieWithThisProcess(t *testing.T) {
 		select {}
 	}
 	parent := exec.Command(os.Args[0], "-test.run=^TestProgramsDieWithThisProcess$")
-	parent.Env = append(os.Environ(), "TEST_PARENT=1")
+	parent.Env = append(os.Environ(), "TEST_PARENT=1", "TMPDIR="+t.TempDir()) // which it cannot clear
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

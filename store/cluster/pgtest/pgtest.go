@@ -45,11 +45,12 @@ func Start(t testing.TB) *Server {
 // newServer returns a server without data.
 func newServer(t testing.TB) *Server {
 	t.Helper()
+	s := &Server{t: t, bin: find(t), port: freePort(t)} // or skips the test
 	folder, err := os.MkdirTemp("", "satchel-postgres-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{t: t, bin: find(t), folder: folder, port: freePort(t)}
+	s.folder = folder
 	t.Cleanup(func() {
 		if _, err := os.Stat(s.data()); err == nil {
 			_ = s.command("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop").Run()
