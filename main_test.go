@@ -654,6 +654,12 @@ func TestCommands(t *testing.T) {
 	if text, err := out("key", "list"); err != nil || !strings.Contains(text, "viewer") {
 		t.Errorf("key list: %v %s", err, text)
 	}
+	if text, err := out("key", "revoke", "nosuch"); err == nil || !strings.Contains(err.Error(), `"satchel key list" lists them`) {
+		t.Errorf("key revoke of an unknown name: %v %s", err, text)
+	}
+	if text, err := out("key", "revoke", "ci"); err != nil {
+		t.Errorf("key revoke: %v %s", err, text)
+	}
 	if text, err := out("key", "rotate"); err != nil || !strings.Contains(text, "master key was replaced") {
 		t.Errorf("key rotate: %v %s", err, text)
 	}

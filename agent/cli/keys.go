@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,10 +18,8 @@ func (p *Program) keys(root *cobra.Command) *cobra.Command {
 	keys.AddCommand(p.createKey(root),
 		command{use: "list", short: "List API keys", example: "key list", settings: keySettings, run: p.withDataFolder(p.listKeys)}.addTo(root),
 		command{
-			use: "revoke ID", short: "Revoke an API key, and the keys it created", example: "key revoke key-06f1q2s3t4v5a6b7c8d9", args: 1, settings: keySettings,
-			run: p.withDataFolder(func(c *cobra.Command, args []string) error {
-				return p.Offline(p.config).DeleteKey(c.Context(), args[0])
-			}),
+			use: "revoke KEY", short: "Revoke an API key, by id or name, and the keys it created", example: "key revoke reports", args: 1, settings: keySettings,
+			run: p.withDataFolder(p.revokeKey),
 		}.addTo(root),
 		command{
 			use: "rotate", short: "Replace the master key and re-encrypt every credential; the server must be stopped", example: "key rotate", settings: keySettings,
@@ -90,6 +89,19 @@ func (p *Program) access(stored agent.Access) string {
 func (p *Program) rotateKey(*cobra.Command, []string) error {
 	n, err := p.Offline(p.config).RotateKey()
 	return p.print(err, "the master key was replaced; %d credentials were re-encrypted\n", n)
+}
+
+func (p *Program) revokeKey(c *cobra.Command, args []string) error {
+	folder := p.Offline(p.config)
+	keys, err := folder.Keys(c.Context())
+	keys = slices.DeleteFunc(keys, func(k *agent.Key) bool { return k.ID != args[0] && k.Name != args[0] })
+	switch {
+	case err != nil:
+		return err
+	case len(keys) != 1:
+		return fmt.Errorf("%d API keys have the id or name %q; \"satchel key list\" lists them", len(keys), args[0])
+	}
+	return folder.DeleteKey(c.Context(), keys[0].ID)
 }
 
 func (p *Program) listKeys(c *cobra.Command, _ []string) error {
