@@ -23,6 +23,7 @@ type apiKeys struct {
 	choice  *agent.Role // see agent.Access
 	read    bool        // they were read successfully at least once
 	stamp   string      // of the default agent's file when they were read
+	failure string      // why they could not be read the last time
 }
 
 const keyColumns = "id, name, prefix, hash, role, agents, maker, parent_id, created_at, expires_at"
@@ -100,7 +101,12 @@ func (f *Folder) reloadAccess() {
 	if same {
 		return
 	}
-	if err := f.loadAccess(); err != nil {
+	err := f.loadAccess()
+	f.apiKeys.mu.Lock()
+	repeated := fmt.Sprint(err) == f.apiKeys.failure
+	f.apiKeys.failure = fmt.Sprint(err)
+	f.apiKeys.mu.Unlock()
+	if err != nil && !repeated { // this runs all the time
 		f.log.Error("read API keys", "error", err)
 	}
 }
