@@ -186,12 +186,12 @@ func prepareFolder(o Options) (*Folder, error) {
 
 // makeFolder creates the data folder and returns its path without symbolic links.
 func makeFolder(path string) (string, error) {
-	if err := os.MkdirAll(filepath.Join(path, "agents"), 0o700); err != nil {
-		return "", fmt.Errorf("make the data folder: %w", err)
-	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("find the data folder: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(abs, "agents"), 0o700); err != nil {
+		return "", fmt.Errorf("make the data folder: %w; --data or SATCHEL_DATA names another", err)
 	}
 	if path, err = filepath.EvalSymlinks(abs); err != nil {
 		return "", fmt.Errorf("find the data folder: %w", err)
