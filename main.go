@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 	_ "time/tzdata" // for systems without a time zone database
@@ -78,7 +79,7 @@ func main() {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err, status = errors.New("interrupted"), 130 // as a shell reports SIGINT
 		}
-		fmt.Fprintln(os.Stderr, "satchel:", err)
+		fmt.Fprintln(os.Stderr, "satchel:", strings.TrimPrefix(err.Error(), string(agent.ErrorCode(err))+": "))
 		os.Exit(status)
 	}
 }
