@@ -172,7 +172,7 @@ var errExternalCause = errors.New("the cause is outside the file")
 
 // refused turns an error about a file into the reason why its agent is refused.
 func refused(err error) error {
-	outside := errors.Join(err, errExternalCause)
+	outside := fmt.Errorf("%w; %w", err, errExternalCause)
 	if outOfDescriptors(err) {
 		return tooManyOpen(outside)
 	}

@@ -107,6 +107,12 @@ func (f *Folder) examine(id string) agent.Finding {
 func (f *Folder) examineOnce(id string) agent.Finding {
 	finding := agent.Finding{Subject: id + ".db"}
 	file := unlockedSource(f.filePath(id))
+	if opened, err := os.OpenFile(file.Path, os.O_RDWR, 0); errors.Is(err, os.ErrPermission) {
+		finding.Message = "this user may not read and write it: give it to the user that runs the server"
+		return finding
+	} else if err == nil {
+		_ = opened.Close()
+	}
 	if err := examine(context.Background(), f.filePath(id), file); errors.Is(err, errNoAgent) {
 		finding.Message = "is a database, but not an agent's; it is left alone"
 		return finding

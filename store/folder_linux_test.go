@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"satchel/agent"
 	"satchel/agent/testenv"
 )
 
@@ -138,6 +140,42 @@ func TestRestoreFileFromAReadOnlyPlace(t *testing.T) {
 	})
 	if fileCount(t, medium+"*") != 1 || fileCount(t, folder+"/agents/*.db") != 1 {
 		t.Error("not restored, or something is left next to the backup")
+	}
+}
+
+// TestUnreadableFiles: who may not open a file reads that, whatever opens it.
+func TestUnreadableFiles(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "data")
+	f := openAt(t, path)
+	closeFolder(t, f)
+	file := filepath.Join(path, "agents", "default.db")
+	for _, p := range []string{path, filepath.Join(path, "agents")} {
+		if err := os.Chmod(p, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	openPath(t, file)
+	for _, mode := range []os.FileMode{0o444, 0} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		asNobody(t, func() {
+			findings, err := Doctor(path, [][]byte{make([]byte, 32)})
+			i := slices.IndexFunc(findings, func(f agent.Finding) bool { return f.Subject == "default.db" })
+			if err != nil || i < 0 || findings[i].OK || !strings.Contains(findings[i].Message, "may not read and write") {
+				t.Errorf("mode %o: doctor finds %+v, %v", mode, findings, err)
+			}
+			if mode != 0 {
+				return
+			}
+			if _, err := RestoreFile(t.Context(), path, file); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("restore: %v", err)
+			}
+			if err := BackupFile(path, "default", filepath.Join(path, "b.db")); !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("backup: %v", err)
+			}
+		})
 	}
 }
 

@@ -28,7 +28,11 @@ func BackupFile(folder, idOrName, to string) error {
 	if err := errors.Join(RemoveIfExists(temp), RemoveIfExists(temp+cleanSuffix)); err != nil { // left by a kill
 		return err
 	}
-	if err := errors.Join(copyDatabase(context.Background(), temp, sharedSource(from)), dropAccess(temp)); err != nil {
+	err = copyDatabase(context.Background(), temp, sharedSource(from))
+	if err == nil {
+		err = dropAccess(temp)
+	}
+	if err != nil {
 		return errors.Join(err, RemoveIfExists(temp))
 	}
 	if err := os.Rename(temp, to); err != nil {
