@@ -23,8 +23,12 @@ type Confinement struct {
 // None reports whether the kernel offers no confinement.
 func (c Confinement) None() bool { return c.Landlock == 0 && !c.Seccomp }
 
-// Warn logs a warning if the kernel offers no confinement.
+// Warn logs a warning if the kernel offers no confinement, or if children cannot be started:
+// on Linux, that and their limits of memory need /proc.
 func (c Confinement) Warn(log *slog.Logger) {
+	if _, err := os.Stat(executable()); err != nil {
+		log.Warn("scripts cannot run, and most documents cannot be read", "error", err)
+	}
 	if c.None() {
 		log.Warn("this system offers neither Landlock nor seccomp: scripts and document parsers are limited in time and memory only")
 	}
