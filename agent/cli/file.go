@@ -52,7 +52,7 @@ func (o *origin) readFile(file string) []error {
 		return nil
 	}
 	if err != nil {
-		problem := &Error{Name: configFile.Name, Source: namedBy, Issue: quote(path) + " cannot be read: " + fileErrorText(err)}
+		problem := &Error{Name: configFile.Name, Source: namedBy, Issue: strconv.Quote(path) + " cannot be read: " + fileErrorText(err)}
 		if namedBy == "" {
 			problem.Source = path
 			problem.Issue = "cannot be read: " + fileErrorText(err)

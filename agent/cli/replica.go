@@ -69,7 +69,7 @@ func (p *Program) restore(c *cobra.Command, args []string, f restoreFlags) error
 	}
 	replicas, err := p.Replicas(f.from)
 	if err != nil {
-		return fmt.Errorf("--from %s %w", quote(f.from), err)
+		return fmt.Errorf("--from %q %w", f.from, err)
 	}
 	if f.all {
 		return p.restoreAll(c.Context(), replicas, at, f.to)
@@ -141,7 +141,7 @@ func (p *Program) listReplicas(ctx context.Context, from string) error {
 	}
 	replicas, err := p.Replicas(from)
 	if err != nil {
-		return fmt.Errorf("%s %w", quote(from), err)
+		return fmt.Errorf("%q %w", from, err)
 	}
 	all, err := replicas.List(ctx)
 	if err == nil && len(all) == 0 {
