@@ -441,7 +441,7 @@ func TestImportsWorkflows(t *testing.T) {
 	if err != nil || !strings.Contains(got, `/workflows/import {"document":{"nodes":[]},"dry_run":true,"format":"n8n"}`) {
 		t.Errorf("%v, the server received %s", err, got)
 	}
-	if !strings.Contains(out, "workflow-1") || !strings.Contains(notes, "GitHub of Ada") || !strings.Contains(notes, "Replace it.") || strings.Contains(notes, "Start") {
+	if !strings.Contains(out, "Leads") || strings.Contains(out, "workflow-1") || !strings.Contains(notes, "GitHub of Ada") || !strings.Contains(notes, "Replace it.") || strings.Contains(notes, "Start") {
 		t.Errorf("printed %s\n%s", out, notes)
 	}
 }

@@ -69,7 +69,11 @@ func (s *session) importFile(ctx context.Context, file string, dry bool) error {
 			notExact = append(notExact, line)
 		}
 	}
-	if err := writeTable(s.Out, made.Workflows, columns("id", "name", "status")); err != nil {
+	shown := columns("id", "name", "status")
+	if dry { // the ids are of no records
+		shown = shown[1:]
+	}
+	if err := writeTable(s.Out, made.Workflows, shown); err != nil {
 		return err
 	}
 	if len(made.Credentials) > 0 {
