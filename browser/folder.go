@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,19 @@ type folder struct {
 // socketName is where clients of the DevTools protocol connect.
 const socketName = "cdp"
 
+// tempFolder returns where folders are created: in the system's folder for temporary files,
+// or in /tmp, if the paths of Chromium's sockets would be too long for the system there.
+func tempFolder() string {
+	const (
+		longest = 107 // see unix(7)
+		socket  = "/" + folderPrefix + "4294967295/temp/org.chromium.Chromium.XXXXXX/SingletonSocket"
+	)
+	if folder := os.TempDir(); runtime.GOOS != "linux" || len(folder+socket) <= longest {
+		return folder
+	}
+	return "/tmp"
+}
+
 // newFolder creates a folder for a Chromium and a driver. A shared Chromium has
 // a socket in it for a client.
 func newFolder(p Program, shared bool) (*folder, error) {
@@ -33,7 +47,7 @@ func newFolder(p Program, shared bool) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := os.MkdirTemp("", folderPrefix)
+	path, err := os.MkdirTemp(tempFolder(), folderPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +107,7 @@ func (f *folder) remove() error {
 // removeOrphans deletes the folders of servers that ended without doing so, and
 // kills what still runs there.
 func removeOrphans() error {
-	entries, err := os.ReadDir(os.TempDir())
+	entries, err := os.ReadDir(tempFolder())
 	if err != nil {
 		return fmt.Errorf("browser: find the remains of a killed server: %w", err)
 	}
@@ -102,7 +116,7 @@ func removeOrphans() error {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), folderPrefix) {
 			continue
 		}
-		f := &folder{path: filepath.Join(os.TempDir(), e.Name())}
+		f := &folder{path: filepath.Join(tempFolder(), e.Name())}
 		if info, err := e.Info(); err != nil || time.Since(info.ModTime()) < orphanAge {
 			continue // another server may be about to lock it
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -188,5 +189,16 @@ func TestNothingOutlivesAKilledServer(t *testing.T) {
 	rows, err := folder.Default().Session(t.Context(), fields[0])
 	if err != nil || rows.Status != agent.SessionFailed {
 		t.Errorf("the row: %+v, %v", rows, err)
+	}
+}
+
+// TestTempFolder: sockets have short paths, wherever temporary files are.
+func TestTempFolder(t *testing.T) {
+	long := "/" + strings.Repeat("a", 30)
+	for _, tc := range []struct{ temporary, want string }{{"/mnt", "/mnt"}, {long[:30], long[:30]}, {long, "/tmp"}} {
+		t.Setenv("TMPDIR", tc.temporary)
+		if got := tempFolder(); runtime.GOOS == "linux" && got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.temporary, got, tc.want)
+		}
 	}
 }
