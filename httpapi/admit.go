@@ -37,7 +37,8 @@ func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 		}
 		c.Refused = err
 		if r.Guarded() {
-			s.guard(c, r)
+			c.Guard = rest.NewGuard(c.Context, s.guardEvery, &requester{s, c, r})
+			c.Context = c.Guard
 			defer c.Guard.Stop()
 		}
 		return rest.Reason(c, r.Handle(c))

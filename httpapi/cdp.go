@@ -41,8 +41,8 @@ func (s *Server) cdpVisitor(c echo.Context, id, token string) (v socketAccess, e
 	} else {
 		v, err = s.linkVisitor(c.Request().Context(), id, grant)
 	}
-	if err == nil {
-		err = v.checkControl()
+	if v.controls = true; err == nil {
+		err = v.Check()
 	}
 	return v, err
 }

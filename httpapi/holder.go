@@ -67,9 +67,9 @@ func (h *holder) role() (agent.Role, error) {
 	return role, nil
 }
 
-// identify checks the credentials of the request again: the identity proxy may have
+// Identify checks the credentials of the request again: the identity proxy may have
 // withdrawn the key that signed a token.
-func (h *holder) identify(ctx context.Context) error {
+func (h *holder) Identify(ctx context.Context) error {
 	if h.request == nil {
 		return nil
 	}
@@ -77,19 +77,24 @@ func (h *holder) identify(ctx context.Context) error {
 	return err
 }
 
-// guard guards a request and the event stream that the route may answer with.
-func (s *Server) guard(c *rest.Call, r *rest.Route) {
-	h := &holder{policy: s.policy, db: c.DB, caller: c.Identity, request: c.HTTP.Request()}
-	check := func() error {
-		if _, err := h.role(); err != nil {
-			return err
-		}
-		return s.checkRole(c, r.Access)
-	}
-	c.Context, c.Guard = rest.NewGuard(c.Context, s.guardEvery, check, func(ctx context.Context) error {
-		if err := h.identify(ctx); err != nil {
-			return err
-		}
-		return check()
-	})
+// requester is the holder of a request and of the event stream that its route may answer with.
+type requester struct {
+	server *Server
+	call   *rest.Call
+	route  *rest.Route
 }
+
+func (q *requester) holder() *holder {
+	return &holder{policy: q.server.policy, db: q.call.DB, caller: q.call.Identity, request: q.call.HTTP.Request()}
+}
+
+// Check implements rest.Holder.
+func (q *requester) Check() error {
+	if _, err := q.holder().role(); err != nil {
+		return err
+	}
+	return q.server.checkRole(q.call, q.route.Access)
+}
+
+// Identify implements rest.Holder.
+func (q *requester) Identify(ctx context.Context) error { return q.holder().Identify(ctx) }

@@ -56,6 +56,7 @@ type socketAccess struct {
 	holder
 	session  *browser.Session
 	takeover string // the takeover that the link is for
+	controls bool   // the socket is for clients that control the session
 }
 
 // mayControl reports whether the client may control the session at this moment, not only
@@ -79,12 +80,12 @@ func (v *socketAccess) checkControl() error {
 	return agent.Errorf(agent.CodeForbidden, "only admins may connect to a session")
 }
 
-// check returns what a socket of a client checks.
-func (v *socketAccess) check(stream string) func() error {
-	if stream == cdpStream {
-		return v.checkControl
+// Check implements rest.Holder.
+func (v *socketAccess) Check() error {
+	if v.controls {
+		return v.checkControl()
 	}
-	return v.checkWatching
+	return v.checkWatching()
 }
 
 // socket opens a stream of a session. All checks are before the upgrade, so that clients
@@ -136,15 +137,9 @@ func (s *Server) socket(c echo.Context) error {
 		return nil // Accept has written the response
 	}
 	conn.SetReadLimit(limit)
-	check := v.check(name)
-	ctx, guard := rest.NewGuard(store.WithActor(s.streams, "live view"), s.guardEvery, check, func(ctx context.Context) error {
-		if err := v.identify(ctx); err != nil {
-			return err
-		}
-		return check()
-	})
+	guard := rest.NewGuard(store.WithActor(s.streams, "live view"), s.guardEvery, &v)
 	defer guard.Stop()
-	s.serveSocket(ctx, conn, &socketStream{v, out, guard, pageID})
+	s.serveSocket(guard, conn, &socketStream{v, out, guard, pageID})
 	return nil
 }
 

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -121,7 +120,8 @@ func (s *Server) visitorStream(c echo.Context) error {
 		return err
 	}
 	call := &rest.Call{HTTP: c, DB: w.DB()}
-	call.Context, call.Guard = s.guardVisitor(c.Request(), w)
+	call.Guard = rest.NewGuard(c.Request().Context(), s.guardEvery, &visitorHolder{s.options.Gateways, w, visitorToken(c.Request())})
+	call.Context = call.Guard
 	defer call.Guard.Stop()
 	release, err := s.feeds.countStream(call)
 	if err != nil {
@@ -147,21 +147,28 @@ func (s *Server) visitorStream(c echo.Context) error {
 	return s.serveVisitor(call, f, news)
 }
 
-// guardVisitor guards a visitor's stream.
-func (s *Server) guardVisitor(r *http.Request, w *gateways.Widget) (context.Context, *rest.Guard) {
-	check := func() error {
-		if w.DB().Suspended() {
-			return agent.NotFound("widget", w.ID)
-		}
-		return nil
+// visitorHolder is the holder of a visitor's stream.
+type visitorHolder struct {
+	gateways *gateways.Gateways
+	widget   *gateways.Widget
+	token    string
+}
+
+// Check implements rest.Holder.
+func (h *visitorHolder) Check() error {
+	if h.widget.DB().Suspended() {
+		return agent.NotFound("widget", h.widget.ID)
 	}
-	return rest.NewGuard(r.Context(), s.guardEvery, check, func(ctx context.Context) error {
-		now, err := s.options.Gateways.Widget(store.Background(ctx), w.DB(), w.ID)
-		if err == nil {
-			_, err = now.Visitor(visitorToken(r))
-		}
-		return err
-	})
+	return nil
+}
+
+// Identify implements rest.Holder.
+func (h *visitorHolder) Identify(ctx context.Context) error {
+	now, err := h.gateways.Widget(store.Background(ctx), h.widget.DB(), h.widget.ID)
+	if err == nil {
+		_, err = now.Visitor(h.token)
+	}
+	return err
 }
 
 func (s *Server) serveVisitor(c *rest.Call, f *visitorFeed, news <-chan struct{}) error {

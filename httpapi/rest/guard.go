@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"satchel/agent"
@@ -12,13 +14,38 @@ import (
 // GuardInterval is how often a guard checks an idle stream or socket.
 const GuardInterval = 2 * time.Second
 
-// Guard ends a request, a stream or a socket whose client has lost its access. Every
-// stream, every socket and every request that may wait has one.
+// Guard is the context of a request, a stream or a socket, which ends when the client has
+// lost its access. Every stream, every socket and every request that may wait has one.
+//
+// Most requests are answered before anything waits for them, so the checks start only when
+// something does: with the first call of Done, or of Err once the request lasts.
 type Guard struct {
-	check func() error
+	context.Context // that the guard was made with
+	access          Holder
+	every           time.Duration
+	began           time.Time
+
+	watched atomic.Pointer[watched] // nil until the checks start
+	mu      sync.Mutex              // held while they start or stop
+	stopped bool
+}
+
+// watched is the context of a guard whose checks have started.
+type watched struct {
+	context.Context
 	end   context.CancelCauseFunc
-	timer *time.Timer   // starts the checks; a short request ends before
+	timer *time.Timer   // begins the checks
 	done  chan struct{} // closed after the last check, if the timer has fired
+}
+
+// Holder is the access of whoever is at the other end.
+type Holder interface {
+	// Check returns why the access has ended, or nil. It must be fast: it is called before
+	// each event to the client and each message from it.
+	Check() error
+	// Identify returns why the credentials are not valid any more, or nil. It is called at
+	// every interval before Check, and may take longer.
+	Identify(ctx context.Context) error
 }
 
 // EndedError is the reason why a guard ended a stream or a socket.
@@ -41,7 +68,7 @@ func Reason(ctx context.Context, err error) error {
 // Ended returns why a guard has ended ctx, or nil if none has.
 func Ended(ctx context.Context) error {
 	var ended *EndedError
-	if errors.As(context.Cause(ctx), &ended) {
+	if ctx.Err() != nil && errors.As(context.Cause(ctx), &ended) {
 		return ended
 	}
 	return nil
@@ -50,35 +77,80 @@ func Ended(ctx context.Context) error {
 // Interrupted returns why ctx has ended, or nil if it has not.
 func Interrupted(ctx context.Context) error { return Reason(ctx, ctx.Err()) }
 
-// NewGuard returns a guard and the context of what it guards. When a check fails, the
-// context ends with an EndedError. check must be fast: it is called before each event to
-// the client and each message from it. verify is called at every interval instead, and
-// may take longer. The caller must stop the guard once.
-func NewGuard(ctx context.Context, every time.Duration, check func() error, verify func(context.Context) error) (context.Context, *Guard) {
-	ctx, end := context.WithCancelCause(ctx)
-	g := &Guard{check: check, end: end, done: make(chan struct{})}
-	g.timer = time.AfterFunc(every, func() {
-		defer close(g.done)
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for ctx.Err() == nil {
-			if err := verify(ctx); err != nil {
-				end(&EndedError{err})
-			}
-			select {
-			case <-ctx.Done():
-			case <-ticker.C:
-			}
+// NewGuard returns a guard of what ctx is for. When a check fails, the guard's context ends
+// with an EndedError. The caller must stop the guard once.
+func NewGuard(ctx context.Context, every time.Duration, access Holder) *Guard {
+	return &Guard{Context: ctx, access: access, every: every, began: time.Now()}
+}
+
+// Done starts the checks.
+func (g *Guard) Done() <-chan struct{} { return g.watch().Done() }
+
+// Err checks the access of a request that has lasted for an interval without waiting.
+func (g *Guard) Err() error {
+	if w := g.watched.Load(); w != nil {
+		return w.Err()
+	}
+	if time.Since(g.began) < g.every {
+		return g.Context.Err()
+	}
+	_ = g.Check()
+	return g.watch().Err()
+}
+
+// Value returns the values of the context that the guard was made with.
+func (g *Guard) Value(key any) any {
+	if w := g.watched.Load(); w != nil {
+		return w.Value(key) // for context.Cause
+	}
+	return g.Context.Value(key)
+}
+
+// watch starts the checks, unless they have started.
+func (g *Guard) watch() *watched {
+	if w := g.watched.Load(); w != nil {
+		return w
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w := g.watched.Load(); w != nil {
+		return w
+	}
+	w := &watched{done: make(chan struct{})}
+	w.Context, w.end = context.WithCancelCause(g.Context)
+	if g.stopped {
+		w.end(context.Canceled)
+	} else {
+		w.timer = time.AfterFunc(g.every-time.Since(g.began), func() { g.run(w) })
+	}
+	g.watched.Store(w)
+	return w
+}
+
+func (g *Guard) run(w *watched) {
+	defer close(w.done)
+	ticker := time.NewTicker(g.every)
+	defer ticker.Stop()
+	for w.Err() == nil {
+		err := g.access.Identify(w)
+		if err == nil {
+			err = g.access.Check()
 		}
-	})
-	return ctx, g
+		if err != nil {
+			w.end(&EndedError{err})
+		}
+		select {
+		case <-w.Done():
+		case <-ticker.C:
+		}
+	}
 }
 
 // Check returns an EndedError if the client has lost its access.
 func (g *Guard) Check() error {
-	if err := g.check(); err != nil {
+	if err := g.access.Check(); err != nil {
 		ended := &EndedError{err}
-		g.end(ended)
+		g.watch().end(ended)
 		return ended
 	}
 	return nil
@@ -86,8 +158,15 @@ func (g *Guard) Check() error {
 
 // Stop ends the context and the checks.
 func (g *Guard) Stop() {
-	g.end(context.Canceled)
-	if !g.timer.Stop() {
-		<-g.done
+	g.mu.Lock()
+	g.stopped = true
+	w := g.watched.Load()
+	g.mu.Unlock()
+	if w == nil {
+		return
+	}
+	w.end(context.Canceled)
+	if !w.timer.Stop() {
+		<-w.done
 	}
 }
