@@ -58,8 +58,11 @@ func (e *EndedError) Unwrap() error { return e.Err }
 // Reason returns err, or why ctx was ended if what failed with err was cut by that: the
 // client has lost its access, or the server is stopping.
 func Reason(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	var why *agent.Error
-	if err != nil && errors.As(context.Cause(ctx), &why) && StatusOf(AsError(err).Code) >= http.StatusInternalServerError {
+	if errors.As(context.Cause(ctx), &why) && StatusOf(AsError(err).Code) >= http.StatusInternalServerError {
 		return why
 	}
 	return err
@@ -67,8 +70,11 @@ func Reason(ctx context.Context, err error) error {
 
 // Ended returns why a guard has ended ctx, or nil if none has.
 func Ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
 	var ended *EndedError
-	if ctx.Err() != nil && errors.As(context.Cause(ctx), &ended) {
+	if errors.As(context.Cause(ctx), &ended) {
 		return ended
 	}
 	return nil
