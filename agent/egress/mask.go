@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -27,10 +28,9 @@ const (
 	// minWrapped is how many characters stand before a line break in base64. Fewer would
 	// hold back the ends of lines.
 	minWrapped = 4
-	// maxRun bounds the line breaks or backslashes that stand together in a spelling.
+	// maxRun bounds the line breaks or backslashes that stand together, and at how many
+	// places a match may go on.
 	maxRun = 16
-	// maxPlaces is at how many places a spelling that is ambiguous may go on.
-	maxPlaces = 8
 )
 
 // Masker replaces secrets in received text, in whatever form the text has them:
@@ -38,17 +38,15 @@ const (
 // longer text, in hexadecimal, in UTF-16. Secrets that are too short are not masked.
 // A nil Masker replaces nothing.
 type Masker struct {
-	byFirst [256][]*pattern // the patterns that may begin with a byte
-	// pairs has a bit for each two bytes with which a pattern may begin, which few places
-	// in a text have.
-	pairs [1 << 16 / 64]uint64
+	byFirst map[rune][]*pattern // by the character or byte with which they begin
+	pairs   pairs
 }
 
 // pattern is a text to find.
 type pattern struct {
-	units []unit
-	exact bool // only as it is, without escapes
-	fold  bool // its letters are in lower case and match those in upper case
+	chars []rune
+	raw   bool // chars are bytes, which stand there without escapes
+	fold  bool // letters are in lower case and match those in upper case
 	wraps bool // may have line breaks in it
 	mask  string
 }
@@ -62,7 +60,7 @@ func NewMasker(secrets []string) *Masker {
 			continue
 		}
 		if m == nil {
-			m = &Masker{}
+			m = &Masker{byFirst: map[rune][]*pattern{}, pairs: escapePairs()}
 		}
 		seen[secret] = true
 		for _, piece := range pieces(secret) {
@@ -102,19 +100,20 @@ func pieces(secret string) (parts []string) {
 
 // add adds the patterns of a text.
 func (m *Masker) add(text string) {
-	m.put(&pattern{units: unitsOf(text), mask: agent.Mask})
-	m.put(&pattern{units: bytesOf(hex.EncodeToString([]byte(text))), exact: true, fold: true, mask: agent.Mask})
+	m.put(&pattern{chars: charsOf(text), mask: agent.Mask})
+	m.put(&pattern{chars: bytesOf(hex.EncodeToString([]byte(text))), raw: true, fold: true, mask: agent.Mask})
 	for offset := range 3 {
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			// The first and the last character also depend on what stands beside the text.
 			encoded := encoding.EncodeToString(append(make([]byte, offset), text...))
 			encoded = encoded[(offset*8+5)/6 : (offset+len(text))*8/6]
-			m.put(&pattern{units: unitsOf(encoded), wraps: true, mask: agent.Mask})
+			m.put(&pattern{chars: []rune(encoded), wraps: true, mask: agent.Mask})
 		}
 	}
 	little, big := wide(text)
-	m.put(&pattern{units: bytesOf(little), exact: true, mask: interleave(agent.Mask, "", "\x00")})
-	m.put(&pattern{units: bytesOf(big), exact: true, mask: interleave(agent.Mask, "\x00", "")})
+	littleMask, bigMask := wide(agent.Mask)
+	m.put(&pattern{chars: bytesOf(little), raw: true, mask: littleMask})
+	m.put(&pattern{chars: bytesOf(big), raw: true, mask: bigMask})
 }
 
 // wide returns a text in UTF-16, in both byte orders.
@@ -126,81 +125,66 @@ func wide(text string) (little, big string) {
 	return string(l), string(b)
 }
 
-func interleave(text, before, after string) string {
-	var b strings.Builder
-	for _, r := range text {
-		b.WriteString(before + string(r) + after)
-	}
-	return b.String()
-}
-
 // put adds a pattern, unless it is there already.
 func (m *Masker) put(p *pattern) {
-	for _, pair := range p.pairs() {
-		m.pairs[int(pair[0])<<2|int(pair[1])>>6] |= 1 << (pair[1] & 63)
-		same := func(q *pattern) bool {
-			return q == p || q.exact == p.exact && q.wraps == p.wraps && slices.Equal(q.units, p.units)
-		}
-		if list := m.byFirst[pair[0]]; !slices.ContainsFunc(list, same) {
-			m.byFirst[pair[0]] = append(list, p)
+	same := func(q *pattern) bool { return q.raw == p.raw && q.wraps == p.wraps && slices.Equal(q.chars, p.chars) }
+	if slices.ContainsFunc(m.byFirst[p.chars[0]], same) {
+		return
+	}
+	for _, first := range p.cases(0) {
+		m.byFirst[first] = append(m.byFirst[first], p)
+		switch seconds := anyByte; {
+		case first >= utf8.RuneSelf: // whose bytes have all pairs
+		case first == ' ':
+			m.pairs.add('+', anyByte)
+			fallthrough
+		default:
+			if plain(byte(first)) && len(p.chars) > 1 {
+				seconds = string(p.cases(1)) + special
+			}
+			m.pairs.add(byte(first), seconds)
+			m.pairs.add('\\', string(first))
 		}
 	}
 }
 
-// candidates returns the patterns that may begin at a place.
-func (m *Masker) candidates(text []byte, at int) []*pattern {
-	first := text[at]
-	if at+1 < len(text) {
-		if second := text[at+1]; m.pairs[int(first)<<2|int(second)>>6]>>(second&63)&1 == 0 {
-			return nil
-		}
+// pairs has a bit for each two bytes with which a pattern may begin in a text, which few
+// places have.
+type pairs [256][4]uint64
+
+func (p *pairs) add(first byte, seconds string) {
+	for _, second := range []byte(seconds) {
+		p[first][second>>6] |= 1 << (second & 63)
 	}
-	return m.byFirst[first]
 }
 
-// pairs returns the pairs of bytes with which a pattern may begin.
-func (p *pattern) pairs() (all [][2]byte) {
-	first, next := p.units[0], p.units[1]
-	add := func(a byte, seconds ...byte) {
-		for _, b := range seconds {
-			all = append(all, [2]byte{a, b})
-		}
+// anyByte has all bytes.
+var anyByte = func() string {
+	var all [256]byte
+	for b := range all {
+		all[b] = byte(b)
 	}
-	if p.exact {
-		seconds := []byte(next.text + strings.ToUpper(next.text))
-		add(first.text[0], seconds...)
-		if p.fold {
-			add(strings.ToUpper(first.text)[0], seconds...)
-		}
-		return all
+	return string(all[:])
+}()
+
+// escapePairs returns the pairs with which the spellings of any character may begin.
+var escapePairs = sync.OnceValue(func() (p pairs) {
+	for first := utf8.RuneSelf; first < 256; first++ {
+		p.add(byte(first), anyByte)
 	}
-	seconds := next.firsts()
-	switch {
-	case first.char == '\\': // several may follow each other
-		for b := range 256 {
-			add('\\', byte(b))
-		}
-	case len(first.text) > 1:
-		add(first.text[0], first.text[1])
-	default:
-		add(first.text[0], seconds...)
+	p.add('%', "0123456789abcdefABCDEF")
+	p.add('&', "#abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	p.add('\\', `\uxnrt`)
+	return p
+})
+
+// cases returns what may stand in the place of a character of the pattern, except for its
+// spellings.
+func (p *pattern) cases(i int) []rune {
+	if char := p.chars[i]; p.fold && unicode.IsLetter(char) {
+		return []rune{char, unicode.ToUpper(char)}
 	}
-	if first.char == ' ' {
-		add('+', seconds...)
-	}
-	if first.isLatin1() {
-		add(byte(first.char), seconds...)
-	}
-	high := hex.EncodeToString([]byte(first.text))[0]
-	add('%', '2', high, strings.ToUpper(string(high))[0])
-	add('\\', '\\', 'u', 'x', first.text[0])
-	add('&', '#', 'a')
-	for name, char := range entities {
-		if char == first.char {
-			add('&', name[0])
-		}
-	}
-	return all
+	return p.chars[i : i+1]
 }
 
 // Replace returns a text with the secrets in it replaced by agent.Mask.
@@ -218,11 +202,10 @@ func (m *Masker) Replace(text string) string {
 func (m *Masker) mask(out, text []byte, covered int, final bool) (masked, held []byte, coveredHeld int) {
 	done := covered // bytes of text in out, or masked
 	for at := range text {
-		candidates := m.candidates(text, at)
-		if candidates == nil {
+		if at+1 < len(text) && m.pairs[text[at]][text[at+1]>>6]>>(text[at+1]&63)&1 == 0 {
 			continue
 		}
-		end, found, cut := longest(candidates, text, at)
+		end, found, cut := m.longest(text, at)
 		if cut && !final {
 			return append(out, text[min(done, at):at]...), text[at:], max(done-at, 0)
 		}
@@ -239,13 +222,24 @@ func (m *Masker) mask(out, text []byte, covered int, final bool) (masked, held [
 
 // longest returns the longest match of patterns at a place. cut reports that a longer
 // text could match, too.
-func longest(patterns []*pattern, text []byte, at int) (end int, found *pattern, cut bool) {
-	for _, p := range patterns {
-		to, unfinished := p.match(text, at)
-		cut = cut || unfinished
-		if to > end {
-			end, found = to, p
+func (m *Masker) longest(text []byte, at int) (end int, found *pattern, cut bool) {
+	try := func(first rune) {
+		for _, p := range m.byFirst[first] {
+			to, unfinished := p.match(text, at)
+			cut = cut || unfinished
+			if to > end {
+				end, found = to, p
+			}
 		}
+	}
+	if plain(text[at]) {
+		try(rune(text[at]))
+		return end, found, cut
+	}
+	s := read(text, at)
+	cut = s.cut
+	for _, one := range s.list[:s.n] {
+		try(one.char)
 	}
 	return end, found, cut
 }
@@ -253,18 +247,15 @@ func longest(patterns []*pattern, text []byte, at int) (end int, found *pattern,
 // match returns where a pattern that begins at a place ends: 0 if it does not stand there.
 // cut reports that the text ends before this is decided.
 func (p *pattern) match(text []byte, at int) (end int, cut bool) {
-	for i, u := range p.units {
+	for i, char := range p.chars {
 		if at == len(text) {
 			return 0, true
 		}
 		b := text[at]
-		plain := b != '%' && b != '\\' && b != '&' && b < 0x80
 		switch {
-		case p.fold && 'A' <= b && b <= 'Z' && b|0x20 == u.text[0]:
+		case rune(b) == char && (p.raw || plain(b)), p.fold && 'A' <= b && b <= 'Z' && rune(b|0x20) == char:
 			at++
-		case (plain || p.exact) && len(u.text) == 1 && b == u.text[0]:
-			at++
-		case p.exact || plain && !(b == '+' && u.char == ' ') && !(p.wraps && i >= minWrapped && isBreak(b)):
+		case p.raw || plain(b) && !p.breaks(i, rune(b)):
 			return 0, false
 		default:
 			return p.matchSpelled(text, at, i)
@@ -273,59 +264,43 @@ func (p *pattern) match(text []byte, at int) (end int, cut bool) {
 	return at, false
 }
 
-func isBreak(b byte) bool { return b == '\r' || b == '\n' }
-
-// places are where a match may go on. Different spellings can lead to the same place.
-type places struct {
-	at [maxPlaces]int
-	n  int
-}
-
-func (s *places) add(at int) {
-	if s.n < maxPlaces && !slices.Contains(s.at[:s.n], at) {
-		s.at[s.n] = at
-		s.n++
-	}
-}
-
-// matchSpelled is match from the unit i on, where units may be spelled in several ways.
+// matchSpelled is match from the character i on, where characters may be spelled in several
+// ways, which can lead to the same place.
 func (p *pattern) matchSpelled(text []byte, at, i int) (end int, cut bool) {
-	now := places{}
-	now.add(at)
-	for ; i < len(p.units) && now.n > 0; i++ {
-		next := places{}
-		for _, place := range now.at[:now.n] {
-			if p.wraps && i >= minWrapped {
-				place = skipBreaks(text, place)
-			}
-			if place == len(text) {
-				cut = true
-				continue
-			}
-			unfinished := p.units[i].spellings(text, place, &next)
-			cut = cut || unfinished
+	now, next := append(make([]int, 0, maxRun), at), make([]int, 0, maxRun)
+	var reach func(place, breaks int)
+	reach = func(place, breaks int) {
+		if place == len(text) {
+			cut = true
+			return
 		}
-		now = next
+		s := read(text, place)
+		cut = cut || s.cut
+		for _, one := range s.list[:s.n] {
+			switch {
+			case p.breaks(i, one.char) && breaks < maxRun:
+				reach(one.end, breaks+1)
+			case one.char == p.chars[i] && len(next) < maxRun && !slices.Contains(next, one.end):
+				next = append(next, one.end)
+			}
+		}
 	}
-	for _, place := range now.at[:now.n] {
-		end = max(end, place)
+	for ; i < len(p.chars) && len(now) > 0; i++ {
+		for _, place := range now {
+			reach(place, 0)
+		}
+		for k := 0; p.chars[i] == '\\' && k < len(next); k++ { // several may stand for one
+			reach(next[k], 0)
+		}
+		now, next = next, now[:0]
 	}
-	return end, cut
+	if len(now) == 0 {
+		return 0, cut
+	}
+	return slices.Max(now), cut
 }
 
-// skipBreaks returns the place after line breaks, also those escaped as in JSON.
-func skipBreaks(text []byte, at int) int {
-	for end := at + maxRun; at < min(end, len(text)); {
-		switch {
-		case isBreak(text[at]):
-			at++
-		case text[at] == '\\' && at+1 == len(text):
-			return at + 1
-		case text[at] == '\\' && (text[at+1] == 'n' || text[at+1] == 'r'):
-			at += 2
-		default:
-			return at
-		}
-	}
-	return min(at, len(text))
+// breaks reports whether a character is a line break that may stand before one of the pattern.
+func (p *pattern) breaks(i int, char rune) bool {
+	return p.wraps && i >= minWrapped && (char == '\r' || char == '\n')
 }

@@ -86,7 +86,7 @@ func core(name, spelling string) string {
 }
 
 var maskedSecrets = []string{
-	"tok-4711+a/b=c&d\"e'f<g>h\\i%j k~l", "sk_live_51HxYzAbCdEf", "pässwört-ñandú", "Пароль-секрет", "key-\U0001F511-with-a-lock", "12345678abcd", `a\\b\c"d/e//f`,
+	"tok-4711+a/b=c&d\"e'f<g>h\\i%j k~l", "sk_live_51HxYzAbCdEf", "pässwört-ñandú", "Пароль-секрет", "key-\U0001F511-with-a-lock", "12345678abcd", `a\\b\c"d/e//f`, "-----BEGIN KEY-----\n\tMIIEvQ\r\n4711\n",
 	strings.Repeat("eyJhbGciOiJSUzI1NiJ9.", 40) + "end+/=",
 }
 
@@ -155,7 +155,7 @@ func TestNothingElseIsMasked(t *testing.T) {
 // TestShortSecrets: from 8 bytes on all are masked, from 6 on those that are neither words
 // nor numbers.
 func TestShortSecrets(t *testing.T) {
-	for secret, want := range map[string]bool{"password": true, "12345678": true, "hunter22": true, "s3cr3t": true, "pa-ss-w": true,
+	for secret, want := range map[string]bool{"password": true, "12345678": true, "hunter22": true, "s3cr3t": true, "pa-ss-w": true, `\\\\\\\\`: true,
 		"secret": false, "default": false, "123456": false, "ab12": false, "a-b-1": false, agent.Mask: false} {
 		text := "{" + base64.StdEncoding.EncodeToString([]byte(secret)) + " " + secret + "}"
 		masked := NewMasker([]string{secret}).Replace(text)

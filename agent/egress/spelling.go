@@ -2,277 +2,213 @@ package egress
 
 import (
 	"bytes"
-	"strconv"
+	"html"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// unit is one character of a pattern, or one byte that is not valid UTF-8.
-type unit struct {
-	text string // its bytes
-	char rune   // -1 for a byte that is no character
-}
-
-// unitsOf splits a text into units. Backslashes in sequence are one, since their number
-// differs in escaped texts.
-func unitsOf(text string) (units []unit) {
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if r == utf8.RuneError && size == 1 {
-			r = -1
-		}
-		if r != '\\' || len(units) == 0 || units[len(units)-1].char != '\\' {
-			units = append(units, unit{text[:size], r})
-		}
-		text = text[size:]
-	}
-	return units
-}
-
-// bytesOf splits a text into units of one byte.
-func bytesOf(text string) []unit {
-	units := make([]unit, len(text))
-	for i := range len(text) {
-		units[i] = unit{text[i : i+1], -1}
-	}
-	return units
-}
-
-// isLatin1 reports whether a unit has more than one byte in UTF-8 and one in ISO 8859-1.
-func (u unit) isLatin1() bool { return 0x80 <= u.char && u.char < 0x100 }
-
-// firsts returns the bytes with which the unit may begin.
-func (u unit) firsts() []byte {
-	all := []byte{u.text[0], '%', '\\', '&'}
-	if u.char == ' ' {
-		all = append(all, '+')
-	}
-	if u.isLatin1() {
-		all = append(all, byte(u.char))
-	}
-	return all
-}
-
-// spellings adds where the unit ends in a text, for each way of writing it that stands at
-// a place. cut reports that the text ends within one.
-func (u unit) spellings(text []byte, at int, ends *places) (cut bool) {
-	rest := text[at:]
-	if u.char == '\\' {
-		return addBackslashes(text, at, ends)
-	}
-	add := func(size int, unfinished bool) {
-		cut = cut || unfinished
-		if size > 0 {
-			ends.add(at + size)
-		}
-	}
-	switch rest[0] {
-	case '%':
-		add(u.percent(rest))
-	case '\\':
-		add(u.backslash(rest))
-	case '&':
-		add(u.entity(rest, 1))
-	}
-	switch {
-	case bytes.HasPrefix(rest, []byte(u.text)):
-		add(len(u.text), false)
-	case len(rest) < len(u.text) && string(rest) == u.text[:len(rest)]:
-		cut = true
-	case rest[0] == '+' && u.char == ' ', u.isLatin1() && rest[0] == byte(u.char):
-		add(1, false)
-	}
-	return cut
-}
-
-// addBackslashes adds where backslashes in any spelling end. The last may belong to an
-// escape that follows.
-func addBackslashes(text []byte, at int, ends *places) (cut bool) {
-	one := unit{"\\", '\\'}
-	end := at
-	for count := 0; end < len(text) && count < maxRun; count++ {
-		size, unfinished := 0, false
-		switch text[end] {
-		case '%':
-			size, unfinished = one.percent(text[end:])
-		case '&':
-			size, unfinished = one.entity(text[end:], 1)
-		case '\\':
-			if size, unfinished = one.unicodeEscape(text, end+2); size > 0 && text[end+1] == 'u' {
-				size -= end
-			} else {
-				size = 1
-			}
-		}
-		if unfinished {
-			cut = true
-		}
-		if size == 0 {
-			break
-		}
-		end += size
-	}
-	if end == at {
-		return cut
-	}
-	ends.add(end)
-	if text[end-1] == '\\' && end-1 > at {
-		ends.add(end - 1)
-	}
-	return cut || end == len(text)
-}
-
-// percent returns the length of the unit in percent-encoding, also if that was encoded
-// again; 0 if it does not stand there.
-func (u unit) percent(rest []byte) (size int, cut bool) {
-	for i := range len(u.text) {
-		if size == len(rest) {
-			return 0, true
-		}
-		if rest[size] != '%' {
-			return 0, false
-		}
-		size++
-		for range 2 {
-			if u.text[i] != '%' && bytes.HasPrefix(rest[size:], []byte("25")) {
-				size += 2
-			}
-		}
-		if u.text[i] == '%' {
-			if bytes.HasPrefix(rest[size:], []byte("2525")) {
-				size += 2
-			}
-			cut = cut || strings.HasPrefix("252", string(rest[size:]))
-		}
-		value, unfinished, ok := digits(rest[size:], 2)
-		if !ok || value != rune(u.text[i]) && !(u.char == ' ' && value == '+') {
-			return 0, unfinished
-		}
-		size += 2
-	}
-	return size, cut
-}
-
-// digits reads a number of n hexadecimal digits.
-func digits(text []byte, n int) (value rune, cut, ok bool) {
-	for i := range n {
-		if i == len(text) {
-			return 0, true, false
-		}
-		digit := strings.IndexByte("0123456789abcdef", text[i]|0x20)
-		if digit < 0 {
-			return 0, false, false
-		}
-		value = value<<4 | rune(digit)
-	}
-	return value, false, true
-}
-
 const (
+	maxSpellings   = 8  // of one place
+	maxLevels      = 3  // times that a character was encoded
 	maxBackslashes = 8  // before an escape, in JSON that contains JSON
 	maxEntity      = 12 // bytes of a reference in HTML
 )
 
-// backslash returns the length of the unit as escaped in JSON or JavaScript, also if
-// that was escaped again; 0 if it does not stand there.
-func (u unit) backslash(rest []byte) (size int, cut bool) {
-	for size < len(rest) && rest[size] == '\\' && size < maxBackslashes {
-		size++
-	}
-	if size == len(rest) {
-		return 0, true
-	}
-	escaped := rest[size]
-	switch {
-	case escaped == 'u' && bytes.HasPrefix(rest[size+1:], []byte("0026")): // of HTML in JSON
-		if length, unfinished := u.entity(rest, size+5); length > 0 || unfinished {
-			return length, unfinished
+// notChar is added to a byte that is no character in UTF-8.
+const notChar = utf8.MaxRune + 1
+
+// charsOf splits a text into characters. Backslashes in sequence are one, since their
+// number differs in escaped texts.
+func charsOf(text string) (chars []rune) {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && size == 1 {
+			r = notChar + rune(text[0])
 		}
-		return u.unicodeEscape(rest, size+1)
-	case escaped == 'u':
-		return u.unicodeEscape(rest, size+1)
-	case escaped == 'x' && u.char >= 0:
-		value, unfinished, ok := digits(rest[size+1:], 2)
-		if ok && value == u.char {
-			return size + 3, false
-		}
-		return 0, unfinished
-	case rune(escaped) == u.char && !isAlphanumeric(escaped):
-		return size + 1, false
+		chars, text = append(chars, r), text[size:]
 	}
-	return 0, false
+	return slices.CompactFunc(chars, func(a, b rune) bool { return a == '\\' && b == '\\' })
+}
+
+// bytesOf returns the bytes of a text.
+func bytesOf(text string) []rune {
+	all := make([]rune, len(text))
+	for i := range all {
+		all[i] = rune(text[i])
+	}
+	return all
+}
+
+// special has the bytes that may stand for something else than themselves.
+var special = `%\&+` + anyByte[utf8.RuneSelf:]
+
+// plain reports whether a byte stands for itself only.
+func plain(b byte) bool { return b < utf8.RuneSelf && b != '%' && b != '\\' && b != '&' && b != '+' }
+
+// spellings are the characters for which the bytes at a place of a text may stand.
+type spellings struct {
+	text []byte
+	list [maxSpellings]struct {
+		char rune
+		end  int // of its spelling
+	}
+	n   int
+	cut bool // the text ends within one
+}
+
+func (s *spellings) add(char rune, end int) {
+	if s.n < maxSpellings {
+		s.list[s.n].char, s.list[s.n].end = char, end
+		s.n++
+	}
+}
+
+// read returns the spellings at a place.
+func read(text []byte, at int) spellings {
+	s := spellings{text: text}
+	switch text[at] {
+	case '%':
+		s.percent(at)
+	case '\\':
+		s.escape(at)
+	case '&':
+		s.entity(at + 1)
+	case '+':
+		s.add(' ', at+1)
+	}
+	if r, size := utf8.DecodeRune(text[at:]); r != utf8.RuneError || size > 1 {
+		s.add(r, at+size)
+	}
+	if b := rune(text[at]); b >= 0x80 { // also a byte of UTF-16, or a character of ISO 8859-1
+		s.cut = !utf8.FullRune(text[at:])
+		s.add(b, at+1)
+		s.add(notChar+b, at+1)
+	}
+	return s
+}
+
+// hex reads a number of n hexadecimal digits.
+func (s *spellings) hex(at, n int) (value rune, end int, ok bool) {
+	for ; n > 0; n-- {
+		if at >= len(s.text) {
+			s.cut = true
+			return 0, 0, false
+		}
+		digit := strings.IndexByte("0123456789abcdef", s.text[at]|0x20)
+		if digit < 0 {
+			return 0, 0, false
+		}
+		value, at = value<<4|rune(digit), at+1
+	}
+	return value, at, true
+}
+
+// percent adds what a percent-encoding stands for, also if that was encoded again.
+func (s *spellings) percent(at int) {
+	for _, prefix := range []string{"%", "%25", "%2525"} {
+		var char []byte
+		for end := at; len(char) == 0 || !utf8.FullRune(char); {
+			if rest := string(s.text[end:min(end+len(prefix), len(s.text))]); rest != prefix {
+				s.cut = s.cut || strings.HasPrefix(prefix, rest)
+				break
+			}
+			value, to, ok := s.hex(end+len(prefix), 2)
+			if !ok {
+				break
+			}
+			end, char = to, append(char, byte(value))
+			switch r, size := utf8.DecodeRune(char); {
+			case size > 1:
+				s.add(r, end)
+			case value == '+':
+				s.add(' ', end)
+			case len(char) == 1 && value >= utf8.RuneSelf:
+				s.add(notChar+value, end)
+			}
+			if len(char) == 1 {
+				s.add(value, end)
+			}
+		}
+	}
+}
+
+// escape adds what an escape of JSON or JavaScript stands for, also if that was escaped
+// again.
+func (s *spellings) escape(at int) {
+	most := min(at+maxBackslashes, len(s.text))
+	for at < most && s.text[at] == '\\' {
+		at++
+	}
+	if at == len(s.text) {
+		s.cut = true
+		return
+	}
+	switch b := s.text[at]; {
+	case b == 'u':
+		if char, end, ok := s.unit(at + 1); ok {
+			s.add(char, end)
+			if char == '&' { // of HTML in JSON
+				s.entity(end)
+			}
+		}
+	case b == 'x':
+		if char, end, ok := s.hex(at+1, 2); ok {
+			s.add(char, end)
+		}
+	case strings.IndexByte("nrt", b) >= 0: // in keys of several lines
+		s.add(rune("\n\r\t"[strings.IndexByte("nrt", b)]), at+1)
+	case b < 0x80 && !isAlphanumeric(b):
+		s.add(rune(b), at+1)
+	}
 }
 
 func isAlphanumeric(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z'
 }
 
-// unicodeEscape reads the digits of one or, of a surrogate pair, two escapes.
-func (u unit) unicodeEscape(rest []byte, at int) (size int, cut bool) {
-	if u.char < 0 || at > len(rest) {
-		return 0, false
+// unit reads the digits of one or, of a surrogate pair, two escapes.
+func (s *spellings) unit(at int) (char rune, end int, ok bool) {
+	char, at, ok = s.hex(at, 4)
+	if !ok || !utf16.IsSurrogate(char) {
+		return char, at, ok
 	}
-	for i, half := range utf16.Encode([]rune{u.char}) {
-		if i > 0 {
-			for most := at + maxBackslashes; at < min(most, len(rest)) && rest[at] == '\\'; {
-				at++
-			}
-			if at == len(rest) {
-				return 0, true
-			}
-			if rest[at] != 'u' {
-				return 0, false
-			}
-			at++
-		}
-		value, unfinished, ok := digits(rest[at:], 4)
-		if !ok || value != rune(half) {
-			return 0, unfinished
-		}
-		at += 4
+	for most := min(at+maxBackslashes, len(s.text)); at < most && s.text[at] == '\\'; {
+		at++
 	}
-	return at, false
+	if at < len(s.text) && s.text[at] != 'u' {
+		return 0, 0, false
+	}
+	low, end, ok := s.hex(at+1, 4)
+	return utf16.DecodeRune(char, low), end, ok
 }
 
-// entities are the names of characters in HTML that are not letters.
-var entities = map[string]rune{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\'', "plus": '+', "sol": '/', "bsol": '\\',
-	"equals": '=', "colon": ':', "semi": ';', "comma": ',', "period": '.', "lowbar": '_', "num": '#', "dollar": '$', "percnt": '%',
-	"excl": '!', "quest": '?', "commat": '@', "ast": '*', "lpar": '(', "rpar": ')', "lsqb": '[', "rsqb": ']', "lcub": '{', "rcub": '}',
-	"vert": '|', "grave": '`', "Hat": '^', "nbsp": ' '}
-
-// entity returns the length of the unit as a character reference of HTML, whose name
-// begins at start, also if that was escaped again; 0 if it does not stand there.
-func (u unit) entity(rest []byte, start int) (size int, cut bool) {
-	size = start
-	for bytes.HasPrefix(rest[size:], []byte("amp;")) && size < start+3*4 {
-		size += 4
+// entity adds what a character reference of HTML stands for, whose name begins at a place,
+// also if that was escaped again.
+func (s *spellings) entity(at int) {
+	for level := 0; level < maxLevels && bytes.HasPrefix(s.text[at:], []byte("amp;")); level++ {
+		at += len("amp;")
+		s.add('&', at)
 	}
-	end := 0
-	for size+end < len(rest) && end < maxEntity && (rest[size+end] == '#' || isAlphanumeric(rest[size+end])) {
+	end := at
+	for end < len(s.text) && end-at < maxEntity && (s.text[end] == '#' || isAlphanumeric(s.text[end])) {
 		end++
 	}
-	if size+end == len(rest) {
-		return 0, true
+	if end == len(s.text) {
+		s.cut = true
+		return
 	}
-	if rest[size+end] != ';' {
-		end = 0
+	if s.text[end] != ';' {
+		return
 	}
-	name := string(rest[size : size+end])
-	value, known := entities[name]
-	if number, ok := bytes.CutPrefix([]byte(name), []byte("#")); ok {
-		base := 10
-		if len(number) > 1 && number[0]|0x20 == 'x' {
-			number, base = number[1:], 16
-		}
-		v, err := strconv.ParseInt(string(number), base, 32)
-		value, known = rune(v), err == nil
-	}
+	chars := []rune(html.UnescapeString("&" + string(s.text[at:end+1])))
 	switch {
-	case known && value == u.char:
-		return size + end + 1, false
-	case u.char == '&' && size > start:
-		return size, false
+	case len(chars) != 1: // there is no character of this name
+	case chars[0] == '\u00A0':
+		s.add(' ', end+1)
+		fallthrough
+	default:
+		s.add(chars[0], end+1)
 	}
-	return 0, false
 }
