@@ -34,10 +34,8 @@ func (k kind) wanted(before, given record, zone string) (record, error) {
 }
 
 func merge(before, given record) record {
-	out := maps.Clone(before)
-	if out == nil {
-		out = record{}
-	}
+	out := record{}
+	maps.Copy(out, before)
 	maps.Copy(out, given)
 	return out
 }
@@ -221,12 +219,13 @@ func checkInner(path, at string, t reflect.Type, value any) error {
 		if t.Kind() != reflect.Struct {
 			return nil
 		}
-		types := fieldTypes(t)
+		types := fieldTypes(at, t)
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if types[name] == nil {
-				return unknownField(path, at+"."+name, prefixed(at+".", slices.Sorted(maps.Keys(types))))
+			field := at + "." + name
+			if types[field] == nil {
+				return unknownField(path, field, slices.Sorted(maps.Keys(types)))
 			}
-			if err := checkInner(path, at+"."+name, types[name], v[name]); err != nil {
+			if err := checkInner(path, field, types[field], v[name]); err != nil {
 				return err
 			}
 		}
@@ -234,19 +233,13 @@ func checkInner(path, at string, t reflect.Type, value any) error {
 	return nil
 }
 
-func prefixed(prefix string, names []string) []string {
-	for i := range names {
-		names[i] = prefix + names[i]
-	}
-	return names
-}
-
-// fieldTypes returns the types of a struct's fields by their names in JSON.
-func fieldTypes(t reflect.Type) map[string]reflect.Type {
+// fieldTypes returns the types of a struct's fields by their names in JSON, after the name of
+// the struct.
+func fieldTypes(of string, t reflect.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-			types[name] = f.Type
+			types[of+"."+name] = f.Type
 		}
 	}
 	return types
@@ -273,15 +266,8 @@ func same(a, b record) bool { return sameJSON(valued(a), valued(b)) }
 func valued(r record) record {
 	out := maps.Clone(r)
 	maps.DeleteFunc(out, func(_ string, value any) bool {
-		switch v := value.(type) {
-		case []any:
-			return len(v) == 0
-		case map[string]any:
-			return len(v) == 0
-		case nil:
-			return true
-		}
-		return value == "" || value == false
+		raw, _ := json.Marshal(value)
+		return slices.Contains([]string{"null", `""`, "false", "[]", "{}"}, string(raw))
 	})
 	return out
 }

@@ -83,38 +83,29 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 	if err != nil {
 		return err
 	}
-	ways := []struct {
-		ofRow, ofFile func(path string, r record, id string) string
-	}{
-		{func(_ string, _ record, id string) string { return id },
-			func(path string, _ record, _ string) string { return local.ids[path] }},
-		{func(path string, r record, _ string) string { return path + "\n" + key(r) },
-			func(path string, r record, _ string) string { return path + "\n" + key(r) }},
-		{func(_ string, r record, _ string) string { return key(r) },
-			func(_ string, r record, _ string) string { return key(r) }},
-		{func(path string, _ record, _ string) string { return path },
-			func(path string, _ record, _ string) string {
-				if local.ids[path] != "" { // a record that was deleted
-					return ""
-				}
-				return path
-			}},
+	ways := []func(row) string{
+		func(r row) string { return r.id },
+		func(r row) string { return r.path + "\n" + key(r.record) },
+		func(r row) string { return key(r.record) },
+		func(r row) string { return r.path },
 	}
+	last := len(ways) - 1
 	if k.unique {
 		ways[0], ways[1], ways[2] = ways[1], ways[2], ways[0]
 	}
 	paths := slices.DeleteFunc(local.paths(), func(path string) bool { return kindOf(path).name != k.name })
 	for _, over := range []bool{false, true} {
-		for _, way := range ways {
+		for n, way := range ways {
 			files := map[string][]string{}
 			for _, path := range paths {
-				if d.files[path] == nil {
-					at := way.ofFile(path, local.files[path], "")
+				id := local.ids[path]
+				if d.files[path] == nil && (n < last || id == "") { // else the file's record was deleted
+					at := way(row{id: id, path: path, record: local.files[path]})
 					files[at] = append(files[at], path)
 				}
 			}
 			rows = slices.DeleteFunc(rows, func(r row) bool {
-				at := way.ofRow(r.path, r.record, r.id)
+				at := way(r)
 				if r.over != over || at == "" || len(files[at]) == 0 {
 					return false
 				}
@@ -182,22 +173,23 @@ func isDefault(r record) bool { return r["is_default"] == true }
 // checkFolder returns an error if the files of a folder contradict each other, which would
 // make apply change something each time.
 func checkFolder(d *definition) error {
-	names, defaults := map[string]string{}, map[string]string{}
+	seen := map[string]string{}
 	for _, path := range d.paths() {
 		r, k := d.files[path], kindOf(path)
-		if at := k.name + "\n" + key(r); k.unique && names[at] != "" {
-			return fmt.Errorf("%s: %q is the name in %s too", path, clean(name(r)), names[at])
-		} else {
-			names[at] = path
-		}
-		if k.name != "gateways" || !isDefault(r) {
+		at, issue := "", ""
+		switch {
+		case k.unique:
+			at, issue = k.name+"\n"+key(r), fmt.Sprintf("%q is the name", clean(name(r)))
+		case k.name == "gateways" && isDefault(r):
+			of, _ := agent.NewGateway(fmt.Sprint(r["type"]))
+			at, issue = string(of.Type), "is_default is true"
+		default:
 			continue
 		}
-		of, _ := agent.NewGateway(fmt.Sprint(r["type"]))
-		if defaults[string(of.Type)] != "" {
-			return fmt.Errorf("%s: is_default is true in %s too", path, defaults[string(of.Type)])
+		if seen[at] != "" {
+			return fmt.Errorf("%s: %s in %s too", path, issue, seen[at])
 		}
-		defaults[string(of.Type)] = path
+		seen[at] = path
 	}
 	return nil
 }
