@@ -523,8 +523,8 @@ func TestWidgetStreamsEnd(t *testing.T) {
 // program.
 func TestStreamsHaveGuards(t *testing.T) {
 	allowed := map[string]string{
-		"websocket.Accept(":  "httpapi/sockets.go",   // which guards it
-		".Hijack()":          "httpapi/forwarder.go", // the server that has the agent guards it
+		"websocket.Accept(":  "httpapi/sockets.go httpapi/event_socket.go", // which guard it
+		".Hijack()":          "httpapi/forwarder.go",                       // the server that has the agent guards it
 		`"text/event-stream`: "httpapi/rest/sse.go httpapi/forwarder.go",
 	}
 	err := fs.WalkDir(os.DirFS(".."), "httpapi", func(name string, _ fs.DirEntry, err error) error {

@@ -197,6 +197,10 @@ var noSniff, noReferrer, noStore, apiVersion = []string{"nosniff"}, []string{"no
 func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		began := time.Now()
+		next := next
+		if readEventProtocols(c.Request()) {
+			next = s.overSocket(next)
+		}
 		method := c.Request().Method
 		if method == http.MethodHead {
 			method = http.MethodGet

@@ -420,6 +420,8 @@ func closeWith(conn *websocket.Conn, cause error) {
 	switch {
 	case errors.Is(cause, io.EOF):
 		code, reason = websocket.StatusNormalClosure, "the session has ended"
+	case errors.Is(cause, errStreamEnded):
+		code, reason = websocket.StatusNormalClosure, errStreamEnded.Error()
 	case errors.Is(cause, errTakeoverEnded):
 		code, reason = websocket.StatusNormalClosure, errTakeoverEnded.Message
 	case errors.As(cause, &ended):

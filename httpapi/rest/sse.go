@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,12 +34,18 @@ var errUnguarded = errors.New("rest: an event stream without a guard")
 // NewEventWriter starts an event stream as the response. Writes fail when the call's
 // guard finds that the client has lost its access.
 func NewEventWriter(c *Call) *EventWriter {
+	c.HTTP.Set(streamContext, c.Context)
 	out := c.HTTP.Response()
 	out.Header().Set(echo.HeaderContentType, EventStream)
 	out.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer it
 	out.WriteHeader(http.StatusOK)
 	return &EventWriter{out: out, control: http.NewResponseController(out), guard: c.Guard}
 }
+
+const streamContext = "satchel.stream"
+
+// StreamContext returns the context of the event stream that has begun as the response.
+func StreamContext(c echo.Context) context.Context { return c.Get(streamContext).(context.Context) }
 
 // Write sends text unchanged, with a time limit for slow clients.
 func (s *EventWriter) Write(text string) error {

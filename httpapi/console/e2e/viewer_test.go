@@ -77,24 +77,26 @@ const turning = `{
 	window.turn = (hidden) => { away = hidden; document.dispatchEvent(new Event("visibilitychange")); };
 }`
 
-// tabs opens a page of the console in several tabs of one browser, one after another; the
-// newest is in front. The others get the key of the first.
-func (ts *testServer) tabs(t *testing.T, count int, key, page, expression string) []*browserPage {
+// windows opens a page of the console in several windows of one browser, one after another,
+// all of which are visible. The others get the key of the first. opened is called with all
+// before each, and may be nil.
+func (ts *testServer) windows(
+	t *testing.T, count int, key, page, expression string, opened func([]*browserPage),
+) (windows []*browserPage, closing []func()) {
 	t.Helper()
 	session := openWindow(t, 1280, 900, ts.url+"/")
-	var tabs []*browserPage
 	for i := range count {
-		opened := session.ActivePage()
+		inBrowser := session.ActivePage()
 		if i > 0 {
-			for _, other := range tabs {
-				other.eval(`turn(true)`)
+			if opened != nil {
+				opened(windows)
 			}
 			var err error
-			if opened, err = session.OpenPage(t.Context()); err != nil {
+			if inBrowser, err = session.OpenPage(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		tab := ts.tab(t, opened)
+		tab := ts.tab(t, inBrowser)
 		tab.cdp("Page.navigate", map[string]any{"url": ts.url + "/"})
 		tab.waitFor(`window.turn && document.querySelector("#main")`)
 		if i == 0 {
@@ -104,9 +106,21 @@ func (ts *testServer) tabs(t *testing.T, count int, key, page, expression string
 		tab.waitFor(`document.querySelector("#main h1")?.textContent === "Home" && ` + isLive)
 		tab.eval(`location.hash = ` + quoted("#/agents/default/"+page))
 		tab.waitFor(expression)
-		tabs = append(tabs, tab)
+		windows = append(windows, tab)
+		closing = append(closing, func() {
+			if err := inBrowser.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	return tabs
+	return windows, closing
+}
+
+// turnAll hides windows, as tabs that are not in front.
+func turnAll(windows []*browserPage) {
+	for _, w := range windows {
+		w.eval(`turn(true)`)
+	}
 }
 
 func (ts *testServer) tab(t *testing.T, opened *browser.Page) *browserPage {
@@ -150,17 +164,47 @@ func TestConsoleViewerWalk(t *testing.T) {
 	if after := newest(); after != before {
 		t.Errorf("the newest event before a viewer's walk was %s, after it %s", before, after)
 	}
-	tabs := ts.tabs(t, 8, key, "contacts", `document.querySelectorAll("#main tbody tr").length >= 3`)
+	tabs, _ := ts.windows(t, 8, key, "contacts", `document.querySelectorAll("#main tbody tr").length >= 3`, turnAll)
 	for i := range tabs {
-		for j, other := range tabs {
-			if j != i {
-				other.eval(`turn(true)`)
-			}
-		}
+		turnAll(tabs)
 		tabs[i].eval(`turn(false)`)
 		name := fmt.Sprintf("Contact of tab %d", i)
 		ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":`+quoted(name)+`}`)
 		tabs[i].waitFor(hasText(name))
 	}
 	w.end(t)
+}
+
+// TestConsoleWindows has nine visible windows of one browser, more than it opens connections
+// to a host: each loads, receives a change and shows who else is there; windows that are
+// closed are no longer there.
+func TestConsoleWindows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	flow := createFlow(t, ts.testClient, `[{"id":"t","type":"trigger","data":{"event":"manual"}}]`, `[]`, "")
+	others := func(shown bool) string {
+		return fmt.Sprintf(`Boolean(document.querySelector(".others")) === %t`, shown)
+	}
+	windows, closing := ts.windows(t, 9, "", "workflows/"+flow, `document.querySelector(".react-flow__node")`, nil)
+	for i, w := range windows {
+		w.waitFor(others(true))
+		if i%2 == 0 {
+			w.eval(`location.hash = "#/agents/default/contacts"`)
+			w.waitFor(`document.querySelector("#main h1")?.textContent === "Contacts" && ` + isLive)
+		}
+	}
+	ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
+	for i, w := range windows {
+		if i%2 == 0 {
+			w.waitFor(hasText("Ada"))
+		}
+	}
+	for _, i := range []int{3, 5, 7} {
+		windows[1].waitFor(others(true))
+		closing[i]()
+	}
+	windows[1].waitFor(others(false))
 }

@@ -1,7 +1,10 @@
 // Calls to the service that this page came from.
 import { signal } from "@preact/signals";
 
+import { readEvents, readSocket, type ServerEvent } from "../parts/stream";
 import type { GraphIssue, Routes } from "./types";
+
+export type { ServerEvent };
 
 const base = new URL("api/", document.baseURI);
 
@@ -224,9 +227,6 @@ export const put = <const A extends string>(at: A, body: unknown, headers?: Reco
 export const remove = <const A extends string>(at: A, query?: Query) =>
   call<Answer<A, "DELETE">>("DELETE", at, { query });
 
-/** An event of a stream; what its data are depends on its name. */
-export type ServerEvent<T = unknown> = { event: string; id: string; data: T };
-
 /** Reads server-sent events until their stream ends. An EventSource could not send the API key. */
 export async function events<T>(
   method: string,
@@ -234,27 +234,12 @@ export async function events<T>(
   options: Options,
   each: (e: ServerEvent<T>) => void,
 ): Promise<void> {
-  const response = await request(method, at, { ...options, accept: "text/event-stream" });
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const blocks = (text + part.value).split("\n\n");
-    text = blocks.pop()!;
-    for (const block of blocks) {
-      const lines = block.split("\n");
-      const of = (name: string) =>
-        lines
-          .filter((l) => l.startsWith(`${name}:`))
-          .map((l) => l.slice(name.length + 1).replace(/^ /, ""))
-          .join("\n");
-      if (of("data")) each({ event: of("event") || "message", id: of("id"), data: JSON.parse(of("data")) });
-    }
-  }
+  const opened = () => (online.value = true);
+  const { headers, signal } = options;
+  const about = { token: key.get(), after: headers?.["Last-Event-ID"], signal, opened };
+  if (method === "GET" && (await readSocket(address(at), about, each))) return;
+  await readEvents(await request(method, at, { ...options, accept: "text/event-stream" }), each);
 }
-
-/** Reads the events of a GET until they end; each gets the name of an event and its data. */
-export const stream = <T>(at: string, signal: AbortSignal, each: (event: string, data: T) => void) =>
-  events<T>("GET", at, { signal }, (e) => each(e.event, e.data));
 
 /** Sends a form with files; progress hears of the share that is sent, 0 to 1. A full rate limit is waited for. */
 export function upload<const A extends string>(

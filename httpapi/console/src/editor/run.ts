@@ -1,6 +1,6 @@
 // Executions: their types, how they are read and followed, and the marks on the canvas that
 // follow from their results.
-import { agentId, get, path, stream } from "../data";
+import { agentId, events, get, path } from "../data";
 import type { StoredGraph } from "./graph";
 import type { Mark } from "./state";
 
@@ -95,10 +95,10 @@ export async function follow(
 ) {
   let ended = false;
   for (let delay = 1000; !ended && !signal.aborted; delay = Math.min(delay * 2, 30_000)) {
-    await stream<NodeResult | Partial<Execution>>(executionPath(agent, id, "events"), signal, (name, data) => {
+    await events("GET", executionPath(agent, id, "events"), { signal }, ({ event, data }) => {
       delay = 1000;
-      if (name.startsWith("node.")) on.node(data as NodeResult);
-      else if (name !== "ping") {
+      if (event.startsWith("node.")) on.node(data as NodeResult);
+      else if (event !== "ping") {
         ended = true;
         on.end(data as Partial<Execution>);
       }

@@ -1,4 +1,5 @@
 // What the frame asks of the server that it came from.
+import { readEvents, readSocket } from "../parts/stream";
 import type { Look, Message, State } from "./view";
 import { words } from "./words";
 
@@ -107,19 +108,10 @@ export type Heard =
 
 /** Reads the events of the conversation behind a message until they end. */
 export async function follow(after: number, signal: AbortSignal, each: (heard: Heard) => void) {
-  const answer = await call("GET", "stream", { signal, headers: after ? { "Last-Event-ID": String(after) } : {} });
-  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const blocks = (text + part.value).split("\n\n");
-    text = blocks.pop()!;
-    for (const block of blocks) {
-      const of = (name: string) =>
-        block
-          .split("\n")
-          .find((l) => l.startsWith(`${name}: `))
-          ?.slice(name.length + 2) ?? "";
-      if (of("data")) each({ event: of("event"), data: JSON.parse(of("data")) } as Heard);
-    }
-  }
+  const last = after ? String(after) : "";
+  const take = (e: { event: string; data: unknown }) => each(e as Heard);
+  const address = new URL(`${at}/stream`, location.href);
+  if (await readSocket(address, { token: keep.get("token"), after: last, signal }, take)) return;
+  const headers: Record<string, string> = last ? { "Last-Event-ID": last } : {};
+  await readEvents(await call("GET", "stream", { signal, headers }), take);
 }
