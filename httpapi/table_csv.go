@@ -74,18 +74,27 @@ func sendRowsCSV(c *rest.Call, t *agent.Table) error {
 	return w.Error()
 }
 
+// emptyText is the cell of an empty text, since an empty cell is null.
+const emptyText = "'"
+
 // rowCell returns a value as a cell: text as it is, with an apostrophe before what a
-// spreadsheet would take for a formula, and anything else, or of a column of JSON, as JSON.
+// spreadsheet would take for a formula and before an empty text, and anything else, or of a
+// column of JSON, as JSON.
 func rowCell(raw json.RawMessage, isJSON bool) string {
 	var text string
 	switch {
 	case string(raw) == "null":
 		return ""
-	case !isJSON && json.Unmarshal(raw, &text) == nil:
+	case !isJSON && json.Unmarshal(raw, &text) == nil && isApostrophes(text):
+		return "'" + text
+	case !isJSON && text != "":
 		return guardFormula(text)
 	}
 	return string(raw)
 }
+
+// isApostrophes reports whether a text is empty, or may be taken for the cell of an empty one.
+func isApostrophes(text string) bool { return strings.Trim(text, "'") == "" }
 
 type importRowsIn struct {
 	tableIn
@@ -187,6 +196,9 @@ func readRowsCSV(t *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
 
 // tableCell returns the text of a column's cell. A column of numbers takes a rounded one.
 func tableCell(c *agent.TableColumn, cell string) (text, issue string) {
+	if cell != "" && isApostrophes(cell) {
+		return cell[1:], ""
+	}
 	if text, issue = readCell(cell); issue != "" && c.Type == agent.ColumnNumber {
 		return cell, ""
 	}
@@ -216,10 +228,13 @@ func readTableRow(records *csvRecords, columns []agent.TableColumn) (row csvRow[
 		if wrong == "" {
 			value, wrong = c.ParseCell(cell)
 		}
+		if c.Type == agent.ColumnText && records.fields[i] == emptyText {
+			value = ""
+		}
 		switch {
 		case wrong != "":
 			row.issue(c.Name, wrong)
-		case value == nil && c.Required && c.Name != "id":
+		case (value == nil || value == "") && c.Required && c.Name != "id":
 			row.issue(c.Name, "is required")
 		default:
 			row.Change = append(row.Change, agent.Cell{Column: c.Name, Value: value})

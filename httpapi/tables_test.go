@@ -83,7 +83,7 @@ func TestTableCSV(t *testing.T) {
 	const tables = "/api/agents/default/tables"
 	c.must(t, 201, "POST", tables, leadsTable)
 	hostile := `=1+1 "x", 'y'; <b>` + "\n\u00e4"
-	c.must(t, 201, "POST", tables+"/leads/rows", fmt.Sprintf(`{"rows":[{"name":%s,"email":"a@x","amount":-2.5,"vip":true,"status":"won"},{"name":"'=x"},{"name":"\n＝5"}]}`, quoted(hostile)))
+	c.must(t, 201, "POST", tables+"/leads/rows", fmt.Sprintf(`{"rows":[{"name":%s,"email":"a@x","amount":-2.5,"vip":true,"status":"won"},{"name":"'=x"},{"name":"\n＝5"},{"name":"'","email":""},{"name":"''"},{"name":"x","email":"'"}]}`, quoted(hostile)))
 	file := c.send(t, "GET", tables+"/leads/export", "").text
 	if !strings.Contains(file, `"'=1+1 ""x""`) {
 		t.Errorf("a formula is not guarded: %s", file)
@@ -93,12 +93,12 @@ func TestTableCSV(t *testing.T) {
 		body, media := multipartForm(t, map[string]string{"key": key, "dry_run": dry}, "rows.csv", []byte(content), nil)
 		return c.do(t, "POST", tables+"/"+table+"/import", body, media)
 	}
-	if a := load("copy", "", "", file); a.StatusCode != 200 || fmt.Sprint(a.json["imported"]) != "3" {
+	if a := load("copy", "", "", file); a.StatusCode != 200 || fmt.Sprint(a.json["imported"]) != "6" {
 		t.Fatal(a.text)
 	}
 	pick := func(table string) (out []string) {
 		for _, row := range c.must(t, 200, "GET", tables+"/"+table+"/rows", "")["rows"].([]any) {
-			out = append(out, fmt.Sprint(at(row, "name"), at(row, "email"), at(row, "amount"), at(row, "vip"), at(row, "status")))
+			out = append(out, fmt.Sprintf("%v %#v %v %v %v", at(row, "name"), at(row, "email"), at(row, "amount"), at(row, "vip"), at(row, "status")))
 		}
 		return out
 	}

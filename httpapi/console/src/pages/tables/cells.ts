@@ -92,14 +92,20 @@ export function lay(
 
 type ImportAnswer = { errors: { row: number; field: string; issue: string }[] };
 
-/** A text as a cell of a CSV file for the import. */
-const csvCell = (text: string, { type }: TableColumn) =>
-  quoted(type === "time" ? String(typed(text, "time") ?? "") : guardFormula(text));
+/** A text for a cell that had a value, as the import takes it: an apostrophe is an empty text, nothing is null. */
+function csvCell(text: string, { type }: TableColumn, value: unknown) {
+  if (type === "time") return quoted(String(typed(text, "time") ?? ""));
+  const mistakable = text ? /^'+$/.test(text) : value === "";
+  return quoted(mistakable ? `'${text}` : guardFormula(text));
+}
 
 /** Writes texts into existing rows with one import, and returns how many rows it changed. Rows that are rejected are reported. */
 async function updateRows(at: string, { rows, columns }: Paste, cells: string[][]) {
   const header = ["id", ...columns.map((column) => column.name)];
-  const lines = rows.map((row, i) => [row.id, ...columns.map((column, n) => csvCell(cells[i][n], column))]);
+  const lines = rows.map((row, i) => [
+    row.id,
+    ...columns.map((column, n) => csvCell(cells[i][n], column, row[column.name])),
+  ]);
   const text = [header, ...lines].map((line) => line.join(",")).join("\n");
   const file = new File([text], "cells.csv", { type: "text/csv" });
   const { errors } = (await upload(`${at}/import`, { key: "id", file })) as ImportAnswer;
