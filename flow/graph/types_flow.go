@@ -15,7 +15,7 @@ var flowTypes = []Type{
 		Data: []Field{
 			text("event", "Event", "manual, webhook, form, schedule, calendar, or an event such as message.received; workflow.* matches several. Only events after the workflow became active count.").ref("event").defaultsTo("manual"),
 			conditions("filter", "Only if", "Conditions that the payload must meet."),
-			text("gateway_id", "Gateway", "Only messages received through this gateway.").ref("gateway").advanced(),
+			text("gateway_id", "Channel", "Only messages received through this channel.").ref("gateway").advanced(),
 			text("table", "Table", "Only events of rows of this table.").ref("table").when("event", "row.created", "row.updated", "row.deleted", "row.*"),
 			list("fields", "Fields", "form: the fields, each with name, label, type, required, options and help.").widget("formfields").when("event", agent.TriggerForm),
 			text("title", "Title", "form: the heading. By default, the workflow's name.").when("event", agent.TriggerForm),

@@ -8,7 +8,7 @@ const (
 )
 
 func gatewayField(platform string) Field {
-	return text("gateway_id", "Gateway", platform+" gateway to send through. By default, the default gateway.").ref("gateway").advanced()
+	return text("gateway_id", "Channel", platform+" channel to send through. By default, the default channel.").ref("gateway").advanced()
 }
 
 func message() Field {

@@ -149,6 +149,7 @@ export function Fields({ schema, value, onChange, path, issue }: FieldsProps) {
       values.includes(asText(value[other] ?? properties[other]?.default)),
     );
   const fields = fieldsOf(schema).filter(([name, field]) => isSet(name) || applies(field));
+  const pathOf = (name: string) => (path ? `${path}.${name}` : name);
   const set = (name: string, changed: unknown) => {
     const next = { ...value };
     if (changed === undefined) delete next[name];
@@ -163,12 +164,12 @@ export function Fields({ schema, value, onChange, path, issue }: FieldsProps) {
       value={value[name]}
       onChange={(changed) => set(name, changed)}
       required={schema.required?.includes(name)}
-      path={path ? `${path}.${name}` : name}
+      path={pathOf(name)}
       issue={issue}
     />
   );
   const advanced = fields.filter(([, field]) => field["x-advanced"]);
-  const open = advanced.some(([name]) => isSet(name) || issue?.(`${path}.${name}`));
+  const open = advanced.some(([name]) => isSet(name) || issue?.(pathOf(name)));
   return (
     <>
       {fields.filter(([, field]) => !field["x-advanced"]).map(render)}

@@ -36,6 +36,10 @@ import { Decision } from "../parts/decision";
 import { FileButton } from "../parts/files";
 import { UploadList, uploadFiles, useDrop } from "../parts/upload";
 import { AgentName, Checklist, loadForms } from "./home/checklist";
+import { style } from "../parts/styles";
+import "../css/home.css";
+
+export const styles = style("./home.css");
 
 /** The page that an agent begins with. */
 export default function Home() {
@@ -225,7 +229,7 @@ function WaitingRow({ waiting, done }: WaitingRowProps) {
           <Name>{waiting.title || kind.title}</Name>
         </strong>
         {waiting.message && (
-          <p>
+          <p class="waiting-message">
             <bdi>{waiting.message}</bdi>
           </p>
         )}
