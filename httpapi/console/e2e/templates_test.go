@@ -92,3 +92,43 @@ func TestTemplatePreview(t *testing.T) {
 		t.Error(wrong)
 	}
 }
+
+// TestRenamedNodeInTemplates gives a node another id: what refers to it follows by the
+// grammar of templates, and what only looks like it stays.
+func TestRenamedNodeInTemplates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	cases := [][2]string{
+		{"{{nodes.a.text}} and {{ nodes[\"a\"].text }}", "{{nodes.b-2.text}} and {{ nodes.b-2.text }}"},
+		{"{{nodes['a'][0]['x y'] | upper}}", `{{nodes.b-2[0]["x y"] | upper}}`},
+		{`{{nodes.a.text | default:"{ nodes.a }"}}`, `{{nodes.b-2.text | default:"{ nodes.a }"}}`},
+		{`{{"nodes.a" | upper}} nodes.a {{nodes.ab.x}} {{input.nodes.a}}`, `{{"nodes.a" | upper}} nodes.a {{nodes.ab.x}} {{input.nodes.a}}`},
+	}
+	fields := map[string]string{}
+	for i, c := range cases {
+		fields[fmt.Sprint("f", i)] = c[0]
+	}
+	values, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := ts.must(t, 201, "POST", flowBase, `{"name":"Flow","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"a","type":"code","data":{"code":"return {}"}},{"id":"last","type":"set","data":{"values":`+string(values)+`}}],"edges":[{"source":"start","target":"a"},{"source":"a","target":"last"}]}`)["id"].(string)
+	p := ts.openConsole(t, 1280)
+	p.openNode(id, "a")
+	p.typeInto(`document.querySelector("[aria-label=ID]")`, "b-2")
+	p.eval(`void document.querySelector("[aria-label=ID]").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }))`)
+	p.click("Save")
+	p.waitFor(hasText("v2"))
+	stored := ts.must(t, 200, "GET", flowBase+"/"+id, "")
+	if at(stored, "nodes.1.id") != "b-2" {
+		t.Fatalf("the nodes are %v", stored["nodes"])
+	}
+	for i, c := range cases {
+		if got := at(stored, fmt.Sprint("nodes.2.data.values.f", i)); got != c[1] {
+			t.Errorf("%s became %v, want %s", c[0], got, c[1])
+		}
+	}
+}

@@ -8,7 +8,7 @@ import type { TestState } from "./starttest";
 /** Loads the smaller dialogs of the editor. */
 export const loadDialogs = () => import("./dialogs");
 
-/** Loads what pastes nodes, also those copied in n8n. */
+/** Loads what pastes nodes, also those copied in n8n, and renames them. */
 export const loadPasting = () => import("./pasting");
 
 /** Loads what starts tests. */

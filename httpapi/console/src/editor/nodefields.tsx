@@ -18,8 +18,8 @@ import { needText } from "./needs";
 import { Fields, SchemaField } from "./fields";
 import type { WebhookWorkflow } from "./webhook";
 import { JsonField } from "./jsonfield";
-import { renameNode } from "./rename";
 import type { LoadTests } from "./trynode";
+import { loadPasting } from "./lazy";
 
 /** The types of nodes that send a request, which can be tried. */
 const requestTypes = new Set(["http-request", "operation"]);
@@ -223,7 +223,7 @@ function Reliability({ editor, node, findIssue }: NodeProps & { findIssue: FindI
   const data = node.data ?? {};
   const fields = fieldsOf(catalog.value.common).filter(([name]) => reliabilityFields.includes(name));
   return (
-    <details class="more-fields" open={reliabilityFields.some((name) => data[name] !== undefined)}>
+    <details class="more-fields" open={reliabilityFields.some((name) => data[name] !== undefined || findIssue(name))}>
       <summary>Reliability</summary>
       <div class="stack">
         {fields.map(([name, schema]) => (
@@ -264,12 +264,13 @@ function NodeNote({ editor, node }: NodeProps) {
 function NodeId({ editor, node }: NodeProps) {
   const [typed, setTyped] = useState(node.id);
   const isTaken = editor.doc.value.nodes.some((other) => other.id === typed && other.id !== node.id);
-  const rename = () => {
+  const rename = async () => {
     const id = typed.trim();
     if (!id || id === node.id || isTaken) {
       setTyped(node.id);
       return;
     }
+    const { renameNode } = await loadPasting();
     editor.set(renameNode(editor.doc.value, node.id, id));
     editor.select([id]);
   };
@@ -283,9 +284,9 @@ function NodeId({ editor, node }: NodeProps) {
           value={typed}
           readOnly={editor.readonly.value}
           onInput={(e) => setTyped(e.currentTarget.value)}
-          onBlur={rename}
+          onBlur={() => void rename()}
           onKeyDown={(e) => {
-            if (e.key === "Enter") rename();
+            if (e.key === "Enter") void rename();
           }}
         />
         {isTaken ? (

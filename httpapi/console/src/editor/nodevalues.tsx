@@ -6,8 +6,8 @@ import { Badge, Button, JsonTree, Name, span, tell } from "../ui";
 import { type Editor, type GraphNode, setMetadata } from "./index";
 import { JsonField } from "./jsonfield";
 import { PathTree } from "./pathtree";
-import { renameNode } from "./rename";
 import { sampleOf, scopeOf } from "./samples";
+import { loadPasting } from "./lazy";
 
 type NodeProps = { editor: Editor; node: GraphNode };
 
@@ -106,9 +106,10 @@ export function NodeJson({ editor, node }: NodeProps) {
       return JSON.stringify(node, null, 2);
     });
   }, [node]);
-  const apply = () => {
+  const apply = async () => {
     try {
       const changed = parseNode(typed, editor, node.id);
+      const { renameNode } = await loadPasting();
       const doc = editor.doc.value;
       const renamed = changed.id === node.id ? doc : renameNode(doc, node.id, changed.id);
       editor.change({

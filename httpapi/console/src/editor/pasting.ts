@@ -16,6 +16,8 @@ import {
 } from "./index";
 import { renameIn } from "./rename";
 
+export { renameNode } from "./rename";
+
 const round = (n: number) => Math.round(n / 10) * 10;
 const positions = (part: Graph) => [...part.nodes.map((n) => n.position ?? { x: 0, y: 0 }), ...(part.notes ?? [])];
 

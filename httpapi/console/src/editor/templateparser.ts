@@ -35,6 +35,10 @@ export class Parser {
     return this.at >= this.text.length;
   }
 
+  get position() {
+    return this.at;
+  }
+
   textBefore(mark: string) {
     const end = this.text.indexOf(mark, this.at);
     const start = this.at;
