@@ -89,6 +89,9 @@ func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayTyp
 		return Outcome{}, err
 	}
 	sent, err := g.Send(ctx, c.DB, r)
+	if outcome, ok := notAnswered(err, map[string]any{n.id: "", n.channel: n.formatID(r.To)}); ok {
+		return outcome, nil
+	}
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -107,6 +110,16 @@ func simulatedWarning(id, to, text string) []string {
 		return nil
 	}
 	return []string{"not sent, because the execution results from a simulated message; to " + agent.Clip(to, 200) + ": " + agent.Clip(text, 500)}
+}
+
+// notAnswered returns the outcome of a message that is not sent, because it would be an
+// automatic answer to a program, or one too many.
+func notAnswered(err error, output map[string]any) (Outcome, bool) {
+	var unanswered *gateways.NotAnsweredError
+	if !errors.As(err, &unanswered) {
+		return Outcome{}, false
+	}
+	return Outcome{Output: output, Warnings: []string{unanswered.Error()}}, true
 }
 
 // formatID returns an id in the type that the platform uses.
@@ -133,9 +146,8 @@ func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, erro
 		return Outcome{}, err
 	}
 	id, accepted, err := g.SendExecutionEmail(ctx, c.DB, c.Chain.Root, c.Text("gateway_id"), e)
-	var unanswered *gateways.NotAnsweredError
-	if errors.As(err, &unanswered) {
-		return Outcome{Output: map[string]any{"message_id": "", "accepted": []string{}}, Warnings: []string{unanswered.Error()}}, nil
+	if outcome, ok := notAnswered(err, map[string]any{"message_id": "", "accepted": []string{}}); ok {
+		return outcome, nil
 	}
 	if err != nil {
 		return Outcome{}, err

@@ -157,6 +157,34 @@ func TestMessageNodeSimulated(t *testing.T) {
 	}
 }
 
+// TestMessageNodeDoesNotLoop: a workflow answers no program, and one sender only up to a
+// bound, whichever way it sends.
+func TestMessageNodeDoesNotLoop(t *testing.T) {
+	f := newSlackFixture(t)
+	w := f.answering(t)
+	var m agent.Message
+	var s Started
+	for range 101 {
+		m = f.simulate(t, true)
+		s = execute(t, f.db, f.Engine, w, f.payload(t, m))
+	}
+	if results := string(mustJSON(s.Results)); s.Execution.Error != nil || len(f.sent) != 100 ||
+		!strings.Contains(results, "the message was not answered: the sender has already been answered 100 times within a day") {
+		t.Errorf("%d sent, %+v, %s", len(f.sent), s.Execution.Error, results)
+	}
+	if c, _, err := f.db.Conversation(t.Context(), m.ConversationID, 1); err != nil || !c.NeedsHuman {
+		t.Errorf("no person is asked to look: %+v, %v", c, err)
+	}
+	ctx := store.WithChain(t.Context(), agent.Chain{Depth: 1, Root: s.Execution.ID, Remote: true})
+	answer := agent.Message{ConversationID: m.ConversationID, Role: agent.MessageAssistant, Content: "It is ready"}
+	if _, err := f.gateways.SendMessage(ctx, f.db, answer); agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("through the API: %v", err)
+	}
+	if s := execute(t, f.db, f.Engine, w, `{"conversation":{"external_thread_id":"D1"}}`); s.Execution.Error != nil || len(f.sent) != 101 {
+		t.Errorf("what is no answer is not sent: %+v", s.Execution.Error)
+	}
+}
+
 // stored counts the messages of a conversation with a delivery status.
 func (f *slackFixture) stored(t *testing.T, conversation, status string) (n int) {
 	t.Helper()

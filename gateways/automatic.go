@@ -1,6 +1,7 @@
 package gateways
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"mime"
@@ -12,11 +13,11 @@ import (
 	"satchel/store"
 )
 
-// Two programs that answer each other's emails would do so forever. Therefore an
+// Two programs that answer each other's messages would do so forever. Therefore an
 // email is not answered automatically if its headers say that no person sent it,
 // or if no person reads the answer (RFC 3834, section 2), and automatic answers
-// have headers that say so (section 3). The store limits the answers to one
-// sender for those that say nothing.
+// have headers that say so (section 3). Senders on other channels say less. For those
+// that say nothing, the store limits the answers to one sender.
 
 // Values of Auto-Submitted in emails that no person wrote.
 const (
@@ -33,11 +34,14 @@ func automaticHeaders(kind string) map[string]string {
 	return map[string]string{"Auto-Submitted": kind, "X-Auto-Response-Suppress": "OOF, AutoReply"}
 }
 
-// NotAnsweredError is the error of an email that would be an automatic answer to a
-// program, or one too many.
+// NotAnsweredError is the error of an execution's message that would be an automatic
+// answer to a program, or one too many.
 type NotAnsweredError struct{ Reason string }
 
-func (e *NotAnsweredError) Error() string { return "the email was not answered: " + e.Reason }
+func (e *NotAnsweredError) Error() string { return "the message was not answered: " + e.Reason }
+
+// Unwrap returns the error for clients.
+func (e *NotAnsweredError) Unwrap() error { return agent.Errorf(agent.CodeConflict, "%s", e.Error()) }
 
 // SendExecutionEmail is SendEmail for what an execution sends; root is the first
 // execution of its chain. If an email started that one, what goes to its sender is
@@ -62,7 +66,7 @@ func (g *Gateways) SendExecutionEmail(ctx context.Context, db *store.DB, root, g
 }
 
 // answer makes an email an answer to a received one, if it goes to its sender.
-func (e *Email) answer(received *store.ReceivedMail) error {
+func (e *Email) answer(received *store.ReceivedMessage) error {
 	if !slices.ContainsFunc(slices.Concat(e.To, e.CC, e.BCC), received.IsSender) {
 		return nil
 	}
@@ -97,7 +101,7 @@ const (
 
 // automatic returns why an email must not be answered automatically, or "".
 func (e *resendEmail) automatic() string {
-	for _, check := range []func() string{e.saysAutomatic, e.isReport, e.isBulk, e.fromRobot} {
+	for _, check := range []func() string{e.saysAutomatic, e.isReport, e.isBulk, e.fromRobot, e.hasAutomaticSubject} {
 		if reason := check(); reason != "" {
 			return reason
 		}
@@ -153,15 +157,54 @@ func (e *resendEmail) isReport() string {
 		types = append(types, a.ContentType)
 	}
 	for _, value := range types {
-		media, _, _ := mime.ParseMediaType(value)
+		media, parameters, _ := mime.ParseMediaType(value)
 		if media == "" {
 			media = keyword(value)
+		}
+		if media == "text/calendar" && slices.Contains(calendarAnswers, strings.ToLower(parameters["method"])) {
+			return reasonReport
 		}
 		switch media {
 		case "multipart/report", "message/delivery-status", "message/global-delivery-status",
 			"message/disposition-notification", "message/global-disposition-notification", "message/feedback-report":
 			return reasonReport
 		}
+	}
+	return ""
+}
+
+// calendarAnswers are the methods of answers to invitations (RFC 5546).
+var calendarAnswers = []string{"reply", "counter", "declinecounter", "refresh"}
+
+// automaticSubjects are the beginnings of the subjects that mail programs give to absence
+// notices, undelivered emails, receipts and answers to invitations, in lower case.
+var automaticSubjects = []string{
+	"automatic reply", "auto reply", "auto-reply", "autoreply", "automatic response", "auto response",
+	"auto-response", "out of office", "out-of-office", "ooo:", "automatische antwort", "abwesenheitsnotiz",
+	"abwesenheit:", "abwesend:", "automatisch antwoord", "automatische reactie", "afwezigheid",
+	"réponse automatique", "reponse automatique", "absence du bureau", "absent du bureau", "message d'absence",
+	"respuesta automática", "respuesta automatica", "fuera de la oficina", "fuera de oficina",
+	"risposta automatica", "fuori sede", "fuori ufficio", "resposta automática", "resposta automatica",
+	"fora do escritório", "ausência temporária", "resposta automàtica", "automatiskt svar", "autosvar",
+	"automatisk svar", "frånvaro", "fraværsmelding", "automaattinen vastaus", "poissa:",
+	"automatyczna odpowiedź", "odpowiedź automatyczna", "autoodpowiedź", "automatická odpověď",
+	"automatická odpoveď", "automatikus válasz", "răspuns automat", "raspuns automat", "automatski odgovor",
+	"samodejni odgovor", "automaatvastus", "автоматический ответ", "автоответ", "автоматична відповідь",
+	"автоматичен отговор", "αυτόματη απάντηση", "otomatik yanıt", "otomatik cevap", "תשובה אוטומטית",
+	"رد تلقائي", "自动回复", "自動回覆", "自动答复", "自動返信", "自動応答", "자동 회신", "자동 응답", "undeliverable", "undelivered mail",
+	"mail delivery failed", "mail delivery failure", "delivery status notification", "delivery failure",
+	"returned mail:", "failure notice", "unzustellbar", "non remis", "no se puede entregar", "read: ",
+	"not read: ", "gelesen: ", "read receipt", "lesebestätigung", "accepted: ", "declined: ", "tentative: ",
+	"tentatively accepted: ", "zugesagt: ", "abgelehnt: ", "accepté : ", "refusé : ", "[auto-reply",
+	"[autoreply",
+}
+
+// hasAutomaticSubject checks the subject, for programs that mark what they send by nothing
+// else.
+func (e *resendEmail) hasAutomaticSubject() string {
+	subject := strings.ToLower(strings.Join(strings.Fields(mailbox.Decode(e.Subject)), " "))
+	if slices.ContainsFunc(automaticSubjects, func(start string) bool { return strings.HasPrefix(subject, start) }) {
+		return reasonAutomatic
 	}
 	return ""
 }
@@ -264,10 +307,13 @@ func keyword(value string) string {
 	return strings.ToLower(strings.TrimSpace(value))
 }
 
-// markUnanswerable marks messages from, or with answers to, an address of the
+// markUnanswerable marks messages from, or with answers to, an address or a number of the
 // agent itself or of a program.
-func markUnanswerable(ctx context.Context, db *store.DB, messages []agent.Inbound) error {
-	own, err := db.MailAddresses(ctx)
+func markUnanswerable(ctx context.Context, db *store.DB, t agent.GatewayType, messages []agent.Inbound) error {
+	if t != agent.GatewayEmail && t != agent.GatewaySMS && t != agent.GatewayWhatsApp {
+		return nil
+	}
+	own, err := db.OwnAddresses(ctx)
 	if err != nil {
 		return err
 	}
@@ -278,22 +324,27 @@ func markUnanswerable(ctx context.Context, db *store.DB, messages []agent.Inboun
 			AutoSubmitted string `json:"auto_submitted"`
 		}
 		_ = json.Unmarshal(in.Metadata, &facts) // a platform without metadata
-		if facts.AutoSubmitted != "" {
-			continue
+		reason := facts.AutoSubmitted
+		for _, address := range nonEmpty(in.From.Email.Value, facts.ReplyTo) {
+			reason = cmp.Or(reason, automaticAddress(address), ownAddress(own, address, mailbox.Key))
 		}
-		for _, address := range []string{in.From.Email.Value, facts.ReplyTo} {
-			reason := automaticAddress(address)
-			isSame := func(o string) bool { return mailbox.Key(o) == mailbox.Key(address) }
-			if address != "" && slices.ContainsFunc(own, isSame) {
-				reason = reasonOwn
-			}
-			if reason != "" {
-				in.Metadata = withFact(in.Metadata, "auto_submitted", reason)
-				break
-			}
+		if number := in.From.Phone.Value; t != agent.GatewayEmail && number != "" {
+			reason = cmp.Or(reason, ownAddress(own, number, twilio{}.number))
+		}
+		if reason != "" && facts.AutoSubmitted == "" {
+			in.Metadata = withFact(in.Metadata, "auto_submitted", reason)
 		}
 	}
 	return nil
+}
+
+// ownAddress returns why an address that may be one of the agent's own gets no automatic
+// answer, or "".
+func ownAddress(own []string, address string, key func(string) string) string {
+	if slices.ContainsFunc(own, func(o string) bool { return key(o) == key(address) }) {
+		return reasonOwn
+	}
+	return ""
 }
 
 // withFact returns a JSON object with one more text.

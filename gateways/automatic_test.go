@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
 	"satchel/agent"
+	"satchel/store"
 )
 
 // mailbag is an agent with two email gateways, which answers emails automatically.
@@ -74,6 +76,7 @@ func TestProgramsGetNoAnswer(t *testing.T) {
 		return map[string]any{"headers": map[string]any{name: value}}
 	}
 	from := func(from string) map[string]any { return map[string]any{"from": from} }
+	subject := func(subject string) map[string]any { return map[string]any{"subject": subject} }
 	for name, c := range map[string]struct {
 		email map[string]any
 		want  string // "": it is answered
@@ -110,6 +113,18 @@ func TestProgramsGetNoAnswer(t *testing.T) {
 		"report, broken parameters": {header("Content-Type", "Multipart/Report; boundary==;;"), "report"},
 		"report as attachment": {map[string]any{"attachments": []any{map[string]any{"id": "a", "content_type": "message/disposition-notification"}}},
 			"report"},
+		"answer to an invitation": {map[string]any{"attachments": []any{map[string]any{"id": "a", "content_type": "text/calendar; charset=utf-8; method=REPLY"}}},
+			"report"},
+		"invitation":            {map[string]any{"attachments": []any{map[string]any{"id": "a", "content_type": "text/calendar; method=REQUEST"}}}, ""},
+		"subject":               {subject("Automatic reply: Your order"), "automatic"},
+		"subject, German":       {subject("Automatische Antwort: Ihre Bestellung"), "automatic"},
+		"subject, French":       {subject("=?utf-8?Q?R=C3=A9ponse_automatique=C2=A0: Commande?="), "automatic"},
+		"subject, Russian":      {subject("Автоматический ответ: заказ"), "automatic"},
+		"subject, folded":       {subject("Out of\r\n Office Re: order"), "automatic"},
+		"subject, undelivered":  {subject("Undeliverable: Your order"), "automatic"},
+		"subject, receipt":      {subject("Read: Your order"), "automatic"},
+		"subject of a person":   {subject("Read my order again, out of office hours"), ""},
+		"subject, an answer":    {subject("Re: Automatic doors"), ""},
 		"sent by a list":        {header("Sender", "owner-team@example.com"), "robot"},
 		"sent by a form":        {header("Sender", "noreply@forms.example"), ""},
 		"MAILER-DAEMON":         {from("Mail Delivery System <MAILER-DAEMON@mx.example.com>"), "robot"},
@@ -164,6 +179,42 @@ func TestLoopOfEmailsEnds(t *testing.T) {
 	c, _, err := b.db.Conversation(t.Context(), b.messages(t)[59].ConversationID, 1)
 	if err != nil || !c.NeedsHuman {
 		t.Errorf("no person is asked to look: %+v, %v", c, err)
+	}
+}
+
+// TestLoopsEnd: on no other channel is one sender answered forever, and none of the
+// agent's own numbers is answered at all.
+func TestLoopsEnd(t *testing.T) {
+	b := newMailbag(t)
+	configs := map[string]map[string]any{"telegram": {"botToken": "1:a"}, "webhook": {"url": b.resend.URL, "secret": "s"},
+		"slack": accounts["slack"].config, "discord": accounts["discord"].config,
+		"sms": accounts["sms"].config, "whatsapp": accounts["whatsapp"].config}
+	answers := func(kind string, n int, from string) int {
+		g, _ := b.connect(t, kind, config(t, configs[kind]))
+		for i := range n {
+			if _, err := b.Simulate(t.Context(), b.db, g.ID, Simulation{From: from, Text: fmt.Sprint("And you? ", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := b.db.SQL(t.Context(), "SELECT count(*) FROM logs WHERE message = 'a message was not answered automatically'", store.Params{}, store.Access{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused, err := strconv.Atoi(fmt.Sprint(r.Rows[0][0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n - refused
+	}
+	refused := 0
+	for i, kind := range []string{"telegram", "slack", "discord", "sms", "whatsapp", "webhook"} {
+		if n := answers(kind, 110, fmt.Sprint("+1555123000", i)) + refused; n != 100 {
+			t.Errorf("%s: %d answers", kind, n)
+		}
+		refused += 10
+	}
+	if n := answers("sms", 1, "+1 555 000 1111") + refused; n != 0 {
+		t.Errorf("its own number gets %d answers", n)
 	}
 }
 

@@ -147,7 +147,10 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 	if err != nil {
 		return "", nil, err
 	}
-	if s.Sent || s.Simulated {
+	switch {
+	case s.Refused != "":
+		return "", nil, &NotAnsweredError{s.Refused}
+	case s.Sent, s.Simulated:
 		return notSent(s, "").ID, bareAddresses(e.To, e.CC, e.BCC), nil
 	}
 	defer func() { g.endImmediate(ctx, db, s, Sent{ID: messageID}, err) }()

@@ -57,10 +57,8 @@ func (r *Receiver) Receive(ctx context.Context, p Post) (Response, error) {
 	if err := g.fetchOmitted(ctx, db, l, o, t.Messages); err != nil {
 		return Response{}, err
 	}
-	if o.Type == agent.GatewayEmail {
-		if err := markUnanswerable(ctx, db, t.Messages); err != nil {
-			return Response{}, err
-		}
+	if err := markUnanswerable(ctx, db, o.Type, t.Messages); err != nil {
+		return Response{}, err
 	}
 	receipt := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload, Moved: t.Moved}
 	if len(t.Messages) == 0 && t.Payload == nil {

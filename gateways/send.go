@@ -61,7 +61,8 @@ func (r *SendRequest) Validate() error {
 // Send sends a text through a gateway and returns when the platform has
 // accepted it. If it reaches a conversation, the message is stored there, with its
 // delivery; a message whose key was already sent there is not sent again. What results
-// from a simulated message is not sent (IsSimulated). A text that is longer than the platform allows is sent as
+// from a simulated message is not sent (IsSimulated), nor an execution's answer to a message
+// that gets none (NotAnsweredError). A text that is longer than the platform allows is sent as
 // several messages, and the first one is returned. A platform's failure is an
 // UPSTREAM_ERROR. Only calls that the platform temporarily rejected are
 // retried.
@@ -84,7 +85,10 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 	if err != nil {
 		return Sent{}, err
 	}
-	if s.Sent || s.Simulated {
+	switch {
+	case s.Refused != "":
+		return Sent{}, &NotAnsweredError{s.Refused}
+	case s.Sent, s.Simulated:
 		return notSent(s, r.To), nil
 	}
 	sent, err := g.sendNow(ctx, db, p, o, r)

@@ -44,14 +44,11 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 	if s.Name != "" {
 		in.From.Name = agent.Some(s.Name)
 	}
-	if gateway.Type == agent.GatewayEmail {
-		messages := []agent.Inbound{in}
-		if err := markUnanswerable(ctx, db, messages); err != nil {
-			return agent.Message{}, err
-		}
-		in = messages[0]
+	messages := []agent.Inbound{in}
+	if err := markUnanswerable(ctx, db, gateway.Type, messages); err != nil {
+		return agent.Message{}, err
 	}
-	received, err := db.ReceiveInbound(ctx, gatewayID, []store.Receipt{{EventID: in.ID, Messages: []agent.Inbound{in}}}, 0)
+	received, err := db.ReceiveInbound(ctx, gatewayID, []store.Receipt{{EventID: in.ID, Messages: messages}}, 0)
 	if err != nil {
 		return agent.Message{}, err
 	}

@@ -183,7 +183,8 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 	in := agent.Inbound{ID: id, Thread: number, Text: twilioText(form, files), From: agent.ContactChange{Phone: agent.Some(number)},
 		Metadata: metadata(map[string]string{"platform": "twilio", "from": number, "to": strings.TrimPrefix(form.Get("To"), t.prefix),
 			"city": form.Get("FromCity"), "country": form.Get("FromCountry"),
-			"button": cmp.Or(form.Get("ButtonPayload"), form.Get("ListId")), "reply_to": form.Get("OriginalRepliedMessageSid")}), Attachments: files}
+			"button": cmp.Or(form.Get("ButtonPayload"), form.Get("ListId")), "reply_to": form.Get("OriginalRepliedMessageSid"),
+			"auto_submitted": t.automatic(number, form)}), Attachments: files}
 	if t.prefix != "" {
 		in.From.WhatsApp = agent.Some(number)
 	}
@@ -191,6 +192,26 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 		in.From.Name = agent.Some(name)
 	}
 	return in
+}
+
+// maxShortCode is the length of the longest short codes.
+const maxShortCode = 8
+
+// automatic returns why a message gets no automatic answer, or "": Twilio itself answers
+// STOP and HELP; senders with a name cannot be replied to; short codes belong to programs.
+func (t twilio) automatic(number string, form url.Values) string {
+	digits := strings.TrimPrefix(number, "+")
+	switch {
+	case form.Get("OptOutType") != "":
+		return reasonAutomatic
+	case t.prefix != "":
+		return ""
+	case strings.Trim(digits, "0123456789") != "":
+		return reasonNoReply
+	case digits == number && len(digits) <= maxShortCode:
+		return reasonRobot
+	}
+	return ""
 }
 
 // twilioText returns the text of a message: in WhatsApp also that of the button or the

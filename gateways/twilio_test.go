@@ -1,6 +1,7 @@
 package gateways
 
 import (
+	"encoding/json"
 	"net/url"
 	"testing"
 )
@@ -21,6 +22,29 @@ func TestTwilioDescribesMedia(t *testing.T) {
 		}
 		if got := twilioWhatsApp.message("SM1", values).Text; got != want {
 			t.Errorf("%s: %q, want %q", form, got, want)
+		}
+	}
+}
+
+// TestTwilioNamesPrograms: what Twilio itself answers, and what programs send, gets no
+// automatic answer.
+func TestTwilioNamesPrograms(t *testing.T) {
+	for form, want := range map[string]string{
+		"From=%2B15551230000&Body=Hi":                   "",
+		"From=%2B15551230000&Body=STOP&OptOutType=STOP": reasonAutomatic,
+		"From=MyBank&Body=Your+code+is+7":               reasonNoReply,
+		"From=72727&Body=Your+code+is+7":                reasonRobot,
+		"From=4915112345678&Body=Hi":                    "",
+	} {
+		values, err := url.ParseQuery(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var facts struct {
+			AutoSubmitted string `json:"auto_submitted"`
+		}
+		if err := json.Unmarshal(twilioSMS.message("SM1", values).Metadata, &facts); err != nil || facts.AutoSubmitted != want {
+			t.Errorf("%s: %q, %v, want %q", form, facts.AutoSubmitted, err, want)
 		}
 	}
 }

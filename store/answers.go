@@ -1,11 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -23,7 +21,7 @@ const (
 // queueAnswers queues the messages received over a gateway that the agent should
 // answer automatically: it is active, auto_reply and a provider are set, no active
 // workflow's trigger matches them, no person has taken over the conversation, and
-// a person sent them, and not too many if they are emails.
+// a person sent them, and not too many.
 func (tx *Tx) queueAnswers(g *agent.Gateway, messages []agent.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -32,7 +30,7 @@ func (tx *Tx) queueAnswers(g *agent.Gateway, messages []agent.Message) error {
 		return err
 	}
 	for i := range messages {
-		if err := tx.queueAnswer(g, &messages[i]); err != nil {
+		if err := tx.queueAnswer(&messages[i]); err != nil {
 			return err
 		}
 	}
@@ -41,46 +39,32 @@ func (tx *Tx) queueAnswers(g *agent.Gateway, messages []agent.Message) error {
 
 // queueAnswer queues one message, unless a program sent it, or its sender got too
 // many answers, which a person should look at.
-func (tx *Tx) queueAnswer(g *agent.Gateway, m *agent.Message) error {
+func (tx *Tx) queueAnswer(m *agent.Message) error {
 	var facts struct {
-		ReplyTo       string `json:"reply_to"`
-		AutoSubmitted any    `json:"auto_submitted"`
-		Gathering     any    `json:"gathering"` // of an album that is not complete
+		Gathering any `json:"gathering"` // of an album that is not complete
 	}
 	_ = json.Unmarshal(m.Metadata, &facts) // without them, it is answered
 	if facts.Gathering != nil {
 		return nil
 	}
-	about := map[string]any{"conversation_id": m.ConversationID, "message_id": m.ID}
-	if facts.AutoSubmitted != nil {
-		about["reason"] = fmt.Sprint("a program sent it: ", facts.AutoSubmitted)
-		return tx.log(agent.LevelInfo, "chat", notAnswered, about)
+	r, err := tx.received(m.ID)
+	if err != nil || r == nil {
+		return err
+	}
+	if r.Refused != "" {
+		return tx.logNotAnswered(agent.LevelInfo, r)
 	}
 	done, err := tx.exec(`INSERT INTO _answers(message_id, conversation_id, created_at)
 		SELECT ?2, v.id, ?1 FROM conversations v WHERE v.id = ?3 AND v.muted = 0
 		AND (SELECT count(*) FROM _answers) < ?4`, tx.Now, m.ID, m.ConversationID, maxUnanswered)
-	if err != nil || done.Changes == 0 || g.Type != agent.GatewayEmail {
+	if err != nil || done.Changes == 0 {
 		return err
 	}
-	c, err := tx.conversation(m.ConversationID)
-	if err != nil {
+	if may, err := tx.mayAnswer(r); err != nil || may {
 		return err
 	}
-	contact, err := tx.contactOf(&c)
-	if err != nil {
-		return err
-	}
-	if may, err := tx.mayAnswerMail(cmp.Or(facts.ReplyTo, contact.Email), m.ID); err != nil || may {
-		return err
-	}
-	if _, err := tx.dropAnswer(m.ID); err != nil {
-		return err
-	}
-	if _, err := tx.exec("UPDATE conversations SET needs_human = 1 WHERE id = ?", c.ID); err != nil {
-		return err
-	}
-	about["reason"] = tooManyAnswers
-	return tx.log(agent.LevelWarn, "chat", notAnswered, about)
+	_, err = tx.dropAnswer(m.ID)
+	return err
 }
 
 // notAnswered is the log's text about a message without an automatic answer.

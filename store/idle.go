@@ -211,7 +211,7 @@ func trim(tx *Tx) (more bool, err error) {
 		{"_inbound", "DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
 		{"_inbound", `DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound
 			WHERE created_at <= (SELECT created_at FROM _inbound ORDER BY created_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{maxInbound, trimBatch}},
-		{"_mail_answers", "DELETE FROM _mail_answers WHERE (address, message_id) IN (SELECT address, message_id FROM _mail_answers WHERE created_at < ? LIMIT ?)", []any{agent.At(tx.Now.Add(-mailAnswersWithin)), trimBatch}},
+		{"_mail_answers", "DELETE FROM _mail_answers WHERE (address, message_id) IN (SELECT address, message_id FROM _mail_answers WHERE created_at < ? LIMIT ?)", []any{agent.At(tx.Now.Add(-answersWithin)), trimBatch}},
 		{"downloads", "DELETE FROM downloads WHERE id IN (SELECT id FROM downloads WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
 		{"_responses", "DELETE FROM _responses WHERE id IN (SELECT id FROM _responses WHERE created_at <= ? LIMIT ?)", []any{agent.At(tx.Now.Add(-ResponseLife)), trimBatch}},
 		{"executions", trimOldExecutions, []any{before, trimExecutions}},

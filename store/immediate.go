@@ -33,6 +33,7 @@ type Immediate struct {
 type ImmediateSending struct {
 	Sent       bool   // an earlier attempt was successful: it must not be sent again
 	Simulated  bool   // it must not be sent, because it results from a simulated message
+	Refused    string // why it must not be sent as an automatic answer; "": it may
 	ExternalID string // if it was sent
 	Channel    string // if it was sent
 	messages   []int64
@@ -45,7 +46,7 @@ const searchedAnswers = 200
 
 // BeginImmediate stores a message as pending in the conversations that it will reach,
 // if there are any; later attempts with the same key do not store it again. The caller
-// sends it, unless Sent or Simulated is set, and then calls EndImmediate.
+// sends it, unless Sent, Simulated or Refused is set, and then calls EndImmediate.
 func (db *DB) BeginImmediate(ctx context.Context, m Immediate) (*ImmediateSending, error) {
 	m.Text = agent.Clip(strings.ToValidUTF8(m.Text, "\uFFFD"), agent.MaxMessageLength)
 	return Write(ctx, db, func(tx *Tx) (*ImmediateSending, error) {
@@ -57,6 +58,9 @@ func (db *DB) BeginImmediate(ctx context.Context, m Immediate) (*ImmediateSendin
 		ids, err := tx.reachedConversations(&m)
 		if err != nil {
 			return nil, err
+		}
+		if s.Refused, err = tx.refusesImmediate(ctx, &m, ids); err != nil || s.Refused != "" {
+			return s, err
 		}
 		if len(ids) == 0 && s.Simulated {
 			return s, tx.log(agent.LevelInfo, "gateways", "a message was not sent, because it results from a simulated one",
@@ -76,6 +80,20 @@ func (db *DB) BeginImmediate(ctx context.Context, m Immediate) (*ImmediateSendin
 		s.Sent = sent > 0 && sent == len(ids)
 		return s, nil
 	})
+}
+
+// refusesImmediate returns why a message that will reach conversations may not be sent as
+// an automatic answer, or "".
+func (tx *Tx) refusesImmediate(ctx context.Context, m *Immediate, conversations []string) (string, error) {
+	var contacts []string
+	for _, address := range m.Addresses {
+		id, err := tx.contactOfAddress(m.Type, address)
+		if err != nil {
+			return "", err
+		}
+		contacts = append(contacts, id)
+	}
+	return tx.refusesAnswer(cmp.Or(ChainOf(ctx).Root, m.Origin.ExecutionID), conversations, contacts)
 }
 
 func (m *Immediate) recipients() []string {
@@ -329,22 +347,14 @@ func (tx *Tx) answersSimulation(m *agent.Message) (simulated bool, err error) {
 	return simulated, err
 }
 
-// fromSimulation reports whether an execution results from a simulated message: it, or
-// the first execution of its chain, was started by the message, by the conversation or
-// the contact that the message created, or by a tool of its answer.
+// fromSimulation reports whether an execution, or the first of its chain, results from a
+// simulated message.
 func (tx *Tx) fromSimulation(executionID, root string) (simulated bool, err error) {
 	for _, id := range []string{executionID, cmp.Or(root, executionID)} {
 		if id == "" || simulated {
 			continue
 		}
-		err = tx.value(&simulated, `WITH x AS (SELECT input, idempotency_key AS key FROM executions WHERE id = ?1)
-			SELECT EXISTS (SELECT 1 FROM x, (SELECT input -> '$.message.metadata' AS metadata FROM x) m WHERE `+unsentSimulation+`)
-			OR EXISTS (SELECT 1 FROM x JOIN messages m ON m.id = CAST(substr(x.key, 8) AS INTEGER) WHERE x.key GLOB 'answer:*' AND `+unsentSimulation+`)
-			OR EXISTS (SELECT 1 FROM x JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = x.input ->> '$.conversation.id' AND role = 'user')
-				WHERE x.input ->> '$.message.id' IS NULL AND `+unsentSimulation+`)
-			OR EXISTS (SELECT 1 FROM x JOIN contacts c ON c.id = x.input ->> '$.contact.id' JOIN conversations v ON v.contact_id = c.id JOIN messages m ON m.conversation_id = v.id
-				WHERE x.input ->> '$.message.id' IS NULL AND x.input ->> '$.conversation.id' IS NULL AND m.created_at = c.created_at AND m.role = 'user' AND `+unsentSimulation+`)`, id)
-		if err != nil {
+		if err = tx.value(&simulated, "SELECT EXISTS (SELECT 1 FROM messages m WHERE m.id = "+causeOf+" AND "+unsentSimulation+")", id); err != nil {
 			return false, err
 		}
 	}

@@ -17,8 +17,8 @@ const MaxWaiting = 2000
 
 // SendMessage adds a message by the assistant to a conversation and to its gateway's
 // outgoing queue. An automatic one is refused with CONFLICT if a person has answered
-// in the meantime, and only stored if it answers a simulated message; a person's message
-// mutes automatic replies.
+// in the meantime, and only stored if it answers a simulated message; so is an execution's
+// answer to a message that gets none. A person's message mutes automatic replies.
 func (db *DB) SendMessage(ctx context.Context, m agent.Message, automatic bool) (agent.Message, error) {
 	return db.sendMessage(ctx, m, automatic, func(*Tx) error { return nil }, func(*Tx, *agent.Message) error { return nil })
 }
@@ -32,7 +32,8 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 	if err := m.Validate(); err != nil {
 		return m, err
 	}
-	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
+	refused := ""
+	sent, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
 		if err := before(tx); err != nil {
 			return m, err
@@ -47,6 +48,11 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 		if err := tx.sendable(&c, m.Role); err != nil {
 			return m, err
 		}
+		if byExecution(ctx) {
+			if refused, err = tx.refusesAnswer(ChainOf(ctx).Root, []string{c.ID}, nil); err != nil || refused != "" {
+				return m, err
+			}
+		}
 		if err := tx.appendOutgoing(ctx, &c, &m, automatic); err != nil {
 			return m, err
 		}
@@ -58,6 +64,10 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 		}
 		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role, "send": true})
 	})
+	if err == nil && refused != "" {
+		err = agent.Errorf(agent.CodeConflict, "the message was not sent: %s", refused)
+	}
+	return sent, err
 }
 
 // byExecution reports whether a write was requested by an execution, and not by a
