@@ -24,6 +24,8 @@ func TestAnswersOfTokenEndpoints(t *testing.T) {
 		{"created", 201, "application/json", `{"access_token":"a","token_type":"bearer","expires_in":"3600"}`, "a", ""},
 		{"accepted", 202, "application/json", `{"access_token":"a"}`, "a", ""},
 		{"form", 200, "application/x-www-form-urlencoded", `access_token=a&token_type=bearer`, "a", ""},
+		{"a byte order mark", 200, "text/html; charset=utf-8", "\ufeff" + `{"access_token":"a","token_type":"BEARER","expires_in":"soon"}`, "a", ""},
+		{"another type of token", 200, "application/json", `{"access_token":"a","token_type":"mac"}`, "", ""},
 		{"invalid grant", 400, "application/json", `{"error":"invalid_grant"}`, "", agent.CredentialNeedsLogin},
 		{"bad refresh token", 200, "application/json", `{"error":"bad_refresh_token"}`, "", agent.CredentialNeedsLogin},
 		{"as a form", 200, "application/x-www-form-urlencoded", `error=bad_refresh_token`, "", agent.CredentialNeedsLogin},

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"strconv"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 	"satchel/store"
 )
 
@@ -24,27 +24,25 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 	optional(form, "scope", o.Config.Scope)
 	optional(form, "audience", o.Config.Audience)
 	optional(form, "client_id", o.Config.ClientID)
-	status, raw, media, err := c.postClient(ctx, o, e.Device, form)
+	status, raw, contentType, err := c.postClient(ctx, o, e.Device, form)
 	if err != nil {
 		return Connection{}, err
 	}
-	fields := readFields(raw, media)
-	page := cmp.Or(text(fields["verification_uri"]), text(fields["verification_url"]))
-	if status/100 != 2 || text(fields["device_code"]) == "" || text(fields["user_code"]) == "" || page == "" {
+	fields := egress.ReadOAuth(raw, contentType)
+	page := cmp.Or(fields.Text("verification_uri"), fields.Text("verification_url"))
+	if status/100 != 2 || fields.Text("device_code") == "" || fields.Text("user_code") == "" || page == "" {
 		return Connection{}, refusalError(status, fields, secretsOf(o, form))
 	}
 	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return Connection{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no usable verification address")
 	}
-	seconds, _ := strconv.Atoi(text(fields["expires_in"]))
-	life := min(max(time.Duration(seconds)*time.Second, time.Minute), maxDeviceLife)
-	interval, _ := strconv.Atoi(text(fields["interval"]))
-	interval = min(max(interval, int(deviceInterval.Seconds())), 60)
-	l := login{Device: text(fields["device_code"]), Interval: interval, Ends: agent.At(c.now().Add(life))}
+	life := min(max(fields.Seconds("expires_in"), time.Minute), maxDeviceLife)
+	interval := int(min(max(fields.Seconds("interval"), deviceInterval), time.Minute).Seconds())
+	l := login{Device: fields.Text("device_code"), Interval: interval, Ends: agent.At(c.now().Add(life))}
 	if err := putLogin(ctx, db, o.ID, l); err != nil {
 		return Connection{}, err
 	}
-	return Connection{UserCode: agent.Clip(text(fields["user_code"]), 100), VerificationURL: page, Interval: interval, ExpiresAt: l.Ends}, nil
+	return Connection{UserCode: agent.Clip(fields.Text("user_code"), 100), VerificationURL: page, Interval: interval, ExpiresAt: l.Ends}, nil
 }
 
 // pollDevice asks the provider once whether the person has agreed. A call that comes

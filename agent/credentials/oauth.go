@@ -7,13 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
-	"time"
 
 	"satchel/agent"
 	"satchel/agent/egress"
@@ -21,8 +18,7 @@ import (
 )
 
 const (
-	maxAnswer   = 1 << 20 // bytes of a token endpoint's or a metadata answer
-	maxLifetime = 10 * 365 * 24 * time.Hour
+	maxAnswer = 1 << 20 // bytes of a token endpoint's or a metadata answer
 )
 
 // endpoints are the addresses of an authorization server.
@@ -112,7 +108,7 @@ func (c *Credentials) request(ctx context.Context, method, address string, form 
 	return req, nil
 }
 
-func (c *Credentials) ask(req *http.Request) (status int, raw []byte, media string, err error) {
+func (c *Credentials) ask(req *http.Request) (status int, raw []byte, contentType string, err error) {
 	ctx, cancel := context.WithTimeout(req.Context(), requestTime)
 	defer cancel()
 	resp, err := c.tokens.Do(req.WithContext(ctx))
@@ -124,8 +120,7 @@ func (c *Credentials) ask(req *http.Request) (status int, raw []byte, media stri
 	if err != nil {
 		return 0, nil, "", egress.Explain(err)
 	}
-	media, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return resp.StatusCode, raw, media, nil
+	return resp.StatusCode, raw, resp.Header.Get("Content-Type"), nil
 }
 
 // grantedTokens is what a token endpoint granted.
@@ -138,27 +133,27 @@ type grantedTokens struct {
 // has the code in its details, see oauthCode.
 func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (grantedTokens, error) {
 	asked := c.now()
-	status, raw, media, err := c.postClient(ctx, o, endpoint, form)
+	status, raw, contentType, err := c.postClient(ctx, o, endpoint, form)
 	if err != nil {
 		return grantedTokens{}, err
 	}
-	fields := readFields(raw, media)
-	access := text(fields["access_token"])
-	if status/100 != 2 || access == "" {
+	fields := egress.ReadOAuth(raw, contentType)
+	access, usable := fields.BearerToken()
+	switch {
+	case status/100 != 2 || access == "":
 		return grantedTokens{}, refusalError(status, fields, secretsOf(o, form))
-	}
-	if kind := text(fields["token_type"]); kind != "" && !strings.EqualFold(kind, "bearer") && kind != "bot" && kind != "user" || !printable(access) {
+	case !usable:
 		return grantedTokens{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no bearer token")
 	}
-	a := grantedTokens{agent.CredentialTokens{AccessToken: access, RefreshToken: text(fields["refresh_token"]), IssuedAt: agent.At(asked)}, accountOf(text(fields["id_token"]))}
-	if seconds, err := strconv.ParseFloat(text(fields["expires_in"]), 64); err == nil && seconds > 0 {
-		a.ExpiresAt = agent.At(asked.Add(time.Duration(min(seconds, maxLifetime.Seconds()) * float64(time.Second))))
+	a := grantedTokens{agent.CredentialTokens{AccessToken: access, RefreshToken: fields.Text("refresh_token"), IssuedAt: agent.At(asked)}, accountOf(fields.Text("id_token"))}
+	if life := fields.Seconds("expires_in"); life > 0 {
+		a.ExpiresAt = agent.At(asked.Add(life))
 	}
 	return a, nil
 }
 
 // postClient posts a form as the client of a credential.
-func (c *Credentials) postClient(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (status int, raw []byte, media string, err error) {
+func (c *Credentials) postClient(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (status int, raw []byte, contentType string, err error) {
 	secret := o.Values["client_secret"]
 	if o.Config.ClientID != "" && (secret == "" || o.Config.TokenAuth == "body") {
 		form.Set("client_id", o.Config.ClientID)
@@ -176,34 +171,6 @@ func (c *Credentials) postClient(ctx context.Context, o store.OpenCredential, en
 	return c.ask(req)
 }
 
-// readFields decodes a response that is JSON or a form.
-func readFields(raw []byte, media string) map[string]any {
-	fields := map[string]any{}
-	decoder := json.NewDecoder(strings.NewReader(string(raw)))
-	decoder.UseNumber()
-	if decoder.Decode(&fields) == nil {
-		return fields
-	}
-	fields = map[string]any{}
-	if media == "application/x-www-form-urlencoded" || media == "text/plain" {
-		form, _ := url.ParseQuery(string(raw))
-		for name := range form {
-			fields[name] = form.Get(name)
-		}
-	}
-	return fields
-}
-
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	}
-	return ""
-}
-
 var oauthError = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 // temporaryCodes are the codes of refusals that may be temporary.
@@ -211,10 +178,10 @@ var temporaryCodes = map[string]bool{"": true, "temporarily_unavailable": true, 
 
 // refusalError returns the error for a response without tokens. It includes the provider's
 // text, with secrets masked.
-func refusalError(status int, fields map[string]any, secrets []string) error {
-	code, said := text(fields["error"]), text(fields["error_description"])
+func refusalError(status int, fields egress.OAuthAnswer, secrets []string) error {
+	code, said := fields.Text("error"), fields.Text("error_description")
 	if inner, ok := fields["error"].(map[string]any); ok {
-		code, said = text(inner["type"]), text(inner["message"])
+		code, said = egress.OAuthAnswer(inner).Text("type"), egress.OAuthAnswer(inner).Text("message")
 	}
 	if len(code) > 60 || !oauthError.MatchString(code) {
 		code = ""
@@ -279,13 +246,4 @@ func accountOf(idToken string) string {
 		return ""
 	}
 	return agent.Clip(cmp.Or(claims.Email, claims.Username, claims.Name), 200)
-}
-
-func printable(s string) bool {
-	for _, c := range []byte(s) {
-		if c <= ' ' || c >= 0x7f {
-			return false
-		}
-	}
-	return true
 }

@@ -26,6 +26,7 @@ import (
 const (
 	maxTokenAnswer   = 64 << 10 // bytes
 	defaultTokenLife = 5 * time.Minute
+	maxTokenLife     = 24 * time.Hour
 	tokenLeeway      = 30 * time.Second // a token is not used this shortly before it expires
 	assertionLife    = 2 * time.Minute
 )
@@ -141,7 +142,7 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 	if resp.StatusCode/100 != 2 {
 		return token{}, faultOf(resp.StatusCode, nil, "the token endpoint rejected the client's credentials (HTTP %d)")
 	}
-	return readToken(resp.Body, asked)
+	return readToken(resp, asked)
 }
 
 // unreachableFault returns a Fault about a URL other than the server's own.
@@ -209,30 +210,17 @@ func fixedSignature(der []byte) ([]byte, error) {
 }
 
 // readToken parses a token endpoint's response (RFC 6749, 5.1).
-func readToken(body io.Reader, asked time.Time) (token, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, maxTokenAnswer+1))
-	var answer struct {
-		AccessToken string  `json:"access_token"`
-		TokenType   string  `json:"token_type"`
-		ExpiresIn   float64 `json:"expires_in"`
-	}
-	if err != nil || len(raw) > maxTokenAnswer || json.Unmarshal(raw, &answer) != nil ||
-		answer.AccessToken == "" || !strings.EqualFold(answer.TokenType, "bearer") || !printable(answer.AccessToken) {
+func readToken(resp *http.Response, asked time.Time) (token, error) {
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer+1))
+	answer := egress.ReadOAuth(raw, resp.Header.Get("Content-Type"))
+	value, usable := answer.BearerToken()
+	if err != nil || len(raw) > maxTokenAnswer || !usable {
 		return token{}, fault(false, nil, "the token endpoint's response contains no bearer token")
 	}
 	life := defaultTokenLife
-	if answer.ExpiresIn > 0 {
-		life = time.Duration(min(answer.ExpiresIn, 86400) * float64(time.Second))
+	if given := answer.Seconds("expires_in"); given > 0 {
+		life = min(given, maxTokenLife)
 		life -= min(tokenLeeway, life/10)
 	}
-	return token{answer.AccessToken, asked.Add(life)}, nil
-}
-
-func printable(s string) bool {
-	for _, c := range []byte(s) {
-		if c <= ' ' || c >= 0x7f {
-			return false
-		}
-	}
-	return true
+	return token{value, asked.Add(life)}, nil
 }

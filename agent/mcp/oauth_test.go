@@ -341,3 +341,28 @@ func TestUsable(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenAnswers: what token endpoints grant is read as by credentials.
+func TestTokenAnswers(t *testing.T) {
+	asked := time.Unix(0, 0)
+	for body, want := range map[string]time.Duration{ // 0: refused
+		`{"access_token":"a","token_type":"Bearer","expires_in":3600}`: 3570 * time.Second,
+		`{"access_token":"a","expires_in":"3600"}`:                     3570 * time.Second,
+		`{"access_token":"a","token_type":"","expires_in":"3600.0"}`:   3570 * time.Second,
+		`{"access_token":"a","token_type":"bearer","expires_in":null}`: 5 * time.Minute,
+		`{"access_token":"a","expires_in":-1}`:                         5 * time.Minute,
+		`{"access_token":"a","expires_in":1e12}`:                       24*time.Hour - 30*time.Second,
+		`access_token=a&token_type=bearer&expires_in=100`:              90 * time.Second,
+		`{"access_token":"a","token_type":"mac"}`:                      0,
+		`{"access_token":"a b"}`:                                       0,
+		`{"access_token":["a"]}`:                                       0,
+		`{"error":"invalid_client"}`:                                   0,
+		`<html>`:                                                       0,
+	} {
+		resp := &http.Response{Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader(body))}
+		got, err := readToken(resp, asked)
+		if life := got.ends.Sub(asked); (err == nil) != (want != 0) || err == nil && life != want {
+			t.Errorf("%s: %v, %v, want %v", body, life, err, want)
+		}
+	}
+}
