@@ -128,19 +128,20 @@ func endpoint(base, route string) (*url.URL, error) {
 }
 
 // sniff reports whether a response is a stream of events, by its beginning: not all
-// servers name its type rightly, and some send no stream although one was requested.
+// servers name its type rightly, and some send no stream although one was requested. It
+// skips the blank lines that servers send while they work.
 func sniff(body io.Reader) (io.Reader, bool) {
 	buffered := bufio.NewReader(body)
-	for n := 1; n <= buffered.Size(); n++ {
-		start, err := buffered.Peek(n)
+	for {
+		c, err := buffered.ReadByte()
 		if err != nil {
 			return buffered, false
 		}
-		if c := start[n-1]; !strings.ContainsRune(" \t\r\n", rune(c)) && !strings.Contains(byteOrderMark, string(start[n-1:])) {
-			return buffered, c != '{' && c != '['
+		if !strings.Contains(" \t\r\n"+byteOrderMark, string([]byte{c})) {
+			_ = buffered.UnreadByte() // follows a ReadByte
+			return buffered, c != '{' && c != '[' && c != '<'
 		}
 	}
-	return buffered, true
 }
 
 const byteOrderMark = "\ufeff"
@@ -152,8 +153,11 @@ func whole(body io.Reader, on func(data []byte) error) error {
 		return err
 	}
 	raw = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(raw), []byte(byteOrderMark)))
-	if len(raw) == 0 {
+	switch {
+	case len(raw) == 0:
 		return errNoReply
+	case raw[0] == '<':
+		return errWebPage
 	}
 	if err := on(raw); err != nil {
 		return err
@@ -185,6 +189,9 @@ func events(body io.Reader, on func(data []byte) error) error {
 			continue
 		}
 		value, ok := bytes.CutPrefix(line, []byte("data:"))
+		if failure, failed := bytes.CutPrefix(line, []byte("error:")); failed { // of llama.cpp
+			value, ok = fmt.Appendf(nil, `{"error":%s}`, failure), true
+		}
 		if !ok {
 			continue // a comment, or a field that repeats what the data says
 		}

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,6 +19,7 @@ var (
 	errTruncated = errors.New("the stream ended before the answer was complete")
 	errNoReply   = errors.New("the response contains no reply")
 	errTooLong   = errors.New("the answer is too long")
+	errWebPage   = errors.New("the response is a web page")
 	errRefused   = errors.New("the model, or a filter of its provider, refused to answer")
 )
 
@@ -44,7 +46,9 @@ func (m Model) explain(ctx context.Context, err error) error {
 		return upstream("the language model's provider did not answer in time", 0)
 	case errors.Is(err, errTruncated), errors.Is(err, errNoReply):
 		return upstream("the language model's answer was cut short", 0)
-	case errors.Is(err, errRefused):
+	case errors.Is(err, errWebPage):
+		return upstream("the language model's address answers with a web page; check llm_base_url, which usually ends in /v1", 0)
+	case errors.Is(err, errRefused), refusedBody(err):
 		return upstream("the language model refused to answer", 0)
 	case errors.Is(err, errTooLong):
 		return upstream("the language model's answer is longer than this server accepts", 0)
@@ -56,10 +60,18 @@ func (m Model) explain(ctx context.Context, err error) error {
 		return upstream("the language model's provider rejected the credential; check "+CredentialOf(m.Provider), status)
 	case status == 404:
 		return upstream("the language model's provider does not know the model or the address; check llm_model and llm_base_url", status)
+	case status == 402:
+		return upstream("the account with the language model's provider has no credit left, or its limit is reached", status)
+	case status == 503 || status == 529:
+		return upstream("the language model's provider failed, since it is overloaded", status)
 	case status == 429:
 		return upstream("the language model's provider is overloaded, or the account's limit is reached", status)
 	case status >= 500:
 		return upstream("the language model's provider failed", status)
+	case saysKey().MatchString(m.description(err)):
+		return upstream("the language model's provider rejected the request because of the credential; check "+CredentialOf(m.Provider), status)
+	case saysModel().MatchString(m.description(err)):
+		return upstream("the language model's provider rejected the request because of the model; check llm_model", status)
 	case status >= 400:
 		return upstream("the language model's provider rejected the request", status)
 	}
@@ -96,20 +108,83 @@ func (m Model) description(err error) string {
 	if !errors.As(err, &refused) {
 		return ""
 	}
-	var body struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
+	said := readFailure([]byte(refused.Body)).message
+	return agent.Clip(strings.Join(strings.Fields(m.MaskKey(said)), " "), maxDescription)
+}
+
+// failure is what a provider says about a failed request.
+type failure struct {
+	message string
+	names   []string // codes and types
+}
+
+// readFailure reads the forms in which providers describe failures: {"error": {"message",
+// "type", "code"}}, also in a list or with a text as error; and {"message"} or {"detail"},
+// whose values may be objects and lists.
+func readFailure(data []byte) (f failure) {
+	data = bytes.TrimSpace(bytes.TrimLeft(data, "[ \t\r\n"))
+	var body, inner map[string]any
+	_ = json.NewDecoder(bytes.NewReader(data)).Decode(&body) // a list may follow
+	inner, _ = body["error"].(map[string]any)
+	for _, object := range []map[string]any{inner, body} {
+		for _, name := range []string{"code", "status", "type"} {
+			if value := object[name]; value != nil {
+				f.names = append(f.names, fmt.Sprint(value))
+			}
+		}
+		for _, name := range []string{"message", "error", "detail"} {
+			f.message = cmp.Or(f.message, messageIn(object[name]))
+		}
 	}
-	if json.Unmarshal([]byte(refused.Body), &body) != nil {
-		return ""
+	return f
+}
+
+// messageIn returns the first message in a value of an error.
+func messageIn(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case []any:
+		if len(value) > 0 {
+			return messageIn(value[0])
+		}
+	case map[string]any:
+		return cmp.Or(messageIn(value["message"]), messageIn(value["msg"]), messageIn(value["detail"]))
 	}
-	var text string
-	var nested struct {
-		Message string `json:"message"`
+	return ""
+}
+
+// failureStatuses are the statuses that providers' names of failures stand for.
+var failureStatuses = map[string]int{
+	"invalid_request_error": 400, "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403,
+	"insufficient_quota": 402, "billing_error": 402, "not_found_error": 404, "model_not_found": 404, "notfounderror": 404,
+	"rate_limit_error": 429, "rate_limit_exceeded": 429, "resource_exhausted": 429, "overloaded_error": 529,
+}
+
+// status returns the status that a failure names, or 0.
+func (f *failure) status() int {
+	for _, name := range f.names {
+		if status, err := strconv.Atoi(name); err == nil && status >= 400 && status < 600 {
+			return status
+		}
+		if status := failureStatuses[strings.ToLower(name)]; status != 0 {
+			return status
+		}
 	}
-	_ = json.Unmarshal(body.Error, &text) // a string or an object
-	_ = json.Unmarshal(body.Error, &nested)
-	return agent.Clip(strings.Join(strings.Fields(m.MaskKey(cmp.Or(nested.Message, text, body.Message))), " "), maxDescription)
+	return 0
+}
+
+// Descriptions by which some providers say what others say by the status.
+var (
+	saysKey      = agent.Pattern(`(?i)\b(incorrect|invalid|no) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|expired|missing)`)
+	saysModel    = agent.Pattern(`(?i)\bmodel\b.{0,80}\b(not exist|not found)|\binvalid model\b|unexpected endpoint`)
+	saysFiltered = agent.Pattern(`(?i)content_filter|content management policy|data_inspection_failed|content exists risk`)
+)
+
+// refusedBody reports whether a provider refused a request because of what it says.
+func refusedBody(err error) bool {
+	var refused *statusError
+	return errors.As(err, &refused) && refused.Status == http.StatusBadRequest && saysFiltered().MatchString(refused.Body)
 }
 
 // MaskKey masks the credential, and every long part of it, in a text of the provider,
@@ -140,19 +215,12 @@ func (m Model) MaskKey(text string) string {
 // errorInAnswer returns the error that a provider describes in a response with the status
 // 200: with the status that the description names, or 500.
 func errorInAnswer(data []byte) error {
-	var body struct {
-		Error struct {
-			Code   any `json:"code"`
-			Status any `json:"status"`
-		} `json:"error"`
+	said := readFailure(data)
+	status := cmp.Or(said.status(), http.StatusInternalServerError)
+	if saysModel().MatchString(said.message) {
+		status = http.StatusNotFound
 	}
-	_ = json.Unmarshal(data, &body)
-	for _, named := range []any{body.Error.Code, body.Error.Status} {
-		if status, err := strconv.Atoi(fmt.Sprint(named)); err == nil && status >= 400 && status < 600 {
-			return &statusError{status, string(data)}
-		}
-	}
-	return &statusError{http.StatusInternalServerError, string(data)}
+	return &statusError{status, string(data)}
 }
 
 func statusOf(err error) int {

@@ -387,8 +387,25 @@ func (g *accumulator) result() Reply {
 	return g.reply
 }
 
-// withUsableCalls gives an id to calls that have none of their own, and an empty object to
-// those without arguments.
+// usableArguments returns the arguments of a call as an object, as far as they are one: an
+// empty one in place of none. Some servers encode them twice, or begin with an empty one.
+func usableArguments(arguments string) string {
+	trimmed := strings.TrimSpace(arguments)
+	if trimmed == "" || trimmed == "null" {
+		return "{}"
+	}
+	var inner string
+	if json.Unmarshal([]byte(trimmed), &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {
+		return inner
+	}
+	if rest, ok := strings.CutPrefix(trimmed, "{}"); ok && rest != "" && json.Valid([]byte(rest)) {
+		return rest
+	}
+	return arguments
+}
+
+// withUsableCalls gives an id to calls that have none of their own, and usable arguments to
+// all.
 func withUsableCalls(r Reply) Reply {
 	seen := map[string]bool{"": true}
 	for i := range r.ToolCalls {
@@ -397,9 +414,7 @@ func withUsableCalls(r Reply) Reply {
 			call.ID = fmt.Sprintf("call_%d", i+1)
 		}
 		seen[call.ID] = true
-		if blank := strings.TrimSpace(call.Arguments); blank == "" || blank == "null" {
-			call.Arguments = "{}"
-		}
+		call.Arguments = usableArguments(call.Arguments)
 	}
 	return r
 }

@@ -239,7 +239,10 @@ func TestProvidersThatFail(t *testing.T) {
 		{"unknown model", "application/json", secret, 404, 1, "llm_model"},
 		{"busy", "application/json", secret, 429, 3, "overloaded"},
 		{"broken", "text/html", "<html>oh no</html>", 500, 3, "failed"},
-		{"refused", "application/json", secret, 400, 1, "rejected the request"},
+		{"refused", "application/json", secret, 400, 1, "rejected the request because of the credential"},
+		{"refused, no model", "application/json", `{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}`, 400, 1, "check llm_model"},
+		{"filtered", "application/json", `{"error":{"message":"The response was filtered due to the prompt","code":"content_filter","status":400}}`, 400, 1, "refused to answer"},
+		{"no credit", "application/json", `{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}`, 402, 1, "no credit"},
 		{"html", "text/html", "<html>hello</html>", 200, 1, ""},
 		{"truncated JSON", "application/json", `{"choices":[{"mess`, 200, 1, ""},
 		{"empty", "application/json", `{}`, 200, 1, ""},
@@ -252,7 +255,7 @@ func TestProvidersThatFail(t *testing.T) {
 				t.Errorf("%s %s: %v", name, c.name, err)
 				continue
 			}
-			if c.status != 200 && e.Details["status"] != c.status || len(p.seen) != c.tries {
+			if c.status != 200 && c.name != "filtered" && e.Details["status"] != c.status || len(p.seen) != c.tries {
 				t.Errorf("%s %s: details %v after %d attempts", name, c.name, e.Details, len(p.seen))
 			}
 			if strings.Contains(fmt.Sprintf("%+v %v", e, e.Err), "sk-secret-1") {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"satchel/agent"
 	"satchel/agent/egress"
@@ -48,15 +50,17 @@ type (
 	// openAIAnswer is a whole answer, or one event of a stream.
 	openAIAnswer struct {
 		Choices []struct {
-			Message      openAIText `json:"message"`
-			Delta        openAIText `json:"delta"`
-			FinishReason text       `json:"finish_reason"`
+			Message      openAIText      `json:"message"`
+			Delta        *openAIText     `json:"delta"`
+			FinishReason text            `json:"finish_reason"`
+			Error        json.RawMessage `json:"error"`
 		} `json:"choices"`
 		Usage struct {
 			PromptTokens     count `json:"prompt_tokens"`
 			CompletionTokens count `json:"completion_tokens"`
 		} `json:"usage"`
-		Error json.RawMessage `json:"error"`
+		Error  json.RawMessage `json:"error"`
+		Object string          `json:"object"`
 	}
 	// openAIText is a message, or a piece of one.
 	openAIText struct {
@@ -190,18 +194,18 @@ func (s *openAIAccumulator) event(data []byte) error {
 		}
 		return nil
 	}
-	if data[0] != '{' {
+	if data[0] == '[' { // Gemini sends errors as a list
+		data = bytes.TrimSpace(bytes.Trim(data, "[]"))
+	}
+	if len(data) == 0 || data[0] != '{' {
 		return nil // not an event of this protocol
 	}
 	var answer openAIAnswer
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return err
 	}
-	if len(answer.Error) > 0 && string(answer.Error) != "null" {
-		if s.size > 0 {
-			return errTruncated
-		}
-		return errorInAnswer(data)
+	if isSet(answer.Error) || answer.Object == "error" {
+		return s.failed(data)
 	}
 	s.reply.Usage = answer.usage(s.reply.Usage)
 	if len(answer.Choices) == 0 {
@@ -209,10 +213,16 @@ func (s *openAIAccumulator) event(data []byte) error {
 	}
 	s.began = true
 	choice := answer.Choices[0]
-	if err := s.addPiece(choice.Message, true); err != nil {
-		return err
+	var err error
+	switch {
+	case isSet(choice.Error):
+		return s.failed(data)
+	case choice.Delta != nil:
+		err = s.addPiece(*choice.Delta, false)
+	case s.size == 0: // otherwise a message repeats the deltas
+		err = s.addPiece(choice.Message, true)
 	}
-	if err := s.addPiece(choice.Delta, false); err != nil {
+	if err != nil {
 		return err
 	}
 	if choice.FinishReason != "" {
@@ -220,6 +230,16 @@ func (s *openAIAccumulator) event(data []byte) error {
 	}
 	return nil
 }
+
+// failed returns the error for an event that describes one.
+func (s *openAIAccumulator) failed(data []byte) error {
+	if s.size > 0 {
+		return errTruncated
+	}
+	return errorInAnswer(data)
+}
+
+func isSet(field json.RawMessage) bool { return len(field) > 0 && string(field) != "null" }
 
 // addPiece adds a piece of the message, or all of it, whose calls are whole.
 func (s *openAIAccumulator) addPiece(piece openAIText, whole bool) error {
@@ -304,20 +324,25 @@ func (s *openAIAccumulator) finish() (Reply, error) {
 		err = s.add(s.refusal)
 	}
 	for _, call := range s.calls {
+		if call.Name == "" && strings.TrimSpace(call.Arguments) == "" {
+			continue // some servers end with an empty piece
+		}
 		call.Fields = call.fields.fields()
 		s.reply.ToolCalls = append(s.reply.ToolCalls, call.ToolCall)
 	}
 	s.reply.Hidden.Fields = s.fields.fields()
-	s.reply.Truncated = s.finished == "length"
+	s.reply.Truncated = slices.Contains([]string{"length", "model_length", "max_tokens"}, strings.ToLower(s.finished))
+	// Gemini adds what was filtered: "content_filter: SAFETY".
+	filtered := strings.HasPrefix(s.finished, "content_filter") || strings.HasPrefix(s.finished, "function_call_filter")
 	reply := withUsableCalls(s.result())
 	switch {
 	case err != nil:
 		return reply, err
 	case !s.began:
 		return reply, errNoReply
-	case s.finished == "":
+	case s.finished == "" || s.finished == "error":
 		return reply, errTruncated
-	case s.finished == "content_filter" && reply.Text == "" && len(reply.ToolCalls) == 0:
+	case filtered && reply.Text == "" && len(reply.ToolCalls) == 0:
 		return reply, errRefused
 	}
 	return reply, nil

@@ -34,14 +34,14 @@ type omission map[parameter]bool
 // refusalPatterns match the errors that refuse a parameter.
 var refusalPatterns = map[parameter]func() *regexp.Regexp{
 	temperatureParameter:   agent.Pattern(`(?i)\btemperature\b`),
-	stopParameter:          agent.Pattern("(?i)[\"'`]stop(_sequences)?[\"'`]"),
+	stopParameter:          agent.Pattern("(?i)[\"'`]stop(_sequences)?[\"'`]|argument not supported[^.]*: stop\\b"),
 	maxTokensParameter:     agent.Pattern(`\bmax_tokens\b`),
 	maxCompletionParameter: agent.Pattern(`\bmax_completion_tokens\b`),
 	schemaParameter:        agent.Pattern(`(?i)\b(response_format|json_schema|output_config|output_format|structured outputs?)\b`),
 	streamOptionsParameter: agent.Pattern(`\bstream_options\b`),
 	toolChoiceParameter:    agent.Pattern(`\btool_choice\b`),
 	toolsParameter: agent.Pattern(`(?i)(not support(ed)?|unsupported|unknown|unrecognized|not permitted|extra).{0,80}\b(tools?|function.?call\w*)\b` +
-		`|\b(tools?|function.?call\w*)\b.{0,80}(not support|unsupported|not permitted|unrecognized|extra)|support tool use|auto-tool-choice`),
+		`|\b(tools?|function.?call\w*)\b.{0,80}(not support|unsupported|not permitted|unrecognized|extra)|support tool use|auto-tool-choice|requires --jinja`),
 }
 
 // refusalOrder is the order in which the patterns are tried: the specific ones first.

@@ -109,10 +109,12 @@ func cutThought(text string) (thought, rest string) {
 	if thought = string(filter.thought); thought != "" {
 		return thought, rest
 	}
-	const closing = "\n</think>\n"
-	if at := strings.Index(text, closing); at >= 0 && !strings.Contains(text[:at], "<think>") {
-		end := at + len(closing)
-		return text[:end], strings.TrimLeftFunc(text[end:], unicode.IsSpace)
+	const closing = "</think>"
+	before, after, found := strings.Cut(text, closing)
+	ownLine := strings.HasSuffix(before, "\n") || strings.HasPrefix(after, "\n")
+	if !found || !ownLine || strings.Contains(before, "<think>") {
+		return "", text
 	}
-	return "", text
+	rest = strings.TrimLeftFunc(after, unicode.IsSpace)
+	return text[:len(text)-len(rest)], rest
 }
