@@ -120,7 +120,8 @@ func (c *Client) anthropic(ctx context.Context, m Model, r Request, omit omissio
 // anthropicCallOf returns a call of a route, with the credential. The base
 // address in the settings may end in /v1, as for other providers.
 func anthropicCallOf(m Model, route string) (egress.Call, error) {
-	address, err := endpoint(strings.TrimSuffix(strings.TrimSuffix(m.Address(), "/"), "/v1"), route)
+	base := strings.TrimSuffix(strings.TrimSuffix(m.Address(), "/"), "/messages")
+	address, err := endpoint(strings.TrimSuffix(base, "/v1"), route)
 	return egress.Call{URL: address, Headers: map[string]string{"Anthropic-Version": anthropicVersion},
 		Auth: agent.APIAuth{Type: "header", Name: "X-Api-Key", Value: m.Key}}, err
 }

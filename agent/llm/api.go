@@ -122,9 +122,19 @@ func (a *api) getJSON(ctx context.Context, call egress.Call, body, answer any) e
 	return json.Unmarshal(raw, answer)
 }
 
-// endpoint returns the address of a provider's route.
+// endpoint returns the address of a provider's route. The base may have a query, such as
+// Azure's api-version, or name a route itself.
 func endpoint(base, route string) (*url.URL, error) {
-	return url.Parse(strings.TrimRight(base, "/") + route)
+	address, err := url.Parse(base)
+	if err != nil {
+		return nil, err
+	}
+	path := strings.TrimRight(address.Path, "/")
+	for _, known := range []string{"/chat/completions", "/embeddings", "/messages"} {
+		path = strings.TrimSuffix(path, known)
+	}
+	address.Path, address.RawPath = path+route, ""
+	return address, nil
 }
 
 // sniff reports whether a response is a stream of events, by its beginning: not all

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,19 +109,27 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 	}
 	var answer struct {
 		Data []struct {
-			Index     int       `json:"index"`
-			Embedding []float32 `json:"embedding"`
+			Index     *float64 `json:"index"`
+			Embedding vector   `json:"embedding"`
 		} `json:"data"`
+		Error json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	switch err := json.Unmarshal(raw, &answer); {
+	case err != nil:
 		return nil, odd("it does not have the form of OpenAI's API")
+	case isSet(answer.Error):
+		return nil, embeddingStatusError(statusOf(errorInAnswer(raw)))
 	}
 	if len(answer.Data) != n {
 		return nil, odd(fmt.Sprintf("it holds %d vectors for %d texts", len(answer.Data), n))
 	}
 	vectors := make([][]float32, n)
-	for _, d := range answer.Data {
-		if d.Index < 0 || d.Index >= n || vectors[d.Index] != nil {
+	for i, d := range answer.Data {
+		index := float64(i) // some servers give none
+		if d.Index != nil {
+			index = *d.Index
+		}
+		if i = int(index); index < 0 || index >= float64(n) || vectors[i] != nil {
 			return nil, odd("the indexes of its vectors do not match the texts")
 		}
 		if len(d.Embedding) == 0 || len(d.Embedding) > maxVector || len(d.Embedding) != len(answer.Data[0].Embedding) {
@@ -131,9 +140,32 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 				return nil, odd("a vector contains an invalid number")
 			}
 		}
-		vectors[d.Index] = d.Embedding
+		vectors[i] = d.Embedding
 	}
 	return vectors, nil
+}
+
+// vector is a list of numbers, also as the only one of a list, or the bytes of its numbers
+// in base64, as some servers send it whatever was asked for.
+type vector []float32
+
+// UnmarshalJSON decodes each of the forms.
+func (v *vector) UnmarshalJSON(data []byte) error {
+	var bytes []byte
+	var list []json.RawMessage
+	if data[0] == '"' {
+		if err := json.Unmarshal(data, &bytes); err != nil || len(bytes)%4 != 0 {
+			return errors.Join(err, errors.New("not a list of numbers"))
+		}
+		for ; len(bytes) > 0; bytes = bytes[4:] {
+			*v = append(*v, math.Float32frombits(binary.LittleEndian.Uint32(bytes)))
+		}
+		return nil
+	}
+	if json.Unmarshal(data, &list) == nil && len(list) == 1 && list[0][0] == '[' {
+		data = list[0]
+	}
+	return json.Unmarshal(data, (*[]float32)(v))
 }
 
 // embeddingStatusError returns the error for a status of the provider, in terms of the

@@ -102,6 +102,9 @@ func TestEmbedErrors(t *testing.T) {
 		{"empty", reply(200, `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`), 1, nil, "0 numbers"},
 		{"uneven", reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), 1, nil, "2 numbers"},
 		{"too long", reply(200, `{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`), 1, nil, "8193 numbers"},
+		{"an error with 200", reply(200, `{"error":{"message":"no","code":"model_not_found"}}`), 1, 404, "check embedding_model"},
+		{"bytes that are no numbers", reply(200, `{"data":[{"embedding":"AAA="},{"embedding":"AAA="}]}`), 1, nil, "form of OpenAI's API"},
+		{"a list of several", reply(200, `{"data":[{"embedding":[[1],[2]]},{"embedding":[[1],[2]]}]}`), 1, nil, "form of OpenAI's API"},
 		{"huge number", reply(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`), 1, nil, "form of OpenAI's API"},
 	} {
 		e, to, requests, _ := embedServer(t, tc.answer)
@@ -155,6 +158,22 @@ func TestEmbedRetries(t *testing.T) {
 	to.BaseURL = "http://127.0.0.1:1"
 	if _, err := e.Embed(t.Context(), to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream || len(*waits) != embedTries-1 {
 		t.Errorf("connection refused: %v", err)
+	}
+}
+
+// TestVectors: the forms in which servers send vectors.
+func TestVectors(t *testing.T) {
+	for name, body := range map[string]string{
+		"another order":     `{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}]}`,
+		"floats as indexes": `{"data":[{"index":1.0,"embedding":[3.0,4e0]},{"index":0.0,"embedding":[1,2]}],"usage":null}`,
+		"no index":          `{"data":[{"embedding":[1,2]},{"embedding":[3,4]}]}`,
+		"base64":            `{"data":[{"index":0,"embedding":"AACAPwAAAEA="},{"index":1,"embedding":"AABAQAAAgEA="}]}`,
+		"a list each":       `{"data":[{"index":0,"embedding":[[1,2]]},{"index":1,"embedding":[[3,4]]}]}`,
+	} {
+		got, err := readVectors([]byte(body), 2)
+		if err != nil || len(got) != 2 || !slices.Equal(got[0], []float32{1, 2}) || !slices.Equal(got[1], []float32{3, 4}) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
 	}
 }
 

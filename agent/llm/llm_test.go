@@ -416,3 +416,26 @@ func TestRetries(t *testing.T) {
 		t.Errorf("%v after %d attempts", err, len(p.seen))
 	}
 }
+
+// TestAddresses: the base address may be written as providers' guides have it.
+func TestAddresses(t *testing.T) {
+	for base, want := range map[string]string{
+		"http://a/v1":                  "http://a/v1/chat/completions",
+		"http://a/v1/":                 "http://a/v1/chat/completions",
+		"http://a/v1/chat/completions": "http://a/v1/chat/completions",
+		"https://x.openai.azure.com/openai/deployments/m?api-version=1": "https://x.openai.azure.com/openai/deployments/m/chat/completions?api-version=1",
+	} {
+		call, err := openAICallOf(Model{BaseURL: base, Key: "k"}, "/chat/completions")
+		if err != nil || call.URL.String() != want {
+			t.Errorf("%s: %v, %v", base, call.URL, err)
+		}
+		if isAzure := strings.Contains(base, "azure"); isAzure != (call.Auth.Name == "Api-Key") {
+			t.Errorf("%s: %+v", base, call.Auth)
+		}
+	}
+	for _, base := range []string{"http://a", "http://a/v1/", "http://a/v1/messages"} {
+		if call, err := anthropicCallOf(Model{BaseURL: base}, "/v1/messages"); err != nil || call.URL.String() != "http://a/v1/messages" {
+			t.Errorf("%s: %v, %v", base, call.URL, err)
+		}
+	}
+}

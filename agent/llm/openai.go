@@ -155,7 +155,11 @@ func (c *Client) openAI(ctx context.Context, m Model, r Request, omit omission, 
 func openAICallOf(m Model, route string) (egress.Call, error) {
 	address, err := endpoint(m.Address(), route)
 	call := egress.Call{URL: address}
-	if m.Key != "" {
+	switch {
+	case err != nil || m.Key == "":
+	case strings.HasSuffix(address.Hostname(), ".azure.com"):
+		call.Auth = agent.APIAuth{Type: "header", Name: "Api-Key", Value: m.Key}
+	default:
 		call.Auth = agent.APIAuth{Type: "bearer", Token: m.Key}
 	}
 	return call, err
