@@ -164,8 +164,8 @@ func mergePiece(before, piece any, continues bool) any {
 		return buffer
 	case []any:
 		list, _ := before.([]any)
-		for _, entry := range piece {
-			if n := len(list); n > 0 && sameIndex(list[n-1], entry) {
+		for i, entry := range piece {
+			if n := len(list); n > 0 && (sameIndex(list[n-1], entry) || i == 0 && continuesBlock(list[n-1], entry)) {
 				list[n-1] = mergePiece(list[n-1], entry, false)
 			} else {
 				list = append(list, mergePiece(nil, entry, false))
@@ -178,6 +178,9 @@ func mergePiece(before, piece any, continues bool) any {
 			object = map[string]any{}
 		}
 		for name, value := range piece {
+			if object[name] != nil && (value == nil || value == "") {
+				continue
+			}
 			object[name] = mergePiece(object[name], value, slices.Contains(nestedPieces, name))
 		}
 		return object
@@ -190,6 +193,18 @@ func sameIndex(a, b any) bool {
 	first, _ := a.(map[string]any)
 	second, _ := b.(map[string]any)
 	return first["index"] != nil && first["index"] == second["index"]
+}
+
+// continuesBlock reports whether an entry without an index, which begins the list of the
+// next piece, continues the last one: LiteLLM sends pieces of thinking blocks like that,
+// and the signature last.
+func continuesBlock(last, entry any) bool {
+	before, _ := last.(map[string]any)
+	next, _ := entry.(map[string]any)
+	kind, _ := before["type"].(*textBuffer)
+	signature, _ := before["signature"].(*textBuffer)
+	isSigned := signature != nil && len(signature.bytes) > 0
+	return !isSigned && before["index"] == nil && next["index"] == nil && kind != nil && string(kind.bytes) == next["type"]
 }
 
 // fields returns the assembled fields.

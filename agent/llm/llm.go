@@ -236,6 +236,7 @@ func sentParameters(m Model, r Request, omit omission, stream bool) omission {
 		streamOptionsParameter: stream && openAI,
 		toolsParameter:         len(r.Tools) > 0 && r.ToolChoice == "",
 		toolChoiceParameter:    len(r.Tools) > 0 && r.ToolChoice != "",
+		systemParameter:        r.System != "" && openAI,
 		hiddenParameter:        len(hiddenNames(r.Messages)) > 0,
 	}
 	if m.MaxTokens > 0 && openAI { // Anthropic requires it

@@ -372,7 +372,11 @@ func newOpenAIRequest(m Model, r Request, omit omission) openAIRequest {
 		q.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": r.Schema}}
 	}
 	system, messages := alternating(r.System, r.Messages)
-	if system != "" {
+	switch {
+	case system == "":
+	case omit[systemParameter] && len(messages) > 0:
+		messages[0].Content = joinTexts(system, messages[0].Content)
+	default:
 		q.Messages = append(q.Messages, openAIMessage{Role: agent.MessageSystem, Content: system})
 	}
 	for _, message := range messages {

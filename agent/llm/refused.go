@@ -25,6 +25,7 @@ const (
 	streamOptionsParameter parameter = "stream_options"
 	toolChoiceParameter    parameter = "tool_choice"
 	toolsParameter         parameter = "tools"
+	systemParameter        parameter = "system" // the first user message has the system prompt then
 	hiddenParameter        parameter = "hidden" // fields of earlier messages of the turn
 )
 
@@ -39,14 +40,16 @@ var refusalPatterns = map[parameter]func() *regexp.Regexp{
 	maxCompletionParameter: agent.Pattern(`\bmax_completion_tokens\b`),
 	schemaParameter:        agent.Pattern(`(?i)\b(response_format|json_schema|output_config|output_format|structured outputs?)\b`),
 	streamOptionsParameter: agent.Pattern(`\bstream_options\b`),
-	toolChoiceParameter:    agent.Pattern(`\btool_choice\b`),
+	systemParameter: agent.Pattern(`(?i)\bsystem[ '"]*(role|message|prompt|instruction)?s?\b.{0,40}not (supported|allowed|enabled)` +
+		`|not support .{0,20}\bsystem\b|developer instruction is not enabled|roles must alternate`),
+	toolChoiceParameter: agent.Pattern(`\btool_choice\b`),
 	toolsParameter: agent.Pattern(`(?i)(not support(ed)?|unsupported|unknown|unrecognized|not permitted|extra).{0,80}\b(tools?|function.?call\w*)\b` +
 		`|\b(tools?|function.?call\w*)\b.{0,80}(not support|unsupported|not permitted|unrecognized|extra)|support tool use|auto-tool-choice|requires --jinja`),
 }
 
 // refusalOrder is the order in which the patterns are tried: the specific ones first.
 var refusalOrder = []parameter{streamOptionsParameter, temperatureParameter, schemaParameter, maxTokensParameter, maxCompletionParameter,
-	toolChoiceParameter, stopParameter, toolsParameter}
+	toolChoiceParameter, stopParameter, systemParameter, toolsParameter}
 
 // refusedBy returns which of the parameters that a request had its provider refused, ""
 // if the error is about something else.

@@ -209,6 +209,8 @@ func TestRefusedParameters(t *testing.T) {
 		"tools":                {Ollama, 400, `{"error":"registry.ollama.ai/library/gemma:2b does not support tools"}`, "tools", false},
 		"no endpoint":          {Compatible, 404, `{"error":{"message":"No endpoints found that support tool use.","code":404}}`, "tools", false},
 		"stop":                 {OpenAI, 400, `{"error":{"message":"Unsupported parameter: 'stop' is not supported with this model.","param":"stop"}}`, "stop", true},
+		"Gemma's template":     {Compatible, 400, `{"object":"error","message":"System role not supported System role not supported","type":"BadRequestError","code":400}`, "system", true},
+		"Gemma at Google":      {Compatible, 400, `[{"error":{"code":400,"message":"Developer instruction is not enabled for models/gemma-3-27b-it","status":"INVALID_ARGUMENT"}}]`, "system", false},
 		"xAI's stop":           {Compatible, 400, `{"code":"Client specified an invalid argument","error":"Argument not supported on this model: stop"}`, "stop", true},
 		"llama.cpp's tools":    {Compatible, 400, `{"error":{"code":400,"message":"tools param requires --jinja flag","type":"server_error"}}`, "tools", false},
 		"vLLM's tools":         {Compatible, 400, `{"object":"error","message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set","type":"BadRequestError","code":400}`, "tools", false},
@@ -223,6 +225,7 @@ func TestRefusedParameters(t *testing.T) {
 			p.answer = func(n int, w http.ResponseWriter) {
 				p.mu.Lock()
 				_, has := p.seen[n-1][c.without]
+				has = has || c.without == "system" && strings.Contains(fmt.Sprint(p.seen[n-1]["messages"]), "role:system")
 				p.mu.Unlock()
 				if has {
 					respond(c.status, "application/json", c.refusal)(n, w)
@@ -299,11 +302,15 @@ func TestHiddenFieldsGoBack(t *testing.T) {
 		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"s=="}}`, `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"c1","name":"weather","input":{}}}`,
 		`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`, `{"type":"message_stop"}`)
 	for name, c := range map[string]struct{ provider, first, want string }{
-		"Gemini":                {Compatible, message(`"content":"",` + call), `"extra_content":{"google":{"thought_signature":"sig=="}}`},
-		"Gemini, stream":        {Compatible, deltas(call), `"extra_content":{"google":{"thought_signature":"sig=="}}`},
-		"DeepSeek":              {Compatible, message(`"content":"","reasoning_content":"Hm, Rome.",` + call), `"reasoning_content":"Hm, Rome."`},
-		"DeepSeek, stream":      {Compatible, deltas(`"reasoning_content":"Hm, "`, `"reasoning_content":"Rome."`, call), `"reasoning_content":"Hm, Rome."`},
-		"OpenRouter, stream":    {Compatible, deltas(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"Hm"}]`, `"reasoning_details":[{"type":"reasoning.text","index":0,"text":".","signature":"s"}]`, call), `"reasoning_details":[{"index":0,"signature":"s","text":"Hm.","type":"reasoning.text"}]`},
+		"Gemini":             {Compatible, message(`"content":"",` + call), `"extra_content":{"google":{"thought_signature":"sig=="}}`},
+		"Gemini, stream":     {Compatible, deltas(call), `"extra_content":{"google":{"thought_signature":"sig=="}}`},
+		"DeepSeek":           {Compatible, message(`"content":"","reasoning_content":"Hm, Rome.",` + call), `"reasoning_content":"Hm, Rome."`},
+		"DeepSeek, stream":   {Compatible, deltas(`"reasoning_content":"Hm, "`, `"reasoning_content":"Rome."`, call), `"reasoning_content":"Hm, Rome."`},
+		"OpenRouter, stream": {Compatible, deltas(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"Hm"}]`, `"reasoning_details":[{"type":"reasoning.text","index":0,"text":".","signature":"s"}]`, call), `"reasoning_details":[{"index":0,"signature":"s","text":"Hm.","type":"reasoning.text"}]`},
+		"LiteLLM, stream": {Compatible, deltas(`"thinking_blocks":[{"type":"thinking","thinking":"Hm","signature":null}]`, `"thinking_blocks":[{"type":"thinking","thinking":".","signature":null}]`,
+			`"thinking_blocks":[{"type":"thinking","thinking":"","signature":"s"}]`, `"thinking_blocks":[{"type":"redacted_thinking","data":"x"}]`, call),
+			`"thinking_blocks":[{"signature":"s","thinking":"Hm.","type":"thinking"},{"data":"x","type":"redacted_thinking"}]`},
+		"LiteLLM, two blocks":   {Compatible, message(`"content":"","thinking_blocks":[{"type":"thinking","thinking":"a","signature":"s"},{"type":"thinking","thinking":"b","signature":"t"}],` + call), `"thinking_blocks":[{"signature":"s","thinking":"a","type":"thinking"},{"signature":"t","thinking":"b","type":"thinking"}]`},
 		"a thought in the text": {Compatible, message(`"content":"<think>Hm.</think>",` + call), `"content":"\u003cthink\u003eHm.\u003c/think\u003e"`},
 		"Anthropic":             {Anthropic, signed, `{"signature":"s==","thinking":"Hm.","type":"thinking"}`},
 		"Anthropic, stream":     {Anthropic, signedStream, `{"signature":"s==","thinking":"Hm.","type":"thinking"}`},
