@@ -238,6 +238,9 @@ func slackForm(p Post) (Parsed, error) {
 	return Parsed{EventID: bodyHash(p.Body), Payload: payload}, nil
 }
 
+// slackbot is the user who sends Slack's own reminders and automatic responses.
+const slackbot = "USLACKBOT"
+
 // isFromBot reports whether an event was caused by a bot, this one or another.
 // Answering it could start an endless exchange.
 func (p *slackPost) isFromBot() bool {
@@ -250,7 +253,7 @@ func (p *slackPost) isFromBot() bool {
 				return true
 			}
 		}
-		if e.BotID != "" || e.Subtype == "bot_message" {
+		if e.BotID != "" || e.Subtype == "bot_message" || e.User == slackbot {
 			return true
 		}
 	}

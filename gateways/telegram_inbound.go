@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"satchel/agent"
 	"satchel/store"
@@ -35,13 +36,17 @@ type telegramMessage struct {
 		ID int64 `json:"message_id"`
 	} `json:"reply_to_message"`
 	Forwarded json.RawMessage `json:"forward_origin"`
+	// IsAutomatic is set for a channel's post that Telegram repeated in its group.
+	IsAutomatic bool `json:"is_automatic_forward"`
 	// MovedTo and MovedFrom are the other id of a group that became a supergroup.
 	MovedTo   int64 `json:"migrate_to_chat_id"`
 	MovedFrom int64 `json:"migrate_from_chat_id"`
 
 	Text      string         `json:"text"`
 	Caption   string         `json:"caption"`
-	Photo     []telegramFile `json:"photo"` // the same photo in several sizes
+	Entities  []entity       `json:"entities"`         // of the text
+	InCaption []entity       `json:"caption_entities"` // of the caption
+	Photo     []telegramFile `json:"photo"`            // the same photo in several sizes
 	Document  *telegramFile  `json:"document"`
 	Audio     *telegramFile  `json:"audio"`
 	Voice     *telegramFile  `json:"voice"`
@@ -87,6 +92,14 @@ type telegramOther struct {
 
 type telegramOption struct {
 	Text string `json:"text"`
+}
+
+// entity is a part of a text; offset and length count UTF-16 code units.
+type entity struct {
+	Type   string `json:"type"`
+	Offset int    `json:"offset"`
+	Length int    `json:"length"`
+	URL    string `json:"url"` // of a text_link
 }
 
 type telegramTitled struct {
@@ -176,6 +189,9 @@ func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool)
 	if len(m.Forwarded) > 0 {
 		facts["forwarded"] = "true"
 	}
+	if m.IsAutomatic {
+		facts["auto_submitted"] = reasonAutomatic
+	}
 	if !edited && len(files) > 0 {
 		in.Album = m.MediaGroup
 	}
@@ -243,7 +259,21 @@ func (m *telegramMessage) content() (string, []agent.Attachment) {
 	case named == "":
 		named = m.description()
 	}
-	return cmp.Or(m.Text, m.Caption, named), files
+	return cmp.Or(withLinks(m.Text, m.Entities), withLinks(m.Caption, m.InCaption), named), files
+}
+
+// withLinks returns a text that also has the addresses of its links.
+func withLinks(text string, entities []entity) string {
+	units := utf16.Encode([]rune(text))
+	for _, e := range slices.Backward(entities) { // which are in the order of the text
+		end := e.Offset + e.Length
+		if e.Type != "text_link" || e.URL == "" || e.Offset < 0 || e.Length < 0 || end > len(units) {
+			continue
+		}
+		link := utf16.Encode([]rune(linkText(e.URL, string(utf16.Decode(units[e.Offset:end])))))
+		units = slices.Replace(units, e.Offset, end, link...)
+	}
+	return string(utf16.Decode(units))
 }
 
 // description returns a description, in brackets, of content that is neither text nor a

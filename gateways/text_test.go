@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,10 @@ func TestTextOfMessages(t *testing.T) {
 			want: "@ada #general @here the page (https://e.example/a?b=1&c=2) https://e.example a@e.example 1 < 2 & 3"},
 		{platform: "slack", name: "groups, dates and unknown names", body: slackMessage(`"text":"<@U2> <#C1> <!subteam^S1|@ops> <!subteam^S2> <!date^1392734382^{date}|Feb 18> <b> &lt;@U3&gt;"`),
 			want: "@U2 #C1 @ops @S2 Feb 18 <b> <@U3>"},
+		{platform: "slack", name: "a channel without a name", body: slackMessage(`"text":"<#C1|> and <@U2|>"`), want: "#C1 and @U2"},
+		{platform: "slack", name: "Slack's own", body: strings.Replace(slackMessage(`"text":"Reminder: lunch"`), `"U1"`, `"USLACKBOT"`, 1)},
+		{platform: "slack", name: "code and quotes", body: slackMessage(`"text":"","blocks":[{"type":"rich_text","elements":[{"type":"rich_text_preformatted","elements":[{"type":"text","text":"a < b"}]},{"type":"rich_text_quote","elements":[{"type":"text","text":"he said"},{"type":"broadcast","range":"here"},{"type":"date","timestamp":1,"format":"{date}","fallback":" Feb 18"}]}]}]`),
+			want: "a < b\nhe said@here Feb 18"},
 		{platform: "slack", name: "forwarded", body: slackMessage(`"text":"","attachments":[{"is_share":true,"author_name":"Bob","text":"The *oven* is <https://e.example|broken>","fallback":"[date] Bob: The oven","files":[{"id":"F1","url_private":"https://files.slack.com/F1"}]}]`),
 			want: "The *oven* is broken (https://e.example)", files: 1},
 		{platform: "slack", name: "forwarded with a comment", body: slackMessage(`"text":"Look","attachments":[{"is_msg_unfurl":true,"message_blocks":[{"message":{"blocks":[{"type":"section","text":{"type":"mrkdwn","text":"It &amp; they"}}]}}]},{"from_url":"https://e.example","title":"A preview"}]`),
@@ -82,6 +87,7 @@ func TestTextOfTwilioMessages(t *testing.T) {
 		"Body=&Latitude=52.5&Longitude=13.4":                                                "[location: 52.5, 13.4]",
 		"Body=&ButtonText=Confirm&ButtonPayload=yes-7":                                      "Confirm",
 		"Body=&ListId=cake-1&ListTitle=A+cake":                                              "A cake",
+		"Latitude=52.5&Longitude=13.4&Label=Bakery":                                         "[location: Bakery: 52.5, 13.4]",
 		"Body=&InteractiveData=%7B%22size%22%3A3%7D":                                        `{"size":3}`,
 	} {
 		values, _ := url.ParseQuery("MessageSid=SM1&From=whatsapp%3A%2B15551234567&SmsStatus=received&" + form)

@@ -159,9 +159,8 @@ func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, err
 	id := cmp.Or(form.Get("MessageSid"), form.Get("SmsSid"))
 	from := form.Get("From")
 	status := cmp.Or(form.Get("MessageStatus"), form.Get("SmsStatus"))
-	arrived := form.Has("Body") && (status == "" || status == "received" || status == "receiving")
 	in := t.message(id, form)
-	arrived = arrived && (in.Text != "" || len(in.Attachments) > 0)
+	arrived := (status == "received" || status == "receiving" || status == "" && form.Has("Body")) && (in.Text != "" || len(in.Attachments) > 0)
 	if id == "" || !arrived || !strings.HasPrefix(from, t.prefix) || t.prefix == "" && strings.Contains(from, ":") {
 		taken := Parsed{Response: noReply, EventID: bodyHash(p.Body)}
 		if id != "" {
