@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"satchel/agent"
 )
@@ -40,9 +41,9 @@ var specialRanges = []specialRange{
 	{netip.MustParsePrefix("fd00:ec2::23/128"), metadata, "cloud metadata address"},   // AWS EKS pod identity
 	{netip.MustParsePrefix("fd20:ce::254/128"), metadata, "cloud metadata address"},   // Google
 	{netip.MustParsePrefix("255.255.255.255/32"), unroutable, "broadcast address"},    // RFC 919
-	{netip.MustParsePrefix("0.0.0.0/8"), unroutable, "unspecified address"},           // RFC 791; 0.0.0.0 reaches loopback on Linux
+	{netip.MustParsePrefix("0.0.0.0/8"), unroutable, unspecified},                     // RFC 791; 0.0.0.0 reaches loopback on Linux
 	{netip.MustParsePrefix("224.0.0.0/4"), unroutable, "multicast address"},           // RFC 5771
-	{netip.MustParsePrefix("::/128"), unroutable, "unspecified address"},              // RFC 4291
+	{netip.MustParsePrefix("::/128"), unroutable, unspecified},                        // RFC 4291
 	{netip.MustParsePrefix("ff00::/8"), unroutable, "multicast address"},              // RFC 4291
 	{netip.MustParsePrefix("127.0.0.0/8"), private, "loopback address"},               // RFC 1122
 	{netip.MustParsePrefix("10.0.0.0/8"), private, "private address"},                 // RFC 1918
@@ -135,6 +136,9 @@ func (p *Policy) allows(addr netip.Addr, port uint16, exactly bool) bool {
 	return false
 }
 
+// unspecified is the reason for the addresses on which servers listen.
+const unspecified = "unspecified address, on which servers listen; to reach one on this machine, write 127.0.0.1"
+
 // AllowSetting is the operator's setting that opens addresses.
 const AllowSetting = "SATCHEL_OUTBOUND_ALLOW"
 
@@ -162,6 +166,15 @@ func (e *Error) opening() string {
 	return "ADDRESS:" + strconv.Itoa(int(e.Port))
 }
 
+// literalReason returns why an address that a person wrote can never be reached, "" if the
+// request named a host.
+func (e *Error) literalReason() string {
+	if _, err := netip.ParseAddr(e.Host); e.Code != CodeBlocked || err != nil && e.Port != 0 {
+		return ""
+	}
+	return ": " + e.Reason
+}
+
 // withSetting adds to an error for users how the operator opens the address that err
 // refuses, and the same in its details: address, setting and value.
 func withSetting(known *agent.Error, err error) *agent.Error {
@@ -170,13 +183,18 @@ func withSetting(known *agent.Error, err error) *agent.Error {
 		return known
 	}
 	value := refused.opening()
+	help := "; the operator of this server can allow it with " + AllowSetting + "=" + value
+	if value == "" {
+		help = refused.literalReason()
+	}
+	if !strings.Contains(known.Message, help) {
+		known.Message += help
+	}
+	if issue, ok := known.Details["issue"].(string); ok && !strings.Contains(issue, help) {
+		known = known.With("issue", issue+help)
+	}
 	if value == "" {
 		return known
-	}
-	help := "; the operator of this server can allow it with " + AllowSetting + "=" + value
-	known.Message += help
-	if issue, ok := known.Details["issue"].(string); ok {
-		known = known.With("issue", issue+help)
 	}
 	return known.With("address", value).With("setting", AllowSetting).With("value", value)
 }

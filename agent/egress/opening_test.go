@@ -32,6 +32,9 @@ func TestRefusalsNameTheSetting(t *testing.T) {
 		}
 		setting := AllowSetting + "=" + value
 		issue, _ := known.Details["issue"].(string)
+		if strings.Contains(url, "0.0.0.0") && !strings.Contains(Refusal("url", known.Err).Message, "write 127.0.0.1") {
+			t.Errorf("%s: %v", url, Refusal("url", known.Err))
+		}
 		if value == "" {
 			if known.Details["value"] != nil || strings.Contains(known.Message, AllowSetting) {
 				t.Errorf("%s: %v", url, known)
