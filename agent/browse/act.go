@@ -260,7 +260,7 @@ func (n *Navigator) Extract(ctx context.Context, s *browser.Session, x ExtractRe
 // decodeValue decodes a model's answer. For textSchema the value is its text.
 func decodeValue(raw json.RawMessage, isText bool) (any, error) {
 	var value any
-	err := json.Unmarshal(raw, &value)
+	err := agent.DecodeJSON(raw, &value)
 	if object, ok := value.(map[string]any); ok && isText {
 		value = object["value"]
 	}

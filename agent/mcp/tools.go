@@ -224,7 +224,7 @@ func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {
 		return nil, fmt.Errorf("content of a tool's result: %w", err)
 	}
 	var blocks []any
-	if err := json.Unmarshal(raw, &blocks); err != nil {
+	if err := agent.DecodeJSON(raw, &blocks); err != nil {
 		return nil, fmt.Errorf("content of a tool's result: %w", err)
 	}
 	return map[string]any{"content": blocks}, nil

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"satchel/agent"
 )
 
 // methods are those of the API's routes.
@@ -90,7 +92,7 @@ func (s *session) printAnswer(answer []byte, field string) error {
 		return err
 	}
 	var value any
-	if err := json.Unmarshal(answer, &value); err != nil {
+	if err := agent.DecodeJSON(answer, &value); err != nil {
 		return errors.New("the answer is not JSON")
 	}
 	text, err := fieldText(value, field)

@@ -334,6 +334,24 @@ func TestNullDevice(t *testing.T) {
 	}
 }
 
+// TestLongNumbers: numbers keep their digits on the way in and out.
+func TestLongNumbers(t *testing.T) {
+	const id = "9007199254740993"
+	var sent []byte
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			sent, _ = io.ReadAll(r.Body)
+		}
+		_, _ = io.WriteString(w, `{"rows":[{"id":`+id+`}],"workflows":[{"id":"workflow-1","name":"x"}]}`)
+	})
+	if out, _, _, err := line(t, server, "api", "/agents/default/x", "--field", "rows.0"); err != nil || !strings.Contains(out, id) {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, _, _, err := line(t, server, "run", "x", "--detach", "--input", `{"order":`+id+`}`); !strings.Contains(string(sent), id) {
+		t.Errorf("sent %s, %v", sent, err)
+	}
+}
+
 // TestDeletes: an agent, a workflow and the like are deleted by id or name, and sources stopped.
 func TestDeletes(t *testing.T) {
 	for args, want := range map[string]string{

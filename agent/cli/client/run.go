@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"satchel/agent"
 )
 
 func (s *session) run() *cobra.Command {
@@ -36,7 +38,7 @@ func (s *session) object(text string) (map[string]any, error) {
 		return map[string]any{}, err
 	}
 	var out map[string]any
-	if err := json.Unmarshal([]byte(text), &out); err != nil {
+	if err := agent.DecodeJSON([]byte(text), &out); err != nil {
 		return nil, errors.New("--input must be a JSON object")
 	}
 	return out, nil
