@@ -48,6 +48,8 @@ func Find(text []byte, contentType string) encoding.Encoding {
 	switch {
 	case IsUTF16(text):
 		return unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM)
+	case unmarkedUTF16(text) != nil:
+		return unmarkedUTF16(text)
 	case bytes.HasPrefix(text, []byte(BOM)), wellFormed && isJSON(media): // which some send as ISO 8859-1
 		return nil
 	}
@@ -86,6 +88,22 @@ func isMarkup(media string) bool {
 // IsUTF16 reports whether a text begins with the byte order mark of UTF-16.
 func IsUTF16(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("\xFF\xFE")) || bytes.HasPrefix(text, []byte("\xFE\xFF"))
+}
+
+// unmarkedUTF16 returns the encoding of JSON or markup in UTF-16 without a mark, which its
+// first two characters show (RFC 4627, section 3), or nil.
+func unmarkedUTF16(text []byte) encoding.Encoding {
+	if len(text) < 4 || len(text)%2 != 0 {
+		return nil
+	}
+	begins := func(i int) bool { return bytes.IndexByte([]byte("{[<"), text[i]) >= 0 && text[i+2] != 0 }
+	switch {
+	case text[1] == 0 && text[3] == 0 && begins(0):
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case text[0] == 0 && text[2] == 0 && begins(1):
+		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	}
+	return nil
 }
 
 // Named returns the encoding with a name, or nil for "", unknown names and UTF-8, and for

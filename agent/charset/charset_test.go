@@ -28,6 +28,8 @@ func TestDecode(t *testing.T) {
 		{"UTF-8 mark", "application/json", BOM + `{"a":1}`, `{"a":1}`},
 		{"mark before header", "text/plain; charset=windows-1251", BOM + russian, russian},
 		{"UTF-16 mark", "application/json", "\xFF\xFE" + in("utf-16le", `{"a":1}`), `{"a":1}`},
+		{"UTF-16 without a mark", "application/json", in("utf-16le", `{"a":1}`), `{"a":1}`},
+		{"the other way round", "text/xml", in("utf-16be", "<a>"+russian+"</a>"), "<a>" + russian + "</a>"},
 		{"meta", "text/html", in("windows-1251", `<meta charset="windows-1251"><p>`+russian), `<meta charset="windows-1251"><p>` + russian},
 		{"XML", "application/xml", in("windows-1251", `<?xml version="1.0" encoding="windows-1251"?><a>`+russian+`</a>`), `<?xml version="1.0" encoding="windows-1251"?><a>` + russian + `</a>`},
 		{"guessed", "", in("windows-1251", long), long},
