@@ -157,6 +157,7 @@ func TestReplies(t *testing.T) {
 // What a model receives in a turn with tools, in each protocol.
 func TestTurnWithTools(t *testing.T) {
 	r := hello
+	r.Tools = []Tool{{Name: "now", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	r.Messages = append(r.Messages,
 		Message{Role: agent.MessageAssistant, ToolCalls: []ToolCall{{ID: "c1", Name: "weather", Arguments: `{"city":"Rome"}`}, {ID: "c2", Name: "weather", Arguments: `half {`}}},
 		Message{Role: agent.MessageTool, Content: `"sun"`, CallID: "c1"}, Message{Role: agent.MessageTool, Content: "Error", CallID: "c2"})
@@ -174,6 +175,9 @@ func TestTurnWithTools(t *testing.T) {
 		}
 		if got, _ := json.Marshal(p.seen[0]["messages"]); string(got) != want {
 			t.Errorf("%s was sent\n%s\nwant\n%s", name, got, want)
+		}
+		if tools := fmt.Sprint(p.seen[0]["tools"]); !strings.Contains(tools, "properties:map[]") { // some refuse an object without
+			t.Errorf("%s was sent %s", name, tools)
 		}
 	}
 }

@@ -386,7 +386,7 @@ func newOpenAIRequest(m Model, r Request, omit omission) openAIRequest {
 		return q
 	}
 	for _, tool := range r.Tools {
-		q.Tools = append(q.Tools, openAITool{"function", openAIFunction{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters}})
+		q.Tools = append(q.Tools, openAITool{"function", openAIFunction{Name: tool.Name, Description: tool.Description, Parameters: tool.schema()}})
 	}
 	switch {
 	case len(q.Tools) == 0 || r.ToolChoice == "" || omit[toolChoiceParameter]:

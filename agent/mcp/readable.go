@@ -3,6 +3,8 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -14,15 +16,27 @@ import (
 // unknown blocks become text, and structured content becomes a string with its JSON.
 // Other messages are returned unchanged.
 func readable(message []byte) []byte {
-	if !bytes.Contains(message, []byte(`"tools"`)) && !bytes.Contains(message, []byte(`"content"`)) && !bytes.Contains(message, []byte(`"structuredContent"`)) {
+	isRead := func(field string) bool { return bytes.Contains(message, []byte(`"`+field+`"`)) }
+	if !isRead("tools") && !isRead("content") && !isRead("structuredContent") && !isRead("capabilities") {
 		return message
 	}
 	var fields, result map[string]json.RawMessage
 	if json.Unmarshal(message, &fields) != nil || json.Unmarshal(fields["result"], &result) != nil {
 		return message
 	}
+	if meta := result["_meta"]; meta != nil && (objectOf(meta) == nil || isEmptyList(meta)) {
+		delete(result, "_meta")
+	}
 	var tools []json.RawMessage
 	switch {
+	case result["capabilities"] != nil:
+		capabilities := objectOf(result["capabilities"])
+		for name, capability := range capabilities {
+			if isEmptyList(capability) {
+				capabilities[name] = json.RawMessage("{}")
+			}
+		}
+		result["capabilities"] = encode(capabilities)
 	case json.Unmarshal(result["tools"], &tools) == nil:
 		result["tools"] = encode(readableTools(tools))
 	case result["content"] != nil || result["structuredContent"] != nil:
@@ -30,11 +44,29 @@ func readable(message []byte) []byte {
 		if structured := result["structuredContent"]; structured != nil && string(structured) != "null" {
 			result["structuredContent"] = encode(string(structured))
 		}
+		if failed := result["isError"]; failed != nil {
+			result["isError"] = encode(slices.Contains([]string{"true", "1"}, strings.ToLower(strings.Trim(string(failed), `"`))))
+		}
 	default:
 		return message
 	}
 	fields["result"] = encode(result)
 	return encode(fields)
+}
+
+// objectOf returns the fields of an object. An empty list is one without fields, since PHP
+// does not distinguish them; of anything else it returns nil.
+func objectOf(raw json.RawMessage) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil && isEmptyList(raw) {
+		fields = map[string]json.RawMessage{}
+	}
+	return fields
+}
+
+func isEmptyList(raw json.RawMessage) bool {
+	var list []json.RawMessage
+	return json.Unmarshal(raw, &list) == nil && list != nil && len(list) == 0
 }
 
 // encode encodes a value that was decoded from JSON.
@@ -71,15 +103,39 @@ func readableTools(listed []json.RawMessage) []wireTool {
 			continue
 		}
 		tool.InputSchema = fields["inputSchema"]
+		if tool.InputSchema == nil {
+			tool.InputSchema = fields["input_schema"]
+		}
 		if len(tool.InputSchema) == 0 || string(tool.InputSchema) == "null" {
 			tool.InputSchema = json.RawMessage(`{"type":"object"}`)
 		}
-		var schema map[string]any
-		if json.Unmarshal(tool.InputSchema, &schema) == nil {
+		if schema := objectOf(tool.InputSchema); schema != nil {
+			tool.InputSchema = readableSchema(tool.InputSchema, schema)
 			tools = append(tools, tool)
 		}
 	}
 	return tools
+}
+
+// readableSchema returns a schema, changed only if it has the empty lists of PHP, or its
+// type in a list.
+func readableSchema(raw json.RawMessage, schema map[string]json.RawMessage) json.RawMessage {
+	changed := schema["type"] == nil && isEmptyList(raw)
+	change := func(name, value string) { schema[name], changed = json.RawMessage(value), true }
+	if isEmptyList(schema["properties"]) {
+		change("properties", "{}")
+	}
+	if required := bytes.TrimSpace(schema["required"]); len(required) > 0 && required[0] != '[' {
+		change("required", "[]")
+	}
+	var types []string
+	if json.Unmarshal(schema["type"], &types) == nil && slices.Contains(types, "object") {
+		change("type", `"object"`)
+	}
+	if changed {
+		return encode(schema)
+	}
+	return raw
 }
 
 // readableContent returns the blocks of a result. A single block need not be a list.

@@ -31,6 +31,9 @@ func TestToolsThatCannotBeUsed(t *testing.T) {
 		"text":                 {`"other"`, ""},
 		"other fields":         {`{"name":"other","title":7,"annotations":"x","icons":{},"outputSchema":"y","_meta":1,"inputSchema":{"type":"object"}}`, "other" + none},
 		"description":          {`{"name":"other","description":["x"],"inputSchema":{"type":"object"}}`, "other" + none},
+		"empty list of PHP":    {`{"name":"other","inputSchema":{"type":"object","properties":[],"required":{}}}`, `other{"properties":{},"required":[],"type":"object"}`},
+		"type in a list":       {`{"name":"other","inputSchema":{"type":["object"]}}`, `other{"type":"object"}`},
+		"input_schema":         {`{"name":"other","input_schema":{"type":"object","title":"x"}}`, `other{"title":"x","type":"object"}`},
 		"only as a task":       {`{"name":"other","execution":{"taskSupport":"required"},"inputSchema":{"type":"object"}}`, ""},
 		"optionally as a task": {`{"name":"other","execution":{"taskSupport":"optional"},"inputSchema":{"type":"object"}}`, "other" + none},
 	} {
@@ -46,6 +49,28 @@ func TestToolsThatCannotBeUsed(t *testing.T) {
 				t.Errorf("%v, %v", tools, err)
 			}
 		})
+	}
+}
+
+// TestDeclaredCapabilities checks that the tools of a server are found however it declares them.
+func TestDeclaredCapabilities(t *testing.T) {
+	for _, declared := range []string{`{"tools":{}}`, `{"tools":[],"logging":[]}`, `{}`, `[]`} {
+		discover := strings.Replace(toolsCapability, `{"tools":{}}`, declared, 1)
+		peer := httptest.NewServer(answerTo(discover, func(w http.ResponseWriter, _ *http.Request, id string) {
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a","inputSchema":{}}],"resultType":"complete"}}`, id)
+		}))
+		tools, err := newClient(t).Tools(t.Context(), Server{URL: peer.URL})
+		peer.Close()
+		if err != nil || len(tools) != 1 {
+			t.Errorf("%s: %v, %v", declared, tools, err)
+		}
+	}
+	peer := httptest.NewServer(answerTo(strings.Replace(toolsCapability, `{"tools":{}}`, `{}`, 1), func(w http.ResponseWriter, _ *http.Request, id string) {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, id)
+	}))
+	defer peer.Close()
+	if tools, err := newClient(t).Tools(t.Context(), Server{URL: peer.URL}); err != nil || len(tools) != 0 {
+		t.Errorf("a server without tools: %v, %v", tools, err)
 	}
 }
 
@@ -79,6 +104,11 @@ func TestResultsOfAnyShape(t *testing.T) {
 		"structured null":     {`"content":[{"type":"text","text":"a"}],"structuredContent":null`, `"a"`},
 		"error":               {`"content":[{"type":"text","text":"no"}],"isError":true`, "no"},
 		"error, structured":   {`"content":[],"structuredContent":{"code":7},"isError":true`, `{"code":7}`},
+		"error as text":       {`"content":[{"type":"text","text":"no"}],"isError":"true"`, "no"},
+		"no error":            {`"content":[{"type":"text","text":"a"}],"isError":"false","x":"isErr"`, `"a"`},
+		"null error":          {`"content":[{"type":"text","text":"a"}],"isError":null,"_meta":[]`, `"a"`},
+		"a link":              {`"content":[{"type":"resource_link","uri":"file:///a","name":"a"},{"type":"text","text":"b"}]`, `{"content":[{"name":"a","type":"resource_link","uri":"file:///a"},{"text":"b","type":"text"}]}`},
+		"null content":        {`"content":null,"structuredContent":{"a":1.50}`, `{"a":1.50}`},
 		"error, unknown type": {`"content":[{"type":"chart"}],"isError":true`, `{"type":"chart"}`},
 	} {
 		for _, stream := range []bool{false, true} {
@@ -93,7 +123,7 @@ func TestResultsOfAnyShape(t *testing.T) {
 			got, err := newClient(t).Call(t.Context(), Server{URL: peer.URL}, "x", nil)
 			peer.Close()
 			raw, _ := json.Marshal(got)
-			if strings.Contains(test.result, "isError") {
+			if strings.Contains(test.result, "isError") && err != nil {
 				raw = []byte(agent.Explain(err))
 			} else if err != nil {
 				t.Errorf("%s: %v", name, err)

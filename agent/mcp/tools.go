@@ -19,10 +19,12 @@ import (
 func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 	tools := []agent.MCPTool{}
 	err := c.ask(ctx, s, c.options.ListTimeout, func(ctx context.Context, session *sdk.ClientSession) error {
-		if can := session.InitializeResult().Capabilities; can == nil || can.Tools == nil {
-			return nil
-		}
+		can := session.InitializeResult().Capabilities
 		listed, err := c.list(ctx, session, s.URL)
+		var wire *jsonrpc.Error
+		if hasTools := can != nil && can.Tools != nil; !hasTools && errors.As(err, &wire) {
+			return nil // some servers do not declare their tools, and others have none
+		}
 		if err != nil {
 			return err
 		}
