@@ -264,7 +264,7 @@ func (s *anthropicAccumulator) finish() (Reply, error) {
 		}
 		s.reply.ToolCalls = append(s.reply.ToolCalls, block.call)
 	}
-	s.reply.Truncated = s.reason == "max_tokens"
+	s.reply.Truncated = s.reason == "max_tokens" || s.reason == "model_context_window_exceeded"
 	reply := withUsableCalls(s.result())
 	if s.hidden {
 		reply.Hidden.Blocks = s.rawBlocks()
