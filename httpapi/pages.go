@@ -18,7 +18,8 @@ import (
 // The console and the page of the API's description. All files they load are embedded, so
 // both work offline.
 //
-//go:embed console/dist docs/index.html docs/start.js docs/page.css docs/swagger-ui.css.gz docs/swagger-ui-bundle.js.gz forms/form.css
+//go:embed console/dist forms/form.css
+//go:embed docs/index.html docs/start.js docs/page.css docs/swagger-ui.css.gz docs/swagger-ui-bundle.js.gz
 var pageFiles embed.FS
 
 // pagePolicy only allows scripts and content from this server's own files, so that users'

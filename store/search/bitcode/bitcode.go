@@ -8,7 +8,8 @@
 // comparison consists of AND and population counts.
 package bitcode
 
-//go:generate go run -C ../../../vector/lab ./kernels/bitcode -pkg bitcode -out ../../store/search/bitcode/sums_amd64.s -stubs ../../store/search/bitcode/sums_amd64.go
+//go:generate -command kernel go run -C ../../../vector/lab ./kernels/bitcode -pkg bitcode
+//go:generate kernel -out ../../store/search/bitcode/sums_amd64.s -stubs ../../store/search/bitcode/sums_amd64.go
 
 import (
 	"encoding/binary"

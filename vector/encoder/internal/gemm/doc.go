@@ -5,5 +5,6 @@
 // for NEON, and one in plain Go for every architecture.
 package gemm
 
-//go:generate go run -C ../../../lab ./kernels/gemm -pkg gemm -out ../encoder/internal/gemm/tile_amd64.s -stubs ../encoder/internal/gemm/tile_amd64.go
+//go:generate -command kernel go run -C ../../../lab ./kernels/gemm -pkg gemm
+//go:generate kernel -out ../encoder/internal/gemm/tile_amd64.s -stubs ../encoder/internal/gemm/tile_amd64.go
 //go:generate go run -C ../../../lab ./kernels/neon -out ../encoder/internal/gemm/tile_arm64.s

@@ -2,7 +2,8 @@ package nn
 
 import "satchel/vector/encoder/internal/gemm"
 
-//go:generate go run -C ../../../lab ./kernels/elementwise -pkg nn -out ../encoder/internal/nn/elementwise_amd64.s -stubs ../encoder/internal/nn/elementwise_amd64.go
+//go:generate -command kernel go run -C ../../../lab ./kernels/elementwise -pkg nn
+//go:generate kernel -out ../encoder/internal/nn/elementwise_amd64.s -stubs ../encoder/internal/nn/elementwise_amd64.go
 
 // Functions computes the most expensive elementwise functions, with the instructions of
 // a kernel.
