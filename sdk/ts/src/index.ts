@@ -232,10 +232,8 @@ export class AgentClient {
 
   /** Follows an execution to its end; false: its events were cut. */
   private async ended(executionId: string, signal?: AbortSignal): Promise<boolean> {
-    const response = await this.client.fetch(
-      `${this.client.root}/agents/${encodeURIComponent(this.id)}/workflows/executions/${encodeURIComponent(executionId)}/events`,
-      { signal },
-    );
+    const executions = `${this.client.root}/agents/${encodeURIComponent(this.id)}/workflows/executions`;
+    const response = await this.client.fetch(`${executions}/${encodeURIComponent(executionId)}/events`, { signal });
     if (!response.ok) throw failure(response, await response.json().catch(() => undefined));
     try {
       for await (const event of events(response)) if (event.event.startsWith("execution.")) return true;

@@ -72,5 +72,8 @@ export function strangersText(role?: string) {
       viewer: "may read and search the default agent, its contacts and conversations included, and nothing else",
       admin: "may read and change the default agent, and nothing else",
     }[role as "viewer"] ?? "may do nothing";
-  return `Callers without a key or an identity ${may}. An owner of the agent default can change this, unless the operator has with SATCHEL_DEFAULT_ROLE.`;
+  return (
+    `Callers without a key or an identity ${may}. An owner of the agent default can change this, ` +
+    "unless the operator has with SATCHEL_DEFAULT_ROLE."
+  );
 }

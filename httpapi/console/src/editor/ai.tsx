@@ -145,7 +145,8 @@ async function draft(sentence: string, doc: Doc, signal: AbortSignal): Promise<{
       { role: "assistant", content },
       {
         role: "user",
-        content: `The service found these problems:\n${problems.join("\n")}\nAnswer with the whole workflow, corrected.`,
+        content:
+          `The service found these problems:\n${problems.join("\n")}\n` + "Answer with the whole workflow, corrected.",
       },
     );
   }

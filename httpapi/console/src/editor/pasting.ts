@@ -134,9 +134,8 @@ export async function readForeign(text: string): Promise<Graph | undefined> {
   } = await post(path("agents", agentId.value, "workflows", "import"), { format: "n8n", document, dry_run: true });
   if (!workflow) return undefined;
   const unsupported = new Set(report.filter((l) => l.node && l.level === "unsupported").map((l) => l.node)).size;
-  tell(
-    `Pasted ${plural(workflow.nodes.length, "node")} from n8n${unsupported ? `; ${unsupported} without a counterpart` : ""}`,
-  );
+  const without = unsupported ? `; ${unsupported} without a counterpart` : "";
+  tell(`Pasted ${plural(workflow.nodes.length, "node")} from n8n${without}`);
   return withPositions(readGraph({ nodes: workflow.nodes as GraphNode[], edges: workflow.edges }));
 }
 

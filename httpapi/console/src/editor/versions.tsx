@@ -184,7 +184,8 @@ function VersionTable({ workflow, versions, compare, restore }: VersionTableProp
 /** How often a version was executed, and how often it failed, with links to these executions. */
 function ExecutionCount({ workflow, version }: { workflow: string; version: API.WorkflowVersion }) {
   if (!version.executions) return <span class="muted">–</span>;
-  const list = `${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(workflow)}&version=${version.version}`;
+  const filter = `workflow=${encodeURIComponent(workflow)}&version=${version.version}`;
+  const list = `${href(agentId.value, "workflows")}?tab=executions&${filter}`;
   return (
     <>
       <a href={list} aria-label={`${plural(version.executions, "execution")} of version ${version.version}`}>

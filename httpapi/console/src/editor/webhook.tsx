@@ -23,7 +23,8 @@ export function WebhookCall({ workflow, trigger }: { workflow: WebhookWorkflow; 
   const access =
     authType && Object.hasOwn(accessTexts, authType)
       ? accessTexts[authType]
-      : "The caller needs an identity or an API key with the admin role. To let others in, change “Who may call the webhook” in the trigger.";
+      : "The caller needs an identity or an API key with the admin role. " +
+        "To let others in, change “Who may call the webhook” in the trigger.";
   const curl = `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'`;
   return (
     <>

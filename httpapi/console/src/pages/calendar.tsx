@@ -110,11 +110,13 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
   const day = query.get("day") ?? "";
   const only = query.get("only") ?? "";
   const at = query.get("at") ?? days.data.value?.tasks.find((t) => t.id === task)?.start_time;
-  const late = at !== undefined && sinceMonday(wallOf(at, zone).slice(0, 10)) > 3; // what is opened stands where the drawer would
+  // What is opened stands where the drawer would.
+  const late = at !== undefined && sinceMonday(wallOf(at, zone).slice(0, 10)) > 3;
+  const dayOfMonth: Intl.DateTimeFormatOptions = { day: "numeric", month: "short" };
   const title =
     view === "month"
       ? writeDate(date, { month: "long", year: "numeric" })
-      : `${writeDate(dates[0], { day: "numeric", month: "short" })} – ${writeDate(dates.at(-1)!, { day: "numeric", month: "short", year: "numeric" })}`;
+      : `${writeDate(dates[0], dayOfMonth)} – ${writeDate(dates.at(-1)!, { ...dayOfMonth, year: "numeric" })}`;
   return (
     <div class={task ? `beside open ${view === "list" ? "" : "float"} ${late ? "late" : ""}` : "beside"}>
       <div class="stack">

@@ -46,7 +46,8 @@ const strangersOptions: [string, string][] = [
 ];
 
 const closingText =
-  "The first key closes this server for good, at once: every program, this console included, then needs a key or an identity, and revoking all keys doesn't reopen it. (A server started with --no-auth stays open.)";
+  "The first key closes this server for good, at once: every program, this console included, then needs a key " +
+  "or an identity, and revoking all keys doesn't reopen it. (A server started with --no-auth stays open.)";
 const heldReason =
   "This tab uses it, and keys that it creates end with it. Replace it with another owner key, or on the server.";
 
@@ -232,7 +233,8 @@ function NewKey({ close, first, asks, strangers, agents, done }: NewKeyProps) {
       default_role: strangers ? (strangers as "viewer" | "none") : undefined,
     });
     if (first) key.set(created.key); // else this tab would be shut out
-    const text = `It's shown only once. Store it with your other secrets.${first ? " This tab uses it until the tab is closed." : ""}`;
+    const use = first ? " This tab uses it until the tab is closed." : "";
+    const text = `It's shown only once. Store it with your other secrets.${use}`;
     void showOnce("The key", text, created.key).then(async () => {
       await loadSession();
       await done();

@@ -66,7 +66,8 @@ export default function WorkflowImport() {
       document = JSON.parse(source);
     } catch {
       setProblem(
-        "Not valid JSON. Use the file that Download in n8n's editor saves, or copy the nodes there and paste them here.",
+        "Not valid JSON. Use the file that Download in n8n's editor saves, " +
+          "or copy the nodes there and paste them here.",
       );
       return;
     }

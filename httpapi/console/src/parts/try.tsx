@@ -53,8 +53,9 @@ export function TryTool({
         {outcome && (
           <>
             <p class={outcome.success ? "row test-good" : "row issue"}>
-              <Icon name={outcome.success ? "CircleCheck" : "CircleAlert"} /> {outcome.success ? "Answered" : "Failed"}{" "}
-              in {span(outcome.duration_ms)}
+              <Icon name={outcome.success ? "CircleCheck" : "CircleAlert"} />
+              {outcome.success ? " Answered in " : " Failed in "}
+              {span(outcome.duration_ms)}
             </p>
             {outcome.error && (
               <div class="card bad">

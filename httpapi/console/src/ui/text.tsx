@@ -65,10 +65,12 @@ export function When({ time, full = false }: { time?: string | null; full?: bool
 export function Moment({ time }: { time?: string | null }) {
   if (!time) return <span class="muted">–</span>;
   const date = new Date(time);
+  const now = new Date();
+  const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
   const day =
-    date.toDateString() === new Date().toDateString()
+    date.toDateString() === now.toDateString()
       ? ""
-      : `${writeTime(date, undefined, { day: "numeric", month: "short", year: date.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })}, `;
+      : `${writeTime(date, undefined, { day: "numeric", month: "short", year })}, `;
   return (
     <time class="moment" dateTime={time} title={writeTime(date, undefined, fullTime)}>
       {day}

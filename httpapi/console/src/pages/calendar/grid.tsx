@@ -161,7 +161,10 @@ export function Month({ view, month }: { view: View; month: string }) {
               <button
                 type="button"
                 class="day-more link"
-                aria-label={`${items.length - shown.length} more on ${writeDate(date, { day: "numeric", month: "long" })}`}
+                aria-label={[
+                  `${items.length - shown.length} more on`,
+                  writeDate(date, { day: "numeric", month: "long" }),
+                ].join(" ")}
                 onClick={(e) => {
                   e.stopPropagation();
                   setQuery({ day: date });

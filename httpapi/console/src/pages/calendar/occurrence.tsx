@@ -88,7 +88,8 @@ function ScopeDialog({
 
 /** The address of an occurrence, for a change of it or of it and all later ones. */
 export const occurrenceAt = (t: Task, scope: Scope = "this") =>
-  `${tasksAt(t.id, "occurrences", (t.original_start ?? t.start_time).replace(/[-:]|\.\d+/g, ""))}${scope === "following" ? "?scope=following" : ""}`;
+  tasksAt(t.id, "occurrences", (t.original_start ?? t.start_time).replace(/[-:]|\.\d+/g, "")) +
+  (scope === "following" ? "?scope=following" : "");
 
 const weekday = (date: string) => new Date(`${date}T00:00:00Z`).getUTCDay();
 

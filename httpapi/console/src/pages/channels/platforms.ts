@@ -125,7 +125,8 @@ export const platforms: Platform[] = [
     needs: "A Slack app with a bot token and a signing secret, and a public address.",
     steps: [
       "On api.slack.com/apps, create an app from scratch.",
-      "Under OAuth & Permissions, give the bot chat:write, im:history and app_mentions:read, install it, and copy the Bot User OAuth Token.",
+      "Under OAuth & Permissions, give the bot chat:write, im:history and app_mentions:read, install it, " +
+        "and copy the Bot User OAuth Token.",
       "From Basic Information, copy the Signing Secret.",
       "After connecting, enter the webhook address under Event Subscriptions.",
     ],

@@ -105,7 +105,8 @@ type SendOptions = ComposerProps & {
  * the next message; what could not be sent is put back into it.
  */
 function useSend({ id, conversation, sent, mode, texts, files, setFiles }: SendOptions) {
-  const lastDelivery = useRef<Promise<unknown>>(Promise.resolve()); // messages arrive in the order in which they were written
+  // Messages arrive in the order in which they were written.
+  const lastDelivery = useRef<Promise<unknown>>(Promise.resolve());
   return async () => {
     const draft = texts.current;
     const content = draft.value.trim();

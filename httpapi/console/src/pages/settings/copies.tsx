@@ -15,7 +15,10 @@ export function Copies() {
     <>
       <Section
         title="Backup"
-        text="A consistent copy of the agent's file, made while it runs. It contains everything; credentials stay encrypted with the server's master key."
+        text={
+          "A consistent copy of the agent's file, made while it runs. It contains everything; " +
+          "credentials stay encrypted with the server's master key."
+        }
       >
         <Button
           icon="Download"

@@ -75,7 +75,10 @@ function AnswerForm({ s: settings, done }: FormProps) {
       />
       <Switch
         label="Use the browser while answering"
-        hint="The model may open pages, click and type, also in automatic replies, so anyone who writes to the agent can make it browse. Uses time and tokens."
+        hint={
+          "The model may open pages, click and type, also in automatic replies, " +
+          "so anyone who writes to the agent can make it browse. Uses time and tokens."
+        }
         {...toggle("chat_browser")}
       />
       <SaveRow form={form} />

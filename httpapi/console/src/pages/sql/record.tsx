@@ -176,10 +176,10 @@ function RecordActions({ at, from, columns, values, edits, setEdits, close, chan
     close();
     tell("Deleted");
   };
+  const keys = from.keys.map((key) => values[key]).join(", ");
   const text = (
     <>
-      The row of <bdi>{from.table.name}</bdi> with the key <bdi>{from.keys.map((key) => values[key]).join(", ")}</bdi>{" "}
-      is deleted, with what belongs to it.
+      The row of <bdi>{from.table.name}</bdi> with the key <bdi>{keys}</bdi> is deleted, with what belongs to it.
     </>
   );
   return (
@@ -217,8 +217,9 @@ function updateOf(from: Source, columns: string[], values: unknown[], edits: Edi
   const assignments = names.map((name) => `${name} = ?`).join(", ");
   const unchanged = names.map((name) => `${name} IS ?`).join(" AND ");
   const typeOf = (index: number) => from.table.columns.find(({ name }) => name === columns[index])?.type;
+  const condition = `${keyCondition(from, columns)} AND ${unchanged}`;
   return {
-    query: `UPDATE ${quoteName(from.table.name)} SET ${assignments} WHERE ${keyCondition(from, columns)} AND ${unchanged}`,
+    query: `UPDATE ${quoteName(from.table.name)} SET ${assignments} WHERE ${condition}`,
     params: [
       ...edited.map((index) => typed(edits[index], typeOf(index))),
       ...from.keys.map((key) => values[key]),

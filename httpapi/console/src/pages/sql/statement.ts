@@ -13,13 +13,18 @@ export const bare = (query: string) => query.replace(/'(?:[^']|'')*'|--[^\n]*|\/
 /** The table of an answer's rows, and the indexes of the answer's columns that are its key. */
 export type Source = { table: Table; keys: number[] };
 
+/** A SELECT from one table, which may have an alias. */
+const fromTable = new RegExp(
+  String.raw`^\s*select\b[\s\S]*?\bfrom\s+"?(\w+)"?\s*` +
+    String.raw`(?:(?:as\s+)?(?!where|order|limit|group|join|left|inner|cross|natural|union|having|window\b)\w+\s*)?` +
+    String.raw`(?:$|;|where\b|order\b|limit\b)`,
+  "i",
+);
+
 /** Finds the one table of an answer's rows; undefined when a row could not be identified by its key. */
 export function source(query: string, answer: Answer, tables: Table[]): Source | undefined {
   const text = bare(query);
-  const match =
-    /^\s*select\b[\s\S]*?\bfrom\s+"?(\w+)"?\s*(?:(?:as\s+)?(?!where|order|limit|group|join|left|inner|cross|natural|union|having|window\b)\w+\s*)?(?:$|;|where\b|order\b|limit\b)/i.exec(
-      text,
-    );
+  const match = fromTable.exec(text);
   const table = match && tables.find(({ name }) => name.toLowerCase() === match[1].toLowerCase());
   if (!table || /\b(join|union|group\s+by|distinct|intersect|except)\b/i.test(text)) return undefined;
   const keys = table.columns.filter((c) => c.primary_key).map((c) => answer.columns.indexOf(c.name));

@@ -261,8 +261,8 @@ function Tick({
 }) {
   return (
     <label class="tick">
-      <input type="checkbox" checked={checked} disabled={disabled} onChange={(e) => set(e.currentTarget.checked)} />{" "}
-      {label}
+      <input type="checkbox" checked={checked} disabled={disabled} onChange={(e) => set(e.currentTarget.checked)} />
+      {" " + label}
     </label>
   );
 }

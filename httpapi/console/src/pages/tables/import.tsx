@@ -180,7 +180,10 @@ function Result({ file, outcome, back, run, close }: ResultProps) {
     <div class="stack">
       <p>{dry ? "Nothing is stored yet. This is what the import would do:" : "The import is done."}</p>
       <p>
-        <b>{plural(imported, "row")}</b> {dry ? "would be added" : "added"}, <b>{updated.toLocaleString()}</b> changed,{" "}
+        <b>{plural(imported, "row")}</b>
+        {dry ? " would be added, " : " added, "}
+        <b>{updated.toLocaleString()}</b>
+        {" changed, "}
         <b class={rejected ? "bad-text" : ""}>{rejected.toLocaleString()}</b> rejected.
       </p>
       {rejected > 0 && <RejectedRows file={file} errors={errors} />}

@@ -341,8 +341,10 @@ function GridFooter({ meta, all }: { meta: API.PageMeta; all?: number }) {
           {mayEdit.value && (
             <>
               <span class="grid-hint">
-                . Arrows move, <kbd>Enter</kbd> edits, <kbd>Shift</kbd> selects several, <kbd>Ctrl</kbd> <kbd>C</kbd>{" "}
-                and <kbd>V</kbd> copy and paste, also from a spreadsheet.
+                {". Arrows move, "}
+                <kbd>Enter</kbd> edits, <kbd>Shift</kbd> selects several, <kbd>Ctrl</kbd> <kbd>C</kbd>
+                {" and "}
+                <kbd>V</kbd> copy and paste, also from a spreadsheet.
               </span>
               <span class="grid-touch">. Tap a cell twice to edit it.</span>
             </>

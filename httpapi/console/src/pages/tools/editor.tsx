@@ -86,8 +86,10 @@ function httpConfig(values: ToolValues) {
 }
 
 /** The fields that have a place for their issues in the form. */
-const fieldsWithIssues =
-  /^(name|description|config\.(code|url|method|headers|query|body|body_type|files|parameters|response_path|timeout_ms|server_id|tool_name|auth|credential|api_id|operation|defaults|allow|workflow_id))/;
+const fieldsWithIssues = new RegExp(
+  "^(name|description|config\\.(code|url|method|headers|query|body|body_type|files|parameters|" +
+    "response_path|timeout_ms|server_id|tool_name|auth|credential|api_id|operation|defaults|allow|workflow_id))",
+);
 
 type Props = { tool?: API.Tool; initialType: string; saved: (tool: API.Tool) => unknown };
 
