@@ -588,3 +588,39 @@ func makesRequest(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	return ok && (isSelector(call.Fun, "Request") || isSelector(call.Fun, "WithContext"))
 }
+
+// TestManyValuesNeedMemory: the values of a body need more memory than its text, so a body
+// of many values is refused before it is decoded. Characters in strings are no values.
+func TestManyValuesNeedMemory(t *testing.T) {
+	c, owner := newClosedServer(t)
+	made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", webhookWorkflow)
+	hook, sql, chat := "/api/agents/bakery/hooks/"+made["id"].(string), "/api/agents/default/sql/execute", "/api/agents/bakery/v1/chat/completions"
+	const media = "application/json"
+	many := func(value string, n int) string { return strings.Repeat(value+",", n) + value }
+	for _, test := range []struct {
+		client            *testClient
+		path, media, body string
+		want              int
+	}{
+		{c.testClient, sql, media, `{"query":"SELECT 1","params":[` + many("{}", 30_000) + `]}`, 413},
+		{c.testClient, sql, media, `{"query":"SELECT '` + many(`{}\"`, 100_000) + `'"}`, 400}, // \" is no quote in SQL
+		{c.testClient, sql, media, `{"query":"SELECT ?","params":["` + many("[", 100_000) + `"]}`, 200},
+		{owner, hook, urlencoded, "a" + strings.Repeat("&a", 110_000), 413},
+		{owner, hook, media + "; charset=utf-8", "[" + many("[]", 60_000) + "]", 413},
+		{owner, hook, "text/plain", many("[]", 60_000), 200},
+		{owner, "/api/agents/bakery/contacts", media, `{"name":"a","metadata":{"a":[` + many("1", 600_000) + `]}}`, 413},
+		{owner, "/api/agents/bakery/contacts", media, `{"name":"a","tags":[` + many(`"a"`, 100_000) + `]}`, 201},
+		{owner, chat, media, `{"messages":[` + many(`{}`, 300_000) + `]}`, 413},
+		{owner, "/mcp/bakery", media, "[" + many(`{}`, 200_000) + "]", 413},
+	} {
+		a := test.client.do(t, "POST", test.path, strings.NewReader(test.body), test.media)
+		if a.StatusCode != test.want {
+			t.Errorf("%s, %.40s: %d %.200s, want %d", test.path, test.body, a.StatusCode, a.text, test.want)
+		}
+	}
+	c.server.memory = rest.NewMemory(2<<20, 0)
+	body := `{"name":"a","tags":[` + many(`"a"`, 50_000) + `]}`
+	if a := owner.send(t, "POST", "/api/agents/bakery/contacts", body); a.StatusCode != 503 || c.server.memory.Used() != 0 {
+		t.Errorf("values without memory: %d %.200s", a.StatusCode, a.text)
+	}
+}

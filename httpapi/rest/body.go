@@ -1,11 +1,15 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"time"
+
+	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
 )
@@ -14,6 +18,14 @@ import (
 const (
 	MaxBody     = 10 << 20
 	MaxOpenBody = 1 << 20 // of routes that do not require a role on the agent, or only that of a viewer, which strangers may have
+)
+
+// A value of a body occupies more memory once it is decoded than as text: up to two bytes
+// of text become a record of hundreds. So a body may have one value for every minValue bytes
+// of its largest size, and valueMemory is reserved for each.
+const (
+	minValue    = 20 // bytes
+	valueMemory = 96
 )
 
 // A body is read in blocks that grow with it, so that a client that sends slowly occupies
@@ -96,15 +108,22 @@ func (b *Body) readUpTo(ctx context.Context, r io.Reader, size, most int64) ([]b
 
 // block reserves and allocates a part of a body.
 func (b *Body) block(ctx context.Context, n int64) ([]byte, error) {
+	if err := b.reserve(ctx, n); err != nil {
+		return nil, err
+	}
+	return make([]byte, n), nil
+}
+
+func (b *Body) reserve(ctx context.Context, n int64) error {
 	if !b.memory.Try(b.network, n) {
 		began := time.Now()
 		if err := b.memory.wait(ctx, b.network, n, b.patience); err != nil {
-			return nil, err
+			return err
 		}
 		b.patience -= time.Since(began)
 	}
 	b.held += n
-	return make([]byte, n), nil
+	return nil
 }
 
 // fill reads until the block is full. Unlike io.ReadFull it returns the reader's own
@@ -146,7 +165,8 @@ func (c *Call) ReadBodyUpTo(most int64) ([]byte, error) {
 	if err := checkEncoding(r); err != nil {
 		return nil, err
 	}
-	data, err := c.Body.readUpTo(r.Context(), r.Body, r.ContentLength, min(most, c.Body.most))
+	most = min(most, c.Body.most)
+	data, err := c.Body.readUpTo(r.Context(), r.Body, r.ContentLength, most)
 	switch agent.ErrorCode(err) {
 	case agent.CodeFileTooLarge, agent.CodeUnavailable:
 		return nil, err
@@ -154,7 +174,43 @@ func (c *Call) ReadBodyUpTo(most int64) ([]byte, error) {
 	if err != nil {
 		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
 	}
-	return data, nil
+	return data, c.Body.admitValues(r.Context(), countValues(r.Header.Get(echo.HeaderContentType), data), most/minValue)
+}
+
+// admitValues reserves the memory for the values of a body, beyond that for its text.
+func (b *Body) admitValues(ctx context.Context, values, most int64) error {
+	if values > most {
+		return agent.Errorf(agent.CodeFileTooLarge, "the body of this request may have at most %d values", most).With("limit_values", most)
+	}
+	if values*minValue <= b.held { // few, compared with its size
+		return nil
+	}
+	return b.reserve(ctx, values*valueMemory)
+}
+
+// countValues returns how many values a body has, at least about: it counts the characters
+// before each, outside the strings of JSON.
+func countValues(contentType string, data []byte) (n int64) {
+	if strings.HasPrefix(contentType, echo.MIMEApplicationForm) {
+		return int64(bytes.Count(data, []byte("&")))
+	}
+	if !strings.Contains(contentType, "json") {
+		return 0
+	}
+	quoted := false
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++
+		case ',', '[', '{':
+			if !quoted {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // BodyTooLarge returns the error for a body of more than most bytes.
