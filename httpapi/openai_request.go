@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
@@ -30,12 +31,14 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &parts); err != nil {
 		return err
 	}
+	var all strings.Builder
 	for _, p := range parts {
 		if p.Type != "text" {
 			return fmt.Errorf("only parts of type text are read")
 		}
-		*t += text(p.Text)
+		all.WriteString(p.Text)
 	}
+	*t = text(all.String())
 	return nil
 }
 

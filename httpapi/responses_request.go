@@ -344,11 +344,13 @@ func (t *responseInputText) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &parts); err != nil {
 		return err
 	}
+	var all strings.Builder
 	for _, p := range parts {
 		if !slices.Contains([]string{"input_text", "output_text", "text", "refusal"}, p.Type) {
 			return fmt.Errorf("only texts are read")
 		}
-		*t += responseInputText(p.Text + p.Refusal)
+		all.WriteString(p.Text + p.Refusal)
 	}
+	*t = responseInputText(all.String())
 	return nil
 }

@@ -46,10 +46,11 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	default:
 		*t = text(data)
 	}
+	var all strings.Builder
 	for _, raw := range list {
 		var part struct {
 			Type string `json:"type"`
-			Text text   `json:"text"`
+			Text string `json:"text"`
 		}
 		if raw[0] == '"' {
 			_ = json.Unmarshal(raw, &part.Text)
@@ -57,9 +58,10 @@ func (t *text) UnmarshalJSON(data []byte) error {
 			continue
 		}
 		if part.Type == "" || part.Type == "text" || part.Type == "output_text" {
-			*t += part.Text
+			all.WriteString(part.Text)
 		}
 	}
+	*t += text(all.String())
 	return nil
 }
 

@@ -180,7 +180,7 @@ type openAIAccumulator struct {
 	calls    []*partialCall
 	index    map[count]*partialCall // by the index of the stream
 	fields   fieldPieces
-	refusal  string
+	refusal  []byte
 	began    bool   // there was a choice
 	finished string // the finish reason
 }
@@ -188,7 +188,32 @@ type openAIAccumulator struct {
 // partialCall is a call of which there may be more pieces.
 type partialCall struct {
 	ToolCall
-	fields fieldPieces
+	arguments       []byte
+	open            int // objects and lists in the arguments
+	quoted, escaped bool
+	whole           bool // the arguments have ended
+	fields          fieldPieces
+}
+
+// addArguments adds a piece, without reading those before it again.
+func (c *partialCall) addArguments(piece arguments) {
+	c.arguments = append(c.arguments, piece...)
+	for _, b := range []byte(piece) {
+		switch {
+		case c.escaped:
+			c.escaped = false
+		case c.quoted && b == '\\':
+			c.escaped = true
+		case b == '"':
+			c.quoted = !c.quoted
+		case c.quoted:
+		case b == '{' || b == '[':
+			c.open++
+		case b == '}' || b == ']':
+			c.open--
+			c.whole = c.open == 0
+		}
+	}
 }
 
 func (s *openAIAccumulator) event(data []byte) error {
@@ -250,7 +275,7 @@ func (s *openAIAccumulator) addPiece(piece openAIText, whole bool) error {
 	if err := s.add(string(piece.Content)); err != nil {
 		return err
 	}
-	s.refusal += string(piece.Refusal)
+	s.refusal = append(s.refusal, piece.Refusal...)
 	if err := s.grow(len(piece.Refusal) + sizeOf(piece.Fields)); err != nil {
 		return err
 	}
@@ -294,7 +319,7 @@ func (s *openAIAccumulator) addCall(piece openAICall, whole bool) error {
 	if name := string(piece.Function.Name); name != call.Name { // some servers repeat it in each piece
 		call.Name += name
 	}
-	call.Arguments += string(piece.Function.Arguments)
+	call.addArguments(piece.Function.Arguments)
 	call.fields.add(piece.Fields)
 	return nil
 }
@@ -314,8 +339,7 @@ func (s *openAIAccumulator) continued(piece openAICall) *partialCall {
 	}
 	otherID := piece.ID != "" && call.ID != "" && string(piece.ID) != call.ID
 	sameID := piece.ID != "" && string(piece.ID) == call.ID
-	complete := json.Valid([]byte(call.Arguments))
-	if otherID || !sameID && piece.Function.Name != "" && piece.Function.Arguments != "" && complete {
+	if otherID || !sameID && piece.Function.Name != "" && piece.Function.Arguments != "" && call.whole {
 		return nil
 	}
 	return call
@@ -324,14 +348,14 @@ func (s *openAIAccumulator) continued(piece openAICall) *partialCall {
 // finish returns the reply once all of it has arrived.
 func (s *openAIAccumulator) finish() (Reply, error) {
 	err := s.end()
-	if err == nil && len(s.text) == 0 && s.refusal != "" {
-		err = s.add(s.refusal)
+	if err == nil && len(s.text) == 0 && len(s.refusal) > 0 {
+		err = s.add(string(s.refusal))
 	}
 	for _, call := range s.calls {
-		if call.Name == "" && strings.TrimSpace(call.Arguments) == "" {
+		if call.Name == "" && len(bytes.TrimSpace(call.arguments)) == 0 {
 			continue // some servers end with an empty piece
 		}
-		call.Fields = call.fields.fields()
+		call.Arguments, call.Fields = string(call.arguments), call.fields.fields()
 		s.reply.ToolCalls = append(s.reply.ToolCalls, call.ToolCall)
 	}
 	s.reply.Hidden.Fields = s.fields.fields()
