@@ -34,7 +34,7 @@ const (
 )
 
 // Masker replaces secrets in received text, in whatever form the text has them:
-// plain, percent-encoded, escaped as in JSON or HTML, in base64 at any offset of a
+// plain, in upper or lower case, percent-encoded, escaped as in JSON or HTML, in base64 at any offset of a
 // longer text, in hexadecimal, in UTF-16. Secrets that are too short are not masked.
 // A nil Masker replaces nothing.
 type Masker struct {
@@ -100,7 +100,9 @@ func pieces(secret string) (parts []string) {
 
 // add adds the patterns of a text.
 func (m *Masker) add(text string) {
-	m.put(&pattern{chars: charsOf(text), mask: agent.Mask})
+	for _, spelled := range []string{text, strings.ToUpper(text), strings.ToLower(text)} {
+		m.put(&pattern{chars: charsOf(spelled), mask: agent.Mask})
+	}
 	m.put(&pattern{chars: bytesOf(hex.EncodeToString([]byte(text))), raw: true, fold: true, mask: agent.Mask})
 	for offset := range 3 {
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {

@@ -51,7 +51,7 @@ func spellingsOf(secret string) map[string]string {
 		return strings.Join(parts, "%")
 	}
 	all := map[string]string{
-		"plain": "x" + secret + "x", "json": string(quoted), "json in json": string(twice), "slashes": strings.ReplaceAll(string(quoted), "/", `\/`),
+		"plain": "x" + secret + "x", "upper case": strings.ToUpper("x" + secret + "x"), "lower case": strings.ToLower("x" + secret + "x"), "json": string(quoted), "json in json": string(twice), "slashes": strings.ReplaceAll(string(quoted), "/", `\/`),
 		"query": "x" + url.QueryEscape(secret) + "x", "path": "x" + url.PathEscape(secret) + "x",
 		"query, lower": lower("x" + url.QueryEscape(secret) + "x"), "query twice": "x" + url.QueryEscape(url.QueryEscape(secret)) + "x",
 		"html in json": quote("x" + html.EscapeString(secret) + "x"), "html": "x" + html.EscapeString(secret) + "x", "html twice": "x" + html.EscapeString(html.EscapeString(secret)) + "x",
