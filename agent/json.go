@@ -20,3 +20,22 @@ func DecodeJSON(raw []byte, into any) error {
 	}
 	return nil
 }
+
+// CountValues returns about how many values JSON has, without decoding it: it counts the
+// characters that stand before values, outside of strings.
+func CountValues(raw []byte) (n int64) {
+	quoted := false
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++
+		case ',', '[', '{':
+			if !quoted {
+				n++
+			}
+		}
+	}
+	return n
+}

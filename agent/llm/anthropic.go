@@ -149,7 +149,7 @@ func (s *anthropicAccumulator) event(data []byte) error {
 		return nil
 	}
 	var e anthropicEvent
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := decode(data, &e); err != nil {
 		return err
 	}
 	if e.Usage != nil && e.Usage.OutputTokens > 0 {
@@ -182,7 +182,7 @@ func (s *anthropicAccumulator) answer(data []byte) error {
 		return nil // the end
 	}
 	var a anthropicAnswer
-	if err := json.Unmarshal(data, &a); err != nil {
+	if err := decode(data, &a); err != nil {
 		return err
 	}
 	if a.Type == "error" {

@@ -119,7 +119,7 @@ func (a *api) getJSON(ctx context.Context, call egress.Call, body, answer any) e
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, answer)
+	return decode(raw, answer)
 }
 
 // endpoint returns the address of a provider's route. The base may have a query, such as

@@ -1,9 +1,12 @@
 package llm
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+
+	"satchel/agent"
 )
 
 // Limits on what a provider sends for one request, in bytes on the wire: a
@@ -13,6 +16,10 @@ const (
 	maxResponse      = 32 << 20
 	maxErrorResponse = 1 << 20
 )
+
+// maxValues is how many JSON values an answer, or an event of one, may have. Decoded, each
+// may need a hundred times its bytes.
+const maxValues = 1 << 18
 
 // bounded ends the answers of a RoundTripper when they grow too long.
 type bounded struct {
@@ -49,4 +56,12 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		return 0, errTooLong
 	}
 	return n, err
+}
+
+// decode decodes what a provider sent, unless it has too many values.
+func decode(raw []byte, into any) error {
+	if agent.CountValues(raw) > maxValues {
+		return errTooLong
+	}
+	return json.Unmarshal(raw, into)
 }

@@ -314,6 +314,30 @@ func TestEndlessReplies(t *testing.T) {
 	}
 }
 
+// TestManyValuesAreNotDecoded: answers whose values would need much memory are refused.
+func TestManyValuesAreNotDecoded(t *testing.T) {
+	many := "[" + strings.Repeat("{},", maxValues) + "{}]"
+	for _, provider := range []string{OpenAI, Anthropic} {
+		for _, answer := range []string{
+			`{"choices":` + many + `}`, `{"content":` + many + `}`, `{"choices":[{"message":{"content":` + many + `}}]}`,
+			`{"type":"message","x":` + many + `}`,
+		} {
+			for _, media := range []string{"application/json", "text/event-stream"} {
+				sent := answer
+				if media != "application/json" {
+					sent = eventStream(answer)
+				}
+				p := newFakeProvider(t, respond(200, media, sent))
+				_, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, provider), hello, nil)
+				p.Close()
+				if err == nil || !strings.HasSuffix(err.Error(), errTooLong.Error()) {
+					t.Errorf("%s, %s, %.30s: %v", provider, media, answer, err)
+				}
+			}
+		}
+	}
+}
+
 func TestCallerStopsReading(t *testing.T) {
 	p := newFakeProvider(t, respond(200, "text/event-stream", openAIStream(true)))
 	stop := errors.New("stop")

@@ -230,7 +230,7 @@ func (s *openAIAccumulator) event(data []byte) error {
 		return nil // not an event of this protocol
 	}
 	var answer openAIAnswer
-	if err := json.Unmarshal(data, &answer); err != nil {
+	if err := decode(data, &answer); err != nil {
 		return err
 	}
 	if isSet(answer.Error) || answer.Object == "error" {

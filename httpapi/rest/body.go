@@ -188,8 +188,7 @@ func (b *Body) admitValues(ctx context.Context, values, most int64) error {
 	return b.reserve(ctx, values*valueMemory)
 }
 
-// countValues returns how many values a body has, at least about: it counts the characters
-// before each, outside the strings of JSON.
+// countValues returns about how many values a body has.
 func countValues(contentType string, data []byte) (n int64) {
 	if strings.HasPrefix(contentType, echo.MIMEApplicationForm) {
 		return int64(bytes.Count(data, []byte("&")))
@@ -197,20 +196,7 @@ func countValues(contentType string, data []byte) (n int64) {
 	if !strings.Contains(contentType, "json") {
 		return 0
 	}
-	quoted := false
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			quoted = !quoted
-		case '\\':
-			i++
-		case ',', '[', '{':
-			if !quoted {
-				n++
-			}
-		}
-	}
-	return n
+	return agent.CountValues(data)
 }
 
 // BodyTooLarge returns the error for a body of more than most bytes.
