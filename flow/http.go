@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -175,6 +176,10 @@ func listOf(v any) []any {
 // readers read the response types that are neither JSON nor text.
 var readers = map[string]func([]byte) (any, error){"xml": readXML, "csv": readCSV}
 
+// maxBodyValues is how many JSON values a response's body may have. Decoded, a value of two
+// bytes needs a hundred.
+const maxBodyValues = 1 << 20
+
 // readAnswer decodes a response's body as JSON, XML, CSV or text, or encodes it as
 // base64.
 func readAnswer(contentType, want string, raw []byte) (body any, warning string) {
@@ -196,10 +201,14 @@ func readAnswer(contentType, want string, raw []byte) (body any, warning string)
 		if len(bytes.TrimSpace(text)) == 0 {
 			return nil, ""
 		}
-		if agent.CheckNesting("body", text) == nil && json.Valid(text) {
+		switch {
+		case agent.CountValues(text) > maxBodyValues:
+			warning = fmt.Sprintf("the body has more than %d values and is returned as text", maxBodyValues)
+		case agent.CheckNesting("body", text) == nil && json.Valid(text):
 			return decodeOr(text), ""
+		default:
+			warning = "the body is not valid JSON and is returned as text"
 		}
-		warning = "the body is not valid JSON and is returned as text"
 	}
 	if !binary || want == "text" || warning != "" {
 		return string(text), warning

@@ -97,3 +97,14 @@ func TestHTTPNode(t *testing.T) {
 		})
 	}
 }
+
+// TestResponseOfManyValues: a body whose values would need much memory stays a text.
+func TestResponseOfManyValues(t *testing.T) {
+	for n, isText := range map[int]bool{maxBodyValues - 2: false, maxBodyValues: true} {
+		raw := "[" + strings.Repeat("0,", n) + "0]"
+		body, warning := readAnswer("application/json", "", []byte(raw))
+		if _, text := body.(string); text != isText || (warning != "") != isText {
+			t.Errorf("%d values: %T, %q", n, body, warning)
+		}
+	}
+}
