@@ -107,15 +107,9 @@ const (
 // nothing to do with the query.
 const backgroundRank = 15
 
-// The cosine of the built-in model to text that has nothing to do with a query,
-// in a language that it knows, and how much higher it is in one that it does
-// not: there the cosine hardly depends on more than the language. Measured with
-// the questions of TestThreshold of the package chat.
-const (
-	unrelated        = 0.2
-	unrelatedForeign = 0.25
-	foreignTrust     = 0.56 // at this trust it is higher by all of that
-)
+// unrelated is the least cosine of the built-in model to text that has nothing to do
+// with a query. Measured with the questions of TestThreshold of the package chat.
+const unrelated = 0.2
 
 // unrelatedModel is the cosine of any other model to such text, where there are
 // too few chunks to tell.
@@ -134,9 +128,7 @@ func (r *ranking) rate(list []candidate) {
 	}
 	switch {
 	case r.mode == Hybrid && r.local:
-		foreign := min((1-r.trust)/(1-foreignTrust), 1)
-		highest := r.unrelated.highestOf(max(len(list), 1))
-		r.background = max(r.background, r.trust*(unrelated+unrelatedForeign*foreign), r.trust*highest)
+		r.background = max(r.background, r.trust*max(unrelated, r.unrelated.highestOf(max(len(list), 1))))
 	case r.mode != Keyword && len(list) <= backgroundRank:
 		r.background = unrelatedModel * r.trust
 	}

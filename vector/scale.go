@@ -41,13 +41,20 @@ func (ix *Index) scaleOf(ctx context.Context, m model, query []float32) (scale, 
 	return scaleTo(query, vectors), nil
 }
 
-// unrelatedScale returns the scale of the built-in model for a query's vector.
+// unrelatedScale returns the scale of the built-in model for a query's vector. To a text
+// in a language that it does not know, all texts in such languages are near: more than
+// the background texts are on average, since those are in several languages. A quarter
+// of their deviation was tuned with the questions of TestThreshold of the package chat.
 func (ix *Index) unrelatedScale(ctx context.Context, m model, query []float32) (scale, error) {
 	vectors, err := ix.backgroundOf(ctx, m)
 	if err != nil {
 		return scale{}, err
 	}
-	return scaleTo(query, vectors), nil
+	english, foreign := scaleTo(query, vectors[:englishTexts]), scaleTo(query, vectors[englishTexts:])
+	if foreign.mean > english.mean {
+		return scale{foreign.mean + foreign.spread/4, english.spread}, nil
+	}
+	return english, nil
 }
 
 // highestOf returns the expected highest cosine of n unrelated texts to the query: the
@@ -84,7 +91,7 @@ func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error)
 	}
 	texts := slices.Clone(backgroundTexts)
 	if m.to.Local() {
-		texts = texts[:englishTexts] // the built-in model knows no other language
+		texts = texts[:latinTexts] // the built-in model has no tokens for other scripts
 	}
 	for i, text := range texts {
 		texts[i] = m.prefix() + text
@@ -102,8 +109,12 @@ func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error)
 	return vectors, nil
 }
 
-// englishTexts is how many of the background texts are English. They come first.
-const englishTexts = 16
+// How many of the background texts are English, and how many in Latin script. They come
+// first, in this order.
+const (
+	englishTexts = 16
+	latinTexts   = 22
+)
 
 // backgroundTexts are texts about nothing in particular, in several languages.
 var backgroundTexts = []string{

@@ -67,6 +67,9 @@ type ResultMetadata struct {
 // check validates a query and applies its limits.
 func (q Query) check() (Query, error) {
 	q.Text = strings.TrimSpace(strings.ToValidUTF8(q.Text, " "))
+	if len(strings.Fields(q.Text)) > 2 && strings.ToUpper(q.Text) == q.Text { // capitals say nothing there
+		q.Text = strings.ToLower(q.Text)
+	}
 	q.Mode = cmp.Or(q.Mode, Hybrid)
 	q.Limit = min(max(cmp.Or(q.Limit, DefaultLimit), 1), MaxLimit)
 	var is agent.Issues

@@ -130,7 +130,7 @@ func TestThreshold(t *testing.T) {
 		name  string
 		list  []askedQuestion
 		floor rates
-	}{{"alone", alone, rates{0.9, 0.05, 0.5}}, {"together", together, rates{0.93, 0, 0.15}}} {
+	}{{"alone", alone, rates{0.9, 0.2, 0.75}}, {"together", together, rates{0.86, 0.35, 0.7}}} {
 		got := ratesAt(c.list, weakScore)
 		if got.answered < c.floor.answered || got.related < c.floor.related || got.unrelated < c.floor.unrelated {
 			t.Errorf("%s: %.2f, want at least %.2f", c.name, got, c.floor)
