@@ -86,7 +86,7 @@ func bestSentence(query, text string, found [][2]int) (best [2]int) {
 	if table, err := lexicon.Load(); err == nil {
 		related = table.Similar(query, texts)
 	}
-	most := 0.05
+	most, above, asked := 0.05, 0.0, 0.0
 	for i, s := range sentences {
 		words := map[string]bool{}
 		for _, f := range found {
@@ -94,24 +94,47 @@ func bestSentence(query, text string, found [][2]int) (best [2]int) {
 				words[strings.ToLower(text[f[0]:f[1]])] = true
 			}
 		}
-		value := float64(len(words)) + relatedSentence*related[i]
-		if isTitle(texts[i]) {
-			value /= 2
+		value := float64(len(words)) + relatedSentence*max(related[i], 0)
+		switch last := i+1 == len(sentences); {
+		case isTitle(texts[i]) && !isQuestion(texts[i]) || !last && isRule(texts[i+1]):
+			above, asked = value/2, 0
+			value = above - 0.01 // what is below it answers better
+		case isQuestion(texts[i]) && !last: // what it asks is answered next
+			asked, value = value, 0
+		default:
+			value, asked = value+above+asked, 0
 		}
-		if value > most {
+		if value > most && !isRule(texts[i]) {
 			most, best = value, s
 		}
 	}
 	return best
 }
 
+// isRule reports whether a part of a text separates the head of a table from its rows.
+func isRule(text string) bool {
+	return strings.HasPrefix(text, "|") && strings.Trim(text, "|-: ") == ""
+}
+
 // isTitle reports whether a part of a text is more likely a heading than a sentence: it
 // does not begin like a list item or a table row, and it has no end mark or hardly a
 // word. The text below a heading is a better answer than the heading itself.
 func isTitle(text string) bool {
-	if strings.ContainsAny(text[:1], "-*|+0123456789") && !strings.HasPrefix(text, "**") {
+	end := endOf(text)
+	stopped := strings.ContainsRune(".!?…。！？।؟", end)
+	if unnumbered := strings.TrimLeft(text, "0123456789.) "); stopped && len(unnumbered) < len(text) {
+		text = unnumbered // "7. Lockers."
+	} else if strings.ContainsAny(text[:1], "-*|+0123456789") && !strings.HasPrefix(text, "**") {
 		return false
 	}
+	return !stopped || len(strings.Fields(text)) < 3 && end < 0x3000
+}
+
+// isQuestion reports whether a sentence ends with a question mark.
+func isQuestion(text string) bool { return strings.ContainsRune("?？؟", endOf(text)) }
+
+// endOf returns the last character of a text, without marks that close it.
+func endOf(text string) rune {
 	end, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text, "*_`\"')]”»"))
-	return !strings.ContainsRune(".!?…。！？।؟", end) || len(strings.Fields(text)) < 3 && end < 0x3000
+	return end
 }

@@ -68,7 +68,16 @@ func TestBestSentenceIsNoHeading(t *testing.T) {
 		{"opening hours of the workshop", "# Opening hours\n\nThe workshop is open from eight, see the hours at the door.", "The workshop is open from eight, see the hours at the door."},
 		{"limit uploads", "**Limits.** Nothing else is bounded. An upload may have 50 MB.", "An upload may have 50 MB."},
 		{"bent wheel", "Prices\n\n| Mirror | 9 euros |\n| Bent wheel | 45 euros |", "| Bent wheel | 45 euros |"},
-		{"bent wheel", "Bent wheel\n\nCall the office on weekdays.", "Bent wheel"},
+		{"bent wheel", "Bent wheel\n\nCall the office on weekdays.", "Call the office on weekdays."},
+		{"bent wheel", "Call the office on weekdays.\n\nBent wheel", "Bent wheel"},
+		{"doctors on saturday", "| Day | Doctors |\n|---|---|\n| Friday | 8-12 |\n| Saturday | closed |", "| Saturday | closed |"},
+		{"doctors", "| Day | Doctors |\n|---|---|\n| Friday | 8-12 |\n\nCall 111.", "| Friday | 8-12 |"},
+		{"empty lockers", "7. Lockers. At midnight locks are cut. 8. Guests. Bring them once.", "At midnight locks are cut."},
+		{"is bread refunded", "## 2. Refunds of bread\nBring it back with the receipt for your bread. We bake at six.", "Bring it back with the receipt for your bread."},
+		{"empty lockers", "7. Lockers. Everyone has to empty them at night. 8. Guests. Bring them once.", "Everyone has to empty them at night."},
+		{"lost phone", "Use a code. Lost the phone? Ask another administrator. Codes last a day.", "Ask another administrator."},
+		{"may I eat after a filling", "**How long do fillings last?**\nTen years.\n\n**May I eat after a filling?**\nWait three hours.", "Wait three hours."},
+		{"who bakes", "We sell bread. Who bakes it?", "Who bakes it?"},
 	} {
 		found := terms.NewFinder(c.query).Find(c.text)
 		if b := bestSentence(c.query, c.text, found); c.text[b[0]:b[1]] != c.want {

@@ -339,8 +339,10 @@ func TestSentences(t *testing.T) {
 		"":                              nil,
 		"One. Two? Three":               {"One.", "Two?", "Three"},
 		"It costs approx. 5 euros. Ok.": {"It costs approx. 5 euros.", "Ok."},
-		"# Title\n\nSome text\nruns on. End\n- a\n- b":                       {"# Title", "Some text\nruns on.", "End", "- a", "- b"},
-		"東京。大阪。":                                                             {"東京。", "大阪。"},
+		"# Title\n\nSome text\nruns on. End\n- a\n- b":                          {"# Title", "Some text\nruns on.", "End", "- a", "- b"},
+		"# Handbook\n## 1. Returns\nBring it back. We pay.":                     {"# Handbook", "## 1. Returns", "Bring it back.", "We pay."},
+		"Bis 30. September. Der 3. Mai. Es kostet 12. Mai war gut. Ab 1. März!": {"Bis 30. September.", "Der 3. Mai.", "Es kostet 12. Mai war gut.", "Ab 1. März!"},
+		"東京。大阪。": {"東京。", "大阪。"},
 		"A day ticket costs\n12 euros. Steps:\n1. Saw\n2) Drill\n-5 degrees": {"A day ticket costs\n12 euros.", "Steps:", "1. Saw", "2) Drill\n-5 degrees"},
 		" \n ": nil,
 	} {

@@ -37,8 +37,25 @@ func endsSentence(text string, p, next int) bool {
 	if r != '.' {
 		return !unicode.IsLower(after)
 	}
-	return !unicode.IsLower(after) && !isAbbreviation(before[:len(before)-size])
+	before = before[:len(before)-size]
+	return !unicode.IsLower(after) && !isAbbreviation(before) && !isDay(before, text[next:])
 }
+
+// isDay reports whether a number with a full stop is the day of a date in German:
+// "30. September".
+func isDay(before, after string) bool {
+	number := before[strings.LastIndexByte(before, ' ')+1:]
+	month, _, _ := strings.Cut(after[:min(len(after), maxWord)], " ")
+	return len(number) < 3 && strings.Trim(number, "0123456789") == "" && months[strings.TrimRight(month, ".,;:!?\n")]
+}
+
+var months = func() map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields("Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember") {
+		set[name] = true
+	}
+	return set
+}()
 
 // isAbbreviation reports whether the full stop after before belongs to its last
 // word: an abbreviation, an initial, or the number of a list item.
@@ -58,6 +75,7 @@ func isAbbreviation(before string) bool {
 	}
 	if strings.Trim(word, "0123456789") == "" {
 		lead := before[:len(before)-len(word)]
+		lead = strings.TrimRight(lead, "# ") // of a heading
 		return len(word) <= 3 && (lead == "" || strings.HasSuffix(lead, "\n"))
 	}
 	first, size := utf8.DecodeRuneInString(word)
@@ -115,7 +133,7 @@ func Sentences(text string) (list [][2]int) {
 			space := text[p:]
 			space = space[:len(space)-len(strings.TrimLeftFunc(space, unicode.IsSpace))]
 			next = p + len(space)
-			if next < len(text) && !endsSentence(text, p, next) && !breaksLine(space, text[next:]) {
+			if next < len(text) && !endsSentence(text, p, next) && !breaksLine(text[start:p], space, text[next:]) {
 				p = next
 				continue
 			}
@@ -130,11 +148,11 @@ func Sentences(text string) (list [][2]int) {
 	return list
 }
 
-// breaksLine reports whether white space ends a paragraph or an item before what
-// follows it.
-func breaksLine(space, after string) bool {
+// breaksLine reports whether white space ends a heading, a paragraph or an item before
+// what follows it.
+func breaksLine(before, space, after string) bool {
 	n := strings.Count(space, "\n")
-	return n > 1 || n == 1 && (strings.ContainsAny(after[:1], "#|>") || isItem(after))
+	return n > 1 || n == 1 && (strings.ContainsAny(after[:1], "#|>") || isItem(after) || strings.HasPrefix(strings.TrimSpace(before), "#"))
 }
 
 // isItem reports whether a line begins a list item: with a bullet or a number, and a
