@@ -202,7 +202,8 @@ func TestTitle(t *testing.T) {
 		"+++\ntitle = 'Toml'\n+++\ntext":           "Toml",
 		"---\nauthor: me\n---\n# Head":             "Head",
 		"---\n\ntext\n\n---\ntitle: no\n":          "",
-		"## Second\n\n# First\n\n# Third":          "First",
+		"## Second\n\n# First\n\n## Third":         "First",
+		"# Returns\n\nbring it\n\n# Hours":         "", // which are not about returns
 		"plain":                                    "",
 	} {
 		if got := mustRead(t, "a.md", text).Title; got != want {

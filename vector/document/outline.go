@@ -57,15 +57,17 @@ func (o *outline) closeTo(level int) {
 	}
 }
 
-// title returns the first heading of the highest level.
+// title returns the heading of the highest level; "" if several have it, since none of
+// them is about the others' text.
 func (o *outline) title() string {
-	best := -1
+	best, several := -1, false
 	for i, b := range o.blocks {
-		if b.Kind == KindHeading && (best < 0 || b.Level < o.blocks[best].Level) {
+		if b.Kind == KindHeading && (best < 0 || b.Level <= o.blocks[best].Level) {
+			several = best >= 0 && b.Level == o.blocks[best].Level
 			best = i
 		}
 	}
-	if best < 0 {
+	if best < 0 || several {
 		return ""
 	}
 	b := o.blocks[best]
