@@ -26,12 +26,16 @@ var consentProducts = byFirstLetter(`
 	t-consentprompt tarteaucitron moove_gdpr moove-gdpr fc-consent fc-dialog ccm-widget ccm-modal
 	hs-eu-cookie shopify-pc__ eu-cookie-compliance sliding-popup ez-cookie _evidon evidon- cookiehub ch2-dialog
 	consentmanager cookieinformation coioverlay cookie-information-template fides- ketch- transcend-consent
-	pandectes- wpcc- eupopup sd-cmp gravitoconsent`)
+	pandectes- wpcc- eupopup sd-cmp gravitoconsent ccc-notify ccc-overlay ccc-module orejime cc-main cc--main
+	dsgvoaio dsgvo_ rcb-banner cookieman- fusion-privacy-bar eprivacy`)
 
-// consentName matches names such as "cookie-banner", "siteCookiesPopup" and "gdpr_consent".
-var consentName = agent.Pattern(`(?:cookies?|gdpr|ccpa|consent)[-_]?(?:law|policy|consent|privacy|usage|eu)?[-_]*` +
+// consentName matches names such as "cookie-banner", "siteCookiesPopup", "gdpr_consent"
+// and "bandeau-cookies".
+var consentName = agent.Pattern(`(?:cookies?|gdpr|ccpa|consent|rgpd|lgpd|dsgvo)[-_]?(?:law|policy|consent|privacy|usage|eu)?[-_]*` +
 	`(?:banner|notice|notification|pop-?up|modal|dialog|overlay|message|alert|layer|prompt|wall|consent|law|` +
-	`disclaimer|info-?bar|bar(?:$|[-_]))`)
+	`disclaimer|info-?bar|bar(?:$|[-_])|hinweis|leiste|meldung|melding|bandeau|aviso)|` +
+	`(?:aviso|bandeau|banner|bannière|hinweis|popup)[-_]*(?:de[-_]*)?(?:cookies?|rgpd|lgpd|dsgvo|gdpr)|` +
+	`privacy[-_]?(?:banner|pop-?up|overlay|bar(?:$|[-_]))`)
 
 // markConsent marks dialogs about cookies. A part that holds the page's main text or
 // its headline is not such a dialog: products also mark the page that is behind it.
@@ -76,8 +80,9 @@ func asksConsent(names string) bool {
 	return false
 }
 
+var consentWords = strings.Fields("cookie consent gdpr ccpa rgpd lgpd dsgvo privacy")
+
 // mayNameConsent saves matching most names.
 func mayNameConsent(name string) bool {
-	return strings.Contains(name, "cookie") || strings.Contains(name, "consent") ||
-		strings.Contains(name, "gdpr") || strings.Contains(name, "ccpa")
+	return slices.ContainsFunc(consentWords, func(word string) bool { return strings.Contains(name, word) })
 }

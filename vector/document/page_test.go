@@ -129,6 +129,9 @@ func TestConsentDialogs(t *testing.T) {
 		`class="site-layer cookie-banner"`, `class="CookieBanner"`, `id="cookieConsent"`, `class="gdpr-consent-layer"`,
 		`class="js-cookie-consent"`, `id="cookies-eu-banner"`, `class="c-cookieNotice__inner"`, `id="catapult-cookie-bar"`,
 		`class="cookiePopup_x1"`, `id="ccpa_notice"`, `class="cookie_policy_modal"`, `id="cookie-bar"`, `id="cookie_alert"`,
+		`id="ccc-notify"`, `id="orejime"`, `id="cc-main"`, `class="dsgvoaio-notice"`, `id="rcb-banner"`, `id="cookieman-modal"`,
+		`class="fusion-privacy-bar"`, `class="privacy-banner"`, `class="rgpd-banner"`, `id="dsgvo-hinweis"`, `id="aviso-de-cookies"`,
+		`class="bandeau-cookies"`, `id="cookiehinweis"`, `class="eprivacy_popup"`,
 	} {
 		for _, page := range []string{
 			"<body class='didomi-popup-open cookie-notice-visible'><p>We bake rye bread.</p><div " + attributes + ">" + ask + "</div>",
