@@ -69,7 +69,7 @@ type PageContent struct {
 	Base      string   // the absolute URL that links are relative to
 	Canonical string   // the page's canonical URL, "" if it has none
 	Frames    []string // documents that it shows in frames
-	Refresh   string   // the content of its meta element for refreshing: seconds and a URL
+	Refresh   string   // the content of its meta element for refreshing, or what a script does instead: seconds and a URL
 }
 
 // RenderedPage is a page as a browser shows it.

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"math"
 	"mime"
@@ -104,7 +105,7 @@ const firstLine = 4096
 func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (agent.PageContent, error) {
 	t, err := readTree(ctx, base, data, limits.nodes)
 	page := agent.PageContent{Links: t.links.hrefs, Base: t.base.String(), Canonical: t.links.canonical,
-		Frames: t.links.frames, Refresh: t.links.refresh}
+		Frames: t.links.frames, Refresh: cmp.Or(t.links.refresh, t.links.scripted)}
 	if err != nil {
 		return page, err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"path"
 	"strings"
+
+	"satchel/agent"
 )
 
 // maxLinks limits the links kept of one page.
@@ -17,6 +19,7 @@ type linkList struct {
 	based     bool // a base element was found
 	frames    []string
 	refresh   string
+	scripted  string // what a script does, as refresh has it
 }
 
 // maxFrames limits the frames kept of one page.
@@ -32,6 +35,24 @@ func (l *linkList) addFrame(a headAttrs) {
 func (l *linkList) addRefresh(a headAttrs) {
 	if l.refresh == "" && strings.EqualFold(strings.TrimSpace(a.httpEquiv), "refresh") {
 		l.refresh = a.content
+	}
+}
+
+// maxRedirectScript is the longest script that may only redirect, in bytes.
+const maxRedirectScript = 1000
+
+// scriptRedirect matches what opens another page: location = "/de", location.replace("/de").
+var scriptRedirect = agent.Pattern(`(?:^|[^\w.]|(?:window|document|self|top|parent|this)\.)location(?:\.href)?\s*(?:=|\.(?:replace|assign)\s*\()\s*` +
+	`(?:"([^"\n]+)"|'([^'\n]+)')\s*(?:[;)\n}]|$)`)
+
+// addScript notes that a script opens another page, by a delay that counts if the page
+// has hardly any text.
+func (l *linkList) addScript(text []byte) {
+	if len(text) > maxRedirectScript || l.scripted != "" {
+		return
+	}
+	if found := scriptRedirect().FindSubmatch(text); found != nil {
+		l.scripted = "2; url=" + string(found[1]) + string(found[2])
 	}
 }
 

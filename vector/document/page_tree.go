@@ -113,6 +113,9 @@ func (b *treeBuilder) addText(r *markup.Reader) {
 		b.title = strings.Join(strings.Fields(string(r.Text())), " ")
 		b.titled = b.title != ""
 	}
+	if top.tag == atom.Script {
+		b.links.addScript(r.Text())
+	}
 	if top.node < 0 {
 		return
 	}
