@@ -79,6 +79,7 @@ func TestActions(t *testing.T) {
 		{"select by value", `{"action":"select","selector":"#colour","value":"g"}`, "values", "[g]"},
 		{"select by label", `{"action":"select","selector":"#colour","label":"red"}`, "values", "[r]"},
 		{"select several", `{"action":"select","selector":"#many","values":["a","c"]}`, "values", "[a c]"},
+		{"select none", `{"action":"select","selector":"#many","values":[]}`, "values", "[]"},
 		{"upload", `{"action":"upload","selector":"#file","files":[{"name":"a.txt","mime_type":"text/plain","data":"` + data + `"},{"name":"b","data":""}]}`, "files", "2"},
 		{"uploaded", `{"action":"evaluate","script":"const f = document.querySelector('#file').files; return f[0].name + f[0].type + await f[0].text() + f.length"}`, "value", "a.txttext/plainhello2"},
 		{"scroll", `{"action":"scroll","direction":"down","amount":700}`, "y", "700"},

@@ -59,7 +59,7 @@ func selectOption(_ context.Context, st *step) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"values": chosen}, nil
+	return map[string]any{"values": append([]string{}, chosen...)}, nil // never null
 }
 
 func upload(_ context.Context, st *step) (map[string]any, error) {

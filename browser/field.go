@@ -76,6 +76,7 @@ const prepareField = `async (e, [text, clear, wait, keys]) => {
 		return {...about, about: "text", issue: field.set(f, text)};
 	}
 	const editable = "value" in f && typeof f.value === "string" && /^(input|textarea)$/.test(f.localName);
+	if (clear && !editable && !f.isContentEditable) return {...about, about: "selector", issue: "matches an element that is not a field, whose text cannot be replaced"};
 	const before = clear ? "" : editable ? f.value : f.isContentEditable ? f.innerText : "";
 	const whole = before + text;
 	if (f.type === "number" && whole && !field.isNumber(whole)) return {...about, about: "text", issue: "must make a number, such as -12.5, in the field of type number"};
@@ -108,7 +109,7 @@ const compareField = `(e, [before, text]) => {
 	if (!typed && !f.isContentEditable || typed && f.getRootNode().activeElement !== f) return "";
 	const got = typed ? f.value : f.innerText;
 	if (f.type === "number") return Number(got) === Number(before + text) ? "" : "was changed by the page: the field now has another number";
-	const plain = t => t.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+	const plain = t => t.toUpperCase().replace(/[^\p{L}\p{N}]/gu, "");
 	if (!plain(text) ? got !== before || got.includes(text) : plain(got).includes(plain(text))) return "";
 	return got === "" && /[,; ]$/.test(text) ? "" : "was changed by the page: the field now has another value";
 }`

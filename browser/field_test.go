@@ -16,7 +16,8 @@ const fields = `<title>Fields</title><form onsubmit="return false">
 <input id=number type=number> <input id=had type=number value=1> <input id=check type=checkbox> <input id=radio type=radio> <input id=file type=file>
 <input id=text> <input id=off disabled> <input id=read readonly value=was> <input id=short maxlength=3> <textarea id=area></textarea>
 <fieldset disabled><input id=inner type=date></fieldset> <input id=fixed type=date readonly>
-<div id=edit contenteditable>a</div> <div id=div>x</div> <label id=label>Day <input id=labelled type=date></label>
+<div id=edit contenteditable>a</div> <div id=div>x</div> <div id=box role=textbox tabindex=0></div>
+<input id=upper oninput="this.value = this.value.toUpperCase()"> <label id=label>Day <input id=labelled type=date></label>
 <input id=phone oninput="const d = this.value.replace(/[^0-9]/g, ''); this.value = d.length > 3 ? '(' + d.slice(0, 3) + ') ' + d.slice(3) : d">
 <input id=refuses oninput="this.value = ''"> <input id=one maxlength=1 oninput="two.focus()"><input id=two maxlength=1>
 <input id=later disabled> <select id=list><option value=r>red<option value=g>green</select> <button id=button>b</button></form>
@@ -39,7 +40,7 @@ func TestTypeEntersTheValue(t *testing.T) {
 		{"button", "x", "", "selector"}, {"div", "x", "", "selector"}, {"text", "Ada", "Ada", ""}, {"area", "a\nb", "a\nb", ""},
 		{"off", "x", "", "selector"}, {"read", "x", "", "selector"}, {"inner", "2026-01-01", "", "selector"}, {"fixed", "2026-01-01", "", "selector"},
 		{"short", "abc", "abc", ""}, {"short", "abcd", "", "text"}, {"label", "2026-02-28", "labelled:2026-02-28", ""}, {"later", "x", "x", ""},
-		{"phone", "5551234", "(555) 1234", ""}, {"refuses", "x", "", "text"},
+		{"phone", "5551234", "(555) 1234", ""}, {"refuses", "x", "", "text"}, {"box", "x", "", "selector"}, {"upper", "größe", "GRÖSSE", ""},
 	} {
 		for name, enter := range map[string]func(agent.Action) error{
 			"type": func(a agent.Action) error { _, err := s.Do(t.Context(), a); return err },
