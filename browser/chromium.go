@@ -89,7 +89,9 @@ func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Lo
 		made, err := c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(!c.headless && !p.hasDisplay()),
 			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0), DownloadsPath: playwright.String(c.folder.in("downloads")),
-			HandleSIGHUP: playwright.Bool(false), HandleSIGINT: playwright.Bool(false), HandleSIGTERM: playwright.Bool(false),
+			// Playwright would let a page flood the browser with navigations.
+			IgnoreDefaultArgs: []string{"--disable-ipc-flooding-protection"},
+			HandleSIGHUP:      playwright.Bool(false), HandleSIGINT: playwright.Bool(false), HandleSIGTERM: playwright.Bool(false),
 			Proxy: &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")}, Timeout: playwright.Float(startTimeout.Seconds() * 1000),
 		})
 		if err != nil {

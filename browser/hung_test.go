@@ -49,6 +49,18 @@ func TestHungPages(t *testing.T) {
 	}
 }
 
+// A page that floods the browser with navigations slows neither its session nor others.
+func TestFloodOfNavigations(t *testing.T) {
+	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
+	flood := `for (let i = 0; i < 500; i++) history.pushState({}, "", "?" + flooded++)`
+	site := serveSite(t, map[string]string{"/": "<p>here</p><script>let flooded = 0; setInterval(() => { " + flood + " }, 1)</script>", "/other": "<title>other</title>"})
+	must(t, s, `{"action":"navigate","url":"`+site+`/"}`)
+	must(t, s, `{"action":"evaluate","script":"new Promise(done => setInterval(() => flooded > 20000 && done(1), 10))"}`)
+	must(t, other, `{"action":"evaluate","script":"1"}`)
+	must(t, s, `{"action":"extract","selector":"p"}`)
+	must(t, s, `{"action":"navigate","url":"`+site+`/other"}`)
+}
+
 // A page that merely has nothing to do, or waits for a navigation, is not ended when an action
 // times out.
 func TestPagesThatAreNotHung(t *testing.T) {

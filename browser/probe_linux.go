@@ -2,9 +2,12 @@ package browser
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"slices"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // probe determines whether the processes that handle a heartbeat have any work.
@@ -67,10 +70,28 @@ func numericEntries(folder string) (out []int) {
 	return out
 }
 
+// endLargePages ends the processes of pages of a Chromium that have more than limit
+// bytes in memory, and returns their ids. Chromium and its processes are one group.
+func endLargePages(chromium int, limit int64) (ended []int) {
+	for _, pid := range numericEntries("/proc") {
+		path := "/proc/" + strconv.Itoa(pid)
+		t, ok := readThread(path + "/stat")
+		if !ok || t.group != chromium || t.pages*int64(os.Getpagesize()) <= limit {
+			continue
+		}
+		command, _ := os.ReadFile(path + "/cmdline") // empty if it has ended
+		if bytes.Contains(command, []byte("--type=renderer")) && unix.Kill(pid, unix.SIGKILL) == nil {
+			ended = append(ended, pid)
+		}
+	}
+	return ended
+}
+
 // thread is a part of a line of proc_pid_stat(5).
 type thread struct {
-	state  byte
-	parent int
+	state         byte
+	parent, group int
+	pages         int64 // in memory, of its process
 }
 
 func readThread(path string) (t thread, ok bool) {
@@ -84,9 +105,11 @@ func readThread(path string) (t thread, ok bool) {
 func parseThread(raw []byte) (t thread, ok bool) {
 	// The name before it may contain anything.
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
-	if len(fields) < 2 {
+	if len(fields) < 22 {
 		return t, false
 	}
 	parent, err := strconv.Atoi(string(fields[1]))
-	return thread{fields[0][0], parent}, err == nil
+	group, err2 := strconv.Atoi(string(fields[2]))
+	pages, err3 := strconv.ParseInt(string(fields[21]), 10, 64)
+	return thread{fields[0][0], parent, group, pages}, errors.Join(err, err2, err3) == nil
 }

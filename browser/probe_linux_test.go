@@ -14,13 +14,32 @@ import (
 )
 
 func TestParseThread(t *testing.T) {
-	if got, ok := parseThread([]byte("4242 (a) R (b) S 17 4242 4242 0")); !ok || got != (thread{'S', 17}) {
+	line := "4242 (a) R (b) S 17 4240 4242 0 -1 4194304 5 0 0 0 1 2 0 0 20 0 1 0 99 1234567 321 184 0"
+	if got, ok := parseThread([]byte(line)); !ok || got != (thread{'S', 17, 4240, 321}) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 	for _, invalid := range []string{"", ")", "1 (a) S", "1 (a) S x 4242"} {
 		if got, ok := parseThread([]byte(invalid)); ok {
 			t.Errorf("%q: %+v", invalid, got)
 		}
+	}
+}
+
+// A page that uses too much memory is ended alone, and its session continues.
+func TestLargePages(t *testing.T) {
+	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
+	large := s.ActivePage()
+	chromium := s.chromium.folder.pid(chromiumName)
+	if ended := endLargePages(chromium, maxPageMemory); len(ended) != 0 {
+		t.Errorf("ended %v", ended)
+	}
+	if must(t, s, `{"action":"evaluate","script":"window.kept = new Uint8Array(600e6).fill(1); 1"}`); len(endLargePages(chromium, 500<<20)) != 1 {
+		t.Error("the large page was not ended alone")
+	}
+	<-large.Done()
+	s.waitFor(t, "another tab", func() bool { return s.ActivePage() != nil })
+	for _, s := range []*Session{s, other} {
+		must(t, s, `{"action":"evaluate","script":"1"}`)
 	}
 }
 

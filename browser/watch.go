@@ -19,6 +19,13 @@ const (
 	timeoutAfter = 300 // probes (half a minute) on a busy machine: Chromium is unusable
 )
 
+// Limits of the memory of a page's process. What goes beyond is ended, as if it had
+// crashed, before the whole machine is short of memory.
+const (
+	memoryEvery   = 4       // heartbeats between two looks at it
+	maxPageMemory = 2 << 30 // bytes
+)
+
 // Why Chromium is abandoned.
 var (
 	errHung    = errors.New("it is idle and does not respond")
@@ -67,7 +74,11 @@ func (c *chromium) watch(ctx context.Context) {
 			}
 			return
 		}
-		c.heartbeats.Add(1)
+		if c.heartbeats.Add(1)%memoryEvery == 0 && c.relay == nil {
+			for _, pid := range endLargePages(c.folder.pid(chromiumName), maxPageMemory) {
+				c.log.Warn("ended the process of a page, which used too much memory", "pid", pid, "limit", maxPageMemory)
+			}
+		}
 	}
 }
 
