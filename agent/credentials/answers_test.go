@@ -31,6 +31,15 @@ func TestAnswersOfTokenEndpoints(t *testing.T) {
 		{"as a form", 200, "application/x-www-form-urlencoded", `error=bad_refresh_token`, "", agent.CredentialNeedsLogin},
 		{"invalid refresh token", 200, "application/json", `{"ok":false,"error":"invalid_refresh_token"}`, "", agent.CredentialNeedsLogin},
 		{"revoked", 401, "application/json", `{"error":"token_revoked"}`, "", agent.CredentialNeedsLogin},
+		{"Microsoft", 400, "application/json", `{"error":"interaction_required","error_description":"AADSTS50076: use multi-factor authentication","error_codes":[50076]}`, "", agent.CredentialNeedsLogin},
+		{"HubSpot", 400, "application/json", `{"status":"BAD_REFRESH_TOKEN","message":"missing or invalid refresh token","correlationId":"x"}`, "", agent.CredentialNeedsLogin},
+		{"HubSpot's client", 400, "application/json", `{"status":"BAD_CLIENT_ID","message":"missing or unknown client id"}`, "", agent.CredentialFailing},
+		{"Atlassian", 403, "application/json", `{"error":"unauthorized_client","error_description":"refresh_token is invalid"}`, "", agent.CredentialNeedsLogin},
+		{"Fitbit", 400, "application/json", `{"errors":[{"errorType":"invalid_grant","message":"Refresh token invalid: x"}],"success":false}`, "", agent.CredentialNeedsLogin},
+		{"Zoho", 200, "application/json", `{"error":"invalid_code"}`, "", agent.CredentialNeedsLogin},
+		{"Slack's inactive account", 200, "application/json", `{"ok":false,"error":"account_inactive"}`, "", agent.CredentialNeedsLogin},
+		{"a numeric status alone", 400, "application/json", `{"status":400,"message":"Bad Request"}`, "", ""},
+		{"a list without a code", 400, "application/json", `{"errors":["x"]}`, "", ""},
 		{"wrong client", 401, "application/json", `{"error":"invalid_client"}`, "", agent.CredentialFailing},
 		{"wrong client with 200", 200, "application/json", `{"error":"incorrect_client_credentials"}`, "", agent.CredentialFailing},
 		{"temporary", 200, "application/json", `{"error":"temporarily_unavailable"}`, "", ""},
@@ -51,7 +60,7 @@ func TestAnswersOfTokenEndpoints(t *testing.T) {
 			if got.AccessToken != tc.access || (err == nil) != (tc.access != "") {
 				t.Fatalf("%q %v", got.AccessToken, err)
 			}
-			if status := statusAfter(o, oauthCode(err)); status != tc.wantStatus {
+			if status := statusAfter(o, err); status != tc.wantStatus {
 				t.Errorf("the credential is %q, want %q", status, tc.wantStatus)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"satchel/agent"
@@ -179,9 +180,16 @@ var temporaryCodes = map[string]bool{"": true, "temporarily_unavailable": true, 
 // refusalError returns the error for a response without tokens. It includes the provider's
 // text, with secrets masked.
 func refusalError(status int, fields egress.OAuthAnswer, secrets []string) error {
-	code, said := fields.Text("error"), fields.Text("error_description")
-	if inner, ok := fields["error"].(map[string]any); ok {
-		code, said = egress.OAuthAnswer(inner).Text("type"), egress.OAuthAnswer(inner).Text("message")
+	code, said := fields.Text("error"), cmp.Or(fields.Text("error_description"), fields.Text("message"))
+	if listed, ok := fields["errors"].([]any); ok && code == "" && len(listed) > 0 {
+		fields["error"] = listed[0] // Fitbit
+	}
+	if object, ok := fields["error"].(map[string]any); ok {
+		inner := egress.OAuthAnswer(object)
+		code, said = cmp.Or(inner.Text("type"), inner.Text("errorType"), inner.Text("code")), inner.Text("message")
+	}
+	if _, err := strconv.Atoi(fields.Text("status")); code == "" && err != nil {
+		code = fields.Text("status") // HubSpot: BAD_REFRESH_TOKEN
 	}
 	if len(code) > 60 || !oauthError.MatchString(code) {
 		code = ""

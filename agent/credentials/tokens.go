@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"time"
 
@@ -111,20 +112,25 @@ func (c *Credentials) grant(ctx context.Context, o store.OpenCredential) (grante
 }
 
 // loginCodes are the codes of refusals that only a new login ends: of OAuth 2 and OpenID
-// Connect, and of providers with codes of their own, like Slack. All that name the refresh
-// token are further ones: GitHub has bad_refresh_token, Slack invalid_refresh_token.
+// Connect, and of providers with codes of their own.
 var loginCodes = map[string]bool{
 	"invalid_grant": true, "interaction_required": true, "login_required": true, "consent_required": true,
-	"account_selection_required": true, "token_revoked": true, "token_expired": true,
+	"account_selection_required": true, "token_revoked": true, "token_expired": true, "account_inactive": true,
+	"inactive_user": true, "invalid_code": true,
 }
 
-// statusAfter returns the status of a credential after a refusal with a code; "" after a
-// temporary failure, which has no code.
-func statusAfter(o store.OpenCredential, code string) agent.CredentialStatus {
+// aboutRefreshToken matches refusals that are about the refresh token, by their codes
+// (GitHub's bad_refresh_token, HubSpot's BAD_REFRESH_TOKEN) or by what they say (Atlassian).
+var aboutRefreshToken = regexp.MustCompile(`(?i)refresh[ _-]?token`)
+
+// statusAfter returns the status of a credential after a refusal; "" after a temporary
+// failure, which has no code.
+func statusAfter(o store.OpenCredential, err error) agent.CredentialStatus {
+	code := oauthCode(err)
 	switch {
 	case code == "":
 		return ""
-	case o.Config.NeedsSignIn() && (loginCodes[code] || strings.Contains(code, "refresh_token")):
+	case o.Config.NeedsSignIn() && (loginCodes[strings.ToLower(code)] || aboutRefreshToken.MatchString(agent.Explain(err))):
 		return agent.CredentialNeedsLogin
 	}
 	return agent.CredentialFailing
@@ -133,7 +139,7 @@ func statusAfter(o store.OpenCredential, code string) agent.CredentialStatus {
 // recordRefusal records that a provider refuses a credential, and returns the error for the
 // caller that wanted to use it. Temporary failures are not recorded.
 func (c *Credentials) recordRefusal(ctx context.Context, db *store.DB, o store.OpenCredential, err error) error {
-	status, answer := statusAfter(o, oauthCode(err)), err
+	status, answer := statusAfter(o, err), err
 	switch status {
 	case "":
 		return err
