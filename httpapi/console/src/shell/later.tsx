@@ -17,6 +17,17 @@ export const loadPalette = (): Promise<typeof import("../lazy/palette")> =>
 export const loadTray = (): Promise<typeof import("../lazy/tray")> =>
   import(new URL("./tray.js", import.meta.url).href);
 
+/** Starts to keep the focus of people at the keyboard, once the page is shown. */
+export function startFocus() {
+  const file: Promise<typeof import("../lazy/focus")> = import(new URL("./focus.js", import.meta.url).href);
+  file.then(
+    (loaded) => loaded.startFocus(),
+    () => {
+      /* the page goes on without it */
+    },
+  );
+}
+
 /** The button of the tray, once its file is loaded. */
 export function LaterTray() {
   const [file, setFile] = useState<Awaited<ReturnType<typeof loadTray>>>();

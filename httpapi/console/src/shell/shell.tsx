@@ -40,10 +40,9 @@ import {
 } from "../ui";
 import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
-import { startFocus } from "./focus";
 import { startKeys } from "./keys";
 import { keepFocus, Page } from "./page";
-import { LaterPalette, LaterTray, loadPalette, loadTray, paletteOpen } from "./later";
+import { LaterPalette, LaterTray, loadPalette, loadTray, paletteOpen, startFocus } from "./later";
 import { mainSections, moved, railOf, sections } from "./sections";
 import { nextTheme, theme } from "./theme";
 
