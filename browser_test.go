@@ -30,9 +30,22 @@ func TestRenderedCrawl(t *testing.T) {
 			document.getElementById("m").innerHTML = "<p>" + ["If a loaf is not to your liking, bring it back", "within two days. We give your money back."].join(" ") + "</p>"</script>`)
 	}))
 	t.Cleanup(site.Close)
-	s := start(t, append(installedBrowser(t), "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")...)
+	s := start(
+		t,
+		append(
+			installedBrowser(t),
+			"--data", filepath.Join(t.TempDir(), "data"),
+			"--outbound-allow", "127.0.0.1/32",
+		)...,
+	)
 	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
-	source := s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site", "render": true}, 201)
+	source := s.call(
+		t,
+		"POST",
+		"/agents/bakery/sources/crawl",
+		map[string]any{"url": site.URL, "name": "Site", "render": true},
+		201,
+	)
 	s.waitFor(t, "/agents/bakery", "/sources/"+source["id"].(string), "ready")
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 }
@@ -42,7 +55,8 @@ func TestNoBrowser(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--chromium", none)
 	answer := s.call(t, "POST", "/agents/default/browser", map[string]any{}, 500)
-	if e, _ := answer["error"].(map[string]any); e["code"] != "BROWSER_ERROR" || !strings.Contains(fmt.Sprint(e["message"]), "satchel browser install") {
+	if e, _ := answer["error"].(map[string]any); e["code"] != "BROWSER_ERROR" ||
+		!strings.Contains(fmt.Sprint(e["message"]), "satchel browser install") {
 		t.Errorf("%v", answer)
 	}
 }

@@ -38,7 +38,12 @@ type calendarTarget struct {
 }
 
 func newCalendarTarget(t *testing.T, occurrences int) *calendarTarget {
-	c := &calendarTarget{owed: map[string]int{}, left: map[string]int{}, keys: map[string]map[string]int{}, requests: map[string]int{}}
+	c := &calendarTarget{
+		owed:     map[string]int{},
+		left:     map[string]int{},
+		keys:     map[string]map[string]int{},
+		requests: map[string]int{},
+	}
 	for _, place := range calendarPlaces {
 		c.left[place] = occurrences
 	}
@@ -99,7 +104,14 @@ func (c *calendarTarget) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // done. It is not killed before it listens and prepare has returned.
 func (c *calendarTarget) serve(t *testing.T, data string, prepare func(*service)) {
 	t.Helper()
-	server := exec.CommandContext(t.Context(), os.Args[0], "serve", "--addr", "127.0.0.1:0", "--rate-limits", "off", "--data", data)
+	server := exec.CommandContext(
+		t.Context(),
+		os.Args[0],
+		"serve",
+		"--addr", "127.0.0.1:0",
+		"--rate-limits", "off",
+		"--data", data,
+	)
 	server.Env = append(os.Environ(), asProgram+"=1", "SATCHEL_OUTBOUND_ALLOW=127.0.0.0/8")
 	out, err := server.StdoutPipe()
 	if err != nil {
@@ -152,7 +164,13 @@ func TestCalendarSurvivesKills(t *testing.T) {
 		t.Errorf("requests of %d occurrences and places, want %d", len(c.keys), want)
 	}
 	s := start(t, "--data", data)
-	if n := s.call(t, "GET", "/agents/default/workflows/executions?limit=1", nil, 200)["meta"].(map[string]any)["total"]; n != float64(occurrences) {
+	if n := s.call(
+		t,
+		"GET",
+		"/agents/default/workflows/executions?limit=1",
+		nil,
+		200,
+	)["meta"].(map[string]any)["total"]; n != float64(occurrences) {
 		t.Errorf("%v executions, want %d", n, occurrences)
 	}
 }
@@ -170,8 +188,19 @@ func (c *calendarTarget) prepare(t *testing.T, s *service, occurrences int) {
 	soon := time.Now().UTC().Add(time.Second)
 	var moved []map[string]any
 	for i := range occurrences {
-		moved = append(moved, map[string]any{"original_start": first.AddDate(0, 0, i), "start_time": soon.Add(time.Duration(i) * 50 * time.Millisecond)})
+		moved = append(moved, map[string]any{
+			"original_start": first.AddDate(0, 0, i),
+			"start_time":     soon.Add(time.Duration(i) * 50 * time.Millisecond),
+		})
 	}
-	s.call(t, "POST", "/agents/default/calendar", map[string]any{"title": "Daily", "timezone": "UTC", "start_time": first, "end_time": first.AddDate(0, 0, 1),
-		"recurrence": "daily", "recurrence_count": occurrences, "exceptions": moved, "workflow_id": workflow}, 201)
+	s.call(t, "POST", "/agents/default/calendar", map[string]any{
+		"title":            "Daily",
+		"timezone":         "UTC",
+		"start_time":       first,
+		"end_time":         first.AddDate(0, 0, 1),
+		"recurrence":       "daily",
+		"recurrence_count": occurrences,
+		"exceptions":       moved,
+		"workflow_id":      workflow,
+	}, 201)
 }

@@ -127,22 +127,50 @@ func TestClusterTakesOverDueWork(t *testing.T) {
 		t.Fatalf("%d %v", status, made)
 	}
 	with := func(body string) string { return strings.ReplaceAll(body, "URL", target.URL) }
-	a.must(t, "POST", "/webhooks", with(`{"name":"w","url":"URL/ended","events":["schedule.executed","workflow.complete","message.sent"]}`))
+	a.must(
+		t,
+		"POST",
+		"/webhooks",
+		with(`{"name":"w","url":"URL/ended","events":["schedule.executed","workflow.complete","message.sent"]}`),
+	)
 	execution := a.startWaiting(t, with(`{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger"},
 		{"id":"before","type":"http-request","data":{"url":"URL/before"}},{"id":"wait","type":"wait","data":{"duration":15}},
 		{"id":"after","type":"http-request","data":{"url":"URL/after"}}],
 		"edges":[{"source":"t","target":"before"},{"source":"before","target":"wait"},{"source":"wait","target":"after"}]}`))
-	gateway := a.must(t, "POST", "/gateways", with(`{"type":"webhook","name":"Shop","config":{"url":"URL/message"}}`))["id"]
+	gateway := a.must(
+		t,
+		"POST",
+		"/gateways",
+		with(`{"type":"webhook","name":"Shop","config":{"url":"URL/message"}}`),
+	)["id"]
 	a.must(t, "POST", "/gateways/"+gateway.(string)+"/verify", `{}`)
 	contact := a.must(t, "POST", "/contacts", `{"name":"Ada","email":"ada@example.com"}`)["id"]
-	conversation := a.must(t, "POST", "/conversations", fmt.Sprintf(`{"gateway_id":%q,"contact_id":%q}`, gateway, contact))["id"]
-	a.must(t, "POST", "/conversations/"+conversation.(string)+"/messages", `{"role":"assistant","content":"Ready","send":true}`)
+	conversation := a.must(
+		t,
+		"POST",
+		"/conversations",
+		fmt.Sprintf(`{"gateway_id":%q,"contact_id":%q}`, gateway, contact),
+	)["id"]
+	a.must(
+		t,
+		"POST",
+		"/conversations/"+conversation.(string)+"/messages",
+		`{"role":"assistant","content":"Ready","send":true}`,
+	)
 	target.await(t, map[string]int{"/message": 1})
 	tool := a.must(t, "POST", "/tools", with(`{"name":"call","type":"api","config":{"method":"POST","url":"URL/{{name}}",
 		"parameters":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}`))["id"]
 	var schedules []string
-	for _, body := range []string{`"delay_seconds":10,"payload":{"name":"later"}`, `"delay_seconds":1,"payload":{"name":"repeated"}`} {
-		made := a.must(t, "POST", "/schedules", fmt.Sprintf(`{"name":"s","type":"delayed","callback_type":"tool","callback_id":%q,%s}`, tool, body))
+	for _, body := range []string{
+		`"delay_seconds":10,"payload":{"name":"later"}`,
+		`"delay_seconds":1,"payload":{"name":"repeated"}`,
+	} {
+		made := a.must(
+			t,
+			"POST",
+			"/schedules",
+			fmt.Sprintf(`{"name":"s","type":"delayed","callback_type":"tool","callback_id":%q,%s}`, tool, body),
+		)
 		schedules = append(schedules, made["id"].(string))
 	}
 	target.await(t, map[string]int{"/repeated": 1})
@@ -150,7 +178,15 @@ func TestClusterTakesOverDueWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	target.await(t, map[string]int{"/repeated": 2, "/later": 1, "/after": 1, "/message": 2, "/ended schedule.executed": 2, "/ended workflow.complete": 1, "/ended message.sent": 1})
+	target.await(t, map[string]int{
+		"/repeated":                2,
+		"/later":                   1,
+		"/after":                   1,
+		"/message":                 2,
+		"/ended schedule.executed": 2,
+		"/ended workflow.complete": 1,
+		"/ended message.sent":      1,
+	})
 	t.Logf("all done %v after the kill: %v", time.Since(killed), target.calls())
 	target.check(t, b, schedules)
 	if e := b.must(t, "GET", "/workflows/executions/"+execution, `{}`); e["status"] != "complete" {
@@ -187,7 +223,9 @@ func (d *dueTarget) check(t *testing.T, n *clusterNode, schedules []string) {
 	}
 	for i, id := range schedules {
 		runs, _ := n.must(t, "GET", "/schedules/"+id, `{}`)["executions"].([]any)
-		if len(runs) != 1 || runs[0].(map[string]any)["status"] != "success" || runs[0].(map[string]any)["id"] != calls[[]string{"/later", "/repeated"}[i]][0] {
+		if len(runs) != 1 ||
+			runs[0].(map[string]any)["status"] != "success" ||
+			runs[0].(map[string]any)["id"] != calls[[]string{"/later", "/repeated"}[i]][0] {
 			t.Errorf("the runs of schedule %s are %v", id, runs)
 		}
 	}

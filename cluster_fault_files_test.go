@@ -52,7 +52,10 @@ func (f *faultyCluster) compareFiles(t *testing.T) {
 	}
 	for id, owners := range files {
 		got, want := filepath.Join(exported, "agents", id+".db"), filepath.Join(temp, id+".db")
-		if err := errors.Join(os.WriteFile(want, owners.file, 0o600), os.WriteFile(want+"-wal", owners.wal, 0o600)); err != nil {
+		if err := errors.Join(
+			os.WriteFile(want, owners.file, 0o600),
+			os.WriteFile(want+"-wal", owners.wal, 0o600),
+		); err != nil {
 			t.Fatal(err)
 		}
 		if err := store.Mark(want, exported); err != nil { // as the export does, which also completes the file
@@ -61,9 +64,17 @@ func (f *faultyCluster) compareFiles(t *testing.T) {
 		a, e1 := os.ReadFile(got)
 		b, e2 := os.ReadFile(want)
 		if e1 != nil || e2 != nil || !bytes.Equal(a, b) {
-			t.Errorf("the restored file of %s, of %d bytes, differs from its owner's, of %d bytes: %v, %v", id, len(a), len(b), e1, e2)
+			t.Errorf(
+				"the restored file of %s, of %d bytes, differs from its owner's, of %d bytes: %v, %v",
+				id,
+				len(a),
+				len(b),
+				e1,
+				e2,
+			)
 		}
-		if err := store.PutFile(t.Context(), filepath.Join(temp, "checked"), got, id); err != nil { // checks its integrity
+		// checks its integrity
+		if err := store.PutFile(t.Context(), filepath.Join(temp, "checked"), got, id); err != nil {
 			t.Errorf("the restored file of %s: %v", id, err)
 		}
 	}
@@ -100,7 +111,10 @@ type ownedAgent struct {
 // owners returns the agents that are written to, by name, from the database.
 func (f *faultyCluster) owners() map[string]ownedAgent {
 	owners := map[string]ownedAgent{}
-	for line := range strings.Lines(f.pg.Query("satchel", "SELECT a.name, a.id, n.url FROM satchel.agent a JOIN satchel.node n ON n.session = a.owner")) {
+	for line := range strings.Lines(f.pg.Query(
+		"satchel",
+		"SELECT a.name, a.id, n.url FROM satchel.agent a JOIN satchel.node n ON n.session = a.owner",
+	)) {
 		row := strings.Split(strings.TrimSpace(line), "|")
 		for _, n := range f.nodes {
 			if slices.Contains(faultyAgents, row[0]) && n.peerURL() == row[2] {

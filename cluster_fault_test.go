@@ -72,7 +72,12 @@ func startFaultyCluster(t *testing.T) *faultyCluster {
 	for range 3 {
 		n := &faultyNode{toDatabase: pgtest.NewRelay(t), fromPeers: pgtest.NewRelay(t)}
 		n.toDatabase.To(f.pg.Addr())
-		n.clusterNode = startNode(t, strings.Replace(url, f.pg.Addr(), n.toDatabase.Addr(), 1), "--cluster-url", n.peerURL())
+		n.clusterNode = startNode(
+			t,
+			strings.Replace(url, f.pg.Addr(), n.toDatabase.Addr(), 1),
+			"--cluster-url",
+			n.peerURL(),
+		)
 		n.fromPeers.To(n.address())
 		f.nodes = append(f.nodes, n)
 	}
@@ -97,7 +102,12 @@ type writes struct {
 func (f *faultyCluster) write(t *testing.T, w *writes, agent, writer string, r *rand.Rand, stop chan struct{}) {
 	for n := 0; ; n++ {
 		name := fmt.Sprintf("%s-%d", writer, n)
-		status, answer := f.nodes[r.IntN(len(f.nodes))].client().ask(t, "POST", "/agents/"+agent+"/contacts", map[string]any{"name": name})
+		status, answer := f.nodes[r.IntN(len(f.nodes))].client().ask(
+			t,
+			"POST",
+			"/agents/"+agent+"/contacts",
+			map[string]any{"name": name},
+		)
 		w.mu.Lock()
 		switch {
 		case status == 201:
@@ -165,7 +175,10 @@ var faults = []fault{
 	{"is cut off from the database", func(_ *testing.T, f *faultyCluster, n *faultyNode, _ *writes) func() {
 		n.cut = true
 		n.toDatabase.To("")
-		return func() { n.cut = false; n.toDatabase.To(f.pg.Addr()) }
+		return func() {
+			n.cut = false
+			n.toDatabase.To(f.pg.Addr())
+		}
 	}},
 	{"is cut off from the other servers", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		n.fromPeers.To("")
@@ -182,9 +195,12 @@ var faults = []fault{
 	{"and the database cannot reach each other", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		return n.toDatabase.Stall()
 	}},
-	{"and the other servers cannot reach each other", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
-		return n.fromPeers.Stall()
-	}},
+	{
+		"and the other servers cannot reach each other",
+		func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
+			return n.fromPeers.Stall()
+		},
+	},
 	{"loses some responses from the database", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		for range 5 {
 			n.toDatabase.Lose(true)
@@ -201,19 +217,22 @@ var faults = []fault{
 		f.pg.Up()
 		return nil
 	}},
-	{"sees the database lost and its standby promoted", func(t *testing.T, f *faultyCluster, _ *faultyNode, w *writes) func() {
-		standby := f.pg.Standby()
-		w.more(t, 5) // they are acknowledged by the standby
-		f.pg.Remove()
-		standby.Promote()
-		f.pg = standby
-		for _, n := range f.nodes {
-			if !n.cut {
-				n.toDatabase.To(standby.Addr())
+	{
+		"sees the database lost and its standby promoted",
+		func(t *testing.T, f *faultyCluster, _ *faultyNode, w *writes) func() {
+			standby := f.pg.Standby()
+			w.more(t, 5) // they are acknowledged by the standby
+			f.pg.Remove()
+			standby.Promote()
+			f.pg = standby
+			for _, n := range f.nodes {
+				if !n.cut {
+					n.toDatabase.To(standby.Addr())
+				}
 			}
-		}
-		return nil
-	}},
+			return nil
+		},
+	},
 }
 
 // TestClusterSurvivesFaults has three servers and their database fail, in two ways at a
@@ -247,7 +266,10 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 			})
 		}
 	}
-	end := sync.OnceFunc(func() { close(stop); clients.Wait() })
+	end := sync.OnceFunc(func() {
+		close(stop)
+		clients.Wait()
+	})
 	defer end()
 	w.more(t, 5)
 	f.spread(t, r.Perm(len(f.nodes)))
@@ -276,7 +298,14 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 		f.check(t, agent, names)
 		total += len(names)
 	}
-	t.Logf("%s all agents can be written %.1fs later; %d writes acknowledged, %d refused, %d without a response", said, back.Seconds(), total, w.refused, w.unknown)
+	t.Logf(
+		"%s all agents can be written %.1fs later; %d writes acknowledged, %d refused, %d without a response",
+		said,
+		back.Seconds(),
+		total,
+		w.refused,
+		w.unknown,
+	)
 }
 
 // spread moves agents until each server has one.

@@ -58,15 +58,23 @@ func (n *clusterNode) kill() {
 // command returns the program's command with the settings of the server.
 func (n *clusterNode) command(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
-	c.Env = append(os.Environ(), asProgram+"=1", "SATCHEL_OUTBOUND_ALLOW=127.0.0.0/8", "SATCHEL_CLUSTER="+n.database,
-		"SATCHEL_MASTER_KEY="+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	c.Env = append(
+		os.Environ(),
+		asProgram+"=1",
+		"SATCHEL_OUTBOUND_ALLOW=127.0.0.0/8",
+		"SATCHEL_CLUSTER="+n.database,
+		"SATCHEL_MASTER_KEY="+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)),
+	)
 	return c
 }
 
 // start starts the server, or restarts it after kill.
 func (n *clusterNode) start(t *testing.T) {
 	t.Helper()
-	n.process = n.command(append([]string{"serve", "--addr", "127.0.0.1:0", "--rate-limits", "off", "--data", filepath.Join(n.folder, "data")}, n.args...)...)
+	n.process = n.command(append(
+		[]string{"serve", "--addr", "127.0.0.1:0", "--rate-limits", "off", "--data", filepath.Join(n.folder, "data")},
+		n.args...,
+	)...)
 	log, err := os.OpenFile(n.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +242,11 @@ func TestClusterRevokesKeys(t *testing.T) {
 	a, b, c := startNode(t, database), startNode(t, database), startNode(t, database)
 	makeKey := func(name string) (id, key string) {
 		t.Helper()
-		status, made := a.insist(t, "POST", "/keys", map[string]any{"name": name, "role": "owner", "agents": []string{"*"}})
+		status, made := a.insist(t, "POST", "/keys", map[string]any{
+			"name":   name,
+			"role":   "owner",
+			"agents": []string{"*"},
+		})
 		if status != 201 {
 			t.Fatalf("create a key: %d %v", status, made)
 		}
@@ -274,7 +286,11 @@ func TestClusterRevokesKeys(t *testing.T) {
 	a.key, b.key, c.key = keep, keep, keep
 	until("the other key is accepted", 200)
 	// An agent that does not exist is not found, as on a single server.
-	for _, path := range []string{"/agents/nobody", "/agents/nobody/contacts", "/agents/agent-06h0q6iggk7beju0bspv/settings"} {
+	for _, path := range []string{
+		"/agents/nobody",
+		"/agents/nobody/contacts",
+		"/agents/agent-06h0q6iggk7beju0bspv/settings",
+	} {
 		if status, answer := b.insist(t, "GET", path, nil); status != 404 {
 			t.Errorf("%s: %d %v", path, status, answer)
 		}
@@ -308,7 +324,15 @@ func TestClusterAnswersAlike(t *testing.T) {
 		status, answer := owner.insist(t, method, path, map[string]any{})
 		got, through := other.insist(t, method, path, map[string]any{})
 		if got != status || errorOf(through) != errorOf(answer) {
-			t.Errorf("%s %s: %d %v, through another server %d %v", method, path, status, errorOf(answer), got, errorOf(through))
+			t.Errorf(
+				"%s %s: %d %v, through another server %d %v",
+				method,
+				path,
+				status,
+				errorOf(answer),
+				got,
+				errorOf(through),
+			)
 		}
 		compared++
 		return status

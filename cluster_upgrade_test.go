@@ -59,7 +59,9 @@ func (u *upgradedCluster) load(t *testing.T, agent, workflow string, stop chan s
 			return
 		default:
 		}
-		id, _ := u.request(t, "POST", "/agents/"+agent+"/workflows/execute", map[string]any{"workflow_id": workflow})["execution_id"].(string)
+		id, _ := u.request(t, "POST", "/agents/"+agent+"/workflows/execute", map[string]any{
+			"workflow_id": workflow,
+		})["execution_id"].(string)
 		u.mu.Lock()
 		u.executions[id] = agent
 		u.mu.Unlock()

@@ -56,7 +56,12 @@ func (n *clusterNode) upload(t *testing.T, name string, wait func()) (int, map[s
 		return 0, nil
 	}
 	size := form.Len()
-	req, err := http.NewRequestWithContext(t.Context(), "POST", n.url+"/agents/bakery/sources", &halfway{&form, wait, 8 << 20})
+	req, err := http.NewRequestWithContext(
+		t.Context(),
+		"POST",
+		n.url+"/agents/bakery/sources",
+		&halfway{&form, wait, 8 << 20},
+	)
 	if err != nil {
 		t.Error(err)
 		return 0, nil
@@ -145,7 +150,9 @@ func TestClusterKeepsUploads(t *testing.T) {
 		t.Fatalf("%d %v", status, made)
 	}
 	statuses, answers := uploadAll(t, []*clusterNode{a, b, a}, func() {
-		if status, answer := a.insist(t, "POST", "/cluster/agents/bakery/move", map[string]any{"node": b.url[:len(b.url)-len("/api")]}); status != 200 {
+		if status, answer := a.insist(t, "POST", "/cluster/agents/bakery/move", map[string]any{
+			"node": b.url[:len(b.url)-len("/api")],
+		}); status != 200 {
 			t.Fatalf("move: %d %v", status, answer)
 		}
 	})

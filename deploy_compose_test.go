@@ -55,7 +55,10 @@ func TestComposeFiles(t *testing.T) {
 			if s.Build.Target == "" {
 				continue
 			}
-			if s.Build.Target != "browser" || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Equal(s.Tmpfs, []string{"/tmp"}) ||
+			if s.Build.Target != "browser" ||
+				!s.ReadOnly ||
+				!slices.Equal(s.CapDrop, []string{"ALL"}) ||
+				!slices.Equal(s.Tmpfs, []string{"/tmp"}) ||
 				!slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true", "seccomp=./seccomp.json"}) {
 				t.Errorf("%s: %s is not confined as the others: %+v", path, name, s)
 			}
@@ -99,7 +102,11 @@ func TestSeccompProfile(t *testing.T) {
 			switch {
 			case rule.Action != "SCMP_ACT_ALLOW":
 			case name == "clone" || name == "unshare":
-				if a := rule.Args; len(a) != 1 || a[0].Index != 0 || a[0].Op != "SCMP_CMP_MASKED_EQ" || a[0].Value != newNamespaces || a[0].ValueTwo != 0 {
+				if a := rule.Args; len(a) != 1 ||
+					a[0].Index != 0 ||
+					a[0].Op != "SCMP_CMP_MASKED_EQ" ||
+					a[0].Value != newNamespaces ||
+					a[0].ValueTwo != 0 {
 					t.Errorf("%s is allowed with %+v", name, a)
 				}
 			default:
@@ -107,12 +114,15 @@ func TestSeccompProfile(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range strings.Fields("landlock_create_ruleset landlock_add_rule landlock_restrict_self seccomp prctl chroot execve prlimit64 flock") {
+	for _, name := range strings.Fields(
+		"landlock_create_ruleset landlock_add_rule landlock_restrict_self seccomp prctl chroot execve prlimit64 flock",
+	) {
 		if !always[name] {
 			t.Errorf("%s is denied", name)
 		}
 	}
-	for _, name := range strings.Fields("mount umount2 pivot_root setns bpf ptrace kexec_load init_module reboot swapon perf_event_open keyctl io_uring_setup userfaultfd clone3 socket") {
+	for _, name := range strings.Fields("mount umount2 pivot_root setns bpf ptrace kexec_load init_module reboot " +
+		"swapon perf_event_open keyctl io_uring_setup userfaultfd clone3 socket") {
 		if always[name] {
 			t.Errorf("%s is allowed", name)
 		}

@@ -73,7 +73,13 @@ func TestInstallScript(t *testing.T) {
 			archive, list    func(http.ResponseWriter, string)
 		}{
 			{"sound", sums, "Installed 1.2.3 as", whole, whole},
-			{"another", fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte("x")), name), "nothing was installed", whole, whole},
+			{
+				"another",
+				fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte("x")), name),
+				"nothing was installed",
+				whole,
+				whole,
+			},
 			{"not named", "\n", "checksums.txt says nothing", whole, whole},
 			{"cut off", sums, "cannot be downloaded", half, whole},
 			{"no archive", sums, "cannot be downloaded", missing, whole},
@@ -83,8 +89,13 @@ func TestInstallScript(t *testing.T) {
 			t.Run(filepath.Base(shell)+", "+tc.name, func(t *testing.T) {
 				t.Parallel()
 				files := http.NewServeMux()
-				files.HandleFunc("/releases/latest/download/"+name, func(w http.ResponseWriter, _ *http.Request) { tc.archive(w, string(archive)) })
-				files.HandleFunc("/releases/latest/download/checksums.txt", func(w http.ResponseWriter, _ *http.Request) { tc.list(w, tc.sums) })
+				files.HandleFunc("/releases/latest/download/"+name, func(w http.ResponseWriter, _ *http.Request) {
+					tc.archive(w, string(archive))
+				})
+				files.HandleFunc(
+					"/releases/latest/download/checksums.txt",
+					func(w http.ResponseWriter, _ *http.Request) { tc.list(w, tc.sums) },
+				)
 				page := httptest.NewServer(files)
 				defer page.Close()
 				to := t.TempDir()
@@ -133,12 +144,16 @@ func TestInstallScriptRefusesEarly(t *testing.T) {
 		out, err := script.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run(filepath.Join(file, "bin"), "v1.2.3"); err == nil || !strings.Contains(out, "cannot be written to") || len(requests) != 0 {
+	if out, err := run(filepath.Join(file, "bin"), "v1.2.3"); err == nil ||
+		!strings.Contains(out, "cannot be written to") ||
+		len(requests) != 0 {
 		t.Errorf("%v, %v\n%s", err, requests, out)
 	}
 	for _, version := range []string{"v1.2.3", "1.2.3"} {
 		requests = nil
-		if out, err := run(t.TempDir(), version); err == nil || len(requests) == 0 || !strings.HasPrefix(requests[0], "/releases/download/v1.2.3/satchel_") {
+		if out, err := run(t.TempDir(), version); err == nil ||
+			len(requests) == 0 ||
+			!strings.HasPrefix(requests[0], "/releases/download/v1.2.3/satchel_") {
 			t.Errorf("%s: %v, %v\n%s", version, err, requests, out)
 		}
 	}
@@ -160,9 +175,18 @@ func TestImageKnowsItsVersion(t *testing.T) {
 	}
 	script, _, _ = strings.Cut("commit="+script, "\n\n")
 	built := exec.CommandContext(t.Context(), "sh", "-euc", "go() { echo \"$*\"; }\ninstall() { :; }\n"+script)
-	built.Env = append(os.Environ(), "TARGETOS=linux", "TARGETARCH=arm64", "VERSION=v1.2.3", "COMMIT=0123456789abcdef", "DATE=2026-11-26T10:00:00Z", "RELEASES=https://example.com/releases")
+	built.Env = append(
+		os.Environ(),
+		"TARGETOS=linux",
+		"TARGETARCH=arm64",
+		"VERSION=v1.2.3",
+		"COMMIT=0123456789abcdef",
+		"DATE=2026-11-26T10:00:00Z",
+		"RELEASES=https://example.com/releases",
+	)
 	out, err := built.CombinedOutput()
-	const want = "-X main.version=1.2.3 -X main.commit=01234567 -X main.date=2026-11-26T10:00:00Z -X main.releases=https://example.com/releases"
+	const want = "-X main.version=1.2.3 -X main.commit=01234567 -X main.date=2026-11-26T10:00:00Z -X " +
+		"main.releases=https://example.com/releases"
 	if err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("builds by\n%swant %s (%v)", out, want, err)
 	}

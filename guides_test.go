@@ -84,10 +84,20 @@ func runGuide(t *testing.T, g guide) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), shell, "-eu", "-c", g.script(t))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
-	cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), asProgram+"=1",
-		"SATCHEL_SERVER="+strings.TrimSuffix(s.url, "/api"), "SATCHEL_DATA="+data,
-		"OPENAI_API_KEY=sk-of-a-test", "TELEGRAM_TOKEN=77:token", "GITHUB_TOKEN=ghp_of-a-test",
-		"SLACK_TOKEN=xoxb-1", "SLACK_SIGNING_SECRET=signs", "SLACK_CHANNEL=C1", "SHEET=sheet-1")
+	cmd.Env = append(
+		os.Environ(),
+		"PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"),
+		asProgram+"=1",
+		"SATCHEL_SERVER="+strings.TrimSuffix(s.url, "/api"),
+		"SATCHEL_DATA="+data,
+		"OPENAI_API_KEY=sk-of-a-test",
+		"TELEGRAM_TOKEN=77:token",
+		"GITHUB_TOKEN=ghp_of-a-test",
+		"SLACK_TOKEN=xoxb-1",
+		"SLACK_SIGNING_SECRET=signs",
+		"SLACK_CHANNEL=C1",
+		"SHEET=sheet-1",
+	)
 	err = cmd.Run()
 	for _, want := range g.prints {
 		if !strings.Contains(out.String(), want) {
@@ -104,10 +114,18 @@ func TestGuideToTelegram(t *testing.T) {
 	out := newFakeServices(t)
 	out.set(func() { out.says = "Within two days, with the receipt [1]." })
 	runGuide(t, guide{
-		name: "telegram", flags: []string{"--outbound-allow", "127.0.0.1/32"},
-		replace: map[string]string{`"llm_provider": "openai"`: `"llm_provider": "openai", "llm_base_url": "` + out.URL + `/model"`,
-			`"botToken": "$TELEGRAM_TOKEN"`: `"botToken": "$TELEGRAM_TOKEN", "apiBaseUrl": "` + out.URL + `"`},
-		prints: []string{"handbook.md, Handbook of the Harbour Bakery", `"ok": true`, "Within two days, with the receipt [1].", "[1] handbook.md", `"username": "shop_bot"`, `"auto_reply": true`, "4242"},
+		name:  "telegram",
+		flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		replace: map[string]string{
+			`"llm_provider": "openai"`:      `"llm_provider": "openai", "llm_base_url": "` + out.URL + `/model"`,
+			`"botToken": "$TELEGRAM_TOKEN"`: `"botToken": "$TELEGRAM_TOKEN", "apiBaseUrl": "` + out.URL + `"`,
+		},
+		prints: []string{
+			"handbook.md, Handbook of the Harbour Bakery",
+			`"ok": true`,
+			"Within two days, with the receipt [1].",
+			"[1] handbook.md", `"username": "shop_bot"`, `"auto_reply": true`, "4242",
+		},
 	})
 }
 
@@ -116,10 +134,18 @@ func TestGuideToFirstSteps(t *testing.T) {
 	out := newFakeServices(t)
 	out.set(func() { out.says = "Within two days [1]." })
 	runGuide(t, guide{
-		name: "first-steps", flags: []string{"--outbound-allow", "127.0.0.1/32"},
-		replace: map[string]string{`"llm_provider": "openai"`: `"llm_provider": "openai", "llm_base_url": "` + out.URL + `/model"`},
-		prints:  []string{"[1] handbook.md, Handbook of the Harbour Bakery", "Within two days [1].", `"greeting": "Hello Ada"`, "Files in ./definition: 2"},
-		after:   map[int]string{4: "test -s default.db\n"},
+		name:  "first-steps",
+		flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		replace: map[string]string{
+			`"llm_provider": "openai"`: `"llm_provider": "openai", "llm_base_url": "` + out.URL + `/model"`,
+		},
+		prints: []string{
+			"[1] handbook.md, Handbook of the Harbour Bakery",
+			"Within two days [1].",
+			`"greeting": "Hello Ada"`,
+			"Files in ./definition: 2",
+		},
+		after: map[int]string{4: "test -s default.db\n"},
 	})
 }
 
@@ -134,9 +160,14 @@ func TestGuideToBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	runGuide(t, guide{
-		name: "bucket", data: data, flags: []string{"--replicate", bucket},
-		replace: map[string]string{"s3://my-bucket/satchel?region=eu-central-1": bucket, "/srv/satchel": machine,
-			"2026-11-23 10:30": time.Now().Add(time.Minute).Format(time.DateTime)},
+		name:  "bucket",
+		data:  data,
+		flags: []string{"--replicate", bucket},
+		replace: map[string]string{
+			"s3://my-bucket/satchel?region=eu-central-1": bucket,
+			"/srv/satchel":     machine,
+			"2026-11-23 10:30": time.Now().Add(time.Minute).Format(time.DateTime),
+		},
 		prints: []string{"shop", "restored as agent-", "default is in " + machine},
 	})
 	moved := start(t, "--data", machine)
@@ -160,10 +191,17 @@ func TestGuideFromN8N(t *testing.T) {
 	t.Parallel()
 	out := newFakeServices(t)
 	runGuide(t, guide{
-		name: "n8n", flags: []string{"--outbound-allow", "127.0.0.1/32"},
-		files:   map[string]string{"issues.json": strings.ReplaceAll(issuesOfN8N, "https://api.github.com", out.URL)},
-		replace: map[string]string{`"preset": "github",`: `"preset": "github", "hosts": ["` + out.URL + `"], "config": {"test": {"url": "` + out.URL + `/people"}},`},
-		prints:  []string{"GitHub of Ada  githubApi  github", "0 9 * * *", "ready", "Analytical Engines", "active", "T09:00:00.000Z"},
+		name:  "n8n",
+		flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		files: map[string]string{"issues.json": strings.ReplaceAll(issuesOfN8N, "https://api.github.com", out.URL)},
+		replace: map[string]string{
+			`"preset": "github",`: `"preset": "github", "hosts": ["` + out.URL + `"], "config": {"test": {"url": "` +
+				out.URL + `/people"}},`,
+		},
+		prints: []string{
+			"GitHub of Ada  githubApi  github",
+			"0 9 * * *", "ready", "Analytical Engines", "active", "T09:00:00.000Z",
+		},
 	})
 	if n := out.requested("/people", "ghp_of-a-test"); n != 1 {
 		t.Errorf("the list was read %d times with the credential: %q", n, out.calls)
@@ -175,15 +213,21 @@ func TestGuideToOllama(t *testing.T) {
 	out := newFakeServices(t)
 	out.set(func() { out.says = "Within two days [1]." })
 	runGuide(t, guide{
-		name: "ollama", flags: []string{"--outbound-allow", "127.0.0.1/32"},
-		replace: map[string]string{`"llm_provider": "ollama"`: `"llm_provider": "ollama", "llm_base_url": "` + out.URL + `/model"`},
-		prints:  []string{"qwen3:4b", `"ok": true`, "Within two days [1]."},
+		name:  "ollama",
+		flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		replace: map[string]string{
+			`"llm_provider": "ollama"`: `"llm_provider": "ollama", "llm_base_url": "` + out.URL + `/model"`,
+		},
+		prints: []string{"qwen3:4b", `"ok": true`, "Within two days [1]."},
 	})
 }
 
 func TestGuideToCloudflareAccess(t *testing.T) {
 	t.Parallel()
-	runGuide(t, guide{name: "cloudflare-access", prints: []string{"edge_access_jwks_url = https://example.cloudflareaccess.com/cdn-cgi/access/certs"}})
+	runGuide(t, guide{
+		name:   "cloudflare-access",
+		prints: []string{"edge_access_jwks_url = https://example.cloudflareaccess.com/cdn-cgi/access/certs"},
+	})
 }
 
 func TestGuideToInvoices(t *testing.T) {
@@ -193,10 +237,14 @@ func TestGuideToInvoices(t *testing.T) {
 	t.Parallel()
 	out := newFakeServices(t)
 	runGuide(t, guide{
-		name: "invoices", flags: append(installedBrowser(t), "--outbound-allow", "127.0.0.1/32"),
+		name:    "invoices",
+		flags:   append(installedBrowser(t), "--outbound-allow", "127.0.0.1/32"),
 		replace: map[string]string{"https://portal.example.com": out.URL},
-		after: map[int]string{1: "satchel api POST browser/$session/takeover/$(satchel api browser/$session --field takeover.takeover_id)/complete '{}'\n",
-			3: "cat invoice.pdf\n"},
+		after: map[int]string{
+			1: "satchel api POST browser/$session/takeover/$(satchel api browser/$session --field " +
+				"takeover.takeover_id)/complete '{}'\n",
+			3: "cat invoice.pdf\n",
+		},
 		prints: []string{"/live/", `"status": "completed"`, "%PDF-1.4 seven", "closed"},
 	})
 }
@@ -212,8 +260,12 @@ func serviceAccount(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.MarshalIndent(map[string]string{"type": "service_account", "client_email": "sheets@shop.iam.gserviceaccount.com", "private_key_id": "1",
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))}, "", "  ")
+	text, err := json.MarshalIndent(map[string]string{
+		"type":           "service_account",
+		"client_email":   "sheets@shop.iam.gserviceaccount.com",
+		"private_key_id": "1",
+		"private_key":    string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})),
+	}, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,14 +278,21 @@ func TestGuideFromSheetToSlack(t *testing.T) {
 	out := newFakeServices(t)
 	scope := "https://www.googleapis.com/auth/spreadsheets.readonly"
 	runGuide(t, guide{
-		name: "sheet-to-slack", flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		name:  "sheet-to-slack",
+		flags: []string{"--outbound-allow", "127.0.0.1/32"},
 		files: map[string]string{"service-account.json": serviceAccount(t)},
-		replace: map[string]string{"https://sheets.googleapis.com": out.URL,
-			`"preset": "google-service-account",`:      `"preset": "google-service-account", "hosts": ["` + out.URL + `"], "config": {"grant": "jwt_bearer", "token_url": "` + out.URL + `/token", "scope": "` + scope + `"},`,
-			`"signingSecret": "$SLACK_SIGNING_SECRET"`: `"signingSecret": "$SLACK_SIGNING_SECRET", "apiBaseUrl": "` + out.URL + `"`},
+		replace: map[string]string{
+			"https://sheets.googleapis.com": out.URL,
+			`"preset": "google-service-account",`: `"preset": "google-service-account", "hosts": ["` + out.URL +
+				`"], "config": {"grant": "jwt_bearer", "token_url": "` + out.URL + `/token", "scope": "` +
+				scope + `"},`,
+			`"signingSecret": "$SLACK_SIGNING_SECRET"`: `"signingSecret": "$SLACK_SIGNING_SECRET", "apiBaseUrl": "` +
+				out.URL + `"`,
+		},
 		prints: []string{"ready", "Shop", `"count": 0`, `"count": 1`, ":00.000Z"},
 	})
-	if n := out.requested("chat.postMessage"); n != 1 || out.requested("chat.postMessage", "New order of Bob: Spelt, 3.90", "xoxb-1") != 1 {
+	if n := out.requested("chat.postMessage"); n != 1 ||
+		out.requested("chat.postMessage", "New order of Bob: Spelt, 3.90", "xoxb-1") != 1 {
 		t.Errorf("%d messages were posted: %q", n, out.calls)
 	}
 	if out.requested("GET /v4/spreadsheets", "Bearer token-of-the-sheet") != 2 {

@@ -79,7 +79,11 @@ func main() {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err, status = errors.New("interrupted"), 130 // as a shell reports SIGINT
 		}
-		fmt.Fprintln(os.Stderr, "satchel:", strings.TrimPrefix(err.Error(), string(agent.ErrorCode(err))+": "))
+		fmt.Fprintln(
+			os.Stderr,
+			"satchel:",
+			strings.TrimPrefix(err.Error(), string(agent.ErrorCode(err))+": "),
+		)
 		os.Exit(status)
 	}
 }
@@ -88,15 +92,32 @@ func main() {
 // the browser, read a document or an API description, run scripts, or for doctor. If so,
 // it has done its work.
 func runChild(args []string) bool {
-	return browser.RunChild(args) || document.RunChild(args[1:]) || openapi.RunChild(args[1:]) || script.RunChild(args[1:]) || child.RunChild(args[1:])
+	return browser.RunChild(args) ||
+		document.RunChild(args[1:]) ||
+		openapi.RunChild(args[1:]) ||
+		script.RunChild(args[1:]) ||
+		child.RunChild(args[1:])
 }
 
 // run runs one command; serve runs until ctx is done.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	commands := cli.Program{
-		Version: cli.Version{Number: version, Commit: commit, Date: date, Releases: releases}.Complete(), Getenv: os.Getenv, In: os.Stdin, Out: stdout, Notes: os.Stderr,
-		Serve:   func(ctx context.Context, c *cli.Config) error { return serve(ctx, c, stdout) },
-		Offline: func(c *cli.Config) cli.Offline { return store.Offline{Options: storeOptions(c)} },
+		Version: cli.Version{
+			Number:   version,
+			Commit:   commit,
+			Date:     date,
+			Releases: releases,
+		}.Complete(),
+		Getenv: os.Getenv,
+		In:     os.Stdin,
+		Out:    stdout,
+		Notes:  os.Stderr,
+		Serve: func(ctx context.Context, c *cli.Config) error {
+			return serve(ctx, c, stdout)
+		},
+		Offline: func(c *cli.Config) cli.Offline {
+			return store.Offline{Options: storeOptions(c)}
+		},
 		Browser: func(c *cli.Config) cli.Browser { return installation(c) },
 		Models: func(c *cli.Config) cli.Models {
 			return compare.Commands{Commands: models.Commands{Library: models.New(c.Data), Allow: c.OutboundAllow}}
@@ -112,7 +133,12 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 }
 
 func storeOptions(c *cli.Config) store.Options {
-	o := store.Options{Path: c.Data, OpenFiles: c.OpenFiles, Linked: c.Linked, Log: c.Logger(os.Stderr)}
+	o := store.Options{
+		Path:      c.Data,
+		OpenFiles: c.OpenFiles,
+		Linked:    c.Linked,
+		Log:       c.Logger(os.Stderr),
+	}
 	for _, key := range c.MasterKeys {
 		o.MasterKeys = append(o.MasterKeys, key[:])
 	}
@@ -133,7 +159,9 @@ func serve(ctx context.Context, c *cli.Config, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.Close()) }()
+	defer func() {
+		err = errors.Join(err, a.Close())
+	}()
 	return a.run(ctx, stdout)
 }
 
@@ -190,7 +218,10 @@ func (a *app) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	programs, err := mcp.OpenPrograms(c.StdioMCP, mcp.ProgramOptions{Folder: filepath.Join(c.Data, "mcp"), Environment: os.Environ()})
+	programs, err := mcp.OpenPrograms(c.StdioMCP, mcp.ProgramOptions{
+		Folder:      filepath.Join(c.Data, "mcp"),
+		Environment: os.Environ(),
+	})
 	if err != nil {
 		return err
 	}
@@ -209,7 +240,12 @@ func (a *app) replicate(options *store.Options) error {
 	if err != nil {
 		return fmt.Errorf("replicate: %q %w", c.Replicate, err)
 	}
-	a.replicas = replica.New(replica.Options{Target: target, Path: c.Data, Keep: time.Duration(c.ReplicateDays) * 24 * time.Hour, Log: a.log})
+	a.replicas = replica.New(replica.Options{
+		Target: target,
+		Path:   c.Data,
+		Keep:   time.Duration(c.ReplicateDays) * 24 * time.Hour,
+		Log:    a.log,
+	})
 	options.Capture = a.replicas
 	return nil
 }
@@ -231,7 +267,13 @@ func (a *app) share(ctx context.Context, options *store.Options) (err error) {
 }
 
 func clusterOptions(c *cli.Config, o store.Options) cluster.Options {
-	return cluster.Options{URL: c.Cluster, MasterKeys: o.MasterKeys, Path: c.Data, Version: version, Log: o.Log}
+	return cluster.Options{
+		URL:        c.Cluster,
+		MasterKeys: o.MasterKeys,
+		Path:       c.Data,
+		Version:    version,
+		Log:        o.Log,
+	}
 }
 
 // openCluster opens a cluster without joining it as a server.
@@ -244,18 +286,33 @@ func openCluster(ctx context.Context, c *cli.Config) (cli.Cluster, error) {
 func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 	c := a.config
 	if c.AccessAUD != "" {
-		return auth.NewVerifier(ctx, auth.VerifierOptions{JWKSURL: c.AccessJWKSURL, Audience: c.AccessAUD, Issuer: c.AccessIssuer, Log: a.log})
+		return auth.NewVerifier(ctx, auth.VerifierOptions{
+			JWKSURL:  c.AccessJWKSURL,
+			Audience: c.AccessAUD,
+			Issuer:   c.AccessIssuer,
+			Log:      a.log,
+		})
 	}
 	if a.folder.HasHadKeys() || c.NoAuth || c.Loopback() {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%s can be reached from other machines and nothing controls access: set EDGE_ACCESS_AUD, make an API key with \"satchel key create\", or start with --no-auth to mean it", c.Addr)
+	return nil, fmt.Errorf(
+		"%s can be reached from other machines and nothing controls access: set EDGE_ACCESS_AUD, make an API key "+
+			"with \"satchel key create\", or start with --no-auth to mean it",
+		c.Addr,
+	)
 }
 
 // assemble creates the components, each after those it uses.
 func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	c, log := a.config, a.log
-	env := store.Env{Folder: a.folder, Allow: c.OutboundAllow, Own: egress.NewOwnHosts(a.publicURL), Version: version, Log: log}
+	env := store.Env{
+		Folder:  a.folder,
+		Allow:   c.OutboundAllow,
+		Own:     egress.NewOwnHosts(a.publicURL),
+		Version: version,
+		Log:     log,
+	}
 	client := egress.New(egress.Policy{Allow: c.OutboundAllow}) // for URLs of agents' owners
 	p := httpapi.Parts{Folder: a.folder, Replicas: a.replicas}
 	if a.cluster != nil {
@@ -268,39 +325,114 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	p.Index = vector.New(a.folder, vector.Local(), log)
 	p.Index.SetRemote(vector.NewRemote(env))
 	scripts := script.New(script.Options{Fetch: client.Do})
-	p.Browser = browser.New(browser.Options{Env: env, Find: findBrowser(c), Warm: c.WarmBrowser, MaxDownload: maxUpload(c), CDP: c.AllowCDP,
-		Remote: browser.Remote{URL: c.BrowserCDP, ProxyAddr: c.BrowserProxyAddr}})
-	p.Live = live.New(live.Options{Browser: p.Browser, PublicURL: a.publicURL, Log: log})
-	p.Crawler = crawl.New(crawl.Options{Env: env, Extract: document.ReadPage, Render: p.Browser.Render})
+	p.Browser = browser.New(browser.Options{
+		Env:         env,
+		Find:        findBrowser(c),
+		Warm:        c.WarmBrowser,
+		MaxDownload: maxUpload(c),
+		CDP:         c.AllowCDP,
+		Remote:      browser.Remote{URL: c.BrowserCDP, ProxyAddr: c.BrowserProxyAddr},
+	})
+	p.Live = live.New(live.Options{
+		Browser:   p.Browser,
+		PublicURL: a.publicURL,
+		Log:       log,
+	})
+	p.Crawler = crawl.New(crawl.Options{
+		Env:     env,
+		Extract: document.ReadPage,
+		Render:  p.Browser.Render,
+	})
 	p.Catalogue = mcp.NewCatalogue(c.MCPRegistry, version)
-	p.MCP = registry.New(registry.Options{Env: env, Logins: p.Credentials, Programs: programs, Variables: p.Credentials.Variables})
-	p.Toolbox = chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: p.MCP.Call, HTTP: client,
+	p.MCP = registry.New(registry.Options{
+		Env:       env,
+		Logins:    p.Credentials,
+		Programs:  programs,
+		Variables: p.Credentials.Variables,
+	})
+	p.Toolbox = chat.NewToolbox(chat.ToolOptions{
+		Scripts: scripts,
+		MCP:     p.MCP.Call,
+		HTTP:    client,
 		Workflow: func(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {
 			return p.Flow.RunTool(ctx, db, run)
 		},
-		Credentials: env.Credentials, APIs: p.APIs, Version: version, Log: log})
-	p.Chat = chat.New(chat.Options{Model: llm.New(llm.Options{Allow: c.OutboundAllow}), Index: p.Index, Tools: p.Toolbox.Tools, Log: log,
-		Browser: func(db *store.DB) ([]chat.Tool, func()) { return p.Navigator.Tools(db) }})
-	p.Navigator = browse.New(browse.Options{Chat: p.Chat, Live: p.Live, Browser: p.Browser, Log: log})
-	p.Gateways = gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
+		Credentials: env.Credentials,
+		APIs:        p.APIs,
+		Version:     version,
+		Log:         log,
+	})
+	p.Chat = chat.New(chat.Options{
+		Model: llm.New(llm.Options{Allow: c.OutboundAllow}),
+		Index: p.Index,
+		Tools: p.Toolbox.Tools,
+		Log:   log,
+		Browser: func(db *store.DB) ([]chat.Tool, func()) {
+			return p.Navigator.Tools(db)
+		},
+	})
+	p.Navigator = browse.New(browse.Options{
+		Chat:    p.Chat,
+		Live:    p.Live,
+		Browser: p.Browser,
+		Log:     log,
+	})
+	p.Gateways = gateways.New(gateways.Options{
+		Env:     env,
+		Address: a.publicURL,
+		Public:  c.PublicURLSet,
+	})
 	poller, answerer := gateways.NewPoller(p.Gateways), gateways.NewAnswerer(p.Gateways, p.Chat.Answer)
 	p.Webhooks = webhook.New(env)
 
-	p.Flow = flow.New(flow.Options{Env: env, Index: p.Index, Scripts: scripts})
+	p.Flow = flow.New(flow.Options{
+		Env:     env,
+		Index:   p.Index,
+		Scripts: scripts,
+	})
 	p.Flow.Browse(p.Browser, p.Live)
 	p.Flow.Instruct(p.Navigator, p.Credentials.Variables)
 	p.Flow.Register(flow.MessageKinds(p.Gateways))
-	p.Flow.Register(map[string]*flow.Kind{"chat": flow.ChatKind(p.Chat), "tool": flow.ToolKind(p.Toolbox), "operation": flow.OperationKind(p.APIs)})
-	dispatcher := dispatch.New(a.folder, log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: p.Webhooks.Handle},
-		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: p.Flow.OnEvents})
-	called := callbacks.Callbacks{Engine: p.Flow, Chat: p.Chat, Toolbox: p.Toolbox}
-	p.Scheduler = schedule.New(schedule.Options{Env: env, Runners: called.Runners(), Tasks: called.Task})
+	p.Flow.Register(map[string]*flow.Kind{
+		"chat":      flow.ChatKind(p.Chat),
+		"tool":      flow.ToolKind(p.Toolbox),
+		"operation": flow.OperationKind(p.APIs),
+	})
+	dispatcher := dispatch.New(
+		a.folder,
+		log,
+		dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: p.Webhooks.Handle},
+		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: p.Flow.OnEvents},
+	)
+	called := callbacks.Callbacks{
+		Engine:  p.Flow,
+		Chat:    p.Chat,
+		Toolbox: p.Toolbox,
+	}
+	p.Scheduler = schedule.New(schedule.Options{
+		Env:     env,
+		Runners: called.Runners(),
+		Tasks:   called.Task,
+	})
 
-	a.workers = []worker{a.folder, p.Index, scripts, p.Browser, p.Live, p.Navigator, p.Flow, p.Crawler, p.Webhooks, p.Gateways, poller, answerer, dispatcher, p.Scheduler, p.MCP}
+	a.workers = []worker{
+		a.folder, p.Index, scripts, p.Browser, p.Live, p.Navigator, p.Flow, p.Crawler, p.Webhooks, p.Gateways, poller,
+		answerer, dispatcher, p.Scheduler, p.MCP,
+	}
 	a.server = httpapi.New(httpapi.Options{
-		Parts: p, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: c.Role(), DefaultRoleSet: c.DefaultRoleSet,
-		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies,
-		CORSOrigins: c.CORSOrigins, CORSConfigured: c.CORSOriginsSet, PublicURL: a.publicURL, MaxUpload: maxUpload(c), Version: version, Log: log,
+		Parts:          p,
+		Verifier:       verifier,
+		NoAuth:         c.NoAuth,
+		DefaultRole:    c.Role(),
+		DefaultRoleSet: c.DefaultRoleSet,
+		RateLimits:     c.RateLimits,
+		TrustedProxies: c.TrustedProxies,
+		CORSOrigins:    c.CORSOrigins,
+		CORSConfigured: c.CORSOriginsSet,
+		PublicURL:      a.publicURL,
+		MaxUpload:      maxUpload(c),
+		Version:        version,
+		Log:            log,
 	})
 }
 
@@ -309,14 +441,24 @@ func maxUpload(c *cli.Config) int64 { return int64(c.MaxUploadMB) << 20 }
 
 // installation returns where to look for Chromium and its driver.
 func installation(c *cli.Config) install.Options {
-	return install.Options{Chromium: c.Chromium, Driver: c.BrowserDriver, Remote: c.BrowserCDP != "", Getenv: os.Getenv}
+	return install.Options{
+		Chromium: c.Chromium,
+		Driver:   c.BrowserDriver,
+		Remote:   c.BrowserCDP != "",
+		Getenv:   os.Getenv,
+	}
 }
 
 // findBrowser returns the function that finds Chromium when it is first needed.
 func findBrowser(c *cli.Config) func(context.Context) (browser.Program, error) {
 	return func(ctx context.Context) (browser.Program, error) {
 		p, err := install.Find(ctx, installation(c))
-		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ(), Explain: install.Explain}, err
+		return browser.Program{
+			Chromium:    p.Chromium,
+			Driver:      p.Driver,
+			Environment: os.Environ(),
+			Explain:     install.Explain,
+		}, err
 	}
 }
 
@@ -342,7 +484,14 @@ func (a *app) run(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	a.server.Start(a.listener)
-	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData is in %s\n", version, a.listener.Addr(), a.config.Access(a.server.Open(), a.server.DefaultRole()), a.folder.Path())
+	fmt.Fprintf(
+		stdout,
+		"Satchel %s listens on http://%s\nAccess is %s\nData is in %s\n",
+		version,
+		a.listener.Addr(),
+		a.config.Access(a.server.Open(), a.server.DefaultRole()),
+		a.folder.Path(),
+	)
 	fmt.Fprint(stdout, linkedText(a.folder.Linked(), a.publicURL))
 	select {
 	case <-ctx.Done():
@@ -365,7 +514,11 @@ func (a *app) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	if err := a.cluster.Drain(ctx, cluster.Stopping); err != nil {
-		a.log.Info("this server could not move its agents: the other servers take them over once it has stopped", "reason", err)
+		a.log.Info(
+			"this server could not move its agents: the other servers take them over once it has stopped",
+			"reason",
+			err,
+		)
 	}
 }
 

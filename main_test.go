@@ -51,52 +51,77 @@ var floors = map[string]struct {
 	floor   int
 	imports []string
 }{
-	"agent/clock":            {0, only()},
-	"agent/cputime":          {0, only()},
-	"agent":                  {0, only("agent/clock")},
-	"agent/work":             {0, only()},
-	"agent/markup":           {0, only()},
-	"agent/charset":          {0, only("agent", "agent/markup")},
-	"agent/mailbox":          {0, only("agent")},
-	"agent/signature":        {0, only("agent")},
-	"agent/links":            {0, only("agent")},
-	"agent/egress":           {0, only("agent", "agent/signature")},
-	"agent/template":         {0, only("agent")},
-	"agent/child":            {0, only("agent")},
-	"agent/cli":              {0, only("agent", "agent/cli/client")},
-	"agent/cli/client":       {0, only("agent", "agent/egress")},
-	"agent/llm":              {floor: 1},
-	"agent/mcp":              {floor: 1},
-	"agent/openapi":          {1, only("agent", "agent/child", "agent/egress")},
-	"agent/script":           {floor: 1},
-	"store/replica":          {2, only("agent", "agent/egress", "agent/signature", "agent/work", "store", "store/capture")},
-	"store/cluster":          {2, only("agent", "agent/egress", "agent/work", "store", "store/capture", "store/cluster/pg")},
-	"store/cluster/pg":       {0, only()},
-	"store/cluster/pgtest":   {0, only("agent/testenv")},
-	"agent/testenv":          {0, only()},
-	"store/sqlite":           {0, only()},
-	"store/capture":          {0, only()},
-	"store/search":           {floor: 1},
-	"store/sqlsandbox":       {floor: 1},
-	"store":                  {1, only("agent", "agent/clock", "agent/links", "agent/signature", "agent/egress", "store/search", "store/sqlsandbox", "store/sqlite", "store/capture", "agent/mailbox")},
-	"agent/mcp/registry":     {floor: 2},
-	"agent/credentials":      {2, only("agent", "agent/egress", "agent/signature", "agent/template", "store")},
-	"agent/apis":             {2, only("agent", "agent/egress", "agent/openapi", "store")},
-	"browser":                {floor: 2},
-	"browser/install":        {floor: 2},
-	"crawl":                  {floor: 2},
-	"gateways":               {floor: 2},
-	"gateways/webhook":       {floor: 2},
-	"schedule":               {floor: 2},
-	"vector":                 {floor: 2},
-	"agent/chat":             {3, only("agent", "agent/apis", "agent/charset", "agent/clock", "agent/egress", "agent/template", "agent/llm", "agent/script", "store", "vector")},
-	"agent/browse":           {3, only("agent", "agent/chat", "agent/egress", "agent/llm", "browser", "store")},
-	"flow/condition":         {4, only("agent", "agent/template")},
-	"flow/graph":             {4, only("agent", "flow/condition")},
-	"flow/n8n":               {4, only("agent", "agent/clock")},
-	"flow/templates":         {4, only("agent", "agent/clock", "flow/graph")},
-	"flow/dispatch":          {4, only("agent", "agent/work", "store")},
-	"flow":                   {4, only("agent", "agent/browse", "agent/charset", "agent/mailbox", "agent/clock", "agent/links", "agent/work", "agent/egress", "agent/template", "agent/script", "agent/llm", "agent/mcp", "agent/apis", "agent/chat", "store", "store/sqlsandbox", "vector", "browser", "gateways", "flow/condition", "flow/graph")},
+	"agent/clock":      {0, only()},
+	"agent/cputime":    {0, only()},
+	"agent":            {0, only("agent/clock")},
+	"agent/work":       {0, only()},
+	"agent/markup":     {0, only()},
+	"agent/charset":    {0, only("agent", "agent/markup")},
+	"agent/mailbox":    {0, only("agent")},
+	"agent/signature":  {0, only("agent")},
+	"agent/links":      {0, only("agent")},
+	"agent/egress":     {0, only("agent", "agent/signature")},
+	"agent/template":   {0, only("agent")},
+	"agent/child":      {0, only("agent")},
+	"agent/cli":        {0, only("agent", "agent/cli/client")},
+	"agent/cli/client": {0, only("agent", "agent/egress")},
+	"agent/llm":        {floor: 1},
+	"agent/mcp":        {floor: 1},
+	"agent/openapi":    {1, only("agent", "agent/child", "agent/egress")},
+	"agent/script":     {floor: 1},
+	"store/replica": {
+		2,
+		only("agent", "agent/egress", "agent/signature", "agent/work", "store", "store/capture"),
+	},
+	"store/cluster": {
+		2,
+		only("agent", "agent/egress", "agent/work", "store", "store/capture", "store/cluster/pg"),
+	},
+	"store/cluster/pg":     {0, only()},
+	"store/cluster/pgtest": {0, only("agent/testenv")},
+	"agent/testenv":        {0, only()},
+	"store/sqlite":         {0, only()},
+	"store/capture":        {0, only()},
+	"store/search":         {floor: 1},
+	"store/sqlsandbox":     {floor: 1},
+	"store": {
+		1,
+		only(
+			"agent", "agent/clock", "agent/links", "agent/signature", "agent/egress", "store/search",
+			"store/sqlsandbox", "store/sqlite", "store/capture", "agent/mailbox",
+		),
+	},
+	"agent/mcp/registry": {floor: 2},
+	"agent/credentials":  {2, only("agent", "agent/egress", "agent/signature", "agent/template", "store")},
+	"agent/apis":         {2, only("agent", "agent/egress", "agent/openapi", "store")},
+	"browser":            {floor: 2},
+	"browser/install":    {floor: 2},
+	"crawl":              {floor: 2},
+	"gateways":           {floor: 2},
+	"gateways/webhook":   {floor: 2},
+	"schedule":           {floor: 2},
+	"vector":             {floor: 2},
+	"agent/chat": {
+		3,
+		only(
+			"agent", "agent/apis", "agent/charset", "agent/clock", "agent/egress", "agent/template", "agent/llm",
+			"agent/script", "store", "vector",
+		),
+	},
+	"agent/browse":   {3, only("agent", "agent/chat", "agent/egress", "agent/llm", "browser", "store")},
+	"flow/condition": {4, only("agent", "agent/template")},
+	"flow/graph":     {4, only("agent", "flow/condition")},
+	"flow/n8n":       {4, only("agent", "agent/clock")},
+	"flow/templates": {4, only("agent", "agent/clock", "flow/graph")},
+	"flow/dispatch":  {4, only("agent", "agent/work", "store")},
+	"flow": {
+		4,
+		only(
+			"agent", "agent/browse", "agent/charset", "agent/mailbox", "agent/clock", "agent/links", "agent/work",
+			"agent/egress", "agent/template", "agent/script", "agent/llm", "agent/mcp", "agent/apis", "agent/chat",
+			"store", "store/sqlsandbox", "vector", "browser", "gateways", "flow/condition", "flow/graph",
+		),
+	},
 	"schedule/callbacks":     {floor: 5},
 	"httpapi/rest":           {4, only("agent", "store")},
 	"httpapi/auth":           {4, only("agent", "agent/egress", "store")},
@@ -179,7 +204,12 @@ func TestFloors(t *testing.T) {
 		from := packageOf(p.ImportPath)
 		for _, imported := range p.Imports {
 			if imported == "html/template" || imported == "text/template" {
-				t.Errorf("%s imports %s, which has the linker keep every method, a tenth of the binary: httpapi/html.go writes pages without it", p.ImportPath, imported)
+				t.Errorf(
+					"%s imports %s, which has the linker keep every method, a tenth of the binary: "+
+						"httpapi/html.go writes pages without it",
+					p.ImportPath,
+					imported,
+				)
 			}
 			if imported != "satchel" && !strings.HasPrefix(imported, "satchel/") {
 				checkOwner(t, p.ImportPath, from, imported)
@@ -191,7 +221,13 @@ func TestFloors(t *testing.T) {
 			case from == to:
 			case allowed == nil:
 				if floors[to].floor >= floors[from].floor {
-					t.Errorf("%s (floor %d) imports %s (floor %d): imports go down only", p.ImportPath, floors[from].floor, imported, floors[to].floor)
+					t.Errorf(
+						"%s (floor %d) imports %s (floor %d): imports go down only",
+						p.ImportPath,
+						floors[from].floor,
+						imported,
+						floors[to].floor,
+					)
 				}
 			case !slices.Contains(allowed, to):
 				t.Errorf("%s imports %s: package %q may import %q only", p.ImportPath, imported, from, allowed)
@@ -203,7 +239,8 @@ func TestFloors(t *testing.T) {
 func checkOwner(t *testing.T, importer, from, imported string) {
 	t.Helper()
 	for module, owner := range owners {
-		if (imported == module || strings.HasPrefix(imported, module+"/")) && !slices.Contains(strings.Fields(owner), from) {
+		if (imported == module || strings.HasPrefix(imported, module+"/")) &&
+			!slices.Contains(strings.Fields(owner), from) {
 			t.Errorf("%s imports %s, which belongs to %q alone", importer, imported, owner)
 		}
 	}
@@ -224,7 +261,11 @@ func TestNotice(t *testing.T) {
 		named[strings.TrimSuffix(word, ",")] = true
 	}
 	for _, platform := range []string{"linux", "darwin", "windows"} {
-		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Replace}}{{.Path}}{{end}}{{end}}", ".")
+		list := exec.Command(
+			"go", "list", "-deps", "-f",
+			"{{with .Module}}{{if not .Replace}}{{.Path}}{{end}}{{end}}",
+			".",
+		)
 		list.Env = append(os.Environ(), "GOOS="+platform, "CGO_ENABLED=0")
 		out, err := list.Output()
 		if err != nil {
@@ -251,7 +292,11 @@ var kept = []struct {
 		"net":        {"Dial", "DialTimeout", "DialTCP", "DialUDP", "Dialer{", "DialIP", "DialUnix"},
 		"crypto/tls": {"Dial", "DialWithDialer", "Dialer{"},
 	}, "agent/egress", "every outbound request goes through agent/egress"},
-	{map[string][]string{"syscall": {"Setrlimit"}, "golang.org/x/sys/unix": {"Setrlimit", "Prlimit"}}, "agent/child", "the limits of a child are put on it by agent/child"},
+	{
+		map[string][]string{"syscall": {"Setrlimit"}, "golang.org/x/sys/unix": {"Setrlimit", "Prlimit"}},
+		"agent/child",
+		"the limits of a child are put on it by agent/child",
+	},
 	{map[string][]string{"os": {"Getenv", "LookupEnv", "Environ"}}, ".", "the environment is read in main alone"},
 }
 
@@ -265,7 +310,11 @@ func TestSecretsAreMasked(t *testing.T) {
 			found = append(found, name)
 		}
 	})
-	if want := []string{"agent/cli/client/client.go", "agent/egress/proxy.go", "httpapi/forwarder.go"}; !slices.Equal(found, want) {
+	if want := []string{
+		"agent/cli/client/client.go",
+		"agent/egress/proxy.go",
+		"httpapi/forwarder.go",
+	}; !slices.Equal(found, want) {
 		t.Errorf("answers are not masked by %s, but only by %s they need not be", found, want)
 	}
 }
@@ -288,7 +337,8 @@ func goFiles(t *testing.T, visit func(name, text string)) {
 
 // onRequest are the files whose tests or benchmarks only run if a variable or flag asks
 // for them.
-const onRequest = "soak_test.go vector/search_bench_test.go store/cluster/bench_test.go httpapi/console/e2e/screenshots_test.go"
+const onRequest = "soak_test.go vector/search_bench_test.go store/cluster/bench_test.go " +
+	"httpapi/console/e2e/screenshots_test.go"
 
 // TestSkips holds that tests are only skipped by -short, on another system, or by
 // agent/testenv, that each package prints the line of agent/testenv, and that tests take
@@ -312,7 +362,9 @@ func TestSkips(t *testing.T) {
 		reported[folder] = reported[folder] || strings.Contains(text, "testenv.Run(m)")
 		before := ""
 		for line := range strings.Lines(text) {
-			if skip.MatchString(line) && !strings.Contains(before, "testing.Short()") && !strings.Contains(before, "runtime.GOOS") &&
+			if skip.MatchString(line) &&
+				!strings.Contains(before, "testing.Short()") &&
+				!strings.Contains(before, "runtime.GOOS") &&
 				!slices.Contains(strings.Fields(onRequest), name) {
 				t.Errorf("%s: call agent/testenv instead of %s", name, strings.TrimSpace(line))
 			}
@@ -330,11 +382,18 @@ func TestSkips(t *testing.T) {
 // package.
 func TestOneWayOut(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, entry os.DirEntry, err error) error {
-		notProgram := []string{"sdk", "store/cluster/pgtest", "httpapi/apitest", "agent/testenv", "browser/install/installtest"}
+		notProgram := []string{
+			"sdk", "store/cluster/pgtest", "httpapi/apitest", "agent/testenv",
+			"browser/install/installtest",
+		}
 		if slices.Contains(notProgram, filepath.ToSlash(name)) { // clients, and helpers of tests
 			return filepath.SkipDir
 		}
-		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, ".") {
+		if err != nil ||
+			entry.IsDir() ||
+			!strings.HasSuffix(name, ".go") ||
+			strings.HasSuffix(name, "_test.go") ||
+			strings.HasPrefix(name, ".") {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
@@ -361,7 +420,8 @@ func TestOneWayOut(t *testing.T) {
 			}
 			if x, ok := selector.X.(*ast.Ident); ok {
 				for _, k := range kept {
-					if slices.Contains(k.names[imports[x.Name]], selector.Sel.Name+suffix) && filepath.Dir(name) != k.allowed {
+					if slices.Contains(k.names[imports[x.Name]], selector.Sel.Name+suffix) &&
+						filepath.Dir(name) != k.allowed {
 						t.Errorf("%s uses %s.%s: %s", name, x.Name, selector.Sel.Name, k.why)
 					}
 				}
@@ -416,7 +476,10 @@ func start(t *testing.T, args ...string) *service {
 	go func() {
 		ended <- run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--rate-limits", "off"}, args...), out)
 	}()
-	s := &service{out: out, stop: sync.OnceValue(func() error { cancel(); return <-ended })}
+	s := &service{out: out, stop: sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})}
 	t.Cleanup(func() { _ = s.stop() })
 	for {
 		if m := listens.FindStringSubmatch(out.String()); m != nil {
@@ -526,7 +589,17 @@ func TestWalk(t *testing.T) {
 	s := start(t, "--data", data)
 	agent := s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
 	id := agent["id"].(string)
-	source := s.call(t, "POST", "/agents/bakery/sources", upload{"handbook.md", handbook, map[string]string{"type": "file", "name": "Handbook", "chunk_size": "300", "overlap": "0"}}, 201)
+	source := s.call(
+		t,
+		"POST",
+		"/agents/bakery/sources",
+		upload{
+			"handbook.md",
+			handbook,
+			map[string]string{"type": "file", "name": "Handbook", "chunk_size": "300", "overlap": "0"},
+		},
+		201,
+	)
 	if source["status"] != "processing" {
 		t.Errorf("a new source is %v, want processing", source["status"])
 	}
@@ -534,7 +607,13 @@ func TestWalk(t *testing.T) {
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 	s.wantSearch(t, "is the store closed at the weekend", "Sundays")
 	s.call(t, "POST", "/agents/bakery/contacts", map[string]any{"name": "Ada", "email": "ada@example.com"}, 201)
-	rows := s.call(t, "POST", "/agents/bakery/sql/execute", map[string]any{"query": "SELECT name FROM contacts WHERE email = ?", "params": []any{"ada@example.com"}}, 200)
+	rows := s.call(
+		t,
+		"POST",
+		"/agents/bakery/sql/execute",
+		map[string]any{"query": "SELECT name FROM contacts WHERE email = ?", "params": []any{"ada@example.com"}},
+		200,
+	)
 	if got := rows["rows"].([]any)[0].([]any)[0]; got != "Ada" {
 		t.Errorf("SQL returns %v", got)
 	}
@@ -629,10 +708,18 @@ func TestCommands(t *testing.T) {
 	if _, err := out("backup", "bakery", backup); err == nil {
 		t.Error("a backup over an existing file is not refused")
 	}
-	if text, err := out("doctor"); err != nil || !strings.Contains(text, `agent "bakery"`) || !strings.Contains(text, "  browser: ") || !strings.Contains(text, "ok  confinement of scripts and documents: ") || !strings.Contains(text, "in use by a running server") {
+	if text, err := out("doctor"); err != nil ||
+		!strings.Contains(text, `agent "bakery"`) ||
+		!strings.Contains(text, "  browser: ") ||
+		!strings.Contains(text, "ok  confinement of scripts and documents: ") ||
+		!strings.Contains(text, "in use by a running server") {
 		t.Errorf("doctor: %v\n%s", err, text)
 	}
-	if err := run(context.Background(), []string{"serve", "--addr", "127.0.0.1:0", "--data", data}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "another Satchel server") {
+	if err := run(
+		context.Background(),
+		[]string{"serve", "--addr", "127.0.0.1:0", "--data", data},
+		&bytes.Buffer{},
+	); err == nil || !strings.Contains(err.Error(), "another Satchel server") {
 		t.Errorf("a second server: %v", err)
 	}
 	address := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/api")
@@ -654,7 +741,8 @@ func TestCommands(t *testing.T) {
 	if text, err := out("key", "list"); err != nil || !strings.Contains(text, "viewer") {
 		t.Errorf("key list: %v %s", err, text)
 	}
-	if text, err := out("key", "revoke", "nosuch"); err == nil || !strings.Contains(err.Error(), `"satchel key list" lists them`) {
+	if text, err := out("key", "revoke", "nosuch"); err == nil ||
+		!strings.Contains(err.Error(), `"satchel key list" lists them`) {
 		t.Errorf("key revoke of an unknown name: %v %s", err, text)
 	}
 	if text, err := out("key", "revoke", "ci"); err != nil {
@@ -663,10 +751,18 @@ func TestCommands(t *testing.T) {
 	if text, err := out("key", "rotate"); err != nil || !strings.Contains(text, "master key was replaced") {
 		t.Errorf("key rotate: %v %s", err, text)
 	}
-	if text, err := out("config", "--master-key", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="); err != nil || strings.Contains(text, "AAAA") {
+	if text, err := out(
+		"config",
+		"--master-key",
+		"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+	); err != nil || strings.Contains(text, "AAAA") {
 		t.Errorf("config: %v\n%s", err, text)
 	}
-	if err := run(context.Background(), []string{"serve", "--addr", "0.0.0.0:0", "--data", filepath.Join(t.TempDir(), "x")}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "--no-auth") {
+	if err := run(
+		context.Background(),
+		[]string{"serve", "--addr", "0.0.0.0:0", "--data", filepath.Join(t.TempDir(), "x")},
+		&bytes.Buffer{},
+	); err == nil || !strings.Contains(err.Error(), "--no-auth") {
 		t.Errorf("an open server for everyone: %v", err)
 	}
 }
@@ -703,9 +799,23 @@ func TestDefaultRole(t *testing.T) {
 		read, write, exports int
 	}{
 		{name: "default", says: "have the role viewer on the default agent", read: 200, write: 403, exports: 403},
-		{name: "flag", args: []string{"--default-role", "admin"}, says: "have the role admin on the default agent", read: 200, write: 200, exports: 403},
+		{
+			name:    "flag",
+			args:    []string{"--default-role", "admin"},
+			says:    "have the role admin on the default agent",
+			read:    200,
+			write:   200,
+			exports: 403,
+		},
 		{name: "variable", env: "none", says: "have no role on the default agent", read: 403, write: 403, exports: 403},
-		{name: "file", file: "default_role = 'admin'", says: "have the role admin on the default agent", read: 200, write: 200, exports: 403},
+		{
+			name:    "file",
+			file:    "default_role = 'admin'",
+			says:    "have the role admin on the default agent",
+			read:    200,
+			write:   200,
+			exports: 403,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			data, settings := t.TempDir(), filepath.Join(t.TempDir(), "settings.toml")
@@ -735,7 +845,8 @@ func TestDefaultRole(t *testing.T) {
 	})
 	t.Run("open", func(t *testing.T) {
 		s := start(t, "--data", t.TempDir())
-		if got := s.out.String(); !strings.Contains(got, "everyone who reaches it acts as owner") || !strings.Contains(got, "SATCHEL_DEFAULT_ROLE") {
+		if got := s.out.String(); !strings.Contains(got, "everyone who reaches it acts as owner") ||
+			!strings.Contains(got, "SATCHEL_DEFAULT_ROLE") {
 			t.Errorf("the output of the start is\n%s", got)
 		}
 	})
@@ -752,10 +863,24 @@ func TestFirstKeyOnTheCommandLine(t *testing.T) {
 		read   int
 	}{
 		{name: "no answer", says: "no one has decided", read: 200},
-		{name: "no", create: []string{"--strangers-read", "no"}, says: "have no role on the default agent and none elsewhere (by the choice of an owner)", read: 403},
-		{name: "yes", create: []string{"--strangers-read", "yes"}, says: "have the role viewer on the default agent and none elsewhere (by the choice of an owner)", read: 200},
+		{
+			name:   "no",
+			create: []string{"--strangers-read", "no"},
+			says:   "have no role on the default agent and none elsewhere (by the choice of an owner)",
+			read:   403,
+		},
+		{
+			name:   "yes",
+			create: []string{"--strangers-read", "yes"},
+			says:   "have the role viewer on the default agent and none elsewhere (by the choice of an owner)",
+			read:   200,
+		},
 		{name: "neither", create: []string{"--strangers-read", "maybe"}, fails: "--strangers-read must be yes or no"},
-		{name: "against the setting", create: []string{"--strangers-read", "yes", "--default-role", "none"}, fails: "--default-role"},
+		{
+			name:   "against the setting",
+			create: []string{"--strangers-read", "yes", "--default-role", "none"},
+			fails:  "--default-role",
+		},
 		{name: "an unknown agent", create: []string{"--agents", "default,nosuch"}, fails: `"nosuch"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -792,7 +917,18 @@ func TestChoiceWithLaterKey(t *testing.T) {
 	s.call(t, "POST", "/keys", map[string]any{"name": "first", "role": "owner", "agents": []string{"*"}}, 201)
 	s.call(t, "GET", "/agents/default", nil, 200)
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"key", "create", "v", "--role", "viewer", "--agents", "bakery", "--strangers-read", "no", "--data", data}, &out); err != nil {
+	if err := run(
+		t.Context(),
+		[]string{
+			"key",
+			"create", "v",
+			"--role", "viewer",
+			"--agents", "bakery",
+			"--strangers-read", "no",
+			"--data", data,
+		},
+		&out,
+	); err != nil {
 		t.Fatal(err)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/agents/bakery", nil)
@@ -816,7 +952,12 @@ func TestChoiceWithLaterKey(t *testing.T) {
 func TestCommandsWithoutData(t *testing.T) {
 	at := t.TempDir()
 	t.Chdir(at)
-	for _, args := range [][]string{{"backup", "bakery", "bakery.db"}, {"key", "list"}, {"key", "revoke", "key-x"}, {"key", "rotate"}} {
+	for _, args := range [][]string{
+		{"backup", "bakery", "bakery.db"},
+		{"key", "list"},
+		{"key", "revoke", "key-x"},
+		{"key", "rotate"},
+	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			err := run(t.Context(), args, io.Discard)
 			for _, text := range []string{filepath.Join(at, "data"), "--data", "SATCHEL_DATA"} {
@@ -854,9 +995,17 @@ func TestCrawl(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 		switch r.URL.Path {
 		case "/":
-			fmt.Fprint(w, "<title>Harbour Bakery</title><nav><a href=/returns>Returns</a></nav><main><p>Bread and cake at the harbour, every morning from six o'clock on.</p></main>")
+			fmt.Fprint(
+				w,
+				"<title>Harbour Bakery</title><nav><a href=/returns>Returns</a></nav><main><p>Bread and cake at the "+
+					"harbour, every morning from six o'clock on.</p></main>",
+			)
 		case "/returns":
-			fmt.Fprint(w, "<title>Returns</title><main><h1>Returns</h1><p>If a loaf is not to your liking, bring it back within two days. We give your money back or bake you another one.</p></main>")
+			fmt.Fprint(
+				w,
+				"<title>Returns</title><main><h1>Returns</h1><p>If a loaf is not to your liking, bring it back "+
+					"within two days. We give your money back or bake you another one.</p></main>",
+			)
 		default:
 			http.NotFound(w, r)
 		}

@@ -63,8 +63,15 @@ func TestSoak(t *testing.T) {
 	out := newFakeServices(t)
 	out.set(func() { out.says = "Within two days [1]." })
 	site := soakSite(t)
-	s := &soak{t: t, dir: filepath.Join(t.TempDir(), "data"), replicas: filepath.Join(t.TempDir(), "replicas"), acked: make([]int, soakAgents), hooks: make([]string, soakAgents),
-		flags: append(installedBrowser(t), "--outbound-allow", "127.0.0.1/32", "--rate-limits", "off"), started: time.Now()}
+	s := &soak{
+		t:        t,
+		dir:      filepath.Join(t.TempDir(), "data"),
+		replicas: filepath.Join(t.TempDir(), "replicas"),
+		acked:    make([]int, soakAgents),
+		hooks:    make([]string, soakAgents),
+		flags:    append(installedBrowser(t), "--outbound-allow", "127.0.0.1/32", "--rate-limits", "off"),
+		started:  time.Now(),
+	}
 	s.flags = append(s.flags, "--replicate", s.replicas)
 	s.start()
 	defer s.kill()
@@ -81,7 +88,13 @@ func TestSoak(t *testing.T) {
 func soakSite(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, "<title>Page %s</title><main><p>This page says what bread number %s is made of, and when the oven is hot for it.</p>", r.URL.Path, r.URL.Path)
+		fmt.Fprintf(
+			w,
+			"<title>Page %s</title><main><p>This page says what bread number %s is made of, and when "+
+				"the oven is hot for it.</p>",
+			r.URL.Path,
+			r.URL.Path,
+		)
 		for i := range 40 {
 			fmt.Fprintf(w, `<a href="/%d">bread %d</a> `, i, i)
 		}
@@ -177,17 +190,40 @@ func (s *soak) must(method, path string, body any) map[string]any {
 func (s *soak) setUp(i int, model, site string) {
 	of := fmt.Sprintf("/agents/soak-%d", i)
 	s.must("POST", "/agents", map[string]any{"name": fmt.Sprintf("soak-%d", i)})
-	s.must("PUT", of+"/settings", map[string]any{"llm_provider": "openai-compatible", "llm_model": "m", "llm_base_url": model})
-	(&service{url: *s.url.Load() + "/api"}).call(s.t, "POST", of+"/sources", upload{"handbook.md", handbook, map[string]string{"type": "file", "name": "Handbook"}}, 201)
+	s.must("PUT", of+"/settings", map[string]any{
+		"llm_provider": "openai-compatible",
+		"llm_model":    "m",
+		"llm_base_url": model,
+	})
+	(&service{url: *s.url.Load() + "/api"}).call(
+		s.t,
+		"POST",
+		of+"/sources",
+		upload{"handbook.md", handbook, map[string]string{"type": "file", "name": "Handbook"}},
+		201,
+	)
 	s.must("POST", of+"/sources/crawl", map[string]any{"url": site, "name": "Site"})
-	workflow := s.must("POST", of+"/workflows", map[string]any{"name": "Count", "status": "active",
+	workflow := s.must("POST", of+"/workflows", map[string]any{
+		"name":   "Count",
+		"status": "active",
 		"nodes": []any{map[string]any{"id": "t", "type": "trigger", "data": map[string]any{"event": "webhook"}},
-			map[string]any{"id": "c", "type": "code", "data": map[string]any{"code": "return {n: (input.body?.n ?? 0) + 1}"}},
+			map[string]any{
+				"id":   "c",
+				"type": "code",
+				"data": map[string]any{"code": "return {n: (input.body?.n ?? 0) + 1}"},
+			},
 			map[string]any{"id": "w", "type": "wait", "data": map[string]any{"duration": 1}},
 			map[string]any{"id": "s", "type": "sql", "data": map[string]any{"query": "SELECT count(*) FROM contacts"}}},
-		"edges": []any{edge("t", "c"), edge("c", "w"), edge("w", "s")}})["id"].(string)
+		"edges": []any{edge("t", "c"), edge("c", "w"), edge("w", "s")},
+	})["id"].(string)
 	s.hooks[i] = of + "/hooks/" + workflow
-	s.must("POST", of+"/schedules", map[string]any{"name": "Each minute", "type": "cron", "cron_expression": "* * * * *", "callback_type": "workflow", "callback_id": workflow})
+	s.must("POST", of+"/schedules", map[string]any{
+		"name":            "Each minute",
+		"type":            "cron",
+		"cron_expression": "* * * * *",
+		"callback_type":   "workflow",
+		"callback_id":     workflow,
+	})
 }
 
 func edge(from, to string) map[string]any { return map[string]any{"source": from, "target": to} }
@@ -269,8 +305,16 @@ func (s *soak) browseOnce(_ int, of string) {
 		return
 	}
 	path := of + "/browser/" + session["id"].(string)
-	if _, err := s.do("POST", path+"/execute", map[string]any{"actions": []any{
-		map[string]any{"action": "evaluate", "script": "document.body.textContent = 'bread'"}, map[string]any{"action": "screenshot"}}}); err == nil {
+	if _, err := s.do(
+		"POST",
+		path+"/execute",
+		map[string]any{
+			"actions": []any{
+				map[string]any{"action": "evaluate", "script": "document.body.textContent = 'bread'"},
+				map[string]any{"action": "screenshot"},
+			},
+		},
+	); err == nil {
 		_, _ = s.do("POST", path+"/close", nil)
 	}
 }
@@ -303,7 +347,13 @@ func (s *soak) sample() {
 		p99 = float64(s.took[len(s.took)*99/100].Microseconds()) / 1000
 	}
 	s.took = s.took[:0]
-	s.samples = append(s.samples, sample{time.Since(s.started).Seconds(), value("process_resident_memory_bytes") / 1e6, value("process_open_fds"), value("go_goroutines"), p99})
+	s.samples = append(s.samples, sample{
+		time.Since(s.started).Seconds(),
+		value("process_resident_memory_bytes") / 1e6,
+		value("process_open_fds"),
+		value("go_goroutines"),
+		p99,
+	})
 }
 
 // settle waits up to two minutes until no execution that a hook started is left.
@@ -314,7 +364,11 @@ func (s *soak) settle() {
 		open := 0
 		for i := range soakAgents {
 			for _, status := range []string{"queued", "running"} {
-				list := s.must("GET", fmt.Sprintf("/agents/soak-%d/workflows/executions?limit=1&status=%s", i, status), nil)
+				list := s.must(
+					"GET",
+					fmt.Sprintf("/agents/soak-%d/workflows/executions?limit=1&status=%s", i, status),
+					nil,
+				)
 				open += int(list["meta"].(map[string]any)["total"].(float64))
 			}
 		}
@@ -352,9 +406,14 @@ func (s *soak) check(length time.Duration) {
 	if length < steadyAfter {
 		return
 	}
-	for name, of := range map[string]func(sample) float64{"MB": func(x sample) float64 { return x.MB }, "files": func(x sample) float64 { return x.Files },
-		"goroutines": func(x sample) float64 { return x.Goroutines }} {
-		before, after := s.median(of, .55*length.Seconds(), .65*length.Seconds()), s.median(of, .9*length.Seconds(), length.Seconds())
+	for name, of := range map[string]func(sample) float64{
+		"MB":         func(x sample) float64 { return x.MB },
+		"files":      func(x sample) float64 { return x.Files },
+		"goroutines": func(x sample) float64 { return x.Goroutines },
+	} {
+		before, after :=
+			s.median(of, .55*length.Seconds(), .65*length.Seconds()),
+			s.median(of, .9*length.Seconds(), length.Seconds())
 		if after > 1.3*before+20 {
 			s.t.Errorf("%s grew from %.0f to %.0f", name, before, after)
 		}

@@ -44,7 +44,8 @@ func DefaultRoleOf(setting Role, set bool, choice *Role) DefaultRole {
 }
 
 // UndecidedAccess says what strangers may do until someone decides.
-const UndecidedAccess = "everyone who reaches this server may read the default agent, its conversations and contacts included, and no one has decided on that"
+const UndecidedAccess = "everyone who reaches this server may read the default agent, its conversations and " +
+	"contacts included, and no one has decided on that"
 
 // ParseChoice returns the role that an owner chose for callers without an identity, by its
 // name: viewer or none.

@@ -60,9 +60,10 @@ const (
 
 // actionNeeds maps each action to the fields it requires.
 var actionNeeds = map[string][]string{
-	"navigate": {"url"}, "click": {"selector"}, "type": {"selector", "text"}, "press": {"key"}, "screenshot": nil, "extract": {"selector"},
-	"scroll": nil, "wait": nil, "hover": {"selector"}, "select": {"selector"}, "upload": {"selector"}, "evaluate": {"script"},
-	"back": nil, "forward": nil, "reload": nil, "pdf": nil, "snapshot": nil, "cookies": nil,
+	"navigate": {"url"}, "click": {"selector"}, "type": {"selector", "text"}, "press": {"key"}, "screenshot": nil,
+	"extract": {"selector"}, "scroll": nil, "wait": nil, "hover": {"selector"}, "select": {"selector"},
+	"upload": {"selector"}, "evaluate": {"script"}, "back": nil, "forward": nil, "reload": nil, "pdf": nil,
+	"snapshot": nil, "cookies": nil,
 }
 
 // Validate returns nil if the action can be attempted, or INVALID_ACTION for
@@ -77,8 +78,13 @@ func (a *Action) Validate(prefix string) error {
 		return a.invalid(prefix, "action", "must be "+strings.Join(actionNames(), ", "))
 	}
 	for _, field := range needs {
-		missing := map[string]bool{"url": a.URL == "", "selector": strings.TrimSpace(a.Selector) == "", "text": a.Text == nil,
-			"key": a.Key == "", "script": strings.TrimSpace(a.Script) == ""}[field]
+		missing := map[string]bool{
+			"url":      a.URL == "",
+			"selector": strings.TrimSpace(a.Selector) == "",
+			"text":     a.Text == nil,
+			"key":      a.Key == "",
+			"script":   strings.TrimSpace(a.Script) == "",
+		}[field]
 		if missing {
 			return a.invalid(prefix, field, "is required")
 		}
@@ -107,7 +113,10 @@ func (a *Action) invalid(prefix, field, issue string) error {
 // InvalidAction returns the error of an action that cannot be performed as
 // requested. field and issue say why.
 func InvalidAction(action, field, issue string) *Error {
-	return Errorf(CodeInvalidAction, "%s %s", field, issue).With("action", action).With("field", field).With("issue", issue)
+	return Errorf(CodeInvalidAction, "%s %s", field, issue).
+		With("action", action).
+		With("field", field).
+		With("issue", issue)
 }
 
 type actionCheck struct {
@@ -117,15 +126,32 @@ type actionCheck struct {
 
 func (a *Action) checks() []actionCheck {
 	within := func(n, most int) bool { return n >= 0 && n <= most }
-	oneOf := func(text, words string) bool { return text == "" || slices.Contains(strings.Split(words, ", "), text) }
-	isSelect := a.Action != "select" || a.Value != nil || a.Values != nil || a.Label != nil
-	isWait := a.Action != "wait" || a.Selector != "" || a.URL != "" || a.Download || a.Timeout != nil
+	oneOf := func(text, words string) bool {
+		return text == "" || slices.Contains(strings.Split(words, ", "), text)
+	}
+	isSelect := a.Action != "select" ||
+		a.Value != nil ||
+		a.Values != nil ||
+		a.Label != nil
+	isWait := a.Action != "wait" ||
+		a.Selector != "" ||
+		a.URL != "" ||
+		a.Download ||
+		a.Timeout != nil
 	checks := []actionCheck{
-		{a.Timeout == nil || *a.Timeout >= 1 && *a.Timeout <= MaxActionTimeout, "timeout", "must be 1 to " + strconv.Itoa(MaxActionTimeout) + " milliseconds"},
+		{
+			a.Timeout == nil || *a.Timeout >= 1 && *a.Timeout <= MaxActionTimeout,
+			"timeout",
+			"must be 1 to " + strconv.Itoa(MaxActionTimeout) + " milliseconds",
+		},
 		{isSelect, "value", "is required, unless values or label is set"},
 		{isWait, "selector", "is required, unless url, download or timeout is set"},
 		{len(a.Selector) <= maxSelector, "selector", "is too long"},
-		{a.Text == nil || len(*a.Text) <= maxTypedText, "text", "must have at most " + strconv.Itoa(maxTypedText) + " bytes"},
+		{
+			a.Text == nil || len(*a.Text) <= maxTypedText,
+			"text",
+			"must have at most " + strconv.Itoa(maxTypedText) + " bytes",
+		},
 		{len(a.Script) <= maxScript, "script", "must have at most " + strconv.Itoa(maxScript) + " bytes"},
 		{len(a.Files) <= maxUploads, "files", "must be at most " + strconv.Itoa(maxUploads)},
 		{within(a.Delay, 1000), "delay", "must be 0 to 1000 milliseconds"},
@@ -136,15 +162,21 @@ func (a *Action) checks() []actionCheck {
 		{len(a.Attribute) <= 200, "attribute", "is too long"},
 	}
 	for field, c := range map[string]struct{ text, words string }{
-		"wait_until": {a.WaitUntil, "load, domcontentloaded, networkidle, commit"}, "button": {a.Button, "left, right, middle"},
-		"format": {a.Format, "png, jpeg"}, "direction": {a.Direction, "up, down, left, right, top, bottom"},
-		"state": {a.State, "attached, detached, visible, hidden"},
+		"wait_until": {a.WaitUntil, "load, domcontentloaded, networkidle, commit"},
+		"button":     {a.Button, "left, right, middle"},
+		"format":     {a.Format, "png, jpeg"},
+		"direction":  {a.Direction, "up, down, left, right, top, bottom"},
+		"state":      {a.State, "attached, detached, visible, hidden"},
 	} {
 		checks = append(checks, actionCheck{oneOf(c.text, c.words), field, "must be " + c.words})
 	}
 	for i, f := range a.Files {
 		name := "files[" + strconv.Itoa(i) + "].name"
-		checks = append(checks, actionCheck{f.Name != "" && len(f.Name) <= 255 && !strings.ContainsAny(f.Name, "/\\\x00"), name, "must be a plain file name"})
+		checks = append(checks, actionCheck{
+			f.Name != "" && len(f.Name) <= 255 && !strings.ContainsAny(f.Name, "/\\\x00"),
+			name,
+			"must be a plain file name",
+		})
 	}
 	return checks
 }

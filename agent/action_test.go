@@ -32,7 +32,11 @@ func TestInvalidActionsNameTheField(t *testing.T) {
 		{"direction", Action{Action: "scroll", Direction: "in"}, "direction"},
 		{"amount", Action{Action: "scroll", Amount: &far}, "amount"},
 		{"state", Action{Action: "wait", Selector: "#a", State: "happy"}, "state"},
-		{"file with a path", Action{Action: "upload", Selector: "#a", Files: []ActionFile{{Name: "../a"}}}, "files[0].name"},
+		{
+			"file with a path",
+			Action{Action: "upload", Selector: "#a", Files: []ActionFile{{Name: "../a"}}},
+			"files[0].name",
+		},
 	}
 	for _, c := range cases {
 		err := c.action.Validate("actions[1].")
@@ -40,7 +44,8 @@ func TestInvalidActionsNameTheField(t *testing.T) {
 		switch {
 		case c.field == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
-		case c.field != "" && (!errors.As(err, &e) || e.Code != CodeInvalidAction || e.Details["field"] != "actions[1]."+c.field):
+		case c.field != "" &&
+			(!errors.As(err, &e) || e.Code != CodeInvalidAction || e.Details["field"] != "actions[1]."+c.field):
 			t.Errorf("%s: %v, want an error about %s", c.name, err, c.field)
 		}
 	}

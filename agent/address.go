@@ -39,7 +39,11 @@ func ParseAddressRange(text string) (AddressRange, error) {
 		return AddressRange{}, fmt.Errorf("%q is IPv4 written as IPv6, write it as IPv4", Clip(text, 61))
 	case prefix != prefix.Masked():
 		// 10.1.2.3/8 may mean the one address or the whole range.
-		return AddressRange{}, fmt.Errorf("%q has bits after its length, the range is %s", Clip(text, 61), prefix.Masked())
+		return AddressRange{}, fmt.Errorf(
+			"%q has bits after its length, the range is %s",
+			Clip(text, 61),
+			prefix.Masked(),
+		)
 	}
 	return AddressRange{Prefix: prefix}, nil
 }

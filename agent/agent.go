@@ -133,7 +133,11 @@ func (i *Issues) checkEmail(field, email string, required bool) {
 // log.
 func (c AgentChange) Fields() []string {
 	var names []string
-	for name, given := range map[string]bool{"name": c.Name.Given, "description": c.Description.Given, "status": c.Status.Given} {
+	for name, given := range map[string]bool{
+		"name":        c.Name.Given,
+		"description": c.Description.Given,
+		"status":      c.Status.Given,
+	} {
 		if given {
 			names = append(names, name)
 		}

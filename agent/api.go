@@ -140,10 +140,18 @@ var apiID = regexp.MustCompile(`^` + KindAPI + `-[0-9a-v]{20}$`)
 // is checked elsewhere.
 func (a *API) Validate() error {
 	var is Issues
-	is.Check(isDisplayName(a.Name), "name", "must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit")
+	is.Check(
+		isDisplayName(a.Name),
+		"name",
+		"must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit",
+	)
 	is.Check(!apiID.MatchString(a.Name), "name", "must not look like an id")
 	is.Check(a.ServerURL != "", "server", "is required: the description names no server")
-	is.Check(!strings.ContainsAny(a.ServerURL, "{}"), "server", "must be given: the server of the description has variables without a value: "+Clip(a.ServerURL, 200))
+	is.Check(
+		!strings.ContainsAny(a.ServerURL, "{}"),
+		"server",
+		"must be given: the server of the description has variables without a value: "+Clip(a.ServerURL, 200),
+	)
 	is.Check(!strings.ContainsAny(a.ServerURL, "?#"), "server", "must have no query and no fragment")
 	is.checkURL("server", a.ServerURL)
 	is.checkCredential("credential", a.Credential, nil)
@@ -160,17 +168,33 @@ type APIAllow struct {
 
 // Fits reports whether an operation is allowed.
 func (a *APIAllow) Fits(o *Operation) bool {
-	if len(a.Methods) > 0 && !slices.ContainsFunc(a.Methods, func(m string) bool { return strings.EqualFold(m, o.Method) }) {
+	if len(a.Methods) > 0 &&
+		!slices.ContainsFunc(a.Methods, func(m string) bool {
+			return strings.EqualFold(m, o.Method)
+		}) {
 		return false
 	}
-	if len(a.Operations) > 0 && !slices.Contains(a.Operations, o.ID) && !slices.Contains(a.Operations, o.Name) {
+	if len(a.Operations) > 0 &&
+		!slices.Contains(a.Operations, o.ID) &&
+		!slices.Contains(a.Operations, o.Name) {
 		return false
 	}
-	return len(a.Tags) == 0 || slices.ContainsFunc(a.Tags, func(tag string) bool { return slices.Contains(o.Tags, tag) })
+	return len(a.Tags) == 0 ||
+		slices.ContainsFunc(a.Tags, func(tag string) bool {
+			return slices.Contains(o.Tags, tag)
+		})
 }
 
 func (a *APIAllow) check(is *Issues) {
-	for name, list := range map[string][]string{"tags": a.Tags, "methods": a.Methods, "operations": a.Operations} {
-		is.Check(len(list) <= MaxAPIOperations, "config.allow."+name, fmt.Sprintf("must have at most %d items", MaxAPIOperations))
+	for name, list := range map[string][]string{
+		"tags":       a.Tags,
+		"methods":    a.Methods,
+		"operations": a.Operations,
+	} {
+		is.Check(
+			len(list) <= MaxAPIOperations,
+			"config.allow."+name,
+			fmt.Sprintf("must have at most %d items", MaxAPIOperations),
+		)
 	}
 }

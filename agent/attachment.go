@@ -41,8 +41,11 @@ const (
 
 // shownMedia are media types that browsers show or play without executing
 // anything in the file.
-var shownMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp",
-	"audio/mpeg", "audio/ogg", "audio/wav", "audio/aiff", "audio/mp4", "audio/webm", "video/mp4", "video/webm", "video/ogg", "application/pdf"}
+var shownMedia = []string{
+	"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp",
+	"audio/mpeg", "audio/ogg", "audio/wav", "audio/aiff", "audio/mp4", "audio/webm", "video/mp4", "video/webm",
+	"video/ogg", "application/pdf",
+}
 
 // IsShownMedia reports whether a file may be served to browsers under its media
 // type. SVG and HTML may not: they can contain scripts.

@@ -30,7 +30,16 @@ type PlannedAction struct {
 
 // AsAction returns the action for a session, with a time limit in milliseconds.
 func (p PlannedAction) AsAction(timeout int) Action {
-	return Action{Action: p.Action, Selector: p.Selector, Text: p.Text, Clear: p.Clear, Key: p.Key, Label: p.Label, Direction: p.Direction, Timeout: &timeout}
+	return Action{
+		Action:    p.Action,
+		Selector:  p.Selector,
+		Text:      p.Text,
+		Clear:     p.Clear,
+		Key:       p.Key,
+		Label:     p.Label,
+		Direction: p.Direction,
+		Timeout:   &timeout,
+	}
 }
 
 // Variables are values hidden from the language model, which writes %name%
@@ -47,7 +56,11 @@ func (v Variables) Validate() error {
 	var is Issues
 	is.Check(len(v) <= maxVariables, "variables", fmt.Sprintf("must be at most %d", maxVariables))
 	for name, value := range v {
-		is.Check(matches(variableName, name, 64), "variables."+Clip(name, 64), "must have a name of letters, digits and underscores")
+		is.Check(
+			matches(variableName, name, 64),
+			"variables."+Clip(name, 64),
+			"must have a name of letters, digits and underscores",
+		)
 		is.Check(value != "", "variables."+Clip(name, 64), "must not be empty")
 		is.checkText("variables."+Clip(name, 64), value, maxVariable)
 	}
@@ -124,8 +137,16 @@ func (o *BrowseOptions) Validate() error {
 	is.Check(strings.TrimSpace(o.Goal) != "", "goal", "is required")
 	is.checkText("goal", o.Goal, maxGoal)
 	is.checkText("url", o.URL, 2_000)
-	is.Check(o.MaxSteps == nil || *o.MaxSteps >= 1 && *o.MaxSteps <= MaxBrowseSteps, "max_steps", fmt.Sprintf("must be 1 to %d", MaxBrowseSteps))
-	is.Check(o.MaxTokens == nil || *o.MaxTokens >= 1000 && *o.MaxTokens <= MaxBrowseTokens, "max_tokens", fmt.Sprintf("must be 1000 to %d", MaxBrowseTokens))
+	is.Check(
+		o.MaxSteps == nil || *o.MaxSteps >= 1 && *o.MaxSteps <= MaxBrowseSteps,
+		"max_steps",
+		fmt.Sprintf("must be 1 to %d", MaxBrowseSteps),
+	)
+	is.Check(
+		o.MaxTokens == nil || *o.MaxTokens >= 1000 && *o.MaxTokens <= MaxBrowseTokens,
+		"max_tokens",
+		fmt.Sprintf("must be 1000 to %d", MaxBrowseTokens),
+	)
 	if err := is.Err(); err != nil {
 		return err
 	}

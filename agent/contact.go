@@ -53,7 +53,9 @@ func (ch ContactChange) Apply(c *Contact) {
 	ch.Notes.Into(&c.Notes)
 	ch.Tags.Into(&c.Tags)
 	ch.Metadata.Into(&c.Metadata)
-	for _, field := range []*string{&c.Name, &c.Email, &c.Phone, &c.Telegram, &c.WhatsApp, &c.SocialHandle, &c.ExternalID} {
+	for _, field := range []*string{
+		&c.Name, &c.Email, &c.Phone, &c.Telegram, &c.WhatsApp, &c.SocialHandle, &c.ExternalID,
+	} {
 		*field = strings.TrimSpace(*field)
 	}
 	c.Tags = CleanTags(c.Tags)

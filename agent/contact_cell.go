@@ -34,11 +34,18 @@ func (ch *ContactChange) CheckCells(known *Contact) error {
 	var is Issues
 	for field, value := range map[string]Optional[string]{"phone": ch.Phone, "chatbot_b": ch.WhatsApp} {
 		if known == nil || known.Identifier(field) != strings.TrimSpace(value.Value) {
-			is.Check(!isSeveralNumbers(value.Value), field, "has several numbers; keep one, and put the others into a column of their own")
+			is.Check(
+				!isSeveralNumbers(value.Value),
+				field,
+				"has several numbers; keep one, and put the others into a column of their own",
+			)
 		}
 	}
-	is.Check(strings.Count(ch.Email.Value, "@") < 2 || !strings.ContainsAny(strings.TrimSpace(ch.Email.Value), ",;| \n"), "email",
-		"has several addresses; keep one, and put the others into a column of their own")
+	is.Check(
+		strings.Count(ch.Email.Value, "@") < 2 || !strings.ContainsAny(strings.TrimSpace(ch.Email.Value), ",;| \n"),
+		"email",
+		"has several addresses; keep one, and put the others into a column of their own",
+	)
 	return is.Err()
 }
 

@@ -124,7 +124,11 @@ func (c *Conversation) Validate() error {
 	var is Issues
 	is.checkText("contact_id", c.ContactID, 100)
 	is.checkText("gateway_id", c.GatewayID, 100)
-	is.Check(c.Status == "" || slices.Contains(ConversationStates, c.Status), "status", "must be open, snoozed or resolved")
+	is.Check(
+		c.Status == "" || slices.Contains(ConversationStates, c.Status),
+		"status",
+		"must be open, snoozed or resolved",
+	)
 	if c.Assignee != nil {
 		is.checkEmail("assignee", *c.Assignee, false)
 	}
@@ -248,7 +252,11 @@ var ChatMessageMetadata = json.RawMessage(`{"via":"chat"}`)
 func (m *Message) Validate() error {
 	var is Issues
 	is.Check(m.Role != "", "role", "is required")
-	is.Check(m.Role == "" || slices.Contains(messageRoles, m.Role), "role", "must be user, assistant, system, tool or note")
+	is.Check(
+		m.Role == "" || slices.Contains(messageRoles, m.Role),
+		"role",
+		"must be user, assistant, system, tool or note",
+	)
 	is.Check(m.Content != "", "content", "is required")
 	is.checkText("content", m.Content, MaxMessageLength)
 	is.checkObject("metadata", m.Metadata)

@@ -50,10 +50,26 @@ type CrawlPlan struct {
 func (p *CrawlPlan) Validate() error {
 	var is Issues
 	is.Check(p.URL != "", "url", "is required")
-	is.Check(p.MaxPages >= 1 && p.MaxPages <= MaxCrawlPages, "maxPages", fmt.Sprintf("must be from 1 to %d", MaxCrawlPages))
-	is.Check(p.MaxDepth >= 0 && p.MaxDepth <= MaxCrawlDepth, "maxDepth", fmt.Sprintf("must be from 0 to %d", MaxCrawlDepth))
-	is.Check(len(p.IncludePatterns) <= maxPatterns, "includePatterns", fmt.Sprintf("must have at most %d items", maxPatterns))
-	is.Check(len(p.ExcludePatterns) <= maxPatterns, "excludePatterns", fmt.Sprintf("must have at most %d items", maxPatterns))
+	is.Check(
+		p.MaxPages >= 1 && p.MaxPages <= MaxCrawlPages,
+		"maxPages",
+		fmt.Sprintf("must be from 1 to %d", MaxCrawlPages),
+	)
+	is.Check(
+		p.MaxDepth >= 0 && p.MaxDepth <= MaxCrawlDepth,
+		"maxDepth",
+		fmt.Sprintf("must be from 0 to %d", MaxCrawlDepth),
+	)
+	is.Check(
+		len(p.IncludePatterns) <= maxPatterns,
+		"includePatterns",
+		fmt.Sprintf("must have at most %d items", maxPatterns),
+	)
+	is.Check(
+		len(p.ExcludePatterns) <= maxPatterns,
+		"excludePatterns",
+		fmt.Sprintf("must have at most %d items", maxPatterns),
+	)
 	if err := is.Err(); err != nil {
 		return err
 	}
@@ -69,7 +85,8 @@ type PageContent struct {
 	Base      string   // the absolute URL that links are relative to
 	Canonical string   // the page's canonical URL, "" if it has none
 	Frames    []string // documents that it shows in frames
-	Refresh   string   // the content of its meta element for refreshing, or what a script does instead: seconds and a URL
+	// the content of its meta element for refreshing, or what a script does instead: seconds and a URL
+	Refresh string
 }
 
 // RenderedPage is a page as a browser shows it.
@@ -111,7 +128,12 @@ type URLConfig struct {
 
 // Plan returns the crawl that a source of type url describes.
 func (c URLConfig) Plan() CrawlPlan {
-	return CrawlPlan{URL: c.URL, MaxPages: c.MaxPages, MaxDepth: c.Depth, Chunking: c.Chunking}
+	return CrawlPlan{
+		URL:      c.URL,
+		MaxPages: c.MaxPages,
+		MaxDepth: c.Depth,
+		Chunking: c.Chunking,
+	}
 }
 
 // CrawlOutcome is the part of a crawled source's config that is there before its first

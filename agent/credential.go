@@ -51,7 +51,9 @@ const (
 )
 
 // credentialTypes lists the types of credentials.
-var credentialTypes = []CredentialType{CredentialHeader, CredentialQuery, CredentialBasic, CredentialOAuth2, CredentialAWS, CredentialEnv}
+var credentialTypes = []CredentialType{
+	CredentialHeader, CredentialQuery, CredentialBasic, CredentialOAuth2, CredentialAWS, CredentialEnv,
+}
 
 // CredentialStatus says whether a credential can be used.
 type CredentialStatus string
@@ -102,7 +104,9 @@ type CredentialTest struct {
 }
 
 // NeedsSignIn reports whether a person signs in to get tokens.
-func (c *CredentialConfig) NeedsSignIn() bool { return c.Grant == GrantCode || c.Grant == GrantDevice }
+func (c *CredentialConfig) NeedsSignIn() bool {
+	return c.Grant == GrantCode || c.Grant == GrantDevice
+}
 
 // SealedCredential is the part of a credential that is stored sealed: the secret
 // and where it may be sent.
@@ -120,13 +124,20 @@ func (c *CredentialConfig) endpoints() [5]string {
 
 // Seal returns the parts of a credential that are encrypted, with its secret.
 func (c *Credential) Seal(values map[string]string) SealedCredential {
-	return SealedCredential{Type: c.Type, Hosts: c.Hosts, Endpoints: c.Config.endpoints(), Values: values}
+	return SealedCredential{
+		Type:      c.Type,
+		Hosts:     c.Hosts,
+		Endpoints: c.Config.endpoints(),
+		Values:    values,
+	}
 }
 
 // Is reports whether s was sealed for c with its current type, hosts and
 // endpoints.
 func (s *SealedCredential) Is(c *Credential) bool {
-	return s.Type == c.Type && slices.Equal(s.Hosts, c.Hosts) && s.Endpoints == c.Config.endpoints()
+	return s.Type == c.Type &&
+		slices.Equal(s.Hosts, c.Hosts) &&
+		s.Endpoints == c.Config.endpoints()
 }
 
 // CredentialTokens are the tokens of an oauth2 credential.
@@ -178,7 +189,9 @@ func isDisplayName(name string) bool {
 // language and contains only these and the characters in others.
 func hasOnlyNameCharacters(name, others string) bool {
 	for i, r := range name {
-		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && (i == 0 || !strings.ContainsRune(others, r)) {
+		if !unicode.IsLetter(r) &&
+			!unicode.IsNumber(r) &&
+			(i == 0 || !strings.ContainsRune(others, r)) {
 			return false
 		}
 	}
@@ -189,7 +202,11 @@ func hasOnlyNameCharacters(name, others string) bool {
 // Whether the hosts can be reached is checked elsewhere.
 func (c *Credential) Validate(values map[string]string) error {
 	var is Issues
-	is.Check(isDisplayName(c.Name), "name", "must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit")
+	is.Check(
+		isDisplayName(c.Name),
+		"name",
+		"must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit",
+	)
 	is.Check(!strings.HasPrefix(c.Name, KindCredential+"-"), "name", "must not look like an id")
 	is.Check(slices.Contains(credentialTypes, c.Type), "type", "must be header, query, basic, oauth2, aws or env")
 	is.Check(len(c.Hosts) > 0 || c.Type == CredentialEnv, "hosts", "must name the hosts that it may be sent to")
@@ -202,17 +219,35 @@ func (c *Credential) Validate(values map[string]string) error {
 }
 
 func (c *CredentialConfig) check(t CredentialType, is *Issues) {
-	for name, address := range map[string]string{"auth_url": c.AuthURL, "token_url": c.TokenURL, "device_url": c.DeviceURL, "revoke_url": c.RevokeURL, "issuer": c.Issuer} {
+	for name, address := range map[string]string{
+		"auth_url":   c.AuthURL,
+		"token_url":  c.TokenURL,
+		"device_url": c.DeviceURL,
+		"revoke_url": c.RevokeURL,
+		"issuer":     c.Issuer,
+	} {
 		is.checkURL("config."+name, address)
 	}
-	for name, text := range map[string]string{"client_id": c.ClientID, "scope": c.Scope, "resource": c.Resource, "audience": c.Audience, "subject": c.Subject, "region": c.Region, "service": c.Service} {
+	for name, text := range map[string]string{
+		"client_id": c.ClientID,
+		"scope":     c.Scope,
+		"resource":  c.Resource,
+		"audience":  c.Audience,
+		"subject":   c.Subject,
+		"region":    c.Region,
+		"service":   c.Service,
+	} {
 		is.checkText("config."+name, text, 4000)
 	}
 	is.Check(len(c.AuthParams) <= 20, "config.auth_params", "must have at most 20 items")
 	for name := range c.AuthParams {
 		is.Check(!slices.Contains(reservedAuthParams, name), "config.auth_params."+Clip(name, 60), "is set by Satchel")
 	}
-	is.Check(slices.Contains([]string{"", "header", "body"}, c.TokenAuth), "config.token_auth", "must be header or body")
+	is.Check(
+		slices.Contains([]string{"", "header", "body"}, c.TokenAuth),
+		"config.token_auth",
+		"must be header or body",
+	)
 	if test := c.TestRequest; test != nil {
 		is.Check(test.URL != "", "config.test.url", "is required")
 		is.checkURL("config.test.url", test.URL)
@@ -227,13 +262,24 @@ func (c *CredentialConfig) check(t CredentialType, is *Issues) {
 
 // reservedAuthParams are the parameters of an authorization request that are never
 // taken from a config.
-var reservedAuthParams = []string{"client_id", "redirect_uri", "response_type", "state", "code_challenge", "code_challenge_method", "scope", "request", "request_uri"}
+var reservedAuthParams = []string{
+	"client_id", "redirect_uri", "response_type", "state", "code_challenge", "code_challenge_method", "scope",
+	"request", "request_uri",
+}
 
 func (c *CredentialConfig) checkGrant(is *Issues) {
-	is.Check(slices.Contains([]string{GrantCode, GrantClient, GrantDevice, GrantJWT}, c.Grant), "config.grant", "must be authorization_code, client_credentials, device_code or jwt_bearer")
+	is.Check(
+		slices.Contains([]string{GrantCode, GrantClient, GrantDevice, GrantJWT}, c.Grant),
+		"config.grant",
+		"must be authorization_code, client_credentials, device_code or jwt_bearer",
+	)
 	is.Check(c.TokenURL != "" || c.Issuer != "", "config.token_url", "is required without issuer")
 	is.Check(c.Grant != GrantCode || c.AuthURL != "" || c.Issuer != "", "config.auth_url", "is required without issuer")
-	is.Check(c.Grant != GrantDevice || c.DeviceURL != "" || c.Issuer != "", "config.device_url", "is required without issuer")
+	is.Check(
+		c.Grant != GrantDevice || c.DeviceURL != "" || c.Issuer != "",
+		"config.device_url",
+		"is required without issuer",
+	)
 	is.Check(c.Grant == GrantJWT || c.ClientID != "", "config.client_id", "is required")
 }
 
@@ -241,16 +287,31 @@ func (c *CredentialConfig) checkGrant(is *Issues) {
 func (c *Credential) checkSecret(values map[string]string, is *Issues) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		field := "secret." + Clip(name, 60)
-		is.Check(len(values[name]) <= maxCredentialText, field, fmt.Sprintf("must have at most %d bytes", maxCredentialText))
+		is.Check(
+			len(values[name]) <= maxCredentialText,
+			field,
+			fmt.Sprintf("must have at most %d bytes", maxCredentialText),
+		)
 		is.Check(values[name] != Mask, field, "must be the secret itself and not its mask")
-		is.Check(name == "service_account" || !strings.ContainsFunc(values[name], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }), field, "must not contain line breaks or other control characters")
+		is.Check(
+			name == "service_account" ||
+				!strings.ContainsFunc(values[name], func(r rune) bool {
+					return r < ' ' && r != '\t' || r == 0x7f
+				}),
+			field,
+			"must not contain line breaks or other control characters",
+		)
 	}
 	only := func(required []string, more ...string) {
 		for _, name := range required {
 			is.Check(values[name] != "", "secret."+name, "is required")
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			is.Check(slices.Contains(required, name) || slices.Contains(more, name), "secret."+Clip(name, 60), "is not part of this type")
+			is.Check(
+				slices.Contains(required, name) || slices.Contains(more, name),
+				"secret."+Clip(name, 60),
+				"is not part of this type",
+			)
 		}
 	}
 	switch c.Type {
@@ -264,10 +325,18 @@ func (c *Credential) checkSecret(values map[string]string, is *Issues) {
 		if c.Config.Grant == GrantJWT {
 			only([]string{"service_account"})
 			_, err := ReadServiceAccount(values["service_account"])
-			is.Check(err == nil || values["service_account"] == "", "secret.service_account", "must be the JSON of a service account, with client_email and private_key (RSA, PEM)")
+			is.Check(
+				err == nil || values["service_account"] == "",
+				"secret.service_account",
+				"must be the JSON of a service account, with client_email and private_key (RSA, PEM)",
+			)
 		} else {
 			only(nil, "client_secret")
-			is.Check(c.Config.Grant != GrantClient || values["client_secret"] != "", "secret.client_secret", "is required")
+			is.Check(
+				c.Config.Grant != GrantClient || values["client_secret"] != "",
+				"secret.client_secret",
+				"is required",
+			)
 		}
 	default:
 		c.checkNames(values, is)
@@ -276,7 +345,11 @@ func (c *Credential) checkSecret(values map[string]string, is *Issues) {
 
 // checkNames checks a secret whose names the client chooses.
 func (c *Credential) checkNames(values map[string]string, is *Issues) {
-	is.Check(len(values) > 0 && len(values) <= maxCredentialNames, "secret", fmt.Sprintf("must have 1 to %d names with their values", maxCredentialNames))
+	is.Check(
+		len(values) > 0 && len(values) <= maxCredentialNames,
+		"secret",
+		fmt.Sprintf("must have 1 to %d names with their values", maxCredentialNames),
+	)
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		field := "secret." + Clip(name, 60)
@@ -284,13 +357,21 @@ func (c *Credential) checkNames(values map[string]string, is *Issues) {
 		switch c.Type {
 		case CredentialHeader:
 			canonical := textproto.CanonicalMIMEHeaderKey(name)
-			is.Check(isHeaderName(name) && !slices.Contains(reservedHeaders, canonical), field, "must be a header name that may be set")
+			is.Check(
+				isHeaderName(name) && !slices.Contains(reservedHeaders, canonical),
+				field,
+				"must be a header name that may be set",
+			)
 			is.Check(!seen[canonical], field, "is a duplicate")
 			seen[canonical] = true
 		case CredentialQuery:
 			is.Check(name != "" && len(name) <= 200 && isHeaderValue(name), field, "must be the name of a parameter")
 		case CredentialEnv:
-			is.Check(matches(variableName, name, maxEnvName) && !reservedEnv(name), field, "must be the name of an environment variable that may be set")
+			is.Check(
+				matches(variableName, name, maxEnvName) && !reservedEnv(name),
+				field,
+				"must be the name of an environment variable that may be set",
+			)
 		}
 	}
 }
@@ -299,7 +380,8 @@ func (c *Credential) checkNames(values map[string]string, is *Issues) {
 // name for a program. Variables that configure this program, proxies, Node.js or
 // the dynamic loader are not allowed.
 func IsEnvName(name string) bool {
-	return matches(variableName, name, maxEnvName) && (!reservedEnv(name) || slices.Contains(folderVariables, strings.ToUpper(name)))
+	return matches(variableName, name, maxEnvName) &&
+		(!reservedEnv(name) || slices.Contains(folderVariables, strings.ToUpper(name)))
 }
 
 // folderVariables are variables that name a program's folders.
@@ -308,8 +390,11 @@ var folderVariables = []string{"PATH", "HOME", "TMPDIR"}
 // reservedEnv reports whether a variable would change how a program is run.
 func reservedEnv(name string) bool {
 	name = strings.ToUpper(name)
-	return slices.Contains(folderVariables, name) || slices.Contains([]string{"NODE_OPTIONS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}, name) ||
-		strings.HasPrefix(name, "SATCHEL_") || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_")
+	return slices.Contains(folderVariables, name) ||
+		slices.Contains([]string{"NODE_OPTIONS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}, name) ||
+		strings.HasPrefix(name, "SATCHEL_") ||
+		strings.HasPrefix(name, "LD_") ||
+		strings.HasPrefix(name, "DYLD_")
 }
 
 // CredentialRef returns the credential that data names in its field
@@ -324,7 +409,10 @@ func CredentialRef(data map[string]any) (ref, issue string) {
 	if !ok || strings.Contains(ref, "{{") {
 		return "", "must be the name or id of a credential, without a template"
 	}
-	if auth, _ := data["auth"].(map[string]any); ref != "" && auth["type"] != nil && auth["type"] != "none" && auth["type"] != "" {
+	if auth, _ := data["auth"].(map[string]any); ref != "" &&
+		auth["type"] != nil &&
+		auth["type"] != "none" &&
+		auth["type"] != "" {
 		return "", "cannot be combined with auth"
 	}
 	return ref, ""

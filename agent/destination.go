@@ -10,7 +10,11 @@ import (
 // ProviderAddress returns the default address of a language model provider, or
 // "" if it has none.
 func ProviderAddress(provider string) string {
-	return map[string]string{"openai": OpenAIAPI, "anthropic": AnthropicAPI, "ollama": OllamaAPI}[provider]
+	return map[string]string{
+		"openai":    OpenAIAPI,
+		"anthropic": AnthropicAPI,
+		"ollama":    OllamaAPI,
+	}[provider]
 }
 
 // CredentialAddress returns the address to which a credential of the settings is
@@ -39,8 +43,14 @@ func (s Settings) CredentialAddress(name string) (address string, sent bool) {
 // APIAddress returns the address of the platform's API that a gateway of a type
 // calls, or "" if it has none.
 func (c *GatewayConfig) APIAddress(t GatewayType) string {
-	usual := map[GatewayType]string{GatewayTelegram: TelegramAPI, GatewaySlack: SlackAPI, GatewayDiscord: DiscordAPI,
-		GatewaySMS: TwilioAPI, GatewayWhatsApp: TwilioAPI, GatewayEmail: ResendAPI}[t]
+	usual := map[GatewayType]string{
+		GatewayTelegram: TelegramAPI,
+		GatewaySlack:    SlackAPI,
+		GatewayDiscord:  DiscordAPI,
+		GatewaySMS:      TwilioAPI,
+		GatewayWhatsApp: TwilioAPI,
+		GatewayEmail:    ResendAPI,
+	}[t]
 	if usual == "" {
 		return ""
 	}
@@ -50,7 +60,11 @@ func (c *GatewayConfig) APIAddress(t GatewayType) string {
 // MailPort returns the port of the mail server: the one in the config, or the
 // default for smtpTls.
 func (c *GatewayConfig) MailPort() int {
-	return cmp.Or(c.SMTPPort, map[string]int{"tls": 465, "none": 25}[c.SMTPTLS], 587)
+	return cmp.Or(
+		c.SMTPPort,
+		map[string]int{"tls": 465, "none": 25}[c.SMTPTLS],
+		587,
+	)
 }
 
 // mailAddress returns the mail server as an address whose scheme says how the
@@ -65,7 +79,9 @@ func (c *GatewayConfig) mailAddress() string {
 // hostChange is a change of an address by fields of a config.
 type hostChange struct{ by, to, from string }
 
-func (h hostChange) changesHost() bool { return h.to != "" && Origin(h.to) != Origin(h.from) }
+func (h hostChange) changesHost() bool {
+	return h.to != "" && Origin(h.to) != Origin(h.from)
+}
 
 // CheckHosts rejects a config that would send a stored credential to another
 // host than before, unless the change also sets the credential.
@@ -75,7 +91,11 @@ func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change G
 	hook := hostChange{"url", c.URL, before.URL}
 	var is Issues
 	check := func(field string, stored bool, h hostChange, given bool) {
-		is.Check(!stored || given || !h.changesHost(), "config."+field, "must be set again because "+h.by+" changes the host that it is sent to")
+		is.Check(
+			!stored || given || !h.changesHost(),
+			"config."+field,
+			"must be set again because "+h.by+" changes the host that it is sent to",
+		)
 	}
 	check("botToken", c.BotToken != "", api, change.BotToken.Given)
 	check("webhookSecret", c.WebhookSecret != "" && t == GatewayTelegram, api, change.WebhookSecret.Given)

@@ -66,7 +66,9 @@ type Event struct {
 }
 
 // Chain returns the chain of the executions that led to the event.
-func (e Event) Chain() Chain { return Chain{Root: e.Root, Depth: e.Depth} }
+func (e Event) Chain() Chain {
+	return Chain{Root: e.Root, Depth: e.Depth}
+}
 
 // MatchEvent reports whether a pattern matches an event's name: the name
 // itself, "*", or a prefix up to a dot followed by "*", such as "workflow.*".
@@ -80,7 +82,9 @@ func MatchEvent(pattern, name string) bool {
 
 // ValidEventPattern reports whether a pattern matches any existing event.
 func ValidEventPattern(pattern string) bool {
-	return slices.ContainsFunc(EventNames, func(name string) bool { return MatchEvent(pattern, name) })
+	return slices.ContainsFunc(EventNames, func(name string) bool {
+		return MatchEvent(pattern, name)
+	})
 }
 
 // Envelope is an event as it is sent to other services. See
@@ -95,5 +99,11 @@ type Envelope struct {
 
 // Envelope returns e as it is sent to other services.
 func (e Event) Envelope(agentID string) Envelope {
-	return Envelope{Type: e.Type, Timestamp: e.CreatedAt, Data: e.Data, ID: e.ID, AgentID: agentID}
+	return Envelope{
+		Type:      e.Type,
+		Timestamp: e.CreatedAt,
+		Data:      e.Data,
+		ID:        e.ID,
+		AgentID:   agentID,
+	}
 }

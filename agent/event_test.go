@@ -28,7 +28,15 @@ func TestMatchEvent(t *testing.T) {
 			t.Errorf("%q matches %q: %v", c.pattern, c.name, got)
 		}
 	}
-	for pattern, valid := range map[string]bool{"*": true, "gateway.event": true, "schedule.*": true, "schedule": false, "weather.*": false, "": false, "webhook.test": false} {
+	for pattern, valid := range map[string]bool{
+		"*":             true,
+		"gateway.event": true,
+		"schedule.*":    true,
+		"schedule":      false,
+		"weather.*":     false,
+		"":              false,
+		"webhook.test":  false,
+	} {
 		if ValidEventPattern(pattern) != valid {
 			t.Errorf("%q is valid: %v", pattern, !valid)
 		}
@@ -41,13 +49,21 @@ func TestGatewayConfig(t *testing.T) {
 		t.Errorf("whatsapp is %+v %+v", g, config)
 	}
 	var ch GatewayConfigChange
-	if err := json.Unmarshal([]byte(`{"provider":"smtp","smtpPort":25,"botToken":"x","apiKey":null,"headers":{"X-A":"b"}}`), &ch); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"provider":"smtp","smtpPort":25,"botToken":"x","apiKey":null,"headers":{"X-A":"b"}}`),
+		&ch,
+	); err != nil {
 		t.Fatal(err)
 	}
 	config = GatewayConfig{APIKey: "k", FromName: "kept"}
 	ch.Apply(&config)
 	config.ClearOtherTypes(GatewayEmail)
-	if config.Provider != ProviderSMTP || config.APIKey != "" || config.BotToken != "" || config.Headers != nil || config.SMTPPort != 25 || config.FromName != "kept" {
+	if config.Provider != ProviderSMTP ||
+		config.APIKey != "" ||
+		config.BotToken != "" ||
+		config.Headers != nil ||
+		config.SMTPPort != 25 ||
+		config.FromName != "kept" {
 		t.Errorf("got %+v", config)
 	}
 	if err := config.Validate(GatewayEmail); err != nil {

@@ -48,12 +48,19 @@ func (t *Task) exception(start Time) (TaskException, bool) {
 }
 
 func (t *Task) exceptionAt(start Time) (int, bool) {
-	return slices.BinarySearchFunc(t.Exceptions, start, func(e TaskException, start Time) int { return e.OriginalStart.Compare(start.Time) })
+	return slices.BinarySearchFunc(t.Exceptions, start, func(e TaskException, start Time) int {
+		return e.OriginalStart.Compare(start.Time)
+	})
 }
 
 // regularOccurrence returns the occurrence that the recurrence puts at start.
 func (t *Task) regularOccurrence(start Time) Occurrence {
-	return Occurrence{ID: occurrenceID(t.ID, start), OriginalStart: start, StartTime: start, EndTime: At(start.Add(t.EndTime.Sub(t.StartTime.Time)))}
+	return Occurrence{
+		ID:            occurrenceID(t.ID, start),
+		OriginalStart: start,
+		StartTime:     start,
+		EndTime:       At(start.Add(t.EndTime.Sub(t.StartTime.Time))),
+	}
 }
 
 // changedOccurrences returns the occurrences that have an exception and take place.
@@ -128,7 +135,10 @@ func ParseOccurrenceStart(text string) (start Time, err error) {
 // task has are an error. A cancelled occurrence takes place again.
 func (t *Task) ChangeOccurrence(start Time, c TaskChange) error {
 	if field := c.seriesField(); field != "" {
-		return Invalid(field, "cannot be set for one occurrence; give scope=following to set it for this and all later ones")
+		return Invalid(
+			field,
+			"cannot be set for one occurrence; give scope=following to set it for this and all later ones",
+		)
 	}
 	was, err := t.Occurrence(start)
 	if err != nil {
@@ -229,7 +239,9 @@ func (t *Task) fillExceptions() {
 	if t.Recurrence == RecurNone {
 		list = list[:0]
 	}
-	Sort(list, func(a, b TaskException) int { return a.OriginalStart.Compare(b.OriginalStart.Time) })
+	Sort(list, func(a, b TaskException) int {
+		return a.OriginalStart.Compare(b.OriginalStart.Time)
+	})
 	t.Exceptions = list
 }
 
@@ -240,7 +252,9 @@ func (t *Task) AlignExceptions() {
 	if err != nil || len(t.Exceptions) == 0 {
 		return
 	}
-	date := func(at Time) string { return at.In(zone).Format(time.DateOnly) }
+	date := func(at Time) string {
+		return at.In(zone).Format(time.DateOnly)
+	}
 	starts := map[string]Time{}
 	first, last := t.Exceptions[0].OriginalStart, t.Exceptions[len(t.Exceptions)-1].OriginalStart
 	t.eachStart(At(first.AddDate(0, 0, -1)), func(start Time) bool {
@@ -263,20 +277,40 @@ func (t *Task) AlignExceptions() {
 
 // checkExceptions checks the exceptions without the recurrence.
 func (t *Task) checkExceptions(is *Issues) {
-	is.Check(len(t.Exceptions) <= maxExceptions, "exceptions", fmt.Sprintf("must be at most %d; end the task and begin a new one", maxExceptions))
+	is.Check(
+		len(t.Exceptions) <= maxExceptions,
+		"exceptions",
+		fmt.Sprintf("must be at most %d; end the task and begin a new one", maxExceptions),
+	)
 	text := 0
 	for i, e := range t.Exceptions {
 		field := func(name string) string { return fmt.Sprintf("exceptions[%d].%s", i, name) }
 		is.Check(!e.OriginalStart.IsZero(), field("original_start"), "is required")
-		is.Check(i == 0 || e.OriginalStart != t.Exceptions[i-1].OriginalStart, field("original_start"), "is that of another exception, too")
-		is.Check(e.StartTime.IsZero() || e.StartTime.After(earliest) && e.StartTime.Before(latest), field("start_time"), "must be between the years 1900 and 2200")
+		is.Check(
+			i == 0 || e.OriginalStart != t.Exceptions[i-1].OriginalStart,
+			field("original_start"),
+			"is that of another exception, too",
+		)
+		is.Check(
+			e.StartTime.IsZero() || e.StartTime.After(earliest) && e.StartTime.Before(latest),
+			field("start_time"),
+			"must be between the years 1900 and 2200",
+		)
 		is.Check(!e.EndTime.Before(e.StartTime.Time), field("end_time"), "must not be before start_time")
-		is.Check(e.EndTime.Sub(e.StartTime.Time) <= 366*24*time.Hour, field("end_time"), "must be at most 366 days after start_time")
+		is.Check(
+			e.EndTime.Sub(e.StartTime.Time) <= 366*24*time.Hour,
+			field("end_time"),
+			"must be at most 366 days after start_time",
+		)
 		is.checkText(field("title"), e.Title, 200)
 		is.checkText(field("description"), e.Description, 5000)
 		text += len(e.Title) + len(e.Description)
 	}
-	is.Check(text <= maxExceptionText, "exceptions", fmt.Sprintf("must have at most %d bytes of titles and descriptions", maxExceptionText))
+	is.Check(
+		text <= maxExceptionText,
+		"exceptions",
+		fmt.Sprintf("must have at most %d bytes of titles and descriptions", maxExceptionText),
+	)
 }
 
 // checkOriginals returns an error about the first exception of a valid task that
@@ -293,7 +327,10 @@ func (t *Task) checkOriginals() error {
 	})
 	for i, e := range t.Exceptions {
 		if !known[e.OriginalStart] {
-			return Invalid(fmt.Sprintf("exceptions[%d].original_start", i), "is not when an occurrence starts by the recurrence")
+			return Invalid(
+				fmt.Sprintf("exceptions[%d].original_start", i),
+				"is not when an occurrence starts by the recurrence",
+			)
 		}
 	}
 	return nil
@@ -312,7 +349,9 @@ func (t *Task) PlanFurther(was *Task, now Time) {
 	}
 	t.NextRun = t.NextStart(after)
 	for _, o := range t.changedOccurrences() {
-		if o.StartTime.After(now.Time) || !o.StartTime.After(now.Add(-MaxLateness)) || !t.NextRun.IsZero() && !o.StartTime.Before(t.NextRun.Time) {
+		if o.StartTime.After(now.Time) ||
+			!o.StartTime.After(now.Add(-MaxLateness)) ||
+			!t.NextRun.IsZero() && !o.StartTime.Before(t.NextRun.Time) {
 			continue
 		}
 		if before, err := was.Occurrence(o.OriginalStart); err == nil && before.StartTime != o.StartTime {

@@ -20,15 +20,68 @@ func startsOf(t *testing.T, task Task) string {
 
 func TestExceptions(t *testing.T) {
 	for _, tc := range []struct{ name, task, want, next string }{
-		{"cancelled", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","cancelled":true}]`, "01 09:00, 03 09:00", "01 09:00"},
-		{"the first cancelled", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-01T09:00:00Z","cancelled":true}]`, "02 09:00, 03 09:00", "02 09:00"},
-		{"moved after another", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-01T09:00:00Z","start_time":"2026-03-02T12:00:00Z"}]`, "02 09:00, 02 12:00, 03 09:00", "02 09:00"},
-		{"moved to before the first", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","start_time":"2026-02-28T12:00:00Z"}]`, "28 12:00, 01 09:00", "28 12:00"},
-		{"moved after the last", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","start_time":"2026-03-05T12:00:00Z"}]`, "01 09:00, 05 12:00", "01 09:00"},
-		{"moved out of the range", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","start_time":"2027-03-05T12:00:00Z"}]`, "01 09:00", "01 09:00"},
-		{"named differently", dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","title":"x"}]`, "01 09:00, 02 09:00", "01 09:00"},
-		{"in any order", dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","cancelled":true},{"original_start":"2026-03-01T09:00:00Z","cancelled":true}]`, "03 09:00", "03 09:00"},
-		{"all cancelled", dailyAtNine + `,"recurrence_count":1,"exceptions":[{"original_start":"2026-03-01T09:00:00Z","cancelled":true}]`, "", ""},
+		{
+			"cancelled",
+			dailyAtNine +
+				`,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","cancelled":true}]`,
+			"01 09:00, 03 09:00",
+			"01 09:00",
+		},
+		{
+			"the first cancelled",
+			dailyAtNine +
+				`,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-01T09:00:00Z","cancelled":true}]`,
+			"02 09:00, 03 09:00",
+			"02 09:00",
+		},
+		{
+			"moved after another",
+			dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-01T09:00:00Z",` +
+				`"start_time":"2026-03-02T12:00:00Z"}]`,
+			"02 09:00, 02 12:00, 03 09:00",
+			"02 09:00",
+		},
+		{
+			"moved to before the first",
+			dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z",` +
+				`"start_time":"2026-02-28T12:00:00Z"}]`,
+			"28 12:00, 01 09:00",
+			"28 12:00",
+		},
+		{
+			"moved after the last",
+			dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z",` +
+				`"start_time":"2026-03-05T12:00:00Z"}]`,
+			"01 09:00, 05 12:00",
+			"01 09:00",
+		},
+		{
+			"moved out of the range",
+			dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z",` +
+				`"start_time":"2027-03-05T12:00:00Z"}]`,
+			"01 09:00",
+			"01 09:00",
+		},
+		{
+			"named differently",
+			dailyAtNine + `,"recurrence_count":2,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","title":"x"}]`,
+			"01 09:00, 02 09:00",
+			"01 09:00",
+		},
+		{
+			"in any order",
+			dailyAtNine + `,"recurrence_count":3,"exceptions":[{"original_start":"2026-03-02T09:00:00Z",` +
+				`"cancelled":true},{"original_start":"2026-03-01T09:00:00Z","cancelled":true}]`,
+			"03 09:00",
+			"03 09:00",
+		},
+		{
+			"all cancelled",
+			dailyAtNine +
+				`,"recurrence_count":1,"exceptions":[{"original_start":"2026-03-01T09:00:00Z","cancelled":true}]`,
+			"",
+			"",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			task, err := taskOf(t, `{"title":"t",`+tc.task+`}`)
@@ -52,13 +105,19 @@ func TestExceptions(t *testing.T) {
 func TestExceptionsValidate(t *testing.T) {
 	for exceptions, field := range map[string]string{
 		`{"cancelled":true}`: "exceptions[0].original_start",
-		`{"original_start":"2026-03-02T09:00:00Z","cancelled":true},{"original_start":"2026-03-02T09:00:00Z","title":"x"}`:      "exceptions[1].original_start",
-		`{"original_start":"2026-03-02T09:30:00Z","cancelled":true}`:                                                            "exceptions[0].original_start",
-		`{"original_start":"2026-02-02T09:00:00Z","cancelled":true}`:                                                            "exceptions[0].original_start",
-		`{"original_start":"2026-03-02T09:00:00Z","start_time":"2300-01-01"}`:                                                   "exceptions[0].start_time",
-		`{"original_start":"2026-03-02T09:00:00Z","start_time":"2026-03-02T10:00:00Z","end_time":"2026-03-02T09:00:00Z"}`:       "exceptions[0].end_time",
-		`{"original_start":"2026-03-02T09:00:00Z","title":"` + strings.Repeat("x", 201) + `"}`:                                  "exceptions[0].title",
-		strings.TrimSuffix(strings.Repeat(`{"original_start":"2026-03-02T09:00:00Z","cancelled":true},`, maxExceptions+1), ","): "exceptions",
+		`{"original_start":"2026-03-02T09:00:00Z","cancelled":true},` +
+			`{"original_start":"2026-03-02T09:00:00Z","title":"x"}`: "exceptions[1].original_start",
+		`{"original_start":"2026-03-02T09:30:00Z","cancelled":true}`:          "exceptions[0].original_start",
+		`{"original_start":"2026-02-02T09:00:00Z","cancelled":true}`:          "exceptions[0].original_start",
+		`{"original_start":"2026-03-02T09:00:00Z","start_time":"2300-01-01"}`: "exceptions[0].start_time",
+		`{"original_start":"2026-03-02T09:00:00Z","start_time":"2026-03-02T10:00:00Z",` +
+			`"end_time":"2026-03-02T09:00:00Z"}`: "exceptions[0].end_time",
+		`{"original_start":"2026-03-02T09:00:00Z","title":"` + strings.Repeat("x", 201) +
+			`"}`: "exceptions[0].title",
+		strings.TrimSuffix(
+			strings.Repeat(`{"original_start":"2026-03-02T09:00:00Z","cancelled":true},`, maxExceptions+1),
+			",",
+		): "exceptions",
 	} {
 		task, err := taskOf(t, `{"title":"t",`+dailyAtNine+`,"exceptions":[`+exceptions+`]}`)
 		if err == nil {
@@ -69,7 +128,15 @@ func TestExceptionsValidate(t *testing.T) {
 			t.Errorf("%.200s: %v, want an error about %s", exceptions, err, field)
 		}
 	}
-	broken := Task{Title: "t", StartTime: mustTime(t, "2026-03-01"), EndTime: mustTime(t, "2026-03-01"), Timezone: "UTC", Recurrence: RecurDaily, Status: TaskPending, Exceptions: DecodeExceptions([]byte(`[7]`))}
+	broken := Task{
+		Title:      "t",
+		StartTime:  mustTime(t, "2026-03-01"),
+		EndTime:    mustTime(t, "2026-03-01"),
+		Timezone:   "UTC",
+		Recurrence: RecurDaily,
+		Status:     TaskPending,
+		Exceptions: DecodeExceptions([]byte(`[7]`)),
+	}
 	broken.Fill("UTC")
 	broken.AlignExceptions()
 	if err := broken.Validate(); ErrorCode(err) != CodeValidation {
@@ -112,9 +179,20 @@ func TestChangeOccurrence(t *testing.T) {
 	}
 	start := mustTime(t, "2026-03-02T09:00:00Z")
 	for _, step := range []struct{ change, want string }{
-		{`{"start_time":"2026-03-02T11:00:00Z"}`, `[{"original_start":"2026-03-02T09:00:00.000Z","start_time":"2026-03-02T11:00:00.000Z","end_time":"2026-03-02T11:30:00.000Z"}]`},
-		{`{"end_time":"2026-03-02T12:00:00Z"}`, `[{"original_start":"2026-03-02T09:00:00.000Z","start_time":"2026-03-02T11:00:00.000Z","end_time":"2026-03-02T12:00:00.000Z"}]`},
-		{`{"title":"x","start_time":null,"end_time":"2026-03-02T09:30:00Z"}`, `[{"original_start":"2026-03-02T09:00:00.000Z","title":"x"}]`},
+		{
+			`{"start_time":"2026-03-02T11:00:00Z"}`,
+			`[{"original_start":"2026-03-02T09:00:00.000Z","start_time":"2026-03-02T11:00:00.000Z",` +
+				`"end_time":"2026-03-02T11:30:00.000Z"}]`,
+		},
+		{
+			`{"end_time":"2026-03-02T12:00:00Z"}`,
+			`[{"original_start":"2026-03-02T09:00:00.000Z","start_time":"2026-03-02T11:00:00.000Z",` +
+				`"end_time":"2026-03-02T12:00:00.000Z"}]`,
+		},
+		{
+			`{"title":"x","start_time":null,"end_time":"2026-03-02T09:30:00Z"}`,
+			`[{"original_start":"2026-03-02T09:00:00.000Z","title":"x"}]`,
+		},
 		{`{"title":"t","description":"d"}`, `[]`},
 	} {
 		var c TaskChange
@@ -131,10 +209,13 @@ func TestChangeOccurrence(t *testing.T) {
 	if err := task.CancelOccurrence(mustTime(t, "2026-03-02T08:00:00Z")); ErrorCode(err) != CodeNotFound {
 		t.Errorf("an occurrence that does not exist: %v", err)
 	}
-	if err := task.CancelOccurrence(start); err != nil || startsOf(t, task) != "01 09:00, 03 09:00, 04 09:00, 05 09:00, 06 09:00" {
+	if err := task.CancelOccurrence(start); err != nil ||
+		startsOf(t, task) != "01 09:00, 03 09:00, 04 09:00, 05 09:00, 06 09:00" {
 		t.Errorf("got %v, %s", err, startsOf(t, task))
 	}
-	if err := task.ChangeOccurrence(start, TaskChange{WorkflowID: Some("workflow-1")}); ErrorCode(err) != CodeValidation {
+	if err := task.ChangeOccurrence(start, TaskChange{
+		WorkflowID: Some("workflow-1"),
+	}); ErrorCode(err) != CodeValidation {
 		t.Errorf("its workflow: %v", err)
 	}
 	if err := task.ChangeOccurrence(start, TaskChange{}); err != nil || len(task.Exceptions) != 0 {
@@ -143,7 +224,8 @@ func TestChangeOccurrence(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	const cancelled = `,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","cancelled":true},{"original_start":"2026-03-04T09:00:00Z","cancelled":true}]`
+	const cancelled = `,"exceptions":[{"original_start":"2026-03-02T09:00:00Z","cancelled":true},` +
+		`{"original_start":"2026-03-04T09:00:00Z","cancelled":true}]`
 	for _, tc := range []struct{ name, task, before, rest string }{
 		{"without an end", cancelled, "01 09:00", "03 09:00, 05 09:00, 06 09:00"},
 		{"with an end", cancelled + `,"recurrence_end":"2026-03-05"`, "01 09:00", "03 09:00, 05 09:00"},

@@ -26,7 +26,9 @@ type RecentExecution struct {
 }
 
 // ExecutionStatuses lists every status of an execution.
-var ExecutionStatuses = []ExecutionStatus{ExecutionQueued, ExecutionRunning, ExecutionComplete, ExecutionErrored, ExecutionTerminated}
+var ExecutionStatuses = []ExecutionStatus{
+	ExecutionQueued, ExecutionRunning, ExecutionComplete, ExecutionErrored, ExecutionTerminated,
+}
 
 // Ended reports whether the execution has ended.
 func (s ExecutionStatus) Ended() bool { return s != ExecutionQueued && s != ExecutionRunning }
@@ -124,7 +126,9 @@ func (r *NodeResult) OmitLargeOutput() {
 }
 
 // Finished reports whether the result is final.
-func (r *NodeResult) Finished() bool { return r.Status != NodeRunning && r.Status != NodeWaiting }
+func (r *NodeResult) Finished() bool {
+	return r.Status != NodeRunning && r.Status != NodeWaiting
+}
 
 // SetPath sets the iterations of the loops around the node: "" for none, "3",
 // or "3.0" in nested loops.

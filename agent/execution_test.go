@@ -40,7 +40,13 @@ func TestListedEventPatternsMatch(t *testing.T) {
 		listed := EventPatterns(name)
 		for _, p := range patterns {
 			if slices.Contains(listed, p) != MatchEvent(p, name) {
-				t.Errorf("pattern %s for %s: listed %v, matches %v", p, name, slices.Contains(listed, p), MatchEvent(p, name))
+				t.Errorf(
+					"pattern %s for %s: listed %v, matches %v",
+					p,
+					name,
+					slices.Contains(listed, p),
+					MatchEvent(p, name),
+				)
 			}
 		}
 	}

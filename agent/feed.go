@@ -76,12 +76,18 @@ type APIConfig struct {
 }
 
 // Chunking returns how the text of items is split.
-func (c *APIConfig) Chunking() Chunking { return Chunking{c.ChunkSize, c.Overlap, c.ChunkMethod} }
+func (c *APIConfig) Chunking() Chunking {
+	return Chunking{c.ChunkSize, c.Overlap, c.ChunkMethod}
+}
 
 // ReadChunking reads the chunking from a stored source's config.
 func ReadChunking(sourceType string, config []byte) (Chunking, error) {
 	if sourceType == SourceAPI {
-		c := APIConfig{ChunkSize: DefaultChunking.Size, Overlap: DefaultChunking.Overlap, ChunkMethod: DefaultChunking.Method}
+		c := APIConfig{
+			ChunkSize:   DefaultChunking.Size,
+			Overlap:     DefaultChunking.Overlap,
+			ChunkMethod: DefaultChunking.Method,
+		}
 		err := json.Unmarshal(config, &c)
 		return c.Chunking(), err
 	}
@@ -114,7 +120,9 @@ const defaultMaxPages = 100
 // IsSecretHeader reports whether a header of this name carries a secret.
 func IsSecretHeader(name string) bool {
 	name = strings.ToLower(name)
-	return slices.ContainsFunc([]string{"authorization", "key", "token", "secret", "cookie"}, func(word string) bool { return strings.Contains(name, word) })
+	return slices.ContainsFunc([]string{"authorization", "key", "token", "secret", "cookie"}, func(word string) bool {
+		return strings.Contains(name, word)
+	})
 }
 
 // Fill sets omitted fields to their defaults.
@@ -132,9 +140,17 @@ func (c *APIConfig) Fill() {
 	case "bearer":
 		c.Auth = APIAuth{Type: a.Type, Token: a.Token}
 	case "basic":
-		c.Auth = APIAuth{Type: a.Type, Username: a.Username, Password: a.Password}
+		c.Auth = APIAuth{
+			Type:     a.Type,
+			Username: a.Username,
+			Password: a.Password,
+		}
 	case "header":
-		c.Auth = APIAuth{Type: a.Type, Name: a.Name, Value: a.Value}
+		c.Auth = APIAuth{
+			Type:  a.Type,
+			Name:  a.Name,
+			Value: a.Value,
+		}
 	}
 	set(&c.Pagination.Type, "none")
 	if c.Pagination.Type == "page" {
@@ -158,13 +174,21 @@ func (c *APIConfig) Validate() error {
 	is.Check(c.URL != "", "config.url", "is required")
 	is.Check(len(c.URL) <= maxURLLength, "config.url", fmt.Sprintf("must have at most %d characters", maxURLLength))
 	is.Check(c.Method == "GET" || c.Method == "POST", "config.method", "must be GET or POST")
-	is.Check(len(c.Body) == 0 || string(c.Body) == "null" || c.Method == "POST", "config.body", "can only be sent with POST")
+	is.Check(
+		len(c.Body) == 0 || string(c.Body) == "null" || c.Method == "POST",
+		"config.body",
+		"can only be sent with POST",
+	)
 	is.Check(len(c.Body) <= 100_000, "config.body", "must have at most 100000 bytes")
 	checkHeaders(c.Headers, &is)
 	c.Auth.check(&is)
 	is.checkCredential("config.credential", c.Credential, &c.Auth)
 	p := c.Pagination
-	is.Check(slices.Contains([]string{"none", "page", "cursor"}, p.Type), "config.pagination.type", "must be none, page or cursor")
+	is.Check(
+		slices.Contains([]string{"none", "page", "cursor"}, p.Type),
+		"config.pagination.type",
+		"must be none, page or cursor",
+	)
 	is.Check(p.Type != "cursor" || p.NextPath != "", "config.pagination.next_path", "is required for cursor")
 	is.Check(p.MaxPages >= 1 && p.MaxPages <= 1000, "config.pagination.max_pages", "must be from 1 to 1000")
 	is.checkText("config.pagination.param", p.Param, 100)
@@ -180,7 +204,10 @@ func (c *APIConfig) Validate() error {
 }
 
 // reservedHeaders are set by the client itself.
-var reservedHeaders = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Te", "Trailer", "Accept-Encoding", "Proxy-Authorization"}
+var reservedHeaders = []string{
+	"Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Te", "Trailer", "Accept-Encoding",
+	"Proxy-Authorization",
+}
 
 // checkHeaders checks the headers for requests to an API.
 func checkHeaders(headers map[string]string, is *Issues) {
@@ -208,7 +235,12 @@ func (a *APIAuth) check(is *Issues) {
 		is.Check(isHeaderValue(a.Password), "config.auth.password", "must be one line of at most 8192 bytes")
 	case "header":
 		need("name", a.Name)
-		is.Check(a.Name == "" || isToken(a.Name) && !slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(a.Name)), "config.auth.name", "must be a header name that may be set")
+		is.Check(
+			a.Name == "" ||
+				isToken(a.Name) && !slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(a.Name)),
+			"config.auth.name",
+			"must be a header name that may be set",
+		)
 		need("value", a.Value)
 	default:
 		is.Add("config.auth.type", "must be none, bearer, basic or header")
@@ -218,7 +250,10 @@ func (a *APIAuth) check(is *Issues) {
 // isToken reports whether s is a valid header name (RFC 9110, section 5.6.2).
 func isToken(s string) bool {
 	for _, r := range s {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
+		if !(r >= 'a' && r <= 'z' ||
+			r >= 'A' && r <= 'Z' ||
+			r >= '0' && r <= '9' ||
+			strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
 			return false
 		}
 	}
@@ -231,7 +266,11 @@ func isHeaderValue(s string) bool {
 
 // secretFields returns pointers to the secrets of a config by name.
 func (c *APIConfig) secretFields() map[string]*string {
-	return map[string]*string{"auth.token": &c.Auth.Token, "auth.password": &c.Auth.Password, "auth.value": &c.Auth.Value}
+	return map[string]*string{
+		"auth.token":    &c.Auth.Token,
+		"auth.password": &c.Auth.Password,
+		"auth.value":    &c.Auth.Value,
+	}
 }
 
 // TakeSecrets replaces every secret with Mask and returns the secrets by name.

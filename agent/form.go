@@ -36,7 +36,9 @@ type FormField struct {
 }
 
 // formFieldTypes are the types of fields.
-var formFieldTypes = []string{"text", "long_text", "email", "phone", "url", "number", "boolean", "date", "choice", "choices", "file"}
+var formFieldTypes = []string{
+	"text", "long_text", "email", "phone", "url", "number", "boolean", "date", "choice", "choices", "file",
+}
 
 // Limits of forms.
 const (
@@ -51,9 +53,11 @@ const (
 const (
 	maxFormValues = 1 << 20                                  // without files
 	MaxFormBody   = maxFormValues + MaxFormFileData + 64<<10 // of any form
-	formOverhead  = 16 << 10                                 // for what the page adds, and fields that are not the form's
-	partOverhead  = 256                                      // of a value in a multipart form
-	escapedLength = 12                                       // of a character: four bytes, each as %XX, or two \uXXXX in JSON
+	// for what the page adds, and fields that are not the form's
+	formOverhead = 16 << 10
+	partOverhead = 256 // of a value in a multipart form
+	// of a character: four bytes, each as %XX, or two \uXXXX in JSON
+	escapedLength = 12
 )
 
 // MaxBody returns the largest body of a submission of the form, in bytes: what its fields
@@ -112,9 +116,17 @@ func (f *Form) Check(executable bool, complain func(field, issue string)) {
 }
 
 func (f *FormField) check(is *Issues, at string, executable bool) {
-	is.Check(matches(fieldName, f.Name, 60) || f.Name == "" && !executable, at+"name", "must be 1 to 60 letters, digits and _, beginning with a letter")
+	is.Check(
+		matches(fieldName, f.Name, 60) || f.Name == "" && !executable,
+		at+"name",
+		"must be 1 to 60 letters, digits and _, beginning with a letter",
+	)
 	is.Check(!slices.Contains(reservedFields, f.Name), at+"name", "is taken: submissions have values and submitted_at")
-	is.Check(f.Type == "" || slices.Contains(formFieldTypes, f.Type), at+"type", "must be "+strings.Join(formFieldTypes, ", "))
+	is.Check(
+		f.Type == "" || slices.Contains(formFieldTypes, f.Type),
+		at+"type",
+		"must be "+strings.Join(formFieldTypes, ", "),
+	)
 	is.checkText(at+"label", f.Label, 200)
 	is.checkText(at+"help", f.Help, 500)
 	is.Check(len(f.Options) <= maxOptions, at+"options", fmt.Sprintf("must have at most %d entries", maxOptions))
@@ -126,7 +138,9 @@ func (f *FormField) check(is *Issues, at string, executable bool) {
 }
 
 // HasOptions reports whether people choose from options.
-func (f *FormField) HasOptions() bool { return f.Type == "choice" || f.Type == "choices" }
+func (f *FormField) HasOptions() bool {
+	return f.Type == "choice" || f.Type == "choices"
+}
 
 // Parse converts what a person entered to the value that the workflow receives.
 // issue is "" if the input is valid. Files are handled elsewhere.
@@ -170,7 +184,9 @@ func (f *FormField) parseText(text string) (any, string) {
 		n, issue := parseNumber(text)
 		return n, issue
 	case "email":
-		if address, err := mail.ParseAddress(text); err != nil || address.Address != text || !strings.Contains(text, "@") {
+		if address, err := mail.ParseAddress(text); err != nil ||
+			address.Address != text ||
+			!strings.Contains(text, "@") {
 			return nil, "must be an e-mail address"
 		}
 	case "phone":
@@ -178,7 +194,9 @@ func (f *FormField) parseText(text string) (any, string) {
 			return nil, "must be a phone number"
 		}
 	case "url":
-		if u, err := url.Parse(text); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		if u, err := url.Parse(text); err != nil ||
+			(u.Scheme != "http" && u.Scheme != "https") ||
+			u.Host == "" {
 			return nil, "must be an address such as https://example.com"
 		}
 	case "date":

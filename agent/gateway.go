@@ -26,15 +26,28 @@ const (
 )
 
 // GatewayTypes lists the types of gateways.
-var GatewayTypes = []GatewayType{GatewayTelegram, GatewayEmail, GatewayWhatsApp, GatewaySlack, GatewayDiscord, GatewaySMS, GatewayWebhook, GatewayWeb}
+var GatewayTypes = []GatewayType{
+	GatewayTelegram, GatewayEmail, GatewayWhatsApp, GatewaySlack, GatewayDiscord, GatewaySMS,
+	GatewayWebhook, GatewayWeb,
+}
 
 // platformNames are the names of the platforms for people and models.
-var platformNames = map[GatewayType]string{GatewayTelegram: "Telegram", GatewayWhatsApp: "WhatsApp", GatewaySlack: "Slack", GatewayDiscord: "Discord",
-	GatewaySMS: "SMS", GatewayEmail: "e-mail", GatewayWebhook: "webhook", GatewayWeb: "website chat"}
+var platformNames = map[GatewayType]string{
+	GatewayTelegram: "Telegram",
+	GatewayWhatsApp: "WhatsApp",
+	GatewaySlack:    "Slack",
+	GatewayDiscord:  "Discord",
+	GatewaySMS:      "SMS",
+	GatewayEmail:    "e-mail",
+	GatewayWebhook:  "webhook",
+	GatewayWeb:      "website chat",
+}
 
 // PlatformName returns the name of a type's platform for people, such as Telegram: the
 // names of the API are not shown to them.
-func (t GatewayType) PlatformName() string { return cmp.Or(platformNames[t], string(t)) }
+func (t GatewayType) PlatformName() string {
+	return cmp.Or(platformNames[t], string(t))
+}
 
 // The providers of the types that have several or name one.
 const (
@@ -48,9 +61,13 @@ var gatewayAliases = map[string]struct {
 	gateway  GatewayType
 	provider string
 }{
-	"telegram": {GatewayTelegram, ""}, "whatsapp": {GatewayWhatsApp, ProviderTwilio}, "slack": {GatewaySlack, ""},
-	"discord": {GatewayDiscord, ""}, "twilio": {GatewaySMS, ""},
-	"resend": {GatewayEmail, ProviderResend}, "smtp": {GatewayEmail, ProviderSMTP},
+	"telegram": {GatewayTelegram, ""},
+	"whatsapp": {GatewayWhatsApp, ProviderTwilio},
+	"slack":    {GatewaySlack, ""},
+	"discord":  {GatewayDiscord, ""},
+	"twilio":   {GatewaySMS, ""},
+	"resend":   {GatewayEmail, ProviderResend},
+	"smtp":     {GatewayEmail, ProviderSMTP},
 }
 
 var providerAliases = map[string]string{"resend": ProviderResend, "smtp": ProviderSMTP, "twilio": ProviderTwilio}
@@ -155,11 +172,25 @@ func (ch GatewayConfigChange) Apply(c *GatewayConfig) {
 		given Optional[string]
 		dst   *string
 	}{
-		{ch.Provider, &c.Provider}, {ch.BotToken, &c.BotToken}, {ch.WebhookSecret, &c.WebhookSecret}, {ch.FromAddress, &c.FromAddress},
-		{ch.FromName, &c.FromName}, {ch.APIKey, &c.APIKey}, {ch.SMTPHost, &c.SMTPHost}, {ch.SMTPUsername, &c.SMTPUsername},
-		{ch.SMTPPassword, &c.SMTPPassword}, {ch.SMTPTLS, &c.SMTPTLS}, {ch.PhoneNumber, &c.PhoneNumber}, {ch.AccountSID, &c.AccountSID},
-		{ch.AuthToken, &c.AuthToken}, {ch.SigningSecret, &c.SigningSecret}, {ch.ApplicationID, &c.ApplicationID}, {ch.PublicKey, &c.PublicKey},
-		{ch.URL, &c.URL}, {ch.Secret, &c.Secret}, {ch.APIBaseURL, &c.APIBaseURL},
+		{ch.Provider, &c.Provider},
+		{ch.BotToken, &c.BotToken},
+		{ch.WebhookSecret, &c.WebhookSecret},
+		{ch.FromAddress, &c.FromAddress},
+		{ch.FromName, &c.FromName},
+		{ch.APIKey, &c.APIKey},
+		{ch.SMTPHost, &c.SMTPHost},
+		{ch.SMTPUsername, &c.SMTPUsername},
+		{ch.SMTPPassword, &c.SMTPPassword},
+		{ch.SMTPTLS, &c.SMTPTLS},
+		{ch.PhoneNumber, &c.PhoneNumber},
+		{ch.AccountSID, &c.AccountSID},
+		{ch.AuthToken, &c.AuthToken},
+		{ch.SigningSecret, &c.SigningSecret},
+		{ch.ApplicationID, &c.ApplicationID},
+		{ch.PublicKey, &c.PublicKey},
+		{ch.URL, &c.URL},
+		{ch.Secret, &c.Secret},
+		{ch.APIBaseURL, &c.APIBaseURL},
 	} {
 		f.given.Into(f.dst)
 	}
@@ -187,8 +218,11 @@ const MaxGateways = 100
 func (g *Gateway) Validate() error {
 	var is Issues
 	is.Check(g.Type != "", "type", "is required")
-	is.Check(g.Type == "" || slices.Contains(GatewayTypes, g.Type), "type",
-		"must be telegram, email, whatsapp, slack, discord, sms, webhook or web")
+	is.Check(
+		g.Type == "" || slices.Contains(GatewayTypes, g.Type),
+		"type",
+		"must be telegram, email, whatsapp, slack, discord, sms, webhook or web",
+	)
 	is.Check(strings.TrimSpace(g.Name) != "", "name", "is required")
 	is.checkText("name", g.Name, 200)
 	return is.Err()
@@ -199,18 +233,52 @@ func (c *GatewayConfig) ClearOtherTypes(t GatewayType) {
 	var kept GatewayConfig
 	switch t {
 	case GatewayTelegram:
-		kept = GatewayConfig{BotToken: c.BotToken, WebhookSecret: c.WebhookSecret, APIBaseURL: c.APIBaseURL}
+		kept = GatewayConfig{
+			BotToken:      c.BotToken,
+			WebhookSecret: c.WebhookSecret,
+			APIBaseURL:    c.APIBaseURL,
+		}
 	case GatewayEmail:
-		kept = GatewayConfig{Provider: c.Provider, FromAddress: c.FromAddress, FromName: c.FromName, APIKey: c.APIKey, WebhookSecret: c.WebhookSecret,
-			SMTPHost: c.SMTPHost, SMTPPort: c.SMTPPort, SMTPUsername: c.SMTPUsername, SMTPPassword: c.SMTPPassword, SMTPTLS: c.SMTPTLS, APIBaseURL: c.APIBaseURL}
+		kept = GatewayConfig{
+			Provider:      c.Provider,
+			FromAddress:   c.FromAddress,
+			FromName:      c.FromName,
+			APIKey:        c.APIKey,
+			WebhookSecret: c.WebhookSecret,
+			SMTPHost:      c.SMTPHost,
+			SMTPPort:      c.SMTPPort,
+			SMTPUsername:  c.SMTPUsername,
+			SMTPPassword:  c.SMTPPassword,
+			SMTPTLS:       c.SMTPTLS,
+			APIBaseURL:    c.APIBaseURL,
+		}
 	case GatewayWhatsApp, GatewaySMS:
-		kept = GatewayConfig{Provider: c.Provider, PhoneNumber: c.PhoneNumber, AccountSID: c.AccountSID, AuthToken: c.AuthToken, APIBaseURL: c.APIBaseURL}
+		kept = GatewayConfig{
+			Provider:    c.Provider,
+			PhoneNumber: c.PhoneNumber,
+			AccountSID:  c.AccountSID,
+			AuthToken:   c.AuthToken,
+			APIBaseURL:  c.APIBaseURL,
+		}
 	case GatewaySlack:
-		kept = GatewayConfig{BotToken: c.BotToken, SigningSecret: c.SigningSecret, APIBaseURL: c.APIBaseURL}
+		kept = GatewayConfig{
+			BotToken:      c.BotToken,
+			SigningSecret: c.SigningSecret,
+			APIBaseURL:    c.APIBaseURL,
+		}
 	case GatewayDiscord:
-		kept = GatewayConfig{BotToken: c.BotToken, ApplicationID: c.ApplicationID, PublicKey: c.PublicKey, APIBaseURL: c.APIBaseURL}
+		kept = GatewayConfig{
+			BotToken:      c.BotToken,
+			ApplicationID: c.ApplicationID,
+			PublicKey:     c.PublicKey,
+			APIBaseURL:    c.APIBaseURL,
+		}
 	case GatewayWebhook:
-		kept = GatewayConfig{URL: c.URL, Secret: c.Secret, Headers: c.Headers}
+		kept = GatewayConfig{
+			URL:     c.URL,
+			Secret:  c.Secret,
+			Headers: c.Headers,
+		}
 	case GatewayWeb:
 		kept = GatewayConfig{Secret: c.Secret, WidgetConfig: c.WidgetConfig}
 	}
@@ -227,13 +295,29 @@ func (c *GatewayConfig) Validate(t GatewayType) error {
 		is.checkText("config."+field, value, 8192)
 		is.Check(!strings.ContainsAny(value, "\r\n"), "config."+field, "must be a single line")
 	}
-	providers := map[GatewayType][]string{GatewayEmail: {ProviderResend, ProviderSMTP}, GatewayWhatsApp: {ProviderTwilio}, GatewaySMS: {ProviderTwilio}}[t]
-	is.Check(c.Provider == "" || slices.Contains(providers, c.Provider), "config.provider", "must be "+strings.Join(providers, " or "))
+	providers := map[GatewayType][]string{
+		GatewayEmail:    {ProviderResend, ProviderSMTP},
+		GatewayWhatsApp: {ProviderTwilio},
+		GatewaySMS:      {ProviderTwilio},
+	}[t]
+	is.Check(
+		c.Provider == "" || slices.Contains(providers, c.Provider),
+		"config.provider",
+		"must be "+strings.Join(providers, " or "),
+	)
 	is.Check(c.SMTPPort >= 0 && c.SMTPPort <= 65535, "config.smtpPort", "must be from 1 to 65535")
-	is.Check(slices.Contains([]string{"", "starttls", "tls", "none"}, c.SMTPTLS), "config.smtpTls", "must be starttls, tls or none")
+	is.Check(
+		slices.Contains([]string{"", "starttls", "tls", "none"}, c.SMTPTLS),
+		"config.smtpTls",
+		"must be starttls, tls or none",
+	)
 	if c.FromAddress != "" {
 		parsed, err := mail.ParseAddress(c.FromAddress)
-		is.Check(err == nil && parsed.Address == c.FromAddress && len(c.FromAddress) <= 254, "config.fromAddress", "must be an email address")
+		is.Check(
+			err == nil && parsed.Address == c.FromAddress && len(c.FromAddress) <= 254,
+			"config.fromAddress",
+			"must be an email address",
+		)
 	}
 	is.checkURL("config.url", c.URL)
 	is.checkURL("config.apiBaseUrl", c.APIBaseURL)
@@ -241,8 +325,16 @@ func (c *GatewayConfig) Validate(t GatewayType) error {
 	is.Check(c.PublicKey == "" || err == nil && len(key) == 32, "config.publicKey", "must be 64 hexadecimal digits")
 	is.Check(len(c.Headers) <= maxHeaders, "config.headers", fmt.Sprintf("must have at most %d", maxHeaders))
 	for name, value := range c.Headers {
-		is.Check(headerName(name) && len(name) <= 100, "config.headers", "must have names of letters, digits and hyphens")
-		is.Check(len(value) <= 8192 && !strings.ContainsAny(value, "\r\n\x00"), "config.headers", "must have values of a single line")
+		is.Check(
+			headerName(name) && len(name) <= 100,
+			"config.headers",
+			"must have names of letters, digits and hyphens",
+		)
+		is.Check(
+			len(value) <= 8192 && !strings.ContainsAny(value, "\r\n\x00"),
+			"config.headers",
+			"must have values of a single line",
+		)
 	}
 	c.WidgetConfig.validate(&is)
 	return is.Err()
@@ -254,10 +346,27 @@ func headerName(name string) bool {
 
 // textFields returns the text fields by name.
 func (c *GatewayConfig) textFields() map[string]string {
-	return map[string]string{"provider": c.Provider, "botToken": c.BotToken, "webhookSecret": c.WebhookSecret, "fromAddress": c.FromAddress,
-		"fromName": c.FromName, "apiKey": c.APIKey, "smtpHost": c.SMTPHost, "smtpUsername": c.SMTPUsername, "smtpPassword": c.SMTPPassword,
-		"smtpTls": c.SMTPTLS, "phoneNumber": c.PhoneNumber, "accountSid": c.AccountSID, "authToken": c.AuthToken, "signingSecret": c.SigningSecret,
-		"applicationId": c.ApplicationID, "publicKey": c.PublicKey, "url": c.URL, "secret": c.Secret, "apiBaseUrl": c.APIBaseURL}
+	return map[string]string{
+		"provider":      c.Provider,
+		"botToken":      c.BotToken,
+		"webhookSecret": c.WebhookSecret,
+		"fromAddress":   c.FromAddress,
+		"fromName":      c.FromName,
+		"apiKey":        c.APIKey,
+		"smtpHost":      c.SMTPHost,
+		"smtpUsername":  c.SMTPUsername,
+		"smtpPassword":  c.SMTPPassword,
+		"smtpTls":       c.SMTPTLS,
+		"phoneNumber":   c.PhoneNumber,
+		"accountSid":    c.AccountSID,
+		"authToken":     c.AuthToken,
+		"signingSecret": c.SigningSecret,
+		"applicationId": c.ApplicationID,
+		"publicKey":     c.PublicKey,
+		"url":           c.URL,
+		"secret":        c.Secret,
+		"apiBaseUrl":    c.APIBaseURL,
+	}
 }
 
 // Fields returns the names of the fields that are set, sorted.

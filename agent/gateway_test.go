@@ -52,7 +52,8 @@ func TestGatewayTypes(t *testing.T) {
 	enum := strings.Split(field.Tag.Get("enum"), ",")
 	invalid := (&Gateway{Type: "fax", Name: "x"}).Validate().Error()
 	for _, kind := range GatewayTypes {
-		named := strings.Contains(invalid, string(kind)) || strings.Contains(invalid, strings.ToLower(kind.PlatformName()))
+		named := strings.Contains(invalid, string(kind)) ||
+			strings.Contains(invalid, strings.ToLower(kind.PlatformName()))
 		if !slices.Contains(enum, string(kind)) || !named {
 			t.Errorf("%s is missing in the enum %q or in the error %q", kind, enum, invalid)
 		}

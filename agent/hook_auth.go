@@ -23,14 +23,21 @@ const RepeatsStart = "start"
 
 // SignsBodyOnly reports whether the signature covers neither an id nor a time,
 // so that a replay can only be recognized by its equal body.
-func (a *HookAuth) SignsBodyOnly() bool { return a.Type == "hmac" && a.Repeats != RepeatsStart }
+func (a *HookAuth) SignsBodyOnly() bool {
+	return a.Type == "hmac" && a.Repeats != RepeatsStart
+}
 
 // DefaultSignatureHeader is the header in which GitHub and others send an HMAC.
 const DefaultSignatureHeader = "X-Hub-Signature-256"
 
 // hookAuthFields maps each type of HookAuth to its required fields.
 var hookAuthFields = map[string][]string{
-	"none": nil, "bearer": {"token"}, "basic": {"username", "password"}, "header": {"name", "value"}, "hmac": {"secret"}, "standard-webhooks": {"secret"},
+	"none":              nil,
+	"bearer":            {"token"},
+	"basic":             {"username", "password"},
+	"header":            {"name", "value"},
+	"hmac":              {"secret"},
+	"standard-webhooks": {"secret"},
 }
 
 // CheckHookAuth checks the auth of a trigger's data. That of an executable

@@ -28,7 +28,9 @@ func ParseHours(text string) (Hours, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || r == '\n' })
+	parts := strings.FieldsFunc(text, func(r rune) bool {
+		return r == ',' || r == ';' || r == '\n'
+	})
 	if len(parts) > maxSpans {
 		return nil, errHours
 	}
@@ -80,7 +82,10 @@ func minuteOf(text string) int {
 // location.
 func (h Hours) Open(at time.Time) bool {
 	minute := at.Hour()*60 + at.Minute()
-	return len(h) == 0 || slices.ContainsFunc(h, func(s openSpan) bool { return s.day == at.Weekday() && s.from <= minute && minute < s.to })
+	return len(h) == 0 ||
+		slices.ContainsFunc(h, func(s openSpan) bool {
+			return s.day == at.Weekday() && s.from <= minute && minute < s.to
+		})
 }
 
 // Next returns when the next span begins after a time, within a week, or zero if
@@ -89,7 +94,9 @@ func (h Hours) Next(at time.Time) (next time.Time) {
 	for days := range 8 {
 		for _, s := range h {
 			begins := time.Date(at.Year(), at.Month(), at.Day()+days, 0, s.from, 0, 0, at.Location())
-			if begins.Weekday() == s.day && begins.After(at) && (next.IsZero() || begins.Before(next)) {
+			if begins.Weekday() == s.day &&
+				begins.After(at) &&
+				(next.IsZero() || begins.Before(next)) {
 				next = begins
 			}
 		}

@@ -70,7 +70,9 @@ func IsID(kind, text string) bool {
 
 // FirstID returns the smallest identifier that can be created at t, for finding
 // records from t on by id.
-func FirstID(kind string, t time.Time) string { return newID(kind, t.UnixMilli(), 0) }
+func FirstID(kind string, t time.Time) string {
+	return newID(kind, t.UnixMilli(), 0)
+}
 
 func newID(kind string, ms int64, tail uint64) string {
 	var raw [13]byte // 104 bits, the last 4 unused

@@ -11,7 +11,9 @@ import (
 
 func TestIDShape(t *testing.T) {
 	shape := regexp.MustCompile(`^[a-z]+-[0-9a-v]{20}$`)
-	for _, kind := range []string{KindAgent, KindAdmin, KindSource, KindChunk, KindContact, KindConversation, KindKey, KindEvent, KindLog} {
+	for _, kind := range []string{
+		KindAgent, KindAdmin, KindSource, KindChunk, KindContact, KindConversation, KindKey, KindEvent, KindLog,
+	} {
 		id := NewID(kind)
 		if !shape.MatchString(id) || !strings.HasPrefix(id, kind+"-") {
 			t.Errorf("NewID(%q) = %q", kind, id)

@@ -35,7 +35,9 @@ func (k *Key) Reaches(agentID string) bool {
 }
 
 // Expired reports whether the key has expired.
-func (k *Key) Expired(now Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt.Time) }
+func (k *Key) Expired(now Time) bool {
+	return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt.Time)
+}
 
 // Covers reports whether other is no more powerful than k: it has no stronger
 // role and no access to other agents.
@@ -54,7 +56,10 @@ func (k *Key) LimitExpiry(creator *Key) error {
 		k.ExpiresAt = creator.ExpiresAt
 	}
 	if k.ExpiresAt.After(creator.ExpiresAt.Time) {
-		return Errorf(CodeForbidden, "a key cannot expire later than the key that creates it").With("field", "expires_at")
+		return Errorf(
+			CodeForbidden,
+			"a key cannot expire later than the key that creates it",
+		).With("field", "expires_at")
 	}
 	return nil
 }

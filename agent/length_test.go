@@ -19,7 +19,14 @@ func TestLengthsOfNames(t *testing.T) {
 		"variable": {64, func(name string) bool { return Variables{name: "x"}.Validate() == nil }},
 	} {
 		if name := strings.Repeat("a", c.limit); !c.valid(name) || c.valid(name+"a") || c.valid("") {
-			t.Errorf("%s: %d bytes valid: %t, one more: %t, empty: %t", kind, c.limit, c.valid(name), c.valid(name+"a"), c.valid(""))
+			t.Errorf(
+				"%s: %d bytes valid: %t, one more: %t, empty: %t",
+				kind,
+				c.limit,
+				c.valid(name),
+				c.valid(name+"a"),
+				c.valid(""),
+			)
 		}
 	}
 }

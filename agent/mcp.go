@@ -110,7 +110,11 @@ func (s *MCPServer) Validate(auth MCPAuth) error {
 	} else {
 		is.Check(s.URL == "", "url", "cannot be combined with command")
 		is.Check(IsCommandName(s.Command), "command", "must be the name of a command in the operator's file")
-		is.Check(auth.Type == "" || auth.Type == MCPAuthNone, "auth", "cannot be combined with command: set a credential of type env")
+		is.Check(
+			auth.Type == "" || auth.Type == MCPAuthNone,
+			"auth",
+			"cannot be combined with command: set a credential of type env",
+		)
 	}
 	auth.check(&is)
 	is.checkCredential("credential", s.Credential, &APIAuth{Type: auth.Type})
@@ -127,7 +131,11 @@ func (a MCPAuth) check(is *Issues) {
 	need := func(field, value string, limit int) {
 		is.Check(value != "", "auth."+field, "is required")
 		is.Check(len(value) <= limit, "auth."+field, fmt.Sprintf("must have at most %d bytes", limit))
-		is.Check(isHeaderValue(value[:min(len(value), limit)]), "auth."+field, "must not contain line breaks or other control characters")
+		is.Check(
+			isHeaderValue(value[:min(len(value), limit)]),
+			"auth."+field,
+			"must not contain line breaks or other control characters",
+		)
 	}
 	switch a.Type {
 	case MCPAuthNone, "":
@@ -140,7 +148,11 @@ func (a MCPAuth) check(is *Issues) {
 	case MCPAuthHeader:
 		need("name", a.Name, maxMCPName)
 		need("value", a.Value, MaxMCPSecret)
-		is.Check(a.Name == "" || isHeaderName(a.Name), "auth.name", "must be the name of a custom header, such as X-Api-Key")
+		is.Check(
+			a.Name == "" || isHeaderName(a.Name),
+			"auth.name",
+			"must be the name of a custom header, such as X-Api-Key",
+		)
 	case MCPAuthOAuth2:
 		a.checkOAuth2(is, need)
 	case MCPAuthLogin:
@@ -160,7 +172,11 @@ func (a MCPAuth) checkOAuth2(is *Issues, need func(field, value string, limit in
 	} else {
 		is.Check(a.ClientSecret == "", "auth.client_secret", "cannot be combined with private_key")
 		_, err := a.Signer()
-		is.Check(err == nil, "auth.private_key", "must be a P-256 or RSA key of at least 2048 bits, in PEM (PKCS #8, not encrypted)")
+		is.Check(
+			err == nil,
+			"auth.private_key",
+			"must be a P-256 or RSA key of at least 2048 bits, in PEM (PKCS #8, not encrypted)",
+		)
 	}
 	a.checkText(is, "scope", a.Scope, maxMCPShortText)
 }
@@ -177,7 +193,11 @@ func (a MCPAuth) checkLogin(is *Issues) {
 }
 
 func (a MCPAuth) checkText(is *Issues, field, value string, limit int) {
-	is.Check(len(value) <= limit && isHeaderValue(value[:min(len(value), limit)]), "auth."+field, fmt.Sprintf("must be plain text of at most %d bytes", limit))
+	is.Check(
+		len(value) <= limit && isHeaderValue(value[:min(len(value), limit)]),
+		"auth."+field,
+		fmt.Sprintf("must be plain text of at most %d bytes", limit),
+	)
 }
 
 // Signer parses the private key: an *ecdsa.PrivateKey on P-256, or an
@@ -205,8 +225,11 @@ func (a MCPAuth) Signer() (crypto.Signer, error) {
 }
 
 // transportHeaders are set by the protocol and by HTTP itself.
-var transportHeaders = map[string]bool{"host": true, "content-length": true, "content-type": true, "transfer-encoding": true,
-	"connection": true, "accept": true, "te": true, "trailer": true, "upgrade": true, "keep-alive": true, "expect": true, "last-event-id": true}
+var transportHeaders = map[string]bool{
+	"host": true, "content-length": true, "content-type": true, "transfer-encoding": true,
+	"connection": true, "accept": true, "te": true, "trailer": true, "upgrade": true, "keep-alive": true,
+	"expect": true, "last-event-id": true,
+}
 
 // isHeaderName reports whether name is a token of RFC 9110 and not a header
 // reserved for HTTP or MCP.

@@ -52,14 +52,22 @@ const (
 // AddNode adds an issue about a node of a graph.
 func (i *Issues) AddNode(id, field, issue string) {
 	if len(*i) < maxIssues {
-		*i = append(*i, Issue{Field: field, Issue: issue, NodeID: id})
+		*i = append(*i, Issue{
+			Field:  field,
+			Issue:  issue,
+			NodeID: id,
+		})
 	}
 }
 
 // AddEdge adds an issue about an edge of a graph.
 func (i *Issues) AddEdge(id, field, issue string) {
 	if len(*i) < maxIssues {
-		*i = append(*i, Issue{Field: field, Issue: issue, EdgeID: id})
+		*i = append(*i, Issue{
+			Field:  field,
+			Issue:  issue,
+			EdgeID: id,
+		})
 	}
 }
 

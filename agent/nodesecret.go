@@ -28,7 +28,9 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 	taken := NodeSecrets{Given: map[string]string{}, Addresses: map[string]string{}}
 	out := slices.Clone(nodes)
 	for i, raw := range nodes {
-		if !bytes.Contains(raw, []byte("http-request")) && !bytes.Contains(raw, []byte(`"auth"`)) && !bytes.Contains(raw, []byte(`\u`)) {
+		if !bytes.Contains(raw, []byte("http-request")) &&
+			!bytes.Contains(raw, []byte(`"auth"`)) &&
+			!bytes.Contains(raw, []byte(`\u`)) {
 			continue
 		}
 		var node map[string]any
@@ -43,7 +45,10 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 		changed := holds && data != nil && taken.takeFromNode(node, data)
 		if len(taken.Addresses) > sent && setsHost(data) {
 			id, _ := node["id"].(string)
-			return nil, taken, Invalid("data.headers.Host", "must not be set by a node that holds a stored credential").With("node_id", id)
+			return nil, taken, Invalid(
+				"data.headers.Host",
+				"must not be set by a node that holds a stored credential",
+			).With("node_id", id)
 		}
 		if !changed && countNames(node) == countNamesInText(raw) {
 			continue
@@ -149,7 +154,11 @@ func secretHolders(data map[string]any) map[string]map[string]any {
 
 // PutNodeSecrets returns a node's data with masks replaced by the secrets,
 // which find returns by name.
-func PutNodeSecrets(nodeID string, data map[string]any, find func(name string) (string, error)) (map[string]any, error) {
+func PutNodeSecrets(
+	nodeID string,
+	data map[string]any,
+	find func(name string) (string, error),
+) (map[string]any, error) {
 	out := maps.Clone(data)
 	for _, key := range []string{"auth", "headers"} {
 		if object, ok := out[key].(map[string]any); ok {

@@ -30,13 +30,17 @@ func TestNodeSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fmt.Sprint(secrets.Given) != "map[h/auth.token:s1 h/headers.X-Api-Key:s2]" || fmt.Sprint(secrets.Unchanged) != "[i/auth.password]" {
+	if fmt.Sprint(secrets.Given) != "map[h/auth.token:s1 h/headers.X-Api-Key:s2]" ||
+		fmt.Sprint(secrets.Unchanged) != "[i/auth.password]" {
 		t.Errorf("secrets %v, unchanged %v", secrets.Given, secrets.Unchanged)
 	}
 	if string(masked[0]) != string(nodes[0]) || string(masked[2]) != string(nodes[2]) {
 		t.Error("a node without new secrets was changed")
 	}
-	if text := string(masked[1]); strings.Contains(text, "s1") || strings.Contains(text, "s2") || !strings.Contains(text, "1.50") || !strings.Contains(text, `"Accept":"a"`) {
+	if text := string(masked[1]); strings.Contains(text, "s1") ||
+		strings.Contains(text, "s2") ||
+		!strings.Contains(text, "1.50") ||
+		!strings.Contains(text, `"Accept":"a"`) {
 		t.Errorf("masked: %s", text)
 	}
 	var n Node
@@ -44,7 +48,9 @@ func TestNodeSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := PutNodeSecrets("h", n.Data, func(name string) (string, error) { return secrets.Given[name], nil })
-	if err != nil || data["auth"].(map[string]any)["token"] != "s1" || data["headers"].(map[string]any)["X-Api-Key"] != "s2" {
+	if err != nil ||
+		data["auth"].(map[string]any)["token"] != "s1" ||
+		data["headers"].(map[string]any)["X-Api-Key"] != "s2" {
 		t.Errorf("after restoring: %v %v", data, err)
 	}
 	if n.Data["auth"].(map[string]any)["token"] != Mask {

@@ -14,7 +14,14 @@ var rruleDays = []rrule.Weekday{rrule.SU, rrule.MO, rrule.TU, rrule.WE, rrule.TH
 // randomTask returns a task in UTC and the equivalent rule.
 func randomTask(r *rand.Rand) (Task, rrule.ROption) {
 	start := time.Date(2020+r.IntN(10), time.Month(1+r.IntN(12)), 1+r.IntN(28), r.IntN(24), r.IntN(60), 0, 0, time.UTC)
-	t := Task{ID: "task-1", Title: "t", StartTime: At(start), EndTime: At(start.Add(time.Duration(r.IntN(100)) * time.Hour)), Timezone: "UTC", Status: TaskPending}
+	t := Task{
+		ID:        "task-1",
+		Title:     "t",
+		StartTime: At(start),
+		EndTime:   At(start.Add(time.Duration(r.IntN(100)) * time.Hour)),
+		Timezone:  "UTC",
+		Status:    TaskPending,
+	}
 	o := rrule.ROption{Dtstart: start}
 	switch r.IntN(3) {
 	case 0:

@@ -11,7 +11,9 @@ import (
 // order, at most limit of them. Ranges are half-open. A zero from or to leaves
 // that end open.
 func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
-	over := func(start Time) bool { return !to.IsZero() && !start.Before(to.Time) }
+	over := func(start Time) bool {
+		return !to.IsZero() && !start.Before(to.Time)
+	}
 	within := func(o Occurrence) bool {
 		return !over(o.StartTime) && (from.IsZero() || o.EndTime.After(from.Time) || !o.StartTime.Before(from.Time))
 	}
@@ -29,7 +31,9 @@ func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
 			list = append(list, o)
 		}
 	}
-	Sort(list, func(a, b Occurrence) int { return a.StartTime.Compare(b.StartTime.Time) })
+	Sort(list, func(a, b Occurrence) int {
+		return a.StartTime.Compare(b.StartTime.Time)
+	})
 	return list[:min(limit, len(list))]
 }
 
@@ -65,7 +69,10 @@ func (t *Task) eachStart(from Time, yield func(start Time) bool) {
 	wall := t.StartTime.UTC().Add(clock.Offset(t.StartTime.Time, zone))
 	first := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)
 	timeOfDay, date := wall.Sub(first), first
-	if skip := from.Add(-t.EndTime.Sub(t.StartTime.Time) - 48*time.Hour).Sub(first); !from.IsZero() && skip > 0 && t.RecurrenceCount == 0 && t.Recurrence != RecurNone {
+	if skip := from.Add(-t.EndTime.Sub(t.StartTime.Time) - 48*time.Hour).Sub(first); !from.IsZero() &&
+		skip > 0 &&
+		t.RecurrenceCount == 0 &&
+		t.Recurrence != RecurNone {
 		date = first.AddDate(0, 0, int(skip/(24*time.Hour)))
 	}
 	for n := 0; date.Before(latest) && (t.RecurrenceCount == 0 || n < t.RecurrenceCount); date = date.AddDate(0, 0, 1) {

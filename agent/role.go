@@ -16,13 +16,17 @@ const (
 // Roles lists the roles that can be granted, strongest first.
 var Roles = []Role{RoleOwner, RoleAdmin, RoleViewer}
 
-func (r Role) rank() int { return slices.Index([]Role{RoleNone, RoleViewer, RoleAdmin, RoleOwner}, r) }
+func (r Role) rank() int {
+	return slices.Index([]Role{RoleNone, RoleViewer, RoleAdmin, RoleOwner}, r)
+}
 
 // Valid reports whether r is one of Roles.
 func (r Role) Valid() bool { return slices.Contains(Roles, r) }
 
 // Covers reports whether r includes the permissions of need.
-func (r Role) Covers(need Role) bool { return r.rank() >= need.rank() }
+func (r Role) Covers(need Role) bool {
+	return r.rank() >= need.rank()
+}
 
 // Weaker returns the weaker of two roles.
 func (r Role) Weaker(other Role) Role {
@@ -43,7 +47,9 @@ type Identity struct {
 }
 
 // Known reports whether the request is authenticated.
-func (i Identity) Known() bool { return i.Open || i.Email != "" || i.Key != nil }
+func (i Identity) Known() bool {
+	return i.Open || i.Email != "" || i.Key != nil
+}
 
 // OpenLabel is the label of everyone while there is no access control.
 const OpenLabel = "open mode"

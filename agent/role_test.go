@@ -34,22 +34,46 @@ func TestRoleOn(t *testing.T) {
 		agent string
 		want  Role
 	}{
-		"open mode":                           {Identity{Open: true}, "agent-1", RoleOwner},
-		"anonymous":                           {Identity{}, "agent-1", RoleNone},
-		"anonymous on the default agent":      {Identity{}, DefaultID, RoleAdmin},
-		"stranger":                            {Identity{Email: "who@x"}, "agent-1", RoleNone},
-		"stranger on the default agent":       {Identity{Email: "who@x"}, DefaultID, RoleAdmin},
-		"viewer":                              {Identity{Email: "see@x"}, "agent-1", RoleViewer},
-		"viewer on the default agent":         {Identity{Email: "see@x"}, DefaultID, RoleAdmin},
-		"owner on the default agent":          {Identity{Email: "own@x"}, DefaultID, RoleOwner},
-		"key without creator":                 {Identity{Key: key(RoleAdmin, "", "*")}, "agent-1", RoleAdmin},
-		"key without creator, other agent":    {Identity{Key: key(RoleAdmin, "", "agent-2")}, "agent-1", RoleNone},
-		"key weaker than its creator":         {Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")}, "agent-1", RoleViewer},
-		"key stronger than its creator":       {Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")}, "agent-1", RoleViewer},
-		"key whose creator lost access":       {Identity{Email: "gone@x", Key: key(RoleOwner, "gone@x", "agent-1")}, "agent-1", RoleNone},
-		"key for another agent":               {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, "agent-1", RoleNone},
-		"key without the default agent":       {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, DefaultID, RoleNone},
-		"key of a stranger on the default":    {Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")}, DefaultID, RoleAdmin},
+		"open mode":                        {Identity{Open: true}, "agent-1", RoleOwner},
+		"anonymous":                        {Identity{}, "agent-1", RoleNone},
+		"anonymous on the default agent":   {Identity{}, DefaultID, RoleAdmin},
+		"stranger":                         {Identity{Email: "who@x"}, "agent-1", RoleNone},
+		"stranger on the default agent":    {Identity{Email: "who@x"}, DefaultID, RoleAdmin},
+		"viewer":                           {Identity{Email: "see@x"}, "agent-1", RoleViewer},
+		"viewer on the default agent":      {Identity{Email: "see@x"}, DefaultID, RoleAdmin},
+		"owner on the default agent":       {Identity{Email: "own@x"}, DefaultID, RoleOwner},
+		"key without creator":              {Identity{Key: key(RoleAdmin, "", "*")}, "agent-1", RoleAdmin},
+		"key without creator, other agent": {Identity{Key: key(RoleAdmin, "", "agent-2")}, "agent-1", RoleNone},
+		"key weaker than its creator": {
+			Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")},
+			"agent-1",
+			RoleViewer,
+		},
+		"key stronger than its creator": {
+			Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")},
+			"agent-1",
+			RoleViewer,
+		},
+		"key whose creator lost access": {
+			Identity{Email: "gone@x", Key: key(RoleOwner, "gone@x", "agent-1")},
+			"agent-1",
+			RoleNone,
+		},
+		"key for another agent": {
+			Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")},
+			"agent-1",
+			RoleNone,
+		},
+		"key without the default agent": {
+			Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")},
+			DefaultID,
+			RoleNone,
+		},
+		"key of a stranger on the default": {
+			Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")},
+			DefaultID,
+			RoleAdmin,
+		},
 		"viewer key without creator, default": {Identity{Key: key(RoleViewer, "", DefaultID)}, DefaultID, RoleViewer},
 	} {
 		if got := c.who.RoleOn(c.agent, admins, RoleAdmin); got != c.want {
@@ -61,16 +85,32 @@ func TestRoleOn(t *testing.T) {
 		agent string
 		want  Role
 	}{
-		"open mode":                     {Identity{Open: true}, DefaultID, RoleOwner},
-		"anonymous":                     {Identity{}, DefaultID, RoleNone},
-		"stranger":                      {Identity{Email: "who@x"}, DefaultID, RoleNone},
-		"viewer":                        {Identity{Email: "see@x"}, DefaultID, RoleViewer},
-		"owner":                         {Identity{Email: "own@x"}, DefaultID, RoleOwner},
-		"key without creator":           {Identity{Key: key(RoleAdmin, "", "*")}, DefaultID, RoleAdmin},
-		"key of a stranger":             {Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")}, DefaultID, RoleNone},
-		"key stronger than its creator": {Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")}, DefaultID, RoleViewer},
-		"key weaker than its creator":   {Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")}, DefaultID, RoleViewer},
-		"key for another agent":         {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, DefaultID, RoleNone},
+		"open mode":           {Identity{Open: true}, DefaultID, RoleOwner},
+		"anonymous":           {Identity{}, DefaultID, RoleNone},
+		"stranger":            {Identity{Email: "who@x"}, DefaultID, RoleNone},
+		"viewer":              {Identity{Email: "see@x"}, DefaultID, RoleViewer},
+		"owner":               {Identity{Email: "own@x"}, DefaultID, RoleOwner},
+		"key without creator": {Identity{Key: key(RoleAdmin, "", "*")}, DefaultID, RoleAdmin},
+		"key of a stranger": {
+			Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")},
+			DefaultID,
+			RoleNone,
+		},
+		"key stronger than its creator": {
+			Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")},
+			DefaultID,
+			RoleViewer,
+		},
+		"key weaker than its creator": {
+			Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")},
+			DefaultID,
+			RoleViewer,
+		},
+		"key for another agent": {
+			Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")},
+			DefaultID,
+			RoleNone,
+		},
 	} {
 		if got := c.who.OwnRole(c.agent, admins); got != c.want {
 			t.Errorf("own role, %s: %q, want %q", name, got, c.want)
@@ -84,14 +124,20 @@ func TestRoleOn(t *testing.T) {
 func TestIdentityLabel(t *testing.T) {
 	secret, prefix, hash := NewKeySecret()
 	for want, who := range map[string]Identity{
-		"anonymous": {}, "open mode": {Open: true}, "ada@x": {Email: "ada@x"}, "key " + prefix: {Email: "ada@x", Key: &Key{Prefix: prefix, Hash: hash}},
+		"anonymous":     {},
+		"open mode":     {Open: true},
+		"ada@x":         {Email: "ada@x"},
+		"key " + prefix: {Email: "ada@x", Key: &Key{Prefix: prefix, Hash: hash}},
 	} {
 		label := who.Label()
 		if label != want || strings.Contains(label, secret) || strings.Contains(label, hash) {
 			t.Errorf("%+v is called %q", who, label)
 		}
 	}
-	if (Identity{}).Known() || !(Identity{Open: true}).Known() || !(Identity{Email: "a"}).Known() || !(Identity{Key: &Key{}}).Known() {
+	if (Identity{}).Known() ||
+		!(Identity{Open: true}).Known() ||
+		!(Identity{Email: "a"}).Known() ||
+		!(Identity{Key: &Key{}}).Known() {
 		t.Error("Known")
 	}
 }
@@ -102,8 +148,18 @@ func TestKey(t *testing.T) {
 	check(t, "good", good.Validate(now))
 	check(t, "empty", (&Key{}).Validate(now), "name", "role", "agents")
 	check(t, "blank entry", (&Key{Name: "n", Role: RoleViewer, Agents: []string{""}}).Validate(now), "agents")
-	check(t, "many", (&Key{Name: "n", Role: RoleViewer, Agents: slices.Repeat([]string{"a"}, 1001)}).Validate(now), "agents")
-	check(t, "past", (&Key{Name: "n", Role: RoleViewer, Agents: []string{"a"}, ExpiresAt: now}).Validate(now), "expires_at")
+	check(
+		t,
+		"many",
+		(&Key{Name: "n", Role: RoleViewer, Agents: slices.Repeat([]string{"a"}, 1001)}).Validate(now),
+		"agents",
+	)
+	check(
+		t,
+		"past",
+		(&Key{Name: "n", Role: RoleViewer, Agents: []string{"a"}, ExpiresAt: now}).Validate(now),
+		"expires_at",
+	)
 
 	k := Key{Agents: []string{"agent-1"}, ExpiresAt: At(now.Add(time.Minute))}
 	if k.Reaches("agent-2") || !k.Reaches("agent-1") || !good.Reaches("agent-2") {
@@ -116,13 +172,41 @@ func TestKey(t *testing.T) {
 		key, other Key
 		want       bool
 	}{
-		"itself":          {Key{Role: RoleViewer, Agents: []string{"a"}}, Key{Role: RoleViewer, Agents: []string{"a"}}, true},
-		"a weaker role":   {Key{Role: RoleAdmin, Agents: []string{"a"}}, Key{Role: RoleViewer, Agents: []string{"a"}}, true},
-		"a stronger role": {Key{Role: RoleViewer, Agents: []string{"a"}}, Key{Role: RoleAdmin, Agents: []string{"a"}}, false},
-		"fewer agents":    {Key{Role: RoleAdmin, Agents: []string{"a", "b"}}, Key{Role: RoleAdmin, Agents: []string{"b"}}, true},
-		"another agent":   {Key{Role: RoleOwner, Agents: []string{"a"}}, Key{Role: RoleViewer, Agents: []string{"a", "b"}}, false},
-		"all agents":      {Key{Role: RoleOwner, Agents: []string{"a"}}, Key{Role: RoleViewer, Agents: []string{AllAgents}}, false},
-		"of all agents":   {Key{Role: RoleViewer, Agents: []string{AllAgents}}, Key{Role: RoleViewer, Agents: []string{"a"}}, true},
+		"itself": {
+			Key{Role: RoleViewer, Agents: []string{"a"}},
+			Key{Role: RoleViewer, Agents: []string{"a"}},
+			true,
+		},
+		"a weaker role": {
+			Key{Role: RoleAdmin, Agents: []string{"a"}},
+			Key{Role: RoleViewer, Agents: []string{"a"}},
+			true,
+		},
+		"a stronger role": {
+			Key{Role: RoleViewer, Agents: []string{"a"}},
+			Key{Role: RoleAdmin, Agents: []string{"a"}},
+			false,
+		},
+		"fewer agents": {
+			Key{Role: RoleAdmin, Agents: []string{"a", "b"}},
+			Key{Role: RoleAdmin, Agents: []string{"b"}},
+			true,
+		},
+		"another agent": {
+			Key{Role: RoleOwner, Agents: []string{"a"}},
+			Key{Role: RoleViewer, Agents: []string{"a", "b"}},
+			false,
+		},
+		"all agents": {
+			Key{Role: RoleOwner, Agents: []string{"a"}},
+			Key{Role: RoleViewer, Agents: []string{AllAgents}},
+			false,
+		},
+		"of all agents": {
+			Key{Role: RoleViewer, Agents: []string{AllAgents}},
+			Key{Role: RoleViewer, Agents: []string{"a"}},
+			true,
+		},
 	} {
 		if got := c.key.Covers(&c.other); got != c.want {
 			t.Errorf("covers %s: %v", name, got)
@@ -146,7 +230,12 @@ func TestKey(t *testing.T) {
 	}
 	secret, prefix, hash := NewKeySecret()
 	other, _, _ := NewKeySecret()
-	if !strings.HasPrefix(secret, "satchel_") || !strings.HasPrefix(secret, prefix) || len(secret) != 72 || secret == other || hash != HashKey(secret) || len(hash) != 64 {
+	if !strings.HasPrefix(secret, "satchel_") ||
+		!strings.HasPrefix(secret, prefix) ||
+		len(secret) != 72 ||
+		secret == other ||
+		hash != HashKey(secret) ||
+		len(hash) != 64 {
 		t.Errorf("key %q, prefix %q, hash %q", secret, prefix, hash)
 	}
 }

@@ -58,7 +58,9 @@ func (t *Table) Cells(row Row, isNew bool, field string) ([]Cell, error) {
 			is.Add(join(field, Clip(name, 60)), "is not a column of the table "+t.Name)
 		}
 	}
-	Sort(is, func(a, b Issue) int { return strings.Compare(a.Field, b.Field) })
+	Sort(is, func(a, b Issue) int {
+		return strings.Compare(a.Field, b.Field)
+	})
 	if err := is.Err(); err != nil {
 		return nil, err
 	}
@@ -158,7 +160,9 @@ func parseNumber(value any) (any, string) {
 	switch {
 	case err != nil || math.IsInf(n, 0) || math.IsNaN(n):
 		return nil, "must be a number"
-	case n == math.Trunc(n) && math.Abs(n) > maxExact && !strings.ContainsAny(fmt.Sprint(value), "eE."):
+	case n == math.Trunc(n) &&
+		math.Abs(n) > maxExact &&
+		!strings.ContainsAny(fmt.Sprint(value), "eE."):
 		return nil, "has more digits than a number keeps; store it as text"
 	}
 	return n, ""

@@ -151,7 +151,10 @@ func (s *Schedule) Fill(zone string) {
 	s.Name, s.CronExpression = strings.TrimSpace(s.Name), strings.TrimSpace(s.CronExpression)
 	s.Payload = defaultObject(s.Payload)
 	for field, fallback := range map[*string]string{
-		&s.CallbackType: CallbackWorkflow, &s.Timezone: zone, &s.MisfirePolicy: MisfireRunOnce, &s.Overlap: OverlapSkip,
+		&s.CallbackType:  CallbackWorkflow,
+		&s.Timezone:      zone,
+		&s.MisfirePolicy: MisfireRunOnce,
+		&s.Overlap:       OverlapSkip,
 	} {
 		if *field == "" {
 			*field = fallback
@@ -175,7 +178,11 @@ func (s *Schedule) Validate() error {
 	is.checkText("name", s.Name, 200)
 	is.Check(slices.Contains(ScheduleTypes, s.Type), "type", "must be once, delayed or cron")
 	s.checkTiming(&is)
-	is.Check(slices.Contains(callbackTypes, s.CallbackType), "callback_type", "must be "+strings.Join(callbackTypes, ", "))
+	is.Check(
+		slices.Contains(callbackTypes, s.CallbackType),
+		"callback_type",
+		"must be "+strings.Join(callbackTypes, ", "),
+	)
 	s.checkCallback(&is)
 	is.checkObject("payload", s.Payload)
 	is.Check(slices.Contains(misfirePolicies, s.MisfirePolicy), "misfire_policy", "must be run_once, skip or run_all")
@@ -196,7 +203,11 @@ func (s *Schedule) checkTiming(is *Issues) {
 		_, err := clock.ParseCron(s.CronExpression)
 		is.addError("cron_expression", err)
 	case ScheduleDelayed:
-		is.Check(s.DelaySeconds >= 1 && s.DelaySeconds <= MaxDelaySeconds, "delay_seconds", fmt.Sprintf("must be from 1 to %d", MaxDelaySeconds))
+		is.Check(
+			s.DelaySeconds >= 1 && s.DelaySeconds <= MaxDelaySeconds,
+			"delay_seconds",
+			fmt.Sprintf("must be from 1 to %d", MaxDelaySeconds),
+		)
 	}
 }
 
@@ -207,7 +218,11 @@ func (s *Schedule) checkCallback(is *Issues) {
 			Prompt string `json:"prompt"`
 		}
 		err := json.Unmarshal(s.Payload, &payload)
-		is.Check(err == nil && strings.TrimSpace(payload.Prompt) != "", "payload.prompt", "is required for callback_type agent")
+		is.Check(
+			err == nil && strings.TrimSpace(payload.Prompt) != "",
+			"payload.prompt",
+			"is required for callback_type agent",
+		)
 		return
 	}
 	is.Check(s.CallbackID != "", "callback_id", "is required for callback_type "+s.CallbackType)
@@ -229,8 +244,13 @@ const MaxLateness = time.Minute
 // timing was written, even with the same value: that reactivates a completed
 // schedule.
 func (s *Schedule) Plan(was *Schedule, timed bool, now Time) error {
-	retimed := was == nil || timed && was.Status == ScheduleCompleted || s.Type != was.Type || s.CronExpression != was.CronExpression || s.DelaySeconds != was.DelaySeconds ||
-		s.Timezone != was.Timezone && s.Type == ScheduleCron || s.Type == ScheduleOnce && s.NextRun != was.NextRun
+	retimed := was == nil ||
+		timed && was.Status == ScheduleCompleted ||
+		s.Type != was.Type ||
+		s.CronExpression != was.CronExpression ||
+		s.DelaySeconds != was.DelaySeconds ||
+		s.Timezone != was.Timezone && s.Type == ScheduleCron ||
+		s.Type == ScheduleOnce && s.NextRun != was.NextRun
 	if retimed && was != nil && was.Status == ScheduleCompleted && s.Status == ScheduleCompleted {
 		s.Status = ScheduleActive
 	}

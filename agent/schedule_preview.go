@@ -125,5 +125,7 @@ func (s *Schedule) nextAfter() func(time.Time) Time {
 	if s.Type != ScheduleCron || err != nil {
 		return func(time.Time) Time { return Time{} }
 	}
-	return func(after time.Time) Time { return At(cron.Next(after, zone)) }
+	return func(after time.Time) Time {
+		return At(cron.Next(after, zone))
+	}
 }

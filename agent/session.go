@@ -99,7 +99,11 @@ func (o *SessionOptions) Validate() error {
 	is.Check(o.Dialogs == "" || o.Dialogs == "accept" || o.Dialogs == "dismiss", "dialogs", "must be accept or dismiss")
 	if p := o.Proxy; p != nil {
 		is.Check(p.Server != "", "proxy.server", "is required")
-		for field, text := range map[string]string{"proxy.server": p.Server, "proxy.username": p.Username, "proxy.password": p.Password} {
+		for field, text := range map[string]string{
+			"proxy.server":   p.Server,
+			"proxy.username": p.Username,
+			"proxy.password": p.Password,
+		} {
 			is.checkText(field, text, 500)
 		}
 	}
@@ -117,4 +121,6 @@ func isHeaderText(text string) bool {
 }
 
 // String returns a viewport as width×height.
-func (v Viewport) String() string { return fmt.Sprintf("%d×%d", v.Width, v.Height) }
+func (v Viewport) String() string {
+	return fmt.Sprintf("%d×%d", v.Width, v.Height)
+}

@@ -40,7 +40,13 @@ type Embedding struct {
 
 // Embedding returns the embedding settings.
 func (s Settings) Embedding() Embedding {
-	return Embedding{Provider: s.EmbeddingProvider, Model: s.EmbeddingModel, BaseURL: s.EmbeddingBaseURL, QueryPrefix: s.EmbeddingQueryPrefix, PassagePrefix: s.EmbeddingPassagePrefix}
+	return Embedding{
+		Provider:      s.EmbeddingProvider,
+		Model:         s.EmbeddingModel,
+		BaseURL:       s.EmbeddingBaseURL,
+		QueryPrefix:   s.EmbeddingQueryPrefix,
+		PassagePrefix: s.EmbeddingPassagePrefix,
+	}
 }
 
 // Providers of embeddings on this machine: the built-in model, and models that
@@ -58,7 +64,9 @@ func (e Embedding) File() bool { return e.Provider == FileEmbedding }
 
 // Name returns a model's name with its host, since the same name may be a
 // different model elsewhere. Vectors with different names cannot be compared.
-func (e Embedding) Name() string { return e.Model + "@" + e.Host() }
+func (e Embedding) Name() string {
+	return e.Model + "@" + e.Host()
+}
 
 // Host returns the host and port of the provider's address.
 func (e Embedding) Host() string {
@@ -152,8 +160,11 @@ func setField[T any](o Optional[T], dst *T, fallback T) {
 func (c SettingsChange) Credentials() map[string]string {
 	given := map[string]string{}
 	for name, field := range map[string]Optional[string]{
-		"openai_api_key": c.OpenAIKey, "anthropic_api_key": c.AnthropicKey, "llm_api_key": c.LLMKey,
-		"embedding_api_key": c.EmbeddingKey, "chatbot_a_token": c.ChatbotAToken,
+		"openai_api_key":    c.OpenAIKey,
+		"anthropic_api_key": c.AnthropicKey,
+		"llm_api_key":       c.LLMKey,
+		"embedding_api_key": c.EmbeddingKey,
+		"chatbot_a_token":   c.ChatbotAToken,
 	} {
 		if field.Given {
 			given[name] = field.Value
@@ -175,8 +186,11 @@ func (c SettingsChange) Validate() error {
 // Validate checks the settings as a whole.
 func (s *Settings) Validate() error {
 	var is Issues
-	is.Check(slices.Contains([]string{"", "openai", "anthropic", "ollama", "openai-compatible"}, s.LLMProvider),
-		"llm_provider", "must be openai, anthropic, ollama or openai-compatible")
+	is.Check(
+		slices.Contains([]string{"", "openai", "anthropic", "ollama", "openai-compatible"}, s.LLMProvider),
+		"llm_provider",
+		"must be openai, anthropic, ollama or openai-compatible",
+	)
 	is.checkText("llm_model", s.LLMModel, 200)
 	is.Check(s.LLMTemperature >= 0 && s.LLMTemperature <= 2, "llm_temperature", "must be from 0 to 2")
 	is.checkURL("llm_base_url", s.LLMBaseURL)
@@ -185,13 +199,28 @@ func (s *Settings) Validate() error {
 	_, err := clock.Zone(s.Timezone)
 	is.addError("timezone", err)
 	is.Check(s.RetentionDays >= 1 && s.RetentionDays <= 3650, "retention_days", "must be from 1 to 3650")
-	is.Check(slices.Contains([]string{LocalEmbedding, FileEmbedding, "openai-compatible"}, s.EmbeddingProvider), "embedding_provider", "must be local, openai-compatible or file")
+	is.Check(
+		slices.Contains([]string{LocalEmbedding, FileEmbedding, "openai-compatible"}, s.EmbeddingProvider),
+		"embedding_provider",
+		"must be local, openai-compatible or file",
+	)
 	is.Check(s.EmbeddingProvider != FileEmbedding || s.EmbeddingModel != "", "embedding_model", "is required for file")
-	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingModel != "", "embedding_model", "is required for openai-compatible")
-	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingBaseURL != "", "embedding_base_url", "is required for openai-compatible")
+	is.Check(
+		s.EmbeddingProvider != "openai-compatible" || s.EmbeddingModel != "",
+		"embedding_model",
+		"is required for openai-compatible",
+	)
+	is.Check(
+		s.EmbeddingProvider != "openai-compatible" || s.EmbeddingBaseURL != "",
+		"embedding_base_url",
+		"is required for openai-compatible",
+	)
 	is.checkText("embedding_model", s.EmbeddingModel, 200)
 	is.checkURL("embedding_base_url", s.EmbeddingBaseURL)
-	for field, prefix := range map[string]*string{"embedding_query_prefix": s.EmbeddingQueryPrefix, "embedding_passage_prefix": s.EmbeddingPassagePrefix} {
+	for field, prefix := range map[string]*string{
+		"embedding_query_prefix":   s.EmbeddingQueryPrefix,
+		"embedding_passage_prefix": s.EmbeddingPassagePrefix,
+	} {
 		if prefix != nil {
 			is.checkText(field, *prefix, 1000)
 		}

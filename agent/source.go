@@ -93,7 +93,11 @@ var chunkMethods = []string{"fixed", "sentence", "recursive", "markdown", "seman
 // Validate checks the fields that clients set.
 func (c *Chunking) Validate() error {
 	var is Issues
-	is.Check(c.Size >= MinChunkSize && c.Size <= MaxChunkSize, "chunk_size", fmt.Sprintf("must be from %d to %d", MinChunkSize, MaxChunkSize))
+	is.Check(
+		c.Size >= MinChunkSize && c.Size <= MaxChunkSize,
+		"chunk_size",
+		fmt.Sprintf("must be from %d to %d", MinChunkSize, MaxChunkSize),
+	)
 	is.Check(c.Overlap >= 0 && c.Overlap < c.Size, "overlap", "must be from 0 to less than chunk_size")
 	is.Check(slices.Contains(chunkMethods, c.Method), "method", "must be "+strings.Join(chunkMethods, ", "))
 	return is.Err()

@@ -70,7 +70,11 @@ func ValidTableName(name string) bool { return matches(tableName, name, maxTable
 // Validate checks the definition of a table.
 func (t *Table) Validate() error {
 	var is Issues
-	is.Check(ValidTableName(t.Name), "name", "must be 1 to 48 lower-case letters, digits and _, beginning with a letter")
+	is.Check(
+		ValidTableName(t.Name),
+		"name",
+		"must be 1 to 48 lower-case letters, digits and _, beginning with a letter",
+	)
 	is.Check(len(t.Columns) > 0, "columns", "must have at least one entry")
 	is.Check(len(t.Columns) <= MaxTableColumns, "columns", fmt.Sprintf("must have at most %d entries", MaxTableColumns))
 	seen, unique, options := map[string]bool{}, 0, 0
@@ -89,20 +93,36 @@ func (t *Table) Validate() error {
 		}
 	}
 	is.Check(unique <= maxUnique, "columns", fmt.Sprintf("must have at most %d entries that are unique", maxUnique))
-	is.Check(options <= maxOptionBytes, "columns", fmt.Sprintf("must have at most %d KB of options in all", maxOptionBytes>>10))
+	is.Check(
+		options <= maxOptionBytes,
+		"columns",
+		fmt.Sprintf("must have at most %d KB of options in all", maxOptionBytes>>10),
+	)
 	return is.Err()
 }
 
 func (c *TableColumn) validate(is *Issues, field string) {
-	is.Check(matches(fieldName, c.Name, maxTableName), field+"name", "must be 1 to 48 letters, digits and _, beginning with a letter")
-	is.Check(!slices.Contains(reservedColumns, strings.ToLower(c.Name)), field+"name", "is taken: every table has id, created_at and updated_at")
+	is.Check(
+		matches(fieldName, c.Name, maxTableName),
+		field+"name",
+		"must be 1 to 48 letters, digits and _, beginning with a letter",
+	)
+	is.Check(
+		!slices.Contains(reservedColumns, strings.ToLower(c.Name)),
+		field+"name",
+		"is taken: every table has id, created_at and updated_at",
+	)
 	is.Check(slices.Contains(ColumnTypes, c.Type), field+"type", "must be text, number, boolean, time, json or choice")
 	is.Check(!c.Unique || c.Type != ColumnJSON, field+"unique", "does not go with the type json")
 	if c.Type != ColumnChoice {
 		is.Check(len(c.Options) == 0, field+"options", "go with the type choice only")
 		return
 	}
-	is.Check(len(c.Options) > 0 && len(c.Options) <= maxOptions, field+"options", fmt.Sprintf("must have 1 to %d entries", maxOptions))
+	is.Check(
+		len(c.Options) > 0 && len(c.Options) <= maxOptions,
+		field+"options",
+		fmt.Sprintf("must have 1 to %d entries", maxOptions),
+	)
 	for i, o := range c.Options {
 		at := fmt.Sprintf("%soptions[%d]", field, i)
 		is.Check(o != "" && strings.TrimSpace(o) == o, at, "must be text without spaces around it")
@@ -120,7 +140,9 @@ func isControl(r rune) bool {
 // Column returns the column of that name, which may be one of RowColumns.
 func (t *Table) Column(name string) (TableColumn, bool) {
 	for _, list := range [][]TableColumn{t.Columns, RowColumns} {
-		if i := slices.IndexFunc(list, func(c TableColumn) bool { return c.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(list, func(c TableColumn) bool {
+			return c.Name == name
+		}); i >= 0 {
 			return list[i], true
 		}
 	}
@@ -157,9 +179,15 @@ func (ch TableChange) Apply(t Table) (Table, []string, error) {
 			if c.From == "" {
 				from[i] = c.Name
 			}
-			known := slices.ContainsFunc(before.Columns, func(b TableColumn) bool { return b.Name == from[i] })
+			known := slices.ContainsFunc(before.Columns, func(b TableColumn) bool {
+				return b.Name == from[i]
+			})
 			is.Check(known || c.From == "", fmt.Sprintf("columns[%d].from", i), "is not a column of the table")
-			is.Check(!known || slices.Index(from, from[i]) == i, fmt.Sprintf("columns[%d].from", i), "is given to another column too")
+			is.Check(
+				!known || slices.Index(from, from[i]) == i,
+				fmt.Sprintf("columns[%d].from", i),
+				"is given to another column too",
+			)
 			if !known {
 				from[i] = ""
 			}

@@ -49,7 +49,11 @@ type TakeoverOptions struct {
 func (o *TakeoverOptions) Validate() error {
 	var is Issues
 	is.checkText("reason", o.Reason, 1000)
-	is.Check(o.Timeout == nil || *o.Timeout >= 1 && *o.Timeout <= MaxTakeoverTimeout, "timeout", "must be 1 to 3600 seconds")
+	is.Check(
+		o.Timeout == nil || *o.Timeout >= 1 && *o.Timeout <= MaxTakeoverTimeout,
+		"timeout",
+		"must be 1 to 3600 seconds",
+	)
 	return is.Err()
 }
 

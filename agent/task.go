@@ -82,10 +82,14 @@ func (b *Bound) UnmarshalJSON(data []byte) error {
 }
 
 // First returns the first moment of the bound. Days are days in zone.
-func (b Bound) First(zone *time.Location) Time { return b.midnight(zone, 0) }
+func (b Bound) First(zone *time.Location) Time {
+	return b.midnight(zone, 0)
+}
 
 // Past returns the first moment after the bound. A bare date includes that day.
-func (b Bound) Past(zone *time.Location) Time { return b.midnight(zone, 1) }
+func (b Bound) Past(zone *time.Location) Time {
+	return b.midnight(zone, 1)
+}
 
 func (b Bound) midnight(zone *time.Location, days int) Time {
 	if !b.Day || b.Time.IsZero() {
@@ -152,8 +156,16 @@ func (c TaskChange) seriesField() string {
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"timezone", c.Timezone.Given}, {"recurrence", c.Recurrence.Given}, {"recurrence_days", c.RecurrenceDays.Given}, {"recurrence_end", c.RecurrenceEnd.Given},
-		{"recurrence_count", c.RecurrenceCount.Given}, {"exceptions", c.Exceptions.Given}, {"workflow_id", c.WorkflowID.Given}, {"status", c.Status.Given}} {
+	}{
+		{"timezone", c.Timezone.Given},
+		{"recurrence", c.Recurrence.Given},
+		{"recurrence_days", c.RecurrenceDays.Given},
+		{"recurrence_end", c.RecurrenceEnd.Given},
+		{"recurrence_count", c.RecurrenceCount.Given},
+		{"exceptions", c.Exceptions.Given},
+		{"workflow_id", c.WorkflowID.Given},
+		{"status", c.Status.Given},
+	} {
 		if f.given {
 			return f.name
 		}
@@ -202,15 +214,31 @@ func (t *Task) Validate() error {
 	is.checkText("title", t.Title, 200)
 	is.checkText("description", t.Description, 5000)
 	is.Check(!t.StartTime.IsZero(), "start_time", "is required")
-	is.Check(t.StartTime.IsZero() || t.StartTime.After(earliest) && t.StartTime.Before(latest), "start_time", "must be between the years 1900 and 2200")
+	is.Check(
+		t.StartTime.IsZero() || t.StartTime.After(earliest) && t.StartTime.Before(latest),
+		"start_time",
+		"must be between the years 1900 and 2200",
+	)
 	is.Check(!t.EndTime.Before(t.StartTime.Time), "end_time", "must not be before start_time")
-	is.Check(t.EndTime.Sub(t.StartTime.Time) <= 366*24*time.Hour, "end_time", "must be at most 366 days after start_time")
+	is.Check(
+		t.EndTime.Sub(t.StartTime.Time) <= 366*24*time.Hour,
+		"end_time",
+		"must be at most 366 days after start_time",
+	)
 	_, err := clock.Zone(t.Timezone)
 	is.addError("timezone", err)
 	is.Check(slices.Contains(recurrences, t.Recurrence), "recurrence", "must be none, daily, weekly or monthly")
 	t.checkDays(&is)
-	is.Check(t.RecurrenceEnd.IsZero() || !t.RecurrenceEnd.Before(t.StartTime.Time), "recurrence_end", "must not be before start_time")
-	is.Check(t.RecurrenceCount >= 0 && t.RecurrenceCount <= MaxRecurrenceCount, "recurrence_count", fmt.Sprintf("must be from 1 to %d", MaxRecurrenceCount))
+	is.Check(
+		t.RecurrenceEnd.IsZero() || !t.RecurrenceEnd.Before(t.StartTime.Time),
+		"recurrence_end",
+		"must not be before start_time",
+	)
+	is.Check(
+		t.RecurrenceCount >= 0 && t.RecurrenceCount <= MaxRecurrenceCount,
+		"recurrence_count",
+		fmt.Sprintf("must be from 1 to %d", MaxRecurrenceCount),
+	)
 	t.checkExceptions(&is)
 	is.checkText("workflow_id", t.WorkflowID, 100)
 	is.Check(slices.Contains(TaskStatuses, t.Status), "status", "must be pending, completed, failed or cancelled")
@@ -269,8 +297,13 @@ func (t *Task) Replan(keep bool, now Time) {
 }
 
 func (t *Task) sameTimes(o *Task) bool {
-	return t.StartTime == o.StartTime && t.EndTime == o.EndTime && t.Timezone == o.Timezone && t.Recurrence == o.Recurrence &&
-		slices.Equal(t.RecurrenceDays, o.RecurrenceDays) && t.RecurrenceEnd == o.RecurrenceEnd && t.RecurrenceCount == o.RecurrenceCount
+	return t.StartTime == o.StartTime &&
+		t.EndTime == o.EndTime &&
+		t.Timezone == o.Timezone &&
+		t.Recurrence == o.Recurrence &&
+		slices.Equal(t.RecurrenceDays, o.RecurrenceDays) &&
+		t.RecurrenceEnd == o.RecurrenceEnd &&
+		t.RecurrenceCount == o.RecurrenceCount
 }
 
 // Occurrence is one occurrence of a task.

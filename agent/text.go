@@ -25,7 +25,9 @@ func Clip(s string, n int) string {
 //
 //go:noinline // the code of sync.OnceValue would be repeated for each pattern
 func Pattern(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+	return sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(text)
+	})
 }
 
 // checkText adds an issue if a text is too long or contains NUL.
@@ -55,7 +57,9 @@ type Optional[T any] struct {
 }
 
 // Some returns an Optional that is set to a value.
-func Some[T any](v T) Optional[T] { return Optional[T]{Given: true, Value: v} }
+func Some[T any](v T) Optional[T] {
+	return Optional[T]{Given: true, Value: v}
+}
 
 // Into stores the value in dst if the field was given; null clears dst.
 func (o Optional[T]) Into(dst *T) {

@@ -15,7 +15,13 @@ func TestClip(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"short", 5, "short"}, {"longer", 5, "long…"}, {"äöüß", 3, "äö…"}, {"äöü", 3, "äöü"}, {"ab", 1, "…"}, {"ab", 0, ""}, {"", 0, ""},
+		{"short", 5, "short"},
+		{"longer", 5, "long…"},
+		{"äöüß", 3, "äö…"},
+		{"äöü", 3, "äöü"},
+		{"ab", 1, "…"},
+		{"ab", 0, ""},
+		{"", 0, ""},
 		{"\xff\xfe\xfd", 2, "\ufffd…"},
 	} {
 		got := Clip(c.in, c.n)
@@ -86,7 +92,9 @@ func TestIssues(t *testing.T) {
 	}
 	is.Add("email", "must be an email address")
 	var two *Error
-	if err := is.Err(); !errors.As(err, &two) || two.Message != "name is required, and 1 more" || len(two.Details["errors"].([]Issue)) != 2 {
+	if err := is.Err(); !errors.As(err, &two) ||
+		two.Message != "name is required, and 1 more" ||
+		len(two.Details["errors"].([]Issue)) != 2 {
 		t.Errorf("two issues: %+v", two)
 	}
 	for range 10 * maxIssues {

@@ -18,7 +18,9 @@ type Time struct{ time.Time }
 func Now() Time { return At(time.Now()) }
 
 // At converts t to a Time.
-func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+func At(t time.Time) Time {
+	return Time{t.UTC().Truncate(time.Millisecond)}
+}
 
 // String returns t as timeLayout, or "" for the zero Time.
 func (t Time) String() string {
@@ -123,5 +125,9 @@ func (t Time) Value() any {
 	return t.String()
 }
 
-func unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
-func marshal(v any) ([]byte, error)      { return json.Marshal(v) }
+func unmarshal(data []byte, v any) error {
+	return json.Unmarshal(data, v)
+}
+func marshal(v any) ([]byte, error) {
+	return json.Marshal(v)
+}

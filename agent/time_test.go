@@ -91,7 +91,15 @@ func TestTimeInDatabase(t *testing.T) {
 }
 
 func FuzzTimeUnmarshalText(f *testing.F) {
-	for _, seed := range []string{"", "2026-01-31", "2026-01-31T09:00:00Z", "0000-12-31T23:59:59-14:00", "9999-12-31T23:59:59.9999Z", "2026-01-31T09:00:00,5Z", "\x00"} {
+	for _, seed := range []string{
+		"",
+		"2026-01-31",
+		"2026-01-31T09:00:00Z",
+		"0000-12-31T23:59:59-14:00",
+		"9999-12-31T23:59:59.9999Z",
+		"2026-01-31T09:00:00,5Z",
+		"\x00",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -110,7 +118,9 @@ func FuzzTimeUnmarshalText(f *testing.F) {
 
 // FuzzTimeString compares with the time package.
 func FuzzTimeString(f *testing.F) {
-	for _, seconds := range []int64{0, -1, 1769850000, 253402300799, 253402300800, -62135596800, -62167219201, 951782400} {
+	for _, seconds := range []int64{
+		0, -1, 1769850000, 253402300799, 253402300800, -62135596800, -62167219201, 951782400,
+	} {
 		f.Add(seconds, int64(999_999_999))
 	}
 	f.Fuzz(func(t *testing.T, seconds, nanoseconds int64) {

@@ -115,7 +115,11 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	var is Issues
 	is.Check(matches(toolName, t.Name, MaxToolName), "name", "must be 1 to 64 letters, digits, _ or -")
 	is.checkText("description", t.Description, 4000)
-	is.Check(slices.Contains([]string{ToolAPI, ToolFunction, ToolMCP, ToolOperation, ToolAPISet, ToolWorkflow}, t.Type), "type", "must be api, function, mcp, operation, api-set or workflow")
+	is.Check(
+		slices.Contains([]string{ToolAPI, ToolFunction, ToolMCP, ToolOperation, ToolAPISet, ToolWorkflow}, t.Type),
+		"type",
+		"must be api, function, mcp, operation, api-set or workflow",
+	)
 	is.checkObject("config", t.Config)
 	if err := is.Err(); err != nil {
 		return ToolConfig{}, err
@@ -126,8 +130,11 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	}
 	checkFieldCase(&is, t.Config)
 	var schema map[string]any
-	is.Check(len(c.Parameters) == 0 || json.Unmarshal(c.Parameters, &schema) == nil && schema["type"] == "object",
-		"config.parameters", `must be a JSON Schema of type "object"`)
+	is.Check(
+		len(c.Parameters) == 0 || json.Unmarshal(c.Parameters, &schema) == nil && schema["type"] == "object",
+		"config.parameters",
+		`must be a JSON Schema of type "object"`,
+	)
 	switch t.Type {
 	case ToolAPI:
 		c.checkAPI(&is)
@@ -140,7 +147,11 @@ func (t *Tool) Validate() (ToolConfig, error) {
 		is.Check(c.Operation != "", "config.operation", "is required")
 		c.checkAPICall(&is)
 	case ToolAPISet:
-		is.Check(len(t.Name) <= MaxToolName-len("_find"), "name", "must be at most 59 characters, since _find and _call are added to it")
+		is.Check(
+			len(t.Name) <= MaxToolName-len("_find"),
+			"name",
+			"must be at most 59 characters, since _find and _call are added to it",
+		)
 		if c.Allow != nil {
 			c.Allow.check(&is)
 		}
@@ -160,7 +171,11 @@ func checkFieldCase(is *Issues, config []byte) {
 	check := func(prefix string, in map[string]json.RawMessage, names ...string) {
 		for _, key := range slices.Sorted(maps.Keys(in)) {
 			for _, name := range names {
-				is.Check(key == name || !strings.EqualFold(key, name), prefix+Clip(key, 60), "must be written "+name)
+				is.Check(
+					key == name || !strings.EqualFold(key, name),
+					prefix+Clip(key, 60),
+					"must be written "+name,
+				)
 			}
 		}
 	}
@@ -178,7 +193,11 @@ var toolMethods = []string{"", http.MethodGet, http.MethodPost, http.MethodPut, 
 func (c *ToolConfig) checkAPI(is *Issues) {
 	is.Check(c.URL != "", "config.url", "is required")
 	is.checkURL("config.url", strings.NewReplacer("{{", "", "}}", "", " ", "").Replace(c.URL))
-	is.Check(c.URL == "" || !strings.Contains(c.URL, "{{") || Origin(c.URL) != "", "config.url", "must contain scheme, host and port without templates; arguments may only come after them")
+	is.Check(
+		c.URL == "" || !strings.Contains(c.URL, "{{") || Origin(c.URL) != "",
+		"config.url",
+		"must contain scheme, host and port without templates; arguments may only come after them",
+	)
 	is.Check(slices.Contains(toolMethods, c.Method), "config.method", "must be GET, POST, PUT, PATCH or DELETE")
 	c.checkTimeout(is)
 	c.checkBody(is)
@@ -190,15 +209,31 @@ func (c *ToolConfig) checkAPI(is *Issues) {
 }
 
 func (c *ToolConfig) checkBody(is *Issues) {
-	is.Check(slices.Contains([]string{"", "json", "form", "multipart"}, c.BodyType), "config.body_type", "must be json, form or multipart")
+	is.Check(
+		slices.Contains([]string{"", "json", "form", "multipart"}, c.BodyType),
+		"config.body_type",
+		"must be json, form or multipart",
+	)
 	_, isObject := c.Body.(map[string]any)
-	is.Check(isObject || c.Body == nil || c.BodyType == "" || c.BodyType == "json", "config.body", "must be an object to be sent as a form")
-	is.Check(len(c.Files) == 0 || c.BodyType == "multipart", "config.files", "can only be sent with the body_type multipart")
+	is.Check(
+		isObject || c.Body == nil || c.BodyType == "" || c.BodyType == "json",
+		"config.body",
+		"must be an object to be sent as a form",
+	)
+	is.Check(
+		len(c.Files) == 0 || c.BodyType == "multipart",
+		"config.files",
+		"can only be sent with the body_type multipart",
+	)
 	is.Check(len(c.Files) <= 20, "config.files", "must have at most 20 items")
 }
 
 func (c *ToolConfig) checkTimeout(is *Issues) {
-	is.Check(c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime, "config.timeout_ms", fmt.Sprintf("must be from 1 to %d", maxToolTime))
+	is.Check(
+		c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime,
+		"config.timeout_ms",
+		fmt.Sprintf("must be from 1 to %d", maxToolTime),
+	)
 }
 
 // checkAPICall checks what tools that call operations have in common.
@@ -213,7 +248,11 @@ func (c *ToolConfig) secretFields() map[string]*string {
 	if c.Auth == nil {
 		return nil
 	}
-	return map[string]*string{"auth.token": &c.Auth.Token, "auth.password": &c.Auth.Password, "auth.value": &c.Auth.Value}
+	return map[string]*string{
+		"auth.token":    &c.Auth.Token,
+		"auth.password": &c.Auth.Password,
+		"auth.value":    &c.Auth.Value,
+	}
 }
 
 // TakeSecrets is APIConfig.TakeSecrets for a tool.

@@ -47,7 +47,12 @@ func TestAgentValidate(t *testing.T) {
 			t.Errorf("name %q: %v", name, err)
 		}
 	}
-	check(t, "description", (&Agent{Name: "a", Status: StatusPaused, Description: strings.Repeat("ä", 501)}).Validate(), "description")
+	check(
+		t,
+		"description",
+		(&Agent{Name: "a", Status: StatusPaused, Description: strings.Repeat("ä", 501)}).Validate(),
+		"description",
+	)
 	check(t, "all", (&Agent{Status: "asleep", Description: "\x00"}).Validate(), "name", "description", "status")
 	check(t, "full", (&Agent{Name: "a", Status: StatusDisabled, Description: strings.Repeat("ä", 500)}).Validate())
 }
@@ -70,14 +75,20 @@ func TestAgentChange(t *testing.T) {
 func TestAdminValidate(t *testing.T) {
 	for email, ok := range map[string]bool{
 		"ada@example.com": true, "a+b@x": true, "ü@ö.example": true,
-		"": false, "ada": false, "@x": false, "a@": false, "a@b@c": false, "a b@c": false, "a@b,c@d": false, "<a@b>": false,
-		"a\x00@b": false, strings.Repeat("a", 250) + "@x.yz": false,
+		"": false, "ada": false, "@x": false, "a@": false, "a@b@c": false, "a b@c": false,
+		"a@b,c@d": false, "<a@b>": false, "a\x00@b": false, strings.Repeat("a", 250) + "@x.yz": false,
 	} {
 		if err := (&Admin{Email: email, Role: RoleViewer}).Validate(); (err == nil) != ok {
 			t.Errorf("email %q: %v", email, err)
 		}
 	}
-	for role, ok := range map[Role]bool{RoleOwner: true, RoleAdmin: true, RoleViewer: true, RoleNone: false, "root": false} {
+	for role, ok := range map[Role]bool{
+		RoleOwner:  true,
+		RoleAdmin:  true,
+		RoleViewer: true,
+		RoleNone:   false,
+		"root":     false,
+	} {
 		if err := (&Admin{Email: "a@b", Role: role}).Validate(); (err == nil) != ok {
 			t.Errorf("role %q: %v", role, err)
 		}
@@ -93,23 +104,47 @@ func TestContactValidate(t *testing.T) {
 		change ContactChange
 		want   []string
 	}{
-		"minimal":        {ContactChange{Name: Some("Ada")}, nil},
-		"no name":        {ContactChange{Name: Some("  ")}, []string{"name"}},
-		"long":           {ContactChange{Name: Some(long), Notes: Some(long)}, []string{"name", "notes"}},
-		"email":          {ContactChange{Name: Some("a"), Email: Some("nobody")}, []string{"email"}},
-		"phone":          {ContactChange{Name: Some("a"), Phone: Some("()")}, []string{"phone"}},
-		"tags":           {ContactChange{Name: Some("a"), Tags: Some([]string{"ok", long})}, []string{"tags[1]"}},
-		"many tags":      {ContactChange{Name: Some("a"), Tags: Some(strings.Split(strings.Repeat("x y ", 60), " "))}, nil},
-		"NUL":            {ContactChange{Name: Some("a\x00b"), ExternalID: Some("\x00")}, []string{"name", "external_id"}},
-		"metadata":       {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":{"b":[1]}}`))}, nil},
-		"metadata list":  {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`[1]`))}, []string{"metadata"}},
-		"metadata null":  {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`null`))}, nil},
-		"metadata cut":   {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":`))}, []string{"metadata"}},
-		"metadata NUL":   {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":"\u0000"}`))}, []string{"metadata"}},
-		"metadata \\u":   {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":"\\u0000 [{"}`))}, nil},
-		"metadata depth": {ContactChange{Name: Some("a"), Metadata: Some(nested(MaxObjectDepth + 1))}, []string{"metadata"}},
-		"metadata deep":  {ContactChange{Name: Some("a"), Metadata: Some(nested(MaxObjectDepth))}, nil},
-		"metadata big":   {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":"` + strings.Repeat("x", MaxObjectBytes) + `"}`))}, []string{"metadata"}},
+		"minimal": {ContactChange{Name: Some("Ada")}, nil},
+		"no name": {ContactChange{Name: Some("  ")}, []string{"name"}},
+		"long":    {ContactChange{Name: Some(long), Notes: Some(long)}, []string{"name", "notes"}},
+		"email":   {ContactChange{Name: Some("a"), Email: Some("nobody")}, []string{"email"}},
+		"phone":   {ContactChange{Name: Some("a"), Phone: Some("()")}, []string{"phone"}},
+		"tags":    {ContactChange{Name: Some("a"), Tags: Some([]string{"ok", long})}, []string{"tags[1]"}},
+		"many tags": {
+			ContactChange{Name: Some("a"), Tags: Some(strings.Split(strings.Repeat("x y ", 60), " "))},
+			nil,
+		},
+		"NUL": {
+			ContactChange{Name: Some("a\x00b"), ExternalID: Some("\x00")},
+			[]string{"name", "external_id"},
+		},
+		"metadata": {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":{"b":[1]}}`))}, nil},
+		"metadata list": {
+			ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`[1]`))},
+			[]string{"metadata"},
+		},
+		"metadata null": {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`null`))}, nil},
+		"metadata cut": {
+			ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":`))},
+			[]string{"metadata"},
+		},
+		"metadata NUL": {
+			ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":"\u0000"}`))},
+			[]string{"metadata"},
+		},
+		"metadata \\u": {ContactChange{Name: Some("a"), Metadata: Some(json.RawMessage(`{"a":"\\u0000 [{"}`))}, nil},
+		"metadata depth": {
+			ContactChange{Name: Some("a"), Metadata: Some(nested(MaxObjectDepth + 1))},
+			[]string{"metadata"},
+		},
+		"metadata deep": {ContactChange{Name: Some("a"), Metadata: Some(nested(MaxObjectDepth))}, nil},
+		"metadata big": {
+			ContactChange{
+				Name:     Some("a"),
+				Metadata: Some(json.RawMessage(`{"a":"` + strings.Repeat("x", MaxObjectBytes) + `"}`)),
+			},
+			[]string{"metadata"},
+		},
 	} {
 		var contact Contact
 		c.change.Apply(&contact)
@@ -125,8 +160,16 @@ func nested(depth int) json.RawMessage {
 
 func TestContactApply(t *testing.T) {
 	c := Contact{Name: "Ada", Email: "a@b", Tags: []string{"x"}, Metadata: json.RawMessage(`{"k":1}`)}
-	ContactChange{Email: Optional[string]{Given: true, Null: true}, Phone: Some(" +1 555 "), Tags: Some([]string{" y", "y"})}.Apply(&c)
-	if c.Name != "Ada" || c.Email != "" || c.Phone != "+1 555" || !slices.Equal(c.Tags, []string{"y"}) || string(c.Metadata) != `{"k":1}` {
+	ContactChange{
+		Email: Optional[string]{Given: true, Null: true},
+		Phone: Some(" +1 555 "),
+		Tags:  Some([]string{" y", "y"}),
+	}.Apply(&c)
+	if c.Name != "Ada" ||
+		c.Email != "" ||
+		c.Phone != "+1 555" ||
+		!slices.Equal(c.Tags, []string{"y"}) ||
+		string(c.Metadata) != `{"k":1}` {
 		t.Errorf("got %+v", c)
 	}
 	ContactChange{Metadata: Optional[json.RawMessage]{Given: true, Null: true}}.Apply(&c)

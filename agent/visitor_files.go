@@ -22,20 +22,44 @@ const (
 // fileMedia are the files that visitors may send by default: media types by
 // extension.
 var fileMedia = map[string]string{
-	"jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp", "bmp": "image/bmp", "heic": "image/heic",
-	"mp3": "audio/mpeg", "m4a": "audio/mp4", "ogg": "audio/ogg", "wav": "audio/wav", "mp4": "video/mp4", "webm": "video/webm", "mov": "video/quicktime",
-	"pdf": "application/pdf", "txt": "text/plain", "csv": "text/csv", "md": "text/markdown", "rtf": "application/rtf", "json": "application/json",
-	"doc": "application/msword", "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-	"xls": "application/vnd.ms-excel", "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-	"ppt": "application/vnd.ms-powerpoint", "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-	"odt": "application/vnd.oasis.opendocument.text", "ods": "application/vnd.oasis.opendocument.spreadsheet", "odp": "application/vnd.oasis.opendocument.presentation",
-	"zip": "application/zip",
+	"jpg":  "image/jpeg",
+	"jpeg": "image/jpeg",
+	"png":  "image/png",
+	"gif":  "image/gif",
+	"webp": "image/webp",
+	"bmp":  "image/bmp",
+	"heic": "image/heic",
+	"mp3":  "audio/mpeg",
+	"m4a":  "audio/mp4",
+	"ogg":  "audio/ogg",
+	"wav":  "audio/wav",
+	"mp4":  "video/mp4",
+	"webm": "video/webm",
+	"mov":  "video/quicktime",
+	"pdf":  "application/pdf",
+	"txt":  "text/plain",
+	"csv":  "text/csv",
+	"md":   "text/markdown",
+	"rtf":  "application/rtf",
+	"json": "application/json",
+	"doc":  "application/msword",
+	"docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	"xls":  "application/vnd.ms-excel",
+	"xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	"ppt":  "application/vnd.ms-powerpoint",
+	"pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+	"odt":  "application/vnd.oasis.opendocument.text",
+	"ods":  "application/vnd.oasis.opendocument.spreadsheet",
+	"odp":  "application/vnd.oasis.opendocument.presentation",
+	"zip":  "application/zip",
 }
 
 var extensionPattern = regexp.MustCompile(`^[a-z0-9]{1,10}$`)
 
 // TakesFiles reports whether visitors may send files.
-func (c *WidgetConfig) TakesFiles() bool { return c.Files == nil || *c.Files }
+func (c *WidgetConfig) TakesFiles() bool {
+	return c.Files == nil || *c.Files
+}
 
 // withFileDefaults returns the config with defaults for file limits that are not
 // set.
@@ -75,8 +99,16 @@ func (c *WidgetConfig) validateFiles(is *Issues) {
 	for _, t := range c.FileTypes {
 		is.Check(extensionPattern.MatchString(t), "config.fileTypes", "must be extensions such as pdf")
 	}
-	is.Check(c.MaxFiles >= 0 && c.MaxFiles <= MaxMessageAttachments, "config.maxFiles", fmt.Sprintf("must be 1 to %d", MaxMessageAttachments))
-	is.Check(c.MaxFileSize >= 0 && c.MaxFileSize <= MaxAttachmentBytes>>20, "config.maxFileSize", fmt.Sprintf("must be 1 to %d", MaxAttachmentBytes>>20))
+	is.Check(
+		c.MaxFiles >= 0 && c.MaxFiles <= MaxMessageAttachments,
+		"config.maxFiles",
+		fmt.Sprintf("must be 1 to %d", MaxMessageAttachments),
+	)
+	is.Check(
+		c.MaxFileSize >= 0 && c.MaxFileSize <= MaxAttachmentBytes>>20,
+		"config.maxFileSize",
+		fmt.Sprintf("must be 1 to %d", MaxAttachmentBytes>>20),
+	)
 }
 
 // fileExtension returns the extension of a name in lower case, without its dot.
@@ -100,10 +132,15 @@ func (c *WidgetConfig) CheckFile(name string, head []byte, media string) error {
 		return Invalid("file", "is of a type that this chat does not take").With("file_types", c.FileTypes)
 	}
 	named, known := fileMedia[extension]
-	mislabelled := known && slices.ContainsFunc(executableMagic, func(start []byte) bool { return bytes.HasPrefix(head, start) })
+	mislabelled := known &&
+		slices.ContainsFunc(executableMagic, func(start []byte) bool {
+			return bytes.HasPrefix(head, start)
+		})
 	if IsShownMedia(named) {
 		kind, _, _ := strings.Cut(named, "/")
-		mislabelled = mislabelled || named == "application/pdf" && media != named || kind == "image" && !strings.HasPrefix(media, "image/")
+		mislabelled = mislabelled ||
+			named == "application/pdf" && media != named ||
+			kind == "image" && !strings.HasPrefix(media, "image/")
 	}
 	if mislabelled {
 		return Invalid("file", "is not what its name says")

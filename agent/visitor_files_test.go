@@ -38,7 +38,10 @@ func TestCheckFile(t *testing.T) {
 
 // TestFilesText: file names cannot break out of the text that stands for files.
 func TestFilesText(t *testing.T) {
-	if got := FilesText([]Attachment{{Type: "image", Name: "a].png"}, {Name: "b.pdf"}}); got != "[image: a_.png] [file: b.pdf]" {
+	if got := FilesText([]Attachment{
+		{Type: "image", Name: "a].png"},
+		{Name: "b.pdf"},
+	}); got != "[image: a_.png] [file: b.pdf]" {
 		t.Error(got)
 	}
 	if files := (&VisitorMessage{ID: "1"}); files.Validate(0) == nil || files.Validate(1) != nil {
@@ -62,7 +65,11 @@ func TestWidgetFilesConfig(t *testing.T) {
 	if !c.TakesFiles() {
 		t.Error("null is not the default")
 	}
-	for field, bad := range map[string]WidgetConfig{"fileTypes": {FileTypes: []string{"*"}}, "maxFiles": {MaxFiles: 21}, "maxFileSize": {MaxFileSize: 21}} {
+	for field, bad := range map[string]WidgetConfig{
+		"fileTypes":   {FileTypes: []string{"*"}},
+		"maxFiles":    {MaxFiles: 21},
+		"maxFileSize": {MaxFileSize: 21},
+	} {
 		var is Issues
 		if bad.validate(&is); !strings.Contains(is.Err().Error(), field) {
 			t.Errorf("%s: %v", field, is.Err())

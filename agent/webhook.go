@@ -47,14 +47,20 @@ func (w *Webhook) Validate() error {
 	is.Check(len(w.Events) > 0, "events", "must name at least one event")
 	is.Check(len(w.Events) <= MaxWebhookEvents, "events", fmt.Sprintf("must have at most %d names", MaxWebhookEvents))
 	for i, pattern := range w.Events[:min(len(w.Events), MaxWebhookEvents)] {
-		is.Check(ValidEventPattern(pattern), fmt.Sprintf("events[%d]", i), "must be an event name or a pattern that matches one")
+		is.Check(
+			ValidEventPattern(pattern),
+			fmt.Sprintf("events[%d]", i),
+			"must be an event name or a pattern that matches one",
+		)
 	}
 	return is.Err()
 }
 
 // Wants reports whether the subscription matches an event's name.
 func (w *Webhook) Wants(event string) bool {
-	return slices.ContainsFunc(w.Events, func(pattern string) bool { return MatchEvent(pattern, event) })
+	return slices.ContainsFunc(w.Events, func(pattern string) bool {
+		return MatchEvent(pattern, event)
+	})
 }
 
 // DeliveryStatus is the state of a delivery.

@@ -77,7 +77,9 @@ func (c WidgetConfig) WithDefaults() WidgetConfig {
 }
 
 // Allows reports whether pages of an origin may show the widget.
-func (c *WidgetConfig) Allows(origin string) bool { return slices.Contains(c.AllowedOrigins, origin) }
+func (c *WidgetConfig) Allows(origin string) bool {
+	return slices.Contains(c.AllowedOrigins, origin)
+}
 
 // apply writes the given fields into c.
 func (ch WidgetConfigChange) apply(c *WidgetConfig) {
@@ -112,7 +114,13 @@ var (
 // beyond scheme, host and port is invalid, and so is a pattern.
 func pageOrigin(raw string) (string, bool) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimSpace(raw), "/"))
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
+	if err != nil ||
+		u.Scheme != "https" && u.Scheme != "http" ||
+		u.Path != "" ||
+		u.User != nil ||
+		u.RawQuery != "" ||
+		u.Fragment != "" ||
+		u.Opaque != "" {
 		return "", false
 	}
 	host := strings.ToLower(u.Host)
@@ -124,30 +132,61 @@ func pageOrigin(raw string) (string, bool) {
 
 // validate checks the fields of a widget.
 func (c *WidgetConfig) validate(is *Issues) {
-	is.Check(len(c.AllowedOrigins) <= MaxOrigins, "config.allowedOrigins", fmt.Sprintf("must have at most %d", MaxOrigins))
+	is.Check(
+		len(c.AllowedOrigins) <= MaxOrigins,
+		"config.allowedOrigins",
+		fmt.Sprintf("must have at most %d", MaxOrigins),
+	)
 	for _, origin := range c.AllowedOrigins {
 		normal, ok := pageOrigin(origin)
-		is.Check(ok && normal == origin, "config.allowedOrigins", "must be origins such as https://shop.example.com, without a path or a wildcard")
+		is.Check(
+			ok && normal == origin,
+			"config.allowedOrigins",
+			"must be origins such as https://shop.example.com, without a path or a wildcard",
+		)
 	}
 	is.checkText("config.title", c.Title, 100)
 	is.Check(!strings.ContainsAny(c.Title, "\r\n"), "config.title", "must be a single line")
 	is.checkText("config.greeting", c.Greeting, maxWidgetText)
 	is.checkText("config.offlineMessage", c.OfflineMessage, maxWidgetText)
 	is.Check(c.Color == "" || colorPattern.MatchString(c.Color), "config.color", "must be a color such as #1f6f54")
-	is.Check(slices.Contains([]string{"", AskEmailOffline, AskEmailAlways, AskEmailNever}, c.AskEmail), "config.askEmail", "must be offline, always or never")
+	is.Check(
+		slices.Contains([]string{"", AskEmailOffline, AskEmailAlways, AskEmailNever}, c.AskEmail),
+		"config.askEmail",
+		"must be offline, always or never",
+	)
 	_, err := ParseHours(c.Hours)
 	is.Check(err == nil, "config.hours", "must be hours such as Mon-Fri 09:00-17:00, Sat 10:00-14:00")
-	is.Check(c.MessagesPerMinute >= 0 && c.MessagesPerMinute <= maxWidgetPerMinute, "config.messagesPerMinute", fmt.Sprintf("must be 1 to %d", maxWidgetPerMinute))
-	is.Check(c.MessagesPerDay >= 0 && c.MessagesPerDay <= maxWidgetPerDay, "config.messagesPerDay", fmt.Sprintf("must be 1 to %d", maxWidgetPerDay))
+	is.Check(
+		c.MessagesPerMinute >= 0 && c.MessagesPerMinute <= maxWidgetPerMinute,
+		"config.messagesPerMinute",
+		fmt.Sprintf("must be 1 to %d", maxWidgetPerMinute),
+	)
+	is.Check(
+		c.MessagesPerDay >= 0 && c.MessagesPerDay <= maxWidgetPerDay,
+		"config.messagesPerDay",
+		fmt.Sprintf("must be 1 to %d", maxWidgetPerDay),
+	)
 	c.validateFiles(is)
 }
 
 // fields lists the fields that are set.
 func (c *WidgetConfig) fields() (set []string) {
-	for field, is := range map[string]bool{"allowedOrigins": len(c.AllowedOrigins) > 0, "title": c.Title != "", "greeting": c.Greeting != "", "color": c.Color != "",
-		"askEmail": c.AskEmail != "", "hours": c.Hours != "", "offlineMessage": c.OfflineMessage != "",
-		"messagesPerMinute": c.MessagesPerMinute != 0, "messagesPerDay": c.MessagesPerDay != 0,
-		"files": c.Files != nil, "fileTypes": len(c.FileTypes) > 0, "maxFiles": c.MaxFiles != 0, "maxFileSize": c.MaxFileSize != 0} {
+	for field, is := range map[string]bool{
+		"allowedOrigins":    len(c.AllowedOrigins) > 0,
+		"title":             c.Title != "",
+		"greeting":          c.Greeting != "",
+		"color":             c.Color != "",
+		"askEmail":          c.AskEmail != "",
+		"hours":             c.Hours != "",
+		"offlineMessage":    c.OfflineMessage != "",
+		"messagesPerMinute": c.MessagesPerMinute != 0,
+		"messagesPerDay":    c.MessagesPerDay != 0,
+		"files":             c.Files != nil,
+		"fileTypes":         len(c.FileTypes) > 0,
+		"maxFiles":          c.MaxFiles != 0,
+		"maxFileSize":       c.MaxFileSize != 0,
+	} {
 		if is {
 			set = append(set, field)
 		}
@@ -169,7 +208,11 @@ func (m *VisitorMessage) Validate(files int) error {
 	is.Check(m.ID != "", "id", "is required")
 	is.checkText("id", m.ID, 100)
 	is.Check(strings.TrimSpace(m.Text) != "" || files > 0, "text", "is required")
-	is.Check(utf8.RuneCountInString(m.Text) <= MaxVisitorMessage, "text", fmt.Sprintf("must have at most %d characters", MaxVisitorMessage))
+	is.Check(
+		utf8.RuneCountInString(m.Text) <= MaxVisitorMessage,
+		"text",
+		fmt.Sprintf("must have at most %d characters", MaxVisitorMessage),
+	)
 	is.checkText("text", m.Text, MaxVisitorMessage)
 	is.checkEmail("email", m.Email, false)
 	return is.Err()

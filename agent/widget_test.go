@@ -9,10 +9,27 @@ import (
 // TestAllowedOrigins: only exact origins are allowed, stored as browsers write them.
 func TestAllowedOrigins(t *testing.T) {
 	for raw, want := range map[string]string{
-		"https://shop.example.com": "https://shop.example.com", "https://Shop.Example.com/": "https://shop.example.com", " http://localhost:3000 ": "http://localhost:3000",
-		"https://shop.example.com:443": "https://shop.example.com", "http://x:80": "http://x", "http://[::1]:8080": "http://[::1]:8080",
-		"*": "", "null": "", "": "", "shop.example.com": "", "https://*.example.com": "", "https://a.example/path": "", "https://a.example?x": "", "https://u@a.example": "",
-		"ftp://a.example": "", "https://": "", "https://a.example;script-src *": "", "https://a b": "", "https://a.example 'self'": "", "javascript:alert(1)": "", "https://bücher.example": "",
+		"https://shop.example.com":       "https://shop.example.com",
+		"https://Shop.Example.com/":      "https://shop.example.com",
+		" http://localhost:3000 ":        "http://localhost:3000",
+		"https://shop.example.com:443":   "https://shop.example.com",
+		"http://x:80":                    "http://x",
+		"http://[::1]:8080":              "http://[::1]:8080",
+		"*":                              "",
+		"null":                           "",
+		"":                               "",
+		"shop.example.com":               "",
+		"https://*.example.com":          "",
+		"https://a.example/path":         "",
+		"https://a.example?x":            "",
+		"https://u@a.example":            "",
+		"ftp://a.example":                "",
+		"https://":                       "",
+		"https://a.example;script-src *": "",
+		"https://a b":                    "",
+		"https://a.example 'self'":       "",
+		"javascript:alert(1)":            "",
+		"https://bücher.example":         "",
 	} {
 		change := WidgetConfigChange{AllowedOrigins: Some([]string{raw})}
 		var c GatewayConfig
@@ -25,8 +42,20 @@ func TestAllowedOrigins(t *testing.T) {
 
 func TestHours(t *testing.T) {
 	for text, valid := range map[string]bool{
-		"": true, "Mon-Fri 09:00-17:00": true, "mon 0:00-24:00; SUN 10:00-10:01": true, "Fri-Mon 08:00-12:00": true,
-		"always": false, "Mon": false, "Mon 9-17": false, "Mon 17:00-09:00": false, "Mon 09:00-24:01": false, "Mon 09:60-10:00": false, "Foo 09:00-17:00": false, ",": false, "Mon-Fri-Sun 09:00-10:00": false, "Mon 09:00-10:00-11:00": false,
+		"":                                true,
+		"Mon-Fri 09:00-17:00":             true,
+		"mon 0:00-24:00; SUN 10:00-10:01": true,
+		"Fri-Mon 08:00-12:00":             true,
+		"always":                          false,
+		"Mon":                             false,
+		"Mon 9-17":                        false,
+		"Mon 17:00-09:00":                 false,
+		"Mon 09:00-24:01":                 false,
+		"Mon 09:60-10:00":                 false,
+		"Foo 09:00-17:00":                 false,
+		",":                               false,
+		"Mon-Fri-Sun 09:00-10:00":         false,
+		"Mon 09:00-10:00-11:00":           false,
 	} {
 		if _, err := ParseHours(text); (err == nil) != valid {
 			t.Errorf("%q: %v", text, err)
@@ -53,7 +82,9 @@ func TestHours(t *testing.T) {
 		t.Fatal(err)
 	}
 	sunday, _ := ParseHours("Sun 02:30-04:00") // the clocks skip that half hour
-	if next := sunday.Next(time.Date(2026, 3, 28, 12, 0, 0, 0, berlin)); next.UTC().Format(time.RFC3339) != "2026-03-29T01:30:00Z" {
+	if next := sunday.Next(time.Date(
+		2026, 3, 28, 12, 0, 0, 0, berlin,
+	)); next.UTC().Format(time.RFC3339) != "2026-03-29T01:30:00Z" {
 		t.Errorf("in the gap: %s", next)
 	}
 }

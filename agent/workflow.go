@@ -27,20 +27,30 @@ var WorkflowStatuses = []WorkflowStatus{WorkflowDraft, WorkflowActive, WorkflowP
 type RawNode json.RawMessage
 
 // MarshalJSON returns the node unchanged.
-func (n RawNode) MarshalJSON() ([]byte, error) { return json.RawMessage(n).MarshalJSON() }
+func (n RawNode) MarshalJSON() ([]byte, error) {
+	return json.RawMessage(n).MarshalJSON()
+}
 
 // UnmarshalJSON keeps the node unchanged.
-func (n *RawNode) UnmarshalJSON(data []byte) error { *n = slices.Clone(data); return nil }
+func (n *RawNode) UnmarshalJSON(data []byte) error {
+	*n = slices.Clone(data)
+	return nil
+}
 
 // RawEdge is an edge exactly as written by its author, including unknown keys.
 // Edge is the parsed form.
 type RawEdge json.RawMessage
 
 // MarshalJSON returns the edge unchanged.
-func (e RawEdge) MarshalJSON() ([]byte, error) { return json.RawMessage(e).MarshalJSON() }
+func (e RawEdge) MarshalJSON() ([]byte, error) {
+	return json.RawMessage(e).MarshalJSON()
+}
 
 // UnmarshalJSON keeps the edge unchanged.
-func (e *RawEdge) UnmarshalJSON(data []byte) error { *e = slices.Clone(data); return nil }
+func (e *RawEdge) UnmarshalJSON(data []byte) error {
+	*e = slices.Clone(data)
+	return nil
+}
 
 // Workflow is a graph of nodes that an agent can execute.
 type Workflow struct {
@@ -130,9 +140,16 @@ func (w *Workflow) Validate() error {
 	is.checkText("description", w.Description, 2000)
 	is.checkText("note", w.Note, 500)
 	is.Check(slices.Contains(WorkflowStatuses, w.Status), "status", "must be draft, active, paused or archived")
-	is.Check(w.Settings.Concurrency >= 1 && w.Settings.Concurrency <= MaxConcurrency, "settings.concurrency",
-		fmt.Sprintf("must be from 1 to %d", MaxConcurrency))
-	is.Check(w.Settings.OnConflict == ConflictReject || w.Settings.OnConflict == ConflictQueue, "settings.on_conflict", "must be reject or queue")
+	is.Check(
+		w.Settings.Concurrency >= 1 && w.Settings.Concurrency <= MaxConcurrency,
+		"settings.concurrency",
+		fmt.Sprintf("must be from 1 to %d", MaxConcurrency),
+	)
+	is.Check(
+		w.Settings.OnConflict == ConflictReject || w.Settings.OnConflict == ConflictQueue,
+		"settings.on_conflict",
+		"must be reject or queue",
+	)
 	return is.Err()
 }
 

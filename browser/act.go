@@ -78,7 +78,12 @@ func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnErro
 	for i := range list {
 		began := time.Now()
 		result, err := s.logged(ctx, &step{Action: &list[i]})
-		o := Outcome{Action: list[i].Action, Success: err == nil, DurationMS: time.Since(began).Milliseconds(), Result: result}
+		o := Outcome{
+			Action:     list[i].Action,
+			Success:    err == nil,
+			DurationMS: time.Since(began).Milliseconds(),
+			Result:     result,
+		}
 		if err != nil {
 			o.Error = outcomeError(err)
 		}
@@ -91,7 +96,11 @@ func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnErro
 }
 
 func outcomeError(err error) *OutcomeError {
-	o := &OutcomeError{Code: agent.ErrorCode(err), Message: agent.Explain(err), Details: map[string]any{}}
+	o := &OutcomeError{
+		Code:    agent.ErrorCode(err),
+		Message: agent.Explain(err),
+		Details: map[string]any{},
+	}
 	var e *agent.Error
 	if errors.As(err, &e) && e.Details != nil {
 		o.Details = e.Details
@@ -113,7 +122,12 @@ const logTimeout = 5 * time.Second
 // log adds the action to the log of its session.
 func (st *step) log(ctx context.Context, failure error) {
 	s := st.session
-	a := agent.SessionAction{Action: st.Action.Action, Input: st.Recorded(st.showsText.Load()), DurationMS: time.Since(st.started).Milliseconds(), CreatedAt: agent.At(st.started)}
+	a := agent.SessionAction{
+		Action:     st.Action.Action,
+		Input:      st.Recorded(st.showsText.Load()),
+		DurationMS: time.Since(st.started).Milliseconds(),
+		CreatedAt:  agent.At(st.started),
+	}
 	if failure != nil {
 		a.Error = agent.Clip(agent.Explain(failure), 500)
 	}
@@ -155,8 +169,14 @@ func (st *step) do(ctx context.Context) (map[string]any, error) {
 		st.page.unblock()
 	}
 	if err != nil {
-		if st.timedOut(err) && ctx.Err() == nil && st.page != nil && st.page.EndIfHung() {
-			err = agent.Errorf(agent.CodeBrowser, "the page did not respond, so it was ended").With("action", st.Action.Action).With("reason", "hung").Because(err)
+		if st.timedOut(err) &&
+			ctx.Err() == nil &&
+			st.page != nil &&
+			st.page.EndIfHung() {
+			err = agent.Errorf(agent.CodeBrowser, "the page did not respond, so it was ended").
+				With("action", st.Action.Action).
+				With("reason", "hung").
+				Because(err)
 		}
 		return nil, st.explain(ctx, err)
 	}
@@ -175,13 +195,19 @@ const pauseSlack = 5 * time.Second
 
 // isPause reports whether the action only waits for a time.
 func (st *step) isPause() bool {
-	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == "" && !st.Download
+	return st.Action.Action == "wait" &&
+		st.Selector == "" &&
+		st.Action.URL == "" &&
+		!st.Download
 }
 
 // endsWithTab reports whether the action ends if its tab is closed. One that waits for a
 // time, or for a download of any tab, does not.
 func (st *step) endsWithTab() bool {
-	return st.Action.Action != "wait" || st.Selector != "" || st.Action.URL != "" || st.PageID != ""
+	return st.Action.Action != "wait" ||
+		st.Selector != "" ||
+		st.Action.URL != "" ||
+		st.PageID != ""
 }
 
 // choosePage selects the tab for the action.
@@ -241,7 +267,8 @@ func (st *step) addLocation(ctx context.Context, result map[string]any) {
 	if err != nil {
 		title = p.Title() // the tab is busy
 	}
-	result["page_id"], result["url"], result["title"] = p.ID(), st.session.Hidden(p.page.URL()), st.session.Hidden(agent.Clip(title, maxTitle))
+	result["page_id"], result["url"], result["title"] =
+		p.ID(), st.session.Hidden(p.page.URL()), st.session.Hidden(agent.Clip(title, maxTitle))
 }
 
 // milliseconds returns the rest of the action's time for Playwright. It ends
@@ -252,7 +279,9 @@ func (st *step) milliseconds() *float64 {
 }
 
 // element returns the first element that matches the selector.
-func (st *step) element() playwright.Locator { return st.page.page.Locator(st.Selector).First() }
+func (st *step) element() playwright.Locator {
+	return st.page.page.Locator(st.Selector).First()
+}
 
 // netError matches Chromium's names of network errors.
 var netError = agent.Pattern(`net::(ERR_[A-Z0-9_]+)`)
@@ -279,9 +308,18 @@ func (st *step) explain(asked context.Context, err error) error {
 	case errors.Is(err, errTabClosed), st.page != nil && st.page.open.Err() != nil:
 		return withAction(agent.Errorf(agent.CodeBrowser, "the tab was closed before %s was done", name))
 	case st.timedOut(err):
-		return withAction(agent.Errorf(agent.CodeActionTimeout, "%s was not done within %d ms", name, st.Milliseconds()).With("timeout", st.Milliseconds()))
+		return withAction(
+			agent.Errorf(
+				agent.CodeActionTimeout,
+				"%s was not done within %d ms",
+				name,
+				st.Milliseconds(),
+			).With("timeout", st.Milliseconds()),
+		)
 	case hasNavigated(err):
-		return withAction(agent.Errorf(agent.CodeBrowser, "the page navigated before %s was done", name).With("reason", "navigated"))
+		return withAction(
+			agent.Errorf(agent.CodeBrowser, "the page navigated before %s was done", name).With("reason", "navigated"),
+		)
 	case st.Selector != "" && isBadSelector(text):
 		return withAction(agent.InvalidAction(name, "selector", "is not a valid selector"))
 	case st.Selector != "" && isWrongElement(text):
@@ -291,7 +329,13 @@ func (st *step) explain(asked context.Context, err error) error {
 	}
 	if code := netError().FindStringSubmatch(text); code != nil {
 		if host, ok := st.session.refusedSince(st.started); ok {
-			return withAction(agent.InvalidAction(name, "url", "leads to an address that this server may not reach").With("host", host))
+			return withAction(
+				agent.InvalidAction(
+					name,
+					"url",
+					"leads to an address that this server may not reach",
+				).With("host", host),
+			)
 		}
 		return withAction(agent.Errorf(agent.CodeBrowser, "the page could not be loaded").With("reason", code[1]))
 	}
@@ -299,7 +343,10 @@ func (st *step) explain(asked context.Context, err error) error {
 }
 
 func isBadSelector(text string) bool {
-	for _, sign := range []string{"is not a valid selector", "while parsing", "Unknown engine", "Malformed selector", "is not a valid XPath", "Unsupported token"} {
+	for _, sign := range []string{
+		"is not a valid selector",
+		"while parsing", "Unknown engine", "Malformed selector", "is not a valid XPath", "Unsupported token",
+	} {
 		if strings.Contains(text, sign) {
 			return true
 		}
@@ -308,7 +355,15 @@ func isBadSelector(text string) bool {
 }
 
 func isWrongElement(text string) bool {
-	for _, sign := range []string{"Element is not a", "Node is not a", "Input of type", "Non-multiple file input", "Element is not <label>", "not an <input>", "Cannot type text into"} {
+	for _, sign := range []string{
+		"Element is not a",
+		"Node is not a",
+		"Input of type",
+		"Non-multiple file input",
+		"Element is not <label>",
+		"not an <input>",
+		"Cannot type text into",
+	} {
 		if strings.Contains(text, sign) {
 			return true
 		}

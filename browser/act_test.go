@@ -58,10 +58,20 @@ func TestActions(t *testing.T) {
 		{"navigate", `{"action":"navigate","url":"` + url + `/"}`, "status", "200"},
 		{"title", `{"action":"navigate","url":"` + url + `/"}`, "title", "Form"},
 		{"extract text", `{"action":"extract","selector":".line"}`, "value", "one"},
-		{"extract html", `{"action":"extract","selector":".line >> nth=1","attribute":"html"}`, "value", "two <b>bold</b>"},
+		{
+			"extract html",
+			`{"action":"extract","selector":".line >> nth=1","attribute":"html"}`,
+			"value",
+			"two <b>bold</b>",
+		},
 		{"extract value", `{"action":"extract","selector":"#name","attribute":"value"}`, "value", "was"},
 		{"extract attribute", `{"action":"extract","selector":"#far","attribute":"data-x"}`, "value", "7"},
-		{"extract a missing attribute", `{"action":"extract","selector":"#far","attribute":"data-y"}`, "value", "<nil>"},
+		{
+			"extract a missing attribute",
+			`{"action":"extract","selector":"#far","attribute":"data-y"}`,
+			"value",
+			"<nil>",
+		},
 		{"extract all", `{"action":"extract","selector":".line","all":true}`, "value", "[one two bold]"},
 		{"extract all without a match", `{"action":"extract","selector":".none","all":true}`, "value", "[]"},
 		{"hover", `{"action":"hover","selector":"#hover"}`, "", ""},
@@ -80,8 +90,19 @@ func TestActions(t *testing.T) {
 		{"select by label", `{"action":"select","selector":"#colour","label":"red"}`, "values", "[r]"},
 		{"select several", `{"action":"select","selector":"#many","values":["a","c"]}`, "values", "[a c]"},
 		{"select none", `{"action":"select","selector":"#many","values":[]}`, "values", "[]"},
-		{"upload", `{"action":"upload","selector":"#file","files":[{"name":"a.txt","mime_type":"text/plain","data":"` + data + `"},{"name":"b","data":""}]}`, "files", "2"},
-		{"uploaded", `{"action":"evaluate","script":"const f = document.querySelector('#file').files; return f[0].name + f[0].type + await f[0].text() + f.length"}`, "value", "a.txttext/plainhello2"},
+		{
+			"upload",
+			`{"action":"upload","selector":"#file","files":[{"name":"a.txt","mime_type":"text/plain","data":"` + data +
+				`"},{"name":"b","data":""}]}`,
+			"files", "2",
+		},
+		{
+			"uploaded",
+			`{"action":"evaluate","script":"const f = document.querySelector('#file').files; return f[0].name + ` +
+				`f[0].type + await f[0].text() + f.length"}`,
+			"value",
+			"a.txttext/plainhello2",
+		},
 		{"scroll", `{"action":"scroll","direction":"down","amount":700}`, "y", "700"},
 		{"scroll to the end", `{"action":"scroll","direction":"top"}`, "y", "0"},
 		{"scroll to an element", `{"action":"scroll","selector":"#far"}`, "", ""},
@@ -90,12 +111,32 @@ func TestActions(t *testing.T) {
 		{"wait until hidden", `{"action":"wait","selector":"#covered","state":"hidden"}`, "", ""},
 		{"add text later", `{"action":"evaluate","script":"soon(() => later.textContent = 'here')"}`, "value", "<nil>"},
 		{"wait for it", `{"action":"wait","selector":"text=here"}`, "", ""},
-		{"evaluate an expression", `{"action":"evaluate","script":"args.a + args.b.length","args":{"a":1,"b":[1,2]}}`, "value", "3"},
+		{
+			"evaluate an expression",
+			`{"action":"evaluate","script":"args.a + args.b.length","args":{"a":1,"b":[1,2]}}`,
+			"value",
+			"3",
+		},
 		{"evaluate a function", `{"action":"evaluate","script":"({a}) => [a]","args":{"a":"x"}}`, "value", "[x]"},
-		{"evaluate a promise", `{"action":"evaluate","script":"new Promise(done => soon(() => done(5)))"}`, "value", "5"},
+		{
+			"evaluate a promise",
+			`{"action":"evaluate","script":"new Promise(done => soon(() => done(5)))"}`,
+			"value",
+			"5",
+		},
 		{"screenshot", `{"action":"screenshot"}`, "image", "data:image/png;base64,iVBOR"},
-		{"full-page screenshot", `{"action":"screenshot","full_page":true,"format":"jpeg"}`, "image", "data:image/jpeg;base64,/9j/"},
-		{"screenshot of an element", `{"action":"screenshot","selector":"#send"}`, "image", "data:image/png;base64,iVBOR"},
+		{
+			"full-page screenshot",
+			`{"action":"screenshot","full_page":true,"format":"jpeg"}`,
+			"image",
+			"data:image/jpeg;base64,/9j/",
+		},
+		{
+			"screenshot of an element",
+			`{"action":"screenshot","selector":"#send"}`,
+			"image",
+			"data:image/png;base64,iVBOR",
+		},
 		{"pdf", `{"action":"pdf"}`, "data", "data:application/pdf;base64,JVBER"},
 		{"snapshot", `{"action":"snapshot"}`, "text", "- paragraph"},
 		{"a short snapshot", `{"action":"snapshot","max_length":30}`, "truncated", "true"},
@@ -108,13 +149,19 @@ func TestActions(t *testing.T) {
 		{"back again", `{"action":"back"}`, "title", "Form"},
 		{"a new tab", `{"action":"click","selector":"#tab"}`, "", ""},
 		{"in the new tab", `{"action":"wait","url":"` + url + `/next"}`, "url", url + "/next"},
-		{"in the first tab", `{"action":"extract","selector":"#far","page_id":"` + first.ID() + `"}`, "page_id", first.ID()},
+		{
+			"in the first tab",
+			`{"action":"extract","selector":"#far","page_id":"` + first.ID() + `"}`,
+			"page_id",
+			first.ID(),
+		},
 	} {
 		result, err := do(t, s, c.action)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if got := fmt.Sprint(result[c.field]); c.field != "" && !strings.HasPrefix(strings.TrimLeft(got, " \n"), c.want) {
+		if got := fmt.Sprint(result[c.field]); c.field != "" &&
+			!strings.HasPrefix(strings.TrimLeft(got, " \n"), c.want) {
 			t.Errorf("%s: %s is %.200q, want %q", c.name, c.field, got, c.want)
 		}
 	}
@@ -150,13 +197,43 @@ func TestActionsThatFail(t *testing.T) {
 		{"no such key", `{"action":"press","key":"Hyper"}`, agent.CodeInvalidAction, "key"},
 		{"no such tab", `{"action":"press","key":"a","page_id":"page-x"}`, agent.CodeInvalidAction, "page_id"},
 		{"invalid JavaScript", `{"action":"evaluate","script":"this is not"}`, agent.CodeInvalidAction, "script"},
-		{"a script that throws", `{"action":"evaluate","script":"throw new SyntaxError('mine')"}`, agent.CodeInvalidAction, "script"},
-		{"a script with a large result", `{"action":"evaluate","script":"'x'.repeat(2e6)"}`, agent.CodeInvalidAction, "script"},
-		{"element that never appears", `{"action":"click","selector":"#none","timeout":300}`, agent.CodeActionTimeout, ""},
-		{"element that stays hidden", `{"action":"wait","selector":"#covered","timeout":300}`, agent.CodeActionTimeout, ""},
+		{
+			"a script that throws",
+			`{"action":"evaluate","script":"throw new SyntaxError('mine')"}`,
+			agent.CodeInvalidAction,
+			"script",
+		},
+		{
+			"a script with a large result",
+			`{"action":"evaluate","script":"'x'.repeat(2e6)"}`,
+			agent.CodeInvalidAction,
+			"script",
+		},
+		{
+			"element that never appears",
+			`{"action":"click","selector":"#none","timeout":300}`,
+			agent.CodeActionTimeout,
+			"",
+		},
+		{
+			"element that stays hidden",
+			`{"action":"wait","selector":"#covered","timeout":300}`,
+			agent.CodeActionTimeout,
+			"",
+		},
 		{"URL that never matches", `{"action":"wait","url":"**/never","timeout":300}`, agent.CodeActionTimeout, ""},
-		{"script that never ends", `{"action":"evaluate","script":"for (;;);","timeout":500}`, agent.CodeActionTimeout, ""},
-		{"promise that never ends", `{"action":"evaluate","script":"new Promise(() => {})","timeout":300}`, agent.CodeActionTimeout, ""},
+		{
+			"script that never ends",
+			`{"action":"evaluate","script":"for (;;);","timeout":500}`,
+			agent.CodeActionTimeout,
+			"",
+		},
+		{
+			"promise that never ends",
+			`{"action":"evaluate","script":"new Promise(() => {})","timeout":300}`,
+			agent.CodeActionTimeout,
+			"",
+		},
 		{"connection refused", `{"action":"navigate","url":"http://127.0.0.1:1/"}`, agent.CodeBrowser, ""},
 	} {
 		_, err := do(t, s, c.action)
@@ -180,14 +257,19 @@ func TestBatch(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": form})
 	var actions []agent.Action
-	batch := `[{"action":"navigate","url":"` + url + `/"},{"action":"click","selector":"#none","timeout":200},{"action":"extract","selector":".line"}]`
+	batch := `[{"action":"navigate","url":"` + url +
+		`/"},{"action":"click","selector":"#none","timeout":200},{"action":"extract","selector":".line"}]`
 	if err := json.Unmarshal([]byte(batch), &actions); err != nil {
 		t.Fatal(err)
 	}
 	for _, keepGoing := range []bool{false, true} {
 		outcomes, err := s.DoAll(t.Context(), actions, keepGoing)
 		want := map[bool]int{false: 2, true: 3}[keepGoing]
-		if err != nil || len(outcomes) != want || !outcomes[0].Success || outcomes[1].Success || outcomes[1].Error.Code != agent.CodeActionTimeout {
+		if err != nil ||
+			len(outcomes) != want ||
+			!outcomes[0].Success ||
+			outcomes[1].Success ||
+			outcomes[1].Error.Code != agent.CodeActionTimeout {
 			t.Errorf("keepGoing %v: %+v, %v", keepGoing, outcomes, err)
 		}
 		if keepGoing && (outcomes[2].Result["value"] != "one" || outcomes[2].Action != "extract") {
@@ -195,11 +277,16 @@ func TestBatch(t *testing.T) {
 		}
 	}
 	actions[2].Selector = ""
-	if outcomes, err := s.DoAll(t.Context(), actions, true); agent.ErrorCode(err) != agent.CodeInvalidAction || outcomes != nil {
+	if outcomes, err := s.DoAll(t.Context(), actions, true); agent.ErrorCode(err) != agent.CodeInvalidAction ||
+		outcomes != nil {
 		t.Errorf("a batch with an invalid action: %v, %v", outcomes, err)
 	}
 	for _, n := range []int{0, agent.MaxActions + 1} {
-		if _, err := s.DoAll(t.Context(), make([]agent.Action, n), true); agent.ErrorCode(err) != agent.CodeInvalidAction {
+		if _, err := s.DoAll(
+			t.Context(),
+			make([]agent.Action, n),
+			true,
+		); agent.ErrorCode(err) != agent.CodeInvalidAction {
 			t.Errorf("a batch of %d: %v", n, err)
 		}
 	}
@@ -271,7 +358,10 @@ func slowNavigation(t *testing.T) (url string, begin, finish func()) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	t.Cleanup(func() { begin(); finish() })
+	t.Cleanup(func() {
+		begin()
+		finish()
+	})
 	return server.URL, begin, finish
 }
 
@@ -311,7 +401,11 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		url, _, finish := slowNavigation(t)
 		finish()
 		must(t, s, `{"action":"navigate","url":"`+url+`"}`)
-		result, err := do(t, s, `{"action":"evaluate","script":"location = '/next'; await fetch('/begin'); await new Promise(() => {})"}`)
+		result, err := do(
+			t,
+			s,
+			`{"action":"evaluate","script":"location = '/next'; await fetch('/begin'); await new Promise(() => {})"}`,
+		)
 		var known *agent.Error
 		if !errors.As(err, &known) || known.Code != agent.CodeBrowser || known.Details["reason"] != "navigated" {
 			t.Fatalf("got %v, %v", result, err)
@@ -321,7 +415,11 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		url, begin, finish := slowNavigation(t)
 		s := navigate(t, url)
 		page := s.ActivePage()
-		if _, err := do(t, s, `{"action":"evaluate","script":"1","timeout":300}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
+		if _, err := do(
+			t,
+			s,
+			`{"action":"evaluate","script":"1","timeout":300}`,
+		); agent.ErrorCode(err) != agent.CodeActionTimeout {
 			t.Errorf("during the navigation: %v", err)
 		}
 		begin()
@@ -345,7 +443,11 @@ func TestEvaluateUnderAPolicy(t *testing.T) {
 	}))
 	t.Cleanup(strict.Close)
 	must(t, s, `{"action":"navigate","url":"`+strict.URL+`"}`)
-	if got := must(t, s, `{"action":"evaluate","script":"document.querySelector('#a').textContent"}`); got["value"] != "x" {
+	if got := must(
+		t,
+		s,
+		`{"action":"evaluate","script":"document.querySelector('#a').textContent"}`,
+	); got["value"] != "x" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -378,7 +480,11 @@ func TestSecretFieldsAreMasked(t *testing.T) {
 	if !strings.Contains(text, "Ada") || strings.Count(text, "********") != 2 || !strings.Contains(html, "Ada") {
 		t.Errorf("%s\n%s", html, text)
 	}
-	if got := must(t, s, `{"action":"evaluate","script":"document.querySelector('#pw').value"}`); got["value"] != "hunter-typed" {
+	if got := must(
+		t,
+		s,
+		`{"action":"evaluate","script":"document.querySelector('#pw').value"}`,
+	); got["value"] != "hunter-typed" {
 		t.Errorf("the page itself has changed: %v", got)
 	}
 }

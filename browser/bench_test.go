@@ -182,7 +182,10 @@ func BenchmarkManySessions(b *testing.B) {
 					for range b.N {
 						<-tick.C
 						start := time.Now()
-						if _, err := s.Do(context.Background(), agent.Action{Action: "extract", Selector: ".line"}); err != nil {
+						if _, err := s.Do(context.Background(), agent.Action{
+							Action:   "extract",
+							Selector: ".line",
+						}); err != nil {
 							b.Error(err)
 							return
 						}
@@ -227,7 +230,12 @@ func TestSessionsDoNotLeak(t *testing.T) {
 	for i := range rounds {
 		round()
 		if i%50 == 49 {
-			t.Logf("%d rounds: the driver uses %.0f MB, Chromium %.0f MB", i+1, driver(), pss(t, processTree(t, permanent.chromium)))
+			t.Logf(
+				"%d rounds: the driver uses %.0f MB, Chromium %.0f MB",
+				i+1,
+				driver(),
+				pss(t, processTree(t, permanent.chromium)),
+			)
 		}
 	}
 	// Goroutines and processes of closed sessions end a moment later.
@@ -235,7 +243,12 @@ func TestSessionsDoNotLeak(t *testing.T) {
 	defer cancel()
 	for runtime.NumGoroutine() > goroutines+2 || len(processTree(t, permanent.chromium)) > 12 {
 		if permanent.chromium.sendHeartbeat(ctx) != nil {
-			t.Fatalf("%d goroutines, %d before; %d processes", runtime.NumGoroutine(), goroutines, len(processTree(t, permanent.chromium)))
+			t.Fatalf(
+				"%d goroutines, %d before; %d processes",
+				runtime.NumGoroutine(),
+				goroutines,
+				len(processTree(t, permanent.chromium)),
+			)
 		}
 	}
 	after := pss(t, processTree(t, permanent.chromium))

@@ -101,8 +101,18 @@ func New(o Options) *Browser {
 	if o.ChromiumIdle == 0 {
 		o.ChromiumIdle = DefaultChromiumIdle
 	}
-	b := &Browser{options: o, log: o.Logger(), sessions: map[string]*Session{}, opening: map[*store.DB]int{}, rendering: make(chan struct{}, maxRenders),
-		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: 2 * time.Minute})}
+	b := &Browser{
+		options:   o,
+		log:       o.Logger(),
+		sessions:  map[string]*Session{},
+		opening:   map[*store.DB]int{},
+		rendering: make(chan struct{}, maxRenders),
+		guard: egress.New(egress.Policy{
+			Allow:         o.Allow,
+			MaxResponse:   -1,
+			HeaderTimeout: 2 * time.Minute,
+		}),
+	}
 	b.modes[0].headless = true
 	return b
 }
@@ -300,7 +310,10 @@ func (b *Browser) Delete(ctx context.Context, db *store.DB, id string) error {
 
 // maintain closes expired sessions until ctx ends.
 func (b *Browser) maintain(ctx context.Context) {
-	ticker := time.NewTicker(max(min(b.options.Idle, b.options.Lifetime, b.options.ChromiumIdle, time.Minute)/10, 10*time.Millisecond))
+	ticker := time.NewTicker(max(
+		min(b.options.Idle, b.options.Lifetime, b.options.ChromiumIdle, time.Minute)/10,
+		10*time.Millisecond,
+	))
 	defer ticker.Stop()
 	for {
 		select {

@@ -101,7 +101,13 @@ var sharedBrowser = sync.OnceValues(func() (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared = New(Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: installed, AgentMax: 50, MaxSessions: 50, MaxDownload: 8 << 20})
+	shared = New(Options{
+		Env:         store.Env{Folder: folder, Allow: allowed},
+		Find:        installed,
+		AgentMax:    50,
+		MaxSessions: 50,
+		MaxDownload: 8 << 20,
+	})
 	return shared, shared.Start(context.Background())
 })
 

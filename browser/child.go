@@ -67,7 +67,11 @@ func replaceWith(pidFile, program string, args, environment []string) {
 	if err := dieWithParent(); err != nil {
 		fail(err)
 	}
-	if err := os.WriteFile(pidFile, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+	if err := os.WriteFile(
+		pidFile,
+		[]byte(strconv.Itoa(os.Getpid())),
+		0o600,
+	); err != nil {
 		fail(err)
 	}
 	fail(replaceProcess(program, append([]string{program}, args[1:]...), environment))
@@ -93,7 +97,10 @@ func driverVersion(folder string) string {
 
 // passedVariables are the environment variables passed to Chromium and its
 // driver. Others of the server may contain secrets.
-var passedVariables = []string{"PATH", "HOME", "LANG", "LANGUAGE", "LC_", "TZ", "XDG_", "FONTCONFIG_", "LD_LIBRARY_PATH", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "SystemRoot", "USERPROFILE", "LOCALAPPDATA"}
+var passedVariables = []string{
+	"PATH", "HOME", "LANG", "LANGUAGE", "LC_", "TZ", "XDG_", "FONTCONFIG_", "LD_LIBRARY_PATH", "DISPLAY", "XAUTHORITY",
+	"WAYLAND_DISPLAY", "SystemRoot", "USERPROFILE", "LOCALAPPDATA",
+}
 
 // childEnvironment returns the environment of Chromium and its driver.
 // Temporary files go to temp.

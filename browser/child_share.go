@@ -45,7 +45,11 @@ func shareChromium(pidFile string, o childConfig, args []string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start Chromium: %w", err)
 	}
-	if err := errors.Join(commands.Close(), answers.Close(), os.WriteFile(pidFile, []byte(strconv.Itoa(cmd.Process.Pid)), 0o600)); err != nil {
+	if err := errors.Join(
+		commands.Close(),
+		answers.Close(),
+		os.WriteFile(pidFile, []byte(strconv.Itoa(cmd.Process.Pid)), 0o600),
+	); err != nil {
 		return err
 	}
 	m := cdp.NewMux(toChromium, os.NewFile(answersFile, "answers"))

@@ -26,7 +26,10 @@ func kill(pid int) {
 	}
 }
 
-func running(pid int) bool { _, err := os.FindProcess(pid); return err == nil }
+func running(pid int) bool {
+	_, err := os.FindProcess(pid)
+	return err == nil
+}
 
 // lockFolder relies on Windows, which does not remove open files.
 func lockFolder(path string) (lock *os.File, ok bool) {

@@ -24,9 +24,10 @@ const (
 // Disabled features of Chromium: those that Playwright 1.52 disables, since a
 // second --disable-features replaces its list, and a window of the address bar
 // that would cost each session a process.
-const disabledFeatures = "AcceptCHFrame,AutoExpandDetailsElement,AvoidUnnecessaryBeforeUnloadCheckSync,CertificateTransparencyComponentUpdater," +
-	"DeferRendererTasksAfterInput,DestroyProfileOnBrowserClose,DialMediaRouteProvider,ExtensionManifestV2Disabled,GlobalMediaControls," +
-	"HttpsUpgrades,ImprovedCookieControls,LazyFrameLoading,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,Translate," +
+const disabledFeatures = "AcceptCHFrame,AutoExpandDetailsElement,AvoidUnnecessaryBeforeUnloadCheckSync," +
+	"CertificateTransparencyComponentUpdater,DeferRendererTasksAfterInput,DestroyProfileOnBrowserClose," +
+	"DialMediaRouteProvider,ExtensionManifestV2Disabled,GlobalMediaControls,HttpsUpgrades,ImprovedCookieControls," +
+	"LazyFrameLoading,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,Translate," +
 	"WebUIOmniboxPopup,WebUIOmniboxAimPopup"
 
 // chromium is a running Chromium with the driver that controls it. Sessions
@@ -59,10 +60,18 @@ type kind struct {
 // flags returns Chromium's flags, in addition to Playwright's. offscreen means that
 // windows are rendered without a display.
 func flags(offscreen bool) []string {
-	out := []string{"--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-features=" + disabledFeatures,
+	out := []string{
+		"--disable-gpu",
+		"--disable-quic",
+		"--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update",
+		"--disable-sync",
+		"--disable-features=" + disabledFeatures,
 		// All traffic goes through the proxy, but WebRTC uses UDP.
-		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp"}
+		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+		"--webrtc-ip-handling-policy=disable_non_proxied_udp",
+	}
 	if offscreen {
 		out = append(out, "--ozone-platform=headless")
 	}
@@ -84,15 +93,28 @@ func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	c := &chromium{headless: kind.headless, dedicated: kind.dedicated, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
+	c := &chromium{
+		headless:  kind.headless,
+		dedicated: kind.dedicated,
+		folder:    f,
+		log:       log,
+		done:      make(chan struct{}),
+		cleaned:   make(chan struct{}),
+	}
 	return c.begin(ctx, func() (playwright.Browser, error) {
 		made, err := c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
-			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(!c.headless && !p.hasDisplay()),
-			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0), DownloadsPath: playwright.String(c.folder.in("downloads")),
+			ExecutablePath:  playwright.String(c.folder.in(chromiumName)),
+			Headless:        &c.headless,
+			Args:            flags(!c.headless && !p.hasDisplay()),
+			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0),
+			DownloadsPath:   playwright.String(c.folder.in("downloads")),
 			// Playwright would let a page flood the browser with navigations.
 			IgnoreDefaultArgs: []string{"--disable-ipc-flooding-protection"},
-			HandleSIGHUP:      playwright.Bool(false), HandleSIGINT: playwright.Bool(false), HandleSIGTERM: playwright.Bool(false),
-			Proxy: &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")}, Timeout: playwright.Float(startTimeout.Seconds() * 1000),
+			HandleSIGHUP:      playwright.Bool(false),
+			HandleSIGINT:      playwright.Bool(false),
+			HandleSIGTERM:     playwright.Bool(false),
+			Proxy:             &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")},
+			Timeout:           playwright.Float(startTimeout.Seconds() * 1000),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("start Chromium: %w", p.explain(err))
@@ -116,7 +138,13 @@ func (c *chromium) begin(ctx context.Context, open func() (playwright.Browser, e
 func (c *chromium) open(ctx context.Context, open func() (playwright.Browser, error)) (err error) {
 	output := &tail{}
 	c.driver, err = Within(ctx, func() (*playwright.Playwright, error) {
-		return playwright.Run(&playwright.RunOptions{DriverDirectory: c.folder.path, SkipInstallBrowsers: true, Stdout: output, Stderr: output, Logger: c.log})
+		return playwright.Run(&playwright.RunOptions{
+			DriverDirectory:     c.folder.path,
+			SkipInstallBrowsers: true,
+			Stdout:              output,
+			Stderr:              output,
+			Logger:              c.log,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("start the browser's driver: %w: %s", err, output)
@@ -140,7 +168,9 @@ func (c *chromium) hasEnded() bool {
 }
 
 // abandon marks Chromium as unusable.
-func (c *chromium) abandon() { c.doneOnce.Do(func() { close(c.done) }) }
+func (c *chromium) abandon() {
+	c.doneOnce.Do(func() { close(c.done) })
+}
 
 // end ends Chromium and its driver, gracefully if possible, and removes their
 // files.
@@ -150,7 +180,9 @@ func (c *chromium) end() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		short, stop := context.WithTimeout(ctx, time.Second)
 		if c.sendHeartbeat(short) == nil {
-			_, _ = Within(ctx, func() (any, error) { return nil, c.browser.Close() })
+			_, _ = Within(ctx, func() (any, error) {
+				return nil, c.browser.Close()
+			})
 		}
 		stop()
 		cancel()
@@ -166,7 +198,9 @@ func (c *chromium) end() {
 	}
 	if c.driver != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		_, _ = Within(ctx, func() (any, error) { return nil, c.driver.Stop() }) // it was killed, so this may fail
+		_, _ = Within(ctx, func() (any, error) {
+			return nil, c.driver.Stop()
+		}) // it was killed, so this may fail
 		cancel()
 	}
 	if err := c.folder.remove(); err != nil {

@@ -79,8 +79,15 @@ func (p *Page) contextID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _, _ = result(ctx, p.session, func() (any, error) { return nil, session.Detach() }) }() // otherwise it is detached with the tab
-	got, err := result(ctx, p.session, func() (any, error) { return session.Send("Target.getTargetInfo", nil) })
+	// otherwise it is detached with the tab
+	defer func() {
+		_, _ = result(ctx, p.session, func() (any, error) {
+			return nil, session.Detach()
+		})
+	}()
+	got, err := result(ctx, p.session, func() (any, error) {
+		return session.Send("Target.getTargetInfo", nil)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +107,11 @@ func (s *Session) ConnectCDP(ctx context.Context) (*Client, error) {
 	if !s.options.CDP {
 		return nil, agent.Errorf(agent.CodeConflict, "this session was not opened with cdp")
 	}
-	c := &Client{session: s, out: make(chan []byte, clientBuffer), done: make(chan struct{})}
+	c := &Client{
+		session: s,
+		out:     make(chan []byte, clientBuffer),
+		done:    make(chan struct{}),
+	}
 	if !s.admitClient(ctx, c) {
 		return nil, agent.Errorf(agent.CodeConflict, "another client is connected to this session")
 	}
@@ -109,7 +120,10 @@ func (s *Session) ConnectCDP(ctx context.Context) (*Client, error) {
 	if err := c.connect(ctx); err != nil {
 		c.Close()
 		if errors.Is(err, io.EOF) && s.life.Err() == nil {
-			return nil, agent.Errorf(agent.CodeConflict, "the previous client of this session has not left yet; try again").Because(err)
+			return nil, agent.Errorf(
+				agent.CodeConflict,
+				"the previous client of this session has not left yet; try again",
+			).Because(err)
 		}
 		return nil, agent.Errorf(agent.CodeBrowser, "the browser could not be reached").Because(err)
 	}
@@ -163,17 +177,24 @@ func (c *Client) connect(ctx context.Context) (err error) {
 		return err
 	}
 	c.frames = cdp.NewFrameWriter(c.conn)
-	c.filter = cdp.NewFilter(cdp.Options{Root: root.SessionID, Context: s.contextID,
-		NextID: func() int64 { return cdp.FirstID + s.chromium.lastID.Add(1) },
+	c.filter = cdp.NewFilter(cdp.Options{
+		Root:    root.SessionID,
+		Context: s.contextID,
+		NextID: func() int64 {
+			return cdp.FirstID + s.chromium.lastID.Add(1)
+		},
 		CheckURL: func(address string) (string, error) {
 			address, err := s.browser.checkURL("navigate", address)
 			if err != nil {
 				err = errors.New(agent.Explain(err))
 			}
 			return address, err
-		}})
+		},
+	})
 	changed, unsubscribe := s.Changes()
-	if !s.browser.spawn(func() { c.awaitPerson(changed, unsubscribe) }) {
+	if !s.browser.spawn(func() {
+		c.awaitPerson(changed, unsubscribe)
+	}) {
 		unsubscribe()
 		return errStopped
 	}
@@ -245,7 +266,10 @@ func (c *Client) awaitPerson(changed <-chan struct{}, unsubscribe func()) {
 // sendStep sends the frames of a step to Chromium and to the client.
 func (c *Client) sendStep(step cdp.Step) error {
 	for _, frame := range step.ToBrowser {
-		if err := errors.Join(c.conn.SetWriteDeadline(time.Now().Add(writeTimeout)), c.frames.Write(frame)); err != nil {
+		if err := errors.Join(
+			c.conn.SetWriteDeadline(time.Now().Add(writeTimeout)),
+			c.frames.Write(frame),
+		); err != nil {
 			return err
 		}
 	}

@@ -127,7 +127,10 @@ func (c *rawClient) eval(expression string) any {
 func TestClientOfTheDevToolsProtocol(t *testing.T) {
 	b, db := newBrowser(t, func(o *Options) { o.CDP = 2 })
 	secret, hits := newForbiddenServer(t)
-	site := serveSite(t, map[string]string{"/": `<title>Shop</title><h1>Bread</h1>`, "/frame": `<iframe src="about:blank"></iframe>`})
+	site := serveSite(t, map[string]string{
+		"/":      `<title>Shop</title><h1>Bread</h1>`,
+		"/frame": `<iframe src="about:blank"></iframe>`,
+	})
 	s := openIn(t, b, db, agent.SessionOptions{CDP: true})
 	c := connectRaw(t, s)
 	processes, folder := append(processTree(t, s.chromium), s.chromium.folder.pid(driverName)), s.chromium.folder
@@ -167,7 +170,8 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 			}
 		}
 		for _, e := range c.events {
-			if info, _ := e.Params["targetInfo"].(map[string]any); info != nil && info["browserContextId"] != s.contextID {
+			if info, _ := e.Params["targetInfo"].(map[string]any); info != nil &&
+				info["browserContextId"] != s.contextID {
 				t.Errorf("the client receives %v", e)
 			}
 		}
@@ -205,7 +209,8 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 		if _, err := s.ConnectCDP(t.Context()); agent.ErrorCode(err) != agent.CodeConflict {
 			t.Errorf("a second client: %v", err)
 		}
-		id := c.send(c.page, "Runtime.evaluate", `{"expression":"alert('left')"}`) // the session answers the dialog when the client has disconnected
+		// the session answers the dialog when the client has disconnected
+		id := c.send(c.page, "Runtime.evaluate", `{"expression":"alert('left')"}`)
 		c.await(func(e event) bool { return e.Method == "Page.javascriptDialogOpening" })
 		c.client.Close()
 		for { // messages received before Close are returned first
@@ -249,7 +254,14 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 
 // checkReach checks that files and blocked addresses cannot be reached.
 func checkReach(t *testing.T, c *rawClient, site, secret string, hits func() int64) {
-	for _, url := range []string{"file:///etc/passwd", "chrome://version", "view-source:" + site, "http://169.254.169.254/", "devtools://devtools/bundled/inspector.html", secret} {
+	for _, url := range []string{
+		"file:///etc/passwd",
+		"chrome://version",
+		"view-source:" + site,
+		"http://169.254.169.254/",
+		"devtools://devtools/bundled/inspector.html",
+		secret,
+	} {
 		for _, method := range []string{"Page.navigate", "Target.createTarget"} {
 			if e := c.call(method, `{"url":"`+url+`"}`); e.Error == nil {
 				t.Errorf("%s to %s: %v", method, url, e.Result)
@@ -272,10 +284,22 @@ func checkReach(t *testing.T, c *rawClient, site, secret string, hits func() int
 	// An isolated world that the client creates with universal access.
 	tree, _ := c.must("Page.getFrameTree", `{}`)["frameTree"].(map[string]any)
 	frame, _ := tree["frame"].(map[string]any)
-	world := c.must("Page.createIsolatedWorld", `{"frameId":"`+fmt.Sprint(frame["id"])+`","worldName":"x","grantUniveralAccess":true}`)
-	read := `new Promise(done => { const f = document.createElement("iframe"); f.onload = () => { try { done(f.contentDocument.body.innerText) } catch (e) { done("" + e) } }; f.src = "file:///etc/passwd"; document.body.append(f); setTimeout(() => done("no load"), 500) })`
+	world := c.must(
+		"Page.createIsolatedWorld",
+		`{"frameId":"`+fmt.Sprint(frame["id"])+`","worldName":"x","grantUniveralAccess":true}`,
+	)
+	read := `new Promise(done => { const f = document.createElement("iframe"); f.onload = () => { try { ` +
+		`done(f.contentDocument.body.innerText) } catch (e) { done("" + e) } }; f.src = "file:///etc/passwd"; ` +
+		`document.body.append(f); setTimeout(() => done("no load"), 500) })`
 	for _, expression := range []string{read, `fetch("file:///etc/passwd").then(r => r.text(), e => "" + e)`} {
-		got := c.must("Runtime.evaluate", fmt.Sprintf(`{"awaitPromise":true,"returnByValue":true,"contextId":%v,"expression":%s}`, world["executionContextId"], quoted(expression)))
+		got := c.must(
+			"Runtime.evaluate",
+			fmt.Sprintf(
+				`{"awaitPromise":true,"returnByValue":true,"contextId":%v,"expression":%s}`,
+				world["executionContextId"],
+				quoted(expression),
+			),
+		)
 		if strings.Contains(fmt.Sprint(got), "root:") {
 			t.Errorf("an isolated world reads a file: %v", got)
 		}
@@ -287,12 +311,20 @@ func checkReach(t *testing.T, c *rawClient, site, secret string, hits func() int
 
 func TestClientsAreLimited(t *testing.T) {
 	none, db := newBrowser(t, nil)
-	if _, err := none.Create(t.Context(), db, agent.SessionOptions{CDP: true}); agent.ErrorCode(err) != agent.CodeValidation {
+	if _, err := none.Create(
+		t.Context(),
+		db,
+		agent.SessionOptions{CDP: true},
+	); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("without CDP enabled: %v", err)
 	}
 	b, db := newBrowser(t, func(o *Options) { o.CDP = 1 })
 	s := openIn(t, b, db, agent.SessionOptions{CDP: true})
-	if _, err := b.Create(t.Context(), db, agent.SessionOptions{CDP: true}); agent.ErrorCode(err) != agent.CodeRateLimited {
+	if _, err := b.Create(
+		t.Context(),
+		db,
+		agent.SessionOptions{CDP: true},
+	); agent.ErrorCode(err) != agent.CodeRateLimited {
 		t.Errorf("one session more than allowed: %v", err)
 	}
 	if !s.IsShared() {

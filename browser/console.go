@@ -32,7 +32,9 @@ type console struct {
 	added   chan struct{} // closed and replaced with each line
 }
 
-func newConsole() *console { return &console{added: make(chan struct{})} }
+func newConsole() *console {
+	return &console{added: make(chan struct{})}
+}
 
 func (c *console) add(pageID, level, text string) {
 	c.mu.Lock()
@@ -41,7 +43,13 @@ func (c *console) add(pageID, level, text string) {
 	if len(c.entries) >= maxLogEntries {
 		c.entries = append(c.entries[:0], c.entries[maxLogEntries/10:]...)
 	}
-	c.entries = append(c.entries, LogEntry{Seq: c.last, PageID: pageID, Level: level, Text: agent.Clip(text, maxLogText), Timestamp: time.Now().UnixMilli()})
+	c.entries = append(c.entries, LogEntry{
+		Seq:       c.last,
+		PageID:    pageID,
+		Level:     level,
+		Text:      agent.Clip(text, maxLogText),
+		Timestamp: time.Now().UnixMilli(),
+	})
 	close(c.added)
 	c.added = make(chan struct{})
 }
@@ -68,7 +76,15 @@ func (s *Session) LogAdded() <-chan struct{} {
 }
 
 // consoleLevels maps Playwright's names of levels to ours.
-var consoleLevels = map[string]string{"log": "log", "debug": "debug", "info": "info", "error": "error", "warning": "warn", "assert": "error", "trace": "debug"}
+var consoleLevels = map[string]string{
+	"log":     "log",
+	"debug":   "debug",
+	"info":    "info",
+	"error":   "error",
+	"warning": "warn",
+	"assert":  "error",
+	"trace":   "debug",
+}
 
 // onConsole is Playwright's handler for console lines. It must not call
 // Playwright.

@@ -12,7 +12,11 @@ import (
 // are answered. It must not call Playwright.
 func (s *Session) onDialog(d playwright.Dialog) {
 	s.dialogCount.Add(1)
-	s.console.add(s.pageID(d.Page()), "info", d.Type()+": "+d.Message())
+	s.console.add(
+		s.pageID(d.Page()),
+		"info",
+		d.Type()+": "+d.Message(),
+	)
 	if s.leaveToClient(d) {
 		return
 	}

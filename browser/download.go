@@ -56,7 +56,12 @@ func (s *Session) onDownload(d playwright.Download) {
 func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 	ctx, cancel := context.WithTimeout(s.life, downloadTimeout)
 	defer cancel()
-	row := agent.Download{SessionID: s.id, Name: agent.FileName(d.SuggestedFilename()), URL: agent.Clip(d.URL(), 2000), Status: agent.DownloadDone}
+	row := agent.Download{
+		SessionID: s.id,
+		Name:      agent.FileName(d.SuggestedFilename()),
+		URL:       agent.Clip(d.URL(), 2000),
+		Status:    agent.DownloadDone,
+	}
 	var err error
 	var file *store.Upload
 	switch {
@@ -71,7 +76,9 @@ func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 		row.Status, row.Error = agent.DownloadFailed, downloadProblem(err)
 		dropping, done := context.WithTimeout(context.Background(), closeTimeout)
 		defer done()
-		_, _ = Within(dropping, func() (any, error) { return nil, d.Cancel() }) // it may have ended
+		_, _ = Within(dropping, func() (any, error) {
+			return nil, d.Cancel()
+		}) // it may have ended
 	}
 	storing, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer done()
@@ -83,8 +90,15 @@ func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 		return
 	}
 	s.downloaded(row)
-	s.console.add(s.pageID(d.Page()), "info", "download: "+row.Name+" "+row.Error)
-	_, _ = Within(storing, func() (any, error) { return nil, d.Delete() }) // Chromium's copy is deleted with the session at the latest
+	s.console.add(
+		s.pageID(d.Page()),
+		"info",
+		"download: "+row.Name+" "+row.Error,
+	)
+	// Chromium's copy is deleted with the session at the latest
+	_, _ = Within(storing, func() (any, error) {
+		return nil, d.Delete()
+	})
 }
 
 // downloaded notes the end of a download for the action that waits for it.
@@ -116,7 +130,12 @@ func waitForDownload(ctx context.Context, st *step) (map[string]any, error) {
 	for {
 		if d, ok := st.session.claimDownload(); ok {
 			if d.Status == agent.DownloadFailed {
-				return nil, agent.Errorf(agent.CodeBrowser, "the download of %s failed: %s", agent.Clip(d.Name, 200), d.Error).With("action", st.Action.Action)
+				return nil, agent.Errorf(
+					agent.CodeBrowser,
+					"the download of %s failed: %s",
+					agent.Clip(d.Name, 200),
+					d.Error,
+				).With("action", st.Action.Action)
 			}
 			return map[string]any{"download": d}, nil
 		}
@@ -172,7 +191,13 @@ func (s *Session) receive(ctx context.Context, d playwright.Download, name strin
 		return nil, err
 	}
 	defer in.Close()
-	return s.db.ReceiveFile(context.WithoutCancel(ctx), name, "application/octet-stream", in, s.browser.options.MaxDownload)
+	return s.db.ReceiveFile(
+		context.WithoutCancel(ctx),
+		name,
+		"application/octet-stream",
+		in,
+		s.browser.options.MaxDownload,
+	)
 }
 
 // limitSize cancels a download when a file of this Chromium has become too

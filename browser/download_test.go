@@ -41,17 +41,29 @@ func TestDownloadsAreKept(t *testing.T) {
 	}
 	<-disconnected
 	waited := must(t, s, `{"action":"wait","download":true}`)["download"].(agent.Download)
-	if _, err := do(t, s, `{"action":"wait","download":true}`); agent.ErrorCode(err) != agent.CodeBrowser || !strings.Contains(err.Error(), "larger than the limit") {
+	if _, err := do(t, s, `{"action":"wait","download":true}`); agent.ErrorCode(err) != agent.CodeBrowser ||
+		!strings.Contains(err.Error(), "larger than the limit") {
 		t.Errorf("waiting for the endless download: %v", err)
 	}
-	list, _, err := db.Downloads(t.Context(), s.ID(), store.Page{Limit: 10, Order: []store.Order{{Field: "size", Desc: true}}})
+	list, _, err := db.Downloads(t.Context(), s.ID(), store.Page{
+		Limit: 10,
+		Order: []store.Order{{Field: "size", Desc: true}},
+	})
 	if err != nil || len(list) != 2 || list[0] != waited {
 		t.Fatalf("%+v, %v; waited for %+v", list, err, waited)
 	}
-	if _, err := do(t, s, `{"action":"wait","download":true,"timeout":1}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
+	if _, err := do(
+		t,
+		s,
+		`{"action":"wait","download":true,"timeout":1}`,
+	); agent.ErrorCode(err) != agent.CodeActionTimeout {
 		t.Errorf("waiting for a third download: %v", err)
 	}
-	if d := list[0]; d.Status != agent.DownloadDone || d.Size != 5 || d.SessionID != s.ID() || d.URL != web.URL+"/file" || agent.FileName(d.Name) != d.Name {
+	if d := list[0]; d.Status != agent.DownloadDone ||
+		d.Size != 5 ||
+		d.SessionID != s.ID() ||
+		d.URL != web.URL+"/file" ||
+		agent.FileName(d.Name) != d.Name {
 		t.Errorf("the file: %+v", d)
 	}
 	if d := list[1]; d.Status != agent.DownloadFailed || d.Error == "" {

@@ -65,7 +65,11 @@ func selectOption(_ context.Context, st *step) (map[string]any, error) {
 func upload(_ context.Context, st *step) (map[string]any, error) {
 	files := make([]playwright.InputFile, len(st.Files))
 	for i, f := range st.Files {
-		files[i] = playwright.InputFile{Name: f.Name, MimeType: f.MIMEType, Buffer: f.Data}
+		files[i] = playwright.InputFile{
+			Name:     f.Name,
+			MimeType: f.MIMEType,
+			Buffer:   f.Data,
+		}
 		if f.MIMEType == "" {
 			files[i].MimeType = "application/octet-stream"
 		}
@@ -87,7 +91,9 @@ const defaultScroll = 500 // pixels
 
 func scroll(_ context.Context, st *step) (map[string]any, error) {
 	if st.Selector != "" && st.Direction == "" && st.Amount == nil {
-		return nil, st.element().ScrollIntoViewIfNeeded(playwright.LocatorScrollIntoViewIfNeededOptions{Timeout: st.milliseconds()})
+		return nil, st.element().ScrollIntoViewIfNeeded(playwright.LocatorScrollIntoViewIfNeededOptions{
+			Timeout: st.milliseconds(),
+		})
 	}
 	direction, amount := st.Direction, float64(defaultScroll)
 	if direction == "" {
@@ -100,7 +106,9 @@ func scroll(_ context.Context, st *step) (map[string]any, error) {
 	if st.Selector != "" {
 		e = st.element()
 	}
-	at, err := e.Evaluate(scrollBy, []any{direction, amount}, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()})
+	at, err := e.Evaluate(scrollBy, []any{direction, amount}, playwright.LocatorEvaluateOptions{
+		Timeout: st.milliseconds(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +197,12 @@ func extract(_ context.Context, st *step) (map[string]any, error) {
 	}
 	read, err := found.EvaluateAll(readElements, name)
 	values, _ := read.([]any)
-	if err == nil && len(values) == 0 && !st.All { // the element may be loading; checking first is ten times as fast as waiting
-		if err := found.WaitFor(playwright.LocatorWaitForOptions{State: playwright.WaitForSelectorStateAttached, Timeout: st.milliseconds()}); err != nil {
+	// the element may be loading; checking first is ten times as fast as waiting
+	if err == nil && len(values) == 0 && !st.All {
+		if err := found.WaitFor(playwright.LocatorWaitForOptions{
+			State:   playwright.WaitForSelectorStateAttached,
+			Timeout: st.milliseconds(),
+		}); err != nil {
 			return nil, err
 		}
 		read, err = found.EvaluateAll(readElements, name)

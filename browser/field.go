@@ -129,7 +129,11 @@ func (st *step) enter(e playwright.ElementHandle, text string, replace, keys boo
 	about, _ := got.(map[string]any)
 	st.showsText.Store(st.showsText.Load() || about["secret"] == false)
 	if issue, _ := about["issue"].(string); issue != "" {
-		return agent.InvalidAction(st.Action.Action, fmt.Sprint(about["about"]), issue).With("selector", agent.Clip(st.Selector, 200))
+		return agent.InvalidAction(
+			st.Action.Action,
+			fmt.Sprint(about["about"]),
+			issue,
+		).With("selector", agent.Clip(st.Selector, 200))
 	}
 	if about["kind"] == "set" {
 		return nil
@@ -167,7 +171,9 @@ func (st *step) checkOptions(wanted int) error {
 	if wanted < 2 {
 		return nil
 	}
-	multiple, err := st.element().Evaluate("e => e.multiple !== false", nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()})
+	multiple, err := st.element().Evaluate("e => e.multiple !== false", nil, playwright.LocatorEvaluateOptions{
+		Timeout: st.milliseconds(),
+	})
 	if err == nil && multiple == false {
 		err = agent.InvalidAction("select", "values", "must be one value, since the list has one choice")
 	}

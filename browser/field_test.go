@@ -30,20 +30,53 @@ func TestTypeEntersTheValue(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	site := serveSite(t, map[string]string{"/": fields})
 	for _, c := range []struct{ id, text, want, field string }{
-		{"date", "2026-02-28", "2026-02-28", ""}, {"date", "28.02.2026", "", "text"}, {"date", "2026-02-30", "", "text"}, {"date", "", "", ""},
-		{"time", "09:30", "09:30", ""}, {"time", "9:30 PM", "", "text"}, {"month", "2026-12", "2026-12", ""}, {"month", "12/2026", "", "text"},
-		{"week", "2026-W07", "2026-W07", ""}, {"week", "2026-W60", "", "text"}, {"local", "2026-02-28T10:15", "2026-02-28T10:15", ""},
-		{"local", "tomorrow", "", "text"}, {"color", "#FF8800", "#ff8800", ""}, {"color", "orange", "", "text"},
-		{"range", "35", "35", ""}, {"range", "33", "", "text"}, {"range", "400", "", "text"}, {"range", "x", "", "text"},
-		{"number", "-12.5", "-12.5", ""}, {"number", "12 pieces", "", "text"}, {"number", "1e5", "1e5", ""},
-		{"check", "true", "", "selector"}, {"radio", "x", "", "selector"}, {"file", "a.txt", "", "selector"}, {"list", "g", "", "selector"},
-		{"button", "x", "", "selector"}, {"div", "x", "", "selector"}, {"text", "Ada", "Ada", ""}, {"area", "a\nb", "a\nb", ""},
-		{"off", "x", "", "selector"}, {"read", "x", "", "selector"}, {"inner", "2026-01-01", "", "selector"}, {"fixed", "2026-01-01", "", "selector"},
-		{"short", "abc", "abc", ""}, {"short", "abcd", "", "text"}, {"label", "2026-02-28", "labelled:2026-02-28", ""}, {"later", "x", "x", ""},
-		{"phone", "5551234", "(555) 1234", ""}, {"refuses", "x", "", "text"}, {"box", "x", "", "selector"}, {"upper", "größe", "GRÖSSE", ""},
+		{"date", "2026-02-28", "2026-02-28", ""},
+		{"date", "28.02.2026", "", "text"},
+		{"date", "2026-02-30", "", "text"},
+		{"date", "", "", ""},
+		{"time", "09:30", "09:30", ""},
+		{"time", "9:30 PM", "", "text"},
+		{"month", "2026-12", "2026-12", ""},
+		{"month", "12/2026", "", "text"},
+		{"week", "2026-W07", "2026-W07", ""},
+		{"week", "2026-W60", "", "text"},
+		{"local", "2026-02-28T10:15", "2026-02-28T10:15", ""},
+		{"local", "tomorrow", "", "text"},
+		{"color", "#FF8800", "#ff8800", ""},
+		{"color", "orange", "", "text"},
+		{"range", "35", "35", ""},
+		{"range", "33", "", "text"},
+		{"range", "400", "", "text"},
+		{"range", "x", "", "text"},
+		{"number", "-12.5", "-12.5", ""},
+		{"number", "12 pieces", "", "text"},
+		{"number", "1e5", "1e5", ""},
+		{"check", "true", "", "selector"},
+		{"radio", "x", "", "selector"},
+		{"file", "a.txt", "", "selector"},
+		{"list", "g", "", "selector"},
+		{"button", "x", "", "selector"},
+		{"div", "x", "", "selector"},
+		{"text", "Ada", "Ada", ""},
+		{"area", "a\nb", "a\nb", ""},
+		{"off", "x", "", "selector"},
+		{"read", "x", "", "selector"},
+		{"inner", "2026-01-01", "", "selector"},
+		{"fixed", "2026-01-01", "", "selector"},
+		{"short", "abc", "abc", ""},
+		{"short", "abcd", "", "text"},
+		{"label", "2026-02-28", "labelled:2026-02-28", ""},
+		{"later", "x", "x", ""},
+		{"phone", "5551234", "(555) 1234", ""},
+		{"refuses", "x", "", "text"},
+		{"box", "x", "", "selector"},
+		{"upper", "größe", "GRÖSSE", ""},
 	} {
 		for name, enter := range map[string]func(agent.Action) error{
-			"type": func(a agent.Action) error { _, err := s.Do(t.Context(), a); return err },
+			"type": func(a agent.Action) error {
+				_, err := s.Do(t.Context(), a)
+				return err
+			},
 			"fill": func(a agent.Action) error {
 				_, err := s.Fill(t.Context(), a, c.text, func(*url.URL) error { return nil })
 				return err
@@ -54,7 +87,13 @@ func TestTypeEntersTheValue(t *testing.T) {
 				continue // a page may rely on keys
 			}
 			limit := 5000
-			err := enter(agent.Action{Action: "type", Selector: "#" + c.id, Text: &c.text, Clear: true, Timeout: &limit})
+			err := enter(agent.Action{
+				Action:   "type",
+				Selector: "#" + c.id,
+				Text:     &c.text,
+				Clear:    true,
+				Timeout:  &limit,
+			})
 			var e *agent.Error
 			if c.field != "" {
 				if !errors.As(err, &e) || e.Code != agent.CodeInvalidAction || e.Details["field"] != c.field {
@@ -63,7 +102,9 @@ func TestTypeEntersTheValue(t *testing.T) {
 				continue
 			}
 			want, _ := json.Marshal(c.want)
-			script, _ := json.Marshal("[...document.querySelectorAll('input,textarea')].some(f => [f.value, f.id + ':' + f.value].includes(" + string(want) + "))")
+			script, _ := json.Marshal("[...document.querySelectorAll('input,textarea')].some(f => [f.value, " +
+				"f.id + ':' + f.value].includes(" +
+				string(want) + "))")
 			if err != nil || must(t, s, `{"action":"evaluate","script":`+string(script)+`}`)["value"] != true {
 				t.Errorf("%s %q into %s: %v, or another value", name, c.text, c.id, err)
 			}
@@ -74,11 +115,16 @@ func TestTypeEntersTheValue(t *testing.T) {
 	must(t, s, `{"action":"type","selector":"#edit","text":"bc"}`)
 	must(t, s, `{"action":"type","selector":"#had","text":"5"}`)
 	must(t, s, `{"action":"type","selector":"#one","text":"12"}`) // the page moves on after each digit
-	read := `{"action":"evaluate","script":"[log.slice(0, 2), edit.textContent, had.value, one.value + two.value].join()"}`
+	read := `{"action":"evaluate","script":"[log.slice(0, 2), edit.textContent, had.value, ` +
+		`one.value + two.value].join()"}`
 	if got := must(t, s, read)["value"]; got != "date input,date change,abc,15,12" {
 		t.Errorf("got %v", got)
 	}
-	if _, err := do(t, s, `{"action":"select","selector":"#list","values":["r","g"]}`); agent.ErrorCode(err) != agent.CodeInvalidAction {
+	if _, err := do(
+		t,
+		s,
+		`{"action":"select","selector":"#list","values":["r","g"]}`,
+	); agent.ErrorCode(err) != agent.CodeInvalidAction {
 		t.Errorf("two options of a list with one choice: %v", err)
 	}
 	if got := must(t, s, `{"action":"evaluate","script":"list.value"}`)["value"]; got != "r" {

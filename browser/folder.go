@@ -57,15 +57,24 @@ func newFolder(p Program, shared bool) (*folder, error) {
 		return nil, errors.Join(errors.New("browser: cannot lock "+path), f.remove())
 	}
 	f.lock = lock
-	o := childConfig{Node: filepath.Join(p.Driver, driverName), Chromium: p.Chromium, Environment: childEnvironment(p.Environment, f.in("temp"))}
+	o := childConfig{
+		Node:        filepath.Join(p.Driver, driverName),
+		Chromium:    p.Chromium,
+		Environment: childEnvironment(p.Environment, f.in("temp")),
+	}
 	if shared {
 		o.Socket = f.in(socketName)
 	}
 	raw, err := json.Marshal(o)
 	if err == nil {
-		err = errors.Join(os.Mkdir(f.in("temp"), 0o700), os.Mkdir(f.in("downloads"), 0o700),
-			os.WriteFile(f.in(childConfigFile), raw, 0o600), os.Symlink(filepath.Join(p.Driver, "package"), f.in("package")),
-			os.Symlink(self, f.in(driverName)), os.Symlink(self, f.in(chromiumName)))
+		err = errors.Join(
+			os.Mkdir(f.in("temp"), 0o700),
+			os.Mkdir(f.in("downloads"), 0o700),
+			os.WriteFile(f.in(childConfigFile), raw, 0o600),
+			os.Symlink(filepath.Join(p.Driver, "package"), f.in("package")),
+			os.Symlink(self, f.in(driverName)),
+			os.Symlink(self, f.in(chromiumName)),
+		)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.remove())
@@ -73,7 +82,9 @@ func newFolder(p Program, shared bool) (*folder, error) {
 	return f, nil
 }
 
-func (f *folder) in(name string) string { return filepath.Join(f.path, name) }
+func (f *folder) in(name string) string {
+	return filepath.Join(f.path, name)
+}
 
 // pid returns the process that runs under a name, or 0 if there is none yet.
 func (f *folder) pid(name string) int {

@@ -32,8 +32,14 @@ func TestChromiumEnds(t *testing.T) {
 		{"the driver is killed", send(driverName, unix.SIGKILL)},
 		{"Chromium is stopped", send(chromiumName, unix.SIGSTOP)},
 		{"the driver is stopped", send(driverName, unix.SIGSTOP)},
-		{"Chromium's main thread is suspended", func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(chromiumName)) }},
-		{"the driver's main thread is suspended", func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(driverName)) }},
+		{
+			"Chromium's main thread is suspended",
+			func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(chromiumName)) },
+		},
+		{
+			"the driver's main thread is suspended",
+			func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(driverName)) },
+		},
 	} {
 		t.Run(failure.name, func(t *testing.T) {
 			s := openIn(t, b, db, agent.SessionOptions{})
@@ -86,7 +92,10 @@ func suspend(t *testing.T, pid int) {
 	if err := <-suspended; err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { close(done); <-released })
+	t.Cleanup(func() {
+		close(done)
+		<-released
+	})
 }
 
 // renderer finds the process that runs a session's page: the one that uses processor
@@ -129,7 +138,11 @@ func TestPageHangs(t *testing.T) {
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := do(t, s, `{"action":"extract","selector":"body","timeout":500}`); agent.ErrorCode(err) != agent.CodeBrowser {
+	if _, err := do(
+		t,
+		s,
+		`{"action":"extract","selector":"body","timeout":500}`,
+	); agent.ErrorCode(err) != agent.CodeBrowser {
 		t.Errorf("a page that hangs: %v", err)
 	}
 	for start := s.chromium.heartbeats.Load(); s.chromium.heartbeats.Load() < start+4; {

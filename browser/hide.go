@@ -29,7 +29,9 @@ func (s *Session) Hide(values map[string]string) {
 	s.hiding.Lock()
 	defer s.hiding.Unlock()
 	for name, value := range values {
-		known := slices.ContainsFunc(s.hidden, func(h hiddenValue) bool { return h.name == name && h.value == value })
+		known := slices.ContainsFunc(s.hidden, func(h hiddenValue) bool {
+			return h.name == name && h.value == value
+		})
 		if value != "" && !known {
 			s.hidden = append(s.hidden, newHidden(name, value))
 		}
@@ -46,10 +48,20 @@ func newHidden(name, value string) hiddenValue {
 		return h
 	}
 	quoted, _ := json.Marshal(value) // a string can always be encoded
-	h.forms = []string{value, url.QueryEscape(value), url.PathEscape(value), strings.Trim(string(quoted), `"`), strings.Join(strings.Fields(value), " "),
-		strings.ReplaceAll(value, "'", "''")}
-	slices.SortFunc(h.forms, func(a, b string) int { return len(b) - len(a) })
-	h.forms = slices.DeleteFunc(slices.Compact(h.forms), func(form string) bool { return len(form) < minHidden })
+	h.forms = []string{
+		value,
+		url.QueryEscape(value),
+		url.PathEscape(value),
+		strings.Trim(string(quoted), `"`),
+		strings.Join(strings.Fields(value), " "),
+		strings.ReplaceAll(value, "'", "''"),
+	}
+	slices.SortFunc(h.forms, func(a, b string) int {
+		return len(b) - len(a)
+	})
+	h.forms = slices.DeleteFunc(slices.Compact(h.forms), func(form string) bool {
+		return len(form) < minHidden
+	})
 	return h
 }
 

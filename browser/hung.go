@@ -28,11 +28,17 @@ func (p *Page) EndIfHung() bool {
 		return false
 	}
 	// The browser holds back scripts during a navigation, but not mouse events.
-	move := map[string]any{"type": "mouseMoved", "x": -1, "y": -1}
+	move := map[string]any{
+		"type": "mouseMoved",
+		"x":    -1,
+		"y":    -1,
+	}
 	if storm {
 		cancel()
 	} else if _, err := sendWithin(ctx, devTools, "Input.dispatchMouseEvent", move); err == nil || ctx.Err() == nil {
-		_, _ = Within(ctx, func() (any, error) { return nil, devTools.Detach() }) // fails if the tab was closed
+		_, _ = Within(ctx, func() (any, error) {
+			return nil, devTools.Detach()
+		}) // fails if the tab was closed
 		return false
 	}
 	if p.open.Err() != nil {
@@ -59,8 +65,15 @@ func (s *Session) closeDead(ctx context.Context, ended *Page) {
 	}
 }
 
-func sendWithin(ctx context.Context, devTools playwright.CDPSession, method string, params map[string]any) (any, error) {
-	return Within(ctx, func() (any, error) { return devTools.Send(method, params) })
+func sendWithin(
+	ctx context.Context,
+	devTools playwright.CDPSession,
+	method string,
+	params map[string]any,
+) (any, error) {
+	return Within(ctx, func() (any, error) {
+		return devTools.Send(method, params)
+	})
 }
 
 // leavesDialogs reports whether a client of the DevTools protocol answers the session's

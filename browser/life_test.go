@@ -99,7 +99,12 @@ func serveAsChild(path string) {
 		}
 		if err == nil {
 			s, _ := b.Session(folder.Default(), row.ID)
-			fmt.Println(row.ID, s.chromium.folder.path, s.chromium.folder.pid(chromiumName), s.chromium.folder.pid(driverName))
+			fmt.Println(
+				row.ID,
+				s.chromium.folder.path,
+				s.chromium.folder.pid(chromiumName),
+				s.chromium.folder.pid(driverName),
+			)
 			select {}
 		}
 	}
@@ -111,15 +116,21 @@ func serveAsChild(path string) {
 // the agent's file has the site's data.
 func storeLogin(b *Browser, db *store.DB, id, url string) error {
 	s, err := b.Session(db, id)
-	for _, a := range []agent.Action{{Action: "navigate", URL: url + "/login"},
-		{Action: "evaluate", Script: "document.cookie = 'login=whale-song; max-age=1000'; localStorage.cart = 'three-loaves'"}} {
+	for _, a := range []agent.Action{
+		{Action: "navigate", URL: url + "/login"},
+		{
+			Action: "evaluate",
+			Script: "document.cookie = 'login=whale-song; max-age=1000'; localStorage.cart = 'three-loaves'",
+		},
+	} {
 		if err == nil {
 			_, err = s.Do(context.Background(), a)
 		}
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for state := ""; err == nil && !(strings.Contains(state, "whale-song") && strings.Contains(state, "three-loaves")); {
+	for state := ""; err == nil &&
+		!(strings.Contains(state, "whale-song") && strings.Contains(state, "three-loaves")); {
 		<-tick.C
 		state, _, err = db.BrowserState(context.Background())
 	}

@@ -18,8 +18,12 @@ func TestActionsAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, word, short := "Ada", "hunter2", 50
-	for _, a := range []agent.Action{{Action: "type", Selector: "#name", Text: &name}, {Action: "type", Selector: "#word", Text: &word},
-		{Action: "type", Selector: "#none", Text: &word, Timeout: &short}, {Action: "evaluate", Script: "args", Args: []byte(`"hunter2"`)}} {
+	for _, a := range []agent.Action{
+		{Action: "type", Selector: "#name", Text: &name},
+		{Action: "type", Selector: "#word", Text: &word},
+		{Action: "type", Selector: "#none", Text: &word, Timeout: &short},
+		{Action: "evaluate", Script: "args", Args: []byte(`"hunter2"`)},
+	} {
 		_, _ = s.Do(t.Context(), a) // the log has the outcome
 	}
 	if _, err := b.Close(t.Context(), db, s.ID()); err != nil {

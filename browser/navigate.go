@@ -42,10 +42,16 @@ func navigate(ctx context.Context, st *step) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
+	response, err := st.page.page.Goto(url, playwright.PageGotoOptions{
+		WaitUntil: st.waitUntil(),
+		Timeout:   st.milliseconds(),
+	})
 	if err != nil && strings.Contains(err.Error(), `interrupted by another navigation to "`+errorPages) {
 		// The error page of an earlier failure arrived late.
-		response, err = st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
+		response, err = st.page.page.Goto(url, playwright.PageGotoOptions{
+			WaitUntil: st.waitUntil(),
+			Timeout:   st.milliseconds(),
+		})
 	}
 	if err != nil {
 		if strings.Contains(err.Error(), "ERR_ABORTED") || strings.Contains(err.Error(), "Download is starting") {
@@ -55,7 +61,9 @@ func navigate(ctx context.Context, st *step) (map[string]any, error) {
 			return nil, err
 		}
 		// The error page would interrupt the next load.
-		st.await(ctx, func() bool { return strings.HasPrefix(st.page.URL(), errorPages) })
+		st.await(ctx, func() bool {
+			return strings.HasPrefix(st.page.URL(), errorPages)
+		})
 		return nil, err
 	}
 	return st.loadResult(response)
@@ -99,7 +107,9 @@ func (st *step) loadResult(response playwright.Response) (map[string]any, error)
 	case egress.ProxyRefused:
 		return nil, agent.InvalidAction(st.Action.Action, "url", "leads to an address that this server may not reach")
 	default:
-		return nil, agent.Errorf(agent.CodeBrowser, "the page could not be loaded").With("action", st.Action.Action).With("reason", "ERR_CONNECTION_FAILED")
+		return nil, agent.Errorf(agent.CodeBrowser, "the page could not be loaded").
+			With("action", st.Action.Action).
+			With("reason", "ERR_CONNECTION_FAILED")
 	}
 	result["status"] = response.Status()
 	return result, nil
@@ -111,7 +121,10 @@ func back(_ context.Context, st *step) (map[string]any, error) {
 }
 
 func forward(_ context.Context, st *step) (map[string]any, error) {
-	r, err := st.page.page.GoForward(playwright.PageGoForwardOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
+	r, err := st.page.page.GoForward(playwright.PageGoForwardOptions{
+		WaitUntil: st.waitUntil(),
+		Timeout:   st.milliseconds(),
+	})
 	return st.afterLoad(r, err)
 }
 
@@ -183,9 +196,16 @@ func screenshot(_ context.Context, st *step) (map[string]any, error) {
 	var data []byte
 	var err error
 	if st.Selector != "" {
-		data, err = st.element().Screenshot(playwright.LocatorScreenshotOptions{Type: format, Timeout: st.milliseconds()})
+		data, err = st.element().Screenshot(playwright.LocatorScreenshotOptions{
+			Type:    format,
+			Timeout: st.milliseconds(),
+		})
 	} else {
-		data, err = st.page.page.Screenshot(playwright.PageScreenshotOptions{FullPage: &st.FullPage, Type: format, Timeout: st.milliseconds()})
+		data, err = st.page.page.Screenshot(playwright.PageScreenshotOptions{
+			FullPage: &st.FullPage,
+			Type:     format,
+			Timeout:  st.milliseconds(),
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -206,7 +226,9 @@ func pdf(_ context.Context, st *step) (map[string]any, error) {
 
 func (st *step) picture(field, media string, data []byte) (map[string]any, error) {
 	if len(data) > maxPicture {
-		return nil, agent.Errorf(agent.CodeBrowser, "the page is too large for this").With("action", st.Action.Action).With("limit_bytes", maxPicture)
+		return nil, agent.Errorf(agent.CodeBrowser, "the page is too large for this").
+			With("action", st.Action.Action).
+			With("limit_bytes", maxPicture)
 	}
 	return map[string]any{field: dataURL(media, data)}, nil
 }
@@ -219,7 +241,10 @@ func snapshot(_ context.Context, st *step) (map[string]any, error) {
 	if st.Selector != "" {
 		element = st.element()
 	}
-	text, err := element.AriaSnapshot(playwright.LocatorAriaSnapshotOptions{Ref: playwright.Bool(true), Timeout: st.milliseconds()})
+	text, err := element.AriaSnapshot(playwright.LocatorAriaSnapshotOptions{
+		Ref:     playwright.Bool(true),
+		Timeout: st.milliseconds(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +285,11 @@ func (st *step) maskSecrets(element playwright.Locator, text string) (string, er
 			return line
 		}
 		var secret any
-		if secret, err = st.page.page.Locator("aria-ref="+parts[2]).Evaluate(isSecret, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()}); secret != true {
+		if secret, err = st.page.page.Locator("aria-ref="+parts[2]).Evaluate(
+			isSecret,
+			nil,
+			playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()},
+		); secret != true {
 			return line
 		}
 		if value := st.session.Hidden(line[len(parts[1]):]); hiddenLineEnd().MatchString(value) {

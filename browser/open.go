@@ -43,8 +43,15 @@ func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptio
 	if err := s.open(ctx, upstream); err != nil {
 		return agent.Session{}, err
 	}
-	row := agent.Session{ID: s.id, Status: agent.SessionActive, Headless: s.chromium.headless, Viewport: s.viewport, Persist: o.Persist,
-		CreatedAt: agent.At(s.opened), LastActivity: agent.At(s.opened)}
+	row := agent.Session{
+		ID:           s.id,
+		Status:       agent.SessionActive,
+		Headless:     s.chromium.headless,
+		Viewport:     s.viewport,
+		Persist:      o.Persist,
+		CreatedAt:    agent.At(s.opened),
+		LastActivity: agent.At(s.opened),
+	}
 	b.mu.Lock()
 	b.sessions[s.id] = s
 	b.mu.Unlock()
@@ -104,7 +111,11 @@ func (b *Browser) reserve(db *store.DB, cdp bool) (done func(), err error) {
 		limit = b.options.CDP
 	}
 	if limit > 0 {
-		return nil, agent.Errorf(agent.CodeRateLimited, "too many browser sessions are open (limit: %d); close one", limit).With("limit", limit)
+		return nil, agent.Errorf(
+			agent.CodeRateLimited,
+			"too many browser sessions are open (limit: %d); close one",
+			limit,
+		).With("limit", limit)
 	}
 	b.opening[db]++
 	if cdp {
@@ -123,9 +134,21 @@ func (b *Browser) reserve(db *store.DB, cdp bool) (done func(), err error) {
 }
 
 func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
-	s := &Session{browser: b, db: db, id: agent.NewID(agent.KindSession), options: o, viewport: agent.DefaultViewport, opened: time.Now(),
-		slot: make(chan struct{}, 1), thumbnail: thumbnail{slot: make(chan struct{}, 1)}, console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)}, persisted: persisted{origins: map[string][]playwright.NameValue{}},
-		status: agent.SessionActive, watchers: map[chan struct{}]struct{}{}}
+	s := &Session{
+		browser:   b,
+		db:        db,
+		id:        agent.NewID(agent.KindSession),
+		options:   o,
+		viewport:  agent.DefaultViewport,
+		opened:    time.Now(),
+		slot:      make(chan struct{}, 1),
+		thumbnail: thumbnail{slot: make(chan struct{}, 1)},
+		console:   newConsole(),
+		inbox:     inbox{ready: make(chan struct{}, 1)},
+		persisted: persisted{origins: map[string][]playwright.NameValue{}},
+		status:    agent.SessionActive,
+		watchers:  map[chan struct{}]struct{}{},
+	}
 	if o.Viewport != nil {
 		s.viewport = *o.Viewport
 	}
@@ -148,7 +171,11 @@ func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
 		s.cancel()
 		return err
 	}
-	s.proxy, err = s.browser.guard.Proxy(egress.ProxyOptions{Upstream: upstream, Refused: s.noteRefusal, Port: s.browser.port})
+	s.proxy, err = s.browser.guard.Proxy(egress.ProxyOptions{
+		Upstream: upstream,
+		Refused:  s.noteRefusal,
+		Port:     s.browser.port,
+	})
 	if err != nil {
 		s.cancel()
 		s.browser.releaseChromium(s.chromium)
@@ -172,8 +199,12 @@ func (s *Session) openContext(ctx context.Context) error {
 		return err
 	}
 	o := playwright.BrowserNewContextOptions{
-		Viewport: &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height}, AcceptDownloads: playwright.Bool(s.chromium.relay == nil),
-		StorageState: state, UserAgent: optionalString(s.options.UserAgent), Locale: optionalString(s.options.Locale), TimezoneId: optionalString(s.options.Timezone),
+		Viewport:        &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height},
+		AcceptDownloads: playwright.Bool(s.chromium.relay == nil),
+		StorageState:    state,
+		UserAgent:       optionalString(s.options.UserAgent),
+		Locale:          optionalString(s.options.Locale),
+		TimezoneId:      optionalString(s.options.Timezone),
 	}
 	made, err := s.chromium.newProfile(ctx, s.proxy, o)
 	if err != nil {

@@ -13,11 +13,21 @@ import (
 
 func TestOptionsReachThePage(t *testing.T) {
 	window := false
-	s := open(t, agent.SessionOptions{Headless: &window, Viewport: &agent.Viewport{Width: 700, Height: 500},
-		UserAgent: "Loaf/1.0", Locale: "de-DE", Timezone: "Asia/Tokyo"})
+	s := open(t, agent.SessionOptions{
+		Headless:  &window,
+		Viewport:  &agent.Viewport{Width: 700, Height: 500},
+		UserAgent: "Loaf/1.0",
+		Locale:    "de-DE",
+		Timezone:  "Asia/Tokyo",
+	})
 	url := serveSite(t, map[string]string{"/": "<title>x</title>"})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
-	got := must(t, s, `{"action":"evaluate","script":"[innerWidth, innerHeight, navigator.userAgent, navigator.language, Intl.DateTimeFormat().resolvedOptions().timeZone].join()"}`)
+	got := must(
+		t,
+		s,
+		`{"action":"evaluate","script":"[innerWidth, innerHeight, navigator.userAgent, navigator.language, `+
+			`Intl.DateTimeFormat().resolvedOptions().timeZone].join()"}`,
+	)
 	if got["value"] != "700,500,Loaf/1.0,de-DE,Asia/Tokyo" || s.chromium.headless {
 		t.Errorf("the page sees %v", got["value"])
 	}
@@ -56,13 +66,24 @@ func TestSessionsOwnProxy(t *testing.T) {
 		fmt.Fprint(w, "<title>by proxy to "+r.URL.Host+"</title>")
 	}))
 	t.Cleanup(proxy.Close)
-	s := open(t, agent.SessionOptions{Proxy: &agent.SessionProxy{Server: proxy.URL, Username: "ada", Password: "secret"}})
-	if got := must(t, s, `{"action":"navigate","url":"http://shop.example/"}`); got["title"] != "by proxy to shop.example" || requests.Load() == 0 {
+	s := open(t, agent.SessionOptions{
+		Proxy: &agent.SessionProxy{Server: proxy.URL, Username: "ada", Password: "secret"},
+	})
+	if got := must(
+		t,
+		s,
+		`{"action":"navigate","url":"http://shop.example/"}`,
+	); got["title"] != "by proxy to shop.example" ||
+		requests.Load() == 0 {
 		t.Errorf("by the session's proxy: %v", got)
 	}
 	b, db := ownAgent(t, "proxied")
-	for _, server := range []string{"", "http://10.0.0.1:3128", "socks5://127.0.0.1:1", "https://127.0.0.1:1", "http://a:b@127.0.0.1:1"} {
-		if _, err := b.Create(t.Context(), db, agent.SessionOptions{Proxy: &agent.SessionProxy{Server: server}}); agent.ErrorCode(err) != agent.CodeValidation {
+	for _, server := range []string{
+		"", "http://10.0.0.1:3128", "socks5://127.0.0.1:1", "https://127.0.0.1:1", "http://a:b@127.0.0.1:1",
+	} {
+		if _, err := b.Create(t.Context(), db, agent.SessionOptions{
+			Proxy: &agent.SessionProxy{Server: server},
+		}); agent.ErrorCode(err) != agent.CodeValidation {
 			t.Errorf("the proxy %q: %v", server, err)
 		}
 	}

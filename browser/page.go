@@ -47,10 +47,14 @@ func (p *Page) ID() string { return p.id }
 func (p *Page) Session() *Session { return p.session }
 
 // Done returns a channel that is closed when the tab is closed.
-func (p *Page) Done() <-chan struct{} { return p.open.Done() }
+func (p *Page) Done() <-chan struct{} {
+	return p.open.Done()
+}
 
 // URL returns the last known URL of the tab, without hidden values.
-func (p *Page) URL() string { return p.session.Hidden(p.Address()) }
+func (p *Page) URL() string {
+	return p.session.Hidden(p.Address())
+}
 
 // Address returns the last known URL of the tab as it is.
 func (p *Page) Address() string {
@@ -70,12 +74,16 @@ func (p *Page) Title() string {
 // CDP opens a DevTools protocol session with the tab. The caller must detach
 // it.
 func (p *Page) CDP(ctx context.Context) (playwright.CDPSession, error) {
-	return result(ctx, p.session, func() (playwright.CDPSession, error) { return p.session.context.NewCDPSession(p.page) })
+	return result(ctx, p.session, func() (playwright.CDPSession, error) {
+		return p.session.context.NewCDPSession(p.page)
+	})
 }
 
 // Close closes the tab. If it was the last one, a blank tab replaces it.
 func (p *Page) Close(ctx context.Context) error {
-	return p.session.call(ctx, func() error { return p.page.Close() })
+	return p.session.call(ctx, func() error {
+		return p.page.Close()
+	})
 }
 
 // onPage is Playwright's handler for new tabs. It must not call Playwright.
@@ -84,10 +92,18 @@ func (s *Session) onPage(page playwright.Page) {
 	defer s.mu.Unlock()
 	if len(s.pages) >= MaxPages || s.life.Err() != nil {
 		s.surplus++
-		s.inbox.put(func(ctx context.Context) { s.closeSurplus(ctx, page) })
+		s.inbox.put(func(ctx context.Context) {
+			s.closeSurplus(ctx, page)
+		})
 		return
 	}
-	p := &Page{session: s, id: agent.NewID(agent.KindPage), page: page, titleStale: make(chan struct{}, 1), url: page.URL()}
+	p := &Page{
+		session:    s,
+		id:         agent.NewID(agent.KindPage),
+		page:       page,
+		titleStale: make(chan struct{}, 1),
+		url:        page.URL(),
+	}
 	p.open, p.cancel = context.WithCancel(s.life)
 	s.pages = append(s.pages, p)
 	s.active = p
@@ -98,7 +114,9 @@ func (s *Session) onPage(page playwright.Page) {
 	page.OnDownload(s.onDownload)
 	page.OnClose(func(playwright.Page) { s.onPageClosed(p) })
 	page.OnCrash(func(playwright.Page) { s.onPageCrashed(p) })
-	s.inbox.put(func(context.Context) { s.browser.spawn(p.watchTitle) })
+	s.inbox.put(func(context.Context) {
+		s.browser.spawn(p.watchTitle)
+	})
 }
 
 // closeSurplus closes a tab over the limit.

@@ -49,7 +49,13 @@ func (s *Session) savedState(ctx context.Context) (*playwright.OptionalStorageSt
 		return nil, err
 	}
 	if locked {
-		return nil, s.db.Log(ctx, agent.LevelWarn, "browser", "the saved browser logins were encrypted with another master key; the session starts without them", map[string]any{"session_id": s.id})
+		return nil, s.db.Log(
+			ctx,
+			agent.LevelWarn,
+			"browser",
+			"the saved browser logins were encrypted with another master key; the session starts without them",
+			map[string]any{"session_id": s.id},
+		)
 	}
 	var state playwright.OptionalStorageState
 	if text == "" || json.Unmarshal([]byte(text), &state) != nil {
@@ -112,11 +118,20 @@ func (s *Session) saveState(ctx context.Context, read func(context.Context) (*pl
 // marshalState encodes the state as JSON, equal for equal states.
 func marshalState(state *playwright.StorageState) ([]byte, error) {
 	for _, o := range state.Origins {
-		agent.Sort(o.LocalStorage, func(a, b playwright.NameValue) int { return cmp.Compare(a.Name, b.Name) })
+		agent.Sort(o.LocalStorage, func(a, b playwright.NameValue) int {
+			return cmp.Compare(a.Name, b.Name)
+		})
 	}
-	agent.Sort(state.Origins, func(a, b playwright.Origin) int { return cmp.Compare(a.Origin, b.Origin) })
+	agent.Sort(state.Origins, func(a, b playwright.Origin) int {
+		return cmp.Compare(a.Origin, b.Origin)
+	})
 	agent.Sort(state.Cookies, func(a, b playwright.Cookie) int {
-		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
+		return cmp.Or(
+			cmp.Compare(a.Domain, b.Domain),
+			cmp.Compare(a.Path, b.Path),
+			cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Value, b.Value),
+		)
 	})
 	text, err := json.Marshal(state)
 	if err == nil && len(text) > maxState {
@@ -129,7 +144,9 @@ func marshalState(state *playwright.StorageState) ([]byte, error) {
 // readState reads all cookies, and the storage of the sites open in tabs. For
 // other sites it uses the last known storage. Pages do not notice.
 func (s *Session) readState(ctx context.Context) (*playwright.StorageState, error) {
-	cookies, err := Within(ctx, func() ([]playwright.Cookie, error) { return s.context.Cookies() })
+	cookies, err := Within(ctx, func() ([]playwright.Cookie, error) {
+		return s.context.Cookies()
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +178,9 @@ func (s *Session) readFullState(ctx context.Context) (*playwright.StorageState, 
 	}
 	limited, cancel := context.WithTimeout(ctx, stateTimeout/2)
 	defer cancel()
-	all, err := Within(limited, func() (*playwright.StorageState, error) { return s.context.StorageState() })
+	all, err := Within(limited, func() (*playwright.StorageState, error) {
+		return s.context.StorageState()
+	})
 	if err != nil {
 		return open, nil
 	}
@@ -194,7 +213,9 @@ func (p *Page) localStorage(ctx context.Context, origin string) (items []playwri
 			}
 			p.storageCDP = opened
 		}
-		return p.storageCDP.Send("DOMStorage.getDOMStorageItems", map[string]any{"storageId": map[string]any{"securityOrigin": origin, "isLocalStorage": true}})
+		return p.storageCDP.Send("DOMStorage.getDOMStorageItems", map[string]any{
+			"storageId": map[string]any{"securityOrigin": origin, "isLocalStorage": true},
+		})
 	})
 	answer, _ := got.(map[string]any)
 	entries, ok := answer["entries"].([]any)

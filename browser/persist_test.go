@@ -18,7 +18,12 @@ func TestLoginsAreKeptSealed(t *testing.T) {
 	url := serveSite(t, map[string]string{"/": `<title>x</title>`})
 	s := openIn(t, b, db, agent.SessionOptions{Persist: true})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
-	must(t, s, `{"action":"evaluate","script":"document.cookie = 'login=whale-song; max-age=1000'; localStorage.cart = 'three-loaves'"}`)
+	must(
+		t,
+		s,
+		`{"action":"evaluate","script":"document.cookie = 'login=whale-song; max-age=1000'; `+
+			`localStorage.cart = 'three-loaves'"}`,
+	)
 	s.end("")
 	look := `{"action":"evaluate","script":"document.cookie + localStorage.cart"}`
 	for _, persist := range []bool{true, false} {
@@ -64,7 +69,11 @@ func TestLoginsOutliveAKilledServer(t *testing.T) {
 	b, _ := newBrowser(t, func(o *Options) { o.Folder = folder })
 	s := openIn(t, b, folder.Default(), agent.SessionOptions{Persist: true})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
-	if got := must(t, s, `{"action":"evaluate","script":"document.cookie + localStorage.cart"}`)["value"]; got != "login=whale-songthree-loaves" {
+	if got := must(
+		t,
+		s,
+		`{"action":"evaluate","script":"document.cookie + localStorage.cart"}`,
+	)["value"]; got != "login=whale-songthree-loaves" {
 		t.Errorf("the session starts with %v", got)
 	}
 }
@@ -73,7 +82,9 @@ func TestLoginsOutliveAKilledServer(t *testing.T) {
 // and is written only when that state has changed.
 func TestStateIsKeptWhileOpen(t *testing.T) {
 	b, db := ownAgent(t, "keeping")
-	one, two := serveSite(t, map[string]string{"/": `<title>x</title>`}), serveSite(t, map[string]string{"/": `<title>x</title>`})
+	one, two :=
+		serveSite(t, map[string]string{"/": `<title>x</title>`}),
+		serveSite(t, map[string]string{"/": `<title>x</title>`})
 	s := openIn(t, b, db, agent.SessionOptions{})
 	s.options.Persist = true // only now, so that the session does not store its state in the background
 	writes := 0
@@ -102,7 +113,10 @@ func TestStateIsKeptWhileOpen(t *testing.T) {
 		t.Errorf("%d writes, %+v", writes, got)
 	}
 	visit(one, "localStorage.clear()")
-	if got := save(); writes != 3 || len(got.Origins) != 1 || got.Origins[0].Origin != two || got.Origins[0].LocalStorage[0] != (playwright.NameValue{Name: "d", Value: "4"}) {
+	if got := save(); writes != 3 ||
+		len(got.Origins) != 1 ||
+		got.Origins[0].Origin != two ||
+		got.Origins[0].LocalStorage[0] != (playwright.NameValue{Name: "d", Value: "4"}) {
 		t.Errorf("%d writes, %+v", writes, got)
 	}
 	// A busy page does not delay the others.
@@ -119,8 +133,14 @@ func TestStateIsKeptWhileOpen(t *testing.T) {
 
 func TestOriginOf(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://a.test/b?c": "https://a.test", "http://a.test:8080": "http://a.test:8080",
-		"about:blank": "", "data:text/html,x": "", "chrome-error://chromewebdata/": "", "": "", "http:": "", "http://[": "",
+		"https://a.test/b?c":            "https://a.test",
+		"http://a.test:8080":            "http://a.test:8080",
+		"about:blank":                   "",
+		"data:text/html,x":              "",
+		"chrome-error://chromewebdata/": "",
+		"":                              "",
+		"http:":                         "",
+		"http://[":                      "",
 	} {
 		if got := originOf(address); got != want {
 			t.Errorf("%q: %q", address, got)

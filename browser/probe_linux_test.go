@@ -33,7 +33,11 @@ func TestLargePages(t *testing.T) {
 	if ended := endLargePages(chromium, maxPageMemory); len(ended) != 0 {
 		t.Errorf("ended %v", ended)
 	}
-	if must(t, s, `{"action":"evaluate","script":"window.kept = new Uint8Array(600e6).fill(1); 1"}`); len(endLargePages(chromium, 500<<20)) != 1 {
+	if must(
+		t,
+		s,
+		`{"action":"evaluate","script":"window.kept = new Uint8Array(600e6).fill(1); 1"}`,
+	); len(endLargePages(chromium, 500<<20)) != 1 {
 		t.Error("the large page was not ended alone")
 	}
 	<-large.Done()
@@ -102,7 +106,8 @@ func TestBusyMachine(t *testing.T) {
 	spin(t, 8)
 	start := s.chromium.heartbeats.Load()
 	for s.chromium.heartbeats.Load() < start+4 {
-		if _, err := s.Do(context.Background(), agent.Action{Action: "extract", Selector: "body"}); err != nil && agent.ErrorCode(err) != agent.CodeActionTimeout {
+		if _, err := s.Do(context.Background(), agent.Action{Action: "extract", Selector: "body"}); err != nil &&
+			agent.ErrorCode(err) != agent.CodeActionTimeout {
 			t.Fatal(err)
 		}
 	}

@@ -28,7 +28,9 @@ type relay struct {
 // newRelay listens on loopback.
 func newRelay(to endpoint) (r *relay, err error) {
 	r = &relay{path: "/" + rand.Text()}
-	forward := &httputil.ReverseProxy{Transport: remoteClient(-1).Transport(), ErrorLog: log.New(io.Discard, "", 0),
+	forward := &httputil.ReverseProxy{
+		Transport: remoteClient(-1).Transport(),
+		ErrorLog:  log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			target := *to.address
 			p.Out.URL, p.Out.Host = &target, to.host
@@ -45,8 +47,12 @@ func newRelay(to endpoint) (r *relay, err error) {
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			r.fail(err)
 			http.Error(w, http.StatusText(http.StatusBadGateway), http.StatusBadGateway)
-		}}
-	r.Server, err = egress.Serve("127.0.0.1:0", &http.Server{Handler: r.guarded(forward), ReadHeaderTimeout: 10 * time.Second})
+		},
+	}
+	r.Server, err = egress.Serve("127.0.0.1:0", &http.Server{
+		Handler:           r.guarded(forward),
+		ReadHeaderTimeout: 10 * time.Second,
+	})
 	return r, err
 }
 
@@ -62,7 +68,9 @@ func (r *relay) guarded(next http.Handler) http.Handler {
 }
 
 // URL returns the address for the driver.
-func (r *relay) URL() string { return "ws://" + r.Addr().String() + r.path }
+func (r *relay) URL() string {
+	return "ws://" + r.Addr().String() + r.path
+}
 
 func (r *relay) fail(err error) {
 	r.mu.Lock()

@@ -47,11 +47,24 @@ func connect(ctx context.Context, p Program, address string, log *slog.Logger) (
 	if err != nil {
 		return nil, errors.Join(err, f.remove())
 	}
-	c := &chromium{headless: true, relay: r, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
+	c := &chromium{
+		headless: true,
+		relay:    r,
+		folder:   f,
+		log:      log,
+		done:     make(chan struct{}),
+		cleaned:  make(chan struct{}),
+	}
 	return c.begin(ctx, func() (playwright.Browser, error) {
-		made, err := c.driver.Chromium.ConnectOverCDP(r.URL(), playwright.BrowserTypeConnectOverCDPOptions{Timeout: playwright.Float(startTimeout.Seconds() * 1000)})
+		made, err := c.driver.Chromium.ConnectOverCDP(r.URL(), playwright.BrowserTypeConnectOverCDPOptions{
+			Timeout: playwright.Float(startTimeout.Seconds() * 1000),
+		})
 		if err != nil {
-			return nil, fmt.Errorf("connect to the browser at %s: %w", target.address.Host, errors.Join(r.failure(), err))
+			return nil, fmt.Errorf(
+				"connect to the browser at %s: %w",
+				target.address.Host,
+				errors.Join(r.failure(), err),
+			)
 		}
 		return made, nil
 	})
@@ -71,7 +84,11 @@ func discover(ctx context.Context, address string) (endpoint, error) {
 	if err != nil {
 		return endpoint{}, errors.New("the address of the remote browser is malformed")
 	}
-	e := endpoint{address: u, host: u.Host, header: http.Header{}}
+	e := endpoint{
+		address: u,
+		host:    u.Host,
+		header:  http.Header{},
+	}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		basic := &http.Request{Header: e.header}
@@ -127,7 +144,11 @@ func (e endpoint) socketPath(ctx context.Context) (string, error) {
 // remoteClient returns a client for the endpoint. The operator configures the endpoint,
 // so its address may be private.
 func remoteClient(maxResponse int64) *egress.Client {
-	return egress.New(egress.Policy{AllowPrivate: true, MaxResponse: maxResponse, HeaderTimeout: startTimeout})
+	return egress.New(egress.Policy{
+		AllowPrivate:  true,
+		MaxResponse:   maxResponse,
+		HeaderTimeout: startTimeout,
+	})
 }
 
 // endProblem returns the error of sessions whose Chromium ended.
@@ -139,7 +160,11 @@ func (c *chromium) endProblem() string {
 }
 
 // newProfile creates a profile whose traffic goes through a proxy.
-func (c *chromium) newProfile(ctx context.Context, proxy *egress.Proxy, o playwright.BrowserNewContextOptions) (playwright.BrowserContext, error) {
+func (c *chromium) newProfile(
+	ctx context.Context,
+	proxy *egress.Proxy,
+	o playwright.BrowserNewContextOptions,
+) (playwright.BrowserContext, error) {
 	o.Proxy = &playwright.Proxy{Server: proxy.URL()}
 	made, err := Within(ctx, func() (playwright.BrowserContext, error) {
 		made, err := c.browser.NewContext(o)
@@ -155,8 +180,14 @@ func (c *chromium) newProfile(ctx context.Context, proxy *egress.Proxy, o playwr
 		if err := authorize(ctx, made, user, password); err != nil {
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 			defer cancel()
-			_, _ = Within(closing, func() (any, error) { return nil, made.Close() }) // the first error matters
-			return nil, fmt.Errorf("the remote browser does not get through the proxy of this server at %s: %w", proxy.URL(), err)
+			_, _ = Within(closing, func() (any, error) {
+				return nil, made.Close()
+			}) // the first error matters
+			return nil, fmt.Errorf(
+				"the remote browser does not get through the proxy of this server at %s: %w",
+				proxy.URL(),
+				err,
+			)
 		}
 	}
 	return made, nil
@@ -179,12 +210,16 @@ func authorize(ctx context.Context, profile playwright.BrowserContext, user, pas
 		}
 		answers := &proxyLogin{cdp: cdp, user: user, password: password}
 		// Handlers must not call Playwright themselves.
-		cdp.On("Fetch.requestPaused", func(e map[string]any) { go answers.proceed(e) })
+		cdp.On("Fetch.requestPaused", func(e map[string]any) {
+			go answers.proceed(e)
+		})
 		cdp.On("Fetch.authRequired", func(e map[string]any) { go answers.logIn(e) })
 		if _, err := cdp.Send("Fetch.enable", map[string]any{"handleAuthRequests": true}); err != nil {
 			return nil, err
 		}
-		resp, err := page.Goto(egress.ProxyCheckURL, playwright.PageGotoOptions{Timeout: playwright.Float(float64(authorizeTimeout.Milliseconds()))})
+		resp, err := page.Goto(egress.ProxyCheckURL, playwright.PageGotoOptions{
+			Timeout: playwright.Float(float64(authorizeTimeout.Milliseconds())),
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -204,14 +239,23 @@ type proxyLogin struct {
 
 // proceed lets a request continue.
 func (l *proxyLogin) proceed(e map[string]any) {
-	_, _ = l.cdp.Send("Fetch.continueRequest", map[string]any{"requestId": e["requestId"]}) // otherwise the page fails to load
+	// otherwise the page fails to load
+	_, _ = l.cdp.Send("Fetch.continueRequest", map[string]any{"requestId": e["requestId"]})
 }
 
 // logIn answers a proxy's request for credentials, but never a server's.
 func (l *proxyLogin) logIn(e map[string]any) {
 	answer := map[string]any{"response": "CancelAuth"}
 	if challenge, _ := e["authChallenge"].(map[string]any); challenge["source"] == "Proxy" {
-		answer = map[string]any{"response": "ProvideCredentials", "username": l.user, "password": l.password}
+		answer = map[string]any{
+			"response": "ProvideCredentials",
+			"username": l.user,
+			"password": l.password,
+		}
 	}
-	_, _ = l.cdp.Send("Fetch.continueWithAuth", map[string]any{"requestId": e["requestId"], "authChallengeResponse": answer}) // as in proceed
+	// as in proceed
+	_, _ = l.cdp.Send("Fetch.continueWithAuth", map[string]any{
+		"requestId":             e["requestId"],
+		"authChallengeResponse": answer,
+	})
 }

@@ -26,8 +26,13 @@ import (
 func startRemote(t *testing.T) (chromium *exec.Cmd, address string) {
 	t.Helper()
 	p := installtest.Need(t)
-	chromium = exec.Command(p.Chromium, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(),
-		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp")
+	chromium = exec.Command(
+		p.Chromium, "--headless", "--no-sandbox", "--disable-gpu",
+		"--remote-debugging-port=0",
+		"--user-data-dir="+t.TempDir(),
+		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+		"--webrtc-ip-handling-policy=disable_non_proxied_udp",
+	)
 	out, err := chromium.StderrPipe()
 	if err == nil {
 		err = chromium.Start()
@@ -60,9 +65,14 @@ func guardedEndpoint(t *testing.T, to string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forward := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(p *httputil.ProxyRequest) { p.Out.URL, p.Out.Host = e.address, e.host }}
+	forward := &httputil.ReverseProxy{
+		ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite:  func(p *httputil.ProxyRequest) { p.Out.URL, p.Out.Host = e.address, e.host },
+	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if user, password, _ := r.BasicAuth(); user != "pool" || password != "user-secret" || r.URL.Query().Get("token") != "query-secret" {
+		if user, password, _ := r.BasicAuth(); user != "pool" ||
+			password != "user-secret" ||
+			r.URL.Query().Get("token") != "query-secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -124,15 +134,21 @@ func TestRemoteBrowser(t *testing.T) {
 		`fetch("/proxy").then(r => r.status)`: float64(502), // and its credentials are still used
 		`document.title`:                      "bakery",
 		`document.cookie`:                     "login=whale-song",
-		`new Promise(done => { const s = new WebSocket("` + strings.Replace(site, "http", "ws", 1) + `/socket"); s.onopen = () => done(true); s.onerror = () => done(false) })`: true,
-		`fetch("/private", {signal: AbortSignal.timeout(300)}).then(r => r.status, () => "asks")`:                                                                               "asks", // gets no answer
-		`fetch("` + secret + `").then(r => true, () => false)`:                                                                                                                  false,
-		`fetch("` + secret + `", {mode: "no-cors"}).then(r => r.status, () => false)`:                                                                                           float64(0),
-		`fetch("` + strings.Replace(site, "http", "https", 1) + `").then(() => true, () => false)`:                                                                              false,
-		`fetch("http://` + b.port.Addr().String() + `/").then(r => r.status, () => "refused")`:                                                                                  "refused",
-		`"RTCPeerConnection" in globalThis`: false,
+		`new Promise(done => { const s = new WebSocket("` + strings.Replace(site, "http", "ws", 1) +
+			`/socket"); s.onopen = () => done(true); s.onerror = () => done(false) })`: true,
+		// gets no answer
+		`fetch("/private", {signal: AbortSignal.timeout(300)}).then(r => r.status, () => "asks")`:  "asks",
+		`fetch("` + secret + `").then(r => true, () => false)`:                                     false,
+		`fetch("` + secret + `", {mode: "no-cors"}).then(r => r.status, () => false)`:              float64(0),
+		`fetch("` + strings.Replace(site, "http", "https", 1) + `").then(() => true, () => false)`: false,
+		`fetch("http://` + b.port.Addr().String() + `/").then(r => r.status, () => "refused")`:     "refused",
+		`"RTCPeerConnection" in globalThis`:                                                        false,
 	} {
-		if got := must(t, s, `{"action":"evaluate","script":`+quoted(script)+`}`); fmt.Sprint(got["value"]) != fmt.Sprint(want) {
+		if got := must(
+			t,
+			s,
+			`{"action":"evaluate","script":`+quoted(script)+`}`,
+		); fmt.Sprint(got["value"]) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", script, got["value"], want)
 		}
 	}
@@ -140,19 +156,28 @@ func TestRemoteBrowser(t *testing.T) {
 		t.Errorf("the cookie of another session: %v", got["value"])
 	}
 	for _, bad := range []string{secret, "file:///etc/passwd", "http://169.254.169.254/"} {
-		if _, err := do(t, s, `{"action":"navigate","url":"`+bad+`"}`); agent.ErrorCode(err) != agent.CodeInvalidAction {
+		if _, err := do(
+			t,
+			s,
+			`{"action":"navigate","url":"`+bad+`"}`,
+		); agent.ErrorCode(err) != agent.CodeInvalidAction {
 			t.Errorf("navigate to %s: %v", bad, err)
 		}
 	}
 	must(t, s, `{"action":"click","selector":"a"}`)
-	if _, err := do(t, s, `{"action":"wait","download":true}`); err == nil || !strings.Contains(err.Error(), "does not hand over") {
+	if _, err := do(t, s, `{"action":"wait","download":true}`); err == nil ||
+		!strings.Contains(err.Error(), "does not hand over") {
 		t.Errorf("a download: %v", err)
 	}
 	if page, err := b.Render(t.Context(), site+"/"); err != nil || !strings.Contains(page.HTML, "bakery") {
 		t.Errorf("a rendered page: %+v, %v", page, err)
 	}
 	if hits.Load() != 0 || leaked.Load() {
-		t.Errorf("the forbidden server was reached %d times; credentials reached a site: %v", hits.Load(), leaked.Load())
+		t.Errorf(
+			"the forbidden server was reached %d times; credentials reached a site: %v",
+			hits.Load(),
+			leaked.Load(),
+		)
 	}
 	if err := chromium.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -163,7 +188,8 @@ func TestRemoteBrowser(t *testing.T) {
 	if err != nil || row.Status != agent.SessionFailed || row.Error != "the connection to the remote browser was lost" {
 		t.Errorf("after the connection was lost: %+v, %v", row, err)
 	}
-	if _, err := b.Create(t.Context(), db, agent.SessionOptions{}); agent.ErrorCode(err) != agent.CodeBrowser || strings.Contains(fullText(err), "secret") {
+	if _, err := b.Create(t.Context(), db, agent.SessionOptions{}); agent.ErrorCode(err) != agent.CodeBrowser ||
+		strings.Contains(fullText(err), "secret") {
 		t.Errorf("a session without the browser: %v", fullText(err))
 	}
 }
@@ -188,7 +214,11 @@ func unwrap(err error) error {
 func TestRemoteAddressStaysSecret(t *testing.T) {
 	wrong := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(wrong.Close)
-	for _, address := range []string{"http://u:user-secret@" + strings.TrimPrefix(wrong.URL, "http://") + "/?token=query-secret", "http://u:user-secret@127.0.0.1:1/?token=query-secret", "http://u:user-secret@nowhere.invalid/?token=query-secret"} {
+	for _, address := range []string{
+		"http://u:user-secret@" + strings.TrimPrefix(wrong.URL, "http://") + "/?token=query-secret",
+		"http://u:user-secret@127.0.0.1:1/?token=query-secret",
+		"http://u:user-secret@nowhere.invalid/?token=query-secret",
+	} {
 		if _, err := discover(context.Background(), address); err == nil || strings.Contains(fullText(err), "secret") {
 			t.Errorf("got error %v", fullText(err))
 		}

@@ -98,16 +98,23 @@ func (r *refusedHosts) of(address string) error {
 // render opens a URL in a profile whose traffic goes through proxy.
 func (c *chromium) render(ctx context.Context, proxy *egress.Proxy, address string) (agent.RenderedPage, error) {
 	block := playwright.ServiceWorkerPolicyBlock
-	profile, err := c.newProfile(ctx, proxy, playwright.BrowserNewContextOptions{AcceptDownloads: playwright.Bool(false), ServiceWorkers: block})
+	profile, err := c.newProfile(ctx, proxy, playwright.BrowserNewContextOptions{
+		AcceptDownloads: playwright.Bool(false),
+		ServiceWorkers:  block,
+	})
 	if err != nil {
 		return agent.RenderedPage{}, renderError("the browser could not open a page", err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		_, _ = Within(ctx, func() (any, error) { return nil, profile.Close() }) // the outcome does not matter
+		_, _ = Within(ctx, func() (any, error) {
+			return nil, profile.Close()
+		}) // the outcome does not matter
 	}()
-	return Within(ctx, func() (agent.RenderedPage, error) { return loadPage(profile, address) })
+	return Within(ctx, func() (agent.RenderedPage, error) {
+		return loadPage(profile, address)
+	})
 }
 
 // loadPage opens a URL in a tab of a profile and reads what it shows. Slow
@@ -120,7 +127,9 @@ func loadPage(profile playwright.BrowserContext, address string) (agent.Rendered
 	if err != nil {
 		return agent.RenderedPage{}, renderError("the browser could not open a page", err)
 	}
-	answer, err := page.Goto(address, playwright.PageGotoOptions{Timeout: playwright.Float(renderTimeout.Seconds() * 1000)})
+	answer, err := page.Goto(address, playwright.PageGotoOptions{
+		Timeout: playwright.Float(renderTimeout.Seconds() * 1000),
+	})
 	if err != nil {
 		return agent.RenderedPage{}, renderError("the browser could not load the page", err)
 	}
@@ -128,8 +137,10 @@ func loadPage(profile playwright.BrowserContext, address string) (agent.Rendered
 		return agent.RenderedPage{}, renderError("the page did not respond", nil)
 	}
 	// A page that never becomes idle is read as it is.
-	err = page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateNetworkidle,
-		Timeout: playwright.Float(float64(settleTime.Milliseconds()))})
+	err = page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{
+		State:   playwright.LoadStateNetworkidle,
+		Timeout: playwright.Float(float64(settleTime.Milliseconds())),
+	})
 	if err != nil && !errors.Is(err, playwright.ErrTimeout) {
 		return agent.RenderedPage{}, renderError("the page ended while it was read", err)
 	}
@@ -139,9 +150,17 @@ func loadPage(profile playwright.BrowserContext, address string) (agent.Rendered
 	}
 	text, _ := html.(string)
 	if len(text) > maxRendered {
-		return agent.RenderedPage{}, agent.Errorf(agent.CodeFileTooLarge, "the page has more than %d MB of HTML", maxRendered>>20)
+		return agent.RenderedPage{}, agent.Errorf(
+			agent.CodeFileTooLarge,
+			"the page has more than %d MB of HTML",
+			maxRendered>>20,
+		)
 	}
-	return agent.RenderedPage{Final: page.URL(), Status: answer.Status(), HTML: text}, nil
+	return agent.RenderedPage{
+		Final:  page.URL(),
+		Status: answer.Status(),
+		HTML:   text,
+	}, nil
 }
 
 func renderError(what string, err error) error {

@@ -21,7 +21,8 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := serveSite(t, map[string]string{
-		"/late": `<body><script>fetch("/data").then(r => r.text()).then(t => { document.body.append("fetched " + t.length) })</script>`,
+		"/late": `<body><script>fetch("/data").then(r => r.text()).then(t => { document.body.append("fetched ` +
+			`" + t.length) })</script>`,
 		"/data": "12345",
 		"/big":  `<body><script>document.body.append("x".repeat(11 << 20))</script>`,
 		"/loud": `<body><script>alert("one"); confirm("two"); document.body.append("after the questions")</script>`,
@@ -31,7 +32,8 @@ func TestRender(t *testing.T) {
 	if err != nil || page.Status != 200 || page.Final != home+"/late" || !strings.Contains(page.HTML, "fetched 20") {
 		t.Errorf("got %+v, %v", page, err)
 	}
-	if page, err := b.Render(t.Context(), home+"/loud"); err != nil || !strings.Contains(page.HTML, "after the questions") {
+	if page, err := b.Render(t.Context(), home+"/loud"); err != nil ||
+		!strings.Contains(page.HTML, "after the questions") {
 		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err := b.Render(t.Context(), home+"/rtc"); err != nil || !strings.Contains(page.HTML, "undefined") {
@@ -62,20 +64,32 @@ func TestRenderBlocksPrivateAddresses(t *testing.T) {
 		http.Redirect(w, r, r.URL.Query().Get("to"), http.StatusFound)
 	}))
 	defer inward.Close()
-	for _, address := range []string{"http://10.0.0.1/", "http://[::1]/", inward.URL + "/?to=http://169.254.169.254/", inward.URL + "/?to=http://[fd00::1]/"} {
+	for _, address := range []string{
+		"http://10.0.0.1/",
+		"http://[::1]/",
+		inward.URL + "/?to=http://169.254.169.254/",
+		inward.URL + "/?to=http://[fd00::1]/",
+	} {
 		var refused *egress.Error
-		if page, err := b.Render(t.Context(), address); !errors.As(err, &refused) || refused.Code != egress.CodeBlocked {
+		if page, err := b.Render(t.Context(), address); !errors.As(err, &refused) ||
+			refused.Code != egress.CodeBlocked {
 			t.Errorf("%s: %+v, %v", address, page, err)
 		}
 	}
-	for _, address := range []string{"file:///etc/passwd", "chrome://version", "view-source:" + inward.URL, "about:blank"} {
+	for _, address := range []string{
+		"file:///etc/passwd",
+		"chrome://version",
+		"view-source:" + inward.URL,
+		"about:blank",
+	} {
 		if page, err := b.Render(t.Context(), address); err == nil {
 			t.Errorf("%s was opened: %.100s", address, page.HTML)
 		}
 	}
 	page := `<body><iframe src="file:///etc/passwd"></iframe><iframe src="http://127.0.0.2:1/"></iframe>
 		<script>fetch("http://10.0.0.1/").catch(() => document.body.append("kept out"))</script>`
-	if got, err := b.Render(t.Context(), serveSite(t, map[string]string{"/": page})+"/"); err != nil || !strings.Contains(got.HTML, "</script>kept out") {
+	if got, err := b.Render(t.Context(), serveSite(t, map[string]string{"/": page})+"/"); err != nil ||
+		!strings.Contains(got.HTML, "</script>kept out") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -107,7 +107,9 @@ func hasNavigated(err error) bool {
 }
 
 // isSyntaxError reports whether Chromium failed to compile a script.
-func isSyntaxError(err error) bool { return strings.Contains(err.Error(), "SyntaxError") }
+func isSyntaxError(err error) bool {
+	return strings.Contains(err.Error(), "SyntaxError")
+}
 
 // scriptResult converts the value returned by runScript to the result of
 // evaluate.
@@ -161,7 +163,10 @@ func (p *Page) unblock() {
 	defer cancel()
 	if p.debugger != nil {
 		for _, method := range []string{"Page.stopLoading", "Runtime.terminateExecution"} {
-			_, _ = Within(ctx, func() (any, error) { return p.debugger.Send(method, nil) }) // what counts is whether the tab responds
+			// what counts is whether the tab responds
+			_, _ = Within(ctx, func() (any, error) {
+				return p.debugger.Send(method, nil)
+			})
 		}
 		for range 2 { // the first request may be what is stopped
 			if p.responds(unblockTimeout / 2) {

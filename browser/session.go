@@ -62,7 +62,8 @@ type Session struct {
 	refused        []refusal
 	thumbnail      thumbnail
 
-	contextID string              // Chromium's id of the profile, if the session is for clients of the DevTools protocol
+	// Chromium's id of the profile, if the session is for clients of the DevTools protocol
+	contextID string
 	client    *Client             // the connected client of the DevTools protocol, or nil
 	dialogs   []playwright.Dialog // dialogs left to the client, the newest last
 }
@@ -78,7 +79,9 @@ func (s *Session) Viewport() agent.Viewport { return s.viewport }
 
 // Done returns a channel that is closed when the session has ended or starts to
 // end.
-func (s *Session) Done() <-chan struct{} { return s.life.Done() }
+func (s *Session) Done() <-chan struct{} {
+	return s.life.Done()
+}
 
 // Context returns a context that ends with the session.
 func (s *Session) Context() context.Context { return s.life }
@@ -200,7 +203,9 @@ func (s *Session) Activate(ctx context.Context, p *Page) error {
 	if !changed {
 		return nil
 	}
-	return s.call(ctx, func() error { return p.page.BringToFront() })
+	return s.call(ctx, func() error {
+		return p.page.BringToFront()
+	})
 }
 
 // OpenPage opens a tab and makes it the active one.
@@ -224,7 +229,9 @@ func (s *Session) OpenPage(ctx context.Context) (*Page, error) {
 
 // call runs a Playwright call until it is done, ctx ends or the session ends.
 func (s *Session) call(ctx context.Context, run func() error) error {
-	_, err := result(ctx, s, func() (struct{}, error) { return struct{}{}, run() })
+	_, err := result(ctx, s, func() (struct{}, error) {
+		return struct{}{}, run()
+	})
 	return err
 }
 
@@ -272,7 +279,12 @@ func (s *Session) maintain(ctx context.Context, now time.Time) {
 	if !due {
 		return
 	}
-	if err := s.db.NoteSession(ctx, s.id, status, agent.At(at)); err != nil && ctx.Err() == nil {
+	if err := s.db.NoteSession(
+		ctx,
+		s.id,
+		status,
+		agent.At(at),
+	); err != nil && ctx.Err() == nil {
 		s.browser.log.Warn("store activity of browser session", "session", s.id, "error", err)
 	}
 }
@@ -315,7 +327,10 @@ func (s *Session) end(problem string) {
 // cleanUp closes the profile and the proxy, and releases Chromium.
 func (s *Session) cleanUp(ctx context.Context) {
 	if s.context != nil {
-		_, _ = Within(ctx, func() (struct{}, error) { return struct{}{}, s.context.Close() }) // the outcome does not matter, even if Chromium is gone
+		// the outcome does not matter, even if Chromium is gone
+		_, _ = Within(ctx, func() (struct{}, error) {
+			return struct{}{}, s.context.Close()
+		})
 	}
 	s.proxy.Close()
 	s.browser.releaseChromium(s.chromium)

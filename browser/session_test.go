@@ -37,10 +37,16 @@ func TestSessionFromOpenToClose(t *testing.T) {
 	if err := p.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.waitFor(t, "a blank tab in place of the last one", func() bool { return len(s.Pages()) == 1 && s.ActivePage() != nil })
+	s.waitFor(t, "a blank tab in place of the last one", func() bool {
+		return len(s.Pages()) == 1 && s.ActivePage() != nil
+	})
 
 	list, total, err := b.List(t.Context(), db, store.Page{Limit: 10})
-	if err != nil || total != 1 || list[0].ID != s.ID() || list[0].Status != agent.SessionActive || list[0].Viewport != agent.DefaultViewport {
+	if err != nil ||
+		total != 1 ||
+		list[0].ID != s.ID() ||
+		list[0].Status != agent.SessionActive ||
+		list[0].Viewport != agent.DefaultViewport {
 		t.Errorf("the list: %+v, %d, %v", list, total, err)
 	}
 	if err := b.Delete(t.Context(), db, s.ID()); err != nil {
@@ -64,7 +70,10 @@ func TestSessionFromOpenToClose(t *testing.T) {
 }
 
 func TestSessionsAreIsolated(t *testing.T) {
-	url := serveSite(t, map[string]string{"/": `<script>document.cookie = "a=1"; localStorage.b = 2</script>`, "/look": `<script>document.title = document.cookie + (localStorage.b || "nothing")</script>`})
+	url := serveSite(t, map[string]string{
+		"/":     `<script>document.cookie = "a=1"; localStorage.b = 2</script>`,
+		"/look": `<script>document.title = document.cookie + (localStorage.b || "nothing")</script>`,
+	})
 	first, second := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
 	if _, err := first.ActivePage().page.Goto(url + "/"); err != nil {
 		t.Fatal(err)

@@ -130,7 +130,10 @@ func (b *Browser) find(ctx context.Context) (*Program, error) {
 	defer cancel()
 	p, err := b.options.Find(ctx)
 	if err != nil {
-		return nil, agent.Errorf(agent.CodeBrowser, "this server has no browser; its operator can run \"satchel browser install\"").Because(err)
+		return nil, agent.Errorf(
+			agent.CodeBrowser,
+			"this server has no browser; its operator can run \"satchel browser install\"",
+		).Because(err)
 	}
 	b.program.Store(&p)
 	return &p, nil
@@ -178,7 +181,10 @@ func (b *Browser) chromiumEnded(k *mode, c *chromium) {
 func (b *Browser) endIdle(k *mode, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.current != nil && k.users == 0 && now.Sub(k.idleSince) >= b.options.ChromiumIdle && !(b.options.Warm && k.headless) {
+	if k.current != nil &&
+		k.users == 0 &&
+		now.Sub(k.idleSince) >= b.options.ChromiumIdle &&
+		!(b.options.Warm && k.headless) {
 		k.current.abandon()
 		k.current = nil
 	}

@@ -47,11 +47,20 @@ const describeElement = `e => {
 
 // Locate describes the element that a selector matches, such as one of a snapshot. The
 // candidates are selectors to try first for finding the element again.
-func (s *Session) Locate(ctx context.Context, selector string, milliseconds int, candidates ...string) (t Target, err error) {
-	_, err = s.perform(ctx, agent.Action{Action: "locate", Selector: selector, Timeout: &milliseconds}, func(_ context.Context, st *step) (map[string]any, error) {
-		t, err = st.locate(candidates)
-		return nil, err
-	})
+func (s *Session) Locate(
+	ctx context.Context,
+	selector string,
+	milliseconds int,
+	candidates ...string,
+) (t Target, err error) {
+	_, err = s.perform(
+		ctx,
+		agent.Action{Action: "locate", Selector: selector, Timeout: &milliseconds},
+		func(_ context.Context, st *step) (map[string]any, error) {
+			t, err = st.locate(candidates)
+			return nil, err
+		},
+	)
 	return t, err
 }
 
@@ -86,22 +95,31 @@ func (st *step) locate(candidates []string) (t Target, err error) {
 // MatchOnce reports whether each of the selectors matches exactly one element of the active
 // tab.
 func (s *Session) MatchOnce(ctx context.Context, selectors []string) (fits bool, err error) {
-	_, err = s.perform(ctx, agent.Action{Action: "locate"}, func(_ context.Context, st *step) (map[string]any, error) {
-		for _, selector := range selectors {
-			if n, err := st.page.page.Locator(selector).Count(); err != nil || n != 1 {
-				return nil, nil
+	_, err = s.perform(
+		ctx,
+		agent.Action{Action: "locate"},
+		func(_ context.Context, st *step) (map[string]any, error) {
+			for _, selector := range selectors {
+				if n, err := st.page.page.Locator(selector).Count(); err != nil || n != 1 {
+					return nil, nil
+				}
 			}
-		}
-		fits = true
-		return nil, nil
-	})
+			fits = true
+			return nil, nil
+		},
+	)
 	return fits, err
 }
 
 // Fill replaces the content of a field with a text, if allowed returns nil for the URL
 // of the document that contains the field. The text is never entered into another
 // document. The log contains the action as given, without the text.
-func (s *Session) Fill(ctx context.Context, a agent.Action, text string, allowed func(document *url.URL) error) (map[string]any, error) {
+func (s *Session) Fill(
+	ctx context.Context,
+	a agent.Action,
+	text string,
+	allowed func(document *url.URL) error,
+) (map[string]any, error) {
 	if err := a.Validate(""); err != nil {
 		return nil, err
 	}
@@ -146,13 +164,20 @@ func (s *Session) Settle(ctx context.Context) (address, title string, err error)
 	case <-ctx.Done():
 		return "", "", ctx.Err()
 	}
-	at, err := s.perform(ctx, agent.Action{Action: "wait"}, func(_ context.Context, st *step) (map[string]any, error) {
-		err := st.page.page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateLoad, Timeout: playwright.Float(float64(settleLoad.Milliseconds()))})
-		if errors.Is(err, playwright.ErrTimeout) {
-			err = nil // a page that never finishes loading is used as it is
-		}
-		return nil, err
-	})
+	at, err := s.perform(
+		ctx,
+		agent.Action{Action: "wait"},
+		func(_ context.Context, st *step) (map[string]any, error) {
+			err := st.page.page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{
+				State:   playwright.LoadStateLoad,
+				Timeout: playwright.Float(float64(settleLoad.Milliseconds())),
+			})
+			if errors.Is(err, playwright.ErrTimeout) {
+				err = nil // a page that never finishes loading is used as it is
+			}
+			return nil, err
+		},
+	)
 	address, _ = at["url"].(string)
 	title, _ = at["title"].(string)
 	return address, title, err
@@ -168,7 +193,16 @@ func (s *Session) Peek(ctx context.Context, a agent.Action) (map[string]any, err
 
 // perform runs how in the active tab like an action, or the action itself if how is
 // nil. It is not logged.
-func (s *Session) perform(ctx context.Context, a agent.Action, how func(context.Context, *step) (map[string]any, error)) (map[string]any, error) {
-	st := &step{Action: &a, session: s, started: time.Now(), perform: how}
+func (s *Session) perform(
+	ctx context.Context,
+	a agent.Action,
+	how func(context.Context, *step) (map[string]any, error),
+) (map[string]any, error) {
+	st := &step{
+		Action:  &a,
+		session: s,
+		started: time.Now(),
+		perform: how,
+	}
 	return st.do(ctx)
 }

@@ -34,7 +34,11 @@ func TestTargets(t *testing.T) {
 		t.Fatalf("no %s in %s", label, text)
 		return ""
 	}
-	for label, want := range map[string]Target{"Sign in": {`role=button[name="Sign in"]`, false}, "Buy": {"html > body > ul > li:nth-of-type(1) > button", false}, "Password": {`input[name="pw"]`, true}} {
+	for label, want := range map[string]Target{
+		"Sign in":  {`role=button[name="Sign in"]`, false},
+		"Buy":      {"html > body > ul > li:nth-of-type(1) > button", false},
+		"Password": {`input[name="pw"]`, true},
+	} {
 		got, err := s.Locate(t.Context(), ref(label), 5000, `role=button[name="`+label+`"]`)
 		if err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", label, got, err, want)
@@ -43,7 +47,10 @@ func TestTargets(t *testing.T) {
 	if fits, err := s.MatchOnce(t.Context(), []string{`role=button[name="Buy"]`}); err != nil || fits {
 		t.Errorf("two elements match: %v", err)
 	}
-	if fits, err := s.MatchOnce(t.Context(), []string{`role=button[name="Say 'x': \"y\""]`, `input[name="pw"]`}); err != nil || !fits {
+	if fits, err := s.MatchOnce(t.Context(), []string{
+		`role=button[name="Say 'x': \"y\""]`,
+		`input[name="pw"]`,
+	}); err != nil || !fits {
 		t.Errorf("an element does not match: %v", err)
 	}
 	s.Hide(map[string]string{"password": "hunter22", "pin": "42"})
@@ -74,7 +81,8 @@ func TestTargets(t *testing.T) {
 		t.Error(title, err)
 	}
 	got := must(t, s, `{"action":"reload"}`)
-	if u := got["url"].(string); !strings.Contains(u, "pw=%password%") || !strings.Contains(s.ActivePage().Address(), "hunter22") {
+	if u := got["url"].(string); !strings.Contains(u, "pw=%password%") ||
+		!strings.Contains(s.ActivePage().Address(), "hunter22") {
 		t.Errorf("the URL is %s", u)
 	}
 	list, _, err := s.db.SessionActions(t.Context(), s.id, store.Page{Limit: 100})

@@ -20,11 +20,14 @@ func newForbiddenServer(t *testing.T) (url string, hits *atomic.Int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		hits.Add(1)
-		w.Header().Set("Access-Control-Allow-Origin", "*")
-		fmt.Fprint(w, "secret")
-	})}}
+	s := &httptest.Server{
+		Listener: listener,
+		Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			hits.Add(1)
+			w.Header().Set("Access-Control-Allow-Origin", "*")
+			fmt.Fprint(w, "secret")
+		})},
+	}
 	s.Start()
 	t.Cleanup(s.Close)
 	return s.URL, hits
@@ -43,39 +46,68 @@ func TestWhatPagesCannotReach(t *testing.T) {
 		case "/refresh":
 			fmt.Fprintf(w, `<meta http-equiv="refresh" content="0;url=%s">`, secret)
 		case "/frames":
-			fmt.Fprintf(w, `<iframe src="%s"></iframe><iframe src="file:///etc/passwd"></iframe><img src="%[1]s"><script src="%[1]s"></script><link rel=preconnect href="%[1]s"><link rel=prefetch href="%[1]s">`, secret)
+			fmt.Fprintf(
+				w,
+				`<iframe src="%s"></iframe><iframe src="file:///etc/passwd"></iframe><img src="%[1]s">`+
+					`<script src="%[1]s"></script><link rel=preconnect href="%[1]s"><link rel=prefetch href="%[1]s">`,
+				secret,
+			)
 		default:
 			fmt.Fprint(w, "<title>here</title>")
 		}
 	}))
 	t.Cleanup(web.Close)
-	for _, url := range []string{secret, "file:///etc/passwd", "chrome://version", "view-source:" + web.URL, "devtools://devtools/bundled/inspector.html", "chrome-extension://x/y",
-		"javascript:alert(1)", "data:text/html,x", "ftp://127.0.0.1/", "http://169.254.169.254/", "http://2130706433/", "http://[::ffff:127.0.0.2]/", "http://user:pass@127.0.0.1/", "http:///", " ", web.URL + "/redirect"} {
-		if _, err := do(t, s, `{"action":"navigate","url":"`+url+`"}`); agent.ErrorCode(err) != agent.CodeInvalidAction {
+	for _, url := range []string{
+		secret, "file:///etc/passwd", "chrome://version", "view-source:" + web.URL,
+		"devtools://devtools/bundled/inspector.html", "chrome-extension://x/y", "javascript:alert(1)",
+		"data:text/html,x", "ftp://127.0.0.1/", "http://169.254.169.254/", "http://2130706433/",
+		"http://[::ffff:127.0.0.2]/", "http://user:pass@127.0.0.1/", "http:///", " ", web.URL + "/redirect",
+	} {
+		if _, err := do(
+			t,
+			s,
+			`{"action":"navigate","url":"`+url+`"}`,
+		); agent.ErrorCode(err) != agent.CodeInvalidAction {
 			t.Errorf("navigate to %s: %v", url, err)
 		}
 	}
-	if err := s.ActivePage().Navigate(t.Context(), "file:///etc/passwd"); agent.ErrorCode(err) != agent.CodeInvalidAction {
+	if err := s.ActivePage().Navigate(
+		t.Context(),
+		"file:///etc/passwd",
+	); agent.ErrorCode(err) != agent.CodeInvalidAction {
 		t.Errorf("a person navigates to a file: %v", err)
 	}
 	for _, path := range []string{"/refresh", "/frames"} {
 		must(t, s, `{"action":"navigate","url":"`+web.URL+path+`","wait_until":"networkidle"}`)
 	}
-	if text := must(t, s, `{"action":"evaluate","script":"return [...document.querySelectorAll('iframe')].map(f => { try { return f.contentDocument?.body.innerText } catch (e) { return '' } }).join()"}`); strings.Contains(fmt.Sprint(text["value"]), "root:") {
+	if text := must(
+		t,
+		s,
+		`{"action":"evaluate","script":"return [...document.querySelectorAll('iframe')].map(f => { try { return `+
+			`f.contentDocument?.body.innerText } catch (e) { return '' } }).join()"}`,
+	); strings.Contains(fmt.Sprint(text["value"]), "root:") {
 		t.Errorf("a frame shows a file: %v", text)
 	}
 	must(t, s, `{"action":"navigate","url":"`+web.URL+`/"}`)
 	for name, script := range map[string]string{
-		"fetch":     `fetch("` + secret + `").then(r => r.ok)`,
-		"beacon":    `(navigator.sendBeacon("` + secret + `"), fetch("` + secret + `", {mode: "no-cors", keepalive: true})).then(() => false)`,
-		"file":      `fetch("file:///etc/passwd").then(() => true)`,
-		"socket":    `new Promise(done => { const s = new WebSocket("` + strings.Replace(secret, "http", "ws", 1) + `"); s.onopen = () => done(true); s.onerror = () => done(false) })`,
-		"events":    `new Promise(done => { const s = new EventSource("` + secret + `"); s.onopen = () => done(true); s.onerror = () => done(false) })`,
-		"worker":    `new Promise(done => { const w = new Worker(URL.createObjectURL(new Blob(["fetch('` + secret + `').then(r => postMessage(r.ok), () => postMessage(false))"]))); w.onmessage = e => done(e.data) })`,
-		"WebRTC":    `"RTCPeerConnection" in globalThis`,
-		"frame RTC": `(() => { const f = document.createElement("iframe"); document.body.append(f); return "RTCPeerConnection" in f.contentWindow })()`,
-		"window":    `(open("file:///etc/passwd"), open("chrome://version"), open("view-source:` + web.URL + `"), false)`,
-		"STUN":      `(() => { try { const c = new webkitRTCPeerConnection({iceServers: [{urls: "stun:` + udp + `"}]}); c.createDataChannel("x"); return c.createOffer().then(o => c.setLocalDescription(o)).then(() => new Promise(done => setTimeout(() => done(false), 300))) } catch { return false } })()`,
+		"fetch": `fetch("` + secret + `").then(r => r.ok)`,
+		"beacon": `(navigator.sendBeacon("` + secret + `"), fetch("` + secret +
+			`", {mode: "no-cors", keepalive: true})).then(() => false)`,
+		"file": `fetch("file:///etc/passwd").then(() => true)`,
+		"socket": `new Promise(done => { const s = new WebSocket("` + strings.Replace(secret, "http", "ws", 1) +
+			`"); s.onopen = () => done(true); s.onerror = () => done(false) })`,
+		"events": `new Promise(done => { const s = new EventSource("` + secret +
+			`"); s.onopen = () => done(true); s.onerror = () => done(false) })`,
+		"worker": `new Promise(done => { const w = new Worker(URL.createObjectURL(new Blob(["fetch('` + secret +
+			`').then(r => postMessage(r.ok), () => postMessage(false))"]))); w.onmessage = e => done(e.data) })`,
+		"WebRTC": `"RTCPeerConnection" in globalThis`,
+		"frame RTC": `(() => { const f = document.createElement("iframe"); document.body.append(f); ` +
+			`return "RTCPeerConnection" in f.contentWindow })()`,
+		"window": `(open("file:///etc/passwd"), open("chrome://version"), open("view-source:` +
+			web.URL + `"), false)`,
+		"STUN": `(() => { try { const c = new webkitRTCPeerConnection({iceServers: [{urls: "stun:` + udp +
+			`"}]}); c.createDataChannel("x"); return c.createOffer().then(o => c.setLocalDescription(o)).then(() => ` +
+			`new Promise(done => setTimeout(() => done(false), 300))) } catch { return false } })()`,
 	} {
 		result, err := do(t, s, `{"action":"evaluate","script":`+quoted(script)+`,"timeout":20000}`)
 		if err == nil && result["value"] != false {
@@ -85,7 +117,9 @@ func TestWhatPagesCannotReach(t *testing.T) {
 		}
 	}
 	for _, p := range s.Pages() {
-		if strings.HasPrefix(p.URL(), "file:") || strings.HasPrefix(p.URL(), "chrome:") || strings.HasPrefix(p.URL(), "view-source:") {
+		if strings.HasPrefix(p.URL(), "file:") ||
+			strings.HasPrefix(p.URL(), "chrome:") ||
+			strings.HasPrefix(p.URL(), "view-source:") {
 			t.Errorf("a tab is at %s", p.URL())
 		}
 	}
@@ -121,7 +155,9 @@ func udpServer(t *testing.T) (addr string, packets *atomic.Int64) {
 // A page that opens tabs endlessly does not affect other sessions.
 func TestManyTabs(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
-	url := serveSite(t, map[string]string{"/": `<title>storm</title><a id=a onclick="for (let i = 0; i < 60; i++) open('/x' + i)">go</a>`})
+	url := serveSite(t, map[string]string{
+		"/": `<title>storm</title><a id=a onclick="for (let i = 0; i < 60; i++) open('/x' + i)">go</a>`,
+	})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	page := s.ActivePage()
 	if _, err := do(t, s, `{"action":"evaluate","script":"for (let i = 0; i < 40; i++) open('/x' + i)"}`); err != nil {
@@ -133,7 +169,11 @@ func TestManyTabs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := must(t, s, `{"action":"evaluate","script":"document.title","page_id":"`+page.ID()+`"}`); got["value"] != "storm" {
+	if got := must(
+		t,
+		s,
+		`{"action":"evaluate","script":"document.title","page_id":"`+page.ID()+`"}`,
+	); got["value"] != "storm" {
 		t.Errorf("afterwards: %v", got)
 	}
 }
@@ -141,11 +181,19 @@ func TestManyTabs(t *testing.T) {
 func TestDialogsAreAnswered(t *testing.T) {
 	for answer, want := range map[string]string{"accept": "true,,undefined", "dismiss": "false,null,undefined"} {
 		s := open(t, agent.SessionOptions{Dialogs: answer})
-		if got := must(t, s, `{"action":"evaluate","script":"[confirm('sure?'), prompt('name?'), alert('hey')].map(v => v === null ? 'null' : String(v)).join()"}`); got["value"] != want {
+		if got := must(
+			t,
+			s,
+			`{"action":"evaluate","script":"[confirm('sure?'), prompt('name?'), alert('hey')].map(v => v === null ? `+
+				`'null' : String(v)).join()"}`,
+		); got["value"] != want {
 			t.Errorf("%s: %v, want %s", answer, got["value"], want)
 		}
 		logs := s.Logs(0)
-		if len(logs) != 3 || logs[0].Text != "confirm: sure?" || logs[0].PageID != s.ActivePage().ID() || logs[0].Level != "info" {
+		if len(logs) != 3 ||
+			logs[0].Text != "confirm: sure?" ||
+			logs[0].PageID != s.ActivePage().ID() ||
+			logs[0].Level != "info" {
 			t.Errorf("the console: %+v", logs)
 		}
 	}
@@ -154,20 +202,31 @@ func TestDialogsAreAnswered(t *testing.T) {
 func TestConsoleIsKeptAndBounded(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	added := s.LogAdded()
-	must(t, s, `{"action":"evaluate","script":"console.warn('careful', {a: 1}); setTimeout(() => { throw new Error('lost') })"}`)
+	must(
+		t,
+		s,
+		`{"action":"evaluate","script":"console.warn('careful', {a: 1}); setTimeout(() => { `+
+			`throw new Error('lost') })"}`,
+	)
 	<-added
 	for len(s.Logs(0)) < 2 {
 		<-s.LogAdded()
 	}
 	logs := s.Logs(0)
-	if logs[0].Level != "warn" || !strings.HasPrefix(logs[0].Text, "careful") || logs[1].Level != "error" || !strings.Contains(logs[1].Text, "lost") {
+	if logs[0].Level != "warn" ||
+		!strings.HasPrefix(logs[0].Text, "careful") ||
+		logs[1].Level != "error" ||
+		!strings.Contains(logs[1].Text, "lost") {
 		t.Errorf("the console: %+v", logs)
 	}
 	for range 3 * maxLogEntries {
 		s.console.add("p", "log", strings.Repeat("x", 2*maxLogText))
 	}
 	logs = s.Logs(0)
-	if len(logs) > maxLogEntries || len(logs[0].Text) > maxLogText+len("…") || logs[len(logs)-1].Seq != 3*maxLogEntries+2 || len(s.Logs(logs[0].Seq)) != len(logs)-1 {
+	if len(logs) > maxLogEntries ||
+		len(logs[0].Text) > maxLogText+len("…") ||
+		logs[len(logs)-1].Seq != 3*maxLogEntries+2 ||
+		len(s.Logs(logs[0].Seq)) != len(logs)-1 {
 		t.Errorf("%d lines, the first has %d bytes", len(logs), len(logs[0].Text))
 	}
 }

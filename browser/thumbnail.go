@@ -73,9 +73,18 @@ func (s *Session) capture(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _, _ = Within(ctx, func() (any, error) { return nil, cdp.Detach() }) }() // fails if the tab is closed, which detaches it anyway
+	// fails if the tab is closed, which detaches it anyway
+	defer func() {
+		_, _ = Within(ctx, func() (any, error) {
+			return nil, cdp.Detach()
+		})
+	}()
 	answer, err := result(ctx, s, func() (any, error) {
-		return cdp.Send("Page.captureScreenshot", map[string]any{"format": "jpeg", "quality": 70, "optimizeForSpeed": true})
+		return cdp.Send("Page.captureScreenshot", map[string]any{
+			"format":           "jpeg",
+			"quality":          70,
+			"optimizeForSpeed": true,
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -100,7 +109,11 @@ func shrink(raw []byte) ([]byte, error) {
 		return raw, nil
 	}
 	var out bytes.Buffer
-	err = jpeg.Encode(&out, downscale(full, thumbnailWidth, max(1, size.Dy()*thumbnailWidth/size.Dx())), &jpeg.Options{Quality: 75})
+	err = jpeg.Encode(
+		&out,
+		downscale(full, thumbnailWidth, max(1, size.Dy()*thumbnailWidth/size.Dx())),
+		&jpeg.Options{Quality: 75},
+	)
 	return out.Bytes(), err
 }
 
@@ -110,13 +123,24 @@ func downscale(full image.Image, width, height int) *image.RGBA {
 	for y := range height {
 		for x := range width {
 			var r, g, b, n uint32
-			for sy := from.Min.Y + y*from.Dy()/height; sy < from.Min.Y+max((y+1)*from.Dy()/height, y*from.Dy()/height+1); sy++ {
-				for sx := from.Min.X + x*from.Dx()/width; sx < from.Min.X+max((x+1)*from.Dx()/width, x*from.Dx()/width+1); sx++ {
+			for sy := from.Min.Y + y*from.Dy()/height; sy < from.Min.Y+max(
+				(y+1)*from.Dy()/height,
+				y*from.Dy()/height+1,
+			); sy++ {
+				for sx := from.Min.X + x*from.Dx()/width; sx < from.Min.X+max(
+					(x+1)*from.Dx()/width,
+					x*from.Dx()/width+1,
+				); sx++ {
 					pr, pg, pb, _ := full.At(sx, sy).RGBA()
 					r, g, b, n = r+pr>>8, g+pg>>8, b+pb>>8, n+1
 				}
 			}
-			to.SetRGBA(x, y, color.RGBA{R: uint8(r / n), G: uint8(g / n), B: uint8(b / n), A: 255})
+			to.SetRGBA(x, y, color.RGBA{
+				R: uint8(r / n),
+				G: uint8(g / n),
+				B: uint8(b / n),
+				A: 255,
+			})
 		}
 	}
 	return to

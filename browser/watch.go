@@ -12,7 +12,8 @@ import (
 // probes rather than times: no probes happen while this process itself is
 // suspended or starved.
 const (
-	heartbeatEvery = 500 * time.Millisecond // between an answer and the next heartbeat: the maximum delay in noticing a hang
+	// between an answer and the next heartbeat: the maximum delay in noticing a hang
+	heartbeatEvery = 500 * time.Millisecond
 	probeEvery     = 100 * time.Millisecond // between probes while a heartbeat is unanswered
 
 	hungAfter    = 10  // consecutive probes (one second) with all processes idle: the answer will never come
@@ -76,7 +77,11 @@ func (c *chromium) watch(ctx context.Context) {
 		}
 		if c.heartbeats.Add(1)%memoryEvery == 0 && c.relay == nil {
 			for _, pid := range endLargePages(c.folder.pid(chromiumName), maxPageMemory) {
-				c.log.Warn("ended the process of a page, which used too much memory", "pid", pid, "limit", maxPageMemory)
+				c.log.Warn(
+					"ended the process of a page, which used too much memory",
+					"pid", pid,
+					"limit", maxPageMemory,
+				)
 			}
 		}
 	}
@@ -84,7 +89,9 @@ func (c *chromium) watch(ctx context.Context) {
 
 // sendHeartbeat sends a heartbeat and waits for the answer until ctx ends.
 func (c *chromium) sendHeartbeat(ctx context.Context) error {
-	_, err := Within(ctx, func() (any, error) { return c.devTools.Send("Browser.getVersion", nil) })
+	_, err := Within(ctx, func() (any, error) {
+		return c.devTools.Send("Browser.getVersion", nil)
+	})
 	return err
 }
 

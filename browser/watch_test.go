@@ -10,15 +10,21 @@ import (
 // Probes without an answer count as a hang soon if the processes are idle, and not
 // if the machine is only slow.
 func TestHeartbeat(t *testing.T) {
-	idle, busy := func(n int) []bool { return slices.Repeat([]bool{false}, n) }, func(n int) []bool { return slices.Repeat([]bool{true}, n) }
+	idle, busy := func(n int) []bool {
+		return slices.Repeat([]bool{false}, n)
+	}, func(n int) []bool { return slices.Repeat([]bool{true}, n) }
 	for name, c := range map[string]struct {
 		busy []bool
 		want error
 		at   int // number of probes until then
 	}{
-		"idle":                {idle(20), errHung, hungAfter},
-		"idle after work":     {slices.Concat(busy(7), idle(20)), errHung, 7 + hungAfter},
-		"busy now and then":   {slices.Repeat(slices.Concat(idle(hungAfter-1), busy(1)), timeoutAfter/hungAfter-1), nil, 0},
+		"idle":            {idle(20), errHung, hungAfter},
+		"idle after work": {slices.Concat(busy(7), idle(20)), errHung, 7 + hungAfter},
+		"busy now and then": {
+			slices.Repeat(slices.Concat(idle(hungAfter-1), busy(1)), timeoutAfter/hungAfter-1),
+			nil,
+			0,
+		},
 		"busy for long":       {busy(timeoutAfter - 1), nil, 0},
 		"busy without an end": {busy(timeoutAfter), errTimeout, timeoutAfter},
 	} {

@@ -41,7 +41,14 @@ func smallPages() []string {
 func docsPages() []string {
 	var tree strings.Builder
 	for i := range 50 {
-		fmt.Fprintf(&tree, `<li class="nav-item depth-%d"><a class="nav-link" href="/%d"><span class="nav-label">Chapter %d: the harbour</span></a></li>`+"\n", i%3, i, i)
+		fmt.Fprintf(
+			&tree,
+			`<li class="nav-item depth-%d"><a class="nav-link" href="/%d"><span class="nav-label">Chapter %d: `+
+				`the harbour</span></a></li>`+"\n",
+			i%3,
+			i,
+			i,
+		)
 	}
 	pages := make([]string, 50)
 	for i := range pages {
@@ -53,14 +60,22 @@ func docsPages() []string {
 		for s := range 12 + i%17 {
 			fmt.Fprintf(&b, `<section id="s%d"><h2>Moor a boat by its number %d<a class="headerlink" href="#s%d">¶</a></h2>
 <p>Boat <code class="literal">%d.%d</code> is moored at the <em>third</em> pier of the harbour, which <a href="/%d#s1">another chapter</a> tells more about. `, s, s, s, i, s, (i+s)%50)
-			b.WriteString(strings.Repeat("Whoever comes late finds the lines where the master left them &amp; a lamp beside. ", 5))
+			b.WriteString(strings.Repeat(
+				"Whoever comes late finds the lines where the master left them &amp; a lamp beside. ",
+				5,
+			))
 			fmt.Fprintf(&b, `</p><div class="highlight-python"><pre><span class="k">def</span> <span class="nf">moor</span><span class="p">(</span><span class="n">boat</span><span class="p">,</span> <span class="n">pier</span><span class="o">=</span><span class="mi">%d</span><span class="p">):</span>
     <span class="k">for</span> <span class="n">line</span> <span class="ow">in</span> <span class="n">boat</span><span class="o">.</span><span class="n">lines</span><span class="p">:</span>
         <span class="n">pier</span><span class="o">.</span><span class="n">tie</span><span class="p">(</span><span class="n">line</span><span class="p">)</span>
 </pre></div><ul><li>ropes of <b>hemp</b></li><li>fenders, see <a href="/%d">there</a></li></ul>
 <table><thead><tr><th>Pier</th><th>Depth</th></tr></thead><tbody><tr><td>one</td><td>%d m</td></tr><tr><td>two</td><td>4 m</td></tr></tbody></table></section>`, s, (i+2*s)%50, s)
 		}
-		fmt.Fprintf(&b, `</article><div class="pagination"><a href="/%d">Next</a></div></main></div><footer>Harbour Docs, all rights reserved.</footer></body></html>`, (i+1)%50)
+		fmt.Fprintf(
+			&b,
+			`</article><div class="pagination"><a href="/%d">Next</a></div></main></div><footer>Harbour Docs, `+
+				`all rights reserved.</footer></body></html>`,
+			(i+1)%50,
+		)
 		pages[i] = b.String()
 	}
 	return pages
@@ -109,7 +124,11 @@ func BenchmarkCrawl(b *testing.B) {
 			crawl, walk := benchCrawler(b, url, document.ReadPage), benchCrawler(b, url, linksOnly)
 			var elapsed [3]time.Duration
 			for b.Loop() {
-				for i, side := range []func() time.Duration{crawl, walk, func() time.Duration { return bareColly(b, url) }} {
+				for i, side := range []func() time.Duration{
+					crawl,
+					walk,
+					func() time.Duration { return bareColly(b, url) },
+				} {
 					elapsed[i] += side()
 				}
 			}
@@ -129,7 +148,11 @@ func BenchmarkCrawl(b *testing.B) {
 }
 
 // benchCrawler returns a function that crawls a site once.
-func benchCrawler(b *testing.B, site string, extract func(context.Context, string, string, []byte) (agent.PageContent, error)) func() time.Duration {
+func benchCrawler(
+	b *testing.B,
+	site string,
+	extract func(context.Context, string, string, []byte) (agent.PageContent, error),
+) func() time.Duration {
 	folder := openFolder(b, b.TempDir())
 	c := newCrawler(b, folder, func(o *Options) { o.Extract = extract })
 	db := newAgent(b, folder, "bench")
@@ -154,7 +177,8 @@ func bareColly(b *testing.B, site string) time.Duration {
 	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}); err != nil {
 		b.Fatal(err)
 	}
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }) // colly rejects visited pages
+	// colly rejects visited pages
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	c.OnScraped(func(*colly.Response) { pages.Add(1) })
 	if err := c.Visit(site + "/"); err != nil {
 		b.Fatal(err)

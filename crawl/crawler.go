@@ -53,8 +53,16 @@ type Crawler struct {
 func New(o Options) *Crawler {
 	politeness := o.Politeness.orDefaults()
 	c := &Crawler{
-		options: o, politeness: politeness, log: o.Logger(), onStep: func(string) {}, batch: maxBatch,
-		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: politeness.PageTimeout}),
+		options:    o,
+		politeness: politeness,
+		log:        o.Logger(),
+		onStep:     func(string) {},
+		batch:      maxBatch,
+		client: egress.New(egress.Policy{
+			Allow:         o.Allow,
+			MaxResponse:   maxPage,
+			HeaderTimeout: politeness.PageTimeout,
+		}),
 		hosts:      hosts{byName: map[site]*host{}},
 		extracting: make(chan struct{}, work.Processors),
 	}
@@ -103,18 +111,39 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release 
 	if err != nil {
 		return nil, nil, err
 	}
-	w = &walk{crawler: c, db: db, work: work, site: siteOf(start), start: start, globs: globsOf(work.Plan),
-		allowed: map[string]bool{}, literal: map[string]bool{}, renamed: map[string]bool{}, namedBy: map[string]store.QueuedPage{}, queued: map[string]int{}}
+	w = &walk{
+		crawler: c,
+		db:      db,
+		work:    work,
+		site:    siteOf(start),
+		start:   start,
+		globs:   globsOf(work.Plan),
+		allowed: map[string]bool{},
+		literal: map[string]bool{},
+		renamed: map[string]bool{},
+		namedBy: map[string]store.QueuedPage{},
+		queued:  map[string]int{},
+	}
 	host := c.hosts.acquire(w.site, c.politeness)
 	userAgent := product + "/" + c.options.Version
-	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, politeness: c.politeness, userAgent: userAgent, checkRedirect: w.checkRedirect}
+	w.fetcher = &fetcher{
+		transport:     c.client.Transport(),
+		host:          host,
+		politeness:    c.politeness,
+		userAgent:     userAgent,
+		checkRedirect: w.checkRedirect,
+	}
 	if work.Plan.Render {
 		w.fetcher.browser = c.options.Render
 	}
 	if !work.Plan.IgnoreRobots {
 		w.robots = &robots{
-			agent: product, rules: map[string]*robotsRules{}, limit: min(robotsTimeout, c.politeness.PageTimeout),
-			setDelay: func(d time.Duration) { host.widenDelay(min(d, c.politeness.MaxDelay)) },
+			agent: product,
+			rules: map[string]*robotsRules{},
+			limit: min(robotsTimeout, c.politeness.PageTimeout),
+			setDelay: func(d time.Duration) {
+				host.widenDelay(min(d, c.politeness.MaxDelay))
+			},
 			fetch: func(ctx context.Context, address string) (int, []byte, error) {
 				if err := host.wait(ctx); err != nil {
 					return 0, nil, err
@@ -128,7 +157,11 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release 
 
 // extract runs Extract on one of the processors. If it panics, the page cannot
 // be read.
-func (c *Crawler) extract(ctx context.Context, address, contentType string, body []byte) (page agent.PageContent, err error) {
+func (c *Crawler) extract(
+	ctx context.Context,
+	address, contentType string,
+	body []byte,
+) (page agent.PageContent, err error) {
 	select {
 	case c.extracting <- struct{}{}:
 		defer func() { <-c.extracting }()

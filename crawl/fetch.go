@@ -62,11 +62,12 @@ func (r *response) media() (bare, contentType string) {
 
 // fetcher fetches pages of one site, politely.
 type fetcher struct {
-	transport     http.RoundTripper
-	host          *host
-	politeness    Politeness
-	userAgent     string
-	checkRedirect func(context.Context, *url.URL) error                     // returns an error if a redirect may not be followed
+	transport  http.RoundTripper
+	host       *host
+	politeness Politeness
+	userAgent  string
+	// returns an error if a redirect may not be followed
+	checkRedirect func(context.Context, *url.URL) error
 	browser       func(context.Context, string) (agent.RenderedPage, error) // nil: pages are fetched without a browser
 }
 
@@ -108,17 +109,28 @@ func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) 
 	c.DisableCookies()
 	c.WithTransport(transport{f})
 	c.SetRequestTimeout(f.politeness.PageTimeout)
-	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error { return f.checkRedirect(req.Context(), req.URL) })
+	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error {
+		return f.checkRedirect(req.Context(), req.URL)
+	})
 
 	var got *response
 	c.OnResponseHeaders(func(r *colly.Response) {
-		got = &response{final: r.Request.URL, status: r.StatusCode, header: *r.Headers}
+		got = &response{
+			final:  r.Request.URL,
+			status: r.StatusCode,
+			header: *r.Headers,
+		}
 		if !shouldRead(got) {
 			r.Request.Abort()
 		}
 	})
 	c.OnResponse(func(r *colly.Response) { got.body = r.Body })
-	header := http.Header{"User-Agent": {f.userAgent}, "Accept": {"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1"}}
+	header := http.Header{
+		"User-Agent": {f.userAgent},
+		"Accept": {
+			"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1",
+		},
+	}
 	if etag != "" {
 		header.Set("If-None-Match", etag)
 	}
@@ -139,8 +151,11 @@ func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) 
 // some bodies itself without a limit, which must not happen.
 func shouldRead(r *response) bool {
 	declared, _, _ := strings.Cut(r.header.Get(declaredType), ";")
-	return r.status >= 200 && r.status < 300 && isTextType(strings.ToLower(strings.TrimSpace(declared))) &&
-		r.header.Get("Content-Encoding") == "" && !strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
+	return r.status >= 200 &&
+		r.status < 300 &&
+		isTextType(strings.ToLower(strings.TrimSpace(declared))) &&
+		r.header.Get("Content-Encoding") == "" &&
+		!strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
 }
 
 // transport sends the requests of one fetch, with redirects spaced like other
@@ -192,5 +207,8 @@ func explain(err error) *agent.SourceError {
 
 // explainStatus is explain for a response that is not a page.
 func explainStatus(status int) *agent.SourceError {
-	return &agent.SourceError{Code: string(agent.CodeUpstream), Message: strings.TrimSpace(fmt.Sprintf("the server answered %d %s", status, http.StatusText(status)))}
+	return &agent.SourceError{
+		Code:    string(agent.CodeUpstream),
+		Message: strings.TrimSpace(fmt.Sprintf("the server answered %d %s", status, http.StatusText(status))),
+	}
 }

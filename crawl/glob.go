@@ -11,7 +11,10 @@ import (
 
 // CheckPatterns validates the globs of a plan. Its errors name the field.
 func CheckPatterns(p *agent.CrawlPlan) error {
-	for field, patterns := range map[string][]string{"includePatterns": p.IncludePatterns, "excludePatterns": p.ExcludePatterns} {
+	for field, patterns := range map[string][]string{
+		"includePatterns": p.IncludePatterns,
+		"excludePatterns": p.ExcludePatterns,
+	} {
 		for _, pattern := range patterns {
 			if err := agent.CheckPattern(field, pattern); err != nil {
 				return err

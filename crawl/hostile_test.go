@@ -89,36 +89,80 @@ var hostilePages = []struct {
 	{"/busy", rawResponse(429, "Retry-After: 86400", ""), "failed 429 UPSTREAM_ERROR"},
 	{"/down", rawResponse(503, "", "back soon"), "failed 503 UPSTREAM_ERROR"},
 	{"/big", rawResponse(200, isHTML, "<p>"+strings.Repeat("x", maxPage)), "failed 0 RESPONSE_TOO_LARGE"},
-	{"/endless", endless("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", strings.Repeat("<p>x", 1<<14)), "failed 0 RESPONSE_TOO_LARGE"},
-	{"/headers", endless("HTTP/1.1 200 OK\r\n", "X-More: "+strings.Repeat("x", 1000)+"\r\n"), "failed 0 UPSTREAM_ERROR"},
+	{
+		"/endless",
+		endless("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", strings.Repeat("<p>x", 1<<14)),
+		"failed 0 RESPONSE_TOO_LARGE",
+	},
+	{
+		"/headers",
+		endless("HTTP/1.1 200 OK\r\n", "X-More: "+strings.Repeat("x", 1000)+"\r\n"),
+		"failed 0 UPSTREAM_ERROR",
+	},
 	{"/one-header", endless("HTTP/1.1 200 OK\r\nX-Long: ", strings.Repeat("x", 1000)), "failed 0 UPSTREAM_ERROR"},
 	{"/reset", hijacked(func(conn *net.TCPConn) {
-		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n<p>half")
+		_, _ = io.WriteString(
+			conn,
+			"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n<p>half",
+		)
 		_ = conn.SetLinger(0)
 	}), "failed 0 UPSTREAM_ERROR"},
 	{"/cut", rawResponse(200, isHTML+"\nContent-Length: 1000", "<p>half"), "failed 0 UPSTREAM_ERROR"},
 	{"/no-http", endless("SSH-2.0-OpenSSH\r\n", "x"), "failed 0 UPSTREAM_ERROR"},
 	{"/zipped", rawResponse(200, isHTML+"\nContent-Encoding: gzip", gzipped("<p>it was packed")), "it was packed"},
-	{"/bomb", rawResponse(200, isHTML+"\nContent-Encoding: gzip", gzipped(strings.Repeat("<p>x", 10<<20))), "failed 0 RESPONSE_TOO_LARGE"},
+	{
+		"/bomb",
+		rawResponse(200, isHTML+"\nContent-Encoding: gzip", gzipped(strings.Repeat("<p>x", 10<<20))),
+		"failed 0 RESPONSE_TOO_LARGE",
+	},
 	{"/no-gzip", rawResponse(200, isHTML+"\nContent-Encoding: gzip", "<p>plain"), "failed 0 UPSTREAM_ERROR"},
 	{"/brotli", rawResponse(200, isHTML+"\nContent-Encoding: br", "\x8b\x01\x80"), "[UNSUPPORTED_FORMAT]"},
 	{"/picture", rawResponse(200, isHTML, "\x89PNG\r\n\x1a\n<p>a picture"), "[UNSUPPORTED_FORMAT]"},
-	{"/noise", rawResponse(200, "Content-Type: text/plain", strings.Repeat("\x00\x01\x02\xfe", 500)), "[UNSUPPORTED_FORMAT]"},
+	{
+		"/noise",
+		rawResponse(200, "Content-Type: text/plain", strings.Repeat("\x00\x01\x02\xfe", 500)),
+		"[UNSUPPORTED_FORMAT]",
+	},
 	{"/no-pdf", rawResponse(200, "Content-Type: application/pdf", "<p>no pdf"), "failed 200 VALIDATION_ERROR"},
 	{"/half-a-pdf", rawResponse(200, "Content-Type: text/html", "%PDF-1.4 cut"), "failed 200 BROKEN_FILE"},
 	{"/no-type", rawResponse(200, "", "<!doctype html><p>it has no type"), "it has no type"},
-	{"/type-of-its-own", rawResponse(200, "Content-Type: text/html; charset=nonsense; =;", "<p>an odd type"), "an odd type"},
+	{
+		"/type-of-its-own",
+		rawResponse(200, "Content-Type: text/html; charset=nonsense; =;", "<p>an odd type"),
+		"an odd type",
+	},
 	{"/cyrillic", rawResponse(200, isHTML, "<meta charset=windows-1251><p>\xef\xf0\xe8\xe2\xe5\xf2"), "привет"},
-	{"/japanese", rawResponse(200, isHTML, "<meta http-equiv=Content-Type content='text/html; charset=Shift_JIS'><p>\x93\xfa\x96{\x8c\xea"), "日本語"},
+	{
+		"/japanese",
+		rawResponse(
+			200,
+			isHTML,
+			"<meta http-equiv=Content-Type content='text/html; charset=Shift_JIS'><p>\x93\xfa\x96{\x8c\xea",
+		),
+		"日本語",
+	},
 	{"/one-bad-byte", rawResponse(200, isHTML, "<p>żółw żółw żółw \xff żółw"), "żółw żółw żółw \uFFFD żółw"},
 	{"/deep", rawResponse(200, isHTML, strings.Repeat("<div>", 100_000)+"the bottom"), "the bottom"},
 	{"/nul", rawResponse(200, isHTML, "<p>no\x00thing<!--\x00-->"), "no thing"},
 	{"/crowded", rawResponse(200, isHTML, strings.Repeat("<p>x</p>", 600_000)), "failed 200 TOO_COMPLEX"},
-	{"/elsewhere-canonical", rawResponse(200, isHTML, `<link rel=canonical href="https://example.com/"><p>kept here`), "kept here"},
+	{
+		"/elsewhere-canonical",
+		rawResponse(200, isHTML, `<link rel=canonical href="https://example.com/"><p>kept here`),
+		"kept here",
+	},
 	{"/circle-a", rawResponse(200, isHTML, `<link rel=canonical href="/circle-b"><p>circle a`), "[alias]"},
 	{"/circle-b", rawResponse(200, isHTML, `<link rel=canonical href="/circle-c"><p>circle b`), "[alias]"},
 	{"/circle-c", rawResponse(200, isHTML, `<link rel=canonical href="/circle-a"><p>circle c`), "circle c"},
-	{"/base", rawResponse(200, isHTML, `<base href="https://example.com/x/"><p>a base<a href="y">y</a><a href="javascript:x()">z</a><a href="mailto:a@b.c">m</a>`), "a base"},
+	{
+		"/base",
+		rawResponse(
+			200,
+			isHTML,
+			`<base href="https://example.com/x/"><p>a base<a href="y">y</a><a href="javascript:x()">z</a>`+
+				`<a href="mailto:a@b.c">m</a>`,
+		),
+		"a base",
+	},
 }
 
 // TestHostilePages crawls the pages above one after the other, while a page that hangs
@@ -209,7 +253,10 @@ func TestHostileProblemCodes(t *testing.T) {
 	db := newAgent(t, folder, "alone")
 	ids := map[string]string{}
 	for _, p := range hostilePages {
-		if _, code, ok := strings.Cut(strings.TrimPrefix(p.want, "failed "), " "); ok && strings.HasPrefix(p.want, "failed ") {
+		if _, code, ok := strings.Cut(
+			strings.TrimPrefix(p.want, "failed "),
+			" ",
+		); ok && strings.HasPrefix(p.want, "failed ") {
 			plan := planOf(s.URL + p.path)
 			plan.IgnoreRobots = true
 			ids[create(t, db, plan)] = p.path + " " + code
@@ -241,7 +288,9 @@ func TestSilentPages(t *testing.T) {
 	}
 	waitIndexed(t, c, db)
 	for _, id := range ids {
-		if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != "TIMEOUT" || len(o.FailedPages) != 1 {
+		if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed ||
+			o.source.Error.Code != "TIMEOUT" ||
+			len(o.FailedPages) != 1 {
 			t.Errorf("status %s, error %+v, failed %s", o.source.Status, o.source.Error, o.failures())
 		}
 	}
@@ -261,8 +310,23 @@ func TestRobotsFiles(t *testing.T) {
 		{"forbidden to read", rawResponse(403, "", ""), "/ /open /secret"},
 		{"huge, with rules after the limit", rawResponse(200, "", huge), "/ /open /secret"},
 		{"huge, with a rule first", rawResponse(200, "", "User-agent: *\nDisallow: /secret\n"+huge), "/ /open"},
-		{"endless", endless("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /secret\n", strings.Repeat("Disallow: /x\n", 1000)), "/ /open"},
-		{"a bomb", rawResponse(200, "Content-Encoding: gzip", gzipped("User-agent: *\nDisallow: /secret\n"+strings.Repeat("#", 20<<20))), "/ /open"},
+		{
+			"endless",
+			endless(
+				"HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /secret\n",
+				strings.Repeat("Disallow: /x\n", 1000),
+			),
+			"/ /open",
+		},
+		{
+			"a bomb",
+			rawResponse(
+				200,
+				"Content-Encoding: gzip",
+				gzipped("User-agent: *\nDisallow: /secret\n"+strings.Repeat("#", 20<<20)),
+			),
+			"/ /open",
+		},
 		{"binary", rawResponse(200, "", strings.Repeat("\x00\xff", 5000)), "/ /open /secret"},
 		{"server error", rawResponse(500, "", ""), "ROBOTS_DISALLOWED"},
 		{"hangs", stalled(""), "ROBOTS_DISALLOWED"},
@@ -270,7 +334,11 @@ func TestRobotsFiles(t *testing.T) {
 		{"truncated", rawResponse(200, "Content-Length: 1000", "User-agent: *\n"), "ROBOTS_DISALLOWED"},
 		{"redirects", rawResponse(301, "Location: "+otherSite.URL+"/robots.txt", ""), "/ /open"},
 		{"redirects in a circle", rawResponse(302, "Location: /robots.txt", ""), "/ /open /secret"},
-		{"redirects to a private address", rawResponse(302, "Location: http://10.0.0.1/robots.txt", ""), "/ /open /secret"},
+		{
+			"redirects to a private address",
+			rawResponse(302, "Location: http://10.0.0.1/robots.txt", ""),
+			"/ /open /secret",
+		},
 		{"an HTML page", rawResponse(200, isHTML, "<!doctype html><h1>Not found</h1>"), "/ /open /secret"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -329,7 +397,12 @@ func TestManyLinks(t *testing.T) {
 func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
 	s := newSite(t)
 	for i := range 12 {
-		s.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i), fmt.Sprintf("/%d", (2*i+1)%12), fmt.Sprintf("/%d", (2*i+2)%12))
+		s.page(
+			fmt.Sprintf("/%d", i),
+			fmt.Sprintf("page %d", i),
+			fmt.Sprintf("/%d", (2*i+1)%12),
+			fmt.Sprintf("/%d", (2*i+2)%12),
+		)
 	}
 	s.page("/", "start", "/0", "/1")
 	folder := openFolder(t, t.TempDir())
@@ -366,7 +439,9 @@ func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
 	waitIndexed(t, c, busy)
 	waitIndexed(t, c, idle, whole...)
 	for _, id := range whole {
-		if o := outcomeOf(t, idle, id, s.URL); o.PageCount != 13 || o.failures() != "" || o.source.Status != agent.SourceReady {
+		if o := outcomeOf(t, idle, id, s.URL); o.PageCount != 13 ||
+			o.failures() != "" ||
+			o.source.Status != agent.SourceReady {
 			t.Errorf("%d pages, failed %s", o.PageCount, o.failures())
 		}
 	}

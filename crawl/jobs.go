@@ -30,10 +30,18 @@ type walkKey struct {
 
 func (c *Crawler) makeQueues() {
 	backoff := work.Exponential(firstRetry, lastRetry)
-	c.agents = work.New(work.Options[*store.DB]{Run: c.enqueueWalks, Limit: maxLookups, Backoff: backoff,
-		OnError: func(db *store.DB, err error) { c.log.Error("enqueue crawls", "agent", db.ID(), "error", err) }})
+	c.agents = work.New(work.Options[*store.DB]{
+		Run:     c.enqueueWalks,
+		Limit:   maxLookups,
+		Backoff: backoff,
+		OnError: func(db *store.DB, err error) {
+			c.log.Error("enqueue crawls", "agent", db.ID(), "error", err)
+		},
+	})
 	c.walks = work.New(work.Options[walkKey]{
-		Run: c.walk, Limit: maxWalks, Backoff: backoff,
+		Run:        c.walk,
+		Limit:      maxWalks,
+		Backoff:    backoff,
 		Group:      func(key walkKey) any { return key.db },
 		GroupLimit: func(any) int { return maxAgentWalks },
 		OnError: func(key walkKey, err error) {

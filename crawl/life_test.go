@@ -76,7 +76,12 @@ func TestKilledCrawlsResume(t *testing.T) {
 	}
 	s := newSite(t)
 	for i := range 20 {
-		s.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i), fmt.Sprintf("/%d", (2*i+1)%20), fmt.Sprintf("/%d", (2*i+2)%20))
+		s.page(
+			fmt.Sprintf("/%d", i),
+			fmt.Sprintf("page %d", i),
+			fmt.Sprintf("/%d", (2*i+1)%20),
+			fmt.Sprintf("/%d", (2*i+2)%20),
+		)
 	}
 	s.page("/", "start", "/0", "/1")
 	want := walkSite(t, s, nil)
@@ -244,7 +249,10 @@ func TestStoppedCrawlStaysStopped(t *testing.T) {
 	if err := second.Wait(ctx, db); err != nil {
 		t.Fatal(err)
 	}
-	if source, err := db.Source(ctx, id); err != nil || s.total() != before || source.Error == nil || source.Error.Code != agent.SourceStopped {
+	if source, err := db.Source(ctx, id); err != nil ||
+		s.total() != before ||
+		source.Error == nil ||
+		source.Error.Code != agent.SourceStopped {
 		t.Errorf("%d requests after the stop; the source is %+v, %v", s.total()-before, source, err)
 	}
 	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/" {
@@ -280,7 +288,9 @@ func TestStoppedCrawlStaysStopped(t *testing.T) {
 
 func setStatus(t *testing.T, folder *store.Folder, db *store.DB, status agent.Status) {
 	t.Helper()
-	if _, err := folder.UpdateAgent(context.Background(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+	if _, err := folder.UpdateAgent(context.Background(), db, agent.AgentChange{
+		Status: agent.Some(status),
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -401,12 +411,19 @@ func TestBlockedByName(t *testing.T) {
 	}
 	id := create(t, db, plan) // as if the settings had changed after the check
 	waitIndexed(t, c, db)
-	if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != "BLOCKED_ADDRESS" || s.total() != 0 {
+	if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed ||
+		o.source.Error.Code != "BLOCKED_ADDRESS" ||
+		s.total() != 0 {
 		t.Errorf("%+v after %d requests", o.source.Error, s.total())
 	}
 	// The error of the dialer, which checks resolved addresses, has its own code.
 	w := &walk{crawler: c, db: db}
-	w.fetcher = &fetcher{transport: c.client.Transport(), host: c.hosts.acquire(site{}, c.politeness), politeness: c.politeness, checkRedirect: w.checkRedirect}
+	w.fetcher = &fetcher{
+		transport:     c.client.Transport(),
+		host:          c.hosts.acquire(site{}, c.politeness),
+		politeness:    c.politeness,
+		checkRedirect: w.checkRedirect,
+	}
 	_, err := w.fetcher.fetch(context.Background(), s.URL, "", "")
 	if problem := explain(err); problem.Code != "BLOCKED_ADDRESS" {
 		t.Errorf("the dialer's error is reported as %+v", problem)

@@ -55,8 +55,13 @@ func TestNormalize(t *testing.T) {
 func TestSite(t *testing.T) {
 	s := siteOf(mustURL(t, "https://www.example.com/a"))
 	for raw, want := range map[string]bool{
-		"http://example.com/": true, "https://example.com:443/b": true, "http://WWW.example.com:80/": true,
-		"http://example.com:8080/": false, "https://docs.example.com/": false, "http://example.com.evil.example/": false, "http://example.com:443/": false,
+		"http://example.com/":              true,
+		"https://example.com:443/b":        true,
+		"http://WWW.example.com:80/":       true,
+		"http://example.com:8080/":         false,
+		"https://docs.example.com/":        false,
+		"http://example.com.evil.example/": false,
+		"http://example.com:443/":          false,
 	} {
 		if got := s.contains(mustURL(t, raw)); got != want {
 			t.Errorf("%s: %v, want %v", raw, got, want)
@@ -65,10 +70,15 @@ func TestSite(t *testing.T) {
 }
 
 func TestNormalizedLinks(t *testing.T) {
-	page := agent.PageContent{Base: "http://example.com/base/", Canonical: " page ", Links: []string{"a&b?c=1&d", "../base/a&b?c=1&d", "//other.example/x",
-		"java\nscript:x()", "/ro\not", "http://[::1", "mailto:a@example.com"}}
+	page := agent.PageContent{
+		Base:      "http://example.com/base/",
+		Canonical: " page ",
+		Links: []string{"a&b?c=1&d", "../base/a&b?c=1&d", "//other.example/x",
+			"java\nscript:x()", "/ro\not", "http://[::1", "mailto:a@example.com"},
+	}
 	links, canonical := normalized(&page)
-	if want := "http://example.com/base/a&b?c=1&d http://other.example/x http://example.com/root"; strings.Join(links, " ") != want {
+	if want := "http://example.com/base/a&b?c=1&d " +
+		"http://other.example/x http://example.com/root"; strings.Join(links, " ") != want {
 		t.Errorf("links %q, want %q", links, want)
 	}
 	if canonical != "http://example.com/base/page" {
@@ -91,9 +101,16 @@ func TestRetryAfter(t *testing.T) {
 		want   time.Duration
 		later  bool
 	}{
-		{429, "7", 7 * time.Second, true}, {429, "", 2 * time.Second, true}, {503, "7", 7 * time.Second, true}, {503, "", 0, false},
-		{429, "Sat, 21 Nov 2026 12:01:00 GMT", time.Minute, true}, {429, "Sat, 21 Nov 2026 11:00:00 GMT", 0, true},
-		{429, "-5", 2 * time.Second, true}, {429, "99999999999999999999", 2 * time.Second, true}, {200, "7", 0, false}, {500, "7", 0, false},
+		{429, "7", 7 * time.Second, true},
+		{429, "", 2 * time.Second, true},
+		{503, "7", 7 * time.Second, true},
+		{503, "", 0, false},
+		{429, "Sat, 21 Nov 2026 12:01:00 GMT", time.Minute, true},
+		{429, "Sat, 21 Nov 2026 11:00:00 GMT", 0, true},
+		{429, "-5", 2 * time.Second, true},
+		{429, "99999999999999999999", 2 * time.Second, true},
+		{200, "7", 0, false},
+		{500, "7", 0, false},
 	} {
 		t.Run(fmt.Sprintf("%d %s", c.status, c.value), func(t *testing.T) {
 			got, later := retryAfter(&response{status: c.status, header: http.Header{"Retry-After": {c.value}}}, now)
@@ -150,9 +167,9 @@ func TestHostsAreTreatedPolitely(t *testing.T) {
 
 func TestCheckPatterns(t *testing.T) {
 	for pattern, ok := range map[string]bool{
-		"/a/**": true, "/docs**": true, "**docs**": true, "https://example.com/{a,b}/*": true, "/[a-z]*": true, `/a\*`: true,
-		"": false, "  ": false, "/a[": false, "{a": false, strings.Repeat("a", 501): false, strings.Repeat("{a,b}", 5): false,
-		"{" + strings.Repeat(",", 21) + "}": false,
+		"/a/**": true, "/docs**": true, "**docs**": true, "https://example.com/{a,b}/*": true,
+		"/[a-z]*": true, `/a\*`: true, "": false, "  ": false, "/a[": false, "{a": false,
+		strings.Repeat("a", 501): false, strings.Repeat("{a,b}", 5): false, "{" + strings.Repeat(",", 21) + "}": false,
 	} {
 		err := CheckPatterns(&agent.CrawlPlan{IncludePatterns: []string{pattern}})
 		if (err == nil) != ok || err != nil && agent.ErrorCode(err) != agent.CodeValidation {
@@ -162,7 +179,11 @@ func TestCheckPatterns(t *testing.T) {
 }
 
 func FuzzNormalize(f *testing.F) {
-	for _, seed := range []string{"http://example.com/a/../b?c#d", "https://EXAMPLE.com:443/%7e%zz", "http://[::1]:80//", "http://bücher.example/?ü", "//x", "http://a/..%2f/%2E%2e/", "http://a?%", "http://a/\x00", "//::", "//[::ffff:1.2.3.4%25x]"} {
+	for _, seed := range []string{
+		"http://example.com/a/../b?c#d", "https://EXAMPLE.com:443/%7e%zz", "http://[::1]:80//",
+		"http://bücher.example/?ü", "//x", "http://a/..%2f/%2E%2e/", "http://a?%", "http://a/\x00", "//::",
+		"//[::ffff:1.2.3.4%25x]",
+	} {
 		f.Add(seed)
 	}
 	base, _ := url.Parse("http://example.com/dir/page?q")
@@ -175,7 +196,11 @@ func FuzzNormalize(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q became %q: %v", raw, address, err)
 		}
-		if u.Fragment != "" || u.User != nil || u.Host == "" || !strings.HasPrefix(u.EscapedPath(), "/") || strings.ContainsAny(address, " \t\r\n\"<>\\#") {
+		if u.Fragment != "" ||
+			u.User != nil ||
+			u.Host == "" ||
+			!strings.HasPrefix(u.EscapedPath(), "/") ||
+			strings.ContainsAny(address, " \t\r\n\"<>\\#") {
 			t.Fatalf("%q became %q", raw, address)
 		}
 		for segment := range strings.SplitSeq(u.EscapedPath(), "/") {
@@ -190,7 +215,14 @@ func FuzzNormalize(f *testing.F) {
 }
 
 func FuzzGlobs(f *testing.F) {
-	for _, seed := range [][2]string{{"/docs/**", "/docs/a/b"}, {"**x**", "/a/x/b"}, {"{a,b}{c,*}", "/ac"}, {"[!a-z]\\*", "/1*"}, {"https://*/**", "/"}, {"/a***b", "/aab"}} {
+	for _, seed := range [][2]string{
+		{"/docs/**", "/docs/a/b"},
+		{"**x**", "/a/x/b"},
+		{"{a,b}{c,*}", "/ac"},
+		{"[!a-z]\\*", "/1*"},
+		{"https://*/**", "/"},
+		{"/a***b", "/aab"},
+	} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, path string) {

@@ -127,8 +127,14 @@ func TestRecrawlEmbedsWhatChanged(t *testing.T) {
 			id := create(t, w.db, planOf(s.URL))
 			first := w.waitIndexed(id)
 			embedded := w.texts.Load()
-			if first.PageCount != 50 || first.ChangedPages != 50 || embedded != int64(first.source.Chunks) || embedded < 50 {
-				t.Fatalf("%d pages, %d changed, %d chunks, %d embedded", first.PageCount, first.ChangedPages, first.source.Chunks, embedded)
+			if first.PageCount != 50 ||
+				first.ChangedPages != 50 ||
+				embedded != int64(first.source.Chunks) ||
+				embedded < 50 {
+				t.Fatalf(
+					"%d pages, %d changed, %d chunks, %d embedded",
+					first.PageCount, first.ChangedPages, first.source.Chunks, embedded,
+				)
 			}
 			again := w.recrawl(id)
 			if again.UnchangedPages != 50 || again.ChangedPages != 0 || w.texts.Load() != embedded {
@@ -139,7 +145,11 @@ func TestRecrawlEmbedsWhatChanged(t *testing.T) {
 			s.mu.Unlock()
 			again = w.recrawl(id)
 			if again.UnchangedPages != 49 || again.ChangedPages != 1 || w.texts.Load() != embedded+1 {
-				t.Errorf("one changed page of one chunk: %d changed, %d embedded", again.ChangedPages, w.texts.Load()-embedded)
+				t.Errorf(
+					"one changed page of one chunk: %d changed, %d embedded",
+					again.ChangedPages,
+					w.texts.Load()-embedded,
+				)
 			}
 		})
 	}

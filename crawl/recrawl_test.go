@@ -99,7 +99,10 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 		t.Errorf("pages %s, want %s", second.paths(), want)
 	}
 	if second.ChangedPages != 3 || second.UnchangedPages != 5 || second.RemovedPages != 3 || second.PageCount != 9 {
-		t.Errorf("changed %d, unchanged %d, removed %d, pages %d; want 3, 5, 3, 9", second.ChangedPages, second.UnchangedPages, second.RemovedPages, second.PageCount)
+		t.Errorf(
+			"changed %d, unchanged %d, removed %d, pages %d; want 3, 5, 3, 9",
+			second.ChangedPages, second.UnchangedPages, second.RemovedPages, second.PageCount,
+		)
 	}
 	if second.failures() != "/vanishing 404, /flaky 502" || notModified != 1 || second.source.Chunks != 9 {
 		t.Errorf("failed %s; %d responses with 304; %d chunks", second.failures(), notModified, second.source.Chunks)
@@ -110,7 +113,10 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 			t.Errorf("the chunk of %s was created again: %q, %q", kept, l, chunkOf(after, s.URL+kept))
 		}
 	}
-	if strings.Contains(after, "first") || strings.Contains(after, "vanishing") || strings.Contains(after, "unlinked") || !strings.Contains(after, "second") {
+	if strings.Contains(after, "first") ||
+		strings.Contains(after, "vanishing") ||
+		strings.Contains(after, "unlinked") ||
+		!strings.Contains(after, "second") {
 		t.Errorf("chunks after the second crawl:\n%s", after)
 	}
 
@@ -120,7 +126,10 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 	}
 	s.Close()
 	fourth := recrawl(t, c, db, id, s.URL)
-	if fourth.source.Status != agent.SourceFailed || fourth.source.Chunks != 9 || chunksOf(t, db, id) != after || fourth.paths() != third.paths() {
+	if fourth.source.Status != agent.SourceFailed ||
+		fourth.source.Chunks != 9 ||
+		chunksOf(t, db, id) != after ||
+		fourth.paths() != third.paths() {
 		t.Errorf("a crawl of a site that is down: %+v", fourth.source)
 	}
 }

@@ -38,5 +38,10 @@ func (f *fetcher) render(ctx context.Context, address string) (*response, error)
 		return nil, egress.TooLarge(final.Hostname(), maxPage)
 	}
 	header := http.Header{declaredType: {"text/html; charset=utf-8"}}
-	return &response{final: final, status: page.Status, header: header, body: []byte(page.HTML)}, nil
+	return &response{
+		final:  final,
+		status: page.Status,
+		header: header,
+		body:   []byte(page.HTML),
+	}, nil
 }

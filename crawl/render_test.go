@@ -48,7 +48,8 @@ func TestRender(t *testing.T) {
 	if got := o.failures(); got != "/large 0, /none 404, /broken 0" {
 		t.Errorf("failed pages %q", got)
 	}
-	if text := chunksOf(t, db, id); !strings.Contains(text, "what a script wrote") || strings.Contains(text, "empty frame") {
+	if text := chunksOf(t, db, id); !strings.Contains(text, "what a script wrote") ||
+		strings.Contains(text, "empty frame") {
 		t.Errorf("the text is %q", text)
 	}
 	if n := s.total(); n != 0 {

@@ -28,7 +28,9 @@ func parseRobots(file []byte, product string) *robotsRules {
 	var isOwn, isGeneral, isNamed bool // the current group's crawlers
 	inRules := false                   // after the first rule of a group, User-agent begins another
 	text := strings.TrimPrefix(string(file), "\ufeff")
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return r == '\n' || r == '\r'
+	}) {
 		line, _, _ = strings.Cut(line, "#")
 		key, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
@@ -60,7 +62,10 @@ func parseRobots(file []byte, product string) *robotsRules {
 // version: "Satchel/1.0".
 func productToken(value string) string {
 	end := strings.IndexFunc(value, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
+		return (r < 'a' || r > 'z') &&
+			(r < 'A' || r > 'Z') &&
+			r != '-' &&
+			r != '_'
 	})
 	if end < 0 {
 		return value
@@ -151,7 +156,10 @@ func comparableURL(s string, isPattern bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		c, encoded := s[i], false
-		if c == '%' && i+2 < len(s) && hexValue(s[i+1]) >= 0 && hexValue(s[i+2]) >= 0 {
+		if c == '%' &&
+			i+2 < len(s) &&
+			hexValue(s[i+1]) >= 0 &&
+			hexValue(s[i+2]) >= 0 {
 			c, encoded = byte(hexValue(s[i+1])<<4|hexValue(s[i+2])), true
 			i += 2
 		}

@@ -16,7 +16,12 @@ func TestRobotsRules(t *testing.T) {
 		{"no rules", all, "", "/ /a"},
 		{"an empty rule", all + "Disallow:\nDisallow: # nothing", "", "/ /a"},
 		{"all", all + "Disallow: /", "/ /a /a?b /%C3%BC", "/robots.txt"},
-		{"a prefix", all + "Disallow: /fish", "/fish /fish.html /fish/a /fishheads?a=b", "/ /Fish /catfish /desert/fish"},
+		{
+			"a prefix",
+			all + "Disallow: /fish",
+			"/fish /fish.html /fish/a /fishheads?a=b",
+			"/ /Fish /catfish /desert/fish",
+		},
 		{"a folder", all + "Disallow: /fish/", "/fish/ /fish/?a /fish/a", "/fish /fish.html"},
 		{"a query", all + "Disallow: /*?id=", "/a?id=1 /?id=", "/a?x&id=1 /id="},
 		{"a star", all + "Disallow: /*.php", "/a.php /a/b.phps?c /.php", "/ /a.PHP /php"},
@@ -32,7 +37,12 @@ func TestRobotsRules(t *testing.T) {
 		{"letters that are encoded", all + "Disallow: /%66oo/%7Ejo%2D", "/foo/~jo- /f%6fo/~jo-x", "/foo"},
 		{"lower case of codes", all + "Disallow: /%e3%83%84", "/%E3%83%84 /ツ", "/%E3%83%85"},
 		{"letters of other scripts", all + "Disallow: /über", "/%C3%BCber", "/uber"},
-		{"separators that are encoded", all + "Disallow: /a%2Fb\nDisallow: /c?d=https://e", "/a%2Fb /c?d=https%3A%2F%2Fe /c?d=https://e/f", "/a/b"},
+		{
+			"separators that are encoded",
+			all + "Disallow: /a%2Fb\nDisallow: /c?d=https://e",
+			"/a%2Fb /c?d=https%3A%2F%2Fe /c?d=https://e/f",
+			"/a/b",
+		},
 		{"other signs", all + "Disallow: /a:b,c\nDisallow: /d%3Ae", "/a:b,c /a%3Ab%2Cc /d:e", "/a"},
 		{"percent signs", all + "Disallow: /100%\nDisallow: /%zz", "/100%25 /%25zz", "/100"},
 		{"the longer one", all + "Disallow: /\nAllow: /p", "/ /a", "/p /page"},
@@ -49,16 +59,47 @@ func TestRobotsRules(t *testing.T) {
 		{"other spellings", "useragent: *\nDisallow: /a\n", "/a", "/"},
 		{"a rule before the first group", "Disallow: /a\n" + all + "Disallow: /b", "/b", "/ /a"},
 		{"only rules without a group", "Disallow: /\n", "", "/ /a"},
-		{"odd lines", "<html>\n::\nhello\n" + all + "Crawl-delay: ten\nNoindex: /x\nDisallow\nDisallow: /a\n\xff\xfe: /\nHost: example.com", "/a", "/ /x"},
-		{"a group with other lines", all + "Sitemap: https://example.com/map.xml\nDisallow: /a\nClean-param: x\nDisallow: /b", "/a /b", "/"},
-		{"a group that a sitemap does not end", "User-agent: Other\nSitemap: x\nUser-agent: Satchel\nDisallow: /a", "/a", "/"},
-		{"a group that a delay does not end", "User-agent: Satchel\nCrawl-delay: 1\nUser-agent: Other\nDisallow: /a", "/a", "/"},
+		{
+			"odd lines",
+			"<html>\n::\nhello\n" + all +
+				"Crawl-delay: ten\nNoindex: /x\nDisallow\nDisallow: /a\n\xff\xfe: /\nHost: example.com",
+			"/a",
+			"/ /x",
+		},
+		{
+			"a group with other lines",
+			all + "Sitemap: https://example.com/map.xml\nDisallow: /a\nClean-param: x\nDisallow: /b",
+			"/a /b",
+			"/",
+		},
+		{
+			"a group that a sitemap does not end",
+			"User-agent: Other\nSitemap: x\nUser-agent: Satchel\nDisallow: /a",
+			"/a",
+			"/",
+		},
+		{
+			"a group that a delay does not end",
+			"User-agent: Satchel\nCrawl-delay: 1\nUser-agent: Other\nDisallow: /a",
+			"/a",
+			"/",
+		},
 
 		{"a group of its own", all + "Disallow: /\nUser-agent: Satchel\nDisallow: /a", "/a", "/ /b"},
 		{"an empty group of its own", all + "Disallow: /\nUser-agent: Satchel\n", "", "/ /a"},
 		{"a group of its own before", "User-agent: satchel\nDisallow: /a\n\n" + all + "Disallow: /", "/a", "/ /b"},
-		{"two groups of its own", "User-agent: Satchel\nDisallow: /a\nUser-agent: x\nDisallow: /b\nUser-agent: SATCHEL\nDisallow: /c", "/a /c", "/ /b"},
-		{"two groups for all", all + "Disallow: /a\nUser-agent: x\nDisallow: /b\n" + all + "Disallow: /c", "/a /c", "/ /b"},
+		{
+			"two groups of its own",
+			"User-agent: Satchel\nDisallow: /a\nUser-agent: x\nDisallow: /b\nUser-agent: SATCHEL\nDisallow: /c",
+			"/a /c",
+			"/ /b",
+		},
+		{
+			"two groups for all",
+			all + "Disallow: /a\nUser-agent: x\nDisallow: /b\n" + all + "Disallow: /c",
+			"/a /c",
+			"/ /b",
+		},
 		{"a shared group", "User-agent: a\nUser-agent: Satchel\nUser-agent: b\nDisallow: /a", "/a", "/"},
 		{"with a version", "User-agent: Satchel/2.0 (+https://example.com)\nDisallow: /a", "/a", "/"},
 		{"a longer name", "User-agent: SatchelBot\nUser-agent: Satchel-News\nDisallow: /", "", "/ /a"},
@@ -99,7 +140,10 @@ func TestCrawlDelays(t *testing.T) {
 // An odd line leaves the other rules of a site's file in force.
 func TestOddRobotsFile(t *testing.T) {
 	s := newSite(t)
-	s.set("/robots.txt", rawResponse(http.StatusOK, "", "Disallow: /open\nUser-agent : *\nCrawl-delay: ten\nDisallow: /%73ecret"))
+	s.set(
+		"/robots.txt",
+		rawResponse(http.StatusOK, "", "Disallow: /open\nUser-agent : *\nCrawl-delay: ten\nDisallow: /%73ecret"),
+	)
 	s.page("/", "start", "/open", "/secret")
 	s.page("/open", "open")
 	s.page("/secret", "secret")

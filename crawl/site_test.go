@@ -102,7 +102,12 @@ func (s *testSite) total() (n int) {
 }
 
 // noDelays is a Politeness without delays.
-var noDelays = Politeness{Delay: -1, MaxDelay: time.Microsecond, MaxRetryAfter: time.Millisecond, PageTimeout: 20 * time.Second}
+var noDelays = Politeness{
+	Delay:         -1,
+	MaxDelay:      time.Microsecond,
+	MaxRetryAfter: time.Millisecond,
+	PageTimeout:   20 * time.Second,
+}
 
 var loopback = agent.MustAddressRanges("127.0.0.0/8")
 
@@ -132,7 +137,11 @@ func newAgent(tb testing.TB, folder *store.Folder, name string) *store.DB {
 // newCrawler returns a started Crawler; change may be nil.
 func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Crawler {
 	tb.Helper()
-	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: document.ReadPage, Politeness: noDelays}
+	o := Options{
+		Env:        store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)},
+		Extract:    document.ReadPage,
+		Politeness: noDelays,
+	}
 	if change != nil {
 		change(&o)
 	}

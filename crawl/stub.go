@@ -38,7 +38,9 @@ func redirection(page *agent.PageContent, resp *response, final string) (target 
 // is "" if there is none.
 func parseRefresh(value string) (seconds int, link string) {
 	value = strings.TrimSpace(value)
-	end := strings.IndexFunc(value, func(r rune) bool { return r < '0' || r > '9' })
+	end := strings.IndexFunc(value, func(r rune) bool {
+		return r < '0' || r > '9'
+	})
 	if end < 0 || end == 0 && !strings.HasPrefix(value, ".") {
 		return 0, ""
 	}
@@ -69,7 +71,10 @@ func (w *walk) redirect(ctx context.Context, o store.PageOutcome, target string)
 	switch {
 	case err != nil:
 	case w.isLiteral(o.URL):
-		o.Problem = explain(agent.Errorf(agent.CodeUpstream, "the page redirects to a page that cannot be read, or in a circle"))
+		o.Problem = explain(agent.Errorf(
+			agent.CodeUpstream,
+			"the page redirects to a page that cannot be read, or in a circle",
+		))
 		return o
 	case o.Depth > 0 && !w.globs.allow(u):
 		err = agent.Errorf(CodeExcluded, "the page redirects to a page that the patterns exclude")

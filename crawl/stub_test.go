@@ -10,14 +10,15 @@ import (
 
 func TestParseRefresh(t *testing.T) {
 	for value, want := range map[string]string{
-		"0; url=/a": "0 /a", "0;url=/a": "0 /a", " 5 ; URL = '/a b' ": "5 /a b", "0, /a": "0 /a", "3 url=/a": "3 /a", "0;/a": "0 /a",
-		`0; url="/a"; x`: "0 /a", "0.5; url=/a": "0 /a", ".5;url=/a": "0 /a", "0; url=/a'b": "0 /a'b", "0;url='/a": "0 /a",
-		"0; urls/a": "0 urls/a", "0; url": "0 url", "0;URL=https://example.com/?a=b;c": "0 https://example.com/?a=b;c",
-		"300": "", "": "", ";url=/a": "", "x; url=/a": "", "-1; url=/a": "", "0url=/a": "", "0;": "", "0; url=": "",
-		"99999999999999999999; url=/a": "",
+		"0; url=/a": "0 /a", "0;url=/a": "0 /a", " 5 ; URL = '/a b' ": "5 /a b", "0, /a": "0 /a",
+		"3 url=/a": "3 /a", "0;/a": "0 /a", `0; url="/a"; x`: "0 /a", "0.5; url=/a": "0 /a", ".5;url=/a": "0 /a",
+		"0; url=/a'b": "0 /a'b", "0;url='/a": "0 /a", "0; urls/a": "0 urls/a", "0; url": "0 url",
+		"0;URL=https://example.com/?a=b;c": "0 https://example.com/?a=b;c", "300": "", "": "", ";url=/a": "",
+		"x; url=/a": "", "-1; url=/a": "", "0url=/a": "", "0;": "", "0; url=": "", "99999999999999999999; url=/a": "",
 	} {
 		seconds, link := parseRefresh(value)
-		if wanted, address, _ := strings.Cut(want, " "); link != address || link != "" && wanted != string(rune('0'+seconds)) {
+		if wanted, address, _ := strings.Cut(want, " "); link != address ||
+			link != "" && wanted != string(rune('0'+seconds)) {
 			t.Errorf("%q: %d %q, want %s", value, seconds, link, want)
 		}
 	}
@@ -39,25 +40,73 @@ func TestRefreshes(t *testing.T) {
 		want        string // pages
 	}{
 		{"at once", meta("0; url=/home") + leads, map[string]string{"/home": text}, "", "/home"},
-		{"relative to a base", "<base href='/de/'>" + meta("0;url=home") + leads, map[string]string{"/de/home": text}, "", "/de/home"},
+		{
+			"relative to a base",
+			"<base href='/de/'>" + meta("0;url=home") + leads,
+			map[string]string{"/de/home": text},
+			"",
+			"/de/home",
+		},
 		{"later, without text", meta("30; url=/home") + leads, map[string]string{"/home": text}, "", "/home"},
 		{"later, with text", meta("30; url=/home") + text, map[string]string{"/home": text + "home"}, "", "/"},
 		{"at once, with text", meta("0; url=/home") + text, map[string]string{"/home": text + "home"}, "", "/home"},
 		{"to itself", meta("0; url=/") + text, nil, "", "/"},
 		{"without a URL", meta("60") + text, nil, "", "/"},
 		{"twice", meta("0; url=/a") + leads, map[string]string{"/a": meta("0; url=/b") + leads, "/b": text}, "", "/b"},
-		{"with a canonical URL", "<link rel=canonical href=/home>" + meta("0;url=/home") + leads, map[string]string{"/home": text}, "", "/home"},
-		{"by a script", "<script>\nwindow.location.href = '/home';</script>", map[string]string{"/home": text}, "", "/home"},
-		{"by a script that waits", leads + `<script>setTimeout(function() { location.replace("home") }, 500)</script>`, map[string]string{"/home": text}, "", "/home"},
-		{"by a script, with text", text + "<script>location='/home'</script>", map[string]string{"/home": text + "home"}, "", "/"},
-		{"by a script to what it computes", leads + `<script>location = "/" + lang; x.location = "/home"; mylocation = "/home"</script>`, map[string]string{"/home": text}, "", "/"},
+		{
+			"with a canonical URL",
+			"<link rel=canonical href=/home>" + meta("0;url=/home") + leads,
+			map[string]string{"/home": text},
+			"",
+			"/home",
+		},
+		{
+			"by a script",
+			"<script>\nwindow.location.href = '/home';</script>",
+			map[string]string{"/home": text},
+			"",
+			"/home",
+		},
+		{
+			"by a script that waits",
+			leads + `<script>setTimeout(function() { location.replace("home") }, 500)</script>`,
+			map[string]string{"/home": text},
+			"",
+			"/home",
+		},
+		{
+			"by a script, with text",
+			text + "<script>location='/home'</script>",
+			map[string]string{"/home": text + "home"},
+			"",
+			"/",
+		},
+		{
+			"by a script to what it computes",
+			leads + `<script>location = "/" + lang; x.location = "/home"; mylocation = "/home"</script>`,
+			map[string]string{"/home": text},
+			"",
+			"/",
+		},
 		{"in a circle", meta("0; url=/a") + leads, map[string]string{"/a": meta("0; url=/") + leads}, "", ""},
 		{"in a circle with text", meta("0; url=/a") + text, map[string]string{"/a": meta("0; url=/") + text}, "", "/a"},
 		{"to another site", meta("0; url="+other.URL+"/") + leads, nil, "", ""},
 		{"to a script", meta("0; url=javascript:alert(1)") + text, nil, "", "/"},
 		{"to a page that is missing", meta("0; url=/gone") + leads, nil, "", ""},
-		{"to a page that robots.txt forbids", meta("0; url=/home") + leads, map[string]string{"/home": text}, "User-agent: *\nDisallow: /home", ""},
-		{"without scripts only", "<noscript>" + meta("0; url=/home") + "</noscript>" + text, map[string]string{"/home": text}, "", "/"},
+		{
+			"to a page that robots.txt forbids",
+			meta("0; url=/home") + leads,
+			map[string]string{"/home": text},
+			"User-agent: *\nDisallow: /home",
+			"",
+		},
+		{
+			"without scripts only",
+			"<noscript>" + meta("0; url=/home") + "</noscript>" + text,
+			map[string]string{"/home": text},
+			"",
+			"/",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSite(t)
@@ -110,7 +159,9 @@ func TestFrames(t *testing.T) {
 	}
 	_, start, _ := strings.Cut(chunksOf(t, db, id), s.URL+"/: ")
 	start, _, _ = strings.Cut(start, "\nchunk-")
-	if !strings.Contains(start, "Our bread") || !strings.Contains(start, "We bake rye bread.") || strings.Contains(start, "browser") {
+	if !strings.Contains(start, "Our bread") ||
+		!strings.Contains(start, "We bake rye bread.") ||
+		strings.Contains(start, "browser") {
 		t.Errorf("the start page is %q", start)
 	}
 	if other.total() > 0 {

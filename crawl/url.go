@@ -55,7 +55,11 @@ func normalHost(host string) (string, bool) {
 		return "", false
 	}
 	for i := range len(host) {
-		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_' {
+		if c := host[i]; (c < 'a' || c > 'z') &&
+			(c < '0' || c > '9') &&
+			c != '-' &&
+			c != '.' &&
+			c != '_' {
 			return "", false
 		}
 	}
@@ -79,7 +83,10 @@ func escape(s, signs string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c == '%' && i+2 < len(s) && hexValue(s[i+1]) >= 0 && hexValue(s[i+2]) >= 0 {
+		if c == '%' &&
+			i+2 < len(s) &&
+			hexValue(s[i+1]) >= 0 &&
+			hexValue(s[i+2]) >= 0 {
 			c = byte(hexValue(s[i+1])<<4 | hexValue(s[i+2]))
 			i += 2
 			if alphanumeric(c) || strings.IndexByte(unreservedCharacters, c) >= 0 {
@@ -161,7 +168,9 @@ func siteOf(u *url.URL) site {
 	return site{strings.TrimPrefix(strings.ToLower(u.Hostname()), "www."), port}
 }
 
-func (s site) contains(u *url.URL) bool { return siteOf(u) == s }
+func (s site) contains(u *url.URL) bool {
+	return siteOf(u) == s
+}
 
 // pageKey returns the part of a URL that is shared by URLs under which servers often
 // show the same page: it is without scheme, www, query, index file and trailing slash.
@@ -190,4 +199,6 @@ func init() {
 }
 
 // mayBeText reports whether a URL may lead to text, judging by its extension.
-func mayBeText(u *url.URL) bool { return !binaryExtensions[strings.ToLower(path.Ext(u.Path))] }
+func mayBeText(u *url.URL) bool {
+	return !binaryExtensions[strings.ToLower(path.Ext(u.Path))]
+}

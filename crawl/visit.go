@@ -14,7 +14,11 @@ import (
 
 // visit fetches and reads one URL. The result is meaningless if ctx has ended.
 func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutcome {
-	o := store.PageOutcome{URL: page.URL, Final: page.URL, Depth: page.Depth}
+	o := store.PageOutcome{
+		URL:   page.URL,
+		Final: page.URL,
+		Depth: page.Depth,
+	}
 	u, err := url.Parse(page.URL)
 	if err == nil {
 		err = w.checkRobots(ctx, u)
@@ -29,7 +33,9 @@ func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutco
 	}
 	if err != nil {
 		o.Problem = explain(err)
-		o.Skip = o.Problem.Code == string(CodeRobots) || o.Problem.Code == string(CodeExcluded) || o.Problem.Code == string(CodeLeftSite)
+		o.Skip = o.Problem.Code == string(CodeRobots) ||
+			o.Problem.Code == string(CodeExcluded) ||
+			o.Problem.Code == string(CodeLeftSite)
 		return w.reuseKnown(ctx, o, page)
 	}
 	o.Status = resp.status
@@ -74,7 +80,10 @@ func (w *walk) leadsTo(resp *response, known string) bool {
 // reuseKnown gives a page that was not read again its previous links, unless
 // the page is gone.
 func (w *walk) reuseKnown(ctx context.Context, o store.PageOutcome, page store.QueuedPage) store.PageOutcome {
-	if page.Known == "" || o.Skip || o.Status == http.StatusNotFound || o.Status == http.StatusGone {
+	if page.Known == "" ||
+		o.Skip ||
+		o.Status == http.StatusNotFound ||
+		o.Status == http.StatusGone {
 		return o
 	}
 	if !o.Known {
@@ -93,12 +102,18 @@ func (w *walk) reuseKnown(ctx context.Context, o store.PageOutcome, page store.Q
 
 // read converts a response to a page.
 func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) store.PageOutcome {
-	if final, err := url.Parse(o.Final); err == nil && o.Final != o.URL && o.Depth > 0 && !w.globs.allow(final) {
-		o.Problem, o.Skip = explain(agent.Errorf(CodeExcluded, "the server redirects to a page that the patterns exclude")), true
+	if final, err := url.Parse(o.Final); err == nil &&
+		o.Final != o.URL &&
+		o.Depth > 0 &&
+		!w.globs.allow(final) {
+		o.Problem, o.Skip =
+			explain(agent.Errorf(CodeExcluded, "the server redirects to a page that the patterns exclude")), true
 		return o
 	}
 	media, contentType := resp.media()
-	if !isTextType(media) || media != "application/pdf" && mislabelled(resp.body) || resp.body == nil && resp.header.Get("Content-Encoding") != "" {
+	if !isTextType(media) ||
+		media != "application/pdf" && mislabelled(resp.body) ||
+		resp.body == nil && resp.header.Get("Content-Encoding") != "" {
 		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this page is not text")), true
 		return o
 	}
@@ -107,7 +122,9 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 	links, canonical := normalized(&page)
 	onSite := w.siteLinks(links)
 	o.Links = w.follow(ctx, onSite, o.Depth)
-	if target, redirects := redirection(&page, resp, o.Final); redirects && target != o.URL && !(w.isLiteral(o.URL) && !isStub(page.Text)) {
+	if target, redirects := redirection(&page, resp, o.Final); redirects &&
+		target != o.URL &&
+		!(w.isLiteral(o.URL) && !isStub(page.Text)) {
 		return w.redirect(ctx, o, target)
 	}
 	if canonical = w.canonical(ctx, canonical, o); canonical != "" {
@@ -127,8 +144,14 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		resp.header.Del("Last-Modified")
 	}
 	hash := sha256.Sum256([]byte(page.Text))
-	o.Page = &store.ReadPage{Title: page.Title, Text: page.Text, Hash: hex.EncodeToString(hash[:]), Links: onSite,
-		ETag: header(resp, "ETag"), LastModified: header(resp, "Last-Modified")}
+	o.Page = &store.ReadPage{
+		Title:        page.Title,
+		Text:         page.Text,
+		Hash:         hex.EncodeToString(hash[:]),
+		Links:        onSite,
+		ETag:         header(resp, "ETag"),
+		LastModified: header(resp, "Last-Modified"),
+	}
 	return o
 }
 
@@ -154,7 +177,11 @@ func (w *walk) canonical(ctx context.Context, address string, o store.PageOutcom
 		return ""
 	}
 	u, err := url.Parse(address)
-	if w.isLiteral(o.URL) || err != nil || !w.site.contains(u) || !w.globs.allow(u) || !w.robots.allow(ctx, u) {
+	if w.isLiteral(o.URL) ||
+		err != nil ||
+		!w.site.contains(u) ||
+		!w.globs.allow(u) ||
+		!w.robots.allow(ctx, u) {
 		return ""
 	}
 	return address

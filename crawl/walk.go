@@ -93,7 +93,9 @@ func (w *walk) frontier(ctx context.Context, pending []pendingFetch) (store.Fron
 	if err != nil {
 		return f, err
 	}
-	f.Next = slices.DeleteFunc(f.Next, func(page store.QueuedPage) bool { return contains(pending, page.URL) })
+	f.Next = slices.DeleteFunc(f.Next, func(page store.QueuedPage) bool {
+		return contains(pending, page.URL)
+	})
 	if w.contentHashes != nil {
 		return f, nil
 	}
@@ -121,13 +123,20 @@ func (w *walk) expected(links []string, depth int) []store.QueuedPage {
 }
 
 // window returns how many URLs may be in progress.
-func (w *walk) window() int { return w.crawler.politeness.Connections + readAhead }
+func (w *walk) window() int {
+	return w.crawler.politeness.Connections + readAhead
+}
 
 // fill starts to visit URLs of the frontier that are not pending, while there
 // is room. unstored is how many outcomes are not yet in the frontier's counts:
 // the limits hold even if all of them, and all in progress, turn out to be
 // pages.
-func (w *walk) fill(ctx context.Context, frontier *store.Frontier, pending []pendingFetch, unstored int) []pendingFetch {
+func (w *walk) fill(
+	ctx context.Context,
+	frontier *store.Frontier,
+	pending []pendingFetch,
+	unstored int,
+) []pendingFetch {
 	for len(frontier.Next) > 0 && len(pending) < w.window() {
 		met := unstored + len(pending)
 		if frontier.Indexed+met >= w.work.Plan.MaxPages || frontier.Tried+met >= maxFetches(w.work.Plan.MaxPages) {
@@ -158,7 +167,10 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, pending *[]
 	add(<-(*pending)[0].done)
 	timer := time.NewTimer(batchWait)
 	defer timer.Stop()
-	for len(*pending) > 0 && len(b.ready) < w.crawler.batch && b.size < maxBatchText && !b.ready[len(b.ready)-1].Queue {
+	for len(*pending) > 0 &&
+		len(b.ready) < w.crawler.batch &&
+		b.size < maxBatchText &&
+		!b.ready[len(b.ready)-1].Queue {
 		next := (*pending)[0].done
 		select {
 		case o := <-next:
@@ -293,7 +305,12 @@ func (w *walk) begin(ctx context.Context, page store.QueuedPage) pendingFetch {
 		defer func() {
 			if r := recover(); r != nil { // a panic in a library: this page cannot be read, the others can
 				w.crawler.log.Error("visit page", "error", r, "stack", string(debug.Stack()))
-				f.done <- store.PageOutcome{URL: page.URL, Final: page.URL, Depth: page.Depth, Problem: explainText(nil)}
+				f.done <- store.PageOutcome{
+					URL:     page.URL,
+					Final:   page.URL,
+					Depth:   page.Depth,
+					Problem: explainText(nil),
+				}
 			}
 		}()
 		f.done <- w.visit(ctx, page)

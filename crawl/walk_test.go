@@ -40,7 +40,11 @@ func TestWalkIsBreadthFirstWithinItsBounds(t *testing.T) {
 		before := s.total()
 		o := walkSite(t, s, func(p *agent.CrawlPlan) { p.MaxPages, p.MaxDepth = c.pages, c.depth })
 		n := len(strings.Fields(c.want))
-		if o.paths() != c.want || o.PageCount != n || o.ChangedPages != n || o.source.Status != agent.SourceReady || o.LastCrawledAt == "" {
+		if o.paths() != c.want ||
+			o.PageCount != n ||
+			o.ChangedPages != n ||
+			o.source.Status != agent.SourceReady ||
+			o.LastCrawledAt == "" {
 			t.Errorf("%d pages, depth %d: %+v\nwant %s", c.pages, c.depth, o, c.want)
 		}
 		if fetched := s.total() - before; fetched != n {
@@ -77,7 +81,14 @@ func TestCrawlerTrapsEnd(t *testing.T) {
 	}
 	o = walkSite(t, broken, func(p *agent.CrawlPlan) { p.MaxPages, p.IgnoreRobots = 5, true })
 	if o.PageCount != 1 || broken.total() != maxFetches(5) || len(o.FailedPages) != maxFetches(5)-1 {
-		t.Errorf("%d pages, %d failed, by %d requests, want 1, %d, %d", o.PageCount, len(o.FailedPages), broken.total(), maxFetches(5)-1, maxFetches(5))
+		t.Errorf(
+			"%d pages, %d failed, by %d requests, want 1, %d, %d",
+			o.PageCount,
+			len(o.FailedPages),
+			broken.total(),
+			maxFetches(5)-1,
+			maxFetches(5),
+		)
 	}
 
 	circle := newSite(t)
@@ -92,9 +103,14 @@ func TestWhichPagesAreVisited(t *testing.T) {
 	s := newSite(t)
 	elsewhere := newSite(t)
 	elsewhere.page("/", "elsewhere")
-	s.page("/", "start", "/docs/a", "/docs/b/c", "/blog/x", "/search?q=1", elsewhere.URL+"/", "mailto:a@example.com", "javascript:x()",
-		"/picture.PNG", "//"+strings.TrimPrefix(s.URL, "http://")+"/docs/d", "http://user:pw@"+strings.TrimPrefix(s.URL, "http://")+"/docs/e")
-	for _, path := range []string{"/docs/a", "/docs/b/c", "/docs/d", "/docs/e", "/blog/x", "/search?q=1", "/picture.PNG"} {
+	s.page(
+		"/", "start", "/docs/a", "/docs/b/c", "/blog/x", "/search?q=1", elsewhere.URL+"/",
+		"mailto:a@example.com", "javascript:x()", "/picture.PNG", "//"+strings.TrimPrefix(s.URL, "http://")+"/docs/d",
+		"http://user:pw@"+strings.TrimPrefix(s.URL, "http://")+"/docs/e",
+	)
+	for _, path := range []string{
+		"/docs/a", "/docs/b/c", "/docs/d", "/docs/e", "/blog/x", "/search?q=1", "/picture.PNG",
+	} {
 		s.page(path, "page "+path)
 	}
 	cases := []struct {
@@ -122,7 +138,8 @@ func TestWhichPagesAreVisited(t *testing.T) {
 
 func TestRobotsAndCanonicalLinks(t *testing.T) {
 	s := newSite(t)
-	robots := "User-agent: *\nDisallow: /\n\nUser-agent: satchel\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 1000\n"
+	robots := "User-agent: *\nDisallow: /\n\nUser-agent: satchel\nDisallow: /private\n" +
+		"Allow: /private/open\nCrawl-delay: 1000\n"
 	s.set("/robots.txt", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, robots) })
 	s.page("/", "start", "/private/a", "/private/open", "/copy?ref=1", "/lone", "/hop")
 	s.page("/private/a", "secret")
@@ -142,9 +159,15 @@ func TestRobotsAndCanonicalLinks(t *testing.T) {
 		t.Errorf("%s (failed %s), want %s", o.paths(), o.failures(), want)
 	}
 	if s.count("/private/a") != 0 || s.count("/robots.txt") != 1 {
-		t.Errorf("robots.txt was requested %d times, a forbidden page %d times", s.count("/robots.txt"), s.count("/private/a"))
+		t.Errorf(
+			"robots.txt was requested %d times, a forbidden page %d times",
+			s.count("/robots.txt"),
+			s.count("/private/a"),
+		)
 	}
-	if o = walkSite(t, s, func(p *agent.CrawlPlan) { p.IgnoreRobots = true }); o.paths() != "/ /lone /original /private/a /private/open" {
+	if o = walkSite(t, s, func(p *agent.CrawlPlan) {
+		p.IgnoreRobots = true
+	}); o.paths() != "/ /lone /original /private/a /private/open" {
 		t.Errorf("without robots.txt: %s", o.paths())
 	}
 	s.set("/robots.txt", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
@@ -183,7 +206,9 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("a start that redirects to a private address: %+v", o.source.Error)
 	}
 	s.set("/", to(away.URL+"/", http.StatusFound))
-	if o = walkSite(t, s, nil); o.source.Status != agent.SourceFailed || o.source.Error.Code != string(CodeLeftSite) || away.total() != 0 {
+	if o = walkSite(t, s, nil); o.source.Status != agent.SourceFailed ||
+		o.source.Error.Code != string(CodeLeftSite) ||
+		away.total() != 0 {
 		t.Errorf("a start that redirects to another site: %+v", o.source.Error)
 	}
 	s.set("/", to("/home", http.StatusFound))
@@ -232,10 +257,17 @@ func TestFailingPages(t *testing.T) {
 		t.Errorf("failed %s, want %s", o.failures(), want)
 	}
 	if s.count("/busy") != maxAttempts || s.count("/later") != 2 || s.count("/broken") != 1 {
-		t.Errorf("requested busy %d times, later %d times, broken %d times", s.count("/busy"), s.count("/later"), s.count("/broken"))
+		t.Errorf(
+			"requested busy %d times, later %d times, broken %d times",
+			s.count("/busy"),
+			s.count("/later"),
+			s.count("/broken"),
+		)
 	}
 	s.set("/", nil)
-	if o = walkSite(t, s, nil); o.source.Status != agent.SourceFailed || o.source.Error.Code != string(agent.CodeUpstream) || o.failures() != "/ 404" {
+	if o = walkSite(t, s, nil); o.source.Status != agent.SourceFailed ||
+		o.source.Error.Code != string(agent.CodeUpstream) ||
+		o.failures() != "/ 404" {
 		t.Errorf("a start that does not exist: %+v, %s", o.source.Error, o.failures())
 	}
 }
@@ -288,7 +320,13 @@ func TestCharsets(t *testing.T) {
 	s.page("/", "start", "/header", "/meta", "/guess", "/utf8", "/bom", "/text", "/none")
 	s.set("/header", raw("text/html; charset=iso-8859-1", "<p>caf\xe9 header</p>"))
 	s.set("/meta", raw("text/html", "<meta charset=windows-1251><p>\xef\xf0\xe8\xe2\xe5\xf2 meta</p>"))
-	s.set("/guess", raw("text/html", "<p>"+strings.Repeat("Stra\xdfe f\xfcr \xc4rzte und B\xe4cker, sch\xf6n und gro\xdf. ", 20)+"</p>"))
+	s.set(
+		"/guess",
+		raw(
+			"text/html",
+			"<p>"+strings.Repeat("Stra\xdfe f\xfcr \xc4rzte und B\xe4cker, sch\xf6n und gro\xdf. ", 20)+"</p>",
+		),
+	)
 	s.set("/utf8", raw("text/html", strings.Repeat(" ", 2000)+"<p>żółw utf8</p>"))
 	s.set("/bom", raw("text/html", "\xff\xfe<\x00p\x00>\x00b\x00o\x00m\x00 \x00\x17\x01<\x00/\x00p\x00>\x00"))
 	s.set("/text", raw("text/plain; charset=shift_jis", "\x93\xfa\x96{ text"))
@@ -299,7 +337,12 @@ func TestCharsets(t *testing.T) {
 	id := create(t, db, planOf(s.URL))
 	waitIndexed(t, c, db, id)
 	all := chunksOf(t, db, id)
-	for _, want := range []string{"café header", "привет meta", "Straße für Ärzte und Bäcker", "żółw utf8", "bom ė", "日本 text", "none é"} {
+	for _, want := range []string{
+		"café header",
+		"привет meta",
+		"Straße für Ärzte und Bäcker",
+		"żółw utf8", "bom ė", "日本 text", "none é",
+	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not in %.2000q", want, all)
 		}
@@ -325,7 +368,10 @@ func TestPageWithSeveralURLs(t *testing.T) {
 	if o := outcomeOf(t, db, id, s.URL); o.paths() != want || o.PageCount != 5 || o.failures() != "" {
 		t.Errorf("pages %s, failed %s; want %s", o.paths(), o.failures(), want)
 	}
-	if o := recrawl(t, c, db, id, s.URL); o.paths() != want || o.ChangedPages != 0 || o.UnchangedPages != 5 || o.RemovedPages != 0 {
+	if o := recrawl(t, c, db, id, s.URL); o.paths() != want ||
+		o.ChangedPages != 0 ||
+		o.UnchangedPages != 5 ||
+		o.RemovedPages != 0 {
 		t.Errorf("after a second crawl: %+v", o)
 	}
 }
@@ -405,7 +451,9 @@ func TestRedirectedPageIsNotFetchedAgain(t *testing.T) {
 	db := newAgent(t, folder, "redirected")
 	id := create(t, db, planOf(s.URL))
 	waitIndexed(t, c, db, id)
-	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /last /later /new" || s.count("/new") != 1 || s.count("/old") != 1 {
+	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /last /later /new" ||
+		s.count("/new") != 1 ||
+		s.count("/old") != 1 {
 		t.Errorf("pages %s; /new was requested %d times, /old %d times", o.paths(), s.count("/new"), s.count("/old"))
 	}
 }

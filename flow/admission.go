@@ -54,7 +54,13 @@ const (
 // admit acquires a slot for a new execution. If there is none, it marks the
 // execution as queued and returns nil. It waits for executions that are ending or
 // being suspended, since clients may already see those as ended or waiting.
-func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p *program, at limitPolicy) (*slot, error) {
+func (e *Engine) admit(
+	ctx context.Context,
+	a *agentState,
+	x *agent.Execution,
+	p *program,
+	at limitPolicy,
+) (*slot, error) {
 	for {
 		s, ending, err := e.tryAdmit(a, x, p, at)
 		if ending == nil {
@@ -70,7 +76,12 @@ func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p
 
 // tryAdmit is admit without waiting. If a run is about to release its slot, it
 // returns a channel that is closed when that is decided.
-func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at limitPolicy) (*slot, <-chan struct{}, error) {
+func (e *Engine) tryAdmit(
+	a *agentState,
+	x *agent.Execution,
+	p *program,
+	at limitPolicy,
+) (*slot, <-chan struct{}, error) {
 	settings := p.workflow.Settings
 	mayQueue := at != limitBySettings || settings.OnConflict == agent.ConflictQueue
 	e.mu.Lock()
@@ -89,10 +100,17 @@ func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at limi
 		if ending := a.ending(w); ending != nil {
 			return nil, ending, nil
 		}
-		return nil, nil, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", settings.Concurrency).
-			With("workflow_id", x.WorkflowID).With("concurrency", settings.Concurrency)
+		return nil, nil, agent.Errorf(
+			agent.CodeAlreadyRunning,
+			"an execution of this workflow is running; its settings allow %d at a time",
+			settings.Concurrency,
+		).With("workflow_id", x.WorkflowID).With("concurrency", settings.Concurrency)
 	case w.queued >= maxQueued:
-		return nil, nil, agent.Errorf(agent.CodeConflict, "the queue of this workflow is full: %d executions are waiting", maxQueued).With("workflow_id", x.WorkflowID)
+		return nil, nil, agent.Errorf(
+			agent.CodeConflict,
+			"the queue of this workflow is full: %d executions are waiting",
+			maxQueued,
+		).With("workflow_id", x.WorkflowID)
 	}
 	x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
 	return nil, nil, nil
@@ -165,7 +183,11 @@ func (e *Engine) startQueuedLocked(w *workflowSlots) {
 		w.queued--
 		w.running++
 		e.jobs++
-		e.executions.Enqueue(job{agent: w.agent, workflow: w, number: e.jobs})
+		e.executions.Enqueue(job{
+			agent:    w.agent,
+			workflow: w,
+			number:   e.jobs,
+		})
 	}
 	if w.running == 0 && w.queued == 0 && w.agent.workflows[w.id] == w {
 		delete(w.agent.workflows, w.id)

@@ -25,7 +25,13 @@ const takeoverGrace = 10 * time.Second
 // browser session, the person takes over the session, and handing it back
 // counts as approval.
 func (e *Engine) approvalKind() *Kind {
-	return &Kind{Pure: true, Run: e.runApproval, Effect: func(data map[string]any) bool { return isSet(data["session_id"]) }}
+	return &Kind{
+		Pure: true,
+		Run:  e.runApproval,
+		Effect: func(data map[string]any) bool {
+			return isSet(data["session_id"])
+		},
+	}
 }
 
 func (e *Engine) runApproval(ctx context.Context, c *Call) (Outcome, error) {
@@ -34,7 +40,15 @@ func (e *Engine) runApproval(ctx context.Context, c *Call) (Outcome, error) {
 	}
 	due := agent.At(agent.Now().Add(timeLimit(c.Number("timeout", 0), eventWait)))
 	title, message := c.prompt()
-	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due, Title: title, Message: message, CommentRequired: c.commentRequired()}}, nil
+	return Outcome{
+		wait: &store.Wait{
+			Kind:            store.WaitApproval,
+			DueAt:           due,
+			Title:           title,
+			Message:         message,
+			CommentRequired: c.commentRequired(),
+		},
+	}, nil
 }
 
 // commentRequired reports whether approving requires a comment: as the node says, or
@@ -60,7 +74,10 @@ func (c *Call) commentRequired() bool {
 // prompt returns an approval's title and message as text, whatever type their
 // templates produced.
 func (c *Call) prompt() (title, message string) {
-	return agent.Clip(template.Text(c.Data["title"]), maxTitle), agent.Clip(template.Text(c.Data["message"]), maxMessage)
+	return agent.Clip(template.Text(c.Data["title"]), maxTitle), agent.Clip(
+		template.Text(c.Data["message"]),
+		maxMessage,
+	)
 }
 
 // Limits of an approval's title and message, in characters.
@@ -90,8 +107,19 @@ func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) 
 		return Outcome{}, err
 	}
 	db, execution := c.DB, c.ExecutionID
-	e.browsing.live.OnTakeoverEnd(s, t.ID, func() { e.onTakeoverEnded(db, execution, t.ID) })
-	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, Event: takeoverEvents, ChildID: t.ID, DueAt: agent.At(t.ExpiresAt.Add(takeoverGrace)), Title: title, Message: message}}, nil
+	e.browsing.live.OnTakeoverEnd(s, t.ID, func() {
+		e.onTakeoverEnded(db, execution, t.ID)
+	})
+	return Outcome{
+		wait: &store.Wait{
+			Kind:    store.WaitApproval,
+			Event:   takeoverEvents,
+			ChildID: t.ID,
+			DueAt:   agent.At(t.ExpiresAt.Add(takeoverGrace)),
+			Title:   title,
+			Message: message,
+		},
+	}, nil
 }
 
 // takeoverEnd returns how an event of a takeover ends its approval. It returns
@@ -149,7 +177,11 @@ func (e *Engine) endCancelledTakeover(db *store.DB, execution, id string) error 
 func decisionEnd(w *store.Wait, decision, comment, by string, now agent.Time) store.WaitEnd {
 	end := resumed(w, "", nil, now)
 	end.Result.Handle = decision
-	end.Result.Output = encodeObject(map[string]any{"decision": decision, "comment": agent.Clip(comment, 10_000), "by": by})
+	end.Result.Output = encodeObject(map[string]any{
+		"decision": decision,
+		"comment":  agent.Clip(comment, 10_000),
+		"by":       by,
+	})
 	return end
 }
 

@@ -18,11 +18,23 @@ func TestApprovalIsShownFilled(t *testing.T) {
 		t -> a
 		a:approved -> s`)
 	for name, c := range map[string]struct{ input, title, message string }{
-		"a number":       {`{"amount":120.50,"who":"Ada"}`, "120.50", "Pay 120.50 to Ada? "},
-		"markup":         {`{"amount":"<b>1</b>","who":"<script>x</script>"}`, "<b>1</b>", "Pay <b>1</b> to <script>x</script>? "},
-		"a template":     {`{"amount":"{{trigger.who}}","who":"Ada"}`, "{{trigger.who}}", "Pay {{trigger.who}} to Ada? "},
-		"an object":      {`{"amount":{"n":1},"who":["a","b"]}`, `{"n":1}`, `Pay {"n":1} to ["a","b"]? `},
-		"a long message": {`{"amount":"1","who":"` + strings.Repeat("x", 20_000) + `"}`, "1", agent.Clip("Pay 1 to "+strings.Repeat("x", 20_000), maxMessage)},
+		"a number": {`{"amount":120.50,"who":"Ada"}`, "120.50", "Pay 120.50 to Ada? "},
+		"markup": {
+			`{"amount":"<b>1</b>","who":"<script>x</script>"}`,
+			"<b>1</b>",
+			"Pay <b>1</b> to <script>x</script>? ",
+		},
+		"a template": {
+			`{"amount":"{{trigger.who}}","who":"Ada"}`,
+			"{{trigger.who}}",
+			"Pay {{trigger.who}} to Ada? ",
+		},
+		"an object": {`{"amount":{"n":1},"who":["a","b"]}`, `{"n":1}`, `Pay {"n":1} to ["a","b"]? `},
+		"a long message": {
+			`{"amount":"1","who":"` + strings.Repeat("x", 20_000) + `"}`,
+			"1",
+			agent.Clip("Pay 1 to "+strings.Repeat("x", 20_000), maxMessage),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := startWorkflow(t, db, e, w, c.input)
@@ -39,12 +51,17 @@ func TestApprovalIsShownFilled(t *testing.T) {
 			}
 			select {
 			case ev := <-live:
-				if ev.Node != nil && ev.Node.Status == agent.NodeWaiting && (ev.Node.Approval == nil || *ev.Node.Approval != *got) {
+				if ev.Node != nil &&
+					ev.Node.Status == agent.NodeWaiting &&
+					(ev.Node.Approval == nil || *ev.Node.Approval != *got) {
 					t.Errorf("the live event has %+v", ev.Node.Approval)
 				}
 			default: // the node was waiting before Watch was called
 			}
-			if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"approved"}`)}); err != nil {
+			if _, err := e.Resume(t.Context(), db, id, Answer{
+				NodeID: "a",
+				Data:   json.RawMessage(`{"decision":"approved"}`),
+			}); err != nil {
 				t.Fatal(err)
 			}
 			waitForEnd(t, db, e, id)

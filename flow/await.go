@@ -111,7 +111,10 @@ func (e *Engine) suspended(r *run) bool {
 func (e *Engine) released(r *run, why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	over := why == nil || errors.Is(why, errEnded) || errors.Is(why, store.ErrEnded) || agent.ErrorCode(why) == agent.CodeNotFound
+	over := why == nil ||
+		errors.Is(why, errEnded) ||
+		errors.Is(why, store.ErrEnded) ||
+		agent.ErrorCode(why) == agent.CodeNotFound
 	if over || r.unsaved {
 		e.closeSession(r.id)
 	}

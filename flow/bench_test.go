@@ -63,7 +63,12 @@ func BenchmarkExecute(b *testing.B) {
 			b.ResetTimer()
 			start = time.Now()
 			inParallel(b, b.N, workers, func(i int) error {
-				s, err := e.Execute(b.Context(), db, Request{WorkflowID: w.ID, Input: input, Trigger: "manual", Wait: time.Minute})
+				s, err := e.Execute(b.Context(), db, Request{
+					WorkflowID: w.ID,
+					Input:      input,
+					Trigger:    "manual",
+					Wait:       time.Minute,
+				})
 				if err == nil && s.Execution.Status != agent.ExecutionComplete {
 					err = fmt.Errorf("ended as %s: %v", s.Execution.Status, s.Execution.Error)
 				}
@@ -96,8 +101,18 @@ func BenchmarkResume(b *testing.B) {
 		var cut []store.StartedExecution
 		for range 1000 {
 			now := agent.Now()
-			cut = append(cut, store.StartedExecution{Name: w.Name, Execution: &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: w.ID, Version: 1,
-				Status: agent.ExecutionRunning, Trigger: "manual", TriggerNode: "t", Input: json.RawMessage("{}"), Depth: 1, CreatedAt: now, StartedAt: now}})
+			cut = append(cut, store.StartedExecution{Name: w.Name, Execution: &agent.Execution{
+				ID:          agent.NewID(agent.KindExecution),
+				WorkflowID:  w.ID,
+				Version:     1,
+				Status:      agent.ExecutionRunning,
+				Trigger:     "manual",
+				TriggerNode: "t",
+				Input:       json.RawMessage("{}"),
+				Depth:       1,
+				CreatedAt:   now,
+				StartedAt:   now,
+			}})
 		}
 		if _, err := db.InsertExecutions(b.Context(), cut); err != nil {
 			b.Fatal(err)
@@ -115,7 +130,8 @@ func BenchmarkResume(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, x := range cut {
-			if x, err := e.Await(b.Context(), folder.Default(), x.ID); err != nil || x.Status != agent.ExecutionComplete {
+			if x, err := e.Await(b.Context(), folder.Default(), x.ID); err != nil ||
+				x.Status != agent.ExecutionComplete {
 				b.Fatal(x.Status, err)
 			}
 		}
@@ -139,7 +155,12 @@ func BenchmarkMemory(b *testing.B) {
 		return float64(m.HeapAlloc) / (1 << 20)
 	}
 	one := func(int) error {
-		_, err := e.Execute(b.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(`{"name":"Ada","n":7}`), Trigger: "manual", Wait: time.Minute})
+		_, err := e.Execute(b.Context(), db, Request{
+			WorkflowID: w.ID,
+			Input:      json.RawMessage(`{"name":"Ada","n":7}`),
+			Trigger:    "manual",
+			Wait:       time.Minute,
+		})
 		return err
 	}
 	inParallel(b, 1000, 16, one)
@@ -164,14 +185,37 @@ func BenchmarkOperation(b *testing.B) {
 	if _, err := db.CreateAPI(b.Context(), agent.API{Name: "p", ServerURL: server.URL}, []agent.OperationDefinition{{
 		Operation: agent.Operation{ID: "put", Name: "put", Method: "POST", Path: "/items/{id}", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"},"q":{"type":"string"},"X-H":{"type":"string"},
 			"body":{"type":"object","properties":{"name":{"type":"string"},"n":{"type":"integer"}}}},"required":["id"],"additionalProperties":false}`)},
-		Accept: "application/json", Body: &agent.OperationBody{Media: "application/json"},
-		Params: []agent.OperationParam{{Property: "id", Name: "id", In: "path"}, {Property: "q", Name: "q", In: "query"}, {Property: "X-H", Name: "X-H", In: "header"}},
+		Accept: "application/json",
+		Body:   &agent.OperationBody{Media: "application/json"},
+		Params: []agent.OperationParam{
+			{Property: "id", Name: "id", In: "path"},
+			{Property: "q", Name: "q", In: "query"},
+			{Property: "X-H", Name: "X-H", In: "header"},
+		},
 	}}); err != nil {
 		b.Fatal(err)
 	}
 	flows := []agent.Workflow{
-		createWorkflow(b, db, e, loopOver("http-request", `{"method":"POST","url":"`+server.URL+`/items/{{item.n}}?q=abc","headers":{"X-H":"v"},"body":{"name":"Ada","n":5}}`)),
-		createWorkflow(b, db, e, loopOver("operation", `{"api":"p","operation":"put","arguments":{"id":"{{item.n}}","q":"abc","X-H":"v","body":{"name":"Ada","n":5}}}`)),
+		createWorkflow(
+			b,
+			db,
+			e,
+			loopOver(
+				"http-request",
+				`{"method":"POST","url":"`+server.URL+
+					`/items/{{item.n}}?q=abc","headers":{"X-H":"v"},"body":{"name":"Ada","n":5}}`,
+			),
+		),
+		createWorkflow(
+			b,
+			db,
+			e,
+			loopOver(
+				"operation",
+				`{"api":"p","operation":"put","arguments":{"id":"{{item.n}}","q":"abc","X-H":"v",`+
+					`"body":{"name":"Ada","n":5}}}`,
+			),
+		),
 	}
 	input := numbered(100, 0)
 	var used [2]time.Duration

@@ -36,10 +36,18 @@ const closeSessionTimeout = 20 * time.Second
 // Browse registers the node types that drive a browser, and lets approvals use
 // takeovers. Call it before Start.
 func (e *Engine) Browse(b *browser.Browser, l *live.Live) {
-	e.browsing = &browsing{browser: b, live: l, owned: map[string]*ownSession{}}
+	e.browsing = &browsing{
+		browser: b,
+		live:    l,
+		owned:   map[string]*ownSession{},
+	}
 	kinds := map[string]*Kind{}
 	for node, action := range browserActions {
-		kinds[node] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return e.browsing.act(ctx, action, c) }}
+		kinds[node] = &Kind{
+			Run: func(ctx context.Context, c *Call) (Outcome, error) {
+				return e.browsing.act(ctx, action, c)
+			},
+		}
 	}
 	script := kinds["evaluate"]
 	script.Raw, script.Code, script.CheckCode = []string{"script"}, "script", checkEvaluate
@@ -57,16 +65,28 @@ type browserAction struct {
 }
 
 var browserActions = map[string]browserAction{
-	"navigate":   {name: "navigate", output: []string{"url", "title", "status", "download"}, opens: true},
-	"click":      {name: "click", output: []string{"url", "title"}},
-	"type":       {name: "type", booleans: []string{"clear"}, numbers: []string{"delay"}},
+	"navigate": {
+		name:   "navigate",
+		output: []string{"url", "title", "status", "download"},
+		opens:  true,
+	},
+	"click": {name: "click", output: []string{"url", "title"}},
+	"type": {
+		name:     "type",
+		booleans: []string{"clear"},
+		numbers:  []string{"delay"},
+	},
 	"press":      {name: "press"},
 	"extract":    {name: "extract", booleans: []string{"all"}},
 	"screenshot": {name: "screenshot", booleans: []string{"full_page"}},
-	"wait-for":   {name: "wait", numbers: []string{"timeout"}, booleans: []string{"download"}},
-	"select":     {name: "select"},
-	"scroll":     {name: "scroll", numbers: []string{"amount"}},
-	"evaluate":   {name: "evaluate"},
+	"wait-for": {
+		name:     "wait",
+		numbers:  []string{"timeout"},
+		booleans: []string{"download"},
+	},
+	"select":   {name: "select"},
+	"scroll":   {name: "scroll", numbers: []string{"amount"}},
+	"evaluate": {name: "evaluate"},
 }
 
 // act performs a node's action in the session that it names, or else in the
@@ -120,7 +140,11 @@ func (how browserAction) action(c *Call) (a agent.Action, err error) {
 		data["timeout"] = min(max(int(c.Timeout.Milliseconds()), 1), agent.MaxActionTimeout)
 	}
 	if len(c.Values) > 0 {
-		if data["script"], data["args"], err = bindTemplates(c.Text("script"), data["args"], c.Values); err != nil {
+		if data["script"], data["args"], err = bindTemplates(
+			c.Text("script"),
+			data["args"],
+			c.Values,
+		); err != nil {
 			return a, err
 		}
 	}
@@ -137,7 +161,11 @@ func (how browserAction) action(c *Call) (a agent.Action, err error) {
 
 // session returns the session for a node. release closes a session that was
 // opened to test a node on its own.
-func (b *browsing) session(ctx context.Context, how browserAction, c *Call) (s *browser.Session, release func(), err error) {
+func (b *browsing) session(
+	ctx context.Context,
+	how browserAction,
+	c *Call,
+) (s *browser.Session, release func(), err error) {
 	release = func() {}
 	if id := c.Text("session_id"); id != "" {
 		s, err = b.browser.Session(c.DB, id)
@@ -151,7 +179,9 @@ func (b *browsing) session(ctx context.Context, how browserAction, c *Call) (s *
 		if err != nil {
 			return nil, nil, err
 		}
-		return made, func() { b.close(c.DB, made.ID()) }, nil
+		return made, func() {
+			b.close(c.DB, made.ID())
+		}, nil
 	}
 	own := b.own(c)
 	own.opening.Lock()
@@ -162,7 +192,11 @@ func (b *browsing) session(ctx context.Context, how browserAction, c *Call) (s *
 		}
 	}
 	if !how.opens {
-		return nil, nil, agent.Errorf(agent.CodeConflict, "the execution has no open browser session: open one with a navigate node; a session closes after 30 minutes without use and when the server restarts")
+		return nil, nil, agent.Errorf(
+			agent.CodeConflict,
+			"the execution has no open browser session: open one with a navigate node; a session closes after 30 "+
+				"minutes without use and when the server restarts",
+		)
 	}
 	if s, err = b.open(ctx, c.DB); err != nil {
 		return nil, nil, err

@@ -25,10 +25,12 @@ func openWithBrowser(t *testing.T) (*store.DB, *Engine, *browser.Browser) {
 	t.Helper()
 	p := installtest.Need(t)
 	folder, e := openAt(t, t.TempDir())
-	b := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: slog.New(slog.DiscardHandler)},
+	b := browser.New(browser.Options{
+		Env: store.Env{Folder: folder, Allow: loopback, Log: slog.New(slog.DiscardHandler)},
 		Find: func(context.Context) (browser.Program, error) {
 			return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, nil
-		}})
+		},
+	})
 	if err := b.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,9 @@ func noSessions(t *testing.T, db *store.DB, b *browser.Browser) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return !slices.ContainsFunc(list, func(s agent.Session) bool { return !s.Status.Ended() || b.Find(s.ID) != nil })
+		return !slices.ContainsFunc(list, func(s agent.Session) bool {
+			return !s.Status.Ended() || b.Find(s.ID) != nil
+		})
 	})
 }
 
@@ -115,7 +119,13 @@ func TestBrowserNodes(t *testing.T) {
 	if err := json.Unmarshal(x.Execution.Output, &out); err != nil || x.Execution.Status != agent.ExecutionComplete {
 		t.Fatalf("%+v: %v\n%s", x.Execution.Error, err, x.Execution.Output)
 	}
-	if out.Said != "Ada wants large" || out.N != 8 || out.First != "Shop" || out.Then != "Ordered" || out.Status != 200 || len(out.Size) != 1 || !strings.HasPrefix(out.Image, "data:image/png;base64,") {
+	if out.Said != "Ada wants large" ||
+		out.N != 8 ||
+		out.First != "Shop" ||
+		out.Then != "Ordered" ||
+		out.Status != 200 ||
+		len(out.Size) != 1 ||
+		!strings.HasPrefix(out.Image, "data:image/png;base64,") {
 		t.Errorf("got %.600s", x.Execution.Output)
 	}
 	noSessions(t, db, b)
@@ -181,13 +191,21 @@ func TestBrowserNodesFail(t *testing.T) {
 		says        string
 	}{
 		{"no session", `a click {"selector":"#x"}`, agent.CodeConflict, "open one with a navigate node"},
-		{"unknown session", `a click {"selector":"#x","session_id":"session-00000000000000000000"}`, agent.CodeValidation, "session_id"},
+		{
+			"unknown session",
+			`a click {"selector":"#x","session_id":"session-00000000000000000000"}`,
+			agent.CodeValidation,
+			"session_id",
+		},
 		{"private address", `a navigate {"url":"http://10.0.0.1/"}`, agent.CodeInvalidAction, "url"},
 		{"a file", `a navigate {"url":"file:///etc/passwd"}`, agent.CodeInvalidAction, "url"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := execute(t, db, e, createWorkflow(t, db, e, "t trigger\n"+c.graph+"\nt -> a"), "{}").Execution
-			if x.Error == nil || x.Error.Code != string(c.code) || x.Error.NodeID != "a" || !strings.Contains(x.Error.Message, c.says) {
+			if x.Error == nil ||
+				x.Error.Code != string(c.code) ||
+				x.Error.NodeID != "a" ||
+				!strings.Contains(x.Error.Message, c.says) {
 				t.Errorf("got %s %+v", x.Status, x.Error)
 			}
 		})
@@ -259,14 +277,20 @@ func TestApprovalByTakeover(t *testing.T) {
 				if _, err := l.MoveTakeover(t.Context(), s, takeover.ID, agent.TakeoverActive); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := s.Do(t.Context(), agent.Action{Action: "reload"}); agent.ErrorCode(err) != agent.CodeInvalidAction {
+				if _, err := s.Do(
+					t.Context(),
+					agent.Action{Action: "reload"},
+				); agent.ErrorCode(err) != agent.CodeInvalidAction {
 					t.Errorf("an action during a takeover: %v", err)
 				}
 				if _, err := l.MoveTakeover(t.Context(), s, takeover.ID, agent.TakeoverCompleted); err != nil {
 					t.Fatal(err)
 				}
 			case "decided by the API":
-				if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"rejected"}`)}); err != nil {
+				if _, err := e.Resume(t.Context(), db, id, Answer{
+					NodeID: "a",
+					Data:   json.RawMessage(`{"decision":"rejected"}`),
+				}); err != nil {
 					t.Fatal(err)
 				}
 				if current, err := l.Takeover(t.Context(), s, takeover.ID); err == nil && current.Status.Open() {

@@ -34,7 +34,11 @@ type rootUsage struct {
 }
 
 func newBudget() budget {
-	return budget{limit: budgetExecutions, now: time.Now, roots: map[string]*rootUsage{}}
+	return budget{
+		limit: budgetExecutions,
+		now:   time.Now,
+		roots: map[string]*rootUsage{},
+	}
 }
 
 // take counts an execution caused by a root. It returns false if the root has
@@ -109,25 +113,47 @@ func (s *rootUsage) forget(now time.Time) {
 func (e *Engine) charge(x *agent.Execution) *agent.Error {
 	switch {
 	case x.Depth > agent.MaxEventDepth:
-		return agent.Errorf(agent.CodeBudget, "workflows started each other %d times in a row, which is the limit of a chain", agent.MaxEventDepth).
-			With("depth", agent.MaxEventDepth).With("root_id", x.RootID)
+		return agent.Errorf(
+			agent.CodeBudget,
+			"workflows started each other %d times in a row, which is the limit of a chain",
+			agent.MaxEventDepth,
+		).With("depth", agent.MaxEventDepth).With("root_id", x.RootID)
 	case x.Depth > 1 && !e.budget.take(x.RootID):
-		return agent.Errorf(agent.CodeBudget, "one execution started %d others within a minute, which is the limit", e.budget.limit).
-			With("limit", e.budget.limit).With("root_id", x.RootID)
+		return agent.Errorf(
+			agent.CodeBudget,
+			"one execution started %d others within a minute, which is the limit",
+			e.budget.limit,
+		).With("limit", e.budget.limit).With("root_id", x.RootID)
 	}
 	return nil
 }
 
 // refuse records an execution that may not start as failed, and logs it, once a
 // minute for each workflow and root. It returns the error.
-func (e *Engine) refuse(ctx context.Context, db *store.DB, x *agent.Execution, p *program, key string, why *agent.Error) error {
+func (e *Engine) refuse(
+	ctx context.Context,
+	db *store.DB,
+	x *agent.Execution,
+	p *program,
+	key string,
+	why *agent.Error,
+) error {
 	if !e.budget.shouldRecord(x.RootID, x.WorkflowID) {
 		return why
 	}
 	x.Status, x.CompletedAt = agent.ExecutionErrored, x.StartedAt
-	x.Error = &agent.ExecutionError{Code: string(why.Code), Message: why.Message, Details: why.Details}
+	x.Error = &agent.ExecutionError{
+		Code:    string(why.Code),
+		Message: why.Message,
+		Details: why.Details,
+	}
 	x.Depth = agent.MaxEventDepth + 1 // its events start nothing
-	_, err := db.CommitExecution(ctx, store.ExecutionStep{Execution: x, Name: p.workflow.Name, New: true, IdempotencyKey: key})
+	_, err := db.CommitExecution(ctx, store.ExecutionStep{
+		Execution:      x,
+		Name:           p.workflow.Name,
+		New:            true,
+		IdempotencyKey: key,
+	})
 	if errors.Is(err, store.ErrRepeated) {
 		return why
 	}
@@ -142,8 +168,18 @@ func (e *Engine) refuse(ctx context.Context, db *store.DB, x *agent.Execution, p
 
 // logRefusal logs that an execution was not started.
 func logRefusal(ctx context.Context, db *store.DB, x *agent.Execution, why *agent.Error) error {
-	return db.Log(ctx, agent.LevelWarn, "flow", "an execution was not started: "+why.Message,
-		map[string]any{"workflow_id": x.WorkflowID, "parent_id": x.ParentID, "root_id": x.RootID, "code": why.Code})
+	return db.Log(
+		ctx,
+		agent.LevelWarn,
+		"flow",
+		"an execution was not started: "+why.Message,
+		map[string]any{
+			"workflow_id": x.WorkflowID,
+			"parent_id":   x.ParentID,
+			"root_id":     x.RootID,
+			"code":        why.Code,
+		},
+	)
 }
 
 // withChain returns a context in which everything a node does belongs to the

@@ -37,7 +37,11 @@ func dispatchAll(t *testing.T, db *store.DB, e *Engine) {
 // there were any.
 func waitIdle(t *testing.T, db *store.DB, e *Engine) bool {
 	t.Helper()
-	open, _, err := db.Executions(t.Context(), store.ExecutionFilter{Statuses: []string{"running", "queued"}}, store.Page{Limit: 100})
+	open, _, err := db.Executions(
+		t.Context(),
+		store.ExecutionFilter{Statuses: []string{"running", "queued"}},
+		store.Page{Limit: 100},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +58,10 @@ func waitIdle(t *testing.T, db *store.DB, e *Engine) bool {
 func executionsOf(t *testing.T, db *store.DB, id string) (started int, refused []agent.Execution) {
 	t.Helper()
 	for offset := 0; ; offset += 100 {
-		list, _, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: id}, store.Page{Limit: 100, Offset: offset})
+		list, _, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: id}, store.Page{
+			Limit:  100,
+			Offset: offset,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +98,10 @@ func TestBudgetOfEvents(t *testing.T) {
 		mustCreate(t, db)
 		dispatchAll(t, db, e)
 		started, refused := executionsOf(t, db, w.ID)
-		if started != 31 || len(refused) != 1 || refused[0].Status != agent.ExecutionErrored || !strings.Contains(refused[0].Error.Message, "30") {
+		if started != 31 ||
+			len(refused) != 1 ||
+			refused[0].Status != agent.ExecutionErrored ||
+			!strings.Contains(refused[0].Error.Message, "30") {
 			t.Errorf("%d started, refused: %+v", started, refused)
 		}
 		if n := countLogs(t, db, "an execution was not started"); n != 1 {
@@ -107,7 +117,8 @@ func TestBudgetOfEvents(t *testing.T) {
 	t.Run("by depth", func(t *testing.T) {
 		db, e := open(t)
 		w := createWorkflowWith(t, db, e, strings.Replace(insert, ", ('b'), ('c'), ('d')", "", 1), many)
-		createWorkflowWith(t, db, e, "t trigger {\"event\":\"workflow.*\"}\ns set {\"values\":{}}\nt -> s", many) // which its own end starts, too
+		// which its own end starts, too
+		createWorkflowWith(t, db, e, "t trigger {\"event\":\"workflow.*\"}\ns set {\"values\":{}}\nt -> s", many)
 		mustCreate(t, db)
 		dispatchAll(t, db, e)
 		if started, refused := executionsOf(t, db, w.ID); started != agent.MaxEventDepth || len(refused) != 1 {
@@ -152,9 +163,17 @@ func TestBudgetOfWorkflowNodes(t *testing.T) {
 			db, e := open(t)
 			e.budget.limit = 20
 			child := createWorkflowWith(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s", many)
-			w := createWorkflowWith(t, db, e, loopOver("workflow", `{"workflow_id":"`+child.ID+`","wait":`+wait+`}`), many)
+			w := createWorkflowWith(
+				t,
+				db,
+				e,
+				loopOver("workflow", `{"workflow_id":"`+child.ID+`","wait":`+wait+`}`),
+				many,
+			)
 			s := execute(t, db, e, w, numbered(50, 1))
-			if s.Execution.Status != agent.ExecutionErrored || s.Execution.Error.Code != string(agent.CodeBudget) || s.Execution.Error.NodeID != "c" {
+			if s.Execution.Status != agent.ExecutionErrored ||
+				s.Execution.Error.Code != string(agent.CodeBudget) ||
+				s.Execution.Error.NodeID != "c" {
 				t.Errorf("got %s %+v", s.Execution.Status, s.Execution.Error)
 			}
 			waitIdle(t, db, e)
@@ -180,14 +199,25 @@ func TestBudgetOfRequests(t *testing.T) {
 	ctx := store.WithChain(t.Context(), chain)
 	for i := range 4 {
 		s, err := e.Execute(ctx, db, Request{WorkflowID: w.ID, Trigger: "manual", Wait: time.Minute})
-		if want := i < 2; want != (err == nil) || want && (s.Execution.RootID != "execution-x" || s.Execution.Depth != 4) || !want && agent.ErrorCode(err) != agent.CodeBudget {
+		if want := i < 2; want != (err == nil) ||
+			want && (s.Execution.RootID != "execution-x" || s.Execution.Depth != 4) ||
+			!want && agent.ErrorCode(err) != agent.CodeBudget {
 			t.Errorf("number %d: %+v %v", i, s.Execution, err)
 		}
 	}
-	if _, err := e.Execute(store.WithChain(t.Context(), agent.Chain{Root: "execution-y", Depth: agent.MaxEventDepth}), db, Request{WorkflowID: w.ID, Trigger: "manual"}); agent.ErrorCode(err) != agent.CodeBudget {
+	if _, err := e.Execute(
+		store.WithChain(t.Context(), agent.Chain{Root: "execution-y", Depth: agent.MaxEventDepth}),
+		db,
+		Request{WorkflowID: w.ID, Trigger: "manual"},
+	); agent.ErrorCode(err) != agent.CodeBudget {
 		t.Error(err)
 	}
-	for _, invalid := range []string{"", ".", "1.execution-x", "1.execution-x.", "1.execution-x.AAAA", chain.Signed() + "x", "0" + chain.Signed(), strings.Replace(chain.Signed(), "3.", "1.", 1)} {
+	for _, invalid := range []string{
+		"", ".", "1.execution-x", "1.execution-x.", "1.execution-x.AAAA",
+		chain.Signed() + "x",
+		"0" + chain.Signed(),
+		strings.Replace(chain.Signed(), "3.", "1.", 1),
+	} {
 		if _, ok := agent.ReadChain(invalid); ok {
 			t.Errorf("%q is accepted", invalid)
 		}
@@ -214,7 +244,12 @@ func TestBudgetOfRetries(t *testing.T) {
 
 func countLogs(t *testing.T, db *store.DB, message string) int {
 	t.Helper()
-	r, err := db.SQL(t.Context(), "SELECT count(*) FROM logs WHERE message LIKE ? || '%'", store.Params{List: []any{message}}, store.Access{})
+	r, err := db.SQL(
+		t.Context(),
+		"SELECT count(*) FROM logs WHERE message LIKE ? || '%'",
+		store.Params{List: []any{message}},
+		store.Access{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

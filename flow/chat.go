@@ -17,18 +17,27 @@ const chatTimeout = 5 * time.Minute
 // conversation the model sees the history, and its answer is appended exactly
 // once, however often the node is attempted.
 func ChatKind(c *chat.Chat) *Kind {
-	return &Kind{Timeout: chatTimeout, Check: checkChat, Run: func(ctx context.Context, call *Call) (Outcome, error) {
-		x, err := chatRequest(call)
-		if err != nil {
-			return Outcome{}, err
-		}
-		answer, err := c.Step(ctx, call.DB, call.Text("conversation_id"), call.Key, x)
-		if err != nil {
-			return Outcome{}, err
-		}
-		return Outcome{Output: map[string]any{"text": answer.Text, "json": answer.JSON, "tool_calls": answer.ToolCalls,
-			"sources": answer.Sources, "usage": answer.Usage}}, nil
-	}}
+	return &Kind{
+		Timeout: chatTimeout,
+		Check:   checkChat,
+		Run: func(ctx context.Context, call *Call) (Outcome, error) {
+			x, err := chatRequest(call)
+			if err != nil {
+				return Outcome{}, err
+			}
+			answer, err := c.Step(ctx, call.DB, call.Text("conversation_id"), call.Key, x)
+			if err != nil {
+				return Outcome{}, err
+			}
+			return Outcome{Output: map[string]any{
+				"text":       answer.Text,
+				"json":       answer.JSON,
+				"tool_calls": answer.ToolCalls,
+				"sources":    answer.Sources,
+				"usage":      answer.Usage,
+			}}, nil
+		},
+	}
 }
 
 func checkChat(data map[string]any) (field, issue string) {
@@ -45,8 +54,12 @@ func checkChat(data map[string]any) (field, issue string) {
 
 // chatRequest builds the request to the model from a chat node's data.
 func chatRequest(c *Call) (x chat.Request, err error) {
-	x = chat.Request{System: c.Text("system_prompt"), Model: c.Text("model"), MaxRounds: int(c.Number("max_steps", 0)),
-		Messages: []llm.Message{{Role: agent.MessageUser, Content: c.Text("prompt")}}}
+	x = chat.Request{
+		System:    c.Text("system_prompt"),
+		Model:     c.Text("model"),
+		MaxRounds: int(c.Number("max_steps", 0)),
+		Messages:  []llm.Message{{Role: agent.MessageUser, Content: c.Text("prompt")}},
+	}
 	if t, ok := number(c.Data["temperature"]); ok {
 		if t < 0 || t > 2 {
 			return x, agent.Invalid("temperature", "must be from 0 to 2")

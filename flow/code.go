@@ -48,8 +48,15 @@ func (c *Call) script(code string, expression bool) script.Call {
 			variables[name] = v
 		}
 	}
-	return script.Call{Code: code, Expression: expression, Variables: variables, Timeout: min(c.Timeout, script.MaxTimeout), Owner: c.DB.ID(),
-		BeforeFetch: c.BeforeEffect, Credential: c.findCredential}
+	return script.Call{
+		Code:        code,
+		Expression:  expression,
+		Variables:   variables,
+		Timeout:     min(c.Timeout, script.MaxTimeout),
+		Owner:       c.DB.ID(),
+		BeforeFetch: c.BeforeEffect,
+		Credential:  c.findCredential,
+	}
 }
 
 // findCredential finds a credential that a script names.

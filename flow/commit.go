@@ -16,11 +16,27 @@ import (
 // execution was ended from outside, or the file cannot be written.
 func (r *run) commit(suspended bool) bool {
 	over := r.execution.Status.Ended()
-	if len(r.pending.results) == 0 && len(r.waits) == 0 && len(r.waitEnds) == 0 && len(r.children) == 0 && !r.begin && !suspended && !over {
+	if len(r.pending.results) == 0 &&
+		len(r.waits) == 0 &&
+		len(r.waitEnds) == 0 &&
+		len(r.children) == 0 &&
+		!r.begin &&
+		!suspended &&
+		!over {
 		return true
 	}
-	p := store.ExecutionStep{Execution: r.execution, Name: r.program.workflow.Name, New: r.unsaved, IdempotencyKey: r.key, Begin: r.begin, Results: r.pending.results,
-		Waits: r.waits, EndedWaits: r.waitEnds, Suspended: suspended, Waiting: len(r.waiting)}
+	p := store.ExecutionStep{
+		Execution:      r.execution,
+		Name:           r.program.workflow.Name,
+		New:            r.unsaved,
+		IdempotencyKey: r.key,
+		Begin:          r.begin,
+		Results:        r.pending.results,
+		Waits:          r.waits,
+		EndedWaits:     r.waitEnds,
+		Suspended:      suspended,
+		Waiting:        len(r.waiting),
+	}
 	for _, c := range r.children {
 		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
 	}
@@ -122,7 +138,10 @@ func (r *run) interrupt() {
 			r.join(f)
 		}
 	}
-	if over || r.failure != nil || r.top.open == 0 || !r.commit(false) {
+	if over ||
+		r.failure != nil ||
+		r.top.open == 0 ||
+		!r.commit(false) {
 		if !over && (r.failure != nil || r.top.open == 0) {
 			r.endExecution()
 			return
@@ -197,7 +216,8 @@ func (r *run) processInbox() bool {
 // addWait adds a wait to the next commit.
 func (r *run) addWait(f *nodeRun) {
 	w := *f.outcome.wait
-	w.ExecutionID, w.NodeID, w.Path, w.Type, w.StartedAt = r.execution.ID, f.call.Node.ID, f.in.scope.path, f.call.Node.Type, f.started
+	w.ExecutionID, w.NodeID, w.Path, w.Type, w.StartedAt =
+		r.execution.ID, f.call.Node.ID, f.in.scope.path, f.call.Node.Type, f.started
 	r.state(f.in).waiting = true
 	r.waiting[instanceKey{w.NodeID, w.Path}] = f.in
 	r.waits = append(r.waits, w)
@@ -213,7 +233,11 @@ func timeoutEnd(w *store.Wait, now agent.Time) store.WaitEnd {
 	switch w.Kind {
 	case store.WaitApproval:
 		result.Handle = "timeout"
-		result.Output = encodeObject(map[string]any{"decision": "timeout", "comment": "", "by": ""})
+		result.Output = encodeObject(map[string]any{
+			"decision": "timeout",
+			"comment":  "",
+			"by":       "",
+		})
 	case store.WaitEvent:
 		result.Output = encodeObject(map[string]any{"resumed_by": "timeout", "data": nil})
 	default:
@@ -250,7 +274,8 @@ const (
 )
 
 var endEvents = map[agent.ExecutionStatus]string{
-	agent.ExecutionComplete: EventExecutionComplete, agent.ExecutionErrored: EventExecutionErrored,
+	agent.ExecutionComplete:   EventExecutionComplete,
+	agent.ExecutionErrored:    EventExecutionErrored,
 	agent.ExecutionTerminated: EventExecutionTerminated,
 }
 
@@ -265,14 +290,18 @@ func (r *run) publishFinished(result agent.NodeResult) {
 	r.publish(Event{Type: EventNodeFinished, Node: &result})
 }
 
-func (r *run) publish(ev Event) { r.engine.publish(r.id, ev) }
+func (r *run) publish(ev Event) {
+	r.engine.publish(r.id, ev)
+}
 
 // running returns the nodes that are running, ordered by start.
 func (r *run) running() []agent.NodeResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := slices.Collect(maps.Values(r.runningNodes))
-	agent.Sort(list, func(a, b agent.NodeResult) int { return a.StartedAt.Compare(b.StartedAt.Time) })
+	agent.Sort(list, func(a, b agent.NodeResult) int {
+		return a.StartedAt.Compare(b.StartedAt.Time)
+	})
 	for i := range list {
 		list[i].DurationMS = float64(time.Since(list[i].StartedAt.Time).Milliseconds())
 	}

@@ -19,13 +19,25 @@ func (e *Engine) engineKinds() map[string]*Kind {
 	kinds := e.logicKinds()
 	maps.Copy(kinds, map[string]*Kind{
 		"http-request": {Run: e.runHTTP, Check: checkHTTP},
-		"sql":          {Run: runSQL, Raw: []string{"query"}, Code: "query", CheckCode: checkSQL, CheckSaved: checkQuotes},
-		"table":        {Run: runTable, Check: checkTable},
-		"new-items":    {Run: runNewItems, Check: checkNewItems},
-		"workflow":     {Run: e.runWorkflow},
+		"sql": {
+			Run:        runSQL,
+			Raw:        []string{"query"},
+			Code:       "query",
+			CheckCode:  checkSQL,
+			CheckSaved: checkQuotes,
+		},
+		"table":     {Run: runTable, Check: checkTable},
+		"new-items": {Run: runNewItems, Check: checkNewItems},
+		"workflow":  {Run: e.runWorkflow},
 	})
 	if e.options.Scripts != nil {
-		kinds["code"] = &Kind{Run: e.runCode, Raw: []string{"code"}, Timeout: script.DefaultTimeout, Check: checkCode, Repeatable: true}
+		kinds["code"] = &Kind{
+			Run:        e.runCode,
+			Raw:        []string{"code"},
+			Timeout:    script.DefaultTimeout,
+			Check:      checkCode,
+			Repeatable: true,
+		}
 	}
 	if e.options.Index != nil {
 		kinds["search"] = &Kind{Run: e.runSearch}
@@ -34,8 +46,13 @@ func (e *Engine) engineKinds() map[string]*Kind {
 }
 
 func (e *Engine) runSearch(ctx context.Context, c *Call) (Outcome, error) {
-	results, err := e.options.Index.Search(ctx, c.DB, vector.Query{Text: c.Text("query"), Limit: int(c.Number("limit", 0)), SourceID: c.Text("source_id"),
-		MinScore: c.Number("min_score", 0), Mode: vector.Mode(c.Text("mode"))})
+	results, err := e.options.Index.Search(ctx, c.DB, vector.Query{
+		Text:     c.Text("query"),
+		Limit:    int(c.Number("limit", 0)),
+		SourceID: c.Text("source_id"),
+		MinScore: c.Number("min_score", 0),
+		Mode:     vector.Mode(c.Text("mode")),
+	})
 	return Outcome{Output: map[string]any{"results": results}}, err
 }
 
@@ -55,7 +72,8 @@ func checkQuotes(data map[string]any) (field, issue string) {
 	bound, err := sqlsandbox.CutSpans(query, templates)
 	for i := range templates {
 		if err == nil && bound.Quoted(i) {
-			return "data.query", "has a template within quotes; it is bound as a parameter: write {{x}} in place of '{{x}}'"
+			return "data.query", "has a template within quotes; it is bound as a parameter: " +
+				"write {{x}} in place of '{{x}}'"
 		}
 	}
 	return "", ""
@@ -129,7 +147,13 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	q := Request{WorkflowID: c.Text("workflow_id"), Input: input, Trigger: "workflow", Queue: true, chain: c.Chain}
+	q := Request{
+		WorkflowID: c.Text("workflow_id"),
+		Input:      input,
+		Trigger:    "workflow",
+		Queue:      true,
+		chain:      c.Chain,
+	}
 	x, p, payload, err := e.prepareExecution(ctx, c.DB, q)
 	if err != nil {
 		return Outcome{}, err
@@ -146,7 +170,13 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	begun := &child{execution: x, program: p, payload: payload, slot: s, callers: q.callers}
+	begun := &child{
+		execution: x,
+		program:   p,
+		payload:   payload,
+		slot:      s,
+		callers:   q.callers,
+	}
 	if c.Bool("wait", true) {
 		return Outcome{wait: &store.Wait{Kind: store.WaitExecution, ChildID: x.ID}, child: begun}, nil
 	}

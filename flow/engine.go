@@ -69,23 +69,45 @@ type agentState struct {
 	turn          *startTurn
 	waitingStarts []chan *startTurn // waiting for a turn
 
-	preparing sync.Mutex // serializes the reads of ExecuteIdempotent: many starts arrive together and share a connection
+	// serializes the reads of ExecuteIdempotent: many starts arrive together and share a connection
+	preparing sync.Mutex
 }
 
 // New returns an Engine. It does nothing until Start.
 func New(o Options) *Engine {
 	e := &Engine{
-		options: o, folder: o.Folder, log: o.Logger(), client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
-		programs: programs{entries: map[programKey]*program{}}, states: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
-		watchers: map[string]map[chan Event]bool{}, drain: drainTime, commitInterval: commitInterval, budget: newBudget(), stopping: true,
+		options: o,
+		folder:  o.Folder,
+		log:     o.Logger(),
+		client: egress.New(egress.Policy{
+			Allow:         o.Allow,
+			MaxResponse:   maxBody,
+			HeaderTimeout: time.Hour,
+		}),
+		programs:       programs{entries: map[programKey]*program{}},
+		states:         map[*store.DB]*agentState{},
+		awaited:        map[string]*awaited{},
+		watchers:       map[string]map[chan Event]bool{},
+		drain:          drainTime,
+		commitInterval: commitInterval,
+		budget:         newBudget(),
+		stopping:       true,
 	}
 	e.kinds = e.engineKinds()
-	e.agents = work.New(work.Options[*store.DB]{Run: e.recoverAgent, Limit: 2 * work.Processors,
+	e.agents = work.New(work.Options[*store.DB]{
+		Run:   e.recoverAgent,
+		Limit: 2 * work.Processors,
 		OnError: func(db *store.DB, err error) {
 			e.log.Error("recover executions", "agent", db.ID(), "error", err)
-		}})
-	e.executions = work.New(work.Options[job]{Run: e.runJob, Limit: maxRunning, Group: func(j job) any { return j.agent },
-		GroupLimit: func(any) int { return maxAgentRunning }, OnError: e.reportJob})
+		},
+	})
+	e.executions = work.New(work.Options[job]{
+		Run:        e.runJob,
+		Limit:      maxRunning,
+		Group:      func(j job) any { return j.agent },
+		GroupLimit: func(any) int { return maxAgentRunning },
+		OnError:    e.reportJob,
+	})
 	e.starts = work.New(work.Options[*agentState]{Run: e.start, Limit: startingAgents})
 	if o.Folder != nil {
 		o.Folder.OnPending(e.notify)
@@ -159,7 +181,12 @@ func (e *Engine) stateLocked(db *store.DB) *agentState {
 	if a != nil {
 		return a
 	}
-	a = &agentState{db: db, recovered: make(chan struct{}), runs: map[string]*run{}, workflows: map[string]*workflowSlots{}}
+	a = &agentState{
+		db:        db,
+		recovered: make(chan struct{}),
+		runs:      map[string]*run{},
+		workflows: map[string]*workflowSlots{},
+	}
 	e.states[db] = a
 	if due := db.Pending().Executions; due.IsZero() || due.After(time.Now()) {
 		close(a.recovered)
@@ -198,5 +225,8 @@ func (e *Engine) ready(ctx context.Context, db *store.DB) (*agentState, error) {
 }
 
 func errStopped() error {
-	return agent.Errorf(agent.CodeConflict, "the server is stopping and does not start workflows").Because(errors.New("the engine is not running"))
+	return agent.Errorf(
+		agent.CodeConflict,
+		"the server is stopping and does not start workflows",
+	).Because(errors.New("the engine is not running"))
 }

@@ -102,7 +102,8 @@ func TestPaths(t *testing.T) {
 			a -> m
 			m:done -> b
 			b -> l`, `{"rows":[[1,2],[3]]}`, "complete",
-			"t=success a@0.0=success a@0.1=success m@0=success b@0=success a@1.0=success m@1=success b@1=success l=success",
+			"t=success a@0.0=success a@0.1=success m@0=success b@0=success a@1.0=success " +
+				"m@1=success b@1=success l=success",
 			`{"count":2,"errors":[],"results":[{"n":2},{"n":1}]}`},
 		{"a branch in a loop", `t trigger
 			l loop {"items":[1,2]}
@@ -180,10 +181,16 @@ func TestPaths(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := execute(t, db, e, createWorkflow(t, db, e, c.graph), c.input)
-			if got := summarize(s.Results); s.Execution.Status != c.status || got != c.story || string(s.Execution.Output) != c.output {
-				t.Errorf("%s\n%s\n%s %v, want\n%s\n%s\n%s", s.Execution.Status, got, s.Execution.Output, s.Execution.Error, c.status, c.story, c.output)
+			if got := summarize(s.Results); s.Execution.Status != c.status ||
+				got != c.story ||
+				string(s.Execution.Output) != c.output {
+				t.Errorf(
+					"%s\n%s\n%s %v, want\n%s\n%s\n%s",
+					s.Execution.Status, got, s.Execution.Output, s.Execution.Error, c.status, c.story, c.output,
+				)
 			}
-			if c.name == "code that throws" && (len(s.Results[1].Logs) != 1 || s.Results[1].Logs[0].Message != "so far") {
+			if c.name == "code that throws" &&
+				(len(s.Results[1].Logs) != 1 || s.Results[1].Logs[0].Message != "so far") {
 				t.Errorf("logs: %+v", s.Results[1].Logs)
 			}
 			x, results, err := db.Execution(t.Context(), s.Execution.ID)
@@ -202,7 +209,12 @@ func TestDatesInTheAgentsZone(t *testing.T) {
 		a set {"values":{"at":"{{when | date:\"DD.MM.YYYY HH:mm\"}}"}}
 		t -> a`)
 	at := func() string {
-		started, err := e.Execute(t.Context(), db, Request{WorkflowID: w.ID, Trigger: "manual", Input: []byte(`{"when":"2026-07-01T22:30:00Z"}`), Wait: time.Minute})
+		started, err := e.Execute(t.Context(), db, Request{
+			WorkflowID: w.ID,
+			Trigger:    "manual",
+			Input:      []byte(`{"when":"2026-07-01T22:30:00Z"}`),
+			Wait:       time.Minute,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +223,9 @@ func TestDatesInTheAgentsZone(t *testing.T) {
 	if got := at(); got != `{"at":"01.07.2026 22:30"}` {
 		t.Errorf("in UTC: %s", got)
 	}
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{Timezone: agent.Some("Europe/Berlin")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		Timezone: agent.Some("Europe/Berlin"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := at(); got != `{"at":"02.07.2026 00:30"}` {

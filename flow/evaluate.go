@@ -16,16 +16,26 @@ func checkEvaluate(data map[string]any, text string, templates []sqlsandbox.Span
 	switch data["args"].(type) {
 	case nil, []any, map[string]any:
 	default:
-		return agent.Errorf(agent.CodeValidation, "has templates, so args must be a list or an object that can take their values")
+		return agent.Errorf(
+			agent.CodeValidation,
+			"has templates, so args must be a list or an object that can take their values",
+		)
 	}
 	for i, place := range scriptPlaces(text, templates) {
 		if place == inQuotes {
-			return agent.Errorf(agent.CodeValidation, "has the template %s inside quotes or a regular expression, where it cannot be an argument; write \"Hello \" + {{x}} instead of \"Hello {{x}}\"",
-				agent.Clip(text[templates[i].Start:templates[i].End], 100))
+			return agent.Errorf(
+				agent.CodeValidation,
+				"has the template %s inside quotes or a regular expression, where it cannot be an argument; "+
+					"write \"Hello \" + {{x}} instead of \"Hello {{x}}\"",
+				agent.Clip(text[templates[i].Start:templates[i].End], 100),
+			)
 		}
 		if place == inName {
-			return agent.Errorf(agent.CodeValidation, "has the template %s in place of a name; templates in scripts can only be values",
-				agent.Clip(text[templates[i].Start:templates[i].End], 100))
+			return agent.Errorf(
+				agent.CodeValidation,
+				"has the template %s in place of a name; templates in scripts can only be values",
+				agent.Clip(text[templates[i].Start:templates[i].End], 100),
+			)
 		}
 	}
 	return nil
@@ -166,7 +176,13 @@ func (s *scriptScanner) plain(c byte) {
 }
 
 func isNameByte(c byte) bool {
-	return c == '_' || c == '$' || c == '#' || c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return c == '_' ||
+		c == '$' ||
+		c == '#' ||
+		c >= 0x80 ||
+		c >= '0' && c <= '9' ||
+		c >= 'a' && c <= 'z' ||
+		c >= 'A' && c <= 'Z'
 }
 
 // placeInCode classifies a span in code by the characters next to it.

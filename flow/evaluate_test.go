@@ -30,7 +30,10 @@ func TestEvaluateTemplatesAreArguments(t *testing.T) {
 			l:loop -> v
 			v -> l
 			l:done -> r`)
-		x := execute(t, db, e, w, string(mustJSON(map[string]any{"shop": shop, "texts": texts, "n": 5, "o": map[string]any{"a": []any{1}}})))
+		x := execute(
+			t, db, e, w,
+			string(mustJSON(map[string]any{"shop": shop, "texts": texts, "n": 5, "o": map[string]any{"a": []any{1}}})),
+		)
 		var out struct {
 			Value []any
 		}
@@ -43,8 +46,17 @@ func TestEvaluateTemplatesAreArguments(t *testing.T) {
 		return values, out.Value[1]
 	}
 	attacks := []string{
-		`document.title = "owned"`, `"; document.title = "owned"; "`, `'; document.title = 'owned'; '`, "`; document.title = 'owned'; `", "${document.title = 'owned'}",
-		`); document.title = "owned"; (`, "\n document.title = 'owned' //", "*/ document.title = 'owned' /*", `\"; document.title = "owned" //`, "\u2028document.title='owned'", "</script>", "{{shop}}", "args[0]", "%s", `\`,
+		`document.title = "owned"`,
+		`"; document.title = "owned"; "`,
+		`'; document.title = 'owned'; '`,
+		"`; document.title = 'owned'; `",
+		"${document.title = 'owned'}",
+		`); document.title = "owned"; (`,
+		"\n document.title = 'owned' //",
+		"*/ document.title = 'owned' /*",
+		`\"; document.title = "owned" //`,
+		"\u2028document.title='owned'",
+		"</script>", "{{shop}}", "args[0]", "%s", `\`,
 	}
 	scripts := map[string]map[string]any{
 		"bare":         {"script": `{{text}}`},
@@ -70,7 +82,14 @@ func TestEvaluateTemplatesAreArguments(t *testing.T) {
 		})
 	}
 	t.Run("values keep their types", func(t *testing.T) {
-		values, _ := evaluate(t, map[string]any{"script": `JSON.stringify([{{n}} + 1, "{{n}}" + 1, {{o}}.a[0], "{{o}}", /"{/.test("a{"), 6 / {{n}} / 2])`}, []string{""})
+		values, _ := evaluate(
+			t,
+			map[string]any{
+				"script": `JSON.stringify([{{n}} + 1, "{{n}}" + 1, {{o}}.a[0], "{{o}}", ` +
+					`/"{/.test("a{"), 6 / {{n}} / 2])`,
+			},
+			[]string{""},
+		)
 		if want := `[6,"51",1,"{\"a\":[1]}",false,0.6]`; values[0] != want {
 			t.Errorf("%s, want %s", values[0], want)
 		}
@@ -79,13 +98,36 @@ func TestEvaluateTemplatesAreArguments(t *testing.T) {
 
 func TestScriptPlaces(t *testing.T) {
 	for script, want := range map[string]string{
-		`{{a}}`: "value", `f({{a}}, {{b}})`: "value value", `"{{a}}"`: "quoted", `'{{a}}' + '{{b}}'`: "quoted quoted",
-		`"hi {{a}}"`: "within", `"{{a}} hi"`: "within", `"{{a}}{{b}}"`: "within within", `"\"{{a}}"`: "within", "`{{a}}`": "within",
-		"`x${ {{a}} }y {{b}}` + {{c}}": "value within value", "`${ {b: {{a}}} } {{b}}`": "value within", "`${`${ {{a}} }{{b}}`}{{c}}`": "value within within",
-		`/{{a}}/.test(x)`: "within", `x = /[/{{a}}]/`: "within", `return /{{a}}/`: "within", `a / {{a}} / b`: "value", `(a) / {{a}}`: "value", `x[0] / {{a}} /2`: "value",
-		"// it's {{a}}\n{{b}}": "value value", "/* \" {{a}} */ '{{b}}'": "value quoted",
-		`x.{{a}}`: "name", `x. {{a}}`: "name", `x{{a}}`: "name", `{{a}}x`: "name", `#{{a}}`: "name", `[...{{a}}]`: "value", `x["{{a}}"]`: "quoted", `x[{{a}}]`: "value",
-		`"unfinished {{a}}`: "within", `'{{a | default:"it's"}}' + {{b}}`: "quoted value",
+		`{{a}}`:                            "value",
+		`f({{a}}, {{b}})`:                  "value value",
+		`"{{a}}"`:                          "quoted",
+		`'{{a}}' + '{{b}}'`:                "quoted quoted",
+		`"hi {{a}}"`:                       "within",
+		`"{{a}} hi"`:                       "within",
+		`"{{a}}{{b}}"`:                     "within within",
+		`"\"{{a}}"`:                        "within",
+		"`{{a}}`":                          "within",
+		"`x${ {{a}} }y {{b}}` + {{c}}":     "value within value",
+		"`${ {b: {{a}}} } {{b}}`":          "value within",
+		"`${`${ {{a}} }{{b}}`}{{c}}`":      "value within within",
+		`/{{a}}/.test(x)`:                  "within",
+		`x = /[/{{a}}]/`:                   "within",
+		`return /{{a}}/`:                   "within",
+		`a / {{a}} / b`:                    "value",
+		`(a) / {{a}}`:                      "value",
+		`x[0] / {{a}} /2`:                  "value",
+		"// it's {{a}}\n{{b}}":             "value value",
+		"/* \" {{a}} */ '{{b}}'":           "value quoted",
+		`x.{{a}}`:                          "name",
+		`x. {{a}}`:                         "name",
+		`x{{a}}`:                           "name",
+		`{{a}}x`:                           "name",
+		`#{{a}}`:                           "name",
+		`[...{{a}}]`:                       "value",
+		`x["{{a}}"]`:                       "quoted",
+		`x[{{a}}]`:                         "value",
+		`"unfinished {{a}}`:                "within",
+		`'{{a | default:"it's"}}' + {{b}}`: "quoted value",
 	} {
 		spans, err := codeSpans(script)
 		if err != nil {
@@ -104,7 +146,11 @@ func TestScriptPlaces(t *testing.T) {
 func TestEvaluateTemplateRefused(t *testing.T) {
 	_, e, _ := openWithBrowser(t)
 	for script, issue := range map[string]string{
-		`"Hello {{x}}"`: "inside quotes", "`Hello {{x}}`": "inside quotes", `/{{x}}/`: "inside quotes", `document.{{x}}`: "in place of a name", `{{x`: "cannot be read",
+		`"Hello {{x}}"`:  "inside quotes",
+		"`Hello {{x}}`":  "inside quotes",
+		`/{{x}}/`:        "inside quotes",
+		`document.{{x}}`: "in place of a name",
+		`{{x`:            "cannot be read",
 	} {
 		w := agent.Workflow{Name: "Test", Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings()}
 		w.Nodes, w.Edges = parseGraph("v evaluate " + string(mustJSON(map[string]any{"script": script})))

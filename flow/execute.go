@@ -21,7 +21,8 @@ type Request struct {
 	Queue          bool            // queue the execution whatever the workflow's on_conflict says
 	Wait           time.Duration   // how long to wait for the end; 0: do not wait
 	Waiting        func()          // called before the wait, when the execution has its input; may be nil
-	Hook           bool            // only if the workflow is active and has a trigger of this kind, webhook or form; a webhook-response ends the wait
+	// only if the workflow is active and has a trigger of this kind, webhook or form; a webhook-response ends the wait
+	Hook bool
 
 	node     string                   // id of the trigger node; empty: chosen by Trigger
 	chain    agent.Chain              // the executions that caused this one
@@ -99,7 +100,12 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	// is first written together with its results.
 	unsaved := s != nil && (q.Wait > 0 && q.IdempotencyKey == "" && q.Replay == "" || q.started != nil)
 	if !unsaved {
-		entered, err := db.InsertExecutions(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, IdempotencyKey: q.IdempotencyKey, Replay: q.Replay}})
+		entered, err := db.InsertExecutions(ctx, []store.StartedExecution{{
+			Execution:      x,
+			Name:           p.workflow.Name,
+			IdempotencyKey: q.IdempotencyKey,
+			Replay:         q.Replay,
+		}})
 		if err != nil || !entered[0] {
 			e.release(s)
 			return Started{Repeated: err == nil}, err
@@ -134,7 +140,11 @@ func (q *Request) waits() {
 // prepareExecution builds an execution with its compiled workflow and payload.
 // x is nil if q.filtered is set and the payload does not pass the trigger's
 // filter.
-func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) (x *agent.Execution, p *program, payload map[string]any, err error) {
+func (e *Engine) prepareExecution(
+	ctx context.Context,
+	db *store.DB,
+	q Request,
+) (x *agent.Execution, p *program, payload map[string]any, err error) {
 	if q.Input, err = withoutLinks(db, &q); err != nil {
 		return nil, nil, nil, err
 	}
@@ -158,7 +168,11 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 		return nil, nil, nil, err
 	}
 	if q.active && n.Text.Status != agent.WorkflowActive {
-		return nil, nil, nil, agent.Errorf(agent.CodeConflict, "the workflow %q is not active", n.Text.Name).With("status", n.Text.Status)
+		return nil, nil, nil, agent.Errorf(
+			agent.CodeConflict,
+			"the workflow %q is not active",
+			n.Text.Name,
+		).With("status", n.Text.Status)
 	}
 	if p, err = e.programOf(db, n.Text); err != nil {
 		return nil, nil, nil, err
@@ -186,15 +200,29 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 	now := agent.Now()
 	id := agent.NewID(agent.KindExecution)
 	chain := q.chain.Next(id)
-	return &agent.Execution{ID: id, WorkflowID: n.Text.ID, Version: n.Text.Version, Status: agent.ExecutionRunning,
-		Trigger: q.Trigger, TriggerNode: p.nodes[start].ID, Input: input, RootID: chain.Root, Depth: chain.Depth, CreatedAt: now, StartedAt: now}, p, payload, nil
+	return &agent.Execution{
+		ID:          id,
+		WorkflowID:  n.Text.ID,
+		Version:     n.Text.Version,
+		Status:      agent.ExecutionRunning,
+		Trigger:     q.Trigger,
+		TriggerNode: p.nodes[start].ID,
+		Input:       input,
+		RootID:      chain.Root,
+		Depth:       chain.Depth,
+		CreatedAt:   now,
+		StartedAt:   now,
+	}, p, payload, nil
 }
 
 // acceptsHook reports whether a webhook or a form may start the workflow at its
 // node start.
 func (p *program) acceptsHook(start int, db *store.DB, status agent.WorkflowStatus, event string) bool {
 	n := &p.nodes[start]
-	return status == agent.WorkflowActive && db.Agent().Status == agent.StatusActive && n.Data["event"] == event && !n.disabled
+	return status == agent.WorkflowActive &&
+		db.Agent().Status == agent.StatusActive &&
+		n.Data["event"] == event &&
+		!n.disabled
 }
 
 // maxInput limits an execution's payload, in bytes.
@@ -220,7 +248,14 @@ func readPayload(raw json.RawMessage) (map[string]any, error) {
 }
 
 // await waits for an execution to end, as long as the request asks for.
-func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
+func (e *Engine) await(
+	ctx context.Context,
+	db *store.DB,
+	q Request,
+	s Started,
+	r *run,
+	w *awaited,
+) (Started, error) {
 	if w == nil {
 		return s, nil
 	}
@@ -239,7 +274,11 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 			return Started{}, w.err
 		}
 		if w.run != nil && w.run == r && r.keepResults {
-			return Started{Execution: *r.execution, Results: r.results, Response: r.response}, nil
+			return Started{
+				Execution: *r.execution,
+				Results:   r.results,
+				Response:  r.response,
+			}, nil
 		}
 	case <-answered:
 		r.mu.Lock()

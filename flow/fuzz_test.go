@@ -47,7 +47,12 @@ func FuzzExecute(f *testing.F) {
 			return
 		}
 		for _, n := range g.Nodes {
-			if n.Type != agent.NodeLoop && (e.kinds[n.Type] == nil || !e.kinds[n.Type].Pure || n.Type == agent.NodeWait || n.Type == agent.NodeApproval || isScripted(n.Data)) {
+			if n.Type != agent.NodeLoop &&
+				(e.kinds[n.Type] == nil ||
+					!e.kinds[n.Type].Pure ||
+					n.Type == agent.NodeWait ||
+					n.Type == agent.NodeApproval ||
+					isScripted(n.Data)) {
 				return
 			}
 		}
@@ -64,14 +69,20 @@ func FuzzExecute(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() { _ = db.DeleteWorkflow(context.WithoutCancel(ctx), w.ID) }()
-		s, err := e.Execute(ctx, db, Request{WorkflowID: w.ID, Input: json.RawMessage(input), Trigger: "manual", Wait: 45 * time.Second})
+		s, err := e.Execute(ctx, db, Request{
+			WorkflowID: w.ID,
+			Input:      json.RawMessage(input),
+			Trigger:    "manual",
+			Wait:       45 * time.Second,
+		})
 		if agent.ErrorCode(err) == agent.CodeValidation {
 			return
 		}
 		if err != nil || !s.Execution.Status.Ended() {
 			t.Fatalf("%s %v\n%s\n%s", s.Execution.Status, err, nodes, edges)
 		}
-		if x := s.Execution; x.Status == agent.ExecutionErrored && (x.Error == nil || x.Error.Code == string(agent.CodeInternal)) {
+		if x := s.Execution; x.Status == agent.ExecutionErrored &&
+			(x.Error == nil || x.Error.Code == string(agent.CodeInternal)) {
 			t.Fatalf("internal error: %v\n%s\n%s", x.Error, nodes, edges)
 		}
 		for _, r := range s.Results {

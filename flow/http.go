@@ -25,7 +25,13 @@ import (
 const maxBody = 10 << 20
 
 // httpAuth maps the types of data.auth to the fields that each requires.
-var httpAuth = map[string][]string{"none": nil, "": nil, "bearer": {"token"}, "basic": {"username", "password"}, "header": {"name", "value"}}
+var httpAuth = map[string][]string{
+	"none":   nil,
+	"":       nil,
+	"bearer": {"token"},
+	"basic":  {"username", "password"},
+	"header": {"name", "value"},
+}
 
 func checkHTTP(data map[string]any) (field, issue string) {
 	if _, issue := agent.CredentialRef(data); issue != "" {
@@ -56,7 +62,13 @@ func checkHTTP(data map[string]any) (field, issue string) {
 func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	var err error
 	address := agent.NodeAddress(c.Data)
-	c.Data, err = agent.PutNodeSecrets(c.Node.ID, c.Data, func(name string) (string, error) { return c.DB.NodeSecret(ctx, c.Program.ID, name, address) })
+	c.Data, err = agent.PutNodeSecrets(
+		c.Node.ID,
+		c.Data,
+		func(name string) (string, error) {
+			return c.DB.NodeSecret(ctx, c.Program.ID, name, address)
+		},
+	)
 	if err == nil {
 		c.Data, err = c.fillLinks(ctx)
 	}
@@ -99,7 +111,14 @@ func (c *Call) answer(ctx context.Context, resp *http.Response, began time.Time)
 	for name, values := range resp.Header {
 		headers[strings.ToLower(name)] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
 	}
-	o := Outcome{Output: map[string]any{"status": resp.StatusCode, "headers": headers, "body": body, "duration_ms": elapsedMilliseconds(began)}}
+	o := Outcome{
+		Output: map[string]any{
+			"status":      resp.StatusCode,
+			"headers":     headers,
+			"body":        body,
+			"duration_ms": elapsedMilliseconds(began),
+		},
+	}
 	if warning != "" {
 		o.Warnings = []string{warning}
 	}
@@ -146,8 +165,16 @@ func (c *Call) request(ctx context.Context, userAgent string) (*egress.Call, err
 	if err != nil {
 		return nil, err
 	}
-	call := &egress.Call{Method: strings.ToUpper(c.Text("method")), URL: target, Query: query, Headers: map[string]string{},
-		UserAgent: userAgent, IdempotencyKey: c.Key, Body: body, MediaType: media}
+	call := &egress.Call{
+		Method:         strings.ToUpper(c.Text("method")),
+		URL:            target,
+		Query:          query,
+		Headers:        map[string]string{},
+		UserAgent:      userAgent,
+		IdempotencyKey: c.Key,
+		Body:           body,
+		MediaType:      media,
+	}
 	for name, v := range object(c.Data["headers"]) {
 		if strings.EqualFold(name, "Host") {
 			call.Host = template.Text(v)
@@ -157,7 +184,14 @@ func (c *Call) request(ctx context.Context, userAgent string) (*egress.Call, err
 	}
 	auth := object(c.Data["auth"])
 	text := func(key string) string { return template.Text(auth[key]) }
-	call.Auth = agent.APIAuth{Type: text("type"), Token: text("token"), Username: text("username"), Password: text("password"), Name: text("name"), Value: text("value")}
+	call.Auth = agent.APIAuth{
+		Type:     text("type"),
+		Token:    text("token"),
+		Username: text("username"),
+		Password: text("password"),
+		Name:     text("name"),
+		Value:    text("value"),
+	}
 	return call, nil
 }
 
@@ -195,7 +229,8 @@ func readAnswer(contentType, want string, raw []byte) (body any, warning string)
 		if err == nil {
 			return v, ""
 		}
-		warning = "the body is not valid " + strings.ToUpper(want) + " and is returned as text: " + agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200)
+		warning = "the body is not valid " + strings.ToUpper(want) + " and is returned as text: " +
+			agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200)
 	}
 	if want == "json" || (want == "" || want == "auto") && isJSON {
 		if len(bytes.TrimSpace(text)) == 0 {

@@ -41,7 +41,10 @@ func (c *Call) body(ctx context.Context) (body []byte, media string, err error) 
 	case "form":
 		fields, ok := v.(map[string]any)
 		if !ok {
-			return nil, "", agent.Errorf(agent.CodeExecution, "body must be an object to be sent as a form").With("field", "body")
+			return nil, "", agent.Errorf(
+				agent.CodeExecution,
+				"body must be an object to be sent as a form",
+			).With("field", "body")
 		}
 		form := url.Values{}
 		for name, value := range fields {
@@ -61,7 +64,10 @@ func (c *Call) body(ctx context.Context) (body []byte, media string, err error) 
 func (c *Call) multipart(ctx context.Context, fields, files any) (body []byte, media string, err error) {
 	values, isObject := fields.(map[string]any)
 	if fields != nil && !isObject {
-		return nil, "", agent.Errorf(agent.CodeExecution, "body must be an object to be sent with files").With("field", "body")
+		return nil, "", agent.Errorf(
+			agent.CodeExecution,
+			"body must be an object to be sent with files",
+		).With("field", "body")
 	}
 	var parts []egress.Part
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -98,21 +104,30 @@ func (c *Call) multipart(ctx context.Context, fields, files any) (body []byte, m
 // file. raw is the value as written in the graph. Only a reference that is written
 // there counts, since untrusted input could name any file.
 func (c *Call) file(ctx context.Context, field string, v, raw any) (egress.File, error) {
-	for key, find := range map[string]func(context.Context, string) (store.File, error){"download_id": c.DB.DownloadFile, "source_id": c.DB.SourceFile} {
+	for key, find := range map[string]func(context.Context, string) (store.File, error){
+		"download_id": c.DB.DownloadFile,
+		"source_id":   c.DB.SourceFile,
+	} {
 		if object(raw)[key] == nil {
 			continue
 		}
 		id, _ := object(v)[key].(string)
 		stored, err := find(ctx, id)
 		if err != nil {
-			return egress.File{}, agent.Errorf(agent.CodeExecution, "%s.%s names no stored file", field, key).With("field", field).Because(err)
+			return egress.File{}, agent.Errorf(agent.CodeExecution, "%s.%s names no stored file", field, key).
+				With("field", field).
+				Because(err)
 		}
 		return readStored(ctx, field, stored, object(v))
 	}
 	f, ok := egress.ReadFile(v)
 	switch {
 	case !ok:
-		return f, agent.Errorf(agent.CodeExecution, "%s must be a file: base64, a data URL, or {name, mime_type, data}", field).With("field", field)
+		return f, agent.Errorf(
+			agent.CodeExecution,
+			"%s must be a file: base64, a data URL, or {name, mime_type, data}",
+			field,
+		).With("field", field)
 	case len(f.Data) > egress.MaxUpload:
 		return f, tooLarge(field)
 	}
@@ -138,5 +153,7 @@ func readStored(ctx context.Context, field string, stored store.File, v map[stri
 }
 
 func tooLarge(field string) error {
-	return agent.Errorf(agent.CodeExecution, "%s is larger than %d MB", field, egress.MaxUpload>>20).With("field", field).With("limit_bytes", egress.MaxUpload)
+	return agent.Errorf(agent.CodeExecution, "%s is larger than %d MB", field, egress.MaxUpload>>20).
+		With("field", field).
+		With("limit_bytes", egress.MaxUpload)
 }

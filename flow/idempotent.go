@@ -12,7 +12,12 @@ import (
 // ended; before that it calls began with the id. A second call with the same
 // q.IdempotencyKey starts nothing and waits for the existing execution. It
 // returns EXECUTION_ERROR if the execution did not complete.
-func (e *Engine) ExecuteIdempotent(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {
+func (e *Engine) ExecuteIdempotent(
+	ctx context.Context,
+	db *store.DB,
+	q Request,
+	began func(executionID string),
+) (executionID string, err error) {
 	a, err := e.ready(ctx, db)
 	if err != nil {
 		return "", err
@@ -22,7 +27,10 @@ func (e *Engine) ExecuteIdempotent(ctx context.Context, db *store.DB, q Request,
 		return "", err
 	}
 	defer done()
-	q.Queue, q.started = true, func(id string) { done(); began(id) }
+	q.Queue, q.started = true, func(id string) {
+		done()
+		began(id)
+	}
 	started, err := e.Execute(ctx, db, q)
 	x := started.Execution
 	if err == nil && started.Repeated {
@@ -46,7 +54,14 @@ func (e *Engine) ExecuteIdempotent(ctx context.Context, db *store.DB, q Request,
 // awaitIdempotent waits for the end of an execution of ExecuteIdempotent, and
 // calls q.started as soon as it is in the file. An execution that ends before
 // it had anything to write is one commit, and its outcome is not read back.
-func (e *Engine) awaitIdempotent(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
+func (e *Engine) awaitIdempotent(
+	ctx context.Context,
+	db *store.DB,
+	q Request,
+	s Started,
+	r *run,
+	w *awaited,
+) (Started, error) {
 	if r != nil && !r.written.Load() {
 		select {
 		case <-r.inserted:
@@ -64,7 +79,10 @@ func (e *Engine) awaitIdempotent(ctx context.Context, db *store.DB, q Request, s
 				<-ctx.Done() // the caller stops too, and asks again after the next start
 				return Started{}, ctx.Err()
 			}
-			return Started{}, agent.Errorf(agent.CodeConflict, "the agent was disabled before the execution started").Because(w.err)
+			return Started{}, agent.Errorf(
+				agent.CodeConflict,
+				"the agent was disabled before the execution started",
+			).Because(w.err)
 		}
 	}
 	q.started(s.Execution.ID)

@@ -89,7 +89,11 @@ func (r *run) find(at instanceKey) (instance, bool) {
 
 // masked returns a node's data without its credentials.
 func masked(n *agent.Node, data map[string]any) (any, error) {
-	raw, err := json.Marshal(agent.Node{ID: n.ID, Type: n.Type, Data: data})
+	raw, err := json.Marshal(agent.Node{
+		ID:   n.ID,
+		Type: n.Type,
+		Data: data,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,10 @@ const browseTimeout = 30 * time.Minute
 
 // Instruct registers the node types in which a language model drives a browser.
 // Call it after Browse.
-func (e *Engine) Instruct(n *browse.Navigator, values func(ctx context.Context, db *store.DB, ref string) (map[string]string, error)) {
+func (e *Engine) Instruct(
+	n *browse.Navigator,
+	values func(ctx context.Context, db *store.DB, ref string) (map[string]string, error),
+) {
 	i := &instructor{e.browsing, n, values}
 	extract := e.kinds["extract"].Run
 	e.Register(map[string]*Kind{
@@ -65,7 +68,12 @@ func (i *instructor) variables(ctx context.Context, c *Call) (agent.Variables, e
 }
 
 // inSession runs an instruction in the node's session.
-func (i *instructor) inSession(ctx context.Context, c *Call, opens bool, run func(*browser.Session) (any, error)) (Outcome, error) {
+func (i *instructor) inSession(
+	ctx context.Context,
+	c *Call,
+	opens bool,
+	run func(*browser.Session) (any, error),
+) (Outcome, error) {
 	s, release, err := i.session(ctx, browserAction{opens: opens}, c)
 	if err != nil {
 		return Outcome{}, err
@@ -81,7 +89,11 @@ func (i *instructor) act(ctx context.Context, c *Call) (Outcome, error) {
 		return Outcome{}, err
 	}
 	return i.inSession(ctx, c, false, func(s *browser.Session) (any, error) {
-		return i.navigator.Act(ctx, s, browse.ActRequest{Instruction: c.Text("instruction"), Variables: v, NoCache: !c.Bool("cache", true)})
+		return i.navigator.Act(ctx, s, browse.ActRequest{
+			Instruction: c.Text("instruction"),
+			Variables:   v,
+			NoCache:     !c.Bool("cache", true),
+		})
 	})
 }
 
@@ -140,7 +152,16 @@ func browseOutput(ctx context.Context, db *store.DB, s *browser.Session, id stri
 	if b.Status == agent.BrowseFailed || b.Status == agent.BrowseCancelled {
 		return nil, agent.Errorf(agent.CodeExecution, "the goal was not reached: %s", b.Reason).With("browse_id", id)
 	}
-	out := map[string]any{"status": b.Status, "result": b.Result, "reason": b.Reason, "steps": steps, "session_id": s.ID(), "browse_id": id, "url": "", "title": ""}
+	out := map[string]any{
+		"status":     b.Status,
+		"result":     b.Result,
+		"reason":     b.Reason,
+		"steps":      steps,
+		"session_id": s.ID(),
+		"browse_id":  id,
+		"url":        "",
+		"title":      "",
+	}
 	if p := s.ActivePage(); p != nil {
 		out["url"], out["title"] = p.URL(), p.Title()
 	}

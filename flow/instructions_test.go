@@ -31,7 +31,8 @@ const (
 
 // shopPages is a site whose pages, addresses and titles show what was typed.
 var shopPages = map[string]string{
-	"/":   `<title>Shop</title><form action="/in"><label>Name <input name=user></label><label>Password <input type=password name=pw></label><button>Sign in</button></form>`,
+	"/": `<title>Shop</title><form action="/in"><label>Name <input name=user></label><label>Password ` +
+		`<input type=password name=pw></label><button>Sign in</button></form>`,
 	"/in": `<title>Welcome, %s</title><p>Your password is %s.</p><a href="/orders">Orders</a>`,
 	"/orders": `<title>Orders</title><p>You have 3 orders.</p><label>Password again <input type=password></label>
 		<button onclick="document.querySelector('p').textContent = 'Confirmed'">Confirm</button>`,
@@ -70,7 +71,12 @@ func (m *shopModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.prompts = append(m.prompts, prompt)
 	m.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": answerOf(prompt)}, "finish_reason": "stop"}}})
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"choices": []any{map[string]any{
+			"message":       map[string]any{"role": "assistant", "content": answerOf(prompt)},
+			"finish_reason": "stop",
+		}},
+	})
 }
 
 // answerOf returns the model's answer to a prompt.
@@ -82,14 +88,25 @@ func answerOf(prompt string) string {
 	case has("Leave the shop."):
 		return nextStep(planAction("navigate", "", "http://elsewhere.example/"))
 	case has("You read a web page"):
-		return `{"value":"` + regexp.MustCompile(`Your password is (\S+)\.`).FindStringSubmatch(prompt + "Your password is unknown.")[1] + `"}`
+		return `{"value":"` +
+			regexp.MustCompile(`Your password is (\S+)\.`).FindStringSubmatch(prompt + "Your password is unknown.")[1] +
+			`"}`
 	case has("Write the result as JSON"):
 		return `{"orders":3}`
 	case has("You look at a web page"):
-		return string(mustJSON(map[string]any{"actions": []any{planAction("click", refIn(prompt, `link "Orders"`), "")}, "reason": ""}))
+		return string(mustJSON(map[string]any{
+			"actions": []any{planAction("click", refIn(prompt, `link "Orders"`), "")},
+			"reason":  "",
+		}))
 	case has("Choose the actions that carry out"):
-		return string(mustJSON(map[string]any{"actions": []any{planAction("type", refIn(prompt, `textbox "Name"`), "%USER%"),
-			planAction("type", refIn(prompt, `textbox "Password"`), "%PASSWORD%"), planAction("click", refIn(prompt, `button "Sign in"`), "")}, "reason": ""}))
+		return string(mustJSON(map[string]any{
+			"actions": []any{
+				planAction("type", refIn(prompt, `textbox "Name"`), "%USER%"),
+				planAction("type", refIn(prompt, `textbox "Password"`), "%PASSWORD%"),
+				planAction("click", refIn(prompt, `button "Sign in"`), ""),
+			},
+			"reason": "",
+		}))
 	case has(`link "Orders"`):
 		return nextStep(planAction("click", refIn(prompt, `link "Orders"`), ""))
 	case has("Confirmed"):
@@ -136,7 +153,11 @@ func openInstructed(t *testing.T) *instructedEngine {
 	t.Cleanup(model.Close)
 	x.url = model.URL
 	log := slog.New(slog.NewTextHandler(&x.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	chats := chat.New(chat.Options{Model: llm.New(llm.Options{Allow: loopback}), Index: vector.New(x.options.Folder, vector.Local(), log), Log: log})
+	chats := chat.New(chat.Options{
+		Model: llm.New(llm.Options{Allow: loopback}),
+		Index: vector.New(x.options.Folder, vector.Local(), log),
+		Log:   log,
+	})
 	n := browse.New(browse.Options{Chat: chats, Live: x.browsing.live, Log: log})
 	if err := n.Start(context.Background()); err != nil {
 		t.Fatal(err)
@@ -147,8 +168,15 @@ func openInstructed(t *testing.T) *instructedEngine {
 		name  string
 		kind  agent.CredentialType
 		value map[string]string
-	}{{"shop-login", agent.CredentialEnv, map[string]string{"USER": shopUser, "PASSWORD": shopPassword}}, {"warehouse", agent.CredentialHeader, map[string]string{"X-Key": "abc"}}} {
-		if _, err := x.db.CreateCredential(t.Context(), agent.Credential{Name: c.name, Type: c.kind, Hosts: []string{"shop.example"}}, c.value); err != nil {
+	}{
+		{"shop-login", agent.CredentialEnv, map[string]string{"USER": shopUser, "PASSWORD": shopPassword}},
+		{"warehouse", agent.CredentialHeader, map[string]string{"X-Key": "abc"}},
+	} {
+		if _, err := x.db.CreateCredential(
+			t.Context(),
+			agent.Credential{Name: c.name, Type: c.kind, Hosts: []string{"shop.example"}},
+			c.value,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,8 +186,17 @@ func openInstructed(t *testing.T) *instructedEngine {
 // fails checks that a graph fails at a node.
 func (x *instructedEngine) fails(t *testing.T, name, graph, node string, code agent.Code, says string) {
 	t.Helper()
-	s := execute(t, x.db, x.Engine, createWorkflow(t, x.db, x.Engine, "t trigger\n"+graph), string(mustJSON(map[string]any{"shop": startLogin(t)})))
-	if e := s.Execution.Error; e == nil || e.NodeID != node || e.Code != string(code) || !strings.Contains(e.Message, says) {
+	s := execute(
+		t,
+		x.db,
+		x.Engine,
+		createWorkflow(t, x.db, x.Engine, "t trigger\n"+graph),
+		string(mustJSON(map[string]any{"shop": startLogin(t)})),
+	)
+	if e := s.Execution.Error; e == nil ||
+		e.NodeID != node ||
+		e.Code != string(code) ||
+		!strings.Contains(e.Message, says) {
 		t.Errorf("%s: %s %+v", name, s.Execution.Status, e)
 	}
 }
@@ -176,19 +213,63 @@ func TestInstructionNodes(t *testing.T) {
 		t -> n
 		n -> a
 		`
-	for node, data := range map[string]string{"act": `{"instruction":"Sign in."}`, "observe": `{"instruction":"Sign in."}`, "extract": `{"instruction":"What is here?"}`, "browse": `{"goal":"Sign in."}`} {
-		x.fails(t, node+" without a model", opened+"a "+node+" "+data, "a", agent.CodeValidation, "llm_provider is not set")
+	for node, data := range map[string]string{
+		"act":     `{"instruction":"Sign in."}`,
+		"observe": `{"instruction":"Sign in."}`,
+		"extract": `{"instruction":"What is here?"}`,
+		"browse":  `{"goal":"Sign in."}`,
+	} {
+		x.fails(
+			t,
+			node+" without a model",
+			opened+"a "+node+" "+data,
+			"a",
+			agent.CodeValidation,
+			"llm_provider is not set",
+		)
 	}
-	if _, err := x.db.UpdateSettings(t.Context(), agent.SettingsChange{LLMProvider: agent.Some("openai-compatible"), LLMModel: agent.Some("small"), LLMBaseURL: agent.Some(x.url)}); err != nil {
+	if _, err := x.db.UpdateSettings(t.Context(), agent.SettingsChange{
+		LLMProvider: agent.Some("openai-compatible"),
+		LLMModel:    agent.Some("small"),
+		LLMBaseURL:  agent.Some(x.url),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	x.checkRuns(t)
-	x.fails(t, "no matching action", opened+`a act {"instruction":"Buy a boat."}`, "a", agent.CodeInvalidAction, "There is no boat.")
-	x.fails(t, "another host", opened+`a browse {"goal":"Leave the shop.","takeover":false}`, "a", agent.CodeExecution, "allowed hosts")
+	x.fails(
+		t,
+		"no matching action",
+		opened+`a act {"instruction":"Buy a boat."}`,
+		"a",
+		agent.CodeInvalidAction,
+		"There is no boat.",
+	)
+	x.fails(
+		t,
+		"another host",
+		opened+`a browse {"goal":"Leave the shop.","takeover":false}`,
+		"a",
+		agent.CodeExecution,
+		"allowed hosts",
+	)
 	x.fails(t, "no session", `a observe {"instruction":"Sign in."}
 		t -> a`, "a", agent.CodeConflict, "open one with a navigate node")
-	x.fails(t, "no such login", opened+`a act {"instruction":"Sign in.","credential":"nobody"}`, "a", agent.CodeValidation, "credential")
-	x.fails(t, "a login of another type", opened+`a browse {"goal":"Sign in.","credential":"warehouse"}`, "a", agent.CodeValidation, "type env")
+	x.fails(
+		t,
+		"no such login",
+		opened+`a act {"instruction":"Sign in.","credential":"nobody"}`,
+		"a",
+		agent.CodeValidation,
+		"credential",
+	)
+	x.fails(
+		t,
+		"a login of another type",
+		opened+`a browse {"goal":"Sign in.","credential":"warehouse"}`,
+		"a",
+		agent.CodeValidation,
+		"type env",
+	)
 	x.checkSecrets(t)
 }
 
@@ -211,7 +292,9 @@ func (x *instructedEngine) checkRuns(t *testing.T) {
 	input := string(mustJSON(map[string]any{"shop": startLogin(t), "limit": "9"}))
 	for _, cached := range []bool{false, true} {
 		s := execute(t, x.db, x.Engine, w, input)
-		if s.Execution.Status != agent.ExecutionComplete || string(s.Execution.Output) != `{"orders":3,"after":"Orders"}` && string(s.Execution.Output) != `{"after":"Orders","orders":3}` {
+		if s.Execution.Status != agent.ExecutionComplete ||
+			string(s.Execution.Output) != `{"orders":3,"after":"Orders"}` &&
+				string(s.Execution.Output) != `{"after":"Orders","orders":3}` {
 			t.Fatalf("got %s %+v %s", s.Execution.Status, s.Execution.Error, s.Execution.Output)
 		}
 		outputs := map[string]string{}
@@ -222,7 +305,11 @@ func (x *instructedEngine) checkRuns(t *testing.T) {
 			}
 		}
 		for node, has := range map[string][]string{
-			"a": {fmt.Sprintf(`"cached":%t`, cached), `"title":"Welcome, %USER%"`, `pw=%PASSWORD%"`, `"text":"%PASSWORD%"`},
+			"a": {
+				fmt.Sprintf(`"cached":%t`, cached),
+				`"title":"Welcome, %USER%"`,
+				`pw=%PASSWORD%"`, `"text":"%PASSWORD%"`,
+			},
 			"o": {`"selector":"role=link[name=\"Orders\"]"`, `"title":"Welcome, %USER%"`},
 			"x": {`"value":"%PASSWORD%"`, `pw=%PASSWORD%"`},
 			"b": {`"status":"done"`, `"step":3`, `"text":"%PASSWORD%"`, `/orders"`},
@@ -249,7 +336,9 @@ func (x *instructedEngine) checkSecrets(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		texts[path] = string(raw)
-		stored = stored || strings.Contains(texts[path], "Your password is %PASSWORD%") || strings.Contains(texts[path], "pw=%PASSWORD%")
+		stored = stored ||
+			strings.Contains(texts[path], "Your password is %PASSWORD%") ||
+			strings.Contains(texts[path], "pw=%PASSWORD%")
 		return err
 	})
 	if err != nil || !stored {

@@ -69,7 +69,10 @@ func runInChild(path string) error {
 	if err := scripts.Start(ctx); err != nil {
 		return err
 	}
-	e := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Scripts: scripts})
+	e := New(Options{
+		Env:     store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)},
+		Scripts: scripts,
+	})
 	known, _, err := db.Executions(ctx, store.ExecutionFilter{}, store.Page{Limit: 10})
 	if err != nil {
 		return err
@@ -89,7 +92,11 @@ func runInChild(path string) error {
 		if w, err = db.CreateWorkflow(ctx, w); err != nil {
 			return err
 		}
-		s, err := e.Execute(ctx, db, Request{WorkflowID: w.ID, Input: json.RawMessage(`{"name":"Ada"}`), Trigger: "manual"})
+		s, err := e.Execute(ctx, db, Request{
+			WorkflowID: w.ID,
+			Input:      json.RawMessage(`{"name":"Ada"}`),
+			Trigger:    "manual",
+		})
 		if err != nil {
 			return err
 		}
@@ -234,13 +241,16 @@ func TestKillNine(t *testing.T) {
 	runKilled(t, twelveNodes, path, r, "fetch:0", "")
 	runKilled(t, twelveNodes, path, r, "call:1", "")
 	runKilled(t, twelveNodes, path, r, "after:0", "node.started pause waiting")
-	db, _, only := endKilled(t, twelveNodes, path, r, "fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0?", "after:0")
+	db, _, only := endKilled(
+		t, twelveNodes, path, r, "fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0?", "after:0",
+	)
 	x, results, err := db.Execution(t.Context(), only.ID)
 	if err != nil || x.Status != agent.ExecutionComplete {
 		t.Fatalf("got %v %v %v", x.Status, x.Error, err)
 	}
-	const printed = "t=success prep=success if=success no=skipped fetch=success step@0=success call@0=success step@1=success call@1=success " +
-		"step@2=success call@2=success l=success pause=success after=success s=success end=success"
+	const printed = "t=success prep=success if=success no=skipped fetch=success step@0=success call@0=success " +
+		"step@1=success call@1=success step@2=success call@2=success l=success pause=success " +
+		"after=success s=success end=success"
 	if got := summarize(results); got != printed {
 		t.Errorf("nodes:\n%s, want\n%s", got, printed)
 	}

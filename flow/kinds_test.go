@@ -16,7 +16,11 @@ import (
 // TestKindsAreDescribed checks that the registered kinds and the types of the
 // catalog are the same, and that each kind accepts the example of its type.
 func TestKindsAreDescribed(t *testing.T) {
-	e := New(Options{Env: store.Env{Log: slog.New(slog.DiscardHandler)}, Scripts: script.New(script.Options{}), Index: &vector.Index{}})
+	e := New(Options{
+		Env:     store.Env{Log: slog.New(slog.DiscardHandler)},
+		Scripts: script.New(script.Options{}),
+		Index:   &vector.Index{},
+	})
 	e.Register(MessageKinds(nil))
 	e.Register(map[string]*Kind{"chat": ChatKind(nil), "tool": ToolKind(nil), "operation": OperationKind(nil)})
 	e.Browse(nil, nil)
@@ -31,8 +35,15 @@ func TestKindsAreDescribed(t *testing.T) {
 			t.Errorf("%s has no implementation", described.Name)
 			continue
 		}
-		w := agent.Workflow{Name: "w", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings(), Nodes: []agent.RawNode{
-			agent.RawNode(`{"id":"t","type":"trigger"}`), agent.RawNode(fmt.Sprintf(`{"id":"n","type":%q,"data":%s}`, described.Name, described.Example))}}
+		w := agent.Workflow{
+			Name:     "w",
+			Status:   agent.WorkflowActive,
+			Settings: agent.DefaultWorkflowSettings(),
+			Nodes: []agent.RawNode{
+				agent.RawNode(`{"id":"t","type":"trigger"}`),
+				agent.RawNode(fmt.Sprintf(`{"id":"n","type":%q,"data":%s}`, described.Name, described.Example)),
+			},
+		}
 		if described.Name == agent.NodeTrigger {
 			w.Nodes = slices.Delete(w.Nodes, 0, 1)
 		}

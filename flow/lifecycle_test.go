@@ -130,23 +130,62 @@ func TestWaits(t *testing.T) {
 		output      string
 	}{
 		{"a short time", "t trigger\nw wait {\"duration\":0.01}\nt -> w", nil, `{"resumed_by":"timer","data":null}`},
-		{"a time in the past", "t trigger\nw wait {\"until\":\"2020-01-01T00:00:00Z\"}\nt -> w", nil, `{"resumed_by":"timer","data":null}`},
-		{"an event that times out", "t trigger\nw wait {\"event\":\"x.y\",\"timeout\":0.01}\nt -> w", nil, `{"resumed_by":"timeout","data":null}`},
-		{"an approval that times out", "t trigger\na approval {\"timeout\":0.01}\ns set {\"values\":{\"late\":1}}\nt -> a\na:timeout -> s", nil, `{"late":1}`},
+		{
+			"a time in the past",
+			"t trigger\nw wait {\"until\":\"2020-01-01T00:00:00Z\"}\nt -> w",
+			nil,
+			`{"resumed_by":"timer","data":null}`,
+		},
+		{
+			"an event that times out",
+			"t trigger\nw wait {\"event\":\"x.y\",\"timeout\":0.01}\nt -> w",
+			nil,
+			`{"resumed_by":"timeout","data":null}`,
+		},
+		{
+			"an approval that times out",
+			"t trigger\na approval {\"timeout\":0.01}\ns set {\"values\":{\"late\":1}}\nt -> a\na:timeout -> s",
+			nil,
+			`{"late":1}`,
+		},
 		{"an event", sleeper, func(string) error {
-			_, err := e.OnEvents(t.Context(), db, []agent.Event{{Seq: 1 << 40, ID: "event-1", Type: "message.received", Data: json.RawMessage(`{"message":{"text":"hi"}}`), CreatedAt: agent.Now()}})
+			_, err := e.OnEvents(t.Context(), db, []agent.Event{{
+				Seq:       1 << 40,
+				ID:        "event-1",
+				Type:      "message.received",
+				Data:      json.RawMessage(`{"message":{"text":"hi"}}`),
+				CreatedAt: agent.Now(),
+			}})
 			return err
 		}, `{"by":"event","text":"hi"}`},
 		{"by the API", sleeper, func(id string) error {
-			_, err := e.Resume(t.Context(), db, id, Answer{NodeID: "w", Data: json.RawMessage(`{"message":{"text":"yo"}}`)})
+			_, err := e.Resume(t.Context(), db, id, Answer{
+				NodeID: "w",
+				Data:   json.RawMessage(`{"message":{"text":"yo"}}`),
+			})
 			return err
 		}, `{"by":"api","text":"yo"}`},
-		{"an approval", "t trigger\na approval {}\ns set {\"values\":{\"by\":\"{{nodes.a.by}}\"}}\nt -> a\na -> s", func(id string) error {
-			_, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", By: "ada@example.com", Data: json.RawMessage(`{"decision":"approved"}`)})
-			return err
-		}, `{"by":"ada@example.com"}`},
-		{"waits in a loop", "t trigger\nl loop {\"items\":[1,2,3],\"concurrency\":3}\nw wait {\"duration\":0.01}\nt -> l\nl:loop -> w\nw -> l", nil,
-			`{"count":3,"errors":[],"results":[{"data":null,"resumed_by":"timer"},{"data":null,"resumed_by":"timer"},{"data":null,"resumed_by":"timer"}]}`},
+		{
+			"an approval",
+			"t trigger\na approval {}\ns set {\"values\":{\"by\":\"{{nodes.a.by}}\"}}\nt -> a\na -> s",
+			func(id string) error {
+				_, err := e.Resume(t.Context(), db, id, Answer{
+					NodeID: "a",
+					By:     "ada@example.com",
+					Data:   json.RawMessage(`{"decision":"approved"}`),
+				})
+				return err
+			},
+			`{"by":"ada@example.com"}`,
+		},
+		{
+			"waits in a loop",
+			"t trigger\nl loop {\"items\":[1,2,3],\"concurrency\":3}\nw wait {\"duration\":0.01}\n" +
+				"t -> l\nl:loop -> w\nw -> l",
+			nil,
+			`{"count":3,"errors":[],"results":[{"data":null,"resumed_by":"timer"},{"data":null,` +
+				`"resumed_by":"timer"},{"data":null,"resumed_by":"timer"}]}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			id := startWorkflow(t, db, e, createWorkflow(t, db, e, c.graph), "{}")
@@ -176,7 +215,13 @@ func TestWaits(t *testing.T) {
 func TestWaitsSurviveRestart(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
-	waitsForTime := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\nw wait {\"duration\":0.05}\nt -> w"), "{}")
+	waitsForTime := startWorkflow(
+		t,
+		db,
+		e,
+		createWorkflow(t, db, e, "t trigger\nw wait {\"duration\":0.05}\nt -> w"),
+		"{}",
+	)
 	waitsForEvent := startWorkflow(t, db, e, createWorkflow(t, db, e, sleeper), "{}")
 	waitReleased(e, db, waitsForEvent)
 	e.Stop()
@@ -188,7 +233,12 @@ func TestWaitsSurviveRestart(t *testing.T) {
 	if x, printed := waitForEnd(t, db, again, waitsForTime); x.Status != agent.ExecutionComplete {
 		t.Errorf("got %s %s", x.Status, printed)
 	}
-	if _, err := again.OnEvents(t.Context(), db, []agent.Event{{Seq: 1 << 40, ID: "event-2", Type: "message.received", CreatedAt: agent.Now()}}); err != nil {
+	if _, err := again.OnEvents(t.Context(), db, []agent.Event{{
+		Seq:       1 << 40,
+		ID:        "event-2",
+		Type:      "message.received",
+		CreatedAt: agent.Now(),
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if x, printed := waitForEnd(t, db, again, waitsForEvent); x.Status != agent.ExecutionComplete {
@@ -212,7 +262,13 @@ func TestStopInterrupts(t *testing.T) {
 		return Outcome{Output: map[string]any{"key": c.Key}}, nil
 	}}})
 	twice := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a"), "{}")
-	once := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"x\",\"at_most_once\":true}\nt -> a"), "{}")
+	once := startWorkflow(
+		t,
+		db,
+		e,
+		createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"x\",\"at_most_once\":true}\nt -> a"),
+		"{}",
+	)
 	waitForStatus(t, db, e, twice, "a", agent.NodeRunning)
 	waitForStatus(t, db, e, once, "a", agent.NodeRunning)
 	e.Stop()
@@ -240,7 +296,9 @@ func TestTerminate(t *testing.T) {
 		if _, err := e.Terminate(t.Context(), db, id); err != nil {
 			t.Fatal(err)
 		}
-		if x, printed := waitForEnd(t, db, e, id); x.Status != agent.ExecutionTerminated || printed != want || x.CompletedAt.IsZero() {
+		if x, printed := waitForEnd(t, db, e, id); x.Status != agent.ExecutionTerminated ||
+			printed != want ||
+			x.CompletedAt.IsZero() {
 			t.Errorf("%s: %s", x.Status, printed)
 		}
 		_, err := e.Terminate(t.Context(), db, id)
@@ -283,7 +341,9 @@ func TestDisabled(t *testing.T) {
 	if _, err := e.Execute(t.Context(), db, Request{WorkflowID: "w"}); agent.ErrorCode(err) != agent.CodeAgentDisabled {
 		t.Errorf("a disabled agent executed: %v", err)
 	}
-	if x, _, err := db.Execution(t.Context(), id); err != nil || x.Status != agent.ExecutionRunning || tries.Load() != 1 {
+	if x, _, err := db.Execution(t.Context(), id); err != nil ||
+		x.Status != agent.ExecutionRunning ||
+		tries.Load() != 1 {
 		t.Errorf("%s, %v after %d attempts", x.Status, err, tries.Load())
 	}
 	set(agent.StatusActive)
@@ -301,7 +361,9 @@ func TestEventsBeforeActivation(t *testing.T) {
 			createWorkflow(t, db, e, "t trigger {\"event\":\"contact.created\"}\ns set {\"values\":{}}\nt -> s")
 			handle := func(status agent.Status, want int) {
 				t.Helper()
-				if _, err := e.folder.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+				if _, err := e.folder.UpdateAgent(t.Context(), db, agent.AgentChange{
+					Status: agent.Some(status),
+				}); err != nil {
 					t.Fatal(err)
 				}
 				events, err := db.Events(t.Context(), 0, 100)
@@ -311,7 +373,11 @@ func TestEventsBeforeActivation(t *testing.T) {
 				if _, err := e.OnEvents(t.Context(), db, events); err != nil {
 					t.Fatal(err)
 				}
-				if _, total, err := db.Executions(t.Context(), store.ExecutionFilter{}, store.Page{Limit: 1}); err != nil || total != want {
+				if _, total, err := db.Executions(
+					t.Context(),
+					store.ExecutionFilter{},
+					store.Page{Limit: 1},
+				); err != nil || total != want {
 					t.Errorf("%s: %d executions, want %d (%v)", status, total, want, err)
 				}
 			}
@@ -369,7 +435,10 @@ func TestNextStartsOnceTheEndIsSeen(t *testing.T) {
 		id := startWorkflow(t, db, e, w, `{}`)
 		waitForStatus(t, db, e, id, "a", agent.NodeWaiting)
 		live, done := e.Watch(id)
-		if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"approved"}`)}); err != nil {
+		if _, err := e.Resume(t.Context(), db, id, Answer{
+			NodeID: "a",
+			Data:   json.RawMessage(`{"decision":"approved"}`),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for ev := range live {

@@ -62,7 +62,9 @@ func anyText(v any, test func(string) bool) bool {
 	case string:
 		return test(v)
 	case []any:
-		return slices.ContainsFunc(v, func(one any) bool { return anyText(one, test) })
+		return slices.ContainsFunc(v, func(one any) bool {
+			return anyText(one, test)
+		})
 	case map[string]any:
 		for name, one := range v {
 			if test(name) || anyText(one, test) {

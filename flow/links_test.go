@@ -18,13 +18,23 @@ func requestTakeover(t *testing.T, folder *store.Folder, db *store.DB) (made age
 	t.Helper()
 	folder.Links().Serve("http://satchel.test")
 	now := agent.Now()
-	session := agent.Session{ID: agent.NewID(agent.KindSession), Status: agent.SessionActive,
-		Viewport: agent.DefaultViewport, CreatedAt: now, LastActivity: now}
+	session := agent.Session{
+		ID:           agent.NewID(agent.KindSession),
+		Status:       agent.SessionActive,
+		Viewport:     agent.DefaultViewport,
+		CreatedAt:    now,
+		LastActivity: now,
+	}
 	if err := db.CreateSession(t.Context(), session); err != nil {
 		t.Fatal(err)
 	}
-	wanted := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: session.ID, Timeout: 60, CreatedAt: now,
-		ExpiresAt: agent.At(now.Add(time.Minute))}
+	wanted := agent.Takeover{
+		ID:        agent.NewID(agent.KindTakeover),
+		SessionID: session.ID,
+		Timeout:   60,
+		CreatedAt: now,
+		ExpiresAt: agent.At(now.Add(time.Minute)),
+	}
 	made, err := db.CreateTakeover(t.Context(), wanted)
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +68,13 @@ func TestLinksBySource(t *testing.T) {
 		t -> w`, many)
 	run := func(in *store.DB, w agent.Workflow, trigger, input string, hook bool) (agent.Execution, string) {
 		t.Helper()
-		s, err := e.Execute(t.Context(), in, Request{WorkflowID: w.ID, Input: json.RawMessage(input), Trigger: trigger,
-			Wait: time.Minute, Hook: hook})
+		s, err := e.Execute(t.Context(), in, Request{
+			WorkflowID: w.ID,
+			Input:      json.RawMessage(input),
+			Trigger:    trigger,
+			Wait:       time.Minute,
+			Hook:       hook,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,8 @@ func (r *run) acquire(w *agent.Workflow) {
 // started by a newer version.
 func (r *run) failUnrunnable(w *agent.Workflow, err error) {
 	r.program = &program{workflow: *w}
-	r.execution.Status, r.execution.CompletedAt, r.execution.Error = agent.ExecutionErrored, agent.Now(), r.explain(err, "")
+	r.execution.Status, r.execution.CompletedAt, r.execution.Error =
+		agent.ExecutionErrored, agent.Now(), r.explain(err, "")
 	if r.commit(false) {
 		r.publish(Event{Type: EventExecutionErrored, Execution: r.execution})
 		r.engine.released(r, nil)

@@ -19,10 +19,31 @@ import (
 // logicKinds returns the node types that only decide and compute.
 func (e *Engine) logicKinds() map[string]*Kind {
 	return map[string]*Kind{
-		agent.NodeTrigger: {Pure: true, Run: runTrigger, Check: func(d map[string]any) (string, string) { return checkConditions(d, "filter", "") },
-			Raw: []string{"filter"}},
-		agent.NodeIfElse:   {Pure: true, Repeatable: true, Run: e.runIfElse, NullMissing: true, PassesInput: true, Raw: []string{"condition"}, Effect: isScripted, Check: e.checkIfElse},
-		agent.NodeSwitch:   {Pure: true, Run: runSwitch, NullMissing: true, PassesInput: true, Check: checkCases},
+		agent.NodeTrigger: {
+			Pure: true,
+			Run:  runTrigger,
+			Check: func(d map[string]any) (string, string) {
+				return checkConditions(d, "filter", "")
+			},
+			Raw: []string{"filter"},
+		},
+		agent.NodeIfElse: {
+			Pure:        true,
+			Repeatable:  true,
+			Run:         e.runIfElse,
+			NullMissing: true,
+			PassesInput: true,
+			Raw:         []string{"condition"},
+			Effect:      isScripted,
+			Check:       e.checkIfElse,
+		},
+		agent.NodeSwitch: {
+			Pure:        true,
+			Run:         runSwitch,
+			NullMissing: true,
+			PassesInput: true,
+			Check:       checkCases,
+		},
 		agent.NodeLoop:     {Pure: true, Check: checkLoop},
 		agent.NodeWait:     {Pure: true, Run: runWait, Check: checkWait},
 		agent.NodeApproval: e.approvalKind(),
@@ -31,7 +52,9 @@ func (e *Engine) logicKinds() map[string]*Kind {
 	}
 }
 
-func runTrigger(_ context.Context, c *Call) (Outcome, error) { return Outcome{Output: c.Input}, nil }
+func runTrigger(_ context.Context, c *Call) (Outcome, error) {
+	return Outcome{Output: c.Input}, nil
+}
 
 func runSet(_ context.Context, c *Call) (Outcome, error) {
 	return Outcome{Output: c.Data["values"]}, nil
@@ -138,7 +161,11 @@ func runSwitch(_ context.Context, c *Call) (Outcome, error) {
 				return Outcome{}, err
 			}
 		} else {
-			list = []condition.Condition{{Left: value, Operator: "equals", Right: object["value"]}}
+			list = []condition.Condition{{
+				Left:     value,
+				Operator: "equals",
+				Right:    object["value"],
+			}}
 		}
 		ok, err := condition.Eval(how, list)
 		if err != nil {
@@ -162,7 +189,13 @@ func checkLoop(data map[string]any) (field, issue string) {
 }
 
 // units maps a wait's units to seconds.
-var units = map[string]float64{"": 1, "seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
+var units = map[string]float64{
+	"":        1,
+	"seconds": 1,
+	"minutes": 60,
+	"hours":   3600,
+	"days":    86400,
+}
 
 // Limits of a wait.
 const (
@@ -193,12 +226,18 @@ func runWait(_ context.Context, c *Call) (Outcome, error) {
 		w.DueAt = agent.At(now.Add(timeLimit(c.Number("timeout", 0), eventWait)))
 	case isSet(c.Data["until"]):
 		if err := w.DueAt.UnmarshalText([]byte(c.Text("until"))); err != nil || w.DueAt.IsZero() {
-			return Outcome{}, agent.Errorf(agent.CodeExecution, "until must be a time such as 2026-01-31T09:00:00Z").With("field", "until")
+			return Outcome{}, agent.Errorf(
+				agent.CodeExecution,
+				"until must be a time such as 2026-01-31T09:00:00Z",
+			).With("field", "until")
 		}
 	default:
 		n, ok := number(c.Data["duration"])
 		if n *= units[c.Text("unit")]; !ok || n < 0 {
-			return Outcome{}, agent.Errorf(agent.CodeExecution, "duration must be a number of at least 0").With("field", "duration")
+			return Outcome{}, agent.Errorf(
+				agent.CodeExecution,
+				"duration must be a number of at least 0",
+			).With("field", "duration")
 		}
 		w.DueAt = agent.At(now.Add(time.Duration(min(n, 2*longestWait.Seconds()) * float64(time.Second))))
 	}
@@ -210,7 +249,9 @@ func runWait(_ context.Context, c *Call) (Outcome, error) {
 
 // isSet reports whether a value in a node's data is neither null nor an empty
 // string.
-func isSet(v any) bool { return v != nil && !reflect.DeepEqual(v, "") }
+func isSet(v any) bool {
+	return v != nil && !reflect.DeepEqual(v, "")
+}
 
 // timeLimit converts a time limit in seconds; 0 means the fallback.
 func timeLimit(seconds float64, fallback time.Duration) time.Duration {
@@ -244,7 +285,10 @@ func runResponse(_ context.Context, c *Call) (o Outcome, err error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := template.Text(given[name])
 		if issue := agent.ResponseHeaderIssue(name, value); issue != "" {
-			o.Logs = append(o.Logs, agent.LogLine{Level: "warn", Message: "The header " + agent.Clip(name, 60) + " was left out: it " + issue + "."})
+			o.Logs = append(o.Logs, agent.LogLine{
+				Level:   "warn",
+				Message: "The header " + agent.Clip(name, 60) + " was left out: it " + issue + ".",
+			})
 			continue
 		}
 		headers[name] = value
@@ -253,6 +297,10 @@ func runResponse(_ context.Context, c *Call) (o Outcome, err error) {
 	if status < 200 || status > 599 {
 		return o, agent.Errorf(agent.CodeExecution, "status must be from 200 to 599").With("field", "status")
 	}
-	o.Output = map[string]any{"status": status, "headers": headers, "body": c.Data["body"]}
+	o.Output = map[string]any{
+		"status":  status,
+		"headers": headers,
+		"body":    c.Data["body"],
+	}
 	return o, nil
 }

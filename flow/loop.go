@@ -32,7 +32,14 @@ const defaultIterations = 1000
 func (r *run) startLoop(in instance) {
 	f := r.newNodeRun(in)
 	result := f.result()
-	l := &loopState{in: in, began: f.began, started: f.started, warnings: f.warnings, running: map[*scope]bool{}, errors: []any{}}
+	l := &loopState{
+		in:       in,
+		began:    f.began,
+		started:  f.started,
+		warnings: f.warnings,
+		running:  map[*scope]bool{},
+		errors:   []any{},
+	}
 	past, began := r.journaled[r.keyOf(in)]
 	if began && past.Items != nil {
 		l.started = past.StartedAt
@@ -75,8 +82,12 @@ func (l *loopState) read(c *Call, began bool) error {
 	}
 	most := int(c.Number("max_iterations", defaultIterations))
 	if len(l.items) > most {
-		return agent.Errorf(agent.CodeExecution, "items has %d entries, more than max_iterations, which is %d", len(l.items), most).
-			With("field", "items").With("max_iterations", most)
+		return agent.Errorf(
+			agent.CodeExecution,
+			"items has %d entries, more than max_iterations, which is %d",
+			len(l.items),
+			most,
+		).With("field", "items").With("max_iterations", most)
 	}
 	l.variable = "item"
 	if name := c.Text("item_variable"); name != "" {
@@ -133,13 +144,22 @@ func (r *run) endIteration(s *scope, err *agent.ExecutionError) {
 		r.complete(l.in, result, nil, false)
 		return
 	}
-	l.errors = append(l.errors, map[string]any{"index": float64(s.index), "code": err.Code, "message": err.Message, "node_id": err.NodeID})
+	l.errors = append(l.errors, map[string]any{
+		"index":   float64(s.index),
+		"code":    err.Code,
+		"message": err.Message,
+		"node_id": err.NodeID,
+	})
 	r.iterate(l)
 }
 
 func (r *run) endLoop(l *loopState) {
 	result := l.result(r)
-	output := map[string]any{"results": l.results, "count": float64(len(l.items)), "errors": l.errors}
+	output := map[string]any{
+		"results": l.results,
+		"count":   float64(len(l.items)),
+		"errors":  l.errors,
+	}
 	raw, err := encode(output)
 	if err != nil {
 		result.Status, result.Error = agent.NodeFailed, r.explain(err, result.NodeID)

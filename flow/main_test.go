@@ -46,7 +46,10 @@ func openAt(tb testing.TB, path string) (*store.Folder, *Engine) {
 		tb.Fatal(err)
 	}
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
-	e := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Scripts: scripts})
+	e := New(Options{
+		Env:     store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)},
+		Scripts: scripts,
+	})
 	e.Register(testKinds)
 	if err := errors.Join(scripts.Start(context.Background()), e.Start(context.Background())); err != nil {
 		tb.Fatal(err)
@@ -90,7 +93,15 @@ func parseGraph(text string) (nodes []agent.RawNode, edges []agent.RawEdge) {
 		line = strings.TrimSpace(line)
 		if from, to, ok := strings.Cut(line, " -> "); ok && !strings.Contains(line, "{") {
 			source, handle, _ := strings.Cut(from, ":")
-			edges = append(edges, agent.RawEdge(mustJSON(map[string]any{"id": fmt.Sprintf("e%d", len(edges)), "source": source, "target": to, "sourceHandle": handle})))
+			edges = append(
+				edges,
+				agent.RawEdge(mustJSON(map[string]any{
+					"id":           fmt.Sprintf("e%d", len(edges)),
+					"source":       source,
+					"target":       to,
+					"sourceHandle": handle,
+				})),
+			)
 			continue
 		}
 		parts := strings.SplitN(line, " ", 3)
@@ -124,7 +135,13 @@ func createWorkflow(tb testing.TB, db *store.DB, e *Engine, text string) agent.W
 	return createWorkflowWith(tb, db, e, text, agent.DefaultWorkflowSettings())
 }
 
-func createWorkflowWith(tb testing.TB, db *store.DB, e *Engine, text string, settings agent.WorkflowSettings) agent.Workflow {
+func createWorkflowWith(
+	tb testing.TB,
+	db *store.DB,
+	e *Engine,
+	text string,
+	settings agent.WorkflowSettings,
+) agent.Workflow {
 	tb.Helper()
 	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: settings}
 	w.Nodes, w.Edges = parseGraph(text)
@@ -141,7 +158,12 @@ func createWorkflowWith(tb testing.TB, db *store.DB, e *Engine, text string, set
 // execute executes a workflow and waits for it to end.
 func execute(tb testing.TB, db *store.DB, e *Engine, w agent.Workflow, input string) Started {
 	tb.Helper()
-	s, err := e.Execute(tb.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(input), Trigger: "manual", Wait: time.Minute})
+	s, err := e.Execute(tb.Context(), db, Request{
+		WorkflowID: w.ID,
+		Input:      json.RawMessage(input),
+		Trigger:    "manual",
+		Wait:       time.Minute,
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

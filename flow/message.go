@@ -19,7 +19,9 @@ import (
 func MessageKinds(g *gateways.Gateways) map[string]*Kind {
 	kinds := map[string]*Kind{
 		"email": {
-			Run: func(ctx context.Context, c *Call) (Outcome, error) { return runEmail(ctx, g, c) },
+			Run: func(ctx context.Context, c *Call) (Outcome, error) {
+				return runEmail(ctx, g, c)
+			},
 			Escape: func(data map[string]any, key string) func(string) string {
 				if key != "body" || data["html"] != true && data["html"] != "true" {
 					return nil
@@ -28,10 +30,17 @@ func MessageKinds(g *gateways.Gateways) map[string]*Kind {
 			},
 		},
 	}
-	kinds["attachment"] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return runAttachment(ctx, g, c) }, Repeatable: true}
+	kinds["attachment"] = &Kind{
+		Run: func(ctx context.Context, c *Call) (Outcome, error) {
+			return runAttachment(ctx, g, c)
+		},
+		Repeatable: true,
+	}
 	for gateway, node := range textNodes {
 		kinds[string(gateway)] = &Kind{
-			Run: func(ctx context.Context, c *Call) (Outcome, error) { return runText(ctx, g, gateway, node, c) },
+			Run: func(ctx context.Context, c *Call) (Outcome, error) {
+				return runText(ctx, g, gateway, node, c)
+			},
 			Escape: func(data map[string]any, key string) func(string) string {
 				if key != "message" || node.format == "" {
 					return nil
@@ -51,13 +60,23 @@ func runAttachment(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome,
 		return Outcome{}, agent.Invalid("message_id", "must be the id of a message")
 	}
 	if index < 0 || index >= agent.MaxMessageAttachments || index != math.Trunc(index) {
-		return Outcome{}, agent.Invalid("index", "must be a number from 0 to "+strconv.Itoa(agent.MaxMessageAttachments-1))
+		return Outcome{}, agent.Invalid(
+			"index",
+			"must be a number from 0 to "+strconv.Itoa(agent.MaxMessageAttachments-1),
+		)
 	}
 	f, err := g.Attachment(ctx, c.DB, int64(id), int(index))
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Output: map[string]any{"name": f.Name, "mime_type": f.MediaType, "size": len(f.Data), "data": base64.StdEncoding.EncodeToString(f.Data)}}, nil
+	return Outcome{
+		Output: map[string]any{
+			"name":      f.Name,
+			"mime_type": f.MediaType,
+			"size":      len(f.Data),
+			"data":      base64.StdEncoding.EncodeToString(f.Data),
+		},
+	}, nil
 }
 
 // textNode describes a node type that sends text: the keys of its data and of
@@ -69,18 +88,48 @@ type textNode struct {
 }
 
 var textNodes = map[agent.GatewayType]textNode{
-	agent.GatewayTelegram: {to: "to", format: "parse_mode", id: "message_id", channel: "chat_id", numbers: true},
+	agent.GatewayTelegram: {
+		to:      "to",
+		format:  "parse_mode",
+		id:      "message_id",
+		channel: "chat_id",
+		numbers: true,
+	},
 	agent.GatewayWhatsApp: {to: "to", id: "message_id", channel: "to"},
 	agent.GatewaySMS:      {to: "to", id: "message_id", channel: "to"},
-	agent.GatewaySlack:    {to: "channel", thread: "thread_ts", format: "format", id: "ts", channel: "channel"},
-	agent.GatewayDiscord:  {to: "channel", thread: "reply_to", id: "message_id", channel: "channel"},
+	agent.GatewaySlack: {
+		to:      "channel",
+		thread:  "thread_ts",
+		format:  "format",
+		id:      "ts",
+		channel: "channel",
+	},
+	agent.GatewayDiscord: {
+		to:      "channel",
+		thread:  "reply_to",
+		id:      "message_id",
+		channel: "channel",
+	},
 }
 
 // runText sends a text message. Its idempotency key is the same for each
 // attempt of this run of the node.
-func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayType, n textNode, c *Call) (Outcome, error) {
-	r := gateways.SendRequest{Type: gateway, GatewayID: c.Text("gateway_id"), Key: c.Key, Origin: c.messageOrigin(),
-		To: template.Text(c.Data[n.to]), Text: template.Text(c.Data["message"]), Thread: template.Text(c.Data[n.thread])}
+func runText(
+	ctx context.Context,
+	g *gateways.Gateways,
+	gateway agent.GatewayType,
+	n textNode,
+	c *Call,
+) (Outcome, error) {
+	r := gateways.SendRequest{
+		Type:      gateway,
+		GatewayID: c.Text("gateway_id"),
+		Key:       c.Key,
+		Origin:    c.messageOrigin(),
+		To:        template.Text(c.Data[n.to]),
+		Text:      template.Text(c.Data["message"]),
+		Thread:    template.Text(c.Data[n.thread]),
+	}
 	if format := c.Text(n.format); format != "plain" {
 		r.Format = format
 	}
@@ -101,7 +150,12 @@ func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayTyp
 
 // messageOrigin returns what a message of the node is stored with.
 func (c *Call) messageOrigin() agent.MessageOrigin {
-	return agent.MessageOrigin{Author: agent.AuthorWorkflow, WorkflowID: c.Program.ID, ExecutionID: c.ExecutionID, NodeID: c.Node.ID}
+	return agent.MessageOrigin{
+		Author:      agent.AuthorWorkflow,
+		WorkflowID:  c.Program.ID,
+		ExecutionID: c.ExecutionID,
+		NodeID:      c.Node.ID,
+	}
 }
 
 // simulatedWarning says what would have been sent, if the message was only simulated.
@@ -109,7 +163,10 @@ func simulatedWarning(id, to, text string) []string {
 	if !gateways.IsSimulated(id) {
 		return nil
 	}
-	return []string{"not sent, because the execution results from a simulated message; to " + agent.Clip(to, 200) + ": " + agent.Clip(text, 500)}
+	return []string{
+		"not sent, because the execution results from a simulated message; to " + agent.Clip(to, 200) +
+			": " + agent.Clip(text, 500),
+	}
 }
 
 // notAnswered returns the outcome of a message that is not sent, because it would be an
@@ -134,8 +191,15 @@ func (n textNode) formatID(id string) any {
 // this run of the node, so that platforms that support keys send the email
 // once.
 func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, error) {
-	e := &gateways.Email{To: addresses(c.Data["to"]), CC: addresses(c.Data["cc"]), BCC: addresses(c.Data["bcc"]),
-		ReplyTo: c.Text("reply_to"), Subject: c.Text("subject"), IdempotencyKey: c.Key, Origin: c.messageOrigin()}
+	e := &gateways.Email{
+		To:             addresses(c.Data["to"]),
+		CC:             addresses(c.Data["cc"]),
+		BCC:            addresses(c.Data["bcc"]),
+		ReplyTo:        c.Text("reply_to"),
+		Subject:        c.Text("subject"),
+		IdempotencyKey: c.Key,
+		Origin:         c.messageOrigin(),
+	}
 	if c.Bool("html", false) {
 		e.HTML = c.Text("body")
 	} else {
@@ -145,7 +209,13 @@ func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, erro
 	if e.KeepReferences, err = c.keepsReferences(ctx, e.Subject, e.Text, e.HTML); err != nil {
 		return Outcome{}, err
 	}
-	id, accepted, err := g.SendExecutionEmail(ctx, c.DB, c.Chain.Root, c.Text("gateway_id"), e)
+	id, accepted, err := g.SendExecutionEmail(
+		ctx,
+		c.DB,
+		c.Chain.Root,
+		c.Text("gateway_id"),
+		e,
+	)
 	if outcome, ok := notAnswered(err, map[string]any{"message_id": "", "accepted": []string{}}); ok {
 		return outcome, nil
 	}

@@ -28,7 +28,11 @@ type slackFixture struct {
 func newSlackFixture(t *testing.T) *slackFixture {
 	t.Helper()
 	folder, e := openAt(t, t.TempDir())
-	f := &slackFixture{Engine: e, db: folder.Default(), gateways: gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback}})}
+	f := &slackFixture{
+		Engine:   e,
+		db:       folder.Default(),
+		gateways: gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback}}),
+	}
 	e.Register(MessageKinds(f.gateways))
 	slack := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
@@ -40,8 +44,14 @@ func newSlackFixture(t *testing.T) *slackFixture {
 		_, _ = w.Write([]byte(`{"ok":true,"user_id":"U1","channel":"D1","ts":"1.5"}`))
 	}))
 	t.Cleanup(slack.Close)
-	made, _, err := f.gateways.Create(t.Context(), f.db, "slack", agent.GatewayChange{Name: agent.Some("Slack"), Config: agent.Some(agent.GatewayConfigChange{
-		BotToken: agent.Some("b"), SigningSecret: agent.Some("s"), APIBaseURL: agent.Some(slack.URL)})})
+	made, _, err := f.gateways.Create(t.Context(), f.db, "slack", agent.GatewayChange{
+		Name: agent.Some("Slack"),
+		Config: agent.Some(agent.GatewayConfigChange{
+			BotToken:      agent.Some("b"),
+			SigningSecret: agent.Some("s"),
+			APIBaseURL:    agent.Some(slack.URL),
+		}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +83,11 @@ func (f *slackFixture) payload(t *testing.T, m agent.Message) string {
 
 func (f *slackFixture) simulate(t *testing.T, send bool) agent.Message {
 	t.Helper()
-	m, err := f.gateways.Simulate(t.Context(), f.db, f.gate.ID, gateways.Simulation{From: "D1", Text: "Is it ready?", Send: send})
+	m, err := f.gateways.Simulate(t.Context(), f.db, f.gate.ID, gateways.Simulation{
+		From: "D1",
+		Text: "Is it ready?",
+		Send: send,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +115,16 @@ func TestMessageNodeIsStored(t *testing.T) {
 	if err := json.Unmarshal(messages[1].Metadata, &about); err != nil {
 		t.Fatal(err)
 	}
-	want := agent.MessageOrigin{Author: agent.AuthorWorkflow, WorkflowID: w.ID, ExecutionID: s.Execution.ID, NodeID: "m"}
-	if about.MessageOrigin != want || about.Delivery.Status != "sent" || messages[1].Content != "It is ready" || messages[1].Role != agent.MessageAssistant {
+	want := agent.MessageOrigin{
+		Author:      agent.AuthorWorkflow,
+		WorkflowID:  w.ID,
+		ExecutionID: s.Execution.ID,
+		NodeID:      "m",
+	}
+	if about.MessageOrigin != want ||
+		about.Delivery.Status != "sent" ||
+		messages[1].Content != "It is ready" ||
+		messages[1].Role != agent.MessageAssistant {
 		t.Errorf("stored %+v %s", messages[1], messages[1].Metadata)
 	}
 }
@@ -127,9 +149,16 @@ func TestMessageNodeSimulated(t *testing.T) {
 	}{
 		"by the message":      {workflow: w, input: f.payload(t, m)},
 		"by the conversation": {workflow: w, input: string(mustJSON(map[string]any{"conversation": c}))},
-		"by the contact":      {workflow: w, input: string(mustJSON(map[string]any{"contact": map[string]any{"id": c.ContactID}, "thread": "D1"}))},
+		"by the contact": {
+			workflow: w,
+			input:    string(mustJSON(map[string]any{"contact": map[string]any{"id": c.ContactID}, "thread": "D1"})),
+		},
 		"by another workflow": {workflow: outer, input: f.payload(t, m)},
-		"by a tool":           {workflow: w, input: `{"conversation":{"external_thread_id":"D1"}}`, key: store.AnswerKey(m.ID) + ":abc:0"},
+		"by a tool": {
+			workflow: w,
+			input:    `{"conversation":{"external_thread_id":"D1"}}`,
+			key:      store.AnswerKey(m.ID) + ":abc:0",
+		},
 	} {
 		if name == "by the contact" {
 			x.workflow = createWorkflow(t, f.db, f.Engine, `t trigger
@@ -137,14 +166,23 @@ func TestMessageNodeSimulated(t *testing.T) {
 				t -> m`)
 		}
 		before := f.stored(t, m.ConversationID, "simulated")
-		s, err := f.Execute(t.Context(), f.db, Request{WorkflowID: x.workflow.ID, Input: json.RawMessage(x.input), Trigger: "manual", Wait: waitForever, IdempotencyKey: x.key})
+		s, err := f.Execute(t.Context(), f.db, Request{
+			WorkflowID:     x.workflow.ID,
+			Input:          json.RawMessage(x.input),
+			Trigger:        "manual",
+			Wait:           waitForever,
+			IdempotencyKey: x.key,
+		})
 		if err != nil || s.Execution.Error != nil {
 			t.Fatalf("%s: %v, %+v", name, err, s.Execution.Error)
 		}
 		if after := f.stored(t, m.ConversationID, "simulated"); len(f.sent) != 0 || after != before+1 {
 			t.Errorf("%s: sent %q; %d simulated messages, before %d", name, f.sent, after, before)
 		}
-		if warned := strings.Contains(string(mustJSON(s.Results)), "not sent, because the execution results from a simulated message; to D1: It is ready"); !warned && x.workflow.ID != outer.ID {
+		if warned := strings.Contains(
+			string(mustJSON(s.Results)),
+			"not sent, because the execution results from a simulated message; to D1: It is ready",
+		); !warned && x.workflow.ID != outer.ID {
 			t.Errorf("%s: results %s", name, mustJSON(s.Results))
 		}
 	}
@@ -152,7 +190,10 @@ func TestMessageNodeSimulated(t *testing.T) {
 	if s := execute(t, f.db, f.Engine, w, f.payload(t, told)); s.Execution.Error != nil || len(f.sent) != 1 {
 		t.Errorf("with send: %+v, sent %q", s.Execution.Error, f.sent)
 	}
-	if s := execute(t, f.db, f.Engine, w, `{"conversation":{"external_thread_id":"D1"}}`); s.Execution.Error != nil || len(f.sent) != 2 {
+	if s := execute(
+		t, f.db, f.Engine, w,
+		`{"conversation":{"external_thread_id":"D1"}}`,
+	); s.Execution.Error != nil || len(f.sent) != 2 {
 		t.Errorf("by hand: %+v, sent %q", s.Execution.Error, f.sent)
 	}
 }
@@ -169,7 +210,10 @@ func TestMessageNodeDoesNotLoop(t *testing.T) {
 		s = execute(t, f.db, f.Engine, w, f.payload(t, m))
 	}
 	if results := string(mustJSON(s.Results)); s.Execution.Error != nil || len(f.sent) != 100 ||
-		!strings.Contains(results, "the message was not answered: the sender has already been answered 100 times within a day") {
+		!strings.Contains(
+			results,
+			"the message was not answered: the sender has already been answered 100 times within a day",
+		) {
 		t.Errorf("%d sent, %+v, %s", len(f.sent), s.Execution.Error, results)
 	}
 	if c, _, err := f.db.Conversation(t.Context(), m.ConversationID, 1); err != nil || !c.NeedsHuman {
@@ -180,7 +224,10 @@ func TestMessageNodeDoesNotLoop(t *testing.T) {
 	if _, err := f.gateways.SendMessage(ctx, f.db, answer); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("through the API: %v", err)
 	}
-	if s := execute(t, f.db, f.Engine, w, `{"conversation":{"external_thread_id":"D1"}}`); s.Execution.Error != nil || len(f.sent) != 101 {
+	if s := execute(
+		t, f.db, f.Engine, w,
+		`{"conversation":{"external_thread_id":"D1"}}`,
+	); s.Execution.Error != nil || len(f.sent) != 101 {
 		t.Errorf("what is no answer is not sent: %+v", s.Execution.Error)
 	}
 }

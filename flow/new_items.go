@@ -31,7 +31,13 @@ func runNewItems(ctx context.Context, c *Call) (Outcome, error) {
 		}
 		return map[string]any{"items": fresh, "count": len(fresh)}
 	}
-	q := store.SeenQuery{WorkflowID: c.Program.ID, NodeID: c.Node.ID, ExecutionID: c.ExecutionID, Keys: keys, SkipFirst: c.Text("first") == "none"}
+	q := store.SeenQuery{
+		WorkflowID:  c.Program.ID,
+		NodeID:      c.Node.ID,
+		ExecutionID: c.ExecutionID,
+		Keys:        keys,
+		SkipFirst:   c.Text("first") == "none",
+	}
 	recorded := false
 	var record func([]int) (string, agent.NodeResult, error)
 	if c.Record != nil {

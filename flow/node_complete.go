@@ -14,7 +14,12 @@ func (r *run) complete(in instance, result agent.NodeResult, output any, recorde
 	n := &r.program.nodes[in.node]
 	failed := result.Status == agent.NodeFailed
 	if failed {
-		r.lastError = map[string]any{"code": result.Error.Code, "message": result.Error.Message, "node_id": result.NodeID, "details": result.Error.Details}
+		r.lastError = map[string]any{
+			"code":    result.Error.Code,
+			"message": result.Error.Message,
+			"node_id": result.NodeID,
+			"details": result.Error.Details,
+		}
 		output = map[string]any{"error": maps.Clone(r.lastError)}
 	}
 	if !recorded {
@@ -52,7 +57,10 @@ func (r *run) complete(in instance, result agent.NodeResult, output any, recorde
 // afterFailure is the handle by which a node that failed leaves if on_error is
 // continue.
 var afterFailure = map[string]string{
-	agent.NodeIfElse: "false", agent.NodeSwitch: "default", agent.NodeLoop: agent.HandleDone, agent.NodeApproval: "rejected",
+	agent.NodeIfElse:   "false",
+	agent.NodeSwitch:   "default",
+	agent.NodeLoop:     agent.HandleDone,
+	agent.NodeApproval: "rejected",
 }
 
 // journal adds a result to the next commit.
@@ -176,7 +184,9 @@ func (r *run) abandon(s *scope) {
 		if in.scope.inside(s) {
 			delete(r.waiting, at)
 			result := r.result(in, agent.NodeCancelled)
-			r.waits = slices.DeleteFunc(r.waits, func(w store.Wait) bool { return w.NodeID == at.node && w.Path == at.path })
+			r.waits = slices.DeleteFunc(r.waits, func(w store.Wait) bool {
+				return w.NodeID == at.node && w.Path == at.path
+			})
 			r.waitEnds = append(r.waitEnds, store.WaitEnd{ExecutionID: r.execution.ID, Result: result})
 			r.journal(result)
 		}

@@ -40,14 +40,31 @@ const maxOutput = 16 << 20
 // node's data does not change while it runs.
 func (r *run) newNodeRun(in instance) *nodeRun {
 	n := &r.program.nodes[in.node]
-	f := &nodeRun{run: r, in: in, began: time.Now(), started: agent.Now(), attempt: 1}
+	f := &nodeRun{
+		run:     r,
+		in:      in,
+		began:   time.Now(),
+		started: agent.Now(),
+		attempt: 1,
+	}
 	view := names{r, in.scope, r.inputOf(in)}
 	path := in.scope.path
 	if path == "" {
 		path = "0"
 	}
-	f.call = Call{DB: r.db, ExecutionID: r.execution.ID, Chain: r.execution.Chain(), Node: n.Node, Path: in.scope.path, Input: view.input,
-		Key: r.execution.ID + ":" + n.ID + ":" + path, Timeout: n.timeout, Program: &r.program.workflow, engine: r.engine, execution: r.execution}
+	f.call = Call{
+		DB:          r.db,
+		ExecutionID: r.execution.ID,
+		Chain:       r.execution.Chain(),
+		Node:        n.Node,
+		Path:        in.scope.path,
+		Input:       view.input,
+		Key:         r.execution.ID + ":" + n.ID + ":" + path,
+		Timeout:     n.timeout,
+		Program:     &r.program.workflow,
+		engine:      r.engine,
+		execution:   r.execution,
+	}
 	f.fill(n, view, r.program.workflow.Settings.StrictTemplates)
 	if !n.pure && f.err == nil {
 		f.call.Names = view.snapshot()
@@ -59,7 +76,11 @@ func (r *run) newNodeRun(in instance) *nodeRun {
 
 // fill fills the templates in a node's data.
 func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
-	filled, warnings, err := n.data.Render(view, template.Options{Strict: strict, NullMissing: n.kind.NullMissing, Zone: f.run.zone})
+	filled, warnings, err := n.data.Render(view, template.Options{
+		Strict:      strict,
+		NullMissing: n.kind.NullMissing,
+		Zone:        f.run.zone,
+	})
 	if err != nil {
 		f.err = err
 		return
@@ -88,7 +109,11 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 		if escape == nil {
 			continue
 		}
-		safe, _, err := template.Render(v, view, template.Options{Strict: strict, Escape: escape, Zone: f.run.zone})
+		safe, _, err := template.Render(v, view, template.Options{
+			Strict: strict,
+			Escape: escape,
+			Zone:   f.run.zone,
+		})
 		if err != nil {
 			f.err = err
 			return
@@ -100,7 +125,10 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 // start runs a node in its own goroutine.
 func (r *run) start(in instance) {
 	f := r.newNodeRun(in)
-	ctx, cancel := context.WithCancel(r.callers.withCaller(r.engine.withChain(r.ctx, r.execution.Chain()), r.execution.WorkflowID))
+	ctx, cancel := context.WithCancel(r.callers.withCaller(
+		r.engine.withChain(r.ctx, r.execution.Chain()),
+		r.execution.WorkflowID,
+	))
 	f.cancel = cancel
 	f.effect.Store(!r.program.nodes[in.node].repeatable)
 	r.active[f] = true
@@ -126,7 +154,10 @@ func (f *nodeRun) execute(ctx context.Context) {
 	}
 	for {
 		f.attemptOnce(ctx)
-		if f.err == nil || f.attempt >= n.retry.attempts || ctx.Err() != nil || isPermanent(f.err) {
+		if f.err == nil ||
+			f.attempt >= n.retry.attempts ||
+			ctx.Err() != nil ||
+			isPermanent(f.err) {
 			return
 		}
 		timer := time.NewTimer(n.retry.pause(f.attempt))
@@ -154,7 +185,9 @@ func (f *nodeRun) attemptOnce(ctx context.Context) {
 		f.raw = f.call.DB.HideLinksIn(f.raw)
 	}
 	if errors.Is(f.err, context.DeadlineExceeded) && ctx.Err() != nil {
-		f.err = agent.Errorf(CodeTimeout, "the node took longer than %s", n.timeout).With("timeout_ms", n.timeout.Milliseconds()).Because(f.err)
+		f.err = agent.Errorf(CodeTimeout, "the node took longer than %s", n.timeout).
+			With("timeout_ms", n.timeout.Milliseconds()).
+			Because(f.err)
 	}
 }
 
@@ -185,7 +218,11 @@ func encode(v any) (json.RawMessage, error) {
 		raw = append(append([]byte(`{"result":`), raw...), '}')
 	}
 	if len(raw) > maxOutput {
-		return nil, agent.Errorf(agent.CodeExecution, "the output is larger than %d MB", maxOutput>>20).With("limit_bytes", maxOutput)
+		return nil, agent.Errorf(
+			agent.CodeExecution,
+			"the output is larger than %d MB",
+			maxOutput>>20,
+		).With("limit_bytes", maxOutput)
 	}
 	return raw, nil
 }
@@ -292,10 +329,25 @@ func (r *run) record(f *nodeRun, result agent.NodeResult) {
 func (r *run) explain(err error, node string) *agent.ExecutionError {
 	var known *agent.Error
 	if errors.As(err, &known) {
-		return &agent.ExecutionError{Code: string(known.Code), Message: known.Message, NodeID: node, Details: known.Details}
+		return &agent.ExecutionError{
+			Code:    string(known.Code),
+			Message: known.Message,
+			NodeID:  node,
+			Details: known.Details,
+		}
 	}
-	r.engine.log.Error("run node", "agent", r.db.ID(), "execution", r.execution.ID, "node", node, "error", err)
-	return &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the node failed with an internal error; see the server's log", NodeID: node}
+	r.engine.log.Error(
+		"run node",
+		"agent", r.db.ID(),
+		"execution", r.execution.ID,
+		"node", node,
+		"error", err,
+	)
+	return &agent.ExecutionError{
+		Code:    string(agent.CodeInternal),
+		Message: "the node failed with an internal error; see the server's log",
+		NodeID:  node,
+	}
 }
 
 // isPermanent reports whether another attempt would fail the same.

@@ -16,7 +16,13 @@ import (
 
 // OperationKind returns the node type operation, which calls an operation of an API.
 func OperationKind(a *apis.APIs) *Kind {
-	return &Kind{Check: checkOperation, Raw: []string{"api", "operation"}, Run: func(ctx context.Context, c *Call) (Outcome, error) { return c.operation(ctx, a) }}
+	return &Kind{
+		Check: checkOperation,
+		Raw:   []string{"api", "operation"},
+		Run: func(ctx context.Context, c *Call) (Outcome, error) {
+			return c.operation(ctx, a)
+		},
+	}
 }
 
 // checkOperation rejects templates in fields that determine what is called: untrusted
@@ -61,7 +67,11 @@ func (c *Call) operation(ctx context.Context, a *apis.APIs) (Outcome, error) {
 	if issue != "" {
 		return Outcome{}, agent.Invalid("credential", issue)
 	}
-	req, err := a.Request(ctx, c.DB, &api, &o, apis.Call{Arguments: arguments, Credential: credential, Key: c.Key})
+	req, err := a.Request(ctx, c.DB, &api, &o, apis.Call{
+		Arguments:  arguments,
+		Credential: credential,
+		Key:        c.Key,
+	})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -117,7 +127,9 @@ func isDecoded(v any) bool {
 	case string:
 		return utf8.ValidString(v)
 	case []any:
-		return !slices.ContainsFunc(v, func(entry any) bool { return !isDecoded(entry) })
+		return !slices.ContainsFunc(v, func(entry any) bool {
+			return !isDecoded(entry)
+		})
 	case map[string]any:
 		for name, entry := range v {
 			if !utf8.ValidString(name) || !isDecoded(entry) {

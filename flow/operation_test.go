@@ -27,31 +27,47 @@ func TestOperationNode(t *testing.T) {
 	}))
 	defer server.Close()
 	object := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
-	o := agent.OperationDefinition{Operation: agent.Operation{ID: "orders/put", Name: "orders_put", Method: "PUT", Path: "/orders/{id}"}, Accept: "application/json",
-		Params: []agent.OperationParam{{Property: "id", Name: "id", In: "path"}}, Body: &agent.OperationBody{Media: "application/json"}}
+	o := agent.OperationDefinition{
+		Operation: agent.Operation{ID: "orders/put", Name: "orders_put", Method: "PUT", Path: "/orders/{id}"},
+		Accept:    "application/json",
+		Params:    []agent.OperationParam{{Property: "id", Name: "id", In: "path"}},
+		Body:      &agent.OperationBody{Media: "application/json"},
+	}
 	var err error
-	o.Parameters, err = json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"id": map[string]any{"type": "string"}, "body": object}, "required": []string{"id"}, "additionalProperties": false})
+	o.Parameters, err = json.Marshal(map[string]any{
+		"type":                 "object",
+		"properties":           map[string]any{"id": map[string]any{"type": "string"}, "body": object},
+		"required":             []string{"id"},
+		"additionalProperties": false,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.CreateAPI(t.Context(), agent.API{Name: "shop", ServerURL: server.URL + "/v1"}, []agent.OperationDefinition{o}); err != nil {
+	if _, err := db.CreateAPI(
+		t.Context(),
+		agent.API{Name: "shop", ServerURL: server.URL + "/v1"},
+		[]agent.OperationDefinition{o},
+	); err != nil {
 		t.Fatal(err)
 	}
 	run := func(data string) Started {
 		w := createWorkflow(t, db, e, "t trigger {}\n\t\tcall operation "+data+"\n\t\tt -> call")
 		return execute(t, db, e, w, `{"id":"../a b","n":7}`)
 	}
-	s := run(`{"api":"Shop","operation":"orders_put","arguments":{"id":"{{id}}","body":{"n":"{{n}}"},"left":null},"response_path":"order.id"}`)
-	if s.Execution.Status != agent.ExecutionComplete || !strings.Contains(string(s.Execution.Output), `"body":12345678901234567890`) {
+	s := run(`{"api":"Shop","operation":"orders_put","arguments":{"id":"{{id}}","body":{"n":"{{n}}"},"left":null},` +
+		`"response_path":"order.id"}`)
+	if s.Execution.Status != agent.ExecutionComplete ||
+		!strings.Contains(string(s.Execution.Output), `"body":12345678901234567890`) {
 		t.Errorf("got %s %+v %s", s.Execution.Status, s.Execution.Error, s.Execution.Output)
 	}
 	if want := "PUT /v1/orders/..%2Fa%20b " + `{"n":7} ` + s.Execution.ID + ":call:0"; len(got) != 1 || got[0] != want {
 		t.Errorf("sent %q, want %q", got, want)
 	}
 	for data, want := range map[string]string{
-		`{"api":"shop","operation":"orders/put","arguments":{"id":7}}`:                            "arguments id",
-		`{"api":"shop","operation":"orders/put","arguments":{"id":"1","more":1}}`:                 "additional properties",
-		`{"api":"shop","operation":"none"}`:                                                       "operation",
+		`{"api":"shop","operation":"orders/put","arguments":{"id":7}}`: "arguments id",
+		`{"api":"shop","operation":"orders/put",` +
+			`"arguments":{"id":"1","more":1}}`: "additional properties",
+		`{"api":"shop","operation":"none"}`: "operation",
 		`{"api":"shop","operation":"orders/put","arguments":{"id":"1"},"response_path":"orders"}`: "no value at orders",
 	} {
 		if s := run(data); s.Execution.Error == nil || !strings.Contains(s.Execution.Error.Message, want) {
@@ -94,13 +110,27 @@ func TestNewItems(t *testing.T) {
 // With "first": "none", all items of the first run count as seen, even an empty list.
 func TestNewItemsSkipFirst(t *testing.T) {
 	db, e := open(t)
-	w := createWorkflow(t, db, e, "t trigger {}\n\t\tnew new-items {\"items\":\"{{items}}\",\"first\":\"none\"}\n\t\tt -> new")
-	for i, c := range [][2]string{{`[]`, `{"count":0,"items":[]}`}, {`["a"]`, `{"count":1,"items":["a"]}`}, {`["a","b"]`, `{"count":1,"items":["b"]}`}} {
+	w := createWorkflow(
+		t,
+		db,
+		e,
+		"t trigger {}\n\t\tnew new-items {\"items\":\"{{items}}\",\"first\":\"none\"}\n\t\tt -> new",
+	)
+	for i, c := range [][2]string{
+		{`[]`, `{"count":0,"items":[]}`},
+		{`["a"]`, `{"count":1,"items":["a"]}`},
+		{`["a","b"]`, `{"count":1,"items":["b"]}`},
+	} {
 		if s := execute(t, db, e, w, `{"items":`+c[0]+`}`); string(s.Execution.Output) != c[1] {
 			t.Errorf("%d: %s, want %s", i, s.Execution.Output, c[1])
 		}
 	}
-	other := createWorkflow(t, db, e, "t trigger {}\n\t\tnew new-items {\"items\":\"{{items}}\",\"first\":\"none\"}\n\t\tt -> new")
+	other := createWorkflow(
+		t,
+		db,
+		e,
+		"t trigger {}\n\t\tnew new-items {\"items\":\"{{items}}\",\"first\":\"none\"}\n\t\tt -> new",
+	)
 	if s := execute(t, db, e, other, `{"items":["a"]}`); string(s.Execution.Output) != `{"count":0,"items":[]}` {
 		t.Errorf("another workflow: %s", s.Execution.Output)
 	}
@@ -119,10 +149,18 @@ func TestNewItemsSkipFirst(t *testing.T) {
 
 func TestResponseTypes(t *testing.T) {
 	for _, c := range []struct{ want, raw, json string }{
-		{"xml", "\xEF\xBB\xBF<?xml version=\"1.0\"?><feed xmlns=\"urn:x\" a=\"1\"><entry><id>1</id><x:t xmlns:x=\"u\">A &amp; B</x:t></entry><entry/><one> x <b/></one></feed>",
-			`{"feed":{"@a":"1","entry":[{"id":"1","t":"A \u0026 B"},""],"one":{"#text":"x","b":""}}}`},
+		{
+			"xml",
+			"\xEF\xBB\xBF<?xml version=\"1.0\"?><feed xmlns=\"urn:x\" a=\"1\"><entry><id>1</id><x:t xmlns:x=\"u\">A " +
+				"&amp; B</x:t></entry><entry/><one> x <b/></one></feed>",
+			`{"feed":{"@a":"1","entry":[{"id":"1","t":"A \u0026 B"},""],"one":{"#text":"x","b":""}}}`,
+		},
 		{"xml", "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?><a>\xE9</a>", `{"a":"é"}`},
-		{"csv", "\xEF\xBB\xBFname;age;name;\r\n\"A;da\";36\r\n", `[{"age":"36","column_3":"","column_4":"","name":"A;da"}]`},
+		{
+			"csv",
+			"\xEF\xBB\xBFname;age;name;\r\n\"A;da\";36\r\n",
+			`[{"age":"36","column_3":"","column_4":"","name":"A;da"}]`,
+		},
 		{"csv", "", `[]`},
 	} {
 		v, warning := readAnswer("text/plain", c.want, []byte(c.raw))
@@ -132,7 +170,8 @@ func TestResponseTypes(t *testing.T) {
 		}
 	}
 	for want, raw := range map[string]string{"xml": "<a>", "xml ": ""} {
-		if v, warning := readAnswer("", strings.TrimSpace(want), []byte(raw)); v != raw || want == "xml" && warning == "" {
+		if v, warning := readAnswer("", strings.TrimSpace(want), []byte(raw)); v != raw ||
+			want == "xml" && warning == "" {
 			t.Errorf("%s: %v %q", want, v, warning)
 		}
 	}

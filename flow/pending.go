@@ -31,7 +31,9 @@ func (h *pendingResults) add(result agent.NodeResult) {
 	h.bytes += len(result.Output) + len(result.Items)
 }
 
-func (h *pendingResults) full() bool { return len(h.results) >= commitAfter || h.bytes >= commitBytes }
+func (h *pendingResults) full() bool {
+	return len(h.results) >= commitAfter || h.bytes >= commitBytes
+}
 
 // untilCommit returns how long the pending results may still wait. There must
 // be at least one.
@@ -59,11 +61,16 @@ func (r *run) commitDue() bool {
 // effects has finished or is about to start, the results have waited long
 // enough, or there is more to write than results.
 func (r *run) due() bool {
-	if r.pending.urgent || r.pending.full() || r.begin || len(r.commitWaiters)+len(r.waits)+len(r.waitEnds)+len(r.children) > 0 {
+	if r.pending.urgent ||
+		r.pending.full() ||
+		r.begin ||
+		len(r.commitWaiters)+len(r.waits)+len(r.waitEnds)+len(r.children) > 0 {
 		return true
 	}
 	if len(r.pending.results) > 0 && r.untilCommit() <= 0 {
 		return true
 	}
-	return slices.ContainsFunc(r.effects, func(in instance) bool { return !r.program.nodes[in.node].repeatable })
+	return slices.ContainsFunc(r.effects, func(in instance) bool {
+		return !r.program.nodes[in.node].repeatable
+	})
 }

@@ -111,7 +111,13 @@ func TestResultsDuringALongScript(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db, e := open(t)
 			e.commitInterval = test.hold
-			w := createWorkflow(t, db, e, "t trigger\na code "+test.code+"\nb code {\"code\":\"for (;;) {}\",\"timeout_ms\":60000}\nt -> a\na -> b")
+			w := createWorkflow(
+				t,
+				db,
+				e,
+				"t trigger\na code "+test.code+
+					"\nb code {\"code\":\"for (;;) {}\",\"timeout_ms\":60000}\nt -> a\na -> b",
+			)
 			id := startWorkflow(t, db, e, w, "{}")
 			waitForStatus(t, db, e, id, "a", agent.NodeSuccess)
 			if _, err := e.Terminate(t.Context(), db, id); err != nil {

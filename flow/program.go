@@ -71,8 +71,13 @@ func (e *Engine) compile(w agent.Workflow) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), indexes: make([]int, len(g.Nodes)),
-		regions: map[int]*region{-1: {}}}
+	p := &program{
+		workflow: w,
+		graph:    g,
+		nodes:    make([]step, len(g.Nodes)),
+		indexes:  make([]int, len(g.Nodes)),
+		regions:  map[int]*region{-1: {}},
+	}
 	for i := range g.Nodes {
 		if err := e.prepare(p, i); err != nil {
 			return nil, err
@@ -109,8 +114,14 @@ func (e *Engine) prepare(p *program, i int) error {
 	if err := checkNode(p.graph, i, kind); err != nil {
 		return err
 	}
-	s := step{Node: n, kind: kind, raw: map[string]any{}, retry: readRetry(n.Data["retry"]), timeout: kind.timeout(),
-		pure: kind.Pure && (kind.Effect == nil || !kind.Effect(n.Data))}
+	s := step{
+		Node:    n,
+		kind:    kind,
+		raw:     map[string]any{},
+		retry:   readRetry(n.Data["retry"]),
+		timeout: kind.timeout(),
+		pure:    kind.Pure && (kind.Effect == nil || !kind.Effect(n.Data)),
+	}
 	s.disabled, _ = n.Data["disabled"].(bool)
 	s.once, _ = n.Data["at_most_once"].(bool)
 	s.repeatable = (s.pure || kind.Repeatable) && !s.once
@@ -120,7 +131,9 @@ func (e *Engine) prepare(p *program, i int) error {
 	}
 	if s.onError == "" {
 		s.onError = onErrorStop
-		if slices.ContainsFunc(p.graph.Out[i], func(edge int) bool { return p.graph.Edges[edge].Handle == agent.HandleError }) {
+		if slices.ContainsFunc(p.graph.Out[i], func(edge int) bool {
+			return p.graph.Edges[edge].Handle == agent.HandleError
+		}) {
 			s.onError = onErrorBranch
 		}
 	}
@@ -148,7 +161,15 @@ func (e *Engine) prepare(p *program, i int) error {
 	return err
 }
 
-var commonKeys = map[string]bool{"label": true, "disabled": true, "timeout_ms": true, "retry": true, "on_error": true, "at_most_once": true, agent.NodeImported: true}
+var commonKeys = map[string]bool{
+	"label":            true,
+	"disabled":         true,
+	"timeout_ms":       true,
+	"retry":            true,
+	"on_error":         true,
+	"at_most_once":     true,
+	agent.NodeImported: true,
+}
 
 // checkNode checks a node's templates and its kind's rules.
 func checkNode(g *graph.Graph, i int, kind *Kind) error {
@@ -207,7 +228,12 @@ func templateError(g *graph.Graph, i int, key string, err error) error {
 		if syntax.Field != "" {
 			field += strings.TrimPrefix("."+syntax.Field, ".[")
 		}
-		return graph.InvalidNode(g, i, field, fmt.Sprintf("has a template that cannot be read: %s at character %d", syntax.Issue, syntax.Position))
+		return graph.InvalidNode(
+			g,
+			i,
+			field,
+			fmt.Sprintf("has a template that cannot be read: %s at character %d", syntax.Issue, syntax.Position),
+		)
 	case errors.As(err, &known):
 		return graph.InvalidNode(g, i, field, known.Message)
 	}
@@ -324,5 +350,7 @@ func (p *program) start(events ...string) int {
 			}
 		}
 	}
-	return slices.IndexFunc(p.nodes, func(n step) bool { return n.Type == agent.NodeTrigger })
+	return slices.IndexFunc(p.nodes, func(n step) bool {
+		return n.Type == agent.NodeTrigger
+	})
 }

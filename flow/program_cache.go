@@ -30,7 +30,11 @@ func (e *Engine) programOf(db *store.DB, t store.WorkflowText) (*program, error)
 	e.programs.mu.Lock()
 	p := e.programs.entries[key]
 	e.programs.mu.Unlock()
-	if p != nil && p.text.Name == t.Name && p.text.Nodes == t.Nodes && p.text.Edges == t.Edges && p.text.Settings == t.Settings {
+	if p != nil &&
+		p.text.Name == t.Name &&
+		p.text.Nodes == t.Nodes &&
+		p.text.Edges == t.Edges &&
+		p.text.Settings == t.Settings {
 		return p, nil
 	}
 	w, err := t.Workflow()
@@ -79,6 +83,10 @@ func (p *programs) keep(key programKey, made *program) {
 // outside.
 func sameGraph(a, b *agent.Workflow) bool {
 	return a.Name == b.Name && a.Settings == b.Settings &&
-		slices.EqualFunc(a.Nodes, b.Nodes, func(x, y agent.RawNode) bool { return bytes.Equal(x, y) }) &&
-		slices.EqualFunc(a.Edges, b.Edges, func(x, y agent.RawEdge) bool { return bytes.Equal(x, y) })
+		slices.EqualFunc(a.Nodes, b.Nodes, func(x, y agent.RawNode) bool {
+			return bytes.Equal(x, y)
+		}) &&
+		slices.EqualFunc(a.Edges, b.Edges, func(x, y agent.RawEdge) bool {
+			return bytes.Equal(x, y)
+		})
 }

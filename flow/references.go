@@ -30,8 +30,11 @@ func referencesOf(g *graph.Graph) (found []nodeReference) {
 			continue
 		}
 		if platform := t.Platform(); platform != "" && !isSet(n.Data["gateway_id"]) {
-			is := agent.Issue{Field: fmt.Sprintf("nodes[%d].data.gateway_id", i), NodeID: n.ID,
-				Issue: "needs a channel: this agent has no " + platform.PlatformName() + " channel"}
+			is := agent.Issue{
+				Field:  fmt.Sprintf("nodes[%d].data.gateway_id", i),
+				NodeID: n.ID,
+				Issue:  "needs a channel: this agent has no " + platform.PlatformName() + " channel",
+			}
 			found = append(found, nodeReference{store.Reference{Kind: "platform", To: string(platform)}, is})
 		}
 		for _, f := range t.Data {
@@ -43,7 +46,11 @@ func referencesOf(g *graph.Graph) (found []nodeReference) {
 			}
 			for _, to := range namedRecords(n.Data[f.Name]) {
 				issue := "names a " + kind + " that this agent does not have: " + agent.Clip(to, 60)
-				is := agent.Issue{Field: fmt.Sprintf("nodes[%d].data.%s", i, f.Name), Issue: issue, NodeID: n.ID}
+				is := agent.Issue{
+					Field:  fmt.Sprintf("nodes[%d].data.%s", i, f.Name),
+					Issue:  issue,
+					NodeID: n.ID,
+				}
 				found = append(found, nodeReference{store.Reference{Kind: kind, To: to}, is})
 			}
 		}
@@ -102,8 +109,13 @@ func (e *Engine) CheckRecords(ctx context.Context, db *store.DB, w agent.Workflo
 
 // ValidateRecords returns the issues of MissingRecords: errors in an active workflow, else
 // warnings.
-func (e *Engine) ValidateRecords(ctx context.Context, db *store.DB, nodes []agent.RawNode, edges []agent.RawEdge,
-	status agent.WorkflowStatus) ([]Issue, error) {
+func (e *Engine) ValidateRecords(
+	ctx context.Context,
+	db *store.DB,
+	nodes []agent.RawNode,
+	edges []agent.RawEdge,
+	status agent.WorkflowStatus,
+) ([]Issue, error) {
 	severity := severityWarning
 	if status == agent.WorkflowActive {
 		severity = severityError

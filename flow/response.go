@@ -24,7 +24,9 @@ var errTooManyElements = errors.New("it has too many elements")
 // for attributes and #text for text. Elements of one name are a list.
 func readXML(raw []byte) (any, error) {
 	dec := xml.NewDecoder(bytes.NewReader(raw))
-	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // it is decoded already
+	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) {
+		return r, nil
+	} // it is decoded already
 	left := maxElements
 	for {
 		token, err := dec.Token()

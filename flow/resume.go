@@ -53,7 +53,10 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 	}
 	e.signal(db, end)
 	e.cancelTakeover(ctx, db, &waits[i])
-	if err := db.Audit(ctx, "execution resumed", map[string]any{"execution_id": id, "node_id": answer.NodeID}); err != nil {
+	if err := db.Audit(ctx, "execution resumed", map[string]any{
+		"execution_id": id,
+		"node_id":      answer.NodeID,
+	}); err != nil {
 		return agent.Execution{}, err
 	}
 	x, _, err := db.Execution(ctx, id)
@@ -61,7 +64,10 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 }
 
 func notWaitingError(node string) error {
-	return agent.Errorf(agent.CodeConflict, "the node is not waiting in this execution").With("node_id", agent.Clip(node, 100))
+	return agent.Errorf(
+		agent.CodeConflict,
+		"the node is not waiting in this execution",
+	).With("node_id", agent.Clip(node, 100))
 }
 
 // end returns how the answer ends a wait.
@@ -79,7 +85,10 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 	now := agent.Now()
 	switch w.Kind {
 	case store.WaitExecution:
-		return store.WaitEnd{}, agent.Errorf(agent.CodeConflict, "the node waits for another execution").With("execution_id", w.ChildID)
+		return store.WaitEnd{}, agent.Errorf(
+			agent.CodeConflict,
+			"the node waits for another execution",
+		).With("execution_id", w.ChildID)
 	case store.WaitApproval:
 		said, _ := data.(map[string]any)
 		decision, _ := said["decision"].(string)
@@ -146,7 +155,9 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subs
 			}
 			continue
 		}
-		if !agent.MatchEvent(w.Event, ev.Type) || w.StartedAt.After(ev.CreatedAt.Time) || executionOf(data) == w.ExecutionID {
+		if !agent.MatchEvent(w.Event, ev.Type) ||
+			w.StartedAt.After(ev.CreatedAt.Time) ||
+			executionOf(data) == w.ExecutionID {
 			continue // another event, one from before the wait, or one of the waiting execution itself
 		}
 		ends = append(ends, resumed(w, "event", data, agent.Now()))
@@ -160,7 +171,10 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subs
 			listeners = append(listeners, l)
 		}
 	}
-	if len(listeners) == 0 || subscribers.ActiveSince > 0 && ev.Seq <= subscribers.ActiveSince || ev.Type == agent.EventMessageReceived && answeredByChat(data) || ev.Depth > agent.MaxEventDepth {
+	if len(listeners) == 0 ||
+		subscribers.ActiveSince > 0 && ev.Seq <= subscribers.ActiveSince ||
+		ev.Type == agent.EventMessageReceived && answeredByChat(data) ||
+		ev.Depth > agent.MaxEventDepth {
 		return nil
 	}
 	return e.startListeners(ctx, db, ev, data, listeners)
@@ -179,8 +193,20 @@ func answeredByChat(data map[string]any) bool {
 
 // startListeners starts each workflow once, at the first of its triggers whose
 // filter the event passes.
-func (e *Engine) startListeners(ctx context.Context, db *store.DB, ev agent.Event, data map[string]any, listeners []store.Listener) error {
-	payload := map[string]any{"event": map[string]any{"id": ev.ID, "type": ev.Type, "created_at": ev.CreatedAt.String()}}
+func (e *Engine) startListeners(
+	ctx context.Context,
+	db *store.DB,
+	ev agent.Event,
+	data map[string]any,
+	listeners []store.Listener,
+) error {
+	payload := map[string]any{
+		"event": map[string]any{
+			"id":         ev.ID,
+			"type":       ev.Type,
+			"created_at": ev.CreatedAt.String(),
+		},
+	}
 	maps.Copy(payload, data)
 	input, err := encode(payload)
 	if err != nil {
@@ -191,8 +217,16 @@ func (e *Engine) startListeners(ctx context.Context, db *store.DB, ev agent.Even
 		if started[listener.WorkflowID] {
 			continue
 		}
-		q := Request{WorkflowID: listener.WorkflowID, Input: input, Trigger: ev.Type, IdempotencyKey: ev.ID + ":" + listener.WorkflowID, Queue: true,
-			node: listener.NodeID, filtered: true, chain: ev.Chain()}
+		q := Request{
+			WorkflowID:     listener.WorkflowID,
+			Input:          input,
+			Trigger:        ev.Type,
+			IdempotencyKey: ev.ID + ":" + listener.WorkflowID,
+			Queue:          true,
+			node:           listener.NodeID,
+			filtered:       true,
+			chain:          ev.Chain(),
+		}
 		s, err := e.execute(ctx, db, q)
 		switch code := agent.ErrorCode(err); {
 		case err == nil:
@@ -203,8 +237,19 @@ func (e *Engine) startListeners(ctx context.Context, db *store.DB, ev agent.Even
 			if e.stopped() {
 				return err
 			}
-			err = db.Log(ctx, agent.LevelWarn, "flow", "an event could not start a workflow",
-				map[string]any{"event": ev.Type, "event_id": ev.ID, "workflow_id": listener.WorkflowID, "code": code, "reason": err.Error()})
+			err = db.Log(
+				ctx,
+				agent.LevelWarn,
+				"flow",
+				"an event could not start a workflow",
+				map[string]any{
+					"event":       ev.Type,
+					"event_id":    ev.ID,
+					"workflow_id": listener.WorkflowID,
+					"code":        code,
+					"reason":      err.Error(),
+				},
+			)
 			if err != nil {
 				return err
 			}
@@ -233,7 +278,12 @@ func (p *program) passesFilter(trigger int, db *store.DB, payload map[string]any
 	if table, _ := n.Data["table"].(string); table != "" && payload["table"] != table {
 		return false
 	}
-	r := &run{db: db, program: p, payload: payload, execution: &agent.Execution{WorkflowID: p.workflow.ID, Version: p.workflow.Version}}
+	r := &run{
+		db:        db,
+		program:   p,
+		payload:   payload,
+		execution: &agent.Execution{WorkflowID: p.workflow.ID, Version: p.workflow.Version},
+	}
 	ok, err := evaluate(n, names{run: r}, "filter", "")
 	return err == nil && ok
 }

@@ -25,7 +25,12 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	if !old.Status.Ended() {
 		return old, agent.Errorf(agent.CodeConflict, "the execution has not ended yet").With("status", old.Status)
 	}
-	q := Request{WorkflowID: old.WorkflowID, Input: old.Input, Trigger: "retry", chain: store.ChainOf(ctx)}
+	q := Request{
+		WorkflowID: old.WorkflowID,
+		Input:      old.Input,
+		Trigger:    "retry",
+		chain:      store.ChainOf(ctx),
+	}
 	x, p, _, err := e.prepareExecution(ctx, db, q)
 	if err != nil {
 		return agent.Execution{}, err
@@ -45,13 +50,23 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 }
 
 // startRetry starts an execution with reused results, or queues it.
-func (e *Engine) startRetry(ctx context.Context, a *agentState, x *agent.Execution, p *program, kept []agent.NodeResult) (agent.Execution, error) {
+func (e *Engine) startRetry(
+	ctx context.Context,
+	a *agentState,
+	x *agent.Execution,
+	p *program,
+	kept []agent.NodeResult,
+) (agent.Execution, error) {
 	s, err := e.admit(ctx, a, x, p, limitBySettings)
 	if err != nil {
 		return agent.Execution{}, err
 	}
 	answer := *x
-	if err := a.db.RetryExecution(ctx, store.StartedExecution{Execution: x, Name: p.workflow.Name}, kept); err != nil {
+	if err := a.db.RetryExecution(
+		ctx,
+		store.StartedExecution{Execution: x, Name: p.workflow.Name},
+		kept,
+	); err != nil {
 		e.release(s)
 		return agent.Execution{}, err
 	}
@@ -72,20 +87,33 @@ func (e *Engine) startRetry(ctx context.Context, a *agentState, x *agent.Executi
 
 // reusableResults returns the results that a repeated execution reuses: those
 // that do not depend on a node that runs again.
-func reusableResults(p *program, old *agent.Execution, results []agent.NodeResult, from string) ([]agent.NodeResult, error) {
+func reusableResults(
+	p *program,
+	old *agent.Execution,
+	results []agent.NodeResult,
+	from string,
+) ([]agent.NodeResult, error) {
 	again := map[instanceKey]bool{} // nodes that run again; with every path if from is set
 	switch {
 	case from != "":
 		if _, ok := p.graph.Find(from); !ok {
-			return nil, agent.Invalid("from_node", "is not a node of the current version of the workflow").With("node_id", from)
+			return nil, agent.Invalid(
+				"from_node",
+				"is not a node of the current version of the workflow",
+			).With("node_id", from)
 		}
 	case old.Status == agent.ExecutionComplete:
 		return nil, agent.Invalid("from_node", "is required: no node of this execution failed")
 	}
 	for _, r := range results {
 		switch {
-		case from != "" && r.NodeID == from, from == "" && r.Status == agent.NodeFailed && old.Error != nil && causedFailure(p, r, old.Error.NodeID),
-			r.Status == agent.NodeCancelled, r.Status == agent.NodeRunning && r.Items == nil, r.Status == agent.NodeWaiting:
+		case from != "" && r.NodeID == from,
+			from == "" &&
+				r.Status == agent.NodeFailed &&
+				old.Error != nil &&
+				causedFailure(p, r, old.Error.NodeID),
+			r.Status == agent.NodeCancelled, r.Status == agent.NodeRunning && r.Items == nil,
+			r.Status == agent.NodeWaiting:
 			again[instanceKey{r.NodeID, r.FullPath()}] = true
 		}
 	}

@@ -21,12 +21,19 @@ func TestQueue(t *testing.T) {
 		now.Add(-1)
 		return Outcome{Output: map[string]any{}}, nil
 	}}})
-	w := createWorkflowWith(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a", agent.WorkflowSettings{Concurrency: 2, OnConflict: agent.ConflictQueue})
+	w := createWorkflowWith(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a", agent.WorkflowSettings{
+		Concurrency: 2,
+		OnConflict:  agent.ConflictQueue,
+	})
 	var ids []string
 	for range 8 {
 		ids = append(ids, startWorkflow(t, db, e, w, "{}"))
 	}
-	queued, _, err := db.Executions(t.Context(), store.ExecutionFilter{Statuses: []string{"queued"}}, store.Page{Limit: 10})
+	queued, _, err := db.Executions(
+		t.Context(),
+		store.ExecutionFilter{Statuses: []string{"queued"}},
+		store.Page{Limit: 10},
+	)
 	if err != nil || len(queued) != 6 {
 		t.Errorf("%d in the queue, %v", len(queued), err)
 	}
@@ -37,7 +44,10 @@ func TestQueue(t *testing.T) {
 	var last agent.Time
 	for i, id := range ids {
 		x, printed := waitForEnd(t, db, e, id)
-		if want := map[bool]agent.ExecutionStatus{true: agent.ExecutionTerminated, false: agent.ExecutionComplete}[i == 4]; x.Status != want {
+		if want := map[bool]agent.ExecutionStatus{
+			true:  agent.ExecutionTerminated,
+			false: agent.ExecutionComplete,
+		}[i == 4]; x.Status != want {
 			t.Errorf("%d: %s %s", i, x.Status, printed)
 		}
 		if i != 4 && x.StartedAt.Before(last.Time) {
@@ -65,13 +75,16 @@ func TestSubWorkflows(t *testing.T) {
 			w -> s`)
 	}
 	s := execute(t, db, e, parent(good.ID, ""), `{"n":4}`)
-	if s.Execution.Status != agent.ExecutionComplete || string(s.Execution.Output) != `{"got":"44","status":"complete"}` {
+	if s.Execution.Status != agent.ExecutionComplete ||
+		string(s.Execution.Output) != `{"got":"44","status":"complete"}` {
 		t.Errorf("got %s %s %v", s.Execution.Status, s.Execution.Output, s.Execution.Error)
 	}
-	if s := execute(t, db, e, parent(bad.ID, ""), `{}`); s.Execution.Status != agent.ExecutionErrored || s.Execution.Error.NodeID != "w" {
+	if s := execute(t, db, e, parent(bad.ID, ""), `{}`); s.Execution.Status != agent.ExecutionErrored ||
+		s.Execution.Error.NodeID != "w" {
 		t.Errorf("got %s %v", s.Execution.Status, s.Execution.Error)
 	}
-	if s := execute(t, db, e, parent(slow.ID, `,"wait":false`), `{}`); s.Execution.Status != agent.ExecutionComplete || !strings.Contains(string(s.Execution.Output), `"running"`) {
+	if s := execute(t, db, e, parent(slow.ID, `,"wait":false`), `{}`); s.Execution.Status != agent.ExecutionComplete ||
+		!strings.Contains(string(s.Execution.Output), `"running"`) {
 		t.Errorf("got %s %s", s.Execution.Status, s.Execution.Output)
 	}
 	id := startWorkflow(t, db, e, parent(slow.ID, ""), `{}`)
@@ -96,7 +109,11 @@ func TestSubWorkflows(t *testing.T) {
 	if s := execute(t, db, e, w, "{}"); s.Execution.Status != agent.ExecutionErrored {
 		t.Errorf("a workflow that starts itself: %s", s.Execution.Status)
 	}
-	if _, total, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: w.ID}, store.Page{Limit: 1}); err != nil || total != agent.MaxEventDepth {
+	if _, total, err := db.Executions(
+		t.Context(),
+		store.ExecutionFilter{WorkflowID: w.ID},
+		store.Page{Limit: 1},
+	); err != nil || total != agent.MaxEventDepth {
 		t.Errorf("it started %d executions, %v", total, err)
 	}
 }
@@ -113,11 +130,24 @@ func TestRetries(t *testing.T) {
 	s := execute(t, db, e, createWorkflow(t, db, e, `t trigger
 		a chat {"prompt":"x","retry":{"max_attempts":3,"delay_ms":1,"backoff":"exponential"}}
 		t -> a`), "{}")
-	if s.Execution.Status != agent.ExecutionComplete || s.Results[1].Attempt != 3 || string(s.Execution.Output) != `{"n":3}` {
+	if s.Execution.Status != agent.ExecutionComplete ||
+		s.Results[1].Attempt != 3 ||
+		string(s.Execution.Output) != `{"n":3}` {
 		t.Errorf("%s, attempt %d, %s", s.Execution.Status, s.Results[1].Attempt, s.Execution.Output)
 	}
 	calls.Store(0)
-	s = execute(t, db, e, createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"x\",\"retry\":{\"max_attempts\":2,\"delay_ms\":0}}\nt -> a"), "{}")
+	s = execute(
+		t,
+		db,
+		e,
+		createWorkflow(
+			t,
+			db,
+			e,
+			"t trigger\na chat {\"prompt\":\"x\",\"retry\":{\"max_attempts\":2,\"delay_ms\":0}}\nt -> a",
+		),
+		"{}",
+	)
 	if s.Execution.Status != agent.ExecutionErrored || s.Results[1].Attempt != 2 || calls.Load() != 2 {
 		t.Errorf("%s, attempt %d of %d", s.Execution.Status, s.Results[1].Attempt, calls.Load())
 	}
@@ -125,8 +155,11 @@ func TestRetries(t *testing.T) {
 		r       retry
 		attempt int
 		want    time.Duration
-	}{{retry{delay: time.Second, maxDelay: time.Minute}, 5, time.Second}, {retry{delay: time.Second, maxDelay: time.Minute, exponential: true}, 4, 8 * time.Second},
-		{retry{delay: time.Second, maxDelay: 5 * time.Second, exponential: true}, 10, 5 * time.Second}} {
+	}{
+		{retry{delay: time.Second, maxDelay: time.Minute}, 5, time.Second},
+		{retry{delay: time.Second, maxDelay: time.Minute, exponential: true}, 4, 8 * time.Second},
+		{retry{delay: time.Second, maxDelay: 5 * time.Second, exponential: true}, 10, 5 * time.Second},
+	} {
 		if got := c.r.pause(c.attempt); got != c.want {
 			t.Errorf("delay after attempt %d of %+v: %s, want %s", c.attempt, c.r, got, c.want)
 		}
@@ -149,12 +182,37 @@ func TestRetryFromFailure(t *testing.T) {
 		return Outcome{Output: map[string]any{"said": c.Text("prompt")}}, nil
 	}}})
 	for _, c := range []struct{ name, graph, from, again, output string }{
-		{"in a line", "t trigger\na chat {\"prompt\":\"a\"}\nb chat {\"prompt\":\"b\"}\nc chat {\"prompt\":\"c\"}\nt -> a\na -> b\nb -> c", "", "b c", `{"said":"c"}`},
-		{"from the first", "t trigger\na chat {\"prompt\":\"a\"}\nb chat {\"prompt\":\"b\"}\nt -> a\na -> b", "a", "a b", `{"said":"b"}`},
-		{"in a loop", "t trigger\nl loop {\"items\":[\"a\",\"b\",\"c\"]}\nx chat {\"prompt\":\"{{item}}\"}\ny chat {\"prompt\":\"y{{item}}\"}\nt -> l\nl:loop -> x\nx -> y", "",
-			"b yb c yc", `{"count":3,"errors":[],"results":[{"said":"ya"},{"said":"yb"},{"said":"yc"}]}`},
-		{"after a loop", "t trigger\nl loop {\"items\":[\"a\",\"c\"]}\nx chat {\"prompt\":\"{{item}}\"}\nz chat {\"prompt\":\"b\"}\nt -> l\nl:loop -> x\nl:done -> z", "",
-			"b", `{"said":"b"}`},
+		{
+			"in a line",
+			"t trigger\na chat {\"prompt\":\"a\"}\nb chat {\"prompt\":\"b\"}\n" +
+				"c chat {\"prompt\":\"c\"}\nt -> a\na -> b\nb -> c",
+			"",
+			"b c",
+			`{"said":"c"}`,
+		},
+		{
+			"from the first",
+			"t trigger\na chat {\"prompt\":\"a\"}\nb chat {\"prompt\":\"b\"}\nt -> a\na -> b",
+			"a",
+			"a b",
+			`{"said":"b"}`,
+		},
+		{
+			"in a loop",
+			"t trigger\nl loop {\"items\":[\"a\",\"b\",\"c\"]}\nx chat {\"prompt\":\"{{item}}\"}\n" +
+				"y chat {\"prompt\":\"y{{item}}\"}\nt -> l\nl:loop -> x\nx -> y",
+			"",
+			"b yb c yc",
+			`{"count":3,"errors":[],"results":[{"said":"ya"},{"said":"yb"},{"said":"yc"}]}`,
+		},
+		{
+			"after a loop",
+			"t trigger\nl loop {\"items\":[\"a\",\"c\"]}\nx chat {\"prompt\":\"{{item}}\"}\n" +
+				"z chat {\"prompt\":\"b\"}\nt -> l\nl:loop -> x\nl:done -> z",
+			"",
+			"b",
+			`{"said":"b"}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			broken.Store(true)
@@ -170,7 +228,10 @@ func TestRetryFromFailure(t *testing.T) {
 				t.Fatal(err)
 			}
 			done, printed := waitForEnd(t, db, e, x.ID)
-			if got := strings.Join(*prompts.Load(), " "); done.Status != agent.ExecutionComplete || got != c.again || string(done.Output) != c.output || done.RetriedFrom != failed.Execution.ID {
+			if got := strings.Join(*prompts.Load(), " "); done.Status != agent.ExecutionComplete ||
+				got != c.again ||
+				string(done.Output) != c.output ||
+				done.RetriedFrom != failed.Execution.ID {
 				t.Errorf("%s %s\nprompts %q, want %q\n%s", done.Status, printed, got, c.again, done.Output)
 			}
 		})
@@ -184,11 +245,21 @@ func TestTriggers(t *testing.T) {
 		t -> s`)
 	createWorkflow(t, db, e, "t trigger {\"event\":\"contact.*\"}\ns set {\"values\":{}}\nt -> s")
 	off := createWorkflow(t, db, e, "t trigger {\"event\":\"*\"}\ns set {\"values\":{}}\nt -> s")
-	if _, err := db.UpdateWorkflow(t.Context(), off.ID, func(w *agent.Workflow) error { w.Status = agent.WorkflowPaused; return nil }); err != nil {
+	if _, err := db.UpdateWorkflow(t.Context(), off.ID, func(w *agent.Workflow) error {
+		w.Status = agent.WorkflowPaused
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	event := func(id, kind, name string, depth int) agent.Event {
-		return agent.Event{Seq: 1 << 40, ID: id, Type: kind, Depth: depth, CreatedAt: agent.Now(), Data: mustJSON(map[string]any{"contact": map[string]any{"name": name}})}
+		return agent.Event{
+			Seq:       1 << 40,
+			ID:        id,
+			Type:      kind,
+			Depth:     depth,
+			CreatedAt: agent.Now(),
+			Data:      mustJSON(map[string]any{"contact": map[string]any{"name": name}}),
+		}
 	}
 	for _, c := range []struct {
 		name string
@@ -212,7 +283,10 @@ func TestTriggers(t *testing.T) {
 		}
 		for _, x := range found[:c.more] {
 			x, printed := waitForEnd(t, db, e, x.ID)
-			if refused := x.Depth > agent.MaxEventDepth; refused != (x.Status == agent.ExecutionErrored) || !refused && x.Status != agent.ExecutionComplete || x.Trigger != c.ev.Type || x.Depth != c.ev.Depth+1 {
+			if refused := x.Depth > agent.MaxEventDepth; refused != (x.Status == agent.ExecutionErrored) ||
+				!refused && x.Status != agent.ExecutionComplete ||
+				x.Trigger != c.ev.Type ||
+				x.Depth != c.ev.Depth+1 {
 				t.Errorf("%s: %s %s, trigger %s, depth %d", c.name, x.Status, printed, x.Trigger, x.Depth)
 			}
 		}
@@ -244,13 +318,17 @@ func TestCopiesStayPaused(t *testing.T) {
 	if x, printed := waitForEnd(t, db, e, id); x.Status != agent.ExecutionComplete {
 		t.Fatalf("got %s %s", x.Status, printed)
 	}
-	if w, err := copied.ExecutionWork(t.Context(), agent.Now(), 1, false); err != nil || !w.Next.IsZero() || len(w.Due)+len(w.Running) != 0 {
+	if w, err := copied.ExecutionWork(t.Context(), agent.Now(), 1, false); err != nil ||
+		!w.Next.IsZero() ||
+		len(w.Due)+len(w.Running) != 0 {
 		t.Errorf("the copy has pending work: %+v, %v", w, err)
 	}
 	if x, _, err := copied.Execution(t.Context(), id); err != nil || x.Status != agent.ExecutionRunning {
 		t.Errorf("the copy's execution is %s, %v", x.Status, err)
 	}
-	if _, err := folder.UpdateAgent(t.Context(), copied, agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
+	if _, err := folder.UpdateAgent(t.Context(), copied, agent.AgentChange{
+		Status: agent.Some(agent.StatusActive),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if x, printed := waitForEnd(t, copied, e, id); x.Status != agent.ExecutionComplete {

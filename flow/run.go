@@ -63,8 +63,10 @@ type run struct {
 	children []*child
 
 	failure *agent.ExecutionError
-	removed bool                          // the engine has removed the run
-	ending  atomic.Pointer[chan struct{}] // closed once the run has released its slot, or continues; nil unless its last write, or one that suspends it, has begun
+	removed bool // the engine has removed the run
+	// closed once the run has released its slot, or continues; nil unless its last write, or one that suspends it, has
+	// begun
+	ending atomic.Pointer[chan struct{}]
 
 	results     []agent.NodeResult // all of them, if the caller wants them
 	keepResults bool
@@ -84,9 +86,18 @@ const maxKeptResults = 200
 
 func (e *Engine) newRun(a *agentState, id string) *run {
 	r := &run{
-		engine: e, db: a.db, agent: a, id: id,
-		waiting: map[instanceKey]instance{}, active: map[*nodeRun]bool{}, finished: make(chan *nodeRun, parallel), commitRequests: make(chan chan struct{}),
-		wakeup: make(chan struct{}, 1), answered: make(chan struct{}), inserted: make(chan struct{}), done: make(chan struct{}),
+		engine:         e,
+		db:             a.db,
+		agent:          a,
+		id:             id,
+		waiting:        map[instanceKey]instance{},
+		active:         map[*nodeRun]bool{},
+		finished:       make(chan *nodeRun, parallel),
+		commitRequests: make(chan chan struct{}),
+		wakeup:         make(chan struct{}, 1),
+		answered:       make(chan struct{}),
+		inserted:       make(chan struct{}),
+		done:           make(chan struct{}),
 	}
 	r.written.Store(true)
 	r.ctx, r.cancel = context.WithCancelCause(e.work)
@@ -132,7 +143,13 @@ func (r *run) drive() {
 // failAfterPanic ends an execution that made this program panic, so that it
 // does not panic again at every start.
 func (r *run) failAfterPanic(p any) {
-	r.engine.log.Error("panic while running an execution", "agent", r.db.ID(), "execution", r.id, "error", p, "stack", string(debug.Stack()))
+	r.engine.log.Error(
+		"panic while running an execution",
+		"agent", r.db.ID(),
+		"execution", r.id,
+		"error", p,
+		"stack", string(debug.Stack()),
+	)
 	if r.removed {
 		return
 	}
@@ -141,7 +158,10 @@ func (r *run) failAfterPanic(p any) {
 			r.engine.released(r, fmt.Errorf("end an execution after a panic: %v", again))
 		}
 	}()
-	r.failure = &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the execution failed with an internal error; see the server's log"}
+	r.failure = &agent.ExecutionError{
+		Code:    string(agent.CodeInternal),
+		Message: "the execution failed with an internal error; see the server's log",
+	}
 	r.endExecution()
 }
 
@@ -230,7 +250,13 @@ func (r *run) resolve(in instance) {
 // result returns a new result for a node.
 func (r *run) result(in instance, status agent.NodeStatus) agent.NodeResult {
 	n := &r.program.nodes[in.node]
-	result := agent.NodeResult{NodeID: n.ID, Type: n.Type, Status: status, StartedAt: agent.Now(), Attempt: 1}
+	result := agent.NodeResult{
+		NodeID:    n.ID,
+		Type:      n.Type,
+		Status:    status,
+		StartedAt: agent.Now(),
+		Attempt:   1,
+	}
 	result.SetPath(in.scope.path)
 	return result
 }
@@ -278,8 +304,11 @@ func (r *run) startNodes() {
 // failInterrupted fails a node that was interrupted and may run at most once.
 func (r *run) failInterrupted(in instance) {
 	result := r.result(in, agent.NodeFailed)
-	result.Error = &agent.ExecutionError{Code: "INTERRUPTED", NodeID: result.NodeID,
-		Message: "the server stopped while the node was running, and the node may run at most once"}
+	result.Error = &agent.ExecutionError{
+		Code:    "INTERRUPTED",
+		NodeID:  result.NodeID,
+		Message: "the server stopped while the node was running, and the node may run at most once",
+	}
 	r.complete(in, result, nil, false)
 }
 

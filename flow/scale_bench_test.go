@@ -11,7 +11,16 @@ func BenchmarkLoopOfCode(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("items=%d", n), func(b *testing.B) {
 			db, e := open(b)
-			w := createWorkflow(b, db, e, loopOver("code", `{"code":"return {twice: item.n * 2, of: trigger.items.length, same: trigger.items[index].n === item.n}"}`))
+			w := createWorkflow(
+				b,
+				db,
+				e,
+				loopOver(
+					"code",
+					`{"code":"return {twice: item.n * 2, of: trigger.items.length, same: `+
+						`trigger.items[index].n === item.n}"}`,
+				),
+			)
 			input := numbered(n, 400)
 			b.ResetTimer()
 			for b.Loop() {

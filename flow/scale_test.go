@@ -44,7 +44,11 @@ func TestIterationsStaySmall(t *testing.T) {
 		t.Skip("slow, and does not test concurrency")
 	}
 	for name, body := range map[string]struct{ kind, data string }{
-		"code":              {"code", `{"code":"return {n: item.n, of: trigger.items.length, same: trigger.items[index].n, kept: nodes.t.items.at(-1).n}"}`},
+		"code": {
+			"code",
+			`{"code":"return {n: item.n, of: trigger.items.length, same: trigger.items[index].n, kept: ` +
+				`nodes.t.items.at(-1).n}"}`,
+		},
 		"code with nothing": {"code", `{"code":"return 1"}`},
 		"condition":         {"if-else", `{"condition":"item.n === trigger.items[index].n"}`},
 	} {
@@ -87,7 +91,12 @@ func TestNamesInCode(t *testing.T) {
 		"return Object.keys(trigger)":                         `["big","error","list","who"]`,
 	} {
 		t.Run(code, func(t *testing.T) {
-			w := createWorkflow(t, db, e, "t trigger\nc code "+string(mustJSON(map[string]any{"code": code}))+"\nt -> c")
+			w := createWorkflow(
+				t,
+				db,
+				e,
+				"t trigger\nc code "+string(mustJSON(map[string]any{"code": code}))+"\nt -> c",
+			)
 			s := execute(t, db, e, w, input)
 			mustComplete(t, s)
 			if got := string(s.Execution.Output); got != `{"result":`+want+`}` {
@@ -100,7 +109,12 @@ func TestNamesInCode(t *testing.T) {
 // A payload may be five megabytes, even if every item of a loop sees it.
 func TestLargestPayload(t *testing.T) {
 	db, e := open(t)
-	w := createWorkflow(t, db, e, loopOver("code", `{"code":"return trigger.items.length === 5 && trigger.items[index].n === item.n"}`))
+	w := createWorkflow(
+		t,
+		db,
+		e,
+		loopOver("code", `{"code":"return trigger.items.length === 5 && trigger.items[index].n === item.n"}`),
+	)
 	input := numbered(5, 5<<20/5-100)
 	input = input[:len(input)-1] + strings.Repeat(" ", 5<<20-len(input)) + "}"
 	s := execute(t, db, e, w, input)
@@ -108,7 +122,11 @@ func TestLargestPayload(t *testing.T) {
 	if got := strings.Count(string(s.Execution.Output), `{"result":true}`); got != 5 {
 		t.Errorf("%d of 5 items saw the payload", got)
 	}
-	_, err := e.Execute(t.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(input + " {"), Trigger: "manual"})
+	_, err := e.Execute(t.Context(), db, Request{
+		WorkflowID: w.ID,
+		Input:      json.RawMessage(input + " {"),
+		Trigger:    "manual",
+	})
 	if agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("a larger payload: %v", err)
 	}

@@ -50,7 +50,9 @@ type instance struct {
 	node  int
 }
 
-func (r *run) state(in instance) *state { return &in.scope.states[r.program.indexes[in.node]] }
+func (r *run) state(in instance) *state {
+	return &in.scope.states[r.program.indexes[in.node]]
+}
 
 // instanceKey identifies an instance in the journal.
 type instanceKey struct{ node, path string }
@@ -61,8 +63,15 @@ func (r *run) keyOf(in instance) instanceKey {
 
 func (r *run) newScope(parent *scope, loop *loopState, index, home int) *scope {
 	region := r.program.regions[home]
-	s := &scope{parent: parent, loop: loop, index: index, region: region, states: make([]state, len(region.nodes)),
-		output: map[string]any{}, open: len(region.nodes)}
+	s := &scope{
+		parent: parent,
+		loop:   loop,
+		index:  index,
+		region: region,
+		states: make([]state, len(region.nodes)),
+		output: map[string]any{},
+		open:   len(region.nodes),
+	}
 	for i, unresolved := range region.unresolved {
 		s.states[i].unresolved = unresolved
 	}
@@ -137,10 +146,19 @@ func (n names) Lookup(name string) (any, bool) {
 	case "trigger":
 		return n.run.payload, true
 	case "execution":
-		return map[string]any{"id": e.ID, "workflow_id": e.WorkflowID, "started_at": e.StartedAt.String(), "trigger": e.Trigger}, true
+		return map[string]any{
+			"id":          e.ID,
+			"workflow_id": e.WorkflowID,
+			"started_at":  e.StartedAt.String(),
+			"trigger":     e.Trigger,
+		}, true
 	case "workflow":
 		w := &n.run.program.workflow
-		return map[string]any{"id": w.ID, "name": w.Name, "version": float64(e.Version)}, true
+		return map[string]any{
+			"id":      w.ID,
+			"name":    w.Name,
+			"version": float64(e.Version),
+		}, true
 	case "agent":
 		a := n.run.db.Agent()
 		return map[string]any{"id": a.ID, "name": a.Name}, true

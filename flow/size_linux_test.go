@@ -51,8 +51,13 @@ func TestLargeLoop(t *testing.T) {
 	var peak atomic.Uint64
 	model := modelServer(t, func() { raise(&peak, heapInUse()) })
 	withModel(t, db, e, model)
-	tool, err := db.CreateTool(t.Context(), agent.ToolChange{Name: agent.Some("double"), Type: agent.Some(agent.ToolFunction),
-		Config: agent.Some(json.RawMessage(`{"code":"return {twice: 2 * args.n}","parameters":{"type":"object","properties":{"n":{"type":"number"}}}}`))})
+	tool, err := db.CreateTool(t.Context(), agent.ToolChange{
+		Name: agent.Some("double"),
+		Type: agent.Some(agent.ToolFunction),
+		Config: agent.Some(json.RawMessage(
+			`{"code":"return {twice: 2 * args.n}","parameters":{"type":"object","properties":{"n":{"type":"number"}}}}`,
+		)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +73,13 @@ func TestLargeLoop(t *testing.T) {
 		t.Errorf("%d of %d items succeeded", got, n)
 	}
 	moved, grown := (bytesMoved(t)-before)/n, int(peak.Load()-base)>>20
-	t.Logf("%d items, a payload of %d bytes: %d bytes moved per item, heap grew by at most %d MB", n, len(input), moved, grown)
+	t.Logf(
+		"%d items, a payload of %d bytes: %d bytes moved per item, heap grew by at most %d MB",
+		n,
+		len(input),
+		moved,
+		grown,
+	)
 	if most := 200<<10 + 20*len(input)/n; moved > most {
 		t.Errorf("%d bytes moved per item, want at most %d", moved, most)
 	}
@@ -86,7 +97,11 @@ func modelServer(t *testing.T, sample func()) *httptest.Server {
 			sample()
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"fine"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
+		fmt.Fprint(
+			w,
+			`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"fine"}}],`+
+				`"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
+		)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -95,14 +110,22 @@ func modelServer(t *testing.T, sample func()) *httptest.Server {
 // withModel registers the node types chat and tool as the server does.
 func withModel(t *testing.T, db *store.DB, e *Engine, model *httptest.Server) {
 	t.Helper()
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{LLMProvider: agent.Some("openai-compatible"),
-		LLMModel: agent.Some("m"), LLMBaseURL: agent.Some(model.URL + "/v1")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		LLMProvider: agent.Some("openai-compatible"),
+		LLMModel:    agent.Some("m"),
+		LLMBaseURL:  agent.Some(model.URL + "/v1"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	out := egress.New(egress.Policy{Allow: loopback})
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: e.options.Scripts, HTTP: out, Version: "test", Log: quiet})
-	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: out.HTTP()}), Index: vector.New(e.folder, vector.Local(), quiet), Tools: toolbox.Tools, Log: quiet})
+	chats := chat.New(chat.Options{
+		Model: llm.New(llm.Options{HTTP: out.HTTP()}),
+		Index: vector.New(e.folder, vector.Local(), quiet),
+		Tools: toolbox.Tools,
+		Log:   quiet,
+	})
 	e.Register(map[string]*Kind{"chat": ChatKind(chats), "tool": ToolKind(toolbox)})
 }
 

@@ -62,7 +62,11 @@ func (e *Engine) start(ctx context.Context, a *agentState) (work.Next, error) {
 		e.mu.Unlock()
 		return work.Next{}, nil
 	}
-	t := &startTurn{remaining: startsInTurn - n, starting: n, done: make(chan struct{})}
+	t := &startTurn{
+		remaining: startsInTurn - n,
+		starting:  n,
+		done:      make(chan struct{}),
+	}
 	a.turn = t
 	for _, admitted := range a.waitingStarts[:n] {
 		admitted <- t

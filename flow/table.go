@@ -17,7 +17,12 @@ const maxTableRows = 1000
 
 // tableOperations are the operations of a table node.
 var tableOperations = map[string]func(ctx context.Context, c *Call) (Outcome, error){
-	"find": findRows, "count": findRows, "insert": insertRows, "update": updateRows, "upsert": upsertRow, "delete": deleteRows,
+	"find":   findRows,
+	"count":  findRows,
+	"insert": insertRows,
+	"update": updateRows,
+	"upsert": upsertRow,
+	"delete": deleteRows,
 }
 
 // runTable reads or changes rows of a table. Changes are committed together with
@@ -29,7 +34,10 @@ func runTable(ctx context.Context, c *Call) (Outcome, error) {
 	}
 	run, known := tableOperations[operation]
 	if !known {
-		return Outcome{}, agent.Invalid("operation", "must be of "+fmt.Sprint(slices.Sorted(maps.Keys(tableOperations))))
+		return Outcome{}, agent.Invalid(
+			"operation",
+			"must be of "+fmt.Sprint(slices.Sorted(maps.Keys(tableOperations))),
+		)
 	}
 	return run(ctx, c)
 }
@@ -95,7 +103,9 @@ func (c *Call) rowRecorder(output func([]json.RawMessage) any) (store.Recorder, 
 	}, recorded
 }
 
-func changedRows(rows []json.RawMessage) any { return rowsOutput(rows, len(rows)) }
+func changedRows(rows []json.RawMessage) any {
+	return rowsOutput(rows, len(rows))
+}
 
 // changeOutcome returns the outcome of a change.
 func changeOutcome(rows []json.RawMessage, recorded *bool, err error) (Outcome, error) {
@@ -185,7 +195,10 @@ func upsertRow(ctx context.Context, c *Call) (Outcome, error) {
 
 // checkTable checks the name of a table.
 func checkTable(data map[string]any) (field, issue string) {
-	if name, ok := data["table"].(string); ok && name != "" && !strings.Contains(name, "{{") && !agent.ValidTableName(name) {
+	if name, ok := data["table"].(string); ok &&
+		name != "" &&
+		!strings.Contains(name, "{{") &&
+		!agent.ValidTableName(name) {
 		return "data.table", "is not a table name"
 	}
 	return "", ""

@@ -12,8 +12,17 @@ import (
 
 func leadsTable(t *testing.T, db *store.DB) {
 	t.Helper()
-	_, err := db.CreateTable(t.Context(), agent.Table{Name: "leads", Columns: []agent.TableColumn{
-		{Name: "email", Type: agent.ColumnText, Required: true, Unique: true}, {Name: "amount", Type: agent.ColumnNumber}, {Name: "status", Type: agent.ColumnText}}})
+	_, err := db.CreateTable(
+		t.Context(),
+		agent.Table{
+			Name: "leads",
+			Columns: []agent.TableColumn{
+				{Name: "email", Type: agent.ColumnText, Required: true, Unique: true},
+				{Name: "amount", Type: agent.ColumnNumber},
+				{Name: "status", Type: agent.ColumnText},
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +66,8 @@ func TestTableNode(t *testing.T) {
 		if err := json.Unmarshal(r.Output, &out); err != nil || out.Count.String() != want[r.NodeID] {
 			t.Errorf("%s: %s %v", r.NodeID, r.Output, err)
 		}
-		if r.NodeID == "find" && (out.Row["email"] != hostile || out.Row["status"] != "won" || out.Row["amount"] != 12.5) {
+		if r.NodeID == "find" &&
+			(out.Row["email"] != hostile || out.Row["status"] != "won" || out.Row["amount"] != 12.5) {
 			t.Errorf("got %v", out.Row)
 		}
 	}
@@ -68,13 +78,15 @@ func TestTableNodeFails(t *testing.T) {
 	leadsTable(t, db)
 	for data, want := range map[string]string{
 		`{"table":"nobody"}`: "there is no table nobody",
-		`{"table":"leads","operation":"insert","row":{"amount":1}}`:                                                      "email is required",
-		`{"table":"leads","operation":"insert","row":{"email":"a","x":1}}`:                                               "x is not a column",
-		`{"table":"leads","operation":"delete","conditions":[]}`:                                                         "at least one condition",
-		`{"table":"leads","operation":"upsert","key":"amount","row":{"email":"a"}}`:                                      "column that is unique",
-		`{"table":"leads","operation":"update","conditions":[{"column":"x","operator":"equals"}],"row":{"amount":1}}`:    "not a column of the table",
-		`{"table":"leads","operation":"update","conditions":[{"column":"amount","operator":"like"}],"row":{"amount":1}}`: "operator is unknown",
-		`{"table":"leads","conditions":[{"column":"amount","operator":"gt","value":"many"}]}`:                            "must be a number",
+		`{"table":"leads","operation":"insert","row":{"amount":1}}`:                 "email is required",
+		`{"table":"leads","operation":"insert","row":{"email":"a","x":1}}`:          "x is not a column",
+		`{"table":"leads","operation":"delete","conditions":[]}`:                    "at least one condition",
+		`{"table":"leads","operation":"upsert","key":"amount","row":{"email":"a"}}`: "column that is unique",
+		`{"table":"leads","operation":"update","conditions":[{"column":"x",` +
+			`"operator":"equals"}],"row":{"amount":1}}`: "not a column of the table",
+		`{"table":"leads","operation":"update","conditions":[{"column":"amount",` +
+			`"operator":"like"}],"row":{"amount":1}}`: "operator is unknown",
+		`{"table":"leads","conditions":[{"column":"amount","operator":"gt","value":"many"}]}`: "must be a number",
 	} {
 		w := createWorkflow(t, db, e, "t trigger {}\n n table "+data+"\n t -> n")
 		s := execute(t, db, e, w, "{}")
@@ -83,16 +95,22 @@ func TestTableNodeFails(t *testing.T) {
 		}
 	}
 	for data, field := range map[string]string{
-		`{}`: "nodes[1].data.table", `{"table":"No Name"}`: "nodes[1].data.table", `{"table":"leads","operation":"drop"}`: "nodes[1].data.operation",
-		`{"table":"leads","operation":"insert"}`: "nodes[1].data.row", `{"table":"leads","operation":"update","row":{}}`: "nodes[1].data.conditions",
-		`{"table":"leads","operation":"delete"}`: "nodes[1].data.conditions", `{"table":"leads","conditions":[{"operator":"equals"}]}`: "nodes[1].data.conditions[0].column",
+		`{}`:                                     "nodes[1].data.table",
+		`{"table":"No Name"}`:                    "nodes[1].data.table",
+		`{"table":"leads","operation":"drop"}`:   "nodes[1].data.operation",
+		`{"table":"leads","operation":"insert"}`: "nodes[1].data.row",
+		`{"table":"leads","operation":"update","row":{}}`:        "nodes[1].data.conditions",
+		`{"table":"leads","operation":"delete"}`:                 "nodes[1].data.conditions",
+		`{"table":"leads","conditions":[{"operator":"equals"}]}`: "nodes[1].data.conditions[0].column",
 	} {
 		w := agent.Workflow{Name: "w", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings()}
 		w.Nodes, w.Edges = parseGraph("t trigger {}\n n table " + data + "\n t -> n")
 		if got := issueOfError(e.Check(w)).Field; got != field {
 			t.Errorf("%s: %s, want %s", data, got, field)
 		}
-		if w.Status = agent.WorkflowDraft; !strings.Contains(data, "No Name") && !strings.Contains(data, "drop") && e.Check(w) != nil {
+		if w.Status = agent.WorkflowDraft; !strings.Contains(data, "No Name") &&
+			!strings.Contains(data, "drop") &&
+			e.Check(w) != nil {
 			t.Errorf("%s: rejected as a draft: %v", data, e.Check(w))
 		}
 	}
@@ -103,7 +121,10 @@ func TestTableNodeFails(t *testing.T) {
 func TestTableTrigger(t *testing.T) {
 	db, e := open(t)
 	leadsTable(t, db)
-	if _, err := db.CreateTable(t.Context(), agent.Table{Name: "other", Columns: []agent.TableColumn{{Name: "a", Type: agent.ColumnText}}}); err != nil {
+	if _, err := db.CreateTable(t.Context(), agent.Table{
+		Name:    "other",
+		Columns: []agent.TableColumn{{Name: "a", Type: agent.ColumnText}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w := createWorkflow(t, db, e, `t trigger {"event":"row.*","table":"leads","filter":[{"left":"{{row.amount}}","operator":"gt","right":5}]}

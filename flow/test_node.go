@@ -22,7 +22,12 @@ type NodeTest struct {
 // TestNode runs one node of a workflow on its own, with real effects. The input
 // is both what flows into the node and the trigger's payload. Nodes that wait,
 // and loops, cannot be run this way.
-func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID string, given json.RawMessage) (NodeTest, error) {
+func (e *Engine) TestNode(
+	ctx context.Context,
+	db *store.DB,
+	workflowID, nodeID string,
+	given json.RawMessage,
+) (NodeTest, error) {
 	payload, err := readPayload(db.HideLinksIn(given))
 	if err != nil {
 		return NodeTest{}, err
@@ -41,24 +46,52 @@ func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID 
 	}
 	switch g.Nodes[i].Type {
 	case agent.NodeLoop, agent.NodeWait, agent.NodeApproval, "workflow":
-		return NodeTest{}, agent.Invalid("node_id", "is a node of type "+g.Nodes[i].Type+", which cannot be tested on its own")
+		return NodeTest{}, agent.Invalid(
+			"node_id",
+			"is a node of type "+g.Nodes[i].Type+", which cannot be tested on its own",
+		)
 	}
-	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), indexes: make([]int, len(g.Nodes)), regions: map[int]*region{-1: {nodes: []int{i}, unresolved: []int{0}}}}
+	p := &program{
+		workflow: w,
+		graph:    g,
+		nodes:    make([]step, len(g.Nodes)),
+		indexes:  make([]int, len(g.Nodes)),
+		regions:  map[int]*region{-1: {nodes: []int{i}, unresolved: []int{0}}},
+	}
 	if err := g.CheckNode(i); err != nil {
 		return NodeTest{}, err
 	}
 	if err := e.prepare(p, i); err != nil {
 		return NodeTest{}, err
 	}
-	r := &run{engine: e, db: db, id: "test", program: p, payload: payload,
-		execution: &agent.Execution{ID: agent.NewID("test"), WorkflowID: w.ID, Version: w.Version, Trigger: "manual", Depth: 1, StartedAt: agent.Now()}}
+	r := &run{
+		engine:  e,
+		db:      db,
+		id:      "test",
+		program: p,
+		payload: payload,
+		execution: &agent.Execution{
+			ID:         agent.NewID("test"),
+			WorkflowID: w.ID,
+			Version:    w.Version,
+			Trigger:    "manual",
+			Depth:      1,
+			StartedAt:  agent.Now(),
+		},
+	}
 	r.top = r.newScope(nil, nil, 0, -1)
 	in := instance{r.top, i}
 	r.state(in).sources = []input{{value: payload}}
 	f := r.newNodeRun(in)
 	f.call.ExecutionID, f.call.Record, f.call.BeforeEffect = "", nil, nil
 	f.execute(e.withChain(ctx, r.execution.Chain()))
-	t := NodeTest{Status: agent.NodeSuccess, Output: f.raw, Logs: f.outcome.Logs, Warnings: append(f.warnings, f.outcome.Warnings...), DurationMS: elapsedMilliseconds(f.began)}
+	t := NodeTest{
+		Status:     agent.NodeSuccess,
+		Output:     f.raw,
+		Logs:       f.outcome.Logs,
+		Warnings:   append(f.warnings, f.outcome.Warnings...),
+		DurationMS: elapsedMilliseconds(f.began),
+	}
 	if t.Logs == nil {
 		t.Logs = []agent.LogLine{}
 	}

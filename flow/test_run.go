@@ -92,7 +92,11 @@ func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started
 		waited = e.addWaiter(x.ID)
 		defer e.removeWaiter(x.ID, waited)
 	}
-	if err := db.InsertTest(ctx, x, store.TestGraph{Nodes: w.Nodes, Edges: w.Edges, Plan: raw}); err != nil {
+	if err := db.InsertTest(ctx, x, store.TestGraph{
+		Nodes: w.Nodes,
+		Edges: w.Edges,
+		Plan:  raw,
+	}); err != nil {
 		return Started{}, err
 	}
 	e.executions.Enqueue(job{agent: a, id: x.ID})
@@ -100,7 +104,12 @@ func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started
 }
 
 // newTest returns the execution of a test whose graph can be run.
-func (e *Engine) newTest(ctx context.Context, w agent.Workflow, plan testPlan, payload map[string]any) (*agent.Execution, error) {
+func (e *Engine) newTest(
+	ctx context.Context,
+	w agent.Workflow,
+	plan testPlan,
+	payload map[string]any,
+) (*agent.Execution, error) {
 	p, err := e.testProgram(w, plan, payload)
 	if err != nil {
 		return nil, err
@@ -115,8 +124,19 @@ func (e *Engine) newTest(ctx context.Context, w agent.Workflow, plan testPlan, p
 	}
 	now, id := agent.Now(), agent.NewID(agent.KindExecution)
 	chain := store.ChainOf(ctx).Next(id)
-	x := &agent.Execution{ID: id, WorkflowID: w.ID, Version: w.Version, Status: agent.ExecutionRunning, Trigger: agent.TriggerTest, TriggerNode: start,
-		Input: input, RootID: chain.Root, Depth: chain.Depth, CreatedAt: now, StartedAt: now}
+	x := &agent.Execution{
+		ID:          id,
+		WorkflowID:  w.ID,
+		Version:     w.Version,
+		Status:      agent.ExecutionRunning,
+		Trigger:     agent.TriggerTest,
+		TriggerNode: start,
+		Input:       input,
+		RootID:      chain.Root,
+		Depth:       chain.Depth,
+		CreatedAt:   now,
+		StartedAt:   now,
+	}
 	if why := e.charge(x); why != nil {
 		return nil, why
 	}
@@ -144,7 +164,10 @@ func (q *TestRequest) check() error {
 		return err
 	}
 	for name := range secrets.Given {
-		return agent.Invalid("nodes", "contain a credential that is not saved yet; save the workflow first").With("credential", name)
+		return agent.Invalid(
+			"nodes",
+			"contain a credential that is not saved yet; save the workflow first",
+		).With("credential", name)
 	}
 	q.Nodes = nodes
 	return nil
@@ -166,16 +189,23 @@ func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string
 	g, _ := graph.Read(w.Nodes, w.Edges, true)
 	target, found := g.Find(plan.NodeID)
 	if !found {
-		return nil, agent.Invalid("node_id", "is not a node of this graph").With("node_id", agent.Clip(plan.NodeID, 100))
+		return nil, agent.Invalid(
+			"node_id",
+			"is not a node of this graph",
+		).With("node_id", agent.Clip(plan.NodeID, 100))
 	}
 	if plan.Mode == TestTo {
-		p, err := e.compile(subgraph(w, g, func(i int) bool { return i == target || g.InLoopBody(i, target) || g.HasPath(i, target) }))
+		p, err := e.compile(subgraph(w, g, func(i int) bool {
+			return i == target || g.InLoopBody(i, target) || g.HasPath(i, target)
+		}))
 		if err == nil {
 			p.pins = pins
 		}
 		return p, err
 	}
-	alone := subgraph(w, g, func(i int) bool { return i == target || g.InLoopBody(i, target) })
+	alone := subgraph(w, g, func(i int) bool {
+		return i == target || g.InLoopBody(i, target)
+	})
 	if g.Nodes[target].Type != agent.NodeTrigger { // a graph needs one
 		alone.Nodes = append(alone.Nodes, agent.RawNode(fmt.Sprintf(`{"id":%q,"type":"trigger"}`, unusedID(g))))
 	}
@@ -224,7 +254,12 @@ func subgraph(w agent.Workflow, g *graph.Graph, keep func(i int) bool) agent.Wor
 
 // isolatedInput returns what would flow into a node, given the outputs of the
 // nodes before it.
-func (e *Engine) isolatedInput(g *graph.Graph, node int, outputs map[string]map[string]any, payload map[string]any) any {
+func (e *Engine) isolatedInput(
+	g *graph.Graph,
+	node int,
+	outputs map[string]map[string]any,
+	payload map[string]any,
+) any {
 	var values []any
 	all := map[string]any{}
 	for _, edge := range g.Edges {
@@ -255,9 +290,18 @@ func (e *Engine) isolatedInput(g *graph.Graph, node int, outputs map[string]map[
 
 // lastOutputs adds to pins the outputs of nodes in the newest executions of a
 // workflow.
-func lastOutputs(ctx context.Context, db *store.DB, w *agent.Workflow, pins map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+func lastOutputs(
+	ctx context.Context,
+	db *store.DB,
+	w *agent.Workflow,
+	pins map[string]json.RawMessage,
+) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
-	newest, _, err := db.Executions(ctx, store.ExecutionFilter{WorkflowID: w.ID, Tests: true}, store.Page{Limit: 5})
+	newest, _, err := db.Executions(
+		ctx,
+		store.ExecutionFilter{WorkflowID: w.ID, Tests: true},
+		store.Page{Limit: 5},
+	)
 	if err != nil {
 		return nil, err
 	}

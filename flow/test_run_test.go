@@ -15,10 +15,22 @@ func TestTestRunsSurviveRestart(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
 	w := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
-	graph := TestRequest{WorkflowID: w.ID, Mode: TestAll, Pins: map[string]json.RawMessage{"c": json.RawMessage(`{"text":"pinned"}`)},
-		Nodes: []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger"}`), agent.RawNode(`{"id":"w","type":"wait","data":{"event":"contact.created"}}`),
-			agent.RawNode(`{"id":"c","type":"chat","data":{"prompt":"fail"}}`), agent.RawNode(`{"id":"s","type":"set","data":{"values":{"said":"{{nodes.c.text}}"}}}`)},
-		Edges: []agent.RawEdge{agent.RawEdge(`{"source":"t","target":"w"}`), agent.RawEdge(`{"source":"w","target":"c"}`), agent.RawEdge(`{"source":"c","target":"s"}`)}}
+	graph := TestRequest{
+		WorkflowID: w.ID,
+		Mode:       TestAll,
+		Pins:       map[string]json.RawMessage{"c": json.RawMessage(`{"text":"pinned"}`)},
+		Nodes: []agent.RawNode{
+			agent.RawNode(`{"id":"t","type":"trigger"}`),
+			agent.RawNode(`{"id":"w","type":"wait","data":{"event":"contact.created"}}`),
+			agent.RawNode(`{"id":"c","type":"chat","data":{"prompt":"fail"}}`),
+			agent.RawNode(`{"id":"s","type":"set","data":{"values":{"said":"{{nodes.c.text}}"}}}`),
+		},
+		Edges: []agent.RawEdge{
+			agent.RawEdge(`{"source":"t","target":"w"}`),
+			agent.RawEdge(`{"source":"w","target":"c"}`),
+			agent.RawEdge(`{"source":"c","target":"s"}`),
+		},
+	}
 	started, err := e.Test(t.Context(), db, graph)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +48,9 @@ func TestTestRunsSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, story := waitForEnd(t, db, later, id)
-	if x.Status != agent.ExecutionComplete || story != "t=success w=success c=success s=success" || string(x.Output) != `{"said":"pinned"}` {
+	if x.Status != agent.ExecutionComplete ||
+		story != "t=success w=success c=success s=success" ||
+		string(x.Output) != `{"said":"pinned"}` {
 		t.Errorf("got %s %s %s %v", x.Status, story, x.Output, x.Error)
 	}
 	events, err := db.Events(t.Context(), 0, 100)

@@ -22,7 +22,12 @@ func ToolKind(b *chat.Toolbox) *Kind {
 				return Outcome{}, agent.Invalid("arguments", "must be a JSON object")
 			}
 		}
-		x, err := b.Execute(chat.WithKey(ctx, c.Key), c.DB, c.Text("tool_id"), arguments)
+		x, err := b.Execute(
+			chat.WithKey(ctx, c.Key),
+			c.DB,
+			c.Text("tool_id"),
+			arguments,
+		)
 		if err != nil {
 			return Outcome{}, err
 		}

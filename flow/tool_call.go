@@ -31,10 +31,14 @@ func callersOf(ctx context.Context) callers {
 }
 
 // outer returns the callers without the innermost.
-func (c callers) outer() callers { return c[:max(len(c)-1, 0)] }
+func (c callers) outer() callers {
+	return c[:max(len(c)-1, 0)]
+}
 
 // wait reports whether a workflow is among the callers.
-func (c callers) wait(workflowID string) bool { return slices.Contains(c, workflowID) }
+func (c callers) wait(workflowID string) bool {
+	return slices.Contains(c, workflowID)
+}
 
 // RunTool runs an active workflow for a tool and returns its output. An
 // execution that has not ended by the deadline of ctx is terminated; one that
@@ -48,8 +52,17 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun
 		ctx, cancel = context.WithDeadline(ctx, run.Deadline)
 		defer cancel()
 	}
-	q := Request{WorkflowID: run.WorkflowID, Input: run.Input, Trigger: "workflow", IdempotencyKey: key, Queue: true, Wait: waitForever, active: true,
-		chain: store.ChainOf(ctx), callers: callersOf(ctx)}
+	q := Request{
+		WorkflowID:     run.WorkflowID,
+		Input:          run.Input,
+		Trigger:        "workflow",
+		IdempotencyKey: key,
+		Queue:          true,
+		Wait:           waitForever,
+		active:         true,
+		chain:          store.ChainOf(ctx),
+		callers:        callersOf(ctx),
+	}
 	s, err := e.execute(ctx, db, q)
 	x := s.Execution
 	if err == nil && s.Repeated {
@@ -58,8 +71,16 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun
 		}
 	}
 	switch {
-	case ctx.Err() != nil && own.Err() == nil && !run.Deadline.IsZero() && x.ID != "" && !x.Status.Ended():
-		return chat.RunningWorkflow{Status: "running", ExecutionID: x.ID, Message: "The workflow is still running. Its result is not known yet."}, nil
+	case ctx.Err() != nil &&
+		own.Err() == nil &&
+		!run.Deadline.IsZero() &&
+		x.ID != "" &&
+		!x.Status.Ended():
+		return chat.RunningWorkflow{
+			Status:      "running",
+			ExecutionID: x.ID,
+			Message:     "The workflow is still running. Its result is not known yet.",
+		}, nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !x.Status.Ended():
 		return nil, e.terminateLate(context.WithoutCancel(ctx), db, x.ID)
 	case ctx.Err() != nil:
@@ -69,7 +90,11 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun
 	case x.Status == agent.ExecutionComplete:
 		return decodeOr(x.Output), nil
 	case x.Error != nil:
-		return nil, agent.Errorf(agent.CodeExecution, "the workflow failed: %s", x.Error.Message).With("execution_id", x.ID)
+		return nil, agent.Errorf(
+			agent.CodeExecution,
+			"the workflow failed: %s",
+			x.Error.Message,
+		).With("execution_id", x.ID)
 	}
 	return nil, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status).With("execution_id", x.ID)
 }
@@ -77,12 +102,16 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun
 // terminateLate ends an execution that exceeded the time limit of its tool, and
 // returns the tool's error.
 func (e *Engine) terminateLate(ctx context.Context, db *store.DB, id string) error {
-	late := agent.Errorf(agent.CodeUpstream, "the workflow did not end within the tool's time limit").With("execution_id", id)
+	late := agent.Errorf(
+		agent.CodeUpstream,
+		"the workflow did not end within the tool's time limit",
+	).With("execution_id", id)
 	if id == "" {
 		return late
 	}
 	_, err := e.Terminate(ctx, db, id)
-	if code := agent.ErrorCode(err); err == nil || code == agent.CodeNotFound || code == agent.CodeConflict { // it has ended, or left nothing
+	// it has ended, or left nothing
+	if code := agent.ErrorCode(err); err == nil || code == agent.CodeNotFound || code == agent.CodeConflict {
 		return late
 	}
 	return errors.Join(late, err)

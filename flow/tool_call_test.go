@@ -18,19 +18,34 @@ func TestRunTool(t *testing.T) {
 	double := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{\"n\":\"{{trigger.n}}\"}}\nt -> s")
 	fails := createWorkflow(t, db, e, "t trigger\nc chat {\"prompt\":\"fail\"}\nt -> c")
 	draft := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
-	if _, err := db.UpdateWorkflow(t.Context(), draft.ID, func(w *agent.Workflow) error { w.Status = agent.WorkflowDraft; return nil }); err != nil {
+	if _, err := db.UpdateWorkflow(t.Context(), draft.ID, func(w *agent.Workflow) error {
+		w.Status = agent.WorkflowDraft
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"", "k", "k"} {
-		out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: double.ID, Input: json.RawMessage(`{"n":21}`), Key: key})
+		out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{
+			WorkflowID: double.ID,
+			Input:      json.RawMessage(`{"n":21}`),
+			Key:        key,
+		})
 		if err != nil || string(mustJSON(out)) != `{"n":21}` {
 			t.Errorf("key %q: %v %v", key, out, err)
 		}
 	}
-	if _, n, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: double.ID}, store.Page{Limit: 10}); err != nil || n != 2 {
+	if _, n, err := db.Executions(
+		t.Context(),
+		store.ExecutionFilter{WorkflowID: double.ID},
+		store.Page{Limit: 10},
+	); err != nil || n != 2 {
 		t.Errorf("%d executions, %v", n, err)
 	}
-	for id, code := range map[string]agent.Code{fails.ID: agent.CodeExecution, draft.ID: agent.CodeConflict, "workflow-none": agent.CodeNotFound} {
+	for id, code := range map[string]agent.Code{
+		fails.ID:        agent.CodeExecution,
+		draft.ID:        agent.CodeConflict,
+		"workflow-none": agent.CodeNotFound,
+	} {
 		_, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: id, Input: nil, Key: ""})
 		wantCode(t, err, code)
 	}
@@ -87,7 +102,11 @@ func TestRunToolTerminatesAtTimeout(t *testing.T) {
 func TestRunToolOfItself(t *testing.T) {
 	db, e := open(t)
 	e.Register(map[string]*Kind{"tool": {Run: func(ctx context.Context, c *Call) (Outcome, error) {
-		out, err := e.RunTool(ctx, c.DB, chat.WorkflowRun{WorkflowID: c.Text("tool_id"), Input: mustJSON(c.Data["arguments"]), Key: c.Key})
+		out, err := e.RunTool(ctx, c.DB, chat.WorkflowRun{
+			WorkflowID: c.Text("tool_id"),
+			Input:      mustJSON(c.Data["arguments"]),
+			Key:        c.Key,
+		})
 		return Outcome{Output: map[string]any{"result": out}}, err
 	}}})
 	calling := func(id string) string {
@@ -105,16 +124,29 @@ func TestRunToolOfItself(t *testing.T) {
 	outer := createWorkflow(t, db, e, calling(inner.ID))
 	for _, other := range []string{inner.ID, outer.ID} {
 		nodes, edges := parseGraph(calling(other))
-		if _, err := db.UpdateWorkflow(t.Context(), inner.ID, func(w *agent.Workflow) error { w.Nodes, w.Edges = nodes, edges; return nil }); err != nil {
+		if _, err := db.UpdateWorkflow(t.Context(), inner.ID, func(w *agent.Workflow) error {
+			w.Nodes, w.Edges = nodes, edges
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		out, err := e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: outer.ID, Input: json.RawMessage(`{"n":4}`), Key: ""})
-		if err != nil || strings.Count(string(mustJSON(out)), "result") != 4 || !strings.Contains(string(mustJSON(out)), `"end":true`) {
+		out, err := e.RunTool(ctx, db, chat.WorkflowRun{
+			WorkflowID: outer.ID,
+			Input:      json.RawMessage(`{"n":4}`),
+			Key:        "",
+		})
+		if err != nil ||
+			strings.Count(string(mustJSON(out)), "result") != 4 ||
+			!strings.Contains(string(mustJSON(out)), `"end":true`) {
 			t.Errorf("got %s %v", mustJSON(out), err)
 		}
-		_, err = e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: outer.ID, Input: json.RawMessage(`{"n":100}`), Key: ""})
+		_, err = e.RunTool(ctx, db, chat.WorkflowRun{
+			WorkflowID: outer.ID,
+			Input:      json.RawMessage(`{"n":100}`),
+			Key:        "",
+		})
 		if agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "limit of a chain") {
 			t.Errorf("an endless chain ended with %v", err)
 		}
@@ -126,7 +158,10 @@ func TestRunToolOfItself(t *testing.T) {
 func TestRunToolContinuesAfterTimeout(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)
-	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: w.ID, Deadline: time.Now().Add(2 * time.Second)})
+	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{
+		WorkflowID: w.ID,
+		Deadline:   time.Now().Add(2 * time.Second),
+	})
 	running, is := out.(chat.RunningWorkflow)
 	if err != nil || !is || running.Status != "running" {
 		t.Fatalf("got %+v, %v", out, err)

@@ -44,13 +44,29 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 		n := &g.Nodes[i]
 		typeField := fmt.Sprintf("nodes[%d].type", i)
 		if _, known := graph.Lookup(n.Type); !known {
-			issues = slices.DeleteFunc(issues, func(is Issue) bool { return is.NodeID == n.ID && is.Field == typeField })
-			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: "is unknown: " + agent.Clip(n.Type, 60), NodeID: n.ID}, severityWarning})
+			issues = slices.DeleteFunc(issues, func(is Issue) bool {
+				return is.NodeID == n.ID && is.Field == typeField
+			})
+			issues = append(issues, Issue{
+				agent.Issue{
+					Field:  typeField,
+					Issue:  "is unknown: " + agent.Clip(n.Type, 60),
+					NodeID: n.ID,
+				},
+				severityWarning,
+			})
 			continue
 		}
 		kind := e.kinds[n.Type]
 		if kind == nil && executable {
-			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: unavailableIssue(n.Type), NodeID: n.ID}, severityError})
+			issues = append(issues, Issue{
+				agent.Issue{
+					Field:  typeField,
+					Issue:  unavailableIssue(n.Type),
+					NodeID: n.ID,
+				},
+				severityError,
+			})
 		}
 		found := nodeErrors(g, i, kind)
 		if err := checkSaved(g, i, kind); len(found) == 0 && err != nil {
@@ -61,7 +77,14 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 		}
 		issues = append(issues, unreachableReferences(g, i, kind, upstream[i])...)
 		if neverRuns(n, triggers, upstream[i]) {
-			issues = append(issues, Issue{agent.Issue{Field: fmt.Sprintf("nodes[%d]", i), Issue: "is not connected to a trigger, so it never runs", NodeID: n.ID}, severityWarning})
+			issues = append(issues, Issue{
+				agent.Issue{
+					Field:  fmt.Sprintf("nodes[%d]", i),
+					Issue:  "is not connected to a trigger, so it never runs",
+					NodeID: n.ID,
+				},
+				severityWarning,
+			})
 		}
 	}
 	return issues
@@ -73,7 +96,12 @@ const maxCodeCheck = 2 * time.Second
 // ValidateCode returns a warning for each node of a readable graph whose code is not
 // valid JavaScript. What it cannot check in time, because many scripts are running, is
 // not reported.
-func (e *Engine) ValidateCode(ctx context.Context, owner string, nodes []agent.RawNode, edges []agent.RawEdge) (issues []Issue) {
+func (e *Engine) ValidateCode(
+	ctx context.Context,
+	owner string,
+	nodes []agent.RawNode,
+	edges []agent.RawEdge,
+) (issues []Issue) {
 	g, _ := graph.Read(nodes, edges, false)
 	if g == nil || e.options.Scripts == nil {
 		return nil
@@ -89,9 +117,21 @@ func (e *Engine) ValidateCode(ctx context.Context, owner string, nodes []agent.R
 		if code == "" || n.Type != "code" && !expression {
 			continue
 		}
-		err := e.options.Scripts.Check(ctx, script.Call{Code: code, Expression: expression, Timeout: maxCodeCheck, Owner: owner})
+		err := e.options.Scripts.Check(ctx, script.Call{
+			Code:       code,
+			Expression: expression,
+			Timeout:    maxCodeCheck,
+			Owner:      owner,
+		})
 		if issue := syntaxIssue(err); issue != "" {
-			issues = append(issues, Issue{agent.Issue{Field: fmt.Sprintf("nodes[%d].data.%s", i, field), Issue: issue, NodeID: n.ID}, severityWarning})
+			issues = append(issues, Issue{
+				agent.Issue{
+					Field:  fmt.Sprintf("nodes[%d].data.%s", i, field),
+					Issue:  issue,
+					NodeID: n.ID,
+				},
+				severityWarning,
+			})
 		}
 	}
 	return issues
@@ -159,7 +199,10 @@ func triggersOf(g *graph.Graph) (ids []string) {
 // In a graph without triggers that says nothing about the node.
 func neverRuns(n *agent.Node, triggers []string, upstream map[string]bool) bool {
 	leads := func(trigger string) bool { return upstream[trigger] }
-	return len(triggers) > 0 && n.Type != agent.NodeTrigger && n.Data["disabled"] != true && !slices.ContainsFunc(triggers, leads)
+	return len(triggers) > 0 &&
+		n.Type != agent.NodeTrigger &&
+		n.Data["disabled"] != true &&
+		!slices.ContainsFunc(triggers, leads)
 }
 
 // unreachableReferences warns about templates that read the output of a node
@@ -180,11 +223,26 @@ func unreachableReferences(g *graph.Graph, i int, kind *Kind, upstream map[strin
 		if len(r.Names) < 2 || r.Names[0] != "nodes" || upstream[r.Names[1]] {
 			continue
 		}
-		why := fmt.Sprintf("reads the node %q, which does not lead to this one: %s", agent.Clip(r.Names[1], 60), agent.Clip(r.Text, 100))
+		why := fmt.Sprintf(
+			"reads the node %q, which does not lead to this one: %s",
+			agent.Clip(r.Names[1], 60),
+			agent.Clip(r.Text, 100),
+		)
 		if _, there := g.Find(r.Names[1]); !there {
-			why = fmt.Sprintf("reads the node %q, which does not exist: %s", agent.Clip(r.Names[1], 60), agent.Clip(r.Text, 100))
+			why = fmt.Sprintf(
+				"reads the node %q, which does not exist: %s",
+				agent.Clip(r.Names[1], 60),
+				agent.Clip(r.Text, 100),
+			)
 		}
-		issues = append(issues, Issue{agent.Issue{Field: fmt.Sprintf("nodes[%d].data.%s", i, r.Field), Issue: why, NodeID: n.ID}, severityWarning})
+		issues = append(issues, Issue{
+			agent.Issue{
+				Field:  fmt.Sprintf("nodes[%d].data.%s", i, r.Field),
+				Issue:  why,
+				NodeID: n.ID,
+			},
+			severityWarning,
+		})
 	}
 	return issues
 }

@@ -52,12 +52,20 @@ func createQueryWorkflow(t *testing.T, db *store.DB, e *Engine, data map[string]
 func TestSQLTemplatesAreBound(t *testing.T) {
 	db, e := open(t)
 	for _, name := range []string{"Ada", "Bob", "Eve"} {
-		if _, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some(name), Email: agent.Some(strings.ToLower(name) + "@example.com")}); err != nil {
+		if _, err := db.CreateContact(t.Context(), agent.ContactChange{
+			Name:  agent.Some(name),
+			Email: agent.Some(strings.ToLower(name) + "@example.com"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	names := func() string {
-		r, err := db.SQL(t.Context(), "SELECT group_concat(name || ' ' || notes, ',') FROM (SELECT * FROM contacts ORDER BY name)", store.Params{}, store.Access{})
+		r, err := db.SQL(
+			t.Context(),
+			"SELECT group_concat(name || ' ' || notes, ',') FROM (SELECT * FROM contacts ORDER BY name)",
+			store.Params{},
+			store.Access{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,23 +73,40 @@ func TestSQLTemplatesAreBound(t *testing.T) {
 	}
 	before := names()
 	for form, query := range map[string]map[string]any{
-		"bare":          {"query": "SELECT name FROM contacts WHERE name = {{trigger.text}}"},
-		"quoted":        {"query": "SELECT name FROM contacts WHERE name = '{{trigger.text}}'"},
-		"concatenated":  {"query": "SELECT name FROM contacts WHERE name LIKE 'no ' || {{trigger.text}}"},
-		"in a list":     {"query": "SELECT name FROM contacts WHERE name IN ('x', {{trigger.text}}, '{{ trigger.text }}')"},
-		"update":        {"query": "UPDATE contacts SET notes = '{{trigger.text}}' WHERE name = {{trigger.text}}"},
-		"with list":     {"query": "SELECT name FROM contacts WHERE name = ? AND name = {{trigger.text}} AND name = ?", "params": []any{"Ada", "Bob"}},
-		"with numbered": {"query": "SELECT name FROM contacts WHERE name = ?2 AND name = {{trigger.text}} AND name = ?1", "params": []any{"Ada", "Bob"}},
-		"with names":    {"query": "SELECT name FROM contacts WHERE name = :a AND name = {{trigger.text}}", "params": map[string]any{"a": "Ada"}},
-		"params too":    {"query": "SELECT name FROM contacts WHERE name = ? AND name = {{trigger.text}}", "params": []any{"{{trigger.text}}"}},
-		"in a comment":  {"query": "SELECT name FROM contacts WHERE name = '' -- {{trigger.text}}\n /* {{trigger.text}} */"},
+		"bare":         {"query": "SELECT name FROM contacts WHERE name = {{trigger.text}}"},
+		"quoted":       {"query": "SELECT name FROM contacts WHERE name = '{{trigger.text}}'"},
+		"concatenated": {"query": "SELECT name FROM contacts WHERE name LIKE 'no ' || {{trigger.text}}"},
+		"in a list": {
+			"query": "SELECT name FROM contacts WHERE name IN ('x', {{trigger.text}}, '{{ trigger.text }}')",
+		},
+		"update": {"query": "UPDATE contacts SET notes = '{{trigger.text}}' WHERE name = {{trigger.text}}"},
+		"with list": {
+			"query":  "SELECT name FROM contacts WHERE name = ? AND name = {{trigger.text}} AND name = ?",
+			"params": []any{"Ada", "Bob"},
+		},
+		"with numbered": {
+			"query":  "SELECT name FROM contacts WHERE name = ?2 AND name = {{trigger.text}} AND name = ?1",
+			"params": []any{"Ada", "Bob"},
+		},
+		"with names": {
+			"query":  "SELECT name FROM contacts WHERE name = :a AND name = {{trigger.text}}",
+			"params": map[string]any{"a": "Ada"},
+		},
+		"params too": {
+			"query":  "SELECT name FROM contacts WHERE name = ? AND name = {{trigger.text}}",
+			"params": []any{"{{trigger.text}}"},
+		},
+		"in a comment": {
+			"query": "SELECT name FROM contacts WHERE name = '' -- {{trigger.text}}\n /* {{trigger.text}} */",
+		},
 	} {
 		t.Run(form, func(t *testing.T) {
 			w := createQueryWorkflow(t, db, e, query)
 			for _, text := range hostile {
 				got := execute(t, db, e, w, string(mustJSON(map[string]any{"text": text, "secret": "hidden"})))
 				var r store.Result
-				if err := json.Unmarshal(got.Execution.Output, &r); err != nil || got.Execution.Status != agent.ExecutionComplete {
+				if err := json.Unmarshal(got.Execution.Output, &r); err != nil ||
+					got.Execution.Status != agent.ExecutionComplete {
 					t.Errorf("%q: %s %+v %v", text, got.Execution.Status, got.Execution.Error, err)
 					continue
 				}
@@ -98,22 +123,26 @@ func TestSQLTemplatesAreBound(t *testing.T) {
 
 func TestSQLTemplateValues(t *testing.T) {
 	db, e := open(t)
-	input := `{"n": 5, "big": 9007199254740993, "f": 1.5, "yes": true, "none": null, "text": "it's", "list": [1, "b"], "o": {"a": 1}}`
+	input := `{"n": 5, "big": 9007199254740993, "f": 1.5, "yes": true, "none": null, "text": "it's", ` +
+		`"list": [1, "b"], "o": {"a": 1}}`
 	for query, want := range map[string]string{
-		"SELECT typeof({{n}}), {{n}} + 1":                                                                         `["integer",6]`,
-		"SELECT typeof('{{n}}'), '{{n}}' || 'x'":                                                                  `["text","5x"]`,
-		"SELECT {{big}} = 9007199254740993":                                                                       `[1]`,
-		"SELECT typeof({{f}}), {{yes}}, typeof({{none}}), typeof({{gone}})":                                       `["real",1,"null","text"]`,
-		"SELECT '{{none}}', '{{gone}}', '{{text}}', {{ text | upper }}":                                           `["","","it's","IT'S"]`,
-		"SELECT value FROM json_each({{list}}) LIMIT {{n}} OFFSET 1":                                              `["b"]`,
-		"SELECT {{o}} ->> '$.a', '{{o}}', 'a {b} '' {'":                                                           `[1,"{\"a\":1}","a {b} ' {"]`,
-		"SELECT {{gone | default:\"it's -- 'fine'\"}}, 1 -- {{o}} it's":                                           `["it's -- 'fine'",1]`,
-		"SELECT /* it's {{n}} */ {{n}} AS \"a'b\", `c`.x, [d'].x FROM (SELECT 1 AS x) c, (SELECT 2 AS x) AS [d']": `[5,1,2]`,
+		"SELECT typeof({{n}}), {{n}} + 1":                                   `["integer",6]`,
+		"SELECT typeof('{{n}}'), '{{n}}' || 'x'":                            `["text","5x"]`,
+		"SELECT {{big}} = 9007199254740993":                                 `[1]`,
+		"SELECT typeof({{f}}), {{yes}}, typeof({{none}}), typeof({{gone}})": `["real",1,"null","text"]`,
+		"SELECT '{{none}}', '{{gone}}', '{{text}}', {{ text | upper }}":     `["","","it's","IT'S"]`,
+		"SELECT value FROM json_each({{list}}) LIMIT {{n}} OFFSET 1":        `["b"]`,
+		"SELECT {{o}} ->> '$.a', '{{o}}', 'a {b} '' {'":                     `[1,"{\"a\":1}","a {b} ' {"]`,
+		"SELECT {{gone | default:\"it's -- 'fine'\"}}, 1 -- {{o}} it's":     `["it's -- 'fine'",1]`,
+		"SELECT /* it's {{n}} */ {{n}} AS \"a'b\", `c`.x, [d'].x FROM (SELECT 1 AS x) " +
+			"c, (SELECT 2 AS x) AS [d']": `[5,1,2]`,
 	} {
 		t.Run(query, func(t *testing.T) {
 			got := execute(t, db, e, createQueryWorkflow(t, db, e, map[string]any{"query": query}), input)
 			var r struct{ Rows []json.RawMessage }
-			if err := json.Unmarshal(got.Execution.Output, &r); err != nil || len(r.Rows) != 1 || string(r.Rows[0]) != want {
+			if err := json.Unmarshal(got.Execution.Output, &r); err != nil ||
+				len(r.Rows) != 1 ||
+				string(r.Rows[0]) != want {
 				t.Errorf("%s %+v, want %s", got.Execution.Output, got.Execution.Error, want)
 			}
 		})
@@ -165,9 +194,13 @@ func TestSQLTemplateRefused(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			for _, status := range []agent.WorkflowStatus{agent.WorkflowDraft, agent.WorkflowActive} {
 				w := agent.Workflow{Name: "Test", Status: status, Settings: agent.DefaultWorkflowSettings()}
-				w.Nodes, w.Edges = parseGraph("start trigger\nq sql " + string(mustJSON(map[string]any{"query": query})) + "\nstart -> q")
+				w.Nodes, w.Edges = parseGraph(
+					"start trigger\nq sql " + string(mustJSON(map[string]any{"query": query})) + "\nstart -> q",
+				)
 				err := e.Check(w)
-				if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), issue) || !strings.Contains(err.Error(), "q") {
+				if agent.ErrorCode(err) != agent.CodeValidation ||
+					!strings.Contains(err.Error(), issue) ||
+					!strings.Contains(err.Error(), "q") {
 					t.Errorf("as %s: %v, want an error about %q", status, err, issue)
 				}
 				// A file of an older version, or a row written by SQL, may contain it anyway.
@@ -175,7 +208,10 @@ func TestSQLTemplateRefused(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := e.Execute(t.Context(), db, Request{WorkflowID: saved.ID, Trigger: "manual"}); agent.ErrorCode(err) != agent.CodeValidation {
+				if _, err := e.Execute(t.Context(), db, Request{
+					WorkflowID: saved.ID,
+					Trigger:    "manual",
+				}); agent.ErrorCode(err) != agent.CodeValidation {
 					t.Errorf("executed: %v", err)
 				}
 			}

@@ -25,7 +25,13 @@ type Answerer struct {
 
 // AnswerFunc answers a stored message and passes the answer to keep, which
 // stores it.
-type AnswerFunc func(ctx context.Context, db *store.DB, message agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error
+type AnswerFunc func(
+	ctx context.Context,
+	db *store.DB,
+	message agent.Message,
+	how agent.AnswerOptions,
+	keep func(agent.Message) error,
+) error
 
 // Limits of answering.
 const (
@@ -36,15 +42,27 @@ const (
 
 // NewAnswerer returns an Answerer for the agents of g's folder.
 func NewAnswerer(g *Gateways, answer AnswerFunc) *Answerer {
-	a := &Answerer{gateways: g, answer: answer, log: g.log, ended: func(agent.Message) {}}
+	a := &Answerer{
+		gateways: g,
+		answer:   answer,
+		log:      g.log,
+		ended:    func(agent.Message) {},
+	}
 	a.queue = newConversationQueue(conversationOptions{
-		task: "answer messages", limit: answersAtOnce, perAgent: answersPerAgent, now: time.Now, log: g.log, step: a.answerNext,
+		task:     "answer messages",
+		limit:    answersAtOnce,
+		perAgent: answersPerAgent,
+		now:      time.Now,
+		log:      g.log,
+		step:     a.answerNext,
 		due: func(ctx context.Context, db *store.DB, limit int) ([]string, agent.Time, error) {
 			ids, err := db.DueAnswers(ctx, limit)
 			return ids, agent.Time{}, err
 		},
 	})
-	g.folder.OnPending(func(db *store.DB, p store.Pending) { a.queue.agents.Notify(db, p.Answers.Time, p.Changed) })
+	g.folder.OnPending(func(db *store.DB, p store.Pending) {
+		a.queue.agents.Notify(db, p.Answers.Time, p.Changed)
+	})
 	return a
 }
 
@@ -73,7 +91,11 @@ func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		if err := agent.IgnoreNotFound(key.db.DropAnswer(stored, *m, a.failureText(stored, key.db, m, err))); err != nil {
+		if err := agent.IgnoreNotFound(key.db.DropAnswer(
+			stored,
+			*m,
+			a.failureText(stored, key.db, m, err),
+		)); err != nil {
 			return err
 		}
 		a.notifyVisitor(stored, key.db, m)
@@ -109,13 +131,22 @@ const handoverText = "I have asked a person to answer you here."
 // answering returns how a message is answered. Visitors of websites see the answer
 // as it is generated, and may be handed over to a person. The caller calls end when
 // the answer is complete.
-func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message, handedOver *atomic.Bool) (how agent.AnswerOptions, end func(), err error) {
+func (a *Answerer) answering(
+	ctx context.Context,
+	db *store.DB,
+	m agent.Message,
+	handedOver *atomic.Bool,
+) (how agent.AnswerOptions, end func(), err error) {
 	gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID)
 	if err != nil || !visitor {
 		return how, func() {}, err
 	}
 	key, visitors := visitKey{db.ID(), gateway, thread}, a.gateways.visitors
-	how = agent.AnswerOptions{Public: true, Handover: func() { handedOver.Store(true) }, OnText: func(piece string) { visitors.appendPartial(key, piece) }}
+	how = agent.AnswerOptions{
+		Public:   true,
+		Handover: func() { handedOver.Store(true) },
+		OnText:   func(piece string) { visitors.appendPartial(key, piece) },
+	}
 	return how, func() { visitors.clearPartial(key) }, nil
 }
 

@@ -35,7 +35,10 @@ func newAnswerFixture(t *testing.T) *answerFixture {
 	r := &answerFixture{hookFixture: newHookFixture(t, nil), bot: newBotServer(t), done: make(chan agent.Message, 1000)}
 	r.answer = func(_ context.Context, msg agent.Message) (string, error) { return "You said: " + msg.Content, nil }
 	r.gateway, r.secret = r.connect(t, "telegram", telegramConfig(r.bot))
-	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{
+		AutoReply:   agent.Some(true),
+		LLMProvider: agent.Some("ollama"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	r.start(t)
@@ -45,23 +48,40 @@ func newAnswerFixture(t *testing.T) *answerFixture {
 // start starts everything that sends and answers, as the program does.
 func (r *answerFixture) start(t *testing.T) {
 	t.Helper()
-	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, msg agent.Message, _ agent.AnswerOptions, keep func(agent.Message) error) error {
-		r.mu.Lock()
-		answer := r.answer
-		r.mu.Unlock()
-		text, err := answer(ctx, msg)
-		if err != nil {
-			return err
-		}
-		return keep(agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant, Content: text, Metadata: json.RawMessage(`{}`)})
-	})
+	r.answerer = NewAnswerer(
+		r.Gateways,
+		func(
+			ctx context.Context,
+			_ *store.DB,
+			msg agent.Message,
+			_ agent.AnswerOptions,
+			keep func(agent.Message) error,
+		) error {
+			r.mu.Lock()
+			answer := r.answer
+			r.mu.Unlock()
+			text, err := answer(ctx, msg)
+			if err != nil {
+				return err
+			}
+			return keep(agent.Message{
+				ConversationID: msg.ConversationID,
+				Role:           agent.MessageAssistant,
+				Content:        text,
+				Metadata:       json.RawMessage(`{}`),
+			})
+		},
+	)
 	r.answerer.ended = func(m agent.Message) { r.done <- m }
 	for range 2 {
 		if err := errors.Join(r.Start(t.Context()), r.answerer.Start(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { r.answerer.Stop(); r.Stop() })
+	t.Cleanup(func() {
+		r.answerer.Stop()
+		r.Stop()
+	})
 }
 
 func (r *answerFixture) answerWith(answer func(ctx context.Context, msg agent.Message) (string, error)) {
@@ -78,7 +98,11 @@ func (r *answerFixture) receiveMessage(t *testing.T, chat int, text string) {
 	n := r.n
 	r.mu.Unlock()
 	quoted, _ := json.Marshal(text)
-	body := fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":%d,"type":"private"},"from":{"id":%d,"first_name":"Ada"},"text":%s}}`, n, n, chat, chat, quoted)
+	body := fmt.Sprintf(
+		`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":%d,"type":"private"},"from":{"id":%d,`+
+			`"first_name":"Ada"},"text":%s}}`,
+		n, n, chat, chat, quoted,
+	)
 	if _, err := r.post(t, r.gateway.ID, headers("X-Telegram-Bot-Api-Secret-Token", r.secret), body); err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +177,21 @@ func TestAnswersOff(t *testing.T) {
 	}
 	conversation := list[0].ID
 	settings := func(c agent.SettingsChange) func() error {
-		return func() error { _, err := r.db.UpdateSettings(t.Context(), c); return err }
+		return func() error {
+			_, err := r.db.UpdateSettings(t.Context(), c)
+			return err
+		}
 	}
 	workflow := func(event, gateway string) func() error {
 		return func() error {
-			graph := `[{"id":"t","type":"trigger","position":{"x":0,"y":0},"data":{"event":"` + event + `","gateway_id":"` + gateway + `"}}]`
-			_, err := r.db.SQL(t.Context(), "INSERT INTO workflows(id, name, nodes, status) VALUES ('w','w',?,'active')", store.Params{List: []any{graph}}, store.Access{Write: true})
+			graph := `[{"id":"t","type":"trigger","position":{"x":0,"y":0},"data":{"event":"` + event +
+				`","gateway_id":"` + gateway + `"}}]`
+			_, err := r.db.SQL(
+				t.Context(),
+				"INSERT INTO workflows(id, name, nodes, status) VALUES ('w','w',?,'active')",
+				store.Params{List: []any{graph}},
+				store.Access{Write: true},
+			)
 			return err
 		}
 	}
@@ -168,7 +201,11 @@ func TestAnswersOff(t *testing.T) {
 	}
 	muted := func(on bool) func() error {
 		return func() error {
-			_, err := r.db.UpdateConversation(t.Context(), conversation, agent.ConversationChange{Muted: agent.Some(on)})
+			_, err := r.db.UpdateConversation(
+				t.Context(),
+				conversation,
+				agent.ConversationChange{Muted: agent.Some(on)},
+			)
 			return err
 		}
 	}
@@ -184,11 +221,25 @@ func TestAnswersOff(t *testing.T) {
 		do, undo func() error
 		answered bool
 	}{
-		{"auto_reply off", settings(agent.SettingsChange{AutoReply: agent.Some(false)}), settings(agent.SettingsChange{AutoReply: agent.Some(true)}), false},
-		{"no provider", settings(agent.SettingsChange{LLMProvider: agent.Some("")}), settings(agent.SettingsChange{LLMProvider: agent.Some("ollama")}), false},
+		{
+			"auto_reply off",
+			settings(agent.SettingsChange{AutoReply: agent.Some(false)}),
+			settings(agent.SettingsChange{AutoReply: agent.Some(true)}),
+			false,
+		},
+		{
+			"no provider",
+			settings(agent.SettingsChange{LLMProvider: agent.Some("")}),
+			settings(agent.SettingsChange{LLMProvider: agent.Some("ollama")}),
+			false,
+		},
 		{"muted", muted(true), muted(false), false},
 		{"a person answers", func() error {
-			_, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: conversation, Role: agent.MessageAssistant, Content: "I am a person"})
+			_, err := r.db.AppendMessage(t.Context(), agent.Message{
+				ConversationID: conversation,
+				Role:           agent.MessageAssistant,
+				Content:        "I am a person",
+			})
 			return err
 		}, muted(false), false},
 		{"the agent paused", status(agent.StatusPaused), status(agent.StatusActive), false},
@@ -215,14 +266,23 @@ func TestAnswersOff(t *testing.T) {
 	r.answerWith(func(context.Context, agent.Message) (string, error) {
 		return "", errors.New("the model must not be called")
 	})
-	if _, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "by the API"}); err != nil {
+	if _, err := r.db.AppendMessage(t.Context(), agent.Message{
+		ConversationID: conversation,
+		Role:           agent.MessageUser,
+		Content:        "by the API",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.unanswered(t); n != 0 {
 		t.Errorf("%d messages are due for an answer", n)
 	}
 	sent := r.waitSent(t, answers)[1]
-	if !slices.Equal(sent[1:], []string{"You said: a workflow listens to another gateway", "You said: a workflow listens to all events there are", "You said: a workflow listens to something else", "You said: after all"}) {
+	if !slices.Equal(sent[1:], []string{
+		"You said: a workflow listens to another gateway",
+		"You said: a workflow listens to all events there are",
+		"You said: a workflow listens to something else",
+		"You said: after all",
+	}) {
 		t.Errorf("sent %v", sent)
 	}
 }
@@ -232,13 +292,21 @@ func TestAnswersOff(t *testing.T) {
 func TestAnswerTakenOver(t *testing.T) {
 	r := newAnswerFixture(t)
 	r.answerWith(func(_ context.Context, msg agent.Message) (string, error) {
-		_, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant, Content: "Leave that to me"})
+		_, err := r.db.AppendMessage(t.Context(), agent.Message{
+			ConversationID: msg.ConversationID,
+			Role:           agent.MessageAssistant,
+			Content:        "Leave that to me",
+		})
 		return "too late", err
 	})
 	r.receiveMessage(t, 1, "Hello")
 	r.waitFinished(t, 1)
 	r.waitSent(t, 0)
-	if logs, _, err := r.db.Logs(t.Context(), store.LogFilter{Sources: []string{"chat"}}, store.Page{Limit: 10}); err != nil || len(logs) != 0 {
+	if logs, _, err := r.db.Logs(
+		t.Context(),
+		store.LogFilter{Sources: []string{"chat"}},
+		store.Page{Limit: 10},
+	); err != nil || len(logs) != 0 {
 		t.Errorf("logged %v, %v", logs, err)
 	}
 }
@@ -250,13 +318,21 @@ func TestAnswerFails(t *testing.T) {
 	r.answerWith(func(_ context.Context, msg agent.Message) (string, error) {
 		switch msg.Content {
 		case "model unavailable":
-			return "half an answer", agent.Errorf(agent.CodeUpstream, "the model gave no answer").Because(errors.New("sk-secret"))
+			return "half an answer", agent.Errorf(
+				agent.CodeUpstream,
+				"the model gave no answer",
+			).Because(errors.New("sk-secret"))
 		case "unexpected error":
 			return "", errors.New("an inner text")
 		case "locked":
 			return "", agent.Errorf(agent.CodeConflict, "openai_api_key is locked")
 		}
-		_, err := r.db.UpdateGateway(t.Context(), r.gateway.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{})}, func(agent.GatewayType, *agent.GatewayConfig) error { return nil })
+		_, err := r.db.UpdateGateway(
+			t.Context(),
+			r.gateway.ID,
+			agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{})},
+			func(agent.GatewayType, *agent.GatewayConfig) error { return nil },
+		)
 		return "no active gateway", err
 	})
 	for _, text := range []string{"model unavailable", "unexpected error", "locked", "gateway inactive"} {
@@ -269,7 +345,12 @@ func TestAnswerFails(t *testing.T) {
 		t.Fatalf("logged %v, %v", logs, err)
 	}
 	all := fmt.Sprintf("%s %s %s %s", logs[3].Data, logs[2].Data, logs[1].Data, logs[0].Data)
-	for _, want := range []string{"the model gave no answer", "internal error", "is locked", "requires an active gateway"} {
+	for _, want := range []string{
+		"the model gave no answer",
+		"internal error",
+		"is locked",
+		"requires an active gateway",
+	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the log lacks %q: %s", want, all)
 		}
@@ -358,7 +439,10 @@ func TestAgentsAnswerIndependently(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+	if _, err := other.UpdateSettings(t.Context(), agent.SettingsChange{
+		AutoReply:   agent.Some(true),
+		LLMProvider: agent.Some("ollama"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	first := r.db

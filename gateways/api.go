@@ -75,7 +75,8 @@ func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 func (c apiCall) retries(err error) (wait time.Duration, again bool) {
 	var status *statusError
 	switch {
-	case err == nil, egress.IsPermanent(err), egress.IsTLS(err), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, egress.IsPermanent(err), egress.IsTLS(err), errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded):
 		return 0, false
 	case errors.As(err, &status):
 		busy := status.status == http.StatusTooManyRequests || status.status == http.StatusServiceUnavailable
@@ -115,7 +116,12 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 		if c.retryAfter != nil {
 			asks = max(asks, c.retryAfter(body))
 		}
-		return &statusError{platform: c.platform, status: resp.StatusCode, body: body, retryAfter: asks}
+		return &statusError{
+			platform:   c.platform,
+			status:     resp.StatusCode,
+			body:       body,
+			retryAfter: asks,
+		}
 	}
 	if raw, ok := out.(*rawAnswer); ok {
 		*raw = rawAnswer{resp.StatusCode, body}

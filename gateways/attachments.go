@@ -31,7 +31,9 @@ const (
 )
 
 // filePauses are the pauses after failed attempts.
-var filePauses = [fileAttempts - 1]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
+var filePauses = [fileAttempts - 1]time.Duration{
+	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour,
+}
 
 // fileHost is a platform from which the files of messages are downloaded.
 type fileHost interface {
@@ -61,8 +63,12 @@ type attachments struct {
 // stored as rows of the agent's file.
 func newAttachments(g *Gateways, guard *egress.Client) *attachments {
 	q := newConversationQueue(conversationOptions{
-		task: "download attachments", limit: filesAtOnce, perAgent: filesPerAgent, log: g.log,
-		now: func() time.Time { return g.now() }, step: g.downloadNext,
+		task:     "download attachments",
+		limit:    filesAtOnce,
+		perAgent: filesPerAgent,
+		log:      g.log,
+		now:      func() time.Time { return g.now() },
+		step:     g.downloadNext,
 		due: func(ctx context.Context, db *store.DB, limit int) ([]string, agent.Time, error) {
 			if db.Suspended() {
 				return nil, agent.Time{}, nil
@@ -70,7 +76,9 @@ func newAttachments(g *Gateways, guard *egress.Client) *attachments {
 			return db.DueAttachments(ctx, agent.At(g.now()), limit)
 		},
 	})
-	g.folder.OnPending(func(db *store.DB, p store.Pending) { q.agents.Notify(db, p.Attachments.Time, p.Changed) })
+	g.folder.OnPending(func(db *store.DB, p store.Pending) {
+		q.agents.Notify(db, p.Attachments.Time, p.Changed)
+	})
 	return &attachments{q, guard}
 }
 
@@ -99,7 +107,13 @@ func (g *Gateways) downloadNext(ctx context.Context, key conversation) error {
 	case ctx.Err() != nil:
 		return ctx.Err() // the next Start tries again
 	}
-	g.log.Info("download attachment", "agent", key.db.ID(), "message", d.MessageID, "gateway", d.Gateway.ID, "error", err)
+	g.log.Info(
+		"download attachment",
+		"agent", key.db.ID(),
+		"message", d.MessageID,
+		"gateway", d.Gateway.ID,
+		"error", err,
+	)
 	return key.db.FailAttachment(stored, d, fileProblem(err), g.nextFileAttempt(d, err))
 }
 
@@ -107,9 +121,13 @@ func (g *Gateways) downloadNext(ctx context.Context, key conversation) error {
 func (g *Gateways) nextFileAttempt(d *store.AttachmentDownload, err error) agent.Time {
 	var lasting *clientError
 	status := statusOf(err)
-	busy := status != nil && (status.status >= 500 || status.status == http.StatusTooManyRequests || status.status == http.StatusRequestTimeout)
+	busy := status != nil &&
+		(status.status >= 500 ||
+			status.status == http.StatusTooManyRequests ||
+			status.status == http.StatusRequestTimeout)
 	switch {
-	case d.Attempt >= fileAttempts, errors.Is(err, store.ErrTooLarge), egress.IsPermanent(err), status != nil && !busy, status == nil && errors.As(err, &lasting):
+	case d.Attempt >= fileAttempts, errors.Is(err, store.ErrTooLarge), egress.IsPermanent(err), status != nil && !busy,
+		status == nil && errors.As(err, &lasting):
 		return agent.Time{}
 	}
 	pause := filePauses[d.Attempt-1]
@@ -159,8 +177,13 @@ func (g *Gateways) download(ctx context.Context, db *store.DB, d *store.Attachme
 		return nil, err
 	}
 	media := mediaOf(head, cmp.Or(d.Attachment.MimeType, resp.Header.Get("Content-Type")))
-	if strings.HasPrefix(media, "text/html") && !strings.HasPrefix(d.Attachment.MimeType, "text/html") && from.credential != "" {
-		return nil, newClientError("the platform sent a page in place of the file: the credential may not read files", nil)
+	if strings.HasPrefix(media, "text/html") &&
+		!strings.HasPrefix(d.Attachment.MimeType, "text/html") &&
+		from.credential != "" {
+		return nil, newClientError(
+			"the platform sent a page in place of the file: the credential may not read files",
+			nil,
+		)
 	}
 	return db.ReceiveFile(ctx, fileName(d.Attachment, from, resp.Header, media), media, body, agent.MaxAttachmentBytes)
 }
@@ -172,7 +195,10 @@ func (g *Gateways) openFile(ctx context.Context, from fileRequest) (*http.Respon
 		if err != nil {
 			return nil, err
 		}
-		ctx = egress.WithCredential(ctx, egress.HeaderCredential{Hosts: hosts, Header: map[string]string{"Authorization": from.credential}})
+		ctx = egress.WithCredential(ctx, egress.HeaderCredential{
+			Hosts:  hosts,
+			Header: map[string]string{"Authorization": from.credential},
+		})
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.url, nil)
 	if err != nil || from.url == "" {
@@ -181,7 +207,9 @@ func (g *Gateways) openFile(ctx context.Context, from fileRequest) (*http.Respon
 	req.Header.Set("User-Agent", "Satchel/"+g.version)
 	client := g.files.guard.HTTP()
 	if from.direct {
-		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		client.CheckRedirect = func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}
 	}
 	resp, err := client.Do(req)
 	var wrapped *url.Error
@@ -193,7 +221,15 @@ func (g *Gateways) openFile(ctx context.Context, from fileRequest) (*http.Respon
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		_ = resp.Body.Close()
-		return nil, refusal(&statusError{platform: "the platform", status: resp.StatusCode, retryAfter: egress.RetryAfter(resp.Header.Get("Retry-After"), g.now())}, "the platform", "credential for the file")
+		return nil, refusal(
+			&statusError{
+				platform:   "the platform",
+				status:     resp.StatusCode,
+				retryAfter: egress.RetryAfter(resp.Header.Get("Retry-After"), g.now()),
+			},
+			"the platform",
+			"credential for the file",
+		)
 	}
 	return resp, nil
 }
@@ -238,7 +274,14 @@ func fileName(a agent.Attachment, from fileRequest, h http.Header, media string)
 
 // fileExtension returns the usual extension of a media type, with its dot.
 func fileExtension(media string) string {
-	if ext := map[string]string{"image/jpeg": ".jpg", "audio/ogg": ".ogg", "audio/mpeg": ".mp3", "audio/wav": ".wav", "video/mp4": ".mp4", "text/plain": ".txt"}[media]; ext != "" {
+	if ext := map[string]string{
+		"image/jpeg": ".jpg",
+		"audio/ogg":  ".ogg",
+		"audio/mpeg": ".mp3",
+		"audio/wav":  ".wav",
+		"video/mp4":  ".mp4",
+		"text/plain": ".txt",
+	}[media]; ext != "" {
 		return ext
 	}
 	if all, _ := mime.ExtensionsByType(media); len(all) > 0 {
@@ -259,7 +302,11 @@ func hostsOf(configured string, own ...string) []string {
 // file returns the URL of a file that Slack's post contained.
 func (slack) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	c := d.Gateway.Config
-	return fileRequest{url: d.Attachment.URL, credential: "Bearer " + c.BotToken, hosts: hostsOf(c.APIBaseURL, "slack.com", "*.slack.com")}, nil
+	return fileRequest{
+		url:        d.Attachment.URL,
+		credential: "Bearer " + c.BotToken,
+		hosts:      hostsOf(c.APIBaseURL, "slack.com", "*.slack.com"),
+	}, nil
 }
 
 // file returns the URL of a file at Discord, which is signed.
@@ -275,7 +322,11 @@ func (hook) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (f
 // file returns the URL of a file at Twilio, which redirects to its storage.
 func (twilio) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	c := d.Gateway.Config
-	return fileRequest{url: d.Attachment.URL, credential: "Basic " + base64.StdEncoding.EncodeToString([]byte(c.AccountSID+":"+c.AuthToken)), hosts: hostsOf(c.APIBaseURL, "twilio.com", "*.twilio.com")}, nil
+	return fileRequest{
+		url:        d.Attachment.URL,
+		credential: "Basic " + base64.StdEncoding.EncodeToString([]byte(c.AccountSID+":"+c.AuthToken)),
+		hosts:      hostsOf(c.APIBaseURL, "twilio.com", "*.twilio.com"),
+	}, nil
 }
 
 // file asks Telegram for the location of a file, see
@@ -286,7 +337,11 @@ func (tg telegram) file(ctx context.Context, g *Gateways, d *store.AttachmentDow
 		Size int64  `json:"file_size"`
 		Path string `json:"file_path"`
 	}
-	if err := tg.call(ctx, g, c, "getFile", true, map[string]string{"file_id": d.Attachment.ID}, &found); err != nil {
+	if err := tg.call(
+		ctx, g, c, "getFile", true,
+		map[string]string{"file_id": d.Attachment.ID},
+		&found,
+	); err != nil {
 		var status *statusError
 		if errors.As(err, &status) && bytes.Contains(status.body, []byte("too big")) {
 			return fileRequest{}, store.ErrTooLarge
@@ -299,8 +354,13 @@ func (tg telegram) file(ctx context.Context, g *Gateways, d *store.AttachmentDow
 	if found.Path == "" || strings.HasPrefix(found.Path, "/") || strings.Contains(found.Path, "..") {
 		return fileRequest{}, newClientError(telegramMalformed, nil)
 	}
-	address := baseURL(c.APIBaseURL, telegramBase) + "/file/bot" + url.PathEscape(c.BotToken) + "/" + (&url.URL{Path: found.Path}).EscapedPath()
-	return fileRequest{url: address, direct: true, name: cmp.Or(d.Attachment.Type, "file") + path.Ext(found.Path)}, nil
+	address := baseURL(c.APIBaseURL, telegramBase) + "/file/bot" + url.PathEscape(c.BotToken) + "/" +
+		(&url.URL{Path: found.Path}).EscapedPath()
+	return fileRequest{
+		url:    address,
+		direct: true,
+		name:   cmp.Or(d.Attachment.Type, "file") + path.Ext(found.Path),
+	}, nil
 }
 
 // file asks Resend for the location of a file, see
@@ -311,7 +371,11 @@ func (r resend) file(ctx context.Context, g *Gateways, d *store.AttachmentDownlo
 		URL string `json:"download_url"`
 	}
 	at := "/emails/receiving/" + url.PathEscape(d.ExternalID) + "/attachments/" + url.PathEscape(d.Attachment.ID)
-	if err := g.call(ctx, r.call(d.Gateway.Config, http.MethodGet, at, nil), &found); err != nil {
+	if err := g.call(
+		ctx,
+		r.call(d.Gateway.Config, http.MethodGet, at, nil),
+		&found,
+	); err != nil {
 		return fileRequest{}, refusal(err, "Resend", "API key")
 	}
 	return fileRequest{url: found.URL}, nil

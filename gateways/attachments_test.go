@@ -28,8 +28,19 @@ const tinyPNG = "\x89PNG\x0D\x0A\x1A\x0A rest of a picture"
 // receiveFiles stores a message with files, as a platform posts it.
 func (c *sendFixture) receiveFiles(tb testing.TB, id string, files ...agent.Attachment) agent.Message {
 	tb.Helper()
-	in := agent.Inbound{ID: id, Thread: "T" + id, Text: "Look", From: agent.ContactChange{ExternalID: agent.Some("x:1")}, Attachments: files}
-	got, err := c.db.ReceiveInbound(tb.Context(), c.gate.ID, []store.Receipt{{EventID: id, Messages: []agent.Inbound{in}}}, 0)
+	in := agent.Inbound{
+		ID:          id,
+		Thread:      "T" + id,
+		Text:        "Look",
+		From:        agent.ContactChange{ExternalID: agent.Some("x:1")},
+		Attachments: files,
+	}
+	got, err := c.db.ReceiveInbound(
+		tb.Context(),
+		c.gate.ID,
+		[]store.Receipt{{EventID: id, Messages: []agent.Inbound{in}}},
+		0,
+	)
 	if err != nil || len(got.Messages) != 1 {
 		tb.Fatalf("got %+v, %v", got, err)
 	}
@@ -67,17 +78,43 @@ func TestAttachmentsAreDownloaded(t *testing.T) {
 		want     string // name, media type and size
 		authCall string // the call that must carry the credential
 	}{
-		"slack": {"slack", map[string][]string{"GET /files/a.bin": {"200 %PDF-1.7 bytes"}}, agent.Attachment{URL: "BASE/files/a.bin", Name: "../bill.pdf", MimeType: "image/png"},
-			"bill.pdf application/pdf 14", "GET /files/a.bin"},
-		"whatsapp":         {"whatsapp", map[string][]string{"GET /media/1": {"200 " + tinyPNG}}, agent.Attachment{URL: "BASE/media/1", MimeType: "image/png"}, "image.png image/png 26", "GET /media/1"},
-		"wrong media type": {"slack", map[string][]string{"GET /f": {"200 <svg onload=alert(1)>"}}, agent.Attachment{URL: "BASE/f", Name: "a.png", MimeType: "image/png"}, "a.png text/plain 21", "GET /f"},
-		"discord":          {"discord", nil, agent.Attachment{URL: elsewhere.URL + "/f", Name: "f.png"}, "f.png image/png 26", ""},
+		"slack": {
+			"slack",
+			map[string][]string{"GET /files/a.bin": {"200 %PDF-1.7 bytes"}},
+			agent.Attachment{URL: "BASE/files/a.bin", Name: "../bill.pdf", MimeType: "image/png"},
+			"bill.pdf application/pdf 14",
+			"GET /files/a.bin",
+		},
+		"whatsapp": {
+			"whatsapp",
+			map[string][]string{"GET /media/1": {"200 " + tinyPNG}},
+			agent.Attachment{URL: "BASE/media/1", MimeType: "image/png"},
+			"image.png image/png 26",
+			"GET /media/1",
+		},
+		"wrong media type": {
+			"slack",
+			map[string][]string{"GET /f": {"200 <svg onload=alert(1)>"}},
+			agent.Attachment{URL: "BASE/f", Name: "a.png", MimeType: "image/png"},
+			"a.png text/plain 21",
+			"GET /f",
+		},
+		"discord": {
+			"discord",
+			nil,
+			agent.Attachment{URL: elsewhere.URL + "/f", Name: "f.png"},
+			"f.png image/png 26",
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newSendFixture(t, tc.account, tc.answers)
 			tc.file.URL = strings.Replace(tc.file.URL, "BASE", c.vendor.URL, 1)
 			a, data, err := c.attachment(t, c.receiveFiles(t, "1", tc.file), 0)
-			if got := fmt.Sprint(a.Name, " ", a.MimeType, " ", a.Size); err != nil || got != tc.want || a.Status != agent.AttachmentStored || int64(len(data)) != a.Size {
+			if got := fmt.Sprint(a.Name, " ", a.MimeType, " ", a.Size); err != nil ||
+				got != tc.want ||
+				a.Status != agent.AttachmentStored ||
+				int64(len(data)) != a.Size {
 				t.Fatalf("got %s, %q, %+v, %v", got, data, a, err)
 			}
 			for _, call := range c.vendor.calls() {
@@ -104,7 +141,10 @@ func TestCredentialsStayWithTheirPlatform(t *testing.T) {
 	t.Cleanup(media.Close)
 	c := newSendFixture(t, "whatsapp", nil)
 	m := c.receiveFiles(t, "1", agent.Attachment{URL: elsewhere.URL + "/direct"})
-	if a, _, err := c.attachment(t, m, 0); agent.ErrorCode(err) != agent.CodeNotFound || a.Status != agent.AttachmentFailed || !strings.Contains(a.Error, "platform's own addresses") || requests != 0 {
+	if a, _, err := c.attachment(t, m, 0); agent.ErrorCode(err) != agent.CodeNotFound ||
+		a.Status != agent.AttachmentFailed ||
+		!strings.Contains(a.Error, "platform's own addresses") ||
+		requests != 0 {
 		t.Errorf("%+v, %v, %d requests", a, err, requests)
 	}
 	config := agent.GatewayConfigChange{APIBaseURL: agent.Some(media.URL), AuthToken: agent.Some("auth-secret")}
@@ -120,22 +160,39 @@ func TestCredentialsStayWithTheirPlatform(t *testing.T) {
 
 func TestFailedAttachments(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{
-		"GET /gone": {"404 no"}, "GET /login": {"200 <html>log in</html>"}, "GET /busy": {"503 later", "200 hello"}, "GET /large": {"200 " + strings.Repeat("x", agent.MaxAttachmentBytes+2)}})
-	for path, want := range map[string]string{"/gone": "404", "/login": "may not read files", "/large": "larger than 20 MB"} {
+		"GET /gone":  {"404 no"},
+		"GET /login": {"200 <html>log in</html>"},
+		"GET /busy":  {"503 later", "200 hello"},
+		"GET /large": {"200 " + strings.Repeat("x", agent.MaxAttachmentBytes+2)},
+	})
+	for path, want := range map[string]string{
+		"/gone":  "404",
+		"/login": "may not read files",
+		"/large": "larger than 20 MB",
+	} {
 		m := c.receiveFiles(t, path, agent.Attachment{URL: c.vendor.URL + path, MimeType: "image/png"})
-		if a, _, err := c.attachment(t, m, 0); err == nil || a.Status != agent.AttachmentFailed || !strings.Contains(a.Error, want) || strings.Contains(a.Error, "xoxb-secret") {
+		if a, _, err := c.attachment(t, m, 0); err == nil ||
+			a.Status != agent.AttachmentFailed ||
+			!strings.Contains(a.Error, want) ||
+			strings.Contains(a.Error, "xoxb-secret") {
 			t.Errorf("%s: %+v, %v", path, a, err)
 		}
 	}
 	m := c.receiveFiles(t, "busy", agent.Attachment{URL: c.vendor.URL + "/busy"})
-	if a, _, err := c.attachment(t, m, 0); agent.ErrorCode(err) != agent.CodeConflict || a.Status != agent.AttachmentPending {
+	if a, _, err := c.attachment(t, m, 0); agent.ErrorCode(err) != agent.CodeConflict ||
+		a.Status != agent.AttachmentPending {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	c.clock.pass(filePauses[0])
 	if a, data, err := c.attachment(t, m, 0); err != nil || data != "hello" || a.Error != "" {
 		t.Errorf("got %+v, %q, %v", a, data, err)
 	}
-	if r, err := c.db.SQL(t.Context(), "SELECT count(*) FROM messages", store.Params{}, store.Access{}); err != nil || fmt.Sprint(r.Rows) != "[[4]]" {
+	if r, err := c.db.SQL(
+		t.Context(),
+		"SELECT count(*) FROM messages",
+		store.Params{},
+		store.Access{},
+	); err != nil || fmt.Sprint(r.Rows) != "[[4]]" {
 		t.Errorf("%v, %v: a message was lost", r.Rows, err)
 	}
 }
@@ -152,7 +209,9 @@ func TestKilledWhileDownloading(t *testing.T) {
 		}
 	}
 	c.restart(t)
-	if a, _, err := c.attachment(t, m, 0); err == nil || a.Status != agent.AttachmentFailed || !strings.Contains(a.Error, "cut off") {
+	if a, _, err := c.attachment(t, m, 0); err == nil ||
+		a.Status != agent.AttachmentFailed ||
+		!strings.Contains(a.Error, "cut off") {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	for _, call := range c.vendor.calls() {
@@ -167,12 +226,17 @@ func TestKilledWhileDownloading(t *testing.T) {
 func TestTelegramFile(t *testing.T) {
 	token := "42:secret"
 	v := newFakePlatform(t, map[string][]string{
-		"POST /bot42:secret/getFile":               {`200 {"ok":true,"result":{"file_id":"F1","file_size":26,"file_path":"photos/file_3.jpg"}}`, `400 {"ok":false,"description":"Bad Request: file is too big"}`},
+		"POST /bot42:secret/getFile": {
+			`200 {"ok":true,"result":{"file_id":"F1","file_size":26,"file_path":"photos/file_3.jpg"}}`,
+			`400 {"ok":false,"description":"Bad Request: file is too big"}`,
+		},
 		"GET /file/bot42:secret/photos/file_3.jpg": {"200 " + tinyPNG, "302 x"},
 	})
 	o := newMailFixture(t)
 	d := &store.AttachmentDownload{Attachment: agent.Attachment{ID: "F1", Type: "photo"}, Gateway: store.OpenGateway{
-		Gateway: agent.Gateway{ID: "g", Type: agent.GatewayTelegram}, Config: agent.GatewayConfig{APIBaseURL: v.URL, BotToken: token}}}
+		Gateway: agent.Gateway{ID: "g", Type: agent.GatewayTelegram},
+		Config:  agent.GatewayConfig{APIBaseURL: v.URL, BotToken: token},
+	}}
 	u, err := o.download(t.Context(), o.db, d)
 	if err != nil || u.Name != "photo.jpg" || u.MediaType != "image/png" || u.Size != 26 {
 		t.Fatalf("got %+v, %v", u, err)

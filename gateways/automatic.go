@@ -41,7 +41,9 @@ type NotAnsweredError struct{ Reason string }
 func (e *NotAnsweredError) Error() string { return "the message was not answered: " + e.Reason }
 
 // Unwrap returns the error for clients.
-func (e *NotAnsweredError) Unwrap() error { return agent.Errorf(agent.CodeConflict, "%s", e.Error()) }
+func (e *NotAnsweredError) Unwrap() error {
+	return agent.Errorf(agent.CodeConflict, "%s", e.Error())
+}
 
 // SendExecutionEmail is SendEmail for what an execution sends; root is the first
 // execution of its chain. If an email started that one, what goes to its sender is
@@ -127,7 +129,10 @@ func (e *resendEmail) saysAutomatic() string {
 	for name, value := range e.Headers {
 		plain := strings.ReplaceAll(strings.ToLower(name), "-", "")
 		known := plain == "autosubmitted" || plain == "xautoresponsesuppress"
-		marks := !known && slices.ContainsFunc(automaticMarks, func(m string) bool { return strings.Contains(plain, m) })
+		marks := !known &&
+			slices.ContainsFunc(automaticMarks, func(m string) bool {
+				return strings.Contains(plain, m)
+			})
 		switch text, _ := value.(string); {
 		case plain == "xloop":
 			return reasonLoop
@@ -203,7 +208,9 @@ var automaticSubjects = []string{
 // else.
 func (e *resendEmail) hasAutomaticSubject() string {
 	subject := strings.ToLower(strings.Join(strings.Fields(mailbox.Decode(e.Subject)), " "))
-	if slices.ContainsFunc(automaticSubjects, func(start string) bool { return strings.HasPrefix(subject, start) }) {
+	if slices.ContainsFunc(automaticSubjects, func(start string) bool {
+		return strings.HasPrefix(subject, start)
+	}) {
 		return reasonAutomatic
 	}
 	return ""
@@ -252,7 +259,9 @@ func (e *resendEmail) fromRobot() string {
 			return reasonRobot
 		}
 	}
-	toItself := func(to string) bool { return mailbox.Key(to) == mailbox.Key(from.Address) }
+	toItself := func(to string) bool {
+		return mailbox.Key(to) == mailbox.Key(from.Address)
+	}
 	if len(e.To) > 0 && !slices.ContainsFunc(e.To, func(to string) bool { return !toItself(to) }) {
 		return reasonOwn // the gateway's, by another name
 	}
@@ -341,7 +350,9 @@ func markUnanswerable(ctx context.Context, db *store.DB, t agent.GatewayType, me
 // ownAddress returns why an address that may be one of the agent's own gets no automatic
 // answer, or "".
 func ownAddress(own []string, address string, key func(string) string) string {
-	if slices.ContainsFunc(own, func(o string) bool { return key(o) == key(address) }) {
+	if slices.ContainsFunc(own, func(o string) bool {
+		return key(o) == key(address)
+	}) {
 		return reasonOwn
 	}
 	return ""

@@ -15,8 +15,12 @@ import (
 // credentialFields maps each platform to the config field that is wrong if the platform
 // does not know the account.
 var credentialFields = map[agent.GatewayType]string{
-	agent.GatewayTelegram: "config.botToken", agent.GatewaySlack: "config.botToken", agent.GatewayDiscord: "config.botToken",
-	agent.GatewaySMS: "config.authToken", agent.GatewayWhatsApp: "config.authToken", agent.GatewayWebhook: "config.url",
+	agent.GatewayTelegram: "config.botToken",
+	agent.GatewaySlack:    "config.botToken",
+	agent.GatewayDiscord:  "config.botToken",
+	agent.GatewaySMS:      "config.authToken",
+	agent.GatewayWhatsApp: "config.authToken",
+	agent.GatewayWebhook:  "config.url",
 }
 
 var namedField = regexp.MustCompile(`config\.[A-Za-z]+`)
@@ -40,7 +44,8 @@ func failedField(o store.OpenGateway, err error) string {
 		return "config.smtpHost"
 	case smtp:
 		return ""
-	case status != nil && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, status.status):
+	case status != nil &&
+		slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, status.status):
 		return credential
 	case o.Type == agent.GatewayWebhook:
 		return "config.url"
@@ -84,10 +89,19 @@ func (g *Gateways) SendTest(ctx context.Context, db *store.DB, id string, m Test
 	}
 	began := g.now()
 	if gateway.Type == agent.GatewayEmail {
-		t.ID, _, err = g.SendEmail(ctx, db, id, &Email{To: []string{m.To}, Subject: testSubject, Text: m.Text})
+		t.ID, _, err = g.SendEmail(ctx, db, id, &Email{
+			To:      []string{m.To},
+			Subject: testSubject,
+			Text:    m.Text,
+		})
 	} else {
 		var sent Sent
-		sent, err = g.Send(ctx, db, SendRequest{Type: gateway.Type, GatewayID: id, To: m.To, Text: m.Text})
+		sent, err = g.Send(ctx, db, SendRequest{
+			Type:      gateway.Type,
+			GatewayID: id,
+			To:        m.To,
+			Text:      m.Text,
+		})
 		t.ID = sent.ID
 	}
 	t.Took = g.now().Sub(began)

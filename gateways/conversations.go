@@ -53,17 +53,29 @@ const conversationsEnqueued = 64
 
 func newConversationQueue(o conversationOptions) *conversationQueue {
 	q := &conversationQueue{conversationOptions: o}
-	q.agents = work.New(work.Options[*store.DB]{Run: q.enqueueDue, Limit: agentsAtOnce, Now: o.now,
+	q.agents = work.New(work.Options[*store.DB]{
+		Run:   q.enqueueDue,
+		Limit: agentsAtOnce,
+		Now:   o.now,
 		OnError: func(db *store.DB, err error) {
 			q.log.Error("read due conversations", "task", q.task, "agent", db.ID(), "error", err)
-		}})
+		},
+	})
 	q.steps = work.New(work.Options[conversation]{
-		Run: q.run, Limit: o.limit, Now: o.now,
+		Run:        q.run,
+		Limit:      o.limit,
+		Now:        o.now,
 		Group:      func(key conversation) any { return key.db },
 		GroupLimit: func(any) int { return o.perAgent },
 		Backoff:    func(int, error) time.Duration { return errorPause },
 		OnError: func(key conversation, err error) {
-			q.log.Error("process conversation", "task", q.task, "agent", key.db.ID(), "conversation", key.id, "error", err)
+			q.log.Error(
+				"process conversation",
+				"task", q.task,
+				"agent", key.db.ID(),
+				"conversation", key.id,
+				"error", err,
+			)
 		},
 	})
 	return q

@@ -35,9 +35,21 @@ func (discord) missing(c agent.GatewayConfig) []string {
 }
 
 // call calls the API as the bot.
-func (discord) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method, path string, repeats bool, in, out any) error {
-	call := apiCall{platform: "Discord", method: method, url: baseURL(c.APIBaseURL, discordBase) + path, idempotent: repeats,
-		header: http.Header{"Authorization": {"Bot " + c.BotToken}}}
+func (discord) call(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	method, path string,
+	repeats bool,
+	in, out any,
+) error {
+	call := apiCall{
+		platform:   "Discord",
+		method:     method,
+		url:        baseURL(c.APIBaseURL, discordBase) + path,
+		idempotent: repeats,
+		header:     http.Header{"Authorization": {"Bot " + c.BotToken}},
+	}
 	if in != nil {
 		body, err := json.Marshal(in)
 		if err != nil {
@@ -107,29 +119,59 @@ func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m
 		if m.Token != "" {
 			sent, err := d.respond(ctx, g, c, m.Token, text, first)
 			status := statusOf(err)
-			if !first || status == nil || status.status != http.StatusNotFound && status.status != http.StatusUnauthorized {
+			if !first ||
+				status == nil ||
+				status.status != http.StatusNotFound && status.status != http.StatusUnauthorized {
 				return sent, err
 			}
 			m.Token = "" // the token has expired: send to the channel instead
 		}
-		message := discordMessage{Content: text, AllowedMentions: onlyUsers, Nonce: nonce(key), EnforceNonce: key != ""}
+		message := discordMessage{
+			Content:         text,
+			AllowedMentions: onlyUsers,
+			Nonce:           nonce(key),
+			EnforceNonce:    key != "",
+		}
 		if m.Thread != "" && first {
 			message.Reference = &discordReference{MessageID: m.Thread}
 		}
-		return d.createMessage(ctx, g, c, http.MethodPost, "/channels/"+url.PathEscape(m.To)+"/messages", key != "", message)
+		return d.createMessage(
+			ctx, g, c, http.MethodPost,
+			"/channels/"+url.PathEscape(m.To)+"/messages",
+			key != "",
+			message,
+		)
 	})
 }
 
 // respond edits the deferred response to a command, or sends a follow-up.
-func (d discord) respond(ctx context.Context, g *Gateways, c agent.GatewayConfig, token, text string, first bool) (Sent, error) {
+func (d discord) respond(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	token, text string,
+	first bool,
+) (Sent, error) {
 	message := discordMessage{Content: text, AllowedMentions: onlyUsers}
 	if first {
-		return d.createMessage(ctx, g, c, http.MethodPatch, discordFollowUp(c, token)+"/messages/@original", true, message)
+		return d.createMessage(
+			ctx, g, c, http.MethodPatch,
+			discordFollowUp(c, token)+"/messages/@original",
+			true,
+			message,
+		)
 	}
 	return d.createMessage(ctx, g, c, http.MethodPost, discordFollowUp(c, token)+"?wait=true", false, message)
 }
 
-func (d discord) createMessage(ctx context.Context, g *Gateways, c agent.GatewayConfig, method, path string, repeats bool, message discordMessage) (Sent, error) {
+func (d discord) createMessage(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	method, path string,
+	repeats bool,
+	message discordMessage,
+) (Sent, error) {
 	var posted struct {
 		ID        string `json:"id"`
 		ChannelID string `json:"channel_id"`
@@ -228,7 +270,11 @@ func (d discord) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, 
 		return Parsed{}, malformed("Discord", err)
 	}
 	if post.Event != nil || post.Type == 0 {
-		return Parsed{Ignored: post.Event == nil, Response: Response{Status: http.StatusNoContent}, EventID: bodyHash(p.Body)}, nil
+		return Parsed{
+			Ignored:  post.Event == nil,
+			Response: Response{Status: http.StatusNoContent},
+			EventID:  bodyHash(p.Body),
+		}, nil
 	}
 	switch post.Type {
 	case discordPing:
@@ -236,13 +282,21 @@ func (d discord) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, 
 	case discordAutocomplete:
 		return Parsed{Ignored: true, Response: discordResponse(discordChoices)}, nil
 	case discordComponent, discordModal:
-		return Parsed{EventID: post.ID, Response: discordResponse(discordDeferredUpdate), Payload: payload}, nil
+		return Parsed{
+			EventID:  post.ID,
+			Response: discordResponse(discordDeferredUpdate),
+			Payload:  payload,
+		}, nil
 	case discordCommand:
 		in, ok := post.message(now)
 		if !ok {
 			return Parsed{}, malformed("Discord", nil)
 		}
-		return Parsed{EventID: post.ID, Response: discordResponse(discordDeferred), Messages: []agent.Inbound{in}}, nil
+		return Parsed{
+			EventID:  post.ID,
+			Response: discordResponse(discordDeferred),
+			Messages: []agent.Inbound{in},
+		}, nil
 	}
 	return Parsed{EventID: post.ID, Payload: payload}, nil
 }
@@ -258,7 +312,10 @@ func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 	if user == nil {
 		user = p.Member.User
 	}
-	if user == nil || user.ID == "" || p.ID == "" || p.ChannelID == "" {
+	if user == nil ||
+		user.ID == "" ||
+		p.ID == "" ||
+		p.ChannelID == "" {
 		return agent.Inbound{}, false
 	}
 	if p.GuildID != "" {
@@ -272,10 +329,23 @@ func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 	} else if name := names["@"+p.Data.TargetID]; name != "" {
 		text += " " + name
 	}
-	in := agent.Inbound{ID: p.ID, Thread: thread, Text: text,
-		From: agent.ContactChange{ExternalID: agent.Some(agent.DiscordContact + user.ID)},
-		Metadata: metadata(map[string]string{"platform": "discord", "channel": p.ChannelID, "guild": p.GuildID, "user": user.ID,
-			"username": user.Username, "command": p.Data.Name, "message_id": target.ID, "author": target.Author.name()}), Attachments: files}
+	in := agent.Inbound{
+		ID:     p.ID,
+		Thread: thread,
+		Text:   text,
+		From:   agent.ContactChange{ExternalID: agent.Some(agent.DiscordContact + user.ID)},
+		Metadata: metadata(map[string]string{
+			"platform":   "discord",
+			"channel":    p.ChannelID,
+			"guild":      p.GuildID,
+			"user":       user.ID,
+			"username":   user.Username,
+			"command":    p.Data.Name,
+			"message_id": target.ID,
+			"author":     target.Author.name(),
+		}),
+		Attachments: files,
+	}
 	if name := user.GlobalName; name != "" {
 		in.From.Name = agent.Some(name)
 	}
@@ -347,5 +417,9 @@ func (d discord) register(ctx context.Context, g *Gateways, o store.OpenGateway,
 	if err := g.reachable(o); err != nil {
 		return "", err
 	}
-	return "", d.call(ctx, g, o.Config, http.MethodPatch, "/applications/@me", true, map[string]string{"interactions_endpoint_url": webhookURL}, nil)
+	return "", d.call(
+		ctx, g, o.Config, http.MethodPatch, "/applications/@me", true,
+		map[string]string{"interactions_endpoint_url": webhookURL},
+		nil,
+	)
 }

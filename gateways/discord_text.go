@@ -13,7 +13,9 @@ type discordUser struct {
 	GlobalName string `json:"global_name"`
 }
 
-func (u discordUser) name() string { return cmp.Or(u.GlobalName, u.Username) }
+func (u discordUser) name() string {
+	return cmp.Or(u.GlobalName, u.Username)
+}
 
 type discordFile struct {
 	ID       string `json:"id"`
@@ -24,7 +26,13 @@ type discordFile struct {
 }
 
 func (f discordFile) attachment() agent.Attachment {
-	return agent.Attachment{ID: f.ID, Name: f.Name, MimeType: f.MimeType, Size: f.Size, URL: f.URL}
+	return agent.Attachment{
+		ID:       f.ID,
+		Name:     f.Name,
+		MimeType: f.MimeType,
+		Size:     f.Size,
+		URL:      f.URL,
+	}
 }
 
 // discordNamed is a channel, a role or a sticker.
@@ -60,7 +68,12 @@ func (r *discordResolved) names() discordNames {
 }
 
 // discordMentionable are the marks of the mentions that options of a type are.
-var discordMentionable = map[int]string{6: "@", 7: "#", 8: "@&", 9: "@"}
+var discordMentionable = map[int]string{
+	6: "@",
+	7: "#",
+	8: "@&",
+	9: "@",
+}
 
 var (
 	discordMention = agent.Pattern(`<(@&|@|#)!?([0-9]+)>`)
@@ -71,7 +84,11 @@ var (
 func (n discordNames) replace(text string) string {
 	text = discordMention().ReplaceAllStringFunc(text, func(mention string) string {
 		found := discordMention().FindStringSubmatch(mention)
-		return cmp.Or(n[found[1]+found[2]], n["@&"+found[2]], found[1]+found[2])
+		return cmp.Or(
+			n[found[1]+found[2]],
+			n["@&"+found[2]],
+			found[1]+found[2],
+		)
 	})
 	return discordEmoji().ReplaceAllString(text, "$1")
 }

@@ -45,7 +45,11 @@ const (
 func (e *Email) Validate() error {
 	var is agent.Issues
 	is.Check(len(e.To) > 0, "to", "is required")
-	is.Check(len(e.To)+len(e.CC)+len(e.BCC) <= maxRecipients, "to", fmt.Sprintf("and cc and bcc must have at most %d addresses", maxRecipients))
+	is.Check(
+		len(e.To)+len(e.CC)+len(e.BCC) <= maxRecipients,
+		"to",
+		fmt.Sprintf("and cc and bcc must have at most %d addresses", maxRecipients),
+	)
 	for _, list := range []struct {
 		field     string
 		addresses []string
@@ -56,11 +60,23 @@ func (e *Email) Validate() error {
 	}
 	is.Check(e.ReplyTo == "" || isAddress(e.ReplyTo), "reply_to", "must be an email address")
 	is.Check(!strings.ContainsAny(e.Subject, "\r\n\x00"), "subject", "must be a single line")
-	is.Check(len(e.Subject) <= maxSubjectBytes && utf8.ValidString(e.Subject), "subject", fmt.Sprintf("must have at most %d bytes", maxSubjectBytes))
+	is.Check(
+		len(e.Subject) <= maxSubjectBytes && utf8.ValidString(e.Subject),
+		"subject",
+		fmt.Sprintf("must have at most %d bytes", maxSubjectBytes),
+	)
 	is.Check(e.Text != "" || e.HTML != "", "body", "is required")
-	is.Check(len(e.Text) <= maxEmailBytes && len(e.HTML) <= maxEmailBytes, "body", fmt.Sprintf("must have at most %d MB", maxEmailBytes>>20))
+	is.Check(
+		len(e.Text) <= maxEmailBytes && len(e.HTML) <= maxEmailBytes,
+		"body",
+		fmt.Sprintf("must have at most %d MB", maxEmailBytes>>20),
+	)
 	is.Check(!strings.ContainsRune(e.Text+e.HTML, 0), "body", "must not contain NUL characters")
-	is.Check(len(e.IdempotencyKey) <= 256 && !strings.ContainsAny(e.IdempotencyKey, "\r\n\x00"), "idempotency_key", "must be a line of at most 256 bytes")
+	is.Check(
+		len(e.IdempotencyKey) <= 256 && !strings.ContainsAny(e.IdempotencyKey, "\r\n\x00"),
+		"idempotency_key",
+		"must be a line of at most 256 bytes",
+	)
 	return is.Err()
 }
 
@@ -77,7 +93,9 @@ func (e *Email) normalize() {
 // sendableAddress returns an address as it can be sent. One that is valid already,
 // and one that cannot be sent, stays as it is.
 func sendableAddress(text string) string {
-	isASCII := !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
+	isASCII := !strings.ContainsFunc(text, func(r rune) bool {
+		return r >= utf8.RuneSelf
+	})
 	if written, ok := mailbox.Header(text); ok && !(isASCII && isAddress(text)) {
 		return written
 	}
@@ -120,14 +138,25 @@ func bareAddresses(lists ...[]string) []string {
 // mailer is a platform that sends email.
 type mailer interface {
 	platform
-	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, messageID string, e *Email) (id string, err error)
+	send(
+		ctx context.Context,
+		g *Gateways,
+		config agent.GatewayConfig,
+		messageID string,
+		e *Email,
+	) (id string, err error)
 }
 
 // SendEmail sends an email through the given gateway, or else the agent's
 // default gateway of the type email. It returns the message's id and the
 // addresses that the platform accepted. It is stored in conversations as Send does. A platform's failure is an
 // UPSTREAM_ERROR.
-func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string, e *Email) (messageID string, accepted []string, err error) {
+func (g *Gateways) SendEmail(
+	ctx context.Context,
+	db *store.DB,
+	gatewayID string,
+	e *Email,
+) (messageID string, accepted []string, err error) {
 	e.normalize()
 	if err := e.Validate(); err != nil {
 		return "", nil, err
@@ -141,7 +170,10 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 		return "", nil, fmt.Errorf("gateway %s sends no email", o.ID)
 	}
 	if missing := m.missing(o.Config); len(missing) > 0 {
-		return "", nil, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
+		return "", nil, agent.Invalid(
+			"gateway_id",
+			"refers to a gateway with an incomplete config: "+missingFields(missing),
+		)
 	}
 	s, err := db.BeginImmediate(ctx, e.immediate(o))
 	if err != nil {
@@ -153,13 +185,21 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 	case s.Sent, s.Simulated:
 		return notSent(s, "").ID, bareAddresses(e.To, e.CC, e.BCC), nil
 	}
-	defer func() { g.endImmediate(ctx, db, s, Sent{ID: messageID}, err) }()
+	defer func() {
+		g.endImmediate(ctx, db, s, Sent{ID: messageID}, err)
+	}()
 	if e, err = e.withLinks(ctx, db); err != nil {
 		return "", nil, err
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	messageID, err = m.send(call, g, o.Config, messageIDOf(db.ID(), o.Config.FromAddress, e), e)
+	messageID, err = m.send(
+		call,
+		g,
+		o.Config,
+		messageIDOf(db.ID(), o.Config.FromAddress, e),
+		e,
+	)
 	if err != nil {
 		return "", nil, upstreamError(err)
 	}

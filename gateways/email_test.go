@@ -31,9 +31,18 @@ func newMailFixture(tb testing.TB) *mailFixture {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o := &mailFixture{Gateways: New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}}), db: folder.Default()}
-	o.wait = func(_ context.Context, d time.Duration) error { o.waits = append(o.waits, d); return nil }
-	tb.Cleanup(func() { o.Close(); _ = folder.Close() })
+	o := &mailFixture{
+		Gateways: New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}}),
+		db:       folder.Default(),
+	}
+	o.wait = func(_ context.Context, d time.Duration) error {
+		o.waits = append(o.waits, d)
+		return nil
+	}
+	tb.Cleanup(func() {
+		o.Close()
+		_ = folder.Close()
+	})
 	return o
 }
 
@@ -54,7 +63,10 @@ func config(tb testing.TB, fields map[string]any) agent.GatewayConfigChange {
 // gateway creates a gateway and verifies it.
 func (o *mailFixture) gateway(tb testing.TB, kind string, fields map[string]any) (agent.Gateway, Verified) {
 	tb.Helper()
-	made, _, err := o.Create(tb.Context(), o.db, kind, agent.GatewayChange{Name: agent.Some("g"), Config: agent.Some(config(tb, fields))})
+	made, _, err := o.Create(tb.Context(), o.db, kind, agent.GatewayChange{
+		Name:   agent.Some("g"),
+		Config: agent.Some(config(tb, fields)),
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -70,8 +82,14 @@ func (o *mailFixture) gateway(tb testing.TB, kind string, fields map[string]any)
 }
 
 func smtpConfig(s *mailServer, more map[string]any) map[string]any {
-	fields := map[string]any{"smtpHost": s.host, "smtpPort": s.port, "fromAddress": "shop@example.com", "fromName": "Müller & Co",
-		"smtpUsername": "shop", "smtpPassword": "right"}
+	fields := map[string]any{
+		"smtpHost":     s.host,
+		"smtpPort":     s.port,
+		"fromAddress":  "shop@example.com",
+		"fromName":     "Müller & Co",
+		"smtpUsername": "shop",
+		"smtpPassword": "right",
+	}
 	for name, value := range more {
 		fields[name] = value
 	}
@@ -86,30 +104,73 @@ func TestSMTPVerify(t *testing.T) {
 		tls    string
 		error  string
 	}{
-		"STARTTLS":            {nil, nil, "TLS 1.3", ""},
-		"TLS":                 {func(s *mailServer) { s.implicit = true }, map[string]any{"smtpTls": "tls"}, "TLS 1.3", ""},
-		"no TLS":              {func(s *mailServer) { s.starttls = false }, map[string]any{"smtpTls": "none"}, "none", ""},
-		"only LOGIN":          {func(s *mailServer) { s.auth = "LOGIN" }, nil, "TLS 1.3", ""},
-		"no login":            {func(s *mailServer) { s.auth = "" }, map[string]any{"smtpUsername": nil, "smtpPassword": nil}, "TLS 1.3", ""},
-		"wrong password":      {nil, map[string]any{"smtpPassword": "wrong-secret"}, "", "refused the login (535)"},
-		"unsupported login":   {func(s *mailServer) { s.auth = "KERBEROS" }, nil, "", "no supported authentication"},
-		"no STARTTLS offered": {func(s *mailServer) { s.starttls = false }, nil, "", "offers no STARTTLS: set config.smtpTls to tls or none"},
+		"STARTTLS": {nil, nil, "TLS 1.3", ""},
+		"TLS": {
+			func(s *mailServer) { s.implicit = true },
+			map[string]any{"smtpTls": "tls"},
+			"TLS 1.3",
+			"",
+		},
+		"no TLS": {
+			func(s *mailServer) { s.starttls = false },
+			map[string]any{"smtpTls": "none"},
+			"none",
+			"",
+		},
+		"only LOGIN": {func(s *mailServer) { s.auth = "LOGIN" }, nil, "TLS 1.3", ""},
+		"no login": {
+			func(s *mailServer) { s.auth = "" },
+			map[string]any{"smtpUsername": nil, "smtpPassword": nil},
+			"TLS 1.3",
+			"",
+		},
+		"wrong password":    {nil, map[string]any{"smtpPassword": "wrong-secret"}, "", "refused the login (535)"},
+		"unsupported login": {func(s *mailServer) { s.auth = "KERBEROS" }, nil, "", "no supported authentication"},
+		"no STARTTLS offered": {
+			func(s *mailServer) { s.starttls = false },
+			nil,
+			"",
+			"offers no STARTTLS: set config.smtpTls to tls or none",
+		},
 		"unknown certificate": {func(s *mailServer) { s.roots = nil }, nil, "", "certificate"},
-		"busy":                {func(s *mailServer) { s.answers = map[string]string{"GREETING": "421 later"} }, nil, "", "busy"},
-		"refuses NOOP":        {func(s *mailServer) { s.answers = map[string]string{"NOOP": "502 no"} }, nil, "", "(502)"},
-		"endless greeting":    {func(s *mailServer) { s.answers = map[string]string{"GREETING": "220-" + strings.Repeat("x", 2<<20)} }, nil, "", "too much"},
-		"not SMTP":            {func(s *mailServer) { s.answers = map[string]string{"GREETING": "HTTP/1.1 400"} }, nil, "", "could not be used"},
-		"private":             {nil, map[string]any{"smtpHost": "10.0.0.1"}, "", "address not allowed"},
-		"no such name":        {nil, map[string]any{"smtpHost": "mail.invalid"}, "", "name"},
-		"no host":             {nil, map[string]any{"smtpHost": nil}, "", "config.smtpHost missing"},
-		"no password":         {nil, map[string]any{"smtpPassword": nil}, "", "config.smtpPassword missing"},
+		"busy": {
+			func(s *mailServer) { s.answers = map[string]string{"GREETING": "421 later"} },
+			nil,
+			"",
+			"busy",
+		},
+		"refuses NOOP": {
+			func(s *mailServer) { s.answers = map[string]string{"NOOP": "502 no"} },
+			nil,
+			"",
+			"(502)",
+		},
+		"endless greeting": {
+			func(s *mailServer) { s.answers = map[string]string{"GREETING": "220-" + strings.Repeat("x", 2<<20)} },
+			nil,
+			"",
+			"too much",
+		},
+		"not SMTP": {
+			func(s *mailServer) { s.answers = map[string]string{"GREETING": "HTTP/1.1 400"} },
+			nil,
+			"",
+			"could not be used",
+		},
+		"private":      {nil, map[string]any{"smtpHost": "10.0.0.1"}, "", "address not allowed"},
+		"no such name": {nil, map[string]any{"smtpHost": "mail.invalid"}, "", "name"},
+		"no host":      {nil, map[string]any{"smtpHost": nil}, "", "config.smtpHost missing"},
+		"no password":  {nil, map[string]any{"smtpPassword": nil}, "", "config.smtpPassword missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newMailServer(t, c.server)
 			o.roots = s.roots
 			g, v := o.gateway(t, "smtp", smtpConfig(s, c.config))
 			if c.error != "" {
-				if v.Success || v.Info != nil || !strings.Contains(v.Error, c.error) || strings.Contains(v.Error, "wrong-secret") {
+				if v.Success ||
+					v.Info != nil ||
+					!strings.Contains(v.Error, c.error) ||
+					strings.Contains(v.Error, "wrong-secret") {
 					t.Errorf("%+v, want %q", v, c.error)
 				}
 				if g.Status != agent.GatewayFailed || g.Verified || g.LastError != v.Error || g.LastErrorAt.IsZero() {
@@ -117,7 +178,11 @@ func TestSMTPVerify(t *testing.T) {
 				}
 				return
 			}
-			if info, ok := v.Info.(SMTPInfo); !v.Success || !ok || info.TLS != c.tls || info.Port != s.port || info.Host != s.host {
+			if info, ok := v.Info.(SMTPInfo); !v.Success ||
+				!ok ||
+				info.TLS != c.tls ||
+				info.Port != s.port ||
+				info.Host != s.host {
 				t.Errorf("got %+v", v)
 			}
 			if g.Status != agent.GatewayActive || !g.Verified || g.LastError != "" {
@@ -149,8 +214,16 @@ func TestSMTPSend(t *testing.T) {
 	s := newMailServer(t, nil)
 	o.roots = s.roots
 	g, _ := o.gateway(t, "smtp", smtpConfig(s, nil))
-	e := &Email{To: []string{"Ada <ada@example.com>", "bob@example.com"}, CC: []string{"cy@example.com"}, BCC: []string{"secret@example.com"},
-		ReplyTo: "help@example.com", Subject: "Grüße", Text: "Hello Ada\n.\nbye", HTML: "<p>Hello</p>", IdempotencyKey: "execution-1:mail:0"}
+	e := &Email{
+		To:             []string{"Ada <ada@example.com>", "bob@example.com"},
+		CC:             []string{"cy@example.com"},
+		BCC:            []string{"secret@example.com"},
+		ReplyTo:        "help@example.com",
+		Subject:        "Grüße",
+		Text:           "Hello Ada\n.\nbye",
+		HTML:           "<p>Hello</p>",
+		IdempotencyKey: "execution-1:mail:0",
+	}
 	id, accepted, err := o.SendEmail(t.Context(), o.db, "", e)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +247,11 @@ func TestSMTPSend(t *testing.T) {
 	if len(m.to) != 4 || !m.tls || !strings.Contains(m.from, "shop@example.com") {
 		t.Errorf("envelope %+v", m)
 	}
-	for _, want := range []string{"Message-ID: " + id, "Reply-To: <help@example.com>", "Cc: <cy@example.com>", "multipart/alternative", "Hello Ada", "<p>Hello</p>"} {
+	for _, want := range []string{
+		"Message-ID: " + id,
+		"Reply-To: <help@example.com>",
+		"Cc: <cy@example.com>", "multipart/alternative", "Hello Ada", "<p>Hello</p>",
+	} {
 		if !strings.Contains(m.data, want) {
 			t.Errorf("%q is not in\n%s", want, m.data)
 		}
@@ -195,9 +272,16 @@ func TestSMTPRefusals(t *testing.T) {
 		s := newMailServer(t, func(s *mailServer) { s.answers = map[string]string{c.verb: c.answer} })
 		o.roots = s.roots
 		g, _ := o.gateway(t, "smtp", smtpConfig(s, nil))
-		_, _, err := o.SendEmail(t.Context(), o.db, g.ID, &Email{To: []string{"ada@example.com"}, Subject: "s", Text: "t"})
+		_, _, err := o.SendEmail(t.Context(), o.db, g.ID, &Email{
+			To:      []string{"ada@example.com"},
+			Subject: "s",
+			Text:    "t",
+		})
 		var e *agent.Error
-		if !errors.As(err, &e) || e.Code != agent.CodeUpstream || !strings.Contains(e.Message, c.error) || strings.Contains(e.Message, "ada@") {
+		if !errors.As(err, &e) ||
+			e.Code != agent.CodeUpstream ||
+			!strings.Contains(e.Message, c.error) ||
+			strings.Contains(e.Message, "ada@") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -265,7 +349,11 @@ func newResend(tb testing.TB) *fakeResend {
 			return
 		}
 		if r.URL.Path == "/domains" {
-			fmt.Fprint(w, `{"object":"list","data":[{"id":"1","name":"example.com","status":"verified"},{"id":"2","name":"other.org","status":"pending"}]}`)
+			fmt.Fprint(
+				w,
+				`{"object":"list","data":[{"id":"1","name":"example.com","status":"verified"},{"id":"2",`+
+					`"name":"other.org","status":"pending"}]}`,
+			)
 			return
 		}
 		raw, _ := io.ReadAll(r.Body)
@@ -280,29 +368,53 @@ func newResend(tb testing.TB) *fakeResend {
 }
 
 func resendConfig(f *fakeResend, key string) map[string]any {
-	return map[string]any{"apiKey": key, "fromAddress": "shop@mail.example.com", "fromName": "Shop", "apiBaseUrl": f.URL + "/"}
+	return map[string]any{
+		"apiKey":      key,
+		"fromAddress": "shop@mail.example.com",
+		"fromName":    "Shop",
+		"apiBaseUrl":  f.URL + "/",
+	}
 }
 
 func TestResend(t *testing.T) {
 	o := newMailFixture(t)
 	f := newResend(t)
-	if _, v := o.gateway(t, "resend", resendConfig(f, "re_wrong")); v.Success || !strings.Contains(v.Error, "refused the API key (401)") || strings.Contains(v.Error, "re_wrong") {
+	if _, v := o.gateway(t, "resend", resendConfig(f, "re_wrong")); v.Success ||
+		!strings.Contains(v.Error, "refused the API key (401)") ||
+		strings.Contains(v.Error, "re_wrong") {
 		t.Errorf("got %+v", v)
 	}
-	g, v := o.gateway(t, "email", map[string]any{"provider": "email_provider_a", "apiKey": "re_right", "fromAddress": "shop@mail.example.com", "apiBaseUrl": f.URL})
-	if info, ok := v.Info.(ResendInfo); !ok || !info.FromDomainVerified || !slices.Equal(info.Domains, []string{"example.com", "other.org"}) {
+	g, v := o.gateway(t, "email", map[string]any{
+		"provider":    "email_provider_a",
+		"apiKey":      "re_right",
+		"fromAddress": "shop@mail.example.com",
+		"apiBaseUrl":  f.URL,
+	})
+	if info, ok := v.Info.(ResendInfo); !ok ||
+		!info.FromDomainVerified ||
+		!slices.Equal(info.Domains, []string{"example.com", "other.org"}) {
 		t.Errorf("got %+v", v)
 	}
-	e := &Email{To: []string{"ada@example.com"}, BCC: []string{"b@example.com"}, Subject: "s", Text: "t", IdempotencyKey: "execution-1:mail:0"}
+	e := &Email{
+		To:             []string{"ada@example.com"},
+		BCC:            []string{"b@example.com"},
+		Subject:        "s",
+		Text:           "t",
+		IdempotencyKey: "execution-1:mail:0",
+	}
 	f.script = []int{429, 500}
 	id, accepted, err := o.SendEmail(t.Context(), o.db, g.ID, e)
 	if err != nil || id != "49a3999c" || len(accepted) != 2 {
 		t.Fatal(id, accepted, err)
 	}
-	if !slices.Equal(o.waits, []time.Duration{2 * time.Second, 2 * time.Second}) || !slices.Equal(f.keys, []string{"execution-1:mail:0"}) {
+	if !slices.Equal(o.waits, []time.Duration{2 * time.Second, 2 * time.Second}) ||
+		!slices.Equal(f.keys, []string{"execution-1:mail:0"}) {
 		t.Errorf("waits %v, keys %v", o.waits, f.keys)
 	}
-	if m := f.mails[0]; m["from"] != "<shop@mail.example.com>" || m["subject"] != "s" || m["html"] != nil || m["cc"] != nil {
+	if m := f.mails[0]; m["from"] != "<shop@mail.example.com>" ||
+		m["subject"] != "s" ||
+		m["html"] != nil ||
+		m["cc"] != nil {
 		t.Errorf("mail %v", m)
 	}
 }
@@ -325,9 +437,16 @@ func TestResendSendsOnce(t *testing.T) {
 		"key, refused":     {[]int{422, 422}, "k", 1, 422},
 	} {
 		f.script = c.script
-		_, _, err := o.SendEmail(t.Context(), o.db, g.ID, &Email{To: []string{"a@example.com"}, Subject: "s", Text: "t", IdempotencyKey: c.key})
+		_, _, err := o.SendEmail(t.Context(), o.db, g.ID, &Email{
+			To:             []string{"a@example.com"},
+			Subject:        "s",
+			Text:           "t",
+			IdempotencyKey: c.key,
+		})
 		var e *agent.Error
-		if c.status == nil && err != nil || c.status != nil && (!errors.As(err, &e) || e.Code != agent.CodeUpstream || e.Details["status"] != c.status) {
+		if c.status == nil && err != nil ||
+			c.status != nil &&
+				(!errors.As(err, &e) || e.Code != agent.CodeUpstream || e.Details["status"] != c.status) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if tried := len(c.script) - len(f.script) + map[bool]int{true: 1}[err == nil]; tried != c.tries {
@@ -361,14 +480,23 @@ func TestSendingGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError("", "not active")
-	if _, err := o.Update(t.Context(), o.db, good.ID, agent.GatewayChange{Config: agent.Some(config(t, map[string]any{"fromName": "New"}))}); err != nil {
+	if _, err := o.Update(t.Context(), o.db, good.ID, agent.GatewayChange{
+		Config: agent.Some(config(t, map[string]any{"fromName": "New"})),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	wantError(good.ID, "not active") // a new config must be verified again
 }
 
 func FuzzEmailAddress(f *testing.F) {
-	for _, s := range []string{"a@example.com", "Ada <a@b.c>", "=?utf-8?q?=0A?= <a@b.c>", "\"a\\\r\nb\" <a@b.c>", "a@b\x00", "<@a,@b:c@d>"} {
+	for _, s := range []string{
+		"a@example.com",
+		"Ada <a@b.c>",
+		"=?utf-8?q?=0A?= <a@b.c>",
+		"\"a\\\r\nb\" <a@b.c>",
+		"a@b\x00",
+		"<@a,@b:c@d>",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, address string) {
@@ -387,7 +515,10 @@ func FuzzEmailAddress(f *testing.F) {
 		head, _, _ := strings.Cut(out.String(), "\r\n\r\n")
 		for line := range strings.SplitSeq(head, "\r\n") {
 			name, _, _ := strings.Cut(line, ":")
-			known := []string{"Date", "MIME-Version", "Message-ID", "Subject", "From", "To", "Content-Type", "Content-Transfer-Encoding"}
+			known := []string{
+				"Date", "MIME-Version", "Message-ID", "Subject", "From", "To", "Content-Type",
+				"Content-Transfer-Encoding",
+			}
 			if !strings.HasPrefix(line, " ") && !slices.Contains(known, name) {
 				t.Errorf("%q injects the header %q", address, line)
 			}

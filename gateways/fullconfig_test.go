@@ -33,7 +33,9 @@ func TestAnswersUseTheFullConfig(t *testing.T) {
 	t.Run("Telegram answers with the settings' token", func(t *testing.T) {
 		b := newBotServer(t)
 		c, _ := newFullConfigFixture(t, "telegram", agent.GatewayConfigChange{APIBaseURL: agent.Some(b.URL)})
-		if _, err := c.db.UpdateSettings(t.Context(), agent.SettingsChange{ChatbotAToken: agent.Some(telegramToken)}); err != nil {
+		if _, err := c.db.UpdateSettings(t.Context(), agent.SettingsChange{
+			ChatbotAToken: agent.Some(telegramToken),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		c.createMessage(t, c.conversation(t, "77"), "hello")

@@ -47,13 +47,36 @@ const maxPlatformAnswer = 4 << 20
 
 // New returns the gateways of a folder's agents.
 func New(o Options) *Gateways {
-	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Logger(), now: time.Now, wait: clock.Sleep,
-		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
+	g := &Gateways{
+		folder:  o.Folder,
+		version: o.Version,
+		address: o.Address,
+		public:  o.Public,
+		log:     o.Logger(),
+		now:     time.Now,
+		wait:    clock.Sleep,
+		guard: egress.New(egress.Policy{
+			Allow:         o.Allow,
+			MaxResponse:   maxPlatformAnswer,
+			HeaderTimeout: 30 * time.Second,
+		}),
+	}
 	g.client = g.guard.HTTP()
-	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	g.client.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}
 	g.out, g.visitors = newOutgoing(g), newVisitors(o.Folder.DerivedKey("visitors of websites"))
-	g.files = newAttachments(g, egress.New(egress.Policy{Allow: o.Allow, MaxResponse: agent.MaxAttachmentBytes + 1, HeaderTimeout: 30 * time.Second}))
-	g.folder.OnPending(func(db *store.DB, p store.Pending) { g.out.queue.agents.Notify(db, p.Messages.Time, p.Changed) })
+	g.files = newAttachments(
+		g,
+		egress.New(egress.Policy{
+			Allow:         o.Allow,
+			MaxResponse:   agent.MaxAttachmentBytes + 1,
+			HeaderTimeout: 30 * time.Second,
+		}),
+	)
+	g.folder.OnPending(func(db *store.DB, p store.Pending) {
+		g.out.queue.agents.Notify(db, p.Messages.Time, p.Changed)
+	})
 	return g
 }
 
@@ -74,7 +97,12 @@ func (g *Gateways) Close() {
 
 // Create creates a gateway of a type, or of a platform's own name such as
 // "smtp", and returns it with its webhook secret, which is not shown again.
-func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change agent.GatewayChange) (agent.Gateway, string, error) {
+func (g *Gateways) Create(
+	ctx context.Context,
+	db *store.DB,
+	kind string,
+	change agent.GatewayChange,
+) (agent.Gateway, string, error) {
 	made, err := g.Prepare(kind, change)
 	if err != nil {
 		return made.Gateway, "", err
@@ -100,7 +128,12 @@ func (g *Gateways) Prepare(kind string, change agent.GatewayChange) (made store.
 }
 
 // Update changes the given fields of a gateway.
-func (g *Gateways) Update(ctx context.Context, db *store.DB, id string, change agent.GatewayChange) (agent.Gateway, error) {
+func (g *Gateways) Update(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	change agent.GatewayChange,
+) (agent.Gateway, error) {
 	return db.UpdateGateway(ctx, id, change, g.validateConfig)
 }
 

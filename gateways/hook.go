@@ -29,13 +29,18 @@ type HookInfo struct {
 	Status *int    `json:"status"`
 }
 
-func (hook) missing(c agent.GatewayConfig) []string { return emptyFields("url", c.URL) }
+func (hook) missing(c agent.GatewayConfig) []string {
+	return emptyFields("url", c.URL)
+}
 
 // verifyReceiver checks a gateway without a URL: with its own secret for
 // senders it only receives posts, without one its config is incomplete.
 func (hook) verifyReceiver(o store.OpenGateway) (any, error) {
 	if !slices.Contains(o.ConfiguredFields, "secret") {
-		return nil, newClientError("config.url and config.secret missing: give a URL to send to, or a secret to only receive", nil)
+		return nil, newClientError(
+			"config.url and config.secret missing: give a URL to send to, or a secret to only receive",
+			nil,
+		)
 	}
 	return HookInfo{}, nil
 }
@@ -72,7 +77,14 @@ func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Me
 		sum := sha256.Sum256([]byte(m.Key))
 		id = "message-" + hex.EncodeToString(sum[:16])
 	}
-	body, err := json.Marshal(hookMessage{Type: "message", Timestamp: agent.At(g.now()), To: m.To, Thread: cmp.Or(m.Thread, m.To), Text: m.Text, Format: m.Format})
+	body, err := json.Marshal(hookMessage{
+		Type:      "message",
+		Timestamp: agent.At(g.now()),
+		To:        m.To,
+		Thread:    cmp.Or(m.Thread, m.To),
+		Text:      m.Text,
+		Format:    m.Format,
+	})
 	if err != nil {
 		return Sent{}, err
 	}
@@ -95,14 +107,31 @@ func (hook) recipient(thread string) (to, within string) { return thread, "" }
 func (hook) dedupWindow(Message) time.Duration { return 24 * time.Hour }
 
 // post sends a signed body to the target, with the gateway's own headers.
-func (hook) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, id string, body []byte) (rawAnswer, error) {
+func (hook) post(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	id string,
+	body []byte,
+) (rawAnswer, error) {
 	header := http.Header{}
 	for name, value := range c.Headers {
 		header.Set(name, value)
 	}
 	signature.SetHeaders(header, []string{c.Secret}, id, g.now(), body)
 	var answer rawAnswer
-	err := g.call(ctx, apiCall{platform: "the target", method: http.MethodPost, url: c.URL, header: header, body: body, idempotent: true}, &answer)
+	err := g.call(
+		ctx,
+		apiCall{
+			platform:   "the target",
+			method:     http.MethodPost,
+			url:        c.URL,
+			header:     header,
+			body:       body,
+			idempotent: true,
+		},
+		&answer,
+	)
 	var status *statusError
 	if errors.As(err, &status) {
 		err = newClientError(status.Error(), err)
@@ -164,7 +193,11 @@ func (hook) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error
 	if err := agent.CheckNesting("body", p.Body); err != nil {
 		return Parsed{}, err
 	}
-	t := Parsed{EventID: proof.id, Hashed: proof.hashed, Delivery: proof.delivery}
+	t := Parsed{
+		EventID:  proof.id,
+		Hashed:   proof.hashed,
+		Delivery: proof.delivery,
+	}
 	if in, ok := parseHookMessage(p.Body); ok {
 		if in.ID == "" {
 			in.ID, in.Hashed = proof.id, proof.hashed
@@ -197,18 +230,33 @@ func verifyHook(secret string, p Post, now time.Time) (postID, bool) {
 	}
 	id := standardHeader(p.Header, "id")
 	if signatures := standardHeader(p.Header, "signature"); signatures != "" {
-		return postID{id: id}, signature.Verify(secret, id, standardHeader(p.Header, "timestamp"), signatures, p.Body, now) == nil
+		return postID{id: id}, signature.Verify(
+			secret,
+			id,
+			standardHeader(p.Header, "timestamp"),
+			signatures,
+			p.Body,
+			now,
+		) == nil
 	}
 	if given := p.Header.Get(agent.DefaultSignatureHeader); strings.HasPrefix(given, "sha256=") {
-		return postID{bodyHash(p.Body), true, validText(p.Header.Get("X-GitHub-Delivery"))}, signature.VerifyHMAC(given, secret, p.Body)
+		return postID{
+			bodyHash(p.Body),
+			true,
+			validText(p.Header.Get("X-GitHub-Delivery")),
+		}, signature.VerifyHMAC(given, secret, p.Body)
 	}
-	return postID{id: cmp.Or(id, agent.NewID(agent.KindEvent))}, signature.SameSecret(p.Header.Get("X-Webhook-Secret"), secret)
+	return postID{
+		id: cmp.Or(id, agent.NewID(agent.KindEvent)),
+	}, signature.SameSecret(p.Header.Get("X-Webhook-Secret"), secret)
 }
 
 // parseHookMessage parses a body as a message.
 func parseHookMessage(body []byte) (agent.Inbound, bool) {
 	var post hookPost
-	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(body, &post) != nil {
+	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 ||
+		trimmed[0] != '{' ||
+		json.Unmarshal(body, &post) != nil {
 		return agent.Inbound{}, false
 	}
 	text := string(cmp.Or(post.Text, post.Message, post.Content))
@@ -219,8 +267,16 @@ func parseHookMessage(body []byte) (agent.Inbound, bool) {
 	}
 	return agent.Inbound{
 		Attachments: files,
-		ID:          string(post.ID), Thread: string(cmp.Or(post.ThreadID, looseString(from))), Text: text, Metadata: post.Metadata,
-		From: agent.ContactChange{ExternalID: agent.Some(from), Name: agent.Some(string(post.Name)), Email: agent.Some(string(post.Email)), Phone: agent.Some(string(post.Phone))},
+		ID:          string(post.ID),
+		Thread:      string(cmp.Or(post.ThreadID, looseString(from))),
+		Text:        text,
+		Metadata:    post.Metadata,
+		From: agent.ContactChange{
+			ExternalID: agent.Some(from),
+			Name:       agent.Some(string(post.Name)),
+			Email:      agent.Some(string(post.Email)),
+			Phone:      agent.Some(string(post.Phone)),
+		},
 	}, true
 }
 
@@ -234,7 +290,11 @@ func hookFiles(raw json.RawMessage) (files []agent.Attachment) {
 	_ = json.Unmarshal(raw, &named) // senders may have a field of this name for something else
 	for _, f := range named {
 		if f.URL != "" {
-			files = append(files, agent.Attachment{URL: f.URL, Name: f.Name, MimeType: f.MimeType})
+			files = append(files, agent.Attachment{
+				URL:      f.URL,
+				Name:     f.Name,
+				MimeType: f.MimeType,
+			})
 		}
 	}
 	return files

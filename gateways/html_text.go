@@ -37,7 +37,8 @@ func htmlText(source string) string {
 			switch atom.Lookup(r.Name()) {
 			case atom.Script, atom.Style, atom.Title: // text-only content
 				raw = kind == markup.StartTag
-			case atom.Br, atom.P, atom.Div, atom.Tr, atom.Li, atom.Ul, atom.Ol, atom.H1, atom.H2, atom.H3, atom.H4, atom.Blockquote, atom.Table, atom.Hr:
+			case atom.Br, atom.P, atom.Div, atom.Tr, atom.Li, atom.Ul, atom.Ol, atom.H1, atom.H2, atom.H3, atom.H4,
+				atom.Blockquote, atom.Table, atom.Hr:
 				write([]byte("\n"))
 			}
 		}
@@ -71,7 +72,9 @@ func (h *hiding) tag(r *markup.Reader, kind markup.Kind) {
 		}
 		return
 	}
-	if kind == markup.StartTag && !slices.Contains(voidElements, atom.Lookup(r.Name())) && isHidden(r) {
+	if kind == markup.StartTag &&
+		!slices.Contains(voidElements, atom.Lookup(r.Name())) &&
+		isHidden(r) {
 		h.element, h.depth = name, 1
 	}
 }
@@ -100,9 +103,14 @@ func hidesElement(style string) bool {
 		values[strings.TrimSpace(property)] = strings.TrimSpace(value)
 	}
 	clipped := strings.Contains(values["overflow"]+values["overflow-y"], "hidden")
-	empty := slices.ContainsFunc([]string{"max-height", "height", "max-width", "width"},
-		func(size string) bool { return isZero(values[size]) })
-	return values["display"] == "none" || values["visibility"] == "hidden" || isZero(values["opacity"]) || clipped && empty
+	empty := slices.ContainsFunc(
+		[]string{"max-height", "height", "max-width", "width"},
+		func(size string) bool { return isZero(values[size]) },
+	)
+	return values["display"] == "none" ||
+		values["visibility"] == "hidden" ||
+		isZero(values["opacity"]) ||
+		clipped && empty
 }
 
 // isZero reports whether a length or a number is zero.

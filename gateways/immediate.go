@@ -12,8 +12,17 @@ import (
 // immediate returns a request as it is stored in the conversation that it reaches.
 func (r *SendRequest) immediate(o store.OpenGateway) store.Immediate {
 	to := strings.TrimSpace(r.To)
-	m := store.Immediate{GatewayID: o.ID, Type: o.Type, Threads: []string{to}, Addresses: []string{to},
-		Text: r.Text, Origin: r.Origin, Key: r.Key, Format: r.Format, KeepReferences: r.KeepReferences}
+	m := store.Immediate{
+		GatewayID:      o.ID,
+		Type:           o.Type,
+		Threads:        []string{to},
+		Addresses:      []string{to},
+		Text:           r.Text,
+		Origin:         r.Origin,
+		Key:            r.Key,
+		Format:         r.Format,
+		KeepReferences: r.KeepReferences,
+	}
 	switch o.Type {
 	case agent.GatewaySlack:
 		if channel, _, _ := strings.Cut(to, ":"); r.Thread != "" {
@@ -32,8 +41,16 @@ func (e *Email) immediate(o store.OpenGateway) store.Immediate {
 	if text == "" {
 		text = htmlText(e.HTML)
 	}
-	return store.Immediate{GatewayID: o.ID, Type: o.Type, Addresses: bareAddresses(e.To), Text: cmp.Or(text, e.Subject, noEmailText),
-		Origin: e.Origin, Key: e.IdempotencyKey, Subject: e.Subject, KeepReferences: e.KeepReferences}
+	return store.Immediate{
+		GatewayID:      o.ID,
+		Type:           o.Type,
+		Addresses:      bareAddresses(e.To),
+		Text:           cmp.Or(text, e.Subject, noEmailText),
+		Origin:         e.Origin,
+		Key:            e.IdempotencyKey,
+		Subject:        e.Subject,
+		KeepReferences: e.KeepReferences,
+	}
 }
 
 // noEmailText replaces the text of an email that has none.
@@ -41,7 +58,13 @@ const noEmailText = "[email]"
 
 // endImmediate records the outcome of sending a message immediately. The message may
 // have arrived, so an error is only logged.
-func (g *Gateways) endImmediate(ctx context.Context, db *store.DB, s *store.ImmediateSending, sent Sent, err error) {
+func (g *Gateways) endImmediate(
+	ctx context.Context,
+	db *store.DB,
+	s *store.ImmediateSending,
+	sent Sent,
+	err error,
+) {
 	e := store.Ended{ExternalID: sent.ID, Channel: sent.Channel}
 	if err != nil {
 		e.Problem = clientMessage(err)

@@ -35,7 +35,13 @@ func stored(tb testing.TB, db *store.DB, conversation string) (list []storedMess
 		if err := json.Unmarshal(m.Metadata, &about); err != nil {
 			tb.Fatal(err)
 		}
-		s := storedMessage{Role: string(m.Role), Text: m.Content, Author: about.Author, Execution: about.ExecutionID, External: about.ExternalID}
+		s := storedMessage{
+			Role:      string(m.Role),
+			Text:      m.Content,
+			Author:    about.Author,
+			Execution: about.ExecutionID,
+			External:  about.ExternalID,
+		}
 		if d := deliveries[i]; d != nil {
 			s.Delivery, s.Error = d.Status, d.Error
 		}
@@ -54,7 +60,12 @@ func ask(tb testing.TB, g *Gateways, db *store.DB, gateway, from string) string 
 	return m.ConversationID
 }
 
-var byWorkflow = agent.MessageOrigin{Author: agent.AuthorWorkflow, WorkflowID: "workflow-1", ExecutionID: "execution-1", NodeID: "m"}
+var byWorkflow = agent.MessageOrigin{
+	Author:      agent.AuthorWorkflow,
+	WorkflowID:  "workflow-1",
+	ExecutionID: "execution-1",
+	NodeID:      "m",
+}
 
 // TestSendIsStored: what is sent immediately to an address that has a conversation is in
 // it, once for each key, with its author and delivery, and the question is answered.
@@ -62,13 +73,32 @@ func TestSendIsStored(t *testing.T) {
 	ok := `200 {"ok":true,"channel":"D1","ts":"1.5","sid":"SM1","id":"9","channel_id":"D1"}`
 	sms := "POST /2010-04-01/Accounts/" + twilioSID + "/Messages.json"
 	for name, c := range map[string]struct{ account, call, from, thread, to, within string }{
-		"Slack, a thread":            {account: "slack", call: slackMessages, from: "U1", thread: "C1:1.2", to: "C1:1.2"},
-		"Slack, a thread by ts":      {account: "slack", call: slackMessages, from: "U1", thread: "C1:1.2", to: "C1", within: "1.2"},
+		"Slack, a thread": {
+			account: "slack",
+			call:    slackMessages,
+			from:    "U1",
+			thread:  "C1:1.2",
+			to:      "C1:1.2",
+		},
+		"Slack, a thread by ts": {
+			account: "slack",
+			call:    slackMessages,
+			from:    "U1",
+			thread:  "C1:1.2",
+			to:      "C1",
+			within:  "1.2",
+		},
 		"Slack, a person":            {account: "slack", call: slackMessages, from: "U1", thread: "D7", to: "U1"},
 		"Slack, named by its answer": {account: "slack", call: slackMessages, from: "U1", thread: "D1", to: "U2"},
-		"Discord":                    {account: "discord", call: "POST /channels/C1/messages", from: "U1", thread: "C1", to: "C1"},
-		"SMS":                        {account: "sms", call: sms, from: "+15550100", to: "+1 (555) 0100"},
-		"WhatsApp":                   {account: "whatsapp", call: sms, from: "+15550100", to: "whatsapp:+1 555 0100"},
+		"Discord": {
+			account: "discord",
+			call:    "POST /channels/C1/messages",
+			from:    "U1",
+			thread:  "C1",
+			to:      "C1",
+		},
+		"SMS":      {account: "sms", call: sms, from: "+15550100", to: "+1 (555) 0100"},
+		"WhatsApp": {account: "whatsapp", call: sms, from: "+15550100", to: "whatsapp:+1 555 0100"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newSendFixture(t, c.account, map[string][]string{c.call: {ok}})
@@ -76,7 +106,15 @@ func TestSendIsStored(t *testing.T) {
 			if c.thread != "" {
 				f.sql(t, "UPDATE conversations SET external_thread_id = ? WHERE id = ?", c.thread, conversation)
 			}
-			r := SendRequest{Type: f.gate.Type, GatewayID: f.gate.ID, To: c.to, Thread: c.within, Text: "It is ready", Origin: byWorkflow, Key: "execution-1:m:0"}
+			r := SendRequest{
+				Type:      f.gate.Type,
+				GatewayID: f.gate.ID,
+				To:        c.to,
+				Thread:    c.within,
+				Text:      "It is ready",
+				Origin:    byWorkflow,
+				Key:       "execution-1:m:0",
+			}
 			first, err := f.Send(t.Context(), f.db, r)
 			if err != nil {
 				t.Fatal(err)
@@ -90,7 +128,10 @@ func TestSendIsStored(t *testing.T) {
 			if len(got) != 2 || got[1] != want {
 				t.Errorf("stored %+v, want %+v", got, want)
 			}
-			if s, err := f.db.ConversationSummary(t.Context(), conversation); err != nil || s.Unread != 0 || s.Muted || s.LastMessage.Content != "It is ready" {
+			if s, err := f.db.ConversationSummary(t.Context(), conversation); err != nil ||
+				s.Unread != 0 ||
+				s.Muted ||
+				s.LastMessage.Content != "It is ready" {
 				t.Errorf("conversation %+v, %v", s, err)
 			}
 			if n := f.sentEvents(t); n != 1 {
@@ -109,13 +150,17 @@ func TestSendIsStored(t *testing.T) {
 // TestSendFails: a message that was not sent is stored as failed, the next attempt
 // updates it, and one that was cut off by a kill is failed once it cannot run any more.
 func TestSendFails(t *testing.T) {
-	f := newSendFixture(t, "slack", map[string][]string{slackMessages: {`200 {"ok":false,"error":"not_in_channel"}`, slackOK}})
+	f := newSendFixture(t, "slack", map[string][]string{
+		slackMessages: {`200 {"ok":false,"error":"not_in_channel"}`, slackOK},
+	})
 	conversation := ask(t, f.Gateways, f.db, f.gate.ID, "C1")
 	r := SendRequest{Type: f.gate.Type, To: "C1", Text: "It is ready", Origin: byWorkflow, Key: "execution-1:m:0"}
 	if _, err := f.Send(t.Context(), f.db, r); err == nil {
 		t.Fatal("no error")
 	}
-	if got := stored(t, f.db, conversation); len(got) != 2 || got[1].Delivery != "failed" || !strings.Contains(got[1].Error, "not_in_channel") {
+	if got := stored(t, f.db, conversation); len(got) != 2 ||
+		got[1].Delivery != "failed" ||
+		!strings.Contains(got[1].Error, "not_in_channel") {
 		t.Errorf("failed: %+v", got)
 	}
 	if _, err := f.Send(t.Context(), f.db, r); err != nil {
@@ -125,7 +170,14 @@ func TestSendFails(t *testing.T) {
 		t.Errorf("sent by the second attempt: %+v", got)
 	}
 
-	cut := store.Immediate{GatewayID: f.gate.ID, Type: f.gate.Type, Threads: []string{"C1"}, Text: "And paid", Origin: byWorkflow, Key: "execution-1:n:0"}
+	cut := store.Immediate{
+		GatewayID: f.gate.ID,
+		Type:      f.gate.Type,
+		Threads:   []string{"C1"},
+		Text:      "And paid",
+		Origin:    byWorkflow,
+		Key:       "execution-1:n:0",
+	}
 	if _, err := f.db.BeginImmediate(t.Context(), cut); err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +185,13 @@ func TestSendFails(t *testing.T) {
 	if got := stored(t, f.db, conversation); len(got) != 3 || got[2].Delivery != "pending" {
 		t.Errorf("cut off: %+v", got)
 	}
-	f.sql(t, "UPDATE messages SET metadata = json_set(metadata, '$.delivery.started_at', '2020-01-01T00:00:00.000Z') WHERE content = 'And paid'")
-	if got := stored(t, f.db, conversation); got[2].Delivery != "failed" || !strings.Contains(got[2].Error, "unknown whether") {
+	f.sql(
+		t,
+		"UPDATE messages SET metadata = json_set(metadata, '$.delivery.started_at', '2020-01-01T00:00:00.000Z') "+
+			"WHERE content = 'And paid'",
+	)
+	if got := stored(t, f.db, conversation); got[2].Delivery != "failed" ||
+		!strings.Contains(got[2].Error, "unknown whether") {
 		t.Errorf("long after it was cut off: %+v", got)
 	}
 	r.Text, r.Key = "And paid", cut.Key
@@ -149,9 +206,19 @@ func TestSendFails(t *testing.T) {
 // TestResendKeepsReferences: sending a workflow's message again from the inbox keeps its
 // markup, and references to takeovers in a stranger's text.
 func TestResendKeepsReferences(t *testing.T) {
-	f := newSendFixture(t, "slack", map[string][]string{slackMessages: {`200 {"ok":false,"error":"not_in_channel"}`, slackOK}})
+	f := newSendFixture(t, "slack", map[string][]string{
+		slackMessages: {`200 {"ok":false,"error":"not_in_channel"}`, slackOK},
+	})
 	conversation := ask(t, f.Gateways, f.db, f.gate.ID, "C1")
-	r := SendRequest{Type: f.gate.Type, To: "C1", Text: "<!here> *ready* satchel-link:takeover-1", Format: formatMrkdwn, Origin: byWorkflow, Key: "k", KeepReferences: true}
+	r := SendRequest{
+		Type:           f.gate.Type,
+		To:             "C1",
+		Text:           "<!here> *ready* satchel-link:takeover-1",
+		Format:         formatMrkdwn,
+		Origin:         byWorkflow,
+		Key:            "k",
+		KeepReferences: true,
+	}
 	if _, err := f.Send(t.Context(), f.db, r); err == nil {
 		t.Fatal("no error")
 	}
@@ -166,7 +233,8 @@ func TestResendKeepsReferences(t *testing.T) {
 		t.Error(e.Problem)
 	}
 	calls := f.vendor.calls()
-	if body := calls[len(calls)-1].body; !strings.Contains(body, "satchel-link:takeover-1") || !strings.Contains(body, "<!here>") && !strings.Contains(body, `\u003c!here\u003e`) {
+	if body := calls[len(calls)-1].body; !strings.Contains(body, "satchel-link:takeover-1") ||
+		!strings.Contains(body, "<!here>") && !strings.Contains(body, `\u003c!here\u003e`) {
 		t.Error(body)
 	}
 	if got := stored(t, f.db, conversation); len(got) != 2 || got[1].Delivery != "sent" {
@@ -179,19 +247,38 @@ func TestResendKeepsReferences(t *testing.T) {
 func TestSendAdoptsAnswer(t *testing.T) {
 	f := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := ask(t, f.Gateways, f.db, f.gate.ID, "C1")
-	answer := agent.Message{ConversationID: conversation, Role: agent.MessageAssistant, Content: "It is ready", Metadata: json.RawMessage(`{"key":"execution-1:chat:0","model":"m"}`)}
+	answer := agent.Message{
+		ConversationID: conversation,
+		Role:           agent.MessageAssistant,
+		Content:        "It is ready",
+		Metadata:       json.RawMessage(`{"key":"execution-1:chat:0","model":"m"}`),
+	}
 	if _, err := f.db.AppendReply(t.Context(), answer); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := f.Send(t.Context(), f.db, SendRequest{Type: f.gate.Type, To: "C1", Text: "It is ready", Origin: byWorkflow, Key: "execution-1:m:0"}); err != nil {
+		if _, err := f.Send(t.Context(), f.db, SendRequest{
+			Type:   f.gate.Type,
+			To:     "C1",
+			Text:   "It is ready",
+			Origin: byWorkflow,
+			Key:    "execution-1:m:0",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := stored(t, f.db, conversation); len(got) != 2 || got[1].Delivery != "sent" || got[1].Author != agent.AuthorWorkflow {
+	if got := stored(t, f.db, conversation); len(got) != 2 ||
+		got[1].Delivery != "sent" ||
+		got[1].Author != agent.AuthorWorkflow {
 		t.Errorf("stored %+v", got)
 	}
-	if _, err := f.Send(t.Context(), f.db, SendRequest{Type: f.gate.Type, To: "C1", Text: "It is ready", Origin: byWorkflow, Key: "execution-1:n:0"}); err != nil {
+	if _, err := f.Send(t.Context(), f.db, SendRequest{
+		Type:   f.gate.Type,
+		To:     "C1",
+		Text:   "It is ready",
+		Origin: byWorkflow,
+		Key:    "execution-1:n:0",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := stored(t, f.db, conversation); len(got) != 3 {
@@ -203,22 +290,36 @@ func TestSendAdoptsAnswer(t *testing.T) {
 // that the execution is about, or else in the newest.
 func TestEmailIsStored(t *testing.T) {
 	o := newMailFixture(t)
-	v := newFakePlatform(t, map[string][]string{"GET /domains": {`200 {"data":[]}`}, "POST /emails": {`200 {"id":"mail-1"}`}})
-	g, verified := o.gateway(t, "resend", map[string]any{"apiKey": "k", "fromAddress": "a@shop.example", "apiBaseUrl": v.URL})
+	v := newFakePlatform(t, map[string][]string{
+		"GET /domains": {`200 {"data":[]}`},
+		"POST /emails": {`200 {"id":"mail-1"}`},
+	})
+	g, verified := o.gateway(t, "resend", map[string]any{
+		"apiKey":      "k",
+		"fromAddress": "a@shop.example",
+		"apiBaseUrl":  v.URL,
+	})
 	if !verified.Success {
 		t.Fatal(verified)
 	}
 	old := ask(t, o.Gateways, o.db, g.ID, "ada@example.com")
 	newest := ask(t, o.Gateways, o.db, g.ID, "ada@example.com")
 	other := ask(t, o.Gateways, o.db, g.ID, "bob@example.com")
-	e := &Email{To: []string{"Ada <ADA@example.com>", "bob@example.com", "eve@example.com"}, Subject: "Order", HTML: "<p>It is <b>ready</b></p>", Origin: byWorkflow, IdempotencyKey: "k1"}
+	e := &Email{
+		To:             []string{"Ada <ADA@example.com>", "bob@example.com", "eve@example.com"},
+		Subject:        "Order",
+		HTML:           "<p>It is <b>ready</b></p>",
+		Origin:         byWorkflow,
+		IdempotencyKey: "k1",
+	}
 	for range 2 {
 		if _, _, err := o.SendEmail(t.Context(), o.db, g.ID, e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for id, want := range map[string]int{old: 1, newest: 2, other: 2} {
-		if got := stored(t, o.db, id); len(got) != want || want == 2 && (got[1].Text != "It is ready" || got[1].Delivery != "sent") {
+		if got := stored(t, o.db, id); len(got) != want ||
+			want == 2 && (got[1].Text != "It is ready" || got[1].Delivery != "sent") {
 			t.Errorf("stored %+v, want %d", got, want)
 		}
 	}
@@ -252,7 +353,19 @@ func TestSimulateSendsNothing(t *testing.T) {
 			return err
 		},
 		func() error {
-			_, err := f.db.ReceiveInbound(t.Context(), f.gate.ID, []store.Receipt{{Messages: []agent.Inbound{{ID: "1", Thread: "D1", Text: "Hello?", Metadata: json.RawMessage(`{"simulated":true}`)}}}}, 0)
+			_, err := f.db.ReceiveInbound(
+				t.Context(),
+				f.gate.ID,
+				[]store.Receipt{{
+					Messages: []agent.Inbound{{
+						ID:       "1",
+						Thread:   "D1",
+						Text:     "Hello?",
+						Metadata: json.RawMessage(`{"simulated":true}`),
+					}},
+				}},
+				0,
+			)
 			return err
 		},
 	} {
@@ -264,7 +377,10 @@ func TestSimulateSendsNothing(t *testing.T) {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
-	if got := stored(t, f.db, m.ConversationID); len(got) != 6 || got[3].Delivery != "sent" || got[5].Delivery != "sent" || got[1].Delivery != "simulated" {
+	if got := stored(t, f.db, m.ConversationID); len(got) != 6 ||
+		got[3].Delivery != "sent" ||
+		got[5].Delivery != "sent" ||
+		got[1].Delivery != "simulated" {
 		t.Errorf("stored %+v", got)
 	}
 }

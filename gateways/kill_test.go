@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 }
 
 // notAnswered selects the messages whose answer was given up, and why.
-const notAnswered = "SELECT data ->> '$.message_id', data ->> '$.reason' FROM logs WHERE message = 'a message was not answered automatically'"
+const notAnswered = "SELECT data ->> '$.message_id', data ->> '$.reason' FROM logs WHERE message = 'a message was " +
+	"not answered automatically'"
 
 // interruptedReason is the logged reason when the server was killed three times
 // during an answer.
@@ -57,17 +58,41 @@ func serveChild(path string, messages int) error {
 	if err != nil {
 		return err
 	}
-	g := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
-	answerer := NewAnswerer(g, func(_ context.Context, _ *store.DB, msg agent.Message, _ agent.AnswerOptions, keep func(agent.Message) error) error {
-		return keep(agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant, Content: "Answer to " + msg.Content, Metadata: json.RawMessage("{}")})
+	g := New(Options{
+		Env:     store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet},
+		Address: "http://127.0.0.1:8787",
 	})
+	answerer := NewAnswerer(
+		g,
+		func(
+			_ context.Context,
+			_ *store.DB,
+			msg agent.Message,
+			_ agent.AnswerOptions,
+			keep func(agent.Message) error,
+		) error {
+			return keep(agent.Message{
+				ConversationID: msg.ConversationID,
+				Role:           agent.MessageAssistant,
+				Content:        "Answer to " + msg.Content,
+				Metadata:       json.RawMessage("{}"),
+			})
+		},
+	)
 	poller := NewPoller(g)
 	ctx := context.Background()
 	if err := errors.Join(folder.Start(ctx), g.Start(ctx), poller.Start(ctx), answerer.Start(ctx)); err != nil {
 		return err
 	}
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
-		r, err := folder.Default().SQL(ctx, "SELECT count(*) FROM messages WHERE role = 'user' UNION ALL SELECT (SELECT count(*) FROM messages WHERE metadata ->> '$.delivery.status' IN ('sent','failed')) + (SELECT count(*) FROM ("+notAnswered+"))", store.Params{}, store.Access{})
+		r, err := folder.Default().SQL(
+			ctx,
+			"SELECT count(*) FROM messages WHERE role = 'user' UNION ALL SELECT (SELECT count(*) FROM messages "+
+				"WHERE metadata ->> '$.delivery.status' IN ('sent','failed')) + (SELECT count(*) FROM ("+
+				notAnswered+"))",
+			store.Params{},
+			store.Access{},
+		)
 		if err != nil {
 			return err
 		}
@@ -156,7 +181,9 @@ func TestKillNine(t *testing.T) {
 			received++
 		}
 	}
-	points := []string{"getUpdates done", "getUpdates answered", "sendMessage received", "sendMessage done", "sendMessage answered"}
+	points := []string{
+		"getUpdates done", "getUpdates answered", "sendMessage received", "sendMessage done", "sendMessage answered",
+	}
 	rand.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	for round := range kills {
 		point := points[round%len(points)]
@@ -179,12 +206,21 @@ func prepareBot(t *testing.T, path string, bot *botServer) {
 	}
 	defer folder.Close()
 	db := folder.Default()
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		AutoReply:   agent.Some(true),
+		LLMProvider: agent.Some("ollama"),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	g := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
+	g := New(Options{
+		Env:     store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet},
+		Address: "http://127.0.0.1:8787",
+	})
 	defer g.Close()
-	made, _, err := g.Create(t.Context(), db, "telegram", agent.GatewayChange{Name: agent.Some("Bot"), Config: agent.Some(telegramConfig(bot))})
+	made, _, err := g.Create(t.Context(), db, "telegram", agent.GatewayChange{
+		Name:   agent.Some("Bot"),
+		Config: agent.Some(telegramConfig(bot)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,16 +279,43 @@ func checkAnswers(t *testing.T, path string, bot *botServer, messages, kills int
 	for n := range messages {
 		text := fmt.Sprint("message ", n)
 		answer := "Answer to " + text
-		if stored[text] != 1 || got[answer] > 1 || answered[answer] == "sent" && got[answer] != 1 || answered[answer] == "interrupted" && (got[answer] != 0 || kills < 3) {
-			t.Errorf("%s is stored %d times, its answer is %q and was sent %d times", text, stored[text], answered[answer], got[answer])
+		if stored[text] != 1 ||
+			got[answer] > 1 ||
+			answered[answer] == "sent" && got[answer] != 1 ||
+			answered[answer] == "interrupted" && (got[answer] != 0 || kills < 3) {
+			t.Errorf(
+				"%s is stored %d times, its answer is %q and was sent %d times",
+				text,
+				stored[text],
+				answered[answer],
+				got[answer],
+			)
 		}
 		if answered[answer] == "failed" {
 			unknown++
 			lost += 1 - got[answer]
 		}
 	}
-	t.Logf("%d kills, %d messages, %d answers sent, %d interrupted; %d with an unknown outcome, of which %d were not sent", kills, messages, len(sent), len(reasons), unknown, lost)
-	if len(stored) != messages || len(answered) != messages || unknown > kills*sendsPerAgent || len(reasons) > kills/3*answersPerAgent || left > pollLimit {
-		t.Errorf("%d messages stored, %d answered, %d given up, %d not fetched", len(stored), len(answered), unknown, left)
+	t.Logf(
+		"%d kills, %d messages, %d answers sent, %d interrupted; %d with an unknown outcome, of which %d were not sent",
+		kills,
+		messages,
+		len(sent),
+		len(reasons),
+		unknown,
+		lost,
+	)
+	if len(stored) != messages ||
+		len(answered) != messages ||
+		unknown > kills*sendsPerAgent ||
+		len(reasons) > kills/3*answersPerAgent ||
+		left > pollLimit {
+		t.Errorf(
+			"%d messages stored, %d answered, %d given up, %d not fetched",
+			len(stored),
+			len(answered),
+			unknown,
+			left,
+		)
 	}
 }

@@ -91,7 +91,9 @@ func (f *formatting) split(text string, limit int) []string {
 			parts = append(parts, opening(open)+strings.TrimRight(body, whitespace)+closing(still))
 		}
 		open, pieces = still, pieces[end:]
-		for n := 0; len(pieces) > 0 && (n == 0 || len(open) == 0) && strings.Contains(whitespace, pieces[0].text); n++ {
+		for n := 0; len(pieces) > 0 &&
+			(n == 0 || len(open) == 0) &&
+			strings.Contains(whitespace, pieces[0].text); n++ {
 			pieces = pieces[1:]
 		}
 	}
@@ -225,7 +227,9 @@ func runeLength(text string) int {
 
 var (
 	// markdownUnit is an escaped character, a link, a mention, or an entity of Slack.
-	markdownUnit  = agent.Pattern("^(?:\\\\[[:punct:]]|!?\\[[^\\[\\]\n]*\\]\\([^()\\s]*\\)|<[^<>\\s][^<>\n]*>|&(?:amp|lt|gt);)")
+	markdownUnit = agent.Pattern(
+		"^(?:\\\\[[:punct:]]|!?\\[[^\\[\\]\n]*\\]\\([^()\\s]*\\)|<[^<>\\s][^<>\n]*>|&(?:amp|lt|gt);)",
+	)
 	markdownFence = agent.Pattern("^```[a-zA-Z0-9_+#.-]*\n")
 	escapedRune   = agent.Pattern(`\\([[:punct:]])`)
 )
@@ -235,7 +239,9 @@ var (
 func markdown(marks ...string) *formatting {
 	return &formatting{
 		pieces: func(text string) []piece { return markdownPieces(text, marks) },
-		plain:  func(text string) string { return escapedRune().ReplaceAllString(text, "$1") },
+		plain: func(text string) string {
+			return escapedRune().ReplaceAllString(text, "$1")
+		},
 	}
 }
 

@@ -22,18 +22,56 @@ func TestFormattedParts(t *testing.T) {
 		want   []string
 	}{
 		{formatHTML, "<b>one two three</b>", 19, []string{"<b>one two</b>", "<b>three</b>"}},
-		{formatHTML, `<a href="x>y"><i>one two</i></a> end`, 35, []string{`<a href="x>y"><i>one two</i></a> end`[:32], "end"}},
-		{formatHTML, `<a href="u"><i>one two three</i></a>`, 32, []string{`<a href="u"><i>one two</i></a>`, `<a href="u"><i>three</i></a>`}},
+		{
+			formatHTML,
+			`<a href="x>y"><i>one two</i></a> end`,
+			35,
+			[]string{`<a href="x>y"><i>one two</i></a> end`[:32], "end"},
+		},
+		{
+			formatHTML,
+			`<a href="u"><i>one two three</i></a>`,
+			32,
+			[]string{`<a href="u"><i>one two</i></a>`, `<a href="u"><i>three</i></a>`},
+		},
 		{formatHTML, "abcdefgh&amp;ijk", 12, []string{"abcdefgh", "&amp;ijk"}},
-		{formatHTML, "<pre><code class=\"language-go\">a\n  b\n  c</code></pre>", 47, []string{
-			"<pre><code class=\"language-go\">a</code></pre>", "<pre><code class=\"language-go\">  b</code></pre>", "<pre><code class=\"language-go\">  c</code></pre>"}},
+		{
+			formatHTML,
+			"<pre><code class=\"language-go\">a\n  b\n  c</code></pre>",
+			47,
+			[]string{
+				"<pre><code class=\"language-go\">a</code></pre>",
+				"<pre><code class=\"language-go\">  b</code></pre>",
+				"<pre><code class=\"language-go\">  c</code></pre>",
+			},
+		},
 		{formatHTML, "5 < 6 and 7 > 2", 10, []string{"5 < 6 and", "7 > 2"}},
 		{formatHTML, "<b>🙂🙂🙂</b>", 11, []string{"<b>🙂🙂</b>", "<b>🙂</b>"}},
-		{formatDiscord, "Look:\n```go\nfirst()\nsecond()\n```\nDone.", 28, []string{"Look:\n```go\nfirst()\n```", "```go\nsecond()\n```\nDone."}},
-		{formatDiscord, "**one two three** 2 * 3 snake_case_x", 15, []string{"**one two**", "**three** 2 * 3", "snake_case_x"}},
-		{formatDiscord, "see [the page](https://example.com/a) now", 34, []string{"see", "[the page](https://example.com/a)", "now"}},
+		{
+			formatDiscord,
+			"Look:\n```go\nfirst()\nsecond()\n```\nDone.",
+			28,
+			[]string{"Look:\n```go\nfirst()\n```", "```go\nsecond()\n```\nDone."},
+		},
+		{
+			formatDiscord,
+			"**one two three** 2 * 3 snake_case_x",
+			15,
+			[]string{"**one two**", "**three** 2 * 3", "snake_case_x"},
+		},
+		{
+			formatDiscord,
+			"see [the page](https://example.com/a) now",
+			34,
+			[]string{"see", "[the page](https://example.com/a)", "now"},
+		},
 		{formatMarkdownV2, `*one two\. three\.*`, 12, []string{`*one two\.*`, `*three\.*`}},
-		{formatSlack, "<https://e.example|the page> *a b c d* &amp; more", 29, []string{"<https://e.example|the page>", "*a b c d* &amp; more"}},
+		{
+			formatSlack,
+			"<https://e.example|the page> *a b c d* &amp; more",
+			29,
+			[]string{"<https://e.example|the page>", "*a b c d* &amp; more"},
+		},
 	} {
 		got, marked := c.format.parts(c.text, c.limit)
 		if !marked || !slices.Equal(got, c.want) {
@@ -64,7 +102,8 @@ func FuzzFormattedParts(f *testing.F) {
 					t.Fatalf("a part of %d characters: %q", utf16Length(part), part)
 				}
 			}
-			balanced := strings.Count(text, "<b>") == strings.Count(text, "</b>") && !strings.ContainsAny(visible(text), "<>&")
+			balanced := strings.Count(text, "<b>") == strings.Count(text, "</b>") &&
+				!strings.ContainsAny(visible(text), "<>&")
 			if format == formatHTML && marked && balanced && utf8.ValidString(text) {
 				if got, want := visible(strings.Join(parts, "")), visible(text); got != want {
 					t.Fatalf("%q became %q", want, got)
@@ -81,7 +120,13 @@ func TestLongHTMLArrives(t *testing.T) {
 	r := newHookFixture(t, nil)
 	g, _ := r.connect(t, "telegram", telegramConfig(b))
 	text := "<b>" + strings.Repeat("Tea &amp; <i>cake</i> for two. ", 400) + "</b>"
-	sent, err := r.Send(t.Context(), r.db, SendRequest{Type: agent.GatewayTelegram, GatewayID: g.ID, To: "42", Text: text, Format: "HTML"})
+	sent, err := r.Send(t.Context(), r.db, SendRequest{
+		Type:      agent.GatewayTelegram,
+		GatewayID: g.ID,
+		To:        "42",
+		Text:      text,
+		Format:    "HTML",
+	})
 	if err != nil || sent.Parts < 3 {
 		t.Fatalf("sent %+v, %v", sent, err)
 	}
@@ -102,8 +147,18 @@ func TestLongHTMLArrives(t *testing.T) {
 	if want := strings.Repeat("Tea & cake for two. ", 400); strings.TrimSpace(whole) != strings.TrimSpace(want) {
 		t.Errorf("%d characters arrived, want %d", len(whole), len(want))
 	}
-	b.failNext("sendMessage", `400 {"ok":false,"description":"Bad Request: can't parse entities: Unsupported start tag \"p\" at byte offset 0"}`)
-	_, err = r.Send(t.Context(), r.db, SendRequest{Type: agent.GatewayTelegram, GatewayID: g.ID, To: "42", Text: "<p>1 < 2 &amp; <b>3</p>4 <Ada>", Format: "HTML"})
+	b.failNext(
+		"sendMessage",
+		`400 {"ok":false,"description":"Bad Request: can't parse entities: Unsupported start `+
+			`tag \"p\" at byte offset 0"}`,
+	)
+	_, err = r.Send(t.Context(), r.db, SendRequest{
+		Type:      agent.GatewayTelegram,
+		GatewayID: g.ID,
+		To:        "42",
+		Text:      "<p>1 < 2 &amp; <b>3</p>4 <Ada>",
+		Format:    "HTML",
+	})
 	_, messages, _, _ = b.state()
 	last := messages[len(messages)-1]
 	if err != nil || last["text"] != "1 < 2 & 3\n4 <Ada>" || last["parse_mode"] != nil {
@@ -111,7 +166,13 @@ func TestLongHTMLArrives(t *testing.T) {
 	}
 	refused := `400 {"ok":false,"description":"Bad Request: can't parse entities"}`
 	b.failNext("sendMessage", refused, refused)
-	if _, err = r.Send(t.Context(), r.db, SendRequest{Type: agent.GatewayTelegram, GatewayID: g.ID, To: "42", Text: "<b>x", Format: "HTML"}); err == nil {
+	if _, err = r.Send(t.Context(), r.db, SendRequest{
+		Type:      agent.GatewayTelegram,
+		GatewayID: g.ID,
+		To:        "42",
+		Text:      "<b>x",
+		Format:    "HTML",
+	}); err == nil {
 		t.Error("a message that was refused twice counts as sent")
 	}
 }

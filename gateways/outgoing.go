@@ -35,10 +35,19 @@ type attempt struct {
 }
 
 func newOutgoing(g *Gateways) *outgoing {
-	o := &outgoing{drain: drainTime, onAttempt: func(attempt) {}, unrecorded: map[conversation]*attempt{}}
+	o := &outgoing{
+		drain:      drainTime,
+		onAttempt:  func(attempt) {},
+		unrecorded: map[conversation]*attempt{},
+	}
 	o.queue = newConversationQueue(conversationOptions{
-		task: "send messages", limit: sendsAtOnce, perAgent: sendsPerAgent, log: g.log,
-		now: func() time.Time { return g.now() }, due: g.dueMessages, step: g.sendNext,
+		task:     "send messages",
+		limit:    sendsAtOnce,
+		perAgent: sendsPerAgent,
+		log:      g.log,
+		now:      func() time.Time { return g.now() },
+		due:      g.dueMessages,
+		step:     g.sendNext,
 	})
 	return o
 }
@@ -76,7 +85,11 @@ func (g *Gateways) Reply(ctx context.Context, db *store.DB, m agent.Message) (ag
 
 // dueMessages returns the conversations of an agent with a message to send.
 // Those of a disabled agent wait until it is enabled.
-func (g *Gateways) dueMessages(ctx context.Context, db *store.DB, limit int) (ids []string, next agent.Time, err error) {
+func (g *Gateways) dueMessages(
+	ctx context.Context,
+	db *store.DB,
+	limit int,
+) (ids []string, next agent.Time, err error) {
 	if db.Suspended() {
 		return nil, next, nil
 	}
@@ -145,10 +158,23 @@ func (g *Gateways) attempt(ctx context.Context, key conversation) (*attempt, err
 	if err != nil && sendCtx.Err() != nil && !isUnsent(err) {
 		return nil, ctx.Err()
 	}
-	t := &attempt{s, store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}}
+	t := &attempt{
+		s,
+		store.Ended{
+			Parts:      max(sent.Parts, s.Parts),
+			ExternalID: cmp.Or(s.ExternalID, sent.ID),
+			Channel:    cmp.Or(s.Channel, sent.Channel),
+		},
+	}
 	if err != nil {
 		t.outcome.Problem, t.outcome.Next = g.classify(err, s, g.now())
-		g.log.Info("send message", "agent", key.db.ID(), "message", s.MessageID, "gateway", s.Gateway.ID, "error", key.db.HideLinks(err.Error()))
+		g.log.Info(
+			"send message",
+			"agent", key.db.ID(),
+			"message", s.MessageID,
+			"gateway", s.Gateway.ID,
+			"error", key.db.HideLinks(err.Error()),
+		)
 	}
 	return t, nil
 }
@@ -156,7 +182,12 @@ func (g *Gateways) attempt(ctx context.Context, key conversation) (*attempt, err
 // resolveInterrupted handles an attempt during which the program ended: the message is
 // sent again if the platform recognizes repeats; otherwise it has failed.
 func (g *Gateways) resolveInterrupted(s *store.Sending) *attempt {
-	e := store.Ended{Parts: s.Parts, ExternalID: s.ExternalID, Channel: s.Channel, Problem: "the server was stopped in the middle of sending"}
+	e := store.Ended{
+		Parts:      s.Parts,
+		ExternalID: s.ExternalID,
+		Channel:    s.Channel,
+		Problem:    "the server was stopped in the middle of sending",
+	}
 	if now := g.now(); g.deduplicates(s, now) {
 		e.Next = agent.At(now)
 	} else {
@@ -168,6 +199,11 @@ func (g *Gateways) resolveInterrupted(s *store.Sending) *attempt {
 // delayCancel returns a context that ends some time after ctx.
 func delayCancel(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
-	return longer, func() { stop(); cancel() }
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(after, cancel)
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }

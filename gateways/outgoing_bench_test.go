@@ -57,7 +57,11 @@ func BenchmarkSending(b *testing.B) {
 		c.open(b)
 		b.Cleanup(c.close)
 		o := &mailFixture{Gateways: c.Gateways, db: c.db}
-		c.gate, _ = o.gateway(b, "slack", map[string]any{"botToken": "b", "signingSecret": "s", "apiBaseUrl": platform.URL})
+		c.gate, _ = o.gateway(b, "slack", map[string]any{
+			"botToken":      "b",
+			"signingSecret": "s",
+			"apiBaseUrl":    platform.URL,
+		})
 		conversations := make([]string, 64)
 		for i := range conversations {
 			conversations[i] = c.conversation(b, fmt.Sprint("C", i))
@@ -78,7 +82,11 @@ func BenchmarkSending(b *testing.B) {
 			writers.Go(func() {
 				for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
 					places <- struct{}{}
-					m := agent.Message{ConversationID: conversations[int(i)%len(conversations)], Role: agent.MessageAssistant, Content: text}
+					m := agent.Message{
+						ConversationID: conversations[int(i)%len(conversations)],
+						Role:           agent.MessageAssistant,
+						Content:        text,
+					}
 					if _, err := c.SendMessage(b.Context(), c.db, m); err != nil {
 						b.Error(err)
 						return

@@ -107,7 +107,11 @@ func (c *sendFixture) sql(tb testing.TB, query string, args ...any) {
 
 func (c *sendFixture) createMessage(tb testing.TB, conversation, text string) agent.Message {
 	tb.Helper()
-	m, err := c.SendMessage(tb.Context(), c.db, agent.Message{ConversationID: conversation, Role: agent.MessageAssistant, Content: text})
+	m, err := c.SendMessage(tb.Context(), c.db, agent.Message{
+		ConversationID: conversation,
+		Role:           agent.MessageAssistant,
+		Content:        text,
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -176,7 +180,11 @@ func TestSendMessage(t *testing.T) {
 	if e := c.waitAttempt(t); e.Problem != "" || e.ExternalID != "1.5" || e.Parts != 1 {
 		t.Errorf("attempt %+v", e)
 	}
-	if d := c.delivery(t, m); d.Delivery.Status != "sent" || d.Delivery.Error != "" || d.ExternalID != "1.5" || d.DeliveredAt.IsZero() || c.sentEvents(t) != 1 {
+	if d := c.delivery(t, m); d.Delivery.Status != "sent" ||
+		d.Delivery.Error != "" ||
+		d.ExternalID != "1.5" ||
+		d.DeliveredAt.IsZero() ||
+		c.sentEvents(t) != 1 {
 		t.Errorf("%+v, %d sent events", d, c.sentEvents(t))
 	}
 	calls := c.vendor.calls()
@@ -220,13 +228,25 @@ func TestSendRetries(t *testing.T) {
 		tries         int
 		problem       string
 	}{
-		"busy, then sent":    {"slack", slackMessages, []string{"429 {}", "503 {}", slackOK}, 3, ""},
-		"always busy":        {"slack", slackMessages, []string{"429 {}"}, 7, "rate limiting"},
-		"refused":            {"slack", slackMessages, []string{`200 {"ok":false,"error":"channel_not_found"}`}, 1, "(channel_not_found)"},
-		"token refused":      {"slack", slackMessages, []string{`401 {}`}, 1, "refused the bot token"},
-		"broken":             {"slack", slackMessages, []string{"500 {}"}, 1, "it is unknown whether"},
-		"not understood":     {"slack", slackMessages, []string{"200 <html>"}, 1, "it is unknown whether"},
-		"broken, idempotent": {"discord", "POST /channels/645/messages", []string{"500 {}", `200 {"id":"9","channel_id":"645"}`}, 2, ""},
+		"busy, then sent": {"slack", slackMessages, []string{"429 {}", "503 {}", slackOK}, 3, ""},
+		"always busy":     {"slack", slackMessages, []string{"429 {}"}, 7, "rate limiting"},
+		"refused": {
+			"slack",
+			slackMessages,
+			[]string{`200 {"ok":false,"error":"channel_not_found"}`},
+			1,
+			"(channel_not_found)",
+		},
+		"token refused":  {"slack", slackMessages, []string{`401 {}`}, 1, "refused the bot token"},
+		"broken":         {"slack", slackMessages, []string{"500 {}"}, 1, "it is unknown whether"},
+		"not understood": {"slack", slackMessages, []string{"200 <html>"}, 1, "it is unknown whether"},
+		"broken, idempotent": {
+			"discord",
+			"POST /channels/645/messages",
+			[]string{"500 {}", `200 {"id":"9","channel_id":"645"}`},
+			2,
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newSendFixture(t, s.account, map[string][]string{s.call: s.answers})
@@ -255,8 +275,10 @@ func TestSendRetries(t *testing.T) {
 				return
 			}
 			g, err := c.db.Gateway(t.Context(), c.gate.ID)
-			if err != nil || !strings.Contains(e.Problem, s.problem) || !e.Next.IsZero() || d.Delivery.Status != "failed" || d.Delivery.Error != e.Problem ||
-				!strings.Contains(g.LastError, e.Problem) || g.Status != agent.GatewayActive || c.sentEvents(t) != 0 || !d.DeliveredAt.IsZero() {
+			if err != nil || !strings.Contains(e.Problem, s.problem) || !e.Next.IsZero() ||
+				d.Delivery.Status != "failed" || d.Delivery.Error != e.Problem ||
+				!strings.Contains(g.LastError, e.Problem) || g.Status != agent.GatewayActive || c.sentEvents(t) != 0 ||
+				!d.DeliveredAt.IsZero() {
 				t.Errorf("%+v, %+v, gateway %+v, %v", e, d, g, err)
 			}
 		})
@@ -267,8 +289,16 @@ func TestRetryAfterIsUsed(t *testing.T) {
 	g := &Gateways{}
 	s := &store.Sending{Attempt: 1, FirstAt: agent.At(time.Unix(1000, 0))}
 	now := time.Unix(1000, 0)
-	for retryAfter, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 90 * time.Second: 90 * time.Second, 48 * time.Hour: maxRetryAfter} {
-		_, next := g.classify(refusal(&statusError{platform: "X", status: http.StatusTooManyRequests, retryAfter: retryAfter}, "X", "y"), s, now)
+	for retryAfter, want := range map[time.Duration]time.Duration{
+		0:                2 * time.Second,
+		90 * time.Second: 90 * time.Second,
+		48 * time.Hour:   maxRetryAfter,
+	} {
+		_, next := g.classify(
+			refusal(&statusError{platform: "X", status: http.StatusTooManyRequests, retryAfter: retryAfter}, "X", "y"),
+			s,
+			now,
+		)
 		if pause := next.Sub(now); pause < want || pause > want+want/10+time.Millisecond {
 			t.Errorf("Retry-After %v: paused %v", retryAfter, pause)
 		}
@@ -277,8 +307,14 @@ func TestRetryAfterIsUsed(t *testing.T) {
 
 // TestLongMessageIsResumed: no part of a message in parts is sent twice.
 func TestLongMessageIsResumed(t *testing.T) {
-	c := newSendFixture(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`, "429 {}", `201 {"sid":"SM2"}`}})
-	m := c.createMessage(t, c.conversation(t, "+15551234567"), strings.Repeat("a", twilioLimit)+" "+strings.Repeat("b", twilioLimit))
+	c := newSendFixture(t, "sms", map[string][]string{
+		twilioMessages: {`201 {"sid":"SM1"}`, "429 {}", `201 {"sid":"SM2"}`},
+	})
+	m := c.createMessage(
+		t,
+		c.conversation(t, "+15551234567"),
+		strings.Repeat("a", twilioLimit)+" "+strings.Repeat("b", twilioLimit),
+	)
 	if e := c.waitAttempt(t); e.Parts != 1 || e.ExternalID != "SM1" || e.Next.IsZero() {
 		t.Fatalf("attempt %+v", e)
 	}
@@ -288,7 +324,10 @@ func TestLongMessageIsResumed(t *testing.T) {
 	}
 	calls := c.vendor.calls()
 	first, last := calls[1].received(t), calls[3].received(t)
-	if len(calls) != 4 || !strings.Contains(first, "Body=aaa") || !strings.Contains(last, "Body=bbb") || c.delivery(t, m).ExternalID != "SM1" {
+	if len(calls) != 4 ||
+		!strings.Contains(first, "Body=aaa") ||
+		!strings.Contains(last, "Body=bbb") ||
+		c.delivery(t, m).ExternalID != "SM1" {
 		t.Errorf("%d calls", len(calls))
 	}
 }
@@ -350,9 +389,23 @@ func TestKilledWhileSending(t *testing.T) {
 		after                         time.Duration
 		sent                          bool
 	}{
-		"Slack":         {"slack", slackMessages, "C1", slackOK, 0, false},
-		"Discord":       {"discord", "POST /channels/645/messages", "645:1", `200 {"id":"9","channel_id":"645"}`, 0, true},
-		"Discord, late": {"discord", "POST /channels/645/messages", "645:1", `200 {"id":"9","channel_id":"645"}`, 3 * time.Minute, false},
+		"Slack": {"slack", slackMessages, "C1", slackOK, 0, false},
+		"Discord": {
+			"discord",
+			"POST /channels/645/messages",
+			"645:1",
+			`200 {"id":"9","channel_id":"645"}`,
+			0,
+			true,
+		},
+		"Discord, late": {
+			"discord",
+			"POST /channels/645/messages",
+			"645:1",
+			`200 {"id":"9","channel_id":"645"}`,
+			3 * time.Minute,
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newSendFixture(t, s.account, map[string][]string{s.call: {s.answer}})
@@ -360,7 +413,11 @@ func TestKilledWhileSending(t *testing.T) {
 			c.Stop()
 			m := c.createMessage(t, conversation, "hello")
 			// The state after a kill: the message is marked as being sent, and nothing else.
-			if sending, err := c.db.BeginSending(t.Context(), conversation, agent.At(time.Now().Add(time.Hour))); err != nil || sending == nil {
+			if sending, err := c.db.BeginSending(
+				t.Context(),
+				conversation,
+				agent.At(time.Now().Add(time.Hour)),
+			); err != nil || sending == nil {
 				t.Fatal(sending, err)
 			}
 			next := c.createMessage(t, conversation, "next")
@@ -374,7 +431,8 @@ func TestKilledWhileSending(t *testing.T) {
 			if s.sent {
 				want = "sent"
 			}
-			if d := c.delivery(t, m); d.Delivery.Status != want || !s.sent && !strings.Contains(d.Delivery.Error, "it is unknown whether") {
+			if d := c.delivery(t, m); d.Delivery.Status != want ||
+				!s.sent && !strings.Contains(d.Delivery.Error, "it is unknown whether") {
 				t.Errorf("delivery %+v", d)
 			}
 			if d := c.delivery(t, next); d.Delivery.Status != "sent" {
@@ -433,7 +491,10 @@ func TestStopDrains(t *testing.T) {
 	m := c.createMessage(t, c.conversation(t, "C1"), "hello")
 	<-called
 	stopped := make(chan struct{})
-	go func() { c.Stop(); close(stopped) }()
+	go func() {
+		c.Stop()
+		close(stopped)
+	}()
 	answer <- struct{}{}
 	<-stopped
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
@@ -459,13 +520,16 @@ func TestStopInterrupts(t *testing.T) {
 	if d := c.delivery(t, m); d.Delivery.Status != "pending" {
 		t.Errorf("delivery %+v", d)
 	}
-	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(slackOK[4:])) })
+	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(slackOK[4:]))
+	})
 	next := c.createMessage(t, conversation, "next")
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.waitAttempt(t)
-	if d := c.delivery(t, m); d.Delivery.Status != "failed" || !strings.Contains(d.Delivery.Error, "it is unknown whether") {
+	if d := c.delivery(t, m); d.Delivery.Status != "failed" ||
+		!strings.Contains(d.Delivery.Error, "it is unknown whether") {
 		t.Errorf("delivery %+v", d)
 	}
 	if d := c.delivery(t, next); d.Delivery.Status != "sent" {
@@ -482,7 +546,9 @@ func TestDisabledAgentSendsNothing(t *testing.T) {
 	m := c.createMessage(t, conversation, "hello")
 	set := func(status agent.Status) {
 		t.Helper()
-		if _, err := c.folder.UpdateAgent(t.Context(), c.db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+		if _, err := c.folder.UpdateAgent(t.Context(), c.db, agent.AgentChange{
+			Status: agent.Some(status),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -520,14 +586,21 @@ func TestNotSendable(t *testing.T) {
 		"unknown id": {ConversationID: "conversation-x", Role: agent.MessageAssistant, Content: "x"},
 	} {
 		_, err := c.SendMessage(t.Context(), c.db, m)
-		if code := agent.ErrorCode(err); code != agent.CodeValidation && (name != "unknown id" || code != agent.CodeNotFound) {
+		if code := agent.ErrorCode(err); code != agent.CodeValidation &&
+			(name != "unknown id" || code != agent.CodeNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := c.Update(t.Context(), c.db, c.gate.ID, agent.GatewayChange{Config: agent.Some(config(t, map[string]any{"botToken": "new"}))}); err != nil {
+	if _, err := c.Update(t.Context(), c.db, c.gate.ID, agent.GatewayChange{
+		Config: agent.Some(config(t, map[string]any{"botToken": "new"})),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.SendMessage(t.Context(), c.db, agent.Message{ConversationID: inactive, Role: agent.MessageAssistant, Content: "x"}); agent.ErrorCode(err) != agent.CodeValidation {
+	if _, err := c.SendMessage(t.Context(), c.db, agent.Message{
+		ConversationID: inactive,
+		Role:           agent.MessageAssistant,
+		Content:        "x",
+	}); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("an inactive gateway: %v", err)
 	}
 	for _, id := range []string{bare.ID, unknown.ID, inactive} {
@@ -539,18 +612,32 @@ func TestNotSendable(t *testing.T) {
 
 // TestMailReply: the answer to an email is sent as a reply in its thread.
 func TestMailReply(t *testing.T) {
-	v := newFakePlatform(t, map[string][]string{"GET /domains": {`200 {"data":[]}`}, "POST /emails": {`200 {"id":"mail-1"}`}})
+	v := newFakePlatform(t, map[string][]string{
+		"GET /domains": {`200 {"data":[]}`},
+		"POST /emails": {`200 {"id":"mail-1"}`},
+	})
 	c := newSendFixture(t, "slack", nil)
 	o := &mailFixture{Gateways: c.Gateways, db: c.db}
-	c.gate, _ = o.gateway(t, "resend", map[string]any{"apiKey": "k", "fromAddress": "shop@example.com", "apiBaseUrl": v.URL})
-	ada, err := c.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), Email: agent.Some("ada@example.com")})
+	c.gate, _ = o.gateway(t, "resend", map[string]any{
+		"apiKey":      "k",
+		"fromAddress": "shop@example.com",
+		"apiBaseUrl":  v.URL,
+	})
+	ada, err := c.db.CreateContact(t.Context(), agent.ContactChange{
+		Name:  agent.Some("Ada"),
+		Email: agent.Some("ada@example.com"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	conversation := c.conversation(t, "<1@x>")
 	c.sql(t, "UPDATE conversations SET contact_id = ? WHERE id = ?", ada.ID, conversation)
-	question := agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "Where?",
-		Metadata: json.RawMessage(`{"subject":"My\r\n order","message_id":"<2@x>","references":"<1@x>"}`)}
+	question := agent.Message{
+		ConversationID: conversation,
+		Role:           agent.MessageUser,
+		Content:        "Where?",
+		Metadata:       json.RawMessage(`{"subject":"My\r\n order","message_id":"<2@x>","references":"<1@x>"}`),
+	}
 	if _, err := c.db.AppendMessage(t.Context(), question); err != nil {
 		t.Fatal(err)
 	}
@@ -573,7 +660,13 @@ func TestMailReply(t *testing.T) {
 	}
 	calls = v.calls()
 	body := calls[len(calls)-1].body
-	for _, want := range []string{`"subject":"Re: My order"`, `"In-Reply-To":"\u003c2@x\u003e"`, `"References":"\u003c1@x\u003e \u003c2@x\u003e"`, `"to":["ada@example.com"]`, `"text":"There."`} {
+	for _, want := range []string{
+		`"subject":"Re: My order"`,
+		`"In-Reply-To":"\u003c2@x\u003e"`,
+		`"References":"\u003c1@x\u003e \u003c2@x\u003e"`,
+		`"to":["ada@example.com"]`,
+		`"text":"There."`,
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%s is not in %s", want, body)
 		}
@@ -590,11 +683,17 @@ func TestMailReply(t *testing.T) {
 // thread, so that the contact's answer finds it.
 func TestNewConversationByPhone(t *testing.T) {
 	c := newSendFixture(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`}})
-	ada, err := c.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), Phone: agent.Some("+1 (555) 123-4567")})
+	ada, err := c.db.CreateContact(t.Context(), agent.ContactChange{
+		Name:  agent.Some("Ada"),
+		Phone: agent.Some("+1 (555) 123-4567"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := c.db.CreateConversation(t.Context(), agent.ConversationChange{GatewayID: agent.Some(c.gate.ID), ContactID: agent.Some(ada.ID)})
+	made, err := c.db.CreateConversation(t.Context(), agent.ConversationChange{
+		GatewayID: agent.Some(c.gate.ID),
+		ContactID: agent.Some(ada.ID),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -673,7 +772,10 @@ func TestOutboundStartStop(t *testing.T) {
 // TestTemporary: an invalid certificate is a temporary failure, a blocked address
 // is not.
 func TestTemporary(t *testing.T) {
-	for err, want := range map[error]bool{&tls.CertificateVerificationError{Err: errors.New("expired")}: true, egress.ErrBlocked: false} {
+	for err, want := range map[error]bool{
+		&tls.CertificateVerificationError{Err: errors.New("expired")}: true,
+		egress.ErrBlocked: false,
+	} {
 		if isTemporary(err) != want || !isUnsent(err) {
 			t.Errorf("%v: temporary %v, not sent %v", err, !want, isUnsent(err))
 		}

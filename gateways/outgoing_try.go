@@ -19,7 +19,9 @@ import (
 // sendPauses are the delays before each retry of a message that its platform
 // has not received. With the first attempt, there are seven within some 32
 // minutes: a much later answer would be useless.
-var sendPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
+var sendPauses = []time.Duration{
+	2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute,
+}
 
 // maxRetryAfter limits the delay that a platform can request.
 const maxRetryAfter = time.Hour
@@ -31,7 +33,9 @@ const outcomeUnknown = "; it is unknown whether the message arrived, so it is no
 var errInactive = newClientError("the gateway is not active: verify it", nil)
 
 // permanentError returns the error of a message that can never be sent.
-func permanentError(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
+func permanentError(why string) error {
+	return agent.Errorf(agent.CodeConflict, "%s", why)
+}
 
 // deliver sends a message to its platform.
 func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) (Sent, error) {
@@ -62,7 +66,13 @@ func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) 
 	defer cancel()
 	switch p := p.(type) {
 	case messenger:
-		m := Message{Text: s.Text, Format: formatOf(s.Metadata), Key: s.Key(agentID), Skip: s.Parts, Token: s.Token}
+		m := Message{
+			Text:   s.Text,
+			Format: formatOf(s.Metadata),
+			Key:    s.Key(agentID),
+			Skip:   s.Parts,
+			Token:  s.Token,
+		}
 		m.To, m.Thread = p.recipient(to)
 		sent, err := p.send(ctx, g, o.Config, m)
 		g.noteMoved(ctx, db, &o, m.To, sent)
@@ -73,7 +83,13 @@ func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) 
 		if err := e.Validate(); err != nil {
 			return Sent{}, err
 		}
-		id, err := p.send(ctx, g, o.Config, messageIDOf(agentID, o.Config.FromAddress, e), e)
+		id, err := p.send(
+			ctx,
+			g,
+			o.Config,
+			messageIDOf(agentID, o.Config.FromAddress, e),
+			e,
+		)
 		return Sent{ID: id, Channel: to, Parts: 1}, err
 	}
 	return Sent{}, permanentError("gateways of this type cannot send text messages")
@@ -100,11 +116,20 @@ func emailReply(s *store.Sending, to, agentID string) *Email {
 		Subject string `json:"subject"`
 	}
 	_ = json.Unmarshal(s.Conversation.Metadata, &own)
-	subject := cmp.Or(strings.Join(strings.Fields(answers.Subject), " "), own.Subject, "Message from "+cmp.Or(s.Gateway.Config.FromName, s.Gateway.Config.FromAddress))
+	subject := cmp.Or(
+		strings.Join(strings.Fields(answers.Subject), " "),
+		own.Subject,
+		"Message from "+cmp.Or(s.Gateway.Config.FromName, s.Gateway.Config.FromAddress),
+	)
 	if answers.Subject != "" && !strings.HasPrefix(strings.ToLower(subject), "re:") {
 		subject = "Re: " + subject
 	}
-	e := &Email{To: []string{to}, Subject: agent.Clip(subject, maxSubjectBytes/4), Text: s.Text, IdempotencyKey: s.Key(agentID)}
+	e := &Email{
+		To:             []string{to},
+		Subject:        agent.Clip(subject, maxSubjectBytes/4),
+		Text:           s.Text,
+		IdempotencyKey: s.Key(agentID),
+	}
 	if writtenBy(s.Metadata) != "human" {
 		e.AutoSubmitted = autoReplied
 	}
@@ -166,7 +191,10 @@ func isUnsent(err error) bool {
 	if status := statusOf(err); status != nil {
 		return status.status < 500 || status.status == http.StatusServiceUnavailable
 	}
-	return errors.Is(err, errInactive) || errors.As(err, &invalid) || egress.IsUnsent(err) || smtpStatus(err) != 0
+	return errors.Is(err, errInactive) ||
+		errors.As(err, &invalid) ||
+		egress.IsUnsent(err) ||
+		smtpStatus(err) != 0
 }
 
 // isTemporary reports whether sending may succeed later.
@@ -185,5 +213,12 @@ func isTemporary(err error) bool {
 // repeat by its key.
 func (g *Gateways) deduplicates(s *store.Sending, now time.Time) bool {
 	r, ok := platformOf(s.Gateway.Type, s.Gateway.Config).(deduplicator)
-	return ok && s.Gateway.ID != "" && !s.FirstAt.IsZero() && now.Before(s.FirstAt.Add(r.dedupWindow(Message{Text: s.Text, Skip: s.Parts, Token: s.Token})))
+	return ok &&
+		s.Gateway.ID != "" &&
+		!s.FirstAt.IsZero() &&
+		now.Before(s.FirstAt.Add(r.dedupWindow(Message{
+			Text:  s.Text,
+			Skip:  s.Parts,
+			Token: s.Token,
+		})))
 }

@@ -53,7 +53,8 @@ func TestInParts(t *testing.T) {
 	if err != nil || sent.Parts != 4 {
 		t.Errorf("the rest: %+v, %v", sent, err)
 	}
-	if !slices.Equal(texts, []string{"aa", "bb", "cc", "dd"}) || !slices.Equal(keys, []string{"k", "k#1", "k#2", "k#3"}) {
+	if !slices.Equal(texts, []string{"aa", "bb", "cc", "dd"}) ||
+		!slices.Equal(keys, []string{"k", "k#1", "k#2", "k#3"}) {
 		t.Errorf("sent %q with the keys %q", texts, keys)
 	}
 	if _, err := sendParts(Message{}, make([]string, maxParts+1), send); err == nil || len(texts) != 4 {

@@ -73,10 +73,13 @@ type Post struct {
 
 // Parsed is the content of a platform's post.
 type Parsed struct {
-	Response Response          // what the platform expects
-	Messages []agent.Inbound   // none: the post is about something else
-	Payload  json.RawMessage   // without messages: the payload of the event gateway.event, without secrets; nil: the body, which contains none
-	EventID  string            // the platform's id of the post, or a hash of the post, by which a repeat is recognized; empty: a repeat cannot be recognized
+	Response Response        // what the platform expects
+	Messages []agent.Inbound // none: the post is about something else
+	// without messages: the payload of the event gateway.event, without secrets; nil: the body, which contains none
+	Payload json.RawMessage
+	// the platform's id of the post, or a hash of the post, by which a repeat is recognized; empty: a repeat cannot be
+	// recognized
+	EventID  string
 	Hashed   bool              // EventID is a hash of content that honest senders may repeat, see store.Receipt
 	Delivery string            // see store.Receipt
 	Moved    store.MovedThread // a thread that has another id now; zero: none

@@ -84,26 +84,67 @@ type account struct {
 const twilioSID = "AC0123456789abcdef0123456789abcdef"
 
 var accounts = map[string]account{
-	"slack": {kind: "slack", config: map[string]any{"botToken": "xoxb-secret", "signingSecret": "s"}, secret: "xoxb-secret",
-		answers:  map[string]string{"POST /auth.test": `{"ok":true,"url":"https://shop.slack.com/","team":"Shop","user":"bot","team_id":"T1","user_id":"U1","bot_id":"B1"}`},
-		info:     `{"team":"Shop","teamId":"T1","user":"bot","userId":"U1","botId":"B1","url":"https://shop.slack.com/"}`,
-		authCall: "POST /auth.test", header: "Bearer xoxb-secret"},
-	"discord": {kind: "discord", config: map[string]any{"botToken": "bot-secret", "applicationId": "9", "publicKey": strings.Repeat("ab", 32)}, secret: "bot-secret",
-		answers:  map[string]string{"GET /users/@me": `{"id":"7","username":"bot"}`, "GET /applications/@me": `{"id":"9","verify_key":"` + strings.Repeat("AB", 32) + `"}`},
+	"slack": {
+		kind:   "slack",
+		config: map[string]any{"botToken": "xoxb-secret", "signingSecret": "s"},
+		secret: "xoxb-secret",
+		answers: map[string]string{
+			"POST /auth.test": `{"ok":true,"url":"https://shop.slack.com/","team":"Shop","user":"bot",` +
+				`"team_id":"T1","user_id":"U1","bot_id":"B1"}`,
+		},
+		info: `{"team":"Shop","teamId":"T1","user":"bot","userId":"U1","botId":"B1",` +
+			`"url":"https://shop.slack.com/"}`,
+		authCall: "POST /auth.test",
+		header:   "Bearer xoxb-secret",
+	},
+	"discord": {
+		kind:   "discord",
+		config: map[string]any{"botToken": "bot-secret", "applicationId": "9", "publicKey": strings.Repeat("ab", 32)},
+		secret: "bot-secret",
+		answers: map[string]string{
+			"GET /users/@me":        `{"id":"7","username":"bot"}`,
+			"GET /applications/@me": `{"id":"9","verify_key":"` + strings.Repeat("AB", 32) + `"}`,
+		},
 		info:     `{"id":"7","username":"bot"}`,
-		authCall: "GET /users/@me", header: "Bot bot-secret"},
-	"sms": {kind: "twilio", config: map[string]any{"accountSid": twilioSID, "authToken": "auth-secret", "phoneNumber": "+1 (555) 000-1111"}, secret: "auth-secret",
-		answers:  map[string]string{"GET /2010-04-01/Accounts/" + twilioSID + ".json": `{"sid":"` + twilioSID + `","friendly_name":"Shop","status":"active","type":"Full","auth_token":"auth-secret"}`},
+		authCall: "GET /users/@me",
+		header:   "Bot bot-secret",
+	},
+	"sms": {
+		kind: "twilio",
+		config: map[string]any{
+			"accountSid":  twilioSID,
+			"authToken":   "auth-secret",
+			"phoneNumber": "+1 (555) 000-1111",
+		},
+		secret: "auth-secret",
+		answers: map[string]string{
+			"GET /2010-04-01/Accounts/" + twilioSID + ".json": `{"sid":"` + twilioSID +
+				`","friendly_name":"Shop","status":"active","type":"Full","auth_token":"auth-secret"}`,
+		},
 		info:     `{"accountSid":"` + twilioSID + `","friendlyName":"Shop","status":"active","type":"Full"}`,
-		authCall: "GET /2010-04-01/Accounts/" + twilioSID + ".json", header: "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA=="},
-	"whatsapp": {kind: "whatsapp", config: map[string]any{"accountSid": twilioSID, "authToken": "auth-secret", "phoneNumber": "+15550001111"}, secret: "auth-secret",
-		answers:  map[string]string{"GET /2010-04-01/Accounts/" + twilioSID + ".json": `{"sid":"` + twilioSID + `","friendly_name":"Shop","status":"active","type":"Trial"}`},
+		authCall: "GET /2010-04-01/Accounts/" + twilioSID + ".json",
+		header:   "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA==",
+	},
+	"whatsapp": {
+		kind:   "whatsapp",
+		config: map[string]any{"accountSid": twilioSID, "authToken": "auth-secret", "phoneNumber": "+15550001111"},
+		secret: "auth-secret",
+		answers: map[string]string{
+			"GET /2010-04-01/Accounts/" + twilioSID + ".json": `{"sid":"` + twilioSID +
+				`","friendly_name":"Shop","status":"active","type":"Trial"}`,
+		},
 		info:     `{"accountSid":"` + twilioSID + `","friendlyName":"Shop","status":"active","type":"Trial"}`,
-		authCall: "GET /2010-04-01/Accounts/" + twilioSID + ".json", header: "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA=="},
+		authCall: "GET /2010-04-01/Accounts/" + twilioSID + ".json",
+		header:   "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA==",
+	},
 }
 
 // open creates a verified gateway of an account at a fake platform.
-func (a account) open(tb testing.TB, o *mailFixture, more map[string][]string) (*fakePlatform, agent.Gateway, Verified) {
+func (a account) open(
+	tb testing.TB,
+	o *mailFixture,
+	more map[string][]string,
+) (*fakePlatform, agent.Gateway, Verified) {
 	tb.Helper()
 	answers := map[string][]string{}
 	for call, body := range a.answers {
@@ -144,7 +185,9 @@ func TestPlatformsVerify(t *testing.T) {
 					`200 {"ok":true,"id":5,"sid":[]}`:    "could not be read",
 				} {
 					_, g, verified := a.open(t, o, map[string][]string{call: {answer}})
-					if verified.Success || !strings.Contains(verified.Error, want) || strings.Contains(verified.Error, a.secret) {
+					if verified.Success ||
+						!strings.Contains(verified.Error, want) ||
+						strings.Contains(verified.Error, a.secret) {
 						t.Errorf("%s answers %s: %+v", call, answer, verified)
 					}
 					if g.Status != agent.GatewayFailed || g.LastError != verified.Error {
@@ -168,16 +211,27 @@ func TestPlatformsVerify(t *testing.T) {
 func TestVerifyNamesTheWrongField(t *testing.T) {
 	o := newMailFixture(t)
 	for _, c := range []struct{ account, call, answer, want string }{
-		{"slack", "POST /auth.test", `200 {"ok":false,"error":"invalid_auth"}`, "Slack refused the bot token (invalid_auth)"},
+		{
+			"slack",
+			"POST /auth.test",
+			`200 {"ok":false,"error":"invalid_auth"}`,
+			"Slack refused the bot token (invalid_auth)",
+		},
 		{"slack", "POST /auth.test", `200 {"ok":false,"error":"<b>xoxb</b>"}`, "Slack refused the call"},
 		{"slack", "POST /auth.test", `200 {"ok":false,"error":"ratelimited"}`, "rate limiting"},
 		{"slack", "POST /auth.test", `200 {"ok":false,"error":"fatal_error"}`, "failed (fatal_error)"},
 		{"discord", "GET /applications/@me", `200 {"id":"10"}`, "config.applicationId is not"},
 		{"discord", "GET /applications/@me", `200 {"id":"9","verify_key":"00"}`, "config.publicKey is not"},
-		{"sms", "GET /2010-04-01/Accounts/" + twilioSID + ".json", `200 {"sid":"x","status":"suspended"}`, "not active (suspended)"},
+		{
+			"sms",
+			"GET /2010-04-01/Accounts/" + twilioSID + ".json",
+			`200 {"sid":"x","status":"suspended"}`,
+			"not active (suspended)",
+		},
 		{"sms", "GET /2010-04-01/Accounts/" + twilioSID + ".json", `404 {"code":20404,"message":"x"}`, "error 20404"},
 	} {
-		if _, _, v := accounts[c.account].open(t, o, map[string][]string{c.call: {c.answer}}); v.Success || !strings.Contains(v.Error, c.want) {
+		if _, _, v := accounts[c.account].open(t, o, map[string][]string{c.call: {c.answer}}); v.Success ||
+			!strings.Contains(v.Error, c.want) {
 			t.Errorf("%s answers %s: %+v", c.account, c.answer, v)
 		}
 	}
@@ -199,16 +253,52 @@ type sendCase struct {
 }
 
 var sendCases = map[string]sendCase{
-	"slack": {"slack", SendRequest{To: "C1", Text: "<!channel> a & b", Thread: "1.2"}, slackMessages, `{"ok":true,"channel":"C9","ts":"1.5"}`,
-		[]string{`"channel":"C1"`, `\u0026lt;!channel\u0026gt; a \u0026amp; b`, `"thread_ts":"1.2"`}, Sent{ID: "1.5", Channel: "C9", Parts: 1}},
-	"slack markup": {"slack", SendRequest{To: "C1:1.3", Text: "<@U1> *hi*", Format: "mrkdwn"}, slackMessages, `{"ok":true,"channel":"C9","ts":"1.5"}`,
-		[]string{`\u003c@U1\u003e *hi*`, `"thread_ts":"1.3"`}, Sent{ID: "1.5", Channel: "C9", Parts: 1}},
-	"discord": {"discord", SendRequest{To: "645:803", Text: "@everyone hi", Thread: "55", Key: "k"}, "POST /channels/645/messages", `{"id":"99","channel_id":"645"}`,
-		[]string{`"content":"@everyone hi"`, `"parse":["users"]`, `"message_id":"55"`, `"enforce_nonce":true`, `"nonce":"` + nonce("k") + `"`}, Sent{ID: "99", Channel: "645", Parts: 1}},
-	"sms": {"sms", SendRequest{To: "+1 (555) 123-4567", Text: "hi & bye"}, twilioMessages, `{"sid":"SM1","to":"+15551234567"}`,
-		[]string{"To=+15551234567", "From=+15550001111", "Body=hi & bye"}, Sent{ID: "SM1", Channel: "+15551234567", Parts: 1}},
-	"whatsapp": {"whatsapp", SendRequest{To: "+15551234567", Text: "hi"}, twilioMessages, `{"sid":"SM1","to":"whatsapp:+15551234567"}`,
-		[]string{"To=whatsapp:+15551234567", "From=whatsapp:+15550001111", "Body=hi"}, Sent{ID: "SM1", Channel: "+15551234567", Parts: 1}},
+	"slack": {
+		"slack",
+		SendRequest{To: "C1", Text: "<!channel> a & b", Thread: "1.2"},
+		slackMessages,
+		`{"ok":true,"channel":"C9","ts":"1.5"}`,
+		[]string{`"channel":"C1"`, `\u0026lt;!channel\u0026gt; a \u0026amp; b`, `"thread_ts":"1.2"`},
+		Sent{ID: "1.5", Channel: "C9", Parts: 1},
+	},
+	"slack markup": {
+		"slack",
+		SendRequest{To: "C1:1.3", Text: "<@U1> *hi*", Format: "mrkdwn"},
+		slackMessages,
+		`{"ok":true,"channel":"C9","ts":"1.5"}`,
+		[]string{`\u003c@U1\u003e *hi*`, `"thread_ts":"1.3"`},
+		Sent{ID: "1.5", Channel: "C9", Parts: 1},
+	},
+	"discord": {
+		"discord",
+		SendRequest{To: "645:803", Text: "@everyone hi", Thread: "55", Key: "k"},
+		"POST /channels/645/messages",
+		`{"id":"99","channel_id":"645"}`,
+		[]string{
+			`"content":"@everyone hi"`,
+			`"parse":["users"]`,
+			`"message_id":"55"`,
+			`"enforce_nonce":true`,
+			`"nonce":"` + nonce("k") + `"`,
+		},
+		Sent{ID: "99", Channel: "645", Parts: 1},
+	},
+	"sms": {
+		"sms",
+		SendRequest{To: "+1 (555) 123-4567", Text: "hi & bye"},
+		twilioMessages,
+		`{"sid":"SM1","to":"+15551234567"}`,
+		[]string{"To=+15551234567", "From=+15550001111", "Body=hi & bye"},
+		Sent{ID: "SM1", Channel: "+15551234567", Parts: 1},
+	},
+	"whatsapp": {
+		"whatsapp",
+		SendRequest{To: "+15551234567", Text: "hi"},
+		twilioMessages,
+		`{"sid":"SM1","to":"whatsapp:+15551234567"}`,
+		[]string{"To=whatsapp:+15551234567", "From=whatsapp:+15550001111", "Body=hi"},
+		Sent{ID: "SM1", Channel: "+15551234567", Parts: 1},
+	},
 }
 
 // received returns the received body, with a form decoded.
@@ -252,7 +342,11 @@ func TestPlatformsSend(t *testing.T) {
 				}
 			}
 			for answer, want := range map[string]string{
-				"401 {}": "refused the", "400 {}": "answered 400", "500 {}": "answered 500", "200 <html>": "could not be read", `200 {"ok":true}`: "could not be read",
+				"401 {}":          "refused the",
+				"400 {}":          "answered 400",
+				"500 {}":          "answered 500",
+				"200 <html>":      "could not be read",
+				`200 {"ok":true}`: "could not be read",
 			} {
 				v.mu.Lock()
 				v.answers[s.call] = []string{answer}
@@ -273,10 +367,17 @@ func TestPlatformsSend(t *testing.T) {
 // TestLongMessages: a text longer than a platform allows is sent as several
 // messages, in order.
 func TestLongMessages(t *testing.T) {
-	for name, limit := range map[string]int{"slack": slackLimit, "discord": discordLimit, "sms": twilioLimit, "whatsapp": twilioLimit} {
+	for name, limit := range map[string]int{
+		"slack":    slackLimit,
+		"discord":  discordLimit,
+		"sms":      twilioLimit,
+		"whatsapp": twilioLimit,
+	} {
 		o := newMailFixture(t)
 		s := sendCases[name]
-		v, g, _ := accounts[s.account].open(t, o, map[string][]string{s.call: {"200 " + s.answer, "200 " + s.answer, "403 {}"}})
+		v, g, _ := accounts[s.account].open(t, o, map[string][]string{
+			s.call: {"200 " + s.answer, "200 " + s.answer, "403 {}"},
+		})
 		r := s.request
 		r.Type, r.GatewayID, r.Text = g.Type, g.ID, strings.Repeat("x", limit+limit/2)
 		before := len(v.calls())
@@ -310,17 +411,28 @@ func TestLongMessages(t *testing.T) {
 // and the rest follows it.
 func TestDiscordFollowUp(t *testing.T) {
 	o := newMailFixture(t)
-	v := newFakePlatform(t, map[string][]string{"PATCH /webhooks/9/TOK/messages/@original": {`200 {"id":"1","channel_id":"645"}`}, "POST /webhooks/9/TOK?wait=true": {`200 {"id":"2","channel_id":"645"}`}})
+	v := newFakePlatform(t, map[string][]string{
+		"PATCH /webhooks/9/TOK/messages/@original": {`200 {"id":"1","channel_id":"645"}`},
+		"POST /webhooks/9/TOK?wait=true":           {`200 {"id":"2","channel_id":"645"}`},
+	})
 	c := agent.GatewayConfig{APIBaseURL: v.URL, ApplicationID: "9", BotToken: "b"}
-	sent, err := discord{}.send(t.Context(), o.Gateways, c, Message{To: "645", Token: "TOK", Key: "k", Text: strings.Repeat("x", discordLimit+1)})
+	sent, err := discord{}.send(t.Context(), o.Gateways, c, Message{
+		To:    "645",
+		Token: "TOK",
+		Key:   "k",
+		Text:  strings.Repeat("x", discordLimit+1),
+	})
 	if err != nil || sent != (Sent{ID: "1", Channel: "645", Parts: 2}) {
 		t.Errorf("got %+v, %v", sent, err)
 	}
 	calls := v.calls()
-	if len(calls) != 2 || strings.Contains(calls[0].body, "nonce") || calls[1].call != "POST /webhooks/9/TOK?wait=true" {
+	if len(calls) != 2 ||
+		strings.Contains(calls[0].body, "nonce") ||
+		calls[1].call != "POST /webhooks/9/TOK?wait=true" {
 		t.Errorf("got %+v", calls)
 	}
-	v = newFakePlatform(t, map[string][]string{"POST /channels/645/messages": {`200 {"id":"3","channel_id":"645"}`}}) // the command's token has expired
+	// the command's token has expired
+	v = newFakePlatform(t, map[string][]string{"POST /channels/645/messages": {`200 {"id":"3","channel_id":"645"}`}})
 	c.APIBaseURL = v.URL
 	sent, err = discord{}.send(t.Context(), o.Gateways, c, Message{To: "645", Token: "OLD", Text: "late"})
 	if err != nil || sent.ID != "3" || len(v.calls()) != 2 {
@@ -332,9 +444,25 @@ func TestRegister(t *testing.T) {
 	o := newMailFixture(t)
 	numbers := "GET /2010-04-01/Accounts/" + twilioSID + "/IncomingPhoneNumbers.json?PhoneNumber=%2B15550001111"
 	number := "POST /2010-04-01/Accounts/" + twilioSID + "/IncomingPhoneNumbers/PN1.json"
-	v := newFakePlatform(t, map[string][]string{"PATCH /applications/@me": {`200 {}`}, numbers: {`200 {"incoming_phone_numbers":[{"sid":"PN1"}]}`, `200 {"incoming_phone_numbers":[]}`}, number: {"200 {}"}})
+	v := newFakePlatform(t, map[string][]string{
+		"PATCH /applications/@me": {`200 {}`},
+		numbers: {
+			`200 {"incoming_phone_numbers":[{"sid":"PN1"}]}`,
+			`200 {"incoming_phone_numbers":[]}`,
+		},
+		number: {"200 {}"},
+	})
 	account := func(name, phone string) store.OpenGateway {
-		return store.OpenGateway{WebhookBase: "https://satchel.example", Config: agent.GatewayConfig{APIBaseURL: v.URL, BotToken: "b", AccountSID: twilioSID, AuthToken: "t", PhoneNumber: phone}}
+		return store.OpenGateway{
+			WebhookBase: "https://satchel.example",
+			Config: agent.GatewayConfig{
+				APIBaseURL:  v.URL,
+				BotToken:    "b",
+				AccountSID:  twilioSID,
+				AuthToken:   "t",
+				PhoneNumber: phone,
+			},
+		}
 	}
 	for _, c := range []struct {
 		p              registrar
@@ -372,26 +500,38 @@ func TestResendFetch(t *testing.T) {
 		`200 {"id":"e1","from":"Ada <ada@example.com>","to":["shop@example.net"],"reply_to":["help@example.com"],"message_id":"<3@x>","subject":"Re: Order","text":null,
 			"html":"<html><head><title>T</title><style>p{}</style></head><body><p>Where\nis <b>it</b>?</p><script>x</script>&lt;3<br>Ada</body></html>",
 			"headers":{"REFERENCES":"<1@x> <2@x>","in-reply-to":"<2@x>","auto-submitted":"auto-replied"},"attachments":[{"id":"a","filename":"f.txt","content_type":"text/plain","size":3}]}`,
-		`200 {"id":"e1","from":"ada@example.com","message_id":"<3@x>","subject":"S","text":" hello ","headers":{"in-reply-to":"<2@x>"}}`,
+		`200 {"id":"e1","from":"ada@example.com","message_id":"<3@x>","subject":"S","text":" hello ",` +
+			`"headers":{"in-reply-to":"<2@x>"}}`,
 		`401 {}`, `200 {}`, "200 <html>"}})
 	c := agent.GatewayConfig{APIBaseURL: v.URL, APIKey: "re_secret"}
 	in := agent.Inbound{ID: "e1"}
 	if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err != nil {
 		t.Fatal(err)
 	}
-	if in.Text != "Where is it?\n<3\nAda" || in.Thread != "<1@x>" || in.From.Email.Value != "ada@example.com" || in.From.Name.Value != "Ada" {
+	if in.Text != "Where is it?\n<3\nAda" ||
+		in.Thread != "<1@x>" ||
+		in.From.Email.Value != "ada@example.com" ||
+		in.From.Name.Value != "Ada" {
 		t.Errorf("got %+v", in)
 	}
-	for _, want := range []string{`"references":"\u003c1@x\u003e \u003c2@x\u003e"`, `"auto_submitted":"auto-replied"`, `"reply_to":"help@example.com"`, `"size":3`} {
+	for _, want := range []string{
+		`"references":"\u003c1@x\u003e \u003c2@x\u003e"`,
+		`"auto_submitted":"auto-replied"`,
+		`"reply_to":"help@example.com"`,
+		`"size":3`,
+	} {
 		if !strings.Contains(string(described(in)), want) {
 			t.Errorf("%s is not in %s", want, in.Metadata)
 		}
 	}
-	if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err != nil || in.Text != "hello" || in.Thread != "<2@x>" {
+	if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err != nil ||
+		in.Text != "hello" ||
+		in.Thread != "<2@x>" {
 		t.Errorf("got %+v, %v", in, err)
 	}
 	for _, want := range []string{"refused the API key", "could not be read", "could not be read"} {
-		if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err == nil || !strings.Contains(clientMessage(err), want) {
+		if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err == nil ||
+			!strings.Contains(clientMessage(err), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -413,7 +553,9 @@ func TestReferences(t *testing.T) {
 	for i := range 30 {
 		many = append(many, fmt.Sprintf("<%d>", i))
 	}
-	if got := strings.Fields(references(many)); len(got) != maxReferences || got[0] != "<0>" || got[len(got)-1] != "<29>" {
+	if got := strings.Fields(references(many)); len(got) != maxReferences ||
+		got[0] != "<0>" ||
+		got[len(got)-1] != "<29>" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -61,17 +61,33 @@ func NewPoller(g *Gateways) *Poller {
 }
 
 func newPoller(g *Gateways, backoff func(failures int, err error) time.Duration) *Poller {
-	p := &Poller{gateways: g, log: g.log, stored: func() {}, sessions: map[pollKey]pollSession{}}
-	p.agents = work.New(work.Options[*store.DB]{Run: p.enqueueActive, Limit: pollAgents,
-		OnError: func(db *store.DB, err error) { p.log.Error("read gateways", "agent", db.ID(), "error", err) }})
-	p.polls = work.New(work.Options[pollKey]{Run: p.poll, Limit: pollsAtOnce, Backoff: backoff,
+	p := &Poller{
+		gateways: g,
+		log:      g.log,
+		stored:   func() {},
+		sessions: map[pollKey]pollSession{},
+	}
+	p.agents = work.New(work.Options[*store.DB]{
+		Run:   p.enqueueActive,
+		Limit: pollAgents,
+		OnError: func(db *store.DB, err error) {
+			p.log.Error("read gateways", "agent", db.ID(), "error", err)
+		},
+	})
+	p.polls = work.New(work.Options[pollKey]{
+		Run:        p.poll,
+		Limit:      pollsAtOnce,
+		Backoff:    backoff,
 		Group:      func(key pollKey) any { return key.db },
 		GroupLimit: func(any) int { return 0 },
 		OnError: func(key pollKey, err error) {
 			p.log.Info("fetch messages of gateway", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
-		}})
+		},
+	})
 	if !g.public {
-		g.folder.OnPending(func(db *store.DB, pending store.Pending) { p.agents.EnqueueAt(db, pending.Gateways.Time) })
+		g.folder.OnPending(func(db *store.DB, pending store.Pending) {
+			p.agents.EnqueueAt(db, pending.Gateways.Time)
+		})
 	}
 	return p
 }
@@ -207,7 +223,11 @@ func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s
 		return newClientError(lockedConfig, nil)
 	}
 	if !s.webhookDeleted {
-		if err := p.call(ctx, o.Config, "deleteWebhook", true, map[string]bool{"drop_pending_updates": false}, nil); err != nil {
+		if err := p.call(
+			ctx, o.Config, "deleteWebhook", true,
+			map[string]bool{"drop_pending_updates": false},
+			nil,
+		); err != nil {
 			return err
 		}
 		s.webhookDeleted = true
@@ -232,16 +252,36 @@ func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s
 
 // getUpdates fetches updates from next on, and waits for the first one if there
 // is none, unless other gateways are waiting for their turn.
-func (p *Poller) getUpdates(ctx context.Context, c agent.GatewayConfig, next int64, limit int) (updates []json.RawMessage, err error) {
+func (p *Poller) getUpdates(
+	ctx context.Context,
+	c agent.GatewayConfig,
+	next int64,
+	limit int,
+) (updates []json.RawMessage, err error) {
 	hold := int(pollTimeout / time.Second)
 	if p.polls.Stats().Ready > 0 {
 		hold = 1
 	}
-	err = p.call(ctx, c, "getUpdates", false, map[string]any{"offset": next, "limit": limit, "timeout": hold, "allowed_updates": []string{}}, &updates)
+	err = p.call(
+		ctx, c, "getUpdates", false,
+		map[string]any{
+			"offset":          next,
+			"limit":           limit,
+			"timeout":         hold,
+			"allowed_updates": []string{},
+		},
+		&updates,
+	)
 	return updates, err
 }
 
-func (p *Poller) call(ctx context.Context, c agent.GatewayConfig, method string, again bool, in, out any) error {
+func (p *Poller) call(
+	ctx context.Context,
+	c agent.GatewayConfig,
+	method string,
+	again bool,
+	in, out any,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return telegram{}.call(ctx, p.gateways, c, method, again, in, out)
@@ -249,14 +289,24 @@ func (p *Poller) call(ctx context.Context, c agent.GatewayConfig, method string,
 
 // storeUpdates stores updates in one commit with the next offset, which it
 // returns; 0 if there are no updates.
-func (p *Poller) storeUpdates(ctx context.Context, db *store.DB, o store.OpenGateway, updates []json.RawMessage) (next int64, err error) {
+func (p *Poller) storeUpdates(
+	ctx context.Context,
+	db *store.DB,
+	o store.OpenGateway,
+	updates []json.RawMessage,
+) (next int64, err error) {
 	receipts := make([]store.Receipt, 0, len(updates))
 	for _, raw := range updates {
 		id, t := readUpdate(botID(o.Config), raw)
 		if id == 0 {
 			return 0, newClientError(telegramMalformed, nil)
 		}
-		receipts = append(receipts, store.Receipt{EventID: t.EventID, Messages: t.Messages, Payload: t.Payload, Moved: t.Moved})
+		receipts = append(receipts, store.Receipt{
+			EventID:  t.EventID,
+			Messages: t.Messages,
+			Payload:  t.Payload,
+			Moved:    t.Moved,
+		})
 		next = max(next, id+1)
 	}
 	if next == 0 {

@@ -23,7 +23,12 @@ type pollFixture struct {
 func newPollFixture(t testing.TB) *pollFixture {
 	t.Helper()
 	r := newHookFixture(t, func(o *Options) { o.Public, o.Address = false, "http://127.0.0.1:8787" })
-	p := &pollFixture{hookFixture: r, bot: newBotServer(t), rounds: make(chan struct{}, 10_000), waits: make(chan time.Duration, 10_000)}
+	p := &pollFixture{
+		hookFixture: r,
+		bot:         newBotServer(t),
+		rounds:      make(chan struct{}, 10_000),
+		waits:       make(chan time.Duration, 10_000),
+	}
 	p.start(t)
 	return p
 }
@@ -115,7 +120,9 @@ func TestPollAfterRestart(t *testing.T) {
 			p.start(t)
 		}
 	}
-	p.waitUntil(t, "all messages", func() bool { return len(p.messages(t)) == 200 && p.gateway(t, g.ID).EventCount == 250 })
+	p.waitUntil(t, "all messages", func() bool {
+		return len(p.messages(t)) == 200 && p.gateway(t, g.ID).EventCount == 250
+	})
 	_, next, ok, err := p.db.PollFrom(t.Context(), g.ID)
 	if err != nil || !ok || next != 9251 {
 		t.Errorf("resumes from %d, %v, %v", next, ok, err)
@@ -176,12 +183,23 @@ func TestPollFollowsGateways(t *testing.T) {
 		then func() bool
 	}{
 		{"a new config", func() error {
-			_, err := p.Update(t.Context(), p.db, g.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{APIBaseURL: agent.Some(p.bot.URL)})})
+			_, err := p.Update(t.Context(), p.db, g.ID, agent.GatewayChange{
+				Config: agent.Some(agent.GatewayConfigChange{APIBaseURL: agent.Some(p.bot.URL)}),
+			})
 			return err
 		}, idle},
-		{"verify", func() error { _, err := p.Verify(t.Context(), p.db, g.ID); return err }, polling},
-		{"a webhook", func() error { _, err := p.Register(t.Context(), p.db, g.ID, "https://tunnel.example"); return err }, idle},
-		{"webhook removed", func() error { _, err := p.Register(t.Context(), p.db, g.ID, ""); return err }, func() bool {
+		{"verify", func() error {
+			_, err := p.Verify(t.Context(), p.db, g.ID)
+			return err
+		}, polling},
+		{"a webhook", func() error {
+			_, err := p.Register(t.Context(), p.db, g.ID, "https://tunnel.example")
+			return err
+		}, idle},
+		{"webhook removed", func() error {
+			_, err := p.Register(t.Context(), p.db, g.ID, "")
+			return err
+		}, func() bool {
 			p.bot.mu.Lock()
 			defer p.bot.mu.Unlock()
 			return p.bot.webhook == ""
@@ -209,7 +227,11 @@ func TestPollFollowsGateways(t *testing.T) {
 // token ends polling.
 func TestPollErrors(t *testing.T) {
 	p := newPollFixture(t)
-	p.bot.failNext("getUpdates", `502 <html>`, `502 <html>`, `409 {"ok":false,"description":"Conflict"}`, `429 {"ok":false,"parameters":{"retry_after":90}}`, `200 <html>`, "pass", `200 {"ok":true,"result":[{"no":"update"}]}`, "pass")
+	p.bot.failNext(
+		"getUpdates", `502 <html>`, `502 <html>`, `409 {"ok":false,"description":"Conflict"}`,
+		`429 {"ok":false,"parameters":{"retry_after":90}}`, `200 <html>`, "pass",
+		`200 {"ok":true,"result":[{"no":"update"}]}`, "pass",
+	)
 	g := p.verified(t)
 	var waits []time.Duration
 	for len(waits) < 5 {

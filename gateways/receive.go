@@ -60,7 +60,14 @@ func (r *Receiver) Receive(ctx context.Context, p Post) (Response, error) {
 	if err := markUnanswerable(ctx, db, o.Type, t.Messages); err != nil {
 		return Response{}, err
 	}
-	receipt := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload, Moved: t.Moved}
+	receipt := store.Receipt{
+		EventID:  t.EventID,
+		Hashed:   t.Hashed,
+		Delivery: t.Delivery,
+		Messages: t.Messages,
+		Payload:  t.Payload,
+		Moved:    t.Moved,
+	}
 	if len(t.Messages) == 0 && t.Payload == nil {
 		receipt.Payload = payload(p)
 	}
@@ -69,7 +76,13 @@ func (r *Receiver) Receive(ctx context.Context, p Post) (Response, error) {
 }
 
 // fetchOmitted fetches what the post omitted from new messages.
-func (g *Gateways) fetchOmitted(ctx context.Context, db *store.DB, l receiver, o store.OpenGateway, messages []agent.Inbound) error {
+func (g *Gateways) fetchOmitted(
+	ctx context.Context,
+	db *store.DB,
+	l receiver,
+	o store.OpenGateway,
+	messages []agent.Inbound,
+) error {
 	f, ok := l.(fetcher)
 	if !ok || o.Status != agent.GatewayActive {
 		return nil
@@ -96,7 +109,10 @@ func (g *Gateways) fetchOmitted(ctx context.Context, db *store.DB, l receiver, o
 // parsePost has the platform verify and parse a post.
 func (g *Gateways) parsePost(l receiver, o store.OpenGateway, p Post) (Parsed, error) {
 	if o.Locked {
-		return Parsed{}, agent.Errorf(agent.CodeUnauthorized, "the post cannot be verified: the gateway's secrets were encrypted with another master key")
+		return Parsed{}, agent.Errorf(
+			agent.CodeUnauthorized,
+			"the post cannot be verified: the gateway's secrets were encrypted with another master key",
+		)
 	}
 	p.URL = g.publicBase(o) + p.URL
 	return l.parsePost(o, p, g.now())

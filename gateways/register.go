@@ -31,7 +31,10 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 	}
 	p, ok := platformOf(o.Type, o.Config).(registrar)
 	if !ok {
-		return Registered{}, agent.Invalid("gatewayId", "refers to a gateway that does not receive messages, so there is nothing to register")
+		return Registered{}, agent.Invalid(
+			"gatewayId",
+			"refers to a gateway that does not receive messages, so there is nothing to register",
+		)
 	}
 	o.WebhookBase = base
 	r := Registered{WebhookURL: g.publicBase(o) + agent.WebhookPath(db.ID(), o.ID)}
@@ -46,11 +49,17 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 	return r, db.SetWebhookBase(context.WithoutCancel(ctx), id, base)
 }
 
-func (g *Gateways) registerWebhook(ctx context.Context, p registrar, o store.OpenGateway, address string) (string, error) {
+func (g *Gateways) registerWebhook(
+	ctx context.Context,
+	p registrar,
+	o store.OpenGateway,
+	address string,
+) (string, error) {
 	if o.Locked {
 		return "", newClientError(lockedConfig, nil)
 	}
-	if missing := p.missing(o.Config); len(missing) > 0 && o.Type != agent.GatewayWebhook { // there is no platform to call
+	// there is no platform to call
+	if missing := p.missing(o.Config); len(missing) > 0 && o.Type != agent.GatewayWebhook {
 		return "", newClientError(missingFields(missing), nil)
 	}
 	how, err := p.register(ctx, g, o, address)
@@ -64,7 +73,11 @@ func (g *Gateways) registerWebhook(ctx context.Context, p registrar, o store.Ope
 // reachable returns why a platform cannot reach the webhook's URL, if so.
 func (g *Gateways) reachable(o store.OpenGateway) error {
 	if o.WebhookBase == "" && !g.public {
-		return newClientError("SATCHEL_PUBLIC_URL is not set, so the platform could not reach this server; baseUrl may name another address", nil)
+		return newClientError(
+			"SATCHEL_PUBLIC_URL is not set, so the platform could not reach this server; "+
+				"baseUrl may name another address",
+			nil,
+		)
 	}
 	return nil
 }
@@ -77,7 +90,12 @@ func cleanBase(base string) (string, error) {
 		return "", nil
 	}
 	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.ContainsAny(base, "?#\\ ") || len(base) > 1000 {
+	if err != nil ||
+		u.Scheme != "https" && u.Scheme != "http" ||
+		u.Host == "" ||
+		u.User != nil ||
+		strings.ContainsAny(base, "?#\\ ") ||
+		len(base) > 1000 {
 		return "", agent.Invalid("baseUrl", "must be a URL such as https://satchel.example.com")
 	}
 	return strings.TrimRight(base, "/"), nil

@@ -28,8 +28,14 @@ func (resend) missing(c agent.GatewayConfig) []string {
 }
 
 func (resend) call(c agent.GatewayConfig, method, path string, body []byte) apiCall {
-	return apiCall{platform: "Resend", method: method, url: baseURL(c.APIBaseURL, resendBase) + path, body: body, idempotent: true,
-		header: http.Header{"Authorization": {"Bearer " + c.APIKey}}}
+	return apiCall{
+		platform:   "Resend",
+		method:     method,
+		url:        baseURL(c.APIBaseURL, resendBase) + path,
+		body:       body,
+		idempotent: true,
+		header:     http.Header{"Authorization": {"Bearer " + c.APIKey}},
+	}
 }
 
 // baseURL returns the base URL of a platform's API, without a trailing slash.
@@ -44,7 +50,11 @@ func (r resend) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 	var answer struct {
 		Data []struct{ Name, Status string }
 	}
-	if err := g.call(ctx, r.call(c, http.MethodGet, "/domains", nil), &answer); err != nil {
+	if err := g.call(
+		ctx,
+		r.call(c, http.MethodGet, "/domains", nil),
+		&answer,
+	); err != nil {
 		return nil, refusal(err, "Resend", "API key")
 	}
 	info := ResendInfo{Domains: []string{}}
@@ -57,19 +67,30 @@ func (r resend) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 	return info, nil
 }
 
-func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ string, e *Email) (string, error) {
-	body, err := json.Marshal(struct {
-		From    string   `json:"from"`
-		To      []string `json:"to"`
-		CC      []string `json:"cc,omitempty"`
-		BCC     []string `json:"bcc,omitempty"`
-		ReplyTo string   `json:"reply_to,omitempty"`
-		Subject string   `json:"subject"`
-		Text    string   `json:"text,omitempty"`
-		HTML    string   `json:"html,omitempty"`
+func (r resend) send(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	_ string,
+	e *Email,
+) (string, error) {
+	body, err := json.Marshal(
+		struct {
+			From    string   `json:"from"`
+			To      []string `json:"to"`
+			CC      []string `json:"cc,omitempty"`
+			BCC     []string `json:"bcc,omitempty"`
+			ReplyTo string   `json:"reply_to,omitempty"`
+			Subject string   `json:"subject"`
+			Text    string   `json:"text,omitempty"`
+			HTML    string   `json:"html,omitempty"`
 
-		Headers map[string]string `json:"headers,omitempty"`
-	}{(&mail.Address{Name: c.FromName, Address: mailbox.ASCII(c.FromAddress)}).String(), e.To, e.CC, e.BCC, e.ReplyTo, e.Subject, e.Text, e.HTML, e.headers()})
+			Headers map[string]string `json:"headers,omitempty"`
+		}{
+			(&mail.Address{Name: c.FromName, Address: mailbox.ASCII(c.FromAddress)}).String(), e.To, e.CC,
+			e.BCC, e.ReplyTo, e.Subject, e.Text, e.HTML, e.headers(),
+		},
+	)
 	if err != nil {
 		return "", err
 	}

@@ -46,7 +46,14 @@ type resendEmail struct {
 func (r resend) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
 	id := p.Header.Get("Svix-Id")
 	secret := cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
-	if signature.Verify(secret, id, p.Header.Get("Svix-Timestamp"), p.Header.Get("Svix-Signature"), p.Body, now) != nil {
+	if signature.Verify(
+		secret,
+		id,
+		p.Header.Get("Svix-Timestamp"),
+		p.Header.Get("Svix-Signature"),
+		p.Body,
+		now,
+	) != nil {
 		return Parsed{}, badSignature()
 	}
 	var kind struct {
@@ -59,7 +66,9 @@ func (r resend) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, e
 		return Parsed{EventID: id}, nil
 	}
 	var post resendPost
-	if err := json.Unmarshal(p.Body, &post); err != nil || post.Data.EmailID == "" || post.Data.From == "" {
+	if err := json.Unmarshal(p.Body, &post); err != nil ||
+		post.Data.EmailID == "" ||
+		post.Data.From == "" {
 		return Parsed{}, malformed("Resend", err)
 	}
 	in := agent.Inbound{ID: post.Data.EmailID}
@@ -70,7 +79,11 @@ func (r resend) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, e
 // fetch reads the text of an email, which Resend's posts omit.
 func (r resend) fetch(ctx context.Context, g *Gateways, c agent.GatewayConfig, in *agent.Inbound) error {
 	var e resendEmail
-	if err := g.call(ctx, r.call(c, http.MethodGet, "/emails/receiving/"+url.PathEscape(in.ID), nil), &e); err != nil {
+	if err := g.call(
+		ctx,
+		r.call(c, http.MethodGet, "/emails/receiving/"+url.PathEscape(in.ID), nil),
+		&e,
+	); err != nil {
 		return refusal(err, "Resend", "API key")
 	}
 	if e.From == "" {
@@ -93,10 +106,23 @@ func (e *resendEmail) fill(in *agent.Inbound) {
 	in.Text = cmp.Or(strings.TrimSpace(e.Text), htmlText(e.HTML), subject)
 	in.Attachments = make([]agent.Attachment, 0, len(e.Attachments))
 	for _, a := range e.Attachments {
-		in.Attachments = append(in.Attachments, agent.Attachment{ID: a.ID, Name: mailbox.Decode(a.Filename), MimeType: a.ContentType, Size: a.Size})
+		in.Attachments = append(in.Attachments, agent.Attachment{
+			ID:       a.ID,
+			Name:     mailbox.Decode(a.Filename),
+			MimeType: a.ContentType,
+			Size:     a.Size,
+		})
 	}
-	in.Metadata = metadata(map[string]string{"platform": "resend", "subject": subject, "message_id": id, "from": e.From,
-		"to": strings.Join(e.To, ", "), "reply_to": firstSendable(e.ReplyTo), "references": references(before), "auto_submitted": e.automatic()})
+	in.Metadata = metadata(map[string]string{
+		"platform":       "resend",
+		"subject":        subject,
+		"message_id":     id,
+		"from":           e.From,
+		"to":             strings.Join(e.To, ", "),
+		"reply_to":       firstSendable(e.ReplyTo),
+		"references":     references(before),
+		"auto_submitted": e.automatic(),
+	})
 }
 
 // mailSender returns the contact that a header From names.
@@ -167,5 +193,6 @@ func references(ids []string) string {
 
 func (resend) register(_ context.Context, _ *Gateways, _ store.OpenGateway, webhookURL string) (string, error) {
 	return "Open https://resend.com/webhooks, add a webhook with the address " + webhookURL +
-		" and the event email.received (and others that you want), copy its signing secret and set it as config.webhookSecret of this gateway. Mail arrives at the receiving domain of your Resend account.", nil
+		" and the event email.received (and others that you want), copy its signing secret and set it as " +
+		"config.webhookSecret of this gateway. Mail arrives at the receiving domain of your Resend account.", nil
 }

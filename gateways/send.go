@@ -79,7 +79,10 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 		return Sent{}, agent.Invalid("gateway_id", "refers to a gateway that cannot send text messages")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
-		return Sent{}, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
+		return Sent{}, agent.Invalid(
+			"gateway_id",
+			"refers to a gateway with an incomplete config: "+missingFields(missing),
+		)
 	}
 	s, err := db.BeginImmediate(ctx, r.immediate(o))
 	if err != nil {
@@ -97,13 +100,23 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 }
 
 // sendNow calls the platform of a gateway.
-func (g *Gateways) sendNow(ctx context.Context, db *store.DB, p messenger, o store.OpenGateway, r SendRequest) (sent Sent, err error) {
+func (g *Gateways) sendNow(
+	ctx context.Context,
+	db *store.DB,
+	p messenger,
+	o store.OpenGateway,
+	r SendRequest,
+) (sent Sent, err error) {
 	if !r.KeepReferences {
 		if r.Text, err = db.FillLinks(ctx, r.Text); err != nil {
 			return Sent{}, err
 		}
 	}
-	m := Message{Text: r.Text, Format: r.Format, Key: r.Key}
+	m := Message{
+		Text:   r.Text,
+		Format: r.Format,
+		Key:    r.Key,
+	}
 	m.To, m.Thread = p.recipient(r.To)
 	m.Thread = cmp.Or(r.Thread, m.Thread)
 	if m.Token, err = db.TakeReplyToken(ctx, o.ID, r.To); err != nil {
@@ -118,7 +131,10 @@ func (g *Gateways) sendNow(ctx context.Context, db *store.DB, p messenger, o sto
 	case errors.As(err, &invalid):
 		return sent, err
 	case err != nil && sent.Parts > 0:
-		return sent, upstreamError(newClientError(fmt.Sprintf("%s; %d of its parts were sent", clientMessage(err), sent.Parts), err))
+		return sent, upstreamError(newClientError(
+			fmt.Sprintf("%s; %d of its parts were sent", clientMessage(err), sent.Parts),
+			err,
+		))
 	case err != nil:
 		return sent, upstreamError(err)
 	}

@@ -35,8 +35,24 @@ func TestCheckSignature(t *testing.T) {
 		"another id":        {secret, "msg-2", stamp, good, string(body), now, false},
 		"another body":      {secret, "msg-1", stamp, good, "{}", now, false},
 		"another time":      {secret, "msg-1", strconv.FormatInt(now.Unix()+1, 10), good, string(body), now, false},
-		"no id":             {secret, "", stamp, signature.Sign([]string{secret}, "", now, body), string(body), now, false},
-		"no secret":         {"", "msg-1", stamp, signature.Sign([]string{""}, "msg-1", now, body), string(body), now, false},
+		"no id": {
+			secret,
+			"",
+			stamp,
+			signature.Sign([]string{secret}, "", now, body),
+			string(body),
+			now,
+			false,
+		},
+		"no secret": {
+			"",
+			"msg-1",
+			stamp,
+			signature.Sign([]string{""}, "msg-1", now, body),
+			string(body),
+			now,
+			false,
+		},
 		"no signature":      {secret, "msg-1", stamp, "", string(body), now, false},
 		"only a version":    {secret, "msg-1", stamp, "v1,", string(body), now, false},
 		"no version":        {secret, "msg-1", stamp, strings.TrimPrefix(good, "v1,"), string(body), now, false},
@@ -44,7 +60,9 @@ func TestCheckSignature(t *testing.T) {
 		"time in RFC 3339":  {secret, "msg-1", now.Format(time.RFC3339), good, string(body), now, false},
 		"time out of range": {secret, "msg-1", "9223372036854775807", good, string(body), now, false},
 	} {
-		if err := signature.Verify(c.secret, c.id, c.timestamp, c.signature, []byte(c.body), c.at); (err == nil) != c.fits {
+		if err := signature.Verify(
+			c.secret, c.id, c.timestamp, c.signature, []byte(c.body), c.at,
+		); (err == nil) != c.fits {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -53,8 +71,8 @@ func TestCheckSignature(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"": 0, "0": 0, "120": 2 * time.Minute, " 5 ": 5 * time.Second, "-5": 0, "1.5": 0, "soon": 0, "99999999999999999999": 0,
-		"Sat, 21 Nov 2026 13:00:00 GMT": time.Hour, "Sat, 21 Nov 2026 11:00:00 GMT": 0,
+		"": 0, "0": 0, "120": 2 * time.Minute, " 5 ": 5 * time.Second, "-5": 0, "1.5": 0, "soon": 0,
+		"99999999999999999999": 0, "Sat, 21 Nov 2026 13:00:00 GMT": time.Hour, "Sat, 21 Nov 2026 11:00:00 GMT": 0,
 	} {
 		if got := egress.RetryAfter(value, now); got != want {
 			t.Errorf("%q is %s, want %s", value, got, want)
@@ -69,7 +87,12 @@ func FuzzSignature(f *testing.F) {
 	f.Add("msg-1", strconv.FormatInt(now.Unix(), 10), "v1,abc", []byte("{}"))
 	f.Add("msg-1", "-1", " v1,  v1,==", []byte{0xff, 0})
 	f.Add("", "", "", []byte(nil))
-	f.Add("msg-1", strconv.FormatInt(now.Unix(), 10), signature.Sign([]string{secret}, "msg-1", now, []byte("{}")), []byte("{}"))
+	f.Add(
+		"msg-1",
+		strconv.FormatInt(now.Unix(), 10),
+		signature.Sign([]string{secret}, "msg-1", now, []byte("{}")),
+		[]byte("{}"),
+	)
 	oracle, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		f.Fatal(err)
@@ -85,7 +108,15 @@ func FuzzSignature(f *testing.F) {
 		}
 		if !ours && signature.IsFresh(timestamp, time.Now()) && id != "" { // and our own signatures are accepted
 			seconds, _ := strconv.ParseInt(timestamp, 10, 64)
-			if signature.Verify(secret, id, timestamp, signature.Sign([]string{secret}, id, time.Unix(seconds, 0), body), body, time.Now()) != nil && timestamp == strconv.FormatInt(seconds, 10) {
+			if signature.Verify(
+				secret,
+				id,
+				timestamp,
+				signature.Sign([]string{secret}, id, time.Unix(seconds, 0), body),
+				body,
+				time.Now(),
+			) != nil &&
+				timestamp == strconv.FormatInt(seconds, 10) {
 				t.Errorf("our own signature of %q %q is rejected", id, timestamp)
 			}
 		}

@@ -39,7 +39,13 @@ func (v vector) post() Post {
 }
 
 // receivers maps the names in the vectors to platforms.
-var receivers = map[string]receiver{"slack": slack{}, "discord": discord{}, "sms": twilioSMS, "whatsapp": twilioWhatsApp, "resend": resend{}}
+var receivers = map[string]receiver{
+	"slack":    slack{},
+	"discord":  discord{},
+	"sms":      twilioSMS,
+	"whatsapp": twilioWhatsApp,
+	"resend":   resend{},
+}
 
 // vectors reads testdata/signed.json, which describes how it was generated.
 func vectors(tb testing.TB) ([]vector, time.Time) {
@@ -66,13 +72,43 @@ type parsedMessage struct {
 }
 
 var wantParsed = map[string]parsedMessage{
-	"slack handshake":          {silent: true, answer: "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"},
-	"slack direct message":     {event: "Ev1", id: "D1:1763740800.000100", thread: "D1", text: "Grüße <b> 🙂", who: "slack:U1"},
-	"slack mention":            {event: "Ev2", id: "C1:1763740800.000200", thread: "C1:1763740800.000200", text: "@UBOT help", who: "slack:U1"},
-	"slack mention as message": {event: "Ev3", id: "C1:1763740800.000200", thread: "C1:1763740800.000200", text: "@UBOT help", who: "slack:U1"},
-	"slack in a thread":        {event: "Ev4", id: "C1:1763740801.000200", thread: "C1:1763740800.000200", text: "more", who: "slack:U1"},
-	"slack file": {event: "Ev5", id: "D1:1763740802.000200", thread: "D1", who: "slack:U1",
-		has: `"attachments":[{"id":"F1","name":"a.pdf","mime_type":"application/pdf","size":12,"url":"https://files.slack.com/F1/a.pdf"}]`},
+	"slack handshake": {silent: true, answer: "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"},
+	"slack direct message": {
+		event:  "Ev1",
+		id:     "D1:1763740800.000100",
+		thread: "D1",
+		text:   "Grüße <b> 🙂",
+		who:    "slack:U1",
+	},
+	"slack mention": {
+		event:  "Ev2",
+		id:     "C1:1763740800.000200",
+		thread: "C1:1763740800.000200",
+		text:   "@UBOT help",
+		who:    "slack:U1",
+	},
+	"slack mention as message": {
+		event:  "Ev3",
+		id:     "C1:1763740800.000200",
+		thread: "C1:1763740800.000200",
+		text:   "@UBOT help",
+		who:    "slack:U1",
+	},
+	"slack in a thread": {
+		event:  "Ev4",
+		id:     "C1:1763740801.000200",
+		thread: "C1:1763740800.000200",
+		text:   "more",
+		who:    "slack:U1",
+	},
+	"slack file": {
+		event:  "Ev5",
+		id:     "D1:1763740802.000200",
+		thread: "D1",
+		who:    "slack:U1",
+		has: `"attachments":[{"id":"F1","name":"a.pdf","mime_type":"application/pdf","size":12,` +
+			`"url":"https://files.slack.com/F1/a.pdf"}]`,
+	},
 	"slack bot message":     {silent: true},
 	"slack own message":     {silent: true},
 	"slack own edit":        {silent: true},
@@ -82,32 +118,102 @@ var wantParsed = map[string]parsedMessage{
 	"slack command":         {event: "?"},
 
 	"discord handshake": {silent: true, answer: `{"type":1}`},
-	"discord command": {event: "77", id: "77", answer: `{"type":5}`, thread: "645:80351110224678912", text: "Where is my order?", who: "discord:80351110224678912",
-		has: `"username":"nelly"`},
-	"discord direct command":     {event: "78", id: "78", answer: `{"type":5}`, thread: "646", text: "number: 12\nloud: true", who: "discord:80351110224678912"},
-	"discord bare command":       {event: "79", id: "79", answer: `{"type":5}`, thread: "646", text: "/help", who: "discord:1"},
+	"discord command": {
+		event:  "77",
+		id:     "77",
+		answer: `{"type":5}`,
+		thread: "645:80351110224678912",
+		text:   "Where is my order?",
+		who:    "discord:80351110224678912",
+		has:    `"username":"nelly"`,
+	},
+	"discord direct command": {
+		event:  "78",
+		id:     "78",
+		answer: `{"type":5}`,
+		thread: "646",
+		text:   "number: 12\nloud: true",
+		who:    "discord:80351110224678912",
+	},
+	"discord bare command": {
+		event:  "79",
+		id:     "79",
+		answer: `{"type":5}`,
+		thread: "646",
+		text:   "/help",
+		who:    "discord:1",
+	},
 	"discord button":             {event: "80", answer: `{"type":6}`},
 	"discord autocomplete":       {silent: true, answer: `{"type":8,"data":{"choices":[]}}`},
 	"discord webhook event ping": {event: "?", silent: true},
 	"discord webhook event":      {event: "?"},
 	"discord nobody":             {bad: true},
 
-	"sms message":             {event: "SM1", id: "SM1", answer: "<Response/>", thread: "+15551234567", text: "Where is it? ä&=+", who: "+15551234567"},
-	"sms signed with port":    {event: "SM2", id: "SM2", answer: "<Response/>", thread: "+15551234567", text: "Where is it? ä&=+", who: "+15551234567"},
-	"sms signed without port": {event: "SM3", id: "SM3", answer: "<Response/>", thread: "+15551234567", text: "Where is it? ä&=+", who: "+15551234567"},
-	"sms query":               {event: "SM4", id: "SM4", answer: "<Response/>", thread: "+15551234567", text: "Where is it? ä&=+", who: "+15551234567"},
-	"sms pictures": {event: "MM5", id: "MM5", answer: "<Response/>", thread: "+15551234567", text: "[image] [image]", who: "+15551234567",
-		has: `"attachments":[{"mime_type":"image/png","url":"https://api.twilio.com/m0"},{"mime_type":"image/jpeg","url":"https://api.twilio.com/m1"}]`},
+	"sms message": {
+		event:  "SM1",
+		id:     "SM1",
+		answer: "<Response/>",
+		thread: "+15551234567",
+		text:   "Where is it? ä&=+",
+		who:    "+15551234567",
+	},
+	"sms signed with port": {
+		event:  "SM2",
+		id:     "SM2",
+		answer: "<Response/>",
+		thread: "+15551234567",
+		text:   "Where is it? ä&=+",
+		who:    "+15551234567",
+	},
+	"sms signed without port": {
+		event:  "SM3",
+		id:     "SM3",
+		answer: "<Response/>",
+		thread: "+15551234567",
+		text:   "Where is it? ä&=+",
+		who:    "+15551234567",
+	},
+	"sms query": {
+		event:  "SM4",
+		id:     "SM4",
+		answer: "<Response/>",
+		thread: "+15551234567",
+		text:   "Where is it? ä&=+",
+		who:    "+15551234567",
+	},
+	"sms pictures": {
+		event:  "MM5",
+		id:     "MM5",
+		answer: "<Response/>",
+		thread: "+15551234567",
+		text:   "[image] [image]",
+		who:    "+15551234567",
+		has: `"attachments":[{"mime_type":"image/png","url":"https://api.twilio.com/m0"},` +
+			`{"mime_type":"image/jpeg","url":"https://api.twilio.com/m1"}]`,
+	},
 	"sms status":         {event: "SM6:delivered", answer: "<Response/>"},
 	"sms repeated names": {event: "SM7", id: "SM7", answer: "<Response/>", thread: "+1", text: "x", who: "+1"},
 	"sms of WhatsApp":    {event: "SM8:received", answer: "<Response/>"},
 	"sms JSON":           {event: "?", answer: "<Response/>"},
-	"whatsapp message":   {event: "SM9", id: "SM9", answer: "<Response/>", thread: "+4915112345678", text: "Where is it? ä&=+", who: "+4915112345678"},
-	"whatsapp status":    {event: "SM10:read", answer: "<Response/>"},
-	"whatsapp of SMS":    {event: "SM11:received", answer: "<Response/>"},
+	"whatsapp message": {
+		event:  "SM9",
+		id:     "SM9",
+		answer: "<Response/>",
+		thread: "+4915112345678",
+		text:   "Where is it? ä&=+",
+		who:    "+4915112345678",
+	},
+	"whatsapp status": {event: "SM10:read", answer: "<Response/>"},
+	"whatsapp of SMS": {event: "SM11:received", answer: "<Response/>"},
 
-	"resend email": {event: "msg_email", id: "56761188-7520-42d8-8898-ff6fc54ce618", thread: "<first@example.com>", text: "My order", who: "ada@example.com",
-		has: `"attachments":[{"id":"2a0c9ce0","name":"avatar.png","mime_type":"image/png"}]`},
+	"resend email": {
+		event:  "msg_email",
+		id:     "56761188-7520-42d8-8898-ff6fc54ce618",
+		thread: "<first@example.com>",
+		text:   "My order",
+		who:    "ada@example.com",
+		has:    `"attachments":[{"id":"2a0c9ce0","name":"avatar.png","mime_type":"image/png"}]`,
+	},
 	"resend delivered": {event: "msg_delivered"},
 	"resend nobody":    {bad: true},
 }
@@ -158,7 +264,9 @@ func checkInbound(t *testing.T, name string, in agent.Inbound, want parsedMessag
 	if in.ID != want.id || in.Thread != want.thread || in.Text != want.text || who != want.who {
 		t.Errorf("%s: %+v", name, in)
 	}
-	if !json.Valid(in.Metadata) || !strings.Contains(string(described(in)), want.has) || strings.Contains(string(in.Metadata), "TOKEN") {
+	if !json.Valid(in.Metadata) ||
+		!strings.Contains(string(described(in)), want.has) ||
+		strings.Contains(string(in.Metadata), "TOKEN") {
 		t.Errorf("%s: metadata %s", name, in.Metadata)
 	}
 }
@@ -182,7 +290,9 @@ func TestPayloadsWithoutSecrets(t *testing.T) {
 	if err != nil || string(got.Payload) != `{"command":"/ask","text":"hi"}` {
 		t.Errorf("a command: %s, %v", got.Payload, err)
 	}
-	got, err = slackForm(Post{Body: []byte("payload=%7B%22type%22%3A%22block_actions%22%2C%22response_url%22%3A%22x%22%7D")})
+	got, err = slackForm(Post{
+		Body: []byte("payload=%7B%22type%22%3A%22block_actions%22%2C%22response_url%22%3A%22x%22%7D"),
+	})
 	if err != nil || string(got.Payload) != `{"type":"block_actions"}` || events < 5 {
 		t.Errorf("a button: %s, %v; %d events", got.Payload, err, events)
 	}
@@ -202,9 +312,13 @@ func TestForged(t *testing.T) {
 	for i, v := range posts {
 		o := store.OpenGateway{Config: v.Config}
 		refused(v, "no secret", store.OpenGateway{}, v.post(), at)
-		refused(v, "another secret", store.OpenGateway{WebhookSecret: "whsec_b3RoZXI", Config: agent.GatewayConfig{SigningSecret: "x", AuthToken: "x",
-			PublicKey: strings.Repeat("ab", 32)}}, v.post(), at)
-		if twilio := v.Platform == "sms" || v.Platform == "whatsapp"; !twilio { // whose signature does not cover a timestamp
+		refused(v, "another secret", store.OpenGateway{WebhookSecret: "whsec_b3RoZXI", Config: agent.GatewayConfig{
+			SigningSecret: "x",
+			AuthToken:     "x",
+			PublicKey:     strings.Repeat("ab", 32),
+		}}, v.post(), at)
+		// whose signature does not cover a timestamp
+		if twilio := v.Platform == "sms" || v.Platform == "whatsapp"; !twilio {
 			refused(v, "old", o, v.post(), at.Add(5*time.Minute+time.Second))
 			refused(v, "early", o, v.post(), at.Add(-5*time.Minute-time.Second))
 		} else {
@@ -219,7 +333,12 @@ func TestForged(t *testing.T) {
 			if name == "Content-Type" {
 				continue
 			}
-			for how, bad := range map[string]string{"none": "", "cut": value[:len(value)-2], "more": value + "00", "garbage": "\xff v0=,v1,=="} {
+			for how, bad := range map[string]string{
+				"none":    "",
+				"cut":     value[:len(value)-2],
+				"more":    value + "00",
+				"garbage": "\xff v0=,v1,==",
+			} {
 				p := v.post()
 				p.Header.Set(name, bad)
 				refused(v, name+" "+how, o, p, at)
@@ -248,7 +367,11 @@ func TestOtherVendors(t *testing.T) {
 			if name == v.Platform || v.Header["X-Twilio-Signature"] != "" && (name == "sms" || name == "whatsapp") {
 				continue
 			}
-			if _, err := l.parsePost(store.OpenGateway{Config: all}, v.post(), at); agent.ErrorCode(err) != agent.CodeUnauthorized {
+			if _, err := l.parsePost(
+				store.OpenGateway{Config: all},
+				v.post(),
+				at,
+			); agent.ErrorCode(err) != agent.CodeUnauthorized {
 				t.Errorf("%s accepts %s %s: %v", name, v.Platform, v.Name, err)
 			}
 		}
@@ -267,20 +390,32 @@ var signers = map[string]signer{
 		stamp := strconv.FormatInt(at.Unix(), 10)
 		mac := hmac.New(sha256.New, []byte("s"))
 		mac.Write([]byte("v0:" + stamp + ":" + string(body)))
-		return agent.GatewayConfig{SigningSecret: "s"}, Post{URL: hookURL, Body: body,
-			Header: http.Header{"X-Slack-Request-Timestamp": {stamp}, "X-Slack-Signature": {"v0=" + hex.EncodeToString(mac.Sum(nil))}}}
+		return agent.GatewayConfig{SigningSecret: "s"}, Post{
+			URL:  hookURL,
+			Body: body,
+			Header: http.Header{
+				"X-Slack-Request-Timestamp": {stamp},
+				"X-Slack-Signature":         {"v0=" + hex.EncodeToString(mac.Sum(nil))},
+			},
+		}
 	},
 	"discord": func(body []byte, at time.Time) (agent.GatewayConfig, Post) {
 		stamp := strconv.FormatInt(at.Unix(), 10)
 		sig := ed25519.Sign(discordKey, append([]byte(stamp), body...))
-		return agent.GatewayConfig{PublicKey: hex.EncodeToString(discordKey.Public().(ed25519.PublicKey))}, Post{URL: hookURL, Body: body,
-			Header: http.Header{"X-Signature-Timestamp": {stamp}, "X-Signature-Ed25519": {hex.EncodeToString(sig)}}}
+		return agent.GatewayConfig{PublicKey: hex.EncodeToString(discordKey.Public().(ed25519.PublicKey))}, Post{
+			URL:    hookURL,
+			Body:   body,
+			Header: http.Header{"X-Signature-Timestamp": {stamp}, "X-Signature-Ed25519": {hex.EncodeToString(sig)}},
+		}
 	},
 	"sms":      signTwilio,
 	"whatsapp": signTwilio,
 	"resend": func(body []byte, at time.Time) (agent.GatewayConfig, Post) {
-		return agent.GatewayConfig{WebhookSecret: "whsec_c2VjcmV0"}, Post{URL: hookURL, Body: body, Header: http.Header{"Svix-Id": {"msg_1"},
-			"Svix-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Svix-Signature": {signature.Sign([]string{"whsec_c2VjcmV0"}, "msg_1", at, body)}}}
+		return agent.GatewayConfig{WebhookSecret: "whsec_c2VjcmV0"}, Post{URL: hookURL, Body: body, Header: http.Header{
+			"Svix-Id":        {"msg_1"},
+			"Svix-Timestamp": {strconv.FormatInt(at.Unix(), 10)},
+			"Svix-Signature": {signature.Sign([]string{"whsec_c2VjcmV0"}, "msg_1", at, body)},
+		}}
 	},
 }
 
@@ -288,8 +423,11 @@ func signTwilio(body []byte, _ time.Time) (agent.GatewayConfig, Post) {
 	address := hookURL + "?bodySHA256=" + bodyHash(body)
 	mac := hmac.New(sha1.New, []byte("t"))
 	mac.Write([]byte(address))
-	return agent.GatewayConfig{AuthToken: "t"}, Post{URL: address, Body: body,
-		Header: http.Header{"X-Twilio-Signature": {base64.StdEncoding.EncodeToString(mac.Sum(nil))}}}
+	return agent.GatewayConfig{AuthToken: "t"}, Post{
+		URL:    address,
+		Body:   body,
+		Header: http.Header{"X-Twilio-Signature": {base64.StdEncoding.EncodeToString(mac.Sum(nil))}},
+	}
 }
 
 // FuzzParsePost: whatever a post contains, signed or not, nothing panics, and
@@ -300,8 +438,19 @@ func FuzzParsePost(f *testing.F) {
 		f.Add(v.Platform, v.Body, v.Header["X-Twilio-Signature"], v.URL)
 	}
 	f.Add("slack", `{"type":"event_callback","event":{"type":"message","user":{"id":1},"channel":[]}}`, "", "")
-	f.Add("discord", `{"type":2,"id":"1","channel_id":"2","user":{"id":"3"},"data":{"options":[{"options":[{"options":[{"options":[]}]}]}]}}`, "", "")
-	f.Add("resend", `{"type":"email.received","data":{"email_id":"1","from":"\u0000","headers":{"references":[1]}}}`, "", "::")
+	f.Add(
+		"discord",
+		`{"type":2,"id":"1","channel_id":"2","user":{"id":"3"},`+
+			`"data":{"options":[{"options":[{"options":[{"options":[]}]}]}]}}`,
+		"",
+		"",
+	)
+	f.Add(
+		"resend",
+		`{"type":"email.received","data":{"email_id":"1","from":"\u0000","headers":{"references":[1]}}}`,
+		"",
+		"::",
+	)
 	f.Fuzz(func(t *testing.T, platform, body, signature, address string) {
 		l, ok := receivers[platform]
 		if !ok {

@@ -36,8 +36,14 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 	if gateway.Status != agent.GatewayActive {
 		return agent.Message{}, agent.Errorf(agent.CodeConflict, "the gateway is not active: verify it")
 	}
-	in := agent.Inbound{ID: agent.NewID(simulatedKind), Thread: s.From, Text: s.Text, From: simulatedSender(gateway.Type, s.From),
-		Simulated: true, SendReplies: s.Send}
+	in := agent.Inbound{
+		ID:          agent.NewID(simulatedKind),
+		Thread:      s.From,
+		Text:        s.Text,
+		From:        simulatedSender(gateway.Type, s.From),
+		Simulated:   true,
+		SendReplies: s.Send,
+	}
 	if gateway.Type == agent.GatewayEmail { // each email starts a thread
 		in.Thread = in.ID
 	}
@@ -48,7 +54,12 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 	if err := markUnanswerable(ctx, db, gateway.Type, messages); err != nil {
 		return agent.Message{}, err
 	}
-	received, err := db.ReceiveInbound(ctx, gatewayID, []store.Receipt{{EventID: in.ID, Messages: messages}}, 0)
+	received, err := db.ReceiveInbound(
+		ctx,
+		gatewayID,
+		[]store.Receipt{{EventID: in.ID, Messages: messages}},
+		0,
+	)
 	if err != nil {
 		return agent.Message{}, err
 	}
@@ -60,7 +71,11 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 
 // simulatedSender returns the contact that a platform would report.
 func simulatedSender(t agent.GatewayType, from string) agent.ContactChange {
-	prefixes := map[agent.GatewayType]string{agent.GatewayTelegram: agent.TelegramContact, agent.GatewaySlack: agent.SlackContact, agent.GatewayDiscord: agent.DiscordContact}
+	prefixes := map[agent.GatewayType]string{
+		agent.GatewayTelegram: agent.TelegramContact,
+		agent.GatewaySlack:    agent.SlackContact,
+		agent.GatewayDiscord:  agent.DiscordContact,
+	}
 	switch t {
 	case agent.GatewayEmail:
 		return mailSender(from)

@@ -37,14 +37,30 @@ func (slack) missing(c agent.GatewayConfig) []string {
 }
 
 // call calls a method of Slack's API, which reports failures with status 200.
-func (slack) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method string, repeats bool, in, out any) error {
+func (slack) call(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	method string,
+	repeats bool,
+	in, out any,
+) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := g.call(ctx, apiCall{platform: "Slack", method: http.MethodPost, url: baseURL(c.APIBaseURL, slackBase) + "/" + method, body: body, idempotent: repeats,
-		header: http.Header{"Authorization": {"Bearer " + c.BotToken}, "Content-Type": {"application/json; charset=utf-8"}}}, &raw); err != nil {
+	if err := g.call(ctx, apiCall{
+		platform:   "Slack",
+		method:     http.MethodPost,
+		url:        baseURL(c.APIBaseURL, slackBase) + "/" + method,
+		body:       body,
+		idempotent: repeats,
+		header: http.Header{
+			"Authorization": {"Bearer " + c.BotToken},
+			"Content-Type":  {"application/json; charset=utf-8"},
+		},
+	}, &raw); err != nil {
 		return refusal(err, "Slack", "bot token")
 	}
 	var result struct {
@@ -68,16 +84,32 @@ func (slack) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, metho
 func slackRefusal(code string) error {
 	named := parenthesized(errorCode(code))
 	switch code {
-	case "not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired", "missing_scope", "not_allowed_token_type", "no_permission":
-		return newClientError("Slack refused the bot token"+named, &statusError{platform: "Slack", status: http.StatusUnauthorized})
+	case "not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired", "missing_scope",
+		"not_allowed_token_type", "no_permission":
+		return newClientError("Slack refused the bot token"+named, &statusError{
+			platform: "Slack",
+			status:   http.StatusUnauthorized,
+		})
 	case "ratelimited", "rate_limited", "message_limit_exceeded":
-		return newClientError("Slack is rate limiting requests; try again later", &statusError{platform: "Slack", status: http.StatusTooManyRequests})
+		return newClientError("Slack is rate limiting requests; try again later", &statusError{
+			platform: "Slack",
+			status:   http.StatusTooManyRequests,
+		})
 	case "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org":
-		return newClientError("Slack failed"+named, &statusError{platform: "Slack", status: http.StatusInternalServerError})
+		return newClientError("Slack failed"+named, &statusError{
+			platform: "Slack",
+			status:   http.StatusInternalServerError,
+		})
 	case "not_in_channel", "channel_not_found":
-		return newClientError("Slack refused the message"+named+": the channel does not exist or the bot is not in it", &statusError{platform: "Slack", status: http.StatusBadRequest})
+		return newClientError(
+			"Slack refused the message"+named+": the channel does not exist or the bot is not in it",
+			&statusError{platform: "Slack", status: http.StatusBadRequest},
+		)
 	}
-	return newClientError("Slack refused the call"+named, &statusError{platform: "Slack", status: http.StatusBadRequest})
+	return newClientError("Slack refused the call"+named, &statusError{
+		platform: "Slack",
+		status:   http.StatusBadRequest,
+	})
 }
 
 func (s slack) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
@@ -200,7 +232,10 @@ func (s slack) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, er
 	}
 	switch {
 	case post.Type == "url_verification":
-		return Parsed{Ignored: true, Response: Response{ContentType: "text/plain; charset=utf-8", Body: []byte(post.Challenge)}}, nil
+		return Parsed{
+			Ignored:  true,
+			Response: Response{ContentType: "text/plain; charset=utf-8", Body: []byte(post.Challenge)},
+		}, nil
 	case post.Type == "event_callback" && post.isFromBot():
 		return Parsed{Ignored: true}, nil
 	case post.Type == "event_callback" && post.Event.isMessage():
@@ -264,7 +299,9 @@ func (p *slackPost) isFromBot() bool {
 // edit or a channel notice.
 func (e *slackEvent) isMessage() bool {
 	return e.User != "" && e.Channel != "" && e.TS != "" &&
-		(e.Type == "app_mention" || e.Type == "message" && slices.Contains([]string{"", "file_share", "thread_broadcast", "me_message"}, e.Subtype))
+		(e.Type == "app_mention" ||
+			e.Type == "message" &&
+				slices.Contains([]string{"", "file_share", "thread_broadcast", "me_message"}, e.Subtype))
 }
 
 // message converts an event to a message. A mention of the bot is posted twice,
@@ -276,15 +313,26 @@ func (p *slackPost) message() agent.Inbound {
 		thread += ":" + cmp.Or(e.ThreadTS, e.TS)
 	}
 	return agent.Inbound{
-		ID: channel + ":" + e.TS, Thread: thread, Text: e.plain(),
-		From: agent.ContactChange{ExternalID: agent.Some(agent.SlackContact + string(e.User))},
-		Metadata: metadata(map[string]string{"platform": "slack", "team": p.TeamID, "channel": channel, "channel_type": e.ChannelType,
-			"user": string(e.User), "ts": e.TS, "thread_ts": e.ThreadTS}),
+		ID:     channel + ":" + e.TS,
+		Thread: thread,
+		Text:   e.plain(),
+		From:   agent.ContactChange{ExternalID: agent.Some(agent.SlackContact + string(e.User))},
+		Metadata: metadata(map[string]string{
+			"platform":     "slack",
+			"team":         p.TeamID,
+			"channel":      channel,
+			"channel_type": e.ChannelType,
+			"user":         string(e.User),
+			"ts":           e.TS,
+			"thread_ts":    e.ThreadTS,
+		}),
 		Attachments: e.files(),
 	}
 }
 
 func (slack) register(_ context.Context, _ *Gateways, _ store.OpenGateway, webhookURL string) (string, error) {
-	return "Open your app on https://api.slack.com/apps, choose Event Subscriptions, switch them on and set the Request URL to " + webhookURL +
-		". Under \"Subscribe to bot events\" add message.im for direct messages, app_mention for mentions and message.channels for channels. Then reinstall the app and invite the bot to its channels.", nil
+	return "Open your app on https://api.slack.com/apps, choose Event Subscriptions, switch them on " +
+		"and set the Request URL to " + webhookURL +
+		". Under \"Subscribe to bot events\" add message.im for direct messages, app_mention for mentions and " +
+		"message.channels for channels. Then reinstall the app and invite the bot to its channels.", nil
 }

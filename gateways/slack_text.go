@@ -63,7 +63,13 @@ func (c *slackContent) plain() string {
 // files returns the files of a message and of those forwarded with it.
 func (c *slackContent) files() (files []agent.Attachment) {
 	for _, f := range c.Files {
-		files = append(files, agent.Attachment{ID: f.ID, Name: f.Name, MimeType: f.MimeType, Size: f.Size, URL: f.URL})
+		files = append(files, agent.Attachment{
+			ID:       f.ID,
+			Name:     f.Name,
+			MimeType: f.MimeType,
+			Size:     f.Size,
+			URL:      f.URL,
+		})
 	}
 	for i := range c.Attachments {
 		files = append(files, c.Attachments[i].files()...)
@@ -132,8 +138,14 @@ func blockText(v any) string {
 	if !ok {
 		return ""
 	}
-	field := func(name string) string { text, _ := b[name].(string); return text }
-	list := func(name string) []any { values, _ := b[name].([]any); return values }
+	field := func(name string) string {
+		text, _ := b[name].(string)
+		return text
+	}
+	list := func(name string) []any {
+		values, _ := b[name].([]any)
+		return values
+	}
 	switch kind := field("type"); kind {
 	case "text", "plain_text", "raw_text":
 		return field("text")
@@ -165,7 +177,12 @@ func blockText(v any) string {
 		}
 		return ""
 	}
-	texts := nonEmpty(blockText(b["title"]), blockText(b["label"]), blockText(b["text"]), blockText(b["description"]))
+	texts := nonEmpty(
+		blockText(b["title"]),
+		blockText(b["label"]),
+		blockText(b["text"]),
+		blockText(b["description"]),
+	)
 	texts = append(texts, blockTexts(list("fields"))...)
 	texts = append(texts, blockTexts(list("elements"))...)
 	for _, row := range list("rows") { // of a table

@@ -60,13 +60,21 @@ func (s *smtpSession) close() {
 // open starts a session.
 func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtpSession, error) {
 	s := &smtpSession{}
-	config := &tls.Config{ServerName: c.SMTPHost, MinVersion: tls.VersionTLS12, RootCAs: g.roots}
+	config := &tls.Config{
+		ServerName: c.SMTPHost,
+		MinVersion: tls.VersionTLS12,
+		RootCAs:    g.roots,
+	}
 	dial := func(dialing context.Context, network, address string) (net.Conn, error) {
 		conn, err := g.guard.DialContext(dialing, network, address)
 		if err != nil {
 			return nil, err
 		}
-		s.conn = &boundedConn{Conn: conn, end: time.Now().Add(smtpTimeout), remaining: maxSMTPBytes}
+		s.conn = &boundedConn{
+			Conn:      conn,
+			end:       time.Now().Add(smtpTimeout),
+			remaining: maxSMTPBytes,
+		}
 		s.stopWatch = context.AfterFunc(ctx, func() { _ = conn.Close() })
 		if c.SMTPTLS != "tls" {
 			return s.conn, nil
@@ -78,10 +86,21 @@ func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtp
 	if c.SMTPTLS == "" || c.SMTPTLS == "starttls" {
 		policy = gomail.TLSMandatory
 	}
-	options := []gomail.Option{gomail.WithPort(c.MailPort()), gomail.WithTimeout(smtpTimeout), gomail.WithTLSConfig(config),
-		gomail.WithTLSPolicy(policy), gomail.WithDialContextFunc(dial), gomail.WithoutRset()}
+	options := []gomail.Option{
+		gomail.WithPort(c.MailPort()),
+		gomail.WithTimeout(smtpTimeout),
+		gomail.WithTLSConfig(config),
+		gomail.WithTLSPolicy(policy),
+		gomail.WithDialContextFunc(dial),
+		gomail.WithoutRset(),
+	}
 	if c.SMTPUsername != "" {
-		options = append(options, gomail.WithUsername(c.SMTPUsername), gomail.WithPassword(c.SMTPPassword), smtpLogin(c))
+		options = append(
+			options,
+			gomail.WithUsername(c.SMTPUsername),
+			gomail.WithPassword(c.SMTPPassword),
+			smtpLogin(c),
+		)
 	}
 	var err error
 	if s.client, err = gomail.NewClient(c.SMTPHost, options...); err != nil {
@@ -110,11 +129,21 @@ func isSTARTTLSMissing(err error) bool {
 // disables TLS, the password is sent in any way the server supports.
 func smtpLogin(c agent.GatewayConfig) gomail.Option {
 	if c.SMTPTLS == "none" {
-		return gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5,
-			gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc)
+		return gomail.WithOpportunisticSMTPAuth(
+			gomail.SMTPAuthSCRAMSHA256,
+			gomail.SMTPAuthSCRAMSHA1,
+			gomail.SMTPAuthCramMD5,
+			gomail.SMTPAuthPlainNoEnc,
+			gomail.SMTPAuthLoginNoEnc,
+		)
 	}
-	return gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthSCRAMSHA256,
-		gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5)
+	return gomail.WithOpportunisticSMTPAuth(
+		gomail.SMTPAuthPlain,
+		gomail.SMTPAuthLogin,
+		gomail.SMTPAuthSCRAMSHA256,
+		gomail.SMTPAuthSCRAMSHA1,
+		gomail.SMTPAuthCramMD5,
+	)
 }
 
 func (m smtp) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
@@ -126,7 +155,11 @@ func (m smtp) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (a
 	if err := s.smtp.Noop(); err != nil {
 		return nil, smtpFailure(err)
 	}
-	info := SMTPInfo{Host: c.SMTPHost, Port: c.MailPort(), TLS: "none"}
+	info := SMTPInfo{
+		Host: c.SMTPHost,
+		Port: c.MailPort(),
+		TLS:  "none",
+	}
 	if state, ok := s.smtp.TLSConnectionState(); ok {
 		info.TLS = tls.VersionName(state.Version)
 	}
@@ -134,7 +167,13 @@ func (m smtp) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (a
 	return info, nil
 }
 
-func (m smtp) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, messageID string, e *Email) (string, error) {
+func (m smtp) send(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	messageID string,
+	e *Email,
+) (string, error) {
 	message, err := compose(c, messageID, e)
 	if err != nil {
 		return "", newClientError("the message cannot be written as an email", err)
@@ -154,7 +193,12 @@ func (m smtp) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, mess
 // compose returns an email as an RFC 5322 message.
 func compose(c agent.GatewayConfig, messageID string, e *Email) (*gomail.Msg, error) {
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	errs := []error{m.FromFormat(c.FromName, mailbox.ASCII(c.FromAddress)), m.To(e.To...), m.Cc(e.CC...), m.Bcc(e.BCC...)}
+	errs := []error{
+		m.FromFormat(c.FromName, mailbox.ASCII(c.FromAddress)),
+		m.To(e.To...),
+		m.Cc(e.CC...),
+		m.Bcc(e.BCC...),
+	}
 	if e.ReplyTo != "" {
 		errs = append(errs, m.ReplyTo(e.ReplyTo))
 	}

@@ -45,8 +45,13 @@ func newMailServer(tb testing.TB, set func(*mailServer)) *mailServer {
 	borrowed := httptest.NewTLSServer(nil) // for its certificate for 127.0.0.1
 	certificate, root := borrowed.TLS.Certificates[0], borrowed.Certificate()
 	borrowed.Close()
-	s := &mailServer{starttls: true, auth: "PLAIN LOGIN", password: "right", roots: x509.NewCertPool(),
-		secure: &tls.Config{Certificates: []tls.Certificate{certificate}}}
+	s := &mailServer{
+		starttls: true,
+		auth:     "PLAIN LOGIN",
+		password: "right",
+		roots:    x509.NewCertPool(),
+		secure:   &tls.Config{Certificates: []tls.Certificate{certificate}},
+	}
 	s.roots.AddCert(root)
 	if set != nil {
 		set(s)
@@ -80,7 +85,11 @@ func newMailServer(tb testing.TB, set func(*mailServer)) *mailServer {
 			})
 		}
 	})
-	tb.Cleanup(func() { close(done); _ = l.Close(); open.Wait() })
+	tb.Cleanup(func() {
+		close(done)
+		_ = l.Close()
+		open.Wait()
+	})
 	return s
 }
 
@@ -102,7 +111,10 @@ func (s *mailServer) serve(conn net.Conn) {
 	}
 	in := bufio.NewReader(conn)
 	say := func(text string) { _, _ = fmt.Fprint(conn, text+"\r\n") }
-	read := func() string { line, _ := in.ReadString('\n'); return strings.TrimRight(line, "\r\n") }
+	read := func() string {
+		line, _ := in.ReadString('\n')
+		return strings.TrimRight(line, "\r\n")
+	}
 	say(s.answer("GREETING", "220 mail.test ESMTP"))
 	var mail received
 	for {
@@ -173,7 +185,10 @@ func (s *mailServer) answer(verb, usual string) string {
 // login checks PLAIN and LOGIN.
 func (s *mailServer) login(rest string, read func() string, say func(string)) string {
 	method, first, _ := strings.Cut(rest, " ")
-	decode := func(text string) string { raw, _ := base64.StdEncoding.DecodeString(text); return string(raw) }
+	decode := func(text string) string {
+		raw, _ := base64.StdEncoding.DecodeString(text)
+		return string(raw)
+	}
 	password := ""
 	if method == "PLAIN" {
 		parts := strings.Split(decode(first), "\x00")

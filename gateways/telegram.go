@@ -32,7 +32,9 @@ type TelegramInfo struct {
 	FirstName string `json:"firstName"`
 }
 
-func (telegram) missing(c agent.GatewayConfig) []string { return emptyFields("botToken", c.BotToken) }
+func (telegram) missing(c agent.GatewayConfig) []string {
+	return emptyFields("botToken", c.BotToken)
+}
 
 // telegramAnswer is the form of every response, see
 // https://core.telegram.org/bots/api#making-requests.
@@ -55,14 +57,32 @@ func telegramRetryAfter(body []byte) time.Duration {
 }
 
 // call calls a method of the Bot API. The token is part of the URL.
-func (telegram) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method string, repeats bool, in, out any) error {
+func (telegram) call(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	method string,
+	repeats bool,
+	in, out any,
+) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
 	var answer telegramAnswer
 	address := baseURL(c.APIBaseURL, telegramBase) + "/bot" + url.PathEscape(c.BotToken) + "/" + method
-	if err := g.call(ctx, apiCall{platform: "Telegram", method: http.MethodPost, url: address, body: body, idempotent: repeats, retryAfter: telegramRetryAfter}, &answer); err != nil {
+	if err := g.call(
+		ctx,
+		apiCall{
+			platform:   "Telegram",
+			method:     http.MethodPost,
+			url:        address,
+			body:       body,
+			idempotent: repeats,
+			retryAfter: telegramRetryAfter,
+		},
+		&answer,
+	); err != nil {
 		return telegramRefusal(err)
 	}
 	if !answer.OK || out != nil && json.Unmarshal(answer.Result, out) != nil {
@@ -84,7 +104,10 @@ func telegramRefusal(err error) error {
 	case status.status == http.StatusUnauthorized, status.status == http.StatusNotFound:
 		return newClientError("Telegram refused the bot token ("+strconv.Itoa(status.status)+")", err)
 	case status.status == http.StatusForbidden:
-		return newClientError("Telegram does not let the bot write there: it was blocked, or is not a member of the chat (403)", err)
+		return newClientError(
+			"Telegram does not let the bot write there: it was blocked, or is not a member of the chat (403)",
+			err,
+		)
 	case status.status == http.StatusConflict:
 		return newClientError("another program fetches this bot's messages, or a webhook is set (409)", err)
 	case telegramSays(err, "chat not found"):
@@ -92,7 +115,11 @@ func telegramRefusal(err error) error {
 	case telegramSays(err, "can't parse entities"):
 		return newClientError("Telegram cannot parse the message's markup with this parse_mode (400)", err)
 	case telegramSays(err, "webhook"):
-		return newClientError("Telegram does not accept the webhook's URL: it must be https, with a certificate that it trusts, on port 443, 80, 88 or 8443 (400)", err)
+		return newClientError(
+			"Telegram does not accept the webhook's URL: it must be https, with a certificate that it trusts, "+
+				"on port 443, 80, 88 or 8443 (400)",
+			err,
+		)
 	}
 	return refusal(err, "Telegram", "bot token")
 }
@@ -134,7 +161,11 @@ func (telegram) recipient(thread string) (to, within string) {
 var parseModes = map[string]struct {
 	name   string
 	format *formatting
-}{"html": {"HTML", formatHTML}, "markdown": {"Markdown", formatMarkdown}, "markdownv2": {"MarkdownV2", formatMarkdownV2}}
+}{
+	"html":       {"HTML", formatHTML},
+	"markdown":   {"Markdown", formatMarkdown},
+	"markdownv2": {"MarkdownV2", formatMarkdownV2},
+}
 
 // telegramOut is a message to send.
 type telegramOut struct {
@@ -210,11 +241,23 @@ func (tg telegram) sendOne(ctx context.Context, g *Gateways, c agent.GatewayConf
 
 // noteMoved keeps the conversation of a group that Telegram moved to another chat, as a
 // message to it showed.
-func (g *Gateways) noteMoved(ctx context.Context, db *store.DB, o *store.OpenGateway, to string, sent Sent) {
-	if _, err := strconv.ParseInt(to, 10, 64); err != nil || o.Type != agent.GatewayTelegram || sent.Channel == "" || sent.Channel == to {
+func (g *Gateways) noteMoved(
+	ctx context.Context,
+	db *store.DB,
+	o *store.OpenGateway,
+	to string,
+	sent Sent,
+) {
+	if _, err := strconv.ParseInt(to, 10, 64); err != nil ||
+		o.Type != agent.GatewayTelegram ||
+		sent.Channel == "" ||
+		sent.Channel == to {
 		return
 	}
-	if err := db.MoveThread(context.WithoutCancel(ctx), o.ID, store.MovedThread{From: to, To: sent.Channel}); err != nil {
+	if err := db.MoveThread(context.WithoutCancel(ctx), o.ID, store.MovedThread{
+		From: to,
+		To:   sent.Channel,
+	}); err != nil {
 		g.log.Warn("move conversation of a migrated group", "agent", db.ID(), "gateway", o.ID, "error", err)
 	}
 }
@@ -240,13 +283,20 @@ func chatID(to string) any {
 // messages are polled and there is nothing to set.
 func (tg telegram) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
 	if g.reachable(o) != nil {
-		return "There is nothing to register: SATCHEL_PUBLIC_URL is not set, so messages are fetched from Telegram by long polling.", nil
+		return "There is nothing to register: SATCHEL_PUBLIC_URL is not set, so messages are fetched from " +
+			"Telegram by long polling.", nil
 	}
 	if strings.Trim(o.Config.WebhookSecret, secretTokenLetters) != "" || len(o.Config.WebhookSecret) > 256 {
-		return "", newClientError("config.webhookSecret must be at most 256 letters, digits, _ and -, as Telegram requires", nil)
+		return "", newClientError(
+			"config.webhookSecret must be at most 256 letters, digits, _ and -, as Telegram requires",
+			nil,
+		)
 	}
 	return "", tg.call(ctx, g, o.Config, "setWebhook", true, map[string]any{
-		"url": webhookURL, "secret_token": o.Config.WebhookSecret, "allowed_updates": []string{}}, nil)
+		"url":             webhookURL,
+		"secret_token":    o.Config.WebhookSecret,
+		"allowed_updates": []string{},
+	}, nil)
 }
 
 const secretTokenLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"

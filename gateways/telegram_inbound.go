@@ -173,8 +173,19 @@ func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool)
 		return agent.Inbound{}, false
 	}
 	chat, number := strconv.FormatInt(m.Chat.ID, 10), strconv.FormatInt(m.ID, 10)
-	in := agent.Inbound{ID: bot + "/" + chat + "/" + number, Thread: chat, Text: text, From: from}
-	facts := map[string]string{"message_id": number, "chat_id": chat, "chat_type": m.Chat.Type, "chat_title": m.Chat.Title, "media_group_id": m.MediaGroup}
+	in := agent.Inbound{
+		ID:     bot + "/" + chat + "/" + number,
+		Thread: chat,
+		Text:   text,
+		From:   from,
+	}
+	facts := map[string]string{
+		"message_id":     number,
+		"chat_id":        chat,
+		"chat_type":      m.Chat.Type,
+		"chat_title":     m.Chat.Title,
+		"media_group_id": m.MediaGroup,
+	}
 	if m.InTopic && m.Topic != 0 {
 		facts["topic_id"] = strconv.FormatInt(m.Topic, 10)
 		in.Thread += ":" + facts["topic_id"]
@@ -203,7 +214,10 @@ func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool)
 // chat is that chat.
 func (m *telegramMessage) sender() (agent.ContactChange, bool) {
 	account := func(id int64, name, username string) agent.ContactChange {
-		c := agent.ContactChange{ExternalID: agent.Some(agent.TelegramContact + strconv.FormatInt(id, 10)), Name: agent.Some(strings.TrimSpace(name))}
+		c := agent.ContactChange{
+			ExternalID: agent.Some(agent.TelegramContact + strconv.FormatInt(id, 10)),
+			Name:       agent.Some(strings.TrimSpace(name)),
+		}
 		if username != "" {
 			c.Telegram = agent.Some("@" + username)
 		}
@@ -213,7 +227,11 @@ func (m *telegramMessage) sender() (agent.ContactChange, bool) {
 	case m.SenderChat != nil && m.SenderChat.ID != 0:
 		return account(m.SenderChat.ID, m.SenderChat.Title, m.SenderChat.Username), true
 	case m.From != nil && m.From.ID != 0 && !m.From.IsBot:
-		return account(m.From.ID, m.From.FirstName+" "+m.From.LastName, m.From.Username), true
+		return account(
+			m.From.ID,
+			m.From.FirstName+" "+m.From.LastName,
+			m.From.Username,
+		), true
 	case m.From == nil && m.Chat.Type == "channel":
 		return account(m.Chat.ID, m.Chat.Title, m.Chat.Username), true
 	}
@@ -229,7 +247,13 @@ func (m *telegramMessage) content() (string, []agent.Attachment) {
 		if f == nil || f.ID == "" {
 			return
 		}
-		files = append(files, agent.Attachment{Type: kind, ID: f.ID, Name: agent.Clip(f.Name, 500), MimeType: agent.Clip(f.MimeType, 200), Size: f.Size})
+		files = append(files, agent.Attachment{
+			Type:     kind,
+			ID:       f.ID,
+			Name:     agent.Clip(f.Name, 500),
+			MimeType: agent.Clip(f.MimeType, 200),
+			Size:     f.Size,
+		})
 		named = "[" + kind + "]"
 		if detail := cmp.Or(f.Name, f.Emoji); detail != "" {
 			named = "[" + kind + ": " + agent.Clip(detail, 200) + "]"
@@ -255,11 +279,16 @@ func (m *telegramMessage) content() (string, []agent.Attachment) {
 		}
 		named = fmt.Sprintf("[location: %s%g, %g]", place, m.Location.Latitude, m.Location.Longitude)
 	case m.Contact != nil:
-		named = "[contact: " + strings.Join(strings.Fields(m.Contact.FirstName+" "+m.Contact.LastName+" "+m.Contact.Phone), " ") + "]"
+		named = "[contact: " +
+			strings.Join(strings.Fields(m.Contact.FirstName+" "+m.Contact.LastName+" "+m.Contact.Phone), " ") + "]"
 	case named == "":
 		named = m.description()
 	}
-	return cmp.Or(withLinks(m.Text, m.Entities), withLinks(m.Caption, m.InCaption), named), files
+	return cmp.Or(
+		withLinks(m.Text, m.Entities),
+		withLinks(m.Caption, m.InCaption),
+		named,
+	), files
 }
 
 // withLinks returns a text that also has the addresses of its links.
@@ -267,7 +296,11 @@ func withLinks(text string, entities []entity) string {
 	units := utf16.Encode([]rune(text))
 	for _, e := range slices.Backward(entities) { // which are in the order of the text
 		end := e.Offset + e.Length
-		if e.Type != "text_link" || e.URL == "" || e.Offset < 0 || e.Length < 0 || end > len(units) {
+		if e.Type != "text_link" ||
+			e.URL == "" ||
+			e.Offset < 0 ||
+			e.Length < 0 ||
+			end > len(units) {
 			continue
 		}
 		link := utf16.Encode([]rune(linkText(e.URL, string(utf16.Decode(units[e.Offset:end])))))

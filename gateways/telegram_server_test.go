@@ -37,7 +37,13 @@ type botServer struct {
 
 func newBotServer(tb testing.TB) *botServer {
 	tb.Helper()
-	b := &botServer{changed: make(chan struct{}), newSent: make(chan struct{}), failures: map[string][]string{}, last: 9000, hold: 20 * time.Millisecond}
+	b := &botServer{
+		changed:  make(chan struct{}),
+		newSent:  make(chan struct{}),
+		failures: map[string][]string{},
+		last:     9000,
+		hold:     20 * time.Millisecond,
+	}
 	b.Server = httptest.NewServer(http.HandlerFunc(b.serve))
 	tb.Cleanup(b.Close)
 	return b
@@ -150,7 +156,11 @@ func (b *botServer) receive(chat int64, text string) {
 	n := b.last + 1
 	b.mu.Unlock()
 	quoted, _ := json.Marshal(text)
-	b.push(fmt.Sprintf(`"message":{"message_id":%d,"from":{"id":%d,"is_bot":false,"first_name":"Ada","username":"ada"},"chat":{"id":%d,"type":"private","first_name":"Ada"},"date":1,"text":%s}`, n, chat, chat, quoted))
+	b.push(fmt.Sprintf(
+		`"message":{"message_id":%d,"from":{"id":%d,"is_bot":false,"first_name":"Ada","username":"ada"},`+
+			`"chat":{"id":%d,"type":"private","first_name":"Ada"},"date":1,"text":%s}`,
+		n, chat, chat, quoted,
+	))
 }
 
 // push adds an update to the queue, given without its number.
@@ -183,7 +193,10 @@ func (b *botServer) waitSent(ctx context.Context, n int) []map[string]any {
 func (b *botServer) state() (calls []string, sent []map[string]any, left int, offsets []int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]string{}, b.calls...), append([]map[string]any{}, b.sent...), len(b.updates), append([]int64{}, b.offsets...)
+	return append([]string{}, b.calls...), append(
+		[]map[string]any{},
+		b.sent...,
+	), len(b.updates), append([]int64{}, b.offsets...)
 }
 
 func (b *botServer) failNext(method string, answers ...string) {

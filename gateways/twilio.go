@@ -44,11 +44,24 @@ func (twilio) missing(c agent.GatewayConfig) []string {
 }
 
 // call makes a call for the account. A nil form means GET.
-func (twilio) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, path string, repeats bool, form url.Values, out any) error {
+func (twilio) call(
+	ctx context.Context,
+	g *Gateways,
+	c agent.GatewayConfig,
+	path string,
+	repeats bool,
+	form url.Values,
+	out any,
+) error {
 	req := http.Request{Header: http.Header{}}
 	req.SetBasicAuth(c.AccountSID, c.AuthToken)
-	call := apiCall{platform: "Twilio", method: http.MethodGet, url: baseURL(c.APIBaseURL, twilioBase) + "/2010-04-01/Accounts/" + url.PathEscape(c.AccountSID) + path,
-		idempotent: repeats, header: req.Header}
+	call := apiCall{
+		platform:   "Twilio",
+		method:     http.MethodGet,
+		url:        baseURL(c.APIBaseURL, twilioBase) + "/2010-04-01/Accounts/" + url.PathEscape(c.AccountSID) + path,
+		idempotent: repeats,
+		header:     req.Header,
+	}
 	if form != nil {
 		call.method, call.body = http.MethodPost, []byte(form.Encode())
 		call.header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -69,7 +82,11 @@ func twilioRefusal(err error) error {
 	if json.Unmarshal(status.body, &answer) != nil || answer.Code == 0 || status.status >= 500 {
 		return refusal(err, "Twilio", "account")
 	}
-	return newClientError("Twilio refused the call with error "+strconv.Itoa(answer.Code)+", see https://www.twilio.com/docs/api/errors/"+strconv.Itoa(answer.Code), err)
+	return newClientError(
+		"Twilio refused the call with error "+strconv.Itoa(answer.Code)+", see https://www.twilio.com/docs/api/errors/"+
+			strconv.Itoa(answer.Code),
+		err,
+	)
 }
 
 func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
@@ -88,7 +105,12 @@ func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 	case account.Status != "active":
 		return nil, newClientError("the Twilio account is not active"+parenthesized(errorCode(account.Status)), nil)
 	}
-	return TwilioInfo{AccountSID: account.SID, FriendlyName: account.FriendlyName, Status: account.Status, Type: account.Type}, nil
+	return TwilioInfo{
+		AccountSID:   account.SID,
+		FriendlyName: account.FriendlyName,
+		Status:       account.Status,
+		Type:         account.Type,
+	}, nil
 }
 
 // parenthesized returns a text in parentheses after a space, or "" if it is empty.
@@ -160,15 +182,23 @@ func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, err
 	from := form.Get("From")
 	status := cmp.Or(form.Get("MessageStatus"), form.Get("SmsStatus"))
 	in := t.message(id, form)
-	arrived := (status == "received" || status == "receiving" || status == "" && form.Has("Body")) && (in.Text != "" || len(in.Attachments) > 0)
-	if id == "" || !arrived || !strings.HasPrefix(from, t.prefix) || t.prefix == "" && strings.Contains(from, ":") {
+	arrived := (status == "received" || status == "receiving" || status == "" && form.Has("Body")) &&
+		(in.Text != "" || len(in.Attachments) > 0)
+	if id == "" ||
+		!arrived ||
+		!strings.HasPrefix(from, t.prefix) ||
+		t.prefix == "" && strings.Contains(from, ":") {
 		taken := Parsed{Response: noReply, EventID: bodyHash(p.Body)}
 		if id != "" {
 			taken.EventID = id + ":" + status
 		}
 		return taken, nil
 	}
-	return Parsed{Response: noReply, EventID: id, Messages: []agent.Inbound{in}}, nil
+	return Parsed{
+		Response: noReply,
+		EventID:  id,
+		Messages: []agent.Inbound{in},
+	}, nil
 }
 
 func (t twilio) message(id string, form url.Values) agent.Inbound {
@@ -177,13 +207,28 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 	var files []agent.Attachment
 	for i := range min(media, maxMedia) {
 		n := strconv.Itoa(i)
-		files = append(files, agent.Attachment{URL: form.Get("MediaUrl" + n), MimeType: form.Get("MediaContentType" + n)})
+		files = append(files, agent.Attachment{
+			URL:      form.Get("MediaUrl" + n),
+			MimeType: form.Get("MediaContentType" + n),
+		})
 	}
-	in := agent.Inbound{ID: id, Thread: number, Text: twilioText(form, files), From: agent.ContactChange{Phone: agent.Some(number)},
-		Metadata: metadata(map[string]string{"platform": "twilio", "from": number, "to": strings.TrimPrefix(form.Get("To"), t.prefix),
-			"city": form.Get("FromCity"), "country": form.Get("FromCountry"),
-			"button": cmp.Or(form.Get("ButtonPayload"), form.Get("ListId")), "reply_to": form.Get("OriginalRepliedMessageSid"),
-			"auto_submitted": t.automatic(number, form)}), Attachments: files}
+	in := agent.Inbound{
+		ID:     id,
+		Thread: number,
+		Text:   twilioText(form, files),
+		From:   agent.ContactChange{Phone: agent.Some(number)},
+		Metadata: metadata(map[string]string{
+			"platform":       "twilio",
+			"from":           number,
+			"to":             strings.TrimPrefix(form.Get("To"), t.prefix),
+			"city":           form.Get("FromCity"),
+			"country":        form.Get("FromCountry"),
+			"button":         cmp.Or(form.Get("ButtonPayload"), form.Get("ListId")),
+			"reply_to":       form.Get("OriginalRepliedMessageSid"),
+			"auto_submitted": t.automatic(number, form),
+		}),
+		Attachments: files,
+	}
 	if t.prefix != "" {
 		in.From.WhatsApp = agent.Some(number)
 	}
@@ -217,7 +262,9 @@ func (t twilio) automatic(number string, form url.Values) string {
 // list item that was chosen, or the data of a form. A message without text is described
 // in brackets: its files by type, and a location from WhatsApp.
 func twilioText(form url.Values, files []agent.Attachment) string {
-	for _, name := range []string{"Body", "ButtonText", "ListTitle", "ButtonPayload", "ListId", "InteractiveData", "FlowData"} {
+	for _, name := range []string{
+		"Body", "ButtonText", "ListTitle", "ButtonPayload", "ListId", "InteractiveData", "FlowData",
+	} {
 		if text := form.Get(name); strings.TrimSpace(text) != "" {
 			return text
 		}
@@ -282,9 +329,13 @@ func twilioData(form url.Values) string {
 func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
 	switch {
 	case t.prefix != "":
-		return "Open https://console.twilio.com, choose Messaging, then Senders, then WhatsApp senders (or the sandbox settings under Try it out), and set \"When a message comes in\" to " + webhookURL + " with HTTP POST.", nil
+		return "Open https://console.twilio.com, choose Messaging, then Senders, then WhatsApp senders (or the " +
+			"sandbox settings under Try it out), and set \"When a message comes in\" to " + webhookURL +
+			" with HTTP POST.", nil
 	case isService(o.Config.PhoneNumber):
-		return "Open https://console.twilio.com, choose Messaging, then Services, then the service, then Integration, choose \"Send a webhook\" and set the Request URL to " + webhookURL + " with HTTP POST.", nil
+		return "Open https://console.twilio.com, choose Messaging, then Services, then the service, " +
+			"then Integration, choose \"Send a webhook\" and set the Request URL to " + webhookURL +
+			" with HTTP POST.", nil
 	}
 	if err := g.reachable(o); err != nil {
 		return "", err
@@ -295,12 +346,28 @@ func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, 
 		} `json:"incoming_phone_numbers"`
 	}
 	query := url.Values{"PhoneNumber": {t.number(o.Config.PhoneNumber)}}
-	if err := t.call(ctx, g, o.Config, "/IncomingPhoneNumbers.json?"+query.Encode(), true, nil, &found); err != nil {
+	if err := t.call(
+		ctx,
+		g,
+		o.Config,
+		"/IncomingPhoneNumbers.json?"+query.Encode(),
+		true,
+		nil,
+		&found,
+	); err != nil {
 		return "", err
 	}
 	if len(found.Numbers) == 0 || found.Numbers[0].SID == "" {
 		return "", newClientError("the Twilio account has no number like config.phoneNumber", nil)
 	}
 	form := url.Values{"SmsUrl": {webhookURL}, "SmsMethod": {http.MethodPost}}
-	return "", t.call(ctx, g, o.Config, "/IncomingPhoneNumbers/"+url.PathEscape(found.Numbers[0].SID)+".json", true, form, nil)
+	return "", t.call(
+		ctx,
+		g,
+		o.Config,
+		"/IncomingPhoneNumbers/"+url.PathEscape(found.Numbers[0].SID)+".json",
+		true,
+		form,
+		nil,
+	)
 }

@@ -12,9 +12,10 @@ func TestTwilioDescribesMedia(t *testing.T) {
 		"Body=Look&NumMedia=1&MediaUrl0=https://x.test/1&MediaContentType0=image/jpeg": "Look",
 		"Body=&NumMedia=2&MediaContentType0=image/jpeg&MediaContentType1=text/x-vcard": "[image] [contact]",
 		"Body=&NumMedia=1&MediaContentType0=application/pdf":                           "[file]",
-		"Body=&Latitude=52.5&Longitude=13.4&Label=Bakery&Address=Main+St+1":            "[location: Bakery, Main St 1: 52.5, 13.4]",
-		"Body=&Latitude=52.5&Longitude=13.4":                                           "[location: 52.5, 13.4]",
-		"Body=":                                                                        "",
+		"Body=&Latitude=52.5&Longitude=13.4&" +
+			"Label=Bakery&Address=Main+St+1": "[location: Bakery, Main St 1: 52.5, 13.4]",
+		"Body=&Latitude=52.5&Longitude=13.4": "[location: 52.5, 13.4]",
+		"Body=":                              "",
 	} {
 		values, err := url.ParseQuery(form)
 		if err != nil {
@@ -43,7 +44,10 @@ func TestTwilioNamesPrograms(t *testing.T) {
 		var facts struct {
 			AutoSubmitted string `json:"auto_submitted"`
 		}
-		if err := json.Unmarshal(twilioSMS.message("SM1", values).Metadata, &facts); err != nil || facts.AutoSubmitted != want {
+		if err := json.Unmarshal(
+			twilioSMS.message("SM1", values).Metadata,
+			&facts,
+		); err != nil || facts.AutoSubmitted != want {
 			t.Errorf("%s: %q, %v, want %q", form, facts.AutoSubmitted, err, want)
 		}
 	}

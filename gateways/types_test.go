@@ -33,7 +33,12 @@ func TestTypes(t *testing.T) {
 		if platformOf(kind, agent.GatewayConfig{}) == nil {
 			t.Errorf("%s: platformOf returns nil", name)
 		}
-		if _, err := folder.Default().CreateGateway(t.Context(), agent.Gateway{Type: kind, Name: name}, agent.GatewayConfig{}, "whsec_c2VjcmV0"); err != nil {
+		if _, err := folder.Default().CreateGateway(
+			t.Context(),
+			agent.Gateway{Type: kind, Name: name},
+			agent.GatewayConfig{},
+			"whsec_c2VjcmV0",
+		); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !strings.Contains(request, `"`+name+`"`) {

@@ -22,7 +22,11 @@ func TestAskForPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	if _, err := w.Receive(t.Context(), v, agent.VisitorMessage{ID: "1", Text: "A person, please", Person: true}); err != nil {
+	if _, err := w.Receive(t.Context(), v, agent.VisitorMessage{
+		ID:     "1",
+		Text:   "A person, please",
+		Person: true,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, updates)
@@ -30,15 +34,26 @@ func TestAskForPerson(t *testing.T) {
 	if err != nil || !visit.NeedsHuman || !visit.Muted || visit.Answering {
 		t.Errorf("got %+v, %v", visit, err)
 	}
-	if waiting, err := r.db.Waiting(t.Context()); err != nil || len(waiting) != 1 || waiting[0].ConversationID != visit.ConversationID {
+	if waiting, err := r.db.Waiting(t.Context()); err != nil ||
+		len(waiting) != 1 ||
+		waiting[0].ConversationID != visit.ConversationID {
 		t.Errorf("got %+v, %v", waiting, err)
 	}
-	if _, err := r.SendMessage(t.Context(), r.db, agent.Message{ConversationID: visit.ConversationID, Role: agent.MessageAssistant, Content: "Here I am", Metadata: []byte(`{"author":"human"}`)}); err != nil {
+	if _, err := r.SendMessage(t.Context(), r.db, agent.Message{
+		ConversationID: visit.ConversationID,
+		Role:           agent.MessageAssistant,
+		Content:        "Here I am",
+		Metadata:       []byte(`{"author":"human"}`),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, updates)
 	after := visit.Messages[0].ID
-	if visit, err = w.Read(t.Context(), v, after, 10); err != nil || len(visit.Messages) != 1 || visit.Messages[0].Content != "Here I am" || visit.NeedsHuman || !visit.Muted {
+	if visit, err = w.Read(t.Context(), v, after, 10); err != nil ||
+		len(visit.Messages) != 1 ||
+		visit.Messages[0].Content != "Here I am" ||
+		visit.NeedsHuman ||
+		!visit.Muted {
 		t.Errorf("got %+v, %v", visit, err)
 	}
 }
@@ -58,7 +73,10 @@ func waitFor(t *testing.T, updates <-chan struct{}) {
 func visitorAnswers(t *testing.T, answer AnswerFunc) (*hookFixture, *Widget, Visitor, chan agent.Message) {
 	t.Helper()
 	r, done := newHookFixture(t, nil), make(chan agent.Message, 10)
-	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{
+		AutoReply:   agent.Some(true),
+		LLMProvider: agent.Some("ollama"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	a := NewAnswerer(r.Gateways, answer)
@@ -69,7 +87,10 @@ func visitorAnswers(t *testing.T, answer AnswerFunc) (*hookFixture, *Widget, Vis
 	if err := a.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { a.Stop(); r.Stop() })
+	t.Cleanup(func() {
+		a.Stop()
+		r.Stop()
+	})
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	_, v := newVisitor(t, w, Entry{})
 	return r, w, v, done
@@ -80,21 +101,30 @@ func visitorAnswers(t *testing.T, answer AnswerFunc) (*hookFixture, *Widget, Vis
 func TestModelHandsOver(t *testing.T) {
 	var mu sync.Mutex
 	calls := 0
-	r, w, v, done := visitorAnswers(t, func(_ context.Context, _ *store.DB, msg agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error {
-		mu.Lock()
-		calls++
-		n := calls
-		mu.Unlock()
-		if !how.Public {
-			t.Error("a visitor of a website gets the agent's tools")
-		}
-		if n == 1 {
-			return agent.Errorf(agent.CodeUpstream, "the model is unavailable")
-		}
-		how.OnText("Half")
-		how.Handover()
-		return keep(agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant})
-	})
+	r, w, v, done := visitorAnswers(
+		t,
+		func(
+			_ context.Context,
+			_ *store.DB,
+			msg agent.Message,
+			how agent.AnswerOptions,
+			keep func(agent.Message) error,
+		) error {
+			mu.Lock()
+			calls++
+			n := calls
+			mu.Unlock()
+			if !how.Public {
+				t.Error("a visitor of a website gets the agent's tools")
+			}
+			if n == 1 {
+				return agent.Errorf(agent.CodeUpstream, "the model is unavailable")
+			}
+			how.OnText("Half")
+			how.Handover()
+			return keep(agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant})
+		},
+	)
 	say := func(id string) store.Visit {
 		t.Helper()
 		if _, err := w.Receive(t.Context(), v, agent.VisitorMessage{ID: id, Text: "Help " + id}); err != nil {
@@ -110,7 +140,10 @@ func TestModelHandsOver(t *testing.T) {
 	if visit := say("1"); !visit.NeedsHuman || visit.Muted || visit.Answering || len(visit.Messages) != 1 {
 		t.Errorf("after a failure: %+v", visit)
 	}
-	if visit := say("2"); !visit.NeedsHuman || !visit.Muted || len(visit.Messages) != 3 || visit.Messages[2].Content != handoverText {
+	if visit := say("2"); !visit.NeedsHuman ||
+		!visit.Muted ||
+		len(visit.Messages) != 3 ||
+		visit.Messages[2].Content != handoverText {
 		t.Errorf("after the handover: %+v", visit)
 	}
 	if text := w.Partial(v); text != "" {
@@ -149,13 +182,18 @@ func TestVisitorStreamsAreBounded(t *testing.T) {
 // TestWidgetHours checks that the hours apply in the agent's time zone.
 func TestWidgetHours(t *testing.T) {
 	r := newHookFixture(t, nil)
-	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{Timezone: agent.Some("Europe/Berlin")}); err != nil {
+	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{
+		Timezone: agent.Some("Europe/Berlin"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{Hours: agent.Some("Mon-Fri 09:00-17:00, Sat 10:00-14:00")})
 	for at, next := range map[string]string{
-		"2026-11-23T08:00:00Z": "", "2026-11-23T07:59:59Z": "2026-11-23T08:00:00Z", "2026-11-23T16:00:00Z": "2026-11-24T08:00:00Z",
-		"2026-11-28T12:00:00Z": "", "2026-11-28T13:00:00Z": "2026-11-30T08:00:00Z",
+		"2026-11-23T08:00:00Z": "",
+		"2026-11-23T07:59:59Z": "2026-11-23T08:00:00Z",
+		"2026-11-23T16:00:00Z": "2026-11-24T08:00:00Z",
+		"2026-11-28T12:00:00Z": "",
+		"2026-11-28T13:00:00Z": "2026-11-30T08:00:00Z",
 	} {
 		now, err := time.Parse(time.RFC3339, at)
 		if err != nil {
@@ -189,7 +227,11 @@ func TestAnswerAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Stop() // the test takes the place of the queue
-	if _, err := c.db.SendMessage(t.Context(), agent.Message{ConversationID: visit.ConversationID, Role: agent.MessageAssistant, Content: "Hello, too"}, true); err != nil {
+	if _, err := c.db.SendMessage(
+		t.Context(),
+		agent.Message{ConversationID: visit.ConversationID, Role: agent.MessageAssistant, Content: "Hello, too"},
+		true,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := c.db.BeginSending(t.Context(), visit.ConversationID, agent.At(c.clock.now())); err != nil || s == nil {
@@ -202,7 +244,9 @@ func TestAnswerAfterKill(t *testing.T) {
 		t.Fatalf("sending after the restart: %+v", e)
 	}
 	w = (&hookFixture{c.Gateways, c.db, c.clock}).widget(t, w.ID)
-	if visit, err = w.Read(t.Context(), v, 0, 10); err != nil || len(visit.Messages) != 2 || !strings.Contains(string(visit.Messages[1].Metadata), `"status":"sent"`) {
+	if visit, err = w.Read(t.Context(), v, 0, 10); err != nil ||
+		len(visit.Messages) != 2 ||
+		!strings.Contains(string(visit.Messages[1].Metadata), `"status":"sent"`) {
 		t.Errorf("got %+v, %v", visit, err)
 	}
 }

@@ -39,7 +39,12 @@ func NewFiles(db *store.DB, max int, limit int64) *Files {
 // Receive receives a file with the name that the client gave it. Its type is detected
 // from its first bytes. check, unless nil, is called with the name, the first bytes and
 // the type.
-func (f *Files) Receive(ctx context.Context, name string, r io.Reader, check func(name string, head []byte, media string) error) error {
+func (f *Files) Receive(
+	ctx context.Context,
+	name string,
+	r io.Reader,
+	check func(name string, head []byte, media string) error,
+) error {
 	if len(f.files) >= f.max {
 		return agent.Invalid("file", "is one too many in a message").With("limit", f.max)
 	}
@@ -60,7 +65,9 @@ func (f *Files) Receive(ctx context.Context, name string, r io.Reader, check fun
 	}
 	file, err := f.db.ReceiveFile(ctx, name, media, body, f.limit)
 	if errors.Is(err, store.ErrTooLarge) {
-		return agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", f.limit>>20).With("field", "file").With("limit_bytes", f.limit)
+		return agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", f.limit>>20).
+			With("field", "file").
+			With("limit_bytes", f.limit)
 	} else if err != nil {
 		return err
 	}
@@ -100,13 +107,23 @@ func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 		return nil, err
 	}
 	if !w.gateways.visitors.beginUpload(w.visit(v), v.Network) {
-		return nil, agent.Errorf(agent.CodeRateLimited, "too many files are being sent at the moment").With("retry_after", 5)
+		return nil, agent.Errorf(
+			agent.CodeRateLimited,
+			"too many files are being sent at the moment",
+		).With("retry_after", 5)
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadTime)
-	return &Upload{widget: w, visitor: v, ctx: ctx, files: NewFiles(w.db, w.MaxFiles, int64(w.MaxFileSize)<<20), remaining: room, end: func() {
-		cancel()
-		w.gateways.visitors.endUpload(w.visit(v), v.Network)
-	}}, nil
+	return &Upload{
+		widget:    w,
+		visitor:   v,
+		ctx:       ctx,
+		files:     NewFiles(w.db, w.MaxFiles, int64(w.MaxFileSize)<<20),
+		remaining: room,
+		end: func() {
+			cancel()
+			w.gateways.visitors.endUpload(w.visit(v), v.Network)
+		},
+	}, nil
 }
 
 // Close ends the upload and discards the files that did not become part of a message.
@@ -119,11 +136,18 @@ func (u *Upload) Close() {
 }
 
 // MaxBytes returns the maximum size of all files of a message together.
-func (w *Widget) MaxBytes() int64 { return int64(w.MaxFiles) * int64(w.MaxFileSize) << 20 }
+func (w *Widget) MaxBytes() int64 {
+	return int64(w.MaxFiles) * int64(w.MaxFileSize) << 20
+}
 
 // Receive receives a file.
 func (u *Upload) Receive(name string, r io.Reader) error {
-	if err := u.files.Receive(u.ctx, name, &boundedReader{u.ctx, r}, u.widget.CheckFile); err != nil {
+	if err := u.files.Receive(
+		u.ctx,
+		name,
+		&boundedReader{u.ctx, r},
+		u.widget.CheckFile,
+	); err != nil {
 		return err
 	}
 	size := u.files.files[len(u.files.files)-1].Size
@@ -161,7 +185,11 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 // uploadLimits returns the limits on running uploads that apply to a visitor: of the server,
 // of the widget, of the network on all widgets, and of the visitor.
 func uploadLimits(key visitKey, network netip.Prefix) map[visitKey]int {
-	limits := map[visitKey]int{{}: maxUploads, {key.agent, key.gateway, ""}: maxWidgetUploads, key: maxVisitorUploads}
+	limits := map[visitKey]int{
+		{}:                           maxUploads,
+		{key.agent, key.gateway, ""}: maxWidgetUploads,
+		key:                          maxVisitorUploads,
+	}
 	if network.IsValid() {
 		limits[visitKey{thread: network.String()}] = maxNetworkUploads
 	}

@@ -30,7 +30,9 @@ type sent struct {
 	bytes    int64 // of files
 }
 
-func (w *Widget) sender(v *Visitor) sentKey { return sentKey{w.db.ID(), w.ID, v.Network} }
+func (w *Widget) sender(v *Visitor) sentKey {
+	return sentKey{w.db.ID(), w.ID, v.Network}
+}
 
 // takeMessage counts a message of a visitor. It fails if the day of the widget, or the
 // share of the visitor's network, is used up. The caller must call giveBack if the message
@@ -46,18 +48,36 @@ func (w *Widget) takeMessage(ctx context.Context, v *Visitor) (giveBack func(), 
 		room, shareRoom = limit-limit/startedShare, share-share/startedShare
 	}
 	if w.EventsToday >= room {
-		return nil, agent.Errorf(agent.CodeRateLimited, "this widget has reached its daily limit of messages").With("limit", limit)
+		return nil, agent.Errorf(
+			agent.CodeRateLimited,
+			"this widget has reached its daily limit of messages",
+		).With("limit", limit)
 	}
-	if !w.gateways.visitors.take(w.sender(v), sent{messages: 1}, sent{messages: shareRoom}, w.gateways.now()) {
-		return nil, agent.Errorf(agent.CodeRateLimited, "your network has sent its share of this widget's messages of today").With("limit", shareRoom)
+	if !w.gateways.visitors.take(
+		w.sender(v),
+		sent{messages: 1},
+		sent{messages: shareRoom},
+		w.gateways.now(),
+	) {
+		return nil, agent.Errorf(
+			agent.CodeRateLimited,
+			"your network has sent its share of this widget's messages of today",
+		).With("limit", shareRoom)
 	}
-	return func() { w.gateways.visitors.giveBack(w.sender(v), sent{messages: 1}) }, nil
+	return func() {
+		w.gateways.visitors.giveBack(w.sender(v), sent{messages: 1})
+	}, nil
 }
 
 // takeBytes counts bytes of a visitor's file, which must be within the share of their
 // network.
 func (w *Widget) takeBytes(v *Visitor, n int64) error {
-	if !w.gateways.visitors.take(w.sender(v), sent{bytes: n}, sent{bytes: agent.MaxWidgetFileBytes / networkShare}, w.gateways.now()) {
+	if !w.gateways.visitors.take(
+		w.sender(v),
+		sent{bytes: n},
+		sent{bytes: agent.MaxWidgetFileBytes / networkShare},
+		w.gateways.now(),
+	) {
 		return store.TooManyFiles()
 	}
 	return nil

@@ -10,7 +10,9 @@ import (
 // visitKey identifies a visitor's conversation.
 type visitKey struct{ agent, gateway, thread string }
 
-func (w *Widget) visit(v Visitor) visitKey { return visitKey{w.db.ID(), w.ID, v.ID} }
+func (w *Widget) visit(v Visitor) visitKey {
+	return visitKey{w.db.ID(), w.ID, v.ID}
+}
 
 // Limits on visitors' event streams.
 const (
@@ -35,8 +37,15 @@ type visitors struct {
 }
 
 func newVisitors(key []byte) *visitors {
-	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}, uploads: map[visitKey]int{},
-		sent: map[sentKey]sent{}}
+	return &visitors{
+		key:     key,
+		streams: map[visitKey]map[chan struct{}]bool{},
+		open:    map[string]int{},
+		partial: map[visitKey]string{},
+		used:    map[string]time.Time{},
+		uploads: map[visitKey]int{},
+		sent:    map[sentKey]sent{},
+	}
 }
 
 // markTicketUsed reports whether a ticket is used for the first time, and marks it as

@@ -56,17 +56,29 @@ func (w *Widget) DB() *store.DB { return w.db }
 // Widget returns a website's widget. An inactive one is NOT_FOUND.
 func (g *Gateways) Widget(ctx context.Context, db *store.DB, id string) (*Widget, error) {
 	o, err := db.OpenGateway(ctx, id)
-	if err == nil && (o.Type != agent.GatewayWeb || o.Status != agent.GatewayActive || o.Locked || db.Agent().Status == agent.StatusDisabled) {
+	if err == nil &&
+		(o.Type != agent.GatewayWeb ||
+			o.Status != agent.GatewayActive ||
+			o.Locked ||
+			db.Agent().Status == agent.StatusDisabled) {
 		err = agent.NotFound("widget", id)
 	}
-	return &Widget{OpenGateway: o, WidgetConfig: o.Config.WidgetConfig.WithDefaults(), gateways: g, db: db}, err
+	return &Widget{
+		OpenGateway:  o,
+		WidgetConfig: o.Config.WidgetConfig.WithDefaults(),
+		gateways:     g,
+		db:           db,
+	}, err
 }
 
 // Ticket returns a ticket for a page of an origin, which opens the widget once
 // within TicketLife.
 func (w *Widget) Ticket(origin string) (string, error) {
 	if !w.Allows(origin) {
-		return "", agent.Errorf(agent.CodeForbidden, "this widget is not shown on pages of this origin; its settings list the allowed origins").With("origin", agent.Clip(origin, 300))
+		return "", agent.Errorf(
+			agent.CodeForbidden,
+			"this widget is not shown on pages of this origin; its settings list the allowed origins",
+		).With("origin", agent.Clip(origin, 300))
 	}
 	return w.token(Visitor{Kind: ticketKind, Origin: origin, ID: randomID()}, TicketLife), nil
 }
@@ -87,11 +99,20 @@ func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
 	}
 	if v.User = e.User; v.User != "" {
-		if len(v.User) > 190 || w.Config.Secret == "" || !signature.VerifyHMAC(e.UserHash, w.Config.Secret, []byte(v.User)) {
-			return "", v, agent.Invalid("user_hash", "is not the HMAC-SHA256 of the user's id with the gateway's secret")
+		if len(v.User) > 190 ||
+			w.Config.Secret == "" ||
+			!signature.VerifyHMAC(e.UserHash, w.Config.Secret, []byte(v.User)) {
+			return "", v, agent.Invalid(
+				"user_hash",
+				"is not the HMAC-SHA256 of the user's id with the gateway's secret",
+			)
 		}
 	}
-	if !w.gateways.visitors.markTicketUsed(t.ID, time.Unix(t.Expires, 0), w.gateways.now()) {
+	if !w.gateways.visitors.markTicketUsed(
+		t.ID,
+		time.Unix(t.Expires, 0),
+		w.gateways.now(),
+	) {
 		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
 	}
 	v.Kind, v.Origin, v.ID = visitorKind, e.Origin, randomID()
@@ -135,7 +156,8 @@ func (w *Widget) read(token, kind string) (v Visitor, err error) {
 	given, err := base64.RawURLEncoding.DecodeString(sum)
 	if err == nil && len(token) <= maxVisitorToken && hmac.Equal(given, w.gateways.mac(payload)) {
 		raw, err := base64.RawURLEncoding.DecodeString(payload)
-		if err == nil && json.Unmarshal(raw, &v) == nil && v.Kind == kind && v.Agent == w.db.ID() && v.Gateway == w.ID &&
+		if err == nil && json.Unmarshal(raw, &v) == nil && v.Kind == kind &&
+			v.Agent == w.db.ID() && v.Gateway == w.ID &&
 			w.Allows(v.Origin) && w.gateways.now().Unix() < v.Expires {
 			return v, nil
 		}
@@ -145,11 +167,24 @@ func (w *Widget) read(token, kind string) (v Visitor, err error) {
 
 // Receive receives a visitor's message like that of any platform, with files that have
 // already been received. isNew is false for a duplicate.
-func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage, files ...*store.Upload) (isNew bool, err error) {
+func (w *Widget) Receive(
+	ctx context.Context,
+	v Visitor,
+	m agent.VisitorMessage,
+	files ...*store.Upload,
+) (isNew bool, err error) {
 	if err := m.Validate(len(files)); err != nil {
 		return false, err
 	}
-	in := agent.Inbound{ID: v.ID + ":" + m.ID, Thread: v.ID, Text: m.Text, Person: m.Person, Email: m.Email, From: v.contact(), Attachments: store.Attachments(files)}
+	in := agent.Inbound{
+		ID:          v.ID + ":" + m.ID,
+		Thread:      v.ID,
+		Text:        m.Text,
+		Person:      m.Person,
+		Email:       m.Email,
+		From:        v.contact(),
+		Attachments: store.Attachments(files),
+	}
 	if strings.TrimSpace(in.Text) == "" {
 		in.Text = agent.FilesText(in.Attachments)
 	}
@@ -171,7 +206,16 @@ func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage,
 	if in.Metadata, err = json.Marshal(map[string]string{"origin": v.Origin}); err != nil {
 		return false, err
 	}
-	r, err := w.db.ReceiveInbound(ctx, w.ID, []store.Receipt{{EventID: in.ID, Messages: []agent.Inbound{in}, Files: files}}, 0)
+	r, err := w.db.ReceiveInbound(
+		ctx,
+		w.ID,
+		[]store.Receipt{{
+			EventID:  in.ID,
+			Messages: []agent.Inbound{in},
+			Files:    files,
+		}},
+		0,
+	)
 	w.gateways.visitors.notify(w.visit(v))
 	return len(r.Messages) > 0, err
 }
@@ -182,7 +226,10 @@ func (v *Visitor) contact() agent.ContactChange {
 	if v.User != "" {
 		return agent.ContactChange{ExternalID: agent.Some(v.User)}
 	}
-	return agent.ContactChange{ExternalID: agent.Some(agent.WebContact + v.ID), Name: agent.Some("Visitor " + strings.ToUpper(v.ID[:4]))}
+	return agent.ContactChange{
+		ExternalID: agent.Some(agent.WebContact + v.ID),
+		Name:       agent.Some("Visitor " + strings.ToUpper(v.ID[:4])),
+	}
 }
 
 // SetEmail stores the email address of a visitor who has sent a message.

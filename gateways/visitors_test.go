@@ -21,7 +21,10 @@ func (r *hookFixture) openWidget(t *testing.T, change agent.WidgetConfigChange) 
 	if !change.AllowedOrigins.Given {
 		change.AllowedOrigins = agent.Some([]string{shopOrigin})
 	}
-	made, secret, err := r.Create(t.Context(), r.db, "web", agent.GatewayChange{Name: agent.Some("Shop"), Config: agent.Some(agent.GatewayConfigChange{WidgetConfigChange: change})})
+	made, secret, err := r.Create(t.Context(), r.db, "web", agent.GatewayChange{
+		Name:   agent.Some("Shop"),
+		Config: agent.Some(agent.GatewayConfigChange{WidgetConfigChange: change}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,15 @@ func TestTickets(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	other, _ := r.openWidget(t, agent.WidgetConfigChange{})
-	for _, origin := range []string{"", "null", "https://evil.example", "http://shop.example.com", shopOrigin + ":8443", "https://shop.example.com.evil.example", shopOrigin + "/"} {
+	for _, origin := range []string{
+		"",
+		"null",
+		"https://evil.example",
+		"http://shop.example.com",
+		shopOrigin + ":8443",
+		"https://shop.example.com.evil.example",
+		shopOrigin + "/",
+	} {
 		if _, err := w.Ticket(origin); agent.ErrorCode(err) != agent.CodeForbidden {
 			t.Errorf("%q gets a ticket: %v", origin, err)
 		}
@@ -105,7 +116,13 @@ func TestTickets(t *testing.T) {
 	if got, err := w.Visitor(token); err != nil || got.ID != v.ID {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for name, bad := range map[string]string{"none": "", "a ticket": ticket(), "changed": token + "A", "no signature": strings.Split(token, ".")[0] + ".", "long": strings.Repeat("a", 5000)} {
+	for name, bad := range map[string]string{
+		"none":         "",
+		"a ticket":     ticket(),
+		"changed":      token + "A",
+		"no signature": strings.Split(token, ".")[0] + ".",
+		"long":         strings.Repeat("a", 5000),
+	} {
 		if _, err := w.Visitor(bad); agent.ErrorCode(err) != agent.CodeUnauthorized {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -113,7 +130,11 @@ func TestTickets(t *testing.T) {
 	if _, err := other.Visitor(token); agent.ErrorCode(err) != agent.CodeUnauthorized {
 		t.Errorf("of another widget: %v", err)
 	}
-	if _, err := r.Update(t.Context(), r.db, w.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{WidgetConfigChange: agent.WidgetConfigChange{AllowedOrigins: agent.Some([]string{"https://new.example"})}})}); err != nil {
+	if _, err := r.Update(t.Context(), r.db, w.ID, agent.GatewayChange{
+		Config: agent.Some(agent.GatewayConfigChange{
+			WidgetConfigChange: agent.WidgetConfigChange{AllowedOrigins: agent.Some([]string{"https://new.example"})},
+		}),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Widget(t.Context(), r.db, w.ID); agent.ErrorCode(err) != agent.CodeNotFound {
@@ -165,10 +186,16 @@ func TestVisitorMessages(t *testing.T) {
 		return isNew
 	}
 	hello := agent.VisitorMessage{ID: "1", Text: "Hello"}
-	if !say(ada, hello) || say(ada, hello) || !say(bob, hello) || !say(ada, agent.VisitorMessage{ID: "2", Text: "More"}) {
+	if !say(ada, hello) ||
+		say(ada, hello) ||
+		!say(bob, hello) ||
+		!say(ada, agent.VisitorMessage{ID: "2", Text: "More"}) {
 		t.Error("a new message is reported as a repeat, or a repeat as new")
 	}
-	if _, err := r.widget(t, w.ID).Receive(t.Context(), bob, agent.VisitorMessage{ID: "3", Text: "too much"}); agent.ErrorCode(err) != agent.CodeRateLimited {
+	if _, err := r.widget(t, w.ID).Receive(t.Context(), bob, agent.VisitorMessage{
+		ID:   "3",
+		Text: "too much",
+	}); agent.ErrorCode(err) != agent.CodeRateLimited {
 		t.Errorf("over the daily limit: %v", err)
 	}
 	if say(ada, hello) {
@@ -187,8 +214,13 @@ func TestVisitorMessages(t *testing.T) {
 			t.Errorf("got %v, %v", texts, err)
 		}
 	}
-	for field, m := range map[string]agent.VisitorMessage{"id": {Text: "x"}, "text": {ID: "9", Text: " "}, "email": {ID: "9", Text: "x", Email: "nobody"}} {
-		if _, err := w.Receive(t.Context(), ada, m); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), field) {
+	for field, m := range map[string]agent.VisitorMessage{
+		"id":    {Text: "x"},
+		"text":  {ID: "9", Text: " "},
+		"email": {ID: "9", Text: "x", Email: "nobody"},
+	} {
+		if _, err := w.Receive(t.Context(), ada, m); agent.ErrorCode(err) != agent.CodeValidation ||
+			!strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -207,7 +239,11 @@ func TestVisitorMessages(t *testing.T) {
 func TestVerifiedVisitors(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, secret := r.openWidget(t, agent.WidgetConfigChange{})
-	known, err := r.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), ExternalID: agent.Some("customer-42"), Email: agent.Some("ada@example.com")})
+	known, err := r.db.CreateContact(t.Context(), agent.ContactChange{
+		Name:       agent.Some("Ada"),
+		ExternalID: agent.Some("customer-42"),
+		Email:      agent.Some("ada@example.com"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,8 +257,19 @@ func TestVerifiedVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, hash := range []string{"", "00", hashOf(secret, "customer-43"), hashOf("", "customer-42"), hashOf("other", "customer-42")} {
-		if _, _, err := w.Enter(Entry{Ticket: ticket, Origin: shopOrigin, User: "customer-42", UserHash: hash}); agent.ErrorCode(err) != agent.CodeValidation {
+	for _, hash := range []string{
+		"",
+		"00",
+		hashOf(secret, "customer-43"),
+		hashOf("", "customer-42"),
+		hashOf("other", "customer-42"),
+	} {
+		if _, _, err := w.Enter(Entry{
+			Ticket:   ticket,
+			Origin:   shopOrigin,
+			User:     "customer-42",
+			UserHash: hash,
+		}); agent.ErrorCode(err) != agent.CodeValidation {
 			t.Errorf("hash %q: %v", hash, err)
 		}
 	}
@@ -230,7 +277,11 @@ func TestVerifiedVisitors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, unverified := newVisitor(t, w, Entry{})
-	if _, err := w.Receive(t.Context(), unverified, agent.VisitorMessage{ID: "1", Text: "I am Ada", Email: "ada@example.com"}); err != nil {
+	if _, err := w.Receive(t.Context(), unverified, agent.VisitorMessage{
+		ID:    "1",
+		Text:  "I am Ada",
+		Email: "ada@example.com",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	_, fresh := newVisitor(t, w, Entry{})
@@ -250,7 +301,9 @@ func TestVerifiedVisitors(t *testing.T) {
 	if c := list[2]; c.ContactID != known.ID {
 		t.Errorf("the verified visitor is %+v", c.Contact)
 	}
-	if c := list[1]; c.ContactID == known.ID || c.Contact.Email != "" || !strings.Contains(string(c.Metadata), "ada@example.com") {
+	if c := list[1]; c.ContactID == known.ID ||
+		c.Contact.Email != "" ||
+		!strings.Contains(string(c.Metadata), "ada@example.com") {
 		t.Errorf("a visitor who claims a known address is %+v, %s", c.Contact, c.Metadata)
 	}
 	_, notes, err := r.db.Conversation(t.Context(), list[1].ID, 10)
@@ -260,7 +313,9 @@ func TestVerifiedVisitors(t *testing.T) {
 	if c := list[0]; c.Contact.Email != "eve@example.com" {
 		t.Errorf("a visitor with a new address is %+v", c.Contact)
 	}
-	if visit, err := w.Read(t.Context(), unverified, 0, 10); err != nil || len(visit.Messages) != 1 || visit.Email != "ada@example.com" {
+	if visit, err := w.Read(t.Context(), unverified, 0, 10); err != nil ||
+		len(visit.Messages) != 1 ||
+		visit.Email != "ada@example.com" {
 		t.Errorf("the visitor sees %+v, %v", visit, err)
 	}
 }

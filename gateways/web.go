@@ -33,4 +33,6 @@ func (web) recipient(thread string) (to, within string) { return thread, "" }
 
 // dedupWindow is unlimited: a message is in the conversation once, however
 // often it is sent.
-func (web) dedupWindow(Message) time.Duration { return 100 * 365 * 24 * time.Hour }
+func (web) dedupWindow(Message) time.Duration {
+	return 100 * 365 * 24 * time.Hour
+}

@@ -18,7 +18,12 @@ type accessOut struct {
 
 func (s *Server) access(c *rest.Call) (accessOut, error) {
 	stranger := s.policy.DefaultRole()
-	out := accessOut{Mode: "closed", DefaultRole: stranger.Name(), By: stranger.By, Decided: stranger.Decided()}
+	out := accessOut{
+		Mode:        "closed",
+		DefaultRole: stranger.Name(),
+		By:          stranger.By,
+		Decided:     stranger.Decided(),
+	}
 	if s.policy.Open() {
 		out.Mode = "open"
 	} else if !stranger.Decided() && stranger.Role != agent.RoleNone {
@@ -60,7 +65,10 @@ func (s *Server) choice(c *rest.Call, given agent.Optional[string]) (*agent.Role
 		return nil, err
 	}
 	if s.policy.DefaultRole().By == agent.DecidedBySetting {
-		return nil, agent.Errorf(agent.CodeConflict, "SATCHEL_DEFAULT_ROLE decides on this").With("field", "default_role")
+		return nil, agent.Errorf(
+			agent.CodeConflict,
+			"SATCHEL_DEFAULT_ROLE decides on this",
+		).With("field", "default_role")
 	}
 	if given.Null {
 		return nil, nil

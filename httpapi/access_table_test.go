@@ -54,7 +54,12 @@ func (c *proxiedServer) callersOf(t *testing.T, id string) []caller {
 	owner := c.as(t, "owner@example.com")
 	for _, role := range agent.Roles {
 		made := owner.must(t, 201, "POST", "/api/keys", `{"name":"k","role":"`+string(role)+`","agents":["`+id+`"]}`)
-		callers = append(callers, caller{string(role) + " key of the owner", c.with("X-API-Key", made["key"].(string)), role, true})
+		callers = append(callers, caller{
+			string(role) + " key of the owner",
+			c.with("X-API-Key", made["key"].(string)),
+			role,
+			true,
+		})
 	}
 	return callers
 }
@@ -101,7 +106,13 @@ func TestEveryRouteForEverybody(t *testing.T) {
 func (c *proxiedServer) checkRoute(t *testing.T, line string, r *rest.Route, who caller, id string) {
 	t.Helper()
 	method, path, _ := strings.Cut(line, " ")
-	got := who.client.do(t, method, strings.NewReplacer(":id", id, ":", "").Replace(path), strings.NewReader("{"), "text/nonsense")
+	got := who.client.do(
+		t,
+		method,
+		strings.NewReplacer(":id", id, ":", "").Replace(path),
+		strings.NewReader("{"),
+		"text/nonsense",
+	)
 	refused := got.StatusCode == http.StatusForbidden || got.StatusCode == http.StatusUnauthorized
 	want := r.Access == rest.Identified && !who.known
 	if need := r.Access.Role(); need != agent.RoleNone {

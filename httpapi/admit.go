@@ -48,7 +48,10 @@ func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 // admit finds the agent and checks that the caller may use the route.
 func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 	if r.Access == rest.Identified && !c.Identity.Known() {
-		return agent.Errorf(agent.CodeUnauthorized, "authentication required: sign in through the identity proxy, or send an API key")
+		return agent.Errorf(
+			agent.CodeUnauthorized,
+			"authentication required: sign in through the identity proxy, or send an API key",
+		)
 	}
 	if !r.UnderAgent() {
 		return nil
@@ -56,7 +59,8 @@ func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 	db, err := s.folder.Agent(rest.PathParam(c.HTTP, "id"))
 	switch {
 	case err != nil && r.Access == rest.Platform:
-		return agent.NotFound("gateway", rest.PathParam(c.HTTP, "gatewayId")) // the same error as for a gateway that does not exist
+		// the same error as for a gateway that does not exist
+		return agent.NotFound("gateway", rest.PathParam(c.HTTP, "gatewayId"))
 	case err != nil && !c.Identity.Known():
 		return auth.NoAccessError()
 	case err != nil:

@@ -50,11 +50,14 @@ func (s *Server) listAgents(c *rest.Call, in *listAgentsIn) (agentsOut, error) {
 	agents := []agent.Agent{}
 	for _, v := range visible {
 		a := v.Agent
-		if (len(in.Status) == 0 || slices.Contains(in.Status, string(a.Status))) && mentions(page.Search, a.Name, a.Description) {
+		if (len(in.Status) == 0 || slices.Contains(in.Status, string(a.Status))) &&
+			mentions(page.Search, a.Name, a.Description) {
 			agents = append(agents, a)
 		}
 	}
-	slices.SortFunc(agents, func(a, b agent.Agent) int { return compareAgents(a, b, page.Order) })
+	slices.SortFunc(agents, func(a, b agent.Agent) int {
+		return compareAgents(a, b, page.Order)
+	})
 	return agentsOut{rest.Cut(agents, page), rest.MetaOf(page, len(agents))}, err
 }
 
@@ -73,7 +76,11 @@ func (s *Server) visible(c *rest.Call) ([]visibleAgent, error) {
 	here := map[string]bool{}
 	for _, db := range s.policy.Visible(c.Identity) {
 		here[db.ID()] = true
-		all = append(all, visibleAgent{Agent: db.Agent(), role: s.policy.Role(c.Identity, db), db: db})
+		all = append(all, visibleAgent{
+			Agent: db.Agent(),
+			role:  s.policy.Role(c.Identity, db),
+			db:    db,
+		})
 	}
 	if s.options.Cluster == nil {
 		return all, nil
@@ -84,8 +91,14 @@ func (s *Server) visible(c *rest.Call) ([]visibleAgent, error) {
 	}
 	self := s.options.Cluster.Self().Session
 	for _, e := range entries {
-		if role := s.policy.RoleAmong(c.Identity, e.Agent.ID, e.Admins); e.Owner != self && !here[e.Agent.ID] && role != agent.RoleNone {
-			all = append(all, visibleAgent{Agent: e.Agent, role: role, attention: e.Attention})
+		if role := s.policy.RoleAmong(c.Identity, e.Agent.ID, e.Admins); e.Owner != self &&
+			!here[e.Agent.ID] &&
+			role != agent.RoleNone {
+			all = append(all, visibleAgent{
+				Agent:     e.Agent,
+				role:      role,
+				attention: e.Attention,
+			})
 		}
 	}
 	return all, nil
@@ -145,7 +158,9 @@ func (s *Server) myAgents(c *rest.Call, in *rest.ListParams) (myAgentsOut, error
 			mine = append(mine, myAgent{v.ID, v.Name, v.role})
 		}
 	}
-	slices.SortFunc(mine, func(a, b myAgent) int { return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name)) })
+	slices.SortFunc(mine, func(a, b myAgent) int {
+		return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name))
+	})
 	if len(page.Order) == 1 && page.Order[0].Desc {
 		slices.Reverse(mine)
 	}
@@ -160,7 +175,9 @@ type createAgentIn struct {
 	}
 }
 
-func agentLocation(_ *rest.Call, out any) string { return "/api/agents/" + out.(agent.Agent).ID }
+func agentLocation(_ *rest.Call, out any) string {
+	return "/api/agents/" + out.(agent.Agent).ID
+}
 
 func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, error) {
 	if err := mayCreate(c); err != nil {
@@ -172,7 +189,11 @@ func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, erro
 			return agent.Agent{}, agent.Invalid("timezone", err.Error())
 		}
 	}
-	db, err := s.folder.CreateAgent(c, agent.Agent{Name: in.Body.Name, Description: in.Body.Description}, c.Identity.Email)
+	db, err := s.folder.CreateAgent(
+		c,
+		agent.Agent{Name: in.Body.Name, Description: in.Body.Description},
+		c.Identity.Email,
+	)
 	if err != nil {
 		return agent.Agent{}, err
 	}
@@ -266,7 +287,11 @@ func (s *Server) backupAgent(c *rest.Call) error {
 		return err
 	}
 	defer b.Close()
-	name := fmt.Sprintf("%s-%s.db", c.DB.Agent().Name, time.Now().UTC().Format("20060102-150405"))
+	name := fmt.Sprintf(
+		"%s-%s.db",
+		c.DB.Agent().Name,
+		time.Now().UTC().Format("20060102-150405"),
+	)
 	h := c.HTTP.Response().Header()
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	h.Set(echo.HeaderContentLength, fmt.Sprint(b.Size))

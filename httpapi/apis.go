@@ -39,14 +39,22 @@ func apiLocation(c *rest.Call, out any) string {
 
 func (s *Server) createAPI(c *rest.Call, in *createAPIIn) (agent.API, error) {
 	b := &in.Body
-	return s.options.APIs.Create(c, c.DB, apis.Draft{Name: b.Name, URL: b.URL, Document: b.Document, Server: b.Server, Credential: b.Credential})
+	return s.options.APIs.Create(c, c.DB, apis.Draft{
+		Name:       b.Name,
+		URL:        b.URL,
+		Document:   b.Document,
+		Server:     b.Server,
+		Credential: b.Credential,
+	})
 }
 
 type apiIn struct {
 	ID string `path:"apiId" doc:"Id or name of the API." example:"api-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getAPI(c *rest.Call, in *apiIn) (agent.API, error) { return c.DB.API(c, in.ID) }
+func (s *Server) getAPI(c *rest.Call, in *apiIn) (agent.API, error) {
+	return c.DB.API(c, in.ID)
+}
 
 type updateAPIIn struct {
 	apiIn

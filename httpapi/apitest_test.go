@@ -38,7 +38,14 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 
 // newService creates a service from its parts with rate limits off.
 func newService(parts apitest.Parts) *Server {
-	return New(Options{Parts: Parts(parts), CORSOrigins: []string{"*"}, MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: slog.New(slog.DiscardHandler)})
+	return New(Options{
+		Parts:       Parts(parts),
+		CORSOrigins: []string{"*"},
+		MaxUpload:   25 << 20,
+		PublicURL:   "http://localhost",
+		Version:     "test",
+		Log:         slog.New(slog.DiscardHandler),
+	})
 }
 
 // testServer is a service with a browser, and a site that its sessions may visit.
@@ -56,7 +63,11 @@ func newTestServer(tb testing.TB) *testServer {
 		server.Stop() // sockets end with it
 		ts.Close()
 	})
-	return &testServer{testClient: &testClient{url: ts.URL, folder: server.folder, header: http.Header{}}, server: server, site: apitest.NewSite(tb)}
+	return &testServer{
+		testClient: &testClient{url: ts.URL, folder: server.folder, header: http.Header{}},
+		server:     server,
+		site:       apitest.NewSite(tb),
+	}
 }
 
 // openSession opens a session at an address.

@@ -47,7 +47,13 @@ func bareEcho(b *testing.B) string {
 
 // fire sends n requests over 16 connections and returns the responses per second and the
 // 99th percentile of their times.
-func fire(b *testing.B, addr string, n int, want int, request func(i int) []byte) (perSecond float64, p99 time.Duration) {
+func fire(
+	b *testing.B,
+	addr string,
+	n int,
+	want int,
+	request func(i int) []byte,
+) (perSecond float64, p99 time.Duration) {
 	b.Helper()
 	var next atomic.Int64
 	times := make([][]time.Duration, connections)
@@ -119,7 +125,8 @@ func get(path string) []byte {
 }
 
 func post(path, body string) []byte {
-	return []byte("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+	return []byte("POST " + path +
+		" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
 		strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
@@ -147,7 +154,10 @@ func BenchmarkHTTP(b *testing.B) {
 	addr := serveOn(b, server.Handler())
 	db := folder.Default()
 	fill(b, db, 100_000)
-	contact, err := db.CreateContact(b.Context(), agent.ContactChange{Name: agent.Some("Ada"), Email: agent.Some("ada@example.com")})
+	contact, err := db.CreateContact(b.Context(), agent.ContactChange{
+		Name:  agent.Some("Ada"),
+		Email: agent.Some("ada@example.com"),
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -160,10 +170,17 @@ func BenchmarkHTTP(b *testing.B) {
 	}{
 		{"create", 201, func(int) []byte {
 			n := made.Add(1)
-			return post(base, fmt.Sprintf(`{"name":"New %d","email":"new%d@example.com","phone":"+1 555 %d"}`, n, n, 1_000_000+n))
+			return post(
+				base,
+				fmt.Sprintf(`{"name":"New %d","email":"new%d@example.com","phone":"+1 555 %d"}`, n, n, 1_000_000+n),
+			)
 		}},
 		{"get", 200, func(int) []byte { return get(base + "/" + contact.ID) }},
-		{"list-50-of-100000", 200, func(i int) []byte { return get(base + "?limit=50&offset=" + strconv.Itoa(i%20*50)) }},
+		{
+			"list-50-of-100000",
+			200,
+			func(i int) []byte { return get(base + "?limit=50&offset=" + strconv.Itoa(i%20*50)) },
+		},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			fire(b, hello, 2000, 200, func(int) []byte { return get("/hello") })
@@ -186,15 +203,25 @@ func BenchmarkWorkflow(b *testing.B) {
 	hello := bareEcho(b)
 	folder, server := openService(b)
 	addr := serveOn(b, server.Handler())
-	w := agent.Workflow{Name: "Four", Status: agent.WorkflowActive, Settings: agent.WorkflowSettings{Concurrency: 100, OnConflict: agent.ConflictQueue},
+	w := agent.Workflow{
+		Name:     "Four",
+		Status:   agent.WorkflowActive,
+		Settings: agent.WorkflowSettings{Concurrency: 100, OnConflict: agent.ConflictQueue},
 		Nodes: []agent.RawNode{
 			agent.RawNode(`{"id":"t","type":"trigger","position":{"x":0,"y":0},"data":{"event":"webhook"}}`),
-			agent.RawNode(`{"id":"if","type":"if-else","position":{"x":200,"y":0},"data":{"conditions":[{"left":"{{n}}","operator":"gt","right":5}]}}`),
-			agent.RawNode(`{"id":"s","type":"set","position":{"x":400,"y":0},"data":{"values":{"hello":"Hello {{name}}","n":"{{n}}"}}}`),
-			agent.RawNode(`{"id":"r","type":"webhook-response","position":{"x":600,"y":0},"data":{"status":200,"body":"{{nodes.s}}"}}`),
+			agent.RawNode(`{"id":"if","type":"if-else","position":{"x":200,"y":0},` +
+				`"data":{"conditions":[{"left":"{{n}}","operator":"gt","right":5}]}}`),
+			agent.RawNode(`{"id":"s","type":"set","position":{"x":400,"y":0},` +
+				`"data":{"values":{"hello":"Hello {{name}}","n":"{{n}}"}}}`),
+			agent.RawNode(`{"id":"r","type":"webhook-response","position":{"x":600,"y":0},` +
+				`"data":{"status":200,"body":"{{nodes.s}}"}}`),
 		},
-		Edges: []agent.RawEdge{agent.RawEdge(`{"id":"1","source":"t","target":"if"}`), agent.RawEdge(`{"id":"2","source":"if","target":"s","sourceHandle":"true"}`),
-			agent.RawEdge(`{"id":"3","source":"s","target":"r"}`)}}
+		Edges: []agent.RawEdge{
+			agent.RawEdge(`{"id":"1","source":"t","target":"if"}`),
+			agent.RawEdge(`{"id":"2","source":"if","target":"s","sourceHandle":"true"}`),
+			agent.RawEdge(`{"id":"3","source":"s","target":"r"}`),
+		},
+	}
 	w, err := folder.Default().CreateWorkflow(b.Context(), w)
 	if err != nil {
 		b.Fatal(err)
@@ -204,7 +231,10 @@ func BenchmarkWorkflow(b *testing.B) {
 		request func(int) []byte
 	}{
 		{"execute-and-wait", func(int) []byte {
-			return post("/api/agents/default/workflows/execute?wait=30", `{"workflow_id":"`+w.ID+`","input":{"name":"Ada","n":7}}`)
+			return post(
+				"/api/agents/default/workflows/execute?wait=30",
+				`{"workflow_id":"`+w.ID+`","input":{"name":"Ada","n":7}}`,
+			)
 		}},
 		{"hook", func(int) []byte { return post("/api/agents/default/hooks/"+w.ID, `{"name":"Ada","n":7}`) }},
 	} {

@@ -34,8 +34,15 @@ import (
 func newClosedServer(t *testing.T) (c *proxiedServer, owner *testClient) {
 	t.Helper()
 	parts, proxy := apitest.Open(t), newIdentityProxy(t)
-	server := New(Options{Parts: Parts(parts), Verifier: proxy.Verifier, DefaultRole: agent.RoleViewer, MaxUpload: 25 << 20,
-		PublicURL: "http://localhost", Version: "test", Log: slog.New(slog.DiscardHandler)})
+	server := New(Options{
+		Parts:       Parts(parts),
+		Verifier:    proxy.Verifier,
+		DefaultRole: agent.RoleViewer,
+		MaxUpload:   25 << 20,
+		PublicURL:   "http://localhost",
+		Version:     "test",
+		Log:         slog.New(slog.DiscardHandler),
+	})
 	ts := httptest.NewServer(server.Handler())
 	t.Cleanup(ts.Close)
 	c = &proxiedServer{&testClient{url: ts.URL, folder: server.folder, header: http.Header{}}, server, proxy}
@@ -58,14 +65,19 @@ func hold(t *testing.T, c *testClient, path, media, length string) *bufio.Reader
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\n%s\r\n\r\n", path, media, length); err != nil {
+	if _, err := fmt.Fprintf(
+		conn,
+		"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\n%s\r\n\r\n",
+		path, media, length,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return bufio.NewReader(conn)
 }
 
 // webhookWorkflow is a workflow that a webhook starts.
-const webhookWorkflow = `{"name":"h","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"}}]}`
+const webhookWorkflow = `{"name":"h","status":"active","nodes":[{"id":"t","type":"trigger",` +
+	`"data":{"event":"webhook"}}]}`
 
 const urlencoded = "application/x-www-form-urlencoded"
 
@@ -79,7 +91,13 @@ func TestAdmissionComesBeforeTheBody(t *testing.T) {
 	private := createForm(t, owner, contactForm, formThen)
 	agentID := strings.Split(form, "/")[2]
 	hook := func(auth string) string {
-		made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", `{"name":"h","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"`+auth+`}}]}`)
+		made := owner.must(
+			t,
+			201,
+			"POST",
+			"/api/agents/bakery/workflows",
+			`{"name":"h","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"`+auth+`}}]}`,
+		)
 		return "/api/agents/" + agentID + "/hooks/" + made["id"].(string)
 	}
 	const sized, chunked = "Content-Length: 4000000", "Transfer-Encoding: chunked"
@@ -201,7 +219,14 @@ func TestBodyMemoryIsReturned(t *testing.T) {
 		{"/api/agents/default/contacts", "application/json", `{"name":""}`, nil, 11, 400},
 		{"/api/agents/default/contacts", "application/json", `{"name":"Ada`, gone, 100_000, 400},
 		{"/api/agents/default/contacts", "application/json", strings.Repeat(" ", rest.MaxBody+1), nil, -1, 413},
-		{"/api/agents/default/sources", "application/json", `{"type":"none","name":"` + strings.Repeat("word ", 50_000) + `"}`, nil, -1, 400},
+		{
+			"/api/agents/default/sources",
+			"application/json",
+			`{"type":"none","name":"` + strings.Repeat("word ", 50_000) + `"}`,
+			nil,
+			-1,
+			400,
+		},
 		{"/api/agents/default/sql/execute", "application/json", `{"query":"SELECT 1"}`, nil, -1, 200},
 		{"/api/agents/default/sql/execute", "application/json", strings.Repeat(" ", rest.MaxOpenBody+1), nil, -1, 413},
 		{"/api/agents/default/contacts/import", media, file, nil, -1, 200},
@@ -251,7 +276,9 @@ func TestServerWithoutMemoryForBodies(t *testing.T) {
 		{platform, post, "application/json", `{"from":"ada","text":"Hello"}`},
 	} {
 		a := test.client.do(t, "POST", test.path, strings.NewReader(test.body), test.media)
-		if a.StatusCode != 503 || a.Header.Get("Retry-After") == "" || a.json != nil && at(a.json, "error.code") != "UNAVAILABLE" && at(a.json, "error.type") == nil {
+		if a.StatusCode != 503 ||
+			a.Header.Get("Retry-After") == "" ||
+			a.json != nil && at(a.json, "error.code") != "UNAVAILABLE" && at(a.json, "error.type") == nil {
 			t.Errorf("%s: %d %v %s", test.path, a.StatusCode, a.Header, a.text)
 		}
 	}
@@ -278,7 +305,11 @@ func TestStrangersLeaveMemoryToOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, media := range map[string]string{sql: "application/json", path: urlencoded} {
-		if w := serveBody(c.server, "POST", path, media, strings.NewReader(strings.Repeat(" ", 150_000)), -1); w.Code != 503 {
+		if w := serveBody(
+			c.server, "POST", path, media,
+			strings.NewReader(strings.Repeat(" ", 150_000)),
+			-1,
+		); w.Code != 503 {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
@@ -313,7 +344,13 @@ func TestCompressedBodiesAreRefused(t *testing.T) {
 		{platform, post, "application/json"},
 	} {
 		for _, encoding := range []string{"gzip", "deflate", "br"} {
-			r, err := http.NewRequestWithContext(t.Context(), "POST", c.url+test.path, iotest.DataErrReader(strings.NewReader("\x1f\x8b\x08"))) // chunked
+			// chunked
+			r, err := http.NewRequestWithContext(
+				t.Context(),
+				"POST",
+				c.url+test.path,
+				iotest.DataErrReader(strings.NewReader("\x1f\x8b\x08")),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -409,7 +446,11 @@ func TestSocketMessageIsCounted(t *testing.T) {
 	}
 	defer conn.CloseNow()
 	for i, want := range []agent.Code{"", agent.CodeUnavailable} {
-		if err := conn.Write(t.Context(), websocket.MessageText, []byte(strings.Repeat("x", 100+10_000*i))); err != nil {
+		if err := conn.Write(
+			t.Context(),
+			websocket.MessageText,
+			[]byte(strings.Repeat("x", 100+10_000*i)),
+		); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-result; agent.ErrorCode(err) != want {
@@ -428,7 +469,9 @@ func TestForwardedBodiesAreCounted(t *testing.T) {
 		first.server.memory = rest.NewMemory(limit, 0)
 		first.server.forwarder.bodies = newBodies(first.folder.Path(), first.server.memory)
 		path, size := "/api/agents/"+far.ID()+"/contacts", int64(len(body))
-		if w := serveBody(first.server, "POST", path, "application/json", strings.NewReader(body), size); w.Code != 201 {
+		if w := serveBody(
+			first.server, "POST", path, "application/json", strings.NewReader(body), size,
+		); w.Code != 201 {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		kept := first.server.forwarder.bodies
@@ -443,7 +486,8 @@ func TestForwardedBodiesAreCounted(t *testing.T) {
 		if err := b.load(); err != nil {
 			t.Fatal(err)
 		}
-		if used := first.server.memory.Used(); used != min(limit, int64(len(body))) || kept.files.Load() != int64(len(body))-used {
+		if used := first.server.memory.Used(); used != min(limit, int64(len(body))) ||
+			kept.files.Load() != int64(len(body))-used {
 			t.Errorf("%d bytes of %d are in memory and %d in files", used, len(body), kept.files.Load())
 		}
 		again, err := io.ReadAll(&bodyReader{body: b})
@@ -461,7 +505,11 @@ func TestEveryRouteHasALargestBody(t *testing.T) {
 	if wrong := wrongLimits(server); len(wrong) > 0 {
 		t.Errorf("%q", wrong)
 	}
-	for path, most := range map[string]int64{"/agents/{id}/sql/execute": 1 << 20, "/agents/{id}/sources/search": 1 << 20, "/agents/{id}/contacts": 10 << 20} {
+	for path, most := range map[string]int64{
+		"/agents/{id}/sql/execute":    1 << 20,
+		"/agents/{id}/sources/search": 1 << 20,
+		"/agents/{id}/contacts":       10 << 20,
+	} {
 		for _, r := range server.table {
 			if r.Path == path && r.Method == "POST" && r.MaxBody() != most {
 				t.Errorf("%s takes %d bytes", path, r.MaxBody())
@@ -469,10 +517,17 @@ func TestEveryRouteHasALargestBody(t *testing.T) {
 		}
 	}
 	raw := func(*rest.Call) error { return nil }
-	server.table = append(server.table,
+	server.table = append(
+		server.table,
 		rest.Raw[struct{}]("POST", "/agents/{id}/a", 200, "Take text", raw).Accepts("text/plain"),
-		rest.Raw[struct{}]("POST", "/agents/{id}/b", 200, "Take a large text", raw).Role(rest.Viewer).Accepts("text/plain").BodyUpTo(rest.MaxBody),
-		rest.Raw[struct{}]("POST", "/agents/{id}/c", 200, "Take a larger text", raw).Accepts("text/plain").BodyUpTo(rest.MaxBody+1))
+		rest.Raw[struct{}]("POST", "/agents/{id}/b", 200, "Take a large text", raw).
+			Role(rest.Viewer).
+			Accepts("text/plain").
+			BodyUpTo(rest.MaxBody),
+		rest.Raw[struct{}]("POST", "/agents/{id}/c", 200, "Take a larger text", raw).
+			Accepts("text/plain").
+			BodyUpTo(rest.MaxBody+1),
+	)
 	server.echo.PATCH("/d", func(echo.Context) error { return nil })
 	if wrong := wrongLimits(server); len(wrong) != 4 {
 		t.Errorf("of four routes with wrong limits, these are found: %q", wrong)
@@ -484,7 +539,8 @@ func wrongLimits(server *Server) (wrong []string) {
 	for _, r := range server.table {
 		most := r.MaxBody()
 		reads := r.HasBody() || r.Form != nil || len(r.Accepted) > 0
-		strangers := !r.OwnSecret && (r.Access == rest.Anyone || r.Access == rest.Platform || r.Access.Role() == agent.RoleViewer)
+		strangers := !r.OwnSecret &&
+			(r.Access == rest.Anyone || r.Access == rest.Platform || r.Access.Role() == agent.RoleViewer)
 		if reads != (most > 0) || most > rest.MaxBody || strangers && most > rest.MaxOpenBody {
 			wrong = append(wrong, fmt.Sprintf("%s %s takes bodies of %d bytes", r.Method, r.Path, most))
 		}
@@ -502,8 +558,14 @@ func wrongLimits(server *Server) (wrong []string) {
 // TestBodiesAreReadInOnePlace looks for code that reads bodies of requests other than
 // through rest.Call, outside the files that implement it.
 func TestBodiesAreReadInOnePlace(t *testing.T) {
-	own := map[string]bool{"rest/body.go": true, "rest/multipart.go": true, "request_body.go": true, "forward_body.go": true, "forwarder.go": true,
-		"mcp.go": true} // mcp.go sets a body that was read
+	own := map[string]bool{
+		"rest/body.go":      true,
+		"rest/multipart.go": true,
+		"request_body.go":   true,
+		"forward_body.go":   true,
+		"forwarder.go":      true,
+		"mcp.go":            true,
+	} // mcp.go sets a body that was read
 	found := map[string]bool{}
 	for _, pattern := range []string{"*.go", "rest/*.go", "auth/*.go"} {
 		names, err := filepath.Glob(pattern)
@@ -560,7 +622,10 @@ func bodyReads(t *testing.T, name string) (uses []string) {
 		}
 		return true
 	})
-	readers := []string{"MultipartReader", "ParseForm", "ParseMultipartForm", "FormFile", "FormValue", "PostFormValue", "PostForm", "FormParams", "MultipartForm"}
+	readers := []string{
+		"MultipartReader", "ParseForm", "ParseMultipartForm", "FormFile", "FormValue", "PostFormValue", "PostForm",
+		"FormParams", "MultipartForm",
+	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)
 		if !ok {
@@ -568,7 +633,8 @@ func bodyReads(t *testing.T, name string) (uses []string) {
 		}
 		id, isName := s.X.(*ast.Ident)
 		field, isField := s.X.(*ast.SelectorExpr)
-		body := s.Sel.Name == "Body" && (isName && requests[id.Name] || isField && requests[field.Sel.Name] || makesRequest(s.X))
+		body := s.Sel.Name == "Body" &&
+			(isName && requests[id.Name] || isField && requests[field.Sel.Name] || makesRequest(s.X))
 		if body || slices.Contains(readers, s.Sel.Name) {
 			uses = append(uses, s.Sel.Name)
 		}
@@ -594,7 +660,9 @@ func makesRequest(e ast.Expr) bool {
 func TestManyValuesNeedMemory(t *testing.T) {
 	c, owner := newClosedServer(t)
 	made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", webhookWorkflow)
-	hook, sql, chat := "/api/agents/bakery/hooks/"+made["id"].(string), "/api/agents/default/sql/execute", "/api/agents/bakery/v1/chat/completions"
+	hook, sql, chat :=
+		"/api/agents/bakery/hooks/"+made["id"].(string), "/api/agents/default/sql/execute",
+		"/api/agents/bakery/v1/chat/completions"
 	const media = "application/json"
 	many := func(value string, n int) string { return strings.Repeat(value+",", n) + value }
 	for _, test := range []struct {
@@ -608,7 +676,13 @@ func TestManyValuesNeedMemory(t *testing.T) {
 		{owner, hook, urlencoded, "a" + strings.Repeat("&a", 110_000), 413},
 		{owner, hook, media + "; charset=utf-8", "[" + many("[]", 60_000) + "]", 413},
 		{owner, hook, "text/plain", many("[]", 60_000), 200},
-		{owner, "/api/agents/bakery/contacts", media, `{"name":"a","metadata":{"a":[` + many("1", 600_000) + `]}}`, 413},
+		{
+			owner,
+			"/api/agents/bakery/contacts",
+			media,
+			`{"name":"a","metadata":{"a":[` + many("1", 600_000) + `]}}`,
+			413,
+		},
 		{owner, "/api/agents/bakery/contacts", media, `{"name":"a","tags":[` + many(`"a"`, 100_000) + `]}`, 201},
 		{owner, chat, media, `{"messages":[` + many(`{}`, 300_000) + `]}`, 413},
 		{owner, "/mcp/bakery", media, "[" + many(`{}`, 200_000) + "]", 413},
@@ -620,7 +694,8 @@ func TestManyValuesNeedMemory(t *testing.T) {
 	}
 	c.server.memory = rest.NewMemory(2<<20, 0)
 	body := `{"name":"a","tags":[` + many(`"a"`, 50_000) + `]}`
-	if a := owner.send(t, "POST", "/api/agents/bakery/contacts", body); a.StatusCode != 503 || c.server.memory.Used() != 0 {
+	if a := owner.send(t, "POST", "/api/agents/bakery/contacts", body); a.StatusCode != 503 ||
+		c.server.memory.Used() != 0 {
 		t.Errorf("values without memory: %d %.200s", a.StatusCode, a.text)
 	}
 }

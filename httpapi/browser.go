@@ -83,7 +83,12 @@ func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error)
 	}
 	active := open.ActivePage()
 	for _, p := range open.Pages() {
-		out.Tabs = append(out.Tabs, tab{PageID: p.ID(), URL: p.URL(), Title: p.Title(), Active: p == active})
+		out.Tabs = append(out.Tabs, tab{
+			PageID: p.ID(),
+			URL:    p.URL(),
+			Title:  p.Title(),
+			Active: p == active,
+		})
 	}
 	out.Takeover, err = c.DB.OpenTakeover(c, in.ID)
 	if err == nil && out.Takeover != nil {
@@ -192,7 +197,10 @@ func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActi
 	ctx, cancel := context.WithTimeout(c, min(limit+time.Second, maxExecute))
 	defer cancel()
 	control, end := http.NewResponseController(c.HTTP.Response()), time.Now().Add(limit)
-	if err := errors.Join(control.SetReadDeadline(end.Add(rest.ReadTimeout)), control.SetWriteDeadline(end.Add(rest.WriteTimeout))); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := errors.Join(
+		control.SetReadDeadline(end.Add(rest.ReadTimeout)),
+		control.SetWriteDeadline(end.Add(rest.WriteTimeout)),
+	); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return executeActionsOut{}, err
 	}
 	if single {
@@ -220,7 +228,9 @@ func (s *Server) openSession(c *rest.Call, id string) (*browser.Session, error) 
 	if err != nil {
 		return nil, err
 	}
-	return nil, agent.Errorf(agent.CodeNotFound, "this session has ended; open a new one").With("id", id).With("status", row.Status)
+	return nil, agent.Errorf(agent.CodeNotFound, "this session has ended; open a new one").
+		With("id", id).
+		With("status", row.Status)
 }
 
 type listDownloadsIn struct {

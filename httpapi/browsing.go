@@ -13,7 +13,9 @@ import (
 
 // instructionFailures are the errors of requests that a language model carries out in a
 // session.
-var instructionFailures = []agent.Code{agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser, agent.CodeUpstream}
+var instructionFailures = []agent.Code{
+	agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser, agent.CodeUpstream,
+}
 
 // instructedSession returns the session for a request that a language model carries out.
 func (s *Server) instructedSession(c *rest.Call, id string) (*browser.Session, error) {
@@ -40,7 +42,11 @@ func (s *Server) actInSession(c *rest.Call, in *actIn) (browse.ActResult, error)
 	if err != nil {
 		return browse.ActResult{}, err
 	}
-	return s.options.Navigator.Act(c, open, browse.ActRequest{Instruction: in.Body.Instruction, Variables: in.Body.Variables, NoCache: in.Body.Cache != nil && !*in.Body.Cache})
+	return s.options.Navigator.Act(c, open, browse.ActRequest{
+		Instruction: in.Body.Instruction,
+		Variables:   in.Body.Variables,
+		NoCache:     in.Body.Cache != nil && !*in.Body.Cache,
+	})
 }
 
 type observeIn struct {
@@ -74,7 +80,11 @@ func (s *Server) extractFromSession(c *rest.Call, in *extractIn) (browse.Extract
 	if err != nil {
 		return browse.ExtractResult{}, err
 	}
-	return s.options.Navigator.Extract(c, open, browse.ExtractRequest{Instruction: in.Body.Instruction, Schema: in.Body.Schema, Selector: in.Body.Selector})
+	return s.options.Navigator.Extract(c, open, browse.ExtractRequest{
+		Instruction: in.Body.Instruction,
+		Schema:      in.Body.Schema,
+		Selector:    in.Body.Selector,
+	})
 }
 
 type browseIn struct {

@@ -103,7 +103,10 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 			items = append(items, occurrenceItem(t, o, known))
 		}
 		if len(items) > maxOccurrences {
-			return tasksOut{}, agent.Invalid("end", "is a range with more than 10000 occurrences; request a shorter one")
+			return tasksOut{}, agent.Invalid(
+				"end",
+				"is a range with more than 10000 occurrences; request a shorter one",
+			)
 		}
 		if err := c.Err(); err != nil {
 			return tasksOut{}, err
@@ -123,7 +126,11 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 }
 
 func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.TaskStatus) taskItem {
-	item := taskItem{Task: t.WithOccurrence(o), OccurrenceID: o.ID, OriginalStart: o.OriginalStart}
+	item := taskItem{
+		Task:          t.WithOccurrence(o),
+		OccurrenceID:  o.ID,
+		OriginalStart: o.OriginalStart,
+	}
 	item.StartTime, item.EndTime, item.Status = o.StartTime, o.EndTime, t.OccurrenceStatus()
 	if status, ok := known[o.ID]; ok && t.Recurrence != agent.RecurNone {
 		item.Status = status
@@ -168,7 +175,9 @@ type taskIn struct {
 	ID string `path:"taskId" doc:"Id of the task." example:"task-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getTask(c *rest.Call, in *taskIn) (agent.Task, error) { return c.DB.Task(c, in.ID) }
+func (s *Server) getTask(c *rest.Call, in *taskIn) (agent.Task, error) {
+	return c.DB.Task(c, in.ID)
+}
 
 type updateTaskIn struct {
 	taskIn

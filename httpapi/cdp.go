@@ -23,12 +23,17 @@ func (s *Server) cdpURL(c *rest.Call, session *browser.Session) string {
 	if session == nil || !session.IsShared() {
 		return ""
 	}
-	g := live.Grant{SessionID: session.ID(), Control: true, CDP: true}
+	g := live.Grant{
+		SessionID: session.ID(),
+		Control:   true,
+		CDP:       true,
+	}
 	if until := s.sign(c, &g, agent.Time{}); !until.IsZero() {
 		g.Expires = until.Unix()
 	}
 	public := "ws" + strings.TrimPrefix(s.options.PublicURL, "http") // https becomes wss
-	return public + socketPath + "/" + url.PathEscape(session.ID()) + "/" + cdpStream + "?token=" + s.options.Live.Token(g)
+	return public + socketPath + "/" + url.PathEscape(session.ID()) + "/" + cdpStream + "?token=" +
+		s.options.Live.Token(g)
 }
 
 // cdpVisitor returns a client's access, by the token of a cdp_url or as an admin. The link
@@ -48,7 +53,12 @@ func (s *Server) cdpVisitor(c echo.Context, id, token string) (v socketAccess, e
 }
 
 // relayCDP passes a client's messages to the browser.
-func (s *Server) relayCDP(reading context.Context, conn *websocket.Conn, guard *rest.Guard, client *browser.Client) error {
+func (s *Server) relayCDP(
+	reading context.Context,
+	conn *websocket.Conn,
+	guard *rest.Guard,
+	client *browser.Client,
+) error {
 	body := s.memory.Body(browser.MaxClientMessage)
 	defer body.Release()
 	for {

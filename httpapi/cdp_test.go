@@ -16,12 +16,20 @@ func TestCDPSocket(t *testing.T) {
 	ts := newTestServer(t)
 	key := func(role string) string {
 		t.Helper()
-		return ts.must(t, 201, "POST", "/api/keys", `{"name":"k","role":"`+role+`","agents":["default"]}`)["key"].(string)
+		return ts.must(
+			t, 201, "POST", "/api/keys",
+			`{"name":"k","role":"`+role+`","agents":["default"]}`,
+		)["key"].(string)
 	}
-	ts.header.Set("X-API-Key", ts.must(t, 201, "POST", "/api/keys", `{"name":"k","role":"admin","agents":["*"]}`)["key"].(string))
+	ts.header.Set(
+		"X-API-Key",
+		ts.must(t, 201, "POST", "/api/keys", `{"name":"k","role":"admin","agents":["*"]}`)["key"].(string),
+	)
 	watcher, admin := key("viewer"), key("admin")
 	const sessions = "/api/agents/default/browser"
-	first, other, plain := ts.must(t, 201, "POST", sessions, `{"cdp":true}`), ts.must(t, 201, "POST", sessions, `{"cdp":true}`), ts.must(t, 201, "POST", sessions, `{}`)
+	first, other, plain :=
+		ts.must(t, 201, "POST", sessions, `{"cdp":true}`), ts.must(t, 201, "POST", sessions, `{"cdp":true}`),
+		ts.must(t, 201, "POST", sessions, `{}`)
 	if e := ts.must(t, 429, "POST", sessions, `{"cdp":true}`); at(e, "error.code") != "RATE_LIMITED" {
 		t.Errorf("more than the server allows: %v", e)
 	}
@@ -36,7 +44,12 @@ func TestCDPSocket(t *testing.T) {
 	if got := ts.must(t, 200, "GET", sessions+"/"+id, "")["cdp_url"]; got != address {
 		t.Errorf("an admin sees %v", got)
 	}
-	for _, shown := range []string{viewer.send(t, "GET", sessions+"/"+id, "").text, viewer.send(t, "GET", sessions, "").text, ts.send(t, "GET", sessions, "").text, ts.send(t, "GET", sessions+"/"+id+"/actions", "").text} {
+	for _, shown := range []string{
+		viewer.send(t, "GET", sessions+"/"+id, "").text,
+		viewer.send(t, "GET", sessions, "").text,
+		ts.send(t, "GET", sessions, "").text,
+		ts.send(t, "GET", sessions+"/"+id+"/actions", "").text,
+	} {
 		if strings.Contains(shown, token) || strings.Contains(shown, "cdp_url") {
 			t.Errorf("shown: %s", shown)
 		}

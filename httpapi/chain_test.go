@@ -20,7 +20,14 @@ import (
 func TestExecutionsThatCallThisServer(t *testing.T) {
 	c, _ := openWith(t, func(o *Options) {
 		o.NoAuth = true
-		o.Flow = flow.New(flow.Options{Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Own: egress.NewOwnHosts(o.PublicURL), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
+		o.Flow = flow.New(flow.Options{
+			Env: store.Env{
+				Folder: o.Folder,
+				Allow:  agent.MustAddressRanges("127.0.0.0/8"),
+				Own:    egress.NewOwnHosts(o.PublicURL),
+				Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+			},
+		})
 		if err := o.Flow.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +46,11 @@ func TestExecutionsThatCallThisServer(t *testing.T) {
 				"edges":[{"source":"t","target":"h"},{"source":"h","target":"r"}]}`)
 			id := made["id"].(string)
 			c.must(t, 200, "POST", workflows+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)
-			list, _, err := c.folder.Default().Executions(t.Context(), store.ExecutionFilter{WorkflowID: id}, store.Page{Limit: 100})
+			list, _, err := c.folder.Default().Executions(
+				t.Context(),
+				store.ExecutionFilter{WorkflowID: id},
+				store.Page{Limit: 100},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,8 +84,17 @@ func TestExecutionsThatCallThisServer(t *testing.T) {
 		}
 	})
 	t.Run("a forged header", func(t *testing.T) {
-		made := c.must(t, 201, "POST", workflows, `{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger"}]}`)
-		c.with(agent.ChainHeader, "8.execution-x.AAAA").must(t, 200, "POST", workflows+"/execute?wait=20", `{"workflow_id":"`+made["id"].(string)+`"}`)
+		made := c.must(
+			t, 201, "POST", workflows,
+			`{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger"}]}`,
+		)
+		c.with(agent.ChainHeader, "8.execution-x.AAAA").must(
+			t,
+			200,
+			"POST",
+			workflows+"/execute?wait=20",
+			`{"workflow_id":"`+made["id"].(string)+`"}`,
+		)
 	})
 }
 
@@ -82,19 +102,32 @@ func TestExecutionsThatCallThisServer(t *testing.T) {
 // server: the call belongs to the execution's chain.
 func TestSchedulesOfExecutions(t *testing.T) {
 	got := make(chan string, 1)
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header.Get(agent.ChainHeader) }))
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got <- r.Header.Get(agent.ChainHeader)
+	}))
 	t.Cleanup(receiver.Close)
 	c, _ := openWith(t, func(o *Options) {
 		o.NoAuth = true
-		o.Scheduler = schedule.New(schedule.Options{Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Own: egress.NewOwnHosts(o.PublicURL), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
+		o.Scheduler = schedule.New(schedule.Options{
+			Env: store.Env{
+				Folder: o.Folder,
+				Allow:  agent.MustAddressRanges("127.0.0.0/8"),
+				Own:    egress.NewOwnHosts(o.PublicURL),
+				Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+			},
+		})
 		if err := o.Scheduler.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(o.Scheduler.Stop)
 	})
 	const list = "/api/agents/default/schedules"
-	body := `{"name":"n","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"webhook","callback_id":"` + receiver.URL + `"}`
-	made := c.with(agent.ChainHeader, agent.Chain{Root: "execution-x", Depth: 7}.Signed()).must(t, 201, "POST", list, body)
+	body := `{"name":"n","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"webhook","callback_id":"` +
+		receiver.URL + `"}`
+	made := c.with(
+		agent.ChainHeader,
+		agent.Chain{Root: "execution-x", Depth: 7}.Signed(),
+	).must(t, 201, "POST", list, body)
 	c.must(t, 200, "POST", list+"/"+made["id"].(string)+"/run", "")
 	if chain, ok := agent.ReadChain(<-got); !ok || chain.Root != "execution-x" || chain.Depth != 1 {
 		t.Errorf("%+v %v", chain, ok)

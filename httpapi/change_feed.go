@@ -71,11 +71,23 @@ type change struct {
 }
 
 func newChangeFeed(s *Server, db *store.DB) *changeFeed {
-	return &changeFeed{server: s, db: db, wake: make(chan struct{}, 1), ended: make(chan struct{}), epoch: newEpoch(), pending: map[record]*change{},
-		sentAt: map[record]time.Time{}, viewers: map[*viewer]bool{}, progress: map[string]progressOut{}, jsonOf: map[record]string{}}
+	return &changeFeed{
+		server:   s,
+		db:       db,
+		wake:     make(chan struct{}, 1),
+		ended:    make(chan struct{}),
+		epoch:    newEpoch(),
+		pending:  map[record]*change{},
+		sentAt:   map[record]time.Time{},
+		viewers:  map[*viewer]bool{},
+		progress: map[string]progressOut{},
+		jsonOf:   map[record]string{},
+	}
 }
 
-func newEpoch() string { return strconv.FormatInt(time.Now().UnixNano(), 36) }
+func newEpoch() string {
+	return strconv.FormatInt(time.Now().UnixNano(), 36)
+}
 
 // open starts watching the agent's file.
 func (f *changeFeed) open(ctx context.Context) error {
@@ -164,7 +176,10 @@ func (f *changeFeed) run() {
 	ctx, cancel := context.WithCancel(store.Background(context.Background()))
 	defer cancel()
 	defer context.AfterFunc(f.server.streams, f.close)()
-	go func() { <-f.ended; cancel() }()
+	go func() {
+		<-f.ended
+		cancel()
+	}()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for next := time.Duration(0); ; {
@@ -253,13 +268,17 @@ func (f *changeFeed) takeLocked(now time.Time) (due []*change, next time.Duratio
 			delete(f.sentAt, key)
 		}
 	}
-	slices.SortFunc(due, func(a, b *change) int { return int(a.first) - int(b.first) })
+	slices.SortFunc(due, func(a, b *change) int {
+		return int(a.first) - int(b.first)
+	})
 	return due, next
 }
 
 // idLocked returns the id of the events being sent: a client that has seen it
 // has seen all changes up to it.
-func (f *changeFeed) idLocked() string { return f.epoch + "-" + formatNumber(f.sent) }
+func (f *changeFeed) idLocked() string {
+	return f.epoch + "-" + formatNumber(f.sent)
+}
 
 func formatNumber(n uint64) string { return strconv.FormatUint(n, 10) }
 
@@ -282,7 +301,9 @@ func (f *changeFeed) sinceLocked(id string) (missed []*change, ok bool) {
 	for _, c := range merged {
 		missed = append(missed, c)
 	}
-	slices.SortFunc(missed, func(a, b *change) int { return int(a.first) - int(b.first) })
+	slices.SortFunc(missed, func(a, b *change) int {
+		return int(a.first) - int(b.first)
+	})
 	return missed, true
 }
 

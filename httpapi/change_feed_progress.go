@@ -35,7 +35,13 @@ func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time
 			continue
 		}
 		was, known := before[s.ID]
-		p := progressOut{Kind: agent.KindSource, ID: s.ID, Done: s.Progress.Done, Total: s.Progress.Total, at: now}
+		p := progressOut{
+			Kind:  agent.KindSource,
+			ID:    s.ID,
+			Done:  s.Progress.Done,
+			Total: s.Progress.Total,
+			at:    now,
+		}
 		if known && p.Done == was.Done && p.Total == was.Total {
 			f.progress[s.ID] = was
 			continue

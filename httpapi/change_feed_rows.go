@@ -59,7 +59,11 @@ func (f *changeFeed) render(ctx context.Context, changes []*change, id string, s
 			events = append(events, own...)
 			continue
 		}
-		out := changeOut{Kind: c.Kind, ID: c.ID, Op: c.Op}
+		out := changeOut{
+			Kind: c.Kind,
+			ID:   c.ID,
+			Op:   c.Op,
+		}
 		if row, there := rows[c.Kind][c.ID]; there {
 			if out.Row = f.listed(ctx, row); c.Op == store.OpDelete {
 				out.Op = store.OpUpdate
@@ -94,13 +98,23 @@ func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (
 		return nil, err
 	}
 	for kind, row := range map[string]any{
-		agent.KindAgent:   f.db.Agent(),
-		store.KindSetting: settingsOut{Settings: settings.Settings, Configured: settings.Configured, Locked: settings.Locked, UpdatedAt: settings.UpdatedAt},
+		agent.KindAgent: f.db.Agent(),
+		store.KindSetting: settingsOut{
+			Settings:   settings.Settings,
+			Configured: settings.Configured,
+			Locked:     settings.Locked,
+			UpdatedAt:  settings.UpdatedAt,
+		},
 	} {
 		key, text := record{kind, f.db.ID()}, string(encode(row))
 		if seen[key] != text {
 			seen[key] = text
-			events = append(events, changeOut{Kind: kind, ID: f.db.ID(), Op: store.OpUpdate, Row: row})
+			events = append(events, changeOut{
+				Kind: kind,
+				ID:   f.db.ID(),
+				Op:   store.OpUpdate,
+				Row:  row,
+			})
 		}
 	}
 	return events, nil

@@ -20,9 +20,12 @@ func TestMessageNodeNeedsChannel(t *testing.T) {
 		}
 		channel := c.must(t, 201, "POST", "/api/agents", `{"name":"`+kind.Label+`"}`)
 		base := "/api/agents/" + channel["id"].(string)
-		nodes := `"nodes":[{"id":"t","type":"trigger"},{"id":"m","type":"` + kind.Name + `","data":` + kind.Example + `}],"edges":[{"source":"t","target":"m"}]`
+		nodes := `"nodes":[{"id":"t","type":"trigger"},{"id":"m","type":"` + kind.Name + `","data":` + kind.Example +
+			`}],"edges":[{"source":"t","target":"m"}]`
 		found := c.must(t, 200, "POST", base+"/workflows/validate", `{`+nodes+`}`)
-		if at(found, "issues.0.node_id") != "m" || at(found, "issues.0.field") != "nodes[1].data.gateway_id" || at(found, "issues.0.severity") != "error" {
+		if at(found, "issues.0.node_id") != "m" ||
+			at(found, "issues.0.field") != "nodes[1].data.gateway_id" ||
+			at(found, "issues.0.severity") != "error" {
 			t.Errorf("%s: %v", kind.Label, found)
 		}
 		id := c.must(t, 201, "POST", base+"/workflows", `{"name":"Flow",`+nodes+`}`)["id"].(string)
@@ -34,7 +37,10 @@ func TestMessageNodeNeedsChannel(t *testing.T) {
 		c.must(t, 201, "POST", base+"/gateways", `{"type":"`+string(kind.Platform())+`","name":"Channel","config":{}}`)
 		c.must(t, 200, "PUT", base+"/workflows/"+id, `{"status":"active"}`)
 	}
-	if said := at(c.must(t, 400, "POST", "/api/agents/default/gateways", `{"name":"x","type":"fax"}`), "error.message").(string); wireNames.MatchString(said) {
+	if said := at(
+		c.must(t, 400, "POST", "/api/agents/default/gateways", `{"name":"x","type":"fax"}`),
+		"error.message",
+	).(string); wireNames.MatchString(said) {
 		t.Error(said)
 	}
 }

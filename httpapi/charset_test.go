@@ -46,21 +46,44 @@ func TestCharsetsOfResponses(t *testing.T) {
 		}
 	}))
 	t.Cleanup(host.Close)
-	for path, kind := range map[string]string{"/json": "auto", "/mark": "json", "/xml": "xml", "/csv": "csv", "/csv?": "text"} {
+	for path, kind := range map[string]string{
+		"/json": "auto",
+		"/mark": "json",
+		"/xml":  "xml",
+		"/csv":  "csv",
+		"/csv?": "text",
+	} {
 		out := c.call(t, fmt.Sprintf(`{"url":%q,"response_type":%q}`, host.URL+path, kind))
-		if body := fmt.Sprint(at(out, "output.body")); !strings.Contains(body, russian) || kind != "text" && !strings.Contains(body, "title:"+russian) {
+		if body := fmt.Sprint(at(out, "output.body")); !strings.Contains(body, russian) ||
+			kind != "text" && !strings.Contains(body, "title:"+russian) {
 			t.Errorf("http-request of %s: %v", path, out)
 		}
 		code := fmt.Sprintf(`return (await fetch(%q)).text()`, host.URL+path)
-		out = c.must(t, 201, "POST", "/api/agents/default/tools", fmt.Sprintf(`{"name":"f","type":"function","config":{"code":%q}}`, code))
+		out = c.must(
+			t,
+			201,
+			"POST",
+			"/api/agents/default/tools",
+			fmt.Sprintf(`{"name":"f","type":"function","config":{"code":%q}}`, code),
+		)
 		c.useTool(t, "fetch of "+path, out["id"])
-		out = c.must(t, 201, "POST", "/api/agents/default/tools", fmt.Sprintf(`{"name":"a","type":"api","config":{"url":%q}}`, host.URL+path))
+		out = c.must(
+			t,
+			201,
+			"POST",
+			"/api/agents/default/tools",
+			fmt.Sprintf(`{"name":"a","type":"api","config":{"url":%q}}`, host.URL+path),
+		)
 		c.useTool(t, "API tool for "+path, out["id"])
 	}
 	for _, path := range []string{"/json", "/mark"} {
-		source := c.must(t, 201, "POST", sourcesPath, fmt.Sprintf(`{"type":"api","name":%q,"config":{"url":%q}}`, path, host.URL+path))
+		source := c.must(
+			t, 201, "POST", sourcesPath,
+			fmt.Sprintf(`{"type":"api","name":%q,"config":{"url":%q}}`, path, host.URL+path),
+		)
 		at := sourcesPath + "/" + fmt.Sprint(source["id"])
-		if c.waitIndexed(t, at)["status"] != "ready" || !strings.Contains(c.send(t, "GET", at+"/chunks", "").text, russian) {
+		if c.waitIndexed(t, at)["status"] != "ready" ||
+			!strings.Contains(c.send(t, "GET", at+"/chunks", "").text, russian) {
 			t.Errorf("API source of %s: %s", path, c.send(t, "GET", at+"/chunks", "").text)
 		}
 	}
@@ -92,21 +115,31 @@ func TestCharsetsOfPosts(t *testing.T) {
 		}
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
 		r.Header.Set("Content-Type", post[0])
-		if s, err := readSubmission(r, []byte(post[1])); err != nil || len(s.entered["name"]) != 1 || s.entered["name"][0] != russian {
+		if s, err := readSubmission(r, []byte(post[1])); err != nil ||
+			len(s.entered["name"]) != 1 ||
+			s.entered["name"][0] != russian {
 			t.Errorf("a form's %s: %v %v", name, s, err)
 		}
 	}
-	if text, err := hookBody("text/plain; charset=windows-1251", []byte(cyrillic(t, russian))); err != nil || text != russian {
+	if text, err := hookBody(
+		"text/plain; charset=windows-1251",
+		[]byte(cyrillic(t, russian)),
+	); err != nil || text != russian {
 		t.Errorf("a hook's text: %v %v", text, err)
 	}
 	var raw bytes.Buffer
 	form := multipart.NewWriter(&raw)
-	part, _ := form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {`form-data; name="name"`}, "Content-Type": {"text/plain; charset=windows-1251"}})
+	part, _ := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="name"`},
+		"Content-Type":        {"text/plain; charset=windows-1251"},
+	})
 	_, _ = part.Write([]byte(cyrillic(t, russian)))
 	_ = form.Close()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
 	r.Header.Set("Content-Type", form.FormDataContentType())
-	if s, err := readSubmission(r, raw.Bytes()); err != nil || len(s.entered["name"]) != 1 || s.entered["name"][0] != russian {
+	if s, err := readSubmission(r, raw.Bytes()); err != nil ||
+		len(s.entered["name"]) != 1 ||
+		s.entered["name"][0] != russian {
 		t.Errorf("a multipart form: %v %v", s, err)
 	}
 }

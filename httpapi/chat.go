@@ -48,8 +48,17 @@ func (in *chatIn) turn() (agentchat.Turn, error) {
 	is.Check(len(b.Model) <= 200, "model", "must have at most 200 bytes")
 	is.Check(b.RetryOf >= 0, "retry_of", "must be the id of an answer")
 	is.Check(b.RunID == "" || runIDs.MatchString(b.RunID), "run_id", "must have 8 to 64 letters, digits and hyphens")
-	return agentchat.Turn{ConversationID: b.ConversationID, ContactID: b.ContactID, Message: b.Message, RetryOf: b.RetryOf,
-		Model: b.Model, Fallback: agentchat.Mode(b.Fallback), Tools: b.Tools, Sources: b.Sources, WaitFor: b.WaitFor}, is.Err()
+	return agentchat.Turn{
+		ConversationID: b.ConversationID,
+		ContactID:      b.ContactID,
+		Message:        b.Message,
+		RetryOf:        b.RetryOf,
+		Model:          b.Model,
+		Fallback:       agentchat.Mode(b.Fallback),
+		Tools:          b.Tools,
+		Sources:        b.Sources,
+		WaitFor:        b.WaitFor,
+	}, is.Err()
 }
 
 type chatMessage struct {
@@ -100,8 +109,21 @@ func (s *Server) chatTurn(c *rest.Call) error {
 }
 
 func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
-	return chatOut{ConversationID: m.ConversationID, Message: chatMessage{ID: m.ID, Role: m.Role, Content: m.Content, CreatedAt: m.CreatedAt},
-		ToolCalls: a.ToolCalls, Sources: a.Sources, Queries: a.Queries, Usage: a.Usage, Mode: a.Mode, PendingSources: a.Pending}
+	return chatOut{
+		ConversationID: m.ConversationID,
+		Message: chatMessage{
+			ID:        m.ID,
+			Role:      m.Role,
+			Content:   m.Content,
+			CreatedAt: m.CreatedAt,
+		},
+		ToolCalls:      a.ToolCalls,
+		Sources:        a.Sources,
+		Queries:        a.Queries,
+		Usage:          a.Usage,
+		Mode:           a.Mode,
+		PendingSources: a.Pending,
+	}
 }
 
 // extendTimeLimits extends the time limits of a request to those of a turn. The body is
@@ -174,7 +196,9 @@ func (l *lazyStream) close() {
 func (s *Server) streamTurn(c *rest.Call, turn agentchat.Turn) error {
 	out := &lazyStream{call: c}
 	defer out.close()
-	message, answer, err := s.chat.Reply(c, c.DB, turn, func(e agentchat.Event) error { return out.send(streamEvent(e)) })
+	message, answer, err := s.chat.Reply(c, c.DB, turn, func(e agentchat.Event) error {
+		return out.send(streamEvent(e))
+	})
 	if err != nil && out.out == nil {
 		return err
 	}

@@ -46,7 +46,11 @@ func newFastProvider(b *testing.B) *fastProvider {
 			p.held.Done()
 			<-p.hold
 		}
-		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"time.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		_, _ = io.WriteString(
+			w,
+			"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"time.\"},"+
+				"\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		)
 	}))
 	b.Cleanup(p.Close)
 	return p
@@ -64,7 +68,8 @@ func addChunks(b *testing.B, db *store.DB, model string, n int) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(random, 1.07, 2.7, 400_000)
-	words := strings.Fields("order parcel refund bread harbour invoice late courier address weekend shop cake window ticket answer price door number letter name")
+	words := strings.Fields("order parcel refund bread harbour invoice late courier address weekend shop cake " +
+		"window ticket answer price door number letter name")
 	ctx := b.Context()
 	for range n / 1000 {
 		file, err := db.ReceiveFile(ctx, "notes.txt", "", strings.NewReader("x"), 1<<20)
@@ -109,20 +114,35 @@ func BenchmarkChatTurn(b *testing.B) {
 			p := newFastProvider(b)
 			c := newTestClient(b)
 			db := c.folder.Default()
-			c.must(b, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m","llm_base_url":"`+p.URL+`/v1"}`)
+			c.must(
+				b,
+				200,
+				"PUT",
+				"/api/agents/default/settings",
+				`{"llm_provider":"openai-compatible","llm_model":"m","llm_base_url":"`+p.URL+`/v1"}`,
+			)
 			embedded := c.must(b, 200, "POST", "/api/agents/default/v1/embeddings", `{"input":"x"}`)
 			addChunks(b, db, fmt.Sprint(embedded["model"]), size.chunks)
 			conversation := fmt.Sprint(c.must(b, 201, "POST", "/api/agents/default/conversations", `{}`)["id"])
 			for n := range size.messages {
-				m := agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: fmt.Sprintf("This is message %d of a long talk about many things.", n), Metadata: json.RawMessage("{}")}
+				m := agent.Message{
+					ConversationID: conversation,
+					Role:           agent.MessageUser,
+					Content:        fmt.Sprintf("This is message %d of a long talk about many things.", n),
+					Metadata:       json.RawMessage("{}"),
+				}
 				if _, err := db.AppendReply(b.Context(), m); err != nil {
 					b.Fatal(err)
 				}
 			}
 			turn := func() (whole, token time.Duration) {
 				began := time.Now()
-				resp, err := http.Post(c.url+"/api/agents/default/chat", "application/json",
-					strings.NewReader(`{"message":"Where is the parcel that I ordered last weekend?","stream":true,"conversation_id":"`+conversation+`"}`))
+				resp, err := http.Post(
+					c.url+"/api/agents/default/chat",
+					"application/json",
+					strings.NewReader(`{"message":"Where is the parcel that I ordered last weekend?",`+
+						`"stream":true,"conversation_id":"`+conversation+`"}`),
+				)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -178,8 +198,12 @@ func BenchmarkStreams(b *testing.B) {
 	provider.held.Add(streams)
 	p := spawn(b, build(b), filepath.Join(b.TempDir(), "data"), "--outbound-allow", "127.0.0.0/8")
 	defer p.stop(b)
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodPut, p.url+"/api/agents/default/settings",
-		strings.NewReader(`{"llm_provider":"openai-compatible","llm_model":"m","llm_base_url":"`+provider.URL+`/v1"}`))
+	req, err := http.NewRequestWithContext(
+		b.Context(),
+		http.MethodPut,
+		p.url+"/api/agents/default/settings",
+		strings.NewReader(`{"llm_provider":"openai-compatible","llm_model":"m","llm_base_url":"`+provider.URL+`/v1"}`),
+	)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -195,7 +219,11 @@ func BenchmarkStreams(b *testing.B) {
 	var done atomic.Int64
 	for range streams {
 		running.Go(func() {
-			resp, err := http.Post(p.url+"/api/agents/default/chat", "application/json", strings.NewReader(`{"message":"Where is my parcel?","stream":true}`))
+			resp, err := http.Post(
+				p.url+"/api/agents/default/chat",
+				"application/json",
+				strings.NewReader(`{"message":"Where is my parcel?","stream":true}`),
+			)
 			if err != nil {
 				b.Error(err)
 				return
@@ -209,7 +237,10 @@ func BenchmarkStreams(b *testing.B) {
 		})
 	}
 	all := make(chan struct{})
-	go func() { provider.held.Wait(); close(all) }()
+	go func() {
+		provider.held.Wait()
+		close(all)
+	}()
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 	defer cancel()
 	select {

@@ -37,7 +37,8 @@ func newBadProvider(t *testing.T) *badProvider {
 
 const (
 	partialText     = `data: {"choices":[{"index":0,"delta":{"content":"Half "}}]}` + "\n\n"
-	partialToolCall = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"note","arguments":"{\"text\":\"x\"}"}}]}}]}` + "\n\n"
+	partialToolCall = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",` +
+		`"function":{"name":"note","arguments":"{\"text\":\"x\"}"}}]}}]}` + "\n\n"
 )
 
 // TestRogueProviders calls, through each of the routes, a provider that answers wrongly:
@@ -49,8 +50,21 @@ func TestRogueProviders(t *testing.T) {
 	}
 	t.Parallel()
 	c, r := newTestClient(t), newBadProvider(t)
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+r.URL+`/v1","llm_api_key":"sk-hush"}`)
-	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"note","type":"function","config":{"code":"return 'noted'","parameters":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}}`)
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+r.URL+`/v1","llm_api_key":"sk-hush"}`,
+	)
+	c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/tools",
+		`{"name":"note","type":"function","config":{"code":"return 'noted'","parameters":{"type":"object",`+
+			`"properties":{"text":{"type":"string"}},"required":["text"]}}}`,
+	)
 	words := `{"error":{"message":"Incorrect key sk-hush, says Mallory"}}`
 	for name, test := range map[string]struct {
 		status      int
@@ -74,13 +88,20 @@ func TestRogueProviders(t *testing.T) {
 	} {
 		r.status, r.media, r.script = test.status, test.media, []string{test.body}
 		for _, way := range []struct{ path, body string }{
-			{"/chat", `{"message":"Hello %s"}`}, {"/chat", `{"message":"Hello %s","stream":true}`},
-			{"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello %s"}]}`}, {"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello %s"}],"stream":true}`},
+			{"/chat", `{"message":"Hello %s"}`},
+			{"/chat", `{"message":"Hello %s","stream":true}`},
+			{"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello %s"}]}`},
+			{"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello %s"}],"stream":true}`},
 		} {
 			r.asked.Store(0)
 			a := c.send(t, "POST", "/api/agents/default"+way.path, fmt.Sprintf(way.body, name))
-			broken := a.StatusCode == 500 || a.StatusCode == 200 && strings.Contains(a.Header.Get("Content-Type"), "event-stream")
-			if !broken || !strings.Contains(a.text, "UPSTREAM_ERROR") || strings.Contains(a.text, "Mallory") || strings.Contains(a.text, "sk-hush") || strings.Contains(a.text, "tool_result") {
+			broken := a.StatusCode == 500 ||
+				a.StatusCode == 200 && strings.Contains(a.Header.Get("Content-Type"), "event-stream")
+			if !broken ||
+				!strings.Contains(a.text, "UPSTREAM_ERROR") ||
+				strings.Contains(a.text, "Mallory") ||
+				strings.Contains(a.text, "sk-hush") ||
+				strings.Contains(a.text, "tool_result") {
 				t.Errorf("%s, %s: %d %s", name, way.path, a.StatusCode, a.text)
 			}
 			if got := r.asked.Load(); got != test.tries {
@@ -92,7 +113,13 @@ func TestRogueProviders(t *testing.T) {
 			if !strings.HasPrefix(way.path, "/chat") || a.StatusCode != 500 {
 				continue
 			}
-			kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+fmt.Sprint(at(a.json, "error.details.conversation_id")), "")
+			kept := c.must(
+				t,
+				200,
+				"GET",
+				"/api/agents/default/conversations/"+fmt.Sprint(at(a.json, "error.details.conversation_id")),
+				"",
+			)
 			if messages := kept["messages"].([]any); len(messages) != 1 || at(messages[0], "content") != "Hello "+name {
 				t.Errorf("%s: kept %v", name, messages)
 			}
@@ -107,20 +134,48 @@ func TestRogueProviders(t *testing.T) {
 // the schema, and without end are answered with errors to the model, which then answers.
 func TestRogueToolCalls(t *testing.T) {
 	c, r := newTestClient(t), newBadProvider(t)
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+r.URL+`/v1"}`)
-	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"note","type":"function","config":{"code":"return 'noted'","parameters":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}}`)
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+r.URL+`/v1"}`,
+	)
+	c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/tools",
+		`{"name":"note","type":"function","config":{"code":"return 'noted'","parameters":{"type":"object",`+
+			`"properties":{"text":{"type":"string"}},"required":["text"]}}}`,
+	)
 	call := func(name, arguments string) string {
-		return fmt.Sprintf(`{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":%q,"arguments":%q}}]}}]}`, name, arguments)
+		return fmt.Sprintf(
+			`{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,`+
+				`"tool_calls":[{"id":"c","type":"function","function":{"name":%q,"arguments":%q}}]}}]}`,
+			name,
+			arguments,
+		)
 	}
 	const done = `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Done."}}]}`
 	r.status, r.media = 200, "application/json"
-	r.script = []string{call("note", `{"text":`), call("erase_all", `{}`), call("note", `{"text":7}`), call("note", `["x"]`), call("", ``), call("note", `{"text":"x"}`), done}
+	r.script = []string{
+		call("note", `{"text":`),
+		call("erase_all", `{}`),
+		call("note", `{"text":7}`),
+		call("note", `["x"]`),
+		call("", ``),
+		call("note", `{"text":"x"}`),
+		done,
+	}
 	a := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Go"}`)
 	calls, _ := a["tool_calls"].([]any)
 	if at(a, "message.content") != "Done." || len(calls) != 6 {
 		t.Fatalf("%v", a)
 	}
-	for i, says := range []string{"not a JSON object", "no tool with this name", "text", "not a JSON object", "no tool with this name", ""} {
+	for i, says := range []string{
+		"not a JSON object", "no tool with this name", "text", "not a JSON object", "no tool with this name", "",
+	} {
 		if got, _ := at(calls[i], "error").(string); !strings.Contains(got, says) || (says == "") != (got == "") {
 			t.Errorf("call %d: %v", i, calls[i])
 		}

@@ -12,21 +12,28 @@ import (
 // runTurn answers a message with a turn that continues even if the connection ends.
 func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bool) error {
 	db := c.DB // the goroutine outlives the call, so it must not use it
-	r, err := s.runs.start(c.Context, runKey{db.ID(), id}, func(ctx context.Context, r *run) (chatOut, error) {
-		message, answer, err := s.chat.Reply(ctx, db, turn, r.emit)
-		out := chatOutOf(message, answer)
-		switch {
-		case err == nil:
+	r, err := s.runs.start(
+		c.Context,
+		runKey{db.ID(), id},
+		func(ctx context.Context, r *run) (chatOut, error) {
+			message, answer, err := s.chat.Reply(ctx, db, turn, r.emit)
+			out := chatOutOf(message, answer)
+			switch {
+			case err == nil:
+				return out, nil
+			case !r.isStopped():
+				s.log.Warn("run chat turn", "agent", db.ID(), "run", id, "error", err)
+				return out, err
+			case message.ID == 0:
+				return out, agent.Errorf(
+					agent.CodeConflict,
+					"the turn was stopped before it produced any text",
+				).With("conversation_id", message.ConversationID)
+			}
+			out.Partial = true
 			return out, nil
-		case !r.isStopped():
-			s.log.Warn("run chat turn", "agent", db.ID(), "run", id, "error", err)
-			return out, err
-		case message.ID == 0:
-			return out, agent.Errorf(agent.CodeConflict, "the turn was stopped before it produced any text").With("conversation_id", message.ConversationID)
-		}
-		out.Partial = true
-		return out, nil
-	})
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -80,7 +87,10 @@ func (s *Server) followRun(c *rest.Call) error {
 	defer context.AfterFunc(s.streams, cancel)()
 	out := rest.NewEventWriter(c)
 	defer out.Heartbeat()()
-	_ = r.follow(ctx, func(e runEvent) error { return out.Event(e.name, e.data) }) // a disconnected client may come back
+	// a disconnected client may come back
+	_ = r.follow(ctx, func(e runEvent) error {
+		return out.Event(e.name, e.data)
+	})
 	return nil
 }
 

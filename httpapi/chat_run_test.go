@@ -20,46 +20,81 @@ import (
 // passages, and that such an answer is stored and not sent to a model later.
 func TestChatWithoutModel(t *testing.T) {
 	c, chat := newTestClient(t), "/api/agents/default/chat"
-	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)
+	made := c.upload(
+		t,
+		"/api/agents/default/sources",
+		"policy.md",
+		"# Returns\n\nGoods that you do not like can be sent back within thirty days.\n",
+		nil,
+	)
 	source := fmt.Sprint(made.json["id"])
 	c.waitIndexed(t, "/api/agents/default/sources/"+source)
-	if a := c.send(t, "POST", chat, `{"message":"How do I return goods?"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "llm_provider" {
+	if a := c.send(t, "POST", chat, `{"message":"How do I return goods?"}`); a.StatusCode != 400 ||
+		at(a.json, "error.details.field") != "llm_provider" {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
-	if a := c.send(t, "POST", chat, `{"message":"Hi","fallback":"guess"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "fallback" {
+	if a := c.send(t, "POST", chat, `{"message":"Hi","fallback":"guess"}`); a.StatusCode != 400 ||
+		at(a.json, "error.details.field") != "fallback" {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 	a := c.must(t, 200, "POST", chat, `{"message":"How do I return goods?","fallback":"passages"}`)
-	if a["mode"] != "passages" || at(a, "sources.0.source_id") != source || !strings.Contains(fmt.Sprint(at(a, "sources.0.content")), "thirty days") {
+	if a["mode"] != "passages" ||
+		at(a, "sources.0.source_id") != source ||
+		!strings.Contains(fmt.Sprint(at(a, "sources.0.content")), "thirty days") {
 		t.Fatalf("%v", a)
 	}
 	streamed := c.send(t, "POST", chat, `{"message":"How do I return goods?","fallback":"passages","stream":true}`)
 	events := readStream(t, streamed.text)
-	if len(events) != 2 || events[0][0] != "sources" || events[1][0] != "done" || !strings.Contains(events[1][1], `"mode":"passages"`) {
+	if len(events) != 2 ||
+		events[0][0] != "sources" ||
+		events[1][0] != "done" ||
+		!strings.Contains(events[1][1], `"mode":"passages"`) {
 		t.Errorf("%v", events)
 	}
 	conversation := fmt.Sprint(a["conversation_id"])
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")
-	if at(kept, "metadata.title") != "How do I return goods?" || at(kept, "messages.0.content") != "How do I return goods?" || at(kept, "messages.1.metadata.mode") != "passages" ||
-		at(kept, "messages.1.metadata.sources.0.source_id") != source || at(kept, "messages.1.metadata.sources.0.n") != json.Number("1") {
+	if at(kept, "metadata.title") != "How do I return goods?" ||
+		at(kept, "messages.0.content") != "How do I return goods?" ||
+		at(kept, "messages.1.metadata.mode") != "passages" ||
+		at(kept, "messages.1.metadata.sources.0.source_id") != source ||
+		at(kept, "messages.1.metadata.sources.0.n") != json.Number("1") {
 		t.Errorf("kept %v", kept)
 	}
 	if text := fmt.Sprint(at(kept, "messages.1.content")); !strings.HasPrefix(text, "No language model is set up. ") {
 		t.Errorf("the answer is %q", text)
 	}
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai","llm_model":"m-1","llm_api_key":"sk-1"}`)
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai","llm_model":"m-1","llm_api_key":"sk-1"}`,
+	)
 	keyless := c.must(t, 200, "POST", chat, `{"message":"And without its key?","fallback":"passages"}`)
-	if text := fmt.Sprint(at(keyless, "message.content")); keyless["mode"] != "passages" || !strings.Contains(text, "the setting openai_api_key is not set") {
+	if text := fmt.Sprint(at(keyless, "message.content")); keyless["mode"] != "passages" ||
+		!strings.Contains(text, "the setting openai_api_key is not set") {
 		t.Errorf("without the provider's key: %v", keyless)
 	}
 	search := c.must(t, 200, "GET", "/api/agents/default/sources/search?query=returns&rerank=llm", "")
-	if search["notice"] != "the language model cannot be used, since the setting openai_api_key is not set: the search ran without one" {
+	if search["notice"] != "the language model cannot be used, since the setting openai_api_key is not set: "+
+		"the search ran without one" {
 		t.Errorf("a search without the provider's key: %v", search["notice"])
 	}
 	m := newModelServer(t, func(int, map[string]any) string { return "Within thirty days." })
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_api_key":null,"llm_base_url":"`+m.URL+`/v1"}`)
-	again := c.must(t, 200, "POST", chat, `{"message":"And now?","fallback":"passages","conversation_id":"`+conversation+`"}`)
-	if sent := fmt.Sprint(m.Messages(0)); again["mode"] != nil || strings.Contains(sent, "No language model") || !strings.Contains(sent, "How do I return goods?") {
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"m-1","llm_api_key":null,"llm_base_url":"`+m.URL+`/v1"}`,
+	)
+	again := c.must(
+		t, 200, "POST", chat,
+		`{"message":"And now?","fallback":"passages","conversation_id":"`+conversation+`"}`,
+	)
+	if sent := fmt.Sprint(m.Messages(0)); again["mode"] != nil ||
+		strings.Contains(sent, "No language model") ||
+		!strings.Contains(sent, "How do I return goods?") {
 		t.Errorf("sent %s, answered %v", sent, again)
 	}
 }
@@ -67,8 +102,16 @@ func TestChatWithoutModel(t *testing.T) {
 // TestCitationsAreKept checks that a stored answer has the passages by the numbers that
 // it cites, and that only those that were sent count.
 func TestCitationsAreKept(t *testing.T) {
-	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "Within thirty days [1], says [9] and [a link](http://x)." })
-	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)
+	c, _ := newClientWithModel(t, func(int, map[string]any) string {
+		return "Within thirty days [1], says [9] and [a link](http://x)."
+	})
+	made := c.upload(
+		t,
+		"/api/agents/default/sources",
+		"policy.md",
+		"# Returns\n\nGoods that you do not like can be sent back within thirty days.\n",
+		nil,
+	)
 	source := fmt.Sprint(made.json["id"])
 	c.waitIndexed(t, "/api/agents/default/sources/"+source)
 	a := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"How long can goods be sent back?"}`)
@@ -77,8 +120,18 @@ func TestCitationsAreKept(t *testing.T) {
 	if len(passages) != 1 {
 		t.Fatalf("kept %v", kept)
 	}
-	for name, want := range map[string]any{"n": json.Number("1"), "source_id": source, "source_name": "policy.md", "chunk_id": at(a, "sources.0.id"),
-		"page": json.Number("0"), "section": "Returns", "url": "", "score": at(a, "sources.0.score"), "content": at(a, "sources.0.content"), "cited": true} {
+	for name, want := range map[string]any{
+		"n":           json.Number("1"),
+		"source_id":   source,
+		"source_name": "policy.md",
+		"chunk_id":    at(a, "sources.0.id"),
+		"page":        json.Number("0"),
+		"section":     "Returns",
+		"url":         "",
+		"score":       at(a, "sources.0.score"),
+		"content":     at(a, "sources.0.content"),
+		"cited":       true,
+	} {
 		if got := at(passages[0], name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
@@ -95,14 +148,19 @@ func TestChatRetry(t *testing.T) {
 	c.must(t, 200, "POST", chat, `{"message":"Why?","conversation_id":"`+conversation+`"}`)
 	id := fmt.Sprint(at(first, "message.id"))
 	second := c.must(t, 200, "POST", chat, `{"retry_of":`+id+`,"model":"m-2"}`)
-	if second["conversation_id"] != conversation || at(second, "message.content") != "Answer 3." || m.Requests[2]["model"] != "m-2" {
+	if second["conversation_id"] != conversation ||
+		at(second, "message.content") != "Answer 3." ||
+		m.Requests[2]["model"] != "m-2" {
 		t.Errorf("%v, from the model %v", second, m.Requests[2]["model"])
 	}
 	if sent := m.Messages(2); len(sent) != 2 || at(sent[1], "content") != "How?" {
 		t.Errorf("sent %v", sent)
 	}
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")["messages"].([]any)
-	if len(kept) != 5 || at(kept[4], "metadata.retry_of") != json.Number(id) || at(kept[4], "metadata.model") != "m-2" || at(kept[1], "content") != "Answer 1." {
+	if len(kept) != 5 ||
+		at(kept[4], "metadata.retry_of") != json.Number(id) ||
+		at(kept[4], "metadata.model") != "m-2" ||
+		at(kept[1], "content") != "Answer 1." {
 		t.Errorf("kept %v", kept)
 	}
 	c.must(t, 200, "POST", chat, `{"retry_of":`+fmt.Sprint(at(second, "message.id"))+`}`) // of a retry
@@ -114,8 +172,12 @@ func TestChatRetry(t *testing.T) {
 	if got := strings.Join(sent, "|"); got != "How?|Answer 4.|Why?|Answer 2.|Thanks" {
 		t.Errorf("sent %s", got)
 	}
-	for _, off := range []string{`{"retry_of":999}`, `{"retry_of":` + fmt.Sprint(at(kept[0], "id")) + `}`, `{"retry_of":-1}`,
-		`{"retry_of":` + id + `,"conversation_id":"conversation-x"}`} {
+	for _, off := range []string{
+		`{"retry_of":999}`,
+		`{"retry_of":` + fmt.Sprint(at(kept[0], "id")) + `}`,
+		`{"retry_of":-1}`,
+		`{"retry_of":` + id + `,"conversation_id":"conversation-x"}`,
+	} {
 		if a := c.send(t, "POST", chat, off); a.StatusCode != 400 || at(a.json, "error.details.field") != "retry_of" {
 			t.Errorf("%s: %d %s", off, a.StatusCode, a.text)
 		}
@@ -136,12 +198,22 @@ func holdModel(t *testing.T, c *testClient) (let chan struct{}) {
 		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-let:
-			fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"and whole."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+			fmt.Fprint(
+				w,
+				`data: {"choices":[{"index":0,"delta":{"content":"and whole."},"finish_reason":"stop"}]}`+
+					"\n\ndata: [DONE]\n\n",
+			)
 		case <-r.Context().Done():
 		}
 	}))
 	t.Cleanup(provider.Close)
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+provider.URL+`/v1"}`)
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+provider.URL+`/v1"}`,
+	)
 	return let
 }
 
@@ -177,7 +249,8 @@ func TestRunOutlivesItsConnection(t *testing.T) {
 	let := holdModel(t, c)
 	const chat = "/api/agents/default/chat"
 	for _, id := range []string{"short", "with_sign", strings.Repeat("x", 65)} {
-		if a := c.send(t, "POST", chat, `{"message":"Go","run_id":"`+id+`"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "run_id" {
+		if a := c.send(t, "POST", chat, `{"message":"Go","run_id":"`+id+`"}`); a.StatusCode != 400 ||
+			at(a.json, "error.details.field") != "run_id" {
 			t.Errorf("%s: %d %s", id, a.StatusCode, a.text)
 		}
 	}
@@ -202,19 +275,30 @@ func TestRunOutlivesItsConnection(t *testing.T) {
 				done = e[1]
 			}
 		}
-		if text != "Half and whole." || !strings.Contains(done, `"content":"Half and whole."`) || events[len(events)-1][0] != "done" {
+		if text != "Half and whole." ||
+			!strings.Contains(done, `"content":"Half and whole."`) ||
+			events[len(events)-1][0] != "done" {
 			t.Errorf("%q", events)
 		}
 	}
-	if a := c.must(t, 200, "POST", chat+"/run-0001/stop", ""); a["stopped"] != false || at(a, "message.content") != "Half and whole." {
+	if a := c.must(t, 200, "POST", chat+"/run-0001/stop", ""); a["stopped"] != false ||
+		at(a, "message.content") != "Half and whole." {
 		t.Errorf("stopped a run that had ended: %v", a)
 	}
-	if a := c.must(t, 200, "POST", chat, `{"message":"Go","run_id":"run-0002"}`); at(a, "message.content") != "Half and whole." {
+	if a := c.must(
+		t, 200, "POST", chat,
+		`{"message":"Go","run_id":"run-0002"}`,
+	); at(a, "message.content") != "Half and whole." {
 		t.Errorf("without a stream: %v", a)
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":null}`)
 	for _, stream := range []string{"", `,"stream":true`} {
-		if a := c.send(t, "POST", chat, `{"message":"Go","run_id":"run-no-model`+fmt.Sprint(len(stream))+`"`+stream+`}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "llm_provider" {
+		if a := c.send(
+			t,
+			"POST",
+			chat,
+			`{"message":"Go","run_id":"run-no-model`+fmt.Sprint(len(stream))+`"`+stream+`}`,
+		); a.StatusCode != 400 || at(a.json, "error.details.field") != "llm_provider" {
 			t.Errorf("without a model: %d %s", a.StatusCode, a.text)
 		}
 	}
@@ -230,7 +314,13 @@ func TestRunIsStopped(t *testing.T) {
 	if a["stopped"] != true || at(a, "message.content") != "Half " {
 		t.Fatalf("%v", a)
 	}
-	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+fmt.Sprint(a["conversation_id"]), "")["messages"].([]any)
+	kept := c.must(
+		t,
+		200,
+		"GET",
+		"/api/agents/default/conversations/"+fmt.Sprint(a["conversation_id"]),
+		"",
+	)["messages"].([]any)
 	if len(kept) != 2 || at(kept[1], "content") != "Half " || at(kept[1], "metadata.partial") != true {
 		t.Errorf("kept %v", kept)
 	}
@@ -253,7 +343,13 @@ func TestRunsEndWithTheServer(t *testing.T) {
 	c.startTurn(t, `{"message":"Go","run_id":"run-0001","stream":true}`, "Half ")
 	server.Stop()
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations", "")
-	messages := c.must(t, 200, "GET", "/api/agents/default/conversations/"+fmt.Sprint(at(kept, "conversations.0.id")), "")["messages"].([]any)
+	messages := c.must(
+		t,
+		200,
+		"GET",
+		"/api/agents/default/conversations/"+fmt.Sprint(at(kept, "conversations.0.id")),
+		"",
+	)["messages"].([]any)
 	if len(messages) != 2 || at(messages[1], "content") != "Half " || at(messages[1], "metadata.partial") != true {
 		t.Errorf("kept %v", messages)
 	}

@@ -40,9 +40,17 @@ type runs struct {
 
 // start starts a turn in the background, with a key that no other run has. Its
 // context has the values of ctx and ends with the run.
-func (rs *runs) start(ctx context.Context, key runKey, turn func(context.Context, *run) (chatOut, error)) (*run, error) {
+func (rs *runs) start(
+	ctx context.Context,
+	key runKey,
+	turn func(context.Context, *run) (chatOut, error),
+) (*run, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chatTimeout)
-	r := &run{cancel: cancel, changed: make(chan struct{}), done: make(chan struct{})}
+	r := &run{
+		cancel:  cancel,
+		changed: make(chan struct{}),
+		done:    make(chan struct{}),
+	}
 	if err := rs.add(key, r); err != nil {
 		cancel()
 		return nil, err

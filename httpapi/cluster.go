@@ -50,7 +50,10 @@ func (s *Server) directory(c *rest.Call) (cluster.Directory, error) {
 		}
 	}
 	if !c.Identity.OwnRole(agent.DefaultID, admins).Covers(agent.RoleAdmin) {
-		return nil, agent.Errorf(agent.CodeForbidden, "this requires the role admin on the default agent; its default role is not enough").With("role", agent.RoleAdmin)
+		return nil, agent.Errorf(
+			agent.CodeForbidden,
+			"this requires the role admin on the default agent; its default role is not enough",
+		).With("role", agent.RoleAdmin)
 	}
 	return d, nil
 }
@@ -67,12 +70,25 @@ func (s *Server) getCluster(c *rest.Call, _ *none) (clusterOut, error) {
 	}
 	for _, n := range nodes {
 		out.Nodes = append(out.Nodes, clusterNode{
-			ID: n.Session, Name: n.Name, URL: n.URL, Version: n.Version, Agents: n.Agents,
-			LagMS: n.Lag.Milliseconds(), Alive: n.Alive, Leaving: n.Leaving, Reason: string(n.Reason), Self: n.Self, SeenAt: agent.At(n.Seen),
+			ID:      n.Session,
+			Name:    n.Name,
+			URL:     n.URL,
+			Version: n.Version,
+			Agents:  n.Agents,
+			LagMS:   n.Lag.Milliseconds(),
+			Alive:   n.Alive,
+			Leaving: n.Leaving,
+			Reason:  string(n.Reason),
+			Self:    n.Self,
+			SeenAt:  agent.At(n.Seen),
 		})
 	}
 	agent.Sort(out.Nodes, func(a, b clusterNode) int {
-		return cmp.Or(compareBools(a.Alive, b.Alive), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(
+			compareBools(a.Alive, b.Alive),
+			cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.ID, b.ID),
+		)
 	})
 	return out, nil
 }
@@ -112,7 +128,9 @@ func (s *Server) listClusterAgents(c *rest.Call, in *clusterAgentsIn) (clusterAg
 			agents = append(agents, clusterAgent{e.Agent.ID, e.Agent.Name, e.Owner})
 		}
 	}
-	slices.SortFunc(agents, func(a, b clusterAgent) int { return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name)) })
+	slices.SortFunc(agents, func(a, b clusterAgent) int {
+		return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name))
+	})
 	return clusterAgentsOut{rest.Cut(agents, page), rest.MetaOf(page, len(agents))}, nil
 }
 

@@ -15,11 +15,15 @@ func TestCluster(t *testing.T) {
 	far, near := second.Own(t, "far"), first.Own(t, "near")
 	for _, n := range []*fakeNode{first, second} {
 		got := n.must(t, 200, "GET", "/api/cluster", "")
-		if nodes := got["nodes"].([]any); len(nodes) != 2 || at(nodes[0], "alive") != true || fmt.Sprint(at(nodes[0], "lag_ms")) != "7" {
+		if nodes := got["nodes"].([]any); len(nodes) != 2 ||
+			at(nodes[0], "alive") != true ||
+			fmt.Sprint(at(nodes[0], "lag_ms")) != "7" {
 			t.Errorf("the servers: %v", got)
 		}
 		got = n.must(t, 200, "GET", "/api/cluster/agents?node="+first.Session(), "")
-		if len(got["agents"].([]any)) != 1 || at(got, "agents.0.id") != near.ID() || at(got, "agents.0.node") != first.Session() {
+		if len(got["agents"].([]any)) != 1 ||
+			at(got, "agents.0.id") != near.ID() ||
+			at(got, "agents.0.node") != first.Session() {
 			t.Errorf("the agents of the first server: %v", got)
 		}
 		if got := n.must(t, 200, "GET", "/api/cluster/agents?limit=1", ""); fmt.Sprint(at(got, "meta.total")) != "3" {
@@ -47,7 +51,8 @@ func TestDrain(t *testing.T) {
 		n.Cluster.Nodes[1].Drained = make(chan struct{})
 		n.must(t, 202, "POST", "/api/cluster/nodes/node-2/drain", "")
 		<-second.Drained
-		if got := n.must(t, 200, "GET", "/api/cluster", ""); at(got, "nodes.1.leaving") != true || at(got, "nodes.1.reason") != "drained" {
+		if got := n.must(t, 200, "GET", "/api/cluster", ""); at(got, "nodes.1.leaving") != true ||
+			at(got, "nodes.1.reason") != "drained" {
 			t.Errorf("the servers: %v", got)
 		}
 	}
@@ -68,16 +73,28 @@ func TestDrainOfSeveral(t *testing.T) {
 // Only admins of the service may manage its cluster; a single server has no cluster.
 func TestClusterIsForAdmins(t *testing.T) {
 	first, second := newCluster(t)
-	if _, _, err := second.folder.CreateKey(t.Context(), agent.Key{Name: "reader", Role: agent.RoleViewer, Agents: []string{"*"}}); err != nil {
+	if _, _, err := second.folder.CreateKey(t.Context(), agent.Key{
+		Name:   "reader",
+		Role:   agent.RoleViewer,
+		Agents: []string{"*"},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	_, secret, err := first.folder.CreateKey(t.Context(), agent.Key{Name: "reader", Role: agent.RoleViewer, Agents: []string{"*"}})
+	_, secret, err := first.folder.CreateKey(t.Context(), agent.Key{
+		Name:   "reader",
+		Role:   agent.RoleViewer,
+		Agents: []string{"*"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.must(t, 401, "GET", "/api/cluster", "")
 	first.with("X-API-Key", secret).must(t, 403, "GET", "/api/cluster", "")
-	_, admin, err := first.folder.CreateKey(t.Context(), agent.Key{Name: "operator", Role: agent.RoleAdmin, Agents: []string{"*"}})
+	_, admin, err := first.folder.CreateKey(t.Context(), agent.Key{
+		Name:   "operator",
+		Role:   agent.RoleAdmin,
+		Agents: []string{"*"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +106,10 @@ func TestClusterIsForAdmins(t *testing.T) {
 func TestClusterMetrics(t *testing.T) {
 	first, _ := newCluster(t)
 	text := first.do(t, "GET", "/metrics", http.NoBody, "").text
-	for _, line := range []string{"agents 2", "lag_seconds 1.5", "claims_total 3", "fences_total 4", "ship_errors_total 5", "clock_ahead_seconds -3"} {
+	for _, line := range []string{
+		"agents 2", "lag_seconds 1.5", "claims_total 3", "fences_total 4", "ship_errors_total 5",
+		"clock_ahead_seconds -3",
+	} {
 		if !strings.Contains(text, "\nsatchel_cluster_"+line+"\n") {
 			t.Errorf("no %s in\n%s", line, text)
 		}

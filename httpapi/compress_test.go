@@ -31,8 +31,14 @@ func TestAnswersAreCompressed(t *testing.T) {
 	const root = "/api/agents/default"
 	c.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)
 	for i := range 40 {
-		c.must(t, 201, "POST", root+"/contacts", fmt.Sprintf(`{"name":"Contact %d","notes":"some text that many contacts share"}`, i))
-		c.must(t, 201, "POST", root+"/calendar", fmt.Sprintf(`{"title":"Task %d","start_time":"2027-01-04T09:00:00Z"}`, i))
+		c.must(
+			t, 201, "POST", root+"/contacts",
+			fmt.Sprintf(`{"name":"Contact %d","notes":"some text that many contacts share"}`, i),
+		)
+		c.must(
+			t, 201, "POST", root+"/calendar",
+			fmt.Sprintf(`{"title":"Task %d","start_time":"2027-01-04T09:00:00Z"}`, i),
+		)
 	}
 	noise := make([]byte, 8<<10)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise)
@@ -86,7 +92,9 @@ func TestAnswersAreCompressed(t *testing.T) {
 	})
 	t.Run("an error", func(t *testing.T) {
 		a := c.with("Accept-Encoding", "gzip").do(t, "GET", root+"/contacts?limit=0", http.NoBody, "")
-		if a.StatusCode != 400 || a.Header.Get("Content-Encoding") != "" || at(a.json, "error.code") != "VALIDATION_ERROR" {
+		if a.StatusCode != 400 ||
+			a.Header.Get("Content-Encoding") != "" ||
+			at(a.json, "error.code") != "VALIDATION_ERROR" {
 			t.Errorf("%d %v %q", a.StatusCode, a.Header, a.text)
 		}
 	})
@@ -94,7 +102,9 @@ func TestAnswersAreCompressed(t *testing.T) {
 
 func checkCompressed(t *testing.T, a answer, want bool, plain string) {
 	t.Helper()
-	if a.StatusCode != 200 || (a.Header.Get("Content-Encoding") == "gzip") != want || !strings.Contains(strings.Join(a.Header.Values("Vary"), ","), "Accept-Encoding") {
+	if a.StatusCode != 200 ||
+		(a.Header.Get("Content-Encoding") == "gzip") != want ||
+		!strings.Contains(strings.Join(a.Header.Values("Vary"), ","), "Accept-Encoding") {
 		t.Fatalf("%d %v", a.StatusCode, a.Header)
 	}
 	text := a.text
@@ -113,9 +123,23 @@ func checkCompressed(t *testing.T, a answer, want bool, plain string) {
 func TestStreamsAreNotCompressed(t *testing.T) {
 	c := newTestClient(t)
 	m := newModelServer(t, func(int, map[string]any) string { return strings.Repeat("A long answer. ", 200) })
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
-	a := c.with("Accept-Encoding", "gzip").do(t, "POST", "/api/agents/default/chat", strings.NewReader(`{"message":"Hi","stream":true}`), "application/json")
-	if a.Header.Get("Content-Type") != "text/event-stream" || a.Header.Get("Content-Encoding") != "" || !strings.Contains(a.text, "event: done") {
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`,
+	)
+	a := c.with("Accept-Encoding", "gzip").do(
+		t,
+		"POST",
+		"/api/agents/default/chat",
+		strings.NewReader(`{"message":"Hi","stream":true}`),
+		"application/json",
+	)
+	if a.Header.Get("Content-Type") != "text/event-stream" ||
+		a.Header.Get("Content-Encoding") != "" ||
+		!strings.Contains(a.text, "event: done") {
 		t.Errorf("%v %.100s", a.Header, a.text)
 	}
 }
@@ -124,7 +148,9 @@ func TestDescriptionIsCompressed(t *testing.T) {
 	c, _ := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 2} })
 	for range 5 {
 		a := c.with("Accept-Encoding", "gzip").do(t, "GET", "/api/openapi.json", http.NoBody, "")
-		if a.StatusCode != 200 || a.Header.Get("Content-Encoding") != "gzip" || a.Header.Get("X-RateLimit-Limit") != "" {
+		if a.StatusCode != 200 ||
+			a.Header.Get("Content-Encoding") != "gzip" ||
+			a.Header.Get("X-RateLimit-Limit") != "" {
 			t.Fatalf("%d %v", a.StatusCode, a.Header)
 		}
 		text := unpack(t, a)
@@ -132,7 +158,10 @@ func TestDescriptionIsCompressed(t *testing.T) {
 			t.Errorf("%d bytes of %d", len(a.text), len(text))
 		}
 		again := c.with("If-None-Match", a.Header.Get("ETag")).do(t, "GET", "/api/openapi.json", http.NoBody, "")
-		if again.StatusCode != 304 || again.text != "" || again.Header.Get("ETag") != a.Header.Get("ETag") || again.Header.Get("Vary") != "Accept-Encoding" {
+		if again.StatusCode != 304 ||
+			again.text != "" ||
+			again.Header.Get("ETag") != a.Header.Get("ETag") ||
+			again.Header.Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%d %v", again.StatusCode, again.Header)
 		}
 	}

@@ -56,8 +56,14 @@ const maxConsoleAgents = 200
 
 func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	stranger := s.policy.DefaultRole()
-	out := consoleOut{Version: s.options.Version, Open: s.policy.Open(), DefaultRole: stranger.Name(), Decided: stranger.Decided(),
-		Limits: consoleLimits{UploadBytes: s.options.MaxUpload}, Agents: []consoleAgent{}}
+	out := consoleOut{
+		Version:     s.options.Version,
+		Open:        s.policy.Open(),
+		DefaultRole: stranger.Name(),
+		Decided:     stranger.Decided(),
+		Limits:      consoleLimits{UploadBytes: s.options.MaxUpload},
+		Agents:      []consoleAgent{},
+	}
 	if s.options.Browser != nil {
 		out.Limits.CDPSessions = s.options.Browser.ClientSessions()
 	}
@@ -94,7 +100,15 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 				return out, err
 			}
 		}
-		out.Agents = append(out.Agents, consoleAgent{ID: v.ID, Name: v.Name, Status: v.Status, Role: v.role, Waiting: attention.Waiting, Failures: attention.Failures, Holds: attention.Holds})
+		out.Agents = append(out.Agents, consoleAgent{
+			ID:       v.ID,
+			Name:     v.Name,
+			Status:   v.Status,
+			Role:     v.role,
+			Waiting:  attention.Waiting,
+			Failures: attention.Failures,
+			Holds:    attention.Holds,
+		})
 	}
 	return out, nil
 }
@@ -103,7 +117,9 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 // not among them, it replaces the last one.
 func firstIncluding(all []visibleAgent, idOrName string, n int) []visibleAgent {
 	first := slices.Clone(all[:n])
-	named := func(v visibleAgent) bool { return v.ID == idOrName || strings.EqualFold(v.Name, idOrName) }
+	named := func(v visibleAgent) bool {
+		return v.ID == idOrName || strings.EqualFold(v.Name, idOrName)
+	}
 	if i := slices.IndexFunc(all, named); i >= n {
 		first[n-1] = all[i]
 	}

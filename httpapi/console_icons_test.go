@@ -19,7 +19,10 @@ func TestConsoleIcons(t *testing.T) {
 		t.Fatal(err)
 	}
 	bundled := map[string]bool{}
-	for _, name := range regexp.MustCompile(`\b[A-Z]\w+`).FindAllString(string(list[strings.Index(string(list), "{"):]), -1) {
+	for _, name := range regexp.MustCompile(`\b[A-Z]\w+`).FindAllString(
+		string(list[strings.Index(string(list), "{"):]),
+		-1,
+	) {
 		bundled[name] = true
 	}
 	named := regexp.MustCompile(`\b(?:icon=|icon: |<Icon name=)"([A-Z]\w+)"`)

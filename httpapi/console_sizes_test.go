@@ -85,11 +85,20 @@ func TestConsoleSizes(t *testing.T) {
 		kb := float64(compressed(t, files)) / 1024
 		t.Logf("%-20s %5.1f KB of %3.0f in %d files", what, kb, limit, len(files))
 		if kb > limit {
-			t.Errorf("%s: %.1f KB of gzip, at most %.0f: %s", what, kb, limit, strings.Join(slices.Sorted(maps.Keys(files)), " "))
+			t.Errorf(
+				"%s: %.1f KB of gzip, at most %.0f: %s",
+				what,
+				kb,
+				limit,
+				strings.Join(slices.Sorted(maps.Keys(files)), " "),
+			)
 		}
 	}
 	first := map[string]bool{"app/index.html": true}
-	for _, m := range regexp.MustCompile(`(?:src|href)="console/([^"]+)"`).FindAllSubmatch(builtFile(t, "app/index.html"), -1) {
+	for _, m := range regexp.MustCompile(`(?:src|href)="console/([^"]+)"`).FindAllSubmatch(
+		builtFile(t, "app/index.html"),
+		-1,
+	) {
 		if file := string(m[1]); path.Ext(file) != ".svg" {
 			maps.Copy(first, loadedWith(t, file, first))
 		}
@@ -108,7 +117,10 @@ func TestConsoleSizes(t *testing.T) {
 	check("widget", 25, together(t, nil, "app/widget-frame.js", "app/widget-frame.css"))
 	check("loader of the widget", 4, together(t, nil, "app/widget-loader.js"))
 
-	own := []string{"main", "workflow", "editor-editor", "execution-execution", "editor-canvas", "codemirror", "live", "widget-frame", "widget-loader"}
+	own := []string{
+		"main", "workflow", "editor-editor", "execution-execution", "editor-canvas", "codemirror", "live",
+		"widget-frame", "widget-loader",
+	}
 	pages, err := fs.Glob(pageFiles, consoleFiles+"app/*.js"+packed)
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("%d files: %v", len(pages), err)

@@ -13,8 +13,17 @@ import (
 // one list never has 12 hours and another 24.
 func TestConsoleTimes(t *testing.T) {
 	const formatter = "console/src/parts/zone.ts"
-	writes := regexp.MustCompile(`toLocale(Date|Time)String|[dD]ate(\([^()]*\))?\.to(Locale|Time|UTC)?String|toLocaleString\([^)]|\bDateTimeFormat\(|\bhour(12|Cycle)\b|type="time"`)
-	for _, wrong := range []string{`new Date(x).toLocaleString()`, `date.toLocaleString()`, `at.toLocaleTimeString()`, `x.toLocaleString("de")`, `Intl.DateTimeFormat("de")`, `{ hour12: true }`, `<TextField type="time" />`} {
+	writes := regexp.MustCompile(`toLocale(Date|Time)String|[dD]ate(\([^()]*\))?\.to(Locale|Time|UTC)?String|` +
+		`toLocaleString\([^)]|\bDateTimeFormat\(|\bhour(12|Cycle)\b|type="time"`)
+	for _, wrong := range []string{
+		`new Date(x).toLocaleString()`,
+		`date.toLocaleString()`,
+		`at.toLocaleTimeString()`,
+		`x.toLocaleString("de")`,
+		`Intl.DateTimeFormat("de")`,
+		`{ hour12: true }`,
+		`<TextField type="time" />`,
+	} {
 		if !writes.MatchString(wrong) {
 			t.Errorf("%s is not refused", wrong)
 		}
@@ -39,7 +48,11 @@ func TestConsoleTimes(t *testing.T) {
 // TestAgentTimezone creates agents in the time zone of a person.
 func TestAgentTimezone(t *testing.T) {
 	c := newTestServer(t)
-	for body, want := range map[string]any{`{"name":"a","timezone":"Asia/Tokyo"}`: "Asia/Tokyo", `{"name":"b"}`: "UTC", `{"name":"c","timezone":""}`: "UTC"} {
+	for body, want := range map[string]any{
+		`{"name":"a","timezone":"Asia/Tokyo"}`: "Asia/Tokyo",
+		`{"name":"b"}`:                         "UTC",
+		`{"name":"c","timezone":""}`:           "UTC",
+	} {
 		id := c.must(t, 201, "POST", "/api/agents", body)["id"].(string)
 		if got := c.must(t, 200, "GET", "/api/agents/"+id+"/settings", "")["timezone"]; got != want {
 			t.Errorf("%s: %v, want %v", body, got, want)

@@ -38,10 +38,17 @@ func (s *jsonSchema) typescript() string {
 	case len(s.AnyOf) > 0:
 		return union(s.AnyOf, (*jsonSchema).typescript)
 	case len(s.Enum) > 0:
-		return union(s.Enum, func(v any) string { raw, _ := json.Marshal(v); return string(raw) })
+		return union(s.Enum, func(v any) string {
+			raw, _ := json.Marshal(v)
+			return string(raw)
+		})
 	}
 	if types, ok := s.Type.([]any); ok {
-		return union(types, func(v any) string { one := *s; one.Type = v; return one.typescript() })
+		return union(types, func(v any) string {
+			one := *s
+			one.Type = v
+			return one.typescript()
+		})
 	}
 	switch s.Type {
 	case "string", "boolean", "null":
@@ -129,10 +136,12 @@ func TestConsoleTypes(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(described.Components.Schemas)) {
 		want += "export type " + name + " = " + described.Components.Schemas[name].typescript() + ";\n"
 	}
-	want += "/** What the routes answer, by address and method; * is any part of an address. */\nexport type Routes = {\n"
+	want += "/** What the routes answer, by address and method; * is any part of an address. " +
+		"*/\nexport type Routes = {\n"
 	for _, at := range slices.Sorted(maps.Keys(described.Paths)) {
 		if below, ok := strings.CutPrefix(at, "/"); ok {
-			want += "  " + strconv.Quote(pathParameter.ReplaceAllString(below, "*")) + ": {" + answersOf(described.Paths[at]) + " };\n"
+			want += "  " + strconv.Quote(pathParameter.ReplaceAllString(below, "*")) + ": {" +
+				answersOf(described.Paths[at]) + " };\n"
 		}
 	}
 	want += "};\n"
@@ -143,6 +152,9 @@ func TestConsoleTypes(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
-		t.Errorf("%s differs from the API's description (%v): run go test ./httpapi -run TestConsoleTypes -update", file, err)
+		t.Errorf(
+			"%s differs from the API's description (%v): run go test ./httpapi -run TestConsoleTypes -update",
+			file, err,
+		)
 	}
 }

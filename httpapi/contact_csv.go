@@ -27,14 +27,62 @@ var contactTexts = []struct {
 	value  func(*agent.Contact) string
 	change func(*agent.ContactChange) *agent.Optional[string]
 }{
-	{"name", func(c *agent.Contact) string { return c.Name }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.Name }},
-	{"email", func(c *agent.Contact) string { return c.Email }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.Email }},
-	{"phone", func(c *agent.Contact) string { return c.Phone }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.Phone }},
-	{"chatbot_a", func(c *agent.Contact) string { return c.Telegram }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.Telegram }},
-	{"chatbot_b", func(c *agent.Contact) string { return c.WhatsApp }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.WhatsApp }},
-	{"social_handle", func(c *agent.Contact) string { return c.SocialHandle }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.SocialHandle }},
-	{"external_id", func(c *agent.Contact) string { return c.ExternalID }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.ExternalID }},
-	{"notes", func(c *agent.Contact) string { return c.Notes }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.Notes }},
+	{
+		"name",
+		func(c *agent.Contact) string { return c.Name },
+		func(ch *agent.ContactChange) *agent.Optional[string] {
+			return &ch.Name
+		},
+	},
+	{
+		"email",
+		func(c *agent.Contact) string { return c.Email },
+		func(ch *agent.ContactChange) *agent.Optional[string] {
+			return &ch.Email
+		},
+	},
+	{
+		"phone",
+		func(c *agent.Contact) string { return c.Phone },
+		func(ch *agent.ContactChange) *agent.Optional[string] {
+			return &ch.Phone
+		},
+	},
+	{
+		"chatbot_a",
+		func(c *agent.Contact) string { return c.Telegram },
+		func(ch *agent.ContactChange) *agent.Optional[string] {
+			return &ch.Telegram
+		},
+	},
+	{
+		"chatbot_b",
+		func(c *agent.Contact) string { return c.WhatsApp },
+		func(ch *agent.ContactChange) *agent.Optional[string] {
+			return &ch.WhatsApp
+		},
+	},
+	{
+		"social_handle",
+		func(c *agent.Contact) string { return c.SocialHandle },
+		func(ch *agent.ContactChange) *agent.Optional[string] {
+			return &ch.SocialHandle
+		},
+	},
+	{
+		"external_id",
+		func(c *agent.Contact) string { return c.ExternalID },
+		func(ch *agent.ContactChange) *agent.Optional[string] {
+			return &ch.ExternalID
+		},
+	},
+	{
+		"notes",
+		func(c *agent.Contact) string { return c.Notes },
+		func(ch *agent.ContactChange) *agent.Optional[string] {
+			return &ch.Notes
+		},
+	},
 }
 
 // contactAliases are common other names of columns.
@@ -91,8 +139,8 @@ func (w *contactWriter) Close() error {
 const formulaStarts = "=+-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20"
 
 // guardFormula puts an apostrophe before a cell that a spreadsheet would
-// execute as a formula, or that looks like what one writes for another. A cell that already looks guarded gets another one, so
-// that unguardFormula restores every cell.
+// execute as a formula, or that looks like what one writes for another. A cell that already looks guarded gets another
+// one, so that unguardFormula restores every cell.
 func guardFormula(cell string) string {
 	if isFormula(cell) || isRewritten(strings.TrimLeft(cell, "'")) {
 		return "'" + cell
@@ -187,7 +235,11 @@ func rowMetadata(cell string, pairs []metadataPair) (json.RawMessage, bool) {
 func readText(r io.Reader, limit int64) (string, error) {
 	raw, err := rest.ReadText(r, limit)
 	if agent.ErrorCode(err) == agent.CodeFileTooLarge {
-		return "", agent.Errorf(agent.CodeFileTooLarge, "the file may have at most %d bytes", limit).With("limit_bytes", limit)
+		return "", agent.Errorf(
+			agent.CodeFileTooLarge,
+			"the file may have at most %d bytes",
+			limit,
+		).With("limit_bytes", limit)
 	}
 	if err != nil {
 		return "", err
@@ -250,7 +302,10 @@ func checkColumns(records *csvRecords, columns []contactColumn) error {
 		case !utf8.ValidString(column.name):
 			return agent.Invalid("file", "must be UTF-8 text")
 		case utf8.RuneCountInString(column.name) > maxColumnName:
-			return agent.Invalid("file", fmt.Sprintf("has a name of more than %d characters over column %d", maxColumnName, i+1))
+			return agent.Invalid(
+				"file",
+				fmt.Sprintf("has a name of more than %d characters over column %d", maxColumnName, i+1),
+			)
 		case key != "" && seen[key]:
 			return agent.Invalid("file", fmt.Sprintf("has the column %q twice", column.name))
 		}

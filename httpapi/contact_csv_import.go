@@ -26,7 +26,9 @@ func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := openRecords(text, func(cell string) bool { return readColumn(cell).known })
+	records, err := openRecords(text, func(cell string) bool {
+		return readColumn(cell).known
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,11 @@ func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 		}
 		rows = append(rows, in.row())
 		if in.metadata > maxContactMetadata {
-			return nil, agent.Errorf(agent.CodeFileTooLarge, "the file's columns contain more than %d MB of metadata", maxContactMetadata>>20)
+			return nil, agent.Errorf(
+				agent.CodeFileTooLarge,
+				"the file's columns contain more than %d MB of metadata",
+				maxContactMetadata>>20,
+			)
 		}
 	}
 	return rows, nil
@@ -58,7 +64,9 @@ func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 // takes precedence.
 func openRecords(text string, known func(cell string) bool) (*csvRecords, error) {
 	delimiters := ",;\t"
-	if end := strings.IndexAny(text, "\r\n"); end == len("sep=;") && strings.EqualFold(text[:4], "sep=") && strings.IndexByte(",;\t|", text[4]) >= 0 {
+	if end := strings.IndexAny(text, "\r\n"); end == len("sep=;") &&
+		strings.EqualFold(text[:4], "sep=") &&
+		strings.IndexByte(",;\t|", text[4]) >= 0 {
 		delimiters, text = text[4:5], strings.TrimPrefix(text[end:], "\r")
 		text = strings.TrimPrefix(text, "\n")
 	}

@@ -94,7 +94,9 @@ func (r *csvRecords) quoted(from int) (field string, more bool) {
 	}
 }
 
-func (r *csvRecords) isSeparator(c byte) bool { return c == r.delimiter || c == '\n' || c == '\r' }
+func (r *csvRecords) isSeparator(c byte) bool {
+	return c == r.delimiter || c == '\n' || c == '\r'
+}
 
 // separator skips the separator at i and reports whether it was the delimiter.
 func (r *csvRecords) separator(i int) bool {
@@ -102,7 +104,9 @@ func (r *csvRecords) separator(i int) bool {
 	if i >= len(r.text) {
 		return false
 	}
-	if r.text[i] == '\r' && r.pos < len(r.text) && r.text[r.pos] == '\n' {
+	if r.text[i] == '\r' &&
+		r.pos < len(r.text) &&
+		r.text[r.pos] == '\n' {
 		r.pos++
 	}
 	return r.text[i] == r.delimiter

@@ -27,8 +27,18 @@ func FuzzContactsRoundTrip(f *testing.F) {
 		if err != nil {
 			return // no metadata
 		}
-		c := agent.Contact{Name: name, Email: email, Phone: phone, Telegram: handle, WhatsApp: phone, SocialHandle: handle,
-			ExternalID: email, Notes: notes, Tags: strings.Split(tags, "|"), Metadata: metadata}
+		c := agent.Contact{
+			Name:         name,
+			Email:        email,
+			Phone:        phone,
+			Telegram:     handle,
+			WhatsApp:     phone,
+			SocialHandle: handle,
+			ExternalID:   email,
+			Notes:        notes,
+			Tags:         strings.Split(tags, "|"),
+			Metadata:     metadata,
+		}
 		var file bytes.Buffer
 		w := writeContactsCSV(&file)
 		if err := w.Write(c); err != nil {
@@ -73,9 +83,14 @@ func expectedChange(c agent.Contact) (change agent.ContactChange) {
 // and valid metadata, and are no more than the lines.
 func FuzzReadContactsCSV(f *testing.F) {
 	for _, seed := range []string{
-		"name,email,tags,metadata,x\nAda,a@x,\"a,\"\"b\"\"\",\"{\"\"a\"\":1}\",y\n", "sep=;\nname;email\n=1;'=2\n", "\uFEFFname\r\n\r\nAda\r\n",
-		"name,notes\n\"Ada\nBob,\"x\"y\nCy,\"z\n", "name\tx\n\xff\t\xfe\n", "name,\n,\na,b\n", "name,name\n", "\"", "name,metadata\na,{\na,[[[[\n",
-		strings.Repeat(",", 300), "name\n" + strings.Repeat("\"\n", 50),
+		"name,email,tags,metadata,x\nAda,a@x,\"a,\"\"b\"\"\",\"{\"\"a\"\":1}\",y\n",
+		"sep=;\nname;email\n=1;'=2\n",
+		"\uFEFFname\r\n\r\nAda\r\n",
+		"name,notes\n\"Ada\nBob,\"x\"y\nCy,\"z\n",
+		"name\tx\n\xff\t\xfe\n", "name,\n,\na,b\n", "name,name\n", "\"",
+		"name,metadata\na,{\na,[[[[\n",
+		strings.Repeat(",", 300),
+		"name\n" + strings.Repeat("\"\n", 50),
 	} {
 		f.Add([]byte(seed))
 	}
@@ -99,7 +114,9 @@ func FuzzReadContactsCSV(f *testing.F) {
 				text += column.change(&row.Change).Value
 			}
 			metadata := row.Change.Metadata
-			if !utf8.ValidString(text) || metadata.Given && (!json.Valid(metadata.Value) || metadata.Value[0] != '{' || !utf8.Valid(metadata.Value)) {
+			if !utf8.ValidString(text) ||
+				metadata.Given &&
+					(!json.Valid(metadata.Value) || metadata.Value[0] != '{' || !utf8.Valid(metadata.Value)) {
 				t.Errorf("row %d: %+v", row.Row, row.Change)
 			}
 			if row.Issues != nil && !reflect.DeepEqual(row.Change, agent.ContactChange{}) {
@@ -150,7 +167,12 @@ func FuzzCSVRecordsEnd(f *testing.F) {
 			if all.pos <= pos {
 				t.Fatalf("record %d of %q ends at %d, where it began", all.row, text, pos)
 			}
-			if !some.next(keep) || some.count != all.count || some.broken != all.broken || some.pos != all.pos || some.blank != all.blank || len(some.fields) > max(keep, 0) {
+			if !some.next(keep) ||
+				some.count != all.count ||
+				some.broken != all.broken ||
+				some.pos != all.pos ||
+				some.blank != all.blank ||
+				len(some.fields) > max(keep, 0) {
 				t.Fatalf("record %d of %q differs when %d fields are kept: %+v", all.row, text, keep, some)
 			}
 			if all.broken == "" && len(all.fields) != all.count {
@@ -167,9 +189,17 @@ func BenchmarkContactsCSV(b *testing.B) {
 			file.Reset()
 			w := writeContactsCSV(&file)
 			for n := range rows {
-				err := w.Write(agent.Contact{ID: fmt.Sprint("contact-", n), Name: fmt.Sprint("Contact ", n), Email: fmt.Sprintf("c%d@example.com", n),
-					Phone: "+1 555 0100", Telegram: "@contact", Notes: "Met at the fair, \"very\" keen.\nCall back.",
-					Tags: []string{"vip", "math"}, Metadata: []byte(`{"company":"Example"}`), CreatedAt: agent.Now()})
+				err := w.Write(agent.Contact{
+					ID:        fmt.Sprint("contact-", n),
+					Name:      fmt.Sprint("Contact ", n),
+					Email:     fmt.Sprintf("c%d@example.com", n),
+					Phone:     "+1 555 0100",
+					Telegram:  "@contact",
+					Notes:     "Met at the fair, \"very\" keen.\nCall back.",
+					Tags:      []string{"vip", "math"},
+					Metadata:  []byte(`{"company":"Example"}`),
+					CreatedAt: agent.Now(),
+				})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -39,7 +39,15 @@ type contactItem struct {
 }
 
 func newContactItem(x agent.Contact) contactItem {
-	return contactItem{ID: x.ID, Name: x.Name, Email: x.Email, Phone: x.Phone, ChatbotA: x.Telegram, Tags: x.Tags, CreatedAt: x.CreatedAt}
+	return contactItem{
+		ID:        x.ID,
+		Name:      x.Name,
+		Email:     x.Email,
+		Phone:     x.Phone,
+		ChatbotA:  x.Telegram,
+		Tags:      x.Tags,
+		CreatedAt: x.CreatedAt,
+	}
 }
 
 // fullItems returns contacts with all their fields.
@@ -53,7 +61,8 @@ func fullItems(c *rest.Call, contacts []agent.Contact) ([]contactItem, error) {
 	for i := range contacts {
 		x := &contacts[i]
 		items[i] = newContactItem(*x)
-		items[i].ChatbotB, items[i].SocialHandle, items[i].ExternalID, items[i].Notes = &x.WhatsApp, &x.SocialHandle, &x.ExternalID, &x.Notes
+		items[i].ChatbotB, items[i].SocialHandle, items[i].ExternalID, items[i].Notes =
+			&x.WhatsApp, &x.SocialHandle, &x.ExternalID, &x.Notes
 		items[i].Metadata, items[i].UpdatedAt = x.Metadata, &x.UpdatedAt
 		if at, ok := last[x.ID]; ok {
 			items[i].LastMessageAt = &at
@@ -148,7 +157,13 @@ type resolved struct {
 }
 
 func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolved, err error) {
-	asked := agent.Contact{Email: in.Email, Phone: in.Phone, Telegram: in.ChatbotA, WhatsApp: in.ChatbotB, ExternalID: in.ExternalID}
+	asked := agent.Contact{
+		Email:      in.Email,
+		Phone:      in.Phone,
+		Telegram:   in.ChatbotA,
+		WhatsApp:   in.ChatbotB,
+		ExternalID: in.ExternalID,
+	}
 	var value string
 	for _, field := range agent.ContactIdentifiers {
 		v := asked.Identifier(field)
@@ -161,7 +176,10 @@ func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolve
 		out.MatchedBy, value = field, v
 	}
 	if value == "" {
-		return out, agent.Invalid("email", "or another identifier is required: phone, Telegram, WhatsApp or external_id")
+		return out, agent.Invalid(
+			"email",
+			"or another identifier is required: phone, Telegram, WhatsApp or external_id",
+		)
 	}
 	contact, err := c.DB.ResolveContact(c, out.MatchedBy, value)
 	out.Contact.ID, out.Contact.Name, out.Contact.Email = contact.ID, contact.Name, contact.Email
@@ -205,7 +223,9 @@ func (s *Server) importContacts(c *rest.Call) error {
 	if dry {
 		run = dryRun(c.DB)
 	}
-	result, err := importInBatches(rows, importBatch, func(changes []agent.ContactChange) ([]store.Imported, error) { return run(c, changes, on) })
+	result, err := importInBatches(rows, importBatch, func(changes []agent.ContactChange) ([]store.Imported, error) {
+		return run(c, changes, on)
+	})
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,9 @@ func repeatedOutcome(field string, on store.OnDuplicate) store.Imported {
 	case store.DuplicateUpdate:
 		return store.Imported{Outcome: "updated"}
 	}
-	return store.Imported{Err: agent.Errorf(agent.CodeDuplicateContact, "another contact has this %s", field).With("field", field)}
+	return store.Imported{
+		Err: agent.Errorf(agent.CodeDuplicateContact, "another contact has this %s", field).With("field", field),
+	}
 }
 
 // identifierKey returns an identifier in the form for comparison.

@@ -165,7 +165,11 @@ func readCursor(cursor string) (int64, error) {
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil && len(raw) > 1 && raw[0] == 'm' {
-		if id, err := strconv.ParseInt(string(raw[1:]), 10, 64); err == nil && id > 0 {
+		if id, err := strconv.ParseInt(
+			string(raw[1:]),
+			10,
+			64,
+		); err == nil && id > 0 {
 			return id, nil
 		}
 	}
@@ -195,7 +199,12 @@ func (s *Server) appendMessage(c *rest.Call, in *appendMessageIn) (messageOut, e
 }
 
 func (s *Server) addMessage(c *rest.Call, in *appendMessageIn) (agent.Message, error) {
-	m := agent.Message{ConversationID: in.ID, Role: in.Body.Role, Content: in.Body.Content, Metadata: in.Body.Metadata}
+	m := agent.Message{
+		ConversationID: in.ID,
+		Role:           in.Body.Role,
+		Content:        in.Body.Content,
+		Metadata:       in.Body.Metadata,
+	}
 	if len(m.Metadata) == 0 || string(m.Metadata) == "null" {
 		m.Metadata = json.RawMessage("{}")
 	}
@@ -275,10 +284,18 @@ func (s *Server) listFeedback(c *rest.Call, in *listFeedbackIn) (feedbackOut, er
 	if err != nil {
 		return feedbackOut{}, err
 	}
-	rating, known := map[string]int{"": 0, "good": 1, "bad": -1}[in.Rating]
+	rating, known := map[string]int{
+		"":     0,
+		"good": 1,
+		"bad":  -1,
+	}[in.Rating]
 	if !known {
 		return feedbackOut{}, agent.Invalid("rating", "must be good or bad")
 	}
-	found, total, err := c.DB.Feedback(c, store.FeedbackFilter{Rating: rating, From: in.From, To: in.To}, page)
+	found, total, err := c.DB.Feedback(
+		c,
+		store.FeedbackFilter{Rating: rating, From: in.From, To: in.To},
+		page,
+	)
 	return feedbackOut{found, rest.MetaOf(page, total)}, err
 }

@@ -33,7 +33,13 @@ func TestVersionsCountExecutions(t *testing.T) {
 	graph := func(code string) string {
 		return `[{"id":"t","type":"trigger"},{"id":"c","type":"code","data":{"code":"` + code + `"}}]`
 	}
-	id := createFlow(t, c, graph("if (trigger.bad) throw new Error('bad'); return 1"), `[{"source":"t","target":"c"}]`, "")
+	id := createFlow(
+		t,
+		c,
+		graph("if (trigger.bad) throw new Error('bad'); return 1"),
+		`[{"source":"t","target":"c"}]`,
+		"",
+	)
 	execute := func(inputs ...string) {
 		for _, input := range inputs {
 			c.must(t, 200, "POST", flowBase+"/execute?wait=20", `{"workflow_id":"`+id+`","input":`+input+`}`)
@@ -42,18 +48,32 @@ func TestVersionsCountExecutions(t *testing.T) {
 	execute(`{}`, `{"bad":true}`, `{}`)
 	c.must(t, 200, "PUT", flowBase+"/"+id, `{"nodes":`+graph("return 2")+`}`)
 	execute(`{"bad":true}`)
-	c.must(t, 200, "POST", flowBase+"/test", `{"workflow_id":"`+id+`","nodes":`+graph("return 3")+`,"edges":[{"source":"t","target":"c"}]}`)
+	c.must(
+		t, 200, "POST", flowBase+"/test",
+		`{"workflow_id":"`+id+`","nodes":`+graph("return 3")+`,"edges":[{"source":"t","target":"c"}]}`,
+	)
 	versions := c.must(t, 200, "GET", flowBase+"/"+id+"/versions", "")
 	for i, want := range [][2]string{{"1", "0"}, {"3", "1"}} {
-		if n, failed := at(versions, fmt.Sprintf("versions.%d.executions", i)), at(versions, fmt.Sprintf("versions.%d.failed", i)); n != json.Number(want[0]) || failed != json.Number(want[1]) {
+		if n, failed :=
+			at(versions, fmt.Sprintf("versions.%d.executions", i)),
+			at(versions, fmt.Sprintf("versions.%d.failed", i)); n != json.Number(want[0]) ||
+			failed != json.Number(want[1]) {
 			t.Errorf("version %d: %v executions, %v failed, want %v", 2-i, n, failed, want)
 		}
 		list := fmt.Sprintf("%s/executions?workflow_id=%s&version=%d", flowBase, id, 2-i)
-		if n, failed := at(c.must(t, 200, "GET", list, ""), "meta.total"), at(c.must(t, 200, "GET", list+"&status=errored", ""), "meta.total"); n != json.Number(want[0]) || failed != json.Number(want[1]) {
+		if n, failed :=
+			at(c.must(t, 200, "GET", list, ""), "meta.total"),
+			at(
+				c.must(t, 200, "GET", list+"&status=errored", ""),
+				"meta.total",
+			); n != json.Number(want[0]) || failed != json.Number(want[1]) {
 			t.Errorf("version %d: %v executions are listed, %v failed, want %v", 2-i, n, failed, want)
 		}
 	}
-	if n := at(c.must(t, 200, "GET", flowBase+"/executions?tests=true&version=3&workflow_id="+id, ""), "meta.total"); n != json.Number("0") {
+	if n := at(
+		c.must(t, 200, "GET", flowBase+"/executions?tests=true&version=3&workflow_id="+id, ""),
+		"meta.total",
+	); n != json.Number("0") {
 		t.Errorf("%v executions of a version that does not exist", n)
 	}
 	for _, query := range []string{"version=0&workflow_id=" + id, "version=1", "version=x&workflow_id=" + id} {

@@ -48,7 +48,11 @@ func (in chunkingIn) chunking() agent.Chunking {
 }
 
 // chunkingFields are the JSON paths of a source's chunking.
-var chunkingFields = map[string]string{"chunk_size": "config.chunk_size", "overlap": "config.overlap", "method": "config.method"}
+var chunkingFields = map[string]string{
+	"chunk_size": "config.chunk_size",
+	"overlap":    "config.overlap",
+	"method":     "config.method",
+}
 
 // rename replaces the fields named by a validation error with the names in the
 // request.
@@ -85,9 +89,16 @@ func orEmpty(list []string) []string {
 
 func (s *Server) createCrawl(c *rest.Call, in *crawlIn) (agent.Source, error) {
 	b := in.Body
-	plan := agent.CrawlPlan{URL: b.URL, MaxPages: valueOr(b.MaxPages, agent.MaxCrawlPages), MaxDepth: valueOr(b.MaxDepth, agent.DefaultCrawlDepth),
-		IncludePatterns: orEmpty(b.IncludePatterns), ExcludePatterns: orEmpty(b.ExcludePatterns), IgnoreRobots: b.IgnoreRobots,
-		Render: b.Render, Chunking: b.Config.chunking()}
+	plan := agent.CrawlPlan{
+		URL:             b.URL,
+		MaxPages:        valueOr(b.MaxPages, agent.MaxCrawlPages),
+		MaxDepth:        valueOr(b.MaxDepth, agent.DefaultCrawlDepth),
+		IncludePatterns: orEmpty(b.IncludePatterns),
+		ExcludePatterns: orEmpty(b.ExcludePatterns),
+		IgnoreRobots:    b.IgnoreRobots,
+		Render:          b.Render,
+		Chunking:        b.Config.chunking(),
+	}
 	source, err := s.startCrawl(c, agent.SourceCrawl, b.Name, plan, struct {
 		agent.CrawlPlan
 		agent.CrawlOutcome
@@ -95,7 +106,12 @@ func (s *Server) createCrawl(c *rest.Call, in *crawlIn) (agent.Source, error) {
 	return source, rename(err, chunkingFields)
 }
 
-func (s *Server) startCrawl(c *rest.Call, sourceType, name string, plan agent.CrawlPlan, config any) (agent.Source, error) {
+func (s *Server) startCrawl(
+	c *rest.Call,
+	sourceType, name string,
+	plan agent.CrawlPlan,
+	config any,
+) (agent.Source, error) {
 	if err := agent.CheckSourceName(name); err != nil {
 		return agent.Source{}, err
 	}

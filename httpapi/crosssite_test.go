@@ -28,9 +28,22 @@ var attacks = []attack{
 	{"cross-site, no origin", map[string]string{"Sec-Fetch-Site": "cross-site"}},
 	{"cross-site", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}},
 	{"cross-site, in capitals", map[string]string{"Sec-Fetch-Site": "Cross-Site", "Origin": "https://evil.example"}},
-	{"cross-site, the public address as origin", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://satchel.example"}},
-	{"cross-site, a navigation", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}},
-	{"a sibling subdomain", map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "http://wiki.satchel.example", "Host": "satchel.example"}},
+	{
+		"cross-site, the public address as origin",
+		map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://satchel.example"},
+	},
+	{
+		"cross-site, a navigation",
+		map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+	},
+	{
+		"a sibling subdomain",
+		map[string]string{
+			"Sec-Fetch-Site": "same-site",
+			"Origin":         "http://wiki.satchel.example",
+			"Host":           "satchel.example",
+		},
+	},
 	{"another port of the same host", map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"}},
 	{"a sibling's image", map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Dest": "image"}},
 	{"an unknown Sec-Fetch-Site, no origin", map[string]string{"Sec-Fetch-Site": "nearby"}},
@@ -41,7 +54,10 @@ var attacks = []attack{
 	{"origin that begins like the public address", map[string]string{"Origin": "http://satchel.example.evil.example"}},
 	{"origin with the public address as user", map[string]string{"Origin": "http://satchel.example@evil.example"}},
 	{"origin of another scheme", map[string]string{"Origin": "ftp://satchel.example"}},
-	{"a rebound name", map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://evil.example", "Host": "evil.example"}},
+	{
+		"a rebound name",
+		map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://evil.example", "Host": "evil.example"},
+	},
 	{"a rebound name, no origin", map[string]string{"Host": "evil.example:8787"}},
 	{"a rebound name like an address", map[string]string{"Host": "127.0.0.1.evil.example"}},
 	{"a rebound name that ends like localhost", map[string]string{"Host": "evillocalhost"}},
@@ -107,7 +123,13 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 		{"open, an invalid Authorization header", openServer, open.with("Authorization", "Bearer nothing"), nil, false},
 		{"opened by the operator, with an unnecessary key", unlockedServer, unlockedKey, nil, false},
 		{"closed by a key, unidentified", keyServer, closedByKey, key, false},
-		{"closed by a key, credentials of another kind", keyServer, closedByKey.with("Authorization", "Basic YTpi"), key, false},
+		{
+			"closed by a key, credentials of another kind",
+			keyServer,
+			closedByKey.with("Authorization", "Basic YTpi"),
+			key,
+			false,
+		},
 		{"identity proxy, unidentified", proxy.server, proxy.testClient, proxyKey, false},
 		{"identity proxy, an identity", proxy.server, ada, proxyKey, true},
 		{"identity proxy, an identity and a key", proxy.server, both, proxyKey, false},
@@ -149,7 +171,9 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 // TestOwnPages sends requests that the rule must allow.
 func TestOwnPages(t *testing.T) {
 	star, _ := openWith(t, func(o *Options) { o.CORSConfigured = true })
-	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSConfigured = []string{"https://app.example"}, true })
+	named, _ := openWith(t, func(o *Options) {
+		o.CORSOrigins, o.CORSConfigured = []string{"https://app.example"}, true
+	})
 	secure, _ := openWith(t, func(o *Options) { o.PublicURL = "https://satchel.example:8443" })
 	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	own := strings.TrimPrefix(c.url, "http://")
@@ -164,26 +188,86 @@ func TestOwnPages(t *testing.T) {
 		{"typed into the address bar", c.testClient, map[string]string{"Sec-Fetch-Site": "none"}, 200},
 		{"own page", c.testClient, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": c.url}, 200},
 		{"own page, no Sec-Fetch-Site", c.testClient, map[string]string{"Origin": c.url}, 200},
-		{"own page behind a proxy with TLS", c.testClient, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example"}, 200},
+		{
+			"own page behind a proxy with TLS",
+			c.testClient,
+			map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example"},
+			200,
+		},
 		{"own page by the public address", c.testClient, map[string]string{"Origin": "http://satchel.example"}, 200},
-		{"own page, with the default port", c.testClient, map[string]string{"Origin": "http://satchel.example", "Host": "satchel.example:80"}, 200},
-		{"the public address with a port", secure, map[string]string{"Origin": "https://satchel.example:8443", "Host": "satchel.example:8443"}, 200},
-		{"another port of the public host", secure, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example:8443"}, 403},
+		{
+			"own page, with the default port",
+			c.testClient,
+			map[string]string{"Origin": "http://satchel.example", "Host": "satchel.example:80"},
+			200,
+		},
+		{
+			"the public address with a port",
+			secure,
+			map[string]string{"Origin": "https://satchel.example:8443", "Host": "satchel.example:8443"},
+			200,
+		},
+		{
+			"another port of the public host",
+			secure,
+			map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example:8443"},
+			403,
+		},
 		{"another scheme of the public host", secure, map[string]string{"Origin": "http://satchel.example:8443"}, 403},
-		{"localhost", c.testClient, map[string]string{"Origin": "http://localhost" + port, "Host": "localhost" + port}, 200},
-		{"localhost with a dot", c.testClient, map[string]string{"Origin": "http://localhost." + port, "Host": "LOCALHOST." + port}, 200},
-		{"a subdomain of localhost", c.testClient, map[string]string{"Origin": "http://app.localhost" + port, "Host": "app.localhost" + port}, 200},
+		{
+			"localhost",
+			c.testClient,
+			map[string]string{"Origin": "http://localhost" + port, "Host": "localhost" + port},
+			200,
+		},
+		{
+			"localhost with a dot",
+			c.testClient,
+			map[string]string{"Origin": "http://localhost." + port, "Host": "LOCALHOST." + port},
+			200,
+		},
+		{
+			"a subdomain of localhost",
+			c.testClient,
+			map[string]string{"Origin": "http://app.localhost" + port, "Host": "app.localhost" + port},
+			200,
+		},
 		{"IPv6", c.testClient, map[string]string{"Origin": "http://[::1]" + port, "Host": "[::1]" + port}, 200},
 		{"IPv6, no port", c.testClient, map[string]string{"Origin": "http://[::1]", "Host": "[::1]"}, 200},
 		{"IPv4 within IPv6", c.testClient, map[string]string{"Host": "[::ffff:127.0.0.1]"}, 200},
-		{"a tunnel's port", c.testClient, map[string]string{"Origin": "http://127.0.0.1:9", "Host": "127.0.0.1:9"}, 200},
+		{
+			"a tunnel's port",
+			c.testClient,
+			map[string]string{"Origin": "http://127.0.0.1:9", "Host": "127.0.0.1:9"},
+			200,
+		},
 		{"localhost calls 127.0.0.1", c.testClient, map[string]string{"Origin": "http://localhost" + port}, 403},
-		{"an allowed origin", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://app.example"}, 200},
+		{
+			"an allowed origin",
+			named,
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://app.example"},
+			200,
+		},
 		{"an allowed origin, no Sec-Fetch-Site", named, map[string]string{"Origin": "https://app.example"}, 200},
-		{"an origin that is not allowed", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
+		{
+			"an origin that is not allowed",
+			named,
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+			403,
+		},
 		{"no origin where one is allowed", named, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
-		{"every origin allowed", star, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 200},
-		{"a rebound name where every origin is allowed", star, map[string]string{"Origin": "https://evil.example", "Host": "evil.example"}, 403},
+		{
+			"every origin allowed",
+			star,
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+			200,
+		},
+		{
+			"a rebound name where every origin is allowed",
+			star,
+			map[string]string{"Origin": "https://evil.example", "Host": "evil.example"},
+			403,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := attack{headers: tc.headers}.sentBy(tc.who).send(t, "GET", "/api/agents", "")
@@ -200,10 +284,14 @@ func TestOwnPages(t *testing.T) {
 		}
 	})
 	t.Run("preflights and pages", func(t *testing.T) {
-		for _, line := range []string{"OPTIONS /api/agents", "OPTIONS /mcp/default", "GET /", "GET /docs", "GET /console/app/main.js"} {
+		for _, line := range []string{
+			"OPTIONS /api/agents", "OPTIONS /mcp/default", "GET /", "GET /docs",
+			"GET /console/app/main.js",
+		} {
 			method, target, _ := strings.Cut(line, " ")
 			for _, a := range attacks {
-				if got := a.sentBy(c.testClient).send(t, method, target, ""); got.StatusCode >= 400 || got.Header.Get("Access-Control-Allow-Credentials") != "" {
+				if got := a.sentBy(c.testClient).send(t, method, target, ""); got.StatusCode >= 400 ||
+					got.Header.Get("Access-Control-Allow-Credentials") != "" {
 					t.Errorf("%s, %s: %d", line, a.name, got.StatusCode)
 				}
 			}
@@ -220,10 +308,16 @@ func TestForeignHooks(t *testing.T) {
 	t.Parallel()
 	c := newTestClient(t)
 	hook := func(auth string) string {
-		made := c.must(t, 201, "POST", flowBase, `{"name":"h","status":"active","nodes":[{"id":"s","type":"trigger","data":{"event":"webhook"`+auth+`}}],"edges":[]}`)
+		made := c.must(
+			t, 201, "POST", flowBase,
+			`{"name":"h","status":"active","nodes":[{"id":"s","type":"trigger","data":{"event":"webhook"`+
+				auth+`}}],"edges":[]}`,
+		)
 		return "/api/agents/default/hooks/" + made["id"].(string)
 	}
-	bare, secret, public := hook(""), hook(`,"auth":{"type":"header","name":"X-Hook-Token","value":"s3cret"}`), hook(`,"auth":{"type":"none"}`)
+	bare, secret, public :=
+		hook(""), hook(`,"auth":{"type":"header","name":"X-Hook-Token","value":"s3cret"}`),
+		hook(`,"auth":{"type":"none"}`)
 	tried := 0
 	for _, a := range attacks {
 		for _, tc := range []struct {
@@ -238,13 +332,25 @@ func TestForeignHooks(t *testing.T) {
 			{"a hook for everyone", c, public, 200},
 		} {
 			tried++
-			if got := a.sentBy(tc.who).do(t, "POST", tc.target, strings.NewReader("a=b"), "application/x-www-form-urlencoded"); got.StatusCode != tc.status {
+			if got := a.sentBy(tc.who).do(
+				t,
+				"POST",
+				tc.target,
+				strings.NewReader("a=b"),
+				"application/x-www-form-urlencoded",
+			); got.StatusCode != tc.status {
 				t.Errorf("%s, %s: %d, want %d: %s", tc.name, a.name, got.StatusCode, tc.status, got.text)
 			}
 		}
 	}
 	t.Logf("%d calls", tried)
-	if got := c.do(t, "POST", bare, strings.NewReader("a=b"), "application/x-www-form-urlencoded"); got.StatusCode != 200 {
+	if got := c.do(
+		t,
+		"POST",
+		bare,
+		strings.NewReader("a=b"),
+		"application/x-www-form-urlencoded",
+	); got.StatusCode != 200 {
 		t.Errorf("a form from a program: %d %s", got.StatusCode, got.text)
 	}
 }
@@ -259,9 +365,16 @@ func TestBodiesThatPagesCanSend(t *testing.T) {
 			continue
 		}
 		path := strings.NewReplacer(":id", "bakery", ":", "").Replace(key.path)
-		for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "text/plain; application/json", "application/jsonp", ""} {
+		for _, media := range []string{
+			"text/plain",
+			"application/x-www-form-urlencoded",
+			"text/plain; application/json",
+			"application/jsonp",
+			"",
+		} {
 			tried++
-			if a := c.do(t, key.method, path, strings.NewReader("{}"), media); a.StatusCode != 415 || !strings.Contains(a.text, "UNSUPPORTED_FORMAT") {
+			if a := c.do(t, key.method, path, strings.NewReader("{}"), media); a.StatusCode != 415 ||
+				!strings.Contains(a.text, "UNSUPPORTED_FORMAT") {
 				t.Errorf("%v with %q: %d %s", key, media, a.StatusCode, a.text)
 			}
 		}

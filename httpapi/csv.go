@@ -21,7 +21,11 @@ const (
 )
 
 func errTooManyRows() error {
-	return agent.Errorf(agent.CodeFileTooLarge, "the file may have at most %d rows", maxImportRows).With("limit_rows", maxImportRows)
+	return agent.Errorf(
+		agent.CodeFileTooLarge,
+		"the file may have at most %d rows",
+		maxImportRows,
+	).With("limit_rows", maxImportRows)
 }
 
 // importBatch is the number of rows per transaction, so that other writes of
@@ -67,8 +71,16 @@ func isDryRun(fields map[string]string) (bool, error) {
 }
 
 // importInBatches passes the valid rows to run, size at a time.
-func importInBatches[T any](rows []csvRow[T], size int, run func(changes []T) ([]store.Imported, error)) (importResult, error) {
-	result := importResult{Success: true, Total: len(rows), Errors: []rowIssue{}}
+func importInBatches[T any](
+	rows []csvRow[T],
+	size int,
+	run func(changes []T) ([]store.Imported, error),
+) (importResult, error) {
+	result := importResult{
+		Success: true,
+		Total:   len(rows),
+		Errors:  []rowIssue{},
+	}
 	for batch := range slices.Chunk(rows, size) {
 		var good []int // their rows in the file
 		var changes []T
@@ -123,7 +135,10 @@ func startExport(c *rest.Call, format, name string) (asJSON bool, err error) {
 		return false, agent.Invalid("format", "must be csv or json")
 	}
 	h := c.HTTP.Response().Header()
-	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name + "." + format}))
+	h.Set(
+		echo.HeaderContentDisposition,
+		mime.FormatMediaType("attachment", map[string]string{"filename": name + "." + format}),
+	)
 	h.Set(echo.HeaderContentType, media)
 	c.HTTP.Response().WriteHeader(http.StatusOK)
 	return format == "json", nil

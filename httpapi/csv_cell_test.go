@@ -23,9 +23,12 @@ func TestContactsComeBackFromExport(t *testing.T) {
 	c := newTestClient(t)
 	const contacts = "/api/agents/default/contacts"
 	for _, contact := range []string{
-		`{"name":"Ada","email":"ada@example.com","phone":"+49 171 1234567 / +49 30 1234567","metadata":{"n":12345678901234567890}}`,
-		`{"name":"No identifier"}`, `{"name":"No identifier","tags":["a, b"],"notes":" \n"}`,
-		`{"name":"4.91711E+11","phone":"4.91711E+11","external_id":"#REF!"}`, `{"name":"'#N/A","social_handle":"=\"007\"","notes":"1.5E+12"}`,
+		`{"name":"Ada","email":"ada@example.com","phone":"+49 171 1234567 / +49 30 1234567",` +
+			`"metadata":{"n":12345678901234567890}}`,
+		`{"name":"No identifier"}`,
+		`{"name":"No identifier","tags":["a, b"],"notes":" \n"}`,
+		`{"name":"4.91711E+11","phone":"4.91711E+11","external_id":"#REF!"}`,
+		`{"name":"'#N/A","social_handle":"=\"007\"","notes":"1.5E+12"}`,
 	} {
 		c.must(t, 201, "POST", contacts, contact)
 	}
@@ -51,7 +54,10 @@ func TestContactsComeBackFromExport(t *testing.T) {
 	for _, tc := range []struct{ on, dry, want string }{
 		{"update", "true", "0 5 0 []"}, {"update", "", "0 5 0 []"}, {"skip", "", "0 0 5 []"},
 	} {
-		if a := c.importCSV(t, contacts, file, map[string]string{"on_duplicate": tc.on, "dry_run": tc.dry}); outcome(a) != tc.want {
+		if a := c.importCSV(t, contacts, file, map[string]string{
+			"on_duplicate": tc.on,
+			"dry_run":      tc.dry,
+		}); outcome(a) != tc.want {
 			t.Errorf("%s: %s", tc.on, a.text)
 		}
 		if after := export(); !reflect.DeepEqual(before, after) {
@@ -80,25 +86,46 @@ func TestCellsOfSpreadsheets(t *testing.T) {
 	c := newTestClient(t)
 	const contacts = "/api/agents/default/contacts"
 	for i, tc := range []struct{ column, cell, want string }{
-		{"phone", "4.91711E+11", "! rounded"}, {"phone", "4,91711E+11", "! rounded"}, {"phone", "4.9e+12", "! rounded"},
-		{"chatbot_b", "4.91711E+11", "! rounded"}, {"external_id", "1.2E+15", "! rounded"}, {"name", "#N/A", "! formula"},
-		{"phone", "4.91711234567E+11", "491711234567"}, {"phone", "491711234568.0", "491711234568"}, {"phone", `"=""00491711234569"""`, "00491711234569"},
-		{"phone", "+49 171 1234567 / +49 30 1234567", "! several"}, {"phone", `"0171 1234567; 030 1234567"`, "! several"},
-		{"phone", "\"0171 1234567, 030 1234567\"", "! several"}, {"phone", "\"0171 1234567\n030 1234567\"", "! several"},
-		{"phone", "0171 1234567 or 030 1234567", "! several"}, {"phone", "+491711234567 +49301234567", "! several"},
-		{"chatbot_b", "491711234567|491721234567", "! several"}, {"phone", "01711234567 01721234567", "! several"},
-		{"email", "\"a@x.example, b@x.example\"", "! several"}, {"email", `"a@x.example;b@x.example"`, "! several"},
-		{"phone", "030 / 123456-78", "030 / 123456-78"}, {"phone", "0049 2234/1234560", "0049 2234/1234560"}, {"phone", "+1 (555) 010-0100 ext. 12", "+1 (555) 010-0100 ext. 12"},
-		{"phone", "0017", "0017"}, {"external_id", "5E10", "5E10"}, {"external_id", "007", "007"}, {"external_id", "1E+10-X", "1E+10-X"},
+		{"phone", "4.91711E+11", "! rounded"},
+		{"phone", "4,91711E+11", "! rounded"},
+		{"phone", "4.9e+12", "! rounded"},
+		{"chatbot_b", "4.91711E+11", "! rounded"},
+		{"external_id", "1.2E+15", "! rounded"},
+		{"name", "#N/A", "! formula"},
+		{"phone", "4.91711234567E+11", "491711234567"},
+		{"phone", "491711234568.0", "491711234568"},
+		{"phone", `"=""00491711234569"""`, "00491711234569"},
+		{"phone", "+49 171 1234567 / +49 30 1234567", "! several"},
+		{"phone", `"0171 1234567; 030 1234567"`, "! several"},
+		{"phone", "\"0171 1234567, 030 1234567\"", "! several"},
+		{"phone", "\"0171 1234567\n030 1234567\"", "! several"},
+		{"phone", "0171 1234567 or 030 1234567", "! several"},
+		{"phone", "+491711234567 +49301234567", "! several"},
+		{"chatbot_b", "491711234567|491721234567", "! several"},
+		{"phone", "01711234567 01721234567", "! several"},
+		{"email", "\"a@x.example, b@x.example\"", "! several"},
+		{"email", `"a@x.example;b@x.example"`, "! several"},
+		{"phone", "030 / 123456-78", "030 / 123456-78"},
+		{"phone", "0049 2234/1234560", "0049 2234/1234560"},
+		{"phone", "+1 (555) 010-0100 ext. 12", "+1 (555) 010-0100 ext. 12"},
+		{"phone", "0017", "0017"},
+		{"external_id", "5E10", "5E10"},
+		{"external_id", "007", "007"},
+		{"external_id", "1E+10-X", "1E+10-X"},
 	} {
 		header, row := "name;"+tc.column, "Ada;"+tc.cell
 		if tc.column == "name" {
 			header, row = "name;notes", tc.cell+";x"
 		}
-		a := c.importCSV(t, contacts, "\uFEFFsep=;\r\n"+header+"\r\n"+row+"\r\n", map[string]string{"on_duplicate": "error"})
+		a := c.importCSV(t, contacts, "\uFEFFsep=;\r\n"+header+"\r\n"+row+"\r\n", map[string]string{
+			"on_duplicate": "error",
+		})
 		if issue, wrong := strings.CutPrefix(tc.want, "! "); wrong {
 			text, _ := at(a.json, "errors.0.issue").(string)
-			if at(a.json, "errors.0.row") != json.Number("2") || at(a.json, "errors.0.field") != tc.column || !strings.Contains(text, issue) || fmt.Sprint(a.json["imported"]) != "0" {
+			if at(a.json, "errors.0.row") != json.Number("2") ||
+				at(a.json, "errors.0.field") != tc.column ||
+				!strings.Contains(text, issue) ||
+				fmt.Sprint(a.json["imported"]) != "0" {
 				t.Errorf("%d %s %q: %s", i, tc.column, tc.cell, a.text)
 			}
 			continue
@@ -134,20 +161,35 @@ func TestRowsComeBackFromExport(t *testing.T) {
 		return reflect.DeepEqual(a, b)
 	}
 	before, file := rows(), c.send(t, "GET", tables+"/t/export", "").text
-	if a := c.importCSV(t, tables+"/t", file, nil); fmt.Sprintf("%v %v %v", a.json["imported"], a.json["updated"], a.json["errors"]) != "0 6 []" {
+	if a := c.importCSV(t, tables+"/t", file, nil); fmt.Sprintf(
+		"%v %v %v",
+		a.json["imported"],
+		a.json["updated"],
+		a.json["errors"],
+	) != "0 6 []" {
 		t.Error(a.text)
 	}
 	if after := rows(); !same(before, after) {
 		t.Errorf("%v\nbecame %v", before, after)
 	}
 	c.must(t, 204, "DELETE", tables+"/t/rows/"+before[0].(map[string]any)["id"].(string), "")
-	if a := c.importCSV(t, tables+"/t", file, nil); fmt.Sprintf("%v %v %v", a.json["imported"], a.json["updated"], a.json["errors"]) != "1 5 []" {
+	if a := c.importCSV(t, tables+"/t", file, nil); fmt.Sprintf(
+		"%v %v %v",
+		a.json["imported"],
+		a.json["updated"],
+		a.json["errors"],
+	) != "1 5 []" {
 		t.Error(a.text)
 	}
 	if after := rows(); !same(before, after) {
 		t.Errorf("%v\ncame back as %v", before, after)
 	}
-	a := c.importCSV(t, tables+"/t", "text,n,at\n4.91711E+11,4.91711E+11,2026-01-31T09:00:00Z\n007,1,45321\n008,2,31.01.2026\n009,#VALUE!,\n", nil)
+	a := c.importCSV(
+		t,
+		tables+"/t",
+		"text,n,at\n4.91711E+11,4.91711E+11,2026-01-31T09:00:00Z\n007,1,45321\n008,2,31.01.2026\n009,#VALUE!,\n",
+		nil,
+	)
 	var wrong []string
 	for _, e := range a.json["errors"].([]any) {
 		wrong = append(wrong, fmt.Sprintf("%v %v", at(e.(map[string]any), "row"), at(e.(map[string]any), "field")))
@@ -159,7 +201,10 @@ func TestRowsComeBackFromExport(t *testing.T) {
 
 // TestGuardedCells: every cell of an export is read as it was.
 func TestGuardedCells(t *testing.T) {
-	for _, cell := range []string{"", "4.91711E+11", "'4.91711E+11", "''4.9E+11", "#N/A", "'#N/A", "#", `="007"`, "'x", "1E+10", "+1", "4.91711234567E+11"} {
+	for _, cell := range []string{
+		"", "4.91711E+11", "'4.91711E+11", "''4.9E+11", "#N/A", "'#N/A", "#", `="007"`, "'x", "1E+10", "+1",
+		"4.91711234567E+11",
+	} {
 		if got, issue := readCell(guardFormula(cell)); got != cell || issue != "" {
 			t.Errorf("%q is read as %q, %s", cell, got, issue)
 		}

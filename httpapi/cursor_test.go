@@ -25,7 +25,10 @@ func TestListsByCursor(t *testing.T) {
 			for _, list := range []string{"contacts", "agents"} {
 				records, _ := page[list].([]any)
 				for i := range records {
-					if name := fmt.Sprint(at(page, fmt.Sprintf("%s.%d.name", list, i))); strings.HasPrefix(strings.ToLower(name), list[:5]) {
+					if name := fmt.Sprint(at(
+						page,
+						fmt.Sprintf("%s.%d.name", list, i),
+					)); strings.HasPrefix(strings.ToLower(name), list[:5]) {
 						names = append(names, name)
 					}
 				}
@@ -39,7 +42,14 @@ func TestListsByCursor(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	for _, query := range []string{"cursor=x", "cursor=e30", "cursor=offset--1", "cursor=offset-2&offset=1", "cursor=W10", "sort=email&cursor=eyJvcmRlciI6Im5hbWUsaWQiLCJ2YWx1ZXMiOlsiYSIsImIiXX0"} {
+	for _, query := range []string{
+		"cursor=x",
+		"cursor=e30",
+		"cursor=offset--1",
+		"cursor=offset-2&offset=1",
+		"cursor=W10",
+		"sort=email&cursor=eyJvcmRlciI6Im5hbWUsaWQiLCJ2YWx1ZXMiOlsiYSIsImIiXX0",
+	} {
 		a := c.send(t, "GET", "/api/agents/default/contacts?"+query, "")
 		if a.StatusCode != 400 || !strings.Contains(a.text, `"field"`) {
 			t.Errorf("%s: %d %s", query, a.StatusCode, a.text)

@@ -23,7 +23,10 @@ func damagedFolder(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admins := map[*store.DB]agent.Admin{db: {Email: "viewer@example.com", Role: agent.RoleViewer}, f.Default(): {Email: "operator@example.com", Role: agent.RoleOwner}}
+	admins := map[*store.DB]agent.Admin{
+		db:          {Email: "viewer@example.com", Role: agent.RoleViewer},
+		f.Default(): {Email: "operator@example.com", Role: agent.RoleOwner},
+	}
 	for db, a := range admins {
 		if _, err := db.CreateAdmin(t.Context(), a); err != nil {
 			t.Fatal(err)
@@ -33,7 +36,11 @@ func damagedFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, name := range []string{db.ID(), "nosuch"} {
-		if err := os.WriteFile(filepath.Join(path, "agents", name+".db"), []byte(strings.Repeat("damaged ", 4096)), 0o600); err != nil {
+		if err := os.WriteFile(
+			filepath.Join(path, "agents", name+".db"),
+			[]byte(strings.Repeat("damaged ", 4096)),
+			0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +100,9 @@ func TestImportOfADamagedFile(t *testing.T) {
 		bad[i] = 0
 	}
 	a := c.upload(t, "/api/agents/import", "bakery.db", string(bad), nil)
-	if a.StatusCode != 400 || at(a.json, "error.code") != "INVALID_FILE" || !strings.Contains(a.text, "file is damaged: ") {
+	if a.StatusCode != 400 ||
+		at(a.json, "error.code") != "INVALID_FILE" ||
+		!strings.Contains(a.text, "file is damaged: ") {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 	if n := strings.Count(c.send(t, "GET", "/api/agents", "").text, `"id":`); n != 2 {

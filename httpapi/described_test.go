@@ -105,10 +105,18 @@ func (c *contract) answerIssue(r *rest.Route, a answer) string {
 // than the server does.
 func (c *contract) requestIssue(r *rest.Route, req *http.Request, body []byte, status int) string {
 	content, _ := c.find("paths", r.Path, strings.ToLower(r.Method), "requestBody", "content")
-	if status >= 300 || len(body) == 0 || mediaOf(req.Header) != "application/json" || objectAt(content)["application/json"] == nil {
+	if status >= 300 ||
+		len(body) == 0 ||
+		mediaOf(req.Header) != "application/json" ||
+		objectAt(content)["application/json"] == nil {
 		return ""
 	}
-	_, place := c.find("paths", r.Path, strings.ToLower(r.Method), "requestBody", "content", "application/json", "schema")
+	_, place := c.find(
+		"paths",
+		r.Path,
+		strings.ToLower(r.Method),
+		"requestBody", "content", "application/json", "schema",
+	)
 	return c.issue(place, body, false)
 }
 
@@ -189,7 +197,8 @@ func TestContractFindsDifferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const record = `"id":"agent-x","name":"x","description":"","owner_email":"","created_at":"2026-01-31T09:00:00.000Z","updated_at":"2026-01-31T09:00:00.000Z"`
+	const record = `"id":"agent-x","name":"x","description":"","owner_email":"",` +
+		`"created_at":"2026-01-31T09:00:00.000Z","updated_at":"2026-01-31T09:00:00.000Z"`
 	for _, tc := range []struct {
 		name, media, body string
 		status            int
@@ -200,10 +209,19 @@ func TestContractFindsDifferences(t *testing.T) {
 		{"another type", "text/html", `<p>`, 201, "type \"text/html\""},
 		{"an additional field", "application/json", `{` + record + `,"status":"active","secret":1}`, 201, ".secret"},
 		{"a missing field", "application/json", `{` + record + `}`, 201, "missing property 'status'"},
-		{"a value not in the enum", "application/json", `{` + record + `,"status":"asleep"}`, 201, "value must be one of"},
+		{
+			"a value not in the enum",
+			"application/json",
+			`{` + record + `,"status":"asleep"}`,
+			201,
+			"value must be one of",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := answer{Response: &http.Response{StatusCode: tc.status, Header: http.Header{"Content-Type": {tc.media}}}, text: tc.body}
+			a := answer{
+				Response: &http.Response{StatusCode: tc.status, Header: http.Header{"Content-Type": {tc.media}}},
+				text:     tc.body,
+			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			got := c.answerIssue(routeOf(c.routes, "POST", "/agents"), a)

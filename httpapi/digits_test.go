@@ -28,8 +28,15 @@ func TestDigitsOfTools(t *testing.T) {
 	t.Cleanup(host.Close)
 	tool := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"get","type":"api","config":{"method":"POST","url":"`+host.URL+`/{{id}}","query":{"q":"{{id}}"},
 		"body":{"id":"{{id}}","fixed":`+big+`2},"parameters":{"type":"object","properties":{"id":{"type":"integer"}}}}}`)
-	text := c.send(t, "POST", fmt.Sprint("/api/agents/default/tools/", tool["id"], "/execute"), `{"arguments":{"id":`+big+`}}`).text
-	for _, want := range []string{"/" + big + "?q=" + big, `"id":` + big + "}", `"fixed":` + big + "2", `"id":` + big + "1"} {
+	text := c.send(
+		t,
+		"POST",
+		fmt.Sprint("/api/agents/default/tools/", tool["id"], "/execute"),
+		`{"arguments":{"id":`+big+`}}`,
+	).text
+	for _, want := range []string{
+		"/" + big + "?q=" + big, `"id":` + big + "}", `"fixed":` + big + "2", `"id":` + big + "1",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
@@ -45,7 +52,11 @@ func TestDigitsOfHooks(t *testing.T) {
 	for _, want := range []string{`{"id":` + big + `}`, big, `[` + big + `]`} {
 		rec := httptest.NewRecorder()
 		c := echo.New().NewContext(httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), rec)
-		if err := answerHook(c, &agent.NodeResult{Output: json.RawMessage(`{"status":201,"headers":{},"body":` + want + `}`)}); err != nil || rec.Code != 201 || strings.TrimSpace(rec.Body.String()) != want {
+		if err := answerHook(c, &agent.NodeResult{
+			Output: json.RawMessage(`{"status":201,"headers":{},"body":` + want + `}`),
+		}); err != nil ||
+			rec.Code != 201 ||
+			strings.TrimSpace(rec.Body.String()) != want {
 			t.Errorf("answered: %d %s %v, want %s", rec.Code, rec.Body, err, want)
 		}
 	}

@@ -20,9 +20,18 @@ const echoed = `qT7+sec/"4711"&x==`
 func echoedForms() []string {
 	quoted, _ := json.Marshal(echoed)
 	text := strings.Trim(string(quoted), `"`)
-	return []string{echoed, text, strings.ReplaceAll(text, "/", `\/`), url.QueryEscape(echoed), strings.NewReplacer("%2B", "%2b", "%2F", "%2f", "%3D", "%3d").Replace(url.QueryEscape(echoed)), html.EscapeString(echoed),
-		hex.EncodeToString([]byte(echoed)), base64.StdEncoding.EncodeToString([]byte(echoed)), base64.RawURLEncoding.EncodeToString([]byte(echoed)),
-		base64.StdEncoding.EncodeToString([]byte("ada:" + echoed))}
+	return []string{
+		echoed,
+		text,
+		strings.ReplaceAll(text, "/", `\/`),
+		url.QueryEscape(echoed),
+		strings.NewReplacer("%2B", "%2b", "%2F", "%2f", "%3D", "%3d").Replace(url.QueryEscape(echoed)),
+		html.EscapeString(echoed),
+		hex.EncodeToString([]byte(echoed)),
+		base64.StdEncoding.EncodeToString([]byte(echoed)),
+		base64.RawURLEncoding.EncodeToString([]byte(echoed)),
+		base64.StdEncoding.EncodeToString([]byte("ada:" + echoed)),
+	}
 }
 
 // newEcho is a host that repeats whatever secret it was sent, in its headers and, in two
@@ -94,12 +103,21 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 				t.Errorf("%v: %v", err, out)
 			}
 			mustNotEcho(t, "a file with "+name, string(body))
-			tool := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"echo","type":"api","config":{"url":"`+host.URL+path+`",`+way+`}}`)
+			tool := c.must(
+				t,
+				201,
+				"POST",
+				"/api/agents/default/tools",
+				`{"name":"echo","type":"api","config":{"url":"`+host.URL+path+`",`+way+`}}`,
+			)
 			at := fmt.Sprint("/api/agents/default/tools/", tool["id"])
 			mustNotEcho(t, "a tool with "+name, c.send(t, "POST", at+"/execute", `{}`).text)
 			c.must(t, 204, "DELETE", at, "")
 		}
-		source := c.must(t, 201, "POST", sourcesPath, `{"type":"api","name":"`+name+`","config":{"url":"`+host.URL+`",`+way+`}}`)
+		source := c.must(
+			t, 201, "POST", sourcesPath,
+			`{"type":"api","name":"`+name+`","config":{"url":"`+host.URL+`",`+way+`}}`,
+		)
 		at := sourcesPath + "/" + fmt.Sprint(source["id"])
 		if c.waitIndexed(t, at)["status"] != "ready" {
 			t.Errorf("a source with %s: %v", name, c.must(t, 200, "GET", at, ""))
@@ -120,13 +138,17 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 // a script.
 func (c *testClient) runEcho(t *testing.T, host, quoted string) {
 	t.Helper()
-	code, _ := json.Marshal(`const r = await fetch("` + host + `", {headers: {"X-Api-Key": trigger.token}}); return [await r.text(), r.headers.get("x-echo")]`)
+	code, _ := json.Marshal(`const r = await fetch("` + host +
+		`", {headers: {"X-Api-Key": trigger.token}}); return [await r.text(), r.headers.get("x-echo")]`)
 	w := c.must(t, 201, "POST", "/api/agents/default/workflows", `{"name":"w","nodes":[{"id":"t","type":"trigger","data":{"event":"manual"}},
 		{"id":"h","type":"http-request","data":{"url":"`+host+`","headers":{"Authorization":"Bearer {{trigger.token}}"}}},{"id":"s","type":"code","data":{"code":`+string(code)+`}}],
 		"edges":[{"id":"e","source":"t","target":"h"},{"id":"f","source":"h","target":"s"}]}`)
 	at := fmt.Sprint("/api/agents/default/workflows/", w["id"])
 	for _, node := range []string{"h", "s"} {
-		out := c.must(t, 200, "POST", at+"/test-node", `{"node_id":"`+node+`","input":{"token":`+quoted+`},"payload":{"token":`+quoted+`}}`)
+		out := c.must(
+			t, 200, "POST", at+"/test-node",
+			`{"node_id":"`+node+`","input":{"token":`+quoted+`},"payload":{"token":`+quoted+`}}`,
+		)
 		delete(out, "input")
 		delete(out, "resolved_data")
 		mustNotEcho(t, "node "+node, fmt.Sprint(out["output"], out["error"], out["logs"]))
@@ -142,7 +164,13 @@ func TestPlatformsDoNotRepeat(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":false,"error_code":400,"description":"no route `+r.URL.Path+`"}`)
 	}))
 	t.Cleanup(s.Close)
-	made := c.must(t, 201, "POST", "/api/agents/default/gateways", `{"name":"bot","type":"telegram","config":{"botToken":"`+token+`","apiBaseUrl":"`+s.URL+`"}}`)
+	made := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/gateways",
+		`{"name":"bot","type":"telegram","config":{"botToken":"`+token+`","apiBaseUrl":"`+s.URL+`"}}`,
+	)
 	at := fmt.Sprint("/api/agents/default/gateways/", made["id"])
 	text := c.send(t, "POST", at+"/verify", "").text + c.send(t, "GET", at, "").text
 	if strings.Contains(text, "AAE-platform") {

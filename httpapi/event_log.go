@@ -38,7 +38,13 @@ func (s *Server) listEvents(c *rest.Call, in *listEventsIn) (eventsOut, error) {
 	if err != nil {
 		return eventsOut{}, err
 	}
-	f := store.EventFilter{Types: rest.CommaList(in.Type), GatewayID: in.GatewayID, From: in.From, To: in.To, Search: in.Search}
+	f := store.EventFilter{
+		Types:     rest.CommaList(in.Type),
+		GatewayID: in.GatewayID,
+		From:      in.From,
+		To:        in.To,
+		Search:    in.Search,
+	}
 	for _, pattern := range f.Types {
 		if !agent.ValidEventPattern(pattern) {
 			return eventsOut{}, agent.Invalid("type", "is neither an event nor a pattern that matches one")
@@ -55,7 +61,13 @@ func (s *Server) listEvents(c *rest.Call, in *listEventsIn) (eventsOut, error) {
 	found, next, err := c.DB.EventLog(c, f, limit)
 	out := eventsOut{Events: make([]eventOut, len(found)), Meta: CursorMeta{HasMore: next > 0, Limit: limit}}
 	for i, e := range found {
-		out.Events[i] = eventOut{Seq: e.Seq, ID: e.ID, Type: e.Type, Data: e.Data, CreatedAt: e.CreatedAt}
+		out.Events[i] = eventOut{
+			Seq:       e.Seq,
+			ID:        e.ID,
+			Type:      e.Type,
+			Data:      e.Data,
+			CreatedAt: e.CreatedAt,
+		}
 	}
 	if next > 0 {
 		cursor := strconv.FormatInt(next, 10)

@@ -46,7 +46,12 @@ func (s *Server) overSocket(next echo.HandlerFunc) echo.HandlerFunc {
 		ctx, leave := context.WithCancel(r.Context())
 		defer leave()
 		c.SetRequest(r.WithContext(ctx))
-		w := &eventSocket{ResponseWriter: c.Response().Writer, request: r, ctx: ctx, leave: leave}
+		w := &eventSocket{
+			ResponseWriter: c.Response().Writer,
+			request:        r,
+			ctx:            ctx,
+			leave:          leave,
+		}
 		c.Response().Writer = w
 		err := next(c)
 		if w.conn != nil {
@@ -101,7 +106,10 @@ func (w *eventSocket) WriteHeader(status int) {
 	}
 	// The origin was checked by our own rules.
 	w.conn, w.failed = websocket.Accept(w.ResponseWriter, w.request, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled, Subprotocols: []string{eventProtocol}})
+		InsecureSkipVerify: true,
+		CompressionMode:    websocket.CompressionDisabled,
+		Subprotocols:       []string{eventProtocol},
+	})
 	if w.failed != nil {
 		return // Accept has written the response
 	}

@@ -14,8 +14,14 @@ import (
 // dialEvents opens an event stream over a WebSocket as a page does; ws is nil if it is refused.
 func (c *testClient) dialEvents(t *testing.T, path, origin string, protocols ...string) (ws *wsClient, status int) {
 	t.Helper()
-	conn, resp, err := websocket.Dial(t.Context(), strings.Replace(c.url, "http", "ws", 1)+path,
-		&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}, Subprotocols: append(protocols, eventProtocol)})
+	conn, resp, err := websocket.Dial(
+		t.Context(),
+		strings.Replace(c.url, "http", "ws", 1)+path,
+		&websocket.DialOptions{
+			HTTPHeader:   http.Header{"Origin": {origin}},
+			Subprotocols: append(protocols, eventProtocol),
+		},
+	)
 	if resp == nil {
 		t.Fatal(err)
 	}
@@ -58,11 +64,16 @@ func TestEventSockets(t *testing.T) {
 		protocols    []string
 		status       int
 	}{
-		"without credentials":  {streamPath, g.url, nil, 403},
-		"an unknown key":       {streamPath, g.url, []string{bearerProtocol + "satchel_x"}, 401},
-		"an unknown agent":     {"/api/agents/none/stream", g.url, []string{bearer}, 404},
-		"what is no stream":    {"/api/agents/default/contacts", g.url, []string{bearer}, 200},
-		"an unknown execution": {"/api/agents/default/workflows/executions/execution-x/events", g.url, []string{bearer}, 404},
+		"without credentials": {streamPath, g.url, nil, 403},
+		"an unknown key":      {streamPath, g.url, []string{bearerProtocol + "satchel_x"}, 401},
+		"an unknown agent":    {"/api/agents/none/stream", g.url, []string{bearer}, 404},
+		"what is no stream":   {"/api/agents/default/contacts", g.url, []string{bearer}, 200},
+		"an unknown execution": {
+			"/api/agents/default/workflows/executions/execution-x/events",
+			g.url,
+			[]string{bearer},
+			404,
+		},
 	} {
 		if ws, status := g.dialEvents(t, c.path, c.origin, c.protocols...); ws != nil || status != c.status {
 			t.Errorf("%s: %d, want %d", name, status, c.status)
@@ -78,7 +89,8 @@ func TestEventSockets(t *testing.T) {
 	keyed.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Grace"}`)
 	ws.untilText(`"name":"Grace"`)
 	again, _ := g.dialEvents(t, streamPath, g.url, bearer, afterProtocol+last)
-	if missed := again.untilText("event: hello\n"); !strings.Contains(missed, `"name":"Grace"`) || strings.Contains(missed, `"name":"Ada"`) {
+	if missed := again.untilText("event: hello\n"); !strings.Contains(missed, `"name":"Grace"`) ||
+		strings.Contains(missed, `"name":"Ada"`) {
 		t.Errorf("after %s: %s", last, missed)
 	}
 	_ = again.conn.Close(websocket.StatusNormalClosure, "")

@@ -107,7 +107,10 @@ func resolvePointer(v any, pointer string) (any, error) {
 			v, found = parent[token]
 		case []any:
 			i, err := strconv.Atoi(token)
-			if found = err == nil && i >= 0 && i < len(parent) && strconv.Itoa(i) == token; found {
+			if found = err == nil &&
+				i >= 0 &&
+				i < len(parent) &&
+				strconv.Itoa(i) == token; found {
 				v = parent[i]
 			}
 		}

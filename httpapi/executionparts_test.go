@@ -18,9 +18,15 @@ func TestNodeParts(t *testing.T) {
 	}))
 	defer other.Close()
 	c := newTestClient(t)
-	id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`","query":{"q":"{{name}}"},"headers":{"X-Api-Key":"sesame"}}},
+	id := createFlow(
+		t,
+		c,
+		`[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`","query":{"q":"{{name}}"},"headers":{"X-Api-Key":"sesame"}}},
 		{"id":"l","type":"loop","data":{"items":["x","y"]}},{"id":"b","type":"set","data":{"values":{"got":"{{item}} {{nodes.h.status}}"}}},{"id":"s","type":"set","data":{"values":{"n":"{{input.count}}"}}}]`,
-		`[{"source":"t","target":"h"},{"source":"h","target":"l"},{"source":"l","target":"b","sourceHandle":"loop"},{"source":"b","target":"l"},{"source":"l","target":"s","sourceHandle":"done"}]`, "")
+		`[{"source":"t","target":"h"},{"source":"h","target":"l"},{"source":"l","target":"b","sourceHandle":"loop"},`+
+			`{"source":"b","target":"l"},{"source":"l","target":"s","sourceHandle":"done"}]`,
+		"",
+	)
 	x := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`","input":{"name":"Ada"}}`)
 	one := flowBase + "/executions/" + x["id"].(string)
 	for _, test := range []struct{ node, query, want string }{
@@ -39,14 +45,25 @@ func TestNodeParts(t *testing.T) {
 			t.Errorf("%s %s: %d %.200s, want %.200s", test.node, test.query, a.StatusCode, a.text, test.want)
 		}
 	}
-	for query, status := range map[string]int{"h?pointer=/no": 404, "h?pointer=no": 400, "h?part=all": 400, "b": 404, "b?part=input&path=7": 404, "x?part=input": 404} {
+	for query, status := range map[string]int{
+		"h?pointer=/no":       404,
+		"h?pointer=no":        400,
+		"h?part=all":          400,
+		"b":                   404,
+		"b?part=input&path=7": 404,
+		"x?part=input":        404,
+	} {
 		if a := c.send(t, "GET", one+"/nodes/"+query, ""); a.StatusCode != status {
 			t.Errorf("%s: %d %.200s", query, a.StatusCode, a.text)
 		}
 	}
 	p := c.must(t, 200, "GET", one+"?preview=1001", "")
 	head, _ := at(p, "node_previews.h.head").(string)
-	if at(p, "node_previews.h.truncated") != true || len(head) < 998 || len(head) > 1001 || at(p, "node_previews.h.bytes").(json.Number) <= "100000" || at(p, "node_previews.b") != nil {
+	if at(p, "node_previews.h.truncated") != true ||
+		len(head) < 998 ||
+		len(head) > 1001 ||
+		at(p, "node_previews.h.bytes").(json.Number) <= "100000" ||
+		at(p, "node_previews.b") != nil {
 		t.Errorf("preview: %v", at(p, "node_previews"))
 	}
 	c.must(t, 400, "GET", one+"?preview=1", "")

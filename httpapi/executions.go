@@ -51,7 +51,12 @@ func (s *Server) executeWorkflow(c *rest.Call, in *executeWorkflowIn) (execution
 	if err := checkWait(in.Wait); err != nil {
 		return executionOut{}, err
 	}
-	q := flow.Request{WorkflowID: in.Body.WorkflowID, Input: in.Body.Input, Trigger: "manual", Wait: time.Duration(in.Wait) * time.Second}
+	q := flow.Request{
+		WorkflowID: in.Body.WorkflowID,
+		Input:      in.Body.Input,
+		Trigger:    "manual",
+		Wait:       time.Duration(in.Wait) * time.Second,
+	}
 	started, err := s.execute(c, q)
 	for i := range started.Results {
 		started.Results[i].OmitLargeOutput()
@@ -74,7 +79,10 @@ func extendForWait(c *rest.Call, wait time.Duration) error {
 	}
 	control := http.NewResponseController(c.HTTP.Response())
 	end := time.Now().Add(wait)
-	err := errors.Join(control.SetReadDeadline(end.Add(rest.ReadTimeout)), control.SetWriteDeadline(end.Add(rest.WriteTimeout)))
+	err := errors.Join(
+		control.SetReadDeadline(end.Add(rest.ReadTimeout)),
+		control.SetWriteDeadline(end.Add(rest.WriteTimeout)),
+	)
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
 	}
@@ -127,9 +135,17 @@ type executionItem struct {
 
 func newExecutionItem(x agent.Execution) executionItem {
 	return executionItem{
-		ID: x.ID, WorkflowID: x.WorkflowID, Version: x.Version, Status: x.Status,
-		Trigger: x.Trigger, Error: x.Error, RetriedFrom: x.RetriedFrom, ParentID: x.ParentID,
-		CreatedAt: x.CreatedAt, StartedAt: x.StartedAt, CompletedAt: x.CompletedAt,
+		ID:          x.ID,
+		WorkflowID:  x.WorkflowID,
+		Version:     x.Version,
+		Status:      x.Status,
+		Trigger:     x.Trigger,
+		Error:       x.Error,
+		RetriedFrom: x.RetriedFrom,
+		ParentID:    x.ParentID,
+		CreatedAt:   x.CreatedAt,
+		StartedAt:   x.StartedAt,
+		CompletedAt: x.CompletedAt,
 	}
 }
 
@@ -154,7 +170,18 @@ func (s *Server) listExecutions(c *rest.Call, in *listExecutionsIn) (executionsO
 			return executionsOut{}, agent.Invalid("status", "must be queued, running, complete, errored or terminated")
 		}
 	}
-	found, total, err := c.DB.Executions(c, store.ExecutionFilter{WorkflowID: in.WorkflowID, Version: valueOr(in.Version, 0), Statuses: in.Status, Triggers: in.Trigger, ContactID: in.ContactID, Tests: in.Tests}, page)
+	found, total, err := c.DB.Executions(
+		c,
+		store.ExecutionFilter{
+			WorkflowID: in.WorkflowID,
+			Version:    valueOr(in.Version, 0),
+			Statuses:   in.Status,
+			Triggers:   in.Trigger,
+			ContactID:  in.ContactID,
+			Tests:      in.Tests,
+		},
+		page,
+	)
 	items := make([]executionItem, len(found))
 	for i, x := range found {
 		items[i] = newExecutionItem(x)
@@ -220,6 +247,11 @@ type resumeExecutionIn struct {
 }
 
 func (s *Server) resumeExecution(c *rest.Call, in *resumeExecutionIn) (executionOut, error) {
-	x, err := s.flow.Resume(c, c.DB, in.ID, flow.Answer{NodeID: in.Body.NodeID, Path: in.Body.Path, Data: in.Body.Data, By: c.Identity.Label()})
+	x, err := s.flow.Resume(c, c.DB, in.ID, flow.Answer{
+		NodeID: in.Body.NodeID,
+		Path:   in.Body.Path,
+		Data:   in.Body.Data,
+		By:     c.Identity.Label(),
+	})
 	return newExecutionOut(x, nil), err
 }

@@ -52,8 +52,14 @@ func TestBatch(t *testing.T) {
 		return c.do(t, "POST", path+"/batch", body, media)
 	}
 	text := "# Returns\n\nGoods can be sent back within thirty days.\n"
-	a := send(map[string]string{"chunk_size": "300"}, [2]string{"one.md", text}, [2]string{"run.exe", "MZ"}, [2]string{"long.txt", long},
-		[2]string{"none.txt", ""}, [2]string{"two.md", text})
+	a := send(
+		map[string]string{"chunk_size": "300"},
+		[2]string{"one.md", text},
+		[2]string{"run.exe", "MZ"},
+		[2]string{"long.txt", long},
+		[2]string{"none.txt", ""},
+		[2]string{"two.md", text},
+	)
 	want := []string{"", "UNSUPPORTED_FORMAT", "FILE_TOO_LARGE", "VALIDATION_ERROR", ""}
 	if results, _ := a.json["results"].([]any); a.StatusCode != 200 || len(results) != len(want) {
 		t.Fatalf("%d %s", a.StatusCode, a.text)
@@ -62,7 +68,9 @@ func TestBatch(t *testing.T) {
 		item := a.json["results"].([]any)[i]
 		if code != "" && (at(item, "error.code") != code || at(item, "source") != nil) {
 			t.Errorf("file %d: %v", i, item)
-		} else if code == "" && (at(item, "source.config.chunk_size") != json.Number("300") || at(item, "source.name") != at(item, "name")) {
+		} else if code == "" &&
+			(at(item, "source.config.chunk_size") != json.Number("300") ||
+				at(item, "source.name") != at(item, "name")) {
 			t.Errorf("file %d: %v", i, item)
 		}
 	}
@@ -83,7 +91,8 @@ func TestBatch(t *testing.T) {
 		{"too large together", nil, append([][2]string{{"a.md", text}}, huge...), 413, "files"},
 		{"invalid chunking", map[string]string{"chunk_size": "1"}, many[:1], 400, "chunk_size"},
 	} {
-		if a := send(off.fields, off.files...); a.StatusCode != off.status || at(a.json, "error.details.field") != off.field {
+		if a := send(off.fields, off.files...); a.StatusCode != off.status ||
+			at(a.json, "error.details.field") != off.field {
 			t.Errorf("%s: %d %s", off.name, a.StatusCode, a.text)
 		}
 	}
@@ -107,8 +116,22 @@ func TestUploads(t *testing.T) {
 		{"text", "a.txt", "hello world", nil, 201, ""},
 		{"path in the name", "../../etc/passwd.md", "# hello", nil, 201, ""},
 		{"UTF-16", "u.txt", "\xff\xfeh\x00i\x00", nil, 201, ""},
-		{"settings", "a.json", `{"a":1}`, map[string]string{"type": "file", "name": "A", "chunk_size": "500", "overlap": "50", "method": "sentence"}, 201, ""},
-		{"settings as JSON", "a.csv", "name,city\nAda,London\n", map[string]string{"config": `{"chunk_size":400,"overlap":0}`}, 201, ""},
+		{
+			"settings",
+			"a.json",
+			`{"a":1}`,
+			map[string]string{"type": "file", "name": "A", "chunk_size": "500", "overlap": "50", "method": "sentence"},
+			201,
+			"",
+		},
+		{
+			"settings as JSON",
+			"a.csv",
+			"name,city\nAda,London\n",
+			map[string]string{"config": `{"chunk_size":400,"overlap":0}`},
+			201,
+			"",
+		},
 		{"small chunks alone", "a.txt", "hello", map[string]string{"chunk_size": "100"}, 201, ""},
 		{"no file", "", "", nil, 400, "file"},
 		{"0 bytes", "a.txt", "", nil, 400, "file"},
@@ -121,11 +144,25 @@ func TestUploads(t *testing.T) {
 		{"other type", "a.txt", "hello", map[string]string{"type": "crawl"}, 400, "type"},
 		{"chunk_size not a number", "a.txt", "hello", map[string]string{"chunk_size": "big"}, 400, "chunk_size"},
 		{"chunk_size too small", "a.txt", "hello", map[string]string{"chunk_size": "1"}, 400, "chunk_size"},
-		{"overlap too large", "a.txt", "hello", map[string]string{"chunk_size": "100", "overlap": "100"}, 400, "overlap"},
+		{
+			"overlap too large",
+			"a.txt",
+			"hello",
+			map[string]string{"chunk_size": "100", "overlap": "100"},
+			400,
+			"overlap",
+		},
 		{"negative overlap", "a.txt", "hello", map[string]string{"overlap": "-1"}, 400, "overlap"},
 		{"unknown method", "a.txt", "hello", map[string]string{"method": "magic"}, 400, "method"},
 		{"config not an object", "a.txt", "hello", map[string]string{"config": "[]"}, 400, "config"},
-		{"config of wrong type", "a.txt", "hello", map[string]string{"config": `{"chunk_size":"x"}`}, 400, "config.chunk_size"},
+		{
+			"config of wrong type",
+			"a.txt",
+			"hello",
+			map[string]string{"config": `{"chunk_size":"x"}`},
+			400,
+			"config.chunk_size",
+		},
 		{"long name", "a.txt", "hello", map[string]string{"name": strings.Repeat("x", 201)}, 400, "name"},
 		{"long field", "a.txt", "hello", map[string]string{"name": strings.Repeat("x", 64<<10+1)}, 400, "name"},
 	} {
@@ -135,18 +172,34 @@ func TestUploads(t *testing.T) {
 		} else if tc.field != "" && at(a.json, "error.details.field") != tc.field {
 			t.Errorf("%s: the error names %v, want %s", tc.name, at(a.json, "error.details.field"), tc.field)
 		}
-		if tc.status == 201 && (at(a.json, "status") != "processing" || !strings.HasPrefix(a.Header.Get("Location"), sources+"/source-")) {
+		if tc.status == 201 &&
+			(at(a.json, "status") != "processing" || !strings.HasPrefix(a.Header.Get("Location"), sources+"/source-")) {
 			t.Errorf("%s: %s %s", tc.name, a.Header.Get("Location"), a.text)
 		}
 	}
-	if total := c.must(t, 200, "GET", sources, ""); at(total, "meta.total").(interface{ String() string }).String() != "6" {
+	if total := c.must(
+		t, 200, "GET", sources, "",
+	); at(total, "meta.total").(interface{ String() string }).String() != "6" {
 		t.Errorf("refused uploads left sources behind: %v", total["meta"])
 	}
-	parts := c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT count(*) FROM sources WHERE file_path LIKE '%..%' OR file_path LIKE '%/etc/%' OR file_path NOT LIKE 'sources/%'"}`)
+	parts := c.must(
+		t,
+		200,
+		"POST",
+		"/api/agents/default/sql/execute",
+		`{"query":"SELECT count(*) FROM sources WHERE file_path LIKE '%..%' OR file_path LIKE '%/etc/%' `+
+			`OR file_path NOT LIKE 'sources/%'"}`,
+	)
 	if got := at(parts, "rows.0.0"); got == nil || got.(interface{ String() string }).String() != "0" {
 		t.Errorf("file_path has a client's path: %v", got)
 	}
-	cut := c.do(t, "POST", sources, strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nhello"), "multipart/form-data; boundary=x")
+	cut := c.do(
+		t,
+		"POST",
+		sources,
+		strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nhello"),
+		"multipart/form-data; boundary=x",
+	)
 	if cut.StatusCode != 400 {
 		t.Errorf("a truncated request: %d %s", cut.StatusCode, cut.text)
 	}
@@ -160,24 +213,47 @@ func TestSourceLifecycle(t *testing.T) {
 	for at(c.must(t, 200, "GET", "/api/agents/default/sources/"+id, ""), "status") == "processing" {
 	}
 	file := c.send(t, "GET", "/api/agents/default/sources/"+id+"/file", "")
-	if file.text != content || !strings.HasPrefix(file.Header.Get("Content-Disposition"), "attachment") || file.Header.Get("Content-Type") != "text/markdown" {
+	if file.text != content ||
+		!strings.HasPrefix(file.Header.Get("Content-Disposition"), "attachment") ||
+		file.Header.Get("Content-Type") != "text/markdown" {
 		t.Errorf("the original is returned as %q %v", file.text, file.Header)
 	}
 	chunks := c.must(t, 200, "GET", "/api/agents/default/sources/"+id+"/chunks", "")
-	if at(chunks, "chunks.0.content") != "Press the red button to stop the machine at once." && !strings.Contains(at(chunks, "chunks.0.content").(string), "red button") {
+	if at(chunks, "chunks.0.content") != "Press the red button to stop the machine at once." &&
+		!strings.Contains(at(chunks, "chunks.0.content").(string), "red button") {
 		t.Errorf("chunks: %v", chunks)
 	}
 	found := c.must(t, 200, "GET", "/api/agents/default/sources/search?query=emergency+halt&limit=1", "")
 	if at(found, "results.0.source_id") != id {
 		t.Errorf("search: %v", found)
 	}
-	apiCase{"reindex", "POST", "/api/agents/default/sources/" + id + "/reindex", "", 200, map[string]any{"status": "processing", "type": "file"}}.run(t, c)
+	apiCase{
+		"reindex",
+		"POST",
+		"/api/agents/default/sources/" + id + "/reindex",
+		"",
+		200,
+		map[string]any{"status": "processing", "type": "file"},
+	}.run(t, c)
 	for at(c.must(t, 200, "GET", "/api/agents/default/sources/"+id, ""), "status") == "processing" {
 	}
-	apiCase{"refresh", "POST", "/api/agents/default/sources/" + id + "/refresh", "", 200, map[string]any{"status": "updating"}}.run(t, c)
+	apiCase{
+		"refresh",
+		"POST",
+		"/api/agents/default/sources/" + id + "/refresh",
+		"",
+		200,
+		map[string]any{"status": "updating"},
+	}.run(t, c)
 	apiCase{"delete", "DELETE", "/api/agents/default/sources/" + id, "", 200, map[string]any{"success": true}}.run(t, c)
 	apiCase{"deleted", "GET", "/api/agents/default/sources/" + id + "/file", "", 404, code("NOT_FOUND")}.run(t, c)
-	if left := c.must(t, 200, "GET", "/api/agents/default/sources/search?query=red+button", ""); len(left["results"].([]any)) != 0 {
+	if left := c.must(
+		t,
+		200,
+		"GET",
+		"/api/agents/default/sources/search?query=red+button",
+		"",
+	); len(left["results"].([]any)) != 0 {
 		t.Errorf("a deleted source is found: %v", left)
 	}
 }
@@ -203,20 +279,26 @@ func TestChangeSources(t *testing.T) {
 	for _, id := range ids {
 		c.waitIndexed(t, base+"/"+id)
 	}
-	if got, want := change(`"delete":true`, ids[0], "source-unknown", ids[2]), fmt.Sprint([]string{ids[0], ids[2]}); got != want {
+	if got, want :=
+		change(`"delete":true`, ids[0], "source-unknown", ids[2]), fmt.Sprint([]string{ids[0], ids[2]}); got != want {
 		t.Errorf("deleted %s, want %s", got, want)
 	}
 	if left := at(c.must(t, 200, "GET", base, ""), "meta.total"); fmt.Sprint(left) != "1" {
 		t.Errorf("%v sources are left, want 1", left)
 	}
-	for _, body := range []string{`{"ids":[],"delete":true}`, `{"ids":["a"]}`, `{"ids":["a"],"delete":true,"reindex":true}`} {
+	for _, body := range []string{
+		`{"ids":[],"delete":true}`,
+		`{"ids":["a"]}`,
+		`{"ids":["a"],"delete":true,"reindex":true}`,
+	} {
 		apiCase{body, "POST", base + "/change", body, 400, code("VALIDATION_ERROR")}.run(t, c)
 	}
 }
 
 func TestContactsRoundTrip(t *testing.T) {
 	c := newTestClient(t)
-	csv := "\xef\xbb\xbfName;E-Mail-Notes;email;PHONE;tags\r\nAda;likes tea;ada@example.com;+1 555 0100;\"vip, math\"\r\n=cmd;x;bob@example.com;;\r\n;nameless;n@example.com;;\r\nEve;;not an address;;\r\n"
+	csv := "\xef\xbb\xbfName;E-Mail-Notes;email;PHONE;tags\r\nAda;likes tea;ada@example.com;+1 555 0100;\"vip, " +
+		"math\"\r\n=cmd;x;bob@example.com;;\r\n;nameless;n@example.com;;\r\nEve;;not an address;;\r\n"
 	a := c.upload(t, "/api/agents/default/contacts/import", "c.csv", csv, nil)
 	for path, want := range map[string]string{"total": "4", "imported": "2", "updated": "0", "skipped": "0"} {
 		if got := at(a.json, path); got == nil || got.(interface{ String() string }).String() != want {
@@ -231,7 +313,9 @@ func TestContactsRoundTrip(t *testing.T) {
 		t.Errorf("export: %s", export.text)
 	}
 	before := c.send(t, "GET", "/api/agents/default/contacts/export?format=json", "")
-	again := c.upload(t, "/api/agents/default/contacts/import", "c.csv", export.text, map[string]string{"on_duplicate": "update"})
+	again := c.upload(t, "/api/agents/default/contacts/import", "c.csv", export.text, map[string]string{
+		"on_duplicate": "update",
+	})
 	if got := at(again.json, "updated"); got == nil || got.(interface{ String() string }).String() != "2" {
 		t.Errorf("import of an export: %s", again.text)
 	}
@@ -248,18 +332,32 @@ func TestContactsRoundTrip(t *testing.T) {
 	if strip(before.text) != strip(after.text) {
 		t.Errorf("the round trip changes contacts:\n%s\n%s", before.text, after.text)
 	}
-	skip := c.upload(t, "/api/agents/default/contacts/import", "c.csv", "name,email\nOther,ada@example.com\n", map[string]string{"on_duplicate": "skip"})
+	skip := c.upload(
+		t,
+		"/api/agents/default/contacts/import",
+		"c.csv",
+		"name,email\nOther,ada@example.com\n",
+		map[string]string{"on_duplicate": "skip"},
+	)
 	if at(skip.json, "skipped").(interface{ String() string }).String() != "1" {
 		t.Errorf("skip: %s", skip.text)
 	}
-	merged := c.upload(t, "/api/agents/default/contacts/import", "c.csv", "name,email,city\n,ADA@example.com,London\n", nil)
+	merged := c.upload(
+		t,
+		"/api/agents/default/contacts/import",
+		"c.csv",
+		"name,email,city\n,ADA@example.com,London\n",
+		nil,
+	)
 	if at(merged.json, "updated").(interface{ String() string }).String() != "1" {
 		t.Errorf("a row without a name updates by email: %s", merged.text)
 	}
 	ada := c.must(t, 200, "GET", "/api/agents/default/contacts/resolve?email=ada@example.com", "")
 	apiCase{"metadata is merged", "GET", "/api/agents/default/contacts/" + at(ada, "contact.id").(string), "", 200,
 		map[string]any{"name": "Ada", "metadata.city": "London", "metadata.E-Mail-Notes": "likes tea"}}.run(t, c)
-	if bad := c.upload(t, "/api/agents/default/contacts/import", "c.csv", "name\nA\n", map[string]string{"on_duplicate": "explode"}); bad.StatusCode != 400 {
+	if bad := c.upload(t, "/api/agents/default/contacts/import", "c.csv", "name\nA\n", map[string]string{
+		"on_duplicate": "explode",
+	}); bad.StatusCode != 400 {
 		t.Errorf("an unknown on_duplicate: %d", bad.StatusCode)
 	}
 }
@@ -280,11 +378,25 @@ func TestCredentialsOfALeakedBackup(t *testing.T) {
 		if imported.StatusCode != 201 || at(imported.json, "name") != tc.name {
 			t.Fatalf("%d %s", imported.StatusCode, imported.text)
 		}
-		apiCase{tc.name, "GET", "/api/agents/" + tc.name + "/settings", "", 200, map[string]any{"locked_credentials.0": tc.locked}}.run(t, tc.who)
+		apiCase{
+			tc.name,
+			"GET",
+			"/api/agents/" + tc.name + "/settings",
+			"",
+			200,
+			map[string]any{"locked_credentials.0": tc.locked},
+		}.run(t, tc.who)
 	}
 	ada.must(t, 200, "DELETE", "/api/agents/bakery", "")
 	again := eve.upload(t, "/api/agents/import", "bakery.db", backup.text, nil)
-	apiCase{"the original was deleted", "GET", "/api/agents/" + at(again.json, "id").(string) + "/settings", "", 200, map[string]any{"locked_credentials.0": "openai_api_key"}}.run(t, eve)
+	apiCase{
+		"the original was deleted",
+		"GET",
+		"/api/agents/" + at(again.json, "id").(string) + "/settings",
+		"",
+		200,
+		map[string]any{"locked_credentials.0": "openai_api_key"},
+	}.run(t, eve)
 }
 
 func TestBackupImportFork(t *testing.T) {
@@ -293,26 +405,72 @@ func TestBackupImportFork(t *testing.T) {
 	c.must(t, 201, "POST", "/api/agents/bakery/contacts", `{"name":"Ada"}`)
 	c.must(t, 200, "PUT", "/api/agents/bakery/settings", `{"openai_api_key":"sk-very-secret-value"}`)
 	backup := c.send(t, "POST", "/api/agents/bakery/backup", "")
-	if backup.StatusCode != 200 || !strings.HasPrefix(backup.text, "SQLite format 3\x00") || strings.Contains(backup.text, "sk-very-secret-value") {
+	if backup.StatusCode != 200 ||
+		!strings.HasPrefix(backup.text, "SQLite format 3\x00") ||
+		strings.Contains(backup.text, "sk-very-secret-value") {
 		t.Fatalf("backup: %d, %d bytes", backup.StatusCode, len(backup.text))
 	}
 	imported := c.upload(t, "/api/agents/import", "bakery.db", backup.text, nil)
-	if imported.StatusCode != 201 || at(imported.json, "name") != "bakery-2" || at(imported.json, "status") != "paused" || at(imported.json, "id") == id {
+	if imported.StatusCode != 201 ||
+		at(imported.json, "name") != "bakery-2" ||
+		at(imported.json, "status") != "paused" ||
+		at(imported.json, "id") == id {
 		t.Errorf("import next to the original: %d %s", imported.StatusCode, imported.text)
 	}
-	apiCase{"credentials are included", "GET", "/api/agents/bakery-2/settings", "", 200, map[string]any{"configured_credentials.0": "openai_api_key", "locked_credentials.0": nil}}.run(t, c)
-	apiCase{"fork", "POST", "/api/agents/bakery/fork", `{"name":"bakery-test"}`, 201, map[string]any{"name": "bakery-test", "status": "paused", "description": "bread"}}.run(t, c)
-	apiCase{"fork's contacts", "GET", "/api/agents/bakery-test/contacts", "", 200, map[string]any{"meta.total": "1"}}.run(t, c)
-	apiCase{"fork's credentials", "GET", "/api/agents/bakery-test/settings", "", 200, map[string]any{"configured_credentials.0": "openai_api_key", "locked_credentials.0": nil}}.run(t, c)
-	apiCase{"fork with a name that is taken", "POST", "/api/agents/bakery/fork", `{"name":"bakery-2"}`, 409, code("AGENT_NAME_EXISTS")}.run(t, c)
+	apiCase{
+		"credentials are included",
+		"GET",
+		"/api/agents/bakery-2/settings",
+		"",
+		200,
+		map[string]any{"configured_credentials.0": "openai_api_key", "locked_credentials.0": nil},
+	}.run(t, c)
+	apiCase{
+		"fork",
+		"POST",
+		"/api/agents/bakery/fork",
+		`{"name":"bakery-test"}`,
+		201,
+		map[string]any{"name": "bakery-test", "status": "paused", "description": "bread"},
+	}.run(t, c)
+	apiCase{
+		"fork's contacts",
+		"GET",
+		"/api/agents/bakery-test/contacts",
+		"",
+		200,
+		map[string]any{"meta.total": "1"},
+	}.run(t, c)
+	apiCase{
+		"fork's credentials",
+		"GET",
+		"/api/agents/bakery-test/settings",
+		"",
+		200,
+		map[string]any{"configured_credentials.0": "openai_api_key", "locked_credentials.0": nil},
+	}.run(t, c)
+	apiCase{
+		"fork with a name that is taken",
+		"POST",
+		"/api/agents/bakery/fork",
+		`{"name":"bakery-2"}`,
+		409,
+		code("AGENT_NAME_EXISTS"),
+	}.run(t, c)
 	apiCase{"fork without a name", "POST", "/api/agents/bakery/fork", `{}`, 400, invalid("name")}.run(t, c)
 	c.must(t, 200, "DELETE", "/api/agents/bakery", "")
 	back := c.upload(t, "/api/agents/import", "bakery.db", backup.text, nil)
 	if at(back.json, "id") != id || at(back.json, "name") != "bakery" {
 		t.Errorf("import after the original was deleted keeps id and name: %s", back.text)
 	}
-	for name, content := range map[string]string{"text": "hello", "nothing": "", "half": backup.text[:len(backup.text)/2], "a header only": backup.text[:100]} {
-		if bad := c.upload(t, "/api/agents/import", "x.db", content, nil); bad.StatusCode != 400 || at(bad.json, "error.details.field") != "file" {
+	for name, content := range map[string]string{
+		"text":          "hello",
+		"nothing":       "",
+		"half":          backup.text[:len(backup.text)/2],
+		"a header only": backup.text[:100],
+	} {
+		if bad := c.upload(t, "/api/agents/import", "x.db", content, nil); bad.StatusCode != 400 ||
+			at(bad.json, "error.details.field") != "file" {
 			t.Errorf("import of %s: %d %s", name, bad.StatusCode, bad.text)
 		}
 	}
@@ -330,9 +488,14 @@ func TestSecretsAreNotReturned(t *testing.T) {
 	put := c.send(t, "PUT", "/api/agents/default/settings", `{"openai_api_key":"`+secret+`","llm_provider":"openai"}`)
 	wrong := c.send(t, "PUT", "/api/agents/default/settings", `{"openai_api_key":["`+secret+`"]}`)
 	long := c.send(t, "PUT", "/api/agents/default/settings", `{"openai_api_key":"`+strings.Repeat(secret, 1000)+`"}`)
-	for name, a := range map[string]answer{"put": put, "wrong type": wrong, "too long": long,
-		"get": c.send(t, "GET", "/api/agents/default/settings", ""), "agent": c.send(t, "GET", "/api/agents/default", ""),
-		"logs": c.send(t, "GET", "/api/agents/default/logs", ""), "schema": c.send(t, "GET", "/api/agents/default/sql/schema", ""),
+	for name, a := range map[string]answer{
+		"put":        put,
+		"wrong type": wrong,
+		"too long":   long,
+		"get":        c.send(t, "GET", "/api/agents/default/settings", ""),
+		"agent":      c.send(t, "GET", "/api/agents/default", ""),
+		"logs":       c.send(t, "GET", "/api/agents/default/logs", ""),
+		"schema":     c.send(t, "GET", "/api/agents/default/sql/schema", ""),
 	} {
 		if strings.Contains(a.text, secret) {
 			t.Errorf("%s shows the credential: %s", name, a.text)
@@ -352,7 +515,11 @@ func TestMessagesByCursor(t *testing.T) {
 	for _, role := range []string{"user", "assistant", "user", "system", "user"} {
 		c.must(t, 201, "POST", base+"/messages", `{"role":"`+role+`","content":"from `+role+`","metadata":{"n":1}}`)
 	}
-	apiCase{"a person's answer mutes", "GET", base, "", 200, map[string]any{"muted": true, "messages.0.role": "user", "messages.1.metadata.author": "human"}}.run(t, c)
+	apiCase{
+		"a person's answer mutes",
+		"GET", base, "", 200,
+		map[string]any{"muted": true, "messages.0.role": "user", "messages.1.metadata.author": "human"},
+	}.run(t, c)
 	apiCase{"unmute", "PUT", base, `{"muted":false}`, 200, map[string]any{"muted": false}}.run(t, c)
 	var seen []string
 	for _, order := range []string{"asc", "desc"} {

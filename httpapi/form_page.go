@@ -40,14 +40,30 @@ type choiceView struct {
 }
 
 // inputTypes maps types of fields to types of HTML's input element.
-var inputTypes = map[string]string{"email": "email", "phone": "tel", "url": "url", "number": "number", "date": "date"}
+var inputTypes = map[string]string{
+	"email":  "email",
+	"phone":  "tel",
+	"url":    "url",
+	"number": "number",
+	"date":   "date",
+}
 
 // viewOf returns a form's view with the values entered so far and their issues.
 func viewOf(form *agent.Form, entered map[string][]string, issues map[string]string) formView {
-	v := formView{Title: cmp.Or(form.Title, "Form"), Description: form.Description, Submit: cmp.Or(form.Submit, "Send"), Token: rand.Text()}
+	v := formView{
+		Title:       cmp.Or(form.Title, "Form"),
+		Description: form.Description,
+		Submit:      cmp.Or(form.Submit, "Send"),
+		Token:       rand.Text(),
+	}
 	for i, f := range form.Fields {
 		f.Type, f.Label = cmp.Or(f.Type, "text"), cmp.Or(f.Label, f.Name)
-		field := fieldView{FormField: f, ID: "f" + string(rune('0'+i/10)) + string(rune('0'+i%10)), Input: cmp.Or(inputTypes[f.Type], "text"), Error: issues[f.Name]}
+		field := fieldView{
+			FormField: f,
+			ID:        "f" + string(rune('0'+i/10)) + string(rune('0'+i%10)),
+			Input:     cmp.Or(inputTypes[f.Type], "text"),
+			Error:     issues[f.Name],
+		}
 		given := entered[f.Name]
 		if len(given) > 0 && f.Type != "file" {
 			field.Value = given[0]
@@ -69,7 +85,11 @@ func viewOf(form *agent.Form, entered map[string][]string, issues map[string]str
 
 // sendPage writes a form's page as the response.
 func sendPage(c echo.Context, status int, v formView) error {
-	return htmlPage{Title: v.Title, Style: "/forms/form.css", Body: v.nodes()}.write(c, status, formPolicy)
+	return htmlPage{
+		Title: v.Title,
+		Style: "/forms/form.css",
+		Body:  v.nodes(),
+	}.write(c, status, formPolicy)
 }
 
 // nodes returns the content of the page.
@@ -83,7 +103,11 @@ func (v formView) nodes() []*html.Node {
 	case v.Back == "":
 		return []*html.Node{heading, alert(v.Failure)}
 	}
-	return []*html.Node{heading, alert(v.Failure), element("p", nil, element("a", attributes("href", v.Back), textNode("Back to the form")))}
+	return []*html.Node{
+		heading,
+		alert(v.Failure),
+		element("p", nil, element("a", attributes("href", v.Back), textNode("Back to the form"))),
+	}
 }
 
 func alert(message string) *html.Node {
@@ -104,8 +128,12 @@ func (v formView) form() (nodes []*html.Node) {
 	for _, f := range v.Fields {
 		form.AppendChild(f.node())
 	}
-	form.AppendChild(element("p", attributes("class", "trap", "aria-hidden", "true"), element("label", nil,
-		textNode("Leave this empty "), element("input", attributes("name", "_url", "tabindex", "-1", "autocomplete", "off")))))
+	form.AppendChild(element("p", attributes("class", "trap", "aria-hidden", "true"), element(
+		"label",
+		nil,
+		textNode("Leave this empty "),
+		element("input", attributes("name", "_url", "tabindex", "-1", "autocomplete", "off")),
+	)))
 	form.AppendChild(element("input", attributes("type", "hidden", "name", "_token", "value", v.Token)))
 	form.AppendChild(element("p", nil, element("button", attributes("type", "submit"), textNode(v.Submit))))
 	return append(nodes, form)
@@ -121,19 +149,55 @@ func (f fieldView) node() *html.Node {
 	case "choices":
 		group := element("fieldset", attributes("class", "field"+class), element("legend", nil, f.label()...))
 		for _, choice := range f.Choices {
-			input := element("input", boolAttribute(choice.Chosen, "checked", attributes("type", "checkbox", "name", f.Name, "value", choice.Value)))
-			group.AppendChild(element("label", attributes("class", "tick"), input, textNode(" "), foreign(choice.Value)))
+			input := element(
+				"input",
+				boolAttribute(
+					choice.Chosen,
+					"checked",
+					attributes("type", "checkbox", "name", f.Name, "value", choice.Value),
+				),
+			)
+			group.AppendChild(element(
+				"label",
+				attributes("class", "tick"),
+				input,
+				textNode(" "),
+				foreign(choice.Value),
+			))
 		}
 		if note := f.note(); note != nil {
 			group.AppendChild(note)
 		}
 		return group
 	case "boolean":
-		input := element("input", f.state(boolAttribute(f.Value != "", "checked", attributes("type", "checkbox", "name", f.Name, "id", f.ID, "value", "true"))))
-		return element("div", attributes("class", "field"+class),
-			element("label", attributes("class", "tick"), input, textNode(" "), element("span", nil, f.label()...)), f.note())
+		input := element(
+			"input",
+			f.state(boolAttribute(
+				f.Value != "",
+				"checked",
+				attributes("type", "checkbox", "name", f.Name, "id", f.ID, "value", "true"),
+			)),
+		)
+		return element(
+			"div",
+			attributes("class", "field"+class),
+			element(
+				"label",
+				attributes("class", "tick"),
+				input,
+				textNode(" "),
+				element("span", nil, f.label()...),
+			),
+			f.note(),
+		)
 	}
-	return element("div", attributes("class", "field"+class), element("label", attributes("for", f.ID), f.label()...), f.input(), f.note())
+	return element(
+		"div",
+		attributes("class", "field"+class),
+		element("label", attributes("for", f.ID), f.label()...),
+		f.input(),
+		f.note(),
+	)
 }
 
 // label returns the field's label, with a mark if the field is required.
@@ -141,7 +205,11 @@ func (f fieldView) label() []*html.Node {
 	if !f.Required {
 		return []*html.Node{foreign(f.Label)}
 	}
-	return []*html.Node{foreign(f.Label), textNode(" "), element("span", attributes("class", "star", "title", "required"), textNode("*"))}
+	return []*html.Node{
+		foreign(f.Label),
+		textNode(" "),
+		element("span", attributes("class", "star", "title", "required"), textNode("*")),
+	}
 }
 
 // input returns the element in which the value is entered.
@@ -149,11 +217,19 @@ func (f fieldView) input() *html.Node {
 	named := attributes("name", f.Name, "id", f.ID)
 	switch f.Type {
 	case "long_text":
-		return element("textarea", f.state(append(named, attributes("rows", "5", "maxlength", "20000")...)), textNode(f.Value))
+		return element(
+			"textarea",
+			f.state(append(named, attributes("rows", "5", "maxlength", "20000")...)),
+			textNode(f.Value),
+		)
 	case "choice":
 		options := element("select", f.state(named), element("option", attributes("value", "")))
 		for _, choice := range f.Choices {
-			options.AppendChild(element("option", boolAttribute(choice.Chosen, "selected", attributes("value", choice.Value)), textNode(choice.Value)))
+			options.AppendChild(element(
+				"option",
+				boolAttribute(choice.Chosen, "selected", attributes("value", choice.Value)),
+				textNode(choice.Value),
+			))
 		}
 		return options
 	case "file":

@@ -80,7 +80,10 @@ func readSubmission(r *http.Request, raw []byte) (*submission, error) {
 		s.entered = formTexts(s.entered, "")
 		return s, err
 	default:
-		return nil, agent.Errorf(agent.CodeUnsupportedFormat, "a form is sent as application/x-www-form-urlencoded, multipart/form-data or application/json")
+		return nil, agent.Errorf(
+			agent.CodeUnsupportedFormat,
+			"a form is sent as application/x-www-form-urlencoded, multipart/form-data or application/json",
+		)
 	}
 	return s, nil
 }
@@ -116,7 +119,12 @@ func newFile(name string, content []byte) submittedFile {
 		}
 		return r
 	}, name)
-	return submittedFile{Name: cmp.Or(strings.Trim(agent.Clip(name, 200), "./ "), "file"), MIMEType: http.DetectContentType(content), Size: len(content), Data: base64.StdEncoding.EncodeToString(content)}
+	return submittedFile{
+		Name:     cmp.Or(strings.Trim(agent.Clip(name, 200), "./ "), "file"),
+		MIMEType: http.DetectContentType(content),
+		Size:     len(content),
+		Data:     base64.StdEncoding.EncodeToString(content),
+	}
 }
 
 // readParts reads a multipart form that is already in memory.
@@ -142,7 +150,11 @@ func (s *submission) readParts(raw []byte, boundary string) error {
 			continue
 		}
 		if total += len(content); total > agent.MaxFormFileData {
-			return agent.Errorf(agent.CodeFileTooLarge, "the files of a form may have at most %d MB in all", agent.MaxFormFileData>>20).With("limit_bytes", agent.MaxFormFileData)
+			return agent.Errorf(
+				agent.CodeFileTooLarge,
+				"the files of a form may have at most %d MB in all",
+				agent.MaxFormFileData>>20,
+			).With("limit_bytes", agent.MaxFormFileData)
 		}
 		if files++; files > agent.MaxFormFiles {
 			return agent.Errorf(agent.CodeValidation, "a form takes at most %d files", agent.MaxFormFiles)

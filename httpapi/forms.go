@@ -45,7 +45,8 @@ func (s *Server) listForms(c *rest.Call, in *listTablesIn) (formsOut, error) {
 	found, err := c.DB.Forms(c)
 	items := []formItem{}
 	for _, f := range found {
-		if page.Search == "" || strings.Contains(strings.ToLower(f.Title+" "+f.WorkflowName), strings.ToLower(page.Search)) {
+		if page.Search == "" ||
+			strings.Contains(strings.ToLower(f.Title+" "+f.WorkflowName), strings.ToLower(page.Search)) {
 			items = append(items, formItem{f, s.options.PublicURL + formPath + "/" + c.DB.ID() + "/" + f.WorkflowID})
 		}
 	}
@@ -232,8 +233,16 @@ func (s *Server) submit(c *rest.Call, f *openForm, sent *submission, values map[
 	if token := sent.token(); token != "" {
 		key = "form:" + f.WorkflowID + ":" + token
 	}
-	started, err := s.flow.Execute(c, f.db, flow.Request{WorkflowID: f.WorkflowID, Input: input, Trigger: agent.TriggerForm,
-		IdempotencyKey: key, Queue: true, Hook: true, Wait: hookWait, Waiting: c.Body.Release})
+	started, err := s.flow.Execute(c, f.db, flow.Request{
+		WorkflowID:     f.WorkflowID,
+		Input:          input,
+		Trigger:        agent.TriggerForm,
+		IdempotencyKey: key,
+		Queue:          true,
+		Hook:           true,
+		Wait:           hookWait,
+		Waiting:        c.Body.Release,
+	})
 	if err != nil {
 		return s.showFormError(c.HTTP, err)
 	}
@@ -269,5 +278,8 @@ func (s *Server) answerForm(c echo.Context, f *openForm, result *agent.NodeResul
 	default:
 		return answerHook(c, result)
 	}
-	return sendPage(c, int(answer.Status), formView{Title: title, Done: cmp.Or(text, f.Success, "Thank you, this was sent.")})
+	return sendPage(c, int(answer.Status), formView{
+		Title: title,
+		Done:  cmp.Or(text, f.Success, "Thank you, this was sent."),
+	})
 }

@@ -39,9 +39,17 @@ func newFormServer(t *testing.T, change func(*Options)) (*proxiedServer, *testCl
 func createForm(t *testing.T, owner *testClient, trigger, more string) string {
 	t.Helper()
 	if more == "" {
-		more = `{"id":"row","type":"table","data":{"table":"sent","operation":"insert","row":"{{values}}"}}],"edges":[{"source":"t","target":"row"}]`
+		more = `{"id":"row","type":"table","data":{"table":"sent","operation":"insert","row":"{{values}}"}}],` +
+			`"edges":[{"source":"t","target":"row"}]`
 	}
-	made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", `{"name":"w","status":"active","settings":{"concurrency":50},"nodes":[{"id":"t","type":"trigger","data":{`+trigger+`}},`+more+`}`)
+	made := owner.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/bakery/workflows",
+		`{"name":"w","status":"active","settings":{"concurrency":50},"nodes":[{"id":"t","type":"trigger","data":{`+
+			trigger+`}},`+more+`}`,
+	)
 	agentID := owner.must(t, 200, "GET", "/api/agents/bakery", "")["id"].(string)
 	return "/f/" + agentID + "/" + made["id"].(string)
 }
@@ -75,31 +83,54 @@ func TestForm(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	path := createForm(t, owner, contactForm+openToAll, "")
 	page := c.send(t, "GET", path+"?email=a@x&kind=a&nobody="+url.QueryEscape(`"><script>`), "")
-	if page.StatusCode != 200 || !strings.Contains(page.text, "Contact &lt;us&gt;") || strings.Contains(page.text, "<script") || strings.Contains(page.text, "<us>") ||
-		!strings.Contains(page.text, `value="a@x"`) || !strings.Contains(page.text, `enctype="multipart/form-data"`) {
+	if page.StatusCode != 200 ||
+		!strings.Contains(page.text, "Contact &lt;us&gt;") ||
+		strings.Contains(page.text, "<script") ||
+		strings.Contains(page.text, "<us>") ||
+		!strings.Contains(page.text, `value="a@x"`) ||
+		!strings.Contains(page.text, `enctype="multipart/form-data"`) {
 		t.Fatalf("%d %s", page.StatusCode, page.text)
 	}
-	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "script") {
+	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") ||
+		strings.Contains(policy, "script") {
 		t.Errorf("policy %s", policy)
 	}
 	hostile := "'); DROP TABLE x; -- {{agent}} <img src=x onerror=alert(1)>"
 	foreign := c.with("Origin", "https://elsewhere.example").with("Sec-Fetch-Site", "cross-site")
-	sent := foreign.submit(t, path, url.Values{"email": {"ada@example.com"}, "kind": {"<script>alert(1)</script>"}, "tags": {"x", "y"}, "n": {"1.5"}, "ok": {"true"}, "day": {"2026-01-31"}, "text": {hostile}})
+	sent := foreign.submit(t, path, url.Values{
+		"email": {"ada@example.com"},
+		"kind":  {"<script>alert(1)</script>"},
+		"tags":  {"x", "y"},
+		"n":     {"1.5"},
+		"ok":    {"true"},
+		"day":   {"2026-01-31"},
+		"text":  {hostile},
+	})
 	if sent.StatusCode != 200 || !strings.Contains(sent.text, "Thank you") {
 		t.Fatalf("%d %s", sent.StatusCode, sent.text)
 	}
 	rows := waitForRows(t, c, owner)
-	if len(rows) != 1 || at(rows[0], "text") != hostile || fmt.Sprintf("%v %v %v", at(rows[0], "tags"), at(rows[0], "n"), at(rows[0], "ok")) != "[x y] 1.5 true" {
+	if len(rows) != 1 ||
+		at(rows[0], "text") != hostile ||
+		fmt.Sprintf("%v %v %v", at(rows[0], "tags"), at(rows[0], "n"), at(rows[0], "ok")) != "[x y] 1.5 true" {
 		t.Errorf("%v", rows)
 	}
 	wrong := c.submit(t, path, url.Values{"email": {"nobody"}, "kind": {"other"}, "n": {"many"}, "text": {"kept <b>"}})
-	if wrong.StatusCode != 400 || strings.Count(wrong.text, `class="note error"`) != 3 || !strings.Contains(wrong.text, "kept &lt;b&gt;") {
+	if wrong.StatusCode != 400 ||
+		strings.Count(wrong.text, `class="note error"`) != 3 ||
+		!strings.Contains(wrong.text, "kept &lt;b&gt;") {
 		t.Errorf("%d %s", wrong.StatusCode, wrong.text)
 	}
-	if a := c.send(t, "POST", path, `{"email":"bob@example.com","tags":["y"],"ok":true}`); a.StatusCode != 200 || at(a.json, "execution_id") == "" {
+	if a := c.send(
+		t,
+		"POST",
+		path,
+		`{"email":"bob@example.com","tags":["y"],"ok":true}`,
+	); a.StatusCode != 200 || at(a.json, "execution_id") == "" {
 		t.Errorf("JSON: %d %s", a.StatusCode, a.text)
 	}
-	if a := c.send(t, "POST", path, `{"email":"x"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "email" {
+	if a := c.send(t, "POST", path, `{"email":"x"}`); a.StatusCode != 400 ||
+		at(a.json, "error.details.field") != "email" {
 		t.Errorf("JSON: %d %s", a.StatusCode, a.text)
 	}
 }
@@ -115,7 +146,10 @@ func TestFormToken(t *testing.T) {
 			t.Error(a.text)
 		}
 	}
-	if a := c.submit(t, path, url.Values{"email": {"spam@example.com"}, "_url": {"https://spam.example"}}); a.StatusCode != 200 || !strings.Contains(a.text, "Thank you") {
+	if a := c.submit(t, path, url.Values{
+		"email": {"spam@example.com"},
+		"_url":  {"https://spam.example"},
+	}); a.StatusCode != 200 || !strings.Contains(a.text, "Thank you") {
 		t.Error(a.text)
 	}
 	if rows := waitForRows(t, c, owner); len(rows) != 1 {
@@ -128,11 +162,27 @@ func TestFormAccess(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	values := url.Values{"email": {"a@example.com"}}
 	forms := map[string]string{}
-	for name, auth := range map[string]string{"roles": "", "basic": `,"auth":{"type":"basic","username":"ada","password":"s3cret"}`} {
+	for name, auth := range map[string]string{
+		"roles": "",
+		"basic": `,"auth":{"type":"basic","username":"ada","password":"s3cret"}`,
+	} {
 		forms[name] = createForm(t, owner, contactForm+auth, "")
 	}
-	draft := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", `{"name":"d","nodes":[{"id":"t","type":"trigger","data":{`+contactForm+openToAll+`}}]}`)
-	hook := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", `{"name":"h","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook","auth":{"type":"none"}}}]}`)
+	draft := owner.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/bakery/workflows",
+		`{"name":"d","nodes":[{"id":"t","type":"trigger","data":{`+contactForm+openToAll+`}}]}`,
+	)
+	hook := owner.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/bakery/workflows",
+		`{"name":"h","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook",`+
+			`"auth":{"type":"none"}}}]}`,
+	)
 	base := forms["roles"][:strings.LastIndex(forms["roles"], "/")+1]
 	request, _ := http.NewRequest("GET", c.url, nil)
 	request.SetBasicAuth("ada", "s3cret")
@@ -143,11 +193,16 @@ func TestFormAccess(t *testing.T) {
 		path   string
 		want   int
 	}{
-		{"stranger", c.testClient, forms["roles"], 403}, {"owner", owner, forms["roles"], 200}, {"no password", c.testClient, forms["basic"], 401}, {"password", known, forms["basic"], 200},
+		{"stranger", c.testClient, forms["roles"], 403},
+		{"owner", owner, forms["roles"], 200},
+		{"no password", c.testClient, forms["basic"], 401},
+		{"password", known, forms["basic"], 200},
 		{"password from another site", known.with("Sec-Fetch-Site", "cross-site"), forms["basic"], 403},
 		{"owner from another site", owner.with("Sec-Fetch-Site", "cross-site"), forms["roles"], 403},
-		{"draft", c.testClient, base + draft["id"].(string), 404}, {"hook", c.testClient, base + hook["id"].(string), 404},
-		{"nothing", c.testClient, base + "workflow-x", 404}, {"no agent", c.testClient, "/f/nobody/workflow-x", 404},
+		{"draft", c.testClient, base + draft["id"].(string), 404},
+		{"hook", c.testClient, base + hook["id"].(string), 404},
+		{"nothing", c.testClient, base + "workflow-x", 404},
+		{"no agent", c.testClient, "/f/nobody/workflow-x", 404},
 	} {
 		if a := tt.client.send(t, "GET", tt.path, ""); a.StatusCode != tt.want || strings.Contains(a.text, "s3cret") {
 			t.Errorf("%s: GET: %d", tt.name, a.StatusCode)
@@ -166,16 +221,33 @@ func TestFormAccess(t *testing.T) {
 func TestFormAnswers(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	for body, want := range map[string]string{
-		`"Hello {{email}} <b>"`: "Hello a@example.com &lt;b&gt;", `{"title":"Done <i>","message":"Number 7"}`: "<h1><bdi>Done &lt;i&gt;</bdi></h1><p class=\"text\" role=\"status\"><bdi>Number 7</bdi></p>", `{"x":1}`: `{"x":1}`,
+		`"Hello {{email}} <b>"`: "Hello a@example.com &lt;b&gt;",
+		`{"title":"Done <i>","message":"Number 7"}`: "<h1><bdi>Done &lt;i&gt;</bdi></h1><p class=\"text\" " +
+			"role=\"status\"><bdi>Number 7</bdi></p>",
+		`{"x":1}`: `{"x":1}`,
 	} {
-		path := createForm(t, owner, contactForm+openToAll, `{"id":"r","type":"webhook-response","data":{"body":`+body+`}}],"edges":[{"source":"t","target":"r"}]`)
+		path := createForm(
+			t,
+			owner,
+			contactForm+openToAll,
+			`{"id":"r","type":"webhook-response","data":{"body":`+body+`}}],"edges":[{"source":"t","target":"r"}]`,
+		)
 		a := c.submit(t, path, url.Values{"email": {"a@example.com"}})
 		if a.StatusCode != 200 || !strings.Contains(a.text, want) {
 			t.Errorf("%s: %d %s", body, a.StatusCode, a.text)
 		}
 	}
-	path := createForm(t, owner, contactForm+openToAll, `{"id":"r","type":"webhook-response","data":{"headers":{"Content-Type":"text/html"},"body":"<script>alert(1)</script>"}}],"edges":[{"source":"t","target":"r"}]`)
-	if a := c.submit(t, path, url.Values{"email": {"a@example.com"}}); !strings.HasPrefix(a.Header.Get("Content-Security-Policy"), "sandbox") {
+	path := createForm(
+		t,
+		owner,
+		contactForm+openToAll,
+		`{"id":"r","type":"webhook-response","data":{"headers":{"Content-Type":"text/html"},"body":"`+
+			`<script>alert(1)</script>"}}],"edges":[{"source":"t","target":"r"}]`,
+	)
+	if a := c.submit(t, path, url.Values{"email": {"a@example.com"}}); !strings.HasPrefix(
+		a.Header.Get("Content-Security-Policy"),
+		"sandbox",
+	) {
 		t.Errorf("a page of a workflow has the policy %q", a.Header.Get("Content-Security-Policy"))
 	}
 }
@@ -205,13 +277,19 @@ func TestFormFiles(t *testing.T) {
 	if string(raw) != `{"data":"aGVsbG8=","mime_type":"text/plain; charset=utf-8","name":"passwd.txt","size":5}` {
 		t.Errorf("%s", raw)
 	}
-	if a := send("big", bytes.Repeat([]byte("x"), agent.MaxFormFileData+1)); a.StatusCode != 413 || !strings.Contains(a.text, "too large") {
+	if a := send("big", bytes.Repeat([]byte("x"), agent.MaxFormFileData+1)); a.StatusCode != 413 ||
+		!strings.Contains(a.text, "too large") {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 	if a := send("huge", bytes.Repeat([]byte("x"), agent.MaxFormBody)); a.StatusCode != 413 {
 		t.Errorf("%d", a.StatusCode)
 	}
-	for media, body := range map[string]string{"multipart/form-data": "x", "multipart/form-data; boundary=b": "--b\r\nx", "text/plain": "x", "application/json": "[1]"} {
+	for media, body := range map[string]string{
+		"multipart/form-data":             "x",
+		"multipart/form-data; boundary=b": "--b\r\nx",
+		"text/plain":                      "x",
+		"application/json":                "[1]",
+	} {
 		if a := c.do(t, "POST", path, strings.NewReader(body), media); a.StatusCode < 400 || a.StatusCode >= 500 {
 			t.Errorf("%s: %d %s", media, a.StatusCode, a.text)
 		}
@@ -224,7 +302,8 @@ func TestFormFlood(t *testing.T) {
 	path := createForm(t, owner, contactForm+openToAll, "")
 	for i := range formLimit + 2 {
 		a := c.submit(t, path, url.Values{"email": {"nobody"}})
-		if want := map[bool]int{true: 400, false: 429}[i < formLimit]; a.StatusCode != want && i != formLimit { // a minute may end meanwhile
+		// a minute may end meanwhile
+		if want := map[bool]int{true: 400, false: 429}[i < formLimit]; a.StatusCode != want && i != formLimit {
 			t.Errorf("%d: %d, want %d", i, a.StatusCode, want)
 		}
 		if a.StatusCode == 429 && a.Header.Get("Retry-After") == "" {
@@ -237,11 +316,22 @@ func TestFormFlood(t *testing.T) {
 func TestFormChecks(t *testing.T) {
 	_, owner := newFormServer(t, nil)
 	for fields, field := range map[string]string{
-		`[]`: "nodes[0].data.fields", `{}`: "nodes[0].data.fields", `[{"name":"a b"}]`: "nodes[0].data.fields[0].name", `[{"name":"values"}]`: "nodes[0].data.fields[0].name",
-		`[{"name":"a"},{"name":"a"}]`: "nodes[0].data.fields[1].name", `[{"name":"a","type":"x"}]`: "nodes[0].data.fields[0].type", `[{"name":"a","type":"choice"}]`: "nodes[0].data.fields[0].options",
-		`[{"name":7}]`: "nodes[0].data.fields",
+		`[]`:                             "nodes[0].data.fields",
+		`{}`:                             "nodes[0].data.fields",
+		`[{"name":"a b"}]`:               "nodes[0].data.fields[0].name",
+		`[{"name":"values"}]`:            "nodes[0].data.fields[0].name",
+		`[{"name":"a"},{"name":"a"}]`:    "nodes[0].data.fields[1].name",
+		`[{"name":"a","type":"x"}]`:      "nodes[0].data.fields[0].type",
+		`[{"name":"a","type":"choice"}]`: "nodes[0].data.fields[0].options",
+		`[{"name":7}]`:                   "nodes[0].data.fields",
 	} {
-		a := owner.send(t, "POST", "/api/agents/bakery/workflows", `{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","fields":`+fields+`}}]}`)
+		a := owner.send(
+			t,
+			"POST",
+			"/api/agents/bakery/workflows",
+			`{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","fields":`+
+				fields+`}}]}`,
+		)
 		if a.StatusCode != 400 || at(a.json, "error.details.field") != field {
 			t.Errorf("%s: %d %s", fields, a.StatusCode, a.text)
 		}

@@ -68,7 +68,9 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if forwarded && errors.Is(err, errMoved) {
 			return c.NoContent(http.StatusMisdirectedRequest)
 		}
-		return s.admitRequest(func(echo.Context) error { return unavailable(err) })(c)
+		return s.admitRequest(func(echo.Context) error {
+			return unavailable(err)
+		})(c)
 	}
 }
 
@@ -84,7 +86,10 @@ func hasMoved(c echo.Context, err error) bool {
 
 // unavailable returns the error for a request that no server answers at present.
 func unavailable(cause error) error {
-	return agent.Errorf(agent.CodeUnavailable, "the server that owns this agent is not responding; try again").Because(cause)
+	return agent.Errorf(
+		agent.CodeUnavailable,
+		"the server that owns this agent is not responding; try again",
+	).Because(cause)
 }
 
 // target is what a request is for: an agent, by id or name, a browser session, or a
@@ -232,7 +237,9 @@ func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target)
 	if err != nil {
 		return err
 	}
-	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool { return n.Self || !n.Alive })
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool {
+		return n.Self || !n.Alive
+	})
 	for _, node := range nodes {
 		if err := f.forward(c, node); err == nil || !retriable(err, c.Request()) {
 			return err

@@ -54,7 +54,12 @@ var errDiscarded = errors.New("the request's body cannot be sent again")
 // keep buffers a request's body while it is read, which may be after the request was
 // admitted.
 func (b *bodies) keep(r *http.Request, network netip.Prefix) *body {
-	kept := &body{bodies: b, request: r, network: network, from: r.Body}
+	kept := &body{
+		bodies:  b,
+		request: r,
+		network: network,
+		from:    r.Body,
+	}
 	if r.ContentLength != 0 {
 		r.Body = &bodyReader{body: kept}
 	}

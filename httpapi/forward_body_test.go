@@ -89,7 +89,8 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 		used, first.server.forwarder.bodies = append(used, b), b
 		first.Cluster.Owners[far.ID()] = &apitest.Node{URL: lost.URL}
 		a := first.upload(t)
-		if a.StatusCode != c.want || c.want == 503 && (a.Header.Get("Retry-After") == "" || at(a.json, "error.code") != "UNAVAILABLE") {
+		if a.StatusCode != c.want ||
+			c.want == 503 && (a.Header.Get("Retry-After") == "" || at(a.json, "error.code") != "UNAVAILABLE") {
 			t.Errorf("an agent %s: %d %s", c.what, a.StatusCode, a.text)
 		}
 	}
@@ -110,7 +111,12 @@ func TestBodyIsNotAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /api/agents/far/sources HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", 2<<20)
+	fmt.Fprintf(
+		conn,
+		"POST /api/agents/far/sources HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"+
+			"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+		2<<20,
+	)
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil || !strings.Contains(line, " 503 ") {
 		t.Errorf("%q, %v", line, err)

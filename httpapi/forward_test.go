@@ -39,7 +39,10 @@ func newCluster(t *testing.T) (first, second *fakeNode) {
 			server.Stop()
 			ts.Close()
 		})
-		nodes = append(nodes, &fakeNode{testClient: &testClient{url: ts.URL, folder: server.folder, header: http.Header{}}, server: server})
+		nodes = append(nodes, &fakeNode{
+			testClient: &testClient{url: ts.URL, folder: server.folder, header: http.Header{}},
+			server:     server,
+		})
 		return ts.URL
 	})
 	nodes[0].Node, nodes[1].Node = one, two
@@ -58,10 +61,15 @@ func TestAnyServerAnswers(t *testing.T) {
 			}
 		}
 		n.must(t, 404, "GET", "/api/agents/agent-none", "")
-		if got := n.must(t, 200, "GET", "/api/agents?sort=name", ""); at(got, "meta.total").(interface{ String() string }).String() != "3" || at(got, "agents.1.name") != "far" {
+		if got := n.must(
+			t, 200, "GET", "/api/agents?sort=name", "",
+		); at(got, "meta.total").(interface{ String() string }).String() != "3" ||
+			at(got, "agents.1.name") != "far" {
 			t.Errorf("the list: %v", got)
 		}
-		if got := n.must(t, 200, "GET", "/api/console", ""); at(got, "agents.2.name") != "near" || fmt.Sprint(at(got, "agents.2.waiting")) != map[*fakeNode]string{first: "0", second: "3"}[n] || got["cluster"] != true {
+		if got := n.must(t, 200, "GET", "/api/console", ""); at(got, "agents.2.name") != "near" ||
+			fmt.Sprint(at(got, "agents.2.waiting")) != map[*fakeNode]string{first: "0", second: "3"}[n] ||
+			got["cluster"] != true {
 			t.Errorf("the console: %v", got)
 		}
 	}
@@ -95,12 +103,23 @@ func TestOwnerAuthenticatesTheClient(t *testing.T) {
 		return c.NoContent(204)
 	})
 	first.server.echo.GET("/api/agents/:id/seen", func(echo.Context) error { return errors.New("not here") })
-	a := first.with("X-Forwarded-For", "192.0.2.7").with("Host", "satchel.localhost").with("X-Satchel-Forwarded", "forged").send(t, "GET", "/api/agents/far/seen?a=1;b&c=%2f?d", "")
+	a := first.with("X-Forwarded-For", "192.0.2.7").
+		with("Host", "satchel.localhost").
+		with("X-Satchel-Forwarded", "forged").
+		send(t, "GET", "/api/agents/far/seen?a=1;b&c=%2f?d", "")
 	r := <-seen
-	if host, _, _ := net.SplitHostPort(r.RemoteAddr); a.StatusCode != 204 || host != "127.0.0.1" || r.Host != "satchel.localhost" || r.Header.Get("X-Forwarded-For") != "" || r.URL.RawQuery != "a=1;b&c=%2f?d" {
+	if host, _, _ := net.SplitHostPort(r.RemoteAddr); a.StatusCode != 204 ||
+		host != "127.0.0.1" ||
+		r.Host != "satchel.localhost" ||
+		r.Header.Get("X-Forwarded-For") != "" ||
+		r.URL.RawQuery != "a=1;b&c=%2f?d" {
 		t.Errorf("%d, from %s to %s with %v: %s", a.StatusCode, r.RemoteAddr, r.Host, r.Header, r.URL.RawQuery)
 	}
-	if _, _, err := second.folder.CreateKey(t.Context(), agent.Key{Name: "mine", Role: agent.RoleViewer, Agents: []string{"*"}}); err != nil {
+	if _, _, err := second.folder.CreateKey(t.Context(), agent.Key{
+		Name:   "mine",
+		Role:   agent.RoleViewer,
+		Agents: []string{"*"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	first.must(t, 403, "GET", "/api/agents/far", "")
@@ -153,7 +172,11 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 		w.WriteHeader(http.StatusMisdirectedRequest)
 	}))
 	t.Cleanup(wrong.Close)
-	for what, before := range map[string]*apitest.Node{"nobody": nil, "the wrong server": {URL: wrong.URL}, "a server that has gone": {URL: "http://127.0.0.1:1"}} {
+	for what, before := range map[string]*apitest.Node{
+		"nobody":                 nil,
+		"the wrong server":       {URL: wrong.URL},
+		"a server that has gone": {URL: "http://127.0.0.1:1"},
+	} {
 		first.Cluster.Owners[near.ID()] = before
 		first.Cluster.Asked = nil
 		if what == "the wrong server" {
@@ -165,7 +188,12 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 		} else { // only a server that no longer has the agent is a reason to look up its owner again
 			first.Cluster.Next = map[string]*apitest.Node{near.ID(): first.Node}
 		}
-		if a := second.send(t, "POST", "/api/agents/near/contacts", `{"name":"`+what+`"}`); a.StatusCode != 201 || a.json["name"] != what {
+		if a := second.send(
+			t,
+			"POST",
+			"/api/agents/near/contacts",
+			`{"name":"`+what+`"}`,
+		); a.StatusCode != 201 || a.json["name"] != what {
 			t.Errorf("%s: %d %s", what, a.StatusCode, a.text)
 		}
 	}
@@ -180,7 +208,10 @@ func TestOwnerIsUnreachable(t *testing.T) {
 	first.Cluster.Owners[far.ID()] = &apitest.Node{URL: "http://127.0.0.1:1"}
 	for range 2 {
 		a := first.send(t, "GET", "/api/agents/far", "")
-		if a.StatusCode != 503 || a.Header.Get("Retry-After") == "" || at(a.json, "error.code") != "UNAVAILABLE" || a.Header.Get("X-Request-Id") == "" {
+		if a.StatusCode != 503 ||
+			a.Header.Get("Retry-After") == "" ||
+			at(a.json, "error.code") != "UNAVAILABLE" ||
+			a.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%d %v %s", a.StatusCode, a.Header, a.text)
 		}
 		first.Down = cluster.ErrUnavailable
@@ -219,7 +250,8 @@ func TestOwnerIsSuspended(t *testing.T) {
 			first.Cluster.Mu.Unlock()
 			end()
 		}()
-		if a := first.send(t, method, "/api/agents/far", `{"description":"x"}`); a.StatusCode != want || want == 503 && a.Header.Get("Retry-After") == "" {
+		if a := first.send(t, method, "/api/agents/far", `{"description":"x"}`); a.StatusCode != want ||
+			want == 503 && a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", method, a.StatusCode, a.text)
 		}
 	}
@@ -303,7 +335,8 @@ func TestSessionsAreFound(t *testing.T) {
 		asked <- c.Param("session")
 		return c.NoContent(204)
 	})
-	if a := first.send(t, "GET", "/v1/sessions/session-there/cast", ""); a.StatusCode != 204 || <-asked != "session-there" {
+	if a := first.send(t, "GET", "/v1/sessions/session-there/cast", ""); a.StatusCode != 204 ||
+		<-asked != "session-there" {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 	if a := first.send(t, "GET", "/v1/sessions/cast?sessionId=session-nowhere", ""); a.StatusCode != 404 {
@@ -313,10 +346,18 @@ func TestSessionsAreFound(t *testing.T) {
 
 // Requests of a sign-in are forwarded by the agent in their address.
 func TestSignInsAreForwarded(t *testing.T) {
-	for path, want := range map[string]string{"/oauth/start/agent-1.credential-1.x": "agent-1", "/oauth/callback?state=agent-2.credential-1.x": "agent-2", "/oauth/callback?state=x": "", "/api/agents": ""} {
+	for path, want := range map[string]string{
+		"/oauth/start/agent-1.credential-1.x":          "agent-1",
+		"/oauth/callback?state=agent-2.credential-1.x": "agent-2",
+		"/oauth/callback?state=x":                      "",
+		"/api/agents":                                  "",
+	} {
 		e := echo.New()
 		got := "none"
-		note := func(c echo.Context) error { got = targetOf(c).agent; return nil }
+		note := func(c echo.Context) error {
+			got = targetOf(c).agent
+			return nil
+		}
 		for _, route := range []string{oauthStart, oauthCallback, "/api/agents"} {
 			e.Any(route, note)
 		}

@@ -40,14 +40,38 @@ type forwarder struct {
 
 // newForwarder returns the forwarder of a server in a cluster.
 func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
-	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, timeout: forwardTimeout, bodies: newBodies(s.folder.Path(), s.memory),
-		hasSession: func(id string) bool { return s.options.Browser.Find(id) != nil },
-		requests:   s.metrics.registry.CounterVec("satchel_cluster_forwarded_total", "Requests forwarded to other servers of the cluster, by outcome.", "outcome")}
+	f := &forwarder{
+		directory: directory,
+		limiter:   s.limiter,
+		streams:   s.streams,
+		timeout:   forwardTimeout,
+		bodies:    newBodies(s.folder.Path(), s.memory),
+		hasSession: func(id string) bool {
+			return s.options.Browser.Find(id) != nil
+		},
+		requests: s.metrics.registry.CounterVec(
+			"satchel_cluster_forwarded_total",
+			"Requests forwarded to other servers of the cluster, by outcome.",
+			"outcome",
+		),
+	}
 	// The addresses of the cluster's servers are the operator's.
-	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1, Verbatim: true, HeaderTimeout: forwardAnswer})
-	f.proxy = &httputil.ReverseProxy{Transport: client.Transport(), FlushInterval: -1, Rewrite: f.rewrite, ModifyResponse: f.receive,
-		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
-		ErrorLog:     log.New(io.Discard, "", 0)}
+	client := egress.New(egress.Policy{
+		AllowPrivate:  true,
+		MaxResponse:   -1,
+		Verbatim:      true,
+		HeaderTimeout: forwardAnswer,
+	})
+	f.proxy = &httputil.ReverseProxy{
+		Transport:      client.Transport(),
+		FlushInterval:  -1,
+		Rewrite:        f.rewrite,
+		ModifyResponse: f.receive,
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
+			hopOf(r).err = err
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
 	s.metrics.cluster(directory)
 	return f
 }
@@ -63,7 +87,9 @@ type hop struct {
 
 type hopKey struct{}
 
-func hopOf(r *http.Request) *hop { return r.Context().Value(hopKey{}).(*hop) }
+func hopOf(r *http.Request) *hop {
+	return r.Context().Value(hopKey{}).(*hop)
+}
 
 // forward forwards a request to another server. An error means that no response was
 // written.
@@ -75,10 +101,15 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 	r, control := c.Request(), http.NewResponseController(c.Response())
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	h := &hop{to: to, from: f.limiter.Address(r).String() + ", " + localAddress(r), cancel: cancel}
+	h := &hop{
+		to:     to,
+		from:   f.limiter.Address(r).String() + ", " + localAddress(r),
+		cancel: cancel,
+	}
 	// The deadlines of this connection are extended as bytes move; the other server
 	// limits how long it waits.
-	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})) // a test's recorder has none
+	// a test's recorder has none
+	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{}))
 	out := r.WithContext(context.WithValue(ctx, hopKey{}, h))
 	if r.ContentLength != 0 {
 		out.Body = &deadlineBody{ReadCloser: r.Body, control: control}
@@ -126,7 +157,8 @@ func (f *forwarder) receive(resp *http.Response) error {
 	if resp.StatusCode == http.StatusMisdirectedRequest {
 		return errMoved
 	}
-	if resp.StatusCode == http.StatusSwitchingProtocols || strings.HasPrefix(resp.Header.Get(echo.HeaderContentType), "text/event-stream") {
+	if resp.StatusCode == http.StatusSwitchingProtocols ||
+		strings.HasPrefix(resp.Header.Get(echo.HeaderContentType), "text/event-stream") {
 		h := hopOf(resp.Request)
 		h.stop = context.AfterFunc(f.streams, h.cancel)
 	}
@@ -136,7 +168,9 @@ func (f *forwarder) receive(resp *http.Response) error {
 // retriable reports whether a request that failed can be sent again: nothing was done,
 // or it only reads.
 func retriable(err error, r *http.Request) bool {
-	return errors.Is(err, errMoved) || egress.IsUnsent(err) || r.Context().Err() == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	return errors.Is(err, errMoved) ||
+		egress.IsUnsent(err) ||
+		r.Context().Err() == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
 // restoreClient makes a forwarded request appear to come from the original client.

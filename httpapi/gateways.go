@@ -61,7 +61,11 @@ func gatewayLocation(c *rest.Call, out any) string {
 }
 
 func (s *Server) createGateway(c *rest.Call, in *createGatewayIn) (secretGatewayOut, error) {
-	change := agent.GatewayChange{Name: in.Body.Name, IsDefault: in.Body.IsDefault, Config: in.Body.Config}
+	change := agent.GatewayChange{
+		Name:      in.Body.Name,
+		IsDefault: in.Body.IsDefault,
+		Config:    in.Body.Config,
+	}
 	made, secret, err := s.options.Gateways.Create(c, c.DB, in.Body.Type, change)
 	return secretGatewayOut{made, secret}, err
 }
@@ -116,5 +120,10 @@ type testGatewayOut struct {
 
 func (s *Server) testGateway(c *rest.Call, in *testGatewayIn) (testGatewayOut, error) {
 	t, err := s.options.Gateways.SendTest(c, c.DB, in.ID, gateways.TestMessage{To: in.Body.To, Text: in.Body.Text})
-	return testGatewayOut{Success: t.Error == "" && err == nil, MessageID: t.ID, Error: t.Error, Duration: t.Took.Milliseconds()}, err
+	return testGatewayOut{
+		Success:   t.Error == "" && err == nil,
+		MessageID: t.ID,
+		Error:     t.Error,
+		Duration:  t.Took.Milliseconds(),
+	}, err
 }

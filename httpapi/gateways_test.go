@@ -12,7 +12,11 @@ import (
 
 func (w *contractClient) checkGateways(t *testing.T, agent string) {
 	t.Helper()
-	id := w.create(t, agent+"/gateways", `{"type":"smtp","name":"Mail","config":{"smtpHost":"127.0.0.1","smtpPort":1,"fromAddress":"a@example.com"}}`)
+	id := w.create(
+		t,
+		agent+"/gateways",
+		`{"type":"smtp","name":"Mail","config":{"smtpHost":"127.0.0.1","smtpPort":1,"fromAddress":"a@example.com"}}`,
+	)
 	at := agent + "/gateways/" + id
 	w.request(t, 400, "POST", agent+"/gateways", `{"type":"x","name":"y"}`)
 	w.request(t, 200, "GET", agent+"/gateways", "")
@@ -22,13 +26,34 @@ func (w *contractClient) checkGateways(t *testing.T, agent string) {
 	w.request(t, 200, "GET", at, "")
 	w.request(t, 204, "DELETE", at, "")
 	w.request(t, 404, "GET", at, "")
-	site := w.create(t, agent+"/gateways", `{"type":"web","name":"Site","config":{"allowedOrigins":["https://shop.example.com"],"hours":"Mon-Fri 09:00-17:00"}}`)
+	site := w.create(
+		t,
+		agent+"/gateways",
+		`{"type":"web","name":"Site","config":{"allowedOrigins":["https://shop.example.com"],`+
+			`"hours":"Mon-Fri 09:00-17:00"}}`,
+	)
 	w.request(t, 200, "GET", agent+"/gateways/"+site+"/widget", "")
 	w.request(t, 200, "POST", agent+"/gateways/"+site+"/verify", "")
-	visitor := w.request(t, 201, "POST", agent+"/gateways/"+site+"/simulate", `{"from":"visitor-1","name":"Ada","text":"Have you a price list?"}`)
+	visitor := w.request(
+		t,
+		201,
+		"POST",
+		agent+"/gateways/"+site+"/simulate",
+		`{"from":"visitor-1","name":"Ada","text":"Have you a price list?"}`,
+	)
 	body, media := multipartForm(t, map[string]string{"content": "Here it is"}, "prices.csv", []byte("bread,3\n"), nil)
-	w.requestWith(t, 201, "POST", agent+"/conversations/"+visitor.json["conversation_id"].(string)+"/files", body, media)
-	made := w.request(t, 201, "POST", agent+"/gateways", `{"type":"webhook","name":"Hook","config":{"url":"https://example.com/"}}`)
+	w.requestWith(
+		t,
+		201,
+		"POST",
+		agent+"/conversations/"+visitor.json["conversation_id"].(string)+"/files",
+		body,
+		media,
+	)
+	made := w.request(
+		t, 201, "POST", agent+"/gateways",
+		`{"type":"webhook","name":"Hook","config":{"url":"https://example.com/"}}`,
+	)
 	at = agent + "/gateways/" + made.json["id"].(string)
 	w.request(t, 200, "POST", at+"/webhook/register", "")
 	w.request(t, 200, "POST", at+"/webhook/register", `{"baseUrl":"https://satchel.example"}`)
@@ -40,7 +65,12 @@ func (w *contractClient) checkGateways(t *testing.T, agent string) {
 	w.request(t, 200, "POST", at+"/test", `{"to":"ada","text":"Hello"}`)
 	w.request(t, 400, "POST", at+"/test", `{"to":"","text":"Hello"}`)
 	w.request(t, 401, "POST", at+"/webhook", `{}`)
-	signed := &contractClient{w.with("X-Webhook-Secret", made.json["webhook_secret"].(string)), w.described, w.seen, w.all}
+	signed := &contractClient{
+		w.with("X-Webhook-Secret", made.json["webhook_secret"].(string)),
+		w.described,
+		w.seen,
+		w.all,
+	}
 	signed.request(t, 200, "POST", at+"/webhook", `{"from":"ada","text":"Hello"}`)
 	signed.request(t, 400, "POST", at+"/webhook", `{`)
 	signed.request(t, 413, "POST", at+"/webhook", strings.Repeat(" ", 1<<20+1))
@@ -60,10 +90,18 @@ func TestGateway(t *testing.T) {
 	}))
 	t.Cleanup(resend.Close)
 	const at = "/api/agents/default/gateways"
-	first := c.must(t, 201, "POST", at, `{"type":"resend","name":"One","is_default":true,"config":{"apiKey":"re_plaintext_key","fromAddress":"a@example.com","apiBaseUrl":"`+resend.URL+`"}}`)
+	first := c.must(
+		t, 201, "POST", at,
+		`{"type":"resend","name":"One","is_default":true,"config":{"apiKey":"re_plaintext_key",`+
+			`"fromAddress":"a@example.com","apiBaseUrl":"`+resend.URL+`"}}`,
+	)
 	id, secret := first["id"].(string), first["webhook_secret"].(string)
-	if first["type"] != "email" || first["status"] != "inactive" || first["is_default"] != true || first["config"] != nil ||
-		first["webhook_url"] != at+"/"+id+"/webhook" || !strings.HasPrefix(secret, "whsec_") ||
+	if first["type"] != "email" ||
+		first["status"] != "inactive" ||
+		first["is_default"] != true ||
+		first["config"] != nil ||
+		first["webhook_url"] != at+"/"+id+"/webhook" ||
+		!strings.HasPrefix(secret, "whsec_") ||
 		!reflect.DeepEqual(first["configured_fields"], []any{"apiBaseUrl", "apiKey", "fromAddress", "provider"}) {
 		t.Errorf("created %v", first)
 	}
@@ -71,28 +109,39 @@ func TestGateway(t *testing.T) {
 	if verified["success"] != true || nested(verified, "info.fromDomainVerified") != true || verified["error"] != nil {
 		t.Errorf("verified %v", verified)
 	}
-	if g := c.must(t, 200, "GET", at+"/"+id, ""); g["status"] != "active" || g["verified"] != true || g["webhook_secret"] != nil {
+	if g := c.must(t, 200, "GET", at+"/"+id, ""); g["status"] != "active" ||
+		g["verified"] != true ||
+		g["webhook_secret"] != nil {
 		t.Errorf("after verify %v", g)
 	}
 	if g := c.must(t, 200, "PUT", at+"/"+id, `{"name":"Renamed"}`); g["status"] != "active" || g["name"] != "Renamed" {
 		t.Errorf("a new name changed %v", g)
 	}
-	if g := c.must(t, 200, "PUT", at+"/"+id, `{"config":{"apiKey":"re_wrong_key"}}`); g["status"] != "inactive" || g["verified"] != false {
+	if g := c.must(
+		t, 200, "PUT", at+"/"+id,
+		`{"config":{"apiKey":"re_wrong_key"}}`,
+	); g["status"] != "inactive" || g["verified"] != false {
 		t.Errorf("new credentials left %v", g)
 	}
 	verified = c.must(t, 200, "POST", at+"/"+id+"/verify", "")
-	if verified["success"] != false || verified["info"] != nil || !strings.Contains(verified["error"].(string), "refused the API key") {
+	if verified["success"] != false ||
+		verified["info"] != nil ||
+		!strings.Contains(verified["error"].(string), "refused the API key") {
 		t.Errorf("verified %v", verified)
 	}
 	second := c.must(t, 201, "POST", at, `{"type":"smtp","name":"Two","is_default":true}`)
-	if g := c.must(t, 200, "GET", at+"/"+id, ""); g["is_default"] != false || g["status"] != "error" || g["last_error"] == "" {
+	if g := c.must(t, 200, "GET", at+"/"+id, ""); g["is_default"] != false ||
+		g["status"] != "error" ||
+		g["last_error"] == "" {
 		t.Errorf("next to another default %v", g)
 	}
-	if v := c.must(t, 200, "POST", at+"/"+second["id"].(string)+"/verify", ""); v["success"] != false || !strings.Contains(v["error"].(string), "config.smtpHost missing") {
+	if v := c.must(t, 200, "POST", at+"/"+second["id"].(string)+"/verify", ""); v["success"] != false ||
+		!strings.Contains(v["error"].(string), "config.smtpHost missing") {
 		t.Errorf("verify of an empty config %v", v)
 	}
 	for _, path := range []string{"", "/" + id, "?type=resend"} {
-		if a := c.send(t, "GET", at+path, ""); strings.Contains(a.text, "re_") && strings.Contains(a.text, "_key") || strings.Contains(a.text, secret) {
+		if a := c.send(t, "GET", at+path, ""); strings.Contains(a.text, "re_") && strings.Contains(a.text, "_key") ||
+			strings.Contains(a.text, secret) {
 			t.Errorf("%s shows a secret: %s", path, a.text)
 		}
 	}
@@ -129,9 +178,16 @@ func TestGatewayTest(t *testing.T) {
 		}
 	}))
 	t.Cleanup(ts.Close)
-	path := "/api/agents/default/gateways/" + c.must(t, 201, "POST", "/api/agents/default/gateways",
-		`{"type":"telegram","name":"Bot","config":{"botToken":"1:wrong","apiBaseUrl":"`+ts.URL+`"}}`)["id"].(string)
-	if v := c.must(t, 200, "POST", path+"/verify", ""); v["success"] != false || v["field"] != "config.botToken" || v["error"] != "Telegram refused the bot token (401)" {
+	path := "/api/agents/default/gateways/" + c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/gateways",
+		`{"type":"telegram","name":"Bot","config":{"botToken":"1:wrong","apiBaseUrl":"`+ts.URL+`"}}`,
+	)["id"].(string)
+	if v := c.must(t, 200, "POST", path+"/verify", ""); v["success"] != false ||
+		v["field"] != "config.botToken" ||
+		v["error"] != "Telegram refused the bot token (401)" {
 		t.Errorf("a wrong token: %v", v)
 	}
 	if a := c.send(t, "POST", path+"/test", `{"to":"42","text":"Hello"}`); a.StatusCode != 409 {
@@ -141,13 +197,18 @@ func TestGatewayTest(t *testing.T) {
 	if v := c.must(t, 200, "POST", path+"/verify", ""); v["success"] != true || v["field"] != nil {
 		t.Errorf("the right token: %v", v)
 	}
-	if sent := c.must(t, 200, "POST", path+"/test", `{"to":"42","text":"Hello"}`); sent["success"] != true || sent["message_id"] != "7" {
+	if sent := c.must(
+		t, 200, "POST", path+"/test",
+		`{"to":"42","text":"Hello"}`,
+	); sent["success"] != true || sent["message_id"] != "7" {
 		t.Errorf("sent: %v", sent)
 	}
-	if sent := c.must(t, 200, "POST", path+"/test", `{"to":"43","text":"Hello"}`); sent["success"] != false || !strings.Contains(sent["error"].(string), "no such chat") {
+	if sent := c.must(t, 200, "POST", path+"/test", `{"to":"43","text":"Hello"}`); sent["success"] != false ||
+		!strings.Contains(sent["error"].(string), "no such chat") {
 		t.Errorf("sent without a recipient: %v", sent)
 	}
-	if a := c.send(t, "POST", path+"/test", `{"to":"42","text":" "}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "text" {
+	if a := c.send(t, "POST", path+"/test", `{"to":"42","text":" "}`); a.StatusCode != 400 ||
+		at(a.json, "error.details.field") != "text" {
 		t.Errorf("without a text: %d %s", a.StatusCode, a.text)
 	}
 }
@@ -166,11 +227,19 @@ func TestRegisterWithoutPublicURL(t *testing.T) {
 		"community_chat": `"botToken":"b","applicationId":"1","publicKey":"` + strings.Repeat("ab", 32) + `"`,
 		"sms":            `"accountSid":"AC1","authToken":"t","phoneNumber":"+1"`,
 	} {
-		made := c.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"`+kind+`","name":"x","config":{"apiBaseUrl":"`+platform.URL+`",`+config+`}}`)
+		made := c.must(
+			t,
+			201,
+			"POST",
+			"/api/agents/default/gateways",
+			`{"type":"`+kind+`","name":"x","config":{"apiBaseUrl":"`+platform.URL+`",`+config+`}}`,
+		)
 		got := c.must(t, 200, "POST", "/api/agents/default/gateways/"+made["id"].(string)+"/webhook/register", "")
 		byHand := kind != "community_chat" && kind != "sms"
 		reason, _ := got[map[bool]string{true: "instructions", false: "error"}[byHand]].(string)
-		if got["success"] != byHand || !strings.Contains(reason, "SATCHEL_PUBLIC_URL") || byHand && !strings.HasSuffix(fmt.Sprint(got["webhookUrl"]), fmt.Sprint(made["webhook_url"])) {
+		if got["success"] != byHand ||
+			!strings.Contains(reason, "SATCHEL_PUBLIC_URL") ||
+			byHand && !strings.HasSuffix(fmt.Sprint(got["webhookUrl"]), fmt.Sprint(made["webhook_url"])) {
 			t.Errorf("%s: %v", kind, got)
 		}
 	}

@@ -85,7 +85,12 @@ type requester struct {
 }
 
 func (q *requester) holder() *holder {
-	return &holder{policy: q.server.policy, db: q.call.DB, caller: q.call.Identity, request: q.call.HTTP.Request()}
+	return &holder{
+		policy:  q.server.policy,
+		db:      q.call.DB,
+		caller:  q.call.Identity,
+		request: q.call.HTTP.Request(),
+	}
 }
 
 // Check implements rest.Holder.
@@ -97,4 +102,6 @@ func (q *requester) Check() error {
 }
 
 // Identify implements rest.Holder.
-func (q *requester) Identify(ctx context.Context) error { return q.holder().Identify(ctx) }
+func (q *requester) Identify(ctx context.Context) error {
+	return q.holder().Identify(ctx)
+}

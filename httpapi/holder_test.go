@@ -38,18 +38,34 @@ const ownerEmail = "owner@example.com"
 func newGuardedServer(t *testing.T, defaultRole agent.Role) *guardedServer {
 	t.Helper()
 	proxy, parts := newIdentityProxy(t), apitest.Open(t)
-	server := New(Options{Parts: Parts(parts), Verifier: proxy.Verifier, DefaultRole: defaultRole, PublicURL: "http://localhost", Log: slog.New(slog.DiscardHandler)})
+	server := New(Options{
+		Parts:       Parts(parts),
+		Verifier:    proxy.Verifier,
+		DefaultRole: defaultRole,
+		PublicURL:   "http://localhost",
+		Log:         slog.New(slog.DiscardHandler),
+	})
 	ts := httptest.NewServer(server.Handler())
 	t.Cleanup(func() {
 		server.Stop()
 		ts.Close()
 	})
-	g := &guardedServer{testServer: &testServer{testClient: &testClient{url: ts.URL, folder: parts.Folder, header: http.Header{}}, server: server, site: apitest.NewSite(t)}, proxy: proxy}
+	g := &guardedServer{
+		testServer: &testServer{
+			testClient: &testClient{url: ts.URL, folder: parts.Folder, header: http.Header{}},
+			server:     server,
+			site:       apitest.NewSite(t),
+		},
+		proxy: proxy,
+	}
 	g.addAdmin(t, ownerEmail, agent.RoleOwner)
 	g.owner = g.as(t, ownerEmail)
 	g.session = g.openLoaded(t, "/")
 	ws := g.mustDial(t, g.path("cast"), g.owner.header)
-	ws.send(`{"type":"mouseEvent","event":"mousePressed","x":100,"y":100}`, `{"type":"mouseEvent","event":"mouseReleased","x":100,"y":100}`)
+	ws.send(
+		`{"type":"mouseEvent","event":"mousePressed","x":100,"y":100}`,
+		`{"type":"mouseEvent","event":"mouseReleased","x":100,"y":100}`,
+	)
 	g.wantOnly(t) // the field has the focus
 	return g
 }
@@ -71,7 +87,12 @@ func (g *guardedServer) addAdmin(t *testing.T, email string, role agent.Role) (i
 // key creates a key, which may expire, and returns its id and a client that uses it.
 func (g *guardedServer) key(t *testing.T, expires agent.Time) (id string, c *testClient) {
 	t.Helper()
-	k, secret, err := g.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{agent.DefaultID}, ExpiresAt: expires})
+	k, secret, err := g.folder.CreateKey(t.Context(), agent.Key{
+		Name:      "k",
+		Role:      agent.RoleAdmin,
+		Agents:    []string{agent.DefaultID},
+		ExpiresAt: expires,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +182,14 @@ func (g *guardedServer) accesses(t *testing.T) []access {
 		return a
 	}
 	disabled := func(name string, header http.Header, token string) access {
-		return access{name + " on a disabled agent", header, token, func() { g.setStatus(t, "disabled") }, http.StatusForbidden, func() { g.setStatus(t, "active") }}
+		return access{
+			name + " on a disabled agent",
+			header,
+			token,
+			func() { g.setStatus(t, "disabled") },
+			http.StatusForbidden,
+			func() { g.setStatus(t, "active") },
+		}
 	}
 	all := []access{key(false), key(true), admin("ada@example.com", false), admin("bob@example.com", true),
 		disabled("an admin", g.owner.header, ""), disabled("a link", nil, g.viewToken(t, g.owner))}
@@ -188,7 +216,12 @@ func TestInputNeedsAccess(t *testing.T) {
 			t.Errorf("%s: a new socket gets %d, want %d", a.name, status, a.again)
 		}
 		if a.token != "" {
-			if page := g.send(t, "GET", "/live/"+g.session.ID()+"/state?token="+a.token, ""); page.StatusCode != a.again {
+			if page := g.send(
+				t,
+				"GET",
+				"/live/"+g.session.ID()+"/state?token="+a.token,
+				"",
+			); page.StatusCode != a.again {
 				t.Errorf("%s: its page gets %d, want %d", a.name, page.StatusCode, a.again)
 			}
 		}
@@ -232,11 +265,18 @@ func TestAccessExpires(t *testing.T) {
 	g.server.guardEvery = 20 * time.Millisecond
 	soon := agent.Now().Add(3 * time.Second)
 	_, keyed := g.key(t, agent.At(soon))
-	tokened := g.with("Edge-Access-JWT-Assertion", g.proxy.TokenUntil(t, ownerEmail, soon.Add(-time.Minute))) // clocks may differ by a minute
-	own := live.Grant{SessionID: g.session.ID(), Control: true, Maker: g.server.policy.MakerOf(agent.Identity{Email: ownerEmail})}
+	// clocks may differ by a minute
+	tokened := g.with("Edge-Access-JWT-Assertion", g.proxy.TokenUntil(t, ownerEmail, soon.Add(-time.Minute)))
+	own := live.Grant{
+		SessionID: g.session.ID(),
+		Control:   true,
+		Maker:     g.server.policy.MakerOf(agent.Identity{Email: ownerEmail}),
+	}
 	for _, a := range []access{
-		{name: "a key", header: keyed.header}, {name: "a token", header: tokened.header},
-		{name: "the link of a key", token: g.viewToken(t, keyed)}, {name: "the link of a token", token: g.viewToken(t, tokened)},
+		{name: "a key", header: keyed.header},
+		{name: "a token", header: tokened.header},
+		{name: "the link of a key", token: g.viewToken(t, keyed)},
+		{name: "the link of a token", token: g.viewToken(t, tokened)},
 		{name: "a link", token: tokenOf(t, g.server.options.Live.Link(own, soon).URL)},
 	} {
 		ws, status := g.dial(t, a.path(g, "logs"), a.header)
@@ -288,16 +328,29 @@ func TestDemotedAdmin(t *testing.T) {
 		ws.send(typeX, `{"type":"newTab"}`)
 	}
 	g.wantOnly(t)
-	g.owner.must(t, 200, "POST", "/api/agents/default/browser/"+g.session.ID()+"/execute", `{"action":"evaluate","script":"console.log('still here')"}`)
+	g.owner.must(
+		t,
+		200,
+		"POST",
+		"/api/agents/default/browser/"+g.session.ID()+"/execute",
+		`{"action":"evaluate","script":"console.log('still here')"}`,
+	)
 	logs := g.mustDial(t, g.path("logs"), ada.header)
-	logs.receive("the console", func(_ map[string]any, raw []byte) bool { return strings.Contains(string(raw), "still here") })
+	logs.receive("the console", func(_ map[string]any, raw []byte) bool {
+		return strings.Contains(string(raw), "still here")
+	})
 	for _, ws := range open {
 		ws.receive("a frame", isFrame)
 	}
 	if n := len(g.session.Pages()); n != 1 {
 		t.Errorf("a viewer opened a tab: %d", n)
 	}
-	if state := g.send(t, "GET", "/live/"+g.session.ID()+"/state?token="+g.viewToken(t, ada), ""); state.json["control"] != false {
+	if state := g.send(
+		t,
+		"GET",
+		"/live/"+g.session.ID()+"/state?token="+g.viewToken(t, ada),
+		"",
+	); state.json["control"] != false {
 		t.Errorf("the page says %s", state.text)
 	}
 }
@@ -322,7 +375,14 @@ func TestCDPNeedsAccess(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, nil, 401},
-		{"an admin's address", ada, false, func() { g.owner.must(t, 204, "DELETE", "/api/agents/default/admins/"+adminID, "") }, nil, 403},
+		{
+			"an admin's address",
+			ada,
+			false,
+			func() { g.owner.must(t, 204, "DELETE", "/api/agents/default/admins/"+adminID, "") },
+			nil,
+			403,
+		},
 		{"the owner's address", g.owner, false, disable, activate, 403},
 		{"the owner", g.owner, true, disable, activate, 403},
 	} {
@@ -398,7 +458,10 @@ func TestSocketsOfDeletedAgents(t *testing.T) {
 	g.owner.must(t, 201, "POST", "/api/agents", `{"name":"short"}`)
 	made := g.owner.must(t, 201, "POST", "/api/agents/short/browser", `{}`)
 	path := "/v1/sessions/" + made["id"].(string) + "/logs"
-	open := []*wsClient{g.mustDial(t, path, g.owner.header), g.mustDial(t, path+"?token="+tokenOf(t, made["live_view_url"].(string)), nil)}
+	open := []*wsClient{
+		g.mustDial(t, path, g.owner.header),
+		g.mustDial(t, path+"?token="+tokenOf(t, made["live_view_url"].(string)), nil),
+	}
 	g.owner.must(t, 200, "DELETE", "/api/agents/short", "")
 	for _, ws := range open {
 		if code := ws.closeStatus(); code != websocket.StatusPolicyViolation && code != websocket.StatusNormalClosure {
@@ -415,7 +478,10 @@ func TestSocketsWhenAccessIsClosed(t *testing.T) {
 	s := ts.openLoaded(t, "/")
 	path := "/v1/sessions/" + s.ID() + "/logs"
 	open := map[string]*wsClient{}
-	for name, query := range map[string]string{"without an identity": "", "with a link": "?token=" + tokenOf(t, ts.link(s.ID()))} {
+	for name, query := range map[string]string{
+		"without an identity": "",
+		"with a link":         "?token=" + tokenOf(t, ts.link(s.ID())),
+	} {
 		if open[name], _ = ts.dial(t, path+query, nil); open[name] == nil {
 			t.Fatal(name)
 		}
@@ -432,7 +498,11 @@ func TestSocketsWhenAccessIsClosed(t *testing.T) {
 // the default role.
 func TestHolderFollowsDefaultRole(t *testing.T) {
 	c, server := openWith(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
-	if _, _, err := c.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"default"}}); err != nil {
+	if _, _, err := c.folder.CreateKey(t.Context(), agent.Key{
+		Name:   "k",
+		Role:   agent.RoleAdmin,
+		Agents: []string{"default"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	h := holder{policy: server.policy, db: c.folder.Default()}
@@ -451,7 +521,11 @@ func TestHolderFollowsDefaultRole(t *testing.T) {
 func TestIdleStreamsEnd(t *testing.T) {
 	c, server := openWith(t, func(o *Options) { o.DefaultRole = agent.RoleNone })
 	server.guardEvery = 20 * time.Millisecond
-	k, secret, err := c.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"default"}})
+	k, secret, err := c.folder.CreateKey(t.Context(), agent.Key{
+		Name:   "k",
+		Role:   agent.RoleAdmin,
+		Agents: []string{"default"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,16 +555,30 @@ func TestWaitingRequestsEnd(t *testing.T) {
 	}))
 	t.Cleanup(stalled.Close)
 	t.Cleanup(func() { close(over) })
-	k, secret, err := c.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"default"}})
+	k, secret, err := c.folder.CreateKey(t.Context(), agent.Key{
+		Name:   "k",
+		Role:   agent.RoleAdmin,
+		Agents: []string{"default"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	keyed := c.with("X-API-Key", secret)
-	workflow := createFlow(t, keyed, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+stalled.URL+`"}}]`,
-		`[{"source":"t","target":"h"}]`, "")
+	workflow := createFlow(
+		t,
+		keyed,
+		`[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+stalled.URL+`"}}]`,
+		`[{"source":"t","target":"h"}]`,
+		"",
+	)
 	answers := make(chan answer, 1)
 	go func() {
-		answers <- keyed.send(t, "POST", "/api/agents/default/workflows/execute?wait=300", `{"workflow_id":"`+workflow+`"}`)
+		answers <- keyed.send(
+			t,
+			"POST",
+			"/api/agents/default/workflows/execute?wait=300",
+			`{"workflow_id":"`+workflow+`"}`,
+		)
 	}()
 	<-arrived
 	if err := c.folder.DeleteKey(t.Context(), k.ID); err != nil {
@@ -528,7 +616,10 @@ func TestStreamsHaveGuards(t *testing.T) {
 		`"text/event-stream`: "httpapi/rest/sse.go httpapi/forwarder.go",
 	}
 	err := fs.WalkDir(os.DirFS(".."), "httpapi", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "httpapi/apitest/") {
+		if err != nil ||
+			!strings.HasSuffix(name, ".go") ||
+			strings.HasSuffix(name, "_test.go") ||
+			strings.HasPrefix(name, "httpapi/apitest/") {
 			return err
 		}
 		text, err := os.ReadFile("../" + name)
@@ -549,7 +640,10 @@ func TestStreamsHaveGuards(t *testing.T) {
 		}
 	}
 	recorder := httptest.NewRecorder()
-	c := &rest.Call{Context: t.Context(), HTTP: echo.New().NewContext(httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), recorder)}
+	c := &rest.Call{
+		Context: t.Context(),
+		HTTP:    echo.New().NewContext(httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), recorder),
+	}
 	if err := rest.NewEventWriter(c).Event("x", "y"); err == nil || recorder.Body.Len() > 0 {
 		t.Errorf("without a guard: %v, %q", err, recorder.Body)
 	}
@@ -558,7 +652,11 @@ func TestStreamsHaveGuards(t *testing.T) {
 // BenchmarkHolder measures the check before each message of a client.
 func BenchmarkHolder(b *testing.B) {
 	folder, server := openService(b)
-	_, secret, err := folder.CreateKey(b.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"default"}})
+	_, secret, err := folder.CreateKey(b.Context(), agent.Key{
+		Name:   "k",
+		Role:   agent.RoleAdmin,
+		Agents: []string{"default"},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

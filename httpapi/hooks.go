@@ -55,7 +55,12 @@ func (s *Server) callHook(c *rest.Call) error {
 		return err
 	}
 	if hook.Auth.Type != "" {
-		if err := signature.VerifyHook(&hook.Auth, c.HTTP.Request().Header.Get, raw, time.Now()); err != nil {
+		if err := signature.VerifyHook(
+			&hook.Auth,
+			c.HTTP.Request().Header.Get,
+			raw,
+			time.Now(),
+		); err != nil {
 			return err
 		}
 	}
@@ -72,7 +77,16 @@ func (s *Server) callHook(c *rest.Call) error {
 		sum := sha256.Sum256(raw)
 		replay = "hook:" + in.ID + ":" + hex.EncodeToString(sum[:])
 	}
-	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", IdempotencyKey: key, Replay: replay, Queue: true, Hook: true, Wait: hookWait})
+	started, err := s.execute(c, flow.Request{
+		WorkflowID:     in.ID,
+		Input:          payload,
+		Trigger:        "webhook",
+		IdempotencyKey: key,
+		Replay:         replay,
+		Queue:          true,
+		Hook:           true,
+		Wait:           hookWait,
+	})
 	if err != nil {
 		return err
 	}
@@ -114,7 +128,10 @@ func hookIdempotencyKey(h http.Header, workflowID string) (string, error) {
 	for _, name := range deliveryHeaders {
 		if id := h.Get(name); id != "" {
 			if len(id) > maxDeliveryID || !utf8.ValidString(id) {
-				return "", agent.Invalid(strings.ToLower(name), fmt.Sprintf("must be text of at most %d bytes", maxDeliveryID))
+				return "", agent.Invalid(
+					strings.ToLower(name),
+					fmt.Sprintf("must be text of at most %d bytes", maxDeliveryID),
+				)
 			}
 			return "hook:" + workflowID + ":" + id, nil
 		}
@@ -152,7 +169,8 @@ func hookPayload(r *http.Request, raw []byte, secret string) (json.RawMessage, e
 	headers := map[string]string{}
 	for name, values := range r.Header {
 		switch name = strings.ToLower(name); name {
-		case "authorization", "x-api-key", "cookie", strings.ToLower(auth.TokenHeaders[0]), strings.ToLower(auth.TokenHeaders[1]), strings.ToLower(secret):
+		case "authorization", "x-api-key", "cookie", strings.ToLower(auth.TokenHeaders[0]),
+			strings.ToLower(auth.TokenHeaders[1]), strings.ToLower(secret):
 		default:
 			headers[name] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
 		}
@@ -161,7 +179,8 @@ func hookPayload(r *http.Request, raw []byte, secret string) (json.RawMessage, e
 	if object, ok := body.(map[string]any); ok {
 		maps.Copy(payload, object)
 	}
-	payload["method"], payload["query"], payload["headers"], payload["body"] = r.Method, firstOf(r.URL.Query()), headers, body
+	payload["method"], payload["query"], payload["headers"], payload["body"] =
+		r.Method, firstOf(r.URL.Query()), headers, body
 	return json.Marshal(payload)
 }
 

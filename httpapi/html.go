@@ -20,14 +20,20 @@ type htmlPage struct {
 func (p htmlPage) write(c echo.Context, status int, policy string) error {
 	root := &html.Node{Type: html.DocumentNode}
 	root.AppendChild(&html.Node{Type: html.DoctypeNode, Data: "html"})
-	root.AppendChild(element("html", attributes("lang", "en"),
-		element("head", nil,
+	root.AppendChild(element(
+		"html",
+		attributes("lang", "en"),
+		element(
+			"head",
+			nil,
 			element("meta", attributes("charset", "utf-8")),
 			element("meta", attributes("name", "viewport", "content", "width=device-width, initial-scale=1")),
 			element("meta", attributes("name", "robots", "content", "noindex")),
 			element("title", nil, textNode(p.Title)),
-			element("link", attributes("rel", "stylesheet", "href", p.Style))),
-		element("body", nil, element("main", nil, p.Body...))))
+			element("link", attributes("rel", "stylesheet", "href", p.Style)),
+		),
+		element("body", nil, element("main", nil, p.Body...)),
+	))
 	var out bytes.Buffer
 	if err := html.Render(&out, root); err != nil {
 		return err
@@ -52,10 +58,14 @@ func element(name string, attributes []html.Attribute, children ...*html.Node) *
 }
 
 // textNode returns text, which is escaped when it is written.
-func textNode(s string) *html.Node { return &html.Node{Type: html.TextNode, Data: s} }
+func textNode(s string) *html.Node {
+	return &html.Node{Type: html.TextNode, Data: s}
+}
 
 // foreign returns text from users, isolated so that it keeps its own writing direction.
-func foreign(s string) *html.Node { return element("bdi", nil, textNode(s)) }
+func foreign(s string) *html.Node {
+	return element("bdi", nil, textNode(s))
+}
 
 // attributes returns attributes from alternating names and values. Values are escaped
 // when they are written; URLs must be on this server.

@@ -61,7 +61,11 @@ func rowsOf(size int) []byte {
 	var b bytes.Buffer
 	b.WriteString("id,name,city,notes\n")
 	for i := 0; b.Len() < size; i++ {
-		fmt.Fprintf(&b, "%d,Person %d,Town %d,\"Ordered %d loaves of rye and a cake with %d almonds for the feast\"\n", i, i, i%97, i%13, i%31)
+		fmt.Fprintf(
+			&b,
+			"%d,Person %d,Town %d,\"Ordered %d loaves of rye and a cake with %d almonds for the feast\"\n",
+			i, i, i%97, i%13, i%31,
+		)
 	}
 	return b.Bytes()
 }
@@ -75,7 +79,11 @@ var imports = []struct {
 	{"csv-10MB", func(b *testing.B, p *process) { p.upload(b, "people.csv", rowsOf(10<<20)) }},
 	{"files-1000", func(b *testing.B, p *process) {
 		for i := range 1000 {
-			p.upload(b, fmt.Sprintf("note-%d.txt", i), fmt.Appendf(nil, "Note %d says when the oven is lit and who brings the flour.\n", i))
+			p.upload(
+				b,
+				fmt.Sprintf("note-%d.txt", i),
+				fmt.Appendf(nil, "Note %d says when the oven is lit and who brings the flour.\n", i),
+			)
 		}
 	}},
 }
@@ -96,7 +104,10 @@ func BenchmarkImportBesideReads(b *testing.B) {
 			_, contact, _ = strings.Cut(contact, `"id":"`)
 			contact, _, _ = strings.Cut(contact, `"`)
 			imported := make(chan struct{})
-			go func() { defer close(imported); im.run(b, p) }()
+			go func() {
+				defer close(imported)
+				im.run(b, p)
+			}()
 			times := make([]time.Duration, 0, b.N)
 			pace := time.NewTicker(5 * time.Millisecond)
 			defer pace.Stop()

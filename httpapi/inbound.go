@@ -46,7 +46,12 @@ func (s *Server) receivePost(c *rest.Call) error {
 		}
 		return s.limiter.CountNamed(c.HTTP, rest.Inbound, in.ID, rest.InboundLimit)
 	}
-	answer, err := receiver.Receive(c, gateways.Post{URL: r.URL.RequestURI(), Header: r.Header, Body: body, Admit: admit})
+	answer, err := receiver.Receive(c, gateways.Post{
+		URL:    r.URL.RequestURI(),
+		Header: r.Header,
+		Body:   body,
+		Admit:  admit,
+	})
 	if code := agent.ErrorCode(err); err == nil || code == agent.CodeUnauthorized || code == agent.CodeValidation {
 		s.gateways.add(in.ID)
 	}

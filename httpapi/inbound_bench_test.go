@@ -21,7 +21,15 @@ func BenchmarkInbound(b *testing.B) {
 	c := newTestClient(b)
 	_, path, platform := c.hooked(b, "default")
 	secret := platform.header.Get("X-Webhook-Secret")
-	c.must(b, 201, "POST", "/api/agents/default/workflows", `{"name":"each","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"message.received"}},{"id":"s","type":"set","data":{"values":{"text":"{{message.content}}"}}}],"edges":[{"id":"e","source":"t","target":"s"}],"settings":{"on_conflict":"queue","concurrency":16}}`)
+	c.must(
+		b,
+		201,
+		"POST",
+		"/api/agents/default/workflows",
+		`{"name":"each","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"message.received"}},`+
+			`{"id":"s","type":"set","data":{"values":{"text":"{{message.content}}"}}}],"edges":[{"id":"e",`+
+			`"source":"t","target":"s"}],"settings":{"on_conflict":"queue","concurrency":16}}`,
+	)
 	body := func(int) string {
 		n := inboundSerial.Add(1)
 		return fmt.Sprintf(`{"id":"m%d","from":"person-%d","text":"Hello there, where is my order?"}`, n, n%200)
@@ -34,7 +42,15 @@ func BenchmarkInbound(b *testing.B) {
 	b.Run("most", func(b *testing.B) {
 		perSecond, p99 := fire(b, strings.TrimPrefix(c.url, "http://"), b.N, 200, func(i int) []byte {
 			text := body(i)
-			return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nX-Webhook-Secret: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, secret, len(text), text)
+			return fmt.Appendf(
+				nil,
+				"POST %s HTTP/1.1\r\nHost: localhost\r\nX-Webhook-Secret: %s\r\nContent-Type: application/json\r\n"+
+					"Content-Length: %d\r\n\r\n%s",
+				path,
+				secret,
+				len(text),
+				text,
+			)
 		})
 		b.ReportMetric(perSecond, "req/s")
 		b.ReportMetric(float64(p99.Microseconds())/1000, "p99-ms")

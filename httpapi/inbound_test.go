@@ -23,7 +23,13 @@ func (c *testClient) hooked(tb testing.TB, agent string) (id, path string, platf
 	tb.Helper()
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	tb.Cleanup(target.Close)
-	made := c.must(tb, 201, "POST", "/api/agents/"+agent+"/gateways", `{"type":"webhook","name":"Shop","config":{"url":"`+target.URL+`"}}`)
+	made := c.must(
+		tb,
+		201,
+		"POST",
+		"/api/agents/"+agent+"/gateways",
+		`{"type":"webhook","name":"Shop","config":{"url":"`+target.URL+`"}}`,
+	)
 	id = made["id"].(string)
 	if v := c.must(tb, 200, "POST", "/api/agents/"+agent+"/gateways/"+id+"/verify", ""); v["success"] != true {
 		tb.Fatalf("verified %v", v)
@@ -46,10 +52,34 @@ func TestPostsOfPlatforms(t *testing.T) {
 		{"as JSON", platform, "application/json", `{"id":"1","from":"ada","text":"Hello"}`, 200},
 		{"as something else", platform, "text/plain", `{"id":"2","from":"ada","text":"Hello"}`, 200},
 		{"without a media type", platform, "", `{"id":"3","from":"ada","text":"Hello"}`, 200},
-		{"as another site's page could", platform.with("Sec-Fetch-Site", "cross-site").with("Origin", "https://evil.example"), "text/plain", `{"id":"4","from":"ada","text":"Hello"}`, 200},
-		{"under another host", platform.with("Host", "tunnel.example"), "application/json", `{"id":"5","from":"ada","text":"Hello"}`, 200},
-		{"with a strange bearer", platform.with("Authorization", "Bearer theirs"), "application/json", `{"id":"6","from":"ada","text":"Hello"}`, 200},
-		{"without the secret", &testClient{url: c.url, header: http.Header{}}, "application/json", `{"id":"7","from":"ada","text":"Hello"}`, 401},
+		{
+			"as another site's page could",
+			platform.with("Sec-Fetch-Site", "cross-site").with("Origin", "https://evil.example"),
+			"text/plain",
+			`{"id":"4","from":"ada","text":"Hello"}`,
+			200,
+		},
+		{
+			"under another host",
+			platform.with("Host", "tunnel.example"),
+			"application/json",
+			`{"id":"5","from":"ada","text":"Hello"}`,
+			200,
+		},
+		{
+			"with a strange bearer",
+			platform.with("Authorization", "Bearer theirs"),
+			"application/json",
+			`{"id":"6","from":"ada","text":"Hello"}`,
+			200,
+		},
+		{
+			"without the secret",
+			&testClient{url: c.url, header: http.Header{}},
+			"application/json",
+			`{"id":"7","from":"ada","text":"Hello"}`,
+			401,
+		},
 		{"one byte too many", platform, "application/json", `"` + strings.Repeat("x", gateways.MaxPost-1) + `"`, 413},
 		{"ten megabytes", platform, "application/json", strings.Repeat("x", 10<<20), 413},
 		{"as much as fits", platform, "application/json", `"` + strings.Repeat("x", gateways.MaxPost-2) + `"`, 200},
@@ -63,7 +93,12 @@ func TestPostsOfPlatforms(t *testing.T) {
 			t.Errorf("%s: not the error envelope: %s", tc.name, a.text)
 		}
 	}
-	unsized, err := http.NewRequestWithContext(t.Context(), "POST", c.url+path, io.MultiReader(strings.NewReader(strings.Repeat(" ", gateways.MaxPost+5))))
+	unsized, err := http.NewRequestWithContext(
+		t.Context(),
+		"POST",
+		c.url+path,
+		io.MultiReader(strings.NewReader(strings.Repeat(" ", gateways.MaxPost+5))),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +108,16 @@ func TestPostsOfPlatforms(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 	g := c.must(t, 200, "GET", "/api/agents/default/gateways/"+id, "")
-	if g["event_count"] != json.Number("7") || g["events_today"] != json.Number("7") || g["last_event_at"] == nil || g["last_error"] == "" {
+	if g["event_count"] != json.Number("7") ||
+		g["events_today"] != json.Number("7") ||
+		g["last_event_at"] == nil ||
+		g["last_error"] == "" {
 		t.Errorf("counted %v", g)
 	}
-	for _, nowhere := range []string{"/api/agents/default/gateways/gateway-none/webhook", "/api/agents/agent-none/gateways/" + id + "/webhook"} {
+	for _, nowhere := range []string{
+		"/api/agents/default/gateways/gateway-none/webhook",
+		"/api/agents/agent-none/gateways/" + id + "/webhook",
+	} {
 		apiCase{"nowhere", "POST", nowhere, `{}`, 404, code("NOT_FOUND")}.run(t, platform)
 	}
 }
@@ -84,17 +125,54 @@ func TestPostsOfPlatforms(t *testing.T) {
 // Under access control platforms need no identity, and a disabled agent accepts nothing.
 func TestPostsUnderAccessControl(t *testing.T) {
 	platforms := func(o *Options) {
-		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: o.Log}})
+		o.Gateways = gateways.New(gateways.Options{
+			Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: o.Log},
+		})
 	}
 	c := newProxiedServer(t, platforms)
 	ada := c.as(t, "ada@example.com")
 	ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	_, path, platform := ada.hooked(t, "bakery")
-	apiCase{"by a platform", "POST", path, `{"from":"x","text":"Hello"}`, 200, map[string]any{"success": true}}.run(t, platform)
-	apiCase{"by the agent's name", "POST", strings.Replace(path, strings.Split(path, "/")[3], "bakery", 1), `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform)
-	apiCase{"by anybody else", "POST", path, `{"from":"x","text":"Hello"}`, 401, code("UNAUTHORIZED")}.run(t, c.testClient)
-	apiCase{"with an invalid key", "POST", path, `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform.with("X-API-Key", "satchel_nonsense"))
-	apiCase{"no such agent", "POST", "/api/agents/agent-x/gateways/gateway-x/webhook", `{}`, 404, code("NOT_FOUND")}.run(t, c.testClient)
+	apiCase{
+		"by a platform",
+		"POST",
+		path,
+		`{"from":"x","text":"Hello"}`,
+		200,
+		map[string]any{"success": true},
+	}.run(t, platform)
+	apiCase{
+		"by the agent's name",
+		"POST",
+		strings.Replace(path, strings.Split(path, "/")[3], "bakery", 1),
+		`{"from":"x","text":"Hello"}`,
+		200,
+		nil,
+	}.run(t, platform)
+	apiCase{
+		"by anybody else",
+		"POST",
+		path,
+		`{"from":"x","text":"Hello"}`,
+		401,
+		code("UNAUTHORIZED"),
+	}.run(t, c.testClient)
+	apiCase{
+		"with an invalid key",
+		"POST",
+		path,
+		`{"from":"x","text":"Hello"}`,
+		200,
+		nil,
+	}.run(t, platform.with("X-API-Key", "satchel_nonsense"))
+	apiCase{
+		"no such agent",
+		"POST",
+		"/api/agents/agent-x/gateways/gateway-x/webhook",
+		`{}`,
+		404,
+		code("NOT_FOUND"),
+	}.run(t, c.testClient)
 	apiCase{"register without an identity", "POST", path + "/register", ``, 403, nil}.run(t, c.testClient)
 	ada.must(t, 200, "PUT", "/api/agents/bakery", `{"status":"paused"}`)
 	apiCase{"paused", "POST", path, `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform)
@@ -107,7 +185,9 @@ func TestPostsUnderAccessControl(t *testing.T) {
 func TestRateOfPosts(t *testing.T) {
 	now := time.Unix(1_800_000_010, 0)
 	c, server := openWith(t, func(o *Options) {
-		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: o.Log}})
+		o.Gateways = gateways.New(gateways.Options{
+			Env: store.Env{Folder: o.Folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: o.Log},
+		})
 	})
 	_, path, platform := c.hooked(t, "default")
 	_, other, another := c.hooked(t, "default")
@@ -115,16 +195,26 @@ func TestRateOfPosts(t *testing.T) {
 	apiCase{"the first, which finds the gateway", "POST", path, `{}`, 200, nil}.run(t, platform)
 	for n := range 600 {
 		a := platform.send(t, "POST", path, `{}`)
-		if a.StatusCode != 200 || a.Header.Get("X-RateLimit-Remaining") != fmt.Sprint(600-1-n) || a.Header.Get("X-RateLimit-Limit") != "600" {
+		if a.StatusCode != 200 ||
+			a.Header.Get("X-RateLimit-Remaining") != fmt.Sprint(600-1-n) ||
+			a.Header.Get("X-RateLimit-Limit") != "600" {
 			t.Fatalf("post %d: %d, %v", n, a.StatusCode, a.Header)
 		}
 	}
-	apiCase{"one too many", "POST", path, `{}`, 429, map[string]any{"error.code": "RATE_LIMITED", "error.details.limit": "600"}}.run(t, platform)
+	apiCase{
+		"one too many", "POST", path, `{}`, 429,
+		map[string]any{"error.code": "RATE_LIMITED", "error.details.limit": "600"},
+	}.run(t, platform)
 	apiCase{"another gateway", "POST", other, `{}`, 200, nil}.run(t, another)
 	apiCase{"another class", "GET", "/api/agents", ``, 200, nil}.run(t, c)
 	last := 0
 	for n := range 600 {
-		last = platform.send(t, "POST", fmt.Sprint("/api/agents/default/gateways/gateway-", n, "/webhook"), `{}`).StatusCode
+		last = platform.send(
+			t,
+			"POST",
+			fmt.Sprint("/api/agents/default/gateways/gateway-", n, "/webhook"),
+			`{}`,
+		).StatusCode
 	}
 	if last != 429 {
 		t.Errorf("unknown gateways are not limited: %d", last)
@@ -138,7 +228,16 @@ func TestTriggerOfGateway(t *testing.T) {
 	id, path, platform := c.hooked(t, "default")
 	_, other, another := c.hooked(t, "default")
 	workflow := func(name, trigger string) string {
-		made := c.must(t, 201, "POST", "/api/agents/default/workflows", `{"name":"`+name+`","status":"active","nodes":[{"id":"t","type":"trigger","data":`+trigger+`},{"id":"s","type":"set","data":{"values":{"text":"{{message.content}}","who":"{{contact.name}}","by":"{{gateway.id}}"}}}],"edges":[{"id":"e","source":"t","target":"s"}],"settings":{"on_conflict":"queue"}}`)
+		made := c.must(
+			t,
+			201,
+			"POST",
+			"/api/agents/default/workflows",
+			`{"name":"`+name+`","status":"active","nodes":[{"id":"t","type":"trigger","data":`+trigger+
+				`},{"id":"s","type":"set","data":{"values":{"text":"{{message.content}}","who":"{{contact.name}}",`+
+				`"by":"{{gateway.id}}"}}}],"edges":[{"id":"e","source":"t","target":"s"}],`+
+				`"settings":{"on_conflict":"queue"}}`,
+		)
 		return made["id"].(string)
 	}
 	one := workflow("one", `{"event":"message.received","gateway_id":"`+id+`"}`)
@@ -151,11 +250,23 @@ func TestTriggerOfGateway(t *testing.T) {
 	ended := func(workflow string, n int) (list []any) {
 		t.Helper()
 		c.until(t, streamPath, fmt.Sprintf("has %d executions of %s that ended", n, workflow), func() bool {
-			list = c.must(t, 200, "GET", "/api/agents/default/workflows/executions?status=complete&workflow_id="+workflow, "")["executions"].([]any)
+			list = c.must(
+				t,
+				200,
+				"GET",
+				"/api/agents/default/workflows/executions?status=complete&workflow_id="+workflow,
+				"",
+			)["executions"].([]any)
 			return len(list) >= n
 		})
 		for i := range list {
-			list[i] = any(c.must(t, 200, "GET", "/api/agents/default/workflows/executions/"+at(list[i], "id").(string), ""))
+			list[i] = any(c.must(
+				t,
+				200,
+				"GET",
+				"/api/agents/default/workflows/executions/"+at(list[i], "id").(string),
+				"",
+			))
 		}
 		return list
 	}
@@ -163,7 +274,10 @@ func TestTriggerOfGateway(t *testing.T) {
 		t.Fatalf("the trigger on all gateways: %v", got)
 	}
 	got := ended(one, 1)
-	if len(got) != 1 || at(got[0], "output.text") != "to the one" || at(got[0], "output.who") != "Ada" || at(got[0], "output.by") != id {
+	if len(got) != 1 ||
+		at(got[0], "output.text") != "to the one" ||
+		at(got[0], "output.who") != "Ada" ||
+		at(got[0], "output.by") != id {
 		t.Errorf("the trigger on one gateway: %v", got)
 	}
 	if got := ended(events, 1); len(got) != 1 || at(got[0], "input.payload.kind") != "reaction" {
@@ -205,7 +319,12 @@ func TestUnauthenticPostsUseUpNothing(t *testing.T) {
 			t.Fatalf("the platform's post: %d", status)
 		}
 	}
-	if a := platform.with("X-Forwarded-For", "192.0.2.3").send(t, "POST", path, `{"from":"ada","text":"Hi"}`); a.StatusCode != 429 {
+	if a := platform.with("X-Forwarded-For", "192.0.2.3").send(
+		t,
+		"POST",
+		path,
+		`{"from":"ada","text":"Hi"}`,
+	); a.StatusCode != 429 {
 		t.Errorf("the platform's posts over the limit: %d %s", a.StatusCode, a.text)
 	}
 }

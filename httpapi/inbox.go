@@ -21,7 +21,12 @@ type inboxFilterIn struct {
 
 // filter converts the request. "me" is the caller's email address.
 func (in *inboxFilterIn) filter(c *rest.Call) (store.ConversationFilter, error) {
-	f := store.ConversationFilter{Status: agent.ConversationStatus(in.Status), Chat: in.Channel == "chat", Unread: in.Unread, NeedsHuman: in.NeedsHuman}
+	f := store.ConversationFilter{
+		Status:     agent.ConversationStatus(in.Status),
+		Chat:       in.Channel == "chat",
+		Unread:     in.Unread,
+		NeedsHuman: in.NeedsHuman,
+	}
 	if f.Status != "" && !slices.Contains(agent.ConversationStates, f.Status) {
 		return f, agent.Invalid("status", "must be open, snoozed or resolved")
 	}
@@ -177,7 +182,12 @@ func simulatedLocation(c *rest.Call, out any) string {
 }
 
 func (s *Server) simulateMessage(c *rest.Call, in *simulateIn) (agent.Message, error) {
-	return s.options.Gateways.Simulate(c, c.DB, in.ID, gateways.Simulation{From: in.Body.From, Text: in.Body.Text, Name: in.Body.Name, Send: in.Body.Send})
+	return s.options.Gateways.Simulate(c, c.DB, in.ID, gateways.Simulation{
+		From: in.Body.From,
+		Text: in.Body.Text,
+		Name: in.Body.Name,
+		Send: in.Body.Send,
+	})
 }
 
 type attachmentIn struct {

@@ -30,7 +30,10 @@ func flakySlack(t *testing.T, c *testClient, at string) (gateway string, repaire
 		_, _ = w.Write([]byte(`{"ok":true,"user_id":"UBOT","channel":"D1","ts":"1.5"}`))
 	}))
 	t.Cleanup(server.Close)
-	made := c.must(t, 201, "POST", at+"/gateways", `{"type":"slack","name":"Team","config":{"botToken":"xoxb","signingSecret":"s","apiBaseUrl":"`+server.URL+`"}}`)
+	made := c.must(
+		t, 201, "POST", at+"/gateways",
+		`{"type":"slack","name":"Team","config":{"botToken":"xoxb","signingSecret":"s","apiBaseUrl":"`+server.URL+`"}}`,
+	)
 	gateway = at + "/gateways/" + made["id"].(string)
 	if v := c.must(t, 200, "POST", gateway+"/verify", ""); v["success"] != true {
 		t.Fatal(v)
@@ -60,21 +63,51 @@ func TestInbox(t *testing.T) {
 	conversation := at + "/conversations/" + said["conversation_id"].(string)
 	c.must(t, 201, "POST", gateway+"/simulate", `{"from":"U7","text":"Hello?"}`)
 
-	row := c.must(t, 200, "GET", at+"/conversations?status=open&unread=true&search=where+is", "")["conversations"].([]any)[0].(map[string]any)
-	for field, want := range map[string]string{"last_message": "content:Hello?", "contact": "name:Ada", "gateway": "type:team_chat", "unread": "2", "status": "open", "assignee": "<nil>"} {
+	row := c.must(
+		t,
+		200,
+		"GET",
+		at+"/conversations?status=open&unread=true&search=where+is",
+		"",
+	)["conversations"].([]any)[0].(map[string]any)
+	for field, want := range map[string]string{
+		"last_message": "content:Hello?",
+		"contact":      "name:Ada",
+		"gateway":      "type:team_chat",
+		"unread":       "2",
+		"status":       "open",
+		"assignee":     "<nil>",
+	} {
 		if got := fmt.Sprint(row[field]); !strings.Contains(got, want) {
 			t.Errorf("%s is %s, want %s", field, got, want)
 		}
 	}
-	if got := c.must(t, 200, "GET", at+"/conversations/counts", ""); fmt.Sprint(got) != "map[all:1 mine:0 needs_human:0 open:1 unread:1]" {
+	if got := c.must(
+		t,
+		200,
+		"GET",
+		at+"/conversations/counts",
+		"",
+	); fmt.Sprint(got) != "map[all:1 mine:0 needs_human:0 open:1 unread:1]" {
 		t.Errorf("counts %v", got)
 	}
 	c.must(t, 400, "GET", at+"/conversations?assignee=me", "") // an open server knows no email addresses
 	c.must(t, 400, "GET", at+"/conversations?status=closed", "")
-	if got := c.must(t, 200, "PUT", conversation, `{"read":true,"assignee":"Bob@example.com","needs_human":true}`); fmt.Sprint(got["unread"]) != "0" || got["assignee"] != "bob@example.com" {
+	if got := c.must(
+		t, 200, "PUT", conversation,
+		`{"read":true,"assignee":"Bob@example.com","needs_human":true}`,
+	); fmt.Sprint(got["unread"]) != "0" || got["assignee"] != "bob@example.com" {
 		t.Errorf("changed to %v", got)
 	}
-	for query, want := range map[string]int{"assignee=bob@example.com": 1, "assignee=none": 0, "unread=true": 0, "needs_human=true": 1, "channel=chat": 0, "search=ada": 1, "search=nobody": 0} {
+	for query, want := range map[string]int{
+		"assignee=bob@example.com": 1,
+		"assignee=none":            0,
+		"unread=true":              0,
+		"needs_human=true":         1,
+		"channel=chat":             0,
+		"search=ada":               1,
+		"search=nobody":            0,
+	} {
 		if got := c.must(t, 200, "GET", at+"/conversations?"+query, "")["conversations"].([]any); len(got) != want {
 			t.Errorf("%s: %d conversations, want %d", query, len(got), want)
 		}
@@ -86,10 +119,13 @@ func TestInbox(t *testing.T) {
 	if got := <-received; got != "refused" {
 		t.Errorf("Slack received %s", got)
 	}
-	if d := c.delivery(t, conversation); d["status"] != "failed" || !strings.Contains(fmt.Sprint(d["error"]), "channel_not_found") {
+	if d := c.delivery(t, conversation); d["status"] != "failed" ||
+		!strings.Contains(fmt.Sprint(d["error"]), "channel_not_found") {
 		t.Errorf("delivery %v", d)
 	}
-	if got := c.must(t, 200, "GET", conversation, ""); got["muted"] != true || got["needs_human"] != false || !strings.Contains(fmt.Sprint(got["last_message"]), "author:human") {
+	if got := c.must(t, 200, "GET", conversation, ""); got["muted"] != true ||
+		got["needs_human"] != false ||
+		!strings.Contains(fmt.Sprint(got["last_message"]), "author:human") {
 		t.Errorf("after the answer of a person %v", got)
 	}
 	repaired.Store(true)
@@ -103,7 +139,13 @@ func TestInbox(t *testing.T) {
 	}
 	c.must(t, 409, "POST", resend, "")
 
-	got := c.must(t, 200, "POST", at+"/conversations/batch", `{"ids":["conversation-gone","`+said["conversation_id"].(string)+`"],"change":{"status":"resolved"}}`)
+	got := c.must(
+		t,
+		200,
+		"POST",
+		at+"/conversations/batch",
+		`{"ids":["conversation-gone","`+said["conversation_id"].(string)+`"],"change":{"status":"resolved"}}`,
+	)
 	if len(got["updated"].([]any)) != 1 {
 		t.Errorf("updated %v", got)
 	}
@@ -135,7 +177,13 @@ func (w *contractClient) checkInbox(t *testing.T, at string) {
 	w.request(t, 200, "GET", at+"/conversations?status=open", "")
 	w.request(t, 200, "GET", conversation, "")
 	w.request(t, 200, "GET", at+"/conversations/counts", "")
-	w.request(t, 200, "POST", at+"/conversations/batch", `{"ids":["`+said.json["conversation_id"].(string)+`"],"change":{"status":"resolved","assignee":null}}`)
+	w.request(
+		t,
+		200,
+		"POST",
+		at+"/conversations/batch",
+		`{"ids":["`+said.json["conversation_id"].(string)+`"],"change":{"status":"resolved","assignee":null}}`,
+	)
 	w.request(t, 200, "GET", conversation+"/draft", "")
 	w.request(t, 200, "PUT", conversation+"/draft", `{"text":"You"}`)
 	reply := at + "/replies/" + w.create(t, at+"/replies", `{"shortcut":"hours","text":"We are open from 9 to 17."}`)
@@ -155,9 +203,14 @@ func TestMessageOfExecution(t *testing.T) {
 	said := c.must(t, 201, "POST", gateway+"/simulate", `{"from":"D7","text":"Where is my order?"}`)
 	conversation := at + "/conversations/" + said["conversation_id"].(string)
 	execution := c.with(agent.ChainHeader, agent.Chain{Root: "execution-1", Depth: 1}.Signed())
-	for _, body := range []string{`{"role":"assistant","content":"On its way","metadata":{"author_email":"ada@example.com"}}`, `{"role":"assistant","content":"On its way","send":true}`} {
+	for _, body := range []string{
+		`{"role":"assistant","content":"On its way","metadata":{"author_email":"ada@example.com"}}`,
+		`{"role":"assistant","content":"On its way","send":true}`,
+	} {
 		m := execution.must(t, 201, "POST", conversation+"/messages", body)
-		if nested(m, "metadata.author") != agent.AuthorWorkflow || nested(m, "metadata.execution_id") != "execution-1" || nested(m, "metadata.author_email") != nil {
+		if nested(m, "metadata.author") != agent.AuthorWorkflow ||
+			nested(m, "metadata.execution_id") != "execution-1" ||
+			nested(m, "metadata.author_email") != nil {
 			t.Errorf("%s: %v", body, m)
 		}
 	}

@@ -14,7 +14,9 @@ type keysOut struct {
 
 func (s *Server) manageableKeys(c *rest.Call) ([]*agent.Key, error) {
 	keys, err := s.folder.Keys(c)
-	return slices.DeleteFunc(keys, func(k *agent.Key) bool { return !s.policy.MayManage(c.Identity, k) }), err
+	return slices.DeleteFunc(keys, func(k *agent.Key) bool {
+		return !s.policy.MayManage(c.Identity, k)
+	}), err
 }
 
 func (s *Server) listKeys(c *rest.Call, in *rest.ListParams) (keysOut, error) {
@@ -23,7 +25,9 @@ func (s *Server) listKeys(c *rest.Call, in *rest.ListParams) (keysOut, error) {
 		return keysOut{}, err
 	}
 	keys, err := s.manageableKeys(c)
-	keys = slices.DeleteFunc(keys, func(k *agent.Key) bool { return !mentions(page.Search, k.Name, k.Prefix) })
+	keys = slices.DeleteFunc(keys, func(k *agent.Key) bool {
+		return !mentions(page.Search, k.Name, k.Prefix)
+	})
 	return keysOut{rest.Cut(keys, page), rest.MetaOf(page, len(keys))}, err
 }
 
@@ -45,10 +49,18 @@ type keyOut struct {
 	Access accessOut `json:"access" doc:"Who may use the server now."`
 }
 
-func keyLocation(_ *rest.Call, out any) string { return "/api/keys/" + out.(keyOut).ID }
+func keyLocation(_ *rest.Call, out any) string {
+	return "/api/keys/" + out.(keyOut).ID
+}
 
 func (s *Server) createKey(c *rest.Call, in *createKeyIn) (keyOut, error) {
-	k := agent.Key{Name: in.Body.Name, Role: in.Body.Role, Agents: slices.Clone(in.Body.Agents), ExpiresAt: in.Body.ExpiresAt, CreatedBy: c.Identity.Email}
+	k := agent.Key{
+		Name:      in.Body.Name,
+		Role:      in.Body.Role,
+		Agents:    slices.Clone(in.Body.Agents),
+		ExpiresAt: in.Body.ExpiresAt,
+		CreatedBy: c.Identity.Email,
+	}
 	if err := k.Validate(agent.Now()); err != nil {
 		return keyOut{}, err
 	}

@@ -66,7 +66,11 @@ func TestKeysManageWeakerKeys(t *testing.T) {
 		keys[k.name] = c.makeKey(t, k.by, k.name, k.role, k.agents...)
 	}
 	for _, role := range []agent.Role{agent.RoleOwner, agent.RoleAdmin, agent.RoleViewer} {
-		k, secret, err := c.folder.CreateKey(t.Context(), agent.Key{Name: "line-" + string(role), Role: role, Agents: []string{"*"}})
+		k, secret, err := c.folder.CreateKey(t.Context(), agent.Key{
+			Name:   "line-" + string(role),
+			Role:   role,
+			Agents: []string{"*"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,9 +85,10 @@ func TestKeysManageWeakerKeys(t *testing.T) {
 		"viewer-all":    "viewer-all viewer-bakery",
 		"viewer-bakery": "viewer-bakery",
 		"eve-all":       "eve-all",
-		"line-owner":    "admin-both admin-shop eve-all line-admin line-owner line-viewer owner-all owner-bakery viewer-all viewer-bakery",
-		"line-admin":    "line-admin line-viewer",
-		"line-viewer":   "line-viewer",
+		"line-owner": "admin-both admin-shop eve-all line-admin line-owner line-viewer owner-all " +
+			"owner-bakery viewer-all viewer-bakery",
+		"line-admin":  "line-admin line-viewer",
+		"line-viewer": "line-viewer",
 	} {
 		by := keys[name]
 		if got := listed(t, by.testClient); got != sees {
@@ -115,8 +120,12 @@ func TestKeysCreatedByKeys(t *testing.T) {
 	for _, name := range []string{"bakery", "shop"} {
 		ada.must(t, 201, "POST", "/api/agents", `{"name":"`+name+`"}`)
 	}
-	soon, later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339), time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339)
-	made := ada.must(t, 201, "POST", "/api/keys", `{"name":"p","role":"admin","agents":["bakery"],"expires_at":"`+soon+`"}`)
+	soon, later :=
+		time.Now().Add(time.Hour).UTC().Format(time.RFC3339), time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339)
+	made := ada.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"p","role":"admin","agents":["bakery"],"expires_at":"`+soon+`"}`,
+	)
 	parent := c.with("X-API-Key", made["key"].(string))
 	for _, tc := range []struct{ name, body, field string }{
 		{"stronger", `{"name":"k","role":"owner","agents":["bakery"]}`, "role"},
@@ -124,7 +133,11 @@ func TestKeysCreatedByKeys(t *testing.T) {
 		{"of another agent", `{"name":"k","role":"viewer","agents":["shop"]}`, ""},
 		{"of the default agent", `{"name":"k","role":"viewer","agents":["default"]}`, ""},
 		{"of an additional agent", `{"name":"k","role":"viewer","agents":["bakery","shop"]}`, ""},
-		{"that expires later", `{"name":"k","role":"viewer","agents":["bakery"],"expires_at":"` + later + `"}`, "expires_at"},
+		{
+			"that expires later",
+			`{"name":"k","role":"viewer","agents":["bakery"],"expires_at":"` + later + `"}`,
+			"expires_at",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := parent.send(t, "POST", "/api/keys", tc.body)
@@ -151,7 +164,9 @@ func TestKeysCreatedByKeys(t *testing.T) {
 		}
 	})
 	ada.must(t, 204, "DELETE", "/api/keys/"+made["id"].(string), "")
-	if a := c.with("X-API-Key", child["key"].(string)).send(t, "GET", "/api/agents/bakery", ""); a.StatusCode != http.StatusUnauthorized {
+	if a := c.with("X-API-Key", child["key"].(string)).send(
+		t, "GET", "/api/agents/bakery", "",
+	); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a key outlives the one that created it: %d %s", a.StatusCode, a.text)
 	}
 }
@@ -160,7 +175,10 @@ func TestKeysCreatedByKeys(t *testing.T) {
 // everybody has on the default agent, or a low one.
 func TestKeysOfPeopleWithoutRole(t *testing.T) {
 	c := newProxiedServer(t, nil) // everybody is admin of the default agent
-	if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "vera@example.com", Role: agent.RoleViewer}); err != nil {
+	if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{
+		Email: "vera@example.com",
+		Role:  agent.RoleViewer,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	stranger, vera := c.as(t, "who@example.com"), c.as(t, "vera@example.com")

@@ -105,7 +105,8 @@ func (s *Server) noteTakeover(ctx context.Context, db *store.DB, session, id str
 func (s *Server) endTakeover(c *rest.Call, in *takeoverIn, to agent.TakeoverStatus) (agent.Takeover, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
-		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // its error says that the takeover has ended or is unknown
+		// its error says that the takeover has ended or is unknown
+		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to)
 	}
 	return s.options.Live.MoveTakeover(c, session, in.TakeoverID, to)
 }
@@ -159,7 +160,12 @@ func (s *Server) liveState(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c, http.StatusOK, liveStateOut{SessionID: v.session.ID(), Control: control, Takeover: v.takeover, Viewport: v.session.Viewport()})
+	return rest.WriteJSON(c, http.StatusOK, liveStateOut{
+		SessionID: v.session.ID(),
+		Control:   control,
+		Takeover:  v.takeover,
+		Viewport:  v.session.Viewport(),
+	})
 }
 
 // boundPage returns the id of the tab that a socket is bound to by pageId, or
@@ -197,7 +203,13 @@ func (s *Server) liveComplete(c *rest.Call) error {
 	if len(body) > 0 && json.Unmarshal(body, &end) != nil {
 		return agent.Invalid("note", "must be in a JSON object")
 	}
-	if err := s.noteTakeover(c, v.session.DB(), v.session.ID(), v.takeover, end); err != nil {
+	if err := s.noteTakeover(
+		c,
+		v.session.DB(),
+		v.session.ID(),
+		v.takeover,
+		end,
+	); err != nil {
 		return err
 	}
 	t, err := s.options.Live.MoveTakeover(c, v.session, v.takeover, agent.TakeoverCompleted)

@@ -40,7 +40,11 @@ type wsClient struct {
 // dial opens a WebSocket; status is that of the response if it was refused.
 func (ts *testServer) dial(tb testing.TB, path string, header http.Header) (ws *wsClient, status int) {
 	tb.Helper()
-	conn, resp, err := websocket.Dial(tb.Context(), strings.Replace(ts.url, "http", "ws", 1)+path, &websocket.DialOptions{HTTPHeader: header})
+	conn, resp, err := websocket.Dial(
+		tb.Context(),
+		strings.Replace(ts.url, "http", "ws", 1)+path,
+		&websocket.DialOptions{HTTPHeader: header},
+	)
 	if err != nil {
 		if resp == nil {
 			tb.Fatal(err)
@@ -108,7 +112,10 @@ func TestSteelsDialect(t *testing.T) {
 	tabs, _ := ts.dial(t, "/v1/sessions/cast?sessionId="+s.ID(), nil)
 	list := tabs.receive("tabs", ofType("tabList"))
 	first := list["tabs"].([]any)[0].(map[string]any)
-	if first["id"] != first["pageId"] || list["firstTabId"] != first["id"] || first["title"] != "Shop" || first["url"] != ts.site+"/" {
+	if first["id"] != first["pageId"] ||
+		list["firstTabId"] != first["id"] ||
+		first["title"] != "Shop" ||
+		first["url"] != ts.site+"/" {
 		t.Errorf("%v", list)
 	}
 	frame := tabs.receive("a frame of the active tab", isFrame)
@@ -128,13 +135,27 @@ func TestSteelsDialect(t *testing.T) {
 	active, _ := ts.dial(t, "/v1/sessions/"+s.ID()+"/pageId", nil)
 	active.receive("the active tab", func(m map[string]any, _ []byte) bool { return m["pageId"] == page })
 	mouse := func(kind string, x, y int) string {
-		return fmt.Sprintf(`{"type":"mouseEvent","pageId":%q,"event":{"type":%q,"x":%d,"y":%d,"button":"left","modifiers":0,"clickCount":1}}`, page, kind, x, y)
+		return fmt.Sprintf(
+			`{"type":"mouseEvent","pageId":%q,"event":{"type":%q,"x":%d,"y":%d,"button":"left",`+
+				`"modifiers":0,"clickCount":1}}`,
+			page, kind, x, y,
+		)
 	}
-	cast.send(mouse("mousePressed", 100, 100), mouse("mouseReleased", 100, 100),
-		`{"type":"keyEvent","pageId":"`+page+`","event":{"type":"keyDown","text":"h","code":"KeyH","key":"h","keyCode":72}}`,
-		`{"type":"keyEvent","pageId":"`+page+`","event":{"type":"keyUp","text":"h","code":"KeyH","key":"h","keyCode":72}}`)
+	cast.send(
+		mouse("mousePressed", 100, 100),
+		mouse("mouseReleased", 100, 100),
+		`{"type":"keyEvent","pageId":"`+page+
+			`","event":{"type":"keyDown","text":"h","code":"KeyH","key":"h","keyCode":72}}`,
+		`{"type":"keyEvent","pageId":"`+page+
+			`","event":{"type":"keyUp","text":"h","code":"KeyH","key":"h","keyCode":72}}`,
+	)
 	waitTitle(t, s, "name:h")
-	for query, want := range map[string]int{"&pageIndex=7": 404, "&pageIndex=-1": 400, "&pageIndex=x": 400, "&pageId=page-x": 404} {
+	for query, want := range map[string]int{
+		"&pageIndex=7":   404,
+		"&pageIndex=-1":  400,
+		"&pageIndex=x":   400,
+		"&pageId=page-x": 404,
+	} {
 		if _, status := ts.dial(t, "/v1/sessions/cast?sessionId="+s.ID()+query, nil); status != want {
 			t.Errorf("%s: %d", query, status)
 		}
@@ -143,12 +164,16 @@ func TestSteelsDialect(t *testing.T) {
 	if got := single.receive("a frame", isFrame); got["pageId"] != page {
 		t.Errorf("%v", got["pageId"])
 	}
-	single.send(`{"type":"keyEvent","pageId":"default","event":{"type":"keyDown","text":"i","code":"KeyI","key":"i","keyCode":73}}`)
+	single.send(`{"type":"keyEvent","pageId":"default","event":{"type":"keyDown","text":"i",` +
+		`"code":"KeyI","key":"i","keyCode":73}}`)
 	waitTitle(t, s, "name:hi")
 	cast.send(mouse("mouseMoved", 100, 400), mouse("mousePressed", 100, 400), mouse("mouseReleased", 100, 400))
 	waitTitle(t, s, "clicked")
 	cast.send(`{"type":"getSelectedText","pageId":"` + page + `"}`)
-	if got := cast.receive("the selected text", ofType("selectedTextResponse")); got["pageId"] != page || got["text"] != "" {
+	if got := cast.receive(
+		"the selected text",
+		ofType("selectedTextResponse"),
+	); got["pageId"] != page || got["text"] != "" {
 		t.Errorf("%v", got)
 	}
 	logs, _ := ts.dial(t, "/v1/sessions/logs?sessionId="+s.ID(), nil)
@@ -159,17 +184,27 @@ func TestSteelsDialect(t *testing.T) {
 			t.Fatal(err)
 		}
 		at, ok := entries[0]["timestamp"].(float64)
-		return ok && at > 1e12 && entries[0]["pageId"] == page && entries[0]["level"] == "log" && entries[0]["text"] == "<b>bold</b>"
+		return ok &&
+			at > 1e12 &&
+			entries[0]["pageId"] == page &&
+			entries[0]["level"] == "log" &&
+			entries[0]["text"] == "<b>bold</b>"
 	})
 	recording, _ := ts.dial(t, "/v1/sessions/recording?sessionId="+s.ID(), nil)
 	recording.receive("a snapshot", func(_ map[string]any, raw []byte) bool {
 		return bytes.HasPrefix(raw, []byte("[{")) && bytes.Contains(raw, []byte(`"type":2`))
 	})
 	tabs.send(`{"type":"newTab"}`)
-	two := tabs.receive("two tabs", func(m map[string]any, _ []byte) bool { return m["type"] == "tabList" && len(m["tabs"].([]any)) == 2 })
-	active.receive("another active tab", func(m map[string]any, _ []byte) bool { return m["pageId"] == two["activeTabId"] && m["pageId"] != page })
+	two := tabs.receive("two tabs", func(m map[string]any, _ []byte) bool {
+		return m["type"] == "tabList" && len(m["tabs"].([]any)) == 2
+	})
+	active.receive("another active tab", func(m map[string]any, _ []byte) bool {
+		return m["pageId"] == two["activeTabId"] && m["pageId"] != page
+	})
 	cast.send(`{"type":"closeTab","pageId":"` + page + `"}`)
-	tabs.receive("the closed tab", func(m map[string]any, _ []byte) bool { return m["type"] == "tabClosed" && m["pageId"] == page })
+	tabs.receive("the closed tab", func(m map[string]any, _ []byte) bool {
+		return m["type"] == "tabClosed" && m["pageId"] == page
+	})
 	if code := cast.closeStatus(); code != websocket.StatusNormalClosure {
 		t.Errorf("the closed tab's socket ends with %d", code)
 	}
@@ -183,7 +218,10 @@ func TestSteelsDialect(t *testing.T) {
 
 // link returns a link of an open server to a session's live view.
 func (ts *testServer) link(session string) string {
-	return ts.server.options.Live.Link(live.Grant{SessionID: session, Control: true, Maker: "open"}, time.Now().Add(live.LinkLife)).URL
+	return ts.server.options.Live.Link(
+		live.Grant{SessionID: session, Control: true, Maker: "open"},
+		time.Now().Add(live.LinkLife),
+	).URL
 }
 
 // tokenOf returns the token in an address.
@@ -201,7 +239,13 @@ func TestSocketsRefuse(t *testing.T) {
 	s, other := ts.openLoaded(t, "/"), ts.openLoaded(t, "/")
 	mine := tokenOf(t, ts.link(s.ID()))
 	over := ts.must(t, 201, "POST", "/api/agents/default/browser/"+s.ID()+"/takeover", `{}`)
-	ts.must(t, 200, "POST", "/api/agents/default/browser/"+s.ID()+"/takeover/"+over["takeover_id"].(string)+"/complete", "")
+	ts.must(
+		t,
+		200,
+		"POST",
+		"/api/agents/default/browser/"+s.ID()+"/takeover/"+over["takeover_id"].(string)+"/complete",
+		"",
+	)
 	stranger := http.Header{"Origin": {"https://evil.example"}}
 	cases := []struct {
 		name, path string
@@ -217,11 +261,21 @@ func TestSocketsRefuse(t *testing.T) {
 		{"no scale", "/v1/sessions/cast?scale=NaN&sessionId=" + s.ID(), nil, 400},
 		{"a page of another site", "/v1/sessions/cast?sessionId=" + s.ID(), stranger, 403},
 		{"a page with the origin null", "/v1/sessions/logs?sessionId=" + s.ID(), http.Header{"Origin": {"null"}}, 403},
-		{"this site's other port", "/v1/sessions/logs?sessionId=" + s.ID(), http.Header{"Origin": {"http://127.0.0.1:1"}}, 403},
+		{
+			"this site's other port",
+			"/v1/sessions/logs?sessionId=" + s.ID(),
+			http.Header{"Origin": {"http://127.0.0.1:1"}},
+			403,
+		},
 		{"a link from another site", "/v1/sessions/logs?sessionId=" + s.ID() + "&token=" + mine, stranger, 101},
 		{"forged link", "/v1/sessions/logs?sessionId=" + s.ID() + "&token=" + mine + "A", nil, 401},
 		{"another session's link", "/v1/sessions/logs?sessionId=" + other.ID() + "&token=" + mine, nil, 404},
-		{"the link of a completed takeover", "/v1/sessions/cast?sessionId=" + s.ID() + "&token=" + tokenOf(t, over["takeover_url"].(string)), nil, 409},
+		{
+			"the link of a completed takeover",
+			"/v1/sessions/cast?sessionId=" + s.ID() + "&token=" + tokenOf(t, over["takeover_url"].(string)),
+			nil,
+			409,
+		},
 	}
 	for _, tc := range cases {
 		if _, status := ts.dial(t, tc.path, tc.header); status != tc.want {
@@ -242,7 +296,10 @@ func TestViewersOnlyWatch(t *testing.T) {
 	s := ts.openLoaded(t, "/")
 	key := func(role, agents string) string {
 		t.Helper()
-		return ts.must(t, 201, "POST", "/api/keys", `{"name":"k","role":"`+role+`","agents":`+agents+`}`)["key"].(string)
+		return ts.must(
+			t, 201, "POST", "/api/keys",
+			`{"name":"k","role":"`+role+`","agents":`+agents+`}`,
+		)["key"].(string)
 	}
 	elsewhere := ts.must(t, 201, "POST", "/api/agents", `{"name":"elsewhere"}`)["id"].(string)
 	admin := key("admin", `["*"]`)
@@ -253,17 +310,29 @@ func TestViewersOnlyWatch(t *testing.T) {
 			t.Errorf("key %.12q: %d, want %d", name, status, want)
 		}
 	}
-	link := (&testClient{url: ts.url, folder: ts.folder, header: http.Header{"X-Api-Key": {watcher}}}).must(t, 200, "GET", "/api/agents/default/browser/"+s.ID()+"/live-view", "")
+	link := (&testClient{
+		url:    ts.url,
+		folder: ts.folder,
+		header: http.Header{"X-Api-Key": {watcher}},
+	}).must(t, 200, "GET", "/api/agents/default/browser/"+s.ID()+"/live-view", "")
 	for name, token := range map[string]string{"key": watcher, "link": tokenOf(t, link["url"].(string))} {
 		ws, status := ts.dial(t, "/v1/sessions/cast?sessionId="+s.ID()+"&token="+token, nil)
 		if ws == nil {
 			t.Fatalf("%s: %d", name, status)
 		}
 		ws.receive("a frame", isFrame)
-		ws.send(`{"type":"newTab"}`, `{"type":"mouseEvent","event":"mousePressed","x":100,"y":400}`, `{"type":"mouseEvent","event":"mouseReleased","x":100,"y":400}`)
+		ws.send(
+			`{"type":"newTab"}`,
+			`{"type":"mouseEvent","event":"mousePressed","x":100,"y":400}`,
+			`{"type":"mouseEvent","event":"mouseReleased","x":100,"y":400}`,
+		)
 	}
 	act, _ := ts.dial(t, "/v1/sessions/cast?sessionId="+s.ID()+"&token="+admin, nil)
-	act.send(`{"type":"mouseEvent","event":"mousePressed","x":100,"y":100}`, `{"type":"mouseEvent","event":"mouseReleased","x":100,"y":100}`, `{"type":"keyEvent","event":"keyDown","key":"x"}`)
+	act.send(
+		`{"type":"mouseEvent","event":"mousePressed","x":100,"y":100}`,
+		`{"type":"mouseEvent","event":"mouseReleased","x":100,"y":100}`,
+		`{"type":"keyEvent","event":"keyDown","key":"x"}`,
+	)
 	waitTitle(t, s, "name:x") // and not "clicked"
 	if n := len(s.Pages()); n != 1 {
 		t.Errorf("a viewer opened a tab: %d", n)
@@ -279,20 +348,32 @@ func TestSocketAttacks(t *testing.T) {
 	honest.receive("a frame", isFrame)
 
 	garbage, _ := ts.dial(t, cast, nil)
-	garbage.send("", "null", "[]", `"x"`, "{", strings.Repeat("[", 10000), `{"type":7}`, `{"type":"mouseEvent","event":[],"x":"a"}`, `{"type":"mouseEvent","event":"mouseMoved","x":1e400,"y":0}`,
-		`{"type":"keyEvent","event":{"type":"keyDown","key":null}}`, `{"type":"navigation","url":"file:///etc/passwd"}`, `{"type":"navigation","url":"javascript:alert(1)"}`, `{"type":"closeTab","pageId":"page-x"}`)
+	garbage.send(
+		"", "null", "[]", `"x"`, "{",
+		strings.Repeat("[", 10000),
+		`{"type":7}`,
+		`{"type":"mouseEvent","event":[],"x":"a"}`,
+		`{"type":"mouseEvent","event":"mouseMoved","x":1e400,"y":0}`,
+		`{"type":"keyEvent","event":{"type":"keyDown","key":null}}`,
+		`{"type":"navigation","url":"file:///etc/passwd"}`,
+		`{"type":"navigation","url":"javascript:alert(1)"}`,
+		`{"type":"closeTab","pageId":"page-x"}`,
+	)
 	if err := garbage.conn.Write(t.Context(), websocket.MessageBinary, bytes.Repeat([]byte{0xff}, 1000)); err != nil {
 		t.Fatal(err)
 	}
 	garbage.send(`{"type":"newTab"}`)
-	garbage.receive("an answer after garbage", func(m map[string]any, _ []byte) bool { return m["type"] == "tabList" && len(m["tabs"].([]any)) == 2 })
+	garbage.receive("an answer after garbage", func(m map[string]any, _ []byte) bool {
+		return m["type"] == "tabList" && len(m["tabs"].([]any)) == 2
+	})
 	garbage.send(`{"type":"closeTab"}`)
 	if got := s.Pages()[0].URL(); got != ts.site+"/spin" {
 		t.Errorf("garbage led to %s", got)
 	}
 
 	large, _ := ts.dial(t, cast, nil)
-	_ = large.conn.Write(t.Context(), websocket.MessageText, bytes.Repeat([]byte("x"), maxMessage+1)) // may be disconnected while it writes
+	// may be disconnected while it writes
+	_ = large.conn.Write(t.Context(), websocket.MessageText, bytes.Repeat([]byte("x"), maxMessage+1))
 	if code := large.closeStatus(); code != websocket.StatusMessageTooBig {
 		t.Errorf("a message that is too large ends with %d", code)
 	}
@@ -303,7 +384,11 @@ func TestSocketAttacks(t *testing.T) {
 	go func() {
 		defer close(flooded)
 		for flooding.Err() == nil {
-			if flood.conn.Write(flooding, websocket.MessageText, []byte(`{"type":"mouseEvent","event":"mouseMoved","x":10,"y":10}`)) != nil {
+			if flood.conn.Write(
+				flooding,
+				websocket.MessageText,
+				[]byte(`{"type":"mouseEvent","event":"mouseMoved","x":10,"y":10}`),
+			) != nil {
 				return
 			}
 		}

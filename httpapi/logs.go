@@ -32,6 +32,15 @@ func (s *Server) listLogs(c *rest.Call, in *listLogsIn) (logsOut, error) {
 			return logsOut{}, agent.Invalid("level", "must be debug, info, warn or error")
 		}
 	}
-	logs, total, err := c.DB.Logs(c, store.LogFilter{From: in.From, To: in.To, Levels: in.Level, Sources: in.Source}, page)
+	logs, total, err := c.DB.Logs(
+		c,
+		store.LogFilter{
+			From:    in.From,
+			To:      in.To,
+			Levels:  in.Level,
+			Sources: in.Source,
+		},
+		page,
+	)
 	return logsOut{logs, rest.MetaOf(page, total)}, err
 }

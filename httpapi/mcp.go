@@ -33,7 +33,13 @@ const mcpHeaders = "Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, 
 // API: a viewer may call tools that only read.
 func (s *Server) mcpEndpoints() {
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		r := rest.Raw[struct{}](method, "/agents/{id}"+mcpPath, http.StatusOK, "The agent as an MCP server", s.serveMCP).Role(rest.Viewer).BodyUpTo(maxMCPBody)
+		r := rest.Raw[struct{}](
+			method,
+			"/agents/{id}"+mcpPath,
+			http.StatusOK,
+			"The agent as an MCP server",
+			s.serveMCP,
+		).Role(rest.Viewer).BodyUpTo(maxMCPBody)
 		s.echo.Add(method, mcpPath+":id", s.serve(r))
 		s.routes[routeKey{method, mcpPath + ":id"}] = r
 	}
@@ -54,8 +60,12 @@ func (s *Server) serveMCP(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	mcp.Serve(c.HTTP.Response(), request, mcp.AgentServer{Name: c.DB.Agent().Name, Version: s.options.Version,
-		Functions: functions, Failed: func(err error) { s.logError(c, err) }})
+	mcp.Serve(c.HTTP.Response(), request, mcp.AgentServer{
+		Name:      c.DB.Agent().Name,
+		Version:   s.options.Version,
+		Functions: functions,
+		Failed:    func(err error) { s.logError(c, err) },
+	})
 	if !c.HTTP.Response().Committed && context.Cause(c) == error(errStopping) {
 		return errStopping
 	}
@@ -83,14 +93,19 @@ func mcpRequest(c *rest.Call) (*http.Request, error) {
 
 // function converts a typed function to a tool. Unknown arguments are ignored.
 func function[In any](name, description, schema string, readOnly bool, run func(*In) (any, error)) mcp.Function {
-	return mcp.Function{Name: name, Description: description, Schema: json.RawMessage(schema), ReadOnly: readOnly,
+	return mcp.Function{
+		Name:        name,
+		Description: description,
+		Schema:      json.RawMessage(schema),
+		ReadOnly:    readOnly,
 		Run: func(_ context.Context, arguments json.RawMessage) (any, error) {
 			var in In
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, agent.Invalid("arguments", "do not match the tool's schema").Because(err)
 			}
 			return run(&in)
-		}}
+		},
+	}
 }
 
 type sqlArguments struct {
@@ -109,33 +124,69 @@ type contactArguments struct {
 // request.
 func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 	writes := c.Role.Covers(agent.RoleAdmin)
-	sql := "Run one SELECT on the agent's tables (contacts, conversations, messages, sources and others); PRAGMA table_list and table_info tell what there is."
+	sql := "Run one SELECT on the agent's tables (contacts, conversations, messages, sources and others); " +
+		"PRAGMA table_list and table_info tell what there is."
 	if writes {
-		sql = "Run one SQL statement (SELECT, INSERT, UPDATE, DELETE) on the agent's tables; PRAGMA table_list and table_info tell what there is."
+		sql = "Run one SQL statement (SELECT, INSERT, UPDATE, DELETE) on the agent's tables; PRAGMA table_list and " +
+			"table_info tell what there is."
 	}
 	offered := []mcp.Function{
-		function("search_knowledge", "Search the documents that the agent knows, by meaning and by words.",
-			`{"type":"object","properties":{"query":{"type":"string","description":"What to look for, in any words."},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"10 without it."},"source_id":{"type":"string","description":"Only in this source."},"min_score":{"type":"number","minimum":0,"maximum":1},"mode":{"type":"string","enum":["hybrid","vector","keyword"]}},"required":["query"]}`,
-			true, func(in *searchIn) (any, error) { return s.searchSources(c, in) }),
-		function("sql_query", sql,
-			`{"type":"object","properties":{"query":{"type":"string","description":"One statement."},"params":{"type":["array","object"],"description":"For ? or :name placeholders."}},"required":["query"]}`,
-			!writes, func(in *sqlArguments) (any, error) {
+		function(
+			"search_knowledge",
+			"Search the documents that the agent knows, by meaning and by words.",
+			`{"type":"object","properties":{"query":{"type":"string","description":"What to look for, `+
+				`in any words."},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"10 without it."},`+
+				`"source_id":{"type":"string","description":"Only in this source."},"min_score":{"type":"number",`+
+				`"minimum":0,"maximum":1},"mode":{"type":"string","enum":["hybrid","vector",`+
+				`"keyword"]}},"required":["query"]}`,
+			true,
+			func(in *searchIn) (any, error) {
+				return s.searchSources(c, in)
+			},
+		),
+		function(
+			"sql_query",
+			sql,
+			`{"type":"object","properties":{"query":{"type":"string","description":"One statement."},`+
+				`"params":{"type":["array","object"],"description":"For ? `+
+				`or :name placeholders."}},"required":["query"]}`,
+			!writes,
+			func(in *sqlArguments) (any, error) {
 				var q sqlIn
 				q.Body.Query, q.Body.Params = in.Query, in.Params
 				return s.runSQL(c, &q)
-			}),
-		function("list_contacts", "List the people that the agent knows.",
-			`{"type":"object","properties":{"search":{"type":"string"},"tags":{"type":"array","items":{"type":"string"},"description":"Those with any of these tags."},"limit":{"type":"integer","minimum":1,"maximum":200,"description":"50 without it."},"offset":{"type":"integer","minimum":0}}}`,
-			true, func(in *contactArguments) (any, error) { return s.contactsFor(c, in) }),
+			},
+		),
+		function(
+			"list_contacts",
+			"List the people that the agent knows.",
+			`{"type":"object","properties":{"search":{"type":"string"},"tags":{"type":"array",`+
+				`"items":{"type":"string"},"description":"Those with any of these tags."},"limit":{"type":"integer",`+
+				`"minimum":1,"maximum":200,"description":"50 without it."},"offset":{"type":"integer","minimum":0}}}`,
+			true,
+			func(in *contactArguments) (any, error) {
+				return s.contactsFor(c, in)
+			},
+		),
 	}
 	if !writes {
 		return offered, nil
 	}
 	offered = append(offered, s.browserFunctions(c)...)
-	offered = append(offered, function("send_message",
+	offered = append(offered, function(
+		"send_message",
 		"Send a text: in a conversation over its gateway, or to a chat, channel or number over a gateway of a type.",
-		`{"type":"object","properties":{"message":{"type":"string","description":"The text."},"conversation_id":{"type":"string","description":"Where to answer."},"type":{"type":"string","enum":["chatbot_a","chatbot_b","sms","team_chat","community_chat","webhook"],"description":"Without conversation_id: the type of gateway."},"to":{"type":"string","description":"Without conversation_id: the chat, channel or number, as the platform names it."},"gateway_id":{"type":"string","description":"Which gateway of the type; the default one without it."}},"required":["message"]}`,
-		false, func(in *sendArguments) (any, error) { return s.sendFor(c, in) }))
+		`{"type":"object","properties":{"message":{"type":"string","description":"The text."},`+
+			`"conversation_id":{"type":"string","description":"Where to answer."},"type":{"type":"string",`+
+			`"enum":["chatbot_a","chatbot_b","sms","team_chat","community_chat","webhook"],"description":"Without `+
+			`conversation_id: the type of gateway."},"to":{"type":"string","description":"Without conversation_id: `+
+			`the chat, channel or number, as the platform names it."},"gateway_id":{"type":"string",`+
+			`"description":"Which gateway of the type; the default one without it."}},"required":["message"]}`,
+		false,
+		func(in *sendArguments) (any, error) {
+			return s.sendFor(c, in)
+		},
+	))
 	workflows, err := s.workflowFunctions(c)
 	if err != nil {
 		return nil, err
@@ -152,7 +203,11 @@ func (s *Server) withTools(c *rest.Call, offered []mcp.Function) ([]mcp.Function
 	}
 	var which agentchat.Choice
 	for _, t := range stored {
-		if t.Enabled && t.Type == agent.ToolWorkflow && !slices.ContainsFunc(offered, func(f mcp.Function) bool { return f.Name == t.Name }) {
+		if t.Enabled &&
+			t.Type == agent.ToolWorkflow &&
+			!slices.ContainsFunc(offered, func(f mcp.Function) bool {
+				return f.Name == t.Name
+			}) {
 			which.IDs = append(which.IDs, t.ID)
 		}
 	}
@@ -161,7 +216,12 @@ func (s *Server) withTools(c *rest.Call, offered []mcp.Function) ([]mcp.Function
 	}
 	tools, err := s.toolbox.Tools(c, c.DB, which)
 	for _, t := range tools {
-		offered = append(offered, mcp.Function{Name: t.Name, Description: t.Description, Schema: t.Parameters, Run: t.Call})
+		offered = append(offered, mcp.Function{
+			Name:        t.Name,
+			Description: t.Description,
+			Schema:      t.Parameters,
+			Run:         t.Call,
+		})
 	}
 	return offered, err
 }
@@ -178,15 +238,25 @@ type sendArguments struct {
 // message, which is not allowed after a person took over.
 func (s *Server) sendFor(c *rest.Call, in *sendArguments) (any, error) {
 	if in.ConversationID != "" {
-		m := agent.Message{ConversationID: in.ConversationID, Role: agent.MessageAssistant, Content: in.Message, Metadata: json.RawMessage(`{"author":"mcp"}`)}
+		m := agent.Message{
+			ConversationID: in.ConversationID,
+			Role:           agent.MessageAssistant,
+			Content:        in.Message,
+			Metadata:       json.RawMessage(`{"author":"mcp"}`),
+		}
 		return s.options.Gateways.Reply(c, c.DB, m)
 	}
 	if in.Type == "" {
 		return nil, agent.Invalid("conversation_id", "is required, or type and to")
 	}
 	made, _ := agent.NewGateway(in.Type)
-	sent, err := s.options.Gateways.Send(c, c.DB, gateways.SendRequest{Type: made.Type, GatewayID: in.GatewayID, To: in.To, Text: in.Message,
-		Origin: agent.MessageOrigin{Author: agent.AuthorMCP}})
+	sent, err := s.options.Gateways.Send(c, c.DB, gateways.SendRequest{
+		Type:      made.Type,
+		GatewayID: in.GatewayID,
+		To:        in.To,
+		Text:      in.Message,
+		Origin:    agent.MessageOrigin{Author: agent.AuthorMCP},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +271,11 @@ func (s *Server) contactsFor(c *rest.Call, in *contactArguments) (any, error) {
 	if in.Offset < 0 {
 		return nil, agent.Invalid("offset", "must be at least 0")
 	}
-	return contactsPage(c, in.Tags, store.Page{Limit: limit, Offset: in.Offset, Search: in.Search})
+	return contactsPage(c, in.Tags, store.Page{
+		Limit:  limit,
+		Offset: in.Offset,
+		Search: in.Search,
+	})
 }
 
 // Limits of workflows as tools.
@@ -215,7 +289,10 @@ const (
 // case with _ in place of other characters than letters and digits. Duplicate
 // names get a number.
 func (s *Server) workflowFunctions(c *rest.Call) ([]mcp.Function, error) {
-	active, _, err := c.DB.Workflows(c, []string{string(agent.WorkflowActive)}, store.Page{Limit: maxWorkflowTools, Order: []store.Order{{Field: "created_at"}}})
+	active, _, err := c.DB.Workflows(c, []string{string(agent.WorkflowActive)}, store.Page{
+		Limit: maxWorkflowTools,
+		Order: []store.Order{{Field: "created_at"}},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -226,10 +303,14 @@ func (s *Server) workflowFunctions(c *rest.Call) ([]mcp.Function, error) {
 		if description == "" {
 			description = "Runs the workflow " + w.Name + " and returns its output."
 		}
-		offered = append(offered, mcp.Function{Name: workflowTool(w.Name, taken), Description: description, Schema: json.RawMessage(`{"type":"object"}`),
+		offered = append(offered, mcp.Function{
+			Name:        workflowTool(w.Name, taken),
+			Description: description,
+			Schema:      json.RawMessage(`{"type":"object"}`),
 			Run: func(_ context.Context, arguments json.RawMessage) (any, error) {
 				return s.runWorkflowTool(c, w.ID, arguments)
-			}})
+			},
+		})
 	}
 	return offered, nil
 }
@@ -259,7 +340,12 @@ type workflowOut struct {
 }
 
 func (s *Server) runWorkflowTool(c *rest.Call, id string, arguments json.RawMessage) (any, error) {
-	started, err := s.execute(c, flow.Request{WorkflowID: id, Input: arguments, Trigger: "manual", Wait: workflowToolWait})
+	started, err := s.execute(c, flow.Request{
+		WorkflowID: id,
+		Input:      arguments,
+		Trigger:    "manual",
+		Wait:       workflowToolWait,
+	})
 	if err != nil {
 		return nil, err
 	}

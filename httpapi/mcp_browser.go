@@ -36,11 +36,39 @@ const (
 )
 
 var browserTools = []browserTool{
-	{action: "navigate", description: "Open an address in the browser.", properties: `"url":{"type":"string"},"wait_until":{"type":"string","enum":["load","domcontentloaded","networkidle","commit"]}`, required: []string{"url"}},
-	{action: "snapshot", description: "Read the page as text: what is on it, with a ref for each element that can be clicked or typed into.", properties: `"max_length":{"type":"integer","minimum":1,"maximum":200000}`, required: nil},
-	{action: "click", description: "Click on an element of the page.", properties: selectorProperty + `,"button":{"type":"string","enum":["left","right","middle"]}`, required: []string{"selector"}},
-	{action: "type", description: "Type text into an element of the page.", properties: selectorProperty + `,"text":{"type":"string"},"clear":{"type":"boolean","description":"Empty the field first."}`, required: []string{"selector", "text"}},
-	{action: "screenshot", description: "Look at the page as a picture.", properties: `"full_page":{"type":"boolean"}`, required: nil},
+	{
+		action:      "navigate",
+		description: "Open an address in the browser.",
+		properties: `"url":{"type":"string"},"wait_until":{"type":"string","enum":["load",` +
+			`"domcontentloaded","networkidle","commit"]}`,
+		required: []string{"url"},
+	},
+	{
+		action: "snapshot",
+		description: "Read the page as text: what is on it, with a ref for each element that can " +
+			"be clicked or typed into.",
+		properties: `"max_length":{"type":"integer","minimum":1,"maximum":200000}`,
+		required:   nil,
+	},
+	{
+		action:      "click",
+		description: "Click on an element of the page.",
+		properties:  selectorProperty + `,"button":{"type":"string","enum":["left","right","middle"]}`,
+		required:    []string{"selector"},
+	},
+	{
+		action:      "type",
+		description: "Type text into an element of the page.",
+		properties: selectorProperty +
+			`,"text":{"type":"string"},"clear":{"type":"boolean","description":"Empty the field first."}`,
+		required: []string{"selector", "text"},
+	},
+	{
+		action:      "screenshot",
+		description: "Look at the page as a picture.",
+		properties:  `"full_page":{"type":"boolean"}`,
+		required:    nil,
+	},
 }
 
 // browserFunctions returns the browser's tools for callers who may use it.
@@ -48,20 +76,42 @@ func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
 	if s.options.Browser == nil {
 		return nil
 	}
-	offered := []mcp.Function{function("browser_open", "Open a browser session, which the other browser tools name; close it at the end.",
-		`{"type":"object","properties":{"url":{"type":"string","description":"Opened at once."},"persist":{"type":"boolean","description":"Begin with the logins of the last such session, and keep them."}}}`,
-		false, func(in *openBrowserArguments) (any, error) { return s.openBrowser(c, in) })}
+	offered := []mcp.Function{function(
+		"browser_open",
+		"Open a browser session, which the other browser tools name; close it at the end.",
+		`{"type":"object","properties":{"url":{"type":"string","description":"Opened at once."},`+
+			`"persist":{"type":"boolean","description":"Begin with the logins of the last such `+
+			`session, and keep them."}}}`,
+		false,
+		func(in *openBrowserArguments) (any, error) {
+			return s.openBrowser(c, in)
+		},
+	)}
 	for _, tool := range browserTools {
 		required := `"` + strings.Join(append([]string{"session_id"}, tool.required...), `","`) + `"`
-		schema := fmt.Sprintf(`{"type":"object","properties":{%s,%s},"required":[%s]}`, sessionProperty, tool.properties, required)
+		schema := fmt.Sprintf(
+			`{"type":"object","properties":{%s,%s},"required":[%s]}`,
+			sessionProperty, tool.properties, required,
+		)
 		readOnly := tool.action == "snapshot" || tool.action == "screenshot"
-		offered = append(offered, function("browser_"+tool.action, tool.description, schema, readOnly,
-			func(in *browserArguments) (any, error) { return s.actInBrowser(c, tool.action, in) }))
+		offered = append(offered, function(
+			"browser_"+tool.action, tool.description, schema, readOnly,
+			func(in *browserArguments) (any, error) {
+				return s.actInBrowser(c, tool.action, in)
+			},
+		))
 	}
 	offered = append(offered, s.extractFunction(c))
 	offered = append(offered, s.instructionFunctions(c)...)
-	offered = append(offered, function("browser_close", "Close a browser session.", `{"type":"object","properties":{`+sessionProperty+`},"required":["session_id"]}`,
-		false, func(in *browserArguments) (any, error) { return s.deleteSession(c, &deleteSessionIn{in.SessionID}) }))
+	offered = append(offered, function(
+		"browser_close",
+		"Close a browser session.",
+		`{"type":"object","properties":{`+sessionProperty+`},"required":["session_id"]}`,
+		false,
+		func(in *browserArguments) (any, error) {
+			return s.deleteSession(c, &deleteSessionIn{in.SessionID})
+		},
+	))
 	for i, f := range offered {
 		offered[i].Run = func(ctx context.Context, arguments json.RawMessage) (any, error) {
 			if err := s.limiter.Count(c.HTTP, rest.Browser); err != nil {

@@ -25,7 +25,10 @@ func TestMCPBrowser(t *testing.T) {
 			fmt.Fprintf(w, "<title>Thanks</title><h1>Thanks, %s</h1>", name)
 			return
 		}
-		fmt.Fprint(w, `<title>Order</title><form><input name=name aria-label="Your name"><button>Order bread</button></form>`)
+		fmt.Fprint(
+			w,
+			`<title>Order</title><form><input name=name aria-label="Your name"><button>Order bread</button></form>`,
+		)
 	}))
 	t.Cleanup(site.Close)
 	c := newTestClient(t)
@@ -37,7 +40,10 @@ func TestMCPBrowser(t *testing.T) {
 			ID   string `json:"session_id"`
 			View string `json:"live_view_url"`
 		}
-		if err := json.Unmarshal([]byte(text), &out); failed || err != nil || out.ID == "" || !strings.Contains(out.View, out.ID) {
+		if err := json.Unmarshal([]byte(text), &out); failed ||
+			err != nil ||
+			out.ID == "" ||
+			!strings.Contains(out.View, out.ID) {
 			t.Fatalf("browser_open: %s, %v", text, err)
 		}
 		return out.ID
@@ -50,11 +56,19 @@ func TestMCPBrowser(t *testing.T) {
 		{"browser_extract", `,"selector":"h1"`, `"value":"Thanks, Ada"`},
 		{"browser_navigate", `,"url":"` + site.URL + `/?name=Bob"`, `"title":"Thanks"`},
 	} {
-		if text, failed := callTool(t, session, call.tool, `{"session_id":"`+id+`"`+call.more+`}`); failed || !strings.Contains(text, call.has) {
+		if text, failed := callTool(
+			t,
+			session,
+			call.tool,
+			`{"session_id":"`+id+`"`+call.more+`}`,
+		); failed || !strings.Contains(text, call.has) {
 			t.Errorf("%s: %s", call.tool, text)
 		}
 	}
-	seen, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "browser_screenshot", Arguments: json.RawMessage(`{"session_id":"` + id + `"}`)})
+	seen, err := session.CallTool(t.Context(), &sdk.CallToolParams{
+		Name:      "browser_screenshot",
+		Arguments: json.RawMessage(`{"session_id":"` + id + `"}`),
+	})
 	if err != nil || len(seen.Content) != 2 {
 		t.Fatalf("%+v, %v", seen, err)
 	}
@@ -65,7 +79,8 @@ func TestMCPBrowser(t *testing.T) {
 	if image, err := png.Decode(bytes.NewReader(picture.Data)); err != nil || image.Bounds().Dx() != 1280 {
 		t.Errorf("the picture: %v", err)
 	}
-	if about := seen.Content[1].(*sdk.TextContent).Text; !strings.Contains(about, `"title":"Thanks"`) || strings.Contains(about, "base64") {
+	if about := seen.Content[1].(*sdk.TextContent).Text; !strings.Contains(about, `"title":"Thanks"`) ||
+		strings.Contains(about, "base64") {
 		t.Errorf("the text next to the picture is %s", about)
 	}
 	for _, call := range []struct{ tool, arguments, has string }{
@@ -75,11 +90,17 @@ func TestMCPBrowser(t *testing.T) {
 		{"browser_snapshot", `{"session_id":"session-x"}`, "NOT_FOUND: "},
 		{"browser_open", `{"url":"file:///etc/passwd"}`, "INVALID_ACTION: "},
 	} {
-		if text, failed := callTool(t, session, call.tool, call.arguments); !failed || !strings.HasPrefix(text, call.has) {
+		if text, failed := callTool(t, session, call.tool, call.arguments); !failed ||
+			!strings.HasPrefix(text, call.has) {
 			t.Errorf("%s %s: %s", call.tool, call.arguments, text)
 		}
 	}
-	if text, failed := callTool(t, session, "browser_close", `{"session_id":"`+id+`"}`); failed || text != `{"success":true}` {
+	if text, failed := callTool(
+		t,
+		session,
+		"browser_close",
+		`{"session_id":"`+id+`"}`,
+	); failed || text != `{"success":true}` {
 		t.Errorf("browser_close: %s", text)
 	}
 	for _, left := range c.must(t, 200, "GET", "/api/agents/default/browser", "")["sessions"].([]any) {

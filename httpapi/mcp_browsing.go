@@ -25,44 +25,78 @@ type browseArguments struct {
 // browseToolWait is how long browser_browse waits for the end, in seconds.
 const browseToolWait = 50
 
-const variablesProperty = `"variables":{"type":"object","additionalProperties":{"type":"string"},"description":"Values that are typed where the instruction says %name%; the page's model does not see them."}`
+const variablesProperty = `"variables":{"type":"object","additionalProperties":{"type":"string"},` +
+	`"description":"Values that are typed where the instruction says %name%; the page's model does not see them."}`
 
 // instructionFunctions returns the tools with which a caller instructs a session in
 // natural language.
 func (s *Server) instructionFunctions(c *rest.Call) []mcp.Function {
 	instruction := sessionProperty + `,"instruction":{"type":"string","description":"In words."}`
 	return []mcp.Function{
-		function("browser_act", "Have a language model carry out an instruction on the page, such as: sign in as %user%.",
-			`{"type":"object","properties":{`+instruction+`,`+variablesProperty+`},"required":["session_id","instruction"]}`, false,
+		function(
+			"browser_act",
+			"Have a language model carry out an instruction on the page, such as: sign in as %user%.",
+			`{"type":"object","properties":{`+instruction+`,`+variablesProperty+
+				`},"required":["session_id","instruction"]}`,
+			false,
 			func(in *instructionArguments) (any, error) {
 				q := actIn{sessionIn: sessionIn{in.SessionID}}
 				q.Body.Instruction, q.Body.Variables = in.Instruction, in.Variables
 				return s.actInSession(c, &q)
-			}),
-		function("browser_observe", "Have a language model find what can be done on the page for an instruction, without doing it.",
-			`{"type":"object","properties":{`+instruction+`},"required":["session_id","instruction"]}`, true,
+			},
+		),
+		function(
+			"browser_observe",
+			"Have a language model find what can be done on the page for an instruction, without doing it.",
+			`{"type":"object","properties":{`+instruction+`},"required":["session_id","instruction"]}`,
+			true,
 			func(in *instructionArguments) (any, error) {
 				q := observeIn{sessionIn: sessionIn{in.SessionID}}
 				q.Body.Instruction = in.Instruction
 				return s.observeSession(c, &q)
-			}),
-		function("browser_browse", "Have a language model browse until it has reached a goal. After 50 seconds the answer has the status running: call again with browse_id to wait on.",
-			`{"type":"object","properties":{`+sessionProperty+`,"goal":{"type":"string","description":"In words."},"url":{"type":"string","description":"Where to begin; the open page without it."},"hosts":{"type":"array","items":{"type":"string"},"description":"Where it may go; the domain of the first page without it."},"max_steps":{"type":"integer","minimum":1,"maximum":100},"output_schema":{"type":"object","description":"JSON Schema of the result."},"takeover":{"type":"boolean","description":"Ask for a person when it is stuck."},`+
-				variablesProperty+`,"browse_id":{"type":"string","description":"In place of goal: one that runs."}},"required":["session_id"]}`, false,
+			},
+		),
+		function(
+			"browser_browse",
+			"Have a language model browse until it has reached a goal. After 50 seconds the answer has the status "+
+				"running: call again with browse_id to wait on.",
+			`{"type":"object","properties":{`+sessionProperty+`,"goal":{"type":"string","description":"In words."},`+
+				`"url":{"type":"string","description":"Where to begin; the open page without it."},`+
+				`"hosts":{"type":"array","items":{"type":"string"},"description":"Where it may go; the domain of `+
+				`the first page without it."},"max_steps":{"type":"integer","minimum":1,"maximum":100},`+
+				`"output_schema":{"type":"object","description":"JSON Schema of the result."},`+
+				`"takeover":{"type":"boolean","description":"Ask for a person when it is stuck."},`+
+				variablesProperty+`,"browse_id":{"type":"string","description":"In place of goal: one that runs."}},`+
+				`"required":["session_id"]}`,
+			false,
 			func(in *browseArguments) (any, error) {
 				if in.BrowseID != "" {
 					return s.getBrowse(c, &getBrowseIn{sessionIn{in.SessionID}, browseID{in.BrowseID}, browseToolWait})
 				}
-				return s.startBrowse(c, &browseIn{sessionIn: sessionIn{in.SessionID}, Wait: browseToolWait, Body: in.BrowseOptions})
-			}),
+				return s.startBrowse(c, &browseIn{
+					sessionIn: sessionIn{in.SessionID},
+					Wait:      browseToolWait,
+					Body:      in.BrowseOptions,
+				})
+			},
+		),
 	}
 }
 
 // extractFunction returns browser_extract, which reads the elements that a selector
 // matches, or what an instruction asks for.
 func (s *Server) extractFunction(c *rest.Call) mcp.Function {
-	return function("browser_extract", "Read text, HTML, a value or an attribute of elements of the page, or have a language model read what an instruction asks for.",
-		`{"type":"object","properties":{`+sessionProperty+`,`+selectorProperty+`,"attribute":{"type":"string","description":"text, html, value or the name of an attribute; text without it."},"all":{"type":"boolean","description":"Of all elements that match."},"instruction":{"type":"string","description":"In words; the selector may then be left out."},"schema":{"type":"object","description":"JSON Schema of the value, with an instruction."}},"required":["session_id"]}`, true,
+	return function(
+		"browser_extract",
+		"Read text, HTML, a value or an attribute of elements of the page, or have a language model read "+
+			"what an instruction asks for.",
+		`{"type":"object","properties":{`+sessionProperty+`,`+selectorProperty+
+			`,"attribute":{"type":"string","description":"text, html, value or the name of an attribute; `+
+			`text without it."},"all":{"type":"boolean","description":"Of all elements that match."},`+
+			`"instruction":{"type":"string","description":"In words; the selector may then be left out."},`+
+			`"schema":{"type":"object","description":"JSON Schema of the value, with an instruction."}},`+
+			`"required":["session_id"]}`,
+		true,
 		func(in *struct {
 			browserArguments
 			Instruction string          `json:"instruction"`
@@ -74,5 +108,6 @@ func (s *Server) extractFunction(c *rest.Call) mcp.Function {
 			q := extractIn{sessionIn: sessionIn{in.SessionID}}
 			q.Body.Instruction, q.Body.Schema, q.Body.Selector = in.Instruction, in.Schema, in.Selector
 			return s.extractFromSession(c, &q)
-		})
+		},
+	)
 }

@@ -60,7 +60,17 @@ func mcpServerLocation(c *rest.Call, out any) string {
 }
 
 func (s *Server) createMCPServer(c *rest.Call, in *createMCPServerIn) (agent.MCPServer, error) {
-	return s.options.MCP.Create(c, c.DB, agent.MCPServer{Name: in.Body.Name, URL: in.Body.URL, Command: in.Body.Command, Credential: in.Body.Credential}, in.Body.Auth)
+	return s.options.MCP.Create(
+		c,
+		c.DB,
+		agent.MCPServer{
+			Name:       in.Body.Name,
+			URL:        in.Body.URL,
+			Command:    in.Body.Command,
+			Credential: in.Body.Credential,
+		},
+		in.Body.Auth,
+	)
 }
 
 type updateMCPServerIn struct {

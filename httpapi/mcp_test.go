@@ -32,8 +32,14 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *testClient) mcpSession(t *testing.T, agent, protocol string) *sdk.ClientSession {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: c.url + "/mcp/" + agent, HTTPClient: &http.Client{Transport: headers{c.header}}},
-		&sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	session, err := client.Connect(
+		t.Context(),
+		&sdk.StreamableClientTransport{
+			Endpoint:   c.url + "/mcp/" + agent,
+			HTTPClient: &http.Client{Transport: headers{c.header}},
+		},
+		&sdk.ClientSessionOptions{ProtocolVersion: protocol},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,18 +84,38 @@ func TestAgentAsMCPServer(t *testing.T) {
 	c := newTestClient(t)
 	c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","tags":["vip"]}`)
 	double := c.must(t, 201, "POST", "/api/agents/default/workflows", doubling)["id"]
-	c.must(t, 201, "POST", "/api/agents/default/tools", fmt.Sprintf(`{"name":"echo_word","type":"workflow","config":{"workflow_id":%q,"response_path":"said","parameters":{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}}}`, double))
+	c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/tools",
+		fmt.Sprintf(
+			`{"name":"echo_word","type":"workflow","config":{"workflow_id":%q,"response_path":"said",`+
+				`"parameters":{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}}}`,
+			double,
+		),
+	)
 	c.must(t, 201, "POST", "/api/agents/default/workflows", strings.Replace(doubling, `"active"`, `"draft"`, 1))
 	for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
 		session := c.mcpSession(t, "default", protocol)
-		if got := strings.Join(toolNames(t, session), " "); got != "browser_act browser_browse browser_click browser_close browser_extract browser_navigate browser_observe browser_open browser_screenshot browser_snapshot browser_type echo_word list_contacts search_knowledge send_message sql_query workflow_double_it_" {
+		if got := strings.Join(
+			toolNames(t, session),
+			" ",
+		); got != "browser_act browser_browse browser_click browser_close browser_extract browser_navigate "+
+			"browser_observe browser_open browser_screenshot browser_snapshot browser_type echo_word list_contacts "+
+			"search_knowledge send_message sql_query workflow_double_it_" {
 			t.Errorf("%s: tools %s", protocol, got)
 		}
 		for _, call := range []struct {
 			tool, arguments, has string
 			failed               bool
 		}{
-			{"sql_query", `{"query":"SELECT name FROM contacts WHERE name = ?","params":["Ada"]}`, `"rows":[["Ada"]]`, false},
+			{
+				"sql_query",
+				`{"query":"SELECT name FROM contacts WHERE name = ?","params":["Ada"]}`,
+				`"rows":[["Ada"]]`,
+				false,
+			},
 			{"sql_query", `{"query":"UPDATE contacts SET notes = 'x'"}`, `"changes":1`, false},
 			{"sql_query", `{"query":"DROP TABLE contacts"}`, "FORBIDDEN_OPERATION: ", true},
 			{"sql_query", `{}`, "VALIDATION_ERROR: query is required", true},
@@ -120,12 +146,23 @@ func TestMCPAccess(t *testing.T) {
 	})
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/workflows", doubling)
-	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"viewer@example.com","role":"viewer"}`)
+	c.as(t, "owner@example.com").must(
+		t,
+		201,
+		"POST",
+		"/api/agents/bakery/admins",
+		`{"email":"viewer@example.com","role":"viewer"}`,
+	)
 	session := c.as(t, "viewer@example.com").mcpSession(t, "bakery", "2026-07-28")
 	if got := strings.Join(toolNames(t, session), " "); got != "list_contacts search_knowledge sql_query" {
 		t.Errorf("a viewer's tools are %s", got)
 	}
-	if text, failed := callTool(t, session, "sql_query", `{"query":"DELETE FROM contacts"}`); !failed || !strings.HasPrefix(text, "FORBIDDEN: ") {
+	if text, failed := callTool(
+		t,
+		session,
+		"sql_query",
+		`{"query":"DELETE FROM contacts"}`,
+	); !failed || !strings.HasPrefix(text, "FORBIDDEN: ") {
 		t.Errorf("a viewer who writes: %s", text)
 	}
 	if _, failed := callTool(t, session, "sql_query", `{"query":"SELECT 1"}`); failed {
@@ -142,14 +179,19 @@ func TestMCPAccess(t *testing.T) {
 		"no such agent": {c.as(t, "owner@example.com"), "brewery", 404},
 		"bad token":     {c.with("Edge-Access-JWT-Assertion", "x.y.z"), "bakery", 401},
 		"bad key":       {c.with("X-API-Key", "satchel_x"), "bakery", 401},
-		"the owner":     {c.as(t, "owner@example.com").with("Accept", "application/json, text/event-stream"), "bakery", 200},
+		"the owner": {
+			c.as(t, "owner@example.com").with("Accept", "application/json, text/event-stream"),
+			"bakery",
+			200,
+		},
 	} {
 		if a := test.client.send(t, "POST", "/mcp/"+test.agent, list); a.StatusCode != test.status {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
 	}
 	c.as(t, "owner@example.com").must(t, 200, "PUT", "/api/agents/bakery", `{"status":"disabled"}`)
-	if a := c.as(t, "owner@example.com").send(t, "POST", "/mcp/bakery", list); a.StatusCode != 403 || at(a.json, "error.code") != "AGENT_DISABLED" {
+	if a := c.as(t, "owner@example.com").send(t, "POST", "/mcp/bakery", list); a.StatusCode != 403 ||
+		at(a.json, "error.code") != "AGENT_DISABLED" {
 		t.Errorf("disabled: %d %s", a.StatusCode, a.text)
 	}
 }
@@ -190,14 +232,26 @@ func TestMCPGate(t *testing.T) {
 // requests to browsers, and others do not.
 func TestMCPBrowserRate(t *testing.T) {
 	c, server := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 1000, "browser": 3} })
-	server.limiter = rest.NewLimiter(server.options.RateLimits, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })
+	server.limiter = rest.NewLimiter(server.options.RateLimits, nil, func() time.Time {
+		return time.Unix(1_800_000_010, 0)
+	})
 	session := c.mcpSession(t, "default", "2026-07-28")
 	for i, want := range []string{"NOT_FOUND: ", "NOT_FOUND: ", "NOT_FOUND: ", "RATE_LIMITED: "} {
-		if text, failed := callTool(t, session, "browser_snapshot", `{"session_id":"session-x"}`); !failed || !strings.HasPrefix(text, want) {
+		if text, failed := callTool(
+			t,
+			session,
+			"browser_snapshot",
+			`{"session_id":"session-x"}`,
+		); !failed || !strings.HasPrefix(text, want) {
 			t.Errorf("call %d: %s", i, text)
 		}
 	}
-	if a := c.send(t, "POST", "/api/agents/default/browser/session-x/execute", `{"action":"reload"}`); a.StatusCode != 429 {
+	if a := c.send(
+		t,
+		"POST",
+		"/api/agents/default/browser/session-x/execute",
+		`{"action":"reload"}`,
+	); a.StatusCode != 429 {
 		t.Errorf("a request to a browser: %d", a.StatusCode)
 	}
 	if text, failed := callTool(t, session, "sql_query", `{"query":"SELECT 1"}`); failed {
@@ -209,8 +263,12 @@ func TestWorkflowToolNames(t *testing.T) {
 	taken := map[string]bool{}
 	long := strings.Repeat("x", 100)
 	for _, test := range [][2]string{
-		{"Double It!", "workflow_double_it_"}, {"double-it?", "workflow_double_it__2"}, {"Süß", "workflow_s__"}, {"", "workflow_"},
-		{long, "workflow_" + long[:55]}, {long, "workflow_" + long[:53] + "_2"},
+		{"Double It!", "workflow_double_it_"},
+		{"double-it?", "workflow_double_it__2"},
+		{"Süß", "workflow_s__"},
+		{"", "workflow_"},
+		{long, "workflow_" + long[:55]},
+		{long, "workflow_" + long[:53] + "_2"},
 	} {
 		if got := workflowTool(test[0], taken); got != test[1] || len(got) > maxToolName {
 			t.Errorf("%q is the tool %s, want %s", agent.Clip(test[0], 20), got, test[1])

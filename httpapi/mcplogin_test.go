@@ -19,7 +19,13 @@ import (
 // sent to another host.
 func TestMCPLogin(t *testing.T) {
 	c, m := newTestClient(t), newMCPLogin(t)
-	made := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Tickets","url":"`+m.URL+`/mcp","auth":{"type":"login"}}`)
+	made := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/mcp",
+		`{"name":"Tickets","url":"`+m.URL+`/mcp","auth":{"type":"login"}}`,
+	)
 	path := fmt.Sprint("/api/agents/default/mcp/", made["id"])
 	if made["status"] != "needs_login" || made["auth_type"] != "login" || made["credential"] != "" {
 		t.Fatalf("registered as %v", made)
@@ -34,7 +40,10 @@ func TestMCPLogin(t *testing.T) {
 			q.Set("iss", m.Provider.URL)
 			return q, k
 		},
-		"no issuer": func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { q.Del("iss"); return q, k },
+		"no issuer": func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
+			q.Del("iss")
+			return q, k
+		},
 		"a code of another login": func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
 			q.Set("code", "code-of-the-attacker")
 			return q, k
@@ -51,13 +60,16 @@ func TestMCPLogin(t *testing.T) {
 		}
 	}
 	location, cookie := c.start(t, path)
-	if q, _ := url.Parse(location); q.Query().Get("resource") != m.URL+"/mcp" || q.Query().Get("scope") != "tools" || q.Query().Get("code_challenge_method") != "S256" {
+	if q, _ := url.Parse(location); q.Query().Get("resource") != m.URL+"/mcp" ||
+		q.Query().Get("scope") != "tools" ||
+		q.Query().Get("code_challenge_method") != "S256" {
 		t.Errorf("the login is redirected to %s", location)
 	}
 	if a := c.back(t, m.Agree(t, location), cookie); a.StatusCode != 200 {
 		t.Fatalf("callback: %d %s", a.StatusCode, a.text)
 	}
-	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.checked_at") != nil { // although it was just checked
+	// although it was just checked
+	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.checked_at") != nil {
 		t.Errorf("the server is not due: %v", now)
 	}
 	if tools := c.must(t, 200, "GET", path+"/tools", ""); at(tools, "tools.0.name") != "open" {
@@ -66,13 +78,19 @@ func TestMCPLogin(t *testing.T) {
 	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.status") != "connected" {
 		t.Errorf("connected: %v", now)
 	}
-	if now := c.must(t, 200, "GET", credential, ""); now["name"] != "Tickets" || at(now, "hosts.0") != m.URL || at(now, "used_by.0.id") != made["id"] || at(now, "config.resource") != m.URL+"/mcp" {
+	if now := c.must(t, 200, "GET", credential, ""); now["name"] != "Tickets" ||
+		at(now, "hosts.0") != m.URL ||
+		at(now, "used_by.0.id") != made["id"] ||
+		at(now, "config.resource") != m.URL+"/mcp" {
 		t.Errorf("the credential: %v", now)
 	}
 	c.mcpTokenStays(t, m, path)
 
 	// The provider revokes the connection.
-	m.Provider.Set(func() { clear(m.Provider.Access); m.Provider.Fail = "invalid_grant" })
+	m.Provider.Set(func() {
+		clear(m.Provider.Access)
+		m.Provider.Fail = "invalid_grant"
+	})
 	o, err := c.folder.Default().OpenCredential(t.Context(), fmt.Sprint(begun["credential_id"]))
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +156,10 @@ func (c *testClient) mcpTokenStays(t *testing.T, m *apitest.MCPLogin, path strin
 func TestOAuthPages(t *testing.T) {
 	c, server := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 1000} })
 	describe := func(address string) {
-		server.options.Credentials = credentials.New(credentials.Options{Env: store.Env{Folder: server.folder}, Address: address})
+		server.options.Credentials = credentials.New(credentials.Options{
+			Env:     store.Env{Folder: server.folder},
+			Address: address,
+		})
 	}
 	describe("http://127.0.0.1:8787")
 	if a := c.send(t, "GET", "/oauth/client.json", ""); a.StatusCode != 404 {
@@ -146,15 +167,21 @@ func TestOAuthPages(t *testing.T) {
 	}
 	describe("https://satchel.example.com")
 	a := c.send(t, "GET", "/oauth/client.json", "")
-	if a.json["client_id"] != "https://satchel.example.com/oauth/client.json" || at(a.json, "redirect_uris.0") != "https://satchel.example.com/oauth/callback" || a.json["token_endpoint_auth_method"] != "none" {
+	if a.json["client_id"] != "https://satchel.example.com/oauth/client.json" ||
+		at(a.json, "redirect_uris.0") != "https://satchel.example.com/oauth/callback" ||
+		a.json["token_endpoint_auth_method"] != "none" {
 		t.Errorf("the document: %d %s", a.StatusCode, a.text)
 	}
-	server.limiter = rest.NewLimiter(server.options.RateLimits, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })
+	server.limiter = rest.NewLimiter(server.options.RateLimits, nil, func() time.Time {
+		return time.Unix(1_800_000_010, 0)
+	})
 	for range 600 {
 		c.send(t, "GET", "/oauth/start/x", "")
 	}
 	for _, page := range []string{"/oauth/start/x", "/oauth/callback?state=x", "/oauth/client.json"} {
-		if a := c.send(t, "GET", page, ""); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" || strings.Contains(a.text, "Not connected") != (page != "/oauth/client.json") {
+		if a := c.send(t, "GET", page, ""); a.StatusCode != 429 ||
+			a.Header.Get("Retry-After") == "" ||
+			strings.Contains(a.text, "Not connected") != (page != "/oauth/client.json") {
 			t.Errorf("%s: %d %s", page, a.StatusCode, a.text)
 		}
 	}

@@ -28,9 +28,20 @@ func newMetrics(folder *store.Folder) *metrics {
 	})
 	return &metrics{
 		registry: r,
-		requests: r.CounterVec("satchel_http_requests_total", "Requests by route, method and status.", "method", "route", "status"),
-		seconds: r.HistogramVec("satchel_http_request_seconds", "Time to answer, by route and method.",
-			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30}, "method", "route"),
+		requests: r.CounterVec(
+			"satchel_http_requests_total",
+			"Requests by route, method and status.",
+			"method",
+			"route",
+			"status",
+		),
+		seconds: r.HistogramVec(
+			"satchel_http_request_seconds",
+			"Time to answer, by route and method.",
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},
+			"method",
+			"route",
+		),
 	}
 }
 
@@ -41,8 +52,16 @@ func (m *metrics) replication(r *replica.Replicator) {
 		if status.Failure != nil {
 			failing = 1
 		}
-		s.Gauge("satchel_replication_behind_seconds", "Age of the oldest commit that is not in a replica yet.", status.Behind.Seconds())
-		s.Gauge("satchel_replication_snapshots", "Agents that wait for a snapshot of their own.", float64(status.Snapshots))
+		s.Gauge(
+			"satchel_replication_behind_seconds",
+			"Age of the oldest commit that is not in a replica yet.",
+			status.Behind.Seconds(),
+		)
+		s.Gauge(
+			"satchel_replication_snapshots",
+			"Agents that wait for a snapshot of their own.",
+			float64(status.Snapshots),
+		)
 		s.Gauge("satchel_replication_failing", "1 while uploads fail.", failing)
 	})
 }
@@ -52,11 +71,31 @@ func (m *metrics) cluster(d cluster.Directory) {
 	m.registry.Register(func(s *prometheus.Scrape) {
 		stats := d.Stats()
 		s.Gauge("satchel_cluster_agents", "Agents that this server owns.", float64(stats.Owned))
-		s.Gauge("satchel_cluster_lag_seconds", "The longest that a commit of about the last second has waited for the database.", stats.Lag.Seconds())
-		s.Gauge("satchel_cluster_clock_ahead_seconds", "By how much this server's clock is ahead of the database's.", stats.Ahead.Seconds())
-		s.Counter("satchel_cluster_claims_total", "Agents that this server took over from servers that left.", float64(stats.Claims))
-		s.Counter("satchel_cluster_fences_total", "Commits that were refused, since another server had the agent.", float64(stats.Fences))
-		s.Counter("satchel_cluster_ship_errors_total", "Statements with commits that the database did not answer.", float64(stats.Errors))
+		s.Gauge(
+			"satchel_cluster_lag_seconds",
+			"The longest that a commit of about the last second has waited for the database.",
+			stats.Lag.Seconds(),
+		)
+		s.Gauge(
+			"satchel_cluster_clock_ahead_seconds",
+			"By how much this server's clock is ahead of the database's.",
+			stats.Ahead.Seconds(),
+		)
+		s.Counter(
+			"satchel_cluster_claims_total",
+			"Agents that this server took over from servers that left.",
+			float64(stats.Claims),
+		)
+		s.Counter(
+			"satchel_cluster_fences_total",
+			"Commits that were refused, since another server had the agent.",
+			float64(stats.Fences),
+		)
+		s.Counter(
+			"satchel_cluster_ship_errors_total",
+			"Statements with commits that the database did not answer.",
+			float64(stats.Errors),
+		)
 	})
 }
 

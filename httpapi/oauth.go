@@ -22,7 +22,9 @@ const (
 // that began it can complete it.
 func (s *Server) oauthPages() {
 	s.echo.GET(oauthStart, s.countRequests(s.showLogin))
-	s.post(oauthStart, 0, func(c *rest.Call) error { return s.countRequests(s.startLogin)(c.HTTP) })
+	s.post(oauthStart, 0, func(c *rest.Call) error {
+		return s.countRequests(s.startLogin)(c.HTTP)
+	})
 	s.echo.GET(oauthCallback, s.countRequests(s.finishLogin))
 	s.echo.GET("/oauth/client.json", s.clientDocument)
 }
@@ -98,7 +100,10 @@ func (s *Server) checkLoginPage(c echo.Context) error {
 	if isNavigation(c.Request()) && s.policy.CheckPage(c.Request()) == nil {
 		return nil
 	}
-	return agent.Errorf(agent.CodeForbidden, "Another site sent you here. Open Credentials in the console and connect from there.")
+	return agent.Errorf(
+		agent.CodeForbidden,
+		"Another site sent you here. Open Credentials in the console and connect from there.",
+	)
 }
 
 // finishLogin is where the provider sends the browser back to. It is the one
@@ -112,7 +117,14 @@ func (s *Server) finishLogin(c echo.Context) error {
 	name, value := s.options.Credentials.CookieName(query.Get("state")), ""
 	if cookie, err := c.Cookie(name); err == nil {
 		value = cookie.Value
-		gone := &http.Cookie{Name: name, Path: "/", MaxAge: -1, HttpOnly: true, Secure: strings.HasPrefix(name, "__Host-"), SameSite: http.SameSiteLaxMode}
+		gone := &http.Cookie{
+			Name:     name,
+			Path:     "/",
+			MaxAge:   -1,
+			HttpOnly: true,
+			Secure:   strings.HasPrefix(name, "__Host-"),
+			SameSite: http.SameSiteLaxMode,
+		}
 		c.SetCookie(gone)
 	}
 	done, err := s.options.Credentials.Callback(c.Request().Context(), query, value)

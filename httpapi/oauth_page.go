@@ -27,15 +27,31 @@ func confirmPolicy(login credentials.PendingLogin) string {
 
 // confirmation is the page that a person agrees to before a sign-in begins.
 func confirmation(login credentials.PendingLogin) htmlPage {
-	facts := []fact{{"Agent", login.Agent}, {"Credential", login.Credential}, {"Provider", login.Provider}, {"Asked for by", login.By}}
+	facts := []fact{
+		{"Agent", login.Agent},
+		{"Credential", login.Credential},
+		{"Provider", login.Provider},
+		{"Asked for by", login.By},
+	}
 	if login.Scope != "" {
 		facts = append(facts, fact{"Scopes", login.Scope})
 	}
-	return oauthPage("Connect an account?", factList(facts),
-		paragraph("You are about to sign in at the provider. The agent, and everyone who may change it, can then use your account there."),
-		element("form", attributes("method", "post"),
-			element("p", nil, element("button", attributes("type", "submit"), textNode("Continue to "), foreign(login.Provider)))),
-		paragraph("If you did not expect this, close this page: nothing has happened yet."))
+	return oauthPage(
+		"Connect an account?",
+		factList(facts),
+		paragraph("You are about to sign in at the provider. The agent, and everyone who may change it, "+
+			"can then use your account there."),
+		element(
+			"form",
+			attributes("method", "post"),
+			element(
+				"p",
+				nil,
+				element("button", attributes("type", "submit"), textNode("Continue to "), foreign(login.Provider)),
+			),
+		),
+		paragraph("If you did not expect this, close this page: nothing has happened yet."),
+	)
 }
 
 // connected is the page after a login that succeeded.
@@ -44,16 +60,30 @@ func connected(done credentials.FinishedLogin) htmlPage {
 	if done.Account != "" {
 		facts = append(facts, fact{"Account", done.Account})
 	}
-	return oauthPage("Connected", factList(facts),
-		paragraph("The credential is ready. You can close this window: the console shows the connection already."), linkTo(done))
+	return oauthPage(
+		"Connected",
+		factList(facts),
+		paragraph("The credential is ready. You can close this window: the console shows the connection already."),
+		linkTo(done),
+	)
 }
 
 // notConnected is the page of a login that cannot begin or did not succeed.
 func notConnected(reason string, of credentials.FinishedLogin) htmlPage {
 	first, size := utf8.DecodeRuneInString(reason)
-	message := element("p", attributes("class", "failure", "role", "alert"), foreign(string(unicode.ToUpper(first))+reason[size:]))
-	return oauthPage("Not connected", message, factList(factsOf(of)),
-		paragraph("To try again, open the credential or the MCP server in the console and connect it from there. You can close this window."), linkTo(of))
+	message := element(
+		"p",
+		attributes("class", "failure", "role", "alert"),
+		foreign(string(unicode.ToUpper(first))+reason[size:]),
+	)
+	return oauthPage(
+		"Not connected",
+		message,
+		factList(factsOf(of)),
+		paragraph("To try again, open the credential or the MCP server in the console and connect it from there. "+
+			"You can close this window."),
+		linkTo(of),
+	)
 }
 
 func factsOf(done credentials.FinishedLogin) []fact {
@@ -67,14 +97,20 @@ func factsOf(done credentials.FinishedLogin) []fact {
 func linkTo(done credentials.FinishedLogin) *html.Node {
 	to, text := "/", "Open the console"
 	if done.Credential != "" {
-		to, text = "/#/agents/"+url.PathEscape(done.Agent)+"/credentials/"+url.PathEscape(done.Credential), "Open the credential in the console"
+		to, text =
+			"/#/agents/"+url.PathEscape(done.Agent)+"/credentials/"+url.PathEscape(done.Credential),
+			"Open the credential in the console"
 	}
 	return element("p", nil, element("a", attributes("href", to), textNode(text)))
 }
 
 func oauthPage(title string, body ...*html.Node) htmlPage {
 	heading := element("h1", nil, textNode(title))
-	return htmlPage{Title: title + " · Satchel", Style: "/forms/form.css", Body: append([]*html.Node{heading}, body...)}
+	return htmlPage{
+		Title: title + " · Satchel",
+		Style: "/forms/form.css",
+		Body:  append([]*html.Node{heading}, body...),
+	}
 }
 
 // fact is one line of a list of names and values.

@@ -35,15 +35,44 @@ func TestSignInLinksOfStrangers(t *testing.T) {
 		headers   map[string]string
 		get, post int
 	}{
-		{"a link in a web mail", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 403, 403},
-		{"a link in a mail program", map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200, 403},
+		{
+			"a link in a web mail",
+			map[string]string{
+				"Sec-Fetch-Site": "cross-site",
+				"Sec-Fetch-Mode": "navigate",
+				"Sec-Fetch-Dest": "document",
+			},
+			403,
+			403,
+		},
+		{
+			"a link in a mail program",
+			map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+			200,
+			403,
+		},
 		{"a page of the same site", map[string]string{"Sec-Fetch-Site": "same-site"}, 403, 403},
-		{"a page of the same site with its origin", map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "https://evil.satchel.example"}, 403, 403},
+		{
+			"a page of the same site with its origin",
+			map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "https://evil.satchel.example"},
+			403,
+			403,
+		},
 		{"an old browser on a page of another site", map[string]string{"Origin": "https://evil.example"}, 403, 403},
 		{"a page that hides its origin", map[string]string{"Origin": "null"}, 403, 403},
 		{"an unknown value", map[string]string{"Sec-Fetch-Site": "Same-Origin"}, 403, 403},
-		{"a frame of an own page", map[string]string{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "iframe"}, 403, 403},
-		{"a script of an own page", map[string]string{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, 403, 403},
+		{
+			"a frame of an own page",
+			map[string]string{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "iframe"},
+			403,
+			403,
+		},
+		{
+			"a script of an own page",
+			map[string]string{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"},
+			403,
+			403,
+		},
 		{"another port", map[string]string{"Origin": "http://127.0.0.1:1"}, 403, 403},
 	} {
 		who := c
@@ -52,15 +81,31 @@ func TestSignInLinksOfStrangers(t *testing.T) {
 		}
 		for method, want := range map[string]int{"GET": tc.get, "POST": tc.post} {
 			a := who.send(t, method, path, "")
-			if a.StatusCode != want || a.Header.Get("Location") != "" || len(a.Cookies()) > 0 || strings.Contains(a.text, p.URL) && want != 200 {
+			if a.StatusCode != want ||
+				a.Header.Get("Location") != "" ||
+				len(a.Cookies()) > 0 ||
+				strings.Contains(a.text, p.URL) && want != 200 {
 				t.Errorf("%s, %s: %d, want %d: %s", tc.name, method, a.StatusCode, want, a.text)
 			}
 		}
 	}
-	swapped := strings.Replace(path, strings.TrimPrefix(at, credentialsAt+"/"), strings.TrimPrefix(other, credentialsAt+"/"), 1)
-	for _, wrong := range []string{swapped, path + "x", "/oauth/start/x", "/oauth/start/default.credential-x.y", "/oauth/start/..%2f.x.y"} {
+	swapped := strings.Replace(
+		path,
+		strings.TrimPrefix(at, credentialsAt+"/"),
+		strings.TrimPrefix(other, credentialsAt+"/"),
+		1,
+	)
+	for _, wrong := range []string{
+		swapped,
+		path + "x",
+		"/oauth/start/x",
+		"/oauth/start/default.credential-x.y",
+		"/oauth/start/..%2f.x.y",
+	} {
 		for _, method := range []string{"GET", "POST"} {
-			if a := c.send(t, method, wrong, ""); a.StatusCode != 400 || a.Header.Get("Location") != "" || strings.Contains(a.text, "google") {
+			if a := c.send(t, method, wrong, ""); a.StatusCode != 400 ||
+				a.Header.Get("Location") != "" ||
+				strings.Contains(a.text, "google") {
 				t.Errorf("%s %s: %d %s", method, wrong, a.StatusCode, a.text)
 			}
 		}
@@ -69,8 +114,13 @@ func TestSignInLinksOfStrangers(t *testing.T) {
 		t.Errorf("no ticket: %d", a.StatusCode)
 	}
 	// The page itself may be opened any number of times, and its button works once.
-	browser := c.with("Sec-Fetch-Site", "same-origin").with("Sec-Fetch-Mode", "navigate").with("Sec-Fetch-Dest", "document").with("Origin", own)
-	if a := browser.send(t, "POST", path, ""); a.StatusCode != 303 || !strings.HasPrefix(a.Header.Get("Location"), p.URL+"/auth?") || a.Header.Get("Cache-Control") != "no-store" {
+	browser := c.with("Sec-Fetch-Site", "same-origin").
+		with("Sec-Fetch-Mode", "navigate").
+		with("Sec-Fetch-Dest", "document").
+		with("Origin", own)
+	if a := browser.send(t, "POST", path, ""); a.StatusCode != 303 ||
+		!strings.HasPrefix(a.Header.Get("Location"), p.URL+"/auth?") ||
+		a.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("the button: %d %v", a.StatusCode, a.Header)
 	}
 	for _, method := range []string{"GET", "POST"} {
@@ -95,10 +145,17 @@ func TestSignInPageNamesWhoAsked(t *testing.T) {
 	owner := c.as(t, "owner@example.com")
 	owner.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	owner.must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"viewer@example.com","role":"viewer"}`)
-	key := owner.must(t, 201, "POST", "/api/keys", `{"name":"</bdi><script>alert(1)</script>","role":"admin","agents":["*"]}`)
+	key := owner.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"</bdi><script>alert(1)</script>","role":"admin","agents":["*"]}`,
+	)
 	const all = "/api/agents/bakery/credentials"
 	at := all + "/" + fmt.Sprint(owner.must(t, 201, "POST", all, p.Login("google"))["id"])
-	for name, who := range map[string]*testClient{"a viewer": c.as(t, "viewer@example.com"), "a stranger": c.testClient, "another person": c.as(t, "eve@example.com")} {
+	for name, who := range map[string]*testClient{
+		"a viewer":       c.as(t, "viewer@example.com"),
+		"a stranger":     c.testClient,
+		"another person": c.as(t, "eve@example.com"),
+	} {
 		if a := who.send(t, "POST", at+"/connect", ""); a.StatusCode != 403 {
 			t.Errorf("%s makes a ticket: %d %s", name, a.StatusCode, a.text)
 		}
@@ -109,13 +166,21 @@ func TestSignInPageNamesWhoAsked(t *testing.T) {
 		want string
 	}{
 		{owner, "owner@example.com"},
-		{c.with("Authorization", "Bearer "+fmt.Sprint(key["key"])), "owner@example.com, with the API key " + fmt.Sprint(key["prefix"])},
+		{
+			c.with("Authorization", "Bearer "+fmt.Sprint(key["key"])),
+			"owner@example.com, with the API key " + fmt.Sprint(key["prefix"]),
+		},
 	} {
 		path := tc.who.ticket(t, at)
 		a := c.send(t, "GET", path, "")
 		policy := a.Header.Get("Content-Security-Policy")
-		if a.StatusCode != 200 || strings.Contains(policy, "script-src") || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") ||
-			a.Header.Get("X-Frame-Options") != "DENY" || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Referrer-Policy") != "same-origin" {
+		if a.StatusCode != 200 ||
+			strings.Contains(policy, "script-src") ||
+			!strings.Contains(policy, "default-src 'none'") ||
+			!strings.Contains(policy, "frame-ancestors 'none'") ||
+			a.Header.Get("X-Frame-Options") != "DENY" ||
+			a.Header.Get("Cache-Control") != "no-store" ||
+			a.Header.Get("Referrer-Policy") != "same-origin" {
 			t.Errorf("the page: %d %v", a.StatusCode, a.Header)
 		}
 		for _, text := range []string{"bakery", "google", host, "read write", tc.want, `<form method="post">`} {
@@ -130,7 +195,9 @@ func TestSignInPageNamesWhoAsked(t *testing.T) {
 			t.Errorf("a browser without an identity: %d %s", a.StatusCode, a.text)
 		}
 	}
-	if by := askedBy(agent.Identity{Key: &agent.Key{Prefix: "satchel_x", Name: "<b>"}}); by != "the API key satchel_x… (<b>)" {
+	if by := askedBy(agent.Identity{
+		Key: &agent.Key{Prefix: "satchel_x", Name: "<b>"},
+	}); by != "the API key satchel_x… (<b>)" {
 		t.Errorf("a key without a person: %s", by)
 	}
 	if by := askedBy(agent.Identity{Open: true}); !strings.Contains(by, "not signed in") {
@@ -150,10 +217,16 @@ func TestCallbackPageSaysWhatIsNext(t *testing.T) {
 	refused.Set("error", "access_denied")
 	forged := p.Authorize(t, location)
 	forged.Set("state", forged.Get("state")+"x")
-	if a := c.back(t, forged, cookie); a.StatusCode != 400 || strings.Contains(a.text, "google") || strings.Contains(a.text, link) || !strings.Contains(a.text, "To try again") {
+	if a := c.back(t, forged, cookie); a.StatusCode != 400 ||
+		strings.Contains(a.text, "google") ||
+		strings.Contains(a.text, link) ||
+		!strings.Contains(a.text, "To try again") {
 		t.Errorf("a forged state: %d %s", a.StatusCode, a.text)
 	}
-	if a := c.back(t, refused, cookie); a.StatusCode != 400 || !strings.Contains(a.text, "google") || !strings.Contains(a.text, link) || !strings.Contains(a.text, "To try again") {
+	if a := c.back(t, refused, cookie); a.StatusCode != 400 ||
+		!strings.Contains(a.text, "google") ||
+		!strings.Contains(a.text, link) ||
+		!strings.Contains(a.text, "To try again") {
 		t.Errorf("a refusal: %d %s", a.StatusCode, a.text)
 	}
 	location, cookie = c.start(t, at)
@@ -172,13 +245,29 @@ var pagesThatChange = map[string]struct {
 	status int
 	why    string
 }{
-	"/oauth/start/:ticket":             {"/oauth/start/default.credential-x.y", 403, ""},
-	"/live/:session/complete":          {"/live/session-x/complete?token=x", 403, ""},
-	"/f/:agent/:workflow":              {"/f/default/workflow-x", 404, "a form that is open to everyone is embedded in other sites; others ask policy.CheckSite, see TestForeignForms"},
-	"/widget/:agent/:gateway/ticket":   {"/widget/default/gateway-x/ticket", 404, "the widget's own list of origins decides"},
-	"/widget/:agent/:gateway/session":  {"/widget/default/gateway-x/session", 404, "a ticket decides"},
-	"/widget/:agent/:gateway/messages": {"/widget/default/gateway-x/messages", 404, "a visitor's token in a header decides"},
-	"/widget/:agent/:gateway/email":    {"/widget/default/gateway-x/email", 404, "a visitor's token in a header decides"},
+	"/oauth/start/:ticket":    {"/oauth/start/default.credential-x.y", 403, ""},
+	"/live/:session/complete": {"/live/session-x/complete?token=x", 403, ""},
+	"/f/:agent/:workflow": {
+		"/f/default/workflow-x",
+		404,
+		"a form that is open to everyone is embedded in other sites; others ask policy.CheckSite, see TestForeignForms",
+	},
+	"/widget/:agent/:gateway/ticket": {
+		"/widget/default/gateway-x/ticket",
+		404,
+		"the widget's own list of origins decides",
+	},
+	"/widget/:agent/:gateway/session": {"/widget/default/gateway-x/session", 404, "a ticket decides"},
+	"/widget/:agent/:gateway/messages": {
+		"/widget/default/gateway-x/messages",
+		404,
+		"a visitor's token in a header decides",
+	},
+	"/widget/:agent/:gateway/email": {
+		"/widget/default/gateway-x/email",
+		404,
+		"a visitor's token in a header decides",
+	},
 }
 
 // TestPagesThatChange refuses what pages of other origins send to pages outside the API. A
@@ -187,7 +276,10 @@ func TestPagesThatChange(t *testing.T) {
 	c, server := openWith(t, func(*Options) {})
 	found := 0
 	for _, r := range server.echo.Routes() {
-		if r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasPrefix(r.Path, "/api") || strings.HasPrefix(r.Path, "/mcp/") {
+		if r.Method == http.MethodGet ||
+			r.Method == http.MethodHead ||
+			strings.HasPrefix(r.Path, "/api") ||
+			strings.HasPrefix(r.Path, "/mcp/") {
 			continue
 		}
 		known, ok := pagesThatChange[r.Path]
@@ -197,14 +289,18 @@ func TestPagesThatChange(t *testing.T) {
 		}
 		found++
 		for _, from := range []map[string]string{
-			{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, {"Sec-Fetch-Site": "same-site", "Origin": "http://evil.satchel.example"},
-			{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"},
+			{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+			{"Sec-Fetch-Site": "same-site", "Origin": "http://evil.satchel.example"},
+			{"Origin": "https://evil.example"},
+			{"Origin": "null"},
+			{"Sec-Fetch-Site": "same-site"},
 		} {
 			who := c
 			for name, value := range from {
 				who = who.with(name, value)
 			}
-			if a := who.send(t, "POST", known.path, "{}"); a.StatusCode != known.status || known.status != 403 && known.why == "" {
+			if a := who.send(t, "POST", known.path, "{}"); a.StatusCode != known.status ||
+				known.status != 403 && known.why == "" {
 				t.Errorf("%s from %v: %d, want %d", r.Path, from, a.StatusCode, known.status)
 			}
 		}

@@ -62,7 +62,12 @@ type openAIModels struct {
 }
 
 func openAIModelOf(a agent.Agent) openAIModel {
-	return openAIModel{ID: a.Name, Object: "model", Created: a.CreatedAt.Unix(), OwnedBy: "satchel"}
+	return openAIModel{
+		ID:      a.Name,
+		Object:  "model",
+		Created: a.CreatedAt.Unix(),
+		OwnedBy: "satchel",
+	}
 }
 
 func (s *Server) openAIModels(c *rest.Call) error {

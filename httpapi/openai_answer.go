@@ -52,7 +52,12 @@ func (s *Server) openAIChat(c *rest.Call) error {
 	if err := s.extendTimeLimits(c); err != nil {
 		return err
 	}
-	out := openAIChatOut{ID: agent.NewID("chatcmpl"), Object: "chat.completion", Created: time.Now().Unix(), Model: in.Body.Model}
+	out := openAIChatOut{
+		ID:      agent.NewID("chatcmpl"),
+		Object:  "chat.completion",
+		Created: time.Now().Unix(),
+		Model:   in.Body.Model,
+	}
 	if out.Model == "" {
 		out.Model = c.DB.Agent().Name
 	}
@@ -61,7 +66,17 @@ func (s *Server) openAIChat(c *rest.Call) error {
 			IncludeUsage bool `json:"include_usage"`
 		}
 		_ = json.Unmarshal(in.Body.StreamOptions, &options) // invalid options are ignored
-		return s.streamOpenAI(c, x, openAIChunk{ID: out.ID, Object: "chat.completion.chunk", Created: out.Created, Model: out.Model}, options.IncludeUsage)
+		return s.streamOpenAI(
+			c,
+			x,
+			openAIChunk{
+				ID:      out.ID,
+				Object:  "chat.completion.chunk",
+				Created: out.Created,
+				Model:   out.Model,
+			},
+			options.IncludeUsage,
+		)
 	}
 	answer, err := s.chat.Complete(c, c.DB, x, nil)
 	if err != nil {
@@ -89,7 +104,11 @@ func finish(a agentchat.Answer) string {
 func openAICalls(calls []llm.ToolCall, numbered bool) []openAICall {
 	var list []openAICall
 	for i, call := range calls {
-		one := openAICall{ID: call.ID, Type: "function", ExtraContent: call.Fields["extra_content"]}
+		one := openAICall{
+			ID:           call.ID,
+			Type:         "function",
+			ExtraContent: call.Fields["extra_content"],
+		}
 		one.Function.Name, one.Function.Arguments = call.Name, call.Arguments
 		if numbered {
 			one.Index = &i

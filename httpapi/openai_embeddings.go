@@ -64,7 +64,11 @@ func (s *Server) openAIEmbeddings(c *rest.Call) error {
 	b := in.Body
 	var is agent.Issues
 	is.Check(len(b.Input) > 0 && len(b.Input) <= maxEmbedded, "input", "must be 1 to 256 texts")
-	is.Check(b.Format == "" || b.Format == "float" || b.Format == "base64", "encoding_format", "must be float or base64")
+	is.Check(
+		b.Format == "" || b.Format == "float" || b.Format == "base64",
+		"encoding_format",
+		"must be float or base64",
+	)
 	for _, one := range b.Input {
 		is.Check(one != "" && len(one) <= agent.MaxMessageLength, "input", "must be texts of 1 to 100000 bytes")
 	}
@@ -78,7 +82,11 @@ func (s *Server) openAIEmbeddings(c *rest.Call) error {
 	if b.Dimensions != 0 && b.Dimensions != len(vectors[0]) {
 		return agent.Invalid("dimensions", fmt.Sprintf("must be %d or left out", len(vectors[0])))
 	}
-	out := openAIEmbeddingsOut{Object: "list", Model: model, Data: make([]openAIEmbedding, len(vectors))}
+	out := openAIEmbeddingsOut{
+		Object: "list",
+		Model:  model,
+		Data:   make([]openAIEmbedding, len(vectors)),
+	}
 	for i, vector := range vectors {
 		out.Data[i] = openAIEmbedding{"embedding", i, vector}
 		if b.Format == "base64" {

@@ -97,19 +97,35 @@ func (in *openAIChatIn) request() (agentchat.Request, error) {
 	b := in.Body
 	x.Messages = readMessages(&is, b.Messages)
 	for i, t := range b.Tools {
-		is.Check(t.Type == "function" && t.Function.Name != "", fmt.Sprintf("tools[%d]", i), "must be a function with a name")
+		is.Check(
+			t.Type == "function" && t.Function.Name != "",
+			fmt.Sprintf("tools[%d]", i),
+			"must be a function with a name",
+		)
 		if len(t.Function.Parameters) == 0 {
 			t.Function.Parameters = agent.NoParameters
 		}
-		x.ClientTools = append(x.ClientTools, llm.Tool{Name: t.Function.Name, Description: t.Function.Description, Parameters: t.Function.Parameters})
+		x.ClientTools = append(x.ClientTools, llm.Tool{
+			Name:        t.Function.Name,
+			Description: t.Function.Description,
+			Parameters:  t.Function.Parameters,
+		})
 	}
 	is.Check(b.Temperature == nil || *b.Temperature >= 0 && *b.Temperature <= 2, "temperature", "must be from 0 to 2")
 	is.Check(b.MaxTokens >= 0, "max_tokens", "must be at least 1")
 	is.Check(b.MaxCompletion >= 0, "max_completion_tokens", "must be at least 1")
 	is.Check(b.N == nil || *b.N == 1, "n", "must be 1: an agent gives one answer")
 	is.Check(!b.Logprobs, "logprobs", "must be false: an agent's answer has none")
-	is.Check(!slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" }), "modalities", "must be text alone")
-	is.Check(b.Functions == nil || string(b.Functions) == "null", "functions", "are the older form of tools: give tools")
+	is.Check(
+		!slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" }),
+		"modalities",
+		"must be text alone",
+	)
+	is.Check(
+		b.Functions == nil || string(b.Functions) == "null",
+		"functions",
+		"are the older form of tools: give tools",
+	)
 	is.Check(len(b.Stop) <= maxStops, "stop", "must be a text or up to 4")
 	is.Check(!slices.Contains(b.Stop, ""), "stop", "must not be empty")
 	x.Temperature, x.MaxTokens, x.Stop = b.Temperature, max(b.MaxTokens, b.MaxCompletion), b.Stop
@@ -128,12 +144,20 @@ func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
 	is.Check(len(messages) > 0, "messages", "must not be empty")
 	read := make([]llm.Message, 0, len(messages))
 	for i, m := range messages {
-		one := llm.Message{Role: agent.MessageRole(m.Role), Content: string(m.Content), CallID: m.ToolCallID}
+		one := llm.Message{
+			Role:    agent.MessageRole(m.Role),
+			Content: string(m.Content),
+			CallID:  m.ToolCallID,
+		}
 		if m.Role == "developer" {
 			one.Role = agent.MessageSystem
 		}
 		for _, call := range m.ToolCalls {
-			made := llm.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments}
+			made := llm.ToolCall{
+				ID:        call.ID,
+				Name:      call.Function.Name,
+				Arguments: call.Function.Arguments,
+			}
 			if call.ExtraContent != nil {
 				made.Fields = map[string]json.RawMessage{"extra_content": call.ExtraContent}
 			}
@@ -144,7 +168,11 @@ func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
 		default:
 			is.Add(fmt.Sprintf("messages[%d].role", i), "must be system, developer, user, assistant or tool")
 		}
-		is.Check(one.Role != agent.MessageTool || one.CallID != "", fmt.Sprintf("messages[%d].tool_call_id", i), "must name the call that the message answers")
+		is.Check(
+			one.Role != agent.MessageTool || one.CallID != "",
+			fmt.Sprintf("messages[%d].tool_call_id", i),
+			"must name the call that the message answers",
+		)
 		read = append(read, one)
 	}
 	return read
@@ -167,7 +195,9 @@ func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Request)
 	case word == "required" && len(x.ClientTools) > 0:
 		x.ClientToolChoice = llm.AnyTool
 	case word == "" && json.Unmarshal(raw, &one) == nil && one.Type == "function" &&
-		slices.ContainsFunc(x.ClientTools, func(t llm.Tool) bool { return t.Name == one.Function.Name }):
+		slices.ContainsFunc(x.ClientTools, func(t llm.Tool) bool {
+			return t.Name == one.Function.Name
+		}):
 		x.ClientToolChoice = one.Function.Name
 	default:
 		is.Add("tool_choice", "must be none or auto or, with tools, required or one of their functions")

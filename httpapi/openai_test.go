@@ -17,9 +17,11 @@ func (c *testClient) openAI(t *testing.T, route, fields string) answer {
 }
 
 const (
-	hi         = `"model":"gpt-5","messages":[{"role":"developer","content":"Be brief."},{"role":"user","content":"Hi"}]`
+	hi = `"model":"gpt-5","messages":[{"role":"developer","content":"Be brief."},` +
+		`{"role":"user","content":"Hi"}]`
 	called     = apitest.WeatherCall
-	moodSchema = `"response_format":{"type":"json_schema","json_schema":{"name":"mood","schema":{"type":"object","properties":{"mood":{"type":"string"}},"required":["mood"]}}}`
+	moodSchema = `"response_format":{"type":"json_schema","json_schema":{"name":"mood","schema":{"type":"object",` +
+		`"properties":{"mood":{"type":"string"}},"required":["mood"]}}}`
 )
 
 // deltas joins the texts of a streamed completion, and returns its last events.
@@ -54,7 +56,13 @@ func TestOpenAIModels(t *testing.T) {
 	if len(models["data"].([]any)) != 1 || at(models, "data.0.id") != "default" || at(models, "data.0.created") == nil {
 		t.Errorf("models: %v", models)
 	}
-	if one := c.must(t, 200, "GET", "/api/agents/default/v1/models/default", ""); one["id"] != "default" || one["owned_by"] != "satchel" {
+	if one := c.must(
+		t,
+		200,
+		"GET",
+		"/api/agents/default/v1/models/default",
+		"",
+	); one["id"] != "default" || one["owned_by"] != "satchel" {
 		t.Errorf("model: %v", one)
 	}
 }
@@ -66,18 +74,35 @@ func TestOpenAICompletions(t *testing.T) {
 		}
 		return "Hello there."
 	})
-	plain := c.openAI(t, "chat/completions", hi+`,"max_completion_tokens":9,"temperature":0.1,"seed":7,"n":1,"stop":"END"`).json
-	if at(plain, "choices.0.message.content") != "Hello there." || at(plain, "choices.0.finish_reason") != "stop" || at(plain, "usage.total_tokens") != json.Number("8") || plain["model"] != "gpt-5" {
+	plain := c.openAI(
+		t,
+		"chat/completions",
+		hi+`,"max_completion_tokens":9,"temperature":0.1,"seed":7,"n":1,"stop":"END"`,
+	).json
+	if at(plain, "choices.0.message.content") != "Hello there." ||
+		at(plain, "choices.0.finish_reason") != "stop" ||
+		at(plain, "usage.total_tokens") != json.Number("8") ||
+		plain["model"] != "gpt-5" {
 		t.Errorf("plain: %v", plain)
 	}
-	if asked := m.Requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || fmt.Sprint(asked["stop"]) != "[END]" || asked["model"] != "m-1" {
+	if asked := m.Requests[0]; asked["max_tokens"] != 9.0 ||
+		asked["temperature"] != 0.1 ||
+		fmt.Sprint(asked["stop"]) != "[END]" ||
+		asked["model"] != "m-1" {
 		t.Errorf("the provider received %v", asked)
 	}
-	text, pieces, finish, usage := deltas(t, c.openAI(t, "chat/completions", hi+`,"stream":true,"stream_options":{"include_usage":true}`))
+	text, pieces, finish, usage := deltas(
+		t,
+		c.openAI(t, "chat/completions", hi+`,"stream":true,"stream_options":{"include_usage":true}`),
+	)
 	if text != "Hello there." || pieces < 2 || finish != "stop" || usage != 8.0 {
 		t.Errorf("streamed %q in %d pieces, %v, %v", text, pieces, finish, usage)
 	}
-	if formed := c.openAI(t, "chat/completions", hi+","+moodSchema).json; at(formed, "choices.0.message.content") != `{"mood": "fine"}` {
+	if formed := c.openAI(
+		t,
+		"chat/completions",
+		hi+","+moodSchema,
+	).json; at(formed, "choices.0.message.content") != `{"mood": "fine"}` {
 		t.Errorf("with a schema: %v", formed)
 	}
 	text, pieces, _, _ = deltas(t, c.openAI(t, "chat/completions", hi+`,"stream":true,`+moodSchema))
@@ -94,23 +119,33 @@ func TestOpenAITools(t *testing.T) {
 		}
 		return called
 	})
-	const tools = `,"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}],"tool_choice":`
+	const tools = `,"tools":[{"type":"function","function":{"name":"weather",` +
+		`"parameters":{"type":"object"}}}],"tool_choice":`
 	first := c.openAI(t, "chat/completions", hi+tools+`{"type":"function","function":{"name":"weather"}}`)
 	if at(first.json, "choices.0.finish_reason") != "tool_calls" || !strings.Contains(first.text, `"content":null`) {
 		t.Fatalf("%s", first.text)
 	}
-	if call := at(first.json, "choices.0.message.tool_calls.0"); at(call, "id") != "c1" || at(call, "function.name") != "weather" || at(call, "function.arguments") != `{"city":"Rome"}` {
+	if call := at(first.json, "choices.0.message.tool_calls.0"); at(call, "id") != "c1" ||
+		at(call, "function.name") != "weather" ||
+		at(call, "function.arguments") != `{"city":"Rome"}` {
 		t.Errorf("call %v", call)
 	}
 	if got := fmt.Sprint(m.Requests[0]["tool_choice"]); got != "map[function:map[name:weather] type:function]" {
 		t.Errorf("the provider received %s", got)
 	}
 	message, _ := json.Marshal(at(first.json, "choices.0.message"))
-	second := c.openAI(t, "chat/completions", strings.TrimSuffix(hi, "]")+","+string(message)+`,{"role":"tool","content":"\"sun\"","tool_call_id":"c1"}]`+tools+`"auto"`)
+	second := c.openAI(
+		t,
+		"chat/completions",
+		strings.TrimSuffix(hi, "]")+","+string(message)+`,{"role":"tool","content":"\"sun\"","tool_call_id":"c1"}]`+
+			tools+`"auto"`,
+	)
 	if at(second.json, "choices.0.message.content") != "Sunny." {
 		t.Fatalf("%s", second.text)
 	}
-	if asked := m.Messages(1); at(asked[3], "tool_call_id") != "c1" || at(asked[2], "tool_calls.0.function.name") != "weather" || m.Requests[1]["tool_choice"] != nil {
+	if asked := m.Messages(1); at(asked[3], "tool_call_id") != "c1" ||
+		at(asked[2], "tool_calls.0.function.name") != "weather" ||
+		m.Requests[1]["tool_choice"] != nil {
 		t.Errorf("the provider received %v", asked)
 	}
 }
@@ -121,17 +156,34 @@ func TestOpenAIEmbeddings(t *testing.T) {
 	c := newTestClient(t)
 	const input = `"model":"x","input":["bread and bread","a whale"],"encoding_format":"float"`
 	got := c.openAI(t, "embeddings", input).json
-	if data, _ := got["data"].([]any); len(data) != 2 || len(at(data[1], "embedding").([]any)) != 512 || at(data[1], "index") != json.Number("1") || at(got, "usage.total_tokens") == json.Number("0") {
+	if data, _ := got["data"].([]any); len(data) != 2 ||
+		len(at(data[1], "embedding").([]any)) != 512 ||
+		at(data[1], "index") != json.Number("1") ||
+		at(got, "usage.total_tokens") == json.Number("0") {
 		t.Errorf("%v", got)
 	}
 	base, down := modelAPI(t)
-	c.must(t, 200, "PUT", "/api/agents/default/settings", fmt.Sprintf(`{"embedding_provider":"openai-compatible","embedding_model":"tiny","embedding_base_url":%q,"embedding_api_key":"s3cret"}`, base))
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		fmt.Sprintf(
+			`{"embedding_provider":"openai-compatible","embedding_model":"tiny","embedding_base_url":%q,`+
+				`"embedding_api_key":"s3cret"}`,
+			base,
+		),
+	)
 	got = c.openAI(t, "embeddings", input).json
-	if fmt.Sprint(at(got, "data.0.embedding")) != "[1 18 0 0]" || fmt.Sprint(at(got, "data.1.embedding")) != "[1 0 0 9]" || !strings.HasPrefix(fmt.Sprint(got["model"]), "tiny@") {
+	if fmt.Sprint(at(got, "data.0.embedding")) != "[1 18 0 0]" ||
+		fmt.Sprint(at(got, "data.1.embedding")) != "[1 0 0 9]" ||
+		!strings.HasPrefix(fmt.Sprint(got["model"]), "tiny@") {
 		t.Errorf("%v", got)
 	}
 	down.Store(true)
-	if failed := c.openAI(t, "embeddings", input); failed.StatusCode != 500 || at(failed.json, "error.code") != "UPSTREAM_ERROR" || at(failed.json, "error.type") != "server_error" {
+	if failed := c.openAI(t, "embeddings", input); failed.StatusCode != 500 ||
+		at(failed.json, "error.code") != "UPSTREAM_ERROR" ||
+		at(failed.json, "error.type") != "server_error" {
 		t.Errorf("while the provider is down: %s", failed.text)
 	}
 }
@@ -142,19 +194,40 @@ func TestOpenAIRequests(t *testing.T) {
 	c, m := newClientWithModel(t, func(int, map[string]any) string { return "x" })
 	const tool = `"tools":[{"type":"function","function":{"name":"f"}}]`
 	for body, field := range map[string]string{
-		`"n":2`: "n", `"n":0`: "n", `"logprobs":true`: "logprobs", `"modalities":["text","audio"]`: "modalities", `"functions":[{"name":"f"}]`: "functions",
-		`"stop":["a","b","c","d","e"]`: "stop", `"stop":""`: "stop", `"stop":[7]`: "stop", `"temperature":2.5`: "temperature", `"max_tokens":-1`: "max_tokens", `"max_completion_tokens":-1`: "max_completion_tokens",
-		`"tool_choice":"required"`: "tool_choice", `"tool_choice":"perhaps"`: "tool_choice", `"tool_choice":7`: "tool_choice",
-		tool + `,"tool_choice":{"type":"function","function":{"name":"g"}}`: "tool_choice", `"tools":[{"type":"custom","custom":{"name":"f"}}]`: "tools[0]",
-		`"response_format":{"type":"grammar"}`: "response_format", `"response_format":7`: "response_format", `"response_format":{"type":"json_schema"}`: "response_format.json_schema.schema",
-		`"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"strong"}}}`: "response_format.json_schema.schema",
-		`"messages":[]`: "messages", `"messages":[{"role":"robot","content":"x"}]`: "messages[0].role", `"messages":[{"role":"tool","content":"x"}]`: "messages[0].tool_call_id",
-		`"messages":7`: "messages", `"stream":"yes"`: "stream",
+		`"n":2`:                         "n",
+		`"n":0`:                         "n",
+		`"logprobs":true`:               "logprobs",
+		`"modalities":["text","audio"]`: "modalities",
+		`"functions":[{"name":"f"}]`:    "functions",
+		`"stop":["a","b","c","d","e"]`:  "stop",
+		`"stop":""`:                     "stop",
+		`"stop":[7]`:                    "stop",
+		`"temperature":2.5`:             "temperature",
+		`"max_tokens":-1`:               "max_tokens",
+		`"max_completion_tokens":-1`:    "max_completion_tokens",
+		`"tool_choice":"required"`:      "tool_choice",
+		`"tool_choice":"perhaps"`:       "tool_choice",
+		`"tool_choice":7`:               "tool_choice",
+		tool + `,"tool_choice":{"type":"function","function":{"name":"g"}}`: "tool_choice",
+		`"tools":[{"type":"custom","custom":{"name":"f"}}]`:                 "tools[0]",
+		`"response_format":{"type":"grammar"}`:                              "response_format",
+		`"response_format":7`:                                               "response_format",
+		`"response_format":{"type":"json_schema"}`:                          "response_format.json_schema.schema",
+		`"response_format":{"type":"json_schema","json_schema":{"name":"a",` +
+			`"schema":{"type":"strong"}}}`: "response_format.json_schema.schema",
+		`"messages":[]`: "messages",
+		`"messages":[{"role":"robot","content":"x"}]`: "messages[0].role",
+		`"messages":[{"role":"tool","content":"x"}]`:  "messages[0].tool_call_id",
+		`"messages":7`:   "messages",
+		`"stream":"yes"`: "stream",
 	} {
 		if !strings.Contains(body, `"messages"`) {
 			body += `,"messages":[{"role":"user","content":"x"}]`
 		}
-		if a := c.openAI(t, "chat/completions", body); a.StatusCode != 400 || at(a.json, "error.param") != field || at(a.json, "error.type") != "invalid_request_error" || at(a.json, "error.message") == "" {
+		if a := c.openAI(t, "chat/completions", body); a.StatusCode != 400 ||
+			at(a.json, "error.param") != field ||
+			at(a.json, "error.type") != "invalid_request_error" ||
+			at(a.json, "error.message") == "" {
 			t.Errorf("%s: %s", body, a.text)
 		}
 	}
@@ -162,12 +235,18 @@ func TestOpenAIRequests(t *testing.T) {
 		t.Errorf("the model received %d requests", len(m.Requests))
 	}
 	for _, body := range []string{
-		`"n":null,"stop":null,"tools":[],"tool_choice":null,"response_format":null,"modalities":null,"functions":null,"logprobs":null,"temperature":null,"max_tokens":null,"stream":null,"stream_options":null`,
-		`"top_p":0.5,"seed":1,"user":"u","presence_penalty":1,"frequency_penalty":1,"logit_bias":{},"metadata":{},"store":true,"parallel_tool_calls":false,"service_tier":"auto","unheard_of":{"x":1}`,
+		`"n":null,"stop":null,"tools":[],"tool_choice":null,"response_format":null,"modalities":null,` +
+			`"functions":null,"logprobs":null,"temperature":null,"max_tokens":null,"stream":null,"stream_options":null`,
+		`"top_p":0.5,"seed":1,"user":"u","presence_penalty":1,"frequency_penalty":1,"logit_bias":{},"metadata":{},` +
+			`"store":true,"parallel_tool_calls":false,"service_tier":"auto","unheard_of":{"x":1}`,
 		`"response_format":{"type":"text"},"tool_choice":"auto","modalities":["text"],"n":1,"stop":["a","b","c","d"]`,
 		tool + `,"tool_choice":"required"`, tool + `,"tool_choice":"none"`,
 	} {
-		if a := c.openAI(t, "chat/completions", `"messages":[{"role":"user","content":"x"}],`+body); a.StatusCode != 200 {
+		if a := c.openAI(
+			t,
+			"chat/completions",
+			`"messages":[{"role":"user","content":"x"}],`+body,
+		); a.StatusCode != 200 {
 			t.Errorf("%s: %s", body, a.text)
 		}
 	}
@@ -175,7 +254,8 @@ func TestOpenAIRequests(t *testing.T) {
 		t.Errorf("the provider received %v", m.Requests[3:])
 	}
 	for path, status := range map[string]int{"models/other": 404, "nothing": 404} {
-		if a := c.send(t, "GET", "/api/agents/default/v1/"+path, ""); a.StatusCode != status || at(a.json, "error.message") == "" {
+		if a := c.send(t, "GET", "/api/agents/default/v1/"+path, ""); a.StatusCode != status ||
+			at(a.json, "error.message") == "" {
 			t.Errorf("%s: %s", path, a.text)
 		}
 	}

@@ -20,17 +20,36 @@ func Describe(version string) ([]byte, error) {
 // description returns the route table with the names used in its description.
 func (s *Server) description() *rest.API {
 	return &rest.API{
-		Title: "Satchel", Version: s.options.Version, About: about, URL: s.options.PublicURL, Routes: s.table,
-		Areas: areasOf, OperationIDs: irregularIDs, Components: componentNames,
-		SchemeOrder: []string{"identityProxy", "bearerKey", "headerKey"},
+		Title:        "Satchel",
+		Version:      s.options.Version,
+		About:        about,
+		URL:          s.options.PublicURL,
+		Routes:       s.table,
+		Areas:        areasOf,
+		OperationIDs: irregularIDs,
+		Components:   componentNames,
+		SchemeOrder:  []string{"identityProxy", "bearerKey", "headerKey"},
 		Schemes: map[string]rest.Scheme{
-			"identityProxy": {Type: "apiKey", In: "header", Name: auth.TokenHeaders[0], Description: "The token of the identity proxy in front of the server. " + auth.TokenHeaders[1] + " is read as well."},
-			"bearerKey":     {Type: "http", Scheme: "bearer", Description: "An API key, made with POST /keys."},
-			"headerKey":     {Type: "apiKey", In: "header", Name: auth.KeyHeader, Description: "The same API key in a header of its own."},
+			"identityProxy": {
+				Type: "apiKey",
+				In:   "header",
+				Name: auth.TokenHeaders[0],
+				Description: "The token of the identity proxy in front of the server. " +
+					auth.TokenHeaders[1] + " is read as well.",
+			},
+			"bearerKey": {Type: "http", Scheme: "bearer", Description: "An API key, made with POST /keys."},
+			"headerKey": {
+				Type:        "apiKey",
+				In:          "header",
+				Name:        auth.KeyHeader,
+				Description: "The same API key in a header of its own.",
+			},
 		},
 		Aliases: map[reflect.Type]reflect.Type{ // for fields that accept several JSON types, keyed by their Go types
-			reflect.TypeFor[store.Params](): reflect.TypeFor[any](), reflect.TypeFor[chat.Choice](): reflect.TypeFor[any](),
-			reflect.TypeFor[text](): reflect.TypeFor[any](), reflect.TypeFor[texts](): reflect.TypeFor[any](),
+			reflect.TypeFor[store.Params](): reflect.TypeFor[any](),
+			reflect.TypeFor[chat.Choice]():  reflect.TypeFor[any](),
+			reflect.TypeFor[text]():         reflect.TypeFor[any](),
+			reflect.TypeFor[texts]():        reflect.TypeFor[any](),
 		},
 		ErrorTypes:    map[string]reflect.Type{"OpenAI": reflect.TypeFor[openAIError]()},
 		DefaultAnswer: "The status, headers and body of the workflow's webhook-response node.",

@@ -34,32 +34,138 @@ func TestDescribedRequests(t *testing.T) {
 		method, path string
 		good, bad    []string
 	}{
-		{"post", agent + "/chat", []string{`{"message":"Hi","tools":true,"sources":false}`, `{"message":"Hi","tools":["tool-1"],"sources":[]}`, `{"retry_of":18}`},
-			[]string{`{"message":"Hi","fallback":"guess"}`, `{"message":"Hi","tools":{"None":true,"IDs":[]}}`, `{"message":"Hi","sources":[1]}`}},
-		{"post", agent + "/browser/{sessionId}/execute", []string{`{"action":"evaluate","script":"1","args":[1]}`, `{"action":"evaluate","script":"1","args":"x"}`,
-			`{"actions":[{"action":"evaluate","script":"1","args":null}]}`}, []string{`{"action":"fly"}`}},
-		{"post", agent + "/v1/chat/completions", []string{
-			`{"model":"m","messages":[{"role":"user","content":"Hi"}],"stop":"x","tool_choice":"auto"}`,
-			`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"stop":["x"],"tool_choice":{"type":"function","function":{"name":"f"}}}`,
-			`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}]}`,
-			`{"model":"m","messages":[{"role":"assistant"}],"tools":[{"type":"function","function":{"name":"f"}}],"n":1,"temperature":null,"stop":null}`,
-		}, []string{`{"model":"m"}`, `{"model":"m","messages":[{"role":"user","content":5}]}`, `{"model":"m","messages":[],"stop":1}`}},
-		{"post", agent + "/v1/embeddings", []string{`{"model":"m","input":"a"}`, `{"model":"m","input":["a","b"]}`}, []string{`{"model":"m"}`, `{"model":"m","input":[1]}`}},
-		{"post", agent + "/workflows", []string{`{"name":"Welcome"}`, `{"name":"Welcome","status":"draft","nodes":[]}`}, []string{`{}`, `{"name":null}`, `{"name":"x","status":"asleep"}`}},
-		{"put", agent + "/workflows/{workflowId}", []string{`{}`, `{"description":null,"settings":null}`}, []string{`{"status":"asleep"}`}},
-		{"post", agent + "/schedules", []string{`{"name":"Daily","type":"cron","cron_expression":"0 9 * * *"}`}, []string{`{}`, `{"name":"x"}`, `{"name":"x","type":"yearly"}`, `{"name":null,"type":"once"}`}},
-		{"put", agent + "/schedules/{scheduleId}", []string{`{}`, `{"overlap":"queue"}`}, []string{`{"overlap":"maybe"}`}},
-		{"post", agent + "/calendar", []string{`{"title":"Review","start_time":"2027-01-04T09:00:00Z","recurrence_end":"2027-01-31"}`}, []string{`{}`, `{"title":"x"}`, `{"title":"x","start_time":null}`}},
-		{"put", agent + "/calendar/{taskId}", []string{`{}`, `{"recurrence":null}`}, []string{`{"recurrence":"hourly"}`}},
-		{"put", agent + "/calendar/{taskId}/occurrences/{start}", []string{`{}`, `{"start_time":null}`}, []string{`{"title":7}`}},
-		{"put", agent + "/settings", []string{`{"llm_provider":"openai"}`, `{"llm_provider":null}`}, []string{`{"llm_provider":"acme"}`}},
-		{"post", agent + "/gateways", []string{`{"type":"telegram","name":"x"}`, `{"type":"chatbot_a","name":"x"}`}, []string{`{"type":"fax","name":"x"}`, `{"type":"sms","name":null}`}},
-		{"post", agent + "/webhooks", []string{`{"url":"https://example.com","events":["*"]}`}, []string{`{"url":null,"events":["*"]}`}},
-		{"post", agent + "/sources", []string{`{"type":"api","name":"x","config":{"url":"https://example.com","body":"text","method":"POST"}}`, `{"type":"api","name":"x","config":{"body":[1]}}`},
-			[]string{`{"type":"url"}`}},
-		{"post", agent + "/sources/crawl", []string{`{"url":"https://example.com","name":"x","config":{"chunk_size":500}}`}, []string{`{"url":"https://example.com","name":"x","config":{"chunk_size":"500"}}`}},
-		{"post", agent + "/sql/execute", []string{`{"query":"SELECT ?","params":[1]}`, `{"query":"SELECT :a","params":{"a":1}}`}, []string{`{}`}},
-		{"post", agent + "/sources/search", []string{`{"query":"x","mode":"vector"}`}, []string{`{"query":"x","mode":"magic"}`}},
+		{
+			"post",
+			agent + "/chat",
+			[]string{
+				`{"message":"Hi","tools":true,"sources":false}`,
+				`{"message":"Hi","tools":["tool-1"],"sources":[]}`,
+				`{"retry_of":18}`,
+			},
+			[]string{
+				`{"message":"Hi","fallback":"guess"}`,
+				`{"message":"Hi","tools":{"None":true,"IDs":[]}}`,
+				`{"message":"Hi","sources":[1]}`,
+			},
+		},
+		{
+			"post",
+			agent + "/browser/{sessionId}/execute",
+			[]string{`{"action":"evaluate","script":"1","args":[1]}`, `{"action":"evaluate","script":"1","args":"x"}`,
+				`{"actions":[{"action":"evaluate","script":"1","args":null}]}`},
+			[]string{`{"action":"fly"}`},
+		},
+		{
+			"post",
+			agent + "/v1/chat/completions",
+			[]string{
+				`{"model":"m","messages":[{"role":"user","content":"Hi"}],"stop":"x","tool_choice":"auto"}`,
+				`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"stop":["x"],` +
+					`"tool_choice":{"type":"function","function":{"name":"f"}}}`,
+				`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c",` +
+					`"type":"function","function":{"name":"f","arguments":"{}"}}]}]}`,
+				`{"model":"m","messages":[{"role":"assistant"}],"tools":[{"type":"function",` +
+					`"function":{"name":"f"}}],"n":1,"temperature":null,"stop":null}`,
+			},
+			[]string{
+				`{"model":"m"}`,
+				`{"model":"m","messages":[{"role":"user","content":5}]}`,
+				`{"model":"m","messages":[],"stop":1}`,
+			},
+		},
+		{
+			"post",
+			agent + "/v1/embeddings",
+			[]string{`{"model":"m","input":"a"}`, `{"model":"m","input":["a","b"]}`},
+			[]string{`{"model":"m"}`, `{"model":"m","input":[1]}`},
+		},
+		{
+			"post",
+			agent + "/workflows",
+			[]string{`{"name":"Welcome"}`, `{"name":"Welcome","status":"draft","nodes":[]}`},
+			[]string{`{}`, `{"name":null}`, `{"name":"x","status":"asleep"}`},
+		},
+		{
+			"put",
+			agent + "/workflows/{workflowId}",
+			[]string{`{}`, `{"description":null,"settings":null}`},
+			[]string{`{"status":"asleep"}`},
+		},
+		{
+			"post",
+			agent + "/schedules",
+			[]string{`{"name":"Daily","type":"cron","cron_expression":"0 9 * * *"}`},
+			[]string{`{}`, `{"name":"x"}`, `{"name":"x","type":"yearly"}`, `{"name":null,"type":"once"}`},
+		},
+		{
+			"put",
+			agent + "/schedules/{scheduleId}",
+			[]string{`{}`, `{"overlap":"queue"}`},
+			[]string{`{"overlap":"maybe"}`},
+		},
+		{
+			"post",
+			agent + "/calendar",
+			[]string{`{"title":"Review","start_time":"2027-01-04T09:00:00Z","recurrence_end":"2027-01-31"}`},
+			[]string{`{}`, `{"title":"x"}`, `{"title":"x","start_time":null}`},
+		},
+		{
+			"put",
+			agent + "/calendar/{taskId}",
+			[]string{`{}`, `{"recurrence":null}`},
+			[]string{`{"recurrence":"hourly"}`},
+		},
+		{
+			"put",
+			agent + "/calendar/{taskId}/occurrences/{start}",
+			[]string{`{}`, `{"start_time":null}`},
+			[]string{`{"title":7}`},
+		},
+		{
+			"put",
+			agent + "/settings",
+			[]string{`{"llm_provider":"openai"}`, `{"llm_provider":null}`},
+			[]string{`{"llm_provider":"acme"}`},
+		},
+		{
+			"post",
+			agent + "/gateways",
+			[]string{`{"type":"telegram","name":"x"}`, `{"type":"chatbot_a","name":"x"}`},
+			[]string{`{"type":"fax","name":"x"}`, `{"type":"sms","name":null}`},
+		},
+		{
+			"post",
+			agent + "/webhooks",
+			[]string{`{"url":"https://example.com","events":["*"]}`},
+			[]string{`{"url":null,"events":["*"]}`},
+		},
+		{
+			"post",
+			agent + "/sources",
+			[]string{
+				`{"type":"api","name":"x","config":{"url":"https://example.com","body":"text","method":"POST"}}`,
+				`{"type":"api","name":"x","config":{"body":[1]}}`,
+			},
+			[]string{`{"type":"url"}`},
+		},
+		{
+			"post",
+			agent + "/sources/crawl",
+			[]string{`{"url":"https://example.com","name":"x","config":{"chunk_size":500}}`},
+			[]string{`{"url":"https://example.com","name":"x","config":{"chunk_size":"500"}}`},
+		},
+		{
+			"post",
+			agent + "/sql/execute",
+			[]string{`{"query":"SELECT ?","params":[1]}`, `{"query":"SELECT :a","params":{"a":1}}`},
+			[]string{`{}`},
+		},
+		{
+			"post",
+			agent + "/sources/search",
+			[]string{`{"query":"x","mode":"vector"}`},
+			[]string{`{"query":"x","mode":"magic"}`},
+		},
 		{"post", agent + "/hooks/{workflowId}", []string{`{"a":1}`, `[1]`, `"text"`}, nil},
 	} {
 		t.Run(tc.method+" "+tc.path, func(t *testing.T) {
@@ -105,12 +211,35 @@ func TestDescribedMediaTypes(t *testing.T) {
 	}{
 		{agent + "/chat", "post", "200", []string{"application/json", "text/event-stream"}},
 		{agent + "/v1/chat/completions", "post", "200", []string{"application/json", "text/event-stream"}},
-		{agent + "/sources/{sourceId}/file", "get", "200", []string{"application/pdf", "text/csv", "text/markdown", "text/plain", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"}},
+		{
+			agent + "/sources/{sourceId}/file",
+			"get",
+			"200",
+			[]string{
+				"application/pdf", "text/csv", "text/markdown", "text/plain",
+				"application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+			},
+		},
 		{agent + "/downloads/{downloadId}", "get", "200", []string{"*/*"}},
 		{agent + "/hooks/{workflowId}", "post", "200", []string{"application/json", "*/*"}},
-		{agent + "/hooks/{workflowId}", "post", "", []string{"application/json", "application/x-www-form-urlencoded", "text/plain"}},
-		{agent + "/gateways/{gatewayId}/webhook", "post", "", []string{"application/json", "application/x-www-form-urlencoded"}},
-		{agent + "/gateways/{gatewayId}/webhook", "post", "200", []string{"application/json", "text/xml", "text/plain"}},
+		{
+			agent + "/hooks/{workflowId}",
+			"post",
+			"",
+			[]string{"application/json", "application/x-www-form-urlencoded", "text/plain"},
+		},
+		{
+			agent + "/gateways/{gatewayId}/webhook",
+			"post",
+			"",
+			[]string{"application/json", "application/x-www-form-urlencoded"},
+		},
+		{
+			agent + "/gateways/{gatewayId}/webhook",
+			"post",
+			"200",
+			[]string{"application/json", "text/xml", "text/plain"},
+		},
 	} {
 		t.Run(tc.method+" "+tc.path+" "+tc.part, func(t *testing.T) {
 			found := media(tc.path, tc.method, "requestBody")
@@ -151,7 +280,13 @@ func TestNoDefaultMakesAFieldRequired(t *testing.T) {
 
 func TestDescribedSecurity(t *testing.T) {
 	d := describe(t)
-	for path, open := range map[string]bool{"/health": true, "/ready": true, "/openapi.json": true, "/keys": false, "/agents/{id}/contacts": false} {
+	for path, open := range map[string]bool{
+		"/health":               true,
+		"/ready":                true,
+		"/openapi.json":         true,
+		"/keys":                 false,
+		"/agents/{id}/contacts": false,
+	} {
 		op := objectAt(d.document, "paths", path, "get")
 		if list, given := op["security"].([]any); given != open || len(list) > 0 {
 			t.Errorf("%s: security %v", path, op["security"])

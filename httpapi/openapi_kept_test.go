@@ -22,7 +22,12 @@ type contractClient struct {
 }
 
 func newContractClient(t *testing.T) *contractClient {
-	return &contractClient{testClient: newTestClient(t), described: describe(t), seen: map[*rest.Route]bool{}, all: table()}
+	return &contractClient{
+		testClient: newTestClient(t),
+		described:  describe(t),
+		seen:       map[*rest.Route]bool{},
+		all:        table(),
+	}
 }
 
 // request makes a request and checks its status and headers; checkContract checks its
@@ -32,7 +37,13 @@ func (w *contractClient) request(t *testing.T, status int, method, path, body st
 	return w.requestWith(t, status, method, path, strings.NewReader(body), "application/json")
 }
 
-func (w *contractClient) requestWith(t *testing.T, status int, method, path string, body io.Reader, media string) answer {
+func (w *contractClient) requestWith(
+	t *testing.T,
+	status int,
+	method, path string,
+	body io.Reader,
+	media string,
+) answer {
 	t.Helper()
 	bare, _, _ := strings.Cut(strings.TrimPrefix(path, "/api"), "?")
 	a, r := w.do(t, method, path, body, media), routeOf(w.all, method, bare)
@@ -74,10 +85,18 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 	t.Parallel()
 	w := newContractClient(t)
-	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/console", "/node-types", "/templates", "/agents", "/auth/agents"} {
+	for _, path := range []string{
+		"/health", "/ready", "/version", "/openapi.json", "/console", "/node-types", "/templates", "/agents",
+		"/auth/agents",
+	} {
 		w.request(t, 200, "GET", "/api"+path, "")
 	}
-	for path, method := range map[string]string{"": "GET", "/agents": "GET", "/agents/default/move": "POST", "/nodes/node-2/drain": "POST"} {
+	for path, method := range map[string]string{
+		"":                     "GET",
+		"/agents":              "GET",
+		"/agents/default/move": "POST",
+		"/nodes/node-2/drain":  "POST",
+	} {
 		w.request(t, 404, method, "/api/cluster"+path, `{"node":"node-2"}`) // a single server has none
 		w.seen[routeOf(w.all, method, "/cluster"+path)] = true              // see TestCluster
 	}
@@ -101,7 +120,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.checkWorkflows(t, at)
 	w.checkGateways(t, at)
 	w.checkInbox(t, at)
-	for _, path := range []string{"", "/waiting", "/overview", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
+	for _, path := range []string{
+		"", "/waiting", "/overview", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts",
+		"/sources",
+	} {
 		w.request(t, 200, "GET", at+path, "")
 	}
 	w.request(t, 200, "PUT", at, `{"description":"changed","status":"active"}`)
@@ -143,7 +165,11 @@ func (w *contractClient) checkStream(t *testing.T, at string) {
 }
 
 func (w *contractClient) checkContacts(t *testing.T, at string) {
-	contact := w.create(t, at+"/contacts", `{"name":"Ada","email":"ada@example.com","tags":["vip"],"metadata":{"a":[1]}}`)
+	contact := w.create(
+		t,
+		at+"/contacts",
+		`{"name":"Ada","email":"ada@example.com","tags":["vip"],"metadata":{"a":[1]}}`,
+	)
 	w.request(t, 409, "POST", at+"/contacts", `{"name":"Eve","email":"ada@example.com"}`)
 	w.request(t, 200, "GET", at+"/contacts/"+contact, "")
 	w.request(t, 200, "PUT", at+"/contacts/"+contact, `{"tags":null}`)
@@ -151,7 +177,13 @@ func (w *contractClient) checkContacts(t *testing.T, at string) {
 	w.request(t, 200, "GET", at+"/contacts/resolve?email=ada@example.com", "")
 	w.request(t, 200, "GET", at+"/contacts/export", "")
 	w.request(t, 200, "GET", at+"/contacts/export?format=json", "")
-	body, media := multipartForm(t, map[string]string{"on_duplicate": "skip"}, "contacts.csv", []byte("name,email\nBob,bob@example.com\nBad,bad\n"), nil)
+	body, media := multipartForm(
+		t,
+		map[string]string{"on_duplicate": "skip"},
+		"contacts.csv",
+		[]byte("name,email\nBob,bob@example.com\nBad,bad\n"),
+		nil,
+	)
 	w.requestWith(t, 200, "POST", at+"/contacts/import", body, media)
 	w.request(t, 200, "GET", at+"/contacts?full=true", "")
 	w.request(t, 200, "GET", at+"/contacts/tags", "")
@@ -169,7 +201,13 @@ func (w *contractClient) checkContacts(t *testing.T, at string) {
 }
 
 func (w *contractClient) checkKnowledge(t *testing.T, at string) {
-	body, media := multipartForm(t, map[string]string{"type": "file"}, "handbook.md", []byte("# Handbook\nParcels leave at four.\n"), nil)
+	body, media := multipartForm(
+		t,
+		map[string]string{"type": "file"},
+		"handbook.md",
+		[]byte("# Handbook\nParcels leave at four.\n"),
+		nil,
+	)
 	source := at + "/sources/" + w.requestWith(t, 201, "POST", at+"/sources", body, media).json["id"].(string)
 	w.waitIndexed(t, source)
 	body, media = multipartBatch(t, nil, [2]string{"one.md", "# One\n"}, [2]string{"one.exe", "MZ"})
@@ -186,10 +224,21 @@ func (w *contractClient) checkKnowledge(t *testing.T, at string) {
 	w.waitIndexed(t, source)
 	w.request(t, 200, "PUT", source, `{"name":"Manual"}`)
 	w.request(t, 400, "PUT", source, `{"config":{"query":"SELECT 1"}}`)
-	w.request(t, 200, "POST", at+"/sources/change", `{"ids":["`+source[strings.LastIndex(source, "/")+1:]+`"],"reindex":true}`)
+	w.request(
+		t, 200, "POST", at+"/sources/change",
+		`{"ids":["`+source[strings.LastIndex(source, "/")+1:]+`"],"reindex":true}`,
+	)
 	w.waitIndexed(t, source)
 	w.request(t, 200, "DELETE", source, "")
-	w.waitIndexed(t, at+"/sources/"+w.create(t, at+"/sources", `{"type":"database","name":"rows","config":{"query":"SELECT id, name FROM contacts","id_column":"id"}}`))
+	w.waitIndexed(
+		t,
+		at+"/sources/"+
+			w.create(
+				t,
+				at+"/sources",
+				`{"type":"database","name":"rows","config":{"query":"SELECT id, name FROM contacts","id_column":"id"}}`,
+			),
+	)
 	site := newSite(t)
 	crawled := at + "/sources/" + w.create(t, at+"/sources/crawl", `{"name":"site","url":"`+site.URL+`"}`)
 	w.waitIndexed(t, crawled)
@@ -204,7 +253,13 @@ func (w *contractClient) checkSchedules(t *testing.T, at string) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(receiver.Close)
 	w.request(t, 400, "POST", at+"/schedules", `{"name":"x","type":"cron","cron_expression":"@daily"}`)
-	made := at + "/schedules/" + w.create(t, at+"/schedules", `{"name":"daily","type":"cron","cron_expression":"0 9 * * *","callback_type":"webhook","callback_id":"`+receiver.URL+`"}`)
+	made := at + "/schedules/" +
+		w.create(
+			t,
+			at+"/schedules",
+			`{"name":"daily","type":"cron","cron_expression":"0 9 * * *","callback_type":"webhook","callback_id":"`+
+				receiver.URL+`"}`,
+		)
 	w.request(t, 200, "GET", at+"/schedules?status=active&type=cron", "")
 	w.request(t, 200, "GET", at+"/schedules/preview?cron_expression=0+9+*+*+*", "")
 	w.request(t, 400, "GET", at+"/schedules/preview?cron_expression=x", "")
@@ -215,8 +270,20 @@ func (w *contractClient) checkSchedules(t *testing.T, at string) {
 	w.request(t, 204, "DELETE", made, "")
 
 	w.request(t, 400, "POST", at+"/calendar", `{"title":"x"}`)
-	task := at + "/calendar/" + w.create(t, at+"/calendar", `{"title":"Review","description":"d","start_time":"2027-01-04T09:00:00Z","recurrence":"weekly","recurrence_days":[1,3],"recurrence_end":"2027-06-01"}`)
-	w.request(t, 200, "PUT", task+"/occurrences/20270106T090000Z", `{"start_time":"2027-01-06T11:00:00Z","title":"Later"}`)
+	task := at + "/calendar/" +
+		w.create(
+			t,
+			at+"/calendar",
+			`{"title":"Review","description":"d","start_time":"2027-01-04T09:00:00Z","recurrence":"weekly",`+
+				`"recurrence_days":[1,3],"recurrence_end":"2027-06-01"}`,
+		)
+	w.request(
+		t,
+		200,
+		"PUT",
+		task+"/occurrences/20270106T090000Z",
+		`{"start_time":"2027-01-06T11:00:00Z","title":"Later"}`,
+	)
 	w.request(t, 400, "PUT", task+"/occurrences/20270106T090000Z", `{"workflow_id":"workflow-1"}`)
 	w.request(t, 204, "DELETE", task+"/occurrences/20270111T090000Z", "")
 	w.request(t, 404, "DELETE", task+"/occurrences/20270112T090000Z", "")
@@ -235,7 +302,13 @@ func (w *contractClient) checkWorkflows(t *testing.T, at string) {
 	id := w.create(t, at+"/workflows", `{"name":"Flow","status":"active",`+graph+`}`)
 	flow := at + "/workflows/" + id
 	w.request(t, 200, "POST", at+"/workflows/validate", `{`+graph+`}`)
-	w.request(t, 201, "POST", at+"/templates/morning-figures", `{"values":{"slack":{"botToken":"xoxb-1","signingSecret":"s"},"channel":"C1"}}`)
+	w.request(
+		t,
+		201,
+		"POST",
+		at+"/templates/morning-figures",
+		`{"values":{"slack":{"botToken":"xoxb-1","signingSecret":"s"},"channel":"C1"}}`,
+	)
 	w.request(t, 400, "POST", at+"/templates/morning-figures", `{"values":{"slack":{}}}`)
 	w.request(t, 404, "POST", at+"/templates/nothing", `{}`)
 	w.request(t, 200, "POST", at+"/workflows/validate", `{"nodes":[{"id":"x","type":"teleport"}]}`)
@@ -254,7 +327,13 @@ func (w *contractClient) checkWorkflows(t *testing.T, at string) {
 	hooked := w.request(t, 200, "POST", at+"/hooks/"+id, `{"a":2}`).json["execution_id"].(string)
 	for w.request(t, 200, "GET", at+"/workflows/executions/"+hooked, "").json["status"] != "complete" {
 	}
-	done := w.request(t, 200, "POST", at+"/workflows/execute?wait=30", `{"workflow_id":"`+id+`","input":{"name":"Ada"}}`)
+	done := w.request(
+		t,
+		200,
+		"POST",
+		at+"/workflows/execute?wait=30",
+		`{"workflow_id":"`+id+`","input":{"name":"Ada"}}`,
+	)
 	executions := at + "/workflows/executions"
 	w.request(t, 200, "GET", executions+"?workflow_id="+id, "")
 	w.request(t, 200, "GET", executions+"/"+done.json["id"].(string), "")
@@ -266,7 +345,8 @@ func (w *contractClient) checkWorkflows(t *testing.T, at string) {
 
 	waits := w.create(t, at+"/workflows", `{"name":"Waits","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"contact.created"}},
 		{"id":"a","type":"approval"}],"edges":[{"source":"t","target":"w"},{"source":"w","target":"a"}]}`)
-	suspended := executions + "/" + w.request(t, 200, "POST", at+"/workflows/execute", `{"workflow_id":"`+waits+`"}`).json["execution_id"].(string)
+	suspended := executions + "/" +
+		w.request(t, 200, "POST", at+"/workflows/execute", `{"workflow_id":"`+waits+`"}`).json["execution_id"].(string)
 	w.waitNode(t, suspended, "w", "waiting")
 	w.request(t, 200, "POST", suspended+"/resume", `{"node_id":"w","data":{"x":1}}`)
 	w.waitNode(t, suspended, "a", "waiting")
@@ -337,7 +417,8 @@ func (w *contractClient) checkChat(t *testing.T, at string) {
 	w.request(t, 404, "GET", at+"/v1/models/other", "")
 	w.request(t, 200, "POST", at+"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hi"}]}`)
 	w.request(t, 400, "POST", at+"/v1/chat/completions", `{"messages":[]}`)
-	kept := at + "/v1/responses/" + fmt.Sprint(w.request(t, 200, "POST", at+"/v1/responses", `{"input":"Hi"}`).json["id"])
+	kept := at + "/v1/responses/" +
+		fmt.Sprint(w.request(t, 200, "POST", at+"/v1/responses", `{"input":"Hi"}`).json["id"])
 	w.request(t, 400, "POST", at+"/v1/responses", `{"input":[]}`)
 	w.request(t, 200, "GET", kept, "")
 	w.request(t, 200, "DELETE", kept, "")
@@ -347,7 +428,8 @@ func (w *contractClient) checkChat(t *testing.T, at string) {
 
 func (w *contractClient) checkTools(t *testing.T, at string) {
 	t.Helper()
-	tool := at + "/tools/" + w.create(t, at+"/tools", `{"name":"add","type":"function","config":{"code":"return args.a + 1"}}`)
+	tool := at + "/tools/" +
+		w.create(t, at+"/tools", `{"name":"add","type":"function","config":{"code":"return args.a + 1"}}`)
 	w.request(t, 409, "POST", at+"/tools", `{"name":"add","type":"function","config":{"code":"return 1"}}`)
 	w.request(t, 200, "GET", at+"/tools", "")
 	w.request(t, 200, "GET", tool, "")

@@ -63,7 +63,10 @@ func (d *described) find(keys ...string) (any, string) {
 		place += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 		if object, ok := value.(map[string]any); ok {
 			if ref, ok := object["$ref"].(string); ok && key != "schema" {
-				return d.find(append(strings.Split(strings.TrimPrefix(ref, "#/"), "/"), keys[slices.Index(keys, key)+1:]...)...)
+				return d.find(append(
+					strings.Split(strings.TrimPrefix(ref, "#/"), "/"),
+					keys[slices.Index(keys, key)+1:]...,
+				)...)
 			}
 		}
 	}
@@ -194,7 +197,16 @@ func checkStatuses(t *testing.T, d *described, r *rest.Route, op map[string]any)
 		t.Errorf("%s %s: 404 or 429 is missing", r.Method, r.Path)
 	}
 	for _, code := range r.Errors {
-		examples, _ := d.find("paths", r.Path, strings.ToLower(r.Method), "responses", strconv.Itoa(rest.StatusOf(code)), "content", "application/json", "examples")
+		examples, _ := d.find(
+			"paths",
+			r.Path,
+			strings.ToLower(r.Method),
+			"responses",
+			strconv.Itoa(rest.StatusOf(code)),
+			"content",
+			"application/json",
+			"examples",
+		)
 		if byCode, _ := examples.(map[string]any); byCode[string(code)] == nil {
 			t.Errorf("%s %s: the response %d shows no %s", r.Method, r.Path, rest.StatusOf(code), code)
 		}
@@ -304,7 +316,9 @@ func TestDescriptionIsTheSameEachTime(t *testing.T) {
 func TestDescribedNamesAreClean(t *testing.T) {
 	d := describe(t)
 	for name := range objectAt(d.document, "components", "schemas") {
-		if !regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(name) || strings.HasSuffix(name, "Out") || strings.HasSuffix(name, "In") {
+		if !regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(name) ||
+			strings.HasSuffix(name, "Out") ||
+			strings.HasSuffix(name, "In") {
 			t.Errorf("the component %s needs a name in componentNames", name)
 		}
 	}
@@ -323,7 +337,13 @@ func TestDescribedNamesAreClean(t *testing.T) {
 func TestDescriptionOfOptionalFields(t *testing.T) {
 	d := describe(t)
 	place := "/components/schemas/ContactChange"
-	for _, good := range []string{`{}`, `{"name":null}`, `{"email":"a@b.c","tags":["x"],"metadata":{"a":[1]}}`, `{"tags":null,"metadata":null}`, `{"shoe_size":44}`} {
+	for _, good := range []string{
+		`{}`,
+		`{"name":null}`,
+		`{"email":"a@b.c","tags":["x"],"metadata":{"a":[1]}}`,
+		`{"tags":null,"metadata":null}`,
+		`{"shoe_size":44}`,
+	} {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(good))
 		if err != nil {
 			t.Fatal(err)
@@ -351,8 +371,14 @@ func TestDescriptionOverHTTP(t *testing.T) {
 	if a.StatusCode != 200 || a.Header.Get("ETag") == "" || a.json["openapi"] != "3.1.0" {
 		t.Fatalf("%d %v", a.StatusCode, a.Header)
 	}
-	for _, tag := range []string{a.Header.Get("ETag"), strings.TrimPrefix(a.Header.Get("ETag"), "W/"), `"other", ` + a.Header.Get("ETag"), "*"} {
-		if again := c.with("If-None-Match", tag).send(t, "GET", "/api/openapi.json", ""); again.StatusCode != 304 || again.text != "" {
+	for _, tag := range []string{
+		a.Header.Get("ETag"),
+		strings.TrimPrefix(a.Header.Get("ETag"), "W/"),
+		`"other", ` + a.Header.Get("ETag"),
+		"*",
+	} {
+		if again := c.with("If-None-Match", tag).send(t, "GET", "/api/openapi.json", ""); again.StatusCode != 304 ||
+			again.text != "" {
 			t.Errorf("If-None-Match %s: %d with %d bytes", tag, again.StatusCode, len(again.text))
 		}
 	}

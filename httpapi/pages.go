@@ -24,8 +24,8 @@ var pageFiles embed.FS
 
 // pagePolicy only allows scripts and content from this server's own files, so that users'
 // text can never run as a script.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; connect-src 'self'; " +
-	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+	"media-src blob:; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 // consolePolicy also makes the browser reject text passed to innerHTML and
 // similar (https://w3c.github.io/trusted-types/).
@@ -38,7 +38,11 @@ const consoleFiles = "console/dist/"
 // description at /docs, their files, and the metrics.
 func (s *Server) pages() {
 	s.echo.GET("/metrics", s.metricsPage)
-	addresses := map[string]string{consoleFiles + "app/index.html": "/", "docs/index.html": "/docs", consoleFiles + "app/live.html": livePath + "/:session"}
+	addresses := map[string]string{
+		consoleFiles + "app/index.html": "/",
+		"docs/index.html":               "/docs",
+		consoleFiles + "app/live.html":  livePath + "/:session",
+	}
 	s.livePages()
 	s.oauthPages()
 	s.widgetPages()

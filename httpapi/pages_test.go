@@ -58,15 +58,22 @@ func TestPagesAreServed(t *testing.T) {
 			t.Errorf("%s: %d with %d bytes, want %d", name, a.StatusCode, len(a.text), len(text))
 		}
 		for header, want := range map[string]string{
-			"Content-Type": pageMedia[path.Ext(name)], "Content-Security-Policy": policyOf(name), "X-Content-Type-Options": "nosniff",
-			"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache", "Vary": "Accept-Encoding",
+			"Content-Type":            pageMedia[path.Ext(name)],
+			"Content-Security-Policy": policyOf(name),
+			"X-Content-Type-Options":  "nosniff",
+			"X-Frame-Options":         "DENY",
+			"Referrer-Policy":         "no-referrer",
+			"Cache-Control":           "no-cache",
+			"Vary":                    "Accept-Encoding",
 		} {
 			if got := a.Header.Get(header); got != want || want == "" {
 				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
 			}
 		}
 		tag := a.Header.Get("ETag")
-		if again := c.with("If-None-Match", tag).do(t, "GET", addressOf(name), http.NoBody, ""); tag == "" || again.StatusCode != 304 || again.text != "" {
+		if again := c.with("If-None-Match", tag).do(t, "GET", addressOf(name), http.NoBody, ""); tag == "" ||
+			again.StatusCode != 304 ||
+			again.text != "" {
 			t.Errorf("%s: %d for a file that is cached", name, again.StatusCode)
 		}
 		if head := c.do(t, "HEAD", addressOf(name), http.NoBody, ""); head.StatusCode != 200 || head.text != "" {
@@ -77,7 +84,14 @@ func TestPagesAreServed(t *testing.T) {
 
 func TestPagesAreCompressed(t *testing.T) {
 	c := newTestClient(t)
-	for accept, want := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "*": true, "gzip;q=0": false, "br": false, "identity": false} {
+	for accept, want := range map[string]bool{
+		"gzip":           true,
+		"br, gzip;q=0.5": true,
+		"*":              true,
+		"gzip;q=0":       false,
+		"br":             false,
+		"identity":       false,
+	} {
 		a := c.with("Accept-Encoding", accept).do(t, "GET", "/console/app/main.css", http.NoBody, "")
 		if got := a.Header.Get("Content-Encoding") == "gzip"; got != want {
 			t.Errorf("Accept-Encoding %s: gzip %v, want %v", accept, got, want)
@@ -100,7 +114,8 @@ func TestPagesAreCompressed(t *testing.T) {
 
 // TestPagesHoldNoInlineCode checks that the pages work under their own policy.
 func TestPagesHoldNoInlineCode(t *testing.T) {
-	inline := regexp.MustCompile(`(?i)<script(?:\s+type="module")?\s*>|<style|\sstyle\s*=|\son[a-z]+\s*=|javascript:|<base|(?:src|href)="(?:https?:)?//`)
+	inline := regexp.MustCompile(`(?i)<script(?:\s+type="module")?\s*>|<style|\sstyle\s*=|\son[a-z]+\s*=|` +
+		`javascript:|<base|(?:src|href)="(?:https?:)?//`)
 	reference := regexp.MustCompile(`(?:src|href)="([^"#]*)`)
 	c := newTestClient(t)
 	eachPage(t, func(name, text string) {
@@ -128,7 +143,8 @@ func TestScriptsMakeNoMarkup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	markup := regexp.MustCompile(`(?i)innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|srcdoc|DOMParser|\beval\(|new Function|setTimeout\("|localStorage[^\n]*satchel\.key`)
+	markup := regexp.MustCompile(`(?i)innerHTML|outerHTML|insertAdjacentHTML|document\.write|` +
+		`createContextualFragment|srcdoc|DOMParser|\beval\(|new Function|setTimeout\("|localStorage[^\n]*satchel\.key`)
 	scripts := 0
 	err := fs.WalkDir(os.DirFS("console/src"), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) == ".css" {
@@ -230,7 +246,14 @@ func TestHead(t *testing.T) {
 		resp.Body.Close()
 		return resp
 	}
-	for path, status := range map[string]int{"/": 200, "/api/health": 200, "/api/ready": 200, "/api/agents/default/contacts": 200, "/api/agents/default/contacts/export": 200, "/api/agents/nothing": 404} {
+	for path, status := range map[string]int{
+		"/":                                   200,
+		"/api/health":                         200,
+		"/api/ready":                          200,
+		"/api/agents/default/contacts":        200,
+		"/api/agents/default/contacts/export": 200,
+		"/api/agents/nothing":                 404,
+	} {
 		head, get := ask("HEAD", path, "none"), ask("GET", path, "none")
 		if head.StatusCode != status {
 			t.Errorf("%s: %d, want %d", path, head.StatusCode, status)
@@ -244,7 +267,9 @@ func TestHead(t *testing.T) {
 	if head := ask("HEAD", "/api/agents/default/stream", "none"); head.StatusCode != 405 {
 		t.Errorf("a stream: %d", head.StatusCode)
 	}
-	if head, get := ask("HEAD", "/api/agents", "cross-site"), ask("GET", "/api/agents", "cross-site"); head.StatusCode != 403 || get.StatusCode != 403 {
+	if head, get :=
+		ask("HEAD", "/api/agents", "cross-site"),
+		ask("GET", "/api/agents", "cross-site"); head.StatusCode != 403 || get.StatusCode != 403 {
 		t.Errorf("from another site: %d, with GET %d", head.StatusCode, get.StatusCode)
 	}
 }
@@ -253,7 +278,10 @@ func TestMetrics(t *testing.T) {
 	c := newTestClient(t)
 	c.must(t, 200, "GET", "/api/agents/default", "")
 	a := c.do(t, "GET", "/metrics", http.NoBody, "")
-	for _, line := range []string{`satchel_agents 1`, `satchel_http_requests_total{method="GET",route="/agents/{id}",status="200"} 1`} {
+	for _, line := range []string{
+		`satchel_agents 1`,
+		`satchel_http_requests_total{method="GET",route="/agents/{id}",status="200"} 1`,
+	} {
 		if a.StatusCode != 200 || !strings.Contains(a.text, line) {
 			t.Errorf("%d without %s", a.StatusCode, line)
 		}
@@ -266,7 +294,10 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("more than one %s", line)
 		}
 	}
-	key := c.must(t, 201, "POST", "/api/keys", `{"name":"prometheus","role":"viewer","agents":["default"]}`)["key"].(string)
+	key := c.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"prometheus","role":"viewer","agents":["default"]}`,
+	)["key"].(string)
 	if a := c.do(t, "GET", "/metrics", http.NoBody, ""); a.StatusCode != 401 {
 		t.Errorf("metrics of a closed server without an identity: %d", a.StatusCode)
 	}

@@ -43,7 +43,12 @@ func TestPendingSources(t *testing.T) {
 		t.Errorf("a visitor sees %v", m.PendingSources)
 	}
 	ids, _ := json.Marshal(make([]string, 101))
-	if a := c.send(t, "POST", at+"/chat", `{"message":"x","wait_for":`+string(ids)+`}`); a.StatusCode != 400 || !strings.Contains(a.text, `"wait_for"`) {
+	if a := c.send(
+		t,
+		"POST",
+		at+"/chat",
+		`{"message":"x","wait_for":`+string(ids)+`}`,
+	); a.StatusCode != 400 || !strings.Contains(a.text, `"wait_for"`) {
 		t.Errorf("101 ids: %d %s", a.StatusCode, a.text)
 	}
 }

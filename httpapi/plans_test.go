@@ -14,10 +14,38 @@ func TestSchedulePreview(t *testing.T) {
 	const preview = "/api/agents/default/schedules/preview"
 	later := time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000Z")
 	for _, tc := range []apiCase{
-		{"cron", "GET", preview + "?cron_expression=0+9+*+*+MON-FRI", ``, 200, map[string]any{"words": "Monday to Friday at 09:00", "timezone": "Europe/Berlin"}},
-		{"elsewhere", "GET", preview + "?cron_expression=0+9+*+*+*&timezone=Asia/Tokyo", ``, 200, map[string]any{"timezone": "Asia/Tokyo"}},
-		{"a delay", "GET", preview + "?type=delayed&delay_seconds=5400", ``, 200, map[string]any{"words": "Once, after 1 hour 30 minutes", "next.1": nil}},
-		{"once", "GET", preview + "?type=once&next_run=" + later, ``, 200, map[string]any{"words": "Once", "next.0": later, "next.1": nil}},
+		{
+			"cron",
+			"GET",
+			preview + "?cron_expression=0+9+*+*+MON-FRI",
+			``,
+			200,
+			map[string]any{"words": "Monday to Friday at 09:00", "timezone": "Europe/Berlin"},
+		},
+		{
+			"elsewhere",
+			"GET",
+			preview + "?cron_expression=0+9+*+*+*&timezone=Asia/Tokyo",
+			``,
+			200,
+			map[string]any{"timezone": "Asia/Tokyo"},
+		},
+		{
+			"a delay",
+			"GET",
+			preview + "?type=delayed&delay_seconds=5400",
+			``,
+			200,
+			map[string]any{"words": "Once, after 1 hour 30 minutes", "next.1": nil},
+		},
+		{
+			"once",
+			"GET",
+			preview + "?type=once&next_run=" + later,
+			``,
+			200,
+			map[string]any{"words": "Once", "next.0": later, "next.1": nil},
+		},
 		{"nothing", "GET", preview, ``, 400, invalid("cron_expression")},
 		{"a bad expression", "GET", preview + "?cron_expression=61+*+*+*+*", ``, 400, invalid("cron_expression")},
 		{"a bad zone", "GET", preview + "?cron_expression=*+*+*+*+*&timezone=Mars", ``, 400, invalid("timezone")},
@@ -30,7 +58,10 @@ func TestSchedulePreview(t *testing.T) {
 	}
 	next := c.must(t, 200, "GET", preview+"?cron_expression=30+*+*+*+*", "")["next"].([]any)
 	for i, at := range next {
-		if moment, err := time.Parse(time.RFC3339, at.(string)); err != nil || moment.Minute() != 30 || moment.Before(time.Now()) || i > 0 && at.(string) <= next[i-1].(string) {
+		if moment, err := time.Parse(time.RFC3339, at.(string)); err != nil ||
+			moment.Minute() != 30 ||
+			moment.Before(time.Now()) ||
+			i > 0 && at.(string) <= next[i-1].(string) {
 			t.Errorf("%v", next)
 		}
 	}
@@ -46,7 +77,12 @@ func TestScheduleDays(t *testing.T) {
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"timezone":"Asia/Tokyo"}`)
 	const list = "/api/agents/default/schedules"
 	made := func(name, cron string) string {
-		return list + "/" + c.must(t, 201, "POST", list, `{"name":"`+name+`","type":"cron","cron_expression":"`+cron+`","callback_type":"agent","payload":{"prompt":"x"}}`)["id"].(string)
+		return list + "/" +
+			c.must(
+				t, 201, "POST", list,
+				`{"name":"`+name+`","type":"cron","cron_expression":"`+cron+
+					`","callback_type":"agent","payload":{"prompt":"x"}}`,
+			)["id"].(string)
 	}
 	daily := made("Daily", "0 9 * * *")
 	made("Dense", "* * * * *")
@@ -59,11 +95,25 @@ func TestScheduleDays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, fmt.Sprintf("%v %v: %v planned, from %s", at(d, "date"), at(d, "name"), at(d, "planned"), first.In(today.Location()).Format("15:04")))
+			out = append(
+				out,
+				fmt.Sprintf(
+					"%v %v: %v planned, from %s",
+					at(d, "date"),
+					at(d, "name"),
+					at(d, "planned"),
+					first.In(today.Location()).Format("15:04"),
+				),
+			)
 		}
 		return strings.Join(out, "\n")
 	}
-	want := fmt.Sprintf("%[1]s Dense: 50 planned, from 00:00\n%[1]s Daily: 1 planned, from 09:00\n%[2]s Dense: 50 planned, from 00:00\n%[2]s Daily: 1 planned, from 09:00", day(2), day(3))
+	want := fmt.Sprintf(
+		"%[1]s Dense: 50 planned, from 00:00\n%[1]s Daily: 1 planned, from 09:00\n%[2]s Dense: 50 planned, "+
+			"from 00:00\n%[2]s Daily: 1 planned, from 09:00",
+		day(2),
+		day(3),
+	)
 	if got := summary(day(2), day(3)); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -75,7 +125,10 @@ func TestScheduleDays(t *testing.T) {
 			failed++
 		}
 	}
-	if newest := at(c.must(t, 200, "GET", list+"?sort=name", ""), "schedules.0.newest_run.status"); failed != 1 || newest != "error" {
+	if newest := at(
+		c.must(t, 200, "GET", list+"?sort=name", ""),
+		"schedules.0.newest_run.status",
+	); failed != 1 || newest != "error" {
 		t.Errorf("%d failed runs today, the newest is %v", failed, newest)
 	}
 	for _, tc := range []apiCase{
@@ -93,31 +146,91 @@ func TestContactBatches(t *testing.T) {
 	c := newTestClient(t)
 	const list = "/api/agents/default/contacts"
 	made := func(name, tags string) string {
-		return c.must(t, 201, "POST", list, `{"name":"`+name+`","tags":`+tags+`,"metadata":{"plan":"pro"}}`)["id"].(string)
+		return c.must(
+			t, 201, "POST", list,
+			`{"name":"`+name+`","tags":`+tags+`,"metadata":{"plan":"pro"}}`,
+		)["id"].(string)
 	}
 	ada, bob := made("Ada", `["vip"]`), made("Bob", `["lead","old"]`)
 	both := `"ids":["` + ada + `","` + bob + `","contact-x"]`
 	for _, tc := range []apiCase{
-		{"tagged", "POST", list + "/batch", `{` + both + `,"add_tags":["vip"]}`, 200, map[string]any{"changed.0": bob, "changed.1": nil}},
-		{"one removed, one added", "POST", list + "/batch", `{` + both + `,"remove_tags":["old"],"add_tags":["new"]}`, 200, map[string]any{"changed.1": bob}},
-		{"now", "GET", list + "/" + bob, ``, 200, map[string]any{"tags.0": "lead", "tags.1": "vip", "tags.2": "new", "tags.3": nil}},
-		{"all tags", "GET", list + "/tags", ``, 200, map[string]any{"tags.0": "lead", "tags.1": "new", "tags.2": "vip", "tags.3": nil}},
+		{
+			"tagged",
+			"POST",
+			list + "/batch",
+			`{` + both + `,"add_tags":["vip"]}`,
+			200,
+			map[string]any{"changed.0": bob, "changed.1": nil},
+		},
+		{
+			"one removed, one added",
+			"POST",
+			list + "/batch",
+			`{` + both + `,"remove_tags":["old"],"add_tags":["new"]}`,
+			200,
+			map[string]any{"changed.1": bob},
+		},
+		{
+			"now", "GET", list + "/" + bob, ``, 200,
+			map[string]any{"tags.0": "lead", "tags.1": "vip", "tags.2": "new", "tags.3": nil},
+		},
+		{
+			"all tags", "GET", list + "/tags", ``, 200,
+			map[string]any{"tags.0": "lead", "tags.1": "new", "tags.2": "vip", "tags.3": nil},
+		},
 		{"some tags", "GET", list + "/tags?prefix=v", ``, 200, map[string]any{"tags.0": "vip", "tags.1": nil}},
-		{"a long tag", "POST", list + "/batch", `{` + both + `,"add_tags":["` + strings.Repeat("x", 101) + `"]}`, 400, invalid("tags[2]")},
+		{
+			"a long tag",
+			"POST",
+			list + "/batch",
+			`{` + both + `,"add_tags":["` + strings.Repeat("x", 101) + `"]}`,
+			400,
+			invalid("tags[2]"),
+		},
 		{"nobody", "POST", list + "/batch", `{"ids":[],"delete":true}`, 400, invalid("ids")},
 		{"nothing", "POST", list + "/batch", `{` + both + `}`, 400, invalid("add_tags")},
 		{"both", "POST", list + "/batch", `{` + both + `,"delete":true,"add_tags":["x"]}`, 400, invalid("delete")},
-		{"the plain list", "GET", list + "?sort=name", ``, 200, map[string]any{"contacts.0.name": "Ada", "contacts.0.metadata": nil, "contacts.0.updated_at": nil}},
-		{"the full list", "GET", list + "?sort=name&full=true", ``, 200, map[string]any{"contacts.0.metadata.plan": "pro", "contacts.0.last_message_at": nil, "contacts.0.notes": ""}},
+		{
+			"the plain list", "GET", list + "?sort=name", ``, 200,
+			map[string]any{"contacts.0.name": "Ada", "contacts.0.metadata": nil, "contacts.0.updated_at": nil},
+		},
+		{
+			"the full list",
+			"GET",
+			list + "?sort=name&full=true",
+			``,
+			200,
+			map[string]any{
+				"contacts.0.metadata.plan":   "pro",
+				"contacts.0.last_message_at": nil,
+				"contacts.0.notes":           "",
+			},
+		},
 	} {
 		tc.run(t, c)
 	}
 	talk := c.must(t, 201, "POST", "/api/agents/default/conversations", `{"contact_id":"`+ada+`"}`)["id"].(string)
-	said := c.must(t, 201, "POST", "/api/agents/default/conversations/"+talk+"/messages", `{"role":"user","content":"hi"}`)
-	if last := at(c.must(t, 200, "GET", list+"?sort=name&full=true", ""), "contacts.0.last_message_at"); last != said["created_at"] || last == nil {
+	said := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/conversations/"+talk+"/messages",
+		`{"role":"user","content":"hi"}`,
+	)
+	if last := at(
+		c.must(t, 200, "GET", list+"?sort=name&full=true", ""),
+		"contacts.0.last_message_at",
+	); last != said["created_at"] || last == nil {
 		t.Errorf("last message at %v, was %v", last, said["created_at"])
 	}
-	apiCase{"deleted", "POST", list + "/batch", `{` + both + `,"delete":true}`, 200, map[string]any{"changed.0": ada, "changed.1": bob, "changed.2": nil}}.run(t, c)
+	apiCase{
+		"deleted",
+		"POST",
+		list + "/batch",
+		`{` + both + `,"delete":true}`,
+		200,
+		map[string]any{"changed.0": ada, "changed.1": bob, "changed.2": nil},
+	}.run(t, c)
 	apiCase{"nothing left", "GET", list, ``, 200, map[string]any{"meta.total": "0"}}.run(t, c)
 }
 
@@ -128,7 +241,8 @@ func TestImportDryRun(t *testing.T) {
 	const list = "/api/agents/default/contacts"
 	c.must(t, 201, "POST", list, `{"name":"Ada","email":"ada@example.com"}`)
 	var csv strings.Builder
-	csv.WriteString("name,email,phone,chatbot_a\nAda,ADA@example.com,,\nBob,bob@example.com,,\nBad,nobody,,\nPhone,,+1 (555) 01,\nHandle,,,@Hans\n")
+	csv.WriteString("name,email,phone,chatbot_a\nAda,ADA@example.com,,\nBob,bob@example.com,,\nBad,nobody,,\n" +
+		"Phone,,+1 (555) 01,\nHandle,,,@Hans\n")
 	for i := range importBatch {
 		fmt.Fprintf(&csv, "Contact %d,c%d@example.com,,\n", i, i)
 	}
@@ -136,7 +250,10 @@ func TestImportDryRun(t *testing.T) {
 	for _, on := range []string{"error", "skip", "update"} {
 		answer := func(dry string) map[string]any {
 			t.Helper()
-			a := c.upload(t, list+"/import", "c.csv", csv.String(), map[string]string{"on_duplicate": on, "dry_run": dry})
+			a := c.upload(t, list+"/import", "c.csv", csv.String(), map[string]string{
+				"on_duplicate": on,
+				"dry_run":      dry,
+			})
 			if a.StatusCode != 200 {
 				t.Fatalf("%d %s", a.StatusCode, a.text)
 			}
@@ -165,7 +282,10 @@ func TestImportDryRun(t *testing.T) {
 			c.must(t, 200, "POST", list+"/batch", `{"delete":true,"ids":[`+strings.Join(ids, ",")+`]}`)
 		}
 	}
-	if a := c.upload(t, list+"/import", "c.csv", "name\nx\n", map[string]string{"dry_run": "perhaps"}); a.StatusCode != 400 || !strings.Contains(a.text, "dry_run") {
+	if a := c.upload(
+		t, list+"/import", "c.csv", "name\nx\n",
+		map[string]string{"dry_run": "perhaps"},
+	); a.StatusCode != 400 || !strings.Contains(a.text, "dry_run") {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 }

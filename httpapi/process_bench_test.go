@@ -41,7 +41,10 @@ func build(b *testing.B) string {
 // spawn starts the server and returns once it prints its address.
 func spawn(b *testing.B, binary, data string, more ...string) *process {
 	b.Helper()
-	cmd := exec.Command(binary, append([]string{"serve", "--addr", "127.0.0.1:0", "--data", data, "--rate-limits", "off"}, more...)...)
+	cmd := exec.Command(
+		binary,
+		append([]string{"serve", "--addr", "127.0.0.1:0", "--data", data, "--rate-limits", "off"}, more...)...,
+	)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)

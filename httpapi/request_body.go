@@ -79,7 +79,11 @@ func (b *trackedBody) linger(r *http.Request, control *http.ResponseController) 
 		return
 	}
 	now := time.Now()
-	err := errors.Join(control.SetReadDeadline(now.Add(lingerTimeout)), control.SetWriteDeadline(now.Add(lingerTimeout+rest.WriteTimeout)), control.Flush())
+	err := errors.Join(
+		control.SetReadDeadline(now.Add(lingerTimeout)),
+		control.SetWriteDeadline(now.Add(lingerTimeout+rest.WriteTimeout)),
+		control.Flush(),
+	)
 	if err == nil {
 		_, _ = io.CopyN(io.Discard, b, lingerLimit)
 	}

@@ -23,8 +23,20 @@ func TestLargeBodyIsRefusedWithAResponse(t *testing.T) {
 	}{
 		{"/api/agents", "application/json", `{"name":"`, 413, "FILE_TOO_LARGE"},
 		{"/api/agents", "text/plain", "", 415, "UNSUPPORTED_FORMAT"},
-		{"/api/agents/default/sources", "multipart/form-data; boundary=b", fmt.Sprintf(form, "txt"), 413, "FILE_TOO_LARGE"},
-		{"/api/agents/default/sources", "multipart/form-data; boundary=b", fmt.Sprintf(form, "exe"), 415, "UNSUPPORTED_FORMAT"},
+		{
+			"/api/agents/default/sources",
+			"multipart/form-data; boundary=b",
+			fmt.Sprintf(form, "txt"),
+			413,
+			"FILE_TOO_LARGE",
+		},
+		{
+			"/api/agents/default/sources",
+			"multipart/form-data; boundary=b",
+			fmt.Sprintf(form, "exe"),
+			415,
+			"UNSUPPORTED_FORMAT",
+		},
 		{"/api/agents/none/sources", "multipart/form-data; boundary=b", fmt.Sprintf(form, "txt"), 404, "NOT_FOUND"},
 		{"/api/none", "application/json", "", 404, "NOT_FOUND"},
 	} {
@@ -34,7 +46,11 @@ func TestLargeBodyIsRefusedWithAResponse(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", test.path, test.media, size, test.begin)
+			_, err = fmt.Fprintf(
+				conn,
+				"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
+				test.path, test.media, size, test.begin,
+			)
 			if err == nil {
 				_, err = io.Copy(conn, strings.NewReader(strings.Repeat("a", size-len(test.begin))))
 			}
@@ -46,7 +62,10 @@ func TestLargeBodyIsRefusedWithAResponse(t *testing.T) {
 				t.Fatal(err)
 			}
 			body, err := io.ReadAll(response.Body)
-			if err != nil || response.StatusCode != test.status || !response.Close || !strings.Contains(string(body), test.code) {
+			if err != nil ||
+				response.StatusCode != test.status ||
+				!response.Close ||
+				!strings.Contains(string(body), test.code) {
 				t.Errorf("%d %s, closes: %v, %v", response.StatusCode, body, response.Close, err)
 			}
 		})

@@ -156,9 +156,26 @@ func (s *Server) createResponse(c *rest.Call) error {
 // response returns a new response that is in progress.
 func (in *responseIn) response(model string) response {
 	b := in.Body
-	out := response{ID: responsePrefix + token(), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: cmp.Or(b.Model, model), Output: []responseItem{},
-		Instructions: b.Instructions, Tools: b.Tools, ToolChoice: b.ToolChoice, Text: b.Text, Temperature: 1, MaxOutputTokens: b.MaxOutputTokens, Store: in.stores(), Metadata: b.Metadata,
-		ParallelToolCalls: true, Truncation: "disabled", TopP: 1, ServiceTier: "default"}
+	out := response{
+		ID:                responsePrefix + token(),
+		Object:            "response",
+		CreatedAt:         time.Now().Unix(),
+		Status:            "in_progress",
+		Model:             cmp.Or(b.Model, model),
+		Output:            []responseItem{},
+		Instructions:      b.Instructions,
+		Tools:             b.Tools,
+		ToolChoice:        b.ToolChoice,
+		Text:              b.Text,
+		Temperature:       1,
+		MaxOutputTokens:   b.MaxOutputTokens,
+		Store:             in.stores(),
+		Metadata:          b.Metadata,
+		ParallelToolCalls: true,
+		Truncation:        "disabled",
+		TopP:              1,
+		ServiceTier:       "default",
+	}
 	if b.PreviousID != "" {
 		out.PreviousID = &b.PreviousID
 	}
@@ -194,11 +211,20 @@ func (s *Server) finishResponse(c *rest.Call, out *response, a agentchat.Answer)
 	if a.Truncated {
 		out.Status, out.IncompleteDetails = "incomplete", &responseIncomplete{"max_output_tokens"}
 	}
-	usage := &responseUsage{InputTokens: a.Usage.Input, OutputTokens: a.Usage.Output, TotalTokens: a.Usage.Input + a.Usage.Output}
+	usage := &responseUsage{
+		InputTokens:  a.Usage.Input,
+		OutputTokens: a.Usage.Output,
+		TotalTokens:  a.Usage.Input + a.Usage.Output,
+	}
 	out.Usage, out.PendingSources = usage, a.Pending
 	if a.Text != "" || len(a.ClientCalls) == 0 {
 		item := messageItem(out.ID, out.Status)
-		item.Content = []responsePart{{Type: "output_text", Text: a.Text, Annotations: s.citationsOf(c, a), Logprobs: []json.RawMessage{}}}
+		item.Content = []responsePart{{
+			Type:        "output_text",
+			Text:        a.Text,
+			Annotations: s.citationsOf(c, a),
+			Logprobs:    []json.RawMessage{},
+		}}
 		out.Output = append(out.Output, item)
 	}
 	for i, call := range a.ClientCalls {
@@ -207,12 +233,24 @@ func (s *Server) finishResponse(c *rest.Call, out *response, a agentchat.Answer)
 }
 
 func messageItem(id, status string) responseItem {
-	return responseItem{Type: "message", ID: messagePrefix + strings.TrimPrefix(id, responsePrefix), Status: status, Role: "assistant", Content: []responsePart{}}
+	return responseItem{
+		Type:    "message",
+		ID:      messagePrefix + strings.TrimPrefix(id, responsePrefix),
+		Status:  status,
+		Role:    "assistant",
+		Content: []responsePart{},
+	}
 }
 
 func callItem(id string, i int, call llm.ToolCall) responseItem {
-	return responseItem{Type: "function_call", ID: fmt.Sprintf("%s%s_%d", callPrefix, strings.TrimPrefix(id, responsePrefix), i), Status: "completed",
-		CallID: call.ID, Name: call.Name, Arguments: &call.Arguments}
+	return responseItem{
+		Type:      "function_call",
+		ID:        fmt.Sprintf("%s%s_%d", callPrefix, strings.TrimPrefix(id, responsePrefix), i),
+		Status:    "completed",
+		CallID:    call.ID,
+		Name:      call.Name,
+		Arguments: &call.Arguments,
+	}
 }
 
 var citedNumber = regexp.MustCompile(`\[(\d{1,3})\]`)
@@ -230,7 +268,13 @@ func (s *Server) citationsOf(c *rest.Call, a agentchat.Answer) []responseCitatio
 			from := source.Metadata
 			address := cmp.Or(from.URL, s.options.PublicURL+"/#/agents/"+c.DB.ID()+"/knowledge/"+source.SourceID)
 			start := utf8.RuneCountInString(a.Text[:at[0]])
-			list = append(list, responseCitation{Type: "url_citation", StartIndex: start, EndIndex: start + at[1] - at[0], URL: address, Title: cmp.Or(from.SourceName, address)})
+			list = append(list, responseCitation{
+				Type:       "url_citation",
+				StartIndex: start,
+				EndIndex:   start + at[1] - at[0],
+				URL:        address,
+				Title:      cmp.Or(from.SourceName, address),
+			})
 		}
 	}
 	return list
@@ -249,7 +293,12 @@ func (s *Server) keepResponse(c *rest.Call, in *responseIn, input []json.RawMess
 	if err != nil {
 		return err
 	}
-	return c.DB.PutResponse(context.WithoutCancel(c), store.Response{ID: out.ID, Previous: in.Body.PreviousID, Input: items, Body: body})
+	return c.DB.PutResponse(context.WithoutCancel(c), store.Response{
+		ID:       out.ID,
+		Previous: in.Body.PreviousID,
+		Input:    items,
+		Body:     body,
+	})
 }
 
 type responseIDIn struct {

@@ -45,7 +45,9 @@ type responseIn struct {
 	}
 }
 
-func (in *responseIn) stores() bool { return in.Body.Store == nil || *in.Body.Store }
+func (in *responseIn) stores() bool {
+	return in.Body.Store == nil || *in.Body.Store
+}
 
 // chatRequest converts a request to an exchange, and returns the items of its
 // input with references resolved.
@@ -87,7 +89,9 @@ func (in *responseIn) request() (agentchat.Request, error) {
 		}
 		x.ClientTools = append(x.ClientTools, tool)
 	}
-	isNull := func(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+	isNull := func(raw json.RawMessage) bool {
+		return len(raw) == 0 || string(raw) == "null"
+	}
 	is.Check(!b.Background, "background", "must be false: a response is answered at once")
 	is.Check(isNull(b.Conversation), "conversation", "is not supported: use previous_response_id")
 	is.Check(isNull(b.Prompt), "prompt", "is not supported: prompts belong to the agent")
@@ -95,7 +99,11 @@ func (in *responseIn) request() (agentchat.Request, error) {
 	is.Check(b.MaxOutputTokens == nil || *b.MaxOutputTokens >= 1, "max_output_tokens", "must be at least 1")
 	is.Check(len(b.Metadata) <= 16, "metadata", "must have at most 16 items")
 	for name, value := range b.Metadata {
-		is.Check(utf8.RuneCountInString(name) <= 64 && utf8.RuneCountInString(value) <= 512, "metadata."+agent.Clip(name, 64), "must be a text of at most 512 characters, with a name of at most 64")
+		is.Check(
+			utf8.RuneCountInString(name) <= 64 && utf8.RuneCountInString(value) <= 512,
+			"metadata."+agent.Clip(name, 64),
+			"must be a text of at most 512 characters, with a name of at most 64",
+		)
 	}
 	x.Temperature = b.Temperature
 	if b.MaxOutputTokens != nil {
@@ -118,7 +126,8 @@ func nestedChoice(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &one) != nil || one.Type != "function" {
 		return raw
 	}
-	nested, _ := json.Marshal(map[string]any{"type": one.Type, "function": map[string]string{"name": one.Name}}) // strings can always be encoded
+	// strings can always be encoded
+	nested, _ := json.Marshal(map[string]any{"type": one.Type, "function": map[string]string{"name": one.Name}})
 	return nested
 }
 
@@ -187,7 +196,9 @@ func (r *responseReader) readChain(id string) error {
 		}
 	}
 	if !whole { // the first messages may be outputs of missing calls
-		first := slices.IndexFunc(r.messages, func(m llm.Message) bool { return m.Role == agent.MessageUser })
+		first := slices.IndexFunc(r.messages, func(m llm.Message) bool {
+			return m.Role == agent.MessageUser
+		})
 		r.messages = r.messages[max(first, 0):]
 	}
 	return nil
@@ -197,7 +208,11 @@ func (r *responseReader) readChain(id string) error {
 func (r *responseReader) readInput(raw json.RawMessage) ([]json.RawMessage, error) {
 	var plain string
 	if json.Unmarshal(raw, &plain) == nil {
-		item, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": plain})
+		item, err := json.Marshal(map[string]any{
+			"type":    "message",
+			"role":    "user",
+			"content": plain,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +243,10 @@ func (r *responseReader) checkCalls() error {
 			calls[call.ID] = true
 		}
 		if m.Role == agent.MessageTool && !calls[m.CallID] {
-			return agent.Invalid("input", fmt.Sprintf("has an output for the call %q, which is nowhere", agent.Clip(m.CallID, 100)))
+			return agent.Invalid(
+				"input",
+				fmt.Sprintf("has an output for the call %q, which is nowhere", agent.Clip(m.CallID, 100)),
+			)
 		}
 	}
 	return nil
@@ -246,14 +264,22 @@ func (r *responseReader) readItem(i int, raw json.RawMessage) (json.RawMessage, 
 	case item.Type == "message" || item.Type == "" && item.Role != "":
 		return raw, r.readMessage(at, item)
 	case item.Type == "function_call":
-		r.addCall(llm.ToolCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments})
+		r.addCall(llm.ToolCall{
+			ID:        item.CallID,
+			Name:      item.Name,
+			Arguments: item.Arguments,
+		})
 		return raw, required(at, map[string]string{"call_id": item.CallID, "name": item.Name})
 	case item.Type == "function_call_output":
 		var output responseInputText
 		if len(item.Output) == 0 || json.Unmarshal(item.Output, &output) != nil {
 			return nil, agent.Invalid(at+".output", "must be a text or parts of type input_text")
 		}
-		r.messages = append(r.messages, llm.Message{Role: agent.MessageTool, CallID: item.CallID, Content: string(output)})
+		r.messages = append(r.messages, llm.Message{
+			Role:    agent.MessageTool,
+			CallID:  item.CallID,
+			Content: string(output),
+		})
 		return raw, required(at, map[string]string{"call_id": item.CallID})
 	case item.Type == "item_reference" || item.Type == "" && item.ID != "":
 		referred, err := r.referred(at, item.ID)
@@ -264,7 +290,10 @@ func (r *responseReader) readItem(i int, raw json.RawMessage) (json.RawMessage, 
 	case item.Type == "reasoning":
 		return nil, nil
 	}
-	return nil, agent.Invalid(at+".type", "must be message, function_call, function_call_output, item_reference or reasoning")
+	return nil, agent.Invalid(
+		at+".type",
+		"must be message, function_call, function_call_output, item_reference or reasoning",
+	)
 }
 
 func required(at string, fields map[string]string) error {

@@ -49,7 +49,13 @@ func (r *responseStream) text(delta string) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	return r.event("response.output_text.delta", map[string]any{"item_id": r.message.ID, "output_index": 0, "content_index": 0, "delta": delta, "logprobs": []struct{}{}})
+	return r.event("response.output_text.delta", map[string]any{
+		"item_id":       r.message.ID,
+		"output_index":  0,
+		"content_index": 0,
+		"delta":         delta,
+		"logprobs":      []struct{}{},
+	})
 }
 
 func (r *responseStream) begin() error {
@@ -62,9 +68,18 @@ func (r *responseStream) begin() error {
 			return r.event("response.output_item.added", map[string]any{"output_index": 0, "item": r.message})
 		},
 		func() error {
-			return r.event("response.content_part.added", map[string]any{"item_id": r.message.ID, "output_index": 0, "content_index": 0,
-				"part": responsePart{Type: "output_text", Annotations: []responseCitation{}, Logprobs: []json.RawMessage{}}})
-		})
+			return r.event("response.content_part.added", map[string]any{
+				"item_id":       r.message.ID,
+				"output_index":  0,
+				"content_index": 0,
+				"part": responsePart{
+					Type:        "output_text",
+					Annotations: []responseCitation{},
+					Logprobs:    []json.RawMessage{},
+				},
+			})
+		},
+	)
 }
 
 // item writes the events that end an item of the output.
@@ -84,10 +99,13 @@ func (r *responseStream) item(index int, item responseItem) error {
 		func() error {
 			return r.event("response.output_text.done", at(map[string]any{"text": part.Text, "logprobs": []struct{}{}}))
 		},
-		func() error { return r.event("response.content_part.done", at(map[string]any{"part": part})) },
+		func() error {
+			return r.event("response.content_part.done", at(map[string]any{"part": part}))
+		},
 		func() error {
 			return r.event("response.output_item.done", map[string]any{"output_index": index, "item": item})
-		})
+		},
+	)
 }
 
 func (r *responseStream) callItem(index int, item responseItem) error {
@@ -105,17 +123,32 @@ func (r *responseStream) callItem(index int, item responseItem) error {
 			return r.event("response.function_call_arguments.delta", at(map[string]any{"delta": *item.Arguments}))
 		},
 		func() error {
-			return r.event("response.function_call_arguments.done", at(map[string]any{"name": item.Name, "arguments": *item.Arguments}))
+			return r.event(
+				"response.function_call_arguments.done",
+				at(map[string]any{"name": item.Name, "arguments": *item.Arguments}),
+			)
 		},
 		func() error {
 			return r.event("response.output_item.done", map[string]any{"output_index": index, "item": item})
-		})
+		},
+	)
 }
 
 // streamResponse streams a response. If it fails before its first event, the error is
 // sent as for a response that is not streamed.
-func (s *Server) streamResponse(c *rest.Call, in *responseIn, x agentchat.Request, input []json.RawMessage, out response) error {
-	r := &responseStream{call: c, stop: func() {}, started: out, message: messageItem(out.ID, "in_progress")}
+func (s *Server) streamResponse(
+	c *rest.Call,
+	in *responseIn,
+	x agentchat.Request,
+	input []json.RawMessage,
+	out response,
+) error {
+	r := &responseStream{
+		call:    c,
+		stop:    func() {},
+		started: out,
+		message: messageItem(out.ID, "in_progress"),
+	}
 	defer func() { r.stop() }()
 	answer, err := s.chat.Complete(c, c.DB, x, func(e agentchat.Event) error {
 		if e.Delta == "" {

@@ -10,7 +10,8 @@ import (
 	"satchel/store"
 )
 
-const weatherTool = `,"tools":[{"type":"function","name":"weather","description":null,"parameters":{"type":"object"},"strict":true}]`
+const weatherTool = `,"tools":[{"type":"function","name":"weather","description":null,` +
+	`"parameters":{"type":"object"},"strict":true}]`
 
 // TestResponses tests a conversation that the service stores: responses are continued,
 // referenced, read and deleted, and have every field.
@@ -21,19 +22,41 @@ func TestResponses(t *testing.T) {
 		}
 		return fmt.Sprintf("Answer %d.", n)
 	})
-	first := c.openAI(t, "responses", `"model":"gpt-5","input":"Hi","instructions":"Be brief.","temperature":0.1,"max_output_tokens":9,"metadata":{"a":"b"},"include":[],"truncation":"auto","reasoning":{"effort":"low"},"parallel_tool_calls":false`)
+	first := c.openAI(
+		t,
+		"responses",
+		`"model":"gpt-5","input":"Hi","instructions":"Be brief.","temperature":0.1,"max_output_tokens":9,`+
+			`"metadata":{"a":"b"},"include":[],"truncation":"auto","reasoning":{"effort":"low"},`+
+			`"parallel_tool_calls":false`,
+	)
 	one := first.json
 	id := fmt.Sprint(one["id"])
-	if first.StatusCode != 200 || one["object"] != "response" || one["status"] != "completed" || one["model"] != "gpt-5" || !strings.HasPrefix(id, "resp_") || at(one, "output.0.content.0.text") != "Answer 1." ||
-		at(one, "output.0.role") != "assistant" || at(one, "usage.total_tokens") != json.Number("8") || at(one, "metadata.a") != "b" || at(one, "text.format.type") != "text" || one["store"] != true || at(one, "output.0.id") != "msg_"+id[5:] {
+	if first.StatusCode != 200 ||
+		one["object"] != "response" ||
+		one["status"] != "completed" ||
+		one["model"] != "gpt-5" ||
+		!strings.HasPrefix(id, "resp_") ||
+		at(one, "output.0.content.0.text") != "Answer 1." ||
+		at(one, "output.0.role") != "assistant" ||
+		at(one, "usage.total_tokens") != json.Number("8") ||
+		at(one, "metadata.a") != "b" ||
+		at(one, "text.format.type") != "text" ||
+		one["store"] != true ||
+		at(one, "output.0.id") != "msg_"+id[5:] {
 		t.Fatalf("%d %s", first.StatusCode, first.text)
 	}
-	for _, field := range []string{"error", "incomplete_details", "previous_response_id", "max_tool_calls", "safety_identifier", "prompt_cache_key", "tools", "tool_choice", "truncation", "top_p", "service_tier", "background", "reasoning", "completed_at"} {
+	for _, field := range []string{
+		"error", "incomplete_details", "previous_response_id", "max_tool_calls", "safety_identifier",
+		"prompt_cache_key", "tools", "tool_choice", "truncation", "top_p", "service_tier", "background", "reasoning",
+		"completed_at",
+	} {
 		if _, ok := one[field]; !ok {
 			t.Errorf("the field %s is missing", field)
 		}
 	}
-	if asked := m.Requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || at(asked, "messages.1.content") != "Be brief." && at(asked, "messages.0.content") == nil {
+	if asked := m.Requests[0]; asked["max_tokens"] != 9.0 ||
+		asked["temperature"] != 0.1 ||
+		at(asked, "messages.1.content") != "Be brief." && at(asked, "messages.0.content") == nil {
 		t.Errorf("the provider received %v", asked)
 	}
 	saw := func(n int, want string) {
@@ -50,11 +73,26 @@ func TestResponses(t *testing.T) {
 	}
 	second := c.openAI(t, "responses", `"input":"And?","previous_response_id":"`+id+`"`).json
 	saw(1, "user:Hi assistant:Answer 1. user:And?")
-	c.openAI(t, "responses", `"input":[{"role":"user","content":[{"type":"input_text","text":"More"}]}],"previous_response_id":"`+fmt.Sprint(second["id"])+`"`)
+	c.openAI(
+		t,
+		"responses",
+		`"input":[{"role":"user","content":[{"type":"input_text","text":"More"}]}],"previous_response_id":"`+
+			fmt.Sprint(second["id"])+`"`,
+	)
 	saw(2, "user:Hi assistant:Answer 1. user:And? assistant:Answer 2. user:More")
-	c.openAI(t, "responses", `"store":false,"input":[{"role":"user","content":"Hi"},{"type":"reasoning","id":"rs_1","summary":[]},{"type":"item_reference","id":"`+fmt.Sprint(at(one, "output.0.id"))+`"},{"role":"user","content":"So?"}]`)
+	c.openAI(
+		t,
+		"responses",
+		`"store":false,"input":[{"role":"user","content":"Hi"},{"type":"reasoning","id":"rs_1","summary":[]},`+
+			`{"type":"item_reference","id":"`+fmt.Sprint(at(one, "output.0.id"))+`"},{"role":"user","content":"So?"}]`,
+	)
 	saw(3, "user:Hi assistant:Answer 1. user:So?")
-	if formed := c.openAI(t, "responses", `"input":"Hi","text":{"format":{"type":"json_schema","name":"mood","schema":{"type":"object","properties":{"mood":{"type":"string"}},"required":["mood"]}}}`).json; at(formed, "output.0.content.0.text") != `{"mood": "fine"}` {
+	if formed := c.openAI(
+		t,
+		"responses",
+		`"input":"Hi","text":{"format":{"type":"json_schema","name":"mood","schema":{"type":"object",`+
+			`"properties":{"mood":{"type":"string"}},"required":["mood"]}}}`,
+	).json; at(formed, "output.0.content.0.text") != `{"mood": "fine"}` {
 		t.Errorf("with a schema: %v", formed)
 	}
 	path := "/api/agents/default/v1/responses/" + id
@@ -65,7 +103,8 @@ func TestResponses(t *testing.T) {
 		t.Errorf("deleted: %v", deleted)
 	}
 	for _, method := range []string{"GET", "DELETE"} {
-		if a := c.send(t, method, path, ""); a.StatusCode != 404 || at(a.json, "error.type") != "invalid_request_error" {
+		if a := c.send(t, method, path, ""); a.StatusCode != 404 ||
+			at(a.json, "error.type") != "invalid_request_error" {
 			t.Errorf("%s of a deleted one: %d %s", method, a.StatusCode, a.text)
 		}
 	}
@@ -110,7 +149,9 @@ func TestResponsesStream(t *testing.T) {
 				return kinds, text
 			}
 			last = nil
-			if err := json.Unmarshal([]byte(e[1]), &last); err != nil || last["type"] != e[0] || last["sequence_number"] != float64(i) {
+			if err := json.Unmarshal([]byte(e[1]), &last); err != nil ||
+				last["type"] != e[0] ||
+				last["sequence_number"] != float64(i) {
 				t.Errorf("event %d: %v, %v", i, e, err)
 			}
 			if e[0] == "response.output_text.delta" {
@@ -124,28 +165,46 @@ func TestResponsesStream(t *testing.T) {
 		return
 	}
 	got, text := kinds(c.openAI(t, "responses", `"input":"Hi","stream":true`))
-	if want := "created in_progress output_item.added content_part.added output_text.delta output_text.done content_part.done output_item.done completed"; strings.Join(got, " ") != want || text != "Hello there." {
+	if want := "created in_progress output_item.added content_part.added output_text.delta output_text.done " +
+		"content_part.done output_item.done completed"; strings.Join(got, " ") != want ||
+		text != "Hello there." {
 		t.Errorf("%q with\n%s\nwant\n%s", text, strings.Join(got, " "), want)
 	}
-	if at(last, "response.output.0.content.0.text") != "Hello there." || at(last, "response.usage.total_tokens") != 8.0 {
+	if at(last, "response.output.0.content.0.text") != "Hello there." ||
+		at(last, "response.usage.total_tokens") != 8.0 {
 		t.Errorf("the last event: %v", last)
 	}
 	id := fmt.Sprint(at(last, "response.id"))
-	got, _ = kinds(c.openAI(t, "responses", `"input":"Weather?","stream":true,"previous_response_id":"`+id+`","tool_choice":{"type":"function","name":"weather"}`+weatherTool))
-	if want := "created in_progress output_item.added function_call_arguments.delta function_call_arguments.done output_item.done completed"; strings.Join(got, " ") != want {
+	got, _ = kinds(c.openAI(
+		t,
+		"responses",
+		`"input":"Weather?","stream":true,"previous_response_id":"`+id+
+			`","tool_choice":{"type":"function","name":"weather"}`+weatherTool,
+	))
+	if want := "created in_progress output_item.added function_call_arguments.delta function_call_arguments.done " +
+		"output_item.done completed"; strings.Join(got, " ") != want {
 		t.Errorf("a call: %s\nwant %s", strings.Join(got, " "), want)
 	}
 	call := at(last, "response.output.0")
-	if at(call, "type") != "function_call" || at(call, "call_id") != "c1" || at(call, "name") != "weather" || at(call, "arguments") != `{"city":"Rome"}` || !strings.HasPrefix(fmt.Sprint(at(call, "id")), "fc_") {
+	if at(call, "type") != "function_call" ||
+		at(call, "call_id") != "c1" ||
+		at(call, "name") != "weather" ||
+		at(call, "arguments") != `{"city":"Rome"}` ||
+		!strings.HasPrefix(fmt.Sprint(at(call, "id")), "fc_") {
 		t.Errorf("the call is %v", call)
 	}
 	raw, _ := json.Marshal(call)
 	for name, input := range map[string]string{
 		"continued": `"previous_response_id":"` + fmt.Sprint(at(last, "response.id")) + `","input":[`,
 		"whole":     `"input":[{"role":"user","content":"Weather?"},` + string(raw) + `,`,
-		"referred":  `"input":[{"role":"user","content":"Weather?"},{"type":"item_reference","id":"` + fmt.Sprint(at(call, "id")) + `"},`,
+		"referred": `"input":[{"role":"user","content":"Weather?"},{"type":"item_reference","id":"` +
+			fmt.Sprint(at(call, "id")) + `"},`,
 	} {
-		if a := c.openAI(t, "responses", input+`{"type":"function_call_output","call_id":"c1","output":"sun"}]`+weatherTool); at(a.json, "output.0.content.0.text") != "Hello there." {
+		if a := c.openAI(
+			t,
+			"responses",
+			input+`{"type":"function_call_output","call_id":"c1","output":"sun"}]`+weatherTool,
+		); at(a.json, "output.0.content.0.text") != "Hello there." {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
 	}
@@ -157,7 +216,12 @@ func TestResponsesAreBounded(t *testing.T) {
 	db := c.folder.Default()
 	put := func(id, previous string) {
 		t.Helper()
-		r := store.Response{ID: id, Previous: previous, Input: json.RawMessage(`[{"role":"user","content":"Hi"}]`), Body: json.RawMessage(`{"output":[]}`)}
+		r := store.Response{
+			ID:       id,
+			Previous: previous,
+			Input:    json.RawMessage(`[{"role":"user","content":"Hi"}]`),
+			Body:     json.RawMessage(`{"output":[]}`),
+		}
 		if err := db.PutResponse(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -165,13 +229,21 @@ func TestResponsesAreBounded(t *testing.T) {
 	for i := range 102 {
 		put(fmt.Sprintf("resp_%d", i), map[bool]string{true: fmt.Sprintf("resp_%d", i-1)}[i > 0])
 	}
-	if chain, whole, err := db.ResponseChain(t.Context(), "resp_101"); err != nil || whole || len(chain) != 100 || chain[99].ID != "resp_101" {
+	if chain, whole, err := db.ResponseChain(t.Context(), "resp_101"); err != nil ||
+		whole ||
+		len(chain) != 100 ||
+		chain[99].ID != "resp_101" {
 		t.Errorf("a chain of %d, whole: %v, %v", len(chain), whole, err)
 	}
 	if chain, whole, err := db.ResponseChain(t.Context(), "resp_3"); err != nil || !whole || len(chain) != 4 {
 		t.Errorf("a chain of %d, whole: %v, %v", len(chain), whole, err)
 	}
-	if a := c.send(t, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT * FROM _responses"}`); a.StatusCode != 403 {
+	if a := c.send(
+		t,
+		"POST",
+		"/api/agents/default/sql/execute",
+		`{"query":"SELECT * FROM _responses"}`,
+	); a.StatusCode != 403 {
 		t.Errorf("SQL reads what is kept: %d %s", a.StatusCode, a.text)
 	}
 }
@@ -180,7 +252,13 @@ func TestResponsesAreBounded(t *testing.T) {
 // is counted in characters, and that a number without a passage is none.
 func TestResponsesCite(t *testing.T) {
 	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "Für 30 Tage [1], sagt [9] – so [1]." })
-	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)
+	made := c.upload(
+		t,
+		"/api/agents/default/sources",
+		"policy.md",
+		"# Returns\n\nGoods that you do not like can be sent back within thirty days.\n",
+		nil,
+	)
 	source := fmt.Sprint(made.json["id"])
 	c.waitIndexed(t, "/api/agents/default/sources/"+source)
 	a := c.openAI(t, "responses", `"input":"How long can goods be sent back?"`)
@@ -190,7 +268,10 @@ func TestResponsesCite(t *testing.T) {
 	}
 	for i, start := range []string{"12", "31"} {
 		end, _ := strconv.Atoi(start)
-		if at(cited[i], "type") != "url_citation" || at(cited[i], "start_index") != json.Number(start) || at(cited[i], "end_index") != json.Number(strconv.Itoa(end+3)) || at(cited[i], "title") != "policy.md" ||
+		if at(cited[i], "type") != "url_citation" ||
+			at(cited[i], "start_index") != json.Number(start) ||
+			at(cited[i], "end_index") != json.Number(strconv.Itoa(end+3)) ||
+			at(cited[i], "title") != "policy.md" ||
 			!strings.HasSuffix(fmt.Sprint(at(cited[i], "url")), "/#/agents/default/knowledge/"+source) {
 			t.Errorf("citation %d is %v", i, cited[i])
 		}

@@ -60,7 +60,11 @@ func (s *Server) listSchedules(c *rest.Call, in *listSchedulesIn) (schedulesOut,
 	if err := rest.CheckValues("type", in.Type, agent.ScheduleTypes); err != nil {
 		return schedulesOut{}, err
 	}
-	found, total, err := c.DB.Schedules(c, store.ScheduleFilter{Statuses: in.Status, Types: in.Type}, page)
+	found, total, err := c.DB.Schedules(
+		c,
+		store.ScheduleFilter{Statuses: in.Status, Types: in.Type},
+		page,
+	)
 	if err != nil {
 		return schedulesOut{}, err
 	}
@@ -90,7 +94,13 @@ func (s *Server) previewSchedule(c *rest.Call, in *previewScheduleIn) (previewOu
 	if err != nil {
 		return previewOut{}, err
 	}
-	asked := agent.Schedule{Type: agent.ScheduleType(in.Type), CronExpression: in.Cron, NextRun: in.NextRun, DelaySeconds: in.DelaySeconds, Timezone: in.Timezone}
+	asked := agent.Schedule{
+		Type:           agent.ScheduleType(in.Type),
+		CronExpression: in.Cron,
+		NextRun:        in.NextRun,
+		DelaySeconds:   in.DelaySeconds,
+		Timezone:       in.Timezone,
+	}
 	if asked.Type == "" {
 		asked.Type = agent.ScheduleCron
 	}

@@ -9,7 +9,10 @@ import (
 	"satchel/httpapi/rest"
 )
 
-var sendFilesForm = rest.Form{File: "file", Fields: map[string]string{"content": "The text of the message; may be empty."}}
+var sendFilesForm = rest.Form{
+	File:   "file",
+	Fields: map[string]string{"content": "The text of the message; may be empty."},
+}
 
 // sendFiles sends a person's files to a visitor of a website.
 func (s *Server) sendFiles(c *rest.Call) error {
@@ -21,7 +24,12 @@ func (s *Server) sendFiles(c *rest.Call) error {
 		return err
 	}
 	fields := map[string]string{"content": ""}
-	part, err := rest.FilePartUpTo(c, agent.MaxMessageAttachments*agent.MaxAttachmentBytes+maxVisitorForm, "file", fields)
+	part, err := rest.FilePartUpTo(
+		c,
+		agent.MaxMessageAttachments*agent.MaxAttachmentBytes+maxVisitorForm,
+		"file",
+		fields,
+	)
 	if err != nil {
 		return err
 	}
@@ -35,8 +43,12 @@ func (s *Server) sendFiles(c *rest.Call) error {
 			return err
 		}
 	}
-	m, err := c.DB.SendFiles(c, agent.Message{ConversationID: in.ID, Role: agent.MessageAssistant, Content: strings.TrimSpace(fields["content"]),
-		Metadata: withHumanAuthor(nil, c.Identity.Email)}, files.Stored())
+	m, err := c.DB.SendFiles(c, agent.Message{
+		ConversationID: in.ID,
+		Role:           agent.MessageAssistant,
+		Content:        strings.TrimSpace(fields["content"]),
+		Metadata:       withHumanAuthor(nil, c.Identity.Email),
+	}, files.Stored())
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,13 @@ func (c *testClient) slack(t *testing.T) slackTeam {
 		_, _ = w.Write([]byte(`{"ok":true,"user_id":"UBOT","channel":"D1","ts":"1.5"}`))
 	}))
 	t.Cleanup(server.Close)
-	made := c.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"slack","name":"Team","config":{"botToken":"xoxb","signingSecret":"s","apiBaseUrl":"`+server.URL+`"}}`)
+	made := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/gateways",
+		`{"type":"slack","name":"Team","config":{"botToken":"xoxb","signingSecret":"s","apiBaseUrl":"`+server.URL+`"}}`,
+	)
 	team.gateway = "/api/agents/default/gateways/" + made["id"].(string)
 	if v := c.must(t, 200, "POST", team.gateway+"/verify", ""); v["success"] != true {
 		t.Fatal(v)
@@ -42,11 +48,19 @@ func (c *testClient) slack(t *testing.T) slackTeam {
 // post delivers a message of a Slack user.
 func (team slackTeam) post(t *testing.T, c *testClient, ts, text string) {
 	t.Helper()
-	body := fmt.Sprintf(`{"type":"event_callback","team_id":"T1","event_id":"Ev%s","event":{"type":"message","channel":"D1","channel_type":"im","user":"U1","text":%q,"ts":%q}}`, ts, text, ts)
+	body := fmt.Sprintf(
+		`{"type":"event_callback","team_id":"T1","event_id":"Ev%s","event":{"type":"message","channel":"D1",`+
+			`"channel_type":"im","user":"U1","text":%q,"ts":%q}}`,
+		ts,
+		text,
+		ts,
+	)
 	at := strconv.FormatInt(time.Now().Unix(), 10)
 	mac := hmac.New(sha256.New, []byte("s"))
 	mac.Write([]byte("v0:" + at + ":" + body))
-	c.with("X-Slack-Request-Timestamp", at).with("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil))).must(t, 200, "POST", team.gateway+"/webhook", body)
+	c.with("X-Slack-Request-Timestamp", at).
+		with("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil))).
+		must(t, 200, "POST", team.gateway+"/webhook", body)
 }
 
 // TestSendInConversation checks that a person can answer a Slack message through the API,
@@ -72,11 +86,18 @@ func TestSendInConversation(t *testing.T) {
 		{`{"type":"slack","message":"Look!"}`, "VALIDATION_ERROR: channel is required", true},
 		{`{"message":"Look!"}`, "VALIDATION_ERROR: conversation_id", true},
 	} {
-		if text, failed := callTool(t, session, "send_message", call.arguments); failed != call.failed || !strings.Contains(text, call.has) {
+		if text, failed := callTool(t, session, "send_message", call.arguments); failed != call.failed ||
+			!strings.Contains(text, call.has) {
 			t.Errorf("%s: %s", call.arguments, text)
 		}
 	}
-	said := c.must(t, 201, "POST", "/api/agents/default/conversations/"+id+"/messages", `{"role":"assistant","content":"On its way.","send":true}`)
+	said := c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/conversations/"+id+"/messages",
+		`{"role":"assistant","content":"On its way.","send":true}`,
+	)
 	if nested(said, "metadata.delivery.status") != "pending" || nested(said, "metadata.author") != "human" {
 		t.Errorf("%v", said)
 	}
@@ -84,15 +105,27 @@ func TestSendInConversation(t *testing.T) {
 	for range 3 {
 		received[<-team.sent] = true
 	}
-	for _, want := range []string{`{"channel":"D1","text":"I look."}`, `{"channel":"C7","text":"Look!"}`, `{"channel":"D1","text":"On its way."}`} {
+	for _, want := range []string{
+		`{"channel":"D1","text":"I look."}`,
+		`{"channel":"C7","text":"Look!"}`,
+		`{"channel":"D1","text":"On its way."}`,
+	} {
 		if !received[want] {
 			t.Errorf("%s is not in %v", want, received)
 		}
 	}
-	if text, failed := callTool(t, session, "send_message", `{"conversation_id":"`+id+`","message":"Too late."}`); !failed || !strings.HasPrefix(text, "CONFLICT: a person has taken over") {
+	if text, failed := callTool(
+		t,
+		session,
+		"send_message",
+		`{"conversation_id":"`+id+`","message":"Too late."}`,
+	); !failed || !strings.HasPrefix(text, "CONFLICT: a person has taken over") {
 		t.Errorf("a muted conversation: %s", text)
 	}
-	for _, body := range []string{`{"role":"user","content":"x","send":true}`, `{"role":"assistant","content":"","send":true}`} {
+	for _, body := range []string{
+		`{"role":"user","content":"x","send":true}`,
+		`{"role":"assistant","content":"","send":true}`,
+	} {
 		c.must(t, 400, "POST", "/api/agents/default/conversations/"+id+"/messages", body)
 	}
 }

@@ -78,12 +78,13 @@ type Options struct {
 
 // Server serves the API and the console on one listener.
 type Server struct {
-	options    Options
-	folder     *store.Folder
-	index      *vector.Index
-	flow       *flow.Engine
-	streams    context.Context         // done when the server begins to stop
-	requests   context.Context         // of all connections; done when a stopping server cuts the requests that still run
+	options Options
+	folder  *store.Folder
+	index   *vector.Index
+	flow    *flow.Engine
+	streams context.Context // done when the server begins to stop
+	// of all connections; done when a stopping server cuts the requests that still run
+	requests   context.Context
 	cut        context.CancelCauseFunc // ends requests
 	chat       *agentchat.Chat
 	toolbox    *agentchat.Toolbox
@@ -127,15 +128,31 @@ const (
 // New returns a server that does nothing until Start.
 func New(o Options) *Server {
 	s := &Server{
-		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, policy: o.policy(),
-		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[routeKey]*rest.Route{},
-		pingEvery: pingEvery, guardEvery: rest.GuardInterval, cutAfter: cutTimeout,
-		memory: rest.NewMemory(rest.BodyMemory, rest.BodyPatience), posts: map[routeKey]int64{},
+		options:    o,
+		folder:     o.Folder,
+		index:      o.Index,
+		flow:       o.Flow,
+		chat:       o.Chat,
+		toolbox:    o.Toolbox,
+		policy:     o.policy(),
+		limiter:    rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now),
+		log:        o.Log,
+		echo:       echo.New(),
+		routes:     map[routeKey]*rest.Route{},
+		pingEvery:  pingEvery,
+		guardEvery: rest.GuardInterval,
+		cutAfter:   cutTimeout,
+		memory:     rest.NewMemory(rest.BodyMemory, rest.BodyPatience),
+		posts:      map[routeKey]int64{},
 	}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
-	s.feeds = changeFeeds{server: s, feeds: map[*store.DB]*changeFeed{}, streams: map[string]int{}}
+	s.feeds = changeFeeds{
+		server:  s,
+		feeds:   map[*store.DB]*changeFeed{},
+		streams: map[string]int{},
+	}
 	s.folder.OnPending(s.feeds.agentChanged)
 	s.metrics = newMetrics(s.folder)
 	if o.Replicas != nil {
@@ -166,9 +183,14 @@ func New(o Options) *Server {
 	s.socketEndpoints()
 	s.pages()
 	s.http = &http.Server{
-		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: rest.ReadTimeout, WriteTimeout: rest.WriteTimeout,
-		BaseContext: func(net.Listener) context.Context { return s.requests },
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler:           s.echo,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       rest.ReadTimeout,
+		WriteTimeout:      rest.WriteTimeout,
+		BaseContext:       func(net.Listener) context.Context { return s.requests },
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.http.RegisterOnShutdown(endStreams)
 	return s
@@ -176,21 +198,34 @@ func New(o Options) *Server {
 
 // policy returns the access policy.
 func (o *Options) policy() *auth.Policy {
-	return auth.New(auth.Options{Folder: o.Folder, Verifier: o.Verifier, NoAuth: o.NoAuth, DefaultRole: o.DefaultRole, DefaultRoleSet: o.DefaultRoleSet,
-		CORSOrigins: o.CORSOrigins, CORSConfigured: o.CORSConfigured, PublicURL: o.PublicURL, Log: o.Log})
+	return auth.New(auth.Options{
+		Folder:         o.Folder,
+		Verifier:       o.Verifier,
+		NoAuth:         o.NoAuth,
+		DefaultRole:    o.DefaultRole,
+		DefaultRoleSet: o.DefaultRoleSet,
+		CORSOrigins:    o.CORSOrigins,
+		CORSConfigured: o.CORSConfigured,
+		PublicURL:      o.PublicURL,
+		Log:            o.Log,
+	})
 }
 
 // Open reports whether access is open: everyone acts as owner.
 func (s *Server) Open() bool { return s.policy.Open() }
 
 // DefaultRole returns the role on the default agent of callers without an identity.
-func (s *Server) DefaultRole() agent.DefaultRole { return s.policy.DefaultRole() }
+func (s *Server) DefaultRole() agent.DefaultRole {
+	return s.policy.DefaultRole()
+}
 
 // Handler returns the complete service as an http.Handler.
 func (s *Server) Handler() http.Handler { return s.echo }
 
 // Headers that are the same in all responses share their values.
-var noSniff, noReferrer, noStore, apiVersion = []string{"nosniff"}, []string{"no-referrer"}, []string{"no-store"}, []string{"1"}
+var noSniff, noReferrer, noStore, apiVersion = []string{"nosniff"}, []string{
+	"no-referrer",
+}, []string{"no-store"}, []string{"1"}
 
 // admitRequest comes before the handler of every request: it sets the request id, checks
 // host and origin, counts the request, and recovers from panics.
@@ -262,7 +297,11 @@ func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 func (s *Server) post(path string, most int64, handle func(*rest.Call) error) {
 	s.posts[routeKey{http.MethodPost, path}] = most
 	s.echo.POST(path, func(e echo.Context) error {
-		c := &rest.Call{Context: e.Request().Context(), HTTP: e, Body: s.memory.Body(most)}
+		c := &rest.Call{
+			Context: e.Request().Context(),
+			HTTP:    e,
+			Body:    s.memory.Body(most),
+		}
 		c.Body.From(s.limiter.Network(e.Request()))
 		defer c.Body.Release()
 		return handle(c)
@@ -316,7 +355,9 @@ func setRetryAfter(c echo.Context, err error) {
 }
 
 // logError logs an error for which the handler writes the response itself.
-func (s *Server) logError(c *rest.Call, err error) { rest.LogFailure(c.HTTP, err, s.log) }
+func (s *Server) logError(c *rest.Call, err error) {
+	rest.LogFailure(c.HTTP, err, s.log)
+}
 
 // requestID returns the client's own id if it is short and plain.
 func requestID(r *http.Request) string {
@@ -325,7 +366,12 @@ func requestID(r *http.Request) string {
 		return agent.NewID("request")
 	}
 	for _, c := range []byte(id) {
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_' || c == '.') {
+		if !(c >= '0' && c <= '9' ||
+			c >= 'a' && c <= 'z' ||
+			c >= 'A' && c <= 'Z' ||
+			c == '-' ||
+			c == '_' ||
+			c == '.') {
 			return agent.NewID("request")
 		}
 	}

@@ -17,7 +17,12 @@ type settingsOut struct {
 
 func (s *Server) getSettings(c *rest.Call, _ *agentIn) (settingsOut, error) {
 	v, err := c.DB.Settings(c)
-	return settingsOut{Settings: v.Settings, Configured: v.Configured, Locked: v.Locked, UpdatedAt: v.UpdatedAt}, err
+	return settingsOut{
+		Settings:   v.Settings,
+		Configured: v.Configured,
+		Locked:     v.Locked,
+		UpdatedAt:  v.UpdatedAt,
+	}, err
 }
 
 type updateSettingsIn struct{ Body agent.SettingsChange }
@@ -30,7 +35,12 @@ func (s *Server) updateSettings(c *rest.Call, in *updateSettingsIn) (settingsOut
 	if err == nil && (in.Body.EmbeddingProvider.Given || in.Body.EmbeddingModel.Given) {
 		err = s.index.Reembed(c, c.DB)
 	}
-	return settingsOut{Settings: v.Settings, Configured: v.Configured, Locked: v.Locked, UpdatedAt: v.UpdatedAt}, err
+	return settingsOut{
+		Settings:   v.Settings,
+		Configured: v.Configured,
+		Locked:     v.Locked,
+		UpdatedAt:  v.UpdatedAt,
+	}, err
 }
 
 // checkModels validates changed settings of the providers, without using the network.
@@ -71,7 +81,10 @@ type modelsOut struct {
 
 // listModels returns the models of the language model provider.
 func (s *Server) listModels(c *rest.Call, in *modelsIn) (modelsOut, error) {
-	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: optionalText(in.Provider), BaseURL: optionalText(in.BaseURL)})
+	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{
+		Name:    optionalText(in.Provider),
+		BaseURL: optionalText(in.BaseURL),
+	})
 	return modelsOut{provider, names}, err
 }
 
@@ -85,7 +98,11 @@ type givenModelsIn struct {
 
 // listGivenModels is listModels with settings that are not saved.
 func (s *Server) listGivenModels(c *rest.Call, in *givenModelsIn) (modelsOut, error) {
-	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: in.Body.Provider, BaseURL: in.Body.BaseURL, Key: in.Body.Key})
+	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{
+		Name:    in.Body.Provider,
+		BaseURL: in.Body.BaseURL,
+		Key:     in.Body.Key,
+	})
 	return modelsOut{provider, names}, nameKeyField(err)
 }
 
@@ -116,7 +133,13 @@ func (s *Server) listEmbeddingModels(*rest.Call, *agentIn) (embeddingModelsOut, 
 	list, err := s.index.Models().List()
 	out := embeddingModelsOut{Models: make([]installedModel, len(list))}
 	for i, m := range list {
-		out.Models[i] = installedModel{Name: m.Name, Kind: m.Kind, Dims: m.Dims, Tokens: m.Tokens, Size: m.Size()}
+		out.Models[i] = installedModel{
+			Name:   m.Name,
+			Kind:   m.Kind,
+			Dims:   m.Dims,
+			Tokens: m.Tokens,
+			Size:   m.Size(),
+		}
 	}
 	return out, err
 }
@@ -137,6 +160,11 @@ type testSettingsIn struct {
 // testSettings makes one small call with settings, saved or not.
 func (s *Server) testSettings(c *rest.Call, in *testSettingsIn) (agentchat.TestResult, error) {
 	b := &in.Body
-	out, err := s.chat.Test(c, c.DB, agentchat.Provider{Name: b.Provider, Model: b.Model, BaseURL: b.BaseURL, Key: b.Key})
+	out, err := s.chat.Test(c, c.DB, agentchat.Provider{
+		Name:    b.Provider,
+		Model:   b.Model,
+		BaseURL: b.BaseURL,
+		Key:     b.Key,
+	})
 	return out, nameKeyField(err)
 }

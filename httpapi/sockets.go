@@ -98,7 +98,10 @@ func (s *Server) socket(c echo.Context) error {
 	}
 	name := c.Param("stream")
 	if !slices.Contains([]string{"cast", "logs", "pageId", "recording", cdpStream}, name) {
-		return agent.Errorf(agent.CodeNotFound, "there is no stream with this name; use cast, logs, pageId, recording or cdp")
+		return agent.Errorf(
+			agent.CodeNotFound,
+			"there is no stream with this name; use cast, logs, pageId, recording or cdp",
+		)
 	}
 	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
 		return err
@@ -132,7 +135,10 @@ func (s *Server) socket(c echo.Context) error {
 	}
 	defer done()
 	// The origin was checked by our own rules.
-	conn, err := websocket.Accept(c.Response(), c.Request(), &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	conn, err := websocket.Accept(c.Response(), c.Request(), &websocket.AcceptOptions{
+		InsecureSkipVerify: true,
+		CompressionMode:    websocket.CompressionDisabled,
+	})
 	if err != nil {
 		return nil // Accept has written the response
 	}
@@ -185,7 +191,15 @@ func (s *Server) visitor(c echo.Context, id, token string) (socketAccess, error)
 		}
 		return socketAccess{}, agent.NotFound("session", id)
 	}
-	v := socketAccess{session: session, holder: holder{policy: s.policy, db: session.DB(), caller: identity, request: c.Request()}}
+	v := socketAccess{
+		session: session,
+		holder: holder{
+			policy:  s.policy,
+			db:      session.DB(),
+			caller:  identity,
+			request: c.Request(),
+		},
+	}
 	return v, v.checkWatching()
 }
 
@@ -196,8 +210,11 @@ func (s *Server) linkVisitor(ctx context.Context, id string, grant live.Grant) (
 	if session == nil || grant.SessionID != id {
 		return v, agent.NotFound("session", id)
 	}
-	v = socketAccess{session: session, takeover: grant.Takeover, holder: holder{policy: s.policy, db: session.DB(),
-		link: linkHolder{grant, s.options.Live, session}}}
+	v = socketAccess{session: session, takeover: grant.Takeover, holder: holder{
+		policy: s.policy,
+		db:     session.DB(),
+		link:   linkHolder{grant, s.options.Live, session},
+	}}
 	if v.takeover != "" {
 		err = s.checkTakeover(ctx, session, v.takeover)
 	} else {
@@ -229,7 +246,12 @@ func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id
 }
 
 // openStream returns the messages that a socket sends.
-func (s *Server) openStream(ctx context.Context, v socketAccess, name, pageID string, query url.Values) (messages, error) {
+func (s *Server) openStream(
+	ctx context.Context,
+	v socketAccess,
+	name, pageID string,
+	query url.Values,
+) (messages, error) {
 	switch name {
 	case cdpStream:
 		return v.session.ConnectCDP(ctx)
@@ -240,7 +262,11 @@ func (s *Server) openStream(ctx context.Context, v socketAccess, name, pageID st
 	case "recording":
 		return s.options.Live.Recording(v.session, pageID)
 	}
-	w := live.Watch{PageID: pageID, Status: query.Get("status") == "1", TabsOnly: query.Get("tabInfo") == "true"}
+	w := live.Watch{
+		PageID:   pageID,
+		Status:   query.Get("status") == "1",
+		TabsOnly: query.Get("tabInfo") == "true",
+	}
 	var err error
 	if w.FPS, err = numberIn(query, "fps", 1, live.MaxFPS); err != nil {
 		return nil, err
@@ -281,10 +307,14 @@ func (s *Server) serveSocket(ctx context.Context, conn *websocket.Conn, v *socke
 		if casts {
 			s.beginTakeover(ctx, v)
 		}
-		stop := s.options.Live.OnTakeoverEnd(v.session, v.takeover, func() { cancel(errTakeoverEnded) })
+		stop := s.options.Live.OnTakeoverEnd(v.session, v.takeover, func() {
+			cancel(errTakeoverEnded)
+		})
 		defer stop()
 	}
-	running.Go(func() { cancel(send(ctx, conn, v.out)) })
+	running.Go(func() {
+		cancel(send(ctx, conn, v.out))
+	})
 	running.Go(func() { cancel(s.ping(ctx, conn)) })
 	reader.Go(func() {
 		client, drives := v.out.(*browser.Client)
@@ -333,7 +363,9 @@ func send(ctx context.Context, conn *websocket.Conn, out messages) error {
 func sendMessage(ctx context.Context, conn *websocket.Conn, message []byte) error {
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), socketWrite)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(socketClosing, cancel) })()
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(socketClosing, cancel)
+	})()
 	return conn.Write(writing, websocket.MessageText, message)
 }
 
@@ -376,7 +408,12 @@ func readMessage(reading context.Context, conn *websocket.Conn, body *rest.Body)
 // handleInput executes the messages of a person's socket one after another, so
 // a client that sends faster than the page handles has to wait. Messages that are
 // invalid, or of a client who may only watch, are ignored.
-func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v *socketStream, viewer *live.Viewer) error {
+func (s *Server) handleInput(
+	ctx, reading context.Context,
+	conn *websocket.Conn,
+	v *socketStream,
+	viewer *live.Viewer,
+) error {
 	controller := s.options.Live.Controller(v.session, v.pageID)
 	defer controller.Close()
 	body := s.memory.Body(maxMessage)

@@ -51,7 +51,11 @@ func (s *Server) listSources(c *rest.Call, in *listSourcesIn) (sourcesOut, error
 			return sourcesOut{}, agent.Invalid("status", "must be processing, crawling, updating, ready or error")
 		}
 	}
-	found, total, err := c.DB.Sources(c, store.SourceFilter{Types: in.Type, Statuses: in.Status}, page)
+	found, total, err := c.DB.Sources(
+		c,
+		store.SourceFilter{Types: in.Type, Statuses: in.Status},
+		page,
+	)
 	if err != nil {
 		return sourcesOut{}, err
 	}
@@ -81,14 +85,18 @@ func (s *Server) withStale(c *rest.Call, source agent.Source, err error) (agent.
 }
 
 // sourceForm describes the upload of a document.
-var sourceForm = rest.Form{File: "file", JSON: reflect.TypeFor[sourceBody](), Fields: map[string]string{
-	"type":       "file",
-	"name":       "Display name; the file's name without it.",
-	"chunk_size": "Longest chunk, in characters; 1000 without it.",
-	"overlap":    "Characters shared by neighbours; 200 without it.",
-	"method":     "fixed, sentence, recursive, markdown or semantic; recursive without it.",
-	"config":     "The three as one JSON object.",
-}}
+var sourceForm = rest.Form{
+	File: "file",
+	JSON: reflect.TypeFor[sourceBody](),
+	Fields: map[string]string{
+		"type":       "file",
+		"name":       "Display name; the file's name without it.",
+		"chunk_size": "Longest chunk, in characters; 1000 without it.",
+		"overlap":    "Characters shared by neighbours; 200 without it.",
+		"method":     "fixed, sentence, recursive, markdown or semantic; recursive without it.",
+		"config":     "The three as one JSON object.",
+	},
+}
 
 type createSourceIn struct {
 	Wait int `query:"wait" doc:"Seconds to wait until the source is ready or failed, at most 300. Default: do not wait." minimum:"0" maximum:"300" example:"30"`
@@ -103,10 +111,19 @@ func (s *Server) createSource(c *rest.Call) error {
 		return err
 	}
 	wait := time.Duration(in.Wait) * time.Second
-	if media, _, _ := mime.ParseMediaType(c.HTTP.Request().Header.Get(echo.HeaderContentType)); media == echo.MIMEApplicationJSON {
+	if media, _, _ := mime.ParseMediaType(
+		c.HTTP.Request().Header.Get(echo.HeaderContentType),
+	); media == echo.MIMEApplicationJSON {
 		return s.createSourceByJSON(c, wait)
 	}
-	fields := map[string]string{"type": "", "name": "", "chunk_size": "", "overlap": "", "method": "", "config": ""}
+	fields := map[string]string{
+		"type":       "",
+		"name":       "",
+		"chunk_size": "",
+		"overlap":    "",
+		"method":     "",
+		"config":     "",
+	}
 	part, err := rest.FilePart(c, "file", fields)
 	if err != nil {
 		return err
@@ -308,7 +325,11 @@ type chunksOut struct {
 }
 
 func (s *Server) listChunks(c *rest.Call, in *listChunksIn) (chunksOut, error) {
-	page, err := rest.ListParams{Limit: in.Limit, Offset: in.Offset, Cursor: in.Cursor}.Page()
+	page, err := rest.ListParams{
+		Limit:  in.Limit,
+		Offset: in.Offset,
+		Cursor: in.Cursor,
+	}.Page()
 	if err != nil {
 		return chunksOut{}, err
 	}
@@ -324,7 +345,11 @@ type sourceTextIn struct {
 }
 
 func (s *Server) sourceText(c *rest.Call, in *sourceTextIn) (vector.SourceText, error) {
-	window := vector.Window{ChunkID: in.Chunk, Offset: in.Offset, Bytes: valueOr(in.Bytes, vector.DefaultWindow)}
+	window := vector.Window{
+		ChunkID: in.Chunk,
+		Offset:  in.Offset,
+		Bytes:   valueOr(in.Bytes, vector.DefaultWindow),
+	}
 	if window.Bytes < 1 {
 		return vector.SourceText{}, agent.Invalid("bytes", "must be at least 1")
 	}
@@ -368,5 +393,10 @@ func (s *Server) restart(c *rest.Call, id string, status agent.SourceStatus, mes
 	if err != nil {
 		return restarted{}, err
 	}
-	return restarted{ID: source.ID, Type: source.Type, Status: source.Status, Message: message}, nil
+	return restarted{
+		ID:      source.ID,
+		Type:    source.Type,
+		Status:  source.Status,
+		Message: message,
+	}, nil
 }

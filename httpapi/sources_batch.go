@@ -18,12 +18,16 @@ const (
 )
 
 // batchForm describes the upload of several documents.
-var batchForm = rest.Form{File: "files", MaxFiles: maxBatch, Fields: map[string]string{
-	"chunk_size": sourceForm.Fields["chunk_size"],
-	"overlap":    sourceForm.Fields["overlap"],
-	"method":     sourceForm.Fields["method"],
-	"config":     sourceForm.Fields["config"],
-}}
+var batchForm = rest.Form{
+	File:     "files",
+	MaxFiles: maxBatch,
+	Fields: map[string]string{
+		"chunk_size": sourceForm.Fields["chunk_size"],
+		"overlap":    sourceForm.Fields["overlap"],
+		"method":     sourceForm.Fields["method"],
+		"config":     sourceForm.Fields["config"],
+	},
+}
 
 // batchItem is the result of one file of a batch: a source or an error.
 type batchItem struct {
@@ -46,7 +50,12 @@ type batchFile struct {
 // createSources creates a source from each file of a batch. An invalid file
 // does not affect the others; an invalid request creates none.
 func (s *Server) createSources(c *rest.Call) error {
-	fields := map[string]string{"chunk_size": "", "overlap": "", "method": "", "config": ""}
+	fields := map[string]string{
+		"chunk_size": "",
+		"overlap":    "",
+		"method":     "",
+		"config":     "",
+	}
 	files, err := s.receiveBatch(c, fields)
 	defer func() {
 		for _, f := range files {
@@ -97,12 +106,20 @@ func (s *Server) receiveBatch(c *rest.Call, fields map[string]string) (files []b
 			return files, f.failed
 		}
 		most := maxBatchSizes * s.options.MaxUpload
-		if _, err := io.CopyN(io.Discard, part, most-part.Size+1); err != nil && err != io.EOF { // the rest of a rejected file
+		// the rest of a rejected file
+		if _, err := io.CopyN(
+			io.Discard,
+			part,
+			most-part.Size+1,
+		); err != nil && err != io.EOF {
 			return files, err
 		}
 		if part.Size > most {
-			return files, agent.Errorf(agent.CodeFileTooLarge, "the files of a batch may together have at most %d MB", most>>20).
-				With("limit_bytes", most).With("field", batchForm.File)
+			return files, agent.Errorf(
+				agent.CodeFileTooLarge,
+				"the files of a batch may together have at most %d MB",
+				most>>20,
+			).With("limit_bytes", most).With("field", batchForm.File)
 		}
 	}
 	return files, err

@@ -91,7 +91,9 @@ func (s *Server) createSourceByJSON(c *rest.Call, wait time.Duration) error {
 		return err
 	}
 	create := map[string]func(*rest.Call, *sourceBody) (agent.Source, error){
-		agent.SourceURL: s.createURLSource, agent.SourceDatabase: s.createDatabaseSource, agent.SourceAPI: s.createAPISource,
+		agent.SourceURL:      s.createURLSource,
+		agent.SourceDatabase: s.createDatabaseSource,
+		agent.SourceAPI:      s.createAPISource,
 	}[body.Type]
 	if create == nil {
 		return agent.Invalid("type", "must be url, database or api in JSON, or file sent as multipart/form-data")
@@ -105,12 +107,20 @@ func (s *Server) createSourceByJSON(c *rest.Call, wait time.Duration) error {
 
 func (s *Server) createURLSource(c *rest.Call, body *sourceBody) (agent.Source, error) {
 	in := &body.Config
-	config := agent.URLConfig{URL: body.URL, Depth: valueOr(in.Depth, 0), MaxPages: valueOr(in.MaxPages, agent.MaxCrawlPages), Chunking: in.chunking(in.Method)}
+	config := agent.URLConfig{
+		URL:      body.URL,
+		Depth:    valueOr(in.Depth, 0),
+		MaxPages: valueOr(in.MaxPages, agent.MaxCrawlPages),
+		Chunking: in.chunking(in.Method),
+	}
 	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), struct {
 		agent.URLConfig
 		agent.CrawlOutcome
 	}{URLConfig: config})
-	return source, rename(rename(err, chunkingFields), map[string]string{"maxDepth": "config.depth", "maxPages": "config.max_pages"})
+	return source, rename(rename(err, chunkingFields), map[string]string{
+		"maxDepth": "config.depth",
+		"maxPages": "config.max_pages",
+	})
 }
 
 func (s *Server) createDatabaseSource(c *rest.Call, body *sourceBody) (agent.Source, error) {
@@ -138,7 +148,10 @@ func checkDatabase(c *rest.Call, config agent.DatabaseConfig) error {
 		if code == agent.CodeExecution { // a mistake in the client's query
 			e.Code = agent.CodeInvalidQuery
 		}
-		return agent.Errorf(e.Code, "config.query: %s", e.Message).With("field", "config.query").With("issue", e.Message).Because(err)
+		return agent.Errorf(e.Code, "config.query: %s", e.Message).
+			With("field", "config.query").
+			With("issue", e.Message).
+			Because(err)
 	}
 	if err != nil {
 		return err
@@ -149,7 +162,11 @@ func checkDatabase(c *rest.Call, config agent.DatabaseConfig) error {
 
 func (s *Server) createAPISource(c *rest.Call, body *sourceBody) (agent.Source, error) {
 	cut := body.Config.chunking(body.Config.ChunkMethod)
-	config := agent.APIConfig{ChunkSize: cut.Size, Overlap: cut.Overlap, ChunkMethod: cut.Method}
+	config := agent.APIConfig{
+		ChunkSize:   cut.Size,
+		Overlap:     cut.Overlap,
+		ChunkMethod: cut.Method,
+	}
 	body.Config.api(&config)
 	if err := agent.CheckSourceName(body.Name); err != nil {
 		return agent.Source{}, err

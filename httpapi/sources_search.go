@@ -82,15 +82,36 @@ func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
 	}
 	how := chat.Assist{Expand: in.Expand, Rerank: in.Rerank == rerankByLLM}
 	if how != (chat.Assist{}) && !c.Role.Covers(agent.RoleAdmin) {
-		return searchOut{}, agent.Errorf(agent.CodeForbidden, "expand and rerank=llm use the agent's language model, which requires the role admin")
+		return searchOut{}, agent.Errorf(
+			agent.CodeForbidden,
+			"expand and rerank=llm use the agent's language model, which requires the role admin",
+		)
 	}
-	answer, err := s.chat.Search(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode), Rerank: in.Rerank == rerankByModel}, how)
+	answer, err := s.chat.Search(
+		c,
+		c.DB,
+		vector.Query{
+			Text:     in.Query,
+			Limit:    limit,
+			SourceID: in.SourceID,
+			MinScore: in.MinScore,
+			Mode:     vector.Mode(in.Mode),
+			Rerank:   in.Rerank == rerankByModel,
+		},
+		how,
+	)
 	hits := make([]searchHit, len(answer.Results))
 	for i, r := range answer.Results {
 		hits[i] = searchHit{r, r.Matches}
 	}
-	return searchOut{Results: hits, Mode: answer.Mode, Notice: answer.Notice, Queries: answer.Queries, Reranked: answer.Reranked,
-		Meta: rest.Meta{Total: len(hits), Limit: limit}}, err
+	return searchOut{
+		Results:  hits,
+		Mode:     answer.Mode,
+		Notice:   answer.Notice,
+		Queries:  answer.Queries,
+		Reranked: answer.Reranked,
+		Meta:     rest.Meta{Total: len(hits), Limit: limit},
+	}, err
 }
 
 func (s *Server) searchSourcesByBody(c *rest.Call, in *searchByBodyIn) (searchOut, error) {

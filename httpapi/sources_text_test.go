@@ -14,10 +14,17 @@ func TestSourceText(t *testing.T) {
 	c := newTestClient(t)
 	var doc strings.Builder
 	for i := range 60 {
-		fmt.Fprintf(&doc, "Paragraph %d is about 🥖 number %d and tells how long it is kept before it is sold again.\n\n", i, i*7)
+		fmt.Fprintf(
+			&doc,
+			"Paragraph %d is about 🥖 number %d and tells how long it is kept before it is sold again.\n\n",
+			i, i*7,
+		)
 	}
 	for _, overlap := range []string{"0", "120"} {
-		made := c.upload(t, "/api/agents/default/sources", "bread.txt", doc.String(), map[string]string{"chunk_size": "400", "overlap": overlap})
+		made := c.upload(t, "/api/agents/default/sources", "bread.txt", doc.String(), map[string]string{
+			"chunk_size": "400",
+			"overlap":    overlap,
+		})
 		path := "/api/agents/default/sources/" + fmt.Sprint(made.json["id"])
 		c.waitIndexed(t, path)
 		chunks := c.must(t, 200, "GET", path+"/chunks?limit=200", "")["chunks"].([]any)
@@ -44,11 +51,18 @@ func TestSourceText(t *testing.T) {
 		for _, chunk := range chunks {
 			id := fmt.Sprint(at(chunk, "id"))
 			around := c.textOf(t, path+"/text?bytes=1500&chunk="+id, chunks)
-			if got := string(utf16.Decode(whole.units[around.From : around.From+len(around.units)])); got != around.Text || !strings.Contains(got, fmt.Sprint(at(chunk, "content"))) {
+			if got := string(utf16.Decode(
+				whole.units[around.From : around.From+len(around.units)],
+			)); got != around.Text ||
+				!strings.Contains(got, fmt.Sprint(at(chunk, "content"))) {
 				t.Errorf("overlap %s: around %s: %q", overlap, id, got)
 			}
 		}
-		if end := c.textOf(t, fmt.Sprintf("%s/text?offset=%d", path, whole.Total+5), nil); end.Text != "" || end.From != whole.Total {
+		if end := c.textOf(
+			t,
+			fmt.Sprintf("%s/text?offset=%d", path, whole.Total+5),
+			nil,
+		); end.Text != "" || end.From != whole.Total {
 			t.Errorf("past the end: %+v", end)
 		}
 		c.must(t, 404, "GET", path+"/text?chunk=chunk-x", "")
@@ -93,10 +107,18 @@ func (c *testClient) textOf(t *testing.T, path string, chunks []any) (part sourc
 // forms.
 func TestHighlights(t *testing.T) {
 	c := newTestClient(t)
-	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\n🥖 Goods can be returned within thirty days. A return is free.\n", nil)
+	made := c.upload(
+		t,
+		"/api/agents/default/sources",
+		"policy.md",
+		"# Returns\n\n🥖 Goods can be returned within thirty days. A return is free.\n",
+		nil,
+	)
 	c.waitIndexed(t, "/api/agents/default/sources/"+fmt.Sprint(made.json["id"]))
-	for _, a := range []map[string]any{c.must(t, 200, "GET", "/api/agents/default/sources/search?query=how+are+returns+made", ""),
-		c.must(t, 200, "POST", "/api/agents/default/sources/search", `{"query":"how are returns made"}`)} {
+	for _, a := range []map[string]any{
+		c.must(t, 200, "GET", "/api/agents/default/sources/search?query=how+are+returns+made", ""),
+		c.must(t, 200, "POST", "/api/agents/default/sources/search", `{"query":"how are returns made"}`),
+	} {
 		units := utf16.Encode([]rune(fmt.Sprint(at(a, "results.0.content"))))
 		var words []string
 		ranges, _ := at(a, "results.0.highlights").([]any)

@@ -15,16 +15,23 @@ func TestUploadWaits(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
 	}
-	a := c.send(t, "POST", path+"?wait=300", `{"type":"database","name":"Contacts","config":{"query":"SELECT name FROM contacts"}}`)
+	a := c.send(
+		t,
+		"POST",
+		path+"?wait=300",
+		`{"type":"database","name":"Contacts","config":{"query":"SELECT name FROM contacts"}}`,
+	)
 	if a.StatusCode != 201 || a.json["status"] != "ready" {
 		t.Errorf("a query: %d %s", a.StatusCode, a.text)
 	}
 	for _, wait := range []string{"-1", "301", "soon"} {
-		if a := c.upload(t, path+"?wait="+wait, "policy.md", "# Returns\n", nil); a.StatusCode != 400 || at(a.json, "error.details.field") != "wait" {
+		if a := c.upload(t, path+"?wait="+wait, "policy.md", "# Returns\n", nil); a.StatusCode != 400 ||
+			at(a.json, "error.details.field") != "wait" {
 			t.Errorf("wait=%s: %d %s", wait, a.StatusCode, a.text)
 		}
 	}
-	if a := c.upload(t, path, "policy.md", "# Returns\n", nil); a.StatusCode != 201 || a.json["status"] != "processing" {
+	if a := c.upload(t, path, "policy.md", "# Returns\n", nil); a.StatusCode != 201 ||
+		a.json["status"] != "processing" {
 		t.Errorf("without wait: %d %s", a.StatusCode, a.text)
 	}
 }

@@ -71,9 +71,14 @@ func (s *Server) runSQL(c *rest.Call, in *sqlIn) (store.Result, error) {
 	if err := in.check(); err != nil {
 		return store.Result{}, err
 	}
-	out, err := c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{Write: c.Role.Covers(agent.RoleAdmin) && !in.Body.ReadOnly})
+	out, err := c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{
+		Write: c.Role.Covers(agent.RoleAdmin) && !in.Body.ReadOnly,
+	})
 	if in.Body.ReadOnly && agent.ErrorCode(err) == agent.CodeForbidden {
-		return out, agent.Errorf(agent.CodeForbiddenOperation, "the statement would change data, and read_only is set").With("reason", "read_only")
+		return out, agent.Errorf(
+			agent.CodeForbiddenOperation,
+			"the statement would change data, and read_only is set",
+		).With("reason", "read_only")
 	}
 	return out, err
 }
@@ -93,7 +98,10 @@ func sendCSV(c *rest.Call, in *sqlIn) error {
 	begin := func(columns []string) error {
 		begun = true
 		h.Set(echo.HeaderContentType, mediaCSV+"; charset=utf-8")
-		h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": c.DB.Agent().Name + "-rows.csv"}))
+		h.Set(
+			echo.HeaderContentDisposition,
+			mime.FormatMediaType("attachment", map[string]string{"filename": c.DB.Agent().Name + "-rows.csv"}),
+		)
 		c.HTTP.Response().WriteHeader(http.StatusOK)
 		names := make([]string, len(columns)) // which a statement chooses
 		for i, name := range columns {
@@ -102,18 +110,23 @@ func sendCSV(c *rest.Call, in *sqlIn) error {
 		return out.Write(names)
 	}
 	var cells []string
-	r, err := c.DB.EachRow(c, in.Body.Query, in.Body.Params, func(columns []string, row []any) error {
-		if !begun {
-			if err := begin(columns); err != nil {
-				return err
+	r, err := c.DB.EachRow(
+		c,
+		in.Body.Query,
+		in.Body.Params,
+		func(columns []string, row []any) error {
+			if !begun {
+				if err := begin(columns); err != nil {
+					return err
+				}
 			}
-		}
-		cells = cells[:0]
-		for _, value := range row {
-			cells = append(cells, csvCell(value))
-		}
-		return out.Write(cells)
-	})
+			cells = cells[:0]
+			for _, value := range row {
+				cells = append(cells, csvCell(value))
+			}
+			return out.Write(cells)
+		},
+	)
 	if err == nil && !begun {
 		err = begin(r.Columns)
 	}

@@ -32,7 +32,10 @@ func TestStopAnswersRequests(t *testing.T) {
 	t.Cleanup(func() { close(over) })
 	c := &testClient{url: "http://" + listener.Addr().String(), folder: server.folder, header: http.Header{}}
 	const at = "/api/agents/default"
-	c.must(t, 200, "PUT", at+"/settings", `{"llm_provider":"ollama","llm_base_url":"`+stalled.URL+`/v1","llm_model":"m"}`)
+	c.must(
+		t, 200, "PUT", at+"/settings",
+		`{"llm_provider":"ollama","llm_base_url":"`+stalled.URL+`/v1","llm_model":"m"}`,
+	)
 	create := func(name string) (id string) {
 		return c.must(t, 201, "POST", at+"/workflows", `{"name":"`+name+`","status":"active","edges":[{"source":"t","target":"h"}],
 			"nodes":[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+stalled.URL+`"}}]}`)["id"].(string)

@@ -94,7 +94,9 @@ func storedColumns(name string, stored map[string]string) error {
 }
 
 func storedColumn(db *sqlite.Conn, table, column string) (string, error) {
-	rows, err := db.Query(`SELECT CAST("` + column + `" AS BLOB) FROM "` + table + `" WHERE "` + column + `" IS NOT NULL`)
+	rows, err := db.Query(
+		`SELECT CAST("` + column + `" AS BLOB) FROM "` + table + `" WHERE "` + column + `" IS NOT NULL`,
+	)
 	if err != nil {
 		return "", err
 	}
@@ -169,14 +171,24 @@ func (ts *testServer) beginLogin(t *testing.T, at string, keep func(name string,
 func TestModelsSeeReferences(t *testing.T) {
 	c := newTestClient(t)
 	m := newModelServer(t, func(int, map[string]any) string { return `["Answer"]` })
-	c.must(t, 200, "PUT", "/api/agents/default/settings",
-		`{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1"}`)
-	takeover := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: agent.NewID(agent.KindSession),
-		ExpiresAt: agent.At(time.Now().Add(time.Minute))}
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1"}`,
+	)
+	takeover := agent.Takeover{
+		ID:        agent.NewID(agent.KindTakeover),
+		SessionID: agent.NewID(agent.KindSession),
+		ExpiresAt: agent.At(time.Now().Add(time.Minute)),
+	}
 	link := c.folder.Links().Takeover(&takeover)
 	for path, body := range map[string]string{
-		"/api/agents/default/chat":                `{"message":"Who opens ` + link + `?"}`,
-		"/api/agents/default/v1/chat/completions": `{"model":"default","messages":[{"role":"user","content":"Who opens ` + link + `?"}]}`,
+		"/api/agents/default/chat": `{"message":"Who opens ` + link + `?"}`,
+		"/api/agents/default/v1/chat/completions": `{"model":"default","messages":[{"role":"us` +
+			`er","content":"Who opens ` +
+			link + `?"}]}`,
 	} {
 		c.must(t, 200, "POST", path, body)
 		if asked := fmt.Sprint(m.Requests); strings.Contains(asked, "?token=") ||

@@ -52,35 +52,51 @@ func newStorm(b *testing.B, tc stormCase) *storm {
 	}
 	s := &storm{folder: folder, reached: make(chan time.Time, stormAgents*stormSchedules)}
 	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Log: quiet}})
-	scheduler := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Log: quiet},
+	scheduler := schedule.New(schedule.Options{
+		Env: store.Env{Folder: folder, Log: quiet},
 		Runners: map[string]schedule.Runner{
 			agent.CallbackAgent: func(context.Context, *store.DB, schedule.Callback) (string, error) {
 				s.reached <- time.Now()
 				return "", nil
 			},
 			agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-				id, err := engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", IdempotencyKey: c.RunID, Input: c.Trigger()},
+				id, err := engine.ExecuteIdempotent(
+					ctx,
+					db,
+					flow.Request{
+						WorkflowID:     c.Schedule.CallbackID,
+						Trigger:        "schedule",
+						IdempotencyKey: c.RunID,
+						Input:          c.Trigger(),
+					},
 					func(id string) {
 						if !tc.ends {
 							s.reached <- time.Now()
 						}
 						work.Release(ctx)
 						c.Started(id)
-					})
+					},
+				)
 				if tc.ends {
 					s.reached <- time.Now()
 				}
 				return id, err
 			},
-		}})
+		},
+	})
 	if err := engine.Start(context.Background()); err != nil {
 		b.Fatal(err)
 	}
 	if err := scheduler.Start(context.Background()); err != nil {
 		b.Fatal(err)
 	}
-	s.server = httptest.NewServer(New(Options{Parts: Parts{Folder: folder, Scheduler: scheduler, Flow: engine}, CORSOrigins: []string{"*"},
-		PublicURL: "http://localhost", Version: "test", Log: quiet}).Handler())
+	s.server = httptest.NewServer(New(Options{
+		Parts:       Parts{Folder: folder, Scheduler: scheduler, Flow: engine},
+		CORSOrigins: []string{"*"},
+		PublicURL:   "http://localhost",
+		Version:     "test",
+		Log:         quiet,
+	}).Handler())
 	b.Cleanup(func() {
 		s.server.Close()
 		scheduler.Stop()
@@ -106,7 +122,10 @@ func (s *storm) makeAgent(b *testing.B, i int, tc stormCase) *store.DB {
 	}
 	c := &testClient{url: s.server.URL, folder: s.folder, header: http.Header{}}
 	at := "/api/agents/" + db.ID()
-	workflow := c.must(b, 201, "POST", at+"/workflows", `{"name":"w","status":"active",`+stormGraph+`,"settings":{`+tc.settings+`}}`)
+	workflow := c.must(
+		b, 201, "POST", at+"/workflows",
+		`{"name":"w","status":"active",`+stormGraph+`,"settings":{`+tc.settings+`}}`,
+	)
 	s.sql(b, db, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO schedules(name, type, cron_expression, callback_type, callback_id, payload, overlap)
 		SELECT 's', 'cron', '0 0 1 1 *', '%s', '%s', '{"prompt":"x"}', 'allow' FROM n`, stormSchedules, tc.callback, workflow["id"]))
@@ -168,7 +187,8 @@ func BenchmarkScheduleStorm(b *testing.B) {
 		{"call", agent.CallbackAgent, 256, "", false}, {"call/32-files-open", agent.CallbackAgent, 32, "", false},
 		{"workflow", agent.CallbackWorkflow, 256, `"concurrency":100`, false},
 		{"one-at-a-time/queue", agent.CallbackWorkflow, 256, `"concurrency":1,"on_conflict":"queue"`, true},
-		{"one-at-a-time/reject", agent.CallbackWorkflow, 256, `"concurrency":1,"on_conflict":"reject"`, true}, // which does not apply to schedules
+		// which does not apply to schedules
+		{"one-at-a-time/reject", agent.CallbackWorkflow, 256, `"concurrency":1,"on_conflict":"reject"`, true},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			s := newStorm(b, tc)
@@ -207,7 +227,13 @@ func (s *storm) checkOrder(b *testing.B) {
 				coalesce(sum(started_at > created_at AND EXISTS (SELECT 1 FROM x y
 					WHERE y.created_at < strftime('%Y-%m-%dT%H:%M:%fZ', x.created_at, '-0.5 seconds') AND y.started_at > x.started_at)), 0) FROM x`, store.Params{}, store.Access{})
 		if want := fmt.Sprintf("[[%d 0 0 0]]", stormSchedules); err != nil || fmt.Sprint(r.Rows) != want {
-			b.Fatalf("%s: executions, not complete, overlapping, out of order: %v, want %s, %v", db.ID(), r.Rows, want, err)
+			b.Fatalf(
+				"%s: executions, not complete, overlapping, out of order: %v, want %s, %v",
+				db.ID(),
+				r.Rows,
+				want,
+				err,
+			)
 		}
 	}
 }

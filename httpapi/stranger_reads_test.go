@@ -40,8 +40,13 @@ func newWorld(t *testing.T) *world {
 		w.mu.Unlock()
 		out.Header().Set("Content-Type", "application/json")
 		out.Header().Set("X-Repeated", r.Header.Get("X-Link"))
-		_ = json.NewEncoder(out).Encode(map[string]any{"ok": true, "ts": "1.1", "channel": "C1", "user_id": "U1",
-			"repeated": text})
+		_ = json.NewEncoder(out).Encode(map[string]any{
+			"ok":       true,
+			"ts":       "1.1",
+			"channel":  "C1",
+			"user_id":  "U1",
+			"repeated": text,
+		})
 	}))
 	t.Cleanup(w.Close)
 	return w
@@ -168,21 +173,35 @@ func TestStrangersReadNoTokens(t *testing.T) {
 	}
 	// People paste links, and programs pass them on.
 	all := link + " " + opened["live_view_url"].(string) + " " + opened["cdp_url"].(string)
-	ts.must(t, 200, "POST", base+"/workflows/execute",
-		`{"workflow_id":"`+byHand+`","input":{"link":"`+link+`","more":"`+all+`"}}`)
+	ts.must(
+		t,
+		200,
+		"POST",
+		base+"/workflows/execute",
+		`{"workflow_id":"`+byHand+`","input":{"link":"`+link+`","more":"`+all+`"}}`,
+	)
 	finished(byHand)
-	said := ts.must(t, 201, "POST", base+"/gateways/"+slack+"/simulate",
-		`{"from":"U7","name":"Ada","text":"You wrote: `+all+`"}`)
+	said := ts.must(
+		t,
+		201,
+		"POST",
+		base+"/gateways/"+slack+"/simulate",
+		`{"from":"U7","name":"Ada","text":"You wrote: `+all+`"}`,
+	)
 	conversation := base + "/conversations/" + said["conversation_id"].(string)
-	ts.must(t, 201, "POST", conversation+"/messages",
-		`{"role":"assistant","content":"Open `+link+` please","send":true}`)
+	ts.must(
+		t, 201, "POST", conversation+"/messages",
+		`{"role":"assistant","content":"Open `+link+` please","send":true}`,
+	)
 	if d := ts.delivery(t, conversation); d["status"] != "sent" {
 		t.Errorf("the message is %v", d)
 	}
 	contact := create("/contacts", `{"name":"Ada","notes":"`+all+`"}`)["id"].(string)
 	ts.sql(t, `UPDATE contacts SET notes = notes || '`+all+`' WHERE id = '`+contact+`'`)
-	ts.must(t, 200, "POST", base+"/sql/execute",
-		`{"query":"UPDATE contacts SET notes = notes || ?","params":["`+link+`"]}`)
+	ts.must(
+		t, 200, "POST", base+"/sql/execute",
+		`{"query":"UPDATE contacts SET notes = notes || ?","params":["`+link+`"]}`,
+	)
 	create("/schedules", `{"name":"c","type":"delayed","delay_seconds":1000,"callback_type":"workflow",
 		"callback_id":"`+byHand+`","payload":{"link":"`+all+`"}}`)
 	create("/replies", `{"shortcut":"help","text":"`+all+`"}`)
@@ -222,8 +241,15 @@ func TestStrangersReadNoTokens(t *testing.T) {
 // openToViewers starts a service that everybody may read once it is closed.
 func openToViewers(t *testing.T) *testServer {
 	t.Helper()
-	server := New(Options{Parts: Parts(apitest.Open(t)), DefaultRole: agent.RoleViewer, CORSOrigins: []string{"*"},
-		MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: slog.New(slog.DiscardHandler)})
+	server := New(Options{
+		Parts:       Parts(apitest.Open(t)),
+		DefaultRole: agent.RoleViewer,
+		CORSOrigins: []string{"*"},
+		MaxUpload:   25 << 20,
+		PublicURL:   "http://localhost",
+		Version:     "test",
+		Log:         slog.New(slog.DiscardHandler),
+	})
 	handler := httptest.NewServer(server.Handler())
 	t.Cleanup(func() {
 		server.Stop()

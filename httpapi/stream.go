@@ -120,7 +120,11 @@ func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.feeds[db]; f != nil {
-		f.add([]store.Change{{Kind: agent.KindAgent, ID: db.ID(), Op: store.OpUpdate}})
+		f.add([]store.Change{{
+			Kind: agent.KindAgent,
+			ID:   db.ID(),
+			Op:   store.OpUpdate,
+		}})
 	}
 }
 
@@ -170,14 +174,23 @@ func (s *Server) stream(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	v := &viewer{id: agent.NewID("stream"), person: c.Identity.Label(), queue: make(chan string, maxBatches),
-		seesPresence: s.policy.RequireOwnRole(c.Identity, c.DB, agent.RoleViewer) == nil}
+	v := &viewer{
+		id:           agent.NewID("stream"),
+		person:       c.Identity.Label(),
+		queue:        make(chan string, maxBatches),
+		seesPresence: s.policy.RequireOwnRole(c.Identity, c.DB, agent.RoleViewer) == nil,
+	}
 	f, err := s.feeds.join(c, v)
 	if err != nil {
 		return err
 	}
 	defer s.feeds.leave(f, v)
-	first, err := f.opening(c, v, hello{Stream: v.id, Role: c.Role, Inbox: inbox}, c.HTTP.Request().Header.Get("Last-Event-ID"))
+	first, err := f.opening(
+		c,
+		v,
+		hello{Stream: v.id, Role: c.Role, Inbox: inbox},
+		c.HTTP.Request().Header.Get("Last-Event-ID"),
+	)
 	if err != nil {
 		return err
 	}

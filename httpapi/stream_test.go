@@ -27,13 +27,19 @@ func TestStream(t *testing.T) {
 	c := newTestClient(t)
 	s := openEvents(t, c, streamPath, "")
 	first, _ := s.next()
-	if first.name != "hello" || first.data["role"] != "owner" || first.data["stream"] == "" || fmt.Sprint(first.data["waiting"], first.data["unread"]) != "0 0" || first.id != "" {
+	if first.name != "hello" ||
+		first.data["role"] != "owner" ||
+		first.data["stream"] == "" ||
+		fmt.Sprint(first.data["waiting"], first.data["unread"]) != "0 0" ||
+		first.id != "" {
 		t.Fatalf("first: %+v", first)
 	}
 	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","notes":"not listed"}`)
 	made := s.until(changeOf("contact", "create"))
 	listed := c.must(t, 200, "GET", "/api/agents/default/contacts", "")
-	if made.id == "" || made.data["id"] != contact["id"] || string(encode(made.data["row"])) != string(encode(at(listed, "contacts.0"))) {
+	if made.id == "" ||
+		made.data["id"] != contact["id"] ||
+		string(encode(made.data["row"])) != string(encode(at(listed, "contacts.0"))) {
 		t.Errorf("created: %+v", made)
 	}
 	conversation := createHandover(t, c)
@@ -49,14 +55,21 @@ func TestStream(t *testing.T) {
 	if said.data["conversation_id"] != conversation || at(said.data, "row.content") != "A person please" {
 		t.Errorf("message: %+v", said)
 	}
-	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"here"}`)
+	c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/conversations/"+conversation+"/messages",
+		`{"role":"assistant","content":"here"}`,
+	)
 	s.until(func(e event) bool {
 		return e.name == "counts" && fmt.Sprint(e.data["waiting"], e.data["unread"]) == "0 0"
 	})
 
 	workflow := approvalWorkflow(t, c)
 	executeToApproval(t, c, workflow, `{"amount":1}`)
-	if e := s.until(changeOf("execution", "create")); at(e.data, "row.workflow_id") != workflow || at(e.data, "row.input") != nil {
+	if e := s.until(changeOf("execution", "create")); at(e.data, "row.workflow_id") != workflow ||
+		at(e.data, "row.input") != nil {
 		t.Errorf("execution: %+v", e)
 	}
 	s.until(func(e event) bool { return e.name == "counts" && fmt.Sprint(e.data["waiting"]) == "1" })
@@ -70,7 +83,13 @@ func TestStream(t *testing.T) {
 	if e := s.until(changeOf("contact", "delete")); e.data["row"] != nil {
 		t.Errorf("deleted: %+v", e)
 	}
-	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"INSERT INTO contacts(name) VALUES ('By SQL')"}`)
+	c.must(
+		t,
+		200,
+		"POST",
+		"/api/agents/default/sql/execute",
+		`{"query":"INSERT INTO contacts(name) VALUES ('By SQL')"}`,
+	)
 	if e := s.until(changeOf("contact", "create")); at(e.data, "row.name") != "By SQL" {
 		t.Errorf("by SQL: %+v", e)
 	}
@@ -85,7 +104,11 @@ func TestStreamKinds(t *testing.T) {
 	at1 := "/api/agents/default"
 	workflow := createFlow(t, c, simpleNodes, simpleEdges, "")
 	s.until(changeOf("workflow", "create"))
-	schedule := c.must(t, 201, "POST", at1+"/schedules", `{"name":"Later","type":"delayed","delay_seconds":3600,"callback_type":"workflow","callback_id":"`+workflow+`"}`)["id"].(string)
+	schedule := c.must(
+		t, 201, "POST", at1+"/schedules",
+		`{"name":"Later","type":"delayed","delay_seconds":3600,"callback_type":"workflow","callback_id":"`+
+			workflow+`"}`,
+	)["id"].(string)
 	s.until(changeOf("schedule", "create"))
 	c.must(t, 200, "POST", at1+"/schedules/"+schedule+"/run", "")
 	if e := s.until(changeOf("run", "create")); e.data["schedule_id"] != schedule {
@@ -95,11 +118,19 @@ func TestStreamKinds(t *testing.T) {
 	if e := s.until(changeOf("task", "create")); at(e.data, "row.title") != "Lunch" {
 		t.Errorf("task: %+v", e)
 	}
-	c.must(t, 201, "POST", at1+"/tools", `{"name":"t","type":"function","description":"d","config":{"code":"return 1"}}`)
+	c.must(
+		t, 201, "POST", at1+"/tools",
+		`{"name":"t","type":"function","description":"d","config":{"code":"return 1"}}`,
+	)
 	if e := s.until(changeOf("tool", "create")); at(e.data, "row.name") != "t" || at(e.data, "row.config") != nil {
 		t.Errorf("tool: %+v", e)
 	}
-	api := c.must(t, 201, "POST", at1+"/apis", `{"name":"shop","document":"{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Shop\",\"version\":\"1\"},\"servers\":[{\"url\":\"https://shop.example.com\"}],\"paths\":{\"/orders\":{\"get\":{\"operationId\":\"orders\"}}}}"}`)
+	api := c.must(
+		t, 201, "POST", at1+"/apis",
+		`{"name":"shop","document":"{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Shop\",\"version\":\"1\"},`+
+			`\"servers\":[{\"url\":\"https://shop.example.com\"}],`+
+			`\"paths\":{\"/orders\":{\"get\":{\"operationId\":\"orders\"}}}}"}`,
+	)
 	if e := s.until(changeOf("api", "create")); at(e.data, "row.name") != "shop" || e.data["id"] != api["id"] {
 		t.Errorf("api: %+v", e)
 	}
@@ -132,7 +163,10 @@ func TestStreamProgress(t *testing.T) {
 	if e := s.until(changeOf("source", "create")); e.data["id"] != id || at(e.data, "row.status") != "processing" {
 		t.Errorf("created: %+v", e)
 	}
-	if e := s.until(named("progress")); e.data["kind"] != "source" || e.data["id"] != id || e.data["done"] == nil || e.data["total"] == nil {
+	if e := s.until(named("progress")); e.data["kind"] != "source" ||
+		e.data["id"] != id ||
+		e.data["done"] == nil ||
+		e.data["total"] == nil {
 		t.Errorf("progress: %+v", e)
 	}
 }
@@ -151,7 +185,12 @@ func TestStreamResumes(t *testing.T) {
 
 	again := openEvents(t, c, streamPath, last)
 	again.until(named("hello"))
-	if e, _ := again.next(); e.name != "change" || e.data["id"] != missed || e.data["op"] != "create" || at(e.data, "row.name") != "Rob" || e.id == "" || e.id == last {
+	if e, _ := again.next(); e.name != "change" ||
+		e.data["id"] != missed ||
+		e.data["op"] != "create" ||
+		at(e.data, "row.name") != "Rob" ||
+		e.id == "" ||
+		e.id == last {
 		t.Errorf("missed: %+v", e)
 	}
 	for _, id := range []string{"other-1", "x", last + "9999"} {
@@ -162,7 +201,9 @@ func TestStreamResumes(t *testing.T) {
 		}
 	}
 	for i := range ringSize + 1 {
-		if _, err := c.folder.Default().CreateContact(t.Context(), agent.ContactChange{Name: agent.Some(fmt.Sprint(i))}); err != nil {
+		if _, err := c.folder.Default().CreateContact(t.Context(), agent.ContactChange{
+			Name: agent.Some(fmt.Sprint(i)),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,7 +224,9 @@ func TestStreamMerges(t *testing.T) {
 	began := time.Now()
 	const n = 200
 	for i := range n {
-		if _, err := c.folder.Default().UpdateContact(t.Context(), id, agent.ContactChange{Name: agent.Some(fmt.Sprint("name", i))}); err != nil {
+		if _, err := c.folder.Default().UpdateContact(t.Context(), id, agent.ContactChange{
+			Name: agent.Some(fmt.Sprint("name", i)),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -223,7 +266,11 @@ func TestStreamEnds(t *testing.T) {
 	ends("the server's stop", openEvents(t, c, streamPath, ""), server.Stop)
 
 	under := newProxiedServer(t, nil)
-	_, secret, err := under.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleViewer, Agents: []string{"default"}})
+	_, secret, err := under.folder.CreateKey(t.Context(), agent.Key{
+		Name:   "k",
+		Role:   agent.RoleViewer,
+		Agents: []string{"default"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +286,9 @@ func TestStreamEnds(t *testing.T) {
 				}
 			}
 		}
-		if _, err := under.folder.Default().CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("secret")}); err != nil {
+		if _, err := under.folder.Default().CreateContact(t.Context(), agent.ContactChange{
+			Name: agent.Some("secret"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -264,7 +313,10 @@ func TestStreamLimits(t *testing.T) {
 func TestPresence(t *testing.T) {
 	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	for _, email := range []string{"ada@example.com", "bob@example.com"} {
-		if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: email, Role: agent.RoleViewer}); err != nil {
+		if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{
+			Email: email,
+			Role:  agent.RoleViewer,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,7 +330,10 @@ func TestPresence(t *testing.T) {
 	body := `{"stream":"` + stream + `","at":"workflow-1","editing":true}`
 	ada.must(t, 404, "PUT", "/api/agents/default/presence", body)
 	bob.must(t, 204, "PUT", "/api/agents/default/presence", body)
-	if e := seen.until(named("presence")); e.data["who"] != "bob@example.com" || e.data["at"] != "workflow-1" || e.data["editing"] != true || e.data["stream"] != stream {
+	if e := seen.until(named("presence")); e.data["who"] != "bob@example.com" ||
+		e.data["at"] != "workflow-1" ||
+		e.data["editing"] != true ||
+		e.data["stream"] != stream {
 		t.Errorf("present: %+v", e)
 	}
 	late := openEvents(t, ada, streamPath, "")
@@ -304,7 +359,9 @@ func TestStreamOfLongRecords(t *testing.T) {
 	id := c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)["id"].(string)
 	s := openEvents(t, c, streamPath, "")
 	s.until(named("hello"))
-	query := `{"query":"INSERT INTO messages(conversation_id, role, content) SELECT ?, 'system', printf('%.*c', 90000, 'x') FROM json_each('[` + strings.TrimSuffix(strings.Repeat("1,", 60), ",") + `]')","params":["` + id + `"]}`
+	query := `{"query":"INSERT INTO messages(conversation_id, role, content) SELECT ?, 'system', printf('%.*c', ` +
+		`90000, 'x') FROM json_each('[` + strings.TrimSuffix(strings.Repeat("1,", 60), ",") + `]')","params":["` +
+		id + `"]}`
 	c.must(t, 200, "POST", "/api/agents/default/sql/execute", query)
 	if e, _ := s.next(); e.name != "reset" || e.id == "" {
 		t.Errorf("received %s %s", e.name, e.id)

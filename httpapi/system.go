@@ -37,7 +37,10 @@ func (s *Server) health(*rest.Call, *none) (health, error) {
 func (s *Server) ready(c *rest.Call, _ *none) (health, error) {
 	if s.options.Cluster != nil {
 		if err := s.options.Cluster.Ready(); err != nil {
-			return health{}, agent.Errorf(agent.CodeUnavailable, "this server has lost the connection to its cluster").Because(err)
+			return health{}, agent.Errorf(
+				agent.CodeUnavailable,
+				"this server has lost the connection to its cluster",
+			).Because(err)
 		}
 		return health{Status: "ready"}, nil
 	}
@@ -56,5 +59,11 @@ type version struct {
 }
 
 func (s *Server) version(*rest.Call, *none) (version, error) {
-	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.policy.Open(), DefaultRole: s.policy.DefaultRole().Name()}, nil
+	return version{
+		Version:     s.options.Version,
+		API:         1,
+		Go:          runtime.Version(),
+		Open:        s.policy.Open(),
+		DefaultRole: s.policy.DefaultRole().Name(),
+	}, nil
 }

@@ -41,7 +41,9 @@ func (s *Server) exportRows(c *rest.Call) error {
 		return err
 	}
 	if asJSON {
-		return streamList(c.HTTP.Response(), "rows", func(write func(json.RawMessage) error) error { return c.DB.EachTableRow(c, &t, write) })
+		return streamList(c.HTTP.Response(), "rows", func(write func(json.RawMessage) error) error {
+			return c.DB.EachTableRow(c, &t, write)
+		})
 	}
 	return sendRowsCSV(c, &t)
 }
@@ -134,11 +136,16 @@ func (s *Server) importRows(c *rest.Call) error {
 	}
 	mode, size := store.StoreImport, importBatch
 	if dry {
-		mode, size = store.TryImport, max(len(rows), 1) // all at once, so that rows are also compared with those before them
+		// all at once, so that rows are also compared with those before them
+		mode, size = store.TryImport, max(len(rows), 1)
 	}
-	result, err := importInBatches(rows, size, func(cells [][]agent.Cell) ([]store.Imported, error) {
-		return c.DB.ImportRows(c, t.Name, cmp.Or(fields["key"], "id"), cells, mode)
-	})
+	result, err := importInBatches(
+		rows,
+		size,
+		func(cells [][]agent.Cell) ([]store.Imported, error) {
+			return c.DB.ImportRows(c, t.Name, cmp.Or(fields["key"], "id"), cells, mode)
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -165,7 +172,10 @@ func columnOf(t *agent.Table, cell string) (agent.TableColumn, bool) {
 // readRowsCSV reads a file as readContactsCSV does. A column that the table
 // does not have is an error; created_at and updated_at are ignored.
 func readRowsCSV(t *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
-	records, err := openRecords(text, func(cell string) bool { _, known := columnOf(t, cell); return known })
+	records, err := openRecords(text, func(cell string) bool {
+		_, known := columnOf(t, cell)
+		return known
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +185,10 @@ func readRowsCSV(t *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
 		c, known := columnOf(t, cell)
 		switch {
 		case !known:
-			return nil, agent.Invalid("file", fmt.Sprintf("has the column %q, which the table %s does not have", agent.Clip(cell, 60), t.Name))
+			return nil, agent.Invalid(
+				"file",
+				fmt.Sprintf("has the column %q, which the table %s does not have", agent.Clip(cell, 60), t.Name),
+			)
 		case seen[c.Name]:
 			return nil, agent.Invalid("file", fmt.Sprintf("has the column %s twice", c.Name))
 		}

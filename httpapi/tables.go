@@ -23,7 +23,9 @@ func (s *Server) listTables(c *rest.Call, in *listTablesIn) (tablesOut, error) {
 	}
 	tables, err := c.DB.Tables(c)
 	if page.Search != "" {
-		tables = slices.DeleteFunc(tables, func(t agent.Table) bool { return !strings.Contains(t.Name, strings.ToLower(page.Search)) })
+		tables = slices.DeleteFunc(tables, func(t agent.Table) bool {
+			return !strings.Contains(t.Name, strings.ToLower(page.Search))
+		})
 	}
 	return tablesOut{rest.Cut(tables, page), rest.MetaOf(page, len(tables))}, err
 }
@@ -90,7 +92,13 @@ func (s *Server) listRows(c *rest.Call, in *listRowsIn) (rowsOut, error) {
 	if err != nil {
 		return rowsOut{}, err
 	}
-	_, rows, total, err := c.DB.TableRows(c, in.Table, store.RowQuery{Where: where, Search: page.Search, Order: page.Order, Limit: page.Limit, Offset: page.Offset})
+	_, rows, total, err := c.DB.TableRows(c, in.Table, store.RowQuery{
+		Where:  where,
+		Search: page.Search,
+		Order:  page.Order,
+		Limit:  page.Limit,
+		Offset: page.Offset,
+	})
 	return rowsOut{rows, rest.MetaOf(page, total)}, err
 }
 
@@ -208,7 +216,11 @@ func (s *Server) batchRows(c *rest.Call, in *batchRowsIn) (out batchRowsOut, err
 	for i, id := range b.IDs {
 		ids[i] = id
 	}
-	where := []agent.RowCondition{{Column: "id", Operator: "in", Value: ids}}
+	where := []agent.RowCondition{{
+		Column:   "id",
+		Operator: "in",
+		Value:    ids,
+	}}
 	switch {
 	case len(ids) == 0 || len(ids) > agent.MaxRowBatch:
 		err = agent.Invalid("ids", fmt.Sprintf("must have 1 to %d entries", agent.MaxRowBatch))

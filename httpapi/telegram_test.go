@@ -26,7 +26,9 @@ func TestConversationOnTelegram(t *testing.T) {
 		mu.Unlock()
 		switch n {
 		case 1:
-			return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"order_status","arguments":"{\"order\":17}"}}]}}]}`
+			return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant",` +
+				`"content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"order_status",` +
+				`"arguments":"{\"order\":17}"}}]}}]}`
 		case 2:
 			return "Order 17 is on its way. You may send it back within thirty days."
 		case 3: // the search queries for a message that continues a conversation
@@ -35,16 +37,33 @@ func TestConversationOnTelegram(t *testing.T) {
 		return fmt.Sprintf("Answer %d.", n)
 	})
 	const agent = "/api/agents/default"
-	made := c.upload(t, agent+"/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days. We refund the price.\n", nil)
+	made := c.upload(
+		t,
+		agent+"/sources",
+		"policy.md",
+		"# Returns\n\nGoods that you do not like can be sent back within thirty days. We refund the price.\n",
+		nil,
+	)
 	c.waitIndexed(t, agent+"/sources/"+fmt.Sprint(made.json["id"]))
-	c.must(t, 201, "POST", agent+"/tools", `{"name":"order_status","description":"Where an order is.","type":"function","config":{"parameters":{"type":"object","properties":{"order":{"type":"integer"}},"required":["order"]},"code":"return {order: args.order, state: 'on its way'}"}}`)
+	c.must(
+		t, 201, "POST", agent+"/tools",
+		`{"name":"order_status","description":"Where an order is.","type":"function",`+
+			`"config":{"parameters":{"type":"object","properties":{"order":{"type":"integer"}},`+
+			`"required":["order"]},"code":"return {order: args.order, state: 'on its way'}"}}`,
+	)
 	c.must(t, 200, "PUT", agent+"/settings", `{"auto_reply":true}`)
-	g := c.must(t, 201, "POST", agent+"/gateways", `{"type":"telegram","name":"Bot","config":{"botToken":"77:secret-of-the-bot","apiBaseUrl":"`+bot.URL+`"}}`)
+	g := c.must(
+		t, 201, "POST", agent+"/gateways",
+		`{"type":"telegram","name":"Bot","config":{"botToken":"77:secret-of-the-bot","apiBaseUrl":"`+bot.URL+`"}}`,
+	)
 	at1 := agent + "/gateways/" + g["id"].(string)
-	if v := c.must(t, 200, "POST", at1+"/verify", ""); v["success"] != true || at(v, "info.id") != json.Number("77") || at(v, "info.firstName") != "Shop" {
+	if v := c.must(t, 200, "POST", at1+"/verify", ""); v["success"] != true ||
+		at(v, "info.id") != json.Number("77") ||
+		at(v, "info.firstName") != "Shop" {
 		t.Fatalf("verified %v", v)
 	}
-	if r := c.must(t, 200, "POST", at1+"/webhook/register", ""); r["success"] != true || !strings.Contains(fmt.Sprint(r["instructions"]), "polling") {
+	if r := c.must(t, 200, "POST", at1+"/webhook/register", ""); r["success"] != true ||
+		!strings.Contains(fmt.Sprint(r["instructions"]), "polling") {
 		t.Errorf("registered %v", r)
 	}
 	bot.Receive("Where is order 17, and can I send it back?")
@@ -76,12 +95,19 @@ func TestConversationOnTelegram(t *testing.T) {
 		}
 	}
 	messages := delivered()
-	if len(messages) != 2 || at(messages[1], "metadata.in_reply_to") != at(messages[0], "id") || at(messages[1], "metadata.sources.0.n") == nil ||
-		at(messages[1], "metadata.tool_calls.0.name") != "order_status" || at(messages[1], "metadata.author") != nil || at(messages[0], "metadata.external_id") != "77/42/1" {
+	if len(messages) != 2 ||
+		at(messages[1], "metadata.in_reply_to") != at(messages[0], "id") ||
+		at(messages[1], "metadata.sources.0.n") == nil ||
+		at(messages[1], "metadata.tool_calls.0.name") != "order_status" ||
+		at(messages[1], "metadata.author") != nil ||
+		at(messages[0], "metadata.external_id") != "77/42/1" {
 		t.Errorf("stored %v", messages)
 	}
 
-	c.must(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"A person here: it arrives today.","send":true}`)
+	c.must(
+		t, 201, "POST", conversation+"/messages",
+		`{"role":"assistant","content":"A person here: it arrives today.","send":true}`,
+	)
 	if got := bot.Answer(t); got != "A person here: it arrives today." {
 		t.Errorf("the bot sent %q", got)
 	}
@@ -103,7 +129,9 @@ func TestConversationOnTelegram(t *testing.T) {
 		t.Errorf("the bot sent %q", got)
 	}
 	mu.Lock()
-	if last := sent[len(sent)-1]; !strings.Contains(last, "A person here") || !strings.Contains(last, "Thank you, person.") || strings.Count(last, "And now?") != 1 {
+	if last := sent[len(sent)-1]; !strings.Contains(last, "A person here") ||
+		!strings.Contains(last, "Thank you, person.") ||
+		strings.Count(last, "And now?") != 1 {
 		t.Errorf("the model received %s", last)
 	}
 	mu.Unlock()

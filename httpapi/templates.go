@@ -56,7 +56,12 @@ func (s *Server) useTemplate(c *rest.Call, in *useTemplateIn) (fromTemplate, err
 	if err != nil {
 		return fromTemplate{}, err
 	}
-	out := fromTemplate{Workflow: made.Workflow, Gateways: append([]agent.Gateway{}, made.Gateways...), Sources: []agent.Source{}, Schedules: []agent.Schedule{}}
+	out := fromTemplate{
+		Workflow:  made.Workflow,
+		Gateways:  append([]agent.Gateway{}, made.Gateways...),
+		Sources:   []agent.Source{},
+		Schedules: []agent.Schedule{},
+	}
 	if made.Source != nil {
 		out.Sources = append(out.Sources, *made.Source)
 	}
@@ -68,9 +73,16 @@ func (s *Server) useTemplate(c *rest.Call, in *useTemplateIn) (fromTemplate, err
 
 // bundle validates the records of a template as their own routes do.
 func (s *Server) bundle(built *templates.Built) (store.Bundle, error) {
-	b := store.Bundle{Workflow: built.Workflow, Schedule: built.Schedule, CheckSchedule: s.options.Scheduler.Check}
+	b := store.Bundle{
+		Workflow:      built.Workflow,
+		Schedule:      built.Schedule,
+		CheckSchedule: s.options.Scheduler.Check,
+	}
 	for _, g := range built.Gateways {
-		made, err := s.options.Gateways.Prepare(g.Platform, agent.GatewayChange{Name: agent.Some(g.Name), Config: agent.Some(g.Config)})
+		made, err := s.options.Gateways.Prepare(g.Platform, agent.GatewayChange{
+			Name:   agent.Some(g.Name),
+			Config: agent.Some(g.Config),
+		})
 		if err != nil {
 			return b, moveFields(err, "config.", g.Field+".")
 		}
@@ -78,7 +90,11 @@ func (s *Server) bundle(built *templates.Built) (store.Bundle, error) {
 		b.Gateways = append(b.Gateways, made)
 	}
 	for _, use := range built.Uses {
-		b.Uses = append(b.Uses, store.BundleUse{Field: use.Field, ID: use.ID, Gateway: platformType(use.Platform)})
+		b.Uses = append(b.Uses, store.BundleUse{
+			Field:   use.Field,
+			ID:      use.ID,
+			Gateway: platformType(use.Platform),
+		})
 	}
 	if built.Source != nil {
 		plan := built.Source.Config.Plan()
@@ -89,7 +105,13 @@ func (s *Server) bundle(built *templates.Built) (store.Bundle, error) {
 		if err != nil {
 			return b, err
 		}
-		b.Source = &agent.Source{ID: built.Source.ID, Type: agent.SourceURL, Name: built.Source.Name, Status: agent.SourceCrawling, Config: raw}
+		b.Source = &agent.Source{
+			ID:     built.Source.ID,
+			Type:   agent.SourceURL,
+			Name:   built.Source.Name,
+			Status: agent.SourceCrawling,
+			Config: raw,
+		}
 	}
 	return b, s.flow.Check(b.Workflow)
 }

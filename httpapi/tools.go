@@ -19,7 +19,14 @@ type toolItem struct {
 }
 
 func newToolItem(t agent.Tool) toolItem {
-	return toolItem{ID: t.ID, Name: t.Name, Description: t.Description, Type: t.Type, Enabled: t.Enabled, CreatedAt: t.CreatedAt}
+	return toolItem{
+		ID:          t.ID,
+		Name:        t.Name,
+		Description: t.Description,
+		Type:        t.Type,
+		Enabled:     t.Enabled,
+		CreatedAt:   t.CreatedAt,
+	}
 }
 
 type toolsOut struct {
@@ -81,7 +88,9 @@ type toolIn struct {
 	ID string `path:"toolId" doc:"Id of the tool." example:"tool-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getTool(c *rest.Call, in *toolIn) (agent.Tool, error) { return c.DB.Tool(c, in.ID) }
+func (s *Server) getTool(c *rest.Call, in *toolIn) (agent.Tool, error) {
+	return c.DB.Tool(c, in.ID)
+}
 
 type updateToolIn struct {
 	toolIn

@@ -71,7 +71,8 @@ func sendNode(to *rest.EventWriter, name string, result *agent.NodeResult) error
 // sendEnd sends the event for the end of an execution.
 func sendEnd(to *rest.EventWriter, x *agent.Execution) error {
 	names := map[agent.ExecutionStatus]string{
-		agent.ExecutionComplete: flow.EventExecutionComplete, agent.ExecutionErrored: flow.EventExecutionErrored,
+		agent.ExecutionComplete:   flow.EventExecutionComplete,
+		agent.ExecutionErrored:    flow.EventExecutionErrored,
 		agent.ExecutionTerminated: flow.EventExecutionTerminated,
 	}
 	return to.Event(names[x.Status], x)

@@ -69,17 +69,30 @@ func TestSubscription(t *testing.T) {
 	url, got := newWebhookTarget(t)
 	made := c.must(t, 201, "POST", "/api/agents/default/webhooks", `{"url":"`+url+`","events":["contact.created"]}`)
 	id, secret := made["id"].(string), made["secret"].(string)
-	if made["active"] != true || at(made, "failure_count").(interface{ String() string }).String() != "0" || made["last_status"] != nil {
+	if made["active"] != true ||
+		at(made, "failure_count").(interface{ String() string }).String() != "0" ||
+		made["last_status"] != nil {
 		t.Errorf("created %v", made)
 	}
 	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
-	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"INSERT INTO contacts(name) VALUES ('by SQL')"}`)
+	c.must(
+		t,
+		200,
+		"POST",
+		"/api/agents/default/sql/execute",
+		`{"query":"INSERT INTO contacts(name) VALUES ('by SQL')"}`,
+	)
 	first, second := receive(t, got), receive(t, got)
-	if all := first + second; !strings.Contains(all, contact["id"].(string)) || !strings.Contains(all, "by SQL") || !strings.Contains(all, `"agent_id":"default"`) {
+	if all := first + second; !strings.Contains(all, contact["id"].(string)) ||
+		!strings.Contains(all, "by SQL") ||
+		!strings.Contains(all, `"agent_id":"default"`) {
 		t.Errorf("delivered %s and %s", first, second)
 	}
 	for _, path := range []string{"/webhooks", "/webhooks/" + id, "/webhooks/" + id + "/deliveries", "/logs"} {
-		if a := c.send(t, "GET", "/api/agents/default"+path, ""); strings.Contains(a.text, strings.TrimPrefix(secret, "whsec_")) {
+		if a := c.send(t, "GET", "/api/agents/default"+path, ""); strings.Contains(
+			a.text,
+			strings.TrimPrefix(secret, "whsec_"),
+		) {
 			t.Errorf("%s shows the secret", path)
 		}
 	}
@@ -88,7 +101,10 @@ func TestSubscription(t *testing.T) {
 		t.Errorf("rotated to %q", s)
 	}
 	c.must(t, 204, "DELETE", "/api/agents/default/webhooks/"+id, "")
-	if n := at(c.must(t, 200, "GET", "/api/agents/default/webhooks", ""), "meta.total").(interface{ String() string }).String(); n != "0" {
+	if n := at(
+		c.must(t, 200, "GET", "/api/agents/default/webhooks", ""),
+		"meta.total",
+	).(interface{ String() string }).String(); n != "0" {
 		t.Errorf("%s subscriptions are left", n)
 	}
 }

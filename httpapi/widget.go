@@ -21,8 +21,8 @@ const (
 
 // widgetPolicy is the content security policy of the widget's frame; the
 // origins that may embed it are added.
-const widgetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; " +
-	"form-action 'none'; base-uri 'none'; frame-ancestors "
+const widgetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' " +
+	"blob:; form-action 'none'; base-uri 'none'; frame-ancestors "
 
 type widgetOut struct {
 	Config  agent.WidgetConfig `json:"config" doc:"The effective config, including defaults."`
@@ -40,9 +40,16 @@ func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
 	case o.Type != agent.GatewayWeb:
 		return widgetOut{}, agent.Invalid("gatewayId", "names a gateway of another type")
 	case o.Locked:
-		return widgetOut{}, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was encrypted with another master key; set it again")
+		return widgetOut{}, agent.Errorf(
+			agent.CodeConflict,
+			"the gateway's config is locked: it was encrypted with another master key; set it again",
+		)
 	}
-	out := widgetOut{Config: o.Config.WidgetConfig.WithDefaults(), Script: s.options.PublicURL + widgetScript, Widget: c.DB.ID() + "/" + o.ID}
+	out := widgetOut{
+		Config: o.Config.WidgetConfig.WithDefaults(),
+		Script: s.options.PublicURL + widgetScript,
+		Widget: c.DB.ID() + "/" + o.ID,
+	}
 	out.Snippet = fmt.Sprintf(`<script src="%s" data-widget="%s" async></script>`, out.Script, out.Widget)
 	return out, nil
 }
@@ -51,7 +58,8 @@ func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
 // exchanged for a ticket and the ticket for a visitor's token. Only the token gives
 // access: neither identities nor cookies do.
 func (s *Server) widgetPages() {
-	loader, frame := newPage(consoleFiles+"app/widget-loader.js"+packed), newPage(consoleFiles+"app/widget-frame.html"+packed)
+	loader, frame :=
+		newPage(consoleFiles+"app/widget-loader.js"+packed), newPage(consoleFiles+"app/widget-frame.html"+packed)
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		s.echo.Add(method, widgetScript, func(c echo.Context) error {
 			c.Response().Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
@@ -61,7 +69,9 @@ func (s *Server) widgetPages() {
 		})
 	}
 	const at = widgetPath + "/:agent/:gateway"
-	s.echo.GET(at, func(c echo.Context) error { return s.widgetFrame(c, frame) })
+	s.echo.GET(at, func(c echo.Context) error {
+		return s.widgetFrame(c, frame)
+	})
 	s.echo.GET(at+"/settings", s.widgetSettings)
 	s.post(at+"/ticket", 0, s.widgetTicket)
 	s.post(at+"/session", maxSmallBody, s.enterWidget)
@@ -113,7 +123,10 @@ func (s *Server) fromPage(c echo.Context) (w *gateways.Widget, origin string, er
 	}
 	origins := c.Request().Header.Values(echo.HeaderOrigin)
 	if len(origins) != 1 || !w.Allows(origins[0]) {
-		return nil, "", agent.Errorf(agent.CodeForbidden, "pages of this origin may not show this widget; its settings list the allowed origins")
+		return nil, "", agent.Errorf(
+			agent.CodeForbidden,
+			"pages of this origin may not show this widget; its settings list the allowed origins",
+		)
 	}
 	c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, origins[0])
 	return w, origins[0], nil

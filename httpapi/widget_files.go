@@ -28,7 +28,12 @@ type visitorFile struct {
 func visitorFiles(attachments []agent.Attachment) []visitorFile {
 	var files []visitorFile
 	for _, a := range attachments {
-		files = append(files, visitorFile{Name: a.Name, MimeType: a.MimeType, Size: a.Size, Removed: a.Status != agent.AttachmentStored})
+		files = append(files, visitorFile{
+			Name:     a.Name,
+			MimeType: a.MimeType,
+			Size:     a.Size,
+			Removed:  a.Status != agent.AttachmentStored,
+		})
 	}
 	return files
 }
@@ -55,7 +60,12 @@ func receiveWithFiles(c *rest.Call, w *gateways.Widget, v gateways.Visitor) (id 
 		return "", false, err
 	}
 	defer upload.Close()
-	fields := map[string]string{"id": "", "text": "", "email": "", "person": ""}
+	fields := map[string]string{
+		"id":     "",
+		"text":   "",
+		"email":  "",
+		"person": "",
+	}
 	part, err := rest.FilePartUpTo(c, w.MaxBytes()+maxVisitorForm, "file", fields)
 	if err != nil {
 		return "", false, err
@@ -68,7 +78,12 @@ func receiveWithFiles(c *rest.Call, w *gateways.Widget, v gateways.Visitor) (id 
 			return "", false, err
 		}
 	}
-	isNew, err = upload.Finish(c, agent.VisitorMessage{ID: fields["id"], Text: fields["text"], Email: fields["email"], Person: fields["person"] == "true"})
+	isNew, err = upload.Finish(c, agent.VisitorMessage{
+		ID:     fields["id"],
+		Text:   fields["text"],
+		Email:  fields["email"],
+		Person: fields["person"] == "true",
+	})
 	return fields["id"], isNew, err
 }
 

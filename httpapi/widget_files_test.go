@@ -41,7 +41,10 @@ func (c *testClient) storedUploads(t *testing.T) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.QueryRow("SELECT count(DISTINCT upload) FROM _file_parts").Scan(&n), db.Close()); err != nil {
+	if err := errors.Join(
+		db.QueryRow("SELECT count(DISTINCT upload) FROM _file_parts").Scan(&n),
+		db.Close(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -58,7 +61,10 @@ func TestVisitorFiles(t *testing.T) {
 	if hello := waitEvent(t, next, "hello", anyEvent); fmt.Sprint(at(hello, "files.max")) != "5" {
 		t.Errorf("%v", hello)
 	}
-	if a := ada.sendFiles(t, path+"/messages", "1", "", "../../bill?.pdf", "%PDF-1.7 bill", "a.png", smallPNG, "page.txt", "<html><script>alert(1)</script>"); a.StatusCode != 201 {
+	if a := ada.sendFiles(
+		t, path+"/messages", "1", "", "../../bill?.pdf", "%PDF-1.7 bill", "a.png", smallPNG, "page.txt",
+		"<html><script>alert(1)</script>",
+	); a.StatusCode != 201 {
 		t.Fatalf("%d %s", a.StatusCode, a.text)
 	}
 	if a := ada.sendFiles(t, path+"/messages", "1", "", "bill.pdf", "%PDF-1.7 bill"); a.StatusCode != 200 {
@@ -71,7 +77,8 @@ func TestVisitorFiles(t *testing.T) {
 	}
 	conversation := at(c.must(t, 200, "GET", "/api/agents/default/conversations", ""), "conversations.0.id").(string)
 	messages := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")
-	if text := fmt.Sprint(at(messages, "messages.0.content")); !strings.HasPrefix(text, "[file: ") || !strings.Contains(text, "[image: a.png]") {
+	if text := fmt.Sprint(at(messages, "messages.0.content")); !strings.HasPrefix(text, "[file: ") ||
+		!strings.Contains(text, "[image: a.png]") {
 		t.Errorf("the agent reads %s", text)
 	}
 	if at(messages, "messages.0.metadata.attachments.1.status") != "stored" {
@@ -80,9 +87,15 @@ func TestVisitorFiles(t *testing.T) {
 	id := fmt.Sprint(said["id"])
 	for n, want := range []string{"application/pdf", "image/png", "application/octet-stream"} {
 		at := fmt.Sprintf("/%s/%d", id, n)
-		for name, a := range map[string]answer{"visitor": ada.send(t, "GET", path+"/files"+at, ""), "person": c.send(t, "GET", "/api/agents/default/messages/"+id+"/attachments/"+fmt.Sprint(n), "")} {
-			if a.StatusCode != 200 || a.Header.Get("Content-Type") != want || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") ||
-				a.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(a.Header.Get("Content-Security-Policy"), "sandbox") {
+		for name, a := range map[string]answer{
+			"visitor": ada.send(t, "GET", path+"/files"+at, ""),
+			"person":  c.send(t, "GET", "/api/agents/default/messages/"+id+"/attachments/"+fmt.Sprint(n), ""),
+		} {
+			if a.StatusCode != 200 ||
+				a.Header.Get("Content-Type") != want ||
+				!strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") ||
+				a.Header.Get("X-Content-Type-Options") != "nosniff" ||
+				!strings.HasPrefix(a.Header.Get("Content-Security-Policy"), "sandbox") {
 				t.Errorf("%s, %s: %d %v", name, want, a.StatusCode, a.Header)
 			}
 		}
@@ -100,8 +113,14 @@ func TestVisitorFiles(t *testing.T) {
 			t.Errorf("%s: %d", none, a.StatusCode)
 		}
 	}
-	sent := c.sendFiles(t, "/api/agents/default/conversations/"+conversation+"/files", "", "", "offer.pdf", "%PDF-1.7 offer")
-	if sent.StatusCode != 201 || at(sent.json, "metadata.author") != "human" || at(sent.json, "content") != "[file: offer.pdf]" {
+	sent := c.sendFiles(
+		t,
+		"/api/agents/default/conversations/"+conversation+"/files",
+		"", "", "offer.pdf", "%PDF-1.7 offer",
+	)
+	if sent.StatusCode != 201 ||
+		at(sent.json, "metadata.author") != "human" ||
+		at(sent.json, "content") != "[file: offer.pdf]" {
 		t.Fatalf("%d %s", sent.StatusCode, sent.text)
 	}
 	answer := waitEvent(t, next, "message", func(m map[string]any) bool { return m["from"] == "person" })
@@ -116,11 +135,21 @@ func TestVisitorFiles(t *testing.T) {
 	}
 	chat := c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)["id"].(string)
 	for name, at := range map[string]string{"no widget": chat, "no conversation": "conversation-none"} {
-		if a := c.sendFiles(t, "/api/agents/default/conversations/"+at+"/files", "", "x", "a.pdf", "%PDF-1.7"); a.StatusCode != 400 && a.StatusCode != 404 {
+		if a := c.sendFiles(
+			t,
+			"/api/agents/default/conversations/"+at+"/files",
+			"", "x", "a.pdf", "%PDF-1.7",
+		); a.StatusCode != 400 && a.StatusCode != 404 {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
 	}
-	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"note","content":"ours","metadata":{"attachments":[{"name":"x","status":"stored"}]}}`)
+	c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/conversations/"+conversation+"/messages",
+		`{"role":"note","content":"ours","metadata":{"attachments":[{"name":"x","status":"stored"}]}}`,
+	)
 	if n := c.storedUploads(t); n != 4 {
 		t.Errorf("%d files are stored", n)
 	}
@@ -130,7 +159,11 @@ func TestVisitorFiles(t *testing.T) {
 // behind.
 func TestVisitorFileLimits(t *testing.T) {
 	c := newTestClient(t)
-	_, path, _ := c.createWidget(t, `{"allowedOrigins":["`+shopOrigin+`"],"maxFiles":2,"maxFileSize":1,"fileTypes":[".PDF","png"],"messagesPerMinute":100}`)
+	_, path, _ := c.createWidget(
+		t,
+		`{"allowedOrigins":["`+shopOrigin+
+			`"],"maxFiles":2,"maxFileSize":1,"fileTypes":[".PDF","png"],"messagesPerMinute":100}`,
+	)
 	_, off, _ := c.createWidget(t, `{"allowedOrigins":["`+shopOrigin+`"],"files":false}`)
 	ada := c.asVisitor(t, path)
 	pdf := "%PDF-1.7 "
@@ -150,7 +183,8 @@ func TestVisitorFileLimits(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
 	}
-	if a := ada.sendFiles(t, path+"/messages", "", "without an id", "a.pdf", pdf); a.StatusCode != 400 || at(a.json, "error.details.field") != "id" {
+	if a := ada.sendFiles(t, path+"/messages", "", "without an id", "a.pdf", pdf); a.StatusCode != 400 ||
+		at(a.json, "error.details.field") != "id" {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 	visitor := c.asVisitor(t, off)

@@ -78,7 +78,13 @@ func newVisitorMessage(m *agent.Message, visitorID string) visitorMessage {
 		Pending     []agent.PendingSource `json:"pending_sources"`
 	}
 	_ = json.Unmarshal(m.Metadata, &about) // metadata changed by SQL may be invalid
-	said := visitorMessage{ID: m.ID, From: "bot", Text: m.Content, Files: visitorFiles(about.Attachments), CreatedAt: m.CreatedAt}
+	said := visitorMessage{
+		ID:        m.ID,
+		From:      "bot",
+		Text:      m.Content,
+		Files:     visitorFiles(about.Attachments),
+		CreatedAt: m.CreatedAt,
+	}
 	if len(said.Files) > 0 && m.Content == agent.FilesText(about.Attachments) {
 		said.Text = ""
 	}
@@ -120,7 +126,11 @@ func (s *Server) visitorStream(c echo.Context) error {
 		return err
 	}
 	call := &rest.Call{HTTP: c, DB: w.DB()}
-	call.Guard = rest.NewGuard(c.Request().Context(), s.guardEvery, &visitorHolder{s.options.Gateways, w, visitorToken(c.Request())})
+	call.Guard = rest.NewGuard(c.Request().Context(), s.guardEvery, &visitorHolder{
+		s.options.Gateways,
+		w,
+		visitorToken(c.Request()),
+	})
 	call.Context = call.Guard
 	defer call.Guard.Stop()
 	release, err := s.feeds.countStream(call)
@@ -140,7 +150,14 @@ func (s *Server) visitorStream(c echo.Context) error {
 		return err
 	}
 	f.out = rest.NewEventWriter(call)
-	hello := visitorHello{Title: w.Title, Greeting: w.Greeting, Color: w.Color, AskEmail: w.AskEmail, OfflineMessage: w.OfflineMessage, Files: visitorFilesAllowed(w)}
+	hello := visitorHello{
+		Title:          w.Title,
+		Greeting:       w.Greeting,
+		Color:          w.Color,
+		AskEmail:       w.AskEmail,
+		OfflineMessage: w.OfflineMessage,
+		Files:          visitorFilesAllowed(w),
+	}
 	if f.out.Event("hello", hello) != nil || f.write(call, visit) != nil {
 		return nil //nolint:nilerr // the client disconnected
 	}
@@ -164,7 +181,11 @@ func (h *visitorHolder) Check() error {
 
 // Identify implements rest.Holder.
 func (h *visitorHolder) Identify(ctx context.Context) error {
-	now, err := h.gateways.Widget(store.Background(ctx), h.widget.DB(), h.widget.ID)
+	now, err := h.gateways.Widget(
+		store.Background(ctx),
+		h.widget.DB(),
+		h.widget.ID,
+	)
 	if err == nil {
 		_, err = now.Visitor(h.token)
 	}
@@ -209,7 +230,11 @@ func (f *visitorFeed) write(c *rest.Call, visit store.Visit) (err error) {
 		if m.Content, err = c.DB.TextToSend(c, m.Content, m.Metadata); err != nil {
 			return err
 		}
-		if err := f.out.Write(frame("message", formatNumber(uint64(m.ID)), newVisitorMessage(m, f.visitor.ID))); err != nil {
+		if err := f.out.Write(frame(
+			"message",
+			formatNumber(uint64(m.ID)),
+			newVisitorMessage(m, f.visitor.ID),
+		)); err != nil {
 			return err
 		}
 		if f.after = m.ID; m.Role == agent.MessageAssistant {
@@ -224,7 +249,14 @@ func (f *visitorFeed) write(c *rest.Call, visit store.Visit) (err error) {
 		}
 	}
 	open, next := f.widget.Hours(c)
-	state := visitorState{Open: open, Bot: visit.Bot, Answering: visit.Answering, NeedsHuman: visit.NeedsHuman, Person: visit.Muted, Email: visit.Email}
+	state := visitorState{
+		Open:       open,
+		Bot:        visit.Bot,
+		Answering:  visit.Answering,
+		NeedsHuman: visit.NeedsHuman,
+		Person:     visit.Muted,
+		Email:      visit.Email,
+	}
 	if !next.IsZero() {
 		state.OpensAt = next.UTC().Format(time.RFC3339)
 	}

@@ -37,7 +37,10 @@ const shopWidget = `{"allowedOrigins":["` + shopOrigin + `"]}`
 func (c *testClient) asVisitor(tb testing.TB, path string) *testClient {
 	tb.Helper()
 	ticket := c.with("Origin", shopOrigin).must(tb, 200, "POST", path+"/ticket", "")["ticket"].(string)
-	token := c.must(tb, 200, "POST", path+"/session", `{"ticket":"`+ticket+`","origin":"`+shopOrigin+`"}`)["token"].(string)
+	token := c.must(
+		tb, 200, "POST", path+"/session",
+		`{"ticket":"`+ticket+`","origin":"`+shopOrigin+`"}`,
+	)["token"].(string)
 	return c.with("Authorization", "Bearer "+token)
 }
 
@@ -48,12 +51,20 @@ func TestWidgetFiles(t *testing.T) {
 	_, path, _ := c.createWidget(t, `{"allowedOrigins":["`+shopOrigin+`","http://localhost:3000"]}`)
 	_, nowhere, _ := c.createWidget(t, `{}`)
 	script := c.with("Accept-Encoding", "gzip").send(t, "GET", "/widget.js", "")
-	if h := script.Header; script.StatusCode != 200 || h.Get("Cross-Origin-Resource-Policy") != "cross-origin" || h.Get("X-Content-Type-Options") != "nosniff" ||
-		h.Get("Content-Encoding") != "gzip" || len(script.text) > 4<<10 {
+	if h := script.Header; script.StatusCode != 200 ||
+		h.Get("Cross-Origin-Resource-Policy") != "cross-origin" ||
+		h.Get("X-Content-Type-Options") != "nosniff" ||
+		h.Get("Content-Encoding") != "gzip" ||
+		len(script.text) > 4<<10 {
 		t.Errorf("%d, %d bytes, %v", script.StatusCode, len(script.text), h)
 	}
 	first := 0 // bytes that the first click on the button loads
-	for _, file := range []string{path, "/console/app/widget-frame.css", "/console/app/widget-frame.js", "/console/lib/preact.js"} {
+	for _, file := range []string{
+		path,
+		"/console/app/widget-frame.css",
+		"/console/app/widget-frame.js",
+		"/console/lib/preact.js",
+	} {
 		first += len(c.with("Accept-Encoding", "gzip").send(t, "GET", file, "").text)
 	}
 	if first > 25<<10 {
@@ -62,12 +73,21 @@ func TestWidgetFiles(t *testing.T) {
 	for at, ancestors := range map[string]string{path: shopOrigin + " http://localhost:3000", nowhere: "'none'"} {
 		frame := c.send(t, "GET", at, "")
 		policy := frame.Header.Get("Content-Security-Policy")
-		if frame.StatusCode != 200 || !strings.HasSuffix(policy, "frame-ancestors "+ancestors) || !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") || frame.Header.Get("X-Frame-Options") != "" {
+		if frame.StatusCode != 200 ||
+			!strings.HasSuffix(policy, "frame-ancestors "+ancestors) ||
+			!strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") ||
+			frame.Header.Get("X-Frame-Options") != "" {
 			t.Errorf("%d %s, %v", frame.StatusCode, policy, frame.Header)
 		}
 	}
-	for _, unknown := range []string{"/widget/default/gateway-none", "/widget/agent-none/gateway-none", "/widget/default/gateway-none/settings", "/widget/default/gateway-none/stream"} {
-		if a := c.with("Origin", shopOrigin).send(t, "GET", unknown, ""); a.StatusCode != 404 || at(a.json, "error.code") != "NOT_FOUND" {
+	for _, unknown := range []string{
+		"/widget/default/gateway-none",
+		"/widget/agent-none/gateway-none",
+		"/widget/default/gateway-none/settings",
+		"/widget/default/gateway-none/stream",
+	} {
+		if a := c.with("Origin", shopOrigin).send(t, "GET", unknown, ""); a.StatusCode != 404 ||
+			at(a.json, "error.code") != "NOT_FOUND" {
 			t.Errorf("%s: %d %s", unknown, a.StatusCode, a.text)
 		}
 	}
@@ -83,25 +103,42 @@ func TestWidgetOrigins(t *testing.T) {
 		path, origin string
 		status       int
 	}{
-		{path, shopOrigin, 200}, {path, "", 403}, {path, "null", 403}, {path, "https://evil.example", 403}, {path, c.url, 403}, {path, "HTTPS://shop.example.com", 403},
-		{path, shopOrigin + ".evil.example", 403}, {nowhere, shopOrigin, 403}, {nowhere, "null", 403},
+		{path, shopOrigin, 200},
+		{path, "", 403},
+		{path, "null", 403},
+		{path, "https://evil.example", 403},
+		{path, c.url, 403},
+		{path, "HTTPS://shop.example.com", 403},
+		{path, shopOrigin + ".evil.example", 403},
+		{nowhere, shopOrigin, 403},
+		{nowhere, "null", 403},
 	} {
 		for _, call := range []string{"POST /ticket", "GET /settings"} {
 			method, what, _ := strings.Cut(call, " ")
 			a := c.with("Origin", tc.origin).send(t, method, tc.path+what, "")
 			allowed := a.Header.Get("Access-Control-Allow-Origin")
-			if a.StatusCode != tc.status || (tc.status == 200) != (allowed == tc.origin && allowed != "") || a.Header.Get("Vary") != "Origin" || a.Header.Get("Access-Control-Allow-Credentials") != "" {
+			if a.StatusCode != tc.status ||
+				(tc.status == 200) != (allowed == tc.origin && allowed != "") ||
+				a.Header.Get("Vary") != "Origin" ||
+				a.Header.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%s from %q: %d, readable by %q, %s", call, tc.origin, a.StatusCode, allowed, a.text)
 			}
 		}
 	}
-	body := `{"ticket":"` + c.with("Origin", shopOrigin).must(t, 200, "POST", path+"/ticket", "")["ticket"].(string) + `","origin":"` + shopOrigin + `"}`
+	body := `{"ticket":"` + c.with("Origin", shopOrigin).must(t, 200, "POST", path+"/ticket", "")["ticket"].(string) +
+		`","origin":"` + shopOrigin + `"}`
 	entered := c.send(t, "POST", path+"/session", body)
 	if entered.StatusCode != 200 || len(entered.Cookies()) != 0 || entered.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %v", entered.StatusCode, entered.Header)
 	}
 	c.must(t, 401, "POST", path+"/session", body) // a second time
-	for bad, status := range map[string]int{`{"origin":"` + shopOrigin + `"}`: 401, `{"ticket":"x"}`: 401, `x`: 400, `{"ticket":1}`: 400, `{"ticket":"` + strings.Repeat("x", 70_000) + `"}`: 413} {
+	for bad, status := range map[string]int{
+		`{"origin":"` + shopOrigin + `"}`: 401,
+		`{"ticket":"x"}`:                  401,
+		`x`:                               400,
+		`{"ticket":1}`:                    400,
+		`{"ticket":"` + strings.Repeat("x", 70_000) + `"}`: 413,
+	} {
 		if a := c.send(t, "POST", path+"/session", bad); a.StatusCode != status {
 			t.Errorf("%.40s: %d %s", bad, a.StatusCode, a.text)
 		}
@@ -145,7 +182,12 @@ func (c *testClient) visitorEvents(t *testing.T, path, after string) func() (str
 }
 
 // waitEvent reads events up to the first with a name that matches.
-func waitEvent(t *testing.T, next func() (string, map[string]any), name string, fits func(map[string]any) bool) map[string]any {
+func waitEvent(
+	t *testing.T,
+	next func() (string, map[string]any),
+	name string,
+	fits func(map[string]any) bool,
+) map[string]any {
 	t.Helper()
 	for {
 		if got, data := next(); got == name && fits(data) {
@@ -161,8 +203,21 @@ func anyEvent(map[string]any) bool { return true }
 func TestVisitorTalks(t *testing.T) {
 	c := newTestClient(t)
 	model := apitest.NewFixedModel(t, "Within two days [1]. "+hostile)
-	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"refund","description":"Pays back","type":"function","config":{"code":"return 1"}}`)
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_base_url":"`+model+`","llm_api_key":"k","llm_model":"small","auto_reply":true}`)
+	c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/tools",
+		`{"name":"refund","description":"Pays back","type":"function","config":{"code":"return 1"}}`,
+	)
+	c.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_base_url":"`+model+
+			`","llm_api_key":"k","llm_model":"small","auto_reply":true}`,
+	)
 	source := c.upload(t, "/api/agents/default/sources", "handbook.md", handbook, nil)
 	c.waitIndexed(t, "/api/agents/default/sources/"+source.json["id"].(string))
 	_, path, _ := c.createWidget(t, shopWidget)
@@ -179,7 +234,9 @@ func TestVisitorTalks(t *testing.T) {
 		t.Errorf("%v", said)
 	}
 	answer := waitEvent(t, next, "message", anyEvent)
-	if fmt.Sprint(answer["sources"]) != "[map[n:1 name:handbook.md]]" || answer["from"] != "bot" || !strings.Contains(answer["text"].(string), "<script>") {
+	if fmt.Sprint(answer["sources"]) != "[map[n:1 name:handbook.md]]" ||
+		answer["from"] != "bot" ||
+		!strings.Contains(answer["text"].(string), "<script>") {
 		t.Errorf("%v", answer)
 	}
 	for name := range answer {
@@ -194,9 +251,24 @@ func TestVisitorTalks(t *testing.T) {
 		t.Errorf("%v", waiting)
 	}
 	conversation := at(waiting, "waiting.0.conversation_id").(string)
-	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"note","content":"a secret note"}`)
-	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"Here I am","send":true}`)
-	if said := waitEvent(t, next, "message", func(m map[string]any) bool { return m["from"] != "visitor" }); said["text"] != "Here I am" || said["from"] != "person" {
+	c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/conversations/"+conversation+"/messages",
+		`{"role":"note","content":"a secret note"}`,
+	)
+	c.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/conversations/"+conversation+"/messages",
+		`{"role":"assistant","content":"Here I am","send":true}`,
+	)
+	if said := waitEvent(t, next, "message", func(m map[string]any) bool {
+		return m["from"] != "visitor"
+	}); said["text"] != "Here I am" ||
+		said["from"] != "person" {
 		t.Errorf("%v", said)
 	}
 	again := ada.visitorEvents(t, path, fmt.Sprint(answer["id"]))
@@ -222,7 +294,9 @@ func TestVisitorTalks(t *testing.T) {
 // from other requests.
 func TestVisitorLimits(t *testing.T) {
 	folder, server := openService(t)
-	server.limiter = rest.NewLimiter(map[string]int{"general": 1000, "widget": 30}, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })
+	server.limiter = rest.NewLimiter(map[string]int{"general": 1000, "widget": 30}, nil, func() time.Time {
+		return time.Unix(1_800_000_010, 0)
+	})
 	ts := httptest.NewServer(server.Handler())
 	t.Cleanup(ts.Close)
 	c := &testClient{url: ts.URL, folder: folder, header: http.Header{}}
@@ -246,7 +320,11 @@ func TestVisitorLimits(t *testing.T) {
 		t.Errorf("one address: %v", codes)
 	}
 	c.must(t, 200, "GET", "/api/agents/default/gateways", "")
-	for name, bad := range map[string]string{"text": `{"id":"x","text":""}`, "id": `{"text":"x"}`, "email": `{"id":"x","text":"x","email":"x"}`} {
+	for name, bad := range map[string]string{
+		"text":  `{"id":"x","text":""}`,
+		"id":    `{"text":"x"}`,
+		"email": `{"id":"x","text":"x","email":"x"}`,
+	} {
 		other := newTestClient(t)
 		_, path, _ := other.createWidget(t, shopWidget)
 		a := other.asVisitor(t, path).send(t, "POST", path+"/messages", bad)
@@ -263,7 +341,12 @@ func TestVisitorMessageLength(t *testing.T) {
 	_, path, _ := c.createWidget(t, shopWidget)
 	ada := c.asVisitor(t, path)
 	ada.must(t, 201, "POST", path+"/messages", `{"id":"1","text":"`+strings.Repeat("é", 4000)+`"}`)
-	if a := ada.send(t, "POST", path+"/messages", `{"id":"2","text":"`+strings.Repeat("x", 4001)+`"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "text" {
+	if a := ada.send(
+		t,
+		"POST",
+		path+"/messages",
+		`{"id":"2","text":"`+strings.Repeat("x", 4001)+`"}`,
+	); a.StatusCode != 400 || at(a.json, "error.details.field") != "text" {
 		t.Errorf("4,001 characters: %d %s", a.StatusCode, a.text)
 	}
 }
@@ -277,7 +360,9 @@ func TestWidgetDailyLimit(t *testing.T) {
 	ada.must(t, 201, "POST", path+"/messages", `{"id":"1","text":"Hi"}`)
 	bob.must(t, 201, "POST", path+"/messages", `{"id":"1","text":"Hi"}`)
 	a := bob.send(t, "POST", path+"/messages", `{"id":"2","text":"Hi"}`)
-	if a.StatusCode != 429 || at(a.json, "error.code") != "RATE_LIMITED" || at(a.json, "error.details.limit") != json.Number("2") {
+	if a.StatusCode != 429 ||
+		at(a.json, "error.code") != "RATE_LIMITED" ||
+		at(a.json, "error.details.limit") != json.Number("2") {
 		t.Errorf("the third message: %d %s", a.StatusCode, a.text)
 	}
 	ada.must(t, 200, "POST", path+"/messages", `{"id":"1","text":"Hi"}`)
@@ -298,12 +383,21 @@ func TestVisitorsOnly(t *testing.T) {
 			if name != "nobody" {
 				at = other
 			}
-			if a := client.send(t, method, at+what, `{"id":"1","text":"x","email":"a@b.example"}`); a.StatusCode != 401 {
+			if a := client.send(
+				t,
+				method,
+				at+what,
+				`{"id":"1","text":"x","email":"a@b.example"}`,
+			); a.StatusCode != 401 {
 				t.Errorf("%s of %s: %d", call, name, a.StatusCode)
 			}
 		}
 	}
-	for _, at := range []string{"/api/agents/default", "/api/agents/default/conversations", "/api/agents/default/gateways/" + id + "/widget"} {
+	for _, at := range []string{
+		"/api/agents/default",
+		"/api/agents/default/conversations",
+		"/api/agents/default/gateways/" + id + "/widget",
+	} {
 		if a := ada.send(t, "GET", at, ""); a.StatusCode != 401 {
 			t.Errorf("a visitor's token at %s: %d", at, a.StatusCode)
 		}
@@ -312,7 +406,12 @@ func TestVisitorsOnly(t *testing.T) {
 	if a := ada.send(t, "POST", path+"/email", `{"email":"ada@example.com"}`); a.StatusCode != 204 {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
-	if _, err := c.folder.Default().UpdateGateway(t.Context(), id, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{})}, func(agent.GatewayType, *agent.GatewayConfig) error { return nil }); err != nil {
+	if _, err := c.folder.Default().UpdateGateway(
+		t.Context(),
+		id,
+		agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{})},
+		func(agent.GatewayType, *agent.GatewayConfig) error { return nil },
+	); err != nil {
 		t.Fatal(err)
 	}
 	if a := ada.send(t, "POST", path+"/messages", `{"id":"2","text":"Hello"}`); a.StatusCode != 404 {
@@ -324,17 +423,35 @@ func TestVisitorsOnly(t *testing.T) {
 // secret.
 func TestWidgetOptions(t *testing.T) {
 	c := newTestClient(t)
-	id, _, secret := c.createWidget(t, `{"allowedOrigins":["https://Shop.example.com/"],"greeting":"Hi","secret":"s3cret-of-mine"}`)
+	id, _, secret := c.createWidget(
+		t,
+		`{"allowedOrigins":["https://Shop.example.com/"],"greeting":"Hi","secret":"s3cret-of-mine"}`,
+	)
 	a := c.send(t, "GET", "/api/agents/default/gateways/"+id+"/widget", "")
-	if at(a.json, "config.allowedOrigins.0") != shopOrigin || at(a.json, "config.greeting") != "Hi" || at(a.json, "config.messagesPerDay") != json.Number("500") ||
-		!strings.Contains(a.text, `data-widget=\"default/`+id+`\"`) || strings.Contains(a.text, secret) || strings.Contains(a.text, "s3cret") {
+	if at(a.json, "config.allowedOrigins.0") != shopOrigin ||
+		at(a.json, "config.greeting") != "Hi" ||
+		at(a.json, "config.messagesPerDay") != json.Number("500") ||
+		!strings.Contains(a.text, `data-widget=\"default/`+id+`\"`) ||
+		strings.Contains(a.text, secret) ||
+		strings.Contains(a.text, "s3cret") {
 		t.Errorf("%s", a.text)
 	}
 	bot := c.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"telegram","name":"Bot"}`)["id"].(string)
 	c.must(t, 400, "GET", "/api/agents/default/gateways/"+bot+"/widget", "")
-	for field, config := range map[string]string{"config.allowedOrigins": `{"allowedOrigins":["*"]}`, "config.color": `{"color":"red"}`, "config.hours": `{"hours":"always"}`,
-		"config.askEmail": `{"askEmail":"x"}`, "config.messagesPerDay": `{"messagesPerDay":-1}`, "config.greeting": `{"greeting":"` + strings.Repeat("x", 1001) + `"}`} {
-		if a := c.send(t, "POST", "/api/agents/default/gateways", `{"type":"web","name":"x","config":`+config+`}`); a.StatusCode != 400 || at(a.json, "error.details.field") != field {
+	for field, config := range map[string]string{
+		"config.allowedOrigins": `{"allowedOrigins":["*"]}`,
+		"config.color":          `{"color":"red"}`,
+		"config.hours":          `{"hours":"always"}`,
+		"config.askEmail":       `{"askEmail":"x"}`,
+		"config.messagesPerDay": `{"messagesPerDay":-1}`,
+		"config.greeting":       `{"greeting":"` + strings.Repeat("x", 1001) + `"}`,
+	} {
+		if a := c.send(
+			t,
+			"POST",
+			"/api/agents/default/gateways",
+			`{"type":"web","name":"x","config":`+config+`}`,
+		); a.StatusCode != 400 || at(a.json, "error.details.field") != field {
 			t.Errorf("%s: %d %s", field, a.StatusCode, a.text)
 		}
 	}
@@ -349,7 +466,10 @@ func TestNetworkHasShareOfWidget(t *testing.T) {
 	})
 	from := func(address string) *testClient { return c.with("X-Forwarded-For", address) }
 	for _, limit := range []int{8, 12, 40} {
-		_, path, _ := c.createWidget(t, fmt.Sprintf(`{"allowedOrigins":["%s"],"messagesPerDay":%d,"messagesPerMinute":100}`, shopOrigin, limit))
+		_, path, _ := c.createWidget(
+			t,
+			fmt.Sprintf(`{"allowedOrigins":["%s"],"messagesPerDay":%d,"messagesPerMinute":100}`, shopOrigin, limit),
+		)
 		sent := 0
 		// send sends a message and reports whether it was accepted.
 		send := func(v *testClient) bool {

@@ -43,7 +43,13 @@ func (s *Server) importWorkflows(c *rest.Call, in *importWorkflowsIn) (importedW
 			return importedWorkflows{}, moveFields(err, "", "document.")
 		}
 	}
-	out := importedWorkflows{Workflows: read.Workflows, Schedules: read.Schedules, Tools: read.Tools, Credentials: read.Credentials, Report: read.Report}
+	out := importedWorkflows{
+		Workflows:   read.Workflows,
+		Schedules:   read.Schedules,
+		Tools:       read.Tools,
+		Credentials: read.Credentials,
+		Report:      read.Report,
+	}
 	if in.Body.DryRun {
 		for i := range out.Workflows {
 			w := &out.Workflows[i]
@@ -75,11 +81,24 @@ func (s *Server) draftIssues(nodes []agent.RawNode, edges []agent.RawEdge) (all 
 func (s *Server) imported(read *n8n.Import) store.WorkflowImport {
 	all := store.WorkflowImport{Workflows: read.Workflows, CheckSchedule: s.options.Scheduler.Check}
 	for _, t := range read.Tools {
-		all.Tools = append(all.Tools, agent.Tool{ID: t.ID, Name: t.Name, Description: t.Description, Type: t.Type, Enabled: t.Enabled, Config: t.Config})
+		all.Tools = append(all.Tools, agent.Tool{
+			ID:          t.ID,
+			Name:        t.Name,
+			Description: t.Description,
+			Type:        t.Type,
+			Enabled:     t.Enabled,
+			Config:      t.Config,
+		})
 	}
 	for _, p := range read.Schedules {
-		change := agent.ScheduleChange{Name: agent.Some(p.Name), Type: agent.Some(agent.ScheduleCron), CronExpression: agent.Some(p.Cron),
-			CallbackType: agent.Some(agent.CallbackWorkflow), CallbackID: agent.Some(p.WorkflowID), Status: agent.Some(agent.SchedulePaused)}
+		change := agent.ScheduleChange{
+			Name:           agent.Some(p.Name),
+			Type:           agent.Some(agent.ScheduleCron),
+			CronExpression: agent.Some(p.Cron),
+			CallbackType:   agent.Some(agent.CallbackWorkflow),
+			CallbackID:     agent.Some(p.WorkflowID),
+			Status:         agent.Some(agent.SchedulePaused),
+		}
 		if p.Timezone != "" {
 			change.Timezone = agent.Some(p.Timezone)
 		}

@@ -28,7 +28,9 @@ func importBody(t *testing.T, fixture string, dry bool) string {
 func TestImportWorkflows(t *testing.T) {
 	c := newTestClient(t)
 	count := func() int {
-		return len(c.must(t, 200, "GET", flowBase, "")["workflows"].([]any)) + len(c.must(t, 200, "GET", "/api/agents/default/schedules", "")["schedules"].([]any))
+		return len(c.must(t, 200, "GET", flowBase, "")["workflows"].([]any)) + len(
+			c.must(t, 200, "GET", "/api/agents/default/schedules", "")["schedules"].([]any),
+		)
 	}
 	dry := c.must(t, 200, "POST", flowBase+"/import", importBody(t, "schedule", true))
 	if len(dry["workflows"].([]any)) != 1 || len(dry["schedules"].([]any)) != 2 || count() != 0 {
@@ -44,14 +46,38 @@ func TestImportWorkflows(t *testing.T) {
 			t.Errorf("a schedule: %v", s)
 		}
 	}
-	made := c.must(t, 200, "POST", flowBase+"/import", importBody(t, "unsupported-node", false))["workflows"].([]any)[0].(map[string]any)
-	apiCase{"activate it", "PUT", flowBase + "/" + made["id"].(string), `{"status":"active"}`, 400, map[string]any{"error.details.node_id": "odd"}}.run(t, c)
+	made := c.must(
+		t, 200, "POST", flowBase+"/import",
+		importBody(t, "unsupported-node", false),
+	)["workflows"].([]any)[0].(map[string]any)
+	apiCase{
+		"activate it",
+		"PUT",
+		flowBase + "/" + made["id"].(string),
+		`{"status":"active"}`,
+		400,
+		map[string]any{"error.details.node_id": "odd"},
+	}.run(t, c)
 	for _, tc := range []apiCase{
 		{"another format", "POST", flowBase + "/import", `{"format":"make","document":{}}`, 400, invalid("format")},
 		{"no document", "POST", flowBase + "/import", `{"format":"n8n"}`, 400, invalid("document")},
 		{"a text", "POST", flowBase + "/import", `{"format":"n8n","document":"{}"}`, 400, invalid("document")},
-		{"no nodes", "POST", flowBase + "/import", `{"format":"n8n","document":{"connections":{}}}`, 400, invalid("document.nodes")},
-		{"a node without a type", "POST", flowBase + "/import", `{"format":"n8n","document":[{"nodes":[{"name":"a"}]}]}`, 400, invalid("document[0].nodes[0].type")},
+		{
+			"no nodes",
+			"POST",
+			flowBase + "/import",
+			`{"format":"n8n","document":{"connections":{}}}`,
+			400,
+			invalid("document.nodes"),
+		},
+		{
+			"a node without a type",
+			"POST",
+			flowBase + "/import",
+			`{"format":"n8n","document":[{"nodes":[{"name":"a"}]}]}`,
+			400,
+			invalid("document[0].nodes[0].type"),
+		},
 	} {
 		tc.run(t, c)
 	}
@@ -66,7 +92,13 @@ func TestImportHasNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := json.Marshal(c.must(t, 200, "GET", flowBase+"/"+out["workflows"].([]any)[0].(map[string]any)["id"].(string), ""))
+	stored, err := json.Marshal(c.must(
+		t,
+		200,
+		"GET",
+		flowBase+"/"+out["workflows"].([]any)[0].(map[string]any)["id"].(string),
+		"",
+	))
 	if err != nil {
 		t.Fatal(err)
 	}

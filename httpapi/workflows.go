@@ -55,9 +55,15 @@ type workflowItem struct {
 
 func newWorkflowItem(w agent.Workflow) workflowItem {
 	return workflowItem{
-		ID: w.ID, Name: w.Name, Description: w.Description,
-		Status: w.Status, Version: w.Version, Triggers: triggersOf(w.Nodes),
-		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, UpdatedBy: w.UpdatedBy,
+		ID:          w.ID,
+		Name:        w.Name,
+		Description: w.Description,
+		Status:      w.Status,
+		Version:     w.Version,
+		Triggers:    triggersOf(w.Nodes),
+		CreatedAt:   w.CreatedAt,
+		UpdatedAt:   w.UpdatedAt,
+		UpdatedBy:   w.UpdatedBy,
 	}
 }
 
@@ -131,7 +137,11 @@ type createWorkflowIn struct {
 }
 
 func (s *Server) createWorkflow(c *rest.Call, in *createWorkflowIn) (agent.Workflow, error) {
-	w := agent.Workflow{Name: in.Body.Name, Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings()}
+	w := agent.Workflow{
+		Name:     in.Body.Name,
+		Status:   agent.WorkflowDraft,
+		Settings: agent.DefaultWorkflowSettings(),
+	}
 	in.Body.Apply(&w)
 	if err := s.flow.Check(w); err != nil {
 		return w, err
@@ -184,8 +194,11 @@ func (s *Server) updateWorkflow(c *rest.Call, in *updateWorkflowIn) (agent.Workf
 	}
 	return withETag(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
 		if !matchesVersion(in.IfMatch, w.Version) {
-			return agent.Errorf(agent.CodeConflict, "the workflow was changed in the meantime; its version is %d", w.Version).
-				With("version", w.Version).With("updated_at", w.UpdatedAt).With("updated_by", w.UpdatedBy)
+			return agent.Errorf(
+				agent.CodeConflict,
+				"the workflow was changed in the meantime; its version is %d",
+				w.Version,
+			).With("version", w.Version).With("updated_at", w.UpdatedAt).With("updated_by", w.UpdatedBy)
 		}
 		in.Body.Apply(w)
 		return s.flow.Check(*w)
@@ -226,7 +239,11 @@ type workflowVersionsOut struct {
 }
 
 func (s *Server) listWorkflowVersions(c *rest.Call, in *listWorkflowVersionsIn) (workflowVersionsOut, error) {
-	page, err := rest.ListParams{Limit: in.Limit, Offset: in.Offset, Cursor: in.Cursor}.Page()
+	page, err := rest.ListParams{
+		Limit:  in.Limit,
+		Offset: in.Offset,
+		Cursor: in.Cursor,
+	}.Page()
 	if err != nil {
 		return workflowVersionsOut{}, err
 	}
@@ -328,7 +345,16 @@ func (s *Server) testWorkflow(c *rest.Call, in *testWorkflowIn) (executionOut, e
 	if err := extendForWait(c, wait); err != nil {
 		return executionOut{}, err
 	}
-	started, err := s.flow.Test(c, c.DB, flow.TestRequest{WorkflowID: b.WorkflowID, Nodes: b.Nodes, Edges: b.Edges, Input: b.Input, Mode: b.Mode, NodeID: b.NodeID, Pins: b.Pins, Wait: wait})
+	started, err := s.flow.Test(c, c.DB, flow.TestRequest{
+		WorkflowID: b.WorkflowID,
+		Nodes:      b.Nodes,
+		Edges:      b.Edges,
+		Input:      b.Input,
+		Mode:       b.Mode,
+		NodeID:     b.NodeID,
+		Pins:       b.Pins,
+		Wait:       wait,
+	})
 	for i := range started.Results {
 		started.Results[i].OmitLargeOutput()
 	}

@@ -30,7 +30,10 @@ func TestGraphTests(t *testing.T) {
 		{"source":"l","target":"i","sourceHandle":"done"},{"source":"i","target":"s","sourceHandle":"true"}]`
 	run := func(more string) (map[string]any, string) {
 		t.Helper()
-		x := c.must(t, 200, "POST", flowBase+"/test?wait=30", `{"workflow_id":"`+id+`","input":{"name":"Ada"},`+more+graph+`}`)
+		x := c.must(
+			t, 200, "POST", flowBase+"/test?wait=30",
+			`{"workflow_id":"`+id+`","input":{"name":"Ada"},`+more+graph+`}`,
+		)
 		var story []string
 		for _, r := range x["node_results"].([]any) {
 			mark := ""
@@ -45,17 +48,44 @@ func TestGraphTests(t *testing.T) {
 		more, story, output string
 		calls               int32
 	}{
-		{``, "t=success h=success b=success after=success b=success after=success l=success i=success s=skipped", `{"result":false}`, 1},
-		{`"pins":{"h":{"body":{"n":7}}},`, "t=success h=success* b=success after=success b=success after=success l=success i=success s=success", `7 Ada`, 0},
+		{
+			``,
+			"t=success h=success b=success after=success b=success after=success l=success i=success s=skipped",
+			`{"result":false}`,
+			1,
+		},
+		{
+			`"pins":{"h":{"body":{"n":7}}},`,
+			"t=success h=success* b=success after=success b=success after=success l=success i=success s=success",
+			`7 Ada`,
+			0,
+		},
 		{`"mode":"to","node_id":"b",`, "t=success h=success b=success b=success l=success", `{"x":"2 1"}`, 1},
 		{`"mode":"to","node_id":"h",`, "t=success h=success", `"n":1`, 1},
 		{`"mode":"node","node_id":"s","pins":{"l":{"results":["r"]}},`, "s=success", `[\"r\"] 1 Ada`, 0},
-		{`"mode":"node","node_id":"l","pins":{"h":{"body":{"n":9}}},`, "b=success after=success b=success after=success l=success", `"count":2`, 0},
+		{
+			`"mode":"node","node_id":"l","pins":{"h":{"body":{"n":9}}},`,
+			"b=success after=success b=success after=success l=success",
+			`"count":2`,
+			0,
+		},
 	} {
 		before := calls.Load()
 		x, story := run(test.more)
-		if x["status"] != "complete" || x["trigger"] != "test" || story != test.story || !strings.Contains(string(mustRaw(t, x["output"])), test.output) || calls.Load()-before != test.calls {
-			t.Errorf("%s: %v %s, output %s, %d calls, error %v", test.more, x["status"], story, mustRaw(t, x["output"]), calls.Load()-before, x["error"])
+		if x["status"] != "complete" ||
+			x["trigger"] != "test" ||
+			story != test.story ||
+			!strings.Contains(string(mustRaw(t, x["output"])), test.output) ||
+			calls.Load()-before != test.calls {
+			t.Errorf(
+				"%s: %v %s, output %s, %d calls, error %v",
+				test.more,
+				x["status"],
+				story,
+				mustRaw(t, x["output"]),
+				calls.Load()-before,
+				x["error"],
+			)
 		}
 		if len(x["nodes"].([]any)) != 7 || len(x["edges"].([]any)) != 7 {
 			t.Errorf("%s: the execution does not have the graph: %v", test.more, x["nodes"])
@@ -75,15 +105,29 @@ func TestGraphTests(t *testing.T) {
 	if got := list("?trigger=test"); got != 20 {
 		t.Errorf("%d tests are kept", got)
 	}
-	if events := c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT count(*) FROM executions WHERE trigger = 'test'"}`); at(events, "rows.0.0") == nil {
+	if events := c.must(
+		t,
+		200,
+		"POST",
+		"/api/agents/default/sql/execute",
+		`{"query":"SELECT count(*) FROM executions WHERE trigger = 'test'"}`,
+	); at(events, "rows.0.0") == nil {
 		t.Error("no rows")
 	}
-	for _, bad := range []string{`"mode":"some",`, `"mode":"to","node_id":"x",`, `"mode":"node",`, `"pins":{"h":5},`, `"pins":{"h":{"a":"` + strings.Repeat("x", 257<<10) + `"}},`} {
+	for _, bad := range []string{
+		`"mode":"some",`,
+		`"mode":"to","node_id":"x",`,
+		`"mode":"node",`,
+		`"pins":{"h":5},`,
+		`"pins":{"h":{"a":"` + strings.Repeat("x", 257<<10) + `"}},`,
+	} {
 		if a := c.send(t, "POST", flowBase+"/test", `{"workflow_id":"`+id+`",`+bad+graph+`}`); a.StatusCode != 400 {
 			t.Errorf("%s: %d %s", bad[:min(len(bad), 40)], a.StatusCode, a.text)
 		}
 	}
-	secret := `{"workflow_id":"` + id + `","nodes":[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"` + other.URL + `","auth":{"type":"bearer","token":"sesame"}}}]}`
+	secret := `{"workflow_id":"` + id +
+		`","nodes":[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"` + other.URL +
+		`","auth":{"type":"bearer","token":"sesame"}}}]}`
 	if a := c.send(t, "POST", flowBase+"/test", secret); a.StatusCode != 400 || strings.Contains(a.text, "sesame") {
 		t.Errorf("a credential: %d %s", a.StatusCode, a.text)
 	}
@@ -94,15 +138,27 @@ func TestGraphTests(t *testing.T) {
 func TestGraphTestThatWaits(t *testing.T) {
 	c := newTestClient(t)
 	id := createFlow(t, c, simpleNodes, simpleEdges, "")
-	x := c.must(t, 200, "POST", flowBase+"/test", `{"workflow_id":"`+id+`","nodes":[{"id":"t","type":"trigger"},{"id":"a","type":"approval"}],"edges":[{"source":"t","target":"a"}]}`)
+	x := c.must(
+		t, 200, "POST", flowBase+"/test",
+		`{"workflow_id":"`+id+`","nodes":[{"id":"t","type":"trigger"},{"id":"a","type":"approval"}],`+
+			`"edges":[{"source":"t","target":"a"}]}`,
+	)
 	one := flowBase + "/executions/" + x["id"].(string)
 	for waits := false; !waits; {
-		waits = slices.ContainsFunc(c.must(t, 200, "GET", one, "")["node_results"].([]any), func(r any) bool { return at(r, "status") == "waiting" })
+		waits = slices.ContainsFunc(c.must(t, 200, "GET", one, "")["node_results"].([]any), func(r any) bool {
+			return at(r, "status") == "waiting"
+		})
 	}
 	if waiting := c.must(t, 200, "GET", "/api/agents/default/waiting", "")["waiting"].([]any); len(waiting) != 0 {
 		t.Errorf("a test is listed among what waits for people: %v", waiting)
 	}
-	if done := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`); done["status"] != "complete" {
+	if done := c.must(
+		t,
+		200,
+		"POST",
+		flowBase+"/execute?wait=30",
+		`{"workflow_id":"`+id+`"}`,
+	); done["status"] != "complete" {
 		t.Errorf("next to the test: %v", done)
 	}
 	c.must(t, 200, "POST", one+"/resume", `{"node_id":"a","data":{"decision":"approved"}}`)

@@ -31,7 +31,11 @@ func (c Callback) Trigger() json.RawMessage {
 	trigger := map[string]any{}
 	_ = agent.DecodeJSON(c.Schedule.Payload, &trigger) // the store only holds objects
 	trigger["payload"] = c.Schedule.Payload
-	trigger["schedule"] = map[string]any{"id": c.Schedule.ID, "name": c.Schedule.Name, "type": c.Schedule.Type}
+	trigger["schedule"] = map[string]any{
+		"id":   c.Schedule.ID,
+		"name": c.Schedule.Name,
+		"type": c.Schedule.Type,
+	}
 	trigger["run_id"], trigger["scheduled_for"] = c.RunID, c.ScheduledFor
 	return object(trigger)
 }
@@ -73,9 +77,15 @@ func (s *Scheduler) Run(ctx context.Context, db *store.DB, id string) (agent.Run
 // newRun returns a run of a schedule for the queue.
 func (s *Scheduler) newRun(db *store.DB, r store.ScheduledRun) *run {
 	return &run{
-		row: r.Run, group: runGroup{workflows: r.Schedule.CallbackType == agent.CallbackWorkflow},
+		row:   r.Run,
+		group: runGroup{workflows: r.Schedule.CallbackType == agent.CallbackWorkflow},
 		call: func(ctx context.Context, started func(string)) (string, error) {
-			return s.call(ctx, db, Callback{RunID: r.Run.ID, Schedule: r.Schedule, ScheduledFor: r.Run.ScheduledFor, Started: started})
+			return s.call(ctx, db, Callback{
+				RunID:        r.Run.ID,
+				Schedule:     r.Schedule,
+				ScheduledFor: r.Run.ScheduledFor,
+				Started:      started,
+			})
 		},
 	}
 }

@@ -22,7 +22,11 @@ func (s *Scheduler) startClock() error {
 		return fmt.Errorf("start to watch the clock: %w", err)
 	}
 	s.clockOffset = s.measureClock()
-	_, err = clock.NewJob(gocron.DurationJob(s.clockInterval), gocron.NewTask(s.checkClock), gocron.WithSingletonMode(gocron.LimitModeReschedule))
+	_, err = clock.NewJob(
+		gocron.DurationJob(s.clockInterval),
+		gocron.NewTask(s.checkClock),
+		gocron.WithSingletonMode(gocron.LimitModeReschedule),
+	)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start to watch the clock: %w", err), clock.Shutdown())
 	}

@@ -42,7 +42,12 @@ func TestChangedOccurrences(t *testing.T) {
 			{"2000-01-04T10:00:00Z", `{"start_time":"2000-01-01T05:00:00Z"}`},
 			{"2000-01-04T10:00:00Z", `{"start_time":null}`},
 		} {
-			if _, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, change.start), changeOf(t, change.body)); err != nil {
+			if _, err := h.db.UpdateOccurrence(
+				t.Context(),
+				task.ID,
+				at(t, change.start),
+				changeOf(t, change.body),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -51,12 +56,27 @@ func TestChangedOccurrences(t *testing.T) {
 		pass(240 * time.Hour)
 		want(t, "calls", h.calls.times(), "10:00:00 15:00:00 10:00:00")
 		moved := h.calls.tasks[1]
-		want(t, "the moved occurrence", []any{moved.RunID, moved.Task.Title, moved.Occurrence.OriginalStart, len(moved.Task.Exceptions)}, "["+task.ID+"@20000102T100000Z moved 2000-01-02T10:00:00.000Z 0]")
+		want(
+			t,
+			"the moved occurrence",
+			[]any{moved.RunID, moved.Task.Title, moved.Occurrence.OriginalStart, len(moved.Task.Exceptions)},
+			"["+task.ID+"@20000102T100000Z moved 2000-01-02T10:00:00.000Z 0]",
+		)
 		want(t, "due events", len(h.events(t, agent.EventCalendarDue)), 3)
 
-		_, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-03T10:00:00Z"), changeOf(t, `{"start_time":"2000-02-01T10:00:00Z"}`))
+		_, err := h.db.UpdateOccurrence(
+			t.Context(),
+			task.ID,
+			at(t, "2000-01-03T10:00:00Z"),
+			changeOf(t, `{"start_time":"2000-02-01T10:00:00Z"}`),
+		)
 		want(t, "moving an occurrence that has run", agent.ErrorCode(err), agent.CodeConflict)
-		if _, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-03T10:00:00Z"), changeOf(t, `{"title":"x"}`)); err != nil {
+		if _, err := h.db.UpdateOccurrence(
+			t.Context(),
+			task.ID,
+			at(t, "2000-01-03T10:00:00Z"),
+			changeOf(t, `{"title":"x"}`),
+		); err != nil {
 			t.Errorf("renaming an occurrence that has run: %v", err)
 		}
 		if err := h.db.CancelOccurrence(t.Context(), task.ID, at(t, "2000-01-03T10:00:00Z")); err != nil {
@@ -74,10 +94,20 @@ func TestMovedOccurrenceOfLastMinute(t *testing.T) {
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","recurrence":"daily","workflow_id":""}`)
 		pass(10*time.Hour + 20*time.Second)
 		want(t, "due events", len(h.events(t, agent.EventCalendarDue)), 1)
-		if _, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-01T10:00:00Z"), changeOf(t, `{"title":"x"}`)); err != nil {
+		if _, err := h.db.UpdateOccurrence(
+			t.Context(),
+			task.ID,
+			at(t, "2000-01-01T10:00:00Z"),
+			changeOf(t, `{"title":"x"}`),
+		); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-02T10:00:00Z"), changeOf(t, `{"start_time":"2000-01-01T10:00:15Z"}`)); err != nil {
+		if _, err := h.db.UpdateOccurrence(
+			t.Context(),
+			task.ID,
+			at(t, "2000-01-02T10:00:00Z"),
+			changeOf(t, `{"start_time":"2000-01-01T10:00:15Z"}`),
+		); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -94,20 +124,32 @@ func TestInterruptedMovedOccurrence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
 		task := h.task(t, dailyAtTen)
-		if _, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-01T10:00:00Z"), changeOf(t, `{"start_time":"2000-01-01T12:00:00Z","end_time":"2000-01-01T14:00:00Z"}`)); err != nil {
+		if _, err := h.db.UpdateOccurrence(
+			t.Context(),
+			task.ID,
+			at(t, "2000-01-01T10:00:00Z"),
+			changeOf(t, `{"start_time":"2000-01-01T12:00:00Z","end_time":"2000-01-01T14:00:00Z"}`),
+		); err != nil {
 			t.Fatal(err)
 		}
 		h.close(t)
 		h = open(t, path)
-		h.calls.onCall(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
+		h.calls.onCall(func(ctx context.Context, _ Callback) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
 		pass(12*time.Hour + time.Second)
 		want(t, "calls", h.calls.times(), "12:00:00")
 		h.close(t)
 		h = open(t, path)
 		synctest.Wait()
 		want(t, "calls of the next server", len(h.calls.tasks), 1)
-		want(t, "occurrence", h.calls.tasks[0].Occurrence, agent.Occurrence{ID: task.ID + "@20000101T100000Z", OriginalStart: at(t, "2000-01-01T10:00:00Z"),
-			StartTime: at(t, "2000-01-01T12:00:00Z"), EndTime: at(t, "2000-01-01T14:00:00Z")})
+		want(t, "occurrence", h.calls.tasks[0].Occurrence, agent.Occurrence{
+			ID:            task.ID + "@20000101T100000Z",
+			OriginalStart: at(t, "2000-01-01T10:00:00Z"),
+			StartTime:     at(t, "2000-01-01T12:00:00Z"),
+			EndTime:       at(t, "2000-01-01T14:00:00Z"),
+		})
 		pass(2 * time.Hour)
 		want(t, "calls", len(h.calls.tasks), 1)
 		h.close(t)
@@ -125,7 +167,12 @@ func TestMissedOccurrenceIsMoved(t *testing.T) {
 		h = open(t, path)
 		synctest.Wait()
 		want(t, "occurrences", h.occurrences(t), map[string]agent.TaskStatus{task.ID + "@20000101T100000Z": "failed"})
-		if _, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-01T10:00:00Z"), changeOf(t, `{"start_time":"2000-01-01T22:00:00Z"}`)); err != nil {
+		if _, err := h.db.UpdateOccurrence(
+			t.Context(),
+			task.ID,
+			at(t, "2000-01-01T10:00:00Z"),
+			changeOf(t, `{"start_time":"2000-01-01T22:00:00Z"}`),
+		); err != nil {
 			t.Fatal(err)
 		}
 		pass(4 * time.Hour)
@@ -138,7 +185,13 @@ func TestFollowingOccurrences(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		task := h.task(t, dailyAtTen)
 		pass(10*time.Hour + 20*time.Second)
-		rest, err := h.db.UpdateFollowing(t.Context(), task.ID, at(t, "2000-01-03T10:00:00Z"), changeOf(t, `{"start_time":"2000-01-03T12:00:00Z","title":"later"}`), h.CheckTask)
+		rest, err := h.db.UpdateFollowing(
+			t.Context(),
+			task.ID,
+			at(t, "2000-01-03T10:00:00Z"),
+			changeOf(t, `{"start_time":"2000-01-03T12:00:00Z","title":"later"}`),
+			h.CheckTask,
+		)
 		if err != nil || rest.ID == task.ID || rest.RecurrenceCount != 2 {
 			t.Fatalf("got %+v, %v", rest, err)
 		}
@@ -149,7 +202,13 @@ func TestFollowingOccurrences(t *testing.T) {
 		if err := h.db.DeleteFollowing(t.Context(), other.ID, at(t, "2000-02-02T10:00:00Z")); err != nil {
 			t.Fatal(err)
 		}
-		same, err := h.db.UpdateFollowing(t.Context(), other.ID, at(t, "2000-02-01T10:00:00Z"), changeOf(t, `{"title":"whole"}`), h.CheckTask)
+		same, err := h.db.UpdateFollowing(
+			t.Context(),
+			other.ID,
+			at(t, "2000-02-01T10:00:00Z"),
+			changeOf(t, `{"title":"whole"}`),
+			h.CheckTask,
+		)
 		want(t, "the whole task", []any{same.ID, same.Title, err}, "["+other.ID+" whole <nil>]")
 		if err := h.db.DeleteFollowing(t.Context(), other.ID, at(t, "2000-02-01T10:00:00Z")); err != nil {
 			t.Fatal(err)
@@ -162,7 +221,11 @@ func TestFollowingOccurrences(t *testing.T) {
 func TestExceptionsBySQL(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		task := h.task(t, dailyAtTen)
-		h.sql(t, `UPDATE tasks SET exceptions = '[{"original_start":"2000-01-01T10:00:00Z","cancelled":true},{"original_start":"2000-01-02T10:00:00Z","start_time":"2000-01-02T08:00:00Z"}]'`)
+		h.sql(
+			t,
+			`UPDATE tasks SET exceptions = '[{"original_start":"2000-01-01T10:00:00Z","cancelled":true},`+
+				`{"original_start":"2000-01-02T10:00:00Z","start_time":"2000-01-02T08:00:00Z"}]'`,
+		)
 		_, next := h.status(t, task.ID)
 		want(t, "next", next, "2000-01-02T08:00:00.000Z")
 		h.sql(t, `UPDATE tasks SET start_time = '2000-01-01T11:00:00.000Z', end_time = '2000-01-01T12:00:00.000Z'`)

@@ -26,7 +26,11 @@ const feedYears = 10
 
 // NewFeed starts a calendar with this name on w. Close ends it.
 func NewFeed(w io.Writer, name string, now time.Time) *Feed {
-	f := &Feed{w: bufio.NewWriter(w), zones: map[string]bool{}, until: now.AddDate(feedYears, 0, 0)}
+	f := &Feed{
+		w:     bufio.NewWriter(w),
+		zones: map[string]bool{},
+		until: now.AddDate(feedYears, 0, 0),
+	}
 	f.line("BEGIN", "VCALENDAR")
 	f.line("VERSION", "2.0")
 	f.line("PRODID", "-//Satchel//Calendar//EN")
@@ -57,7 +61,9 @@ func (f *Feed) line(name, value string) {
 
 // escape escapes a text value, see section 3.3.11.
 func escape(text string) string {
-	text = strings.NewReplacer("\\", "\\\\", ";", "\\;", ",", "\\,", "\r\n", "\\n", "\n", "\\n", "\r", "\\n").Replace(text)
+	text = strings.NewReplacer(
+		"\\", "\\\\", ";", "\\;", ",", "\\,", "\r\n", "\\n", "\n", "\\n", "\r", "\\n",
+	).Replace(text)
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f {
 			return -1
@@ -98,7 +104,9 @@ func (f *Feed) Add(t agent.Task) {
 	})
 	for _, e := range t.Exceptions {
 		if o, err := t.Occurrence(e.OriginalStart); err == nil && !e.Cancelled {
-			f.event(t.WithOccurrence(o), o, zone, func() { f.at("RECURRENCE-ID", t.Timezone, o.OriginalStart.In(zone)) })
+			f.event(t.WithOccurrence(o), o, zone, func() {
+				f.at("RECURRENCE-ID", t.Timezone, o.OriginalStart.In(zone))
+			})
 		}
 	}
 }

@@ -46,13 +46,18 @@ func TestFeedIsReadByGoICal(t *testing.T) {
 	tasks := map[string]agent.Task{}
 	var list []agent.Task
 	for id, body := range map[string]string{
-		"once":     `{"title":"Once; with, signs\nand lines","description":"` + strings.Repeat("long ünïcode ", 40) + `","start_time":"2026-03-05T09:00:00Z","end_time":"2026-03-05T09:45:00Z"}`,
-		"daily":    `{"title":"Daily","start_time":"2026-03-20T09:00:00+01:00","timezone":"Europe/Berlin","recurrence":"daily","recurrence_end":"2026-04-10"}`,
-		"weekdays": `{"title":"Weekdays","start_time":"2026-03-01T09:00:00-05:00","timezone":"America/New_York","recurrence":"weekly","recurrence_days":[1,2,3,4,5]}`,
-		"own day":  `{"title":"Own day","start_time":"2026-03-03T09:00:00Z","recurrence":"weekly","recurrence_count":6}`,
-		"last":     `{"title":"Last","start_time":"2026-01-31T17:00:00Z","recurrence":"monthly","recurrence_days":[-1,15]}`,
-		"the 31st": `{"title":"31st","start_time":"2026-01-31T08:00:00+09:00","timezone":"Asia/Tokyo","recurrence":"monthly","recurrence_count":9,"recurrence_end":"2026-09-01"}`,
-		"dropped":  `{"title":"Dropped","start_time":"2026-03-09T09:00:00Z","status":"cancelled"}`,
+		"once": `{"title":"Once; with, signs\nand lines","description":"` + strings.Repeat("long ünïcode ", 40) +
+			`","start_time":"2026-03-05T09:00:00Z","end_time":"2026-03-05T09:45:00Z"}`,
+		"daily": `{"title":"Daily","start_time":"2026-03-20T09:00:00+01:00","timezone":"Europe/Berlin",` +
+			`"recurrence":"daily","recurrence_end":"2026-04-10"}`,
+		"weekdays": `{"title":"Weekdays","start_time":"2026-03-01T09:00:00-05:00","timezone":"America/New_York",` +
+			`"recurrence":"weekly","recurrence_days":[1,2,3,4,5]}`,
+		"own day": `{"title":"Own day","start_time":"2026-03-03T09:00:00Z","recurrence":"weekly","recurrence_count":6}`,
+		"last": `{"title":"Last","start_time":"2026-01-31T17:00:00Z","recurrence":"monthly",` +
+			`"recurrence_days":[-1,15]}`,
+		"the 31st": `{"title":"31st","start_time":"2026-01-31T08:00:00+09:00","timezone":"Asia/Tokyo",` +
+			`"recurrence":"monthly","recurrence_count":9,"recurrence_end":"2026-09-01"}`,
+		"dropped": `{"title":"Dropped","start_time":"2026-03-09T09:00:00Z","status":"cancelled"}`,
 	} {
 		tasks[id] = taskOf(t, id, body)
 		list = append(list, tasks[id])
@@ -126,26 +131,36 @@ func TestFeedHasExceptions(t *testing.T) {
 	start, err := events[1].DateTimeStart(time.UTC)
 	original, err2 := events[1].Props.DateTime("RECURRENCE-ID", time.UTC)
 	title, _ := events[1].Props.Text("SUMMARY")
-	if err != nil || err2 != nil || !start.Equal(time.Date(2026, 3, 23, 12, 0, 0, 0, time.UTC)) || !original.Equal(time.Date(2026, 3, 22, 8, 0, 0, 0, time.UTC)) || title != "Later, once" {
+	if err != nil ||
+		err2 != nil ||
+		!start.Equal(time.Date(2026, 3, 23, 12, 0, 0, 0, time.UTC)) ||
+		!original.Equal(time.Date(2026, 3, 22, 8, 0, 0, 0, time.UTC)) ||
+		title != "Later, once" {
 		t.Errorf("%v %v, %s of %s, %q", err, err2, start, original, title)
 	}
-	if uid := events[1].Props.Get("UID").Value; uid != "a@satchel" || strings.Contains(text, "RRULE") && events[1].Props.Get("RRULE") != nil {
+	if uid := events[1].Props.Get("UID").Value; uid != "a@satchel" ||
+		strings.Contains(text, "RRULE") && events[1].Props.Get("RRULE") != nil {
 		t.Errorf("%s\n%s", uid, text)
 	}
 }
 
 // TestFeedDescribesZones compares the zones of a feed with the machine's own.
 func TestFeedDescribesZones(t *testing.T) {
-	text := feed(t, taskOf(t, "a", `{"title":"t","start_time":"2026-07-01T09:00:00Z","timezone":"Europe/Berlin"}`),
+	text := feed(
+		t,
+		taskOf(t, "a", `{"title":"t","start_time":"2026-07-01T09:00:00Z","timezone":"Europe/Berlin"}`),
 		taskOf(t, "b", `{"title":"t","start_time":"2026-07-01T09:00:00Z","timezone":"Europe/Berlin"}`),
 		taskOf(t, "c", `{"title":"t","start_time":"2026-07-01T09:00:00Z","timezone":"Asia/Kathmandu"}`),
-		taskOf(t, "d", `{"title":"t","start_time":"2026-07-01T09:00:00Z","timezone":"UTC"}`))
+		taskOf(t, "d", `{"title":"t","start_time":"2026-07-01T09:00:00Z","timezone":"UTC"}`),
+	)
 	if strings.Count(text, "BEGIN:VTIMEZONE") != 2 || strings.Count(text, "TZID:Europe/Berlin") != 1 {
 		t.Errorf("zones:\n%s", text)
 	}
 	for _, part := range []string{
-		"BEGIN:DAYLIGHT\r\nDTSTART:20260329T020000\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nTZNAME:CEST\r\nEND:DAYLIGHT",
-		"BEGIN:STANDARD\r\nDTSTART:20261025T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\nTZNAME:CET\r\nEND:STANDARD",
+		"BEGIN:DAYLIGHT\r\nDTSTART:20260329T020000\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\n" +
+			"TZNAME:CEST\r\nEND:DAYLIGHT",
+		"BEGIN:STANDARD\r\nDTSTART:20261025T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\n" +
+			"TZNAME:CET\r\nEND:STANDARD",
 		"TZOFFSETTO:+0545", "DTSTART;TZID=Europe/Berlin:20260701T110000", "DTSTART:20260701T090000Z",
 	} {
 		if !strings.Contains(text, part) {

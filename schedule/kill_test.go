@@ -46,18 +46,24 @@ func serveChild(path string) error {
 		default:
 		}
 	})
-	s := New(Options{Env: store.Env{Folder: folder, Log: quiet},
+	s := New(Options{
+		Env: store.Env{Folder: folder, Log: quiet},
 		Runners: map[string]Runner{
 			agent.CallbackAgent: func(_ context.Context, _ *store.DB, c Callback) (string, error) {
 				_, err := os.Stdout.WriteString("ran " + c.RunID + "\n")
 				return "", err
-			}}})
+			}},
+	})
 	if err := s.Start(context.Background()); err != nil {
 		return err
 	}
 	for left := 1; left > 0; {
 		<-changed
-		if _, left, err = folder.Default().Schedules(context.Background(), store.ScheduleFilter{Statuses: []string{"active"}}, store.Page{Limit: 1}); err != nil {
+		if _, left, err = folder.Default().Schedules(
+			context.Background(),
+			store.ScheduleFilter{Statuses: []string{"active"}},
+			store.Page{Limit: 1},
+		); err != nil {
 			return err
 		}
 	}
@@ -93,7 +99,8 @@ func TestKillNine(t *testing.T) {
 	called := map[string]int{}
 	kills := 0
 	for ended := false; !ended; {
-		ended = serveUntil(t, path, 1+rand.IntN(12)+2*kills, called) // later each time, so that all runs are called in the end
+		// later each time, so that all runs are called in the end
+		ended = serveUntil(t, path, 1+rand.IntN(12)+2*kills, called)
 		kills++
 	}
 	t.Logf("%d kills; %d runs were called %d times", kills-1, len(called), sum(called))
@@ -149,7 +156,10 @@ func checkRuns(t *testing.T, path string, schedules int, called map[string]int) 
 	}
 	for _, each := range list {
 		_, runs, err := folder.Default().Schedule(t.Context(), each.ID, 10)
-		if err != nil || len(runs) != 1 || runs[0].Status != agent.RunSuccess || each.Status != agent.ScheduleCompleted {
+		if err != nil ||
+			len(runs) != 1 ||
+			runs[0].Status != agent.RunSuccess ||
+			each.Status != agent.ScheduleCompleted {
 			t.Fatalf("%s %s: %+v, %v", each.ID, each.Status, runs, err)
 		}
 		if called[runs[0].ID] == 0 {

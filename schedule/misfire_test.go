@@ -54,7 +54,11 @@ func TestDowntime(t *testing.T) {
 						Run      agent.Run
 						Missed   int
 					}
-					if err := json.Unmarshal(e.Data, &data); err != nil || data.Schedule.ID != s.ID || data.Run.Status != agent.RunMissed || data.Run.ScheduledFor.IsZero() || data.Missed != missed {
+					if err := json.Unmarshal(e.Data, &data); err != nil ||
+						data.Schedule.ID != s.ID ||
+						data.Run.Status != agent.RunMissed ||
+						data.Run.ScheduledFor.IsZero() ||
+						data.Missed != missed {
 						t.Errorf("the event is %s, %v", e.Data, err)
 					}
 				}
@@ -89,7 +93,12 @@ func TestMissedOnce(t *testing.T) {
 			h = open(t, path)
 			synctest.Wait()
 			got, _ := h.get(t, s.ID)
-			want(t, policy+": calls and status", []any{h.calls.count(), got.Status, got.NextRun}, []any{calls, "completed", ""})
+			want(
+				t,
+				policy+": calls and status",
+				[]any{h.calls.count(), got.Status, got.NextRun},
+				[]any{calls, "completed", ""},
+			)
 			h.close(t)
 		})
 	}
@@ -97,7 +106,9 @@ func TestMissedOnce(t *testing.T) {
 
 func TestOverlap(t *testing.T) {
 	for overlap, wanted := range map[string]string{
-		agent.OverlapSkip: "00:01:00 00:04:00", agent.OverlapAllow: "00:01:00 00:02:00 00:03:00 00:04:00", agent.OverlapQueue: "00:01:00 00:03:30",
+		agent.OverlapSkip:  "00:01:00 00:04:00",
+		agent.OverlapAllow: "00:01:00 00:02:00 00:03:00 00:04:00",
+		agent.OverlapQueue: "00:01:00 00:03:30",
 	} {
 		bubble(t, func(t *testing.T, h *fixture) {
 			h.calls.onCall(func(ctx context.Context, c Callback) error {
@@ -125,7 +136,10 @@ func TestInterrupted(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
-		h.calls.onCall(func(ctx context.Context, c Callback) error { <-ctx.Done(); return ctx.Err() })
+		h.calls.onCall(func(ctx context.Context, c Callback) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
 		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:01:00Z"}`)
 		pass(2 * time.Minute)
 		want(t, "calls", h.calls.count(), 1)

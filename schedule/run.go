@@ -48,7 +48,9 @@ func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 		}
 	}
 	began := time.Now()
-	executionID, err := r.callSafely(ctx, func(executionID string) { s.started(r, executionID) })
+	executionID, err := r.callSafely(ctx, func(executionID string) {
+		s.started(r, executionID)
+	})
 	if ctx.Err() != nil {
 		return work.Next{}, ctx.Err()
 	}
@@ -59,7 +61,12 @@ func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 	}
 	if err != nil {
 		row.Status, row.Error = agent.RunError, agent.Clip(agent.Explain(err), 500)
-		s.log.Warn("run schedule or task", "agent", r.key.db.ID(), "run", r.key.id, "error", err)
+		s.log.Warn(
+			"run schedule or task",
+			"agent", r.key.db.ID(),
+			"run", r.key.id,
+			"error", err,
+		)
 	}
 	s.ended(r, row)
 	return work.Next{}, nil

@@ -95,8 +95,11 @@ func open(t *testing.T, path string, options ...func(*fixture)) *fixture {
 		t.Fatal(err)
 	}
 	c := &calls{}
-	h := &fixture{folder: folder, db: folder.Default(), calls: c, Scheduler: New(Options{Env: store.Env{Folder: folder, Log: quiet},
-		Runners: map[string]Runner{agent.CallbackAgent: c.run}, Tasks: c.runTask})}
+	h := &fixture{folder: folder, db: folder.Default(), calls: c, Scheduler: New(Options{
+		Env:     store.Env{Folder: folder, Log: quiet},
+		Runners: map[string]Runner{agent.CallbackAgent: c.run},
+		Tasks:   c.runTask,
+	})}
 	h.clockInterval = testInterval
 	for _, set := range options {
 		set(h)
@@ -118,7 +121,11 @@ func (h *fixture) close(t *testing.T) {
 // make creates a schedule from JSON, which calls the agent.
 func (h *fixture) make(t *testing.T, body string) agent.Schedule {
 	t.Helper()
-	s, _, err := h.Create(t.Context(), h.db, change(t, `{"name":"s","callback_type":"agent","payload":{"prompt":"go"}}`, body))
+	s, _, err := h.Create(
+		t.Context(),
+		h.db,
+		change(t, `{"name":"s","callback_type":"agent","payload":{"prompt":"go"}}`, body),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +267,11 @@ func TestChangesBySQL(t *testing.T) {
 		pass(29 * time.Minute)
 		want(t, "calls after resuming by SQL", h.calls.times(), "00:30:00 00:31:00 02:00:00")
 		h.sql(t, "DELETE FROM schedules")
-		h.sql(t, `INSERT INTO schedules(name, type, delay_seconds, callback_type, payload) VALUES ('by SQL', 'delayed', 60, 'agent', '{"prompt":"x"}')`)
+		h.sql(
+			t,
+			`INSERT INTO schedules(name, type, delay_seconds, callback_type, payload) VALUES ('by SQL', 'delayed', `+
+				`60, 'agent', '{"prompt":"x"}')`,
+		)
 		pass(time.Minute)
 		want(t, "calls of a schedule created by SQL", h.calls.times(), "00:30:00 00:31:00 02:00:00 02:01:00")
 		h.sql(t, "UPDATE schedules SET delay_seconds = 120")
@@ -268,7 +279,12 @@ func TestChangesBySQL(t *testing.T) {
 		want(t, "calls after a new next_run by SQL", h.calls.count(), 5)
 		h.sql(t, "UPDATE schedules SET type = 'once', next_run = '2000-01-01T03:00:00.000Z'")
 		pass(time.Hour)
-		want(t, "calls after a change of type by SQL", h.calls.times(), "00:30:00 00:31:00 02:00:00 02:01:00 02:03:00 03:00:00")
+		want(
+			t,
+			"calls after a change of type by SQL",
+			h.calls.times(),
+			"00:30:00 00:31:00 02:00:00 02:01:00 02:03:00 03:00:00",
+		)
 	})
 }
 
@@ -278,9 +294,14 @@ func TestInvalidRows(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		valid := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
 		for _, set := range []string{
-			"type = 'cron', cron_expression = 'nonsense'", "type = 'cron', cron_expression = '@daily'", "type = 'cron', timezone = 'Mars/Base'",
-			"type = 'delayed', delay_seconds = -5", "type = 'once', next_run = NULL", "callback_type = 'workflow', callback_id = 'nowhere'",
-			"name = ''", "payload = '{}'",
+			"type = 'cron', cron_expression = 'nonsense'",
+			"type = 'cron', cron_expression = '@daily'",
+			"type = 'cron', timezone = 'Mars/Base'",
+			"type = 'delayed', delay_seconds = -5",
+			"type = 'once', next_run = NULL",
+			"callback_type = 'workflow', callback_id = 'nowhere'",
+			"name = ''",
+			"payload = '{}'",
 		} {
 			s := h.make(t, `{"type":"cron","cron_expression":"30 * * * *"}`)
 			h.sql(t, "UPDATE schedules SET "+set+" WHERE id = ?", s.ID)
@@ -289,12 +310,29 @@ func TestInvalidRows(t *testing.T) {
 				t.Errorf("%s: %s, runs %v; want paused with an error", set, got.Status, runs)
 			}
 		}
-		for _, set := range []string{"status = 'asleep'", "next_run = 'tomorrow'", "next_run = '2000-01-01 10:00:00'", "payload = '[]'", "overlap = 'x'", "delay_seconds = 'x'"} {
-			if _, err := h.db.SQL(t.Context(), "UPDATE schedules SET "+set, store.Params{}, store.Access{Write: true}); agent.ErrorCode(err) != agent.CodeExecution {
+		for _, set := range []string{
+			"status = 'asleep'",
+			"next_run = 'tomorrow'",
+			"next_run = '2000-01-01 10:00:00'",
+			"payload = '[]'",
+			"overlap = 'x'",
+			"delay_seconds = 'x'",
+		} {
+			if _, err := h.db.SQL(
+				t.Context(),
+				"UPDATE schedules SET "+set,
+				store.Params{},
+				store.Access{Write: true},
+			); agent.ErrorCode(err) != agent.CodeExecution {
 				t.Errorf("%s: %v, want an error", set, err)
 			}
 		}
-		if _, err := h.db.SQL(t.Context(), "DELETE FROM runs", store.Params{}, store.Access{Write: true}); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
+		if _, err := h.db.SQL(
+			t.Context(),
+			"DELETE FROM runs",
+			store.Params{},
+			store.Access{Write: true},
+		); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
 			t.Errorf("deleting runs by SQL: %v", err)
 		}
 		pass(time.Hour)
@@ -308,7 +346,9 @@ func TestPausedAgentRunsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		h.make(t, `{"type":"cron","cron_expression":"* * * * *"}`)
 		set := func(status agent.Status) {
-			if _, err := h.folder.UpdateAgent(t.Context(), h.db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+			if _, err := h.folder.UpdateAgent(t.Context(), h.db, agent.AgentChange{
+				Status: agent.Some(status),
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -401,7 +441,15 @@ func TestSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := h.Create(t.Context(), other, change(t, `{"name":"s","callback_type":"agent","payload":{"prompt":"go"},"type":"once","next_run":"2000-01-01T00:10:00Z"}`)); err != nil {
+		if _, _, err := h.Create(
+			t.Context(),
+			other,
+			change(
+				t,
+				`{"name":"s","callback_type":"agent","payload":{"prompt":"go"},"type":"once",`+
+					`"next_run":"2000-01-01T00:10:00Z"}`,
+			),
+		); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Minute)
@@ -422,7 +470,11 @@ func TestSlots(t *testing.T) {
 func TestExecutionIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan struct{})
-		h.calls.onCall(func(_ context.Context, c Callback) error { c.Started("execution-1"); <-release; return nil })
+		h.calls.onCall(func(_ context.Context, c Callback) error {
+			c.Started("execution-1")
+			<-release
+			return nil
+		})
 		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
 		shows := func() (string, agent.RunStatus) {
 			_, runs, err := h.db.Schedule(t.Context(), s.ID, 1)
@@ -467,7 +519,10 @@ func TestDeletedAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.db = db
-		h.calls.onCall(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
+		h.calls.onCall(func(ctx context.Context, _ Callback) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
 		for range maxAgentRuns + 1 {
 			h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
 		}
@@ -476,7 +531,11 @@ func TestDeletedAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		want(t, "calls and active runs", []any{h.calls.count(), len(h.active), h.runs.Stats()}, []any{maxAgentRuns, 0, work.Stats{}})
+		want(t, "calls and active runs", []any{h.calls.count(), len(h.active), h.runs.Stats()}, []any{
+			maxAgentRuns,
+			0,
+			work.Stats{},
+		})
 	})
 }
 
@@ -504,13 +563,19 @@ func TestStartStop(t *testing.T) {
 }
 
 func TestTrigger(t *testing.T) {
-	c := Callback{RunID: "run-1", Schedule: agent.Schedule{ID: "schedule-1", Payload: json.RawMessage(`{"a":1,"schedule":"mine"}`)}}
+	c := Callback{
+		RunID:    "run-1",
+		Schedule: agent.Schedule{ID: "schedule-1", Payload: json.RawMessage(`{"a":1,"schedule":"mine"}`)},
+	}
 	var got struct {
 		A        int
 		Payload  map[string]any
 		Schedule map[string]string
 	}
-	if err := json.Unmarshal(c.Trigger(), &got); err != nil || got.A != 1 || got.Payload["schedule"] != "mine" || got.Schedule["id"] != "schedule-1" {
+	if err := json.Unmarshal(c.Trigger(), &got); err != nil ||
+		got.A != 1 ||
+		got.Payload["schedule"] != "mine" ||
+		got.Schedule["id"] != "schedule-1" {
 		t.Errorf("got %s, %v", c.Trigger(), err)
 	}
 }
@@ -525,7 +590,16 @@ func TestCheck(t *testing.T) {
 			{`{"callback_type":"webhook","callback_id":"https://example.com/","secret":"short"}`, "secret"},
 			{`{"payload":{}}`, "payload.prompt"},
 		} {
-			_, _, err := h.Create(t.Context(), h.db, change(t, `{"name":"s","type":"cron","cron_expression":"* * * * *","callback_type":"agent","payload":{"prompt":"x"}}`, tc.body))
+			_, _, err := h.Create(
+				t.Context(),
+				h.db,
+				change(
+					t,
+					`{"name":"s","type":"cron","cron_expression":"* * * * *","callback_type":"agent",`+
+						`"payload":{"prompt":"x"}}`,
+					tc.body,
+				),
+			)
 			var e *agent.Error
 			if !errors.As(err, &e) || e.Details["field"] != tc.field {
 				t.Errorf("%s: %v, want an error about %s", tc.body, err, tc.field)

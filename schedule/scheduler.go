@@ -65,9 +65,23 @@ type Scheduler struct {
 
 // New returns a Scheduler and subscribes it to pending work.
 func New(o Options) *Scheduler {
-	s := &Scheduler{folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, own: o.Own, log: o.Logger(), now: time.Now,
-		active: map[runKey]*run{}, unwritten: map[*store.DB]*unwritten{}, epoch: time.Now(), clockInterval: clockInterval}
-	s.webhook = &webhook{client: egress.New(egress.Policy{Allow: o.Allow}), agent: "Satchel/" + o.Version, waits: retryWaits}
+	s := &Scheduler{
+		folder:        o.Folder,
+		runners:       map[string]Runner{},
+		tasks:         o.Tasks,
+		own:           o.Own,
+		log:           o.Logger(),
+		now:           time.Now,
+		active:        map[runKey]*run{},
+		unwritten:     map[*store.DB]*unwritten{},
+		epoch:         time.Now(),
+		clockInterval: clockInterval,
+	}
+	s.webhook = &webhook{
+		client: egress.New(egress.Policy{Allow: o.Allow}),
+		agent:  "Satchel/" + o.Version,
+		waits:  retryWaits,
+	}
 	for kind, run := range o.Runners {
 		s.runners[kind] = run
 	}
@@ -80,19 +94,35 @@ func New(o Options) *Scheduler {
 func (s *Scheduler) makeQueues() {
 	backoff := work.Exponential(firstRetry, lastRetry)
 	report := func(failed string) func(*store.DB, error) {
-		return func(db *store.DB, err error) { s.log.Error(failed, "agent", db.ID(), "error", err) }
+		return func(db *store.DB, err error) {
+			s.log.Error(failed, "agent", db.ID(), "error", err)
+		}
 	}
 	readFailed := report("read due runs")
-	s.due = work.New(work.Options[dueKey]{Run: s.takeDue, Limit: maxDue, Backoff: backoff,
+	s.due = work.New(work.Options[dueKey]{
+		Run:     s.takeDue,
+		Limit:   maxDue,
+		Backoff: backoff,
 		Now:     func() time.Time { return s.now() },
-		OnError: func(key dueKey, err error) { readFailed(key.db, err) }})
+		OnError: func(key dueKey, err error) { readFailed(key.db, err) },
+	})
 	startFailed := report("start a run")
-	s.runs = work.New(work.Options[*run]{Run: s.execute, Limit: maxRuns, Backoff: backoff,
+	s.runs = work.New(work.Options[*run]{
+		Run:        s.execute,
+		Limit:      maxRuns,
+		Backoff:    backoff,
 		Group:      func(r *run) any { return r.group },
 		GroupLimit: func(any) int { return maxAgentRuns },
-		OnError:    func(r *run, err error) { startFailed(r.key.db, err) }})
-	s.results = work.New(work.Options[*store.DB]{Run: s.writeResults, Limit: maxWriters, Backoff: backoff,
-		OnError: report("write the results of runs")})
+		OnError: func(r *run, err error) {
+			startFailed(r.key.db, err)
+		},
+	})
+	s.results = work.New(work.Options[*store.DB]{
+		Run:     s.writeResults,
+		Limit:   maxWriters,
+		Backoff: backoff,
+		OnError: report("write the results of runs"),
+	})
 }
 
 // notify handles a notification of pending work of an agent.

@@ -37,9 +37,16 @@ func (s *Scheduler) CheckTask(t *agent.Task) error {
 // newTaskRun returns an occurrence of a task for the queue.
 func (s *Scheduler) newTaskRun(db *store.DB, t store.StartedTask) *run {
 	return &run{
-		row: agent.Run{ID: t.Occurrence.ID}, task: true, group: runGroup{workflows: true},
+		row:   agent.Run{ID: t.Occurrence.ID},
+		task:  true,
+		group: runGroup{workflows: true},
 		call: func(ctx context.Context, started func(string)) (string, error) {
-			return s.callTask(ctx, db, TaskCall{RunID: t.Occurrence.ID, Task: t.Task, Occurrence: t.Occurrence, Started: started})
+			return s.callTask(ctx, db, TaskCall{
+				RunID:      t.Occurrence.ID,
+				Task:       t.Task,
+				Occurrence: t.Occurrence,
+				Started:    started,
+			})
 		},
 	}
 }

@@ -68,12 +68,19 @@ func TestTaskStartsItsWorkflow(t *testing.T) {
 		pass(10 * time.Hour)
 		want(t, "calls", h.calls.times(), "10:00:00")
 		call := h.calls.tasks[0]
-		want(t, "occurrence", call.Occurrence, agent.Occurrence{ID: task.ID + "@20000101T100000Z", OriginalStart: task.StartTime, StartTime: task.StartTime, EndTime: task.EndTime})
+		want(t, "occurrence", call.Occurrence, agent.Occurrence{
+			ID:            task.ID + "@20000101T100000Z",
+			OriginalStart: task.StartTime,
+			StartTime:     task.StartTime,
+			EndTime:       task.EndTime,
+		})
 		var trigger struct {
 			Task       agent.Task
 			Occurrence agent.Occurrence
 		}
-		if err := json.Unmarshal(call.Trigger(), &trigger); err != nil || trigger.Task.Title != "t" || trigger.Occurrence != call.Occurrence {
+		if err := json.Unmarshal(call.Trigger(), &trigger); err != nil ||
+			trigger.Task.Title != "t" ||
+			trigger.Occurrence != call.Occurrence {
 			t.Errorf("got %s, %v", call.Trigger(), err)
 		}
 		status, next := h.status(t, task.ID)
@@ -109,7 +116,10 @@ func TestRecurringTask(t *testing.T) {
 		pass(240 * time.Hour)
 		want(t, "calls", h.calls.times(), "10:00:00 10:00:00 10:00:00")
 		want(t, "occurrences", h.occurrences(t), map[string]agent.TaskStatus{
-			task.ID + "@20000101T100000Z": "completed", task.ID + "@20000102T100000Z": "failed", task.ID + "@20000103T100000Z": "completed"})
+			task.ID + "@20000101T100000Z": "completed",
+			task.ID + "@20000102T100000Z": "failed",
+			task.ID + "@20000103T100000Z": "completed",
+		})
 		status, next := h.status(t, task.ID)
 		want(t, "the recurring task", []any{status, next}, "[pending ]")
 		status, _ = h.status(t, quiet.ID)
@@ -125,7 +135,10 @@ func TestTasksAfterDowntime(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
-		daily := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","end_time":"2000-01-01T14:00:00Z","recurrence":"daily"}`)
+		daily := h.task(
+			t,
+			`{"start_time":"2000-01-01T10:00:00Z","end_time":"2000-01-01T14:00:00Z","recurrence":"daily"}`,
+		)
 		passed := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
 		h.close(t)
 		time.Sleep(60 * time.Hour) // until noon of the third day
@@ -133,8 +146,11 @@ func TestTasksAfterDowntime(t *testing.T) {
 		synctest.Wait()
 		want(t, "calls", h.calls.times(), "12:00:00")
 		want(t, "occurrences", h.occurrences(t), map[string]agent.TaskStatus{
-			daily.ID + "@20000101T100000Z": "failed", daily.ID + "@20000102T100000Z": "failed", daily.ID + "@20000103T100000Z": "completed",
-			passed.ID + "@20000101T100000Z": "failed"})
+			daily.ID + "@20000101T100000Z":  "failed",
+			daily.ID + "@20000102T100000Z":  "failed",
+			daily.ID + "@20000103T100000Z":  "completed",
+			passed.ID + "@20000101T100000Z": "failed",
+		})
 		status, next := h.status(t, passed.ID)
 		want(t, "a task that has passed", []any{status, next}, "[failed ]")
 		h.close(t)
@@ -146,7 +162,10 @@ func TestInterruptedTask(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
-		h.calls.onCall(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
+		h.calls.onCall(func(ctx context.Context, _ Callback) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
 		pass(11 * time.Hour)
 		h.close(t)

@@ -57,7 +57,10 @@ func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, er
 	}
 	for try := 0; ; try++ {
 		wait, err := w.post(ctx, c, secret, body)
-		if err == nil || wait < 0 || try == len(w.waits) || clock.Sleep(ctx, max(wait, w.waits[try])) != nil {
+		if err == nil ||
+			wait < 0 ||
+			try == len(w.waits) ||
+			clock.Sleep(ctx, max(wait, w.waits[try])) != nil {
 			return "", err
 		}
 	}
@@ -66,10 +69,17 @@ func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, er
 // post makes one attempt. wait is how long the receiver asks to wait before the
 // next one, or negative if there must be none.
 func (w *webhook) post(ctx context.Context, c Callback, secret string, body []byte) (wait time.Duration, err error) {
-	answer, err := w.client.PostSigned(ctx, egress.SignedPost{URL: c.Schedule.CallbackID, ID: c.RunID, At: time.Now(),
-		Secrets: []string{secret}, Body: body, UserAgent: w.agent})
+	answer, err := w.client.PostSigned(ctx, egress.SignedPost{
+		URL:       c.Schedule.CallbackID,
+		ID:        c.RunID,
+		At:        time.Now(),
+		Secrets:   []string{secret},
+		Body:      body,
+		UserAgent: w.agent,
+	})
 	switch status := answer.Status; {
-	case egress.IsPermanent(err), status >= 300 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
+	case egress.IsPermanent(err),
+		status >= 300 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
 		return -1, err
 	}
 	return min(answer.RetryAfter, longestRetry), err

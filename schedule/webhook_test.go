@@ -32,10 +32,15 @@ func caller(t *testing.T, url string) (*webhook, *store.DB, Callback, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = folder.Close() })
-	s := New(Options{Env: store.Env{Folder: folder, Log: quiet, Version: "1.2", Allow: agent.MustAddressRanges("127.0.0.0/8")}})
+	s := New(Options{
+		Env: store.Env{Folder: folder, Log: quiet, Version: "1.2", Allow: agent.MustAddressRanges("127.0.0.0/8")},
+	})
 	s.webhook.waits = []time.Duration{0, 0}
-	made, secret, err := s.Create(t.Context(), folder.Default(), change(t,
-		`{"name":"s","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"webhook","callback_id":"`+url+`","payload":{"a":1}}`))
+	made, secret, err := s.Create(t.Context(), folder.Default(), change(
+		t,
+		`{"name":"s","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"webhook","callback_id":"`+
+			url+`","payload":{"a":1}}`,
+	))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,9 +70,15 @@ func TestWebhookIsSigned(t *testing.T) {
 			problem.Store("the secret is not base64 of 24 bytes")
 		case r.Header.Get("Webhook-Signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)):
 			problem.Store("the signature is wrong")
-		case r.Header.Get("Webhook-Id") != "run-1" || r.Header.Get("User-Agent") != "Satchel/1.2" || r.Header.Get("Content-Type") != "application/json":
+		case r.Header.Get("Webhook-Id") != "run-1" ||
+			r.Header.Get("User-Agent") != "Satchel/1.2" ||
+			r.Header.Get("Content-Type") != "application/json":
 			problem.Store(fmt.Sprint("headers: ", r.Header))
-		case bad != nil || m.Type != "schedule.executed" || m.Timestamp.IsZero() || m.Data.Payload["a"] != 1 || m.Data.Schedule.Name != "s":
+		case bad != nil ||
+			m.Type != "schedule.executed" ||
+			m.Timestamp.IsZero() ||
+			m.Data.Payload["a"] != 1 ||
+			m.Data.Schedule.Name != "s":
 			problem.Store("body: " + string(body))
 		}
 	}))
@@ -102,7 +113,9 @@ func TestWebhookAnswers(t *testing.T) {
 			t.Cleanup(receiver.Close)
 			w, db, c, _ := caller(t, receiver.URL)
 			_, err := w.run(t.Context(), db, c)
-			if got := calls.Load(); got != tc.calls || (err == nil) != (tc.fails == "") || err != nil && agent.Explain(err) != tc.fails {
+			if got := calls.Load(); got != tc.calls ||
+				(err == nil) != (tc.fails == "") ||
+				err != nil && agent.Explain(err) != tc.fails {
 				t.Errorf("%d calls, %v; want %d, %q", got, err, tc.calls, tc.fails)
 			}
 		})
@@ -119,7 +132,8 @@ func TestWebhookUnreachable(t *testing.T) {
 	}
 	c.Schedule.CallbackID = "http://10.0.0.1/"
 	_, err = w.run(t.Context(), db, c)
-	if got := agent.Explain(err); !strings.Contains(got, "address not allowed") || strings.Contains(fmt.Sprint(err), secret) {
+	if got := agent.Explain(err); !strings.Contains(got, "address not allowed") ||
+		strings.Contains(fmt.Sprint(err), secret) {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -130,7 +144,10 @@ func TestWebhookCertificate(t *testing.T) {
 	var tries atomic.Int32
 	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
 	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
-	untrusted.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { tries.Add(1); return nil, nil }}
+	untrusted.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		tries.Add(1)
+		return nil, nil
+	}}
 	untrusted.StartTLS()
 	t.Cleanup(untrusted.Close)
 	w, db, c, _ := caller(t, untrusted.URL)
@@ -141,7 +158,13 @@ func TestWebhookCertificate(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	for header, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "999999": time.Minute, "-1": 0, "soon": 0} {
+	for header, want := range map[string]time.Duration{
+		"":       0,
+		"7":      7 * time.Second,
+		"999999": time.Minute,
+		"-1":     0,
+		"soon":   0,
+	} {
 		receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Retry-After", header)
 			rw.WriteHeader(http.StatusServiceUnavailable)
@@ -159,11 +182,20 @@ func TestRetryAfter(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	for range 100 {
-		if s := signature.NewSecret(); signature.CheckSecret("secret", s) != nil || len(s) != 38 || strings.ContainsAny(s[6:], "+/=") {
+		if s := signature.NewSecret(); signature.CheckSecret("secret", s) != nil ||
+			len(s) != 38 ||
+			strings.ContainsAny(s[6:], "+/=") {
 			t.Fatal(s)
 		}
 	}
-	for _, bad := range []string{"", "whsec_", "whsec_!!!", signature.NewSecret()[6:], "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)), "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65))} {
+	for _, bad := range []string{
+		"",
+		"whsec_",
+		"whsec_!!!",
+		signature.NewSecret()[6:],
+		"whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)),
+		"whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65)),
+	} {
 		if signature.CheckSecret("secret", bad) == nil {
 			t.Errorf("%q is accepted", bad)
 		}

@@ -10,7 +10,11 @@ import (
 
 // Create creates a schedule with the given fields. secret is the generated
 // secret for signing its webhook, which is not shown again, or "".
-func (s *Scheduler) Create(ctx context.Context, db *store.DB, change agent.ScheduleChange) (made agent.Schedule, secret string, err error) {
+func (s *Scheduler) Create(
+	ctx context.Context,
+	db *store.DB,
+	change agent.ScheduleChange,
+) (made agent.Schedule, secret string, err error) {
 	if change, secret, err = withSecret(change, false); err != nil {
 		return made, "", err
 	}
@@ -19,7 +23,12 @@ func (s *Scheduler) Create(ctx context.Context, db *store.DB, change agent.Sched
 }
 
 // Update changes the given fields of a schedule. secret is as for Create.
-func (s *Scheduler) Update(ctx context.Context, db *store.DB, id string, change agent.ScheduleChange) (changed agent.Schedule, secret string, err error) {
+func (s *Scheduler) Update(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	change agent.ScheduleChange,
+) (changed agent.Schedule, secret string, err error) {
 	there, err := db.ScheduleSecret(ctx, id)
 	if err != nil && agent.ErrorCode(err) != agent.CodeConflict { // a locked secret can be replaced
 		return changed, "", err

@@ -22,7 +22,10 @@ func (tx *Tx) admins() ([]agent.Admin, error) {
 }
 
 func (tx *Tx) insertAdmin(a *agent.Admin) error {
-	_, err := tx.exec("INSERT INTO _admins(id, email, name, role, created_at) VALUES (?,?,?,?,?)", a.ID, a.Email, a.Name, a.Role, a.CreatedAt)
+	_, err := tx.exec(
+		"INSERT INTO _admins(id, email, name, role, created_at) VALUES (?,?,?,?,?)",
+		a.ID, a.Email, a.Name, a.Role, a.CreatedAt,
+	)
 	return err
 }
 
@@ -37,7 +40,9 @@ func (db *DB) CreateAdmin(ctx context.Context, a agent.Admin) (agent.Admin, erro
 	err := db.changeAdmins(ctx, func(tx *Tx) error {
 		a.CreatedAt = tx.Now
 		if err := tx.insertAdmin(&a); isUnique(err) {
-			return agent.Errorf(agent.CodeConflict, "this email already has a role on the agent").With("field", "email").With("issue", "is taken")
+			return agent.Errorf(agent.CodeConflict, "this email already has a role on the agent").
+				With("field", "email").
+				With("issue", "is taken")
 		} else if err != nil {
 			return err
 		}
@@ -60,7 +65,11 @@ func (db *DB) UpdateAdmin(ctx context.Context, id string, role agent.Role) (a ag
 		if _, err := tx.exec("UPDATE _admins SET role = ? WHERE id = ?", role, id); err != nil {
 			return err
 		}
-		return tx.audit("admin changed", map[string]any{"email": a.Email, "role": role, "before": before})
+		return tx.audit("admin changed", map[string]any{
+			"email":  a.Email,
+			"role":   role,
+			"before": before,
+		})
 	})
 	return a, err
 }
@@ -92,7 +101,10 @@ func (tx *Tx) admin(id string, ceases bool) (agent.Admin, error) {
 	a := admins[n]
 	isOwner := func(a agent.Admin) bool { return a.Role == agent.RoleOwner }
 	if ceases && isOwner(a) && !slices.ContainsFunc(slices.Delete(admins, n, n+1), isOwner) {
-		return a, agent.Errorf(agent.CodeConflict, "the last owner must stay an owner; give another person this role first")
+		return a, agent.Errorf(
+			agent.CodeConflict,
+			"the last owner must stay an owner; give another person this role first",
+		)
 	}
 	return a, nil
 }

@@ -47,7 +47,10 @@ func TestAdmins(t *testing.T) {
 	if _, err = db.UpdateAdmin(ctx, owner.ID, agent.RoleOwner); err != nil {
 		t.Errorf("an owner that stays one: %v", err)
 	}
-	if a, err := db.UpdateAdmin(ctx, ada.ID, agent.RoleAdmin); err != nil || a.Role != agent.RoleAdmin || a.Email != "ada@example.com" || db.Roles()["ada@example.com"] != agent.RoleAdmin {
+	if a, err := db.UpdateAdmin(ctx, ada.ID, agent.RoleAdmin); err != nil ||
+		a.Role != agent.RoleAdmin ||
+		a.Email != "ada@example.com" ||
+		db.Roles()["ada@example.com"] != agent.RoleAdmin {
 		t.Errorf("%+v, %v, roles %v", a, err, db.Roles())
 	}
 	if _, err := db.CreateAdmin(ctx, agent.Admin{Email: "second@x.y", Role: agent.RoleOwner}); err != nil {
@@ -107,7 +110,10 @@ func TestLastOwnerStaysUnderConcurrency(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 1; n < 6; n++ {
-		if _, err := db.CreateAdmin(t.Context(), agent.Admin{Email: fmt.Sprintf("own%d@x.y", n), Role: agent.RoleOwner}); err != nil {
+		if _, err := db.CreateAdmin(t.Context(), agent.Admin{
+			Email: fmt.Sprintf("own%d@x.y", n),
+			Role:  agent.RoleOwner,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

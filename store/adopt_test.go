@@ -48,10 +48,16 @@ func TestCopiesInTheSameFolder(t *testing.T) {
 		if got := db.Agent(); got.Name != want || got.Status != agent.StatusPaused || byName(t, f, want) != db {
 			t.Errorf("%+v", got)
 		}
-		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+		if got, err := db.SettingsCredential(
+			t.Context(),
+			"openai_api_key",
+			agent.OpenAIAPI,
+		); got != "sk-1" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
-		if got, want := byName(t, f, fmt.Sprintf("long-%d", n)).Agent().Name, long[:agent.MaxNameLength-2]+fmt.Sprintf("-%d", n+2); got != want {
+		if got, want :=
+			byName(t, f, fmt.Sprintf("long-%d", n)).Agent().Name,
+			long[:agent.MaxNameLength-2]+fmt.Sprintf("-%d", n+2); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -108,11 +114,17 @@ func TestMovedFolder(t *testing.T) {
 			if got := db.Agent().Status; got != want {
 				t.Errorf("round %d: %s is %s", round, db.Agent().Name, got)
 			}
-			if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+			if got, err := db.SettingsCredential(
+				t.Context(),
+				"openai_api_key",
+				agent.OpenAIAPI,
+			); got != "sk-1" || err != nil {
 				t.Errorf("credential %q, %v", got, err)
 			}
 		}
-		if _, err := g.UpdateAgent(t.Context(), byName(t, g, "a0"), agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
+		if _, err := g.UpdateAgent(t.Context(), byName(t, g, "a0"), agent.AgentChange{
+			Status: agent.Some(agent.StatusActive),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		closeFolder(t, g)
@@ -125,11 +137,17 @@ func TestUnexpectedEntriesAreIgnored(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
 	f := openFolder(t)
-	odd := []string{"..db", ".db", "a b.db", "-x.db", "ü.db", "x.db.partial", "x.DB", strings.Repeat("y", 101) + ".db", "note.txt", "a.b.db"}
+	odd := []string{
+		"..db", ".db", "a b.db", "-x.db", "ü.db", "x.db.partial", "x.DB", strings.Repeat("y", 101) + ".db", "note.txt",
+		"a.b.db",
+	}
 	for _, name := range odd {
 		copyClosed(t, filepath.Join(f.agentsPath(), name), file)
 	}
-	if err := errors.Join(os.Mkdir(f.filePath("folder"), 0o700), os.Symlink(f.filePath("default"), f.filePath("link"))); err != nil {
+	if err := errors.Join(
+		os.Mkdir(f.filePath("folder"), 0o700),
+		os.Symlink(f.filePath("default"), f.filePath("link")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	pollFolder(f, 3)
@@ -155,9 +173,13 @@ func TestAdoptedFileWithInvalidFields(t *testing.T) {
 	}
 	t.Parallel()
 	for say, want := range map[string]string{
-		"name = '<script>alert(1)</script>'": "script-alert-1-script", "name = ''": "agent", "name = '--'": "agent", "name = '日本'": "agent",
+		"name = '<script>alert(1)</script>'": "script-alert-1-script",
+		"name = ''":                          "agent",
+		"name = '--'":                        "agent",
+		"name = '日本'":                        "agent",
 		"name = '" + strings.Repeat("ab ", 100) + "'": strings.TrimSuffix(strings.Repeat("ab-", 22)[:64], "-"),
-		"status = 'evil'": "Support", "description = '" + strings.Repeat("x", 600) + "'": "Support",
+		"status = 'evil'": "Support",
+		"description = '" + strings.Repeat("x", 600) + "'": "Support",
 	} {
 		file := template(t, "Support")
 		c, err := openConn(source(file, sqlite.ReadWrite))
@@ -217,7 +239,11 @@ func TestDefaultAgentNameIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.script("UPDATE _agent SET name = 'Default'"), c.close(), os.Remove(f.filePath("default"))); err != nil {
+	if err := errors.Join(
+		c.script("UPDATE _agent SET name = 'Default'"),
+		c.close(),
+		os.Remove(f.filePath("default")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	f = openAt(t, f.Path())
@@ -274,13 +300,19 @@ func TestLinksAreNotAdopted(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
 	outside := template(t, "Outside")
-	if err := errors.Join(os.Link(db.path, f.filePath("hard")), os.Link(outside, f.filePath("far")), os.Symlink(db.path, f.filePath("soft"))); err != nil {
+	if err := errors.Join(
+		os.Link(db.path, f.filePath("hard")),
+		os.Link(outside, f.filePath("far")),
+		os.Symlink(db.path, f.filePath("soft")),
+	); err != nil {
 		testenv.Need(t, "a file system with links", err)
 	}
 	for round := range 2 {
 		pollFolder(f, 3)
 		createContact(t, byName(t, f, "Support"), numberedContact(round))
-		if got := byName(t, f, "Support"); len(f.Agents()) != 2 || got.id != db.id || got.Agent().Status != agent.StatusActive {
+		if got := byName(t, f, "Support"); len(f.Agents()) != 2 ||
+			got.id != db.id ||
+			got.Agent().Status != agent.StatusActive {
 			t.Errorf("%d agents, %+v", len(f.Agents()), got.Agent())
 		}
 		closeFolder(t, f)
@@ -290,8 +322,14 @@ func TestLinksAreNotAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"hard.db": "hard link", "far.db": "hard link", "soft.db": "symbolic link"} {
-		if !slices.ContainsFunc(findings, func(x agent.Finding) bool { return x.Subject == name && !x.OK && strings.Contains(x.Message, want) }) {
+	for name, want := range map[string]string{
+		"hard.db": "hard link",
+		"far.db":  "hard link",
+		"soft.db": "symbolic link",
+	} {
+		if !slices.ContainsFunc(findings, func(x agent.Finding) bool {
+			return x.Subject == name && !x.OK && strings.Contains(x.Message, want)
+		}) {
 			t.Errorf("doctor does not name %s: %+v", name, findings)
 		}
 	}

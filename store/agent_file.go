@@ -63,7 +63,9 @@ func makeBlank() ([]byte, error) {
 
 // setWALMode makes SQLite open an image in WAL mode, as journal_mode(WAL) does
 // (https://www.sqlite.org/fileformat2.html#file_format_version_numbers).
-func setWALMode(image []byte) { image[18], image[19] = 2, 2 }
+func setWALMode(image []byte) {
+	image[18], image[19] = 2, 2
+}
 
 // maker makes agents' files. It keeps a blank database open: a new file is an image
 // of it, taken in a transaction that inserts the agent's rows and is then rolled
@@ -82,7 +84,9 @@ func (m *maker) open(path string) error {
 	if err != nil {
 		return err
 	}
-	m.c, err = openConn(source(path, sqlite.ReadWrite, "journal_mode(MEMORY)", "synchronous(OFF)", "cache_spill(0)", "temp_store(MEMORY)"))
+	m.c, err = openConn(source(
+		path, sqlite.ReadWrite, "journal_mode(MEMORY)", "synchronous(OFF)", "cache_spill(0)", "temp_store(MEMORY)",
+	))
 	if err != nil {
 		return err
 	}
@@ -140,7 +144,12 @@ func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[stri
 		if err != nil || a.OwnerEmail == "" {
 			return err
 		}
-		return tx.insertAdmin(&agent.Admin{ID: agent.NewID(agent.KindAdmin), Email: a.OwnerEmail, Role: agent.RoleOwner, CreatedAt: a.CreatedAt})
+		return tx.insertAdmin(&agent.Admin{
+			ID:        agent.NewID(agent.KindAdmin),
+			Email:     a.OwnerEmail,
+			Role:      agent.RoleOwner,
+			CreatedAt: a.CreatedAt,
+		})
 	})
 	if err != nil {
 		return nil, err

@@ -144,8 +144,10 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 		a := next
 		a.UpdatedAt = tx.Now
 		tx.claimWork(workAll) // announced below, when the catalog has followed
-		if _, err := tx.exec("UPDATE _agent SET name = ?, description = ?, status = ?, updated_at = ?",
-			a.Name, a.Description, a.Status, tx.Now); err != nil {
+		if _, err := tx.exec(
+			"UPDATE _agent SET name = ?, description = ?, status = ?, updated_at = ?",
+			a.Name, a.Description, a.Status, tx.Now,
+		); err != nil {
 			return a, err
 		}
 		if old.Status != agent.StatusActive && a.Status == agent.StatusActive {
@@ -196,7 +198,10 @@ func (f *Folder) DeleteAgent(db *DB) error {
 		return agent.Errorf(agent.CodeForbidden, "the default agent cannot be deleted")
 	}
 	if db == f.Linked() {
-		return agent.Errorf(agent.CodeForbidden, "the agent's file was opened from outside of the data folder and is not deleted")
+		return agent.Errorf(
+			agent.CodeForbidden,
+			"the agent's file was opened from outside of the data folder and is not deleted",
+		)
 	}
 	unclaim, free := f.claim(db.id)
 	if !free {
@@ -235,7 +240,10 @@ func (f *Folder) DeleteAgent(db *DB) error {
 func (db *DB) Stats(ctx context.Context) (agent.Stats, error) {
 	return Read(ctx, db, func(tx *Tx) (s agent.Stats, err error) {
 		for name, dst := range map[string]*int{
-			"workflows": &s.Workflows, "schedules": &s.Schedules, "contacts": &s.Contacts, "messages": &s.Messages,
+			"workflows": &s.Workflows,
+			"schedules": &s.Schedules,
+			"contacts":  &s.Contacts,
+			"messages":  &s.Messages,
 		} {
 			if err := tx.value(dst, "SELECT n FROM _counts WHERE name = ?", name); err != nil {
 				return s, err
@@ -248,7 +256,11 @@ func (db *DB) Stats(ctx context.Context) (agent.Stats, error) {
 // makeDefault makes the built-in agent, under another name if its own is taken.
 func (f *Folder) makeDefault() error {
 	f.mu.RLock()
-	a := agent.Agent{ID: agent.DefaultID, Name: agent.DefaultID, Status: agent.StatusActive}
+	a := agent.Agent{
+		ID:     agent.DefaultID,
+		Name:   agent.DefaultID,
+		Status: agent.StatusActive,
+	}
 	for n := 2; !f.nameFree(a.Name, a.ID); n++ {
 		a.Name = fmt.Sprintf("%s-%d", agent.DefaultID, n)
 	}

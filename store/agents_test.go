@@ -18,12 +18,26 @@ func TestCreateAgent(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	ctx := WithActor(t.Context(), "ada@example.com")
-	db, err := f.CreateAgent(ctx, agent.Agent{ID: "default", Name: "Support-Bot", Description: "helps", Status: agent.StatusDisabled, OwnerEmail: "eve@x"}, "ada@example.com")
+	db, err := f.CreateAgent(
+		ctx,
+		agent.Agent{
+			ID:          "default",
+			Name:        "Support-Bot",
+			Description: "helps",
+			Status:      agent.StatusDisabled,
+			OwnerEmail:  "eve@x",
+		},
+		"ada@example.com",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := db.Agent()
-	if a.ID == "default" || a.ID != db.ID() || a.Status != agent.StatusActive || a.OwnerEmail != "ada@example.com" || a.UpdatedAt != a.CreatedAt {
+	if a.ID == "default" ||
+		a.ID != db.ID() ||
+		a.Status != agent.StatusActive ||
+		a.OwnerEmail != "ada@example.com" ||
+		a.UpdatedAt != a.CreatedAt {
 		t.Errorf("%+v", a)
 	}
 	for _, name := range []string{a.ID, "Support-Bot", "SUPPORT-bot"} {
@@ -35,7 +49,10 @@ func TestCreateAgent(t *testing.T) {
 	if err != nil || len(admins) != 1 || admins[0].Email != "ada@example.com" || admins[0].Role != agent.RoleOwner {
 		t.Errorf("admins %+v, %v", admins, err)
 	}
-	if logs, total, err := db.Logs(ctx, LogFilter{}, Page{Limit: 10}); err != nil || total != 1 || logs[0].Message != "agent created" || logs[0].Source != agent.SourceAudit {
+	if logs, total, err := db.Logs(ctx, LogFilter{}, Page{Limit: 10}); err != nil ||
+		total != 1 ||
+		logs[0].Message != "agent created" ||
+		logs[0].Source != agent.SourceAudit {
 		t.Errorf("logs %+v, %d, %v", logs, total, err)
 	}
 	if _, err := f.CreateAgent(ctx, agent.Agent{Name: "not a name"}, ""); agent.ErrorCode(err) != agent.CodeValidation {
@@ -94,7 +111,10 @@ func TestUpdateAgent(t *testing.T) {
 	f := openFolder(t)
 	db, other := createAgent(t, f, "one"), createAgent(t, f, "two")
 	ctx := WithActor(t.Context(), "ada@example.com")
-	a, err := f.UpdateAgent(ctx, db, agent.AgentChange{Name: agent.Some("First"), Status: agent.Some(agent.StatusPaused)})
+	a, err := f.UpdateAgent(ctx, db, agent.AgentChange{
+		Name:   agent.Some("First"),
+		Status: agent.Some(agent.StatusPaused),
+	})
 	if err != nil || a.Name != "First" || a.Status != agent.StatusPaused || db.Agent() != a {
 		t.Fatalf("%+v, %v; catalog %+v", a, err, db.Agent())
 	}
@@ -118,7 +138,10 @@ func TestUpdateAgent(t *testing.T) {
 		t.Error("the freed name cannot be used")
 	}
 	events, err := db.Events(ctx, 0, 10)
-	if err != nil || len(events) != 2 || events[0].Type != agent.EventAgentUpdated || !strings.Contains(string(events[0].Data), `"First"`) {
+	if err != nil ||
+		len(events) != 2 ||
+		events[0].Type != agent.EventAgentUpdated ||
+		!strings.Contains(string(events[0].Data), `"First"`) {
 		t.Errorf("events %+v, %v", events, err)
 	}
 	closeFolder(t, f)
@@ -151,7 +174,11 @@ func TestConcurrentUpdatesKeepEachOthersFields(t *testing.T) {
 	if a.Description != "described" || a.Status != agent.StatusPaused || !strings.HasPrefix(a.Name, "name-") {
 		t.Errorf("%+v", a)
 	}
-	if stored := value[string](t, db, "SELECT name || description || status FROM _agent"); stored != a.Name+a.Description+string(a.Status) {
+	if stored := value[string](
+		t,
+		db,
+		"SELECT name || description || status FROM _agent",
+	); stored != a.Name+a.Description+string(a.Status) {
 		t.Errorf("the file has %s, the catalog %+v", stored, a)
 	}
 	for n := range 10 {
@@ -263,7 +290,12 @@ func TestCreateAgentFailsCleanly(t *testing.T) {
 func TestPlaceNeverOverwrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"new": "new", "taken.db": "old", "free.db-wal": "stale", "free.db-shm": "stale"} {
+	for name, text := range map[string]string{
+		"new":         "new",
+		"taken.db":    "old",
+		"free.db-wal": "stale",
+		"free.db-shm": "stale",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +325,11 @@ func TestStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if _, err := db.AppendMessage(ctx, agent.Message{ConversationID: conversation.ID, Role: agent.MessageUser, Content: "hi"}); err != nil {
+		if _, err := db.AppendMessage(ctx, agent.Message{
+			ConversationID: conversation.ID,
+			Role:           agent.MessageUser,
+			Content:        "hi",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

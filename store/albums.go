@@ -46,7 +46,11 @@ func (tx *Tx) receiveAlbum(g *agent.Gateway, album string, m *agent.Message) err
 	if err := tx.queueAttachments(g, stored); err != nil {
 		return err
 	}
-	_, err = tx.exec("UPDATE _attachments SET next_attempt_at = ? WHERE message_id = ? AND attempts = 0 AND upload = ''", agent.At(tx.Now.Add(albumWait)), stored.ID)
+	_, err = tx.exec(
+		"UPDATE _attachments SET next_attempt_at = ? WHERE message_id = ? AND attempts = 0 AND upload = ''",
+		agent.At(tx.Now.Add(albumWait)),
+		stored.ID,
+	)
 	return err
 }
 
@@ -70,17 +74,31 @@ func (tx *Tx) joinAlbum(stored *agent.Message, m *agent.Message) error {
 	if stored.Metadata, err = mergeObjects(stored.Metadata, raw); err != nil {
 		return err
 	}
-	_, err = tx.exec("UPDATE messages SET content = ?, metadata = ? WHERE id = ?", stored.Content, string(stored.Metadata), stored.ID)
+	_, err = tx.exec(
+		"UPDATE messages SET content = ?, metadata = ? WHERE id = ?",
+		stored.Content,
+		string(stored.Metadata),
+		stored.ID,
+	)
 	return err
 }
 
 // endAlbum writes the event of an album, and queues its answer, unless that was done.
 func (tx *Tx) endAlbum(gatewayID string, messageID int64) error {
-	done, err := tx.exec("UPDATE messages SET metadata = json_remove(metadata, '$.gathering') WHERE id = ? AND metadata ->> '$.gathering' = 1", messageID)
+	done, err := tx.exec(
+		"UPDATE messages SET metadata = json_remove(metadata, '$.gathering') WHERE id = ? "+
+			"AND metadata ->> '$.gathering' = 1",
+		messageID,
+	)
 	if err != nil || done.Changes == 0 {
 		return err
 	}
-	if _, err := tx.exec("INSERT INTO _events(type, data, created_at) SELECT 'message.received', data, ? FROM _message_events WHERE message_id = ?", tx.Now, messageID); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO _events(type, data, created_at) SELECT 'message.received', data, ? "+
+			"FROM _message_events WHERE message_id = ?",
+		tx.Now,
+		messageID,
+	); err != nil {
 		return err
 	}
 	g, err := tx.gateway(gatewayID)

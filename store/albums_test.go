@@ -37,7 +37,10 @@ func TestAlbum(t *testing.T) {
 		}
 	}
 	_, messages, err := db.Conversation(t.Context(), page[0].ID, 10)
-	if err != nil || len(messages) != 1 || messages[0].Content != "My cakes" || len(attachmentsOf(messages[0].Metadata)) != 4 {
+	if err != nil ||
+		len(messages) != 1 ||
+		messages[0].Content != "My cakes" ||
+		len(attachmentsOf(messages[0].Metadata)) != 4 {
 		t.Fatalf("messages %+v, %v", messages, err)
 	}
 	types, _ = eventTypes(t, db, before)

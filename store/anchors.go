@@ -48,7 +48,10 @@ func (c *anchorCache) put(table string, a anchors) {
 // anchored reports whether a list in this order has anchors: both sort keys never
 // change and have the same direction.
 func (l *listed) anchored(keys []sortKey) bool {
-	return anchoredTables[l.table] && len(keys) == 2 && keys[0].column == "created_at" && keys[0].desc == keys[1].desc
+	return anchoredTables[l.table] &&
+		len(keys) == 2 &&
+		keys[0].column == "created_at" &&
+		keys[0].desc == keys[1].desc
 }
 
 // anchoredTables have a row "moved" in _filter_counts, which triggers increment when
@@ -59,7 +62,11 @@ var anchoredTables = map[string]bool{"contacts": true, "conversations": true}
 // cursor is nil if there is none. The list has total records.
 func (l *listed) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, error) {
 	var moved int
-	if err := tx.value(&moved, "SELECT n FROM _filter_counts WHERE list = 'moved' AND value_1 = ?", l.table); errors.Is(err, sqlite.ErrNoRows) {
+	if err := tx.value(
+		&moved,
+		"SELECT n FROM _filter_counts WHERE list = 'moved' AND value_1 = ?",
+		l.table,
+	); errors.Is(err, sqlite.ErrNoRows) {
 		return nil, offset, nil // the counting triggers have not been created yet
 	} else if err != nil {
 		return nil, 0, err
@@ -101,7 +108,13 @@ func (l *listed) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) {
 	var behind int
 	n := min(len(a.keys), total/anchorStep)
 	if n > 0 {
-		err = tx.value(&behind, "SELECT count(*) FROM (SELECT 1 FROM "+l.table+" WHERE (created_at, id) > (?, ?) LIMIT ?)", a.keys[n-1][0], a.keys[n-1][1], 2*anchorStep)
+		err = tx.value(
+			&behind,
+			"SELECT count(*) FROM (SELECT 1 FROM "+l.table+" WHERE (created_at, id) > (?, ?) LIMIT ?)",
+			a.keys[n-1][0],
+			a.keys[n-1][1],
+			2*anchorStep,
+		)
 	}
 	switch {
 	case err != nil:
@@ -124,8 +137,17 @@ func (l *listed) nextAnchor(tx *Tx, keys []anchorKey) ([]anchorKey, bool, error)
 	if len(keys) > 0 {
 		last = keys[len(keys)-1]
 	}
-	found, err := all(tx, func(rows *sqlite.Rows) (k anchorKey, err error) { return k, rows.Scan(&k[0], &k[1]) },
-		"SELECT created_at, id FROM "+l.table+" WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT 1 OFFSET ?", last[0], last[1], anchorStep-1)
+	found, err := all(
+		tx,
+		func(rows *sqlite.Rows) (k anchorKey, err error) {
+			return k, rows.Scan(&k[0], &k[1])
+		},
+		"SELECT created_at, id FROM "+l.table+
+			" WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT 1 OFFSET ?",
+		last[0],
+		last[1],
+		anchorStep-1,
+	)
 	if err != nil || len(found) == 0 {
 		return keys, false, err
 	}

@@ -15,13 +15,20 @@ func TestDeepOffsets(t *testing.T) {
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
 	fillPeople(t, db, 3700)
-	do(t, db, "UPDATE contacts SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', 1767225600 + rowid / 10, 'unixepoch'), id = 'contact-' || (rowid * 7919 % 100000)")
+	do(
+		t,
+		db,
+		"UPDATE contacts SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', 1767225600 + rowid / 10, 'unixepoch'), "+
+			"id = 'contact-' || (rowid * 7919 % 100000)",
+	)
 	compare := func(when string) {
 		t.Helper()
 		for _, desc := range []bool{true, false} {
 			order := []Order{{"created_at", desc}}
 			want := allContacts(t, db, desc)
-			for _, offset := range []int{999, 1000, 1001, 1999, 2500, 2999, 3000, 3001, 3600, 3690, len(want) - 1, len(want)} {
+			for _, offset := range []int{
+				999, 1000, 1001, 1999, 2500, 2999, 3000, 3001, 3600, 3690, len(want) - 1, len(want),
+			} {
 				list, total, err := db.Contacts(t.Context(), nil, Page{Limit: 5, Offset: offset, Order: order})
 				if err != nil || total != len(want) {
 					t.Fatalf("%s: %d, %v", when, total, err)
@@ -42,7 +49,12 @@ func TestDeepOffsets(t *testing.T) {
 	if len(db.anchors.get("contacts").keys) != 3 {
 		t.Errorf("%d anchors", len(db.anchors.get("contacts").keys))
 	}
-	do(t, db, "INSERT INTO contacts(id, name, created_at) VALUES ('contact-new1', 'x', '2027-01-01T00:00:00.000Z'), ('contact-new2', 'x', '2027-01-01T00:00:00.000Z')")
+	do(
+		t,
+		db,
+		"INSERT INTO contacts(id, name, created_at) VALUES ('contact-new1', 'x', '2027-01-01T00:00:00.000Z'), "+
+			"('contact-new2', 'x', '2027-01-01T00:00:00.000Z')",
+	)
 	compare("two added")
 	do(t, db, "INSERT INTO contacts(id, name, created_at) VALUES ('contact-old', 'x', '2020-01-01T00:00:00.000Z')")
 	compare("one added among the others")
@@ -60,7 +72,9 @@ func allContacts(t *testing.T, db *DB, desc bool) []string {
 	if desc {
 		order = "created_at DESC, id DESC"
 	}
-	ids, err := Read(t.Context(), db, func(tx *Tx) ([]string, error) { return all(tx, scanID, "SELECT id FROM contacts ORDER BY "+order) })
+	ids, err := Read(t.Context(), db, func(tx *Tx) ([]string, error) {
+		return all(tx, scanID, "SELECT id FROM contacts ORDER BY "+order)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

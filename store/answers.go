@@ -98,7 +98,12 @@ func (tx *Tx) answersByItself() (bool, error) {
 // automatic answer, oldest first.
 func (db *DB) DueAnswers(ctx context.Context, limit int) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) ([]string, error) {
-		return all(tx, scanID, "SELECT conversation_id FROM _answers GROUP BY conversation_id ORDER BY min(message_id) LIMIT ?", limit)
+		return all(
+			tx,
+			scanID,
+			"SELECT conversation_id FROM _answers GROUP BY conversation_id ORDER BY min(message_id) LIMIT ?",
+			limit,
+		)
 	})
 }
 
@@ -117,10 +122,14 @@ type pendingAnswer struct {
 
 // pendingAnswer returns the first one of a conversation, or nil.
 func (tx *Tx) pendingAnswer(conversationID string) (*pendingAnswer, error) {
-	found, err := all(tx, func(rows *sqlite.Rows) (p pendingAnswer, err error) {
-		return p, rows.Scan(&p.messageID, &p.tries, &p.createdAt)
-	},
-		"SELECT message_id, tries, created_at FROM _answers WHERE conversation_id = ? ORDER BY message_id LIMIT 1", conversationID)
+	found, err := all(
+		tx,
+		func(rows *sqlite.Rows) (p pendingAnswer, err error) {
+			return p, rows.Scan(&p.messageID, &p.tries, &p.createdAt)
+		},
+		"SELECT message_id, tries, created_at FROM _answers WHERE conversation_id = ? ORDER BY message_id LIMIT 1",
+		conversationID,
+	)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -133,7 +142,9 @@ func (tx *Tx) pendingAnswer(conversationID string) (*pendingAnswer, error) {
 // attempt, so that an answer that crashes the program every time is eventually given
 // up.
 func (db *DB) BeginAnswer(ctx context.Context, conversationID string) (*agent.Message, error) {
-	p, err := Read(ctx, db, func(tx *Tx) (*pendingAnswer, error) { return tx.pendingAnswer(conversationID) })
+	p, err := Read(ctx, db, func(tx *Tx) (*pendingAnswer, error) {
+		return tx.pendingAnswer(conversationID)
+	})
 	if err != nil || p == nil {
 		return nil, err
 	}
@@ -202,17 +213,30 @@ func (tx *Tx) dropAnswer(messageID int64) (bool, error) {
 // giveUpAnswer logs that a message gets no answer. If it came from a visitor of a
 // website, who is still waiting, a person is requested.
 func (tx *Tx) giveUpAnswer(conversationID string, messageID int64, reason string) error {
-	if _, err := tx.exec("UPDATE conversations SET needs_human = 1 WHERE id = ? AND gateway_id IN (SELECT id FROM gateways WHERE type = 'web')", conversationID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE conversations SET needs_human = 1 WHERE id = ? AND gateway_id IN (SELECT id "+
+			"FROM gateways WHERE type = 'web')",
+		conversationID,
+	); err != nil {
 		return err
 	}
-	return tx.log(agent.LevelError, "chat", notAnswered,
-		map[string]any{"conversation_id": conversationID, "message_id": messageID, "reason": reason})
+	return tx.log(
+		agent.LevelError,
+		"chat",
+		notAnswered,
+		map[string]any{"conversation_id": conversationID, "message_id": messageID, "reason": reason},
+	)
 }
 
 // SendAnswer is SendMessage for the automatic answer to a message. It is stored only
 // once: a second one is a CONFLICT. With handover, the conversation waits for a
 // person afterwards.
-func (db *DB) SendAnswer(ctx context.Context, answer agent.Message, messageID int64, handover bool) (agent.Message, error) {
+func (db *DB) SendAnswer(
+	ctx context.Context,
+	answer agent.Message,
+	messageID int64,
+	handover bool,
+) (agent.Message, error) {
 	before := func(tx *Tx) error {
 		tx.claimWork(workAnswers)
 		if waited, err := tx.dropAnswer(messageID); err != nil || waited {

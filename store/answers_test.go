@@ -13,7 +13,10 @@ import (
 func TestAnswersAcrossFiles(t *testing.T) {
 	f := openFolder(t)
 	left, none := createAgent(t, f, "left"), createAgent(t, f, "none")
-	if _, err := left.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+	if _, err := left.UpdateSettings(t.Context(), agent.SettingsChange{
+		AutoReply:   agent.Some(true),
+		LLMProvider: agent.Some("ollama"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	id := inboundGateway(t, left, agent.GatewayTelegram, agent.GatewayActive)
@@ -27,7 +30,9 @@ func TestAnswersAcrossFiles(t *testing.T) {
 	}
 	f = restart(t, f)
 	left, none = byName(t, f, "left"), byName(t, f, "none")
-	if p, q := left.Pending(), none.Pending(); p.Answers.IsZero() || p.Gateways.IsZero() || !q.Answers.IsZero() || !q.Gateways.IsZero() {
+	if p, q :=
+		left.Pending(),
+		none.Pending(); p.Answers.IsZero() || p.Gateways.IsZero() || !q.Answers.IsZero() || !q.Gateways.IsZero() {
 		t.Errorf("left: %+v, none: %+v", p, q)
 	}
 	due, err := left.DueAnswers(t.Context(), 10)
@@ -41,7 +46,11 @@ func TestAnswersAcrossFiles(t *testing.T) {
 			t.Errorf("message %d: %v, %v", n, m, err)
 		}
 	}
-	if n := value[int](t, left, "SELECT count(*) FROM logs WHERE source = 'chat' AND data LIKE '%over a day%'"); n != 1 {
+	if n := value[int](
+		t,
+		left,
+		"SELECT count(*) FROM logs WHERE source = 'chat' AND data LIKE '%over a day%'",
+	); n != 1 {
 		t.Errorf("%d log rows about the message that waited too long", n)
 	}
 	if err := left.DeleteConversation(t.Context(), due[1]); err != nil {
@@ -59,7 +68,10 @@ func TestAnswersAcrossFiles(t *testing.T) {
 // forever.
 func TestMachinesGetNoAnswer(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		AutoReply:   agent.Some(true),
+		LLMProvider: agent.Some("ollama"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	id := inboundGateway(t, db, agent.GatewayEmail, agent.GatewayActive)
@@ -75,11 +87,19 @@ func TestMachinesGetNoAnswer(t *testing.T) {
 // be sent.
 func TestNoAnswerWithoutAddress(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		AutoReply:   agent.Some(true),
+		LLMProvider: agent.Some("ollama"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, config := range []agent.GatewayConfig{{Secret: "s"}, {Secret: "s", URL: "https://example.com"}} {
-		g, err := db.CreateGateway(t.Context(), agent.Gateway{Type: agent.GatewayWebhook, Name: "In"}, config, "whsec_x")
+		g, err := db.CreateGateway(
+			t.Context(),
+			agent.Gateway{Type: agent.GatewayWebhook, Name: "In"},
+			config,
+			"whsec_x",
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,13 +119,21 @@ func TestNoAnswerWithoutAddress(t *testing.T) {
 // to is not answered.
 func TestChainsOfAnswersEnd(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		AutoReply:   agent.Some(true),
+		LLMProvider: agent.Some("ollama"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	id := inboundGateway(t, db, agent.GatewayEmail, agent.GatewayActive)
 	for n, depth := range []int{agent.MaxEventDepth - 1, agent.MaxEventDepth} {
 		ctx := WithChain(t.Context(), agent.Chain{Depth: depth, Root: "execution-1", Remote: true})
-		if _, err := db.ReceiveInbound(ctx, id, []Receipt{{Messages: []agent.Inbound{inboundText(strconv.Itoa(n), "t", "", "Hello")}}}, 0); err != nil {
+		if _, err := db.ReceiveInbound(
+			ctx,
+			id,
+			[]Receipt{{Messages: []agent.Inbound{inboundText(strconv.Itoa(n), "t", "", "Hello")}}},
+			0,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -47,15 +47,23 @@ func packOperations(operations []agent.OperationDefinition) ([]packedOperation, 
 		if err := w.Close(); err != nil {
 			return nil, err
 		}
-		packed[i] = packedOperation{OperationDefinition: &operations[i], tags: string(tags), definition: bytes.Clone(out.Bytes()), hash: operationHash(raw)}
+		packed[i] = packedOperation{
+			OperationDefinition: &operations[i],
+			tags:                string(tags),
+			definition:          bytes.Clone(out.Bytes()),
+			hash:                operationHash(raw),
+		}
 	}
 	return packed, nil
 }
 
 func (tx *Tx) writeOperations(apiID string, packed []packedOperation) error {
 	for _, o := range packed {
-		if _, err := tx.exec("INSERT INTO _api_operations(api_id, id, name, method, path, summary, tags, deprecated, server, hash, definition) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-			apiID, o.ID, o.Name, o.Method, o.Path, o.Summary, o.tags, o.Deprecated, o.Server, o.hash, o.definition); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _api_operations(api_id, id, name, method, path, summary, tags, deprecated, server, hash, "+
+				"definition) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+			apiID, o.ID, o.Name, o.Method, o.Path, o.Summary, o.tags, o.Deprecated, o.Server, o.hash, o.definition,
+		); err != nil {
 			return err
 		}
 	}
@@ -108,7 +116,12 @@ func (db *DB) AllOperations(ctx context.Context, apiRef string) (agent.API, []ag
 		if a, err = tx.api(apiRef); err != nil {
 			return nil, err
 		}
-		return all(tx, scanOperation, "SELECT "+operationListing.columns+" FROM _api_operations WHERE api_id = ? ORDER BY path, method", a.ID)
+		return all(
+			tx,
+			scanOperation,
+			"SELECT "+operationListing.columns+" FROM _api_operations WHERE api_id = ? ORDER BY path, method",
+			a.ID,
+		)
 	})
 	return a, found, err
 }
@@ -137,10 +150,15 @@ func operationHash(raw []byte) string {
 }
 
 func (tx *Tx) operation(apiID, ref string) (o agent.OperationDefinition, err error) {
-	found, err := all(tx, func(rows *sqlite.Rows) (raw []byte, err error) {
-		err = rows.Scan(&raw)
-		return bytes.Clone(raw), err
-	}, "SELECT definition FROM _api_operations WHERE api_id = ?1 AND (id = ?2 OR name = ?2) ORDER BY id <> ?2 LIMIT 1", apiID, ref)
+	found, err := all(
+		tx,
+		func(rows *sqlite.Rows) (raw []byte, err error) {
+			err = rows.Scan(&raw)
+			return bytes.Clone(raw), err
+		},
+		"SELECT definition FROM _api_operations WHERE api_id = ?1 AND (id = ?2 OR name = ?2) ORDER BY id <> ?2 LIMIT 1",
+		apiID, ref,
+	)
 	if err != nil {
 		return o, err
 	}

@@ -8,7 +8,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-const apiColumns = "id, name, title, version, format, url, server_url, servers, credential, operations, security, warnings, sha256, created_at, updated_at"
+const apiColumns = "id, name, title, version, format, url, server_url, servers, credential, operations, security, " +
+	"warnings, sha256, created_at, updated_at"
 
 var apiListing = listing[agent.API]{listed{
 	table:   "_apis",
@@ -20,7 +21,10 @@ var apiListing = listing[agent.API]{listed{
 
 func scanAPI(rows *sqlite.Rows) (a agent.API, err error) {
 	var servers, security, warnings rawJSON
-	err = rows.Scan(&a.ID, &a.Name, &a.Title, &a.Version, &a.Format, &a.URL, &a.ServerURL, &servers, &a.Credential, &a.Operations, &security, &warnings, &a.SHA256, &a.CreatedAt, &a.UpdatedAt)
+	err = rows.Scan(
+		&a.ID, &a.Name, &a.Title, &a.Version, &a.Format, &a.URL, &a.ServerURL, &servers, &a.Credential, &a.Operations,
+		&security, &warnings, &a.SHA256, &a.CreatedAt, &a.UpdatedAt,
+	)
 	if err != nil {
 		return a, err
 	}
@@ -60,7 +64,12 @@ func (db *DB) API(ctx context.Context, ref string) (agent.API, error) {
 
 // api reads an API without the list of its users.
 func (tx *Tx) api(ref string) (agent.API, error) {
-	found, err := all(tx, scanAPI, "SELECT "+apiColumns+" FROM _apis WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1 LIMIT 1", ref)
+	found, err := all(
+		tx,
+		scanAPI,
+		"SELECT "+apiColumns+" FROM _apis WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1 LIMIT 1",
+		ref,
+	)
 	if err != nil {
 		return agent.API{}, err
 	}
@@ -94,13 +103,21 @@ func (db *DB) CreateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 			return a, err
 		}
 		if n >= agent.MaxAPIs {
-			return a, agent.Errorf(agent.CodeConflict, "an agent has at most %d APIs", agent.MaxAPIs).With("limit", agent.MaxAPIs)
+			return a, agent.Errorf(
+				agent.CodeConflict,
+				"an agent has at most %d APIs",
+				agent.MaxAPIs,
+			).With("limit", agent.MaxAPIs)
 		}
 		if err := tx.checkReference("credential", "credential", a.Credential); err != nil {
 			return a, err
 		}
-		a.ID, a.CreatedAt, a.UpdatedAt, a.Operations, a.UsedBy = agent.NewID(agent.KindAPI), tx.Now, tx.Now, len(operations), []agent.APIUse{}
-		if err := tx.writeAPI(&a, "INSERT INTO _apis("+apiColumns+") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"); err != nil {
+		a.ID, a.CreatedAt, a.UpdatedAt, a.Operations, a.UsedBy =
+			agent.NewID(agent.KindAPI), tx.Now, tx.Now, len(operations), []agent.APIUse{}
+		if err := tx.writeAPI(
+			&a,
+			"INSERT INTO _apis("+apiColumns+") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+		); err != nil {
 			return a, err
 		}
 		if err := tx.writeOperations(a.ID, packed); err != nil {
@@ -119,9 +136,14 @@ func (tx *Tx) writeAPI(a *agent.API, statement string) error {
 			return err
 		}
 	}
-	_, err := tx.exec(statement, a.ID, a.Name, a.Title, a.Version, a.Format, a.URL, a.ServerURL, string(raw[0]), a.Credential, a.Operations, string(raw[1]), string(raw[2]), a.SHA256, a.CreatedAt, a.UpdatedAt)
+	_, err := tx.exec(
+		statement, a.ID, a.Name, a.Title, a.Version, a.Format, a.URL, a.ServerURL, string(raw[0]), a.Credential,
+		a.Operations, string(raw[1]), string(raw[2]), a.SHA256, a.CreatedAt, a.UpdatedAt,
+	)
 	if isUnique(err) {
-		return agent.Errorf(agent.CodeConflict, "an API of this name already exists").With("field", "name").With("name", a.Name)
+		return agent.Errorf(agent.CodeConflict, "an API of this name already exists").
+			With("field", "name").
+			With("name", a.Name)
 	}
 	return err
 }
@@ -135,7 +157,12 @@ func orEmpty[T any](list []T) []T {
 
 // UpdateAPI stores an API in its current state, with its operations unless they are
 // nil. check gets the places that call the API and may refuse the update.
-func (db *DB) UpdateAPI(ctx context.Context, a agent.API, operations []agent.OperationDefinition, check func([]agent.APIUse) error) (agent.API, error) {
+func (db *DB) UpdateAPI(
+	ctx context.Context,
+	a agent.API,
+	operations []agent.OperationDefinition,
+	check func([]agent.APIUse) error,
+) (agent.API, error) {
 	packed, err := packOperations(operations)
 	if err != nil {
 		return a, err
@@ -159,7 +186,10 @@ func (db *DB) UpdateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 		if a.UpdatedAt = tx.Now; operations != nil {
 			a.Operations = len(operations)
 		}
-		if err := tx.writeAPI(&a, "UPDATE _apis SET ("+apiColumns+") = (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) WHERE id = ?1"); err != nil {
+		if err := tx.writeAPI(
+			&a,
+			"UPDATE _apis SET ("+apiColumns+") = (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) WHERE id = ?1",
+		); err != nil {
 			return a, err
 		}
 		if operations != nil {
@@ -187,7 +217,10 @@ func (db *DB) DeleteAPI(ctx context.Context, ref string) error {
 			return struct{}{}, err
 		}
 		if uses := usesOfAPI(&a, references); len(uses) > 0 {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the API is in use; remove it there first").With("used_by", uses)
+			return struct{}{}, agent.Errorf(
+				agent.CodeConflict,
+				"the API is in use; remove it there first",
+			).With("used_by", uses)
 		}
 		if err := tx.deleteRow("_apis", "API", a.ID); err != nil {
 			return struct{}{}, err

@@ -16,8 +16,11 @@ func (tx *Tx) queueAttachments(g *agent.Gateway, m *agent.Message) error {
 		if a.Status != agent.AttachmentPending {
 			continue
 		}
-		if _, err := tx.exec("INSERT INTO _attachments(message_id, n, gateway_id, attempts, next_attempt_at, upload, name, media_type, size) VALUES (?,?,?,0,?,'','','',0) ON CONFLICT DO NOTHING",
-			m.ID, n, g.ID, dueNow); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _attachments(message_id, n, gateway_id, attempts, next_attempt_at, upload, name, "+
+				"media_type, size) VALUES (?,?,?,0,?,'','','',0) ON CONFLICT DO NOTHING",
+			m.ID, n, g.ID, dueNow,
+		); err != nil {
 			return err
 		}
 	}
@@ -38,14 +41,28 @@ func attachmentsOf(metadata json.RawMessage) []agent.Attachment {
 
 // DueAttachments returns up to limit conversations with a file that is due for
 // download at now, and when the next one after now is due; zero for never.
-func (db *DB) DueAttachments(ctx context.Context, now agent.Time, limit int) (conversations []string, next agent.Time, err error) {
+func (db *DB) DueAttachments(
+	ctx context.Context,
+	now agent.Time,
+	limit int,
+) (conversations []string, next agent.Time, err error) {
 	conversations, err = Read(ctx, db, func(tx *Tx) ([]string, error) {
-		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _attachments WHERE upload = '' AND next_attempt_at > ?", now); err != nil {
+		if err := tx.value(
+			&next,
+			"SELECT min(next_attempt_at) FROM _attachments WHERE upload = '' AND next_attempt_at > ?",
+			now,
+		); err != nil {
 			return nil, err
 		}
-		return all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) },
+		return all(
+			tx,
+			func(rows *sqlite.Rows) (id string, err error) {
+				return id, rows.Scan(&id)
+			},
 			`SELECT DISTINCT m.conversation_id FROM _attachments a JOIN messages m ON m.id = a.message_id
-				WHERE a.upload = '' AND a.next_attempt_at <= ? LIMIT ?`, now, limit)
+				WHERE a.upload = '' AND a.next_attempt_at <= ? LIMIT ?`,
+			now, limit,
+		)
 	})
 	return conversations, next, err
 }
@@ -93,7 +110,10 @@ func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now ag
 		if err != nil {
 			return nil, err
 		}
-		_, err = tx.exec("UPDATE _attachments SET attempts = ? WHERE message_id = ? AND n = ?", d.Attempt, d.MessageID, d.N)
+		_, err = tx.exec(
+			"UPDATE _attachments SET attempts = ? WHERE message_id = ? AND n = ?",
+			d.Attempt, d.MessageID, d.N,
+		)
 		return &d, err
 	})
 }
@@ -103,8 +123,11 @@ func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now ag
 func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Upload) error {
 	kept, err := Write(ctx, db, func(tx *Tx) (bool, error) {
 		tx.claimWork(workAttachments)
-		done, err := tx.exec("UPDATE _attachments SET upload = ?, name = ?, media_type = ?, size = ?, next_attempt_at = NULL WHERE message_id = ? AND n = ? AND upload = ''",
-			file.id, file.Name, file.MediaType, file.Size, d.MessageID, d.N)
+		done, err := tx.exec(
+			"UPDATE _attachments SET upload = ?, name = ?, media_type = ?, size = ?, next_attempt_at = NULL "+
+				"WHERE message_id = ? AND n = ? AND upload = ''",
+			file.id, file.Name, file.MediaType, file.Size, d.MessageID, d.N,
+		)
 		if err != nil || done.Changes == 0 { // the message was deleted meanwhile
 			return false, err
 		}
@@ -129,7 +152,8 @@ func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem
 		tx.claimWork(workAttachments)
 		a := d.Attachment
 		a.Error = agent.Clip(problem, 500)
-		query, args := "UPDATE _attachments SET next_attempt_at = ? WHERE message_id = ? AND n = ?", []any{next, d.MessageID, d.N}
+		query, args :=
+			"UPDATE _attachments SET next_attempt_at = ? WHERE message_id = ? AND n = ?", []any{next, d.MessageID, d.N}
 		if next.IsZero() {
 			a.Status = agent.AttachmentFailed
 			query, args = "DELETE FROM _attachments WHERE message_id = ? AND n = ?", args[1:]
@@ -149,7 +173,12 @@ func (tx *Tx) describeAttachment(messageID int64, n int, a agent.Attachment) err
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec("UPDATE messages SET metadata = json_replace(metadata, ?, json(?)) WHERE id = ?", "$.attachments["+strconv.Itoa(n)+"]", string(raw), messageID)
+	_, err = tx.exec(
+		"UPDATE messages SET metadata = json_replace(metadata, ?, json(?)) WHERE id = ?",
+		"$.attachments["+strconv.Itoa(n)+"]",
+		string(raw),
+		messageID,
+	)
 	return err
 }
 
@@ -159,10 +188,15 @@ func (tx *Tx) dropOldAttachments() error {
 		message int64
 		n       int
 	}
-	more, err := all(tx, func(rows *sqlite.Rows) (o old, err error) { return o, rows.Scan(&o.message, &o.n) },
+	more, err := all(
+		tx,
+		func(rows *sqlite.Rows) (o old, err error) {
+			return o, rows.Scan(&o.message, &o.n)
+		},
 		`SELECT message_id, n FROM (SELECT message_id, n, row_number() OVER newest AS nth, sum(size) OVER newest AS bytes
 			FROM _attachments WHERE upload <> '' WINDOW newest AS (ORDER BY message_id DESC, n DESC)) WHERE nth > ? OR bytes > ?`,
-		agent.MaxAttachments, agent.MaxStoredAttachmentSize)
+		agent.MaxAttachments, agent.MaxStoredAttachmentSize,
+	)
 	if err != nil {
 		return err
 	}
@@ -170,8 +204,12 @@ func (tx *Tx) dropOldAttachments() error {
 		if _, err := tx.exec("DELETE FROM _attachments WHERE message_id = ? AND n = ?", o.message, o.n); err != nil {
 			return err
 		}
-		if _, err := tx.exec("UPDATE messages SET metadata = json_replace(metadata, ?, ?) WHERE id = ?",
-			"$.attachments["+strconv.Itoa(o.n)+"].status", agent.AttachmentRemoved, o.message); err != nil {
+		if _, err := tx.exec(
+			"UPDATE messages SET metadata = json_replace(metadata, ?, ?) WHERE id = ?",
+			"$.attachments["+strconv.Itoa(o.n)+"].status",
+			agent.AttachmentRemoved,
+			o.message,
+		); err != nil {
 			return err
 		}
 	}
@@ -183,8 +221,10 @@ func (tx *Tx) dropOldAttachments() error {
 func (db *DB) Attachment(ctx context.Context, messageID int64, n int) (File, error) {
 	return Read(ctx, db, func(tx *Tx) (File, error) {
 		f := File{db: db}
-		err := tx.row("SELECT upload, name, media_type, size FROM _attachments WHERE message_id = ? AND n = ?", messageID, n).
-			Scan(&f.upload, &f.Name, &f.MediaType, &f.Size)
+		err := tx.row(
+			"SELECT upload, name, media_type, size FROM _attachments WHERE message_id = ? AND n = ?",
+			messageID, n,
+		).Scan(&f.upload, &f.Name, &f.MediaType, &f.Size)
 		switch {
 		case errors.Is(err, sqlite.ErrNoRows):
 			return f, agent.NotFound("attachment", strconv.FormatInt(messageID, 10)+"/"+strconv.Itoa(n))

@@ -23,7 +23,12 @@ func TestOldAttachmentsMakeRoom(t *testing.T) {
 	}
 	var conversation string
 	for n := range 3 {
-		in := agent.Inbound{ID: fmt.Sprint(n), Thread: "T", From: agent.ContactChange{ExternalID: agent.Some("x")}, Attachments: []agent.Attachment{{URL: "https://x.example/f"}}}
+		in := agent.Inbound{
+			ID:          fmt.Sprint(n),
+			Thread:      "T",
+			From:        agent.ContactChange{ExternalID: agent.Some("x")},
+			Attachments: []agent.Attachment{{URL: "https://x.example/f"}},
+		}
 		got, err := db.ReceiveInbound(ctx, g.ID, []Receipt{{Messages: []agent.Inbound{in}}}, 0)
 		if err != nil || len(got.Messages) != 1 {
 			t.Fatal(got, err)
@@ -43,11 +48,18 @@ func TestOldAttachmentsMakeRoom(t *testing.T) {
 		}
 	}
 	state := func() string {
-		r, err := db.SQL(ctx, "SELECT metadata ->> '$.attachments[0].status' FROM messages ORDER BY id", Params{}, Access{})
+		r, err := db.SQL(
+			ctx,
+			"SELECT metadata ->> '$.attachments[0].status' FROM messages ORDER BY id",
+			Params{},
+			Access{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts, err := Read(ctx, db, func(tx *Tx) (n int, err error) { return n, tx.value(&n, "SELECT count(*) FROM _file_parts") })
+		parts, err := Read(ctx, db, func(tx *Tx) (n int, err error) {
+			return n, tx.value(&n, "SELECT count(*) FROM _file_parts")
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

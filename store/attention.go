@@ -44,7 +44,8 @@ const handovers = `conversations v WHERE v.status = 'open' AND (v.needs_human = 
 
 // approvals leaves out those that belong to a takeover, which is counted itself, and
 // those of tests.
-const approvals = "kind = 'approval' AND child_id = '' AND execution_id NOT IN (SELECT id FROM executions WHERE trigger = 'test')"
+const approvals = "kind = 'approval' AND child_id = '' AND execution_id NOT IN (SELECT id " +
+	"FROM executions WHERE trigger = 'test')"
 
 // failedExecutions are those with ids from ?2 that ended in an error, without
 // tests and without those whose retry has ended, since the retry shows the
@@ -101,7 +102,11 @@ func (a Attention) At(now agent.Time) Attention {
 func (db *DB) Waiting(ctx context.Context) ([]agent.Waiting, error) {
 	return Read(ctx, db, func(tx *Tx) ([]agent.Waiting, error) {
 		found := []agent.Waiting{}
-		for _, read := range []func(*Tx) ([]agent.Waiting, error){waitingApprovals, waitingTakeovers, waitingHandovers} {
+		for _, read := range []func(*Tx) ([]agent.Waiting, error){
+			waitingApprovals,
+			waitingTakeovers,
+			waitingHandovers,
+		} {
 			part, err := read(tx)
 			if err != nil {
 				return nil, err
@@ -109,7 +114,10 @@ func (db *DB) Waiting(ctx context.Context) ([]agent.Waiting, error) {
 			found = append(found, part...)
 		}
 		agent.Sort(found, func(a, b agent.Waiting) int {
-			return cmp.Or(b.AskedAt.Compare(a.AskedAt.Time), cmp.Compare(a.ExecutionID+a.NodeID, b.ExecutionID+b.NodeID))
+			return cmp.Or(
+				b.AskedAt.Compare(a.AskedAt.Time),
+				cmp.Compare(a.ExecutionID+a.NodeID, b.ExecutionID+b.NodeID),
+			)
 		})
 		return found, nil
 	})
@@ -118,7 +126,10 @@ func (db *DB) Waiting(ctx context.Context) ([]agent.Waiting, error) {
 func waitingApprovals(tx *Tx) ([]agent.Waiting, error) {
 	return all(tx, func(rows *sqlite.Rows) (agent.Waiting, error) {
 		w := agent.Waiting{Kind: agent.WaitingApproval}
-		return w, rows.Scan(&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID, &w.WorkflowName, &w.CommentRequired)
+		return w, rows.Scan(
+			&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID,
+			&w.WorkflowName, &w.CommentRequired,
+		)
 	}, `SELECT a.title, a.message, a.started_at, a.due_at, a.execution_id, a.node_id, a.path, e.workflow_id, f.name, a.comment_required
 		FROM (SELECT * FROM _waits WHERE `+approvals+` ORDER BY started_at DESC LIMIT ?) a
 		JOIN executions e ON e.id = a.execution_id JOIN workflows f ON f.id = e.workflow_id`, maxApprovals)
@@ -127,7 +138,10 @@ func waitingApprovals(tx *Tx) ([]agent.Waiting, error) {
 func waitingTakeovers(tx *Tx) ([]agent.Waiting, error) {
 	return all(tx, func(rows *sqlite.Rows) (agent.Waiting, error) {
 		w := agent.Waiting{Kind: agent.WaitingTakeover}
-		return w, rows.Scan(&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID, &w.WorkflowName, &w.SessionID, &w.TakeoverID)
+		return w, rows.Scan(
+			&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID,
+			&w.WorkflowName, &w.SessionID, &w.TakeoverID,
+		)
 	}, `SELECT coalesce(a.title, ''), coalesce(a.message, t.reason), t.created_at, t.expires_at, coalesce(a.execution_id, ''), coalesce(a.node_id, ''), coalesce(a.path, ''),
 			coalesce(e.workflow_id, ''), coalesce(f.name, ''), t.session_id, t.id
 		FROM takeovers t LEFT JOIN _waits a ON a.child_id = t.id AND a.child_id <> '' AND a.kind = 'approval'

@@ -28,12 +28,21 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 			}
 		}
 		for _, made := range []time.Time{now.Time, now.Add(-25 * time.Hour)} {
-			if _, err := tx.exec("INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES (?,'workflow-1',1,'errored','manual',?)",
-				agent.FirstID(agent.KindExecution, made), agent.At(made)); err != nil {
+			if _, err := tx.exec(
+				"INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) "+
+					"VALUES (?,'workflow-1',1,'errored','manual',?)",
+				agent.FirstID(agent.KindExecution, made),
+				agent.At(made),
+			); err != nil {
 				return struct{}{}, err
 			}
 		}
-		_, err := tx.exec("INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES (?,'workflow-1',1,'errored','test',?)", agent.NewID(agent.KindExecution), now)
+		_, err := tx.exec(
+			"INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) "+
+				"VALUES (?,'workflow-1',1,'errored','test',?)",
+			agent.NewID(agent.KindExecution),
+			now,
+		)
 		return struct{}{}, err // a test run needs no attention
 	})
 	if err != nil {
@@ -124,7 +133,11 @@ func TestRetriedFailures(t *testing.T) {
 		}
 		if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
 			_, _ = tx.exec("INSERT INTO workflows(id, name) VALUES ('workflow-1', 'w') ON CONFLICT DO NOTHING")
-			_, err := tx.exec("INSERT INTO executions(id, workflow_id, version, status, trigger, retried_from, created_at) VALUES (?,'workflow-1',1,?,?,?,?)", first+c.id, c.status, trigger, from, now)
+			_, err := tx.exec(
+				"INSERT INTO executions(id, workflow_id, version, status, trigger, retried_from, created_at) "+
+					"VALUES (?,'workflow-1',1,?,?,?,?)",
+				first+c.id, c.status, trigger, from, now,
+			)
 			return struct{}{}, err
 		}); err != nil {
 			t.Fatal(err)

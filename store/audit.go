@@ -17,7 +17,15 @@ func (tx *Tx) log(level agent.Level, source, message string, data any) error {
 	if err != nil {
 		return fmt.Errorf("log data: %w", err)
 	}
-	_, err = tx.exec(insertLog, agent.NewID(agent.KindLog), level, source, message, string(raw), tx.Now)
+	_, err = tx.exec(
+		insertLog,
+		agent.NewID(agent.KindLog),
+		level,
+		source,
+		message,
+		string(raw),
+		tx.Now,
+	)
 	return err
 }
 
@@ -37,13 +45,17 @@ func (tx *Tx) audit(message string, data map[string]any) error {
 // Audit logs an action by the request's person or key that does not write to the
 // store, such as a backup.
 func (db *DB) Audit(ctx context.Context, message string, data map[string]any) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.audit(message, data) })
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.audit(message, data)
+	})
 	return err
 }
 
 // Log writes an entry of the agent's own log. data must hold no secret.
 func (db *DB) Log(ctx context.Context, level agent.Level, source, message string, data any) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.log(level, source, message, data) })
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.log(level, source, message, data)
+	})
 	return err
 }
 
@@ -68,23 +80,31 @@ var logListing = listing[agent.Log]{listed{
 // Logs lists log entries, newest first, and returns their total number.
 func (db *DB) Logs(ctx context.Context, lf LogFilter, p Page) ([]agent.Log, int, error) {
 	var total int
-	page, err := readSearch(ctx, db, p.Search, func(tx *Tx) (page []agent.Log, err error) {
-		f := lf.filter(p.Order)
-		if f.count != "" {
-			counted := false
-			if err := tx.value(&counted, "SELECT EXISTS (SELECT 1 FROM _filter_counts WHERE list = 'counted' AND value_1 = 'logs')"); err != nil {
-				return nil, err
-			}
-			if !counted {
-				f.count, f.indexed = "", false
-				if err := tx.wantFor("logs", "logs_filtered"); err != nil {
+	page, err := readSearch(
+		ctx,
+		db,
+		p.Search,
+		func(tx *Tx) (page []agent.Log, err error) {
+			f := lf.filter(p.Order)
+			if f.count != "" {
+				counted := false
+				if err := tx.value(
+					&counted,
+					"SELECT EXISTS (SELECT 1 FROM _filter_counts WHERE list = 'counted' AND value_1 = 'logs')",
+				); err != nil {
 					return nil, err
 				}
+				if !counted {
+					f.count, f.indexed = "", false
+					if err := tx.wantFor("logs", "logs_filtered"); err != nil {
+						return nil, err
+					}
+				}
 			}
-		}
-		page, total, err = logListing.list(tx, f, p)
-		return page, err
-	})
+			page, total, err = logListing.list(tx, f, p)
+			return page, err
+		},
+	)
 	return page, total, err
 }
 
@@ -108,7 +128,13 @@ func (lf LogFilter) filter(order []Order) (f filter) {
 }
 
 // listPage runs a listing in its own read transaction.
-func listPage[T any](ctx context.Context, db *DB, l listing[T], f filter, p Page) ([]T, int, error) {
+func listPage[T any](
+	ctx context.Context,
+	db *DB,
+	l listing[T],
+	f filter,
+	p Page,
+) ([]T, int, error) {
 	var total int
 	page, err := readSearch(ctx, db, p.Search, func(tx *Tx) (page []T, err error) {
 		page, total, err = l.list(tx, f, p)

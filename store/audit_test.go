@@ -71,7 +71,12 @@ func TestEventsRollBackWithTheirWrite(t *testing.T) {
 	failure := errors.New("failure")
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		c := agent.Contact{Name: "x", Tags: []string{"vip"}, Metadata: json.RawMessage("{}")}
-		return struct{}{}, errors.Join(tx.insertContact(&c), tx.emit("message.sent", map[string]any{}), tx.audit("x", nil), failure)
+		return struct{}{}, errors.Join(
+			tx.insertContact(&c),
+			tx.emit("message.sent", map[string]any{}),
+			tx.audit("x", nil),
+			failure,
+		)
 	})
 	if !errors.Is(err, failure) {
 		t.Fatal(err)
@@ -99,7 +104,10 @@ func TestEverySingleChangeByAPersonIsAudited(t *testing.T) {
 	var conversation agent.Conversation
 	var admin agent.Admin
 	for message, act := range map[string]func() error{
-		"agent updated": func() error { _, err := f.UpdateAgent(ctx, db, agent.AgentChange{Name: agent.Some("b")}); return err },
+		"agent updated": func() error {
+			_, err := f.UpdateAgent(ctx, db, agent.AgentChange{Name: agent.Some("b")})
+			return err
+		},
 		"settings updated": func() error {
 			_, err := db.UpdateSettings(ctx, agent.SettingsChange{LLMKey: agent.Some(secret)})
 			return err
@@ -111,8 +119,14 @@ func TestEverySingleChangeByAPersonIsAudited(t *testing.T) {
 	} {
 		audited(t, db, ctx, message, act)
 	}
-	audited(t, db, ctx, "contact created", func() (err error) { contact, err = db.CreateContact(ctx, named("x")); return err })
-	audited(t, db, ctx, "contact updated", func() error { _, err := db.UpdateContact(ctx, contact.ID, named("y")); return err })
+	audited(t, db, ctx, "contact created", func() (err error) {
+		contact, err = db.CreateContact(ctx, named("x"))
+		return err
+	})
+	audited(t, db, ctx, "contact updated", func() error {
+		_, err := db.UpdateContact(ctx, contact.ID, named("y"))
+		return err
+	})
 	audited(t, db, ctx, "conversation created", func() (err error) {
 		conversation, err = db.CreateConversation(ctx, agent.ConversationChange{})
 		return err
@@ -142,7 +156,11 @@ func TestEverySingleChangeByAPersonIsAudited(t *testing.T) {
 	if n := value[int](t, db, "SELECT count(*) FROM logs"); n != before {
 		t.Error("the program's own changes were audited")
 	}
-	if n := value[int](t, db, "SELECT count(*) FROM logs WHERE data LIKE '%"+secret+"%' OR message LIKE '%"+secret+"%'"); n != 0 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT count(*) FROM logs WHERE data LIKE '%"+secret+"%' OR message LIKE '%"+secret+"%'",
+	); n != 0 {
 		t.Error("the audit log shows a secret")
 	}
 }
@@ -154,7 +172,10 @@ func audited(t *testing.T, db *DB, ctx context.Context, message string, act func
 		t.Fatalf("%s: %v", message, err)
 	}
 	logs, total, err := db.Logs(ctx, LogFilter{Sources: []string{agent.SourceAudit}}, Page{Limit: 1})
-	if err != nil || total != before+1 || logs[0].Message != message || !strings.Contains(string(logs[0].Data), `"by":"ada@x.y"`) {
+	if err != nil ||
+		total != before+1 ||
+		logs[0].Message != message ||
+		!strings.Contains(string(logs[0].Data), `"by":"ada@x.y"`) {
 		t.Errorf("%s: %+v of %d after %d, %v", message, logs, total, before, err)
 	}
 }

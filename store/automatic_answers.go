@@ -40,7 +40,9 @@ func (m *ReceivedMessage) IsSender(address string) bool {
 	if m == nil {
 		return false
 	}
-	return slices.ContainsFunc(m.Senders, func(s string) bool { return mailbox.Key(s) == mailbox.Key(address) })
+	return slices.ContainsFunc(m.Senders, func(s string) bool {
+		return mailbox.Key(s) == mailbox.Key(address)
+	})
 }
 
 // received returns a message of a gateway; nil if it is none.
@@ -48,7 +50,9 @@ func (tx *Tx) received(messageID int64) (*ReceivedMessage, error) {
 	found, err := all(tx, func(rows *sqlite.Rows) (*ReceivedMessage, error) {
 		m := ReceivedMessage{id: messageID}
 		var replyTo, email, automatic string
-		err := rows.Scan(&m.conversationID, &m.contactID, &m.gateway, (*rawJSON)(&m.Metadata), &replyTo, &email, &automatic)
+		err := rows.Scan(
+			&m.conversationID, &m.contactID, &m.gateway, (*rawJSON)(&m.Metadata), &replyTo, &email, &automatic,
+		)
 		if automatic != "" {
 			m.Refused = "a program sent it: " + automatic
 		}
@@ -104,12 +108,18 @@ func (tx *Tx) mayAnswer(m *ReceivedMessage) (may bool, err error) {
 	if _, err := tx.exec("DELETE FROM _mail_answers WHERE address = ? AND created_at < ?", key, since); err != nil {
 		return false, err
 	}
-	if _, err := tx.exec(`INSERT INTO _mail_answers(address, message_id, created_at) SELECT ?1, ?2, ?3
+	if _, err := tx.exec(
+		`INSERT INTO _mail_answers(address, message_id, created_at) SELECT ?1, ?2, ?3
 		WHERE (SELECT count(*) FROM _mail_answers WHERE address = ?1) < ?4 ON CONFLICT DO NOTHING`,
-		key, m.id, tx.Now, limit); err != nil {
+		key, m.id, tx.Now, limit,
+	); err != nil {
 		return false, err
 	}
-	if err := tx.value(&may, "SELECT EXISTS (SELECT 1 FROM _mail_answers WHERE address = ? AND message_id = ?)", key, m.id); err != nil || may {
+	if err := tx.value(
+		&may,
+		"SELECT EXISTS (SELECT 1 FROM _mail_answers WHERE address = ? AND message_id = ?)",
+		key, m.id,
+	); err != nil || may {
 		return may, err
 	}
 	m.Refused = fmt.Sprintf("the sender has already been answered %d times within a day", limit)
@@ -120,7 +130,11 @@ func (tx *Tx) mayAnswer(m *ReceivedMessage) (may bool, err error) {
 }
 
 func (tx *Tx) logNotAnswered(level agent.Level, m *ReceivedMessage) error {
-	return tx.log(level, "chat", notAnswered, map[string]any{"conversation_id": m.conversationID, "message_id": m.id, "reason": m.Refused})
+	return tx.log(level, "chat", notAnswered, map[string]any{
+		"conversation_id": m.conversationID,
+		"message_id":      m.id,
+		"reason":          m.Refused,
+	})
 }
 
 // AnswerMail returns the email that an execution results from, or nil if there is none. If

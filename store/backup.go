@@ -133,7 +133,10 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfExists(temp)))
 	}
-	db, err := f.addCopy(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.hasOwnRole(by, id) }})
+	db, err := f.addCopy(ctx, temp, arrival{
+		owner:    by.Email,
+		entitled: func(id string) bool { return f.hasOwnRole(by, id) },
+	})
 	return db, invalidFileError(err)
 }
 
@@ -202,7 +205,10 @@ func invalidFileError(err error) error {
 }
 
 func invalidFile(issue string, cause error) error {
-	return agent.Errorf(agent.CodeInvalidFile, "file %s", issue).With("field", "file").With("issue", issue).Because(cause)
+	return agent.Errorf(agent.CodeInvalidFile, "file %s", issue).
+		With("field", "file").
+		With("issue", issue).
+		Because(cause)
 }
 
 // arrival specifies how a copy becomes an agent.
@@ -230,7 +236,9 @@ func (f *Folder) addCopy(ctx context.Context, temp string, a arrival) (*DB, erro
 	}
 	take := func() *DB { return f.adopt(id, found) }
 	if a.name != "" {
-		take = func() *DB { return f.adoptAs(id, a.name, found) }
+		take = func() *DB {
+			return f.adoptAs(id, a.name, found)
+		}
 	}
 	db := take()
 	if err := db.Problem(); err != nil {
@@ -275,7 +283,9 @@ func prepareCopy(ctx context.Context, path, owner string) (found row, err error)
 	if err != nil {
 		return row{}, err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() {
+		err = errors.Join(err, c.close())
+	}()
 	if err := migrate(c); err != nil {
 		return row{}, refused(err)
 	}
@@ -322,7 +332,11 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	if err != nil {
 		return nil, errors.Join(err, RemoveIfExists(temp))
 	}
-	return f.addCopy(ctx, temp, arrival{name: name, owner: owner, entitled: func(id string) bool { return id == db.id }})
+	return f.addCopy(ctx, temp, arrival{
+		name:     name,
+		owner:    owner,
+		entitled: func(id string) bool { return id == db.id },
+	})
 }
 
 // RemoveIfExists removes a file and the files that SQLite keeps next to a database of

@@ -51,7 +51,9 @@ func TestBackupDuringWrites(t *testing.T) {
 					return
 				default:
 				}
-				if err := write(db, func(tx *Tx) error { return insertLogs(tx, strings.Repeat("x", 500), 3) }); err != nil {
+				if err := write(db, func(tx *Tx) error {
+					return insertLogs(tx, strings.Repeat("x", 500), 3)
+				}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -92,10 +94,18 @@ func TestFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := fork.Agent(); a.Name != "Trial" || a.Status != agent.StatusPaused || a.ID == db.id || a.OwnerEmail != "ada@x.y" || fork.Roles()["ada@x.y"] != agent.RoleOwner {
+	if a := fork.Agent(); a.Name != "Trial" ||
+		a.Status != agent.StatusPaused ||
+		a.ID == db.id ||
+		a.OwnerEmail != "ada@x.y" ||
+		fork.Roles()["ada@x.y"] != agent.RoleOwner {
 		t.Errorf("%+v, %v", a, fork.Roles())
 	}
-	if got, err := fork.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+	if got, err := fork.SettingsCredential(
+		t.Context(),
+		"openai_api_key",
+		agent.OpenAIAPI,
+	); got != "sk-1" || err != nil {
 		t.Errorf("credential %q, %v", got, err)
 	}
 	if err := fork.DeleteContact(t.Context(), made.ID); err != nil {

@@ -95,8 +95,10 @@ func BenchmarkRawInsert(b *testing.B) {
 				}
 				for end := min(i+perCommit, b.N); i < end; i++ {
 					now := agent.Now()
-					if _, err := c.exec(insert, agent.NewID(agent.KindContact), "Contact", fmt.Sprintf("contact%d@example.com", i), fmt.Sprintf("+1 555 %07d", i),
-						"", "", "", "", "", `["vip"]`, "{}", now, now); err != nil {
+					if _, err := c.exec(
+						insert, agent.NewID(agent.KindContact), "Contact", fmt.Sprintf("contact%d@example.com", i),
+						fmt.Sprintf("+1 555 %07d", i), "", "", "", "", "", `["vip"]`, "{}", now, now,
+					); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -130,7 +132,11 @@ func BenchmarkCreateAgent(b *testing.B) {
 	f := openFolder(b)
 	done := measureCPU(b)
 	for i := range b.N {
-		if _, err := f.CreateAgent(b.Context(), agent.Agent{Name: fmt.Sprintf("agent-%d", i)}, "o@example.com"); err != nil {
+		if _, err := f.CreateAgent(
+			b.Context(),
+			agent.Agent{Name: fmt.Sprintf("agent-%d", i)},
+			"o@example.com",
+		); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -267,8 +273,11 @@ func BenchmarkInspect(b *testing.B) {
 	}
 	many := readers(b)
 	for name, read := range map[string]func(string) bool{
-		"few":  func(path string) bool { return inspect(path).problem == nil },
-		"many": func(path string) bool { _, ok := many.read(path); return ok },
+		"few": func(path string) bool { return inspect(path).problem == nil },
+		"many": func(path string) bool {
+			_, ok := many.read(path)
+			return ok
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			read(f.filePath(ids[0]))
@@ -306,7 +315,11 @@ func BenchmarkOpenAgents(b *testing.B) {
 			if _, err := byName(b, f, fmt.Sprintf("agent-%d", i)).CreateContact(b.Context(), named("x")); err != nil {
 				b.Fatal(err)
 			}
-			if _, _, err := byName(b, f, fmt.Sprintf("agent-%d", i)).Contacts(b.Context(), nil, Page{Limit: 50}); err != nil {
+			if _, _, err := byName(b, f, fmt.Sprintf("agent-%d", i)).Contacts(
+				b.Context(),
+				nil,
+				Page{Limit: 50},
+			); err != nil {
 				b.Fatal(err)
 			}
 		}

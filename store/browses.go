@@ -10,7 +10,8 @@ import (
 
 const maxBrowses = 200 // of an agent
 
-const browseColumns = "id, session_id, status, goal, max_steps, max_tokens, hosts, variables, takeover, result, reason, takeover_id, step_count, input_tokens, output_tokens, created_at, ended_at"
+const browseColumns = "id, session_id, status, goal, max_steps, max_tokens, hosts, variables, takeover, result, " +
+	"reason, takeover_id, step_count, input_tokens, output_tokens, created_at, ended_at"
 
 var browseListing = listing[agent.Browse]{listed{
 	table:   "_browses",
@@ -22,11 +23,17 @@ var browseListing = listing[agent.Browse]{listed{
 
 func scanBrowse(rows *sqlite.Rows) (b agent.Browse, err error) {
 	var hosts, variables, result rawJSON
-	if err := rows.Scan(&b.ID, &b.SessionID, &b.Status, &b.Goal, &b.MaxSteps, &b.MaxTokens, &hosts, &variables, &b.Takeover, &result, &b.Reason, &b.TakeoverID,
-		&b.StepCount, &b.InputTokens, &b.OutputTokens, &b.CreatedAt, &b.EndedAt); err != nil {
+	if err := rows.Scan(
+		&b.ID, &b.SessionID, &b.Status, &b.Goal, &b.MaxSteps, &b.MaxTokens, &hosts, &variables, &b.Takeover, &result,
+		&b.Reason, &b.TakeoverID, &b.StepCount, &b.InputTokens, &b.OutputTokens, &b.CreatedAt, &b.EndedAt,
+	); err != nil {
 		return b, err
 	}
-	for raw, into := range map[*rawJSON]any{&hosts: &b.Hosts, &variables: &b.Variables, &result: &b.Result} {
+	for raw, into := range map[*rawJSON]any{
+		&hosts:     &b.Hosts,
+		&variables: &b.Variables,
+		&result:    &b.Result,
+	} {
 		if err := json.Unmarshal(*raw, into); err != nil {
 			return b, err
 		}
@@ -44,21 +51,35 @@ func (db *DB) Browses(ctx context.Context, sessionID string, p Page) ([]agent.Br
 // Browse reads a browse of a session with its steps.
 func (db *DB) Browse(ctx context.Context, sessionID, id string) (b agent.Browse, steps []agent.BrowseStep, err error) {
 	b, err = Read(ctx, db, func(tx *Tx) (agent.Browse, error) {
-		found, err := all(tx, scanBrowse, "SELECT "+browseColumns+" FROM _browses WHERE id = ? AND session_id = ?", id, sessionID)
+		found, err := all(
+			tx,
+			scanBrowse,
+			"SELECT "+browseColumns+" FROM _browses WHERE id = ? AND session_id = ?",
+			id,
+			sessionID,
+		)
 		if err == nil && len(found) == 0 {
 			err = agent.NotFound("browse", id)
 		}
 		if err != nil {
 			return agent.Browse{}, err
 		}
-		steps, err = all(tx, scanBrowseStep, "SELECT step, action, selector, text, description, url, error, duration_ms, created_at FROM _browse_steps WHERE browse_id = ? ORDER BY step", id)
+		steps, err = all(
+			tx,
+			scanBrowseStep,
+			"SELECT step, action, selector, text, description, url, error, duration_ms, created_at "+
+				"FROM _browse_steps WHERE browse_id = ? ORDER BY step",
+			id,
+		)
 		return found[0], err
 	})
 	return b, steps, err
 }
 
 func scanBrowseStep(rows *sqlite.Rows) (s agent.BrowseStep, err error) {
-	return s, rows.Scan(&s.Step, &s.Action, &s.Selector, &s.Text, &s.Description, &s.URL, &s.Error, &s.DurationMS, &s.CreatedAt)
+	return s, rows.Scan(
+		&s.Step, &s.Action, &s.Selector, &s.Text, &s.Description, &s.URL, &s.Error, &s.DurationMS, &s.CreatedAt,
+	)
 }
 
 // CreateBrowse stores a new browse. If another browse of its session has not ended,
@@ -74,22 +95,36 @@ func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 		return err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		open, err := all(tx, scanBrowse, "SELECT "+browseColumns+" FROM _browses WHERE session_id = ? AND ended_at IS NULL", b.SessionID)
+		open, err := all(
+			tx,
+			scanBrowse,
+			"SELECT "+browseColumns+" FROM _browses WHERE session_id = ? AND ended_at IS NULL",
+			b.SessionID,
+		)
 		if err != nil {
 			return struct{}{}, err
 		}
 		if len(open) > 0 {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the session is already working on another goal").With("existing_id", open[0].ID)
+			return struct{}{}, agent.Errorf(
+				agent.CodeConflict,
+				"the session is already working on another goal",
+			).With("existing_id", open[0].ID)
 		}
 		if _, err := tx.exec(`DELETE FROM _browses WHERE ended_at IS NOT NULL AND id NOT IN
 				(SELECT id FROM _browses ORDER BY created_at DESC, id DESC LIMIT ?)`, maxBrowses-1); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("INSERT INTO _browses("+browseColumns+") VALUES (?,?,?,?,?,?,?,?,?,NULL,'','',0,0,0,?,NULL)",
-			b.ID, b.SessionID, b.Status, b.Goal, b.MaxSteps, b.MaxTokens, string(hosts), string(variables), b.Takeover, b.CreatedAt); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _browses("+browseColumns+") VALUES (?,?,?,?,?,?,?,?,?,NULL,'','',0,0,0,?,NULL)",
+			b.ID, b.SessionID, b.Status, b.Goal, b.MaxSteps, b.MaxTokens, string(hosts), string(variables),
+			b.Takeover, b.CreatedAt,
+		); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.audit("goal given to browser session", map[string]any{"session_id": b.SessionID, "browse_id": b.ID})
+		return struct{}{}, tx.audit("goal given to browser session", map[string]any{
+			"session_id": b.SessionID,
+			"browse_id":  b.ID,
+		})
 	})
 	return err
 }
@@ -102,14 +137,22 @@ func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.B
 		return err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		done, err := tx.exec(`UPDATE _browses SET status = ?, result = ?, reason = ?, takeover_id = ?, step_count = ?, input_tokens = ?, output_tokens = ?, ended_at = ?
-			WHERE id = ? AND ended_at IS NULL`, b.Status, string(result), b.Reason, b.TakeoverID, b.StepCount, b.InputTokens, b.OutputTokens, b.EndedAt, b.ID)
+		done, err := tx.exec(
+			`UPDATE _browses SET status = ?, result = ?, reason = ?, takeover_id = ?, step_count = ?, input_tokens = ?, output_tokens = ?, ended_at = ?
+			WHERE id = ? AND ended_at IS NULL`,
+			b.Status,
+			string(result),
+			b.Reason, b.TakeoverID, b.StepCount, b.InputTokens, b.OutputTokens, b.EndedAt, b.ID,
+		)
 		if err != nil || done.Changes == 0 {
 			return struct{}{}, err
 		}
 		for _, s := range steps {
-			if _, err := tx.exec("INSERT INTO _browse_steps(browse_id, step, action, selector, text, description, url, error, duration_ms, created_at) VALUES (?,?,?,?,?,?,?,?,?,?)",
-				b.ID, s.Step, s.Action, s.Selector, s.Text, s.Description, s.URL, s.Error, s.DurationMS, s.CreatedAt); err != nil {
+			if _, err := tx.exec(
+				"INSERT INTO _browse_steps(browse_id, step, action, selector, text, description, url, error, "+
+					"duration_ms, created_at) VALUES (?,?,?,?,?,?,?,?,?,?)",
+				b.ID, s.Step, s.Action, s.Selector, s.Text, s.Description, s.URL, s.Error, s.DurationMS, s.CreatedAt,
+			); err != nil {
 				return struct{}{}, err
 			}
 		}
@@ -120,6 +163,9 @@ func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.B
 
 // endBrowses ends the browse of a session that has ended.
 func (tx *Tx) endBrowses(sessionID, reason string) error {
-	_, err := tx.exec("UPDATE _browses SET status = ?, reason = ?, ended_at = ? WHERE session_id = ? AND ended_at IS NULL", agent.BrowseFailed, reason, tx.Now, sessionID)
+	_, err := tx.exec(
+		"UPDATE _browses SET status = ?, reason = ?, ended_at = ? WHERE session_id = ? AND ended_at IS NULL",
+		agent.BrowseFailed, reason, tx.Now, sessionID,
+	)
 	return err
 }

@@ -13,18 +13,41 @@ func TestBrowses(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	openedSession(t, db, "session-a")
-	b := agent.Browse{ID: "browse-a", SessionID: "session-a", Status: agent.BrowseRunning, Goal: "Find the hours.", MaxSteps: 5, MaxTokens: 1000, Hosts: []string{"example.com"}, Variables: []string{"pin"}, CreatedAt: agent.Now()}
+	b := agent.Browse{
+		ID:        "browse-a",
+		SessionID: "session-a",
+		Status:    agent.BrowseRunning,
+		Goal:      "Find the hours.",
+		MaxSteps:  5,
+		MaxTokens: 1000,
+		Hosts:     []string{"example.com"},
+		Variables: []string{"pin"},
+		CreatedAt: agent.Now(),
+	}
 	if err := db.CreateBrowse(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.CreateBrowse(t.Context(), agent.Browse{ID: "browse-b", SessionID: "session-a", Status: agent.BrowseRunning, CreatedAt: agent.Now()}); agent.ErrorCode(err) != agent.CodeConflict {
+	if err := db.CreateBrowse(t.Context(), agent.Browse{
+		ID:        "browse-b",
+		SessionID: "session-a",
+		Status:    agent.BrowseRunning,
+		CreatedAt: agent.Now(),
+	}); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("a second browse: %v", err)
 	}
 	b.StepCount, b.InputTokens = 1, 70
-	if err := db.UpdateBrowse(t.Context(), b, agent.BrowseStep{Step: 1, Action: "click", CreatedAt: agent.Now()}); err != nil {
+	if err := db.UpdateBrowse(t.Context(), b, agent.BrowseStep{
+		Step:      1,
+		Action:    "click",
+		CreatedAt: agent.Now(),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.EndLostSessions(t.Context(), func(string) bool { return false }, "the server was stopped"); err != nil {
+	if err := db.EndLostSessions(
+		t.Context(),
+		func(string) bool { return false },
+		"the server was stopped",
+	); err != nil {
 		t.Fatal(err)
 	}
 	b.Status, b.Result, b.EndedAt = agent.BrowseDone, "late", agent.Now()
@@ -32,7 +55,14 @@ func TestBrowses(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, steps, err := db.Browse(t.Context(), "session-a", "browse-a")
-	if err != nil || got.Status != agent.BrowseFailed || got.Reason != "the server was stopped" || got.EndedAt.IsZero() || got.InputTokens != 70 || got.Result != nil || len(steps) != 1 || got.Hosts[0] != "example.com" {
+	if err != nil ||
+		got.Status != agent.BrowseFailed ||
+		got.Reason != "the server was stopped" ||
+		got.EndedAt.IsZero() ||
+		got.InputTokens != 70 ||
+		got.Result != nil ||
+		len(steps) != 1 ||
+		got.Hosts[0] != "example.com" {
 		t.Errorf("an interrupted browse is %+v with %d steps, %v", got, len(steps), err)
 	}
 	if _, _, err := db.Browse(t.Context(), "session-b", "browse-a"); agent.ErrorCode(err) != agent.CodeNotFound {
@@ -52,7 +82,14 @@ func TestBrowsesAreBounded(t *testing.T) {
 	db := openFolder(t).Default()
 	openedSession(t, db, "session-a")
 	for i := range maxBrowses + 3 {
-		b := agent.Browse{ID: fmt.Sprintf("browse-%03d", i), SessionID: "session-a", Status: agent.BrowseRunning, Hosts: []string{}, Variables: []string{}, CreatedAt: agent.Now()}
+		b := agent.Browse{
+			ID:        fmt.Sprintf("browse-%03d", i),
+			SessionID: "session-a",
+			Status:    agent.BrowseRunning,
+			Hosts:     []string{},
+			Variables: []string{},
+			CreatedAt: agent.Now(),
+		}
 		if err := db.CreateBrowse(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -85,11 +122,15 @@ func TestPlannedActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var n int
-	if _, err := Read(t.Context(), db, func(tx *Tx) (any, error) { return nil, tx.value(&n, "SELECT count(*) FROM _planned_actions") }); err != nil || n != maxPlannedActions {
+	if _, err := Read(t.Context(), db, func(tx *Tx) (any, error) {
+		return nil, tx.value(&n, "SELECT count(*) FROM _planned_actions")
+	}); err != nil || n != maxPlannedActions {
 		t.Errorf("%d actions are kept, %v", n, err)
 	}
 	for _, key := range []string{"first", "last"} {
-		if got, err := db.PlannedActions(t.Context(), []byte(key)); err != nil || len(got) != 1 || got[0].Selector != "#a" {
+		if got, err := db.PlannedActions(t.Context(), []byte(key)); err != nil ||
+			len(got) != 1 ||
+			got[0].Selector != "#a" {
 			t.Errorf("%s: %v, %v", key, got, err)
 		}
 	}

@@ -44,10 +44,17 @@ func (db *DB) CreateCannedReply(ctx context.Context, change agent.CannedReplyCha
 			return r, err
 		}
 		if n >= maxCanned {
-			return r, agent.Errorf(agent.CodeConflict, "an agent has at most %d canned replies", maxCanned).With("limit", maxCanned)
+			return r, agent.Errorf(
+				agent.CodeConflict,
+				"an agent has at most %d canned replies",
+				maxCanned,
+			).With("limit", maxCanned)
 		}
 		r.ID, r.CreatedAt, r.UpdatedAt = agent.NewID(agent.KindReply), tx.Now, tx.Now
-		if _, err := tx.exec("INSERT INTO canned_replies("+cannedColumns+") VALUES (?,?,?,?,?)", r.ID, r.Shortcut, r.Text, r.CreatedAt, r.UpdatedAt); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO canned_replies("+cannedColumns+") VALUES (?,?,?,?,?)",
+			r.ID, r.Shortcut, r.Text, r.CreatedAt, r.UpdatedAt,
+		); err != nil {
 			return r, shortcutError(err)
 		}
 		return r, tx.audit("canned reply created", map[string]any{"reply_id": r.ID})
@@ -55,7 +62,11 @@ func (db *DB) CreateCannedReply(ctx context.Context, change agent.CannedReplyCha
 }
 
 // UpdateCannedReply changes the given fields of a canned reply.
-func (db *DB) UpdateCannedReply(ctx context.Context, id string, change agent.CannedReplyChange) (agent.CannedReply, error) {
+func (db *DB) UpdateCannedReply(
+	ctx context.Context,
+	id string,
+	change agent.CannedReplyChange,
+) (agent.CannedReply, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.CannedReply, error) {
 		found, err := all(tx, scanCanned, "SELECT "+cannedColumns+" FROM canned_replies WHERE id = ?", id)
 		if err != nil {
@@ -70,7 +81,10 @@ func (db *DB) UpdateCannedReply(ctx context.Context, id string, change agent.Can
 			return r, err
 		}
 		r.UpdatedAt = tx.Now
-		if _, err := tx.exec("UPDATE canned_replies SET shortcut = ?, text = ?, updated_at = ? WHERE id = ?", r.Shortcut, r.Text, r.UpdatedAt, id); err != nil {
+		if _, err := tx.exec(
+			"UPDATE canned_replies SET shortcut = ?, text = ?, updated_at = ? WHERE id = ?",
+			r.Shortcut, r.Text, r.UpdatedAt, id,
+		); err != nil {
 			return r, shortcutError(err)
 		}
 		return r, tx.audit("canned reply updated", map[string]any{"reply_id": id})
@@ -79,7 +93,9 @@ func (db *DB) UpdateCannedReply(ctx context.Context, id string, change agent.Can
 
 func shortcutError(err error) error {
 	if isUnique(err) {
-		return agent.Errorf(agent.CodeConflict, "another canned reply has this shortcut").With("field", "shortcut").Because(err)
+		return agent.Errorf(agent.CodeConflict, "another canned reply has this shortcut").
+			With("field", "shortcut").
+			Because(err)
 	}
 	return err
 }

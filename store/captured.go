@@ -49,7 +49,12 @@ func (db *DB) newCapture() *capture.File {
 	if !db.inPlace || db.folder.sink == nil {
 		return nil
 	}
-	return capture.Open(db.id, db.path, func() string { return stampOf(db.path) }, db.folder.sink)
+	return capture.Open(
+		db.id,
+		db.path,
+		func() string { return stampOf(db.path) },
+		db.folder.sink,
+	)
 }
 
 // captureNew starts capturing an agent that was just added.
@@ -167,7 +172,11 @@ func (f *file) holdSnapshot(ctx context.Context, fresh bool) (s capture.Snapshot
 		}
 	}
 	for {
-		err = f.submit(&job{ctx: ctx, alone: true, run: hold})
+		err = f.submit(&job{
+			ctx:   ctx,
+			alone: true,
+			run:   hold,
+		})
 		if !errors.Is(err, capture.ErrBusy) {
 			return s, err
 		}

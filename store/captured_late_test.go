@@ -17,7 +17,10 @@ func TestCaptureOfLargeCommits(t *testing.T) {
 	losses := s.losses(db.id)
 	for n := range 20 {
 		if _, err := Write(t.Context(), db, func(tx *Tx) (any, error) {
-			return tx.exec("INSERT INTO contacts(id, name, notes) VALUES (?, 'large', hex(randomblob(1000000)))", fmt.Sprint("c-", n))
+			return tx.exec(
+				"INSERT INTO contacts(id, name, notes) VALUES (?, 'large', hex(randomblob(1000000)))",
+				fmt.Sprint("c-", n),
+			)
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -36,12 +36,20 @@ func TestCapturedCommitsRebuildTheFile(t *testing.T) {
 				ids = append(ids, createContact(t, db, numberedContact(round*100+i)).ID)
 			}
 		case 2: // by the SQL sandbox's own connection
-			if _, err := db.SQL(t.Context(), fmt.Sprintf("INSERT INTO contacts(id, name) VALUES ('c-%d', 'by SQL')", round), Params{}, Access{Write: true}); err != nil {
+			if _, err := db.SQL(
+				t.Context(),
+				fmt.Sprintf("INSERT INTO contacts(id, name) VALUES ('c-%d', 'by SQL')", round),
+				Params{},
+				Access{Write: true},
+			); err != nil {
 				t.Fatal(err)
 			}
 		case 3: // grows and shrinks
 			big := strings.Repeat("x", 400_000)
-			for _, query := range []string{"INSERT INTO contacts(id, name, notes) VALUES ('big', 'big', '" + big + "')", "DELETE FROM contacts WHERE id = 'big'"} {
+			for _, query := range []string{
+				"INSERT INTO contacts(id, name, notes) VALUES ('big', 'big', '" + big + "')",
+				"DELETE FROM contacts WHERE id = 'big'",
+			} {
 				if _, err := Write(t.Context(), db, func(tx *Tx) (any, error) { return tx.exec(query) }); err != nil {
 					t.Fatal(err)
 				}
@@ -86,7 +94,10 @@ func TestSnapshotDuringWrites(t *testing.T) {
 	for range 3 {
 		writing.Go(func() {
 			for ctx.Err() == nil {
-				createContact(t, db, agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(strings.Repeat("n", 5000))})
+				createContact(t, db, agent.ContactChange{
+					Name:  agent.Some("x"),
+					Notes: agent.Some(strings.Repeat("n", 5000)),
+				})
 			}
 		})
 	}
@@ -222,22 +233,30 @@ func TestCaptureContinuesAfterAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	with := func(change func(*capture.Position)) capture.Position { p := third; change(&p); return p }
+	with := func(change func(*capture.Position)) capture.Position {
+		p := third
+		change(&p)
+		return p
+	}
 	for name, tc := range map[string]struct {
 		at     capture.Position
 		damage func(t *testing.T, wal string)
 		losses int
 	}{
-		"in the middle":        {third, nil, 0},
-		"at the end":           {commits[len(commits)-1].Position, nil, 0},
-		"a checkpoint":         {whole, nil, 0},
-		"another -wal":         {with(func(p *capture.Position) { p.WAL.Salt++ }), nil, 1},
-		"another checksum":     {with(func(p *capture.Position) { p.WAL.Sum[1]++ }), nil, 1},
-		"within a frame":       {with(func(p *capture.Position) { p.WAL.Offset-- }), nil, 1},
-		"a shorter -wal":       {third, cut, 1},
-		"a damaged beginning":  {third, flip, 1},
-		"no -wal":              {third, func(t *testing.T, wal string) { _ = os.Remove(wal) }, 1},
-		"another file's stamp": {capture.Position{Generation: whole.Generation, TXID: whole.TXID, Time: whole.Time, Stamp: "1/2/3"}, nil, 1},
+		"in the middle":       {third, nil, 0},
+		"at the end":          {commits[len(commits)-1].Position, nil, 0},
+		"a checkpoint":        {whole, nil, 0},
+		"another -wal":        {with(func(p *capture.Position) { p.WAL.Salt++ }), nil, 1},
+		"another checksum":    {with(func(p *capture.Position) { p.WAL.Sum[1]++ }), nil, 1},
+		"within a frame":      {with(func(p *capture.Position) { p.WAL.Offset-- }), nil, 1},
+		"a shorter -wal":      {third, cut, 1},
+		"a damaged beginning": {third, flip, 1},
+		"no -wal":             {third, func(t *testing.T, wal string) { _ = os.Remove(wal) }, 1},
+		"another file's stamp": {
+			capture.Position{Generation: whole.Generation, TXID: whole.TXID, Time: whole.Time, Stamp: "1/2/3"},
+			nil,
+			1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := errors.Join(os.RemoveAll(path), os.CopyFS(path, os.DirFS(killed))); err != nil {

@@ -23,7 +23,11 @@ type captures struct {
 }
 
 func newCaptures() *captures {
-	return &captures{commits: map[string][]capture.Commit{}, closed: map[string]capture.Position{}, lost: map[string][]error{}}
+	return &captures{
+		commits: map[string][]capture.Commit{},
+		closed:  map[string]capture.Position{},
+		lost:    map[string][]error{},
+	}
 }
 
 func (s *captures) Resume(id string) (capture.Position, uint64) {

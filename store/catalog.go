@@ -20,7 +20,9 @@ import (
 var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // isFileName reports whether an agent's file may have this name, which is its id.
-func isFileName(id string) bool { return len(id) <= 100 && fileName.MatchString(id) }
+func isFileName(id string) bool {
+	return len(id) <= 100 && fileName.MatchString(id)
+}
 
 // row is what a file says of its agent.
 type row struct {
@@ -71,7 +73,10 @@ func (f *Folder) warnForeign(id string) {
 func (f *Folder) mustAdopt(id string, found row) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return found.id != id || found.folder != f.path || found.agent.Validate() != nil || !f.nameFree(found.agent.Name, id)
+	return found.id != id ||
+		found.folder != f.path ||
+		found.agent.Validate() != nil ||
+		!f.nameFree(found.agent.Name, id)
 }
 
 // listFiles returns the ids of the files in the agents folder, sorted. Links
@@ -133,7 +138,10 @@ func (f *Folder) cachedRow(id string, readers *fileReaders) row {
 	if !ok {
 		r = inspect(path)
 	}
-	if f.cache != nil && r.problem == nil && r.id == id && r.folder == f.path {
+	if f.cache != nil &&
+		r.problem == nil &&
+		r.id == id &&
+		r.folder == f.path {
 		f.cache.note(id, path, r.record)
 	}
 	return r
@@ -142,7 +150,9 @@ func (f *Folder) cachedRow(id string, readers *fileReaders) row {
 // inspect reads what a file says of its agent, without changing it.
 func inspect(path string) row {
 	r := inspectBy(path, unlockedSource(path))
-	if agent.ErrorCode(r.problem) == agent.CodeAgentDamaged && !errors.Is(r.problem, errNoAgent) && !HasWAL(path) {
+	if agent.ErrorCode(r.problem) == agent.CodeAgentDamaged &&
+		!errors.Is(r.problem, errNoAgent) &&
+		!HasWAL(path) {
 		// Someone may have been writing it, such as "satchel key".
 		r = inspectBy(path, sharedSource(path))
 	}
@@ -164,7 +174,9 @@ func inspectBy(path string, file sqlite.Source) row {
 func readRow(c *conn) (row, error) {
 	var r row
 	a := &r.agent
-	err := c.row("SELECT id, folder, name, description, status, owner_email, created_at, updated_at FROM _agent").Scan(&r.id, &r.folder, &a.Name, &a.Description, &a.Status, &a.OwnerEmail, &a.CreatedAt, &a.UpdatedAt)
+	err := c.row("SELECT id, folder, name, description, status, owner_email, created_at, updated_at FROM _agent").Scan(
+		&r.id, &r.folder, &a.Name, &a.Description, &a.Status, &a.OwnerEmail, &a.CreatedAt, &a.UpdatedAt,
+	)
 	if err != nil {
 		return r, err
 	}
@@ -253,8 +265,10 @@ func (f *Folder) checkArrived(ctx context.Context, id string) error {
 	return damaged(err)
 }
 
-var errHardLink = agent.Errorf(agent.CodeAgentDamaged,
-	"this agent's file has another name elsewhere (a hard link), and was left as it is: put a copy in its place")
+var errHardLink = agent.Errorf(
+	agent.CodeAgentDamaged,
+	"this agent's file has another name elsewhere (a hard link), and was left as it is: put a copy in its place",
+)
 
 // hasOtherNames reports whether a file has hard links.
 func hasOtherNames(path string) bool {
@@ -302,8 +316,12 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		if err := tx.dropPlans(); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
-			id, f.mark(), a.Name, a.Description, a.Status, tx.Now); err != nil {
+		if _, err := tx.exec(
+			"UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
+			id,
+			f.mark(),
+			a.Name, a.Description, a.Status, tx.Now,
+		); err != nil {
 			return struct{}{}, err
 		}
 		if _, err := tx.exec("DELETE FROM sessions"); err != nil {
@@ -318,8 +336,12 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		if found.attention, err = tx.attention(tx.Now); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",
-			map[string]any{"copied_from": found.id})
+		return struct{}{}, tx.log(
+			agent.LevelWarn,
+			"store",
+			"this file was copied here and starts paused",
+			map[string]any{"copied_from": found.id},
+		)
 	})
 	if err == nil {
 		db.record.Store(&found.record)
@@ -376,7 +398,10 @@ func (f *Folder) reseal(tx *Tx, from, to string) error {
 			continue
 		}
 		keyID, sealed := f.keys.seal(to, s, plain)
-		if _, err := tx.exec("UPDATE _secrets SET key_id = ?, sealed = ? WHERE owner = ? AND field = ?", keyID, sealed, s.owner, s.field); err != nil {
+		if _, err := tx.exec(
+			"UPDATE _secrets SET key_id = ?, sealed = ? WHERE owner = ? AND field = ?",
+			keyID, sealed, s.owner, s.field,
+		); err != nil {
 			return err
 		}
 	}

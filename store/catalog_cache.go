@@ -50,10 +50,18 @@ func cachePath(folder string) string { return filepath.Join(folder, "catalog.jso
 
 // openCatalogCache reads the cache of a folder. If it cannot be read, it is empty.
 func openCatalogCache(folder string) *catalogCache {
-	r := &catalogCache{path: cachePath(folder), entries: map[string]catalogEntry{}, written: time.Now()}
+	r := &catalogCache{
+		path:    cachePath(folder),
+		entries: map[string]catalogEntry{},
+		written: time.Now(),
+	}
 	raw, err := os.ReadFile(r.path)
 	var was catalogFile
-	if err == nil && json.Unmarshal(raw, &was) == nil && was.Folder == folder && was.Version == fileVersion() && was.Agents != nil {
+	if err == nil &&
+		json.Unmarshal(raw, &was) == nil &&
+		was.Folder == folder &&
+		was.Version == fileVersion() &&
+		was.Agents != nil {
 		r.entries = was.Agents
 	}
 	return r
@@ -89,7 +97,17 @@ func (r *catalogCache) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, attention: m.Attention, trimmed: m.Trimmed}, id: id, folder: folder}, true
+	return row{
+		record: record{
+			agent:     m.Agent,
+			admins:    m.Admins,
+			pending:   m.Pending,
+			attention: m.Attention,
+			trimmed:   m.Trimmed,
+		},
+		id:     id,
+		folder: folder,
+	}, true
 }
 
 // matches reports whether a file is unchanged since it was noted.
@@ -115,7 +133,14 @@ func (r *catalogCache) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.entries[id] = catalogEntry{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending, Attention: rec.attention, Trimmed: rec.trimmed}
+	r.entries[id] = catalogEntry{
+		Stamp:     now,
+		Agent:     rec.agent,
+		Admins:    rec.admins,
+		Pending:   rec.pending,
+		Attention: rec.attention,
+		Trimmed:   rec.trimmed,
+	}
 	r.changed = true
 }
 
@@ -155,7 +180,11 @@ func (r *catalogCache) save(folder string, keep func(id string) bool) error {
 			delete(r.entries, id)
 		}
 	}
-	raw, err := json.Marshal(catalogFile{Folder: folder, Version: fileVersion(), Agents: r.entries})
+	raw, err := json.Marshal(catalogFile{
+		Folder:  folder,
+		Version: fileVersion(),
+		Agents:  r.entries,
+	})
 	if err != nil {
 		return fmt.Errorf("remember the catalog: %w", err)
 	}

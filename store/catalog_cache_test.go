@@ -40,10 +40,15 @@ func TestCatalogCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.UpdateAgent(t.Context(), changed, agent.AgentChange{Description: agent.Some("changed")}); err != nil {
+	if _, err := f.UpdateAgent(t.Context(), changed, agent.AgentChange{
+		Description: agent.Some("changed"),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := changed.CreateAdmin(t.Context(), agent.Admin{Email: "bob@example.com", Role: agent.RoleViewer}); err != nil {
+	if _, err := changed.CreateAdmin(t.Context(), agent.Admin{
+		Email: "bob@example.com",
+		Role:  agent.RoleViewer,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	f = restart(t, f)
@@ -102,7 +107,10 @@ func TestCatalogCacheKeepsPendingWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
-		_, err := tx.exec("INSERT INTO sources(type, name, status, created_at, updated_at) VALUES ('file','n','processing',?,?)", tx.Now, tx.Now)
+		_, err := tx.exec(
+			"INSERT INTO sources(type, name, status, created_at, updated_at) VALUES ('file','n','processing',?,?)",
+			tx.Now, tx.Now,
+		)
 		return struct{}{}, err
 	})
 	if err != nil {

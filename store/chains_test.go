@@ -31,17 +31,29 @@ func TestScheduledChains(t *testing.T) {
 	if err != nil || chainOf(theirs.ID) != (agent.Chain{}) {
 		t.Errorf("%+v %v", chainOf(theirs.ID), err)
 	}
-	const insert = `INSERT INTO schedules(id, name, type, delay_seconds, callback_type, payload) VALUES ('schedule-sql', 's', 'delayed', 60, 'agent', '{"prompt":"x"}')`
+	const insert = `INSERT INTO schedules(id, name, type, delay_seconds, callback_type, payload) ` +
+		`VALUES ('schedule-sql', 's', 'delayed', 60, 'agent', '{"prompt":"x"}')`
 	if _, err := db.SQL(ctx, insert, Params{}, Access{Write: true}); err != nil || chainOf("schedule-sql") != want {
 		t.Errorf("%+v %v", chainOf("schedule-sql"), err)
 	}
-	if _, err := db.UpdateSchedule(ctx, theirs.ID, agent.ScheduleChange{DelaySeconds: agent.Some(60)}, accept); err != nil || chainOf(theirs.ID) != want {
+	if _, err := db.UpdateSchedule(
+		ctx,
+		theirs.ID,
+		agent.ScheduleChange{DelaySeconds: agent.Some(60)},
+		accept,
+	); err != nil || chainOf(theirs.ID) != want {
 		t.Errorf("changed by an execution: %+v %v", chainOf(theirs.ID), err)
 	}
-	if _, err := db.UpdateSchedule(t.Context(), mine.ID, agent.ScheduleChange{DelaySeconds: agent.Some(60)}, accept); err != nil || chainOf(mine.ID) != want {
+	if _, err := db.UpdateSchedule(
+		t.Context(),
+		mine.ID,
+		agent.ScheduleChange{DelaySeconds: agent.Some(60)},
+		accept,
+	); err != nil || chainOf(mine.ID) != want {
 		t.Errorf("changed by a person: %+v %v", chainOf(mine.ID), err)
 	}
-	if err := db.DeleteSchedule(t.Context(), "schedule-sql"); err != nil || value[int](t, db, "SELECT count(*) FROM _chains") != 2 {
+	if err := db.DeleteSchedule(t.Context(), "schedule-sql"); err != nil ||
+		value[int](t, db, "SELECT count(*) FROM _chains") != 2 {
 		t.Errorf("%d rows are left, %v", value[int](t, db, "SELECT count(*) FROM _chains"), err)
 	}
 	// The run's events belong to the chain too.
@@ -56,7 +68,9 @@ func TestScheduledChains(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := eventsAfter(t, db, 0)
-	if last := events[len(events)-1]; last.Type != agent.EventScheduleExecuted || last.Root != want.Root || last.Depth != 1 {
+	if last := events[len(events)-1]; last.Type != agent.EventScheduleExecuted ||
+		last.Root != want.Root ||
+		last.Depth != 1 {
 		t.Errorf("%+v", last)
 	}
 }

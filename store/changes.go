@@ -93,7 +93,10 @@ func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err er
 			go func() { _ = db.ifOpen(db.unwatchRows) }()
 		}
 	}
-	if err := db.alone(ctx, func(c *conn) error { c.watchRows(true); return nil }); err != nil {
+	if err := db.alone(ctx, func(c *conn) error {
+		c.watchRows(true)
+		return nil
+	}); err != nil {
 		stop()
 		return nil, err
 	}
@@ -102,10 +105,14 @@ func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err er
 
 // unwatchRows stops the recording of rows, unless there is a new watcher.
 func (db *DB) unwatchRows(f *file) error {
-	return f.submit(&job{ctx: context.Background(), alone: true, run: func(c *conn) error {
-		c.watchRows(db.watcher.Load() != nil)
-		return nil
-	}})
+	return f.submit(&job{
+		ctx:   context.Background(),
+		alone: true,
+		run: func(c *conn) error {
+			c.watchRows(db.watcher.Load() != nil)
+			return nil
+		},
+	})
 }
 
 // ifOpen runs fn with the file if it is open.

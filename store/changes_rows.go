@@ -18,22 +18,33 @@ var recordKinds = map[string]recordsOf{
 	agent.KindSource:       byID(sourceListing, func(r agent.Source) string { return r.ID }),
 	agent.KindContact:      byID(contactListing, func(r agent.Contact) string { return r.ID }),
 	agent.KindConversation: conversationRecords,
-	KindMessage:            byID(listing[agent.Message]{listed{table: "messages", columns: messageColumns}, scanMessage}, func(r agent.Message) string { return strconv.FormatInt(r.ID, 10) }),
-	agent.KindWorkflow:     byID(workflowListing, func(r agent.Workflow) string { return r.ID }),
-	agent.KindExecution:    byID(executionListing, func(r agent.Execution) string { return r.ID }),
-	agent.KindSchedule:     byID(scheduleListing, func(r agent.Schedule) string { return r.ID }),
-	agent.KindRun:          byID(listing[agent.Run]{listed{table: "runs", columns: runColumns}, scanRun}, func(r agent.Run) string { return r.ID }),
-	agent.KindTask:         byID(taskListing, func(r agent.Task) string { return r.ID }),
-	agent.KindTool:         byID(toolListing, func(r agent.Tool) string { return r.ID }),
-	agent.KindMCP:          byID(mcpListing, func(r agent.MCPServer) string { return r.ID }),
-	agent.KindCredential:   credentialRecords,
-	agent.KindAPI:          apiRecords,
-	agent.KindGateway:      byID(gatewayListing, func(r agent.Gateway) string { return r.ID }),
-	agent.KindWebhook:      byID(webhookListing, func(r agent.Webhook) string { return r.ID }),
-	agent.KindDelivery:     byID(deliveryListing, func(r agent.Delivery) string { return r.ID }),
-	agent.KindSession:      byID(sessionListing, func(r agent.Session) string { return r.ID }),
-	KindTable:              tableRecords,
-	agent.KindTakeover:     byID(listing[agent.Takeover]{listed{table: "takeovers", columns: takeoverColumns}, scanTakeover}, func(r agent.Takeover) string { return r.ID }),
+	KindMessage: byID(
+		listing[agent.Message]{listed{table: "messages", columns: messageColumns}, scanMessage},
+		func(r agent.Message) string {
+			return strconv.FormatInt(r.ID, 10)
+		},
+	),
+	agent.KindWorkflow:  byID(workflowListing, func(r agent.Workflow) string { return r.ID }),
+	agent.KindExecution: byID(executionListing, func(r agent.Execution) string { return r.ID }),
+	agent.KindSchedule:  byID(scheduleListing, func(r agent.Schedule) string { return r.ID }),
+	agent.KindRun: byID(
+		listing[agent.Run]{listed{table: "runs", columns: runColumns}, scanRun},
+		func(r agent.Run) string { return r.ID },
+	),
+	agent.KindTask:       byID(taskListing, func(r agent.Task) string { return r.ID }),
+	agent.KindTool:       byID(toolListing, func(r agent.Tool) string { return r.ID }),
+	agent.KindMCP:        byID(mcpListing, func(r agent.MCPServer) string { return r.ID }),
+	agent.KindCredential: credentialRecords,
+	agent.KindAPI:        apiRecords,
+	agent.KindGateway:    byID(gatewayListing, func(r agent.Gateway) string { return r.ID }),
+	agent.KindWebhook:    byID(webhookListing, func(r agent.Webhook) string { return r.ID }),
+	agent.KindDelivery:   byID(deliveryListing, func(r agent.Delivery) string { return r.ID }),
+	agent.KindSession:    byID(sessionListing, func(r agent.Session) string { return r.ID }),
+	KindTable:            tableRecords,
+	agent.KindTakeover: byID(
+		listing[agent.Takeover]{listed{table: "takeovers", columns: takeoverColumns}, scanTakeover},
+		func(r agent.Takeover) string { return r.ID },
+	),
 }
 
 func byID[T any](l listing[T], id func(T) string) recordsOf {
@@ -50,7 +61,12 @@ func byID[T any](l listing[T], id func(T) string) recordsOf {
 
 // credentialRecords reads credentials as their list does.
 func credentialRecords(tx *Tx, ids string) (map[string]any, error) {
-	found, err := all(tx, scanCredential, "SELECT "+credentialColumns+" FROM _credentials WHERE id IN (SELECT value FROM json_each(?))", ids)
+	found, err := all(
+		tx,
+		scanCredential,
+		"SELECT "+credentialColumns+" FROM _credentials WHERE id IN (SELECT value FROM json_each(?))",
+		ids,
+	)
 	if err == nil {
 		err = tx.completeCredentials(found)
 	}
@@ -76,7 +92,12 @@ func apiRecords(tx *Tx, ids string) (map[string]any, error) {
 
 // conversationRecords reads conversations as their list does.
 func conversationRecords(tx *Tx, ids string) (map[string]any, error) {
-	found, err := all(tx, scanConversation, "SELECT "+conversationColumns+" FROM conversations WHERE id IN (SELECT value FROM json_each(?))", ids)
+	found, err := all(
+		tx,
+		scanConversation,
+		"SELECT "+conversationColumns+" FROM conversations WHERE id IN (SELECT value FROM json_each(?))",
+		ids,
+	)
 	records := make(map[string]any, len(found))
 	for _, c := range found {
 		if err == nil {
@@ -112,7 +133,11 @@ func (db *DB) Records(ctx context.Context, ids map[string][]string) (map[string]
 // progress.
 func (db *DB) SourcesAtWork(ctx context.Context) ([]agent.Source, error) {
 	return Read(ctx, db, func(tx *Tx) ([]agent.Source, error) {
-		ids, err := all(tx, scanID, "SELECT id FROM sources WHERE status NOT IN ('ready','error') ORDER BY seq LIMIT 50")
+		ids, err := all(
+			tx,
+			scanID,
+			"SELECT id FROM sources WHERE status NOT IN ('ready','error') ORDER BY seq LIMIT 50",
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -74,17 +74,58 @@ func TestWatch(t *testing.T) {
 		do   func() error
 		want []Change
 	}{
-		{"an insertion", run("INSERT INTO contacts(id, name) VALUES ('contact-a', 'Ada')"), []Change{{"contact", "contact-a", OpCreate, ""}}},
-		{"a change", run("UPDATE contacts SET name = 'B' WHERE id = 'contact-a'"), []Change{{"contact", "contact-a", OpUpdate, ""}}},
-		{"a conversation with a message", run("INSERT INTO conversations(id) VALUES ('conversation-a')", "INSERT INTO messages(id, conversation_id, role, content) VALUES (7, 'conversation-a', 'user', 'x')"),
-			[]Change{{"conversation", "conversation-a", OpCreate, ""}, {"message", "7", OpCreate, "conversation-a"}, {"conversation", "conversation-a", OpUpdate, ""}}},
-		{"a deletion that cascades to messages", run("DELETE FROM conversations"), []Change{{"conversation", "conversation-a", OpDelete, ""}, {"message", "7", OpDelete, "conversation-a"}}},
-		{"inserts into tables without rowid", run("INSERT INTO workflows(id, name) VALUES ('workflow-a', 'w')", "INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES ('execution-a', 'workflow-a', 1, 'running', 'manual', '2026-01-01T00:00:00.000Z')"),
-			[]Change{{"workflow", "workflow-a", OpCreate, ""}, {"execution", "execution-a", OpCreate, ""}}},
-		{"an update of a table without rowid", run("UPDATE executions SET status = 'complete'"), []Change{{"execution", "execution-a", OpUpdate, ""}}},
-		{"a deletion from a table without rowid", run("DELETE FROM executions"), []Change{{"execution", "execution-a", OpDelete, ""}}},
-		{"an id other than the rowid", run("INSERT INTO sources(id, type, name, status, created_at, updated_at) VALUES ('source-a', 'file', 'f', 'ready', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')"),
-			[]Change{{"source", "source-a", OpCreate, ""}}},
+		{
+			"an insertion",
+			run("INSERT INTO contacts(id, name) VALUES ('contact-a', 'Ada')"),
+			[]Change{{"contact", "contact-a", OpCreate, ""}},
+		},
+		{
+			"a change",
+			run("UPDATE contacts SET name = 'B' WHERE id = 'contact-a'"),
+			[]Change{{"contact", "contact-a", OpUpdate, ""}},
+		},
+		{
+			"a conversation with a message",
+			run(
+				"INSERT INTO conversations(id) VALUES ('conversation-a')",
+				"INSERT INTO messages(id, conversation_id, role, content) VALUES (7, 'conversation-a', 'user', 'x')",
+			),
+			[]Change{
+				{"conversation", "conversation-a", OpCreate, ""},
+				{"message", "7", OpCreate, "conversation-a"},
+				{"conversation", "conversation-a", OpUpdate, ""},
+			},
+		},
+		{
+			"a deletion that cascades to messages",
+			run("DELETE FROM conversations"),
+			[]Change{{"conversation", "conversation-a", OpDelete, ""}, {"message", "7", OpDelete, "conversation-a"}},
+		},
+		{
+			"inserts into tables without rowid",
+			run(
+				"INSERT INTO workflows(id, name) VALUES ('workflow-a', 'w')",
+				"INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) "+
+					"VALUES ('execution-a', 'workflow-a', 1, 'running', 'manual', '2026-01-01T00:00:00.000Z')",
+			),
+			[]Change{{"workflow", "workflow-a", OpCreate, ""}, {"execution", "execution-a", OpCreate, ""}},
+		},
+		{
+			"an update of a table without rowid",
+			run("UPDATE executions SET status = 'complete'"),
+			[]Change{{"execution", "execution-a", OpUpdate, ""}},
+		},
+		{
+			"a deletion from a table without rowid",
+			run("DELETE FROM executions"),
+			[]Change{{"execution", "execution-a", OpDelete, ""}},
+		},
+		{
+			"an id other than the rowid",
+			run("INSERT INTO sources(id, type, name, status, created_at, updated_at) VALUES ('source-a', 'file', " +
+				"'f', 'ready', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')"),
+			[]Change{{"source", "source-a", OpCreate, ""}},
+		},
 		{"settings", run("UPDATE _agent SET settings = settings"), []Change{{"agent", "default", OpUpdate, ""}}},
 		{"a table that is not listed", run("INSERT INTO _purge VALUES ('source-x')"), nil},
 		{"a write that fails", func() error {
@@ -94,11 +135,25 @@ func TestWatch(t *testing.T) {
 			return nil
 		}, nil},
 		{"SQL of a client", query("UPDATE contacts SET name = 'C'"), []Change{{"contact", "contact-a", OpUpdate, ""}}},
-		{"SQL of a client with triggers and foreign keys", query("DELETE FROM workflows"), []Change{{"workflow", "workflow-a", OpDelete, ""}}},
-		{"SQL of a client on a table with rowids", query("INSERT INTO conversations(id) VALUES ('conversation-b')"), []Change{{"conversation", "conversation-b", OpCreate, ""}}},
-		{"a message by SQL", query("INSERT INTO messages(id, conversation_id, role, content) VALUES (9, 'conversation-b', 'user', 'x')"), []Change{{"message", "9", OpCreate, "conversation-b"}, {"conversation", "conversation-b", OpUpdate, ""}}},
+		{
+			"SQL of a client with triggers and foreign keys",
+			query("DELETE FROM workflows"),
+			[]Change{{"workflow", "workflow-a", OpDelete, ""}},
+		},
+		{
+			"SQL of a client on a table with rowids",
+			query("INSERT INTO conversations(id) VALUES ('conversation-b')"),
+			[]Change{{"conversation", "conversation-b", OpCreate, ""}},
+		},
+		{
+			"a message by SQL",
+			query("INSERT INTO messages(id, conversation_id, role, content) VALUES (9, 'conversation-b', 'user', 'x')"),
+			[]Change{{"message", "9", OpCreate, "conversation-b"}, {"conversation", "conversation-b", OpUpdate, ""}},
+		},
 		{"SQL of a client that fails", func() error {
-			if err := query("INSERT INTO contacts(id, name) VALUES ('contact-b', 'x'), ('contact-b', 'y')")(); err == nil {
+			if err := query(
+				"INSERT INTO contacts(id, name) VALUES ('contact-b', 'x'), ('contact-b', 'y')",
+			)(); err == nil {
 				return fmt.Errorf("it succeeded")
 			}
 			return nil
@@ -166,7 +221,10 @@ func TestRecords(t *testing.T) {
 	}
 	ids[KindMessage], ids[agent.KindConversation] = []string{fmt.Sprint(m.ID)}, []string{c.ID}
 	got, err := db.Records(t.Context(), ids)
-	if err != nil || len(got[KindMessage]) != 1 || got[KindMessage][fmt.Sprint(m.ID)].(agent.Message).Content != "hi" || len(got[agent.KindConversation]) != 1 {
+	if err != nil ||
+		len(got[KindMessage]) != 1 ||
+		got[KindMessage][fmt.Sprint(m.ID)].(agent.Message).Content != "hi" ||
+		len(got[agent.KindConversation]) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

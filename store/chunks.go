@@ -88,7 +88,9 @@ func (db *DB) NextWork(ctx context.Context, want WorkFilter) (*Work, error) {
 func (tx *Tx) readWork(query string, args ...any) (*Work, error) {
 	found, err := all(tx, func(rows *sqlite.Rows) (w Work, err error) {
 		var config rawJSON
-		if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.Delayed, &w.Document); err != nil {
+		if err := rows.Scan(
+			&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.Delayed, &w.Document,
+		); err != nil {
 			return w, err
 		}
 		w.Chunking, err = agent.ReadChunking(w.Type, config)
@@ -156,7 +158,10 @@ func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 		if err != nil || n == chunkBatch {
 			return true, err
 		}
-		done, err := tx.exec("DELETE FROM _records WHERE seq IN (SELECT seq FROM _records WHERE source_id = ? LIMIT ?)", id, 10*chunkBatch)
+		done, err := tx.exec(
+			"DELETE FROM _records WHERE seq IN (SELECT seq FROM _records WHERE source_id = ? LIMIT ?)",
+			id, 10*chunkBatch,
+		)
 		if err != nil {
 			return true, err
 		}
@@ -188,7 +193,12 @@ func (db *DB) AppendChunks(ctx context.Context, sourceID string, from int, chunk
 }
 
 func (tx *Tx) appendChunks(sourceID string, from int, chunks []NewChunk) error {
-	done, err := tx.exec("UPDATE sources SET chunks = ?, updated_at = ? WHERE id = ?", from+len(chunks), tx.Now, sourceID)
+	done, err := tx.exec(
+		"UPDATE sources SET chunks = ?, updated_at = ? WHERE id = ?",
+		from+len(chunks),
+		tx.Now,
+		sourceID,
+	)
 	if err != nil {
 		return err
 	}
@@ -209,10 +219,17 @@ func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChun
 		raw, _ := json.Marshal(c.PageStarts) // numbers cannot fail
 		pages = string(raw)
 	}
-	_, err := tx.exec(`INSERT INTO chunks(id, source_id, position, content, section, page, url, record_seq,
+	_, err := tx.exec(
+		`INSERT INTO chunks(id, source_id, position, content, section, page, url, record_seq,
 		further_sections, line, last_line, page_starts)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?)`, agent.NewID(agent.KindChunk), sourceID, position, c.Content, c.Section, c.Page, c.URL, record,
-		strings.Join(c.LaterSections, "\n"), c.Line, c.LastLine, pages)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?)`,
+		agent.NewID(agent.KindChunk),
+		sourceID, position, c.Content, c.Section, c.Page, c.URL, record,
+		strings.Join(c.LaterSections, "\n"),
+		c.Line,
+		c.LastLine,
+		pages,
+	)
 	return err
 }
 
@@ -220,7 +237,13 @@ func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChun
 // its vectors will be from.
 func (db *DB) EndChunks(ctx context.Context, sourceID, model string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
-		return tx.exec("UPDATE sources SET chunked = 1, embedding_model = ?, updated_at = ? WHERE id = ? AND status NOT IN ('ready','error')", model, tx.Now, sourceID)
+		return tx.exec(
+			"UPDATE sources SET chunked = 1, embedding_model = ?, updated_at = ? WHERE id = ? "+
+				"AND status NOT IN ('ready','error')",
+			model,
+			tx.Now,
+			sourceID,
+		)
 	})
 	return err
 }
@@ -235,9 +258,14 @@ type Unembedded struct {
 // Unembedded returns up to limit chunks of a source that have no vector.
 func (db *DB) Unembedded(ctx context.Context, sourceID string, limit int) ([]Unembedded, error) {
 	return Read(ctx, db, func(tx *Tx) ([]Unembedded, error) {
-		return all(tx, func(rows *sqlite.Rows) (u Unembedded, err error) {
-			return u, rows.Scan(&u.Seq, &u.Section, &u.Content)
-		}, "SELECT seq, section, content FROM chunks WHERE source_id = ? AND embedded = 0 ORDER BY position LIMIT ?", sourceID, limit)
+		return all(
+			tx,
+			func(rows *sqlite.Rows) (u Unembedded, err error) {
+				return u, rows.Scan(&u.Seq, &u.Section, &u.Content)
+			},
+			"SELECT seq, section, content FROM chunks WHERE source_id = ? AND embedded = 0 ORDER BY position LIMIT ?",
+			sourceID, limit,
+		)
 	})
 }
 
@@ -249,7 +277,11 @@ func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceE
 		if problem != nil {
 			p = *problem
 		}
-		return tx.exec("UPDATE sources SET error_code = ?, error_message = ?, updated_at = ? WHERE id = ? AND status NOT IN ('ready','error') AND error_code <> 'STOPPED'", p.Code, p.Message, tx.Now, id)
+		return tx.exec(
+			"UPDATE sources SET error_code = ?, error_message = ?, updated_at = ? WHERE id = ? AND status NOT IN "+
+				"('ready','error') AND error_code <> 'STOPPED'",
+			p.Code, p.Message, tx.Now, id,
+		)
 	})
 	return err
 }
@@ -294,7 +326,9 @@ func (tx *Tx) finishSource(id string, problem *agent.SourceError) error {
 // RestartSource processes a finished source again. It returns CONFLICT while the
 // source is being processed.
 func (db *DB) RestartSource(ctx context.Context, id string, status agent.SourceStatus) (agent.Source, error) {
-	return Write(ctx, db, func(tx *Tx) (agent.Source, error) { return tx.restartSource(id, status) })
+	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
+		return tx.restartSource(id, status)
+	})
 }
 
 func (tx *Tx) restartSource(id string, status agent.SourceStatus) (agent.Source, error) {
@@ -330,7 +364,14 @@ func (db *DB) Chunks(ctx context.Context, sourceID string, p Page) ([]agent.Chun
 			return nil, err
 		}
 		total = s.Chunks
-		return all(tx, scanChunk(s.Name), "SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? ORDER BY position LIMIT ? OFFSET ?", sourceID, p.Limit, p.Offset)
+		return all(
+			tx,
+			scanChunk(s.Name),
+			"SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? ORDER BY position LIMIT ? OFFSET ?",
+			sourceID,
+			p.Limit,
+			p.Offset,
+		)
 	})
 	return chunks, total, err
 }
@@ -396,13 +437,20 @@ func (tx *Tx) EachChunk(sourceID string, first, last int, fn func(agent.Chunk)) 
 		return err
 	}
 	scan := scanChunk(s.Name)
-	_, err = all(tx, func(rows *sqlite.Rows) (none struct{}, err error) {
-		c, err := scan(rows)
-		if err == nil {
-			fn(c)
-		}
-		return none, err
-	}, "SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? AND position BETWEEN ? AND ? ORDER BY position", sourceID, first, last)
+	_, err = all(
+		tx,
+		func(rows *sqlite.Rows) (none struct{}, err error) {
+			c, err := scan(rows)
+			if err == nil {
+				fn(c)
+			}
+			return none, err
+		},
+		"SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? AND position BETWEEN ? AND ? ORDER BY position",
+		sourceID,
+		first,
+		last,
+	)
 	return err
 }
 

@@ -13,16 +13,21 @@ import (
 // API would have sealed.
 func FuzzClearCredentials(f *testing.F) {
 	for _, node := range []string{
-		`{"id":"a","type":"http-request","data":{"auth":{"type":"bearer","token":"t0ken"},"headers":{"X-Key":"k","Accept":"{{a}}"}}}`,
+		`{"id":"a","type":"http-request","data":{"auth":{"type":"bearer","token":"t0ken"},` +
+			`"headers":{"X-Key":"k","Accept":"{{a}}"}}}`,
 		`{"id":"a","type":"trigger","data":{"auth":{"secret":"s"},"auth":{"secret":"{{x}}"}}}`,
 		`{"id":"a","type":"set","type":"http\u002drequest","data":[1],"data":{"\u0061uth":{"token":"\u0000{{"}}}`,
-		`{"id":"a","type":"http-request","data":{"headers":{"\u0000X-Key":"a","X-\u212aey":"b","Idempotency-Key":"c"}}}`,
+		`{"id":"a","type":"http-request","data":{"headers":{"\u0000X-Key":"a",` +
+			`"X-\u212aey":"b","Idempotency-Key":"c"}}}`,
 		`{"id":"a","type":"http-request","data":{"headers":{"KEY":"********","key":""},"auth":null}}`,
 	} {
 		f.Add([]byte(node))
 	}
 	f.Add([]byte(`{"url":"https://example.com","auth":{"type":"bearer","token":"t0ken"},"headers":{"Cookie":"a"}}`))
-	f.Add([]byte(`{"url":"https://example.com","auth":{},"auth":{"type":"basic","username":"u","password":"p"},"headers":{"X":"********"}}`))
+	f.Add(
+		[]byte(`{"url":"https://example.com","auth":{},"auth":{"type":"basic","username":"u","password":"p"},` +
+			`"headers":{"X":"********"}}`),
+	)
 	for random, n := rand.New(rand.NewPCG(1, 2)), 0; n < 300; n++ {
 		choices := make([]byte, 80)
 		for i := range choices {
@@ -31,11 +36,21 @@ func FuzzClearCredentials(f *testing.F) {
 		f.Add(choices)
 	}
 	db := openFolder(f).Default()
-	w, err := db.CreateWorkflow(f.Context(), agent.Workflow{Name: "w", Status: agent.WorkflowDraft, Nodes: []agent.RawNode{}, Edges: []agent.RawEdge{}})
+	w, err := db.CreateWorkflow(f.Context(), agent.Workflow{
+		Name:   "w",
+		Status: agent.WorkflowDraft,
+		Nodes:  []agent.RawNode{},
+		Edges:  []agent.RawEdge{},
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := db.SQL(f.Context(), "INSERT INTO tools(name, type) VALUES ('t', 'api')", Params{}, Access{Write: true}); err != nil {
+	if _, err := db.SQL(
+		f.Context(),
+		"INSERT INTO tools(name, type) VALUES ('t', 'api')",
+		Params{},
+		Access{Write: true},
+	); err != nil {
 		f.Fatal(err)
 	}
 	write := func(t *testing.T, statement, text string, params ...any) error {
@@ -47,7 +62,10 @@ func FuzzClearCredentials(f *testing.F) {
 	}
 	check := func(t *testing.T, raw []byte) {
 		var object map[string]json.RawMessage
-		if len(raw) > 4096 || agent.CheckNesting("body", raw) != nil || json.Unmarshal(raw, &object) != nil || object == nil {
+		if len(raw) > 4096 ||
+			agent.CheckNesting("body", raw) != nil ||
+			json.Unmarshal(raw, &object) != nil ||
+			object == nil {
 			return
 		}
 		masked, taken, err := agent.TakeNodeSecrets([]agent.RawNode{agent.RawNode(raw)})
@@ -83,8 +101,14 @@ func FuzzClearCredentials(f *testing.F) {
 // buildNode builds a node, or a config, from bytes: each byte selects what comes next, so
 // that keys repeat, in unusual spellings and places.
 func buildNode(choices []byte) []byte {
-	names := []string{`type`, `data`, `auth`, `headers`, `id`, `token`, `value`, `secret`, `a\u0075th`, `\u0064ata`, `X-Key`, `x-\u006bey`, `Auth`, `to\u212aen`, `Idempotency-Key`, `url`, `\u0000key`}
-	texts := []string{`http-request`, `trigger`, `set`, `http\u002drequest`, `s3cret`, `********`, ``, `{{x}}`, `\u007b{x}}`, `bearer`, `https://example.com`, `\u0000{{`}
+	names := []string{
+		`type`, `data`, `auth`, `headers`, `id`, `token`, `value`, `secret`, `a\u0075th`, `\u0064ata`, `X-Key`,
+		`x-\u006bey`, `Auth`, `to\u212aen`, `Idempotency-Key`, `url`, `\u0000key`,
+	}
+	texts := []string{
+		`http-request`, `trigger`, `set`, `http\u002drequest`, `s3cret`, `********`, ``, `{{x}}`, `\u007b{x}}`,
+		`bearer`, `https://example.com`, `\u0000{{`,
+	}
 	next := func() (b int) {
 		if len(choices) > 0 {
 			b, choices = int(choices[0]), choices[1:]
@@ -111,5 +135,6 @@ func buildNode(choices []byte) []byte {
 		}
 		return `"` + texts[b/8%len(texts)] + `"`
 	}
-	return []byte(`{"type":` + value(4) + `,"url":"https://example.com","data":` + value(1) + `,"auth":` + value(2) + `,"headers":` + value(2) + `,"type":"http-request","data":` + value(1) + `}`)
+	return []byte(`{"type":` + value(4) + `,"url":"https://example.com","data":` + value(1) + `,"auth":` + value(2) +
+		`,"headers":` + value(2) + `,"type":"http-request","data":` + value(1) + `}`)
 }

@@ -53,7 +53,12 @@ type Summary struct {
 }
 
 func (r *record) summary() Summary {
-	return Summary{Agent: r.agent, Admins: r.admins, Pending: r.pending, Attention: r.attention}
+	return Summary{
+		Agent:     r.agent,
+		Admins:    r.admins,
+		Pending:   r.pending,
+		Attention: r.attention,
+	}
 }
 
 // Summary returns what the catalog knows about the agent, with the work that is now
@@ -69,14 +74,21 @@ func (s Summary) record() record {
 	if s.Admins == nil {
 		s.Admins = map[string]agent.Role{}
 	}
-	return record{agent: s.Agent, admins: s.Admins, pending: s.Pending, attention: s.Attention}
+	return record{
+		agent:     s.Agent,
+		admins:    s.Admins,
+		pending:   s.Pending,
+		attention: s.Attention,
+	}
 }
 
 // ErrNotOwner is returned if another server of the cluster, or none, owns an agent.
 // Nothing has been done.
 var ErrNotOwner = errors.New("another server of the cluster has this agent")
 
-func notOwner(id string) error { return agent.NotFound("agent", id).Because(ErrNotOwner) }
+func notOwner(id string) error {
+	return agent.NotFound("agent", id).Because(ErrNotOwner)
+}
 
 // mark returns what files of this folder record as their owner.
 func (f *Folder) mark() string {
@@ -205,7 +217,8 @@ func (f *Folder) SetAccess(a agent.Access) {
 	f.apiKeys.mu.Lock()
 	defer f.apiKeys.mu.Unlock()
 	f.apiKeys.byHash, f.apiKeys.choice, f.apiKeys.read = byHash, a.Choice, true
-	f.apiKeys.hadKeys = f.apiKeys.hadKeys || a.KeyMade // taking the default agent's file away must not turn access control off
+	// taking the default agent's file away must not turn access control off
+	f.apiKeys.hadKeys = f.apiKeys.hadKeys || a.KeyMade
 }
 
 // FileVersion returns the version of agents' files that this program writes; it

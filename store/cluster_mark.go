@@ -16,11 +16,14 @@ import (
 const clusterFolder = "cluster"
 
 // errClusterFolder reports that a data folder has copies of a cluster's agents.
-var errClusterFolder = errors.New("this data folder belongs to a server of a cluster, and its files may be old copies: start the server with --cluster, and use its API or a data folder made by \"satchel cluster export\" for the rest")
+var errClusterFolder = errors.New("this data folder belongs to a server of a cluster, and its files may be old " +
+	"copies: start the server with --cluster, and use its API or a data folder made by \"satchel " +
+	"cluster export\" for the rest")
 
 // ErrOwnAgents is returned for a data folder with its own agents where copies
 // of a cluster's agents are expected.
-var ErrOwnAgents = errors.New("this data folder has agents of its own: bring them into the cluster with \"satchel cluster import\", and start with an empty --data")
+var ErrOwnAgents = errors.New("this data folder has agents of its own: bring them into the cluster with \"satchel " +
+	"cluster import\", and start with an empty --data")
 
 // checkFolderUse refuses to use a folder both in a cluster and without one.
 func checkFolderUse(path string, shared bool) error {
@@ -59,7 +62,11 @@ func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) erro
 		if err := db.Problem(); err != nil {
 			return err
 		}
-		file := AgentFile{ID: db.id, Path: db.path, Summary: db.record.Load().summary()}
+		file := AgentFile{
+			ID:      db.id,
+			Path:    db.path,
+			Summary: db.record.Load().summary(),
+		}
 		if db.id == agent.DefaultID {
 			if file.Access, err = readAccess(db); err != nil {
 				return err

@@ -138,7 +138,10 @@ func (f *file) next() []*job {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
 	n := 1
-	for !f.queue[0].alone && n < len(f.queue) && n < groupSize && !f.queue[n].alone {
+	for !f.queue[0].alone &&
+		n < len(f.queue) &&
+		n < groupSize &&
+		!f.queue[n].alone {
 		n++
 	}
 	return f.queue[:n:n]

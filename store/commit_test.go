@@ -120,7 +120,10 @@ func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 		"good":  func(*Tx) error { return nil },
 		"error": func(*Tx) error { return failure },
 		"panic": func(*Tx) error { panic("oh no") },
-		"sql":   func(tx *Tx) error { _, err := tx.exec("INSERT INTO nowhere VALUES (1)"); return err },
+		"sql": func(tx *Tx) error {
+			_, err := tx.exec("INSERT INTO nowhere VALUES (1)")
+			return err
+		},
 		"check": func(tx *Tx) error {
 			_, err := tx.exec("INSERT INTO contacts(name, tags) VALUES ('x', '{}')")
 			return err
@@ -156,7 +159,9 @@ func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 				t.Errorf("round %d, %s: %v", round, name, *err)
 			}
 		}
-		if !errors.Is(*errs["error0"], failure) || agent.ErrorCode(*errs["unique0"]) != agent.CodeDuplicateContact || !strings.Contains((*errs["panic0"]).Error(), "oh no") {
+		if !errors.Is(*errs["error0"], failure) ||
+			agent.ErrorCode(*errs["unique0"]) != agent.CodeDuplicateContact ||
+			!strings.Contains((*errs["panic0"]).Error(), "oh no") {
 			t.Errorf("outcomes: %v; %v; %v", *errs["error0"], *errs["unique0"], *errs["panic0"])
 		}
 		for kind := range kinds {
@@ -190,7 +195,9 @@ func TestJobContinuesAfterAConstraint(t *testing.T) {
 		}
 		return insertLogs(tx, "went on", 1)
 	})
-	if err != nil || logCount(t, db, "went on") != 1 || value[int](t, db, "SELECT count(*) FROM _contact_tags WHERE tag = 'half'") != 0 {
+	if err != nil ||
+		logCount(t, db, "went on") != 1 ||
+		value[int](t, db, "SELECT count(*) FROM _contact_tags WHERE tag = 'half'") != 0 {
 		t.Errorf("%v", err)
 	}
 }
@@ -203,7 +210,10 @@ func TestCancelledJobsAreNotRun(t *testing.T) {
 	ran := 0
 	outcomes := make(chan error, 3)
 	job := func(ctx context.Context) {
-		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { ran++; return struct{}{}, insertLogs(tx, "ran", 1) })
+		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			ran++
+			return struct{}{}, insertLogs(tx, "ran", 1)
+		})
 		outcomes <- err
 	}
 	go job(ctx)
@@ -225,7 +235,10 @@ func TestCancelledJobsAreNotRun(t *testing.T) {
 	if canceled != 2 || ran != 1 || logCount(t, db, "ran") != 1 {
 		t.Errorf("%d were cancelled, %d ran", canceled, ran)
 	}
-	if err := db.alone(ctx, func(*conn) error { ran = -1; return nil }); !errors.Is(err, context.Canceled) || ran < 0 {
+	if err := db.alone(ctx, func(*conn) error {
+		ran = -1
+		return nil
+	}); !errors.Is(err, context.Canceled) || ran < 0 {
 		t.Errorf("alone: %v", err)
 	}
 }
@@ -235,7 +248,10 @@ func TestOutcomeIsReportedOnceAWriteRuns(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { cancel(); return struct{}{}, insertLogs(tx, "ran", 1) })
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		cancel()
+		return struct{}{}, insertLogs(tx, "ran", 1)
+	})
 	if err != nil || logCount(t, db, "ran") != 1 {
 		t.Errorf("%v", err)
 	}
@@ -249,7 +265,9 @@ func TestLongQueueIsServedInOrder(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range n {
 		running.Go(func() {
-			if err := write(db, func(tx *Tx) error { return tx.log(agent.LevelInfo, "test", "x", map[string]int{"i": i}) }); err != nil {
+			if err := write(db, func(tx *Tx) error {
+				return tx.log(agent.LevelInfo, "test", "x", map[string]int{"i": i})
+			}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -258,7 +276,10 @@ func TestLongQueueIsServedInOrder(t *testing.T) {
 	unblock()
 	running.Wait()
 	got, err := Read(t.Context(), db, func(tx *Tx) (s string, err error) {
-		return s, tx.value(&s, "SELECT group_concat(i) FROM (SELECT json_extract(data,'$.i') AS i FROM logs ORDER BY id)")
+		return s, tx.value(
+			&s,
+			"SELECT group_concat(i) FROM (SELECT json_extract(data,'$.i') AS i FROM logs ORDER BY id)",
+		)
 	})
 	var want []string
 	for i := range n {
@@ -292,7 +313,10 @@ func TestPanickingReadsLeaveUsableReaders(t *testing.T) {
 	if got, want := value[int](t, db, "SELECT count(*) FROM contacts"), 1+4*readersPerFile; got != want {
 		t.Errorf("a reader sees %d contacts of %d", got, want)
 	}
-	if _, err := Read(t.Context(), db, func(tx *Tx) (int, error) { _, err := tx.exec("DELETE FROM contacts"); return 0, err }); agent.ErrorCode(err) != agent.CodeReadOnly {
+	if _, err := Read(t.Context(), db, func(tx *Tx) (int, error) {
+		_, err := tx.exec("DELETE FROM contacts")
+		return 0, err
+	}); agent.ErrorCode(err) != agent.CodeReadOnly {
 		t.Errorf("a write by a read: %v", err)
 	}
 }
@@ -304,7 +328,11 @@ func TestReadsWaitForAReaderWithinTheirContext(t *testing.T) {
 	var running sync.WaitGroup
 	for range readersPerFile + 1 { // the writer reads too
 		running.Go(func() {
-			_, err := Read(t.Context(), db, func(*Tx) (int, error) { reading <- struct{}{}; <-proceed; return 0, nil })
+			_, err := Read(t.Context(), db, func(*Tx) (int, error) {
+				reading <- struct{}{}
+				<-proceed
+				return 0, nil
+			})
 			if err != nil {
 				t.Error(err)
 			}
@@ -349,7 +377,10 @@ func TestLeaderThatExits(t *testing.T) {
 	queued, unblock := hold(t, db)
 	var running sync.WaitGroup
 	running.Go(func() {
-		_ = write(db, func(tx *Tx) error { runtime.Goexit(); return nil })
+		_ = write(db, func(tx *Tx) error {
+			runtime.Goexit()
+			return nil
+		})
 	})
 	queued(1)
 	outcome := make(chan error, 1)

@@ -75,7 +75,9 @@ func HasWAL(path string) bool {
 }
 
 // sharedSource names a database that others may be writing to.
-func sharedSource(path string) sqlite.Source { return source(path, sqlite.ReadWrite, "query_only(1)") }
+func sharedSource(path string) sqlite.Source {
+	return source(path, sqlite.ReadWrite, "query_only(1)")
+}
 
 var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
 
@@ -83,7 +85,9 @@ var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
 var openConns sync.Map // *conn -> true
 
 func openConn(s sqlite.Source) (*conn, error) {
-	s.Prepare = func(c *sqlite.Conn) error { return c.Register(separateWords) }
+	s.Prepare = func(c *sqlite.Conn) error {
+		return c.Register(separateWords)
+	}
 	raw, err := sqlite.Open(s)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -122,7 +126,9 @@ func (c *conn) each(fn func(*sqlite.Rows) error, query string, args ...any) erro
 }
 
 // row reads the first row of a query; without one, its error is sqlite.ErrNoRows.
-func (c *conn) row(query string, args ...any) sqlite.Row { return c.sql.QueryRow(query, args...) }
+func (c *conn) row(query string, args ...any) sqlite.Row {
+	return c.sql.QueryRow(query, args...)
+}
 
 // value reads a single value; without a row, the error is sqlite.ErrNoRows.
 func (c *conn) value(dst any, query string, args ...any) error {
@@ -130,7 +136,9 @@ func (c *conn) value(dst any, query string, args ...any) error {
 }
 
 // script runs statements that are used once and not worth caching.
-func (c *conn) script(text string) error { return c.sql.Script(text) }
+func (c *conn) script(text string) error {
+	return c.sql.Script(text)
+}
 
 // sqliteCode returns SQLite's extended result code of err, or 0.
 func sqliteCode(err error) int {
@@ -178,11 +186,20 @@ func refused(err error) error {
 	}
 	switch sqliteCode(err) & 0xff {
 	case codePerm, codeBusy, codeIOErr, codeCantOpen:
-		return agent.Errorf(agent.CodeAgentDamaged, "this agent's file cannot be opened, see satchel doctor").Because(outside)
+		return agent.Errorf(
+			agent.CodeAgentDamaged,
+			"this agent's file cannot be opened, see satchel doctor",
+		).Because(outside)
 	case codeFull:
-		return agent.Errorf(agent.CodeDiskFull, "this agent's file was not loaded, because the disk was full").Because(outside)
+		return agent.Errorf(
+			agent.CodeDiskFull,
+			"this agent's file was not loaded, because the disk was full",
+		).Because(outside)
 	case codeReadOnly:
-		return agent.Errorf(agent.CodeReadOnly, "this agent's file was not loaded, because it is read-only").Because(outside)
+		return agent.Errorf(
+			agent.CodeReadOnly,
+			"this agent's file was not loaded, because it is read-only",
+		).Because(outside)
 	}
 	var known *agent.Error
 	if errors.As(err, &known) {
@@ -196,8 +213,10 @@ func tooManyOpen(cause error) *agent.Error {
 }
 
 func damagedError(cause error) *agent.Error {
-	return agent.Errorf(agent.CodeAgentDamaged,
-		"this agent's file is damaged; it was left as it is, see satchel doctor").Because(cause)
+	return agent.Errorf(
+		agent.CodeAgentDamaged,
+		"this agent's file is damaged; it was left as it is, see satchel doctor",
+	).Because(cause)
 }
 
 // isUnique reports whether err is a uniqueness violation.

@@ -14,21 +14,28 @@ import (
 	"satchel/store/sqlite"
 )
 
-const contactColumns = "id, name, email, phone, chatbot_a, chatbot_b, social_handle, external_id, notes, tags, metadata, created_at, updated_at"
+const contactColumns = "id, name, email, phone, chatbot_a, chatbot_b, social_handle, external_id, notes, tags, " +
+	"metadata, created_at, updated_at"
 
 var contactListing = listing[agent.Contact]{listed{
 	table:   "contacts",
 	columns: contactColumns,
 	order:   Order{"created_at", true},
-	sort: map[string]string{"name": "name COLLATE NOCASE", "email": "email COLLATE NOCASE",
-		"created_at": "created_at", "updated_at": "updated_at"},
+	sort: map[string]string{
+		"name":       "name COLLATE NOCASE",
+		"email":      "email COLLATE NOCASE",
+		"created_at": "created_at",
+		"updated_at": "updated_at",
+	},
 	search: []string{"name", "email", "phone"},
 }, scanContact}
 
 func scanContact(rows *sqlite.Rows) (c agent.Contact, err error) {
 	var tags string
-	err = rows.Scan(&c.ID, &c.Name, &c.Email, &c.Phone, &c.Telegram, &c.WhatsApp, &c.SocialHandle, &c.ExternalID,
-		&c.Notes, &tags, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
+	err = rows.Scan(
+		&c.ID, &c.Name, &c.Email, &c.Phone, &c.Telegram, &c.WhatsApp, &c.SocialHandle, &c.ExternalID,
+		&c.Notes, &tags, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt,
+	)
 	if err != nil {
 		return c, err
 	}
@@ -67,7 +74,10 @@ func plainTexts(raw string) ([]string, bool) {
 	}
 	inner, opened := strings.CutPrefix(raw, `["`)
 	inner, closed := strings.CutSuffix(inner, `"]`)
-	if !opened || !closed || strings.Contains(inner, `\`) || !utf8.ValidString(inner) {
+	if !opened ||
+		!closed ||
+		strings.Contains(inner, `\`) ||
+		!utf8.ValidString(inner) {
 		return nil, false
 	}
 	texts := strings.Split(inner, `","`)
@@ -78,8 +88,9 @@ func plainTexts(raw string) ([]string, bool) {
 // contactKeys are the identifiers of contacts: for each, the expression of its
 // unique index, with ? or the column in place of %s, and the index's condition.
 var contactKeys = map[string]string{
-	"email":       "lower(trim(%s))",
-	"phone":       "replace(replace(replace(replace(replace(replace(replace(replace(%s,' ',''),'-',''),'(',''),')',''),'+',''),'.',''),'/',''),char(160),'')",
+	"email": "lower(trim(%s))",
+	"phone": "replace(replace(replace(replace(replace(replace(replace(replace(%s,' ',''),'-',''),'(',''),')'," +
+		"''),'+',''),'.',''),'/',''),char(160),'')",
 	"chatbot_a":   "ltrim(lower(trim(%s)),'@')",
 	"chatbot_b":   "%s",
 	"external_id": "%s",
@@ -87,7 +98,8 @@ var contactKeys = map[string]string{
 
 func contactMatch(field string) string {
 	key := contactKeys[field]
-	return strings.ReplaceAll(key, "%s", field) + " = " + strings.ReplaceAll(key, "%s", "?") + " AND " + field + " <> ''"
+	return strings.ReplaceAll(key, "%s", field) + " = " + strings.ReplaceAll(key, "%s", "?") + " AND " +
+		field + " <> ''"
 }
 
 // Contacts lists contacts; if tags are given, those with any of them.
@@ -102,10 +114,18 @@ func taggedAny(tags []string) (f filter) {
 		return f
 	}
 	any, args := placeholders(len(tags)), anySlice(tags)
-	f.where = []condition{{text: "(SELECT 1 FROM _contact_tags WHERE tag IN (" + any + ") AND contact_id = contacts.id LIMIT 1) IS NOT NULL", args: args, byFrom: true}}
-	f.from, f.fromArgs = "(SELECT DISTINCT contact_id FROM _contact_tags WHERE tag IN ("+any+")) CROSS JOIN contacts ON id = contact_id", args
+	f.where = []condition{{
+		text: "(SELECT 1 FROM _contact_tags WHERE tag IN (" + any +
+			") AND contact_id = contacts.id LIMIT 1) IS NOT NULL",
+		args:   args,
+		byFrom: true,
+	}}
+	f.from, f.fromArgs =
+		"(SELECT DISTINCT contact_id FROM _contact_tags WHERE tag IN ("+any+")) CROSS JOIN contacts ON id = contact_id",
+		args
 	if len(tags) == 1 {
-		f.count, f.countArgs = "SELECT coalesce(sum(n), 0) FROM _filter_counts WHERE list = 'contacts.tag' AND value_1 = ?", args
+		f.count, f.countArgs =
+			"SELECT coalesce(sum(n), 0) FROM _filter_counts WHERE list = 'contacts.tag' AND value_1 = ?", args
 	} else {
 		f.count, f.countArgs = "SELECT count(DISTINCT contact_id) FROM _contact_tags WHERE tag IN ("+any+")", args
 	}
@@ -122,7 +142,9 @@ func anySlice(values []string) []any {
 
 // Contact reads one contact.
 func (db *DB) Contact(ctx context.Context, id string) (agent.Contact, error) {
-	return ReadOne(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.contact(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Contact, error) {
+		return tx.contact(id)
+	})
 }
 
 func (tx *Tx) contact(id string) (agent.Contact, error) {
@@ -153,9 +175,11 @@ func (tx *Tx) insertContact(c *agent.Contact) error {
 		return err
 	}
 	c.ID, c.CreatedAt, c.UpdatedAt = cmp.Or(c.ID, agent.NewID(agent.KindContact)), tx.Now, tx.Now
-	_, err = tx.exec("INSERT INTO contacts("+contactColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	_, err = tx.exec(
+		"INSERT INTO contacts("+contactColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		c.ID, c.Name, c.Email, c.Phone, c.Telegram, c.WhatsApp, c.SocialHandle, c.ExternalID,
-		c.Notes, string(tags), string(c.Metadata), c.CreatedAt, c.UpdatedAt)
+		c.Notes, string(tags), string(c.Metadata), c.CreatedAt, c.UpdatedAt,
+	)
 	return tx.explainDuplicate(err, c)
 }
 
@@ -206,9 +230,15 @@ func (tx *Tx) saveContact(c *agent.Contact) error {
 		return err
 	}
 	c.UpdatedAt = tx.Now
-	_, err = tx.exec(`UPDATE contacts SET name = ?, email = ?, phone = ?, chatbot_a = ?, chatbot_b = ?, social_handle = ?,
+	_, err = tx.exec(
+		`UPDATE contacts SET name = ?, email = ?, phone = ?, chatbot_a = ?, chatbot_b = ?, social_handle = ?,
 		external_id = ?, notes = ?, tags = ?, metadata = ?, updated_at = ? WHERE id = ?`,
-		c.Name, c.Email, c.Phone, c.Telegram, c.WhatsApp, c.SocialHandle, c.ExternalID, c.Notes, string(tags), string(c.Metadata), c.UpdatedAt, c.ID)
+		c.Name, c.Email, c.Phone, c.Telegram, c.WhatsApp, c.SocialHandle, c.ExternalID, c.Notes,
+		string(tags),
+		string(c.Metadata),
+		c.UpdatedAt,
+		c.ID,
+	)
 	return tx.explainDuplicate(err, c)
 }
 
@@ -237,11 +267,18 @@ func (tx *Tx) deleteRow(table, noun, id string) error {
 
 // ResolveContact finds the contact with this identifier, compared as for duplicates.
 func (db *DB) ResolveContact(ctx context.Context, field, value string) (agent.Contact, error) {
-	return ReadOne(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.resolveContact(field, value) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Contact, error) {
+		return tx.resolveContact(field, value)
+	})
 }
 
 func (tx *Tx) resolveContact(field, value string) (agent.Contact, error) {
-	found, err := all(tx, scanContact, "SELECT "+contactColumns+" FROM contacts WHERE "+contactMatch(field), strings.TrimSpace(value))
+	found, err := all(
+		tx,
+		scanContact,
+		"SELECT "+contactColumns+" FROM contacts WHERE "+contactMatch(field),
+		strings.TrimSpace(value),
+	)
 	if err != nil {
 		return agent.Contact{}, err
 	}
@@ -309,7 +346,9 @@ func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string,
 		return "", err
 	}
 	if on == DuplicateError && existing != nil && existing.ID == c.ID {
-		return "", agent.Errorf(agent.CodeDuplicateContact, "another contact has this id").With("field", "id").With("existing_id", c.ID)
+		return "", agent.Errorf(agent.CodeDuplicateContact, "another contact has this id").
+			With("field", "id").
+			With("existing_id", c.ID)
 	}
 	if existing == nil || on == DuplicateError {
 		if err := c.Validate(); err != nil {

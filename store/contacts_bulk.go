@@ -25,7 +25,11 @@ func (db *DB) TagContacts(ctx context.Context, ids, add, remove []string) ([]str
 				changed = append(changed, id)
 			}
 		}
-		return changed, tx.audit("contacts tagged", map[string]any{"contact_ids": changed, "added": add, "removed": remove})
+		return changed, tx.audit("contacts tagged", map[string]any{
+			"contact_ids": changed,
+			"added":       add,
+			"removed":     remove,
+		})
 	})
 }
 
@@ -38,7 +42,9 @@ func (tx *Tx) tagContact(id string, add, remove []string) (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	tags := slices.DeleteFunc(slices.Clone(c.Tags), func(tag string) bool { return slices.Contains(remove, tag) })
+	tags := slices.DeleteFunc(slices.Clone(c.Tags), func(tag string) bool {
+		return slices.Contains(remove, tag)
+	})
 	tags = agent.CleanTags(append(tags, add...))
 	if slices.Equal(tags, c.Tags) {
 		return false, nil
@@ -100,8 +106,15 @@ func (db *DB) LastMessages(ctx context.Context, ids []string) (map[string]agent.
 		at      agent.Time
 	}
 	found, err := Read(ctx, db, func(tx *Tx) ([]last, error) {
-		return all(tx, func(rows *sqlite.Rows) (l last, err error) { return l, rows.Scan(&l.contact, &l.at) }, `SELECT j.value, m.created_at FROM json_each(?) j
-			JOIN messages m ON m.id = (SELECT max(last_message_id) FROM conversations WHERE contact_id = j.value)`, string(list))
+		return all(
+			tx,
+			func(rows *sqlite.Rows) (l last, err error) {
+				return l, rows.Scan(&l.contact, &l.at)
+			},
+			`SELECT j.value, m.created_at FROM json_each(?) j
+			JOIN messages m ON m.id = (SELECT max(last_message_id) FROM conversations WHERE contact_id = j.value)`,
+			string(list),
+		)
 	})
 	at := make(map[string]agent.Time, len(found))
 	for _, l := range found {

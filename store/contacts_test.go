@@ -25,9 +25,16 @@ func TestContactRoundTrip(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	change := agent.ContactChange{
-		Name: agent.Some(" Ada Lovelace "), Email: agent.Some("Ada@Example.com"), Phone: agent.Some("+1 (555) 010-0"),
-		Telegram: agent.Some("@Ada"), WhatsApp: agent.Some("+1555"), SocialHandle: agent.Some("@ada"), ExternalID: agent.Some("crm-42"),
-		Notes: agent.Some("likes\nengines ☕"), Tags: agent.Some([]string{"vip", "", "vip", "new"}), Metadata: agent.Some(json.RawMessage(`{"b":1,"a":[true,null]}`)),
+		Name:         agent.Some(" Ada Lovelace "),
+		Email:        agent.Some("Ada@Example.com"),
+		Phone:        agent.Some("+1 (555) 010-0"),
+		Telegram:     agent.Some("@Ada"),
+		WhatsApp:     agent.Some("+1555"),
+		SocialHandle: agent.Some("@ada"),
+		ExternalID:   agent.Some("crm-42"),
+		Notes:        agent.Some("likes\nengines ☕"),
+		Tags:         agent.Some([]string{"vip", "", "vip", "new"}),
+		Metadata:     agent.Some(json.RawMessage(`{"b":1,"a":[true,null]}`)),
 	}
 	made := createContact(t, db, change)
 	got, err := db.Contact(t.Context(), made.ID)
@@ -37,7 +44,10 @@ func TestContactRoundTrip(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(made) {
 		t.Errorf("read %+v\nmade %+v", got, made)
 	}
-	if got.Name != "Ada Lovelace" || got.Email != "Ada@Example.com" || !slices.Equal(got.Tags, []string{"vip", "new"}) || string(got.Metadata) != `{"b":1,"a":[true,null]}` {
+	if got.Name != "Ada Lovelace" ||
+		got.Email != "Ada@Example.com" ||
+		!slices.Equal(got.Tags, []string{"vip", "new"}) ||
+		string(got.Metadata) != `{"b":1,"a":[true,null]}` {
 		t.Errorf("%+v", got)
 	}
 	least := createContact(t, db, named("x"))
@@ -61,8 +71,13 @@ var sameIdentifiers = map[string][]string{
 
 func with(field, value string) agent.ContactChange {
 	change := named("x")
-	dst := map[string]*agent.Optional[string]{"email": &change.Email, "phone": &change.Phone, "chatbot_a": &change.Telegram,
-		"chatbot_b": &change.WhatsApp, "external_id": &change.ExternalID}
+	dst := map[string]*agent.Optional[string]{
+		"email":       &change.Email,
+		"phone":       &change.Phone,
+		"chatbot_a":   &change.Telegram,
+		"chatbot_b":   &change.WhatsApp,
+		"external_id": &change.ExternalID,
+	}
 	*dst[field] = agent.Some(value)
 	return change
 }
@@ -79,7 +94,8 @@ func TestDuplicatesAndResolve(t *testing.T) {
 			other := createContact(t, db, named("other"))
 			for _, writing := range writings {
 				_, err := db.CreateContact(t.Context(), with(field, writing))
-				if e := wantCode(t, err, agent.CodeDuplicateContact); e.Details["field"] != field || e.Details["existing_id"] != first.ID {
+				if e := wantCode(t, err, agent.CodeDuplicateContact); e.Details["field"] != field ||
+					e.Details["existing_id"] != first.ID {
 					t.Errorf("%q: %+v", writing, e.Details)
 				}
 				_, err = db.UpdateContact(t.Context(), other.ID, with(field, writing))
@@ -121,8 +137,15 @@ func TestUpdateAndDeleteContact(t *testing.T) {
 	db := openFolder(t).Default()
 	c := createContact(t, db, numberedContact(1))
 	null := agent.Optional[string]{Given: true, Null: true}
-	updated, err := db.UpdateContact(t.Context(), c.ID, agent.ContactChange{Email: null, Tags: agent.Some([]string{"new"})})
-	if err != nil || updated.Email != "" || updated.Phone != c.Phone || updated.CreatedAt != c.CreatedAt || !slices.Equal(updated.Tags, []string{"new"}) {
+	updated, err := db.UpdateContact(t.Context(), c.ID, agent.ContactChange{
+		Email: null,
+		Tags:  agent.Some([]string{"new"}),
+	})
+	if err != nil ||
+		updated.Email != "" ||
+		updated.Phone != c.Phone ||
+		updated.CreatedAt != c.CreatedAt ||
+		!slices.Equal(updated.Tags, []string{"new"}) {
 		t.Fatalf("%+v, %v", updated, err)
 	}
 	_, err = db.UpdateContact(t.Context(), c.ID, agent.ContactChange{Name: null})
@@ -145,7 +168,12 @@ func TestContactList(t *testing.T) {
 	for _, c := range []struct {
 		name, email string
 		tags        []string
-	}{{"carol", "c@x.y", []string{"vip"}}, {"Bob", "b_b@x.y", []string{"vip", "new"}}, {"alice", "100%@x.y", nil}, {"dan", `d\d@x.y`, []string{"new"}}} {
+	}{
+		{"carol", "c@x.y", []string{"vip"}},
+		{"Bob", "b_b@x.y", []string{"vip", "new"}},
+		{"alice", "100%@x.y", nil},
+		{"dan", `d\d@x.y`, []string{"new"}},
+	} {
 		change := named(c.name)
 		change.Email, change.Tags = agent.Some(c.email), agent.Some(c.tags)
 		createContact(t, db, change)
@@ -164,17 +192,22 @@ func TestContactList(t *testing.T) {
 		"by name, descending": {nil, Page{Limit: 10, Order: by("name", true)}, "dan carol Bob alice", 4},
 		"by email":            {nil, Page{Limit: 10, Order: by("email", false)}, "alice Bob carol dan", 4},
 		"oldest first":        {nil, Page{Limit: 10, Order: by("created_at", false)}, "carol Bob alice dan", 4},
-		"unknown field":       {nil, Page{Limit: 10, Order: by("id; DROP TABLE contacts", false)}, "dan alice Bob carol", 4},
-		"tag":                 {[]string{"vip"}, Page{Limit: 10}, "Bob carol", 2},
-		"any tag":             {[]string{"vip", "new"}, Page{Limit: 10}, "dan Bob carol", 3},
-		"no such tag":         {[]string{"VIP"}, Page{Limit: 10}, "", 0},
-		"search":              {nil, Page{Limit: 10, Search: "OB"}, "Bob", 1},
-		"search in email":     {nil, Page{Limit: 10, Search: "@x.y"}, "dan alice Bob carol", 4},
-		"search %":            {nil, Page{Limit: 10, Search: "%"}, "alice", 1},
-		"search _":            {nil, Page{Limit: 10, Search: "_"}, "Bob", 1},
-		"search \\":           {nil, Page{Limit: 10, Search: `\`}, "dan", 1},
-		"search '":            {nil, Page{Limit: 10, Search: `' OR '1'='1`}, "", 0},
-		"search and tag":      {[]string{"new"}, Page{Limit: 1, Search: "d"}, "dan", 1},
+		"unknown field": {
+			nil,
+			Page{Limit: 10, Order: by("id; DROP TABLE contacts", false)},
+			"dan alice Bob carol",
+			4,
+		},
+		"tag":             {[]string{"vip"}, Page{Limit: 10}, "Bob carol", 2},
+		"any tag":         {[]string{"vip", "new"}, Page{Limit: 10}, "dan Bob carol", 3},
+		"no such tag":     {[]string{"VIP"}, Page{Limit: 10}, "", 0},
+		"search":          {nil, Page{Limit: 10, Search: "OB"}, "Bob", 1},
+		"search in email": {nil, Page{Limit: 10, Search: "@x.y"}, "dan alice Bob carol", 4},
+		"search %":        {nil, Page{Limit: 10, Search: "%"}, "alice", 1},
+		"search _":        {nil, Page{Limit: 10, Search: "_"}, "Bob", 1},
+		"search \\":       {nil, Page{Limit: 10, Search: `\`}, "dan", 1},
+		"search '":        {nil, Page{Limit: 10, Search: `' OR '1'='1`}, "", 0},
+		"search and tag":  {[]string{"new"}, Page{Limit: 1, Search: "d"}, "dan", 1},
 	} {
 		got, total, err := db.Contacts(t.Context(), c.tags, c.page)
 		if err != nil || names(got) != c.want || total != c.total || got == nil {
@@ -191,7 +224,9 @@ func TestImportContacts(t *testing.T) {
 	rows := []agent.ContactChange{with("email", "a@x.y"), named(""), with("email", "b@x.y"), with("email", "A@X.Y")}
 	rows[3].Notes = agent.Some("again")
 	for on, want := range map[OnDuplicate]string{
-		DuplicateUpdate: "imported ! imported updated", DuplicateSkip: "imported ! imported skipped", DuplicateError: "imported ! imported !",
+		DuplicateUpdate: "imported ! imported updated",
+		DuplicateSkip:   "imported ! imported skipped",
+		DuplicateError:  "imported ! imported !",
 	} {
 		db := openFolder(t).Default()
 		out, err := db.ImportContacts(WithActor(t.Context(), "ada@x.y"), rows, on)
@@ -274,7 +309,10 @@ func TestRowsWrittenBySQLCanBeListed(t *testing.T) {
 	do(t, db, "INSERT INTO contacts(name) VALUES ('plain')")
 	do(t, db, "INSERT INTO messages(conversation_id, role, content) VALUES (?,'user','plain')", c.ID)
 	do(t, db, "INSERT INTO conversations DEFAULT VALUES")
-	odd := []any{nil, -1, 7, 1.5, "", "x", "2026-02-30T00:00:00.000Z", "2026-01-31", "now", "0000-01-01T00:00:00.000Z", "[1,null,{}]", "[]", `{"a":1}`, []byte("\x00\xff")}
+	odd := []any{
+		nil, -1, 7, 1.5, "", "x", "2026-02-30T00:00:00.000Z", "2026-01-31", "now", "0000-01-01T00:00:00.000Z",
+		"[1,null,{}]", "[]", `{"a":1}`, []byte("\x00\xff"),
+	}
 	for table, columns := range map[string]string{
 		"contacts":      "id name email phone notes tags metadata created_at updated_at",
 		"conversations": "contact_id gateway_id external_thread_id muted metadata created_at updated_at",
@@ -322,8 +360,8 @@ func TestTimesPassTheirChecks(t *testing.T) {
 func TestPlainTexts(t *testing.T) {
 	for raw, plain := range map[string]bool{
 		`[]`: true, `["vip"]`: true, `["vip","späti, neu","a]b"]`: true, `[""]`: true, `["",""]`: true,
-		`["a\"b"]`: false, `["a\\","b"]`: false, `["a", "b"]`: false, `[ "a" ]`: false, `["a",1,"b"]`: false, `[null]`: false, `[["a"]]`: false,
-		`{"a":"b"}`: false, `["]`: false, "[\"\xff\"]": false, ``: false,
+		`["a\"b"]`: false, `["a\\","b"]`: false, `["a", "b"]`: false, `[ "a" ]`: false, `["a",1,"b"]`: false,
+		`[null]`: false, `[["a"]]`: false, `{"a":"b"}`: false, `["]`: false, "[\"\xff\"]": false, ``: false,
 	} {
 		got, ok := plainTexts(raw)
 		if ok != plain {

@@ -13,14 +13,19 @@ import (
 	"satchel/store/sqlite"
 )
 
-const conversationColumns = "id, contact_id, gateway_id, external_thread_id, muted, status, assignee, needs_human, unread, last_message_id, metadata, created_at, updated_at"
+const conversationColumns = "id, contact_id, gateway_id, external_thread_id, muted, status, assignee, needs_human, " +
+	"unread, last_message_id, metadata, created_at, updated_at"
 
 var conversationListing = listing[agent.Conversation]{listed{
 	table:   "conversations",
 	columns: conversationColumns,
 	order:   Order{"created_at", true},
-	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "last_message_at": "last_message_id"},
-	value:   conversationSortValue,
+	sort: map[string]string{
+		"created_at":      "created_at",
+		"updated_at":      "updated_at",
+		"last_message_at": "last_message_id",
+	},
+	value: conversationSortValue,
 }, scanConversation}
 
 func conversationSortValue(c any, field string) any {
@@ -31,8 +36,10 @@ func conversationSortValue(c any, field string) any {
 }
 
 func scanConversation(rows *sqlite.Rows) (c agent.Conversation, err error) {
-	return c, rows.Scan(&c.ID, &c.ContactID, &c.GatewayID, &c.ExternalThreadID, &c.Muted, &c.Status, &c.Assignee, &c.NeedsHuman,
-		&c.Unread, &c.LastMessageID, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
+	return c, rows.Scan(
+		&c.ID, &c.ContactID, &c.GatewayID, &c.ExternalThreadID, &c.Muted, &c.Status, &c.Assignee, &c.NeedsHuman,
+		&c.Unread, &c.LastMessageID, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt,
+	)
 }
 
 // Conversation reads a conversation with its newest messages, in chronological
@@ -49,7 +56,13 @@ func (db *DB) Conversation(ctx context.Context, id string, newest int) (agent.Co
 }
 
 func (tx *Tx) conversation(id string) (agent.Conversation, error) {
-	return one(tx, scanConversation, "conversation", "SELECT "+conversationColumns+" FROM conversations WHERE id = ?", id)
+	return one(
+		tx,
+		scanConversation,
+		"conversation",
+		"SELECT "+conversationColumns+" FROM conversations WHERE id = ?",
+		id,
+	)
 }
 
 // CreateConversation opens a conversation. If a contact or gateway is given, it must
@@ -72,8 +85,11 @@ func (tx *Tx) insertConversation(c *agent.Conversation) error {
 	}
 	c.ID, c.CreatedAt, c.UpdatedAt = agent.NewID(agent.KindConversation), tx.Now, tx.Now
 	c.Status = cmp.Or(c.Status, agent.ConversationOpen)
-	_, err := tx.exec("INSERT INTO conversations("+conversationColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", c.ID, c.ContactID, c.GatewayID,
-		c.ExternalThreadID, c.Muted, c.Status, c.Assignee, c.NeedsHuman, c.Unread, c.LastMessageID, string(c.Metadata), c.CreatedAt, c.UpdatedAt)
+	_, err := tx.exec(
+		"INSERT INTO conversations("+conversationColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", c.ID,
+		c.ContactID, c.GatewayID, c.ExternalThreadID, c.Muted, c.Status, c.Assignee, c.NeedsHuman, c.Unread,
+		c.LastMessageID, string(c.Metadata), c.CreatedAt, c.UpdatedAt,
+	)
 	return err
 }
 
@@ -99,7 +115,11 @@ func (tx *Tx) checkConversation(c *agent.Conversation) error {
 }
 
 // UpdateConversation changes the given fields of a conversation.
-func (db *DB) UpdateConversation(ctx context.Context, id string, change agent.ConversationChange) (agent.Conversation, error) {
+func (db *DB) UpdateConversation(
+	ctx context.Context,
+	id string,
+	change agent.ConversationChange,
+) (agent.Conversation, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Conversation, error) {
 		c, err := tx.updateConversation(id, change)
 		if err != nil {
@@ -119,9 +139,14 @@ func (tx *Tx) updateConversation(id string, change agent.ConversationChange) (ag
 		return c, err
 	}
 	c.UpdatedAt = tx.Now
-	_, err = tx.exec(`UPDATE conversations SET contact_id = ?, gateway_id = ?, muted = ?, status = ?, assignee = ?, needs_human = ?, unread = ?,
+	_, err = tx.exec(
+		`UPDATE conversations SET contact_id = ?, gateway_id = ?, muted = ?, status = ?, assignee = ?, needs_human = ?, unread = ?,
 		metadata = ?, updated_at = ? WHERE id = ?`,
-		c.ContactID, c.GatewayID, c.Muted, c.Status, c.Assignee, c.NeedsHuman, c.Unread, string(c.Metadata), c.UpdatedAt, id)
+		c.ContactID, c.GatewayID, c.Muted, c.Status, c.Assignee, c.NeedsHuman, c.Unread,
+		string(c.Metadata),
+		c.UpdatedAt,
+		id,
+	)
 	return c, err
 }
 
@@ -140,7 +165,9 @@ const messageColumns = "id, conversation_id, role, content, metadata, rating, co
 
 func scanMessage(rows *sqlite.Rows) (m agent.Message, err error) {
 	var f agent.Feedback
-	err = rows.Scan(&m.ID, &m.ConversationID, &m.Role, &m.Content, (*rawJSON)(&m.Metadata), &f.Rating, &f.Comment, &m.CreatedAt)
+	err = rows.Scan(
+		&m.ID, &m.ConversationID, &m.Role, &m.Content, (*rawJSON)(&m.Metadata), &f.Rating, &f.Comment, &m.CreatedAt,
+	)
 	if f != (agent.Feedback{}) {
 		m.Feedback = &f
 	}
@@ -150,7 +177,13 @@ func scanMessage(rows *sqlite.Rows) (m agent.Message, err error) {
 // Messages returns up to limit messages of a conversation after the message with id
 // after, oldest first. With newestFirst it returns those before it, newest first,
 // and 0 means from the newest on. more reports whether others follow.
-func (db *DB) Messages(ctx context.Context, conversationID string, after int64, limit int, newestFirst bool) (page []agent.Message, more bool, err error) {
+func (db *DB) Messages(
+	ctx context.Context,
+	conversationID string,
+	after int64,
+	limit int,
+	newestFirst bool,
+) (page []agent.Message, more bool, err error) {
 	page, err = Read(ctx, db, func(tx *Tx) ([]agent.Message, error) {
 		if _, err := tx.conversation(conversationID); err != nil {
 			return nil, err
@@ -162,7 +195,14 @@ func (db *DB) Messages(ctx context.Context, conversationID string, after int64, 
 				from = math.MaxInt64
 			}
 		}
-		return all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE conversation_id = ?"+query, conversationID, from, limit+1)
+		return all(
+			tx,
+			scanMessage,
+			"SELECT "+messageColumns+" FROM messages WHERE conversation_id = ?"+query,
+			conversationID,
+			from,
+			limit+1,
+		)
 	})
 	if len(page) > limit {
 		return page[:limit], true, err
@@ -209,21 +249,34 @@ func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message
 		if err := tx.answered(&c, m.Role == agent.MessageAssistant && !byExecution(ctx)); err != nil {
 			return m, err
 		}
-		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role})
+		return m, tx.audit("message added", map[string]any{
+			"conversation_id": c.ID,
+			"message_id":      m.ID,
+			"role":            m.Role,
+		})
 	})
 }
 
 // answered updates a conversation after an answer. If a person answered, automatic
 // replies are muted.
 func (tx *Tx) answered(c *agent.Conversation, byPerson bool) error {
-	_, err := tx.exec("UPDATE conversations SET muted = ?, needs_human = ?, updated_at = ? WHERE id = ?", c.Muted || byPerson, c.NeedsHuman && !byPerson, tx.Now, c.ID)
+	_, err := tx.exec(
+		"UPDATE conversations SET muted = ?, needs_human = ?, updated_at = ? WHERE id = ?",
+		c.Muted || byPerson, c.NeedsHuman && !byPerson, tx.Now, c.ID,
+	)
 	return err
 }
 
 func (tx *Tx) appendMessage(m *agent.Message) error {
 	m.CreatedAt = tx.Now
-	done, err := tx.exec("INSERT INTO messages(conversation_id, role, content, metadata, created_at) VALUES (?,?,?,?,?)",
-		m.ConversationID, m.Role, m.Content, string(m.Metadata), m.CreatedAt)
+	done, err := tx.exec(
+		"INSERT INTO messages(conversation_id, role, content, metadata, created_at) VALUES (?,?,?,?,?)",
+		m.ConversationID,
+		m.Role,
+		m.Content,
+		string(m.Metadata),
+		m.CreatedAt,
+	)
 	if err != nil {
 		return err
 	}
@@ -234,7 +287,12 @@ func (tx *Tx) appendMessage(m *agent.Message) error {
 // BeginTurn stores what a person says, in a new conversation if the message names
 // none, and returns it with the conversation's newest messages, of which it is the
 // last.
-func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, newest int) (agent.Message, []agent.Message, error) {
+func (db *DB) BeginTurn(
+	ctx context.Context,
+	m agent.Message,
+	contactID string,
+	newest int,
+) (agent.Message, []agent.Message, error) {
 	var history []agent.Message
 	said, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
@@ -254,7 +312,11 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 		if history, err = tx.newestMessages(m.ConversationID, newest); err != nil {
 			return m, err
 		}
-		return m, tx.audit("message added", map[string]any{"conversation_id": m.ConversationID, "message_id": m.ID, "role": m.Role})
+		return m, tx.audit("message added", map[string]any{
+			"conversation_id": m.ConversationID,
+			"message_id":      m.ID,
+			"role":            m.Role,
+		})
 	})
 	return said, history, err
 }
@@ -270,7 +332,12 @@ func titleMetadata(question string) json.RawMessage {
 // often it is called: in the conversation that m names, or in one created for the
 // key with the metadata about. It returns the stored message. There is no
 // message.received event, because no person sent it.
-func (db *DB) AppendPromptOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (agent.Message, error) {
+func (db *DB) AppendPromptOnce(
+	ctx context.Context,
+	key string,
+	about json.RawMessage,
+	m agent.Message,
+) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
 		var before int64
@@ -320,7 +387,11 @@ func (tx *Tx) conversationOf(key string, about json.RawMessage, m *agent.Message
 		_, err := tx.conversation(m.ConversationID)
 		return err
 	}
-	err := tx.value(&m.ConversationID, "SELECT id FROM conversations WHERE gateway_id = '' AND external_thread_id = ?", key)
+	err := tx.value(
+		&m.ConversationID,
+		"SELECT id FROM conversations WHERE gateway_id = '' AND external_thread_id = ?",
+		key,
+	)
 	if !errors.Is(err, sqlite.ErrNoRows) {
 		return err
 	}

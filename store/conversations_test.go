@@ -27,7 +27,8 @@ func TestConversation(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	for field, change := range map[string]agent.ConversationChange{
-		"contact_id": {ContactID: agent.Some("contact-unknown")}, "gateway_id": {GatewayID: agent.Some("gateway-unknown")},
+		"contact_id": {ContactID: agent.Some("contact-unknown")},
+		"gateway_id": {GatewayID: agent.Some("gateway-unknown")},
 	} {
 		_, err := db.CreateConversation(t.Context(), change)
 		if e := wantCode(t, err, agent.CodeValidation); e.Details["field"] != field {
@@ -40,10 +41,18 @@ func TestConversation(t *testing.T) {
 	if err != nil || !updated.Muted || updated.ContactID != ada.ID {
 		t.Errorf("%+v, %v", updated, err)
 	}
-	if list, total, err := db.Conversations(t.Context(), ConversationFilter{ContactIDs: []string{ada.ID}}, Page{Limit: 5}); err != nil || total != 1 || list[0].ID != c.ID {
+	if list, total, err := db.Conversations(
+		t.Context(),
+		ConversationFilter{ContactIDs: []string{ada.ID}},
+		Page{Limit: 5},
+	); err != nil || total != 1 || list[0].ID != c.ID {
 		t.Errorf("%+v, %d, %v", list, total, err)
 	}
-	if list, total, err := db.Conversations(t.Context(), ConversationFilter{ContactIDs: []string{"contact-other"}, GatewayIDs: []string{"gateway-1"}}, Page{Limit: 5}); err != nil || total != 0 || list == nil {
+	if list, total, err := db.Conversations(
+		t.Context(),
+		ConversationFilter{ContactIDs: []string{"contact-other"}, GatewayIDs: []string{"gateway-1"}},
+		Page{Limit: 5},
+	); err != nil || total != 0 || list == nil {
 		t.Errorf("%+v, %d, %v", list, total, err)
 	}
 	say(t, db, c.ID, agent.MessageUser, "hi")
@@ -98,11 +107,18 @@ func TestMessagesByCursor(t *testing.T) {
 			t.Errorf("newest first %v: %q in %d pages", newestFirst, got, pages)
 		}
 	}
-	if page, more, err := db.Messages(t.Context(), c.ID, 1<<40, 3, false); err != nil || more || len(page) != 0 || page == nil {
+	if page, more, err := db.Messages(t.Context(), c.ID, 1<<40, 3, false); err != nil ||
+		more ||
+		len(page) != 0 ||
+		page == nil {
 		t.Errorf("past the end: %v, %v, %v", page, more, err)
 	}
 	got, newest, err := db.Conversation(t.Context(), c.ID, 2)
-	if err != nil || len(newest) != 2 || newest[0].Content != "5" || newest[1].Content != "6" || !got.UpdatedAt.Equal(newest[1].CreatedAt.Time) {
+	if err != nil ||
+		len(newest) != 2 ||
+		newest[0].Content != "5" ||
+		newest[1].Content != "6" ||
+		!got.UpdatedAt.Equal(newest[1].CreatedAt.Time) {
 		t.Errorf("the newest: %+v of %+v, %v", newest, got, err)
 	}
 }
@@ -114,19 +130,30 @@ func TestAppendMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []agent.Message{{}, {Role: "robot", Content: "x"}, {Role: "user"}, {Role: "user", Content: "a\x00b"}} {
+	for _, m := range []agent.Message{
+		{},
+		{Role: "robot", Content: "x"},
+		{Role: "user"},
+		{Role: "user", Content: "a\x00b"},
+	} {
 		m.ConversationID = c.ID
 		_, err := db.AppendMessage(t.Context(), m)
 		wantCode(t, err, agent.CodeValidation)
 	}
-	_, err = db.AppendMessage(t.Context(), agent.Message{ConversationID: "conversation-unknown", Role: "user", Content: "x"})
+	_, err = db.AppendMessage(t.Context(), agent.Message{
+		ConversationID: "conversation-unknown",
+		Role:           "user",
+		Content:        "x",
+	})
 	wantCode(t, err, agent.CodeNotFound)
 	first := say(t, db, c.ID, agent.MessageUser, "hi")
 	if got, _, _ := db.Conversation(t.Context(), c.ID, 1); got.Muted {
 		t.Error("the contact's message muted the conversation")
 	}
 	second := say(t, db, c.ID, agent.MessageAssistant, "a person answers")
-	if got, _, _ := db.Conversation(t.Context(), c.ID, 1); !got.Muted || second.ID <= first.ID || string(second.Metadata) != "{}" {
+	if got, _, _ := db.Conversation(t.Context(), c.ID, 1); !got.Muted ||
+		second.ID <= first.ID ||
+		string(second.Metadata) != "{}" {
 		t.Errorf("muted %v, ids %d %d", got.Muted, first.ID, second.ID)
 	}
 }
@@ -137,9 +164,21 @@ func TestLogFilters(t *testing.T) {
 	start := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	at := func(minute int) agent.Time { return agent.At(start.Add(time.Duration(minute) * time.Minute)) }
 	for n, l := range []struct{ level, source, message string }{
-		{"info", "audit", "contact created"}, {"warn", "store", "100% full"}, {"error", "flow", "node failed"}, {"info", "flow", "node_done"},
+		{"info", "audit", "contact created"},
+		{"warn", "store", "100% full"},
+		{"error", "flow", "node failed"},
+		{"info", "flow", "node_done"},
 	} {
-		do(t, db, "INSERT INTO logs(level, source, message, data, created_at) VALUES (?,?,?,?,?)", l.level, l.source, l.message, fmt.Sprintf(`{"n":%d}`, n), at(n))
+		do(
+			t,
+			db,
+			"INSERT INTO logs(level, source, message, data, created_at) VALUES (?,?,?,?,?)",
+			l.level,
+			l.source,
+			l.message,
+			fmt.Sprintf(`{"n":%d}`, n),
+			at(n),
+		)
 	}
 	for name, c := range map[string]struct {
 		filter LogFilter
@@ -147,17 +186,32 @@ func TestLogFilters(t *testing.T) {
 		want   string
 		total  int
 	}{
-		"all":             {LogFilter{}, Page{Limit: 10}, "node_done|node failed|100% full|contact created", 4},
-		"page":            {LogFilter{}, Page{Limit: 1, Offset: 1}, "node failed", 4},
-		"from inclusive":  {LogFilter{From: at(2)}, Page{Limit: 10}, "node_done|node failed", 2},
-		"to exclusive":    {LogFilter{To: at(2)}, Page{Limit: 10}, "100% full|contact created", 2},
-		"between":         {LogFilter{From: at(1), To: at(2)}, Page{Limit: 10}, "100% full", 1},
-		"level":           {LogFilter{Levels: []string{"info"}}, Page{Limit: 10}, "node_done|contact created", 2},
-		"levels, sources": {LogFilter{Levels: []string{"info", "warn"}, Sources: []string{"audit", "store"}}, Page{Limit: 10}, "100% full|contact created", 2},
-		"search":          {LogFilter{}, Page{Limit: 10, Search: "node_"}, "node_done", 1},
-		"search in data":  {LogFilter{}, Page{Limit: 10, Search: `"n":2`}, "node failed", 1},
-		"oldest first":    {LogFilter{}, Page{Limit: 2, Order: []Order{{Field: "created_at"}}}, "contact created|100% full", 4},
-		"by level":        {LogFilter{Sources: []string{"flow"}}, Page{Limit: 2, Order: []Order{{Field: "level", Desc: true}}}, "node_done|node failed", 2},
+		"all":            {LogFilter{}, Page{Limit: 10}, "node_done|node failed|100% full|contact created", 4},
+		"page":           {LogFilter{}, Page{Limit: 1, Offset: 1}, "node failed", 4},
+		"from inclusive": {LogFilter{From: at(2)}, Page{Limit: 10}, "node_done|node failed", 2},
+		"to exclusive":   {LogFilter{To: at(2)}, Page{Limit: 10}, "100% full|contact created", 2},
+		"between":        {LogFilter{From: at(1), To: at(2)}, Page{Limit: 10}, "100% full", 1},
+		"level":          {LogFilter{Levels: []string{"info"}}, Page{Limit: 10}, "node_done|contact created", 2},
+		"levels, sources": {
+			LogFilter{Levels: []string{"info", "warn"}, Sources: []string{"audit", "store"}},
+			Page{Limit: 10},
+			"100% full|contact created",
+			2,
+		},
+		"search":         {LogFilter{}, Page{Limit: 10, Search: "node_"}, "node_done", 1},
+		"search in data": {LogFilter{}, Page{Limit: 10, Search: `"n":2`}, "node failed", 1},
+		"oldest first": {
+			LogFilter{},
+			Page{Limit: 2, Order: []Order{{Field: "created_at"}}},
+			"contact created|100% full",
+			4,
+		},
+		"by level": {
+			LogFilter{Sources: []string{"flow"}},
+			Page{Limit: 2, Order: []Order{{Field: "level", Desc: true}}},
+			"node_done|node failed",
+			2,
+		},
 	} {
 		logs, total, err := db.Logs(t.Context(), c.filter, c.page)
 		var got []string

@@ -22,17 +22,28 @@ type vectorPlace struct{ seq, block, slot int64 }
 // vector, and SQLite reaches a part of a block only through all pages before it.
 // it.
 func (tx *Tx) cosines(vector []float32, which string, args ...any) (found map[int64]float64, err error) {
-	places, err := all(tx, func(rows *sqlite.Rows) (p vectorPlace, err error) { return p, rows.Scan(&p.seq, &p.block, &p.slot) }, which, args...)
+	places, err := all(
+		tx,
+		func(rows *sqlite.Rows) (p vectorPlace, err error) {
+			return p, rows.Scan(&p.seq, &p.block, &p.slot)
+		},
+		which,
+		args...,
+	)
 	found = make(map[int64]float64, len(places))
 	if err != nil || len(places) == 0 {
 		return found, err
 	}
-	slices.SortFunc(places, func(a, b vectorPlace) int { return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.slot, b.slot)) })
+	slices.SortFunc(places, func(a, b vectorPlace) int {
+		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.slot, b.slot))
+	})
 	blocks, err := tx.sql.OpenBlob(vectorsOf(len(vector))+"_vector_chunks00", "vectors", places[0].block)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, blocks.Close()) }()
+	defer func() {
+		err = errors.Join(err, blocks.Close())
+	}()
 	bytes := 4 * len(vector)
 	for _, p := range places {
 		if err := blocks.MoveTo(p.block); err != nil {

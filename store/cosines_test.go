@@ -30,7 +30,11 @@ func TestCosinesEqualSQLiteVec(t *testing.T) {
 	query := noise(random)
 	got := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) { return k.Cosines(query, seqs) })
 	want := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) {
-		return search.Scores(k.tx.query, "SELECT rowid, coalesce(1 - vec_distance_cosine(embedding, ?), 0) FROM _chunk_vectors", packVector(query))
+		return search.Scores(
+			k.tx.query,
+			"SELECT rowid, coalesce(1 - vec_distance_cosine(embedding, ?), 0) FROM _chunk_vectors",
+			packVector(query),
+		)
 	})
 	if len(want) < 300 || len(got) != len(want) {
 		t.Fatalf("%d cosines, want %d", len(got), len(want))
@@ -40,7 +44,9 @@ func TestCosinesEqualSQLiteVec(t *testing.T) {
 			t.Fatalf("chunk %d: cosine %v, want %v", seq, got[seq], cosine)
 		}
 	}
-	none := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) { return k.Cosines(query, []int64{seqs[len(seqs)-1] + 1}) })
+	none := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) {
+		return k.Cosines(query, []int64{seqs[len(seqs)-1] + 1})
+	})
 	if len(none) != 0 {
 		t.Errorf("of no chunk: %v", none)
 	}

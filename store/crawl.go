@@ -97,7 +97,11 @@ func (tx *Tx) endWalk(sourceID string) (CrawlStatus, error) {
 		return CrawlContinues, err
 	}
 	var indexed int
-	if err := tx.value(&indexed, "SELECT count(*) FROM _pages WHERE source_id = ? AND state = 'indexed'", sourceID); err != nil {
+	if err := tx.value(
+		&indexed,
+		"SELECT count(*) FROM _pages WHERE source_id = ? AND state = 'indexed'",
+		sourceID,
+	); err != nil {
 		return CrawlContinues, err
 	}
 	if indexed > 0 {
@@ -142,8 +146,13 @@ func (tx *Tx) recordCrawl(sourceID string, failed []agent.FailedPage, removed in
 		return err
 	}
 	return tx.setConfig(sourceID, map[string]any{
-		"pageCount": pages, "changedPages": changed, "unchangedPages": unchanged, "removedPages": removed,
-		"lastCrawledAt": tx.Now, "pageHashes": json.RawMessage(hashes), "failedPages": failed,
+		"pageCount":      pages,
+		"changedPages":   changed,
+		"unchangedPages": unchanged,
+		"removedPages":   removed,
+		"lastCrawledAt":  tx.Now,
+		"pageHashes":     json.RawMessage(hashes),
+		"failedPages":    failed,
 	})
 }
 
@@ -157,7 +166,12 @@ func (tx *Tx) setConfig(sourceID string, fields map[string]any) error {
 	if _, given := fields["pageHashes"]; given {
 		config = "json_remove(config, '$.pageHashes')" // or the patch would mix the hashes of two crawls
 	}
-	_, err = tx.exec("UPDATE sources SET config = json_patch("+config+", ?), updated_at = ? WHERE id = ?", string(raw), tx.Now, sourceID)
+	_, err = tx.exec(
+		"UPDATE sources SET config = json_patch("+config+", ?), updated_at = ? WHERE id = ?",
+		string(raw),
+		tx.Now,
+		sourceID,
+	)
 	return err
 }
 

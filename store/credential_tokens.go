@@ -30,11 +30,19 @@ func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, e
 		}
 		switch {
 		case errors.Is(err, errLocked):
-			return o, agent.Errorf(agent.CodeConflict, "the credential %s is locked: it was encrypted with another master key; give its secret again", o.Name).With("credential_id", o.ID).Because(err)
+			return o, agent.Errorf(
+				agent.CodeConflict,
+				"the credential %s is locked: it was encrypted with another master key; give its secret again",
+				o.Name,
+			).With("credential_id", o.ID).Because(err)
 		case err != nil:
 			return o, err
 		case !ok:
-			return o, agent.Errorf(agent.CodeConflict, "the credential %s was changed from outside; give its secret again", o.Name).With("credential_id", o.ID)
+			return o, agent.Errorf(
+				agent.CodeConflict,
+				"the credential %s was changed from outside; give its secret again",
+				o.Name,
+			).With("credential_id", o.ID)
 		}
 		if raw != "" {
 			if err := json.Unmarshal([]byte(raw), &o.Tokens); err != nil {
@@ -43,7 +51,11 @@ func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, e
 		}
 		o.Values = sealed.Values
 		if o.Status == agent.CredentialNeedsConfirm {
-			return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and must be confirmed before it can be used", o.Name).With("credential_id", o.ID)
+			return o, agent.Errorf(
+				agent.CodeConflict,
+				"the credential %s was copied with its agent and must be confirmed before it can be used",
+				o.Name,
+			).With("credential_id", o.ID)
 		}
 		return o, nil
 	})
@@ -61,11 +73,17 @@ func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.Cred
 		if err := tx.putSecret(o.ID, tokensField, string(raw)); err != nil {
 			return err
 		}
-		if _, err := tx.exec("UPDATE _credentials SET status = 'ready', expires_at = ?, account = iif(? <> '', ?, account), last_error = '', updated_at = ? WHERE id = ?",
-			tokens.ExpiresAt, account, account, tx.Now, o.ID); err != nil || o.Status == agent.CredentialReady {
+		if _, err := tx.exec(
+			"UPDATE _credentials SET status = 'ready', expires_at = ?, account = iif(? <> '', ?, account), "+
+				"last_error = '', updated_at = ? WHERE id = ?",
+			tokens.ExpiresAt, account, account, tx.Now, o.ID,
+		); err != nil || o.Status == agent.CredentialReady {
 			return err
 		}
-		_, err := tx.exec("UPDATE mcp_servers SET checked_at = NULL WHERE credential IN (?, ?) COLLATE NOCASE", o.ID, o.Name)
+		_, err := tx.exec(
+			"UPDATE mcp_servers SET checked_at = NULL WHERE credential IN (?, ?) COLLATE NOCASE",
+			o.ID, o.Name,
+		)
 		return err
 	})
 }
@@ -93,10 +111,19 @@ func (db *DB) DropTokens(ctx context.Context, id string) error {
 		if err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)", c.ID, tokensField, loginField); err != nil {
+		if _, err := tx.exec(
+			"DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)",
+			c.ID, tokensField, loginField,
+		); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("UPDATE _credentials SET status = iif(status = 'needs_confirm', status, ?), account = '', expires_at = NULL, last_error = '', updated_at = ? WHERE id = ?", statusWithoutTokens(&c), tx.Now, c.ID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE _credentials SET status = iif(status = 'needs_confirm', status, ?), account = '', expires_at = "+
+				"NULL, last_error = '', updated_at = ? WHERE id = ?",
+			statusWithoutTokens(&c),
+			tx.Now,
+			c.ID,
+		); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("credential disconnected", map[string]any{"credential_id": c.ID, "name": c.Name})
@@ -106,7 +133,12 @@ func (db *DB) DropTokens(ctx context.Context, id string) error {
 
 // FailCredential notes why a credential does not work. If a person has to connect it
 // again, its tokens are deleted. The event is emitted once.
-func (db *DB) FailCredential(ctx context.Context, o OpenCredential, status agent.CredentialStatus, reason string) error {
+func (db *DB) FailCredential(
+	ctx context.Context,
+	o OpenCredential,
+	status agent.CredentialStatus,
+	reason string,
+) error {
 	return db.changeTokens(ctx, o, func(tx *Tx) error {
 		now, err := tx.credential(o.ID)
 		if err != nil {
@@ -117,22 +149,37 @@ func (db *DB) FailCredential(ctx context.Context, o OpenCredential, status agent
 				return err
 			}
 		}
-		if _, err := tx.exec("UPDATE _credentials SET status = ?, last_error = ?, expires_at = NULL, updated_at = ? WHERE id = ?", status, agent.Clip(reason, 500), tx.Now, o.ID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE _credentials SET status = ?, last_error = ?, expires_at = NULL, updated_at = ? WHERE id = ?",
+			status,
+			agent.Clip(reason, 500),
+			tx.Now,
+			o.ID,
+		); err != nil {
 			return err
 		}
 		if now.Status == status {
 			return nil
 		}
 		return tx.emit(agent.EventCredentialFailed, map[string]any{"credential": map[string]any{
-			"id": o.ID, "name": o.Name, "preset": o.Preset, "type": o.Type, "status": status, "last_error": agent.Clip(reason, 500)}})
+			"id":         o.ID,
+			"name":       o.Name,
+			"preset":     o.Preset,
+			"type":       o.Type,
+			"status":     status,
+			"last_error": agent.Clip(reason, 500),
+		}})
 	})
 }
 
 // NoteCredentialWorks notes that a credential works, and whose account it is if known.
 func (db *DB) NoteCredentialWorks(ctx context.Context, o OpenCredential, account string) error {
 	return db.changeTokens(ctx, o, func(tx *Tx) error {
-		_, err := tx.exec("UPDATE _credentials SET status = iif(status = 'failing', 'ready', status), last_error = '', account = iif(? <> '', ?, account), updated_at = ? WHERE id = ?",
-			account, account, tx.Now, o.ID)
+		_, err := tx.exec(
+			"UPDATE _credentials SET status = iif(status = 'failing', 'ready', status), last_error = '', account = "+
+				"iif(? <> '', ?, account), updated_at = ? WHERE id = ?",
+			account, account, tx.Now, o.ID,
+		)
 		return err
 	})
 }

@@ -17,7 +17,8 @@ const (
 	loginField      = "login"
 )
 
-const credentialColumns = "id, name, preset, type, hosts, config, fields, status, account, expires_at, last_error, created_at, updated_at"
+const credentialColumns = "id, name, preset, type, hosts, config, fields, status, account, expires_at, " +
+	"last_error, created_at, updated_at"
 
 var credentialListing = listing[agent.Credential]{listed{
 	table:   "_credentials",
@@ -29,7 +30,10 @@ var credentialListing = listing[agent.Credential]{listed{
 
 func scanCredential(rows *sqlite.Rows) (c agent.Credential, err error) {
 	var hosts, config, fields rawJSON
-	err = rows.Scan(&c.ID, &c.Name, &c.Preset, &c.Type, &hosts, &config, &fields, &c.Status, &c.Account, &c.ExpiresAt, &c.LastError, &c.CreatedAt, &c.UpdatedAt)
+	err = rows.Scan(
+		&c.ID, &c.Name, &c.Preset, &c.Type, &hosts, &config, &fields, &c.Status, &c.Account, &c.ExpiresAt, &c.LastError,
+		&c.CreatedAt, &c.UpdatedAt,
+	)
 	if err != nil {
 		return c, err
 	}
@@ -66,7 +70,12 @@ func (db *DB) Credential(ctx context.Context, ref string) (agent.Credential, err
 
 // credential reads a credential without the list of its users.
 func (tx *Tx) credential(ref string) (agent.Credential, error) {
-	found, err := all(tx, scanCredential, "SELECT "+credentialColumns+" FROM _credentials WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1 LIMIT 1", ref)
+	found, err := all(
+		tx,
+		scanCredential,
+		"SELECT "+credentialColumns+" FROM _credentials WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1 LIMIT 1",
+		ref,
+	)
 	if err != nil {
 		return agent.Credential{}, err
 	}
@@ -117,7 +126,11 @@ func (tx *Tx) sealCredential(c *agent.Credential, values map[string]string) erro
 }
 
 // CreateCredential stores a validated credential and seals its secret.
-func (db *DB) CreateCredential(ctx context.Context, c agent.Credential, values map[string]string) (agent.Credential, error) {
+func (db *DB) CreateCredential(
+	ctx context.Context,
+	c agent.Credential,
+	values map[string]string,
+) (agent.Credential, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
 		c := c
 		var n int
@@ -125,9 +138,14 @@ func (db *DB) CreateCredential(ctx context.Context, c agent.Credential, values m
 			return c, err
 		}
 		if n >= agent.MaxCredentials {
-			return c, agent.Errorf(agent.CodeConflict, "an agent has at most %d credentials", agent.MaxCredentials).With("limit", agent.MaxCredentials)
+			return c, agent.Errorf(
+				agent.CodeConflict,
+				"an agent has at most %d credentials",
+				agent.MaxCredentials,
+			).With("limit", agent.MaxCredentials)
 		}
-		c.ID, c.CreatedAt, c.UpdatedAt, c.UsedBy = agent.NewID(agent.KindCredential), tx.Now, tx.Now, []agent.CredentialUse{}
+		c.ID, c.CreatedAt, c.UpdatedAt, c.UsedBy =
+			agent.NewID(agent.KindCredential), tx.Now, tx.Now, []agent.CredentialUse{}
 		c.Status = statusWithoutTokens(&c)
 		if err := tx.sealCredential(&c, values); err != nil {
 			return c, err
@@ -136,8 +154,10 @@ func (db *DB) CreateCredential(ctx context.Context, c agent.Credential, values m
 		if err != nil {
 			return c, err
 		}
-		if _, err := tx.exec("INSERT INTO _credentials("+credentialColumns+") VALUES (?,?,?,?,?,?,?,?,'',NULL,'',?,?)",
-			c.ID, c.Name, c.Preset, c.Type, hosts, config, fields, c.Status, c.CreatedAt, c.UpdatedAt); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _credentials("+credentialColumns+") VALUES (?,?,?,?,?,?,?,?,'',NULL,'',?,?)",
+			c.ID, c.Name, c.Preset, c.Type, hosts, config, fields, c.Status, c.CreatedAt, c.UpdatedAt,
+		); err != nil {
 			return c, credentialTaken(err, c.Name)
 		}
 		return c, tx.audit("credential created", map[string]any{"credential_id": c.ID, "name": c.Name})
@@ -166,13 +186,20 @@ func credentialTaken(err error, name string) error {
 	if !isUnique(err) {
 		return err
 	}
-	return agent.Errorf(agent.CodeConflict, "a credential of this name already exists").With("field", "name").With("name", name)
+	return agent.Errorf(agent.CodeConflict, "a credential of this name already exists").
+		With("field", "name").
+		With("name", name)
 }
 
 // UpdateCredential changes a credential. check is given its new state and the secret
 // that it will have; values are a new secret, or nil to keep the stored one. Sending
 // it to another place requires the secret again.
-func (db *DB) UpdateCredential(ctx context.Context, ref string, change agent.CredentialChange, check func(*agent.Credential, map[string]string) error) (agent.Credential, error) {
+func (db *DB) UpdateCredential(
+	ctx context.Context,
+	ref string,
+	change agent.CredentialChange,
+	check func(*agent.Credential, map[string]string) error,
+) (agent.Credential, error) {
 	updated, err := Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
 		c, err := tx.credential(ref)
 		if err != nil {
@@ -191,7 +218,10 @@ func (db *DB) UpdateCredential(ctx context.Context, ref string, change agent.Cre
 		} else if err != nil && !errors.Is(err, errLocked) {
 			return c, err
 		} else if err != nil || !same && len(values) > 0 {
-			return c, agent.Invalid("secret", "must be given again, because the type, the hosts or the addresses change")
+			return c, agent.Invalid(
+				"secret",
+				"must be given again, because the type, the hosts or the addresses change",
+			)
 		}
 		if err := check(&c, values); err != nil {
 			return c, err
@@ -206,14 +236,21 @@ func (db *DB) UpdateCredential(ctx context.Context, ref string, change agent.Cre
 
 // storeCredential writes a changed credential. If it was sealed again, or is now
 // another client, its tokens are deleted.
-func (tx *Tx) storeCredential(c, before agent.Credential, values map[string]string, resealed bool) (agent.Credential, error) {
+func (tx *Tx) storeCredential(
+	c, before agent.Credential,
+	values map[string]string,
+	resealed bool,
+) (agent.Credential, error) {
 	if resealed {
 		if err := tx.sealCredential(&c, values); err != nil {
 			return c, err
 		}
 	}
 	if resealed || c.Config.ClientID != before.Config.ClientID || c.Config.Grant != before.Config.Grant {
-		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)", c.ID, tokensField, loginField); err != nil {
+		if _, err := tx.exec(
+			"DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)",
+			c.ID, tokensField, loginField,
+		); err != nil {
 			return c, err
 		}
 		c.Status, c.Account, c.ExpiresAt, c.LastError = statusWithoutTokens(&c), "", agent.Time{}, ""
@@ -222,8 +259,11 @@ func (tx *Tx) storeCredential(c, before agent.Credential, values map[string]stri
 	if err != nil {
 		return c, err
 	}
-	if _, err := tx.exec("UPDATE _credentials SET name = ?, type = ?, hosts = ?, config = ?, fields = ?, status = ?, account = ?, expires_at = ?, last_error = ?, updated_at = ? WHERE id = ?",
-		c.Name, c.Type, hosts, config, fields, c.Status, c.Account, c.ExpiresAt, c.LastError, tx.Now, c.ID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE _credentials SET name = ?, type = ?, hosts = ?, config = ?, fields = ?, status = ?, account = ?, "+
+			"expires_at = ?, last_error = ?, updated_at = ? WHERE id = ?",
+		c.Name, c.Type, hosts, config, fields, c.Status, c.Account, c.ExpiresAt, c.LastError, tx.Now, c.ID,
+	); err != nil {
 		return c, credentialTaken(err, c.Name)
 	}
 	return c, tx.audit("credential updated", map[string]any{"credential_id": c.ID, "name": c.Name})
@@ -241,7 +281,10 @@ func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
 			return struct{}{}, err
 		}
 		if uses := usesOfCredential(&c, references); len(uses) > 0 {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential is in use; remove it there first").With("used_by", uses)
+			return struct{}{}, agent.Errorf(
+				agent.CodeConflict,
+				"the credential is in use; remove it there first",
+			).With("used_by", uses)
 		}
 		if err := tx.deleteRow("_credentials", "credential", c.ID); err != nil {
 			return struct{}{}, err
@@ -265,7 +308,10 @@ func (db *DB) ConfirmCredential(ctx context.Context, ref string) (agent.Credenti
 		if c.Status = agent.CredentialReady; tokens == "" {
 			c.Status = statusWithoutTokens(&c)
 		}
-		if _, err := tx.exec("UPDATE _credentials SET status = ?, updated_at = ? WHERE id = ?", c.Status, tx.Now, c.ID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE _credentials SET status = ?, updated_at = ? WHERE id = ?",
+			c.Status, tx.Now, c.ID,
+		); err != nil {
 			return c, err
 		}
 		return c, tx.audit("credential confirmed", map[string]any{"credential_id": c.ID, "name": c.Name})

@@ -117,7 +117,8 @@ func afterCursor(keys []sortKey, c *Cursor) (string, []any) {
 		mixed = mixed || k.desc != keys[0].desc
 	}
 	if !mixed {
-		return "(" + strings.Join(columns, ", ") + ") " + after(keys[0]) + " (" + placeholders(len(keys)) + ")", c.Values
+		return "(" + strings.Join(columns, ", ") + ") " + after(keys[0]) + " (" +
+			placeholders(len(keys)) + ")", c.Values
 	}
 	// k1 > ? OR k1 = ? AND (k2 > ? OR ...), and k1 >= ? for the index.
 	condition, args := "", []any{}

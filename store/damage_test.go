@@ -163,7 +163,10 @@ func TestDamagedFileIsReplaced(t *testing.T) {
 	}
 	pollFolder(f, 2)
 	again := byName(t, f, "Support")
-	if again.id != db.id || again.Problem() != nil || again.Agent().Status != agent.StatusActive || value[int](t, again, "SELECT count(*) FROM contacts") != 1 {
+	if again.id != db.id ||
+		again.Problem() != nil ||
+		again.Agent().Status != agent.StatusActive ||
+		value[int](t, again, "SELECT count(*) FROM contacts") != 1 {
 		t.Errorf("%+v, %v", again.Agent(), again.Problem())
 	}
 }
@@ -188,7 +191,8 @@ func TestNewerFileIsRefused(t *testing.T) {
 			f = openAt(t, f.Path())
 			pollFolder(f, 3)
 			err := byName(t, f, "agent-new").Problem()
-			if e := wantCode(t, err, agent.CodeAgentNewer); e.Details["file_version"] != 99 || e.Details["program_version"] != fileVersion() {
+			if e := wantCode(t, err, agent.CodeAgentNewer); e.Details["file_version"] != 99 ||
+				e.Details["program_version"] != fileVersion() {
 				t.Errorf("%+v", e)
 			}
 			_, err = byName(t, f, "agent-new").Stats(t.Context())
@@ -288,7 +292,10 @@ func FuzzFile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, at := range []uint32{0, 16, 18, 20, 24, 28, 44, 52, 56, 64, 68, 92, 100, 103, 105, 107, 200, 3000, 4096, 4099, 8192 + 5, 20 * 4096, 40*4096 + 7} {
+	for _, at := range []uint32{
+		0, 16, 18, 20, 24, 28, 44, 52, 56, 64, 68, 92, 100, 103, 105, 107, 200, 3000, 4096, 4099, 8192 + 5, 20 * 4096,
+		40*4096 + 7,
+	} {
 		f.Add(at, []byte{0xff}, uint32(len(good)))
 		f.Add(at, []byte{0, 0, 0, 0}, uint32(len(good)))
 	}

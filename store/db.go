@@ -82,14 +82,20 @@ func newDB(folder *Folder, id, path string) *DB {
 func (db *DB) ID() string { return db.id }
 
 // Agent returns the agent as the catalog knows it, without using the file.
-func (db *DB) Agent() agent.Agent { return db.record.Load().agent }
+func (db *DB) Agent() agent.Agent {
+	return db.record.Load().agent
+}
 
 // Roles maps the emails of the agent's admins to their roles. It is nil if the agent's
 // file is refused and the catalog does not know them. The map must not be changed.
-func (db *DB) Roles() map[string]agent.Role { return db.record.Load().admins }
+func (db *DB) Roles() map[string]agent.Role {
+	return db.record.Load().admins
+}
 
 // Problem returns why the agent's file is refused, or nil.
-func (db *DB) Problem() error { return db.record.Load().problem }
+func (db *DB) Problem() error {
+	return db.record.Load().problem
+}
 
 type backgroundKey struct{}
 
@@ -100,7 +106,9 @@ func Background(ctx context.Context) context.Context {
 	return context.WithValue(ctx, backgroundKey{}, true)
 }
 
-func isBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }
+func isBackground(ctx context.Context) bool {
+	return ctx.Value(backgroundKey{}) != nil
+}
 
 // used notes a use of the file.
 func (db *DB) used(ctx context.Context) {
@@ -164,10 +172,14 @@ func (db *DB) open() error {
 	f.hide = db.HideLinks
 	f.writer.sql.Text = f.hide
 	if shared {
-		f.refused = func(err error) { db.folder.cluster.Refused(db.id, err) }
+		f.refused = func(err error) {
+			db.folder.cluster.Refused(db.id, err)
+		}
 	}
 	if db.inPlace { // others are being made, and have no work before
-		f.announce = func(made newWork) { db.notify(f.unsubscribed.announce(made.announced)&workAll, made.claimed&workAll) }
+		f.announce = func(made newWork) {
+			db.notify(f.unsubscribed.announce(made.announced)&workAll, made.claimed&workAll)
+		}
 		f.changed = db.changed
 		f.watched = func() bool { return db.watcher.Load() != nil }
 		f.writer.watchRows(f.watched())
@@ -192,14 +204,24 @@ func (db *DB) verify(f *file) error {
 	}
 	known := db.record.Load()
 	found.agent.ID = db.id
-	if found.id != db.id || found.folder != db.folder.mark() || found.agent.Validate() != nil {
+	if found.id != db.id ||
+		found.folder != db.folder.mark() ||
+		found.agent.Validate() != nil {
 		db.gone.Store(true)
-		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which will be loaded within two seconds")
+		return agent.Errorf(
+			agent.CodeConflict,
+			"this agent's file was replaced by another, which will be loaded within two seconds",
+		)
 	}
 	if found.agent == known.agent && maps.Equal(found.admins, known.admins) && found.pending == known.pending {
 		return nil
 	}
-	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending, attention: known.attention}) {
+	if db.record.CompareAndSwap(known, &record{
+		agent:     found.agent,
+		admins:    found.admins,
+		pending:   found.pending,
+		attention: known.attention,
+	}) {
 		db.folder.rename(db, known.agent.Name, found.agent.Name)
 	}
 	if found.pending != known.pending {

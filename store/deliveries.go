@@ -16,7 +16,8 @@ import (
 // immediately and can be delivered manually.
 const MaxPending = 10_000
 
-const deliveryColumns = "id, event, event_id, webhook_id, attempt, status, response_status, duration_ms, error, next_attempt_at, created_at"
+const deliveryColumns = "id, event, event_id, webhook_id, attempt, status, response_status, duration_ms, error, " +
+	"next_attempt_at, created_at"
 
 var deliveryListing = listing[agent.Delivery]{listed{
 	table:   "_deliveries",
@@ -27,12 +28,20 @@ var deliveryListing = listing[agent.Delivery]{listed{
 }, scanDelivery}
 
 func scanDelivery(rows *sqlite.Rows) (d agent.Delivery, err error) {
-	return d, rows.Scan(&d.ID, &d.Event, &d.EventID, &d.WebhookID, &d.Attempt, &d.Status, &d.ResponseStatus, &d.DurationMS, &d.Error, &d.NextAttemptAt, &d.CreatedAt)
+	return d, rows.Scan(
+		&d.ID, &d.Event, &d.EventID, &d.WebhookID, &d.Attempt, &d.Status, &d.ResponseStatus, &d.DurationMS, &d.Error,
+		&d.NextAttemptAt, &d.CreatedAt,
+	)
 }
 
 // Deliveries lists the deliveries of a subscription in any of the given states,
 // newest first.
-func (db *DB) Deliveries(ctx context.Context, webhookID string, states []string, p Page) ([]agent.Delivery, int, error) {
+func (db *DB) Deliveries(
+	ctx context.Context,
+	webhookID string,
+	states []string,
+	p Page,
+) ([]agent.Delivery, int, error) {
 	var total int
 	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Delivery, err error) {
 		if _, err := tx.webhook(webhookID); err != nil {
@@ -73,7 +82,13 @@ func (db *DB) Delivery(ctx context.Context, webhookID, id string) (d agent.Deliv
 }
 
 func (tx *Tx) delivery(webhookID, id string) (agent.Delivery, error) {
-	found, err := all(tx, scanDelivery, "SELECT "+deliveryColumns+" FROM _deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
+	found, err := all(
+		tx,
+		scanDelivery,
+		"SELECT "+deliveryColumns+" FROM _deliveries WHERE id = ? AND webhook_id = ?",
+		id,
+		webhookID,
+	)
 	if err != nil {
 		return agent.Delivery{}, err
 	}
@@ -87,7 +102,9 @@ func (tx *Tx) delivery(webhookID, id string) (agent.Delivery, error) {
 // active subscription that wants it and was active when it happened. Events that
 // already have deliveries get no others. It returns how many it created.
 func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now agent.Time) (int, error) {
-	wanted, err := Read(ctx, db, func(tx *Tx) ([]pendingDelivery, error) { return tx.pendingDeliveries(events) })
+	wanted, err := Read(ctx, db, func(tx *Tx) ([]pendingDelivery, error) {
+		return tx.pendingDeliveries(events)
+	})
 	if err != nil || len(wanted) == 0 {
 		return 0, err
 	}
@@ -143,13 +160,24 @@ func (tx *Tx) pendingDeliveries(events []agent.Event) ([]pendingDelivery, error)
 // enqueue creates the deliveries of one subscription.
 func (tx *Tx) enqueue(w pendingDelivery, now agent.Time) (int, error) {
 	var waiting int
-	if err := tx.value(&waiting, "SELECT count(*) FROM _deliveries WHERE webhook_id = ? AND status = 'pending'", w.webhookID); err != nil {
+	if err := tx.value(
+		&waiting,
+		"SELECT count(*) FROM _deliveries WHERE webhook_id = ? AND status = 'pending'",
+		w.webhookID,
+	); err != nil {
 		return 0, err
 	}
 	made := 0
 	for _, e := range w.events {
-		d := agent.Delivery{ID: agent.NewID(agent.KindDelivery), Event: e.Type, EventID: e.ID, WebhookID: w.webhookID,
-			Status: agent.DeliveryPending, NextAttemptAt: now, CreatedAt: now}
+		d := agent.Delivery{
+			ID:            agent.NewID(agent.KindDelivery),
+			Event:         e.Type,
+			EventID:       e.ID,
+			WebhookID:     w.webhookID,
+			Status:        agent.DeliveryPending,
+			NextAttemptAt: now,
+			CreatedAt:     now,
+		}
 		if waiting+made >= MaxPending {
 			d.Status, d.NextAttemptAt = agent.DeliveryFailed, agent.Time{}
 			d.Error = fmt.Sprintf("%d deliveries were waiting already", MaxPending)
@@ -181,8 +209,12 @@ func EventBody(e agent.Event, agentID string) ([]byte, error) {
 }
 
 func (tx *Tx) insertDelivery(d agent.Delivery, body []byte, chain agent.Chain) (sqlite.Result, error) {
-	return tx.exec(`INSERT INTO _deliveries(`+deliveryColumns+`, body, depth, root) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (webhook_id, event_id) DO NOTHING`,
-		d.ID, d.Event, d.EventID, d.WebhookID, d.Attempt, d.Status, d.ResponseStatus, d.DurationMS, d.Error, d.NextAttemptAt, d.CreatedAt, string(body), chain.Depth, chain.Root)
+	return tx.exec(
+		`INSERT INTO _deliveries(`+deliveryColumns+
+			`, body, depth, root) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (webhook_id, event_id) DO NOTHING`,
+		d.ID, d.Event, d.EventID, d.WebhookID, d.Attempt, d.Status, d.ResponseStatus, d.DurationMS, d.Error,
+		d.NextAttemptAt, d.CreatedAt, string(body), chain.Depth, chain.Root,
+	)
 }
 
 // NoteDelivery stores a delivery that was attempted outside the queue.
@@ -206,19 +238,38 @@ type Due struct {
 // next one after now is due; zero for never.
 func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due []Due, next agent.Time, err error) {
 	due, err = Read(ctx, db, func(tx *Tx) ([]Due, error) {
-		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending' AND next_attempt_at > ?", now); err != nil {
+		if err := tx.value(
+			&next,
+			"SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending' AND next_attempt_at > ?",
+			now,
+		); err != nil {
 			return nil, err
 		}
-		due, err := all(tx, func(rows *sqlite.Rows) (d Due, err error) { return d, rows.Scan(&d.WebhookID, &d.URL) },
+		due, err := all(
+			tx,
+			func(rows *sqlite.Rows) (d Due, err error) {
+				return d, rows.Scan(&d.WebhookID, &d.URL)
+			},
 			`SELECT id, url FROM webhooks w WHERE EXISTS (SELECT 1 FROM _deliveries d
-				WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ?)`, now)
+				WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ?)`,
+			now,
+		)
 		if err != nil {
 			return nil, err
 		}
 		for i := range due {
-			due[i].IDs, err = all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, `SELECT id FROM _deliveries
+			due[i].IDs, err = all(
+				tx,
+				func(rows *sqlite.Rows) (id string, err error) {
+					return id, rows.Scan(&id)
+				},
+				`SELECT id FROM _deliveries
 				WHERE webhook_id = ? AND status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id
-				LIMIT iif((SELECT failure_count FROM webhooks WHERE id = ?1) > 0, 1, ?)`, due[i].WebhookID, now, limit)
+				LIMIT iif((SELECT failure_count FROM webhooks WHERE id = ?1) > 0, 1, ?)`,
+				due[i].WebhookID,
+				now,
+				limit,
+			)
 			if err != nil {
 				return nil, err
 			}
@@ -243,7 +294,10 @@ func (db *DB) Outgoing(ctx context.Context, id string, now agent.Time) (*Outgoin
 	return Read(ctx, db, func(tx *Tx) (*Outgoing, error) {
 		found, err := all(tx, func(rows *sqlite.Rows) (o *Outgoing, err error) {
 			o = &Outgoing{}
-			return o, rows.Scan(&o.ID, &o.WebhookID, &o.Event, &o.EventID, &o.Attempt, (*rawJSON)(&o.Body), &o.Chain.Depth, &o.Chain.Root, &o.URL, &o.Failing)
+			return o, rows.Scan(
+				&o.ID, &o.WebhookID, &o.Event, &o.EventID, &o.Attempt, (*rawJSON)(&o.Body), &o.Chain.Depth,
+				&o.Chain.Root, &o.URL, &o.Failing,
+			)
 		}, `SELECT d.id, d.webhook_id, d.event, d.event_id, d.attempt, d.body, d.depth, d.root, w.url, w.failure_count > 0 FROM _deliveries d JOIN webhooks w ON w.id = d.webhook_id
 			WHERE d.id = ? AND d.status = 'pending' AND d.next_attempt_at <= ?`, id, now)
 		if err != nil || len(found) == 0 {
@@ -303,12 +357,19 @@ func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
 // noteAttempt updates the subscription's own record of its deliveries.
 func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (off bool, err error) {
 	if state == agent.DeliveryDelivered {
-		_, err := tx.exec("UPDATE webhooks SET failure_count = 0, last_delivery_at = ?1, last_success_at = ?1, last_status = ?2 WHERE id = ?3",
-			a.At, status, a.WebhookID)
+		_, err := tx.exec(
+			"UPDATE webhooks SET failure_count = 0, last_delivery_at = ?1, last_success_at = ?1, "+
+				"last_status = ?2 WHERE id = ?3",
+			a.At,
+			status,
+			a.WebhookID,
+		)
 		return false, err
 	}
-	if _, err := tx.exec("UPDATE webhooks SET failure_count = failure_count + 1, last_delivery_at = ?, last_status = ? WHERE id = ?",
-		a.At, status, a.WebhookID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE webhooks SET failure_count = failure_count + 1, last_delivery_at = ?, last_status = ? WHERE id = ?",
+		a.At, status, a.WebhookID,
+	); err != nil {
 		return false, err
 	}
 	if !a.TargetGone && state == agent.DeliveryPending {
@@ -326,7 +387,9 @@ func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (o
 	if a.TargetGone {
 		why = "its target is gone"
 	}
-	return true, tx.log(agent.LevelWarn, "webhooks", "a subscription was switched off: "+why, map[string]any{"webhook_id": a.WebhookID})
+	return true, tx.log(agent.LevelWarn, "webhooks", "a subscription was switched off: "+why, map[string]any{
+		"webhook_id": a.WebhookID,
+	})
 }
 
 // Redeliver makes a delivery due again, with a full number of attempts and under the
@@ -341,12 +404,23 @@ func (db *DB) Redeliver(ctx context.Context, webhookID, id string, now agent.Tim
 			return agent.Delivery{}, err
 		}
 		if !w.Active {
-			return agent.Delivery{}, agent.Errorf(agent.CodeConflict, "this subscription is switched off; set active to true first")
+			return agent.Delivery{}, agent.Errorf(
+				agent.CodeConflict,
+				"this subscription is switched off; set active to true first",
+			)
 		}
-		if _, err := tx.exec(`UPDATE _deliveries SET attempt = iif(status = 'pending', attempt, 0), status = 'pending', next_attempt_at = ? WHERE id = ?`, now, id); err != nil {
+		if _, err := tx.exec(
+			`UPDATE _deliveries SET attempt = iif(status = 'pending', attempt, 0), status = 'pending', `+
+				`next_attempt_at = ? WHERE id = ?`,
+			now,
+			id,
+		); err != nil {
 			return agent.Delivery{}, err
 		}
-		if err := tx.audit("webhook delivery repeated", map[string]any{"webhook_id": webhookID, "delivery_id": id}); err != nil {
+		if err := tx.audit("webhook delivery repeated", map[string]any{
+			"webhook_id":  webhookID,
+			"delivery_id": id,
+		}); err != nil {
 			return agent.Delivery{}, err
 		}
 		return tx.delivery(webhookID, id)

@@ -11,7 +11,11 @@ import (
 
 func subscribed(t *testing.T, db *DB, events ...string) agent.Webhook {
 	t.Helper()
-	w, err := db.CreateWebhook(t.Context(), agent.Webhook{URL: "https://example.com/", Events: events, Active: true}, "whsec_x")
+	w, err := db.CreateWebhook(
+		t.Context(),
+		agent.Webhook{URL: "https://example.com/", Events: events, Active: true},
+		"whsec_x",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,16 +75,26 @@ func TestFullQueue(t *testing.T) {
 		SELECT 'd' || i, ?, 'e' || i, 'contact.created', '{}', 'pending', ?3, ?3 FROM k`, MaxPending-1, w.ID, agent.Now())
 	var events []agent.Event
 	for i := range 3 {
-		events = append(events, agent.Event{Seq: int64(i + 1000), ID: fmt.Sprint("event-", i), Type: "contact.created", Data: []byte("{}"), CreatedAt: agent.Now()})
+		events = append(events, agent.Event{
+			Seq:       int64(i + 1000),
+			ID:        fmt.Sprint("event-", i),
+			Type:      "contact.created",
+			Data:      []byte("{}"),
+			CreatedAt: agent.Now(),
+		})
 	}
 	if n := enqueued(t, db, events); n != 1 {
 		t.Errorf("%d of 3 fit where one has room", n)
 	}
 	failed, n, err := db.Deliveries(t.Context(), w.ID, []string{"failed"}, Page{Limit: 10})
-	if err != nil || n != 2 || !strings.Contains(failed[0].Error, "10000 deliveries were waiting") || !failed[0].NextAttemptAt.IsZero() {
+	if err != nil ||
+		n != 2 ||
+		!strings.Contains(failed[0].Error, "10000 deliveries were waiting") ||
+		!failed[0].NextAttemptAt.IsZero() {
 		t.Fatalf("%d failed: %+v, %v", n, failed, err)
 	}
-	if d, err := db.Redeliver(t.Context(), w.ID, failed[0].ID, agent.Now()); err != nil || d.Status != agent.DeliveryPending {
+	if d, err := db.Redeliver(t.Context(), w.ID, failed[0].ID, agent.Now()); err != nil ||
+		d.Status != agent.DeliveryPending {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -97,18 +111,38 @@ func TestDue(t *testing.T) {
 		at          agent.Time
 		status      string
 	}{
-		{one.ID, "late", at(-time.Minute), "pending"}, {one.ID, "later", at(0), "pending"}, {one.ID, "third", at(0), "pending"},
-		{one.ID, "done", agent.Time{}, "delivered"}, {two.ID, "soon", at(time.Second), "pending"}, {two.ID, "far", at(time.Hour), "pending"},
+		{one.ID, "late", at(-time.Minute), "pending"},
+		{one.ID, "later", at(0), "pending"},
+		{one.ID, "third", at(0), "pending"},
+		{one.ID, "done", agent.Time{}, "delivered"},
+		{two.ID, "soon", at(time.Second), "pending"},
+		{two.ID, "far", at(time.Hour), "pending"},
 	} {
-		do(t, db, `INSERT INTO _deliveries(id, webhook_id, event_id, event, body, status, next_attempt_at, created_at) VALUES (?,?,?,'x','{}',?,?,?)`,
-			d.id, d.webhook, fmt.Sprint("e", i), d.status, d.at, now)
+		do(
+			t,
+			db,
+			`INSERT INTO _deliveries(id, webhook_id, event_id, event, body, status, next_attempt_at, created_at) `+
+				`VALUES (?,?,?,'x','{}',?,?,?)`,
+			d.id,
+			d.webhook,
+			fmt.Sprint("e", i),
+			d.status,
+			d.at,
+			now,
+		)
 	}
 	due, next, err := db.DueDeliveries(t.Context(), now, 2)
-	if err != nil || len(due) != 1 || due[0].WebhookID != one.ID || fmt.Sprint(due[0].IDs) != "[late later]" || next != at(time.Second) {
+	if err != nil ||
+		len(due) != 1 ||
+		due[0].WebhookID != one.ID ||
+		fmt.Sprint(due[0].IDs) != "[late later]" ||
+		next != at(time.Second) {
 		t.Errorf("%+v, next %s, %v", due, next, err)
 	}
 	do(t, db, "UPDATE webhooks SET failure_count = 1 WHERE id = ?", one.ID)
-	if due, _, err := db.DueDeliveries(t.Context(), now, 2); err != nil || len(due) != 1 || fmt.Sprint(due[0].IDs) != "[late]" {
+	if due, _, err := db.DueDeliveries(t.Context(), now, 2); err != nil ||
+		len(due) != 1 ||
+		fmt.Sprint(due[0].IDs) != "[late]" {
 		t.Errorf("for a subscription that fails: %+v, %v", due, err)
 	}
 	for id, want := range map[string]bool{"late": true, "done": false, "soon": false, "gone": false} {
@@ -119,7 +153,14 @@ func TestDue(t *testing.T) {
 	if err := db.DeleteWebhook(t.Context(), two.ID); err != nil {
 		t.Fatal(err)
 	}
-	if n := value[int](t, db, "SELECT (SELECT count(*) FROM _deliveries WHERE webhook_id = ?) + (SELECT count(*) FROM _secrets WHERE owner = ?)", two.ID, two.ID); n != 0 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT (SELECT count(*) FROM _deliveries WHERE webhook_id = ?) + (SELECT count(*) "+
+			"FROM _secrets WHERE owner = ?)",
+		two.ID,
+		two.ID,
+	); n != 0 {
 		t.Errorf("a deleted subscription left %d rows", n)
 	}
 }
@@ -135,10 +176,17 @@ func TestLockedWebhook(t *testing.T) {
 	if secrets, err := db.WebhookSecrets(t.Context(), w.ID, agent.Now()); err == nil {
 		t.Errorf("opened %v", secrets)
 	}
-	if _, err := db.RotateWebhookSecret(t.Context(), w.ID, "whsec_new", agent.At(time.Now().Add(time.Hour))); err != nil {
+	if _, err := db.RotateWebhookSecret(
+		t.Context(),
+		w.ID,
+		"whsec_new",
+		agent.At(time.Now().Add(time.Hour)),
+	); err != nil {
 		t.Fatal(err)
 	}
-	if secrets, err := db.WebhookSecrets(t.Context(), w.ID, agent.Now()); err != nil || len(secrets) != 1 || secrets[0] != "whsec_new" {
+	if secrets, err := db.WebhookSecrets(t.Context(), w.ID, agent.Now()); err != nil ||
+		len(secrets) != 1 ||
+		secrets[0] != "whsec_new" {
 		t.Errorf("after a rotation %v, %v", secrets, err)
 	}
 }

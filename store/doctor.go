@@ -26,7 +26,11 @@ func Doctor(folder string, keys [][]byte) ([]agent.Finding, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(path, "agents")); errors.Is(err, os.ErrNotExist) {
-		return []agent.Finding{{OK: true, Subject: path, Message: "empty: satchel serve makes what is missing"}}, nil
+		return []agent.Finding{{
+			OK:      true,
+			Subject: path,
+			Message: "empty: satchel serve makes what is missing",
+		}}, nil
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, err
@@ -49,7 +53,10 @@ func Doctor(folder string, keys [][]byte) ([]agent.Finding, error) {
 			const message = "is a symbolic link, which is ignored: copy the file instead"
 			findings = append(findings, agent.Finding{Subject: entry.Name(), Message: message})
 		default:
-			findings = append(findings, agent.Finding{Subject: entry.Name(), Message: "does not belong in the agents folder; it is left alone"})
+			findings = append(findings, agent.Finding{
+				Subject: entry.Name(),
+				Message: "does not belong in the agents folder; it is left alone",
+			})
 		}
 	}
 	return findings, nil
@@ -107,7 +114,11 @@ func (f *Folder) examine(id string) agent.Finding {
 func (f *Folder) examineOnce(id string) agent.Finding {
 	finding := agent.Finding{Subject: id + ".db"}
 	file := unlockedSource(f.filePath(id))
-	if opened, err := os.OpenFile(file.Path, os.O_RDWR, 0); errors.Is(err, os.ErrPermission) {
+	if opened, err := os.OpenFile(
+		file.Path,
+		os.O_RDWR,
+		0,
+	); errors.Is(err, os.ErrPermission) {
 		finding.Message = "this user may not read and write it: give it to the user that runs the server"
 		return finding
 	} else if err == nil {

@@ -42,8 +42,10 @@ func (db *DB) CreateDownload(ctx context.Context, d agent.Download, file *Upload
 	made, err := Write(ctx, db, func(tx *Tx) (agent.Download, error) {
 		d := d
 		d.ID, d.CreatedAt = agent.NewID(agent.KindDownload), tx.Now
-		if _, err := tx.exec("INSERT INTO downloads("+downloadColumns+", upload) VALUES (?,?,?,?,?,?,?,?,?)",
-			d.ID, d.SessionID, d.Name, d.URL, d.Size, d.Status, d.Error, d.CreatedAt, upload); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO downloads("+downloadColumns+", upload) VALUES (?,?,?,?,?,?,?,?,?)",
+			d.ID, d.SessionID, d.Name, d.URL, d.Size, d.Status, d.Error, d.CreatedAt, upload,
+		); err != nil {
 			return d, err
 		}
 		_, err := tx.exec(`DELETE FROM downloads WHERE id IN (SELECT id FROM

@@ -34,7 +34,12 @@ func (db *DB) EventLog(ctx context.Context, f EventFilter, limit int) (events []
 		}
 		floor := max(low, high-eventWindow)
 		where, args := clause(f.conditions(floor, high), false)
-		found, err := all(tx, scanEvent, "SELECT "+eventColumns+" FROM _events"+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
+		found, err := all(
+			tx,
+			scanEvent,
+			"SELECT "+eventColumns+" FROM _events"+where+" ORDER BY seq DESC LIMIT ?",
+			append(args, limit)...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -81,11 +86,18 @@ func (tx *Tx) eventRange(f EventFilter) (low, high int64, err error) {
 func (tx *Tx) firstEventAt(at agent.Time, low, high int64) (int64, error) {
 	for low < high {
 		middle := low + (high-low)/2
-		found, err := all(tx, scanEvent, "SELECT "+eventColumns+" FROM _events WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
+		found, err := all(
+			tx,
+			scanEvent,
+			"SELECT "+eventColumns+" FROM _events WHERE seq >= ? ORDER BY seq LIMIT 1",
+			middle,
+		)
 		if err != nil {
 			return 0, err
 		}
-		if len(found) == 0 || found[0].Seq >= high || !found[0].CreatedAt.Before(at.Time) {
+		if len(found) == 0 ||
+			found[0].Seq >= high ||
+			!found[0].CreatedAt.Before(at.Time) {
 			high = middle
 		} else {
 			low = found[0].Seq + 1
@@ -111,7 +123,9 @@ func (f EventFilter) conditions(low, high int64) []condition {
 func matchingEvents(patterns []string) []string {
 	var names []string
 	for _, name := range agent.EventNames {
-		if slices.ContainsFunc(patterns, func(p string) bool { return agent.MatchEvent(p, name) }) {
+		if slices.ContainsFunc(patterns, func(p string) bool {
+			return agent.MatchEvent(p, name)
+		}) {
 			names = append(names, name)
 		}
 	}

@@ -58,7 +58,13 @@ func TestEventLog(t *testing.T) {
 func TestEventLogIsBounded(t *testing.T) {
 	db := openFolder(t).Default()
 	do(t, db, `INSERT INTO _events(type, data) VALUES ('source.error', '{}')`)
-	do(t, db, `INSERT INTO _events(type, data) WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) SELECT 'contact.created', '{}' FROM k`, 2*eventWindow)
+	do(
+		t,
+		db,
+		`INSERT INTO _events(type, data) WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) `+
+			`SELECT 'contact.created', '{}' FROM k`,
+		2*eventWindow,
+	)
 	pages, found := 0, 0
 	for f := (EventFilter{Types: []string{"source.*"}}); ; pages++ {
 		events, next, err := db.EventLog(t.Context(), f, 10)

@@ -50,7 +50,10 @@ func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []Wai
 			return nil, err
 		}
 	}
-	events, err := executionEventsOf(p.Execution, p.Name, transition{started: p.Begin, ended: p.Execution.Status.Ended()})
+	events, err := executionEventsOf(p.Execution, p.Name, transition{
+		started: p.Begin,
+		ended:   p.Execution.Status.Ended(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +80,12 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 		}
 	}
 	for _, w := range p.EndedWaits {
-		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", w.ExecutionID, w.Result.NodeID, w.Result.FullPath()); err != nil {
+		if _, err := tx.exec(
+			"DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?",
+			w.ExecutionID,
+			w.Result.NodeID,
+			w.Result.FullPath(),
+		); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +93,9 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 		if err := tx.insertExecution(child.Execution, child.IdempotencyKey, false); err != nil {
 			return nil, err
 		}
-		if err := tx.emitExecution(child.Execution, child.Name, transition{started: child.Status == agent.ExecutionRunning}); err != nil {
+		if err := tx.emitExecution(child.Execution, child.Name, transition{
+			started: child.Status == agent.ExecutionRunning,
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +121,12 @@ func (tx *Tx) updateWaits(p ExecutionStep, over bool) (err error) {
 		}
 		_, err = tx.exec("DELETE FROM _waits WHERE execution_id = ?", p.Execution.ID)
 	} else if p.Suspended {
-		_, err = tx.exec("UPDATE executions SET suspended = (SELECT count(*) FROM _waits WHERE execution_id = executions.id) = ? WHERE id = ?", p.Waiting, p.Execution.ID)
+		_, err = tx.exec(
+			"UPDATE executions SET suspended = (SELECT count(*) FROM _waits "+
+				"WHERE execution_id = executions.id) = ? WHERE id = ?",
+			p.Waiting,
+			p.Execution.ID,
+		)
 	}
 	return err
 }
@@ -140,8 +155,14 @@ func (tx *Tx) saveExecution(p ExecutionStep) error {
 		}
 		return nil
 	}
-	done, err := tx.exec("UPDATE executions SET status = ?, suspended = ?, output = ?, error = ?, started_at = ?, completed_at = ? WHERE id = ? AND status IN ('queued','running')",
-		string(e.Status), p.Suspended, nullText(e.Output), problem, e.StartedAt, e.CompletedAt, e.ID)
+	done, err := tx.exec(
+		"UPDATE executions SET status = ?, suspended = ?, output = ?, error = ?, started_at = ?, completed_at = ? "+
+			"WHERE id = ? AND status IN ('queued','running')",
+		string(e.Status),
+		p.Suspended,
+		nullText(e.Output),
+		problem, e.StartedAt, e.CompletedAt, e.ID,
+	)
 	if err != nil {
 		return err
 	}
@@ -164,8 +185,11 @@ func (tx *Tx) insertExecution(e *agent.Execution, key string, suspended bool) er
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), suspended, e.Trigger, e.TriggerNode, key, e.ParentID, e.RetriedFrom, e.Depth, e.RootID,
-		string(e.Input), nullText(e.Output), problem, e.CreatedAt, e.StartedAt, e.CompletedAt)
+	_, err = tx.exec(
+		insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), suspended, e.Trigger, e.TriggerNode, key,
+		e.ParentID, e.RetriedFrom, e.Depth, e.RootID, string(e.Input), nullText(e.Output), problem, e.CreatedAt,
+		e.StartedAt, e.CompletedAt,
+	)
 	switch {
 	case sqliteCode(err) == codeForeignKey:
 		return agent.NotFound("workflow", e.WorkflowID).Because(err)
@@ -198,7 +222,8 @@ func nullText(raw json.RawMessage) any {
 	return string(raw)
 }
 
-const insertJournal = "INSERT INTO _journal SELECT ?1, (SELECT coalesce(max(seq), 0) + 1 FROM _journal WHERE execution_id = ?1), ?2"
+const insertJournal = "INSERT INTO _journal SELECT ?1, (SELECT coalesce(max(seq), 0) + 1 FROM _journal " +
+	"WHERE execution_id = ?1), ?2"
 
 func encodeJournal(results []agent.NodeResult) (string, error) {
 	part := make([]journalResult, len(results))
@@ -246,11 +271,19 @@ func (tx *Tx) endParentsWait(e *agent.Execution) ([]WaitEnd, error) {
 func (w *Wait) ResultOf(e *agent.Execution, now agent.Time) agent.NodeResult {
 	r := w.Result()
 	r.Status, r.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
-	r.Output, _ = json.Marshal(map[string]any{"execution_id": e.ID, "status": e.Status, "output": e.Output})
+	r.Output, _ = json.Marshal(map[string]any{
+		"execution_id": e.ID,
+		"status":       e.Status,
+		"output":       e.Output,
+	})
 	if e.Status != agent.ExecutionComplete {
 		r.Status = agent.NodeFailed
-		r.Error = &agent.ExecutionError{Code: string(agent.CodeExecution), Message: "the execution that it started ended as " + string(e.Status), NodeID: w.NodeID,
-			Details: map[string]any{"execution_id": e.ID, "status": e.Status}}
+		r.Error = &agent.ExecutionError{
+			Code:    string(agent.CodeExecution),
+			Message: "the execution that it started ended as " + string(e.Status),
+			NodeID:  w.NodeID,
+			Details: map[string]any{"execution_id": e.ID, "status": e.Status},
+		}
 	}
 	return r
 }

@@ -12,7 +12,8 @@ const maxEventValue = 64 << 10
 
 // endEvents are the events for each way an execution can end.
 var endEvents = map[agent.ExecutionStatus]string{
-	agent.ExecutionComplete: agent.EventWorkflowComplete, agent.ExecutionErrored: agent.EventWorkflowErrored,
+	agent.ExecutionComplete:   agent.EventWorkflowComplete,
+	agent.ExecutionErrored:    agent.EventWorkflowErrored,
 	agent.ExecutionTerminated: agent.EventWorkflowTerminated,
 }
 
@@ -50,7 +51,8 @@ func executionEventsOf(e *agent.Execution, name string, now transition) (t execu
 		}
 	}
 	if now.started {
-		data.Execution.Status, data.Execution.Output, data.Execution.Error, data.Execution.CompletedAt = agent.ExecutionRunning, nil, nil, agent.Time{}
+		data.Execution.Status, data.Execution.Output, data.Execution.Error, data.Execution.CompletedAt =
+			agent.ExecutionRunning, nil, nil, agent.Time{}
 		t.first, err = encode()
 	}
 	return t, err
@@ -70,12 +72,24 @@ func (tx *Tx) write(e *agent.Execution, t executionEvents) (err error) {
 	const one = "(?,?,?,?,?,?)"
 	switch {
 	case t.first != "" && t.last != "":
-		_, err = tx.exec(insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, e.RootID, tx.Now,
-			agent.NewID(agent.KindEvent), endEvents[e.Status], t.last, e.Depth, e.RootID, tx.Now)
+		_, err = tx.exec(
+			insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth,
+			e.RootID, tx.Now, agent.NewID(agent.KindEvent), endEvents[e.Status], t.last, e.Depth, e.RootID, tx.Now,
+		)
 	case t.first != "":
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, e.RootID, tx.Now)
+		_, err = tx.exec(
+			insertEvent+one,
+			agent.NewID(agent.KindEvent),
+			agent.EventWorkflowStarted,
+			t.first, e.Depth, e.RootID, tx.Now,
+		)
 	case t.last != "":
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), endEvents[e.Status], t.last, e.Depth, e.RootID, tx.Now)
+		_, err = tx.exec(
+			insertEvent+one,
+			agent.NewID(agent.KindEvent),
+			endEvents[e.Status],
+			t.last, e.Depth, e.RootID, tx.Now,
+		)
 	}
 	return err
 }

@@ -30,13 +30,22 @@ func (db *DB) InsertTest(ctx context.Context, x *agent.Execution, g TestGraph) e
 		if err := tx.insertExecution(x, "", false); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("INSERT INTO _tests(execution_id, nodes, edges, plan) VALUES (?,?,?,?)", x.ID, nodes, edges, string(g.Plan)); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _tests(execution_id, nodes, edges, plan) VALUES (?,?,?,?)",
+			x.ID,
+			nodes,
+			edges,
+			string(g.Plan),
+		); err != nil {
 			return struct{}{}, err
 		}
 		if _, err := tx.exec(trimTests, x.WorkflowID, maxTests); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.audit("workflow tested", map[string]any{"workflow_id": x.WorkflowID, "execution_id": x.ID})
+		return struct{}{}, tx.audit("workflow tested", map[string]any{
+			"workflow_id":  x.WorkflowID,
+			"execution_id": x.ID,
+		})
 	})
 	return err
 }

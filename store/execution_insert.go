@@ -32,7 +32,9 @@ func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) 
 			if err := tx.auditExecuted(s.Execution); err != nil {
 				return nil, err
 			}
-			if err := tx.emitExecution(s.Execution, s.Name, transition{started: s.Status == agent.ExecutionRunning}); err != nil {
+			if err := tx.emitExecution(s.Execution, s.Name, transition{
+				started: s.Status == agent.ExecutionRunning,
+			}); err != nil {
 				return nil, err
 			}
 			inserted[i] = true
@@ -54,10 +56,15 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 				return struct{}{}, err
 			}
 		}
-		if err := tx.emitExecution(s.Execution, s.Name, transition{started: s.Status == agent.ExecutionRunning}); err != nil {
+		if err := tx.emitExecution(s.Execution, s.Name, transition{
+			started: s.Status == agent.ExecutionRunning,
+		}); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.audit("execution retried", map[string]any{"execution_id": s.RetriedFrom, "new_execution_id": s.ID})
+		return struct{}{}, tx.audit("execution retried", map[string]any{
+			"execution_id":     s.RetriedFrom,
+			"new_execution_id": s.ID,
+		})
 	})
 	return err
 }
@@ -66,15 +73,24 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 // signature.MaxAge; "" if there is none.
 func (tx *Tx) executionOf(key, replay string) (id string, err error) {
 	if key != "" {
-		if err = tx.value(&id, "SELECT id FROM executions WHERE idempotency_key = ? AND idempotency_key <> ''", key); !errors.Is(err, sqlite.ErrNoRows) {
+		if err = tx.value(
+			&id,
+			"SELECT id FROM executions WHERE idempotency_key = ? AND idempotency_key <> ''",
+			key,
+		); !errors.Is(err, sqlite.ErrNoRows) {
 			return id, err
 		}
 	}
 	if replay == "" {
 		return "", nil
 	}
-	err = tx.value(&id, "SELECT execution_id FROM _replays WHERE request = ? AND created_at BETWEEN ? AND ?", replay,
-		agent.At(tx.Now.Add(-signature.MaxAge)), agent.At(tx.Now.Add(signature.MaxAge)))
+	err = tx.value(
+		&id,
+		"SELECT execution_id FROM _replays WHERE request = ? AND created_at BETWEEN ? AND ?",
+		replay,
+		agent.At(tx.Now.Add(-signature.MaxAge)),
+		agent.At(tx.Now.Add(signature.MaxAge)),
+	)
 	if errors.Is(err, sqlite.ErrNoRows) {
 		err = nil
 	}
@@ -87,17 +103,25 @@ func (tx *Tx) noteReplay(replay, executionID string) error {
 	if replay == "" {
 		return nil
 	}
-	if _, err := tx.exec("DELETE FROM _replays WHERE created_at < ?", agent.At(tx.Now.Add(-signature.MaxAge))); err != nil {
+	if _, err := tx.exec(
+		"DELETE FROM _replays WHERE created_at < ?",
+		agent.At(tx.Now.Add(-signature.MaxAge)),
+	); err != nil {
 		return err
 	}
-	_, err := tx.exec("INSERT INTO _replays VALUES (?1,?2,?3) ON CONFLICT DO UPDATE SET execution_id = ?2, created_at = ?3", replay, executionID, tx.Now)
+	_, err := tx.exec(
+		"INSERT INTO _replays VALUES (?1,?2,?3) ON CONFLICT DO UPDATE SET execution_id = ?2, created_at = ?3",
+		replay, executionID, tx.Now,
+	)
 	return err
 }
 
 // ExecutionOf finds the execution with an idempotency key or a replay; see
 // StartedExecution.
 func (db *DB) ExecutionOf(ctx context.Context, key, replay string) (string, error) {
-	id, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.executionOf(key, replay) })
+	id, err := Read(ctx, db, func(tx *Tx) (string, error) {
+		return tx.executionOf(key, replay)
+	})
 	if err == nil && id == "" {
 		err = agent.Errorf(agent.CodeNotFound, "the execution no longer exists")
 	}

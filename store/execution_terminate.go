@@ -18,7 +18,11 @@ func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Exec
 			return nil, err
 		}
 		if e.Status.Ended() {
-			return nil, agent.Errorf(agent.CodeConflict, "the execution has ended: it is %s", e.Status).With("status", e.Status)
+			return nil, agent.Errorf(
+				agent.CodeConflict,
+				"the execution has ended: it is %s",
+				e.Status,
+			).With("status", e.Status)
 		}
 		ended := []agent.Execution{e}
 		for i := 0; i < len(ended); i++ {
@@ -27,7 +31,12 @@ func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Exec
 				return nil, err
 			}
 			resumed = append(resumed, parents...)
-			children, err := all(tx, scanExecution, "SELECT "+executionColumns+" FROM executions WHERE parent_id = ? AND status IN ('queued','running')", ended[i].ID)
+			children, err := all(
+				tx,
+				scanExecution,
+				"SELECT "+executionColumns+" FROM executions WHERE parent_id = ? AND status IN ('queued','running')",
+				ended[i].ID,
+			)
 			if err != nil {
 				return nil, err
 			}
@@ -40,7 +49,12 @@ func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Exec
 
 func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
 	e.Status, e.CompletedAt = agent.ExecutionTerminated, tx.Now
-	if _, err := tx.exec("UPDATE executions SET status = ?, suspended = 0, completed_at = ? WHERE id = ?", string(e.Status), e.CompletedAt, e.ID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE executions SET status = ?, suspended = 0, completed_at = ? WHERE id = ?",
+		string(e.Status),
+		e.CompletedAt,
+		e.ID,
+	); err != nil {
 		return nil, err
 	}
 	if err := tx.settleSeen(e.ID, e.Status); err != nil {

@@ -69,7 +69,9 @@ func (db *DB) ExecutionWork(ctx context.Context, now agent.Time, limit int, rele
 	}
 	return Write(ctx, db, func(tx *Tx) (w ExecutionWork, err error) {
 		tx.claimWork(workExecutions)
-		if _, err := tx.exec("UPDATE executions SET paused = 0 WHERE status IN ('queued','running') AND paused"); err != nil {
+		if _, err := tx.exec(
+			"UPDATE executions SET paused = 0 WHERE status IN ('queued','running') AND paused",
+		); err != nil {
 			return w, err
 		}
 		return tx.executionWork(now, limit)
@@ -77,11 +79,18 @@ func (db *DB) ExecutionWork(ctx context.Context, now agent.Time, limit int, rele
 }
 
 func (tx *Tx) executionsPaused() (paused bool, err error) {
-	return paused, tx.value(&paused, "SELECT EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND paused)")
+	return paused, tx.value(
+		&paused,
+		"SELECT EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND paused)",
+	)
 }
 
 func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err error) {
-	w.Running, err = all(tx, scanID, "SELECT id FROM executions WHERE status = 'running' AND suspended = 0 AND NOT paused ORDER BY id")
+	w.Running, err = all(
+		tx,
+		scanID,
+		"SELECT id FROM executions WHERE status = 'running' AND suspended = 0 AND NOT paused ORDER BY id",
+	)
 	if err != nil {
 		return w, err
 	}
@@ -89,8 +98,13 @@ func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err err
 		workflow string
 		n        int
 	}
-	queues, err := all(tx, func(rows *sqlite.Rows) (q queue, err error) { return q, rows.Scan(&q.workflow, &q.n) },
-		"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT paused GROUP BY workflow_id")
+	queues, err := all(
+		tx,
+		func(rows *sqlite.Rows) (q queue, err error) {
+			return q, rows.Scan(&q.workflow, &q.n)
+		},
+		"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT paused GROUP BY workflow_id",
+	)
 	if err != nil {
 		return w, err
 	}
@@ -138,7 +152,13 @@ func (db *DB) RunningExecutions(ctx context.Context, ids []string) (map[string]b
 		return nil, err
 	}
 	return Read(ctx, db, func(tx *Tx) (map[string]bool, error) {
-		found, err := all(tx, scanID, "SELECT e.id FROM json_each(?) j JOIN executions e ON e.id = j.value WHERE e.status IN ('queued','running')", string(raw))
+		found, err := all(
+			tx,
+			scanID,
+			"SELECT e.id FROM json_each(?) j JOIN executions e ON e.id = j.value "+
+				"WHERE e.status IN ('queued','running')",
+			string(raw),
+		)
 		left := map[string]bool{}
 		for _, id := range found {
 			left[id] = true

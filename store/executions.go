@@ -18,14 +18,20 @@ var executionListing = listing[agent.Execution]{listed{
 	table:   "executions",
 	columns: executionColumns,
 	order:   Order{"created_at", true},
-	sort: map[string]string{"created_at": "id", "started_at": "coalesce(started_at, '')",
-		"completed_at": "coalesce(completed_at, '')", "status": "status"},
+	sort: map[string]string{
+		"created_at":   "id",
+		"started_at":   "coalesce(started_at, '')",
+		"completed_at": "coalesce(completed_at, '')",
+		"status":       "status",
+	},
 }, scanExecution}
 
 func scanExecution(rows *sqlite.Rows) (e agent.Execution, err error) {
 	var input, output, problem []byte
-	if err := rows.Scan(&e.ID, &e.WorkflowID, &e.Version, &e.Status, &e.Trigger, &e.TriggerNode, &e.ParentID, &e.RetriedFrom, &e.Depth, &e.RootID,
-		&input, &output, &problem, &e.CreatedAt, &e.StartedAt, &e.CompletedAt); err != nil {
+	if err := rows.Scan(
+		&e.ID, &e.WorkflowID, &e.Version, &e.Status, &e.Trigger, &e.TriggerNode, &e.ParentID, &e.RetriedFrom,
+		&e.Depth, &e.RootID, &input, &output, &problem, &e.CreatedAt, &e.StartedAt, &e.CompletedAt,
+	); err != nil {
 		return e, err
 	}
 	e.Input, e.Output = input, output
@@ -54,7 +60,10 @@ func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]age
 		tests := ef.Tests || len(ef.Triggers) > 0
 		if !tests {
 			// Without conditions the number of executions is known.
-			if err := tx.value(&tests, "SELECT NOT EXISTS (SELECT 1 FROM executions WHERE trigger = 'test')"); err != nil {
+			if err := tx.value(
+				&tests,
+				"SELECT NOT EXISTS (SELECT 1 FROM executions WHERE trigger = 'test')",
+			); err != nil {
 				return nil, err
 			}
 		}
@@ -86,7 +95,9 @@ const (
 	executionUnfinished = "status IN ('queued','running')"
 )
 
-func (ef ExecutionFilter) byVersion() bool { return ef.WorkflowID != "" && ef.Version > 0 }
+func (ef ExecutionFilter) byVersion() bool {
+	return ef.WorkflowID != "" && ef.Version > 0
+}
 
 // filter returns the conditions for a list in an order. With tests, they are
 // included like the others.
@@ -100,7 +111,11 @@ func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
 		f.where = append(f.where, condition{text: "trigger <> 'test'", counted: "value_3 <> 'test'"})
 	}
 	if ef.byVersion() {
-		f.where = append(f.where, condition{text: "version = ?", args: []any{ef.Version}, hide: true})
+		f.where = append(f.where, condition{
+			text: "version = ?",
+			args: []any{ef.Version},
+			hide: true,
+		})
 	}
 	if ef.ContactID != "" {
 		f.add("input ->> '$.contact.id' = ?", ef.ContactID)
@@ -115,7 +130,9 @@ func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
 	if !sortedBy(order, "created_at") || len(ef.Triggers) > 0 && len(f.where) > 1 {
 		return f
 	}
-	ended := !slices.ContainsFunc(ef.Statuses, func(s string) bool { return !agent.ExecutionStatus(s).Ended() })
+	ended := !slices.ContainsFunc(ef.Statuses, func(s string) bool {
+		return !agent.ExecutionStatus(s).Ended()
+	})
 	switch {
 	case len(ef.Triggers) > 0:
 		f.indexed, f.split = true, "trigger"
@@ -217,7 +234,9 @@ func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 			results = append(results, j.NodeResult)
 		}
 	}
-	return slices.DeleteFunc(results, func(r agent.NodeResult) bool { return r.NodeID == "" }), nil
+	return slices.DeleteFunc(results, func(r agent.NodeResult) bool {
+		return r.NodeID == ""
+	}), nil
 }
 
 // WorkflowText is a workflow as stored, which is read for each execution and
@@ -231,8 +250,18 @@ type WorkflowText struct {
 
 // Workflow decodes the text.
 func (t *WorkflowText) Workflow() (agent.Workflow, error) {
-	w := agent.Workflow{ID: t.ID, Name: t.Name, Status: t.Status, Version: t.Version}
-	return w, readGraph(&w, []byte(t.Nodes), []byte(t.Edges), []byte(t.Settings))
+	w := agent.Workflow{
+		ID:      t.ID,
+		Name:    t.Name,
+		Status:  t.Status,
+		Version: t.Version,
+	}
+	return w, readGraph(
+		&w,
+		[]byte(t.Nodes),
+		[]byte(t.Edges),
+		[]byte(t.Settings),
+	)
 }
 
 // NewExecution is what is needed to start an execution.
@@ -246,12 +275,18 @@ type NewExecution struct {
 // whether key, unless it is empty, has already started an execution.
 func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, key string) (n NewExecution, err error) {
 	if contactID == "" && key == "" {
-		n.Text, err = ReadOne(ctx, db, func(tx *Tx) (WorkflowText, error) { return tx.workflowText(workflowID) })
+		n.Text, err = ReadOne(ctx, db, func(tx *Tx) (WorkflowText, error) {
+			return tx.workflowText(workflowID)
+		})
 		return n, err
 	}
 	return Read(ctx, db, func(tx *Tx) (n NewExecution, err error) {
 		if key != "" {
-			if err := tx.value(&n.Repeated, "SELECT EXISTS (SELECT 1 FROM executions WHERE idempotency_key = ? AND idempotency_key <> '')", key); err != nil || n.Repeated {
+			if err := tx.value(
+				&n.Repeated,
+				"SELECT EXISTS (SELECT 1 FROM executions WHERE idempotency_key = ? AND idempotency_key <> '')",
+				key,
+			); err != nil || n.Repeated {
 				return n, err
 			}
 		}
@@ -270,20 +305,26 @@ func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, key strin
 }
 
 func (tx *Tx) workflowText(id string) (t WorkflowText, err error) {
-	err = tx.row("SELECT id, name, nodes, edges, settings, status, version FROM workflows WHERE id = ?", id).Scan(&t.ID, &t.Name, &t.Nodes, &t.Edges, &t.Settings, &t.Status, &t.Version)
+	err = tx.row(
+		"SELECT id, name, nodes, edges, settings, status, version FROM workflows WHERE id = ?",
+		id,
+	).Scan(&t.ID, &t.Name, &t.Nodes, &t.Edges, &t.Settings, &t.Status, &t.Version)
 	if errors.Is(err, sqlite.ErrNoRows) {
 		err = agent.NotFound("workflow", id)
 	}
 	return t, err
 }
 
-func scanID(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }
+func scanID(rows *sqlite.Rows) (id string, err error) {
+	return id, rows.Scan(&id)
+}
 
 // Retention of executions that have ended, in addition to the agent's retention_days.
 const maxExecutions = 200_000
 
 const (
-	trimOldExecutions  = "DELETE FROM executions WHERE id IN (SELECT id FROM executions WHERE created_at < ? AND status NOT IN ('queued','running') ORDER BY id LIMIT ?)"
+	trimOldExecutions = "DELETE FROM executions WHERE id IN (SELECT id FROM executions WHERE created_at < ? " +
+		"AND status NOT IN ('queued','running') ORDER BY id LIMIT ?)"
 	trimManyExecutions = `DELETE FROM executions WHERE id IN (SELECT id FROM executions WHERE status NOT IN ('queued','running')
 		ORDER BY id LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'executions') - ?)))`
 )

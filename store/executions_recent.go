@@ -11,11 +11,16 @@ import (
 
 // recentExecutions selects a workflow's newest executions of one status, which the
 // index executions_workflow has in order.
-const recentExecutions = "SELECT id, status, coalesce(error ->> '$.message', '') FROM executions WHERE workflow_id = ? AND status = ? AND trigger <> 'test' ORDER BY id DESC LIMIT ?"
+const recentExecutions = "SELECT id, status, coalesce(error ->> '$.message', '') FROM executions " +
+	"WHERE workflow_id = ? AND status = ? AND trigger <> 'test' ORDER BY id DESC LIMIT ?"
 
 // RecentExecutions reads the newest executions of each workflow, newest first and at
 // most n of each, without tests; workflows without executions are absent.
-func (db *DB) RecentExecutions(ctx context.Context, workflows []string, n int) (map[string][]agent.RecentExecution, error) {
+func (db *DB) RecentExecutions(
+	ctx context.Context,
+	workflows []string,
+	n int,
+) (map[string][]agent.RecentExecution, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string][]agent.RecentExecution, error) {
 		recent := make(map[string][]agent.RecentExecution, len(workflows))
 		for _, id := range workflows {
@@ -28,7 +33,9 @@ func (db *DB) RecentExecutions(ctx context.Context, workflows []string, n int) (
 				list = append(list, found...)
 			}
 			if len(list) > 0 {
-				slices.SortFunc(list, func(a, b agent.RecentExecution) int { return cmp.Compare(b.ID, a.ID) })
+				slices.SortFunc(list, func(a, b agent.RecentExecution) int {
+					return cmp.Compare(b.ID, a.ID)
+				})
 				recent[id] = list[:min(n, len(list))]
 			}
 		}

@@ -11,7 +11,13 @@ func TestRecentExecutions(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	do(t, db, "INSERT INTO workflows(id, name) VALUES ('busy', 'Busy'), ('rare', 'Rare'), ('new', 'New')")
 	insert := func(id, workflow, status, trigger, fault string) {
-		do(t, db, "INSERT INTO executions(id, workflow_id, version, status, trigger, error, created_at) VALUES (?, ?, 1, ?, ?, nullif(?, ''), '2026-01-01T00:00:00.000Z')", id, workflow, status, trigger, fault)
+		do(
+			t,
+			db,
+			"INSERT INTO executions(id, workflow_id, version, status, trigger, error, created_at) "+
+				"VALUES (?, ?, 1, ?, ?, nullif(?, ''), '2026-01-01T00:00:00.000Z')",
+			id, workflow, status, trigger, fault,
+		)
 	}
 	insert("execution-1", "rare", "errored", "manual", `{"code":"TIMEOUT","message":"too slow"}`)
 	insert("execution-2", "rare", "complete", "manual", "")
@@ -24,7 +30,8 @@ func TestRecentExecutions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "map[busy:[{execution-5 running } {execution-4199 complete } {execution-4198 complete }] rare:[{execution-2 complete } {execution-1 errored too slow}]]"
+	want := "map[busy:[{execution-5 running } {execution-4199 complete } {execution-4198 complete }] " +
+		"rare:[{execution-2 complete } {execution-1 errored too slow}]]"
 	if got := fmt.Sprint(recent); got != want {
 		t.Errorf("recent executions are %s, want %s", got, want)
 	}

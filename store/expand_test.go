@@ -28,8 +28,11 @@ func expanded(t *testing.T, db *DB, word string, e Expansion) (list []string) {
 func TestExpand(t *testing.T) {
 	db := openKnowledge(t)
 	learn(t, db, testModel, []string{
-		"Die Häuser an der Straße und die Krankenversicherung", "Herr Mueller ist mit der Kündigungsfrist und den Beiträgen zufrieden",
-		"Los niños que nadan en las piscinas", "the kettle is in the cupboard", "fermentation of beer",
+		"Die Häuser an der Straße und die Krankenversicherung",
+		"Herr Mueller ist mit der Kündigungsfrist und den Beiträgen zufrieden",
+		"Los niños que nadan en las piscinas",
+		"the kettle is in the cupboard",
+		"fermentation of beer",
 	})
 	for _, c := range []struct {
 		word  string
@@ -52,8 +55,13 @@ func TestExpand(t *testing.T) {
 		{"kettle", []string{"en"}, "", true},
 		{"settle", []string{"en"}, "", true}, // which is a word
 	} {
-		got := expanded(t, db, c.word, Expansion{Languages: c.asked, IsSpelled: func(w string) bool { return w == "settle" }})
-		if c.none && len(got) > 0 || !c.none && !slices.ContainsFunc(got, func(w string) bool { return terms.Stemmed(w) == terms.Stemmed(c.want) }) {
+		got := expanded(t, db, c.word, Expansion{
+			Languages: c.asked,
+			IsSpelled: func(w string) bool { return w == "settle" },
+		})
+		if c.none && len(got) > 0 ||
+			!c.none &&
+				!slices.ContainsFunc(got, func(w string) bool { return terms.Stemmed(w) == terms.Stemmed(c.want) }) {
 			t.Errorf("%s (%v) is expanded by %q, want %q", c.word, c.asked, got, c.want)
 		}
 	}

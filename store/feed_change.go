@@ -33,13 +33,21 @@ func (db *DB) UpdateSource(ctx context.Context, id string, change SourceChange) 
 			return s, err
 		}
 		if change.Name != nil {
-			if _, err := tx.exec("UPDATE sources SET name = ?, updated_at = ? WHERE id = ?", *change.Name, tx.Now, id); err != nil {
+			if _, err := tx.exec(
+				"UPDATE sources SET name = ?, updated_at = ? WHERE id = ?",
+				*change.Name,
+				tx.Now,
+				id,
+			); err != nil {
 				return s, err
 			}
 		}
 		if change.Config != nil {
 			if s.Status != agent.SourceReady && s.Status != agent.SourceFailed {
-				return s, agent.Errorf(agent.CodeConflict, "this source is being processed; change its config when it is done").With("status", s.Status)
+				return s, agent.Errorf(
+					agent.CodeConflict,
+					"this source is being processed; change its config when it is done",
+				).With("status", s.Status)
 			}
 			if err := tx.changeConfig(s, change); err != nil {
 				return s, err
@@ -74,7 +82,12 @@ func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
 	if raw, err = json.Marshal(config); err != nil {
 		return err
 	}
-	if _, err := tx.exec("UPDATE sources SET config = ?, updated_at = ? WHERE id = ?", string(raw), tx.Now, s.ID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE sources SET config = ?, updated_at = ? WHERE id = ?",
+		string(raw),
+		tx.Now,
+		s.ID,
+	); err != nil {
 		return err
 	}
 	return tx.changeSecrets(s.ID, addressOf(raw), change.Secrets, change.Keep)

@@ -29,10 +29,17 @@ func (db *DB) UpdateFeedback(ctx context.Context, id int64, change agent.Feedbac
 		if m.Feedback != nil {
 			f = *m.Feedback
 		}
-		if _, err := tx.exec("UPDATE messages SET rating = ?, comment = ? WHERE id = ?", f.Rating, f.Comment, id); err != nil {
+		if _, err := tx.exec(
+			"UPDATE messages SET rating = ?, comment = ? WHERE id = ?",
+			f.Rating, f.Comment, id,
+		); err != nil {
 			return m, err
 		}
-		return m, tx.audit("feedback given", map[string]any{"conversation_id": m.ConversationID, "message_id": id, "rating": f.Rating})
+		return m, tx.audit("feedback given", map[string]any{
+			"conversation_id": m.ConversationID,
+			"message_id":      id,
+			"rating":          f.Rating,
+		})
 	})
 }
 
@@ -62,11 +69,14 @@ func (ff FeedbackFilter) filter(search string) (f filter) {
 const maxAnswerPreview = 2_000
 
 var feedbackListing = listing[agent.RatedAnswer]{listed{
-	table:   "messages",
-	columns: "id, conversation_id, substr(content, 1, " + strconv.Itoa(maxAnswerPreview) + "), rating, comment, coalesce(metadata ->> '$.model', ''), created_at",
-	order:   Order{"created_at", true},
-	sort:    map[string]string{"created_at": "id"},
-	value:   func(record any, field string) any { return record.(agent.RatedAnswer).MessageID },
+	table: "messages",
+	columns: "id, conversation_id, substr(content, 1, " + strconv.Itoa(maxAnswerPreview) +
+		"), rating, comment, coalesce(metadata ->> '$.model', ''), created_at",
+	order: Order{"created_at", true},
+	sort:  map[string]string{"created_at": "id"},
+	value: func(record any, field string) any {
+		return record.(agent.RatedAnswer).MessageID
+	},
 }, func(rows *sqlite.Rows) (a agent.RatedAnswer, err error) {
 	return a, rows.Scan(&a.MessageID, &a.ConversationID, &a.Answer, &a.Rating, &a.Comment, &a.Model, &a.CreatedAt)
 }}

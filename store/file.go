@@ -66,8 +66,17 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 			return nil, err
 		}
 	}
-	f := &file{path: path, slots: make(chan struct{}, readersPerFile), examining: make(chan struct{}, 1), dirty: !unchanged, announce: func(newWork) {}, changed: func([]Change) {},
-		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, sandboxOptionsOf(captured)), capture: captured}
+	f := &file{
+		path:      path,
+		slots:     make(chan struct{}, readersPerFile),
+		examining: make(chan struct{}, 1),
+		dirty:     !unchanged,
+		announce:  func(newWork) {},
+		changed:   func([]Change) {},
+		watched:   func() bool { return false },
+		sandbox:   sqlsandbox.New(path, sandboxOptionsOf(captured)),
+		capture:   captured,
+	}
 	check := migrateChecked
 	if unchanged {
 		check = ensureCurrent
@@ -284,7 +293,12 @@ func Actor(ctx context.Context) string {
 }
 
 func newTx(ctx context.Context, c *conn, db *DB) *Tx {
-	return &Tx{conn: c, db: db, Now: agent.Now(), actor: Actor(ctx)}
+	return &Tx{
+		conn:  c,
+		db:    db,
+		Now:   agent.Now(),
+		actor: Actor(ctx),
+	}
 }
 
 // Read runs fn in a read transaction: everything it reads is from the same

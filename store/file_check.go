@@ -12,8 +12,10 @@ import (
 )
 
 // errNoAgent reports that a file is a database, but not an agent's.
-var errNoAgent = agent.Errorf(agent.CodeAgentDamaged,
-	"the file in this agent's place is not an agent's; it was left as it is, see satchel doctor")
+var errNoAgent = agent.Errorf(
+	agent.CodeAgentDamaged,
+	"the file in this agent's place is not an agent's; it was left as it is, see satchel doctor",
+)
 
 // checkRegular returns an error if there is no regular file at path.
 func checkRegular(path string) error {

@@ -216,11 +216,14 @@ func plainVersion(file *os.File) (version int, ok bool) {
 	if _, e := io.ReadFull(file, header); e != nil || err != nil {
 		return 0, false
 	}
-	number := func(at int) int64 { return int64(binary.BigEndian.Uint32(header[at:])) }
+	number := func(at int) int64 {
+		return int64(binary.BigEndian.Uint32(header[at:]))
+	}
 	const utf8, newestSchema = 1, 4
 	version = int(number(60))
 	return version, string(header[:16]) == "SQLite format 3\x00" && binary.BigEndian.Uint16(header[16:]) == pageSize &&
-		(header[18] == 1 || header[18] == 2) && header[18] == header[19] && string(header[20:24]) == "\x00\x40\x20\x20" && number(44) == newestSchema && number(56) == utf8 &&
+		(header[18] == 1 || header[18] == 2) && header[18] == header[19] &&
+		string(header[20:24]) == "\x00\x40\x20\x20" && number(44) == newestSchema && number(56) == utf8 &&
 		number(68) == applicationID && version >= 1 && version <= fileVersion() &&
 		number(24) == number(92) && number(28)*pageSize == info.Size() && info.Mode().IsRegular()
 }

@@ -54,15 +54,22 @@ func TestFileReader(t *testing.T) {
 	blank := template(t, "Support")
 	const at = "'2026-01-31T09:00:00.000Z'"
 	for kind, statement := range map[string]string{
-		"Sources":     "INSERT INTO sources(id,type,name,status,created_at,updated_at) VALUES ('s','file','n','processing'," + at + "," + at + ")",
-		"Events":      "INSERT INTO _events(type, data) VALUES ('x', '{}')",
-		"Deliveries":  "INSERT INTO _deliveries(id, webhook_id, event_id, event, body, status, next_attempt_at, created_at) VALUES ('d','w','e','x','{}','pending'," + at + "," + at + ")",
-		"Schedules":   "INSERT INTO _replan VALUES ('x', 1)",
-		"Runs":        "INSERT INTO runs(id, schedule_id, scheduled_for, status) VALUES ('r','s'," + at + ",'running')",
-		"Executions":  "INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES ('e','w',1,'queued','manual'," + at + ")",
-		"Gateways":    "INSERT INTO gateways(id, type, name, status, created_at, updated_at) VALUES ('g','chatbot_a','n','active'," + at + "," + at + ")",
-		"MCPServers":  "INSERT INTO mcp_servers(id, name, url) VALUES ('m','n','https://example.com')",
-		"Attachments": "INSERT INTO _attachments(message_id, n, gateway_id, attempts, next_attempt_at, upload, name, media_type, size) VALUES (1, 0, 'g', 0, " + at + ", '', 'n', 'text/plain', 1)",
+		"Sources": "INSERT INTO sources(id,type,name,status,created_at,updated_at) " +
+			"VALUES ('s','file','n','processing'," +
+			at + "," + at + ")",
+		"Events": "INSERT INTO _events(type, data) VALUES ('x', '{}')",
+		"Deliveries": "INSERT INTO _deliveries(id, webhook_id, event_id, event, body, status, next_attempt_at, " +
+			"created_at) VALUES ('d','w','e','x','{}','pending'," + at + "," + at + ")",
+		"Schedules": "INSERT INTO _replan VALUES ('x', 1)",
+		"Runs":      "INSERT INTO runs(id, schedule_id, scheduled_for, status) VALUES ('r','s'," + at + ",'running')",
+		"Executions": "INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) " +
+			"VALUES ('e','w',1,'queued','manual'," + at + ")",
+		"Gateways": "INSERT INTO gateways(id, type, name, status, created_at, updated_at) " +
+			"VALUES ('g','chatbot_a','n','active'," +
+			at + "," + at + ")",
+		"MCPServers": "INSERT INTO mcp_servers(id, name, url) VALUES ('m','n','https://example.com')",
+		"Attachments": "INSERT INTO _attachments(message_id, n, gateway_id, attempts, next_attempt_at, upload, " +
+			"name, media_type, size) VALUES (1, 0, 'g', 0, " + at + ", '', 'n', 'text/plain', 1)",
 	} {
 		path := filepath.Join(folder, kind+".db")
 		copyClosed(t, path, blank)
@@ -74,9 +81,13 @@ func TestFileReader(t *testing.T) {
 	}
 	many := filepath.Join(folder, "many.db") // its sqlite_schema has other and more pages
 	copyClosed(t, many, blank)
-	changeFile(t, many,
-		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO contacts(name, tags) SELECT 'c' || i, '[\"a\"]' FROM n",
-		"INSERT INTO _admins(id, email, role, created_at) VALUES ('a','ada@example.com','owner',"+at+")")
+	changeFile(
+		t,
+		many,
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO contacts(name, "+
+			"tags) SELECT 'c' || i, '[\"a\"]' FROM n",
+		"INSERT INTO _admins(id, email, role, created_at) VALUES ('a','ada@example.com','owner',"+at+")",
+	)
 	paths = append(paths, many, blank)
 
 	r := readers(t)
@@ -115,11 +126,15 @@ func TestFileReaderLeavesOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"foreign table":   func(path string) { changeFile(t, path, "CREATE VIEW foreign_one AS SELECT 1") },
-		"foreign trigger": func(path string) { changeFile(t, path, "CREATE TRIGGER x AFTER INSERT ON _agent BEGIN SELECT 1; END") },
+		"foreign table": func(path string) { changeFile(t, path, "CREATE VIEW foreign_one AS SELECT 1") },
+		"foreign trigger": func(path string) {
+			changeFile(t, path, "CREATE TRIGGER x AFTER INSERT ON _agent BEGIN SELECT 1; END")
+		},
 		"another program": func(path string) { changeFile(t, path, "PRAGMA application_id = 1") },
-		"newer":           func(path string) { changeFile(t, path, fmt.Sprintf("PRAGMA user_version = %d", fileVersion()+1)) },
-		"no agent":        func(path string) { changeFile(t, path, "DELETE FROM _agent") },
+		"newer": func(path string) {
+			changeFile(t, path, fmt.Sprintf("PRAGMA user_version = %d", fileVersion()+1))
+		},
+		"no agent": func(path string) { changeFile(t, path, "DELETE FROM _agent") },
 		"not whole": func(path string) {
 			info, err := os.Stat(path)
 			if err == nil {

@@ -38,8 +38,9 @@ type fileTemplate struct {
 	schema  uint32                // root page of fileSchema
 	query   string                // reads what is pending
 
-	mu    sync.Mutex
-	known map[[sha256.Size]byte][]uint32 // guarded by mu: schemas of files, see fileReader.at; nil: not for a fileReader
+	mu sync.Mutex
+	// guarded by mu: schemas of files, see fileReader.at; nil: not for a fileReader
+	known map[[sha256.Size]byte][]uint32
 }
 
 // maxKnownSchemas limits the schemas that a template remembers.
@@ -85,7 +86,12 @@ func newTemplate(version int, want schema) (*fileTemplate, error) {
 		return nil, err
 	}
 	defer c.close()
-	t := &fileTemplate{version: version, roots: map[objectName]uint32{}, query: selectPending(version), known: map[[sha256.Size]byte][]uint32{}}
+	t := &fileTemplate{
+		version: version,
+		roots:   map[objectName]uint32{},
+		query:   selectPending(version),
+		known:   map[[sha256.Size]byte][]uint32{},
+	}
 	if err := c.script(templateScript(version, want)); err != nil {
 		return nil, err
 	}
@@ -100,7 +106,10 @@ func newTemplate(version int, want schema) (*fileTemplate, error) {
 		}
 		t.roots[objectName{o.kind, o.name}] = uint32(page)
 	}
-	err = c.script(fmt.Sprintf("PRAGMA writable_schema = 1; UPDATE sqlite_schema SET rootpage = rootpage + %d", virtualPages))
+	err = c.script(fmt.Sprintf(
+		"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET rootpage = rootpage + %d",
+		virtualPages,
+	))
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +132,14 @@ func templateScript(version int, want schema) string {
 			indexes = append(indexes, o.sql)
 		}
 	}
-	return strings.Join(slices.Concat(slices.Sorted(slices.Values(tables)), slices.Sorted(slices.Values(indexes))), ";\n") +
-		fmt.Sprintf(";\nCREATE TABLE %s(type, name, tbl_name, rootpage, sql);\nPRAGMA user_version = %d", fileSchema, version)
+	return strings.Join(
+		slices.Concat(slices.Sorted(slices.Values(tables)), slices.Sorted(slices.Values(indexes))),
+		";\n",
+	) +
+		fmt.Sprintf(
+			";\nCREATE TABLE %s(type, name, tbl_name, rootpage, sql);\nPRAGMA user_version = %d",
+			fileSchema, version,
+		)
 }
 
 var errTemplate = errors.New("the template database does not have the expected form")
@@ -164,7 +179,9 @@ func (t *fileTemplate) makeVirtual() error {
 }
 
 // Count implements sqlite.Pages.
-func (t *fileTemplate) Count() uint32 { return virtualPages + uint32(len(t.image)/pageSize) }
+func (t *fileTemplate) Count() uint32 {
+	return virtualPages + uint32(len(t.image)/pageSize)
+}
 
 // page returns a page of the image, or nil.
 func (t *fileTemplate) page(n uint32) []byte {
@@ -178,7 +195,9 @@ func (t *fileTemplate) page(n uint32) []byte {
 // lacks: its tables are large.
 func (t *fileTemplate) needsAll(names map[string]bool) bool {
 	for _, p := range partsOf(t.version) {
-		if p.table != "" && names[p.first] && strings.Contains(t.query, " FROM "+p.table+" ") {
+		if p.table != "" &&
+			names[p.first] &&
+			strings.Contains(t.query, " FROM "+p.table+" ") {
 			return true
 		}
 	}

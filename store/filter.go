@@ -84,7 +84,9 @@ func (f *filter) countBy(list string, columns ...string) {
 	f.count, f.countArgs = "SELECT coalesce(sum(n), 0) FROM _filter_counts"+text, args
 }
 
-func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+func placeholders(n int) string {
+	return strings.TrimSuffix(strings.Repeat("?,", n), ",")
+}
 
 func (f *filter) search(columns []string, text string) {
 	if text == "" || len(columns) == 0 {

@@ -161,10 +161,21 @@ func prepareFolder(o Options) (*Folder, error) {
 		return nil, err
 	}
 	f := &Folder{
-		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles, sink: o.Capture, cluster: o.Cluster,
-		byID: map[string]*DB{}, names: map[string]*DB{}, reserved: map[string]bool{}, making: map[string]bool{},
-		watcher: newFolderWatcher(), cache: openCatalogCache(path), open: map[*DB]struct{}{},
-		partsRequested: make(chan struct{}, 1), finished: make(chan struct{}),
+		path:           path,
+		lock:           lock,
+		log:            o.Log,
+		openLimit:      o.OpenFiles,
+		sink:           o.Capture,
+		cluster:        o.Cluster,
+		byID:           map[string]*DB{},
+		names:          map[string]*DB{},
+		reserved:       map[string]bool{},
+		making:         map[string]bool{},
+		watcher:        newFolderWatcher(),
+		cache:          openCatalogCache(path),
+		open:           map[*DB]struct{}{},
+		partsRequested: make(chan struct{}, 1),
+		finished:       make(chan struct{}),
 	}
 	if f.log == nil {
 		f.log = slog.Default()
@@ -202,8 +213,12 @@ func makeFolder(path string) (string, error) {
 // Path returns the data folder's absolute path.
 func (f *Folder) Path() string { return f.path }
 
-func (f *Folder) agentsPath() string          { return filepath.Join(f.path, "agents") }
-func (f *Folder) tempPath(name string) string { return filepath.Join(f.path, "tmp", name) }
+func (f *Folder) agentsPath() string {
+	return filepath.Join(f.path, "agents")
+}
+func (f *Folder) tempPath(name string) string {
+	return filepath.Join(f.path, "tmp", name)
+}
 
 // Agent finds an agent by id, else by name ignoring case.
 func (f *Folder) Agent(idOrName string) (*DB, error) {
@@ -288,7 +303,9 @@ func (f *Folder) closeForDescriptors() (freed bool) {
 // leastUsed returns the n least recently used open files; none if n is negative,
 // since others may have been closed since it was computed. The caller holds openMu.
 func (f *Folder) leastUsed(n int) []*DB {
-	all := slices.SortedFunc(maps.Keys(f.open), func(a, b *DB) int { return cmp.Compare(a.lastUse.Load(), b.lastUse.Load()) })
+	all := slices.SortedFunc(maps.Keys(f.open), func(a, b *DB) int {
+		return cmp.Compare(a.lastUse.Load(), b.lastUse.Load())
+	})
 	return all[:max(0, min(n, len(all)))]
 }
 
@@ -395,6 +412,11 @@ func (f *Folder) Close() error {
 	}
 	f.closer.Wait()
 	f.saveCache()
-	errs = append(errs, f.maker.close(), os.RemoveAll(f.tempPath("")), f.lock.Unlock())
+	errs = append(
+		errs,
+		f.maker.close(),
+		os.RemoveAll(f.tempPath("")),
+		f.lock.Unlock(),
+	)
 	return errors.Join(errs...)
 }

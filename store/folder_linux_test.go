@@ -163,7 +163,10 @@ func TestUnreadableFiles(t *testing.T) {
 		asNobody(t, func() {
 			findings, err := Doctor(path, [][]byte{make([]byte, 32)})
 			i := slices.IndexFunc(findings, func(f agent.Finding) bool { return f.Subject == "default.db" })
-			if err != nil || i < 0 || findings[i].OK || !strings.Contains(findings[i].Message, "may not read and write") {
+			if err != nil ||
+				i < 0 ||
+				findings[i].OK ||
+				!strings.Contains(findings[i].Message, "may not read and write") {
 				t.Errorf("mode %o: doctor finds %+v, %v", mode, findings, err)
 			}
 			if mode != 0 {
@@ -172,7 +175,8 @@ func TestUnreadableFiles(t *testing.T) {
 			if _, err := RestoreFile(t.Context(), path, file); !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("restore: %v", err)
 			}
-			if err := BackupFile(path, "default", filepath.Join(path, "b.db")); !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "\n") {
+			if err := BackupFile(path, "default", filepath.Join(path, "b.db")); !errors.Is(err, fs.ErrPermission) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("backup: %v", err)
 			}
 		})

@@ -21,10 +21,19 @@ func TestOpenMakesTheFolderAndTheDefaultAgent(t *testing.T) {
 		t.Errorf("Path() = %s", f.Path())
 	}
 	db := f.Default()
-	if a := db.Agent(); a.ID != agent.DefaultID || a.Name != "default" || a.Status != agent.StatusActive || a.OwnerEmail != "" || a.CreatedAt.IsZero() {
+	if a := db.Agent(); a.ID != agent.DefaultID ||
+		a.Name != "default" ||
+		a.Status != agent.StatusActive ||
+		a.OwnerEmail != "" ||
+		a.CreatedAt.IsZero() {
 		t.Errorf("%+v", a)
 	}
-	for name, want := range map[string]fs.FileMode{".": 0o700, "agents": 0o700, "master.key": 0o600, "agents/default.db": 0o600} {
+	for name, want := range map[string]fs.FileMode{
+		".":                 0o700,
+		"agents":            0o700,
+		"master.key":        0o600,
+		"agents/default.db": 0o600,
+	} {
 		info, err := os.Stat(filepath.Join(path, name))
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
@@ -54,7 +63,9 @@ func TestReopenFindsEverything(t *testing.T) {
 	if again.Agent() != db.Agent() || again.Roles()["ada@example.com"] != agent.RoleOwner || again.Problem() != nil {
 		t.Errorf("%+v %v %v", again.Agent(), again.Roles(), again.Problem())
 	}
-	if c, err := again.Contact(t.Context(), created.ID); err != nil || c.Email != created.Email || c.CreatedAt != created.CreatedAt {
+	if c, err := again.Contact(t.Context(), created.ID); err != nil ||
+		c.Email != created.Email ||
+		c.CreatedAt != created.CreatedAt {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if len(f.Agents()) != 2 {
@@ -184,7 +195,9 @@ func TestFileInPlaceOfTheFolder(t *testing.T) {
 	t.Parallel()
 	for name, block := range map[string]func(path string) error{
 		"a file where the folder should be": func(p string) error { return os.WriteFile(p, nil, 0o600) },
-		"a file where agents should be":     func(p string) error { return errors.Join(os.Mkdir(p, 0o700), os.WriteFile(p+"/agents", nil, 0o600)) },
+		"a file where agents should be": func(p string) error {
+			return errors.Join(os.Mkdir(p, 0o700), os.WriteFile(p+"/agents", nil, 0o600))
+		},
 		"a folder where the key should be":  func(p string) error { return os.MkdirAll(p+"/master.key", 0o700) },
 		"a folder where the lock should be": func(p string) error { return os.MkdirAll(p+"/satchel.lock", 0o700) },
 		"a text where the key should be": func(p string) error {
@@ -193,7 +206,9 @@ func TestFileInPlaceOfTheFolder(t *testing.T) {
 		"nothing where the key should be": func(p string) error {
 			return errors.Join(os.Mkdir(p, 0o700), os.WriteFile(p+"/master.key", nil, 0o600))
 		},
-		"a foreign file as the default agent":  func(p string) error { return errors.Join(os.MkdirAll(p+"/agents/default.db", 0o700)) },
+		"a foreign file as the default agent": func(p string) error {
+			return errors.Join(os.MkdirAll(p+"/agents/default.db", 0o700))
+		},
 		"a link to nowhere as the data folder": func(p string) error { return os.Symlink(p+"-gone/x", p) },
 	} {
 		path := filepath.Join(t.TempDir(), "data")

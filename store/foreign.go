@@ -95,7 +95,9 @@ func foreign(cause error) *agent.Error {
 	if !errors.Is(cause, errForeign) {
 		cause = fmt.Errorf("%w: %w", errForeign, cause)
 	}
-	return agent.Errorf(agent.CodeAgentDamaged,
-		"this agent's file has a schema that was not created by Satchel; it was left as it is, see satchel doctor").
+	return agent.Errorf(
+		agent.CodeAgentDamaged,
+		"this agent's file has a schema that was not created by Satchel; it was left as it is, see satchel doctor",
+	).
 		Because(cause)
 }

@@ -17,92 +17,137 @@ import (
 // schemaAttacks are scripts that add to an agent's file what this program does not
 // create. Those under "written" change sqlite_schema itself.
 var schemaAttacks = map[string]string{
-	"trigger":                          "CREATE TRIGGER evil AFTER UPDATE ON _agent BEGIN DELETE FROM contacts; END",
-	"trigger on insert":                "CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN UPDATE contacts SET name = hex(randomblob(1000000)); END",
-	"endless trigger":                  "CREATE TRIGGER evil AFTER INSERT ON _events BEGIN INSERT INTO _counts WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k) SELECT 'x' || i, i FROM k; END",
-	"trigger with our prefix":          "CREATE TRIGGER _contacts_evil AFTER INSERT ON contacts BEGIN SELECT 1; END",
-	"trigger with an unusual name":     "CREATE TRIGGER [a b] BEFORE DELETE ON sources BEGIN SELECT raise(ABORT, 'no'); END",
-	"changed trigger":                  "DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN DELETE FROM logs; END",
-	"trigger of another case":          "DROP TRIGGER _logs_counted; CREATE TRIGGER _LOGS_COUNTED AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END",
-	"trigger with an additional space": "DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted  AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END",
-	"trigger missing":                  "DROP TRIGGER _logs_counted",
-	"plain index":                      "CREATE INDEX mine ON contacts(name)",
-	"unique index":                     "CREATE UNIQUE INDEX mine ON contacts(name)",
-	"expression index":                 "CREATE INDEX mine ON sources(hex(zeroblob(300000000)))",
-	"expression index with printf":     "CREATE INDEX mine ON sources(printf('%1000000000d', 1))",
-	"partial index":                    "CREATE INDEX mine ON sources(name) WHERE length(printf('%.*c', 900000000, name)) > 0",
-	"index with a collation":           "CREATE INDEX mine ON contacts(name COLLATE RTRIM)",
-	"index missing":                    "DROP INDEX contacts_email",
-	"index changed":                    "DROP INDEX contacts_email; CREATE INDEX contacts_email ON contacts(name)",
-	"view":                             "CREATE VIEW mine AS SELECT * FROM _secrets",
-	"recursive view":                   "CREATE VIEW mine AS WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k) SELECT i FROM k",
-	"view in a table's place":          "DROP TABLE webhooks; CREATE VIEW webhooks AS SELECT 1 AS id",
-	"endless view for a table":         "DROP TABLE _agent; CREATE VIEW _agent AS WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i FROM k) SELECT i AS id FROM k WHERE i > 1",
-	"view with a trigger":              "CREATE VIEW mine AS SELECT 1 AS a; CREATE TRIGGER evil INSTEAD OF INSERT ON mine BEGIN DELETE FROM contacts; END",
-	"table":                            "CREATE TABLE mine(x)",
-	"table with our prefix":            "CREATE TABLE _mine(x)",
-	"strict table":                     "CREATE TABLE mine(x TEXT) STRICT",
-	"without rowid":                    "CREATE TABLE mine(x TEXT PRIMARY KEY, y) WITHOUT ROWID",
-	"foreign key to ours":              "CREATE TABLE mine(x TEXT REFERENCES contacts(id) ON DELETE RESTRICT)",
-	"table missing":                    "DROP TABLE webhooks",
-	"table changed":                    "DROP TABLE contacts; CREATE TABLE contacts(id)",
-	"table renamed":                    "ALTER TABLE webhooks RENAME TO hooks",
-	"additional column":                "ALTER TABLE webhooks ADD COLUMN extra TEXT",
-	"default expression":               "CREATE TABLE mine(x DEFAULT (hex(randomblob(400000000))))",
-	"generated column":                 "ALTER TABLE webhooks ADD COLUMN extra TEXT AS (hex(zeroblob(400000000)))",
-	"check":                            "CREATE TABLE mine(x CHECK (length(hex(zeroblob(400000000))) > 0))",
-	"collation":                        "CREATE TABLE mine(x TEXT COLLATE NOCASE UNIQUE)",
-	"statistics":                       "ANALYZE",
-	"full-text table":                  "CREATE VIRTUAL TABLE mine USING fts5(x)",
-	"vectors":                          "CREATE VIRTUAL TABLE mine USING vec0(embedding float[4])",
-	"vectors like ours":                "CREATE VIRTUAL TABLE _chunk_vectors_7 USING vec0(source INTEGER, embedding float[8] distance_metric=cosine, chunk_size=1024)",
-	"vectors of a length with zeros":   "CREATE VIRTUAL TABLE _chunk_vectors_007 USING vec0(source INTEGER, embedding float[7] distance_metric=cosine, chunk_size=1024)",
-	"r-tree":                           "CREATE VIRTUAL TABLE mine USING rtree(id, a, b)",
-	"shadow table alone":               "CREATE TABLE _chunk_vectors_9_chunks(x)",
-	"name with quotes":                 `CREATE TABLE "a""b'c"(x)`,
-	"name with a newline":              "CREATE TABLE \"a\nb\"(x)",
-	"older than the first version":     "PRAGMA user_version = 0",
-	"negative version":                 "PRAGMA user_version = -1",
-	"very negative version":            "PRAGMA user_version = -2147483648",
-	"another version than its schema":  "PRAGMA user_version = 1",
-	"no agent's file":                  "PRAGMA application_id = 7",
-	"another program's file, broken":   "PRAGMA application_id = 7; PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'nonsense'",
-	"newer":                            "PRAGMA user_version = 99",
-	"large pages":                      "PRAGMA journal_mode = DELETE; PRAGMA page_size = 65536; VACUUM",
-	"small pages":                      "PRAGMA journal_mode = DELETE; PRAGMA page_size = 1024; VACUUM",
+	"trigger": "CREATE TRIGGER evil AFTER UPDATE ON _agent BEGIN DELETE FROM contacts; END",
+	"trigger on insert": "CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN UPDATE contacts " +
+		"SET name = hex(randomblob(1000000)); END",
+	"endless trigger": "CREATE TRIGGER evil AFTER INSERT ON _events BEGIN INSERT INTO _counts WITH " +
+		"RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k) SELECT 'x' || i, i FROM k; END",
+	"trigger with our prefix": "CREATE TRIGGER _contacts_evil AFTER INSERT ON contacts BEGIN SELECT 1; END",
+	"trigger with an unusual name": "CREATE TRIGGER [a b] BEFORE DELETE ON sources BEGIN " +
+		"SELECT raise(ABORT, 'no'); END",
+	"changed trigger": "DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted AFTER INSERT ON logs " +
+		"BEGIN DELETE FROM logs; END",
+	"trigger of another case": "DROP TRIGGER _logs_counted; CREATE TRIGGER _LOGS_COUNTED AFTER INSERT ON logs BEGIN " +
+		"UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END",
+	"trigger with an additional space": "DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted  AFTER INSERT ON " +
+		"logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END",
+	"trigger missing":              "DROP TRIGGER _logs_counted",
+	"plain index":                  "CREATE INDEX mine ON contacts(name)",
+	"unique index":                 "CREATE UNIQUE INDEX mine ON contacts(name)",
+	"expression index":             "CREATE INDEX mine ON sources(hex(zeroblob(300000000)))",
+	"expression index with printf": "CREATE INDEX mine ON sources(printf('%1000000000d', 1))",
+	"partial index": "CREATE INDEX mine ON sources(name) " +
+		"WHERE length(printf('%.*c', 900000000, name)) > 0",
+	"index with a collation": "CREATE INDEX mine ON contacts(name COLLATE RTRIM)",
+	"index missing":          "DROP INDEX contacts_email",
+	"index changed":          "DROP INDEX contacts_email; CREATE INDEX contacts_email ON contacts(name)",
+	"view":                   "CREATE VIEW mine AS SELECT * FROM _secrets",
+	"recursive view": "CREATE VIEW mine AS WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL " +
+		"SELECT i+1 FROM k) SELECT i FROM k",
+	"view in a table's place": "DROP TABLE webhooks; CREATE VIEW webhooks AS SELECT 1 AS id",
+	"endless view for a table": "DROP TABLE _agent; CREATE VIEW _agent AS WITH RECURSIVE k(i) AS (SELECT 1 " +
+		"UNION ALL SELECT i FROM k) SELECT i AS id FROM k WHERE i > 1",
+	"view with a trigger": "CREATE VIEW mine AS SELECT 1 AS a; CREATE TRIGGER evil INSTEAD OF INSERT ON " +
+		"mine BEGIN DELETE FROM contacts; END",
+	"table":                 "CREATE TABLE mine(x)",
+	"table with our prefix": "CREATE TABLE _mine(x)",
+	"strict table":          "CREATE TABLE mine(x TEXT) STRICT",
+	"without rowid":         "CREATE TABLE mine(x TEXT PRIMARY KEY, y) WITHOUT ROWID",
+	"foreign key to ours":   "CREATE TABLE mine(x TEXT REFERENCES contacts(id) ON DELETE RESTRICT)",
+	"table missing":         "DROP TABLE webhooks",
+	"table changed":         "DROP TABLE contacts; CREATE TABLE contacts(id)",
+	"table renamed":         "ALTER TABLE webhooks RENAME TO hooks",
+	"additional column":     "ALTER TABLE webhooks ADD COLUMN extra TEXT",
+	"default expression":    "CREATE TABLE mine(x DEFAULT (hex(randomblob(400000000))))",
+	"generated column":      "ALTER TABLE webhooks ADD COLUMN extra TEXT AS (hex(zeroblob(400000000)))",
+	"check":                 "CREATE TABLE mine(x CHECK (length(hex(zeroblob(400000000))) > 0))",
+	"collation":             "CREATE TABLE mine(x TEXT COLLATE NOCASE UNIQUE)",
+	"statistics":            "ANALYZE",
+	"full-text table":       "CREATE VIRTUAL TABLE mine USING fts5(x)",
+	"vectors":               "CREATE VIRTUAL TABLE mine USING vec0(embedding float[4])",
+	"vectors like ours": "CREATE VIRTUAL TABLE _chunk_vectors_7 USING vec0(source INTEGER, embedding " +
+		"float[8] distance_metric=cosine, chunk_size=1024)",
+	"vectors of a length with zeros": "CREATE VIRTUAL TABLE _chunk_vectors_007 USING vec0(source INTEGER, " +
+		"embedding float[7] distance_metric=cosine, chunk_size=1024)",
+	"r-tree":                          "CREATE VIRTUAL TABLE mine USING rtree(id, a, b)",
+	"shadow table alone":              "CREATE TABLE _chunk_vectors_9_chunks(x)",
+	"name with quotes":                `CREATE TABLE "a""b'c"(x)`,
+	"name with a newline":             "CREATE TABLE \"a\nb\"(x)",
+	"older than the first version":    "PRAGMA user_version = 0",
+	"negative version":                "PRAGMA user_version = -1",
+	"very negative version":           "PRAGMA user_version = -2147483648",
+	"another version than its schema": "PRAGMA user_version = 1",
+	"no agent's file":                 "PRAGMA application_id = 7",
+	"another program's file, broken": "PRAGMA application_id = 7; PRAGMA writable_schema = 1; " +
+		"UPDATE sqlite_schema SET sql = 'nonsense'",
+	"newer":       "PRAGMA user_version = 99",
+	"large pages": "PRAGMA journal_mode = DELETE; PRAGMA page_size = 65536; VACUUM",
+	"small pages": "PRAGMA journal_mode = DELETE; PRAGMA page_size = 1024; VACUUM",
 
-	"written: type in upper case":     written("UPDATE sqlite_schema SET type = 'TRIGGER' WHERE name = '_logs_counted'"),
-	"written: table in upper case":    written("UPDATE sqlite_schema SET type = 'TABLE' WHERE name = 'webhooks'"),
-	"written: trigger as a table":     written("INSERT INTO sqlite_schema VALUES ('table','evil','contacts',0,'CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN DELETE FROM contacts; END')"),
-	"written: TRIGGER":                written("INSERT INTO sqlite_schema VALUES ('TRIGGER','evil','contacts',0,'CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN DELETE FROM contacts; END')"),
-	"written: empty type":             written("INSERT INTO sqlite_schema VALUES ('','evil','contacts',0,'CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN DELETE FROM contacts; END')"),
-	"written: trigger named as ours":  written("UPDATE sqlite_schema SET sql = replace(sql, 'n + 1', 'n + 2') WHERE name = '_logs_counted'"),
-	"written: reserved name":          written("INSERT INTO sqlite_schema VALUES ('view','sqlite_evil','sqlite_evil',0,'CREATE VIEW sqlite_evil AS SELECT 1')"),
-	"written: reserved table":         written("UPDATE sqlite_schema SET name = 'sqlite_webhooks', tbl_name = 'sqlite_webhooks', sql = replace(sql, 'webhooks', 'sqlite_webhooks') WHERE name = 'webhooks'"),
-	"written: a check is missing":     written("UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'logs'"),
-	"written: a generated column":     written("UPDATE sqlite_schema SET sql = replace(sql, 'CREATE TABLE webhooks (', 'CREATE TABLE webhooks (evil TEXT AS (hex(zeroblob(400000000))) VIRTUAL,') WHERE name = 'webhooks'"),
-	"written: a space":                written("UPDATE sqlite_schema SET sql = sql || ' ' WHERE name = 'webhooks'"),
-	"written: a comment":              written("UPDATE sqlite_schema SET sql = sql || '--' WHERE name = 'contacts'"),
-	"written: no SQL":                 written("UPDATE sqlite_schema SET sql = 'nonsense' WHERE name = 'webhooks'"),
-	"written: SQL is missing":         written("UPDATE sqlite_schema SET sql = NULL WHERE name = 'contacts_email'"),
-	"written: SQL as a blob":          written("UPDATE sqlite_schema SET sql = CAST(sql AS BLOB) WHERE name = 'contacts_email'"),
-	"written: a blob as a name":       written("UPDATE sqlite_schema SET name = CAST(name AS BLOB) WHERE name = '_logs_counted'"),
-	"written: long SQL":               written("INSERT INTO sqlite_schema VALUES ('view','evil','evil',0,'CREATE VIEW evil AS SELECT ' || hex(zeroblob(2000000)))"),
-	"written: deep SQL":               written("INSERT INTO sqlite_schema VALUES ('view','evil','evil',0,'CREATE VIEW evil AS SELECT ' || replace(hex(zeroblob(400)),'0','(') || '1' || replace(hex(zeroblob(400)),'0',')'))"),
-	"written: many objects":           written("WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < 100000) INSERT INTO sqlite_schema SELECT 'view', 'v' || i, 'v' || i, 0, 'CREATE VIEW v' || i || ' AS SELECT ' || i FROM k"),
-	"written: the same twice":         written("INSERT INTO sqlite_schema SELECT * FROM sqlite_schema WHERE name = '_logs_counted'"),
-	"written: the schema as a table":  written("UPDATE sqlite_schema SET rootpage = 1 WHERE name = 'contacts'"),
-	"written: pages of another table": written("UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = '_secrets') WHERE name = 'contacts'"),
-	"written: pages beyond the end":   written("UPDATE sqlite_schema SET rootpage = 1000000 WHERE name = 'contacts'"),
-	"written: no pages":               written("UPDATE sqlite_schema SET rootpage = 0 WHERE name = 'contacts'"),
-	"written: a page that is text":    written("UPDATE sqlite_schema SET rootpage = 'x' WHERE name = 'contacts'"),
-	"written: pages of a trigger":     written("UPDATE sqlite_schema SET rootpage = 3 WHERE name = '_logs_counted'"),
-	"written: empty":                  written("DELETE FROM sqlite_schema"),
-	"written: index of another":       written("UPDATE sqlite_schema SET tbl_name = 'logs' WHERE name = 'contacts_email'"),
-	"written: unknown module":         written("INSERT INTO sqlite_schema VALUES ('table','evil','evil',0,'CREATE VIRTUAL TABLE evil USING nothing(x)')"),
-	"written: a temporary object":     written("INSERT INTO sqlite_schema VALUES ('trigger','evil','contacts',0,'CREATE TEMP TRIGGER evil AFTER INSERT ON contacts BEGIN SELECT 1; END')"),
-	"written: two statements":         written("UPDATE sqlite_schema SET sql = sql || '; CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN SELECT 1; END' WHERE name = 'webhooks'"),
-	"written: a table from a query":   written("INSERT INTO sqlite_schema VALUES ('table','evil','evil',2,'CREATE TABLE evil AS SELECT 1')"),
+	"written: type in upper case": written(
+		"UPDATE sqlite_schema SET type = 'TRIGGER' WHERE name = '_logs_counted'",
+	),
+	"written: table in upper case": written("UPDATE sqlite_schema SET type = 'TABLE' WHERE name = 'webhooks'"),
+	"written: trigger as a table": written("INSERT INTO sqlite_schema VALUES ('table','evil','contacts',0,'CREATE " +
+		"TRIGGER evil AFTER INSERT ON contacts BEGIN DELETE FROM contacts; END')"),
+	"written: TRIGGER": written("INSERT INTO sqlite_schema VALUES ('TRIGGER','evil','contacts',0," +
+		"'CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN DELETE FROM contacts; END')"),
+	"written: empty type": written("INSERT INTO sqlite_schema VALUES ('','evil','contacts',0,'CREATE " +
+		"TRIGGER evil AFTER INSERT ON contacts BEGIN DELETE FROM contacts; END')"),
+	"written: trigger named as ours": written(
+		"UPDATE sqlite_schema SET sql = replace(sql, 'n + 1', 'n + 2') WHERE name = '_logs_counted'",
+	),
+	"written: reserved name": written(
+		"INSERT INTO sqlite_schema VALUES ('view','sqlite_evil','sqlite_evil',0,'CREATE VIEW sqlite_evil AS SELECT 1')",
+	),
+	"written: reserved table": written("UPDATE sqlite_schema SET name = 'sqlite_webhooks', tbl_name = " +
+		"'sqlite_webhooks', sql = replace(sql, 'webhooks', 'sqlite_webhooks') WHERE name = 'webhooks'"),
+	"written: a check is missing": written(
+		"UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'logs'",
+	),
+	"written: a generated column": written("UPDATE sqlite_schema SET sql = replace(sql, 'CREATE TABLE webhooks (', " +
+		"'CREATE TABLE webhooks (evil TEXT AS (hex(zeroblob(400000000))) VIRTUAL,') WHERE name = 'webhooks'"),
+	"written: a space":        written("UPDATE sqlite_schema SET sql = sql || ' ' WHERE name = 'webhooks'"),
+	"written: a comment":      written("UPDATE sqlite_schema SET sql = sql || '--' WHERE name = 'contacts'"),
+	"written: no SQL":         written("UPDATE sqlite_schema SET sql = 'nonsense' WHERE name = 'webhooks'"),
+	"written: SQL is missing": written("UPDATE sqlite_schema SET sql = NULL WHERE name = 'contacts_email'"),
+	"written: SQL as a blob": written(
+		"UPDATE sqlite_schema SET sql = CAST(sql AS BLOB) WHERE name = 'contacts_email'",
+	),
+	"written: a blob as a name": written(
+		"UPDATE sqlite_schema SET name = CAST(name AS BLOB) WHERE name = '_logs_counted'",
+	),
+	"written: long SQL": written("INSERT INTO sqlite_schema VALUES ('view','evil','evil',0,'CREATE VIEW evil AS " +
+		"SELECT ' || hex(zeroblob(2000000)))"),
+	"written: deep SQL": written("INSERT INTO sqlite_schema VALUES ('view','evil','evil',0,'CREATE VIEW evil AS " +
+		"SELECT ' || replace(hex(zeroblob(400)),'0','(') || '1' || replace(hex(zeroblob(400)),'0',')'))"),
+	"written: many objects": written("WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k " +
+		"WHERE i < 100000) INSERT INTO sqlite_schema SELECT 'view', 'v' || i, 'v' || i, 0, 'CREATE VIEW v' || i || " +
+		"' AS SELECT ' || i FROM k"),
+	"written: the same twice": written(
+		"INSERT INTO sqlite_schema SELECT * FROM sqlite_schema WHERE name = '_logs_counted'",
+	),
+	"written: the schema as a table": written("UPDATE sqlite_schema SET rootpage = 1 WHERE name = 'contacts'"),
+	"written: pages of another table": written("UPDATE sqlite_schema SET rootpage = (SELECT rootpage " +
+		"FROM sqlite_schema WHERE name = '_secrets') WHERE name = 'contacts'"),
+	"written: pages beyond the end": written("UPDATE sqlite_schema SET rootpage = 1000000 WHERE name = 'contacts'"),
+	"written: no pages":             written("UPDATE sqlite_schema SET rootpage = 0 WHERE name = 'contacts'"),
+	"written: a page that is text":  written("UPDATE sqlite_schema SET rootpage = 'x' WHERE name = 'contacts'"),
+	"written: pages of a trigger":   written("UPDATE sqlite_schema SET rootpage = 3 WHERE name = '_logs_counted'"),
+	"written: empty":                written("DELETE FROM sqlite_schema"),
+	"written: index of another": written(
+		"UPDATE sqlite_schema SET tbl_name = 'logs' WHERE name = 'contacts_email'",
+	),
+	"written: unknown module": written(
+		"INSERT INTO sqlite_schema VALUES ('table','evil','evil',0,'CREATE VIRTUAL TABLE evil USING nothing(x)')",
+	),
+	"written: a temporary object": written("INSERT INTO sqlite_schema VALUES ('trigger','evil','contacts',0,'CREATE " +
+		"TEMP TRIGGER evil AFTER INSERT ON contacts BEGIN SELECT 1; END')"),
+	"written: two statements": written("UPDATE sqlite_schema SET sql = sql || '; CREATE TRIGGER evil AFTER INSERT " +
+		"ON contacts BEGIN SELECT 1; END' WHERE name = 'webhooks'"),
+	"written: a table from a query": written(
+		"INSERT INTO sqlite_schema VALUES ('table','evil','evil',2,'CREATE TABLE evil AS SELECT 1')",
+	),
 }
 
 func written(change string) string { return "PRAGMA writable_schema = 1; " + change }
@@ -225,7 +270,10 @@ func TestHostileFileInAnAgentsPlace(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
-	if err := rewrite(db.path, "CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN DELETE FROM contacts; END"); err != nil {
+	if err := rewrite(
+		db.path,
+		"CREATE TRIGGER evil AFTER INSERT ON contacts BEGIN DELETE FROM contacts; END",
+	); err != nil {
 		t.Fatal(err)
 	}
 	before := hashOf(t, db.path)

@@ -95,7 +95,10 @@ func TestFullDisk(t *testing.T) {
 func TestFullDiskOutsideSQLite(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]agent.Code{
-		syscall.ENOSPC: agent.CodeDiskFull, syscall.EDQUOT: agent.CodeDiskFull, syscall.EROFS: agent.CodeReadOnly, syscall.EIO: agent.CodeInternal,
+		syscall.ENOSPC: agent.CodeDiskFull,
+		syscall.EDQUOT: agent.CodeDiskFull,
+		syscall.EROFS:  agent.CodeReadOnly,
+		syscall.EIO:    agent.CodeInternal,
 	} {
 		err := explain(fmt.Errorf("make an agent's file: %w", &fs.PathError{Op: "write", Path: "x", Err: cause}))
 		if agent.ErrorCode(err) != want || !errors.Is(err, cause) {

@@ -24,14 +24,21 @@ var gatewayListing = listing[agent.Gateway]{listed{
 	table:   "gateways",
 	columns: gatewayColumns,
 	order:   Order{"created_at", true},
-	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name", "type": "type"},
-	search:  []string{"name", "type"},
+	sort: map[string]string{
+		"created_at": "created_at",
+		"updated_at": "updated_at",
+		"name":       "name",
+		"type":       "type",
+	},
+	search: []string{"name", "type"},
 }, scanGateway}
 
 func scanGateway(rows *sqlite.Rows) (g agent.Gateway, err error) {
 	var fields rawJSON
-	err = rows.Scan(&g.ID, &g.Type, &g.Name, &g.Status, &g.IsDefault, &g.Verified, &fields, &g.EventCount, &g.EventsToday,
-		&g.LastEventAt, &g.LastError, &g.LastErrorAt, &g.CreatedAt, &g.UpdatedAt)
+	err = rows.Scan(
+		&g.ID, &g.Type, &g.Name, &g.Status, &g.IsDefault, &g.Verified, &fields, &g.EventCount, &g.EventsToday,
+		&g.LastEventAt, &g.LastError, &g.LastErrorAt, &g.CreatedAt, &g.UpdatedAt,
+	)
 	g.ConfiguredFields = stringsIn(fields)
 	return g, err
 }
@@ -63,7 +70,9 @@ func (db *DB) Gateways(ctx context.Context, gf GatewayFilter, p Page) ([]agent.G
 
 // Gateway reads one gateway.
 func (db *DB) Gateway(ctx context.Context, id string) (agent.Gateway, error) {
-	return ReadOne(ctx, db, func(tx *Tx) (agent.Gateway, error) { return tx.gateway(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Gateway, error) {
+		return tx.gateway(id)
+	})
 }
 
 func (tx *Tx) gateway(id string) (agent.Gateway, error) {
@@ -90,7 +99,9 @@ type OpenGateway struct {
 // config has no secret to sign or verify with, the webhook's is used, and if it has
 // no bot token, that of the agent's settings.
 func (db *DB) OpenGateway(ctx context.Context, id string) (OpenGateway, error) {
-	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) { return tx.openGateway(id) })
+	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
+		return tx.openGateway(id)
+	})
 }
 
 // openGateway is OpenGateway within a transaction.
@@ -106,7 +117,11 @@ func (tx *Tx) openGateway(id string) (OpenGateway, error) {
 		o.Config.WebhookSecret = cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
 	}
 	if o.Type == agent.GatewayTelegram && o.Config.BotToken == "" {
-		if o.Config.BotToken, err = tx.secretFor(settingsOwner, telegramToken, o.Config.APIAddress(o.Type)); errors.Is(err, errLocked) || errors.Is(err, errOtherHost) {
+		if o.Config.BotToken, err = tx.secretFor(
+			settingsOwner,
+			telegramToken,
+			o.Config.APIAddress(o.Type),
+		); errors.Is(err, errLocked) || errors.Is(err, errOtherHost) {
 			return o, nil // treated as missing
 		}
 	}
@@ -143,9 +158,17 @@ func (tx *Tx) storedGateway(id string) (o OpenGateway, err error) {
 func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string) (OpenGateway, error) {
 	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
 		if id == "" {
-			err := tx.value(&id, "SELECT id FROM gateways WHERE type = ? ORDER BY is_default DESC, status = 'active' DESC, created_at, id LIMIT 1", t)
+			err := tx.value(
+				&id,
+				"SELECT id FROM gateways WHERE type = ? ORDER BY is_default DESC, status = 'active' "+
+					"DESC, created_at, id LIMIT 1",
+				t,
+			)
 			if errors.Is(err, sqlite.ErrNoRows) {
-				return OpenGateway{}, agent.Invalid("gateway_id", "is required: the agent has no "+t.PlatformName()+" channel")
+				return OpenGateway{}, agent.Invalid(
+					"gateway_id",
+					"is required: the agent has no "+t.PlatformName()+" channel",
+				)
 			} else if err != nil {
 				return OpenGateway{}, err
 			}
@@ -157,11 +180,17 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 		case err != nil:
 			return o, err
 		case o.Type != t:
-			return o, agent.Invalid("gateway_id", fmt.Sprintf("names a %s channel; this needs %s", o.Type.PlatformName(), t.PlatformName()))
+			return o, agent.Invalid(
+				"gateway_id",
+				fmt.Sprintf("names a %s channel; this needs %s", o.Type.PlatformName(), t.PlatformName()),
+			)
 		case o.Status != agent.GatewayActive:
 			return o, agent.Invalid("gateway_id", "names a gateway that is not active; verify it first")
 		case o.Locked:
-			return o, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was encrypted with another master key; set it again")
+			return o, agent.Errorf(
+				agent.CodeConflict,
+				"the gateway's config is locked: it was encrypted with another master key; set it again",
+			)
 		}
 		return o, nil
 	})
@@ -169,9 +198,16 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 
 // CreateGateway adds an inactive gateway with its config and the secret of its
 // webhook, both encrypted.
-func (db *DB) CreateGateway(ctx context.Context, g agent.Gateway, config agent.GatewayConfig, secret string) (agent.Gateway, error) {
+func (db *DB) CreateGateway(
+	ctx context.Context,
+	g agent.Gateway,
+	config agent.GatewayConfig,
+	secret string,
+) (agent.Gateway, error) {
 	g.ID = agent.NewID(agent.KindGateway)
-	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) { return tx.insertGateway(g, config, secret) })
+	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) {
+		return tx.insertGateway(g, config, secret)
+	})
 }
 
 func (tx *Tx) insertGateway(g agent.Gateway, config agent.GatewayConfig, secret string) (agent.Gateway, error) {
@@ -180,13 +216,24 @@ func (tx *Tx) insertGateway(g agent.Gateway, config agent.GatewayConfig, secret 
 		return g, err
 	}
 	if n >= agent.MaxGateways {
-		return g, agent.Errorf(agent.CodeConflict, "an agent has at most %d gateways", agent.MaxGateways).With("limit", agent.MaxGateways)
+		return g, agent.Errorf(
+			agent.CodeConflict,
+			"an agent has at most %d gateways",
+			agent.MaxGateways,
+		).With("limit", agent.MaxGateways)
 	}
-	if _, err := tx.exec("INSERT INTO gateways(id, type, name, created_at, updated_at) VALUES (?,?,?,?,?)", g.ID, g.Type, g.Name, tx.Now, tx.Now); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO gateways(id, type, name, created_at, updated_at) VALUES (?,?,?,?,?)",
+		g.ID, g.Type, g.Name, tx.Now, tx.Now,
+	); err != nil {
 		return g, err
 	}
-	if err := errors.Join(tx.makeDefault(g), tx.putConfig(g.ID, g.Type, config), tx.putSecret(g.ID, webhookSecretField, secret),
-		tx.audit("gateway created", map[string]any{"gateway_id": g.ID, "type": g.Type})); err != nil {
+	if err := errors.Join(
+		tx.makeDefault(g),
+		tx.putConfig(g.ID, g.Type, config),
+		tx.putSecret(g.ID, webhookSecretField, secret),
+		tx.audit("gateway created", map[string]any{"gateway_id": g.ID, "type": g.Type}),
+	); err != nil {
 		return g, err
 	}
 	return tx.gateway(g.ID)
@@ -196,7 +243,10 @@ func (tx *Tx) insertGateway(g agent.Gateway, config agent.GatewayConfig, secret 
 // is at most one.
 func (tx *Tx) makeDefault(g agent.Gateway) error {
 	if g.IsDefault {
-		if _, err := tx.exec("UPDATE gateways SET is_default = 0 WHERE type = ? AND is_default = 1 AND id <> ?", g.Type, g.ID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE gateways SET is_default = 0 WHERE type = ? AND is_default = 1 AND id <> ?",
+			g.Type, g.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -228,7 +278,12 @@ func (tx *Tx) putConfig(id string, t agent.GatewayType, config agent.GatewayConf
 
 // UpdateGateway changes the given fields. A new config makes the gateway inactive
 // until it is verified again; check gets it before it is stored.
-func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.GatewayChange, check func(agent.GatewayType, *agent.GatewayConfig) error) (agent.Gateway, error) {
+func (db *DB) UpdateGateway(
+	ctx context.Context,
+	id string,
+	change agent.GatewayChange,
+	check func(agent.GatewayType, *agent.GatewayConfig) error,
+) (agent.Gateway, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) {
 		o, err := tx.storedGateway(id)
 		if err != nil {
@@ -239,7 +294,10 @@ func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.Gateway
 		if err := o.Gateway.Validate(); err != nil {
 			return o.Gateway, err
 		}
-		if _, err := tx.exec("UPDATE gateways SET name = ?, updated_at = ? WHERE id = ?", o.Name, tx.Now, id); err != nil {
+		if _, err := tx.exec(
+			"UPDATE gateways SET name = ?, updated_at = ? WHERE id = ?",
+			o.Name, tx.Now, id,
+		); err != nil {
 			return o.Gateway, err
 		}
 		if err := tx.makeDefault(o.Gateway); err != nil {
@@ -263,11 +321,18 @@ func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.Gateway
 			if _, err := tx.exec("DELETE FROM _polls WHERE gateway_id = ?", id); err != nil { // it may be another bot
 				return o.Gateway, err
 			}
-			if _, err := tx.exec("UPDATE gateways SET status = 'inactive', verified = 0, last_error = '', last_error_at = NULL WHERE id = ?", id); err != nil {
+			if _, err := tx.exec(
+				"UPDATE gateways SET status = 'inactive', verified = 0, last_error = '', "+
+					"last_error_at = NULL WHERE id = ?",
+				id,
+			); err != nil {
 				return o.Gateway, err
 			}
 		}
-		if err := tx.audit("gateway updated", map[string]any{"gateway_id": id, "config": change.Config.Given}); err != nil {
+		if err := tx.audit("gateway updated", map[string]any{
+			"gateway_id": id,
+			"config":     change.Config.Given,
+		}); err != nil {
 			return o.Gateway, err
 		}
 		return tx.gateway(id)
@@ -295,7 +360,10 @@ func (db *DB) EndVerify(ctx context.Context, g agent.Gateway, problem string) er
 		}
 		_, err := tx.exec(`UPDATE gateways SET status = ?, verified = ?, last_error = ?, last_error_at = ?, updated_at = ?
 			WHERE id = ? AND updated_at = ?`, status, problem == "", problem, at, tx.Now, g.ID, g.UpdatedAt)
-		return struct{}{}, errors.Join(err, tx.audit("gateway verified", map[string]any{"gateway_id": g.ID, "success": problem == ""}))
+		return struct{}{}, errors.Join(
+			err,
+			tx.audit("gateway verified", map[string]any{"gateway_id": g.ID, "success": problem == ""}),
+		)
 	})
 	return err
 }

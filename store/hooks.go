@@ -19,8 +19,14 @@ type Hook struct {
 // form fires. If the workflow has none, or is not active, the error is NOT_FOUND.
 func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) {
 	h, err := Read(ctx, db, func(tx *Tx) (h Hook, err error) {
-		found, err := all(tx, func(rows *sqlite.Rows) (auth []byte, err error) { return auth, rows.Scan(&h.NodeID, &auth) },
-			"SELECT node_id, auth FROM _triggers WHERE workflow_id = ? AND event = ? ORDER BY position LIMIT 1", workflowID, event)
+		found, err := all(
+			tx,
+			func(rows *sqlite.Rows) (auth []byte, err error) {
+				return auth, rows.Scan(&h.NodeID, &auth)
+			},
+			"SELECT node_id, auth FROM _triggers WHERE workflow_id = ? AND event = ? ORDER BY position LIMIT 1",
+			workflowID, event,
+		)
 		if err != nil {
 			return h, err
 		}
@@ -46,7 +52,10 @@ func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) 
 	case errors.Is(err, sqlite.ErrNoRows):
 		err = agent.NotFound("active workflow with a "+event+" trigger", workflowID)
 	case errors.Is(err, errLocked):
-		err = agent.Errorf(agent.CodeExecution, "the secret of this hook is locked: it was encrypted with another master key; set it again").Because(err)
+		err = agent.Errorf(
+			agent.CodeExecution,
+			"the secret of this hook is locked: it was encrypted with another master key; set it again",
+		).Because(err)
 	}
 	return h, err
 }

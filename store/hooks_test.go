@@ -14,7 +14,12 @@ import (
 // agent/nodesecret.go; the test compares them.
 func TestClearCredentials(t *testing.T) {
 	db := openFolder(t).Default()
-	w, err := db.CreateWorkflow(t.Context(), agent.Workflow{Name: "w", Status: agent.WorkflowDraft, Nodes: []agent.RawNode{}, Edges: []agent.RawEdge{}})
+	w, err := db.CreateWorkflow(t.Context(), agent.Workflow{
+		Name:   "w",
+		Status: agent.WorkflowDraft,
+		Nodes:  []agent.RawNode{},
+		Edges:  []agent.RawEdge{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,20 +44,30 @@ func TestClearCredentials(t *testing.T) {
 		`{"id":"a","type":"trigger","data":{"event":"webhook","auth":{"type":"none"}}}`,
 		`{"id":"a","type":"set","data":{"values":{"token":"x"},"auth":{"token":"x"}}}`,
 		`{"id":"a","type":"http\u002drequest","data":{"headers":{"X-API-\u004bey":"k"}}}`,
-		`{"id":"a","type":"set","type":"http-request","data":{},"data":{"auth":{},"auth":{"token":"","token":"t0ken"}}}`,
+		`{"id":"a","type":"set","type":"http-request","data":{},"data":{"auth":{},` +
+			`"auth":{"token":"","token":"t0ken"}}}`,
 		`{"id":"a","type":"set","data":{"auth":{"token":"x"}},"note":"http-request"}`,
 	} {
 		_, secrets, err := agent.TakeNodeSecrets([]agent.RawNode{agent.RawNode(node)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = db.SQL(t.Context(), "UPDATE workflows SET nodes = json_array(json(?)) WHERE id = ?",
-			Params{List: []any{node, w.ID}}, Access{Write: true})
+		_, err = db.SQL(
+			t.Context(),
+			"UPDATE workflows SET nodes = json_array(json(?)) WHERE id = ?",
+			Params{List: []any{node, w.ID}},
+			Access{Write: true},
+		)
 		clear := len(secrets.Given) > 0
 		if (err != nil) != clear || clear && !strings.Contains(err.Error(), "API, which seals them") {
 			t.Errorf("%s: sealed by the API: %v, by SQL: %v", node, clear, err)
 		}
-		_, err = db.SQL(t.Context(), "INSERT INTO workflows(name, nodes) VALUES ('x', json_array(json(?)))", Params{List: []any{node}}, Access{Write: true})
+		_, err = db.SQL(
+			t.Context(),
+			"INSERT INTO workflows(name, nodes) VALUES ('x', json_array(json(?)))",
+			Params{List: []any{node}},
+			Access{Write: true},
+		)
 		if (err != nil) != clear {
 			t.Errorf("%s: sealed by the API: %v, inserted by SQL: %v", node, clear, err)
 		}
@@ -69,7 +84,12 @@ func TestClearCredentials(t *testing.T) {
 func TestClearCredentialsOfTools(t *testing.T) {
 	db := openFolder(t).Default()
 	write := Access{Write: true}
-	if _, err := db.SQL(t.Context(), "INSERT INTO tools(id, name, type, config) VALUES ('tool', 'tool', 'api', '{}')", Params{}, write); err != nil {
+	if _, err := db.SQL(
+		t.Context(),
+		"INSERT INTO tools(id, name, type, config) VALUES ('tool', 'tool', 'api', '{}')",
+		Params{},
+		write,
+	); err != nil {
 		t.Fatal(err)
 	}
 	refused := 0
@@ -97,10 +117,16 @@ func TestClearCredentialsOfTools(t *testing.T) {
 		}
 		given, _ := c.TakeSecrets()
 		clear := len(given) > 0
-		for _, statement := range []string{"UPDATE tools SET config = ?",
-			"INSERT INTO tools(name, type, config) VALUES (hex(randomblob(8)), 'api', ?)", "INSERT OR REPLACE INTO tools(id, name, type, config) VALUES ('tool', 'tool', 'function', ?)"} {
+		for _, statement := range []string{
+			"UPDATE tools SET config = ?",
+			"INSERT INTO tools(name, type, config) VALUES (hex(randomblob(8)), 'api', ?)",
+			"INSERT OR REPLACE INTO tools(id, name, type, config) VALUES ('tool', 'tool', 'function', ?)",
+		} {
 			_, err := db.SQL(t.Context(), statement, Params{List: []any{config}}, write)
-			if (err != nil) != clear || clear && (agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "API, which seals them")) {
+			if (err != nil) != clear ||
+				clear &&
+					(agent.ErrorCode(err) != agent.CodeExecution ||
+						!strings.Contains(err.Error(), "API, which seals them")) {
 				t.Errorf("%s of %s: sealed by the API: %v, by SQL: %v", statement, config, clear, err)
 			}
 		}
@@ -126,7 +152,8 @@ func TestHookOfAWorkflow(t *testing.T) {
 	w, err := db.CreateWorkflow(t.Context(), agent.Workflow{Name: "w", Status: agent.WorkflowActive, Nodes: nodes(
 		`{"id":"m","type":"trigger","data":{"event":"manual"}}`,
 		`{"id":"z","type":"trigger","data":{"event":"webhook","auth":{"type":"hmac","secret":"s3cret"}}}`,
-		`{"id":"a","type":"trigger","data":{"event":"webhook"}}`), Edges: []agent.RawEdge{}})
+		`{"id":"a","type":"trigger","data":{"event":"webhook"}}`,
+	), Edges: []agent.RawEdge{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,9 +165,16 @@ func TestHookOfAWorkflow(t *testing.T) {
 		auths = append(auths, json.RawMessage(strange))
 	}
 	for _, auth := range auths {
-		do(t, db, "UPDATE workflows SET nodes = json_array(json_object('id','a','type','trigger','data',json_object('event','webhook','auth',json('"+string(auth)+"'))))")
+		do(
+			t,
+			db,
+			"UPDATE workflows SET nodes = json_array(json_object('id','a','type','trigger','data',"+
+				"json_object('event','webhook','auth',json('"+string(auth)+"'))))",
+		)
 		h, err := db.Hook(t.Context(), w.ID, "webhook")
-		if err != nil || h.Auth.Type == "" || signature.VerifyHook(&h.Auth, func(string) string { return "" }, nil, agent.Now().Time) == nil {
+		if err != nil ||
+			h.Auth.Type == "" ||
+			signature.VerifyHook(&h.Auth, func(string) string { return "" }, nil, agent.Now().Time) == nil {
 			t.Errorf("%s lets everybody in: %+v, %v", auth, h, err)
 		}
 	}

@@ -88,7 +88,8 @@ func (db *DB) maintain(ctx context.Context, now time.Time, retentions *atomic.In
 // program itself keeps writing, the file is checkpointed once in that time.
 func (db *DB) isIdle(now time.Time) bool {
 	client := time.Unix(0, db.lastClient.Load())
-	return now.Sub(client) >= checkpointAfter && (now.Sub(db.checkpointedAt) >= checkpointAfter || db.checkpointedAt.Before(client))
+	return now.Sub(client) >= checkpointAfter &&
+		(now.Sub(db.checkpointedAt) >= checkpointAfter || db.checkpointedAt.Before(client))
 }
 
 // checkpoint applies retention when it is due and, on an idle file, frees pages and
@@ -96,7 +97,9 @@ func (db *DB) isIdle(now time.Time) bool {
 func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retentions *atomic.Int32) error {
 	db.mu.Lock()
 	f := db.file
-	due := f != nil && (now.Sub(db.trimmed) >= retentionEvery || now.Before(db.trimmed)) && retentions.Add(-1) >= 0
+	due := f != nil &&
+		(now.Sub(db.trimmed) >= retentionEvery || now.Before(db.trimmed)) &&
+		retentions.Add(-1) >= 0
 	rests = rests && f != nil && f.needsCheckpoint()
 	if f == nil || !rests && !due {
 		db.mu.Unlock()
@@ -115,7 +118,11 @@ func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retenti
 	}
 	f.shrink()
 	db.checkpointedAt = now
-	return f.submit(&job{ctx: ctx, alone: true, run: f.finishIdle})
+	return f.submit(&job{
+		ctx:   ctx,
+		alone: true,
+		run:   f.finishIdle,
+	})
 }
 
 // applyRetention deletes what is too old: in one step on a file in use, so that
@@ -198,22 +205,70 @@ func trim(tx *Tx) (more bool, err error) {
 		table, query string
 		args         []any
 	}{
-		{"logs", "DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs WHERE created_at < ? ORDER BY created_at, id LIMIT ?)", []any{before, trimBatch}},
-		{"logs", "DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs ORDER BY created_at, id LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'logs') - ?)))", []any{trimBatch, maxLogs}},
-		{"_events", "DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? AND seq <= (SELECT min(seq) FROM _cursors) AND seq < (SELECT max(seq) FROM _events) ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
+		{
+			"logs",
+			"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs WHERE created_at < ? " +
+				"ORDER BY created_at, id LIMIT ?)",
+			[]any{before, trimBatch},
+		},
+		{
+			"logs",
+			"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs ORDER BY created_at, id " +
+				"LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'logs') - ?)))",
+			[]any{trimBatch, maxLogs},
+		},
+		{
+			"_events",
+			"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? AND seq <= (SELECT " +
+				"min(seq) FROM _cursors) AND seq < (SELECT max(seq) FROM _events) ORDER BY seq LIMIT ?)",
+			[]any{before, trimBatch},
+		},
 		{"runs", trimRuns("runs", "scheduled_for"), []any{trimBatch, before, maxRuns}},
 		{"occurrences", trimRuns("occurrences", "start_time"), []any{trimBatch, before, maxRuns}},
-		{"_events", "DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= (SELECT max(seq) FROM _events) - ? ORDER BY seq LIMIT ?)", []any{maxEvents, trimBatch}},
-		{"_deliveries", "DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{
+			"_events",
+			"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= (SELECT max(seq) " +
+				"FROM _events) - ? ORDER BY seq LIMIT ?)",
+			[]any{maxEvents, trimBatch},
+		},
+		{
+			"_deliveries",
+			"DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' " +
+				"AND created_at < ? LIMIT ?)",
+			[]any{before, trimBatch},
+		},
 		{"_deliveries", `DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' ORDER BY created_at
 			LIMIT min(?, max(0, (SELECT count(*) FROM _deliveries WHERE status <> 'pending') - ?)))`, []any{trimBatch, maxDeliveries}},
-		{"_outgoing", "DELETE FROM _outgoing WHERE message_id IN (SELECT message_id FROM _outgoing WHERE status IN ('sent','failed') AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
-		{"_inbound", "DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{
+			"_outgoing",
+			"DELETE FROM _outgoing WHERE message_id IN (SELECT message_id FROM _outgoing " +
+				"WHERE status IN ('sent','failed') AND created_at < ? LIMIT ?)",
+			[]any{before, trimBatch},
+		},
+		{
+			"_inbound",
+			"DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound " +
+				"WHERE created_at < ? LIMIT ?)",
+			[]any{before, trimBatch},
+		},
 		{"_inbound", `DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound
 			WHERE created_at <= (SELECT created_at FROM _inbound ORDER BY created_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{maxInbound, trimBatch}},
-		{"_mail_answers", "DELETE FROM _mail_answers WHERE (address, message_id) IN (SELECT address, message_id FROM _mail_answers WHERE created_at < ? LIMIT ?)", []any{agent.At(tx.Now.Add(-answersWithin)), trimBatch}},
-		{"downloads", "DELETE FROM downloads WHERE id IN (SELECT id FROM downloads WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
-		{"_responses", "DELETE FROM _responses WHERE id IN (SELECT id FROM _responses WHERE created_at <= ? LIMIT ?)", []any{agent.At(tx.Now.Add(-ResponseLife)), trimBatch}},
+		{
+			"_mail_answers",
+			"DELETE FROM _mail_answers WHERE (address, message_id) IN (SELECT address, message_id " +
+				"FROM _mail_answers WHERE created_at < ? LIMIT ?)",
+			[]any{agent.At(tx.Now.Add(-answersWithin)), trimBatch},
+		},
+		{
+			"downloads",
+			"DELETE FROM downloads WHERE id IN (SELECT id FROM downloads WHERE created_at < ? LIMIT ?)",
+			[]any{before, trimBatch},
+		},
+		{
+			"_responses",
+			"DELETE FROM _responses WHERE id IN (SELECT id FROM _responses WHERE created_at <= ? LIMIT ?)",
+			[]any{agent.At(tx.Now.Add(-ResponseLife)), trimBatch},
+		},
 		{"executions", trimOldExecutions, []any{before, trimExecutions}},
 		{"executions", trimManyExecutions, []any{trimExecutions, maxExecutions}},
 		{"_workflow_versions", trimVersions, []any{maxVersions, trimExecutions}},
@@ -231,7 +286,10 @@ func trim(tx *Tx) (more bool, err error) {
 }
 
 // trimmedTables are the tables that trim deletes from.
-var trimmedTables = []string{"logs", "_events", "runs", "occurrences", "_deliveries", "_outgoing", "_inbound", "_mail_answers", "downloads", "_responses", "executions", "_workflow_versions"}
+var trimmedTables = []string{
+	"logs", "_events", "runs", "occurrences", "_deliveries", "_outgoing", "_inbound", "_mail_answers", "downloads",
+	"_responses", "executions", "_workflow_versions",
+}
 
 // trimRuns returns the SQL that deletes, from a table's oldest rows, those that have
 // ended and are too old or too many.

@@ -30,13 +30,21 @@ func dropProgramPages() {
 		case len(fields) == 0:
 		case !strings.HasSuffix(fields[0], ":"): // range, permissions, offset, device, inode, path
 			from, to = 0, 0
-			if len(fields) == 6 && fields[5] == exe && !strings.Contains(fields[1], "w") && strings.HasSuffix(fields[1], "p") {
-				if n, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); n != 2 || err != nil {
+			if len(fields) == 6 &&
+				fields[5] == exe &&
+				!strings.Contains(fields[1], "w") &&
+				strings.HasSuffix(fields[1], "p") {
+				if n, err := fmt.Sscanf(
+					fields[0],
+					"%x-%x",
+					&from, &to,
+				); n != 2 || err != nil {
 					from, to = 0, 0
 				}
 			}
 		case fields[0] == "Anonymous:" && fields[1] == "0" && from < to: // no page differs from the file
-			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED) // a failure loses nothing
+			// a failure loses nothing
+			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
 		}
 	}
 }

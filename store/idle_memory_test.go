@@ -23,10 +23,15 @@ func TestMemoryIsReleased(t *testing.T) {
 		use   bool
 		gives bool
 	}{
-		{0, true, false}, {releaseAfter - time.Second, false, false}, {releaseAfter, false, true}, {2 * releaseAfter, false, false},
+		{0, true, false},
+		{releaseAfter - time.Second, false, false},
+		{releaseAfter, false, true},
+		{2 * releaseAfter, false, false},
 		{2 * keepFor, false, false}, // nothing was done since
-		{2*keepFor + time.Second, true, false}, {2*keepFor + time.Second + releaseAfter, false, true},
-		{2*keepFor + 10*time.Second, true, false}, {2*keepFor + 20*time.Second, false, false}, // too soon
+		{2*keepFor + time.Second, true, false},
+		{2*keepFor + time.Second + releaseAfter, false, true},
+		{2*keepFor + 10*time.Second, true, false},
+		{2*keepFor + 20*time.Second, false, false}, // too soon
 		{3*keepFor + 30*time.Second, false, true},
 	} {
 		if step.use {

@@ -176,7 +176,11 @@ func TestIdleFilesClose(t *testing.T) {
 	}
 	reading, proceed, read := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := Read(t.Context(), db, func(*Tx) (int, error) { close(reading); <-proceed; return 0, nil })
+		_, err := Read(t.Context(), db, func(*Tx) (int, error) {
+			close(reading)
+			<-proceed
+			return 0, nil
+		})
 		read <- err
 	}()
 	<-reading
@@ -236,7 +240,11 @@ func TestLeastRecentlyUsedFilesClose(t *testing.T) {
 	inside, proceed := make(chan struct{}), make(chan struct{})
 	for _, db := range agents {
 		running.Go(func() {
-			_, err := Read(t.Context(), db, func(*Tx) (int, error) { inside <- struct{}{}; <-proceed; return 0, nil })
+			_, err := Read(t.Context(), db, func(*Tx) (int, error) {
+				inside <- struct{}{}
+				<-proceed
+				return 0, nil
+			})
 			if err != nil {
 				t.Error(err)
 			}
@@ -274,7 +282,11 @@ func TestManyAgentsThroughFewFiles(t *testing.T) {
 	for range 8 {
 		running.Go(func() {
 			for i := range work {
-				if _, err := byName(t, f, fmt.Sprintf("agent-%d", i)).CreateContact(t.Context(), named("x")); err != nil {
+				if _, err := byName(
+					t,
+					f,
+					fmt.Sprintf("agent-%d", i),
+				).CreateContact(t.Context(), named("x")); err != nil {
 					t.Error(err)
 				}
 			}
@@ -294,7 +306,11 @@ func TestManyAgentsThroughFewFiles(t *testing.T) {
 		if i*43%n < writes { // 43 is the inverse of 7
 			want = 1
 		}
-		if got := value[int](t, byName(t, f, fmt.Sprintf("agent-%d", i)), "SELECT count(*) FROM contacts"); got != want {
+		if got := value[int](
+			t,
+			byName(t, f, fmt.Sprintf("agent-%d", i)),
+			"SELECT count(*) FROM contacts",
+		); got != want {
 			t.Errorf("agent %d has %d contacts", i, got)
 		}
 	}
@@ -309,7 +325,13 @@ func makeAgents(t testing.TB, path string, n int) {
 	pattern := filepath.Join(t.TempDir(), "pattern")
 	writeBlank(t, pattern)
 	for i := range n {
-		a := agent.Agent{ID: agent.NewID(agent.KindAgent), Name: fmt.Sprintf("agent-%d", i), Status: agent.StatusActive, CreatedAt: agent.Now(), UpdatedAt: agent.Now()}
+		a := agent.Agent{
+			ID:        agent.NewID(agent.KindAgent),
+			Name:      fmt.Sprintf("agent-%d", i),
+			Status:    agent.StatusActive,
+			CreatedAt: agent.Now(),
+			UpdatedAt: agent.Now(),
+		}
 		copyClosed(t, folder.filePath(a.ID), pattern)
 		c, err := openConn(source(folder.filePath(a.ID), sqlite.ReadWrite, "synchronous(OFF)"))
 		if err != nil {
@@ -339,7 +361,12 @@ func TestRetention(t *testing.T) {
 	fill(trimBatch+10, 11*24*time.Hour)
 	fill(20, 9*24*time.Hour)
 	count := func() string {
-		return value[string](t, db, "SELECT (SELECT count(*) FROM logs) || ' ' || (SELECT n FROM _counts WHERE name = 'logs') || ' ' || (SELECT count(*) FROM _events)")
+		return value[string](
+			t,
+			db,
+			"SELECT (SELECT count(*) FROM logs) || ' ' || (SELECT n FROM _counts WHERE name = 'logs') || ' ' || "+
+				"(SELECT count(*) FROM _events)",
+		)
 	}
 	f.maintain(t.Context(), time.Now()) // in use: one step
 	if got := count(); got != "30 30 30" {
@@ -366,8 +393,20 @@ func TestEventsAndLogsAreBounded(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
-	do(t, db, "INSERT INTO _events(seq, type, data) VALUES (1,'t','{}'), (2,'t','{}'), (?,'t','{}'), (?,'t','{}')", 3, maxEvents+2)
-	do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) INSERT INTO logs(level, source, message, created_at) SELECT 'info','t','m',? FROM k`, 7, agent.Now())
+	do(
+		t,
+		db,
+		"INSERT INTO _events(seq, type, data) VALUES (1,'t','{}'), (2,'t','{}'), (?,'t','{}'), (?,'t','{}')",
+		3, maxEvents+2,
+	)
+	do(
+		t,
+		db,
+		`WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) INSERT INTO logs(level, source, `+
+			`message, created_at) SELECT 'info','t','m',? FROM k`,
+		7,
+		agent.Now(),
+	)
 	do(t, db, "UPDATE _counts SET n = ? WHERE name = 'logs'", maxLogs+3) // as if there were that many
 	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	if got := value[string](t, db, "SELECT group_concat(seq) FROM _events"); got != fmt.Sprintf("3,%d", maxEvents+2) {

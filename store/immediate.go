@@ -63,8 +63,17 @@ func (db *DB) BeginImmediate(ctx context.Context, m Immediate) (*ImmediateSendin
 			return s, err
 		}
 		if len(ids) == 0 && s.Simulated {
-			return s, tx.log(agent.LevelInfo, "gateways", "a message was not sent, because it results from a simulated one",
-				map[string]any{"gateway_id": m.GatewayID, "to": m.recipients(), "text": agent.Clip(m.Text, 2000), "execution_id": m.Origin.ExecutionID})
+			return s, tx.log(
+				agent.LevelInfo,
+				"gateways",
+				"a message was not sent, because it results from a simulated one",
+				map[string]any{
+					"gateway_id":   m.GatewayID,
+					"to":           m.recipients(),
+					"text":         agent.Clip(m.Text, 2000),
+					"execution_id": m.Origin.ExecutionID,
+				},
+			)
 		}
 		sent := 0
 		for _, id := range ids {
@@ -119,7 +128,12 @@ func (tx *Tx) beginImmediate(conversationID string, s *ImmediateSending) (id int
 		return 0, false, err
 	}
 	if found == nil {
-		m := agent.Message{ConversationID: c.ID, Role: agent.MessageAssistant, Content: s.message.Text, Metadata: about}
+		m := agent.Message{
+			ConversationID: c.ID,
+			Role:           agent.MessageAssistant,
+			Content:        s.message.Text,
+			Metadata:       about,
+		}
 		if err := tx.appendUnsent(&m); err != nil {
 			return 0, false, err
 		}
@@ -127,7 +141,10 @@ func (tx *Tx) beginImmediate(conversationID string, s *ImmediateSending) (id int
 	}
 	switch {
 	case found.queued:
-		return 0, false, agent.Errorf(agent.CodeConflict, "the message is already being sent again from the inbox").With("message_id", found.id)
+		return 0, false, agent.Errorf(
+			agent.CodeConflict,
+			"the message is already being sent again from the inbox",
+		).With("message_id", found.id)
 	case found.status == "sent":
 		s.ExternalID, s.Channel = found.externalID, found.channel
 		return found.id, true, nil
@@ -226,10 +243,17 @@ func (db *DB) EndImmediate(ctx context.Context, s *ImmediateSending, e Ended) er
 			status = "failed"
 		}
 		for _, id := range ids {
-			_, err := tx.exec(`UPDATE messages SET metadata = json_patch(metadata, json_object('external_id', nullif(?2, ''), 'channel', nullif(?3, ''),
+			_, err := tx.exec(
+				`UPDATE messages SET metadata = json_patch(metadata, json_object('external_id', nullif(?2, ''), 'channel', nullif(?3, ''),
 				'delivered_at', iif(?4 = 'sent', ?5, NULL), 'delivery', json_object('status', ?4, 'error', nullif(?6, ''), 'started_at', NULL)))
 				WHERE id = ?1 AND metadata ->> '$.delivery.status' IS NOT 'sent'`,
-				id, agent.Clip(e.ExternalID, 200), agent.Clip(e.Channel, 200), status, tx.Now, e.Problem)
+				id,
+				agent.Clip(e.ExternalID, 200),
+				agent.Clip(e.Channel, 200),
+				status,
+				tx.Now,
+				e.Problem,
+			)
 			if err != nil {
 				return struct{}{}, err
 			}
@@ -270,7 +294,12 @@ func (tx *Tx) reachedConversations(m *Immediate) ([]string, error) {
 // conversationsOfThreads returns the conversation of the first thread that has one.
 func (tx *Tx) conversationsOfThreads(gatewayID string, threads []string) ([]string, error) {
 	for _, thread := range threads {
-		found, err := all(tx, scanID, "SELECT id FROM conversations WHERE gateway_id = ? AND external_thread_id = ? AND external_thread_id <> ''", gatewayID, thread)
+		found, err := all(
+			tx,
+			scanID,
+			"SELECT id FROM conversations WHERE gateway_id = ? AND external_thread_id = ? AND external_thread_id <> ''",
+			gatewayID, thread,
+		)
 		if err != nil || len(found) > 0 {
 			return found, err
 		}
@@ -286,10 +315,14 @@ func (tx *Tx) conversationOfAddress(m *Immediate, address string) (string, error
 	if err != nil || contactID == "" {
 		return "", err
 	}
-	found, err := all(tx, scanID, `SELECT id FROM conversations WHERE contact_id = ?1 AND gateway_id = ?2
+	found, err := all(
+		tx,
+		scanID,
+		`SELECT id FROM conversations WHERE contact_id = ?1 AND gateway_id = ?2
 		AND (external_thread_id = '' OR ?3 = 'email' OR ?3 = 'team_chat' AND external_thread_id GLOB 'D*' AND instr(external_thread_id, ':') = 0)
 		ORDER BY id = (SELECT input ->> '$.conversation.id' FROM executions WHERE id = ?4) DESC, last_message_id DESC LIMIT 1`,
-		contactID, m.GatewayID, m.Type, m.Origin.ExecutionID)
+		contactID, m.GatewayID, m.Type, m.Origin.ExecutionID,
+	)
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
@@ -299,7 +332,9 @@ func (tx *Tx) conversationOfAddress(m *Immediate, address string) (string, error
 // contactOfAddress returns the contact whom a platform reaches by an address, or "".
 func (tx *Tx) contactOfAddress(t agent.GatewayType, address string) (id string, err error) {
 	fields := map[agent.GatewayType][]string{
-		agent.GatewayEmail: {"email"}, agent.GatewaySMS: {"phone"}, agent.GatewayWhatsApp: {"chatbot_b", "phone"},
+		agent.GatewayEmail:    {"email"},
+		agent.GatewaySMS:      {"phone"},
+		agent.GatewayWhatsApp: {"chatbot_b", "phone"},
 	}[t]
 	if prefix := accountPrefixes[t]; prefix != "" {
 		address, fields = prefix+address, []string{"external_id"}
@@ -319,7 +354,9 @@ func (tx *Tx) contactOfAddress(t agent.GatewayType, address string) (id string, 
 
 // accountPrefixes are the prefixes of contacts' external ids.
 var accountPrefixes = map[agent.GatewayType]string{
-	agent.GatewayTelegram: agent.TelegramContact, agent.GatewaySlack: agent.SlackContact, agent.GatewayDiscord: agent.DiscordContact,
+	agent.GatewayTelegram: agent.TelegramContact,
+	agent.GatewaySlack:    agent.SlackContact,
+	agent.GatewayDiscord:  agent.DiscordContact,
 }
 
 // sendingLimit is how long an attempt to send immediately can take. One that has not
@@ -327,7 +364,8 @@ var accountPrefixes = map[agent.GatewayType]string{
 const sendingLimit = 2 * time.Minute
 
 // cutOff is the error of a message whose attempt was cut off.
-const cutOff = "the server was stopped in the middle of sending; it is unknown whether the message arrived, so it is not sent again"
+const cutOff = "the server was stopped in the middle of sending; it is unknown whether the message " +
+	"arrived, so it is not sent again"
 
 // isCutOff reports whether the attempt that began at a time, and has not ended, was cut
 // off. Attempts of the queue have no such time.
@@ -354,7 +392,11 @@ func (tx *Tx) fromSimulation(executionID, root string) (simulated bool, err erro
 		if id == "" || simulated {
 			continue
 		}
-		if err = tx.value(&simulated, "SELECT EXISTS (SELECT 1 FROM messages m WHERE m.id = "+causeOf+" AND "+unsentSimulation+")", id); err != nil {
+		if err = tx.value(
+			&simulated,
+			"SELECT EXISTS (SELECT 1 FROM messages m WHERE m.id = "+causeOf+" AND "+unsentSimulation+")",
+			id,
+		); err != nil {
 			return false, err
 		}
 	}

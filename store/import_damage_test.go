@@ -40,13 +40,21 @@ func number(data []byte, at int) int { return int(binary.BigEndian.Uint32(data[a
 
 // deepDamages are damages that only a check of every page finds.
 var deepDamages = map[string]func(t testing.TB, data []byte) []byte{
-	"first trunk of the free list": func(_ testing.TB, data []byte) []byte { return fillPage(data, number(data, 32), 0xff) },
-	"length of a trunk":            func(_ testing.TB, data []byte) []byte { return setNumber(data, (number(data, 32)-1)*pageSize+4, 7) },
-	"entry of a trunk":             func(_ testing.TB, data []byte) []byte { return setNumber(data, (number(data, 32)-1)*pageSize+8, 3) },
-	"number of free pages":         func(_ testing.TB, data []byte) []byte { return setNumber(data, 36, 0) },
-	"start of the free list":       func(_ testing.TB, data []byte) []byte { return setNumber(data, 32, 5) },
-	"largest root page":            func(_ testing.TB, data []byte) []byte { return setNumber(data, headerLargestRoot, 0x1000) },
-	"pointer map":                  func(_ testing.TB, data []byte) []byte { return fillPage(data, 2, 0) },
+	"first trunk of the free list": func(_ testing.TB, data []byte) []byte {
+		return fillPage(data, number(data, 32), 0xff)
+	},
+	"length of a trunk": func(_ testing.TB, data []byte) []byte {
+		return setNumber(data, (number(data, 32)-1)*pageSize+4, 7)
+	},
+	"entry of a trunk": func(_ testing.TB, data []byte) []byte {
+		return setNumber(data, (number(data, 32)-1)*pageSize+8, 3)
+	},
+	"number of free pages":   func(_ testing.TB, data []byte) []byte { return setNumber(data, 36, 0) },
+	"start of the free list": func(_ testing.TB, data []byte) []byte { return setNumber(data, 32, 5) },
+	"largest root page": func(_ testing.TB, data []byte) []byte {
+		return setNumber(data, headerLargestRoot, 0x1000)
+	},
+	"pointer map": func(_ testing.TB, data []byte) []byte { return fillPage(data, 2, 0) },
 	"write version": func(_ testing.TB, data []byte) []byte {
 		data[18] = 9
 		return data
@@ -66,12 +74,24 @@ var deepDamages = map[string]func(t testing.TB, data []byte) []byte{
 		return setNumber(data, 28, len(data)/pageSize-1)
 	},
 	"too many pages": func(_ testing.TB, data []byte) []byte { return setNumber(data, 28, len(data)/pageSize+1) },
-	"large pages":    func(_ testing.TB, data []byte) []byte { data[16], data[17] = 0, 1; return data },
+	"large pages": func(_ testing.TB, data []byte) []byte {
+		data[16], data[17] = 0, 1
+		return data
+	},
 	"root out of range": func(t testing.TB, data []byte) []byte {
-		return changed(t, data, "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET rootpage = 100000 WHERE name = 'contacts'")
+		return changed(
+			t,
+			data,
+			"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET rootpage = 100000 WHERE name = 'contacts'",
+		)
 	},
 	"root of another": func(t testing.TB, data []byte) []byte {
-		return changed(t, data, "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'logs') WHERE name = 'contacts'")
+		return changed(
+			t,
+			data,
+			"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema "+
+				"WHERE name = 'logs') WHERE name = 'contacts'",
+		)
 	},
 }
 
@@ -126,12 +146,21 @@ func rootOf(t testing.TB, data []byte, name string) int {
 
 // overflowAt returns where the first overflow page of the contact's notes begins.
 func overflowAt(t testing.TB, data []byte) int {
-	return (inFile(t, data, "SELECT min(pageno) FROM dbstat WHERE name = 'contacts' AND pagetype = 'overflow'") - 1) * pageSize
+	return (inFile(
+		t,
+		data,
+		"SELECT min(pageno) FROM dbstat WHERE name = 'contacts' AND pagetype = 'overflow'",
+	) - 1) * pageSize
 }
 
 // emptyIndex makes an index of contacts an empty page of an index.
 func emptyIndex(t testing.TB, data []byte) []byte {
-	root := inFile(t, data, "SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'contacts' AND name NOT LIKE 'sqlite_%' LIMIT 1")
+	root := inFile(
+		t,
+		data,
+		"SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'contacts' "+
+			"AND name NOT LIKE 'sqlite_%' LIMIT 1",
+	)
 	fillPage(data, root, 0)
 	copy(data[(root-1)*pageSize:], []byte{10, 0, 0, 0, 0, 0x10, 0, 0})
 	return data
@@ -171,7 +200,8 @@ func TestDeeplyDamagedCopies(t *testing.T) {
 			if err := os.WriteFile(path, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err = RestoreFile(t.Context(), f.Path(), path); agent.ErrorCode(err) != agent.CodeInvalidFile && name != "write version" {
+			if _, err = RestoreFile(t.Context(), f.Path(), path); agent.ErrorCode(err) != agent.CodeInvalidFile &&
+				name != "write version" {
 				t.Errorf("restore: %v", err)
 			}
 			if _, err = linked(t, t.TempDir(), path); agent.ErrorCode(err) != agent.CodeAgentDamaged {
@@ -203,7 +233,8 @@ func refuseDamagedFile(t *testing.T, bad []byte) {
 		t.Errorf("the file was changed, %v", err)
 	}
 	findings, err := Doctor(f.Path(), nil)
-	if err != nil || !slices.ContainsFunc(findings, func(x agent.Finding) bool { return x.Subject == "agent-bad.db" && !x.OK }) {
+	if err != nil ||
+		!slices.ContainsFunc(findings, func(x agent.Finding) bool { return x.Subject == "agent-bad.db" && !x.OK }) {
 		t.Errorf("doctor: %+v, %v", findings, err)
 	}
 	if err := f.DeleteAgent(db); err != nil || fileCount(t, f.agentsPath()+"/agent-bad*") != 0 {

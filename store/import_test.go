@@ -37,7 +37,11 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := got.Agent()
-		if id != "" && a.ID != id || a.Name != name || a.Status != agent.StatusPaused || a.Description != "helps" || byName(t, f, name) != got {
+		if id != "" && a.ID != id ||
+			a.Name != name ||
+			a.Status != agent.StatusPaused ||
+			a.Description != "helps" ||
+			byName(t, f, name) != got {
 			t.Errorf("%+v", a)
 		}
 		if owner == "" {
@@ -60,7 +64,11 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 	}
 	third := check(f, "", "Support-3", "ada@x.y")
 	for _, copied := range []*DB{second, third} {
-		if got, err := copied.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+		if got, err := copied.SettingsCredential(
+			t.Context(),
+			"openai_api_key",
+			agent.OpenAIAPI,
+		); got != "sk-1" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 	}
@@ -76,7 +84,8 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 	_, err = elsewhere.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 	wantCode(t, err, agent.CodeConflict)
 	closeFolder(t, f)
-	if again := openAt(t, f.Path(), key); byName(t, again, db.id).Agent().Status != agent.StatusPaused || len(again.Agents()) != 4 {
+	if again := openAt(t, f.Path(), key); byName(t, again, db.id).Agent().Status != agent.StatusPaused ||
+		len(again.Agents()) != 4 {
 		t.Error("after a restart something is missing")
 	}
 }
@@ -149,16 +158,25 @@ func TestImportRefuses(t *testing.T) {
 		"a table missing":   changed("DROP TABLE webhooks"),
 		"another table":     changed("DROP TABLE contacts; CREATE TABLE contacts(id)"),
 		"a foreign trigger": changed("CREATE TRIGGER evil AFTER UPDATE ON _agent BEGIN DELETE FROM contacts; END"),
-		"a changed trigger": changed("DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN DELETE FROM logs; END"),
-		"a view as table":   changed("DROP TABLE _agent; CREATE VIEW _agent AS WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i FROM k) SELECT i AS id, i AS folder, i AS name, '' AS description, '' AS status, '' AS owner_email, '' AS created_at, '' AS updated_at FROM k WHERE i > 1"),
-		"an index missing":  changed("DROP INDEX contacts_email"),
+		"a changed trigger": changed(
+			"DROP TRIGGER _logs_counted; CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN DELETE FROM logs; END",
+		),
+		"a view as table": changed("DROP TABLE _agent; CREATE VIEW _agent AS WITH RECURSIVE k(i) AS (SELECT 1 " +
+			"UNION ALL SELECT i FROM k) SELECT i AS id, i AS folder, i AS name, '' AS description, '' AS status, " +
+			"'' AS owner_email, '' AS created_at, '' AS updated_at FROM k WHERE i > 1"),
+		"an index missing": changed("DROP INDEX contacts_email"),
 	} {
 		_, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, openMode)
 		if e := wantCodeOf(t, name, err, agent.CodeInvalidFile); e != nil && e.Details["field"] != "file" {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
-	if _, err := f.Import(t.Context(), bytes.NewReader(good), int64(len(good))-1, openMode); !errors.Is(err, ErrTooLarge) {
+	if _, err := f.Import(
+		t.Context(),
+		bytes.NewReader(good),
+		int64(len(good))-1,
+		openMode,
+	); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	broken := io.MultiReader(bytes.NewReader(good[:5000]), errReader{})
@@ -198,11 +216,16 @@ func TestImportedIDs(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
 	for id, kept := range map[string]bool{
-		"agent-ok": true, "default": false, "../../evil": false, "a/b": false, "": false, ".hidden": false, "ä": false, strings.Repeat("x", 101): false, "x\x00y": false,
+		"agent-ok": true, "default": false, "../../evil": false, "a/b": false, "": false, ".hidden": false, "ä": false,
+		strings.Repeat("x", 101): false, "x\x00y": false,
 	} {
 		path := filepath.Join(t.TempDir(), "x.db")
 		copyClosed(t, path, file)
-		if err := rewrite(path, "UPDATE _agent SET id = '"+strings.ReplaceAll(id, "\x00", "' || char(0) || '")+"', name = '"+strings.Repeat("a.b", 40)+"'"); err != nil {
+		if err := rewrite(
+			path,
+			"UPDATE _agent SET id = '"+strings.ReplaceAll(id, "\x00", "' || char(0) || '")+"', name = '"+
+				strings.Repeat("a.b", 40)+"'",
+		); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(path)
@@ -280,7 +303,13 @@ func TestCredentialsOfAnImportedCopy(t *testing.T) {
 	check("a stranger's key", agent.Identity{Email: "eve@x.y", Key: key("eve@x.y", "*").Key}, data, false)
 	check("a stranger", eve, data, false)
 	check("nobody", agent.Identity{}, data, false)
-	check("a stranger who adds herself as an owner", eve, edited("INSERT INTO _admins(id, email, role, created_at) VALUES ('admin-evil', 'eve@x.y', 'owner', '2026-01-01T00:00:00.000Z')"), false)
+	check(
+		"a stranger who adds herself as an owner",
+		eve,
+		edited("INSERT INTO _admins(id, email, role, created_at) VALUES ('admin-evil', 'eve@x.y', 'owner', "+
+			"'2026-01-01T00:00:00.000Z')"),
+		false,
+	)
 	check("a stranger who claims her own agent's id", eve, edited("UPDATE _agent SET id = '"+other.id+"'"), false)
 	check("a stranger who claims an unknown id", eve, edited("UPDATE _agent SET id = 'agent-nobodys'"), false)
 	if err := f.DeleteAgent(db); err != nil {

@@ -20,7 +20,10 @@ type WorkflowImport struct {
 
 // CreateImported creates all workflows, schedules and tools, or none. It returns
 // them as they were stored.
-func (db *DB) CreateImported(ctx context.Context, in WorkflowImport) (out WorkflowImport, schedules []agent.Schedule, err error) {
+func (db *DB) CreateImported(
+	ctx context.Context,
+	in WorkflowImport,
+) (out WorkflowImport, schedules []agent.Schedule, err error) {
 	type made struct {
 		WorkflowImport
 		schedules []agent.Schedule

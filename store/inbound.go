@@ -69,7 +69,13 @@ func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []R
 			}
 		}
 		if next > 0 {
-			_, err = tx.exec("INSERT INTO _polls(gateway_id, next, at) VALUES (?,?,?) ON CONFLICT DO UPDATE SET next = excluded.next, at = excluded.at", g.ID, next, tx.Now)
+			_, err = tx.exec(
+				"INSERT INTO _polls(gateway_id, next, at) VALUES (?,?,?) ON CONFLICT DO UPDATE "+
+					"SET next = excluded.next, at = excluded.at",
+				g.ID,
+				next,
+				tx.Now,
+			)
 		}
 		return r, err
 	})
@@ -104,7 +110,10 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 		if !r.Active {
 			return nil
 		}
-		return tx.emit(agent.EventGatewayEvent, map[string]any{"gateway": eventGateway(g), "payload": receipt.eventPayload()})
+		return tx.emit(agent.EventGatewayEvent, map[string]any{
+			"gateway": eventGateway(g),
+			"payload": receipt.eventPayload(),
+		})
 	}
 	stored, joined := len(r.Messages), false
 	for i := range receipt.Messages {
@@ -138,7 +147,14 @@ func (r *Receipt) eventPayload() json.RawMessage {
 
 // eventGateway returns the gateway in the form of events; triggers write the same.
 func eventGateway(g *agent.Gateway) map[string]any {
-	return map[string]any{"id": g.ID, "type": g.Type, "name": g.Name, "status": g.Status, "is_default": g.IsDefault, "verified": g.Verified}
+	return map[string]any{
+		"id":         g.ID,
+		"type":       g.Type,
+		"name":       g.Name,
+		"status":     g.Status,
+		"is_default": g.IsDefault,
+		"verified":   g.Verified,
+	}
 }
 
 // maxThread limits a platform's id of a thread, in characters.
@@ -217,7 +233,12 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Uploa
 // KnowsInbound reports whether a gateway has received a message with this id.
 func (db *DB) KnowsInbound(ctx context.Context, gatewayID, messageID string) (bool, error) {
 	return Read(ctx, db, func(tx *Tx) (known bool, err error) {
-		return known, tx.value(&known, "SELECT EXISTS (SELECT 1 FROM _inbound WHERE gateway_id = ? AND external_id = ?)", gatewayID, inboundKey("m:"+messageID))
+		return known, tx.value(
+			&known,
+			"SELECT EXISTS (SELECT 1 FROM _inbound WHERE gateway_id = ? AND external_id = ?)",
+			gatewayID,
+			inboundKey("m:"+messageID),
+		)
 	})
 }
 
@@ -275,26 +296,51 @@ func (tx *Tx) hasAccount(contactID string, t agent.GatewayType, account string) 
 	if account == "" {
 		return false, nil
 	}
-	return other, tx.value(&other, "SELECT EXISTS (SELECT 1 FROM _senders WHERE contact_id = ? AND type = ?)", contactID, t)
+	return other, tx.value(
+		&other,
+		"SELECT EXISTS (SELECT 1 FROM _senders WHERE contact_id = ? AND type = ?)",
+		contactID, t,
+	)
 }
 
 func (tx *Tx) putAccount(t agent.GatewayType, account, contactID string) error {
 	if account == "" {
 		return nil
 	}
-	_, err := tx.exec("INSERT INTO _senders(type, account, contact_id) VALUES (?,?,?) ON CONFLICT DO UPDATE SET contact_id = excluded.contact_id", t, account, contactID)
+	_, err := tx.exec(
+		"INSERT INTO _senders(type, account, contact_id) VALUES (?,?,?) ON CONFLICT DO UPDATE "+
+			"SET contact_id = excluded.contact_id",
+		t,
+		account,
+		contactID,
+	)
 	return err
 }
 
 // thread finds or creates the conversation of a message.
 func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (agent.Conversation, error) {
-	thread := agent.Clip(strings.ToValidUTF8(strings.ReplaceAll(cmp.Or(in.Thread, contactID), "\x00", "\uFFFD"), "\uFFFD"), maxThread)
-	found, err := all(tx, scanConversation, "SELECT "+conversationColumns+" FROM conversations WHERE gateway_id = ? AND external_thread_id = ? AND external_thread_id <> ''", g.ID, thread)
+	thread := agent.Clip(
+		strings.ToValidUTF8(strings.ReplaceAll(cmp.Or(in.Thread, contactID), "\x00", "\uFFFD"), "\uFFFD"),
+		maxThread,
+	)
+	found, err := all(
+		tx,
+		scanConversation,
+		"SELECT "+conversationColumns+
+			" FROM conversations WHERE gateway_id = ? AND external_thread_id = ? AND external_thread_id <> ''",
+		g.ID,
+		thread,
+	)
 	if err != nil {
 		return agent.Conversation{}, err
 	}
 	if len(found) == 0 {
-		c := agent.Conversation{ContactID: contactID, GatewayID: g.ID, ExternalThreadID: thread, Metadata: json.RawMessage("{}")}
+		c := agent.Conversation{
+			ContactID:        contactID,
+			GatewayID:        g.ID,
+			ExternalThreadID: thread,
+			Metadata:         json.RawMessage("{}"),
+		}
 		return c, tx.insertConversation(&c)
 	}
 	c := found[0]
@@ -302,7 +348,11 @@ func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (age
 		return c, nil
 	}
 	var there bool
-	if err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM contacts WHERE id = ?)", c.ContactID); err != nil || there {
+	if err := tx.value(
+		&there,
+		"SELECT EXISTS (SELECT 1 FROM contacts WHERE id = ?)",
+		c.ContactID,
+	); err != nil || there {
 		return c, err
 	}
 	c.ContactID = contactID // its contact was deleted, or it never had one
@@ -312,7 +362,9 @@ func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (age
 
 // MoveThread keeps a conversation whose thread has another id at its platform now.
 func (db *DB) MoveThread(ctx context.Context, gatewayID string, m MovedThread) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.moveThread(gatewayID, m) })
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.moveThread(gatewayID, m)
+	})
 	return err
 }
 
@@ -333,7 +385,12 @@ const errorNoticeEvery = time.Second
 // NoteGatewayError stores an error of a gateway as last_error, without changing its
 // status.
 func (db *DB) NoteGatewayError(ctx context.Context, id, problem string) error {
-	return db.noteGatewayError(ctx, id, agent.Clip(problem, 500), agent.At(time.Now().Add(-errorNoticeEvery)))
+	return db.noteGatewayError(
+		ctx,
+		id,
+		agent.Clip(problem, 500),
+		agent.At(time.Now().Add(-errorNoticeEvery)),
+	)
 }
 
 func (db *DB) noteGatewayError(ctx context.Context, id, problem string, before agent.Time) error {
@@ -345,7 +402,10 @@ func (db *DB) noteGatewayError(ctx context.Context, id, problem string, before a
 		return err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		_, err := tx.exec("UPDATE gateways SET last_error = ?, last_error_at = ? WHERE "+due, problem, tx.Now, id, problem, before)
+		_, err := tx.exec(
+			"UPDATE gateways SET last_error = ?, last_error_at = ? WHERE "+due,
+			problem, tx.Now, id, problem, before,
+		)
 		return struct{}{}, err
 	})
 	return err

@@ -23,7 +23,12 @@ func inboundGateway(t testing.TB, db *DB, kind agent.GatewayType, status agent.G
 }
 
 func inboundText(id, thread, account, text string) agent.Inbound {
-	return agent.Inbound{ID: id, Thread: thread, Text: text, From: agent.ContactChange{ExternalID: agent.Some(account), Name: agent.Some("Name of " + account)}}
+	return agent.Inbound{
+		ID:     id,
+		Thread: thread,
+		Text:   text,
+		From:   agent.ContactChange{ExternalID: agent.Some(account), Name: agent.Some("Name of " + account)},
+	}
 }
 
 func receiveOne(t testing.TB, db *DB, gateway string, in ...agent.Inbound) Received {
@@ -63,7 +68,11 @@ func TestReceiveMessage(t *testing.T) {
 		t.Fatalf("received %+v", r)
 	}
 	types, last := eventTypes(t, db, before.Seq)
-	if !slices.Equal(types, []string{agent.EventContactCreated, agent.EventConversationCreated, agent.EventMessageReceived}) {
+	if !slices.Equal(types, []string{
+		agent.EventContactCreated,
+		agent.EventConversationCreated,
+		agent.EventMessageReceived,
+	}) {
 		t.Errorf("events %v", types)
 	}
 	var data struct {
@@ -75,14 +84,25 @@ func TestReceiveMessage(t *testing.T) {
 	if err := json.Unmarshal(last.Data, &data); err != nil {
 		t.Fatal(err)
 	}
-	if data.Message.Content != "Hello" || data.Conversation.ExternalThreadID != "t1" || data.Conversation.GatewayID != id || data.Conversation.ContactID != data.Contact.ID ||
-		data.Contact.Telegram != "@ada" || data.Contact.Name != "Name of telegram:7" || data.Gateway.ID != id || data.Gateway.Status != agent.GatewayActive {
+	if data.Message.Content != "Hello" ||
+		data.Conversation.ExternalThreadID != "t1" ||
+		data.Conversation.GatewayID != id ||
+		data.Conversation.ContactID != data.Contact.ID ||
+		data.Contact.Telegram != "@ada" ||
+		data.Contact.Name != "Name of telegram:7" ||
+		data.Gateway.ID != id ||
+		data.Gateway.Status != agent.GatewayActive {
 		t.Errorf("event %s", last.Data)
 	}
 	if got := string(data.Message.Metadata); got != `{"attachments":[{"type":"photo"}],"external_id":"m1"}` {
 		t.Errorf("metadata %s", got)
 	}
-	if n := value[int](t, db, "SELECT count(*) FROM _secrets WHERE owner = ? AND field = 'reply'", data.Conversation.ID); n != 1 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT count(*) FROM _secrets WHERE owner = ? AND field = 'reply'",
+		data.Conversation.ID,
+	); n != 1 {
 		t.Error("the reply token was not kept")
 	}
 	for range 3 {
@@ -133,7 +153,12 @@ func TestReceiveWhileInactive(t *testing.T) {
 		}
 		do(t, db, "DELETE FROM conversations")
 	}
-	if _, err := db.ReceiveInbound(t.Context(), "gateway-none", []Receipt{{EventID: "x"}}, 0); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := db.ReceiveInbound(
+		t.Context(),
+		"gateway-none",
+		[]Receipt{{EventID: "x"}},
+		0,
+	); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("of no gateway: %v", err)
 	}
 }
@@ -144,7 +169,11 @@ func TestReceiveOther(t *testing.T) {
 	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
 	long := `"` + strings.Repeat("x", maxEventValue) + `"`
 	for n, tc := range []struct{ payload, want string }{
-		{`{"reaction":"👍"}`, `{"reaction":"👍"}`}, {``, `null`}, {`{broken`, `null`}, {long, `null`}, {`"a < b"`, `"a \u003c b"`},
+		{`{"reaction":"👍"}`, `{"reaction":"👍"}`},
+		{``, `null`},
+		{`{broken`, `null`},
+		{long, `null`},
+		{`"a < b"`, `"a \u003c b"`},
 	} {
 		_, before := eventTypes(t, db, 0)
 		r := Receipt{EventID: fmt.Sprint("e", n), Payload: json.RawMessage(tc.payload)}
@@ -158,7 +187,10 @@ func TestReceiveOther(t *testing.T) {
 			Gateway agent.Gateway
 			Payload json.RawMessage
 		}
-		if err := json.Unmarshal(last.Data, &data); err != nil || !slices.Equal(types, []string{agent.EventGatewayEvent}) || data.Gateway.ID != id || string(data.Payload) != tc.want {
+		if err := json.Unmarshal(last.Data, &data); err != nil ||
+			!slices.Equal(types, []string{agent.EventGatewayEvent}) ||
+			data.Gateway.ID != id ||
+			string(data.Payload) != tc.want {
 			t.Errorf("%.20s: events %v, %.200s, %v", tc.payload, types, last.Data, err)
 		}
 	}
@@ -174,7 +206,12 @@ func TestSenders(t *testing.T) {
 	db := openFolder(t).Default()
 	telegram := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
 	hook := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
-	ada, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), Telegram: agent.Some("ada"), Email: agent.Some("ada@example.com"), ExternalID: agent.Some("crm-1")})
+	ada, err := db.CreateContact(t.Context(), agent.ContactChange{
+		Name:       agent.Some("Ada"),
+		Telegram:   agent.Some("ada"),
+		Email:      agent.Some("ada@example.com"),
+		ExternalID: agent.Some("crm-1"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +261,13 @@ func TestReceiveInGroup(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
 	receiveOne(t, db, id, inboundText("1", "group", "telegram:1", "I am first"))
-	receiveOne(t, db, id, inboundText("2", "group", "telegram:2", "And I second"), inboundText("3", "group", "telegram:1", "Well"))
+	receiveOne(
+		t,
+		db,
+		id,
+		inboundText("2", "group", "telegram:2", "And I second"),
+		inboundText("3", "group", "telegram:1", "Well"),
+	)
 	events, err := db.Events(t.Context(), 0, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -250,12 +293,51 @@ func TestReceiveOddities(t *testing.T) {
 	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
 	long := strings.Repeat("é", 300_000)
 	for name, in := range map[string]agent.Inbound{
-		"nothing":      {},
-		"all too long": {ID: long, Thread: long, Text: long, Metadata: json.RawMessage(`{"a":"` + long + `"}`), From: agent.ContactChange{Name: agent.Some(long), Email: agent.Some(long), Phone: agent.Some(long), Telegram: agent.Some(long), ExternalID: agent.Some(long), Notes: agent.Some(long)}},
-		"NUL":          {ID: "a\x00b", Thread: "c\x00d", Text: "e\x00f", From: agent.ContactChange{Name: agent.Some("\x00"), Telegram: agent.Some("@x\x00")}},
-		"no UTF-8":     {ID: "\xff", Thread: "\xfe", Text: "\xff\xfe", From: agent.ContactChange{Name: agent.Some("\xff"), WhatsApp: agent.Some("\xff")}},
-		"bad fields":   {ID: "b", Thread: "b", Text: " ", Metadata: json.RawMessage(`[1]`), From: agent.ContactChange{Email: agent.Some("not an email"), Phone: agent.Some("call me"), Tags: agent.Some([]string{long}), Metadata: agent.Some(json.RawMessage(`7`))}},
-		"deep":         {ID: "d", Thread: "d", Text: "x", Metadata: json.RawMessage(`{"a":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`)},
+		"nothing": {},
+		"all too long": {
+			ID:       long,
+			Thread:   long,
+			Text:     long,
+			Metadata: json.RawMessage(`{"a":"` + long + `"}`),
+			From: agent.ContactChange{
+				Name:       agent.Some(long),
+				Email:      agent.Some(long),
+				Phone:      agent.Some(long),
+				Telegram:   agent.Some(long),
+				ExternalID: agent.Some(long),
+				Notes:      agent.Some(long),
+			},
+		},
+		"NUL": {
+			ID:     "a\x00b",
+			Thread: "c\x00d",
+			Text:   "e\x00f",
+			From:   agent.ContactChange{Name: agent.Some("\x00"), Telegram: agent.Some("@x\x00")},
+		},
+		"no UTF-8": {
+			ID:     "\xff",
+			Thread: "\xfe",
+			Text:   "\xff\xfe",
+			From:   agent.ContactChange{Name: agent.Some("\xff"), WhatsApp: agent.Some("\xff")},
+		},
+		"bad fields": {
+			ID:       "b",
+			Thread:   "b",
+			Text:     " ",
+			Metadata: json.RawMessage(`[1]`),
+			From: agent.ContactChange{
+				Email:    agent.Some("not an email"),
+				Phone:    agent.Some("call me"),
+				Tags:     agent.Some([]string{long}),
+				Metadata: agent.Some(json.RawMessage(`7`)),
+			},
+		},
+		"deep": {
+			ID:       "d",
+			Thread:   "d",
+			Text:     "x",
+			Metadata: json.RawMessage(`{"a":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`),
+		},
 	} {
 		r, err := db.ReceiveInbound(t.Context(), id, []Receipt{{EventID: name, Messages: []agent.Inbound{in}}}, 0)
 		if err != nil || len(r.Messages) != 1 {
@@ -287,7 +369,10 @@ func TestNoteGatewayError(t *testing.T) {
 		}
 	}
 	first, _ := db.Gateway(t.Context(), id)
-	if first.LastError != "bad signature" || first.LastErrorAt.IsZero() || first.Status != agent.GatewayActive || first.EventCount != 0 {
+	if first.LastError != "bad signature" ||
+		first.LastErrorAt.IsZero() ||
+		first.Status != agent.GatewayActive ||
+		first.EventCount != 0 {
 		t.Errorf("noted %+v", first)
 	}
 	if err := db.noteGatewayError(t.Context(), id, "another", past); err != nil {
@@ -317,7 +402,12 @@ func TestReceiveHashed(t *testing.T) {
 	}
 	later := func(minutes int) {
 		t.Helper()
-		do(t, db, "UPDATE _inbound SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', created_at, ?)", fmt.Sprintf("-%d minutes", minutes))
+		do(
+			t,
+			db,
+			"UPDATE _inbound SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', created_at, ?)",
+			fmt.Sprintf("-%d minutes", minutes),
+		)
 	}
 	yes := func(hashed bool) Receipt {
 		in := inboundText("hash", "t", "ada", "yes")
@@ -333,11 +423,19 @@ func TestReceiveHashed(t *testing.T) {
 		receipt Receipt
 		want    int
 	}{
-		{"a message", 0, yes(true), 1}, {"its replay", 4, yes(true), 0}, {"the same content later", 2, yes(true), 1}, {"and replayed", 4, yes(true), 0},
+		{"a message", 0, yes(true), 1},
+		{"its replay", 4, yes(true), 0},
+		{"the same content later", 2, yes(true), 1},
+		{"and replayed", 4, yes(true), 0},
 		{"the same content as an id", 60, yes(false), 0},
-		{"a push", 0, push("h1", "g1"), 1}, {"its replay with another id", 4, push("h1", "g2"), 0}, {"redelivered", 60, push("h1", "g1"), 0},
-		{"the same body, sent intentionally again", 6, push("h1", "g3"), 1}, {"another body", 0, push("h2", "g4"), 1}, {"with a known id", 0, push("h3", "g4"), 0},
-		{"without an id", 0, push("h4", ""), 1}, {"and repeated", 0, push("h4", ""), 0},
+		{"a push", 0, push("h1", "g1"), 1},
+		{"its replay with another id", 4, push("h1", "g2"), 0},
+		{"redelivered", 60, push("h1", "g1"), 0},
+		{"the same body, sent intentionally again", 6, push("h1", "g3"), 1},
+		{"another body", 0, push("h2", "g4"), 1},
+		{"with a known id", 0, push("h3", "g4"), 0},
+		{"without an id", 0, push("h4", ""), 1},
+		{"and repeated", 0, push("h4", ""), 0},
 	} {
 		later(step.minutes)
 		if n := receive(step.receipt); n != step.want {
@@ -353,7 +451,12 @@ func TestReceiveHashed(t *testing.T) {
 func TestInboundIsTrimmed(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
-	do(t, db, `INSERT INTO _inbound SELECT ?, 'm:' || value, '2020-01-01T00:00:00.000Z' FROM json_each('[1,2,3,4,5]')`, id)
+	do(
+		t,
+		db,
+		`INSERT INTO _inbound SELECT ?, 'm:' || value, '2020-01-01T00:00:00.000Z' FROM json_each('[1,2,3,4,5]')`,
+		id,
+	)
 	receiveOne(t, db, id, inboundText("new", "t", "a", "x"))
 	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return trim(tx) }); err != nil {
 		t.Fatal(err)

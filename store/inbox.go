@@ -33,15 +33,32 @@ func (cf ConversationFilter) filter(order []Order) (f filter) {
 		f.in("gateway_id", "")
 	}
 	if cf.Assignee.Given && cf.Assignee.Value != "" {
-		f.where = append(f.where, condition{hide: true, text: "assignee = ?", args: []any{cf.Assignee.Value}, counted: "value_3 = '=' || ?"})
+		f.where = append(f.where, condition{
+			hide:    true,
+			text:    "assignee = ?",
+			args:    []any{cf.Assignee.Value},
+			counted: "value_3 = '=' || ?",
+		})
 	} else if cf.Assignee.Given {
-		f.where = append(f.where, condition{hide: true, text: "assignee IS NULL", counted: "value_3 = ''"})
+		f.where = append(f.where, condition{
+			hide:    true,
+			text:    "assignee IS NULL",
+			counted: "value_3 = ''",
+		})
 	}
 	if cf.Unread {
-		f.where = append(f.where, condition{hide: true, text: "unread > 0", counted: "value_4 = '1'"})
+		f.where = append(f.where, condition{
+			hide:    true,
+			text:    "unread > 0",
+			counted: "value_4 = '1'",
+		})
 	}
 	if cf.NeedsHuman {
-		f.where = append(f.where, condition{hide: true, text: "needs_human = 1", counted: "value_5 = '1'"})
+		f.where = append(f.where, condition{
+			hide:    true,
+			text:    "needs_human = 1",
+			counted: "value_5 = '1'",
+		})
 	}
 	conditions := len(f.where)
 	switch {
@@ -87,12 +104,19 @@ func (tx *Tx) findConversations(f *filter, text string) error {
 	if err := tx.value(&newest, "SELECT coalesce(max(id), 0) FROM messages"); err != nil {
 		return err
 	}
-	messages, more, err := tx.found("messages", "conversation_id", []string{"content"}, text, newest-maxMessagesSearched+1)
+	messages, more, err := tx.found(
+		"messages",
+		"conversation_id",
+		[]string{"content"},
+		text,
+		newest-maxMessagesSearched+1,
+	)
 	if err != nil {
 		return err
 	}
 	args = append(args, more...)
-	found := own + " UNION ALL SELECT id FROM conversations WHERE contact_id IN (" + contacts + ") UNION ALL " + messages
+	found := own + " UNION ALL SELECT id FROM conversations WHERE contact_id IN (" + contacts +
+		") UNION ALL " + messages
 	f.count, f.indexed = "", false
 	f.add("id IN ("+found+")", args...)
 	from, args, err := tx.once("(SELECT DISTINCT found FROM ("+found+"))", args)
@@ -102,7 +126,11 @@ func (tx *Tx) findConversations(f *filter, text string) error {
 
 // Conversations lists conversations with what the list shows of each. A search
 // covers names and addresses of contacts and the newest messages.
-func (db *DB) Conversations(ctx context.Context, cf ConversationFilter, p Page) ([]agent.ConversationSummary, int, error) {
+func (db *DB) Conversations(
+	ctx context.Context,
+	cf ConversationFilter,
+	p Page,
+) ([]agent.ConversationSummary, int, error) {
 	f := cf.filter(p.Order)
 	var total int
 	list, err := readSearch(ctx, db, p.Search, func(tx *Tx) ([]agent.ConversationSummary, error) {
@@ -144,22 +172,42 @@ func (tx *Tx) summary(c agent.Conversation) (agent.ConversationSummary, error) {
 // summaries adds to conversations what lists show of their messages, contacts
 // and gateways.
 func (tx *Tx) summaries(page []agent.Conversation) ([]agent.ConversationSummary, error) {
-	messages, err := related(tx, page, func(c agent.Conversation) int64 { return c.LastMessageID }, scanMessagePreview,
+	messages, err := related(
+		tx,
+		page,
+		func(c agent.Conversation) int64 { return c.LastMessageID },
+		scanMessagePreview,
 		`SELECT m.id, m.id, role, iif(role = 'user', 'contact', iif(metadata ->> '$.author' = 'human', 'human', 'bot')), substr(content, 1, 200), created_at
-		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`)
+		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`,
+	)
 	if err != nil {
 		return nil, err
 	}
-	contacts, err := related(tx, page, func(c agent.Conversation) string { return c.ContactID }, scanContactPreview,
-		"SELECT c.id, c.id, name, email, phone, tags FROM json_each(?) j CROSS JOIN contacts c ON c.id = j.value")
+	contacts, err := related(
+		tx,
+		page,
+		func(c agent.Conversation) string { return c.ContactID },
+		scanContactPreview,
+		"SELECT c.id, c.id, name, email, phone, tags FROM json_each(?) j CROSS JOIN contacts c ON c.id = j.value",
+	)
 	if err != nil {
 		return nil, err
 	}
-	gateways, err := related(tx, page, func(c agent.Conversation) string { return c.GatewayID }, scanGatewayPreview,
-		"SELECT g.id, g.id, g.type, name, status FROM json_each(?) j CROSS JOIN gateways g ON g.id = j.value")
+	gateways, err := related(
+		tx,
+		page,
+		func(c agent.Conversation) string { return c.GatewayID },
+		scanGatewayPreview,
+		"SELECT g.id, g.id, g.type, name, status FROM json_each(?) j CROSS JOIN gateways g ON g.id = j.value",
+	)
 	list := make([]agent.ConversationSummary, len(page))
 	for i, c := range page {
-		list[i] = agent.ConversationSummary{Conversation: c, LastMessage: messages[c.LastMessageID], Contact: contacts[c.ContactID], Gateway: gateways[c.GatewayID]}
+		list[i] = agent.ConversationSummary{
+			Conversation: c,
+			LastMessage:  messages[c.LastMessageID],
+			Contact:      contacts[c.ContactID],
+			Gateway:      gateways[c.GatewayID],
+		}
 	}
 	return list, err
 }
@@ -183,7 +231,13 @@ func scanGatewayPreview(rows *sqlite.Rows, id *string) (g agent.GatewayPreview, 
 
 // related reads the records that conversations refer to, by their ids. The query
 // returns the id before the columns that scan reads.
-func related[K comparable, T any](tx *Tx, page []agent.Conversation, key func(agent.Conversation) K, scan func(*sqlite.Rows, *K) (T, error), query string) (map[K]*T, error) {
+func related[K comparable, T any](
+	tx *Tx,
+	page []agent.Conversation,
+	key func(agent.Conversation) K,
+	scan func(*sqlite.Rows, *K) (T, error),
+	query string,
+) (map[K]*T, error) {
 	found := map[K]*T{}
 	var none K
 	var ids []K
@@ -244,7 +298,11 @@ func (db *DB) InboxCounts(ctx context.Context, email string) (InboxCounts, error
 
 // UpdateConversations makes the same change to several conversations in one commit.
 // It returns the ids of those that exist.
-func (db *DB) UpdateConversations(ctx context.Context, ids []string, change agent.ConversationChange) ([]string, error) {
+func (db *DB) UpdateConversations(
+	ctx context.Context,
+	ids []string,
+	change agent.ConversationChange,
+) ([]string, error) {
 	return Write(ctx, db, func(tx *Tx) ([]string, error) {
 		changed := []string{}
 		for _, id := range ids {
@@ -273,8 +331,14 @@ func (db *DB) Draft(ctx context.Context, conversationID, author string) (Draft, 
 		if _, err := tx.conversation(conversationID); err != nil {
 			return Draft{}, err
 		}
-		found, err := all(tx, func(rows *sqlite.Rows) (d Draft, err error) { return d, rows.Scan(&d.Text, &d.UpdatedAt) },
-			"SELECT text, updated_at FROM _drafts WHERE conversation_id = ? AND author = ?", conversationID, author)
+		found, err := all(
+			tx,
+			func(rows *sqlite.Rows) (d Draft, err error) {
+				return d, rows.Scan(&d.Text, &d.UpdatedAt)
+			},
+			"SELECT text, updated_at FROM _drafts WHERE conversation_id = ? AND author = ?",
+			conversationID, author,
+		)
 		if err != nil || len(found) == 0 {
 			return Draft{}, err
 		}

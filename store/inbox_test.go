@@ -12,7 +12,9 @@ import (
 func TestConversationStates(t *testing.T) {
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
-	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{ContactID: agent.Some(createContact(t, db, named("Ada")).ID)})
+	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{
+		ContactID: agent.Some(createContact(t, db, named("Ada")).ID),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,18 +31,30 @@ func TestConversationStates(t *testing.T) {
 		if got := fmt.Sprint(s.Status, " ", s.Unread, " ", last); got != want {
 			t.Errorf("%s: %s, want %s", when, got, want)
 		}
-		for status, n := range map[agent.ConversationStatus]int{agent.ConversationOpen: 0, agent.ConversationSnoozed: 0, agent.ConversationResolved: 0} {
+		for status, n := range map[agent.ConversationStatus]int{
+			agent.ConversationOpen:     0,
+			agent.ConversationSnoozed:  0,
+			agent.ConversationResolved: 0,
+		} {
 			if status == s.Status {
 				n = 1
 			}
-			if _, total, err := db.Conversations(t.Context(), ConversationFilter{Status: status}, Page{Limit: 1}); err != nil || total != n {
+			if _, total, err := db.Conversations(
+				t.Context(),
+				ConversationFilter{Status: status},
+				Page{Limit: 1},
+			); err != nil || total != n {
 				t.Errorf("%s: %d are %s, %v; want %d", when, total, status, err, n)
 			}
 		}
 	}
 	set := func(change agent.InboxChange) {
 		t.Helper()
-		if _, err := db.UpdateConversation(t.Context(), c.ID, agent.ConversationChange{InboxChange: change}); err != nil {
+		if _, err := db.UpdateConversation(
+			t.Context(),
+			c.ID,
+			agent.ConversationChange{InboxChange: change},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +77,11 @@ func TestConversationStates(t *testing.T) {
 	if err := db.DeleteConversation(t.Context(), c.ID); err != nil {
 		t.Fatal(err)
 	}
-	if n := value[int](t, db, "SELECT count(*) FROM _filter_counts WHERE list LIKE 'conversations%'"); n != 0 || second.ID == 0 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT count(*) FROM _filter_counts WHERE list LIKE 'conversations%'",
+	); n != 0 || second.ID == 0 {
 		t.Errorf("%d conversations are counted after the last was deleted", n)
 	}
 }
@@ -75,13 +93,22 @@ func BenchmarkInbox(b *testing.B) {
 		db := createAgent(b, openFolder(b), "a")
 		do(b, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < ?)
 			INSERT INTO conversations(id, contact_id) SELECT printf('conversation-%07d', i), printf('contact-%07d', i) FROM k`, n)
-		do(b, db, "INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'Where is my order ' || id FROM conversations")
+		do(
+			b,
+			db,
+			"INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'Where is my order "+
+				"' || id FROM conversations",
+		)
 		do(b, db, "UPDATE conversations SET unread = 0 WHERE last_message_id % 100 <> 0")
 		do(b, db, "UPDATE conversations SET status = 'resolved' WHERE last_message_id % 3 = 0")
 		do(b, db, "UPDATE conversations SET assignee = 'ada@example.com' WHERE last_message_id % 50 = 0")
 		newest := Page{Limit: 50, Order: []Order{{Field: "last_message_at", Desc: true}}}
 		for name, f := range map[string]ConversationFilter{
-			"open": {Status: "open"}, "all": {}, "unread": {Unread: true}, "mine": {Status: "open", Assignee: agent.Some("ada@example.com")}, "chat": {Status: "open", Chat: true},
+			"open":   {Status: "open"},
+			"all":    {},
+			"unread": {Unread: true},
+			"mine":   {Status: "open", Assignee: agent.Some("ada@example.com")},
+			"chat":   {Status: "open", Chat: true},
 		} {
 			b.Run(fmt.Sprintf("list/%s/%d", name, n), func(b *testing.B) {
 				for b.Loop() {

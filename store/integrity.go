@@ -51,8 +51,11 @@ func checkWithin(ctx context.Context, path string) error {
 	defer cancel()
 	err = checkWhole(limited, path)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return agent.Errorf(agent.CodeUnavailable,
-			"checking the file took longer than %s; try again when there is less work", limit).Because(err)
+		return agent.Errorf(
+			agent.CodeUnavailable,
+			"checking the file took longer than %s; try again when there is less work",
+			limit,
+		).Because(err)
 	}
 	return err
 }
@@ -105,13 +108,18 @@ func (c *conn) checkPageUse() error {
 	if err != nil {
 		return err
 	}
-	if header[18] != header[19] || header[18] < 1 || header[18] > 2 || !bytes.Equal(header[20:24], []byte{0, 64, 32, 32}) {
+	if header[18] != header[19] ||
+		header[18] < 1 ||
+		header[18] > 2 ||
+		!bytes.Equal(header[20:24], []byte{0, 64, 32, 32}) {
 		return damage("the header has invalid values")
 	}
 	var used, free, pages, mode int64
 	for query, dst := range map[string]*int64{
-		"SELECT sum(pageno) FROM dbstat WHERE aggregate = TRUE": &used, "PRAGMA freelist_count": &free,
-		"PRAGMA page_count": &pages, "PRAGMA auto_vacuum": &mode,
+		"SELECT sum(pageno) FROM dbstat WHERE aggregate = TRUE": &used,
+		"PRAGMA freelist_count":                                 &free,
+		"PRAGMA page_count":                                     &pages,
+		"PRAGMA auto_vacuum":                                    &mode,
 	} {
 		if err := c.value(dst, query); err != nil {
 			return err
@@ -134,8 +142,13 @@ func (c *conn) checkPageUse() error {
 
 // checkRoots checks the pointer map's entries for root pages.
 func (c *conn) checkRoots(largest int64) error {
-	roots, err := all(&Tx{conn: c}, func(rows *sqlite.Rows) (n int64, err error) { return n, rows.Scan(&n) },
-		"SELECT rootpage FROM sqlite_schema WHERE rootpage > 1 ORDER BY rootpage")
+	roots, err := all(
+		&Tx{conn: c},
+		func(rows *sqlite.Rows) (n int64, err error) {
+			return n, rows.Scan(&n)
+		},
+		"SELECT rootpage FROM sqlite_schema WHERE rootpage > 1 ORDER BY rootpage",
+	)
 	if err != nil || len(roots) == 0 {
 		return err
 	}

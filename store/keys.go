@@ -31,7 +31,9 @@ const keyColumns = "id, name, prefix, hash, role, agents, maker, parent_id, crea
 func scanKey(rows *sqlite.Rows) (*agent.Key, error) {
 	var k agent.Key
 	var agents string
-	if err := rows.Scan(&k.ID, &k.Name, &k.Prefix, &k.Hash, &k.Role, &agents, &k.CreatedBy, &k.Parent, &k.CreatedAt, &k.ExpiresAt); err != nil {
+	if err := rows.Scan(
+		&k.ID, &k.Name, &k.Prefix, &k.Hash, &k.Role, &agents, &k.CreatedBy, &k.Parent, &k.CreatedAt, &k.ExpiresAt,
+	); err != nil {
 		return nil, err
 	}
 	return &k, json.Unmarshal([]byte(agents), &k.Agents)
@@ -66,7 +68,11 @@ func readAccess(db *DB) (agent.Access, error) {
 		if a.KeyMade, a.Choice, err = accessDecisions(tx.conn); err != nil {
 			return a, err
 		}
-		a.Keys, err = all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC")
+		a.Keys, err = all(
+			tx,
+			scanKey,
+			"SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC",
+		)
 		return a, err
 	})
 }
@@ -76,8 +82,10 @@ func readAccess(db *DB) (agent.Access, error) {
 func accessDecisions(c *conn) (keyMade bool, choice *agent.Role, err error) {
 	var stored bool
 	var name string
-	err = errors.Join(c.value(&keyMade, "SELECT EXISTS (SELECT 1 FROM _keys)"),
-		c.value(&stored, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_access')"))
+	err = errors.Join(
+		c.value(&keyMade, "SELECT EXISTS (SELECT 1 FROM _keys)"),
+		c.value(&stored, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_access')"),
+	)
 	if err == nil && stored {
 		err = c.value(&name, "SELECT coalesce((SELECT value FROM _access WHERE name = 'default_role'), '')")
 	}
@@ -130,7 +138,9 @@ func (f *Folder) AccessChoice() *agent.Role {
 
 // ChooseAccess stores that role; nil removes the choice.
 func (f *Folder) ChooseAccess(ctx context.Context, choice *agent.Role) error {
-	_, err := Write(ctx, f.Default(), func(tx *Tx) (struct{}, error) { return struct{}{}, tx.chooseAccess(choice) })
+	_, err := Write(ctx, f.Default(), func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.chooseAccess(choice)
+	})
 	if err != nil {
 		return err
 	}
@@ -188,7 +198,11 @@ func (f *Folder) cachedKey(hash string) *agent.Key {
 // Keys lists the keys that are not revoked, newest first.
 func (f *Folder) Keys(ctx context.Context) ([]*agent.Key, error) {
 	return Read(ctx, f.Default(), func(tx *Tx) ([]*agent.Key, error) {
-		return all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC")
+		return all(
+			tx,
+			scanKey,
+			"SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC",
+		)
 	})
 }
 
@@ -233,8 +247,10 @@ func (f *Folder) CreateKeyChoosing(ctx context.Context, k agent.Key, choice *age
 		if err != nil {
 			return k, err
 		}
-		if _, err := tx.exec("INSERT INTO _keys("+keyColumns+") VALUES (?,?,?,?,?,?,?,?,?,?)",
-			k.ID, k.Name, k.Prefix, k.Hash, k.Role, string(agents), k.CreatedBy, k.Parent, k.CreatedAt, k.ExpiresAt); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _keys("+keyColumns+") VALUES (?,?,?,?,?,?,?,?,?,?)",
+			k.ID, k.Name, k.Prefix, k.Hash, k.Role, string(agents), k.CreatedBy, k.Parent, k.CreatedAt, k.ExpiresAt,
+		); err != nil {
 			return k, err
 		}
 		if choice != nil {
@@ -311,7 +327,8 @@ func dropAccess(path string) error {
 	if choice != nil {
 		forget = "DELETE FROM _access;"
 	}
-	err = c.script("BEGIN; DELETE FROM _keys; " + forget + " UPDATE logs SET data = json_remove(data, '$.prefix') WHERE source = 'audit' AND message = 'key created'; COMMIT")
+	err = c.script("BEGIN; DELETE FROM _keys; " + forget + " UPDATE logs SET data = json_remove(data, '$.prefix') " +
+		"WHERE source = 'audit' AND message = 'key created'; COMMIT")
 	if err == nil {
 		err = createPrivate(clean)
 	}
@@ -319,7 +336,10 @@ func dropAccess(path string) error {
 		_, err = c.exec("VACUUM INTO ?", clean)
 	}
 	if err := errors.Join(err, c.close()); err != nil {
-		return errors.Join(fmt.Errorf("remove API keys and decisions about access from a copy: %w", err), RemoveIfExists(clean))
+		return errors.Join(
+			fmt.Errorf("remove API keys and decisions about access from a copy: %w", err),
+			RemoveIfExists(clean),
+		)
 	}
 	return os.Rename(clean, path)
 }

@@ -40,7 +40,11 @@ func TestKeys(t *testing.T) {
 	second, _ := createKey(t, f, newKey("second", "default"))
 
 	found := f.Key(agent.HashKey(secret))
-	if found == nil || found.ID != first.ID || found.CreatedBy != "ada@example.com" || found.ExpiresAt != soon || found.Role != agent.RoleAdmin {
+	if found == nil ||
+		found.ID != first.ID ||
+		found.CreatedBy != "ada@example.com" ||
+		found.ExpiresAt != soon ||
+		found.Role != agent.RoleAdmin {
 		t.Errorf("%+v", found)
 	}
 	if f.Key(agent.HashKey("satchel_guess")) != nil || f.Key(secret) != nil {
@@ -318,8 +322,10 @@ func TestCopiesHoldNoKeys(t *testing.T) {
 	db := f.Default()
 	createContact(t, db, numberedContact(0))
 	traces := makeKeys(t, f)
-	do(t, db, "UPDATE logs SET data = json_set(data, '$.prefix', ?) WHERE message = 'key created'", traces[1]) // as earlier versions wrote it
-	old := filepath.Join(t.TempDir(), "old.db")                                                                // and copied it
+	// as earlier versions wrote it
+	do(t, db, "UPDATE logs SET data = json_set(data, '$.prefix', ?) WHERE message = 'key created'", traces[1])
+	// and copied it
+	old := filepath.Join(t.TempDir(), "old.db")
 	if err := copyDatabase(t.Context(), old, sharedSource(db.path)); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +346,10 @@ func makeKeys(t *testing.T, f *Folder) (traces []string) {
 		t.Fatal(err)
 	}
 	for n := range 40 {
-		k, secret, err := f.CreateKey(WithActor(t.Context(), "ada@x.y"), newKey(fmt.Sprintf("name-of-key-%d", n), "agent-a"))
+		k, secret, err := f.CreateKey(
+			WithActor(t.Context(), "ada@x.y"),
+			newKey(fmt.Sprintf("name-of-key-%d", n), "agent-a"),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,8 +397,13 @@ func copiesOf(t *testing.T, f *Folder, old string) map[string]string {
 		t.Fatal(err)
 	}
 	closeFolder(t, f)
-	return map[string]string{"backup": backup, "fork": fork.path, "import": imported.path, "offline backup": offline,
-		"restore": filepath.Join(elsewhere, "agents", restored+".db")}
+	return map[string]string{
+		"backup":         backup,
+		"fork":           fork.path,
+		"import":         imported.path,
+		"offline backup": offline,
+		"restore":        filepath.Join(elsewhere, "agents", restored+".db"),
+	}
 }
 
 func checkWithoutKeys(t *testing.T, path string, traces []string) {
@@ -405,7 +419,9 @@ func checkWithoutKeys(t *testing.T, path string, traces []string) {
 	if choices := valueIn[int](t, path, "SELECT count(*) FROM _access"); choices != 0 {
 		t.Errorf("%d choices about access", choices)
 	}
-	if keys, contacts := valueIn[int](t, path, "SELECT count(*) FROM _keys"), valueIn[int](t, path, "SELECT count(*) FROM contacts"); keys != 0 || contacts != 1 {
+	if keys, contacts :=
+		valueIn[int](t, path, "SELECT count(*) FROM _keys"),
+		valueIn[int](t, path, "SELECT count(*) FROM contacts"); keys != 0 || contacts != 1 {
 		t.Errorf("%d keys, %d contacts", keys, contacts)
 	}
 	if err := examine(t.Context(), path, unlockedSource(path)); err != nil {
@@ -436,12 +452,16 @@ func TestAccessChoice(t *testing.T) {
 		t.Errorf("after the choice was removed: %v, %v", f.AccessChoice(), err)
 	}
 	no := agent.RoleNone
-	key, err := Offline{Options{Path: f.Path()}}.CreateKey(t.Context(), newKey("beside", "default"), func(a agent.Access) (*agent.Role, error) {
-		if a.KeyMade || a.Choice != nil {
-			t.Errorf("asked with %+v", a)
-		}
-		return &no, nil
-	})
+	key, err := Offline{Options{Path: f.Path()}}.CreateKey(
+		t.Context(),
+		newKey("beside", "default"),
+		func(a agent.Access) (*agent.Role, error) {
+			if a.KeyMade || a.Choice != nil {
+				t.Errorf("asked with %+v", a)
+			}
+			return &no, nil
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

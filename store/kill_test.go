@@ -67,7 +67,11 @@ func writeFor(ctx context.Context, db *DB, w int, report func(string, ...any)) {
 		}
 	}
 	for n := 0; ; n++ {
-		c, err := db.CreateContact(ctx, agent.ContactChange{Name: agent.Some("x"), ExternalID: agent.Some(agent.NewID("x")), Tags: agent.Some([]string{"t"})})
+		c, err := db.CreateContact(ctx, agent.ContactChange{
+			Name:       agent.Some("x"),
+			ExternalID: agent.Some(agent.NewID("x")),
+			Tags:       agent.Some([]string{"t"}),
+		})
 		must(err)
 		report("contact %s %s", db.id, c.ID)
 		switch (n + w) % 5 {
@@ -81,18 +85,31 @@ func writeFor(ctx context.Context, db *DB, w int, report func(string, ...any)) {
 		case 2:
 			conversation, err := db.CreateConversation(ctx, agent.ConversationChange{ContactID: agent.Some(c.ID)})
 			must(err)
-			m, err := db.AppendMessage(ctx, agent.Message{ConversationID: conversation.ID, Role: agent.MessageUser, Content: strings.Repeat("hello ", 200)})
+			m, err := db.AppendMessage(ctx, agent.Message{
+				ConversationID: conversation.ID,
+				Role:           agent.MessageUser,
+				Content:        strings.Repeat("hello ", 200),
+			})
 			must(err)
 			report("message %s %d", db.id, m.ID)
 		case 3:
 			if w != 0 {
 				continue // one writer, so that later settings have later ids
 			}
-			_, err := db.UpdateSettings(ctx, agent.SettingsChange{LLMModel: agent.Some(c.ID), LLMKey: agent.Some("sk-" + c.ID)})
+			_, err := db.UpdateSettings(ctx, agent.SettingsChange{
+				LLMModel: agent.Some(c.ID),
+				LLMKey:   agent.Some("sk-" + c.ID),
+			})
 			must(err)
 			report("settings %s %s", db.id, c.ID)
 		case 4:
-			u, err := db.ReceiveFile(ctx, "f.txt", "text/plain", bytes.NewReader(bytes.Repeat([]byte("x"), 300<<10)), 1<<20)
+			u, err := db.ReceiveFile(
+				ctx,
+				"f.txt",
+				"text/plain",
+				bytes.NewReader(bytes.Repeat([]byte("x"), 300<<10)),
+				1<<20,
+			)
 			must(err)
 			s, err := db.CreateFileSource(ctx, "f.txt", agent.DefaultChunking, u)
 			must(err)
@@ -110,7 +127,8 @@ var checks = map[string]string{
 	"deleted":  "SELECT NOT EXISTS (SELECT 1 FROM contacts WHERE id = ?)",
 	"message":  "SELECT count(*) FROM messages WHERE id = ?",
 	"settings": "SELECT json_extract(settings, '$.llm_model') >= ? FROM _agent",
-	"source":   "SELECT sum(length(data)) = 300*1024 FROM sources s JOIN _files f ON f.source_id = s.id JOIN _file_parts USING (upload) WHERE s.id = ?",
+	"source": "SELECT sum(length(data)) = 300*1024 FROM sources s JOIN _files f ON f.source_id = s.id " +
+		"JOIN _file_parts USING (upload) WHERE s.id = ?",
 }
 
 // TestKillNine kills a writing server at random moments and checks that everything it
@@ -196,19 +214,27 @@ func checkSound(t *testing.T, db *DB) {
 	if verdict := value[string](t, db, "PRAGMA integrity_check"); verdict != "ok" {
 		t.Errorf("%s: %s", db.id, verdict)
 	}
-	if value[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE name = '_chunk_text'") > 0 { // made with the first chunk
+	// made with the first chunk
+	if value[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE name = '_chunk_text'") > 0 {
 		do(t, db, "INSERT INTO _chunk_text(_chunk_text) VALUES ('integrity-check')")
 	}
 	for what, query := range map[string]string{
 		"rows without what they refer to": "SELECT count(*) FROM pragma_foreign_key_check",
-		"contacts counted":                "SELECT n - (SELECT count(*) FROM contacts) FROM _counts WHERE name = 'contacts'",
-		"messages counted":                "SELECT n - (SELECT count(*) FROM messages) FROM _counts WHERE name = 'messages'",
-		"log rows counted":                "SELECT n - (SELECT count(*) FROM logs) FROM _counts WHERE name = 'logs'",
-		"vectors without their record":    "SELECT (SELECT coalesce(sum(n), 0) FROM _vector_segments) - (SELECT n FROM _counts WHERE name = 'vectors_gone') - (SELECT count(*) FROM chunks WHERE embedded)",
-		"contacts without their tag":      "SELECT count(*) FROM contacts WHERE id NOT IN (SELECT contact_id FROM _contact_tags)",
-		"tags without their contact":      "SELECT count(*) FROM _contact_tags WHERE contact_id NOT IN (SELECT id FROM contacts)",
-		"events without an audit row":     "SELECT (SELECT count(*) FROM _events WHERE type LIKE 'contact.%') - (SELECT count(*) FROM logs WHERE message LIKE 'contact %')",
-		"settings without an audit row":   "SELECT (SELECT count(*) FROM _agent WHERE settings <> '{}') > (SELECT count(*) FROM logs WHERE message = 'settings updated')",
+		"contacts counted": "SELECT n - (SELECT count(*) FROM contacts) " +
+			"FROM _counts WHERE name = 'contacts'",
+		"messages counted": "SELECT n - (SELECT count(*) FROM messages) " +
+			"FROM _counts WHERE name = 'messages'",
+		"log rows counted": "SELECT n - (SELECT count(*) FROM logs) FROM _counts WHERE name = 'logs'",
+		"vectors without their record": "SELECT (SELECT coalesce(sum(n), 0) FROM _vector_segments) - (SELECT n " +
+			"FROM _counts WHERE name = 'vectors_gone') - (SELECT count(*) FROM chunks WHERE embedded)",
+		"contacts without their tag": "SELECT count(*) FROM contacts WHERE id NOT IN (SELECT " +
+			"contact_id FROM _contact_tags)",
+		"tags without their contact": "SELECT count(*) FROM _contact_tags WHERE contact_id NOT IN " +
+			"(SELECT id FROM contacts)",
+		"events without an audit row": "SELECT (SELECT count(*) FROM _events WHERE type LIKE 'contact.%') - " +
+			"(SELECT count(*) FROM logs WHERE message LIKE 'contact %')",
+		"settings without an audit row": "SELECT (SELECT count(*) FROM _agent WHERE settings <> '{}') > (SELECT " +
+			"count(*) FROM logs WHERE message = 'settings updated')",
 	} {
 		if n := value[int](t, db, query); n != 0 {
 			t.Errorf("%s: %s: %d", db.id, what, n)

@@ -38,7 +38,12 @@ func TestOneConnectionForOneUser(t *testing.T) {
 // A read on the writer's connection cannot write, and leaves it usable.
 func TestReadOnTheWriterOnlyReads(t *testing.T) {
 	db := openFolder(t).Default()
-	for _, statement := range []string{"DELETE FROM contacts", "CREATE TABLE t(x)", "BEGIN IMMEDIATE", "PRAGMA user_version = 9"} {
+	for _, statement := range []string{
+		"DELETE FROM contacts",
+		"CREATE TABLE t(x)",
+		"BEGIN IMMEDIATE",
+		"PRAGMA user_version = 9",
+	} {
 		_, err := ReadOne(t.Context(), db, func(tx *Tx) (sqlite.Result, error) { return tx.exec(statement) })
 		if agent.ErrorCode(err) != agent.CodeReadOnly {
 			t.Errorf("%s: %v", statement, err)
@@ -102,7 +107,9 @@ func TestReadsAndWritesShareTheWriter(t *testing.T) {
 					cancel()
 					fallthrough
 				case 2:
-					_, _ = Read(ctx, db, func(tx *Tx) (n int, err error) { return n, tx.value(&n, "SELECT count(*) FROM contacts") })
+					_, _ = Read(ctx, db, func(tx *Tx) (n int, err error) {
+						return n, tx.value(&n, "SELECT count(*) FROM contacts")
+					})
 				case 3:
 					if _, err := Read(ctx, db, func(*Tx) (int, error) { return 0, failure }); err != failure {
 						t.Error(err)

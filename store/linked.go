@@ -105,4 +105,6 @@ func (f *Folder) withLinked(ids []string) []string {
 }
 
 // Linked returns the agent whose file is outside the data folder, or nil.
-func (f *Folder) Linked() *DB { return f.known(f.linked.id) }
+func (f *Folder) Linked() *DB {
+	return f.known(f.linked.id)
+}

@@ -38,10 +38,18 @@ func TestLinkedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		db := f.Linked()
-		if db == nil || db.ID() != made.ID() || db.Agent().Name != "bakery" || db.Agent().Status != status || len(f.Agents()) != 2 {
+		if db == nil ||
+			db.ID() != made.ID() ||
+			db.Agent().Name != "bakery" ||
+			db.Agent().Status != status ||
+			len(f.Agents()) != 2 {
 			t.Fatalf("round %d: %+v", round, db.Agent())
 		}
-		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-linked" || err != nil {
+		if got, err := db.SettingsCredential(
+			t.Context(),
+			"openai_api_key",
+			agent.OpenAIAPI,
+		); got != "sk-linked" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 		if _, err := os.Stat(filepath.Join(folder, "agents", db.ID()+".db")); err == nil {
@@ -50,7 +58,9 @@ func TestLinkedFile(t *testing.T) {
 		if err := f.DeleteAgent(db); agent.ErrorCode(err) != agent.CodeForbidden {
 			t.Errorf("deleted: %v", err)
 		}
-		if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
+		if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{
+			Status: agent.Some(agent.StatusActive),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		closeFolder(t, f)
@@ -81,7 +91,8 @@ func TestLinkedFileRefused(t *testing.T) {
 		if _, err := linked(t, t.TempDir(), place); err == nil || !strings.HasPrefix(err.Error(), place+" is ") {
 			t.Errorf("opened %s: %v", place, err)
 		}
-		if _, err := RestoreFile(t.Context(), t.TempDir(), place); err == nil || !strings.HasPrefix(err.Error(), place+" is ") {
+		if _, err := RestoreFile(t.Context(), t.TempDir(), place); err == nil ||
+			!strings.HasPrefix(err.Error(), place+" is ") {
 			t.Errorf("restored %s: %v", place, err)
 		}
 	}

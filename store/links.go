@@ -17,10 +17,14 @@ func (f *Folder) Links() *links.Signer { return f.links }
 // HideLinks replaces the links to browser sessions in a text by references. All text
 // that is stored passes through it, so it is needed only before a text is used in
 // another way.
-func (db *DB) HideLinks(text string) string { return db.folder.links.Hide(text) }
+func (db *DB) HideLinks(text string) string {
+	return db.folder.links.Hide(text)
+}
 
 // HideLinksIn is HideLinks for bytes, which it does not change.
-func (db *DB) HideLinksIn(raw []byte) []byte { return db.folder.links.HideBytes(raw) }
+func (db *DB) HideLinksIn(raw []byte) []byte {
+	return db.folder.links.HideBytes(raw)
+}
 
 // FillLinks replaces the references to this agent's takeovers in a text that is about to
 // be sent by their links. Each time the result is the same. Other references stay, and

@@ -19,13 +19,23 @@ func TestLinksAreNotStored(t *testing.T) {
 	f.Links().Serve("http://satchel.test")
 	db := createAgent(t, f, "bakery")
 	now := agent.Now()
-	s := agent.Session{ID: agent.NewID(agent.KindSession), Status: agent.SessionActive,
-		Viewport: agent.DefaultViewport, CreatedAt: now, LastActivity: now}
+	s := agent.Session{
+		ID:           agent.NewID(agent.KindSession),
+		Status:       agent.SessionActive,
+		Viewport:     agent.DefaultViewport,
+		CreatedAt:    now,
+		LastActivity: now,
+	}
 	if err := db.CreateSession(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	made, err := db.CreateTakeover(t.Context(), agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: s.ID,
-		Timeout: 60, CreatedAt: now, ExpiresAt: agent.At(now.Add(time.Minute))})
+	made, err := db.CreateTakeover(t.Context(), agent.Takeover{
+		ID:        agent.NewID(agent.KindTakeover),
+		SessionID: s.ID,
+		Timeout:   60,
+		CreatedAt: now,
+		ExpiresAt: agent.At(now.Add(time.Minute)),
+	})
 	if err != nil || made.TakeoverURL != "" {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -46,7 +56,11 @@ func TestLinksAreNotStored(t *testing.T) {
 	}
 
 	for metadata, filled := range map[string]bool{
-		`{}`: true, `{"author":"human"}`: true, `{"model":"m"}`: false, `{"model":""}`: false, `oops`: false,
+		`{}`:                 true,
+		`{"author":"human"}`: true,
+		`{"model":"m"}`:      false,
+		`{"model":""}`:       false,
+		`oops`:               false,
 	} {
 		text, err := db.TextToSend(t.Context(), "Open "+reference, json.RawMessage(metadata))
 		want := "Open " + reference

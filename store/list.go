@@ -40,10 +40,11 @@ type listed struct {
 	table   string
 	key     string // the column that identifies records; empty: id
 	columns string
-	order   Order                              // unless the client requests another
-	sort    map[string]string                  // field -> column, which is never NULL
-	search  []string                           // columns that are searched
-	value   func(record any, field string) any // value of a sort field that is not in the record's JSON; nil if there is none
+	order   Order             // unless the client requests another
+	sort    map[string]string // field -> column, which is never NULL
+	search  []string          // columns that are searched
+	// value of a sort field that is not in the record's JSON; nil if there is none
+	value func(record any, field string) any
 }
 
 // listing describes how one kind of record is listed.
@@ -89,7 +90,12 @@ const maxOnce = 1_000
 // once runs a search and, if it finds few rows, returns a condition that lists these
 // rows instead.
 func (tx *Tx) once(from string, args []any) (string, []any, error) {
-	found, err := all(tx, scanID, "SELECT CAST(found AS TEXT) FROM "+from+" LIMIT ?", append(slices.Clip(args), maxOnce+1)...)
+	found, err := all(
+		tx,
+		scanID,
+		"SELECT CAST(found AS TEXT) FROM "+from+" LIMIT ?",
+		append(slices.Clip(args), maxOnce+1)...,
+	)
 	if err != nil || len(found) > maxOnce {
 		return from, args, err
 	}
@@ -111,7 +117,10 @@ func (l listing[T]) list(tx *Tx, f filter, p Page) ([]T, int, error) {
 			return err
 		}, q.text, q.args...)
 	}
-	if err == nil && p.Next != nil && len(page) == p.Limit && p.Offset+len(page) < q.total {
+	if err == nil &&
+		p.Next != nil &&
+		len(page) == p.Limit &&
+		p.Offset+len(page) < q.total {
 		p.Next.Cursor, err = l.cursor(q.keys, page[len(page)-1])
 	}
 	if err != nil {
@@ -179,7 +188,13 @@ func (l *listed) driven(f filter) (string, []any) {
 }
 
 // page returns the statement that reads a page, and its arguments.
-func (l *listed) page(tx *Tx, f filter, keys []sortKey, p Page, total int) (string, []any, error) {
+func (l *listed) page(
+	tx *Tx,
+	f filter,
+	keys []sortKey,
+	p Page,
+	total int,
+) (string, []any, error) {
 	if p.After != nil {
 		text, args := afterCursor(keys, p.After)
 		f.where = append(slices.Clip(f.where), condition{text: text, args: args})
@@ -203,7 +218,9 @@ func (l *listed) page(tx *Tx, f filter, keys []sortKey, p Page, total int) (stri
 // cheaper way: reading in the order and skipping what the filter excludes, or
 // reading by the filter and sorting.
 func (l *listed) query(tx *Tx, f filter, keys []sortKey, need, found int) (string, []any, error) {
-	if at := slices.IndexFunc(f.where, func(c condition) bool { return c.column != "" && c.column == f.split }); at >= 0 && f.indexed {
+	if at := slices.IndexFunc(f.where, func(c condition) bool {
+		return c.column != "" && c.column == f.split
+	}); at >= 0 && f.indexed {
 		switch n := len(f.where[at].values); {
 		case n > maxSplit:
 			f.indexed = false
@@ -220,11 +237,22 @@ func (l *listed) query(tx *Tx, f filter, keys []sortKey, need, found int) (strin
 		}
 		if hidden = rows > 0 && found*found >= rows*need; rows > 0 && !hidden {
 			rest, args := l.driven(f)
-			return fmt.Sprintf("SELECT %s FROM %s ORDER BY %s LIMIT ? OFFSET ?", l.columns, rest, orderBy(keys, "+")), args, nil
+			return fmt.Sprintf(
+				"SELECT %s FROM %s ORDER BY %s LIMIT ? OFFSET ?",
+				l.columns,
+				rest,
+				orderBy(keys, "+"),
+			), args, nil
 		}
 	}
 	where, args := clause(f.where, hidden)
-	return fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ? OFFSET ?", l.columns, l.table, where, orderBy(keys, "")), args, nil
+	return fmt.Sprintf(
+		"SELECT %s FROM %s%s ORDER BY %s LIMIT ? OFFSET ?",
+		l.columns,
+		l.table,
+		where,
+		orderBy(keys, ""),
+	), args, nil
 }
 
 // rows returns the number of records, or 0 if they are not counted.
@@ -254,8 +282,15 @@ func (l *listed) merged(f filter, at int, keys []sortKey) (string, []any) {
 		parts = append(parts, "SELECT "+strings.Join(names, ", ")+" FROM "+l.table+text)
 		args = append(args, more...)
 	}
-	query := fmt.Sprintf("SELECT %s FROM (%s ORDER BY %s LIMIT ? OFFSET ?) CROSS JOIN %s ON id = %s ORDER BY %s",
-		l.columns, strings.Join(parts, " UNION ALL "), orderBy(order, ""), l.table, order[len(keys)-1].column, orderBy(order, ""))
+	query := fmt.Sprintf(
+		"SELECT %s FROM (%s ORDER BY %s LIMIT ? OFFSET ?) CROSS JOIN %s ON id = %s ORDER BY %s",
+		l.columns,
+		strings.Join(parts, " UNION ALL "),
+		orderBy(order, ""),
+		l.table,
+		order[len(keys)-1].column,
+		orderBy(order, ""),
+	)
 	return query, args
 }
 

@@ -14,10 +14,24 @@ import (
 
 // filterSamples has a value for each field of the filters of lists.
 var filterSamples = map[string]any{
-	"ContactIDs": []string{"contact-000001", "contact-000002"}, "GatewayIDs": []string{"g", "h"}, "Chat": true, "Status": agent.ConversationOpen,
-	"Assignee": agent.Some("ada@example.com"), "Unread": true, "NeedsHuman": true,
-	"WorkflowID": "w", "Version": 1, "ContactID": "contact-000001", "Statuses": []string{"errored", "complete"}, "Triggers": []string{"webhook"}, "Tests": true,
-	"From": agent.Now(), "To": agent.Now(), "Levels": []string{"error", "warn"}, "Sources": []string{"audit", "flow"}, "Rating": -1,
+	"ContactIDs": []string{"contact-000001", "contact-000002"},
+	"GatewayIDs": []string{"g", "h"},
+	"Chat":       true,
+	"Status":     agent.ConversationOpen,
+	"Assignee":   agent.Some("ada@example.com"),
+	"Unread":     true,
+	"NeedsHuman": true,
+	"WorkflowID": "w",
+	"Version":    1,
+	"ContactID":  "contact-000001",
+	"Statuses":   []string{"errored", "complete"},
+	"Triggers":   []string{"webhook"},
+	"Tests":      true,
+	"From":       agent.Now(),
+	"To":         agent.Now(),
+	"Levels":     []string{"error", "warn"},
+	"Sources":    []string{"audit", "flow"},
+	"Rating":     -1,
 }
 
 // filtersOf returns filters with none, with each one, and with each pair of their fields
@@ -61,9 +75,24 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 	fillPeople(t, db, 1200)
 	do(t, db, `UPDATE contacts SET tags = '["vip"]' WHERE rowid % 100 = 0`)
 	do(t, db, "INSERT INTO workflows(id, name) VALUES ('w', 'w')") // and its version 1
-	do(t, db, `INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) SELECT 'execution-' || id, 'w', 1, iif(rowid % 100, 'complete', 'errored'), iif(rowid % 90, 'manual', 'webhook'), created_at FROM contacts`)
-	do(t, db, "INSERT INTO conversations(id, contact_id, unread) SELECT 'conversation-' || id, id, rowid % 2 FROM contacts")
-	do(t, db, "INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'hello' FROM conversations WHERE rowid % 3")
+	do(
+		t,
+		db,
+		`INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) SELECT 'execution-' || `+
+			`id, 'w', 1, iif(rowid % 100, 'complete', 'errored'), iif(rowid % 90, 'manual', `+
+			`'webhook'), created_at FROM contacts`,
+	)
+	do(
+		t,
+		db,
+		"INSERT INTO conversations(id, contact_id, unread) SELECT 'conversation-' || id, id, rowid % 2 FROM contacts",
+	)
+	do(
+		t,
+		db,
+		"INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'hello' "+
+			"FROM conversations WHERE rowid % 3",
+	)
 	for _, p := range schemaParts {
 		if err := db.alone(t.Context(), func(c *conn) error { return makePart(c, &p) }); err != nil {
 			t.Fatalf("%s: %v", p.name, err)
@@ -94,7 +123,12 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 			return err
 		})
 	}
-	do(t, db, "UPDATE messages SET role = 'assistant', rating = iif(id % 2, 1, -1), comment = 'person 1199' WHERE id % 20 = 0")
+	do(
+		t,
+		db,
+		"UPDATE messages SET role = 'assistant', rating = iif(id % 2, 1, -1), comment = "+
+			"'person 1199' WHERE id % 20 = 0",
+	)
 	for _, f := range filtersOf[FeedbackFilter](t) {
 		plans.check("messages", feedbackListing.sort, func(p Page) (err error) {
 			_, _, err = db.Feedback(t.Context(), f, p)
@@ -112,7 +146,11 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 	}
 	_, err := Read(t.Context(), db, func(tx *Tx) (struct{}, error) {
 		plan, err := all(tx, scanStep, "EXPLAIN QUERY PLAN "+versionExecutions, "w", 1, 20)
-		if len(plan) != 1 || !strings.Contains(plan[0], "USING COVERING INDEX executions_version (workflow_id=? AND version>? AND version<?)") {
+		if len(plan) != 1 ||
+			!strings.Contains(
+				plan[0],
+				"USING COVERING INDEX executions_version (workflow_id=? AND version>? AND version<?)",
+			) {
 			t.Errorf("executions by version are counted with %q", plan)
 		}
 		return struct{}{}, err
@@ -185,11 +223,15 @@ func (p *planner) fault(tx *Tx, query string) string {
 		return fmt.Sprint("no plan: ", err)
 	}
 	sorts := strings.Contains(query, "ORDER BY +") || strings.Contains(query, "key_0")
-	sorted := slices.ContainsFunc(plan, func(step string) bool { return strings.Contains(step, "TEMP B-TREE FOR ORDER BY") })
+	sorted := slices.ContainsFunc(plan, func(step string) bool {
+		return strings.Contains(step, "TEMP B-TREE FOR ORDER BY")
+	})
 	inOrder := strings.Contains(query, "ORDER BY") && !sorted // and so until the page is full
 	scans := slices.ContainsFunc(plan, func(step string) bool {
 		words := strings.Fields(step)
-		few := strings.HasSuffix(step, " executions_tests") || strings.HasSuffix(step, " executions_unfinished") || strings.HasSuffix(step, " messages_rated")
+		few := strings.HasSuffix(step, " executions_tests") ||
+			strings.HasSuffix(step, " executions_unfinished") ||
+			strings.HasSuffix(step, " messages_rated")
 		return words[0] == "SCAN" && slices.Contains(bigTables, words[1]) && !inOrder && !few
 	})
 	if scans || sorted && !sorts {

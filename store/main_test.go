@@ -223,7 +223,9 @@ func (j *journal) String() string {
 // numberedContact is the i-th of many contacts that differ.
 func numberedContact(i int) agent.ContactChange {
 	return agent.ContactChange{
-		Name: agent.Some(fmt.Sprintf("Contact %d", i)), Email: agent.Some(fmt.Sprintf("contact%d@example.com", i)),
-		Phone: agent.Some(fmt.Sprintf("+1 555 %07d", i)), Tags: agent.Some([]string{"vip"}),
+		Name:  agent.Some(fmt.Sprintf("Contact %d", i)),
+		Email: agent.Some(fmt.Sprintf("contact%d@example.com", i)),
+		Phone: agent.Some(fmt.Sprintf("+1 555 %07d", i)),
+		Tags:  agent.Some([]string{"vip"}),
 	}
 }

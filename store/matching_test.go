@@ -14,7 +14,14 @@ import (
 // TestBM25EqualsFTS5 compares our BM25 with that of FTS5.
 func TestBM25EqualsFTS5(t *testing.T) {
 	db := openKnowledge(t)
-	texts := []string{"relay ERR_SSL_42 relays", "foo.Bar() is called by the relay", "part AB-12/3, or 12/3 AB", "Crème brûlée", "東京都の天気 relay", "nothing else"}
+	texts := []string{
+		"relay ERR_SSL_42 relays",
+		"foo.Bar() is called by the relay",
+		"part AB-12/3, or 12/3 AB",
+		"Crème brûlée",
+		"東京都の天気 relay",
+		"nothing else",
+	}
 	for i := range 200 {
 		texts = append(texts, fmt.Sprintf("filler %d%s", i, strings.Repeat(" and more of it", i%7)))
 	}
@@ -23,7 +30,11 @@ func TestBM25EqualsFTS5(t *testing.T) {
 	w = append(w, Word{Ways: []Way{{Text: "天", Prefix: true}}}, Word{Ways: []Way{{Text: "fill", Prefix: true}}})
 	const any = `relay OR called OR more OR 12 OR creme OR 東京 OR "ab 12 3" OR "err ssl 42" OR "東京 京都" OR 天 * OR fill *`
 	got := ask(t, db, "", func(k *Knowledge) (map[string]map[int64]float64, error) {
-		theirs, err := search.Scores(k.tx.query, "SELECT rowid, -bm25(_chunk_text) FROM _chunk_text WHERE _chunk_text MATCH ?", any)
+		theirs, err := search.Scores(
+			k.tx.query,
+			"SELECT rowid, -bm25(_chunk_text) FROM _chunk_text WHERE _chunk_text MATCH ?",
+			any,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +118,10 @@ func TestBestOfManyMatches(t *testing.T) {
 		}
 		for seq, score := range all.Scores {
 			if _, ok := got.Scores[seq]; !ok && score > least {
-				t.Errorf("query %d: chunk %d with %v is not among the %d best, which end with %v", i, seq, score, n, least)
+				t.Errorf(
+					"query %d: chunk %d with %v is not among the %d best, which end with %v",
+					i, seq, score, n, least,
+				)
 			}
 		}
 	}
@@ -128,7 +142,14 @@ func TestFrequentWords(t *testing.T) {
 		}
 	}
 	_, seqs := learn(t, db, testModel, append(texts, "a kestrel", "pump with a kestrel and a valve"))
-	if got := ranked(matching(t, db, "", wordsOf("pump", "valve", "kestrel"), 5)); !slices.Equal(got, seqs[2400:2401]) && len(got) != 2 {
+	if got := ranked(matching(
+		t,
+		db,
+		"",
+		wordsOf("pump", "valve", "kestrel"),
+		5,
+	)); !slices.Equal(got, seqs[2400:2401]) &&
+		len(got) != 2 {
 		t.Errorf("found %v, want the two with a kestrel", got)
 	}
 	if got := matching(t, db, "", wordsOf("pump", "valve"), 5000); len(got) != 1601 {

@@ -25,7 +25,10 @@ var mcpListing = listing[agent.MCPServer]{listed{
 }, scanMCPServer}
 
 func scanMCPServer(rows *sqlite.Rows) (s agent.MCPServer, err error) {
-	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.Command, &s.AuthType, &s.Credential, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
+	return s, rows.Scan(
+		&s.ID, &s.Name, &s.URL, &s.Command, &s.AuthType, &s.Credential, &s.Status, &s.LastError, &s.CheckedAt,
+		&s.CreatedAt,
+	)
 }
 
 // mcpSecret is the encrypted data of a server: the credentials and the address that
@@ -50,7 +53,9 @@ func (db *DB) MCPServers(ctx context.Context, p Page) ([]agent.MCPServer, int, e
 
 // MCPServer reads one MCP server.
 func (db *DB) MCPServer(ctx context.Context, id string) (agent.MCPServer, error) {
-	return ReadOne(ctx, db, func(tx *Tx) (agent.MCPServer, error) { return tx.mcpServer(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.MCPServer, error) {
+		return tx.mcpServer(id)
+	})
 }
 
 func (tx *Tx) mcpServer(id string) (agent.MCPServer, error) {
@@ -59,7 +64,12 @@ func (tx *Tx) mcpServer(id string) (agent.MCPServer, error) {
 
 // CreateMCPServer adds an MCP server with the result of its first check. Its
 // credentials are encrypted; tools is its list of tools, nil if there is none.
-func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent.MCPAuth, tools []agent.MCPTool) (agent.MCPServer, error) {
+func (db *DB) CreateMCPServer(
+	ctx context.Context,
+	s agent.MCPServer,
+	auth agent.MCPAuth,
+	tools []agent.MCPTool,
+) (agent.MCPServer, error) {
 	if err := s.Validate(auth); err != nil {
 		return s, err
 	}
@@ -84,8 +94,11 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if err := tx.checkReference("credential", "credential", s.Credential); err != nil {
 			return s, err
 		}
-		if _, err := tx.exec("INSERT INTO mcp_servers(id, name, url, command, auth_type, credential, status, last_error, tools, checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-			s.ID, s.Name, s.URL, s.Command, s.AuthType, s.Credential, s.Status, s.LastError, listed, tx.Now, tx.Now); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO mcp_servers(id, name, url, command, auth_type, credential, status, last_error, tools, "+
+				"checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+			s.ID, s.Name, s.URL, s.Command, s.AuthType, s.Credential, s.Status, s.LastError, listed, tx.Now, tx.Now,
+		); err != nil {
 			return s, err
 		}
 		if s.AuthType != agent.MCPAuthNone {
@@ -99,7 +112,12 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 
 // UpdateMCPServer stores a server that was changed and checked, and its credentials,
 // encrypted. If tools is nil, its tools are kept.
-func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent.MCPAuth, tools []agent.MCPTool) (agent.MCPServer, error) {
+func (db *DB) UpdateMCPServer(
+	ctx context.Context,
+	s agent.MCPServer,
+	auth agent.MCPAuth,
+	tools []agent.MCPTool,
+) (agent.MCPServer, error) {
 	listed, err := listedTools(tools)
 	if err != nil {
 		return s, err
@@ -119,8 +137,11 @@ func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if err != nil {
 			return s, err
 		}
-		if _, err := tx.exec("UPDATE mcp_servers SET name = ?, url = ?, command = ?, auth_type = ?, credential = ?, status = ?, last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
-			s.Name, s.URL, s.Command, kind, s.Credential, s.Status, s.LastError, listed, tx.Now, s.ID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE mcp_servers SET name = ?, url = ?, command = ?, auth_type = ?, credential = ?, status = ?, "+
+				"last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
+			s.Name, s.URL, s.Command, kind, s.Credential, s.Status, s.LastError, listed, tx.Now, s.ID,
+		); err != nil {
 			return s, err
 		}
 		if err := tx.putSecret(s.ID, authField, secret); err != nil {
@@ -154,7 +175,9 @@ func (tx *Tx) resealMCP(before, s agent.MCPServer, auth agent.MCPAuth) (string, 
 // CheckMCPServerLimit returns CONFLICT if the agent has as many MCP servers as it
 // may have.
 func (db *DB) CheckMCPServerLimit(ctx context.Context) error {
-	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.checkMCPServerLimit() })
+	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.checkMCPServerLimit()
+	})
 	return err
 }
 
@@ -164,7 +187,11 @@ func (tx *Tx) checkMCPServerLimit() error {
 		return err
 	}
 	if n >= agent.MaxMCPServers {
-		return agent.Errorf(agent.CodeConflict, "an agent has at most %d MCP servers", agent.MaxMCPServers).With("limit", agent.MaxMCPServers)
+		return agent.Errorf(
+			agent.CodeConflict,
+			"an agent has at most %d MCP servers",
+			agent.MaxMCPServers,
+		).With("limit", agent.MaxMCPServers)
 	}
 	return nil
 }
@@ -206,8 +233,11 @@ func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agen
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		tx.claimWork(workMCPServers)
-		_, err := tx.exec(`UPDATE mcp_servers SET status = ?, last_error = ?, checked_at = ?, tools = coalesce(?, tools) WHERE id = ? AND url = ? AND command = ?`,
-			s.Status, s.LastError, tx.Now, listed, s.ID, s.URL, s.Command)
+		_, err := tx.exec(
+			`UPDATE mcp_servers SET status = ?, last_error = ?, checked_at = ?, tools = coalesce(?, tools) `+
+				`WHERE id = ? AND url = ? AND command = ?`,
+			s.Status, s.LastError, tx.Now, listed, s.ID, s.URL, s.Command,
+		)
 		return struct{}{}, err
 	})
 	return err
@@ -225,7 +255,10 @@ func (db *DB) KeepMCPIssuer(ctx context.Context, s agent.MCPServer, issuer strin
 		if err := json.Unmarshal([]byte(raw), &kept); err != nil {
 			return struct{}{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
 		}
-		if kept.Issuer != "" || kept.TokenURL != "" || kept.URL != s.URL || kept.Type != agent.MCPAuthOAuth2 {
+		if kept.Issuer != "" ||
+			kept.TokenURL != "" ||
+			kept.URL != s.URL ||
+			kept.Type != agent.MCPAuthOAuth2 {
 			return struct{}{}, nil
 		}
 		kept.Issuer = issuer
@@ -263,14 +296,20 @@ func (db *DB) MCPCredentials(ctx context.Context, s agent.MCPServer) (agent.MCPA
 	if s.AuthType == agent.MCPAuthNone {
 		return agent.MCPAuth{}, nil
 	}
-	kept, err := Read(ctx, db, func(tx *Tx) (mcpSecret, error) { return tx.mcpSecret(s) })
+	kept, err := Read(ctx, db, func(tx *Tx) (mcpSecret, error) {
+		return tx.mcpSecret(s)
+	})
 	return kept.MCPAuth, err
 }
 
 func (tx *Tx) mcpSecret(s agent.MCPServer) (kept mcpSecret, err error) {
 	raw, err := tx.secret(s.ID, authField)
 	if errors.Is(err, errLocked) {
-		return kept, agent.Errorf(agent.CodeConflict, "the server's credentials are locked: they were encrypted with another master key; register the server again").Because(err)
+		return kept, agent.Errorf(
+			agent.CodeConflict,
+			"the server's credentials are locked: they were encrypted with another master key; "+
+				"register the server again",
+		).Because(err)
 	}
 	if err != nil {
 		return kept, err
@@ -282,7 +321,10 @@ func (tx *Tx) mcpSecret(s agent.MCPServer) (kept mcpSecret, err error) {
 		return mcpSecret{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
 	}
 	if kept.URL != s.URL || kept.Type != s.AuthType {
-		return mcpSecret{}, agent.Errorf(agent.CodeConflict, "the server's address was changed, and its credentials are for another one; register the server again")
+		return mcpSecret{}, agent.Errorf(
+			agent.CodeConflict,
+			"the server's address was changed, and its credentials are for another one; register the server again",
+		)
 	}
 	return kept, nil
 }

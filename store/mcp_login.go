@@ -10,7 +10,9 @@ import (
 // MCPLogin decrypts what belongs to a login at a server: what its owner set, and the
 // client that was registered for it, if any. Errors are those of MCPCredentials.
 func (db *DB) MCPLogin(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, MCPClient, error) {
-	kept, err := Read(ctx, db, func(tx *Tx) (mcpSecret, error) { return tx.mcpSecret(s) })
+	kept, err := Read(ctx, db, func(tx *Tx) (mcpSecret, error) {
+		return tx.mcpSecret(s)
+	})
 	return kept.MCPAuth, kept.Client, err
 }
 

@@ -18,8 +18,10 @@ var migrations = []string{
 	version1,
 	version2,
 	version3 +
-		perTable(countRows, "canned_replies", "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
-			"schedules", "sources", "tasks", "tools", "webhooks", "workflows") +
+		perTable(
+			countRows, "canned_replies", "contacts", "conversations", "executions", "gateways", "logs",
+			"mcp_servers", "messages", "schedules", "sources", "tasks", "tools", "webhooks", "workflows",
+		) +
 		perTable(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
 	version4,
 	version5,
@@ -82,8 +84,12 @@ func migrateTo(c *conn, target int) error {
 		return newer(version)
 	}
 	for ; version < target; version++ {
-		step := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d; PRAGMA application_id = %d;",
-			migrations[version], version+1, applicationID)
+		step := fmt.Sprintf(
+			"BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d; PRAGMA application_id = %d;",
+			migrations[version],
+			version+1,
+			applicationID,
+		)
 		err := c.script(step)
 		if err == nil && version+1 == chunkIndexVersion {
 			err = dropChunkIndex(c)
@@ -113,7 +119,10 @@ func dropChunkIndex(c *conn) error {
 }
 
 func newer(version int) *agent.Error {
-	return agent.Errorf(agent.CodeAgentNewer,
+	return agent.Errorf(
+		agent.CodeAgentNewer,
 		"this agent's file has version %d, and this program knows up to version %d; update Satchel to use it",
-		version, fileVersion()).With("file_version", version).With("program_version", fileVersion())
+		version,
+		fileVersion(),
+	).With("file_version", version).With("program_version", fileVersion())
 }

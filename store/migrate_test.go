@@ -41,7 +41,8 @@ func TestSchemaApplies(t *testing.T) {
 	for _, q := range []string{
 		`INSERT INTO contacts(name,email,tags) VALUES ('Ada','ada@example.com','["vip","x"]')`,
 		`UPDATE contacts SET email='b@x.y'`,
-		`INSERT INTO sources(id,type,name,status,created_at,updated_at) VALUES('s','file','n','ready','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`,
+		`INSERT INTO sources(id,type,name,status,created_at,updated_at) ` +
+			`VALUES('s','file','n','ready','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`,
 		`INSERT INTO chunks(id,source_id,position,content) VALUES('c','s',0,'hello world')`,
 		`DELETE FROM sources`,
 		`DELETE FROM contacts`,
@@ -100,7 +101,8 @@ func TestMigratedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	const digest = "SELECT group_concat(concat_ws('|', id, level, source, message, data, created_at), char(10)) FROM (SELECT * FROM logs ORDER BY created_at, id)"
+	const digest = "SELECT group_concat(concat_ws('|', id, level, source, message, data, created_at), char(10)) " +
+		"FROM (SELECT * FROM logs ORDER BY created_at, id)"
 	if err := c.script(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
 		INSERT INTO logs(level, source, message, data, created_at)
 		SELECT 'info', 'test', 'row ' || i, json_object('i', i), '2026-01-01T00:00:' || printf('%02d', i % 60) || '.000Z' FROM n`); err != nil {
@@ -113,11 +115,15 @@ func TestMigratedLog(t *testing.T) {
 	if before != after || len(before) < 5000 {
 		t.Errorf("the log changed: %d bytes before, %d after", len(before), len(after))
 	}
-	if err := c.script("DELETE FROM logs WHERE message = 'row 7'; INSERT INTO logs(level, source, message, created_at) VALUES ('info', 'test', 'a', 'b'), ('info', 'test', 'c', 'd')"); err != nil {
+	if err := c.script("DELETE FROM logs WHERE message = 'row 7'; INSERT INTO logs(level, source, message, " +
+		"created_at) VALUES ('info', 'test', 'a', 'b'), ('info', 'test', 'c', 'd')"); err != nil {
 		t.Fatal(err)
 	}
 	var rows, counted int
-	if err := errors.Join(c.value(&rows, "SELECT count(*) FROM logs"), c.value(&counted, "SELECT n FROM _counts WHERE name = 'logs'")); err != nil || rows != counted || rows < 5001 {
+	if err := errors.Join(
+		c.value(&rows, "SELECT count(*) FROM logs"),
+		c.value(&counted, "SELECT n FROM _counts WHERE name = 'logs'"),
+	); err != nil || rows != counted || rows < 5001 {
 		t.Errorf("%d rows, counted as %d, %v", rows, counted, err)
 	}
 }
@@ -140,23 +146,38 @@ func TestMigratedAnswers(t *testing.T) {
 		INSERT INTO conversations(id, gateway_id, created_at, updated_at) VALUES ('open','g','` + at + `','` + at + `'), ('muted','g','` + at + `','` + at + `');
 		UPDATE conversations SET muted = 1 WHERE id = 'muted'`
 	for n, m := range []struct{ conversation, metadata string }{
-		{"open", `{"external_id":"1"}`}, {"muted", `{"external_id":"2"}`}, {"open", `{"external_id":"3","auto_submitted":"yes"}`}, {"open", `{}`},
-		{"open", `{"external_id":"5"}`}, {"open", `{"external_id":"6"}`},
+		{"open", `{"external_id":"1"}`},
+		{"muted", `{"external_id":"2"}`},
+		{"open", `{"external_id":"3","auto_submitted":"yes"}`},
+		{"open", `{}`},
+		{"open", `{"external_id":"5"}`},
+		{"open", `{"external_id":"6"}`},
 	} {
-		old += fmt.Sprintf(";INSERT INTO messages(id, conversation_id, role, content, metadata) VALUES (%d,'%s','user','hello','%s')", 101+n, m.conversation, m.metadata)
+		old += fmt.Sprintf(
+			";INSERT INTO messages(id, conversation_id, role, content, metadata) VALUES (%d,'%s','user','hello','%s')",
+			101+n, m.conversation, m.metadata,
+		)
 	}
 	old += `;UPDATE conversations SET muted = id = 'muted';
 		INSERT INTO _answers(message_id, conversation_id, created_at) VALUES (105,'open','` + at + `'), (106,'open','` + at + `');
 		INSERT INTO _outgoing(message_id, conversation_id, gateway_id, key, status, created_at) VALUES (103,'open','g',NULL,'sending','` + at + `'), (104,'open','g','answer:106','pending','` + at + `')`
 	var left string
-	if err := errors.Join(c.script(old), migrate(c), checkSchema(c), c.value(&left, "SELECT group_concat(message_id) FROM (SELECT * FROM _answers ORDER BY message_id)")); err != nil {
+	if err := errors.Join(
+		c.script(old),
+		migrate(c),
+		checkSchema(c),
+		c.value(&left, "SELECT group_concat(message_id) FROM (SELECT * FROM _answers ORDER BY message_id)"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if left != "101,105" {
 		t.Errorf("%s are to be answered", left)
 	}
 	var due string
-	if err := c.value(&due, "SELECT group_concat(message_id || ' ' || status) FROM _outgoing WHERE next_attempt_at < '2000'"); err != nil || due != "103 sending" {
+	if err := c.value(
+		&due,
+		"SELECT group_concat(message_id || ' ' || status) FROM _outgoing WHERE next_attempt_at < '2000'",
+	); err != nil || due != "103 sending" {
 		t.Errorf("due are %s, %v", due, err)
 	}
 }
@@ -178,7 +199,11 @@ func TestMigratedTemperature(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got string
-		err = errors.Join(c.script("UPDATE _agent SET settings = '"+stored+"'"), migrate(c), c.value(&got, "SELECT settings FROM _agent"))
+		err = errors.Join(
+			c.script("UPDATE _agent SET settings = '"+stored+"'"),
+			migrate(c),
+			c.value(&got, "SELECT settings FROM _agent"),
+		)
 		c.close()
 		if err != nil || got != want {
 			t.Errorf("%s becomes %s, %v", stored, got, err)
@@ -192,7 +217,11 @@ var fixtureKey = []byte("fixture key of thirty-two bytes.")
 func makeFixture(t *testing.T, path string) {
 	t.Helper()
 	f := openAt(t, t.TempDir(), fixtureKey)
-	db, err := f.CreateAgent(WithActor(t.Context(), "ada@example.com"), agent.Agent{Name: "Fixture", Description: "of version " + strconv.Itoa(fileVersion())}, "ada@example.com")
+	db, err := f.CreateAgent(
+		WithActor(t.Context(), "ada@example.com"),
+		agent.Agent{Name: "Fixture", Description: "of version " + strconv.Itoa(fileVersion())},
+		"ada@example.com",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,14 +286,21 @@ func TestFixtures(t *testing.T) {
 		}
 		pollFolder(f, 2)
 		db := byName(t, f, "Fixture")
-		if a := db.Agent(); db.Problem() != nil || a.Description != fmt.Sprintf("of version %d", version) || a.OwnerEmail != "ada@example.com" || db.Roles()["ada@example.com"] != agent.RoleOwner {
+		if a := db.Agent(); db.Problem() != nil ||
+			a.Description != fmt.Sprintf("of version %d", version) ||
+			a.OwnerEmail != "ada@example.com" ||
+			db.Roles()["ada@example.com"] != agent.RoleOwner {
 			t.Errorf("%+v, %v", a, db.Problem())
 		}
 		c, err := db.ResolveContact(t.Context(), "phone", "+1 555 0000001")
 		if err != nil || c.Name != "Contact 1" || len(c.Tags) != 1 {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-fixture" || err != nil {
+		if got, err := db.SettingsCredential(
+			t.Context(),
+			"openai_api_key",
+			agent.OpenAIAPI,
+		); got != "sk-fixture" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 		if s, err := db.Stats(t.Context()); err != nil || s.Contacts != 1 || s.Messages != 1 {
@@ -284,7 +320,12 @@ func TestFixtures(t *testing.T) {
 
 // futureSteps are two more migrations, as lists of statements.
 var futureSteps = [][]string{
-	{"CREATE TABLE future(a TEXT)", "INSERT INTO future SELECT name FROM contacts", "ALTER TABLE contacts ADD COLUMN score INTEGER", "UPDATE contacts SET score = length(name)"},
+	{
+		"CREATE TABLE future(a TEXT)",
+		"INSERT INTO future SELECT name FROM contacts",
+		"ALTER TABLE contacts ADD COLUMN score INTEGER",
+		"UPDATE contacts SET score = length(name)",
+	},
 	{"ALTER TABLE future ADD COLUMN b TEXT", "UPDATE future SET b = upper(a)", "DROP TABLE tools"},
 }
 
@@ -372,7 +413,13 @@ func cutMigration(t *testing.T, path string, before, n int) {
 	t.Helper()
 	unpackFixture(t, before, path)
 	var died *exec.ExitError
-	if err := child(t, "migrate", fmt.Sprintf("MIGRATE_BEFORE=%d", before), "MIGRATE_FILE="+path, fmt.Sprintf("MIGRATE_STATEMENTS=%d", n)).Run(); !errors.As(err, &died) || died.ExitCode() != -1 {
+	if err := child(
+		t,
+		"migrate",
+		fmt.Sprintf("MIGRATE_BEFORE=%d", before),
+		"MIGRATE_FILE="+path,
+		fmt.Sprintf("MIGRATE_STATEMENTS=%d", n),
+	).Run(); !errors.As(err, &died) || died.ExitCode() != -1 {
 		t.Fatalf("the child was to be killed: %v", err)
 	}
 	c, err := openConn(source(path, sqlite.ReadWrite))
@@ -382,7 +429,9 @@ func cutMigration(t *testing.T, path string, before, n int) {
 	if err := checkSchema(c); err != nil || valueOn[int](t, c, "PRAGMA user_version") != before {
 		t.Errorf("after %d statements from version %d on: %v", n, before, err)
 	}
-	if err := errors.Join(migrate(c), checkSchema(c)); err != nil || valueOn[string](t, c, "PRAGMA integrity_check") != "ok" || valueOn[int](t, c, "SELECT count(*) FROM contacts") != 1 {
+	if err := errors.Join(migrate(c), checkSchema(c)); err != nil ||
+		valueOn[string](t, c, "PRAGMA integrity_check") != "ok" ||
+		valueOn[int](t, c, "SELECT count(*) FROM contacts") != 1 {
 		t.Errorf("after %d statements from version %d on, then the whole migration: %v", n, before, err)
 	}
 	if err := c.close(); err != nil {
@@ -414,7 +463,12 @@ func TestKilledMigrationStep(t *testing.T) {
 		path := f.filePath("agent-fixture")
 		unpackFixture(t, 1, path)
 		var died *exec.ExitError
-		if err := child(t, "migrate", "MIGRATE_FILE="+path, fmt.Sprintf("MIGRATE_STATEMENTS=%d", n)).Run(); !errors.As(err, &died) || died.ExitCode() != -1 {
+		if err := child(
+			t,
+			"migrate",
+			"MIGRATE_FILE="+path,
+			fmt.Sprintf("MIGRATE_STATEMENTS=%d", n),
+		).Run(); !errors.As(err, &died) || died.ExitCode() != -1 {
 			t.Fatalf("the child was to be killed: %v", err)
 		}
 		if got := valueIn[int](t, path, "PRAGMA user_version"); got != 1 {
@@ -435,7 +489,12 @@ func TestKilledMigrationStep(t *testing.T) {
 		closeFolder(t, f)
 		migrations = migrations[:current]
 		f = openAt(t, f.Path(), fixtureKey)
-		if e := wantCode(t, byName(t, f, "agent-fixture").Problem(), agent.CodeAgentNewer); e.Details["file_version"] != current+2 || e.Details["program_version"] != current {
+		if e := wantCode(
+			t,
+			byName(t, f, "agent-fixture").Problem(),
+			agent.CodeAgentNewer,
+		); e.Details["file_version"] != current+2 ||
+			e.Details["program_version"] != current {
 			t.Errorf("after a downgrade: %+v", e)
 		}
 	}
@@ -476,7 +535,10 @@ func TestReleasedMigrations(t *testing.T) {
 		6: "cedee5e1bbf180ca63795760b45f8cbb6a0697da8fd670c323b1766209b1c311",
 	} {
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(migrations[version-1]))); got != want {
-			t.Errorf("migration %d has the SHA-256 %s, and was released with %s: add to the newest one", version, got, want)
+			t.Errorf(
+				"migration %d has the SHA-256 %s, and was released with %s: add to the newest one",
+				version, got, want,
+			)
 		}
 	}
 }
@@ -540,9 +602,15 @@ func TestTablesOutliveMigrations(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"orders", "logs", "things_moved"} {
-			table := agent.Table{Name: name, Columns: []agent.TableColumn{{Name: "n", Type: agent.ColumnNumber, Unique: true}}}
-			err := errors.Join(c.script(tableSQL(&table, tablePrefix+name)), (&Tx{conn: c}).makeParts(&table),
-				c.script("INSERT INTO _counts VALUES ('data_"+name+"', 0); INSERT INTO data_"+name+"(n) VALUES (1)"))
+			table := agent.Table{
+				Name:    name,
+				Columns: []agent.TableColumn{{Name: "n", Type: agent.ColumnNumber, Unique: true}},
+			}
+			err := errors.Join(
+				c.script(tableSQL(&table, tablePrefix+name)),
+				(&Tx{conn: c}).makeParts(&table),
+				c.script("INSERT INTO _counts VALUES ('data_"+name+"', 0); INSERT INTO data_"+name+"(n) VALUES (1)"),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,10 @@ func TestErrorsOfNamedFiles(t *testing.T) {
 		_, opened := linked(t, t.TempDir(), path)
 		_, restored := Offline{Options: Options{Path: t.TempDir()}}.Restore(t.Context(), path)
 		for command, err := range map[string]error{"open": opened, "restore": restored} {
-			if err == nil || !strings.HasPrefix(err.Error(), path+" ") || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "doctor") {
+			if err == nil ||
+				!strings.HasPrefix(err.Error(), path+" ") ||
+				!strings.Contains(err.Error(), text) ||
+				strings.Contains(err.Error(), "doctor") {
 				t.Errorf("%s, %q: %v", command, text, err)
 			}
 		}

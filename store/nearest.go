@@ -14,14 +14,20 @@ func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int)
 	if err != nil {
 		return nil, err
 	}
-	load := func(h search.Head) ([]byte, error) { return k.tx.segment(h) }
+	load := func(h search.Head) ([]byte, error) {
+		return k.tx.segment(h)
+	}
 	for keep := search.Shortlist(n, search.CountRecords(heads)); ; keep *= 4 {
 		found, err := k.tx.db.folder.vectors.Nearest(k.tx.db, vector, heads, sources, keep, load)
 		if err != nil {
 			return nil, err
 		}
-		exact, err := k.tx.cosines(vector, "SELECT p.rowid, p.chunk_id, p.chunk_offset FROM json_each(?) j CROSS JOIN "+placesIn(len(vector))+" p ON p.rowid = j.value",
-			search.ListJSON(found))
+		exact, err := k.tx.cosines(
+			vector,
+			"SELECT p.rowid, p.chunk_id, p.chunk_offset FROM json_each(?) j CROSS JOIN "+placesIn(len(vector))+
+				" p ON p.rowid = j.value",
+			search.ListJSON(found),
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -36,8 +42,14 @@ func (k *Knowledge) sources() (map[uint32]bool, error) {
 	if k.text.Source == 0 && !k.text.Mixed {
 		return nil, nil
 	}
-	list, err := all(k.tx, func(rows *sqlite.Rows) (seq uint32, err error) { return seq, rows.Scan(&seq) },
-		"SELECT seq FROM sources WHERE embedding_model = ?1 AND (seq = ?2 OR ?2 = 0)", k.model, k.text.Source)
+	list, err := all(
+		k.tx,
+		func(rows *sqlite.Rows) (seq uint32, err error) {
+			return seq, rows.Scan(&seq)
+		},
+		"SELECT seq FROM sources WHERE embedding_model = ?1 AND (seq = ?2 OR ?2 = 0)",
+		k.model, k.text.Source,
+	)
 	allowed := make(map[uint32]bool, len(list))
 	for _, seq := range list {
 		allowed[seq] = true

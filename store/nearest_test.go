@@ -48,7 +48,9 @@ func exactly(t testing.TB, db *DB, sourceID string, queries [][]float32) []map[i
 	t.Helper()
 	lists := make([]map[int64]float64, len(queries))
 	for i, q := range queries {
-		lists[i] = ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.nearestByVectors(q, 10) })
+		lists[i] = ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) {
+			return k.nearestByVectors(q, 10)
+		})
 	}
 	return lists
 }
@@ -109,7 +111,11 @@ func checkSegments(t testing.TB, db *DB, gone int) {
 		}
 		delete(parts, seq)
 	}
-	if counted := value[int](t, db, "SELECT n FROM _counts WHERE name = 'vectors_gone'"); len(parts) != gone || counted != gone {
+	if counted := value[int](
+		t,
+		db,
+		"SELECT n FROM _counts WHERE name = 'vectors_gone'",
+	); len(parts) != gone || counted != gone {
 		t.Errorf("%d records are of deleted chunks, %d are counted, want %d", len(parts), counted, gone)
 	}
 }
@@ -258,7 +264,13 @@ func TestForkHasItsOwnIndex(t *testing.T) {
 		vector []float32
 		seq    int64
 		found  bool
-	}{{db, v, here[0], true}, {fork, v, here[0], false}, {db, base[0], 1, true}, {fork, base[0], 1, false}, {fork, base[1], 2, true}} {
+	}{
+		{db, v, here[0], true},
+		{fork, v, here[0], false},
+		{db, base[0], 1, true},
+		{fork, base[0], 1, false},
+		{fork, base[1], 2, true},
+	} {
 		if got := nearest(t, c.db, "", c.vector, 1); slices.Contains(got, c.seq) != c.found {
 			t.Errorf("agent %s, chunk %d: found %v", c.db.id, c.seq, got)
 		}
@@ -327,7 +339,12 @@ func FuzzSegment(f *testing.F) {
 	db := openKnowledge(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		do(t, db, "DELETE FROM _vector_segments")
-		do(t, db, "INSERT INTO _vector_segments(id, dims, n, data) VALUES (1, 512, 5000, cast(? AS BLOB))", string(data))
+		do(
+			t,
+			db,
+			"INSERT INTO _vector_segments(id, dims, n, data) VALUES (1, 512, 5000, cast(? AS BLOB))",
+			string(data),
+		)
 		db.folder.vectors.Drop(db)
 		_, err := Read(context.Background(), db, func(tx *Tx) (map[int64]float64, error) {
 			k, err := tx.Knowledge("", testModel)

@@ -23,7 +23,13 @@ const maxDueOccurrences = 100
 // takeDueTasks takes the tasks that are due, emits the events of the occurrences that
 // have not ended, and returns those that start a workflow.
 func (tx *Tx) takeDueTasks() (start []StartedTask, err error) {
-	due, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE next_run <= ? ORDER BY next_run, id LIMIT ?", tx.Now, dueBatch)
+	due, err := all(
+		tx,
+		scanTask,
+		"SELECT "+taskColumns+" FROM tasks WHERE next_run <= ? ORDER BY next_run, id LIMIT ?",
+		tx.Now,
+		dueBatch,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +79,11 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 		if missed {
 			status, executed, problem = agent.TaskFailed, agent.Time{}, "missed: nobody was there to start it"
 		}
-		done, err := tx.exec("INSERT OR IGNORE INTO occurrences(id, task_id, start_time, status, executed_at, error) VALUES (?,?,?,?,?,?)",
-			o.ID, t.ID, o.StartTime, status, executed, problem)
+		done, err := tx.exec(
+			"INSERT OR IGNORE INTO occurrences(id, task_id, start_time, status, executed_at, "+
+				"error) VALUES (?,?,?,?,?,?)",
+			o.ID, t.ID, o.StartTime, status, executed, problem,
+		)
 		if err != nil {
 			return false, err
 		}
@@ -88,7 +97,10 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 	if missed {
 		return false, nil
 	}
-	return t.WorkflowID != "", tx.emitAbout(t.ID, agent.EventCalendarDue, map[string]any{"task": t.WithOccurrence(o), "occurrence": o})
+	return t.WorkflowID != "", tx.emitAbout(t.ID, agent.EventCalendarDue, map[string]any{
+		"task":       t.WithOccurrence(o),
+		"occurrence": o,
+	})
 }
 
 // failInvalidTask ends a task that SQL made invalid.
@@ -96,7 +108,10 @@ func (tx *Tx) failInvalidTask(t *agent.Task, why error) error {
 	if _, err := tx.exec("UPDATE tasks SET next_run = NULL, status = 'failed' WHERE id = ?", t.ID); err != nil {
 		return err
 	}
-	return tx.log(agent.LevelError, "schedule", "a task cannot be planned and has failed", map[string]any{"task_id": t.ID, "error": agent.Explain(why)})
+	return tx.log(agent.LevelError, "schedule", "a task cannot be planned and has failed", map[string]any{
+		"task_id": t.ID,
+		"error":   agent.Explain(why),
+	})
 }
 
 func (tx *Tx) replanTask(r replanned, zone string) error {
@@ -115,7 +130,10 @@ func (tx *Tx) replanTask(r replanned, zone string) error {
 }
 
 // occurrenceStatus maps the outcome of a run to the status of its occurrence.
-var occurrenceStatus = map[agent.RunStatus]agent.TaskStatus{agent.RunSuccess: agent.TaskCompleted, agent.RunError: agent.TaskFailed}
+var occurrenceStatus = map[agent.RunStatus]agent.TaskStatus{
+	agent.RunSuccess: agent.TaskCompleted,
+	agent.RunError:   agent.TaskFailed,
+}
 
 func (tx *Tx) finishOccurrence(o agent.Run) error {
 	var taskID string
@@ -126,7 +144,10 @@ func (tx *Tx) finishOccurrence(o agent.Run) error {
 		return nil
 	}
 	if err == nil {
-		_, err = tx.exec("UPDATE tasks SET status = ? WHERE id = ? AND recurrence = 'none' AND status = 'running'", status, taskID)
+		_, err = tx.exec(
+			"UPDATE tasks SET status = ? WHERE id = ? AND recurrence = 'none' AND status = 'running'",
+			status, taskID,
+		)
 	}
 	return err
 }
@@ -137,8 +158,13 @@ func (tx *Tx) startedTasks() (under []StartedTask, err error) {
 		id, task string
 		start    agent.Time
 	}
-	rows, err := all(tx, func(rows *sqlite.Rows) (o owned, err error) { return o, rows.Scan(&o.id, &o.task, &o.start) },
-		"SELECT id, task_id, start_time FROM occurrences WHERE status = 'running' ORDER BY seq")
+	rows, err := all(
+		tx,
+		func(rows *sqlite.Rows) (o owned, err error) {
+			return o, rows.Scan(&o.id, &o.task, &o.start)
+		},
+		"SELECT id, task_id, start_time FROM occurrences WHERE status = 'running' ORDER BY seq",
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -162,5 +188,10 @@ func startedOccurrence(t *agent.Task, id string, start agent.Time) agent.Occurre
 			return o
 		}
 	}
-	return agent.Occurrence{ID: id, OriginalStart: start, StartTime: start, EndTime: agent.At(start.Add(t.EndTime.Sub(t.StartTime.Time)))}
+	return agent.Occurrence{
+		ID:            id,
+		OriginalStart: start,
+		StartTime:     start,
+		EndTime:       agent.At(start.Add(t.EndTime.Sub(t.StartTime.Time))),
+	}
 }

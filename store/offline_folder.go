@@ -32,7 +32,14 @@ func openBesideServer(o Options, fn func(*Folder) error) error {
 	if err != nil {
 		return err
 	}
-	f := &Folder{path: path, log: slog.Default(), openLimit: 1, byID: map[string]*DB{}, names: map[string]*DB{}, open: map[*DB]struct{}{}}
+	f := &Folder{
+		path:      path,
+		log:       slog.Default(),
+		openLimit: 1,
+		byID:      map[string]*DB{},
+		names:     map[string]*DB{},
+		open:      map[*DB]struct{}{},
+	}
 	f.byID[agent.DefaultID] = newDB(f, agent.DefaultID, f.filePath(agent.DefaultID))
 	err = f.loadAccess()
 	if err == nil {
@@ -46,7 +53,9 @@ func openBesideServer(o Options, fn func(*Folder) error) error {
 type Offline struct{ Options }
 
 // Doctor calls Doctor for this folder.
-func (o Offline) Doctor() ([]agent.Finding, error) { return Doctor(o.Path, o.MasterKeys) }
+func (o Offline) Doctor() ([]agent.Finding, error) {
+	return Doctor(o.Path, o.MasterKeys)
+}
 
 // Access returns what is stored about access, but for the keys, without changing the folder.
 func (o Offline) Access() (a agent.Access, err error) {
@@ -63,7 +72,9 @@ func (o Offline) Access() (a agent.Access, err error) {
 }
 
 // Backup calls BackupFile for this folder.
-func (o Offline) Backup(idOrName, to string) error { return BackupFile(o.Path, idOrName, to) }
+func (o Offline) Backup(idOrName, to string) error {
+	return BackupFile(o.Path, idOrName, to)
+}
 
 // Restore calls RestoreFile for this folder.
 func (o Offline) Restore(ctx context.Context, from string) (id string, err error) {
@@ -74,7 +85,11 @@ func (o Offline) Restore(ctx context.Context, from string) (id string, err error
 // CreateKey creates an API key and returns it; it cannot be read again. Agents of the key
 // may be named. choose is called with what is stored about access, and returns the role that
 // callers without an identity shall have; nil changes nothing.
-func (o Offline) CreateKey(ctx context.Context, k agent.Key, choose func(agent.Access) (*agent.Role, error)) (key string, err error) {
+func (o Offline) CreateKey(
+	ctx context.Context,
+	k agent.Key,
+	choose func(agent.Access) (*agent.Role, error),
+) (key string, err error) {
 	err = WithKeys(o.Options, func(f *Folder) error {
 		if k.Agents, err = f.agentIDs(k.Agents); err != nil {
 			return err
@@ -123,8 +138,12 @@ func (o Offline) Keys(ctx context.Context) (keys []*agent.Key, err error) {
 
 // DeleteKey revokes an API key.
 func (o Offline) DeleteKey(ctx context.Context, id string) error {
-	return WithKeys(o.Options, func(f *Folder) error { return f.DeleteKey(ctx, id) })
+	return WithKeys(o.Options, func(f *Folder) error {
+		return f.DeleteKey(ctx, id)
+	})
 }
 
 // RotateKey calls RotateKey for this folder.
-func (o Offline) RotateKey() (credentials int, err error) { return RotateKey(o.Options) }
+func (o Offline) RotateKey() (credentials int, err error) {
+	return RotateKey(o.Options)
+}

@@ -136,7 +136,11 @@ func TestBackupFileOfAStoppedServer(t *testing.T) {
 	if err := BackupFile(f.Path(), "nobody", filepath.Join(dir, "9")); err == nil {
 		t.Error("a backup of an unknown agent")
 	}
-	if err := BackupFile(filepath.Join(dir, "none"), "default", filepath.Join(dir, "9")); !errors.Is(err, fs.ErrNotExist) {
+	if err := BackupFile(
+		filepath.Join(dir, "none"),
+		"default",
+		filepath.Join(dir, "9"),
+	); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	if err := BackupFile(f.Path(), "default", filepath.Join(dir, "none", "x")); err == nil {
@@ -223,16 +227,23 @@ func TestCopiesOfAClusterAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	offline := Offline{Options{Path: path}}
-	if err := errors.Join(offline.Backup(agent.DefaultID, backup), os.Mkdir(filepath.Join(path, clusterFolder), 0o700)); err != nil {
+	if err := errors.Join(
+		offline.Backup(agent.DefaultID, backup),
+		os.Mkdir(filepath.Join(path, clusterFolder), 0o700),
+	); err != nil {
 		t.Fatal(err)
 	}
 	second := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
-		"doctor":     second(offline.Doctor()),
-		"backup":     offline.Backup(agent.DefaultID, backup+"2"),
-		"restore":    second(offline.Restore(ctx, backup)),
-		"put":        PutFile(ctx, path, backup, "agent-x"),
-		"key create": second(offline.CreateKey(ctx, agent.Key{Name: "x", Role: agent.RoleOwner, Agents: []string{"*"}}, nil)),
+		"doctor":  second(offline.Doctor()),
+		"backup":  offline.Backup(agent.DefaultID, backup+"2"),
+		"restore": second(offline.Restore(ctx, backup)),
+		"put":     PutFile(ctx, path, backup, "agent-x"),
+		"key create": second(offline.CreateKey(
+			ctx,
+			agent.Key{Name: "x", Role: agent.RoleOwner, Agents: []string{"*"}},
+			nil,
+		)),
 		"key list":   second(offline.Keys(ctx)),
 		"key revoke": offline.DeleteKey(ctx, "key-x"),
 		"key rotate": second(offline.RotateKey()),

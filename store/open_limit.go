@@ -25,9 +25,13 @@ func checkDescriptors(limit int64) error {
 	if limit == 0 || limit >= leastDescriptors {
 		return nil
 	}
-	return fmt.Errorf("this process may have %d files open, and a server needs at least %d: raise the limit, "+
-		"for example with \"ulimit -n 4096\", LimitNOFILE=4096 in a systemd unit, or --ulimit nofile=4096 of docker run",
-		limit, leastDescriptors)
+	return fmt.Errorf(
+		"this process may have %d files open, and a server needs at least %d: raise the limit, "+
+			"for example with \"ulimit -n 4096\", LimitNOFILE=4096 in a systemd unit, or --ulimit "+
+			"nofile=4096 of docker run",
+		limit,
+		leastDescriptors,
+	)
 }
 
 // withinDescriptors lowers the number of agents' files that may be open to what a limit of

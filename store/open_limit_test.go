@@ -13,7 +13,8 @@ import (
 // agents' files than the limit allows.
 func TestLimitOfOpenFiles(t *testing.T) {
 	for limit, want := range map[int64]bool{64: false, 128: false, 255: false, 256: true, 1024: true, 0: true} {
-		if err := checkDescriptors(limit); (err == nil) != want || err != nil && !strings.Contains(err.Error(), fmt.Sprint(limit, " files")) {
+		if err := checkDescriptors(limit); (err == nil) != want ||
+			err != nil && !strings.Contains(err.Error(), fmt.Sprint(limit, " files")) {
 			t.Errorf("%d: %v", limit, err)
 		}
 	}

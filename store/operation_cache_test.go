@@ -8,13 +8,26 @@ import (
 )
 
 func definition(id, summary string) agent.OperationDefinition {
-	return agent.OperationDefinition{Operation: agent.Operation{ID: id, Name: id, Method: "GET", Path: "/" + id, Summary: summary, Parameters: json.RawMessage(`{"type":"object"}`)}}
+	return agent.OperationDefinition{
+		Operation: agent.Operation{
+			ID:         id,
+			Name:       id,
+			Method:     "GET",
+			Path:       "/" + id,
+			Summary:    summary,
+			Parameters: json.RawMessage(`{"type":"object"}`),
+		},
+	}
 }
 
 // An operation is read once, and again after each change to it.
 func TestOperationIsReadAgainAfterChanges(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
-	api, err := db.CreateAPI(t.Context(), agent.API{Name: "shop", ServerURL: "https://a.test"}, []agent.OperationDefinition{definition("orders", "1")})
+	api, err := db.CreateAPI(
+		t.Context(),
+		agent.API{Name: "shop", ServerURL: "https://a.test"},
+		[]agent.OperationDefinition{definition("orders", "1")},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +45,12 @@ func TestOperationIsReadAgainAfterChanges(t *testing.T) {
 	}
 	agree := func([]agent.APIUse) error { return nil }
 	expect("created", "https://a.test", "1")
-	if _, err := db.UpdateAPI(t.Context(), api, []agent.OperationDefinition{definition("orders", "2")}, agree); err != nil {
+	if _, err := db.UpdateAPI(
+		t.Context(),
+		api,
+		[]agent.OperationDefinition{definition("orders", "2")},
+		agree,
+	); err != nil {
 		t.Fatal(err)
 	}
 	expect("another description", "https://a.test", "2")
@@ -41,14 +59,20 @@ func TestOperationIsReadAgainAfterChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("another server", "https://b.test", "2")
-	for _, query := range []string{"UPDATE _apis SET server_url = 'https://evil.test'", "UPDATE _api_operations SET definition = ''", "DELETE FROM _apis"} {
+	for _, query := range []string{
+		"UPDATE _apis SET server_url = 'https://evil.test'",
+		"UPDATE _api_operations SET definition = ''",
+		"DELETE FROM _apis",
+	} {
 		if _, err := db.SQL(t.Context(), query, Params{}, Access{Write: true}); err == nil {
 			t.Errorf("%s was not refused", query)
 		}
 	}
 	createContact(t, db, named("x"))
 	expect("a write elsewhere", "https://b.test", "2")
-	if err := db.alone(t.Context(), func(c *conn) error { return c.script("UPDATE _apis SET server_url = 'https://c.test'") }); err != nil {
+	if err := db.alone(t.Context(), func(c *conn) error {
+		return c.script("UPDATE _apis SET server_url = 'https://c.test'")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	expect("a write outside a transaction", "https://c.test", "2")
@@ -81,7 +105,11 @@ func TestOperationCache(t *testing.T) {
 	}
 	c.note(workAll)
 	_, _, now := c.find(ref)
-	large := calledOperation{operation: agent.OperationDefinition{Operation: agent.Operation{Parameters: make(json.RawMessage, agent.MaxOperationSchema)}}}
+	large := calledOperation{
+		operation: agent.OperationDefinition{
+			Operation: agent.Operation{Parameters: make(json.RawMessage, agent.MaxOperationSchema)},
+		},
+	}
 	for i := range 100 {
 		c.keep(operationRef{"shop", string(rune('a' + i))}, large, now)
 		if c.size > maxCachedOperations || len(c.entries)*len(large.operation.Parameters) > c.size {

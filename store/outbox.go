@@ -22,8 +22,13 @@ func (tx *Tx) emit(event string, data any) error {
 	if err != nil {
 		return fmt.Errorf("event data: %w", err)
 	}
-	_, err = tx.exec("INSERT INTO _events(id, type, data, created_at) VALUES (?,?,?,?)",
-		agent.NewID(agent.KindEvent), event, string(raw), tx.Now)
+	_, err = tx.exec(
+		"INSERT INTO _events(id, type, data, created_at) VALUES (?,?,?,?)",
+		agent.NewID(agent.KindEvent),
+		event,
+		string(raw),
+		tx.Now,
+	)
 	return err
 }
 
@@ -94,7 +99,9 @@ func (tx *Tx) subscribedEvents(consumer string) (names []string, all bool, err e
 	}
 	patterns, err := ask(tx)
 	for _, name := range agent.EventNames {
-		if slices.ContainsFunc(patterns, func(p string) bool { return agent.MatchEvent(p, name) }) {
+		if slices.ContainsFunc(patterns, func(p string) bool {
+			return agent.MatchEvent(p, name)
+		}) {
 			names = append(names, name)
 		}
 	}
@@ -120,8 +127,11 @@ func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Unde
 
 func (db *DB) undelivered(ctx context.Context, consumer string, limit int) (Undelivered, error) {
 	return Read(ctx, db, func(tx *Tx) (u Undelivered, err error) {
-		err = tx.row("SELECT coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0), coalesce((SELECT max(seq) FROM _events), 0)", consumer).
-			Scan(&u.After, &u.Last)
+		err = tx.row(
+			"SELECT coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0), coalesce((SELECT "+
+				"max(seq) FROM _events), 0)",
+			consumer,
+		).Scan(&u.After, &u.Last)
 		if err != nil || u.Last <= u.After {
 			u.Last = u.After
 			return u, err
@@ -143,7 +153,13 @@ func (db *DB) undelivered(ctx context.Context, consumer string, limit int) (Unde
 
 func (tx *Tx) eventsBehind(after int64, names []string, any bool, limit int) ([]agent.Event, error) {
 	if any {
-		return all(tx, scanEvent, "SELECT "+eventColumns+" FROM _events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+		return all(
+			tx,
+			scanEvent,
+			"SELECT "+eventColumns+" FROM _events WHERE seq > ? ORDER BY seq LIMIT ?",
+			after,
+			limit,
+		)
 	}
 	raw, err := json.Marshal(names)
 	if err != nil {
@@ -163,20 +179,28 @@ func (db *DB) PassEvents(ctx context.Context, consumer string, seq int64) error 
 }
 
 func (c *conn) passEvents(consumer string, seq int64) error {
-	_, err := c.exec("INSERT INTO _cursors VALUES (?,?) ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq)", consumer, seq)
+	_, err := c.exec(
+		"INSERT INTO _cursors VALUES (?,?) ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq)",
+		consumer, seq,
+	)
 	return err
 }
 
 // forgetUndelivered skips the undelivered events of a copied file, because the
 // original delivers them.
 func (tx *Tx) forgetUndelivered() error {
-	if _, err := tx.exec("UPDATE _cursors SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM _events))"); err != nil {
+	if _, err := tx.exec(
+		"UPDATE _cursors SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM _events))",
+	); err != nil {
 		return err
 	}
 	if _, err := tx.exec("DELETE FROM _answers"); err != nil {
 		return err
 	}
-	for table, where := range map[string]string{"_deliveries": "status = 'pending'", "_outgoing": "status IN ('pending','sending')"} {
+	for table, where := range map[string]string{
+		"_deliveries": "status = 'pending'",
+		"_outgoing":   "status IN ('pending','sending')",
+	} {
 		if _, err := tx.exec("UPDATE " + table + ` SET status = 'failed', next_attempt_at = NULL,
 			error = 'left to the agent that this one was copied from' WHERE ` + where); err != nil {
 			return err
@@ -217,7 +241,11 @@ const (
 // length is one, since what is scheduled is not nested in what scheduled it.
 func (db *DB) ScheduledChain(ctx context.Context, id string) (agent.Chain, error) {
 	return Read(ctx, db, func(tx *Tx) (c agent.Chain, err error) {
-		if err := tx.value(&c.Root, "SELECT coalesce((SELECT root FROM _chains WHERE id = ?), '')", id); err != nil || c.Root == "" {
+		if err := tx.value(
+			&c.Root,
+			"SELECT coalesce((SELECT root FROM _chains WHERE id = ?), '')",
+			id,
+		); err != nil || c.Root == "" {
 			return c, err
 		}
 		c.Depth, c.Remote = 1, true
@@ -230,7 +258,11 @@ func (tx *Tx) emitAbout(id, event string, data any) error {
 	if err := tx.emit(event, data); err != nil {
 		return err
 	}
-	_, err := tx.exec("UPDATE _events SET depth = 1, root = (SELECT root FROM _chains WHERE id = ?1) WHERE seq = last_insert_rowid() AND EXISTS (SELECT 1 FROM _chains WHERE id = ?1)", id)
+	_, err := tx.exec(
+		"UPDATE _events SET depth = 1, root = (SELECT root FROM _chains WHERE id = ?1) "+
+			"WHERE seq = last_insert_rowid() AND EXISTS (SELECT 1 FROM _chains WHERE id = ?1)",
+		id,
+	)
 	return err
 }
 

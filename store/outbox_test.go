@@ -51,17 +51,34 @@ func sameJSON(t testing.TB, a, b any) bool {
 func TestEventsHoldTheirRecords(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	do(t, db, "INSERT INTO gateways(id, type, name) VALUES ('gateway-1', 'webhook', 'Shop')")
-	person := createContact(t, db, agent.ContactChange{Name: agent.Some("Ada"), Tags: agent.Some([]string{"vip", "é\"\n"}), Email: agent.Some("ada@example.com")})
-	conversation, err := db.CreateConversation(t.Context(), agent.ConversationChange{ContactID: agent.Some(person.ID),
-		GatewayID: agent.Some("gateway-1"), Muted: agent.Some(true), Metadata: agent.Some(json.RawMessage(`{"a":[1]}`))})
+	person := createContact(t, db, agent.ContactChange{
+		Name:  agent.Some("Ada"),
+		Tags:  agent.Some([]string{"vip", "é\"\n"}),
+		Email: agent.Some("ada@example.com"),
+	})
+	conversation, err := db.CreateConversation(t.Context(), agent.ConversationChange{
+		ContactID: agent.Some(person.ID),
+		GatewayID: agent.Some("gateway-1"),
+		Muted:     agent.Some(true),
+		Metadata:  agent.Some(json.RawMessage(`{"a":[1]}`)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	message := say(t, db, conversation.ID, agent.MessageUser, "hello \"you\"")
-	askSQL(t, db, "INSERT INTO messages(conversation_id, role, content) VALUES (?, 'assistant', 'by SQL'), (?, 'system', 'not told')", conversation.ID, conversation.ID)
+	askSQL(
+		t,
+		db,
+		"INSERT INTO messages(conversation_id, role, content) VALUES (?, 'assistant', 'by SQL'), "+
+			"(?, 'system', 'not told')",
+		conversation.ID,
+		conversation.ID,
+	)
 	askSQL(t, db, "INSERT INTO conversations(id) VALUES ('conversation-sql')")
 	events := eventsAfter(t, db, 0)
-	want := []string{"contact.created", "conversation.created", "message.received", "message.sent", "conversation.created"}
+	want := []string{
+		"contact.created", "conversation.created", "message.received", "message.sent", "conversation.created",
+	}
 	if got := types(events); !slices.Equal(got, want) {
 		t.Fatalf("events %v, want %v", got, want)
 	}
@@ -82,8 +99,14 @@ func TestEventsHoldTheirRecords(t *testing.T) {
 		noun  string
 		want  any
 	}{
-		{0, "contact", person}, {1, "conversation", conversation}, {1, "contact", person},
-		{2, "message", message}, {2, "contact", person}, {2, "conversation", stored}, {4, "contact", nil}, {4, "gateway", nil},
+		{0, "contact", person},
+		{1, "conversation", conversation},
+		{1, "contact", person},
+		{2, "message", message},
+		{2, "contact", person},
+		{2, "conversation", stored},
+		{4, "contact", nil},
+		{4, "gateway", nil},
 	} {
 		if got := data(c.event)[c.noun]; !sameJSON(t, got, c.want) {
 			t.Errorf("%s of event %d is %v, want %+v", c.noun, c.event, got, c.want)
@@ -100,7 +123,11 @@ func TestGatewayEvents(t *testing.T) {
 	for _, status := range []string{"active", "active", "inactive", "error", "active"} {
 		askSQL(t, db, "UPDATE gateways SET status = ? WHERE id = 'gateway-1'", status)
 	}
-	if got := types(eventsAfter(t, db, 0)); !slices.Equal(got, []string{"gateway.active", "gateway.error", "gateway.active"}) {
+	if got := types(eventsAfter(t, db, 0)); !slices.Equal(got, []string{
+		"gateway.active",
+		"gateway.error",
+		"gateway.active",
+	}) {
 		t.Errorf("events %v", got)
 	}
 }
@@ -114,7 +141,12 @@ func TestDepth(t *testing.T) {
 	if _, err := db.CreateContact(deep, named("deep")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.SQL(WithChain(t.Context(), agent.Chain{Depth: 4}), "INSERT INTO contacts(name) VALUES ('deeper'), ('as deep')", Params{}, Access{Write: true}); err != nil {
+	if _, err := db.SQL(
+		WithChain(t.Context(), agent.Chain{Depth: 4}),
+		"INSERT INTO contacts(name) VALUES ('deeper'), ('as deep')",
+		Params{},
+		Access{Write: true},
+	); err != nil {
 		t.Fatal(err)
 	}
 	createContact(t, db, named("shallow again"))
@@ -141,7 +173,12 @@ func TestOwnMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := db.SQL(deep, "INSERT INTO messages(conversation_id, role, content) VALUES (?, 'user', 'x')", Params{List: []any{c.ID}}, Access{Write: true}); err != nil {
+	if _, err := db.SQL(
+		deep,
+		"INSERT INTO messages(conversation_id, role, content) VALUES (?, 'user', 'x')",
+		Params{List: []any{c.ID}},
+		Access{Write: true},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if got := types(eventsAfter(t, db, 0)); !slices.Equal(got, []string{"conversation.created", "message.sent"}) {
@@ -162,7 +199,12 @@ func TestUndelivered(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", consumer, got.Events, err, want)
 		}
 	}
-	do(t, db, `INSERT INTO webhooks(id, url, events, created_at, updated_at) VALUES ('w','u','["*"]','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`)
+	do(
+		t,
+		db,
+		`INSERT INTO webhooks(id, url, events, created_at, updated_at) `+
+			`VALUES ('w','u','["*"]','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`,
+	)
 	listen(t, db, "*")
 	check(ConsumerWebhooks, events[:3])
 	for _, seq := range []int64{events[3].Seq, events[1].Seq} { // a cursor never goes back
@@ -178,8 +220,12 @@ func TestUndelivered(t *testing.T) {
 // listen creates an active workflow whose trigger names an event.
 func listen(tb testing.TB, db *DB, event string) agent.Workflow {
 	tb.Helper()
-	w, err := db.CreateWorkflow(context.Background(), agent.Workflow{Name: event, Status: agent.WorkflowActive,
-		Nodes: []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger","data":{"event":"` + event + `"}}`)}, Edges: []agent.RawEdge{}})
+	w, err := db.CreateWorkflow(context.Background(), agent.Workflow{
+		Name:   event,
+		Status: agent.WorkflowActive,
+		Nodes:  []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger","data":{"event":"` + event + `"}}`)},
+		Edges:  []agent.RawEdge{},
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -210,8 +256,14 @@ func TestSubscribedEvents(t *testing.T) {
 			VALUES ('w','u','["contact.*"]','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`, "UPDATE webhooks SET active = 0", []string{"contact.created"}},
 		{"one that is off", ConsumerWebhooks, "SELECT 1", "SELECT 1", nil},
 		{"no trigger", ConsumerWorkflows, "SELECT 1", "SELECT 1", nil},
-		{"a trigger", ConsumerWorkflows, `INSERT INTO workflows(id, name, status, nodes) VALUES ('w','n','active','[{"id":"t","type":"trigger","data":{"event":"source.*"}}]')`,
-			"UPDATE workflows SET status = 'paused'", []string{"source.ready"}},
+		{
+			"a trigger",
+			ConsumerWorkflows,
+			`INSERT INTO workflows(id, name, status, nodes) VALUES ('w','n','active','[{"id":"t","type":"trigger",` +
+				`"data":{"event":"source.*"}}]')`,
+			"UPDATE workflows SET status = 'paused'",
+			[]string{"source.ready"},
+		},
 		{"a paused workflow", ConsumerWorkflows, "SELECT 1", "SELECT 1", nil},
 		{"another", "newcomer", "SELECT 1", "SELECT 1", []string{"contact.created", "source.ready"}},
 	} {
@@ -221,14 +273,22 @@ func TestSubscribedEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, err := db.Undelivered(t.Context(), c.consumer, 10)
-		if err != nil || !slices.Equal(types(u.Events), c.want) || u.NoSubscribers != (c.want == nil) || u.After != before || u.Last != before+2 || u.More {
+		if err != nil ||
+			!slices.Equal(types(u.Events), c.want) ||
+			u.NoSubscribers != (c.want == nil) ||
+			u.After != before ||
+			u.Last != before+2 ||
+			u.More {
 			t.Errorf("%s: %v %+v %v", c.name, types(u.Events), u, err)
 		}
 		if c.want == nil {
 			do(t, db, c.end)
 			continue
 		}
-		if u, err = db.Undelivered(t.Context(), c.consumer, 1); err != nil || len(u.Events) != 1 || !u.More || u.Last != u.Events[0].Seq {
+		if u, err = db.Undelivered(t.Context(), c.consumer, 1); err != nil ||
+			len(u.Events) != 1 ||
+			!u.More ||
+			u.Last != u.Events[0].Seq {
 			t.Errorf("%s, one at a time: %+v %v", c.name, u, err)
 		}
 		do(t, db, c.end)
@@ -331,8 +391,18 @@ func TestStartFindsUndelivered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	do(t, left, `INSERT INTO webhooks(id, url, events, created_at, updated_at) VALUES ('w','u','["*"]','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`)
-	do(t, left, `INSERT INTO _deliveries(id, webhook_id, event_id, event, body, status, next_attempt_at, created_at) VALUES ('d','w','e','x','{}','pending','2026-02-01T00:00:00.000Z','x')`)
+	do(
+		t,
+		left,
+		`INSERT INTO webhooks(id, url, events, created_at, updated_at) `+
+			`VALUES ('w','u','["*"]','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`,
+	)
+	do(
+		t,
+		left,
+		`INSERT INTO _deliveries(id, webhook_id, event_id, event, body, status, next_attempt_at, created_at) `+
+			`VALUES ('d','w','e','x','{}','pending','2026-02-01T00:00:00.000Z','x')`,
+	)
 	fork, err := f.Fork(t.Context(), left, "copy", "")
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +418,10 @@ func TestStartFindsUndelivered(t *testing.T) {
 	if _, ok := f.cache.find(left.id, left.path, f.path); !ok {
 		t.Error("the file was not cached")
 	}
-	if left.Pending().Events.IsZero() || left.Pending().Deliveries.String() != "2026-02-01T00:00:00.000Z" || !done.Pending().Events.IsZero() || !done.Pending().Deliveries.IsZero() {
+	if left.Pending().Events.IsZero() ||
+		left.Pending().Deliveries.String() != "2026-02-01T00:00:00.000Z" ||
+		!done.Pending().Events.IsZero() ||
+		!done.Pending().Deliveries.IsZero() {
 		t.Errorf("left: %+v, done: %+v", left.Pending(), done.Pending())
 	}
 }
@@ -369,11 +442,22 @@ func TestListenersSince(t *testing.T) {
 	newest := func() int64 { return value[int64](t, db, lastEvent) }
 	made := since()
 	createContact(t, db, named("one"))
-	do(t, db, `UPDATE workflows SET nodes = '[{"id":"t","type":"trigger","data":{"event":"contact.created","x":1}},{"id":"n","type":"set"}]' WHERE id = ?`, w.ID)
+	do(
+		t,
+		db,
+		`UPDATE workflows SET nodes = '[{"id":"t","type":"trigger","data":{"event":"contact.created","x":1}},`+
+			`{"id":"n","type":"set"}]' WHERE id = ?`,
+		w.ID,
+	)
 	if made >= newest() || since() != made {
 		t.Errorf("an edited trigger is subscribed from %d, before from %d of %d", since(), made, newest())
 	}
-	do(t, db, `UPDATE workflows SET nodes = '[{"id":"t","type":"trigger","data":{"event":"contact.deleted"}}]' WHERE id = ?`, w.ID)
+	do(
+		t,
+		db,
+		`UPDATE workflows SET nodes = '[{"id":"t","type":"trigger","data":{"event":"contact.deleted"}}]' WHERE id = ?`,
+		w.ID,
+	)
 	if since() != newest() {
 		t.Errorf("a trigger of another event is subscribed from %d, not %d", since(), newest())
 	}

@@ -20,12 +20,24 @@ const MaxWaiting = 2000
 // in the meantime, and only stored if it answers a simulated message; so is an execution's
 // answer to a message that gets none. A person's message mutes automatic replies.
 func (db *DB) SendMessage(ctx context.Context, m agent.Message, automatic bool) (agent.Message, error) {
-	return db.sendMessage(ctx, m, automatic, func(*Tx) error { return nil }, func(*Tx, *agent.Message) error { return nil })
+	return db.sendMessage(
+		ctx,
+		m,
+		automatic,
+		func(*Tx) error { return nil },
+		func(*Tx, *agent.Message) error { return nil },
+	)
 }
 
 // sendMessage is SendMessage with functions that run before and after it in the same
 // commit.
-func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, before func(*Tx) error, after func(*Tx, *agent.Message) error) (agent.Message, error) {
+func (db *DB) sendMessage(
+	ctx context.Context,
+	m agent.Message,
+	automatic bool,
+	before func(*Tx) error,
+	after func(*Tx, *agent.Message) error,
+) (agent.Message, error) {
 	if len(m.Metadata) == 0 {
 		m.Metadata = json.RawMessage("{}")
 	}
@@ -49,7 +61,11 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 			return m, err
 		}
 		if byExecution(ctx) {
-			if refused, err = tx.refusesAnswer(ChainOf(ctx).Root, []string{c.ID}, nil); err != nil || refused != "" {
+			if refused, err = tx.refusesAnswer(
+				ChainOf(ctx).Root,
+				[]string{c.ID},
+				nil,
+			); err != nil || refused != "" {
 				return m, err
 			}
 		}
@@ -62,7 +78,12 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 		if err := after(tx, &m); err != nil || automatic {
 			return m, err
 		}
-		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role, "send": true})
+		return m, tx.audit("message added", map[string]any{
+			"conversation_id": c.ID,
+			"message_id":      m.ID,
+			"role":            m.Role,
+			"send":            true,
+		})
 	})
 	if err == nil && refused != "" {
 		err = agent.Errorf(agent.CodeConflict, "the message was not sent: %s", refused)
@@ -121,14 +142,21 @@ func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
 	}
 	to := c.Recipient(g.Type, &contact)
 	if to == "" {
-		return agent.Invalid("send", "requires a contact whom the gateway's platform can reach, or a conversation that began there")
+		return agent.Invalid(
+			"send",
+			"requires a contact whom the gateway's platform can reach, or a conversation that began there",
+		)
 	}
 	var waiting int
 	if err := tx.value(&waiting, "SELECT count(*) FROM _outgoing WHERE status IN ('pending','sending')"); err != nil {
 		return err
 	}
 	if waiting >= MaxWaiting {
-		return agent.Errorf(agent.CodeConflict, "%d messages of this agent are already waiting to be sent", MaxWaiting).With("limit", MaxWaiting)
+		return agent.Errorf(
+			agent.CodeConflict,
+			"%d messages of this agent are already waiting to be sent",
+			MaxWaiting,
+		).With("limit", MaxWaiting)
 	}
 	if c.ExternalThreadID == "" && (g.Type == agent.GatewaySMS || g.Type == agent.GatewayWhatsApp) {
 		_, err = tx.exec("UPDATE OR IGNORE conversations SET external_thread_id = ? WHERE id = ?", dialled(to), c.ID)
@@ -169,15 +197,19 @@ func (tx *Tx) queueMessage(c *agent.Conversation, id int64) error {
 			return err
 		}
 	}
-	_, err = tx.exec(`INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, next_attempt_at, created_at)
+	_, err = tx.exec(
+		`INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, next_attempt_at, created_at)
 		VALUES (?1, ?2, ?3, 'pending',
 			iif(EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ?2 AND status IN ('pending','sending')), NULL, '1970-01-01T00:00:00.000Z'), ?4)`,
-		id, c.ID, c.GatewayID, tx.Now)
+		id, c.ID, c.GatewayID, tx.Now,
+	)
 	return err
 }
 
 // sendingField returns the field of _secrets with the token of a queued message.
-func sendingField(id int64) string { return replyField + "-" + strconv.FormatInt(id, 10) }
+func sendingField(id int64) string {
+	return replyField + "-" + strconv.FormatInt(id, 10)
+}
 
 // DueMessage identifies a conversation whose first message is due.
 type DueMessage struct {
@@ -187,13 +219,29 @@ type DueMessage struct {
 
 // DueMessages returns up to limit conversations with a message that is due at now,
 // and when the next after now is due; zero for never.
-func (db *DB) DueMessages(ctx context.Context, now agent.Time, limit int) (due []DueMessage, next agent.Time, err error) {
+func (db *DB) DueMessages(
+	ctx context.Context,
+	now agent.Time,
+	limit int,
+) (due []DueMessage, next agent.Time, err error) {
 	due, err = Read(ctx, db, func(tx *Tx) ([]DueMessage, error) {
-		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending') AND next_attempt_at > ?", now); err != nil {
+		if err := tx.value(
+			&next,
+			"SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending') AND next_attempt_at > ?",
+			now,
+		); err != nil {
 			return nil, err
 		}
-		return all(tx, func(rows *sqlite.Rows) (d DueMessage, err error) { return d, rows.Scan(&d.ConversationID, &d.Sending) },
-			"SELECT conversation_id, status = 'sending' FROM _outgoing WHERE status IN ('pending','sending') AND next_attempt_at <= ? ORDER BY next_attempt_at, message_id LIMIT ?", now, limit)
+		return all(
+			tx,
+			func(rows *sqlite.Rows) (d DueMessage, err error) {
+				return d, rows.Scan(&d.ConversationID, &d.Sending)
+			},
+			"SELECT conversation_id, status = 'sending' FROM _outgoing WHERE status IN ('pending','sending') "+
+				"AND next_attempt_at <= ? ORDER BY next_attempt_at, message_id LIMIT ?",
+			now,
+			limit,
+		)
 	})
 	return due, next, err
 }
@@ -247,7 +295,10 @@ func (db *DB) BeginSending(ctx context.Context, conversationID string, now agent
 func (tx *Tx) sending(conversationID string) (*Sending, error) {
 	gatewayID := ""
 	found, err := all(tx, func(rows *sqlite.Rows) (s Sending, err error) {
-		return s, rows.Scan(&s.MessageID, &s.Conversation.ID, &gatewayID, &s.Attempt, &s.FirstAt, &s.Parts, &s.ExternalID, &s.Channel, &s.Text, (*rawJSON)(&s.Metadata))
+		return s, rows.Scan(
+			&s.MessageID, &s.Conversation.ID, &gatewayID, &s.Attempt, &s.FirstAt, &s.Parts, &s.ExternalID, &s.Channel,
+			&s.Text, (*rawJSON)(&s.Metadata),
+		)
 	}, `SELECT o.message_id, o.conversation_id, o.gateway_id, o.attempt, o.first_at, o.parts, o.external_id, o.channel, m.content, m.metadata
 		FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.conversation_id = ? AND o.status IN ('pending','sending') AND o.status = 'sending'`, conversationID)
 	if err != nil || len(found) == 0 {
@@ -270,11 +321,20 @@ func (tx *Tx) completeSending(s *Sending, gatewayID string) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Token, err = tx.secret(s.Conversation.ID, sendingField(s.MessageID)); err != nil && !errors.Is(err, errLocked) {
+	if s.Token, err = tx.secret(
+		s.Conversation.ID,
+		sendingField(s.MessageID),
+	); err != nil && !errors.Is(err, errLocked) {
 		return err
 	}
-	answers, err := all(tx, func(rows *sqlite.Rows) (raw json.RawMessage, err error) { return raw, rows.Scan((*rawJSON)(&raw)) },
-		"SELECT metadata FROM messages WHERE conversation_id = ? AND id < ? AND role = 'user' ORDER BY id DESC LIMIT 1", s.Conversation.ID, s.MessageID)
+	answers, err := all(
+		tx,
+		func(rows *sqlite.Rows) (raw json.RawMessage, err error) {
+			return raw, rows.Scan((*rawJSON)(&raw))
+		},
+		"SELECT metadata FROM messages WHERE conversation_id = ? AND id < ? AND role = 'user' ORDER BY id DESC LIMIT 1",
+		s.Conversation.ID, s.MessageID,
+	)
 	if len(answers) > 0 {
 		s.Answers = answers[0]
 	}
@@ -303,8 +363,17 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 		case e.Problem != "":
 			status = "pending"
 		}
-		done, err := tx.exec(`UPDATE _outgoing SET status = ?, parts = ?, external_id = ?, channel = ?, error = ?, next_attempt_at = ? WHERE message_id = ? AND status = 'sending'`,
-			status, e.Parts, agent.Clip(e.ExternalID, 200), agent.Clip(e.Channel, 200), e.Problem, e.Next, s.MessageID)
+		done, err := tx.exec(
+			`UPDATE _outgoing SET status = ?, parts = ?, external_id = ?, channel = ?, error = ?, next_attempt_at = `+
+				`? WHERE message_id = ? AND status = 'sending'`,
+			status,
+			e.Parts,
+			agent.Clip(e.ExternalID, 200),
+			agent.Clip(e.Channel, 200),
+			e.Problem,
+			e.Next,
+			s.MessageID,
+		)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -319,11 +388,25 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 		if e.Problem == "" {
 			return struct{}{}, nil
 		}
-		if _, err := tx.exec("UPDATE gateways SET last_error = ?, last_error_at = ? WHERE id = ?", fmt.Sprintf("message %d was not sent: %s", s.MessageID, e.Problem), tx.Now, s.Gateway.ID); err != nil || status == "pending" {
+		if _, err := tx.exec(
+			"UPDATE gateways SET last_error = ?, last_error_at = ? WHERE id = ?",
+			fmt.Sprintf("message %d was not sent: %s", s.MessageID, e.Problem),
+			tx.Now,
+			s.Gateway.ID,
+		); err != nil || status == "pending" {
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.log(agent.LevelWarn, "gateways", "a message was not sent",
-			map[string]any{"message_id": s.MessageID, "conversation_id": s.Conversation.ID, "gateway_id": s.Gateway.ID, "error": e.Problem})
+		return struct{}{}, tx.log(
+			agent.LevelWarn,
+			"gateways",
+			"a message was not sent",
+			map[string]any{
+				"message_id":      s.MessageID,
+				"conversation_id": s.Conversation.ID,
+				"gateway_id":      s.Gateway.ID,
+				"error":           e.Problem,
+			},
+		)
 	})
 	return err
 }

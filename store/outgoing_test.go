@@ -13,7 +13,12 @@ import (
 func sendingAgent(t testing.TB, f *Folder) (*DB, agent.Message) {
 	t.Helper()
 	db := createAgent(t, f, "a")
-	g, err := db.CreateGateway(t.Context(), agent.Gateway{Type: agent.GatewaySlack, Name: "g"}, agent.GatewayConfig{BotToken: "b"}, "s")
+	g, err := db.CreateGateway(
+		t.Context(),
+		agent.Gateway{Type: agent.GatewaySlack, Name: "g"},
+		agent.GatewayConfig{BotToken: "b"},
+		"s",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +57,19 @@ func TestOneMessagePerConversation(t *testing.T) {
 	waits, sending := DueMessage{m.ConversationID, false}, DueMessage{m.ConversationID, true}
 	due(waits)
 	s, err := db.BeginSending(t.Context(), m.ConversationID, now)
-	if err != nil || s == nil || s.Text != "hello" || s.Attempt != 1 || s.Gateway.Config.BotToken != "b" || s.Conversation.ExternalThreadID != "C1" {
+	if err != nil ||
+		s == nil ||
+		s.Text != "hello" ||
+		s.Attempt != 1 ||
+		s.Gateway.Config.BotToken != "b" ||
+		s.Conversation.ExternalThreadID != "C1" {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if again, err := db.BeginSending(t.Context(), m.ConversationID, now); err != nil || again == nil || !again.Interrupted || again.MessageID != first.ID || again.Attempt != 1 {
+	if again, err := db.BeginSending(t.Context(), m.ConversationID, now); err != nil ||
+		again == nil ||
+		!again.Interrupted ||
+		again.MessageID != first.ID ||
+		again.Attempt != 1 {
 		t.Errorf("begun twice: %+v, %v", again, err)
 	}
 	due(sending)
@@ -67,7 +81,9 @@ func TestOneMessagePerConversation(t *testing.T) {
 	if _, next, err := db.DueMessages(t.Context(), now, 10); err != nil || next != later {
 		t.Errorf("next at %v, %v", next, err)
 	}
-	if s, err = db.BeginSending(t.Context(), m.ConversationID, later); err != nil || s.Attempt != 2 || s.FirstAt != now {
+	if s, err = db.BeginSending(t.Context(), m.ConversationID, later); err != nil ||
+		s.Attempt != 2 ||
+		s.FirstAt != now {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if err := db.EndSending(t.Context(), s, Ended{ExternalID: "1.5", Parts: 1}); err != nil {
@@ -90,7 +106,12 @@ func TestQueueIsBounded(t *testing.T) {
 	queued(t, db, m)
 	do(t, db, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO messages(id, conversation_id, role, content) SELECT i + 1000, ?, 'tool', '' FROM n`, MaxWaiting-1, m.ConversationID)
-	do(t, db, "INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, created_at) SELECT id, 'x', 'x', 'pending', created_at FROM messages WHERE id > 1000")
+	do(
+		t,
+		db,
+		"INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, created_at) SELECT id, 'x', 'x', "+
+			"'pending', created_at FROM messages WHERE id > 1000",
+	)
 	if _, err := db.SendMessage(t.Context(), m, false); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("%v", err)
 	}
@@ -125,7 +146,12 @@ func TestCopySendsNothing(t *testing.T) {
 	if due, _, err := fork.DueMessages(t.Context(), agent.At(time.Now()), 10); err != nil || len(due) != 0 {
 		t.Errorf("the copy has messages to send: %v, %v", due, err)
 	}
-	if why := value[string](t, fork, "SELECT metadata ->> '$.delivery.error' FROM messages WHERE id = ?", first.ID); !strings.Contains(why, "copied from") {
+	if why := value[string](
+		t,
+		fork,
+		"SELECT metadata ->> '$.delivery.error' FROM messages WHERE id = ?",
+		first.ID,
+	); !strings.Contains(why, "copied from") {
 		t.Error(why)
 	}
 	f = restart(t, f)
@@ -133,7 +159,10 @@ func TestCopySendsNothing(t *testing.T) {
 	if db.Pending().Messages.IsZero() {
 		t.Error("a start does not know of the pending message")
 	}
-	if s, err := db.BeginSending(t.Context(), m.ConversationID, agent.At(time.Now())); err != nil || s == nil || !s.Interrupted || s.MessageID != first.ID {
+	if s, err := db.BeginSending(t.Context(), m.ConversationID, agent.At(time.Now())); err != nil ||
+		s == nil ||
+		!s.Interrupted ||
+		s.MessageID != first.ID {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -143,7 +172,10 @@ func TestCopySendsNothing(t *testing.T) {
 func TestReplyTokenOfAMessage(t *testing.T) {
 	db, m := sendingAgent(t, openFolder(t))
 	keep := func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.keepReplyToken(m.ConversationID, agent.Inbound{ReplyToken: "tok", ReplyUntil: agent.At(tx.Now.Add(time.Minute))})
+		return struct{}{}, tx.keepReplyToken(m.ConversationID, agent.Inbound{
+			ReplyToken: "tok",
+			ReplyUntil: agent.At(tx.Now.Add(time.Minute)),
+		})
 	}
 	if _, err := Write(t.Context(), db, keep); err != nil {
 		t.Fatal(err)

@@ -43,10 +43,15 @@ func (db *DB) Overview(ctx context.Context, days int) (agent.Overview, error) {
 		if o.Failures, err = tx.failures(); err != nil {
 			return o, err
 		}
-		o.NextRuns, err = all(tx, func(rows *sqlite.Rows) (r agent.NextRun, err error) {
-			return r, rows.Scan(&r.ScheduleID, &r.Name, &r.At)
-		},
-			"SELECT id, name, next_run FROM schedules WHERE status = 'active' AND next_run IS NOT NULL ORDER BY next_run LIMIT ?", nextRuns)
+		o.NextRuns, err = all(
+			tx,
+			func(rows *sqlite.Rows) (r agent.NextRun, err error) {
+				return r, rows.Scan(&r.ScheduleID, &r.Name, &r.At)
+			},
+			"SELECT id, name, next_run FROM schedules WHERE status = 'active' AND next_run IS NOT NULL "+
+				"ORDER BY next_run LIMIT ?",
+			nextRuns,
+		)
 		if err != nil {
 			return o, err
 		}
@@ -77,9 +82,20 @@ func (tx *Tx) counts() (map[string]int, error) {
 
 // checklist returns the first steps, and which of them have been done.
 func (tx *Tx) checklist(model bool) ([]agent.ChecklistItem, error) {
-	list := []agent.ChecklistItem{{ID: "knowledge"}, {ID: "model", Done: model}, {ID: "ask"}, {ID: "channel"}, {ID: "workflow"}}
+	list := []agent.ChecklistItem{
+		{ID: "knowledge"},
+		{ID: "model", Done: model},
+		{ID: "ask"},
+		{ID: "channel"},
+		{ID: "workflow"},
+	}
 	return list, tx.row(`SELECT EXISTS (SELECT 1 FROM sources), EXISTS (SELECT 1 FROM messages WHERE role = 'assistant'),
-		EXISTS (SELECT 1 FROM gateways WHERE status = 'active'), EXISTS (SELECT 1 FROM workflows WHERE status = 'active')`).Scan(&list[0].Done, &list[2].Done, &list[3].Done, &list[4].Done)
+		EXISTS (SELECT 1 FROM gateways WHERE status = 'active'), EXISTS (SELECT 1 FROM workflows WHERE status = 'active')`).Scan(
+		&list[0].Done,
+		&list[2].Done,
+		&list[3].Done,
+		&list[4].Done,
+	)
 }
 
 // series counts by day in a time zone.
@@ -93,7 +109,11 @@ func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err err
 	for i := days - 1; i >= 0 && err == nil; i-- {
 		from, to := time.Date(year, month, day-i, 0, 0, 0, 0, zone), time.Date(year, month, day-i+1, 0, 0, 0, 0, zone)
 		s.Days = append(s.Days, from.Format(time.DateOnly))
-		if err = tx.executionsOf(&s, agent.FirstID(agent.KindExecution, from), agent.FirstID(agent.KindExecution, to)); err != nil {
+		if err = tx.executionsOf(
+			&s,
+			agent.FirstID(agent.KindExecution, from),
+			agent.FirstID(agent.KindExecution, to),
+		); err != nil {
 			break
 		}
 		first := next
@@ -106,9 +126,20 @@ func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err err
 
 // executionsOf adds a day: the executions with ids in a range.
 func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
-	for status, series := range map[agent.ExecutionStatus]*[]int{agent.ExecutionComplete: &s.Executions.Complete, agent.ExecutionErrored: &s.Executions.Errored, agent.ExecutionTerminated: &s.Executions.Terminated} {
+	for status, series := range map[agent.ExecutionStatus]*[]int{
+		agent.ExecutionComplete:   &s.Executions.Complete,
+		agent.ExecutionErrored:    &s.Executions.Errored,
+		agent.ExecutionTerminated: &s.Executions.Terminated,
+	} {
 		var n int
-		if err := tx.value(&n, "SELECT count(*) FROM executions WHERE status = ? AND "+executionEnded+" AND id >= ? AND id < ? AND trigger <> 'test'", status, from, to); err != nil {
+		if err := tx.value(
+			&n,
+			"SELECT count(*) FROM executions WHERE status = ? AND "+executionEnded+
+				" AND id >= ? AND id < ? AND trigger <> 'test'",
+			status,
+			from,
+			to,
+		); err != nil {
 			return err
 		}
 		*series = append(*series, n)
@@ -160,7 +191,10 @@ func (tx *Tx) firstMessage(at time.Time) (int64, error) {
 		middle := low + (high-low)/2
 		var id int64
 		var written agent.Time
-		err := tx.row("SELECT id, created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1", middle).Scan(&id, &written)
+		err := tx.row(
+			"SELECT id, created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1",
+			middle,
+		).Scan(&id, &written)
 		switch {
 		case errors.Is(err, sqlite.ErrNoRows) || err == nil && !written.Before(moment.Time):
 			high = middle
@@ -175,12 +209,18 @@ func (tx *Tx) firstMessage(at time.Time) (int64, error) {
 
 // failures groups the executions that failed recently and were not repeated since.
 func (tx *Tx) failures() ([]agent.FailureGroup, error) {
-	groups, err := all(tx, func(rows *sqlite.Rows) (g agent.FailureGroup, err error) {
-		return g, rows.Scan(&g.WorkflowID, &g.NodeID, &g.Error, &g.Count, &g.ExecutionID, &g.LastAt)
-	}, `SELECT workflow_id, coalesce(error ->> '$.node_id', '') AS node, coalesce(error ->> '$.message', '') AS message, count(*), max(id), max(coalesce(completed_at, created_at)) AS last_at
+	groups, err := all(
+		tx,
+		func(rows *sqlite.Rows) (g agent.FailureGroup, err error) {
+			return g, rows.Scan(&g.WorkflowID, &g.NodeID, &g.Error, &g.Count, &g.ExecutionID, &g.LastAt)
+		},
+		`SELECT workflow_id, coalesce(error ->> '$.node_id', '') AS node, coalesce(error ->> '$.message', '') AS message, count(*), max(id), max(coalesce(completed_at, created_at)) AS last_at
 		FROM (SELECT * FROM `+failedExecutions+` ORDER BY id DESC LIMIT ?1)
 		GROUP BY workflow_id, node, message ORDER BY last_at DESC LIMIT ?3`,
-		maxFailures, agent.FirstID(agent.KindExecution, tx.Now.Add(-FailureAge)), maxFailureGroups)
+		maxFailures,
+		agent.FirstID(agent.KindExecution, tx.Now.Add(-FailureAge)),
+		maxFailureGroups,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,10 @@ func fillPast(tb testing.TB, db *DB, n, days int) {
 	step := time.Duration(days) * 24 * time.Hour / time.Duration(n)
 	began := time.Now().Add(-time.Duration(days) * 24 * time.Hour)
 	_, err := Write(tb.Context(), db, func(tx *Tx) (struct{}, error) {
-		for _, statement := range []string{"INSERT INTO workflows(id, name) VALUES ('workflow-1', 'w')", "INSERT INTO conversations(id) VALUES ('conversation-1')"} {
+		for _, statement := range []string{
+			"INSERT INTO workflows(id, name) VALUES ('workflow-1', 'w')",
+			"INSERT INTO conversations(id) VALUES ('conversation-1')",
+		} {
 			if _, err := tx.exec(statement); err != nil {
 				return struct{}{}, err
 			}
@@ -24,11 +27,25 @@ func fillPast(tb testing.TB, db *DB, n, days int) {
 		for i := range n {
 			at := began.Add(time.Duration(i) * step)
 			status := []string{"complete", "complete", "complete", "errored", "terminated"}[i%5]
-			if _, err := tx.exec("INSERT INTO executions(id, workflow_id, version, status, trigger, input, error, created_at, started_at, completed_at) VALUES (?,'workflow-1',1,?,'manual',?,?,?,?,?)",
-				agent.FirstID(agent.KindExecution, at), status, input, fmt.Sprintf(`{"code":"X","message":"e%d","node_id":"n"}`, i%7), agent.At(at), agent.At(at), agent.At(at.Add(time.Duration(i%100)*time.Millisecond))); err != nil {
+			if _, err := tx.exec(
+				"INSERT INTO executions(id, workflow_id, version, status, trigger, input, error, created_at, "+
+					"started_at, completed_at) VALUES (?,'workflow-1',1,?,'manual',?,?,?,?,?)",
+				agent.FirstID(agent.KindExecution, at),
+				status,
+				input,
+				fmt.Sprintf(`{"code":"X","message":"e%d","node_id":"n"}`, i%7),
+				agent.At(at),
+				agent.At(at),
+				agent.At(at.Add(time.Duration(i%100)*time.Millisecond)),
+			); err != nil {
 				return struct{}{}, err
 			}
-			if _, err := tx.exec("INSERT INTO messages(conversation_id, role, content, created_at) VALUES ('conversation-1',?,?,?)", []string{"user", "assistant"}[i%2], input, agent.At(at)); err != nil {
+			if _, err := tx.exec(
+				"INSERT INTO messages(conversation_id, role, content, created_at) VALUES ('conversation-1',?,?,?)",
+				[]string{"user", "assistant"}[i%2],
+				input,
+				agent.At(at),
+			); err != nil {
 				return struct{}{}, err
 			}
 		}
@@ -54,12 +71,27 @@ func TestSeries(t *testing.T) {
 		return n
 	}
 	s := o.Series
-	if sum(s.Executions.Complete) != 600 || sum(s.Executions.Errored) != 200 || sum(s.Executions.Terminated) != 200 || sum(s.Messages.In) != 500 || sum(s.Messages.Out) != 500 {
+	if sum(s.Executions.Complete) != 600 ||
+		sum(s.Executions.Errored) != 200 ||
+		sum(s.Executions.Terminated) != 200 ||
+		sum(s.Messages.In) != 500 ||
+		sum(s.Messages.Out) != 500 {
 		t.Errorf("series: %+v", s)
 	}
 	for i, n := range s.Executions.Complete[5:13] {
-		if n != 60 || s.Messages.In[5+i] != 50 || s.Duration.P95[5+i] < 90 || s.Duration.P50[5+i] < 40 || s.Duration.P50[5+i] > 60 {
-			t.Errorf("day %s: %d complete, %d messages in, %d and %d ms", s.Days[5+i], n, s.Messages.In[5+i], s.Duration.P50[5+i], s.Duration.P95[5+i])
+		if n != 60 ||
+			s.Messages.In[5+i] != 50 ||
+			s.Duration.P95[5+i] < 90 ||
+			s.Duration.P50[5+i] < 40 ||
+			s.Duration.P50[5+i] > 60 {
+			t.Errorf(
+				"day %s: %d complete, %d messages in, %d and %d ms",
+				s.Days[5+i],
+				n,
+				s.Messages.In[5+i],
+				s.Duration.P50[5+i],
+				s.Duration.P95[5+i],
+			)
 		}
 	}
 	if len(o.Failures) != 7 || o.Failures[0].Count < 2 || o.Failures[0].NodeID != "n" {

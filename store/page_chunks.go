@@ -20,9 +20,15 @@ type PendingPage struct {
 // or nil.
 func (db *DB) PendingPage(ctx context.Context, sourceID string) (*PendingPage, error) {
 	return Read(ctx, db, func(tx *Tx) (*PendingPage, error) {
-		found, err := all(tx, func(rows *sqlite.Rows) (p PendingPage, err error) {
-			return p, rows.Scan(&p.Seq, &p.URL, &p.Title, &p.Text, &p.Hash, &p.Drop)
-		}, `SELECT seq, url, title, text, hash, pending = 'drop' FROM _pages WHERE source_id = ? AND pending <> '' ORDER BY seq LIMIT 1`, sourceID)
+		found, err := all(
+			tx,
+			func(rows *sqlite.Rows) (p PendingPage, err error) {
+				return p, rows.Scan(&p.Seq, &p.URL, &p.Title, &p.Text, &p.Hash, &p.Drop)
+			},
+			`SELECT seq, url, title, text, hash, pending = 'drop' FROM _pages WHERE source_id = ? `+
+				`AND pending <> '' ORDER BY seq LIMIT 1`,
+			sourceID,
+		)
 		if err != nil || len(found) == 0 {
 			return nil, err
 		}
@@ -36,7 +42,10 @@ func (db *DB) PendingPage(ctx context.Context, sourceID string) (*PendingPage, e
 func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingPage, chunks []NewChunk) error {
 	for {
 		n, err := Write(ctx, db, func(tx *Tx) (int64, error) {
-			return tx.deleteChunks("SELECT seq FROM chunks WHERE source_id = ? AND url = ? LIMIT ?", sourceID, p.URL, chunkBatch)
+			return tx.deleteChunks(
+				"SELECT seq FROM chunks WHERE source_id = ? AND url = ? LIMIT ?",
+				sourceID, p.URL, chunkBatch,
+			)
 		})
 		if err != nil {
 			return err
@@ -49,7 +58,11 @@ func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingP
 		chunks = chunks[len(batch):]
 		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 			var position int
-			if err := tx.value(&position, "SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?", sourceID); err != nil {
+			if err := tx.value(
+				&position,
+				"SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?",
+				sourceID,
+			); err != nil {
 				return struct{}{}, err
 			}
 			if err := tx.appendChunks(sourceID, position, batch); err != nil || len(chunks) > 0 {

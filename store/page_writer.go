@@ -53,12 +53,18 @@ func (p *pageWriter) rename(o PageOutcome) error {
 		return err
 	}
 	if o.Again {
-		if _, err := p.exec("UPDATE _pages SET state = 'queued', target = '' WHERE source_id = ? AND url = ? AND state = 'alias'", p.source, o.URL); err != nil {
+		if _, err := p.exec(
+			"UPDATE _pages SET state = 'queued', target = '' WHERE source_id = ? AND url = ? AND state = 'alias'",
+			p.source, o.URL,
+		); err != nil {
 			return err
 		}
 	}
 	if o.Final != o.URL {
-		if _, err := p.exec("UPDATE _pages SET state = 'alias', target = ?, status = ? WHERE source_id = ? AND url = ?", o.Final, o.Status, p.source, o.URL); err != nil {
+		if _, err := p.exec(
+			"UPDATE _pages SET state = 'alias', target = ?, status = ? WHERE source_id = ? AND url = ?",
+			o.Final, o.Status, p.source, o.URL,
+		); err != nil {
 			return err
 		}
 		if o.Queue {
@@ -71,9 +77,11 @@ func (p *pageWriter) rename(o PageOutcome) error {
 		return nil
 	}
 	if o.Final != o.URL {
-		if _, err := p.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
+		if _, err := p.exec(
+			`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
 			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('earlier','queued','alias')`,
-			p.source, o.Final, o.Depth, o.URL); err != nil {
+			p.source, o.Final, o.Depth, o.URL,
+		); err != nil {
 			return err
 		}
 	}
@@ -96,7 +104,9 @@ const (
 const (
 	insertIndexed = `INSERT INTO _pages(source_id, url, status, etag, last_modified, links, title, text, hash, depth, turn, state, changed, pending)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'indexed', 1, 'cut')` + unlessMet + setIndexed + whereNew
-	insertKnown   = "INSERT INTO _pages(source_id, url, status, depth, turn, state) VALUES (?1, ?2, ?3, ?4, ?5, 'indexed')" + unlessMet + setKnown + whereNew
+	insertKnown = "INSERT INTO _pages(source_id, url, status, depth, turn, state) " +
+		"VALUES (?1, ?2, ?3, ?4, ?5, 'indexed')" +
+		unlessMet + setKnown + whereNew
 	insertProblem = `INSERT INTO _pages(source_id, url, status, state, error_code, error_message, depth, turn)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)` + unlessMet + setProblem + whereNew
 
@@ -198,7 +208,11 @@ func (p *pageWriter) queue(urls []string, depth, limit int) error {
 // count reads how many addresses of this crawl have a row.
 func (p *pageWriter) count() error {
 	p.counted = true
-	if err := p.value(&p.met, "SELECT count(*) FROM _pages WHERE source_id = ? AND state <> 'earlier'", p.source); err != nil {
+	if err := p.value(
+		&p.met,
+		"SELECT count(*) FROM _pages WHERE source_id = ? AND state <> 'earlier'",
+		p.source,
+	); err != nil {
 		return err
 	}
 	var turn int

@@ -16,9 +16,13 @@ import (
 func rowsOf(t *testing.T, db *DB, id string) string {
 	t.Helper()
 	rows, err := Read(context.Background(), db, func(tx *Tx) ([]string, error) {
-		return all(tx, func(rows *sqlite.Rows) (row string, err error) { return row, rows.Scan(&row) },
+		return all(
+			tx,
+			func(rows *sqlite.Rows) (row string, err error) { return row, rows.Scan(&row) },
 			`SELECT concat_ws(' ', url, state, depth, row_number() OVER (ORDER BY depth, turn), target, status, error_code, title, hash, links, changed, pending)
-			FROM _pages WHERE source_id = ? ORDER BY seq`, id)
+			FROM _pages WHERE source_id = ? ORDER BY seq`,
+			id,
+		)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +76,11 @@ func TestOutcomesInOneCommitEqualOneByOne(t *testing.T) {
 	ctx := context.Background()
 	db := createAgent(t, openFolder(t), "pages")
 	source := func() string {
-		s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{URL: "http://example.com/", MaxPages: 50, MaxDepth: 5})
+		s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{
+			URL:      "http://example.com/",
+			MaxPages: 50,
+			MaxDepth: 5,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +107,9 @@ func TestOutcomesInOneCommitEqualOneByOne(t *testing.T) {
 			}
 			indexed += strings.Count(got, " indexed ")
 			for _, id := range []string{together, apart} {
-				if _, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.forgetCrawl(id) }); err != nil {
+				if _, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+					return struct{}{}, tx.forgetCrawl(id)
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -113,13 +123,22 @@ func TestOutcomesInOneCommitEqualOneByOne(t *testing.T) {
 func TestFrontierIsBounded(t *testing.T) {
 	ctx := context.Background()
 	db := createAgent(t, openFolder(t), "pages")
-	s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{URL: "http://example.com/", MaxPages: 50, MaxDepth: 5})
+	s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{
+		URL:      "http://example.com/",
+		MaxPages: 50,
+		MaxDepth: 5,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list []PageOutcome
 	for i := range 6 { // with 200 links each, half of which are known
-		o := PageOutcome{URL: fmt.Sprintf("/%d", i), Final: fmt.Sprintf("/%d", i), Depth: min(i, 1), Page: &ReadPage{Hash: fmt.Sprint(i), Links: []string{}}}
+		o := PageOutcome{
+			URL:   fmt.Sprintf("/%d", i),
+			Final: fmt.Sprintf("/%d", i),
+			Depth: min(i, 1),
+			Page:  &ReadPage{Hash: fmt.Sprint(i), Links: []string{}},
+		}
 		for k := range 400 {
 			o.Links = append(o.Links, fmt.Sprintf("/%d", i*200+k))
 		}
@@ -129,7 +148,8 @@ func TestFrontierIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := strings.Split(rowsOf(t, db, s.ID), "\n")
-	if last := rows[len(rows)-1]; len(rows) != maxFrontier || !strings.HasPrefix(last, fmt.Sprintf("/%d ", maxFrontier-1)) {
+	if last := rows[len(rows)-1]; len(rows) != maxFrontier ||
+		!strings.HasPrefix(last, fmt.Sprintf("/%d ", maxFrontier-1)) {
 		t.Errorf("%d addresses, the last %q; want %d, none skipped", len(rows), last, maxFrontier)
 	}
 }

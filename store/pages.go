@@ -37,7 +37,14 @@ func (db *DB) Frontier(ctx context.Context, sourceID string, n int) (Frontier, e
 		if err != nil {
 			return f, err
 		}
-		f.Next, err = all(tx, queuedPage, "SELECT q.url, q.depth, "+knownPage+" WHERE q.source_id = ? AND q.state = 'queued' ORDER BY q.depth, q.turn LIMIT ?", sourceID, n)
+		f.Next, err = all(
+			tx,
+			queuedPage,
+			"SELECT q.url, q.depth, "+knownPage+
+				" WHERE q.source_id = ? AND q.state = 'queued' ORDER BY q.depth, q.turn LIMIT ?",
+			sourceID,
+			n,
+		)
 		return f, err
 	})
 }
@@ -50,13 +57,21 @@ const keptLinks = 4 << 10
 // not met yet, by address and without a depth.
 func (db *DB) KnownPages(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
-		list, err := all(tx, func(rows *sqlite.Rows) (q QueuedPage, err error) {
-			var links rawJSON
-			if err := rows.Scan(&links, &q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified); err != nil {
-				return q, err
-			}
-			return q, json.Unmarshal(links, &q.Links)
-		}, "SELECT iif(length(k.links) <= ?, k.links, NULL), q.url, 0, "+knownPage+" WHERE q.source_id = ? AND q.state = 'earlier' LIMIT ?", keptLinks, sourceID, maxFrontier)
+		list, err := all(
+			tx,
+			func(rows *sqlite.Rows) (q QueuedPage, err error) {
+				var links rawJSON
+				if err := rows.Scan(&links, &q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified); err != nil {
+					return q, err
+				}
+				return q, json.Unmarshal(links, &q.Links)
+			},
+			"SELECT iif(length(k.links) <= ?, k.links, NULL), q.url, 0, "+knownPage+
+				" WHERE q.source_id = ? AND q.state = 'earlier' LIMIT ?",
+			keptLinks,
+			sourceID,
+			maxFrontier,
+		)
 		known := make(map[string]QueuedPage, len(list))
 		for _, page := range list {
 			known[page.URL] = page
@@ -126,7 +141,12 @@ func (e *WalkEnd) reached(f Frontier, queued int) bool {
 // it is finished, all in one commit. end is nil while other addresses are being
 // fetched. If the source was deleted or is no longer being crawled, the error is
 // NOT_FOUND.
-func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome, end *WalkEnd) (CrawlStatus, error) {
+func (db *DB) PutPages(
+	ctx context.Context,
+	sourceID string,
+	outcomes []PageOutcome,
+	end *WalkEnd,
+) (CrawlStatus, error) {
 	return Write(ctx, db, func(tx *Tx) (CrawlStatus, error) {
 		tx.claimWork(workSources) // the crawl that stores them does the work
 		if err := tx.checkActive(sourceID); err != nil {
@@ -152,8 +172,17 @@ func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutc
 // duplicate returns the address under which this crawl has already read a page; ""
 // if it has not.
 func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
-	urls, err := all(tx, func(rows *sqlite.Rows) (url string, err error) { return url, rows.Scan(&url) },
-		"SELECT url FROM _pages WHERE source_id = ? AND state = 'indexed' AND hash = ? AND url <> ? ORDER BY depth, turn", sourceID, o.Page.Hash, o.Final)
+	urls, err := all(
+		tx,
+		func(rows *sqlite.Rows) (url string, err error) {
+			return url, rows.Scan(&url)
+		},
+		"SELECT url FROM _pages WHERE source_id = ? AND state = 'indexed' AND hash = ? "+
+			"AND url <> ? ORDER BY depth, turn",
+		sourceID,
+		o.Page.Hash,
+		o.Final,
+	)
 	for _, url := range urls {
 		if o.Same(url) {
 			return url, nil
@@ -167,14 +196,19 @@ func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
 func (db *DB) Aliases(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
 		first := map[string]QueuedPage{}
-		_, err := all(tx, func(rows *sqlite.Rows) (q QueuedPage, err error) {
-			var target string
-			err = rows.Scan(&target, &q.URL, &q.Depth)
-			if _, met := first[target]; !met {
-				first[target] = q
-			}
-			return q, err
-		}, "SELECT target, url, depth FROM _pages WHERE source_id = ? AND state = 'alias' ORDER BY depth, turn", sourceID)
+		_, err := all(
+			tx,
+			func(rows *sqlite.Rows) (q QueuedPage, err error) {
+				var target string
+				err = rows.Scan(&target, &q.URL, &q.Depth)
+				if _, met := first[target]; !met {
+					first[target] = q
+				}
+				return q, err
+			},
+			"SELECT target, url, depth FROM _pages WHERE source_id = ? AND state = 'alias' ORDER BY depth, turn",
+			sourceID,
+		)
 		return first, err
 	})
 }

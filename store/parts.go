@@ -36,7 +36,9 @@ var schemaParts = readParts(partsText)
 
 // partsOf returns the parts that files of a version may have.
 func partsOf(version int) []part {
-	n := slices.IndexFunc(schemaParts, func(p part) bool { return p.since > version })
+	n := slices.IndexFunc(schemaParts, func(p part) bool {
+		return p.since > version
+	})
 	if n < 0 {
 		return schemaParts
 	}
@@ -100,7 +102,9 @@ func (tx *Tx) wantFor(table, part string) error {
 
 // isWanted reports whether there is a part of that name that can be wanted.
 func isWanted(name string) bool {
-	return slices.ContainsFunc(schemaParts, func(p part) bool { return p.name == name && p.table == "" && p.writing == nil })
+	return slices.ContainsFunc(schemaParts, func(p part) bool {
+		return p.name == name && p.table == "" && p.writing == nil
+	})
 }
 
 // emptyPages is roughly how many pages a file has whose tables are all small.
@@ -235,7 +239,10 @@ func (p *part) counted() string {
 func (tx *Tx) tablesWithRows(tables []string, n int) (map[string]bool, error) {
 	query := "SELECT '' WHERE ?1 < 0"
 	for _, table := range tables {
-		query += fmt.Sprintf(" UNION ALL SELECT '%[1]s' WHERE (SELECT count(*) FROM (SELECT 1 FROM %[1]s LIMIT ?1)) = ?1", table)
+		query += fmt.Sprintf(
+			" UNION ALL SELECT '%[1]s' WHERE (SELECT count(*) FROM (SELECT 1 FROM %[1]s LIMIT ?1)) = ?1",
+			table,
+		)
 	}
 	rows, err := tx.sql.QueryOnce(query, n)
 	if err != nil {

@@ -21,7 +21,12 @@ func TestLargeTablesGetTheirIndexes(t *testing.T) {
 	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 127) SELECT i FROM n"
 	do(t, db, "INSERT INTO contacts(id, name) SELECT 'x-' || i, 'x' FROM ("+numbers+")")
 	grow("contacts_created", 1)
-	if _, err := db.SQL(t.Context(), "INSERT INTO conversations(id) SELECT 'x-' || i FROM ("+numbers+")", Params{}, Access{Write: true}); err != nil {
+	if _, err := db.SQL(
+		t.Context(),
+		"INSERT INTO conversations(id) SELECT 'x-' || i FROM ("+numbers+")",
+		Params{},
+		Access{Write: true},
+	); err != nil {
 		t.Fatal(err)
 	}
 	grow("conversations_created", 0)

@@ -74,19 +74,66 @@ var dueTimes = [...]struct {
 	due   string
 	since int
 }{
-	{func(p *Pending) *agent.Time { return &p.Sources }, `iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge), ?1, NULL)`, 0},
-	{func(p *Pending) *agent.Time { return &p.Pages }, `iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')), ?1, NULL)`, 0},
-	{func(p *Pending) *agent.Time { return &p.Events }, `iif(EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)), ?1, NULL)`, 0},
-	{func(p *Pending) *agent.Time { return &p.Deliveries }, `(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending')`, 0},
-	{func(p *Pending) *agent.Time { return &p.Messages }, `(SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending'))`, 0},
+	{
+		func(p *Pending) *agent.Time { return &p.Sources },
+		`iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT ` +
+			`1 FROM _purge), ?1, NULL)`,
+		0,
+	},
+	{
+		func(p *Pending) *agent.Time { return &p.Pages },
+		`iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')), ?1, NULL)`,
+		0,
+	},
+	{
+		func(p *Pending) *agent.Time { return &p.Events },
+		`iif(EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)), ?1, NULL)`,
+		0,
+	},
+	{
+		func(p *Pending) *agent.Time { return &p.Deliveries },
+		`(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending')`,
+		0,
+	},
+	{
+		func(p *Pending) *agent.Time { return &p.Messages },
+		`(SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending'))`,
+		0,
+	},
 	{func(p *Pending) *agent.Time { return &p.Answers }, `iif(EXISTS (SELECT 1 FROM _answers), ?1, NULL)`, 0},
-	{func(p *Pending) *agent.Time { return &p.Schedules }, `iif(EXISTS (SELECT 1 FROM _replan), ?1, (` + selectNextRun + `))`, 0},
-	{func(p *Pending) *agent.Time { return &p.Runs }, `iif(EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences WHERE status = 'running'), ?1, NULL)`, 0},
-	{func(p *Pending) *agent.Time { return &p.Executions }, `iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND suspended = 0), ?1, (SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL))`, 0},
-	{func(p *Pending) *agent.Time { return &p.Gateways }, `iif(EXISTS (SELECT 1 FROM gateways WHERE ` + isPolling + `), ?1, NULL)`, 0},
+	{
+		func(p *Pending) *agent.Time { return &p.Schedules },
+		`iif(EXISTS (SELECT 1 FROM _replan), ?1, (` + selectNextRun + `))`,
+		0,
+	},
+	{
+		func(p *Pending) *agent.Time { return &p.Runs },
+		`iif(EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences ` +
+			`WHERE status = 'running'), ?1, NULL)`,
+		0,
+	},
+	{
+		func(p *Pending) *agent.Time { return &p.Executions },
+		`iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND suspended = 0), ?1, ` +
+			`(SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL))`,
+		0,
+	},
+	{
+		func(p *Pending) *agent.Time { return &p.Gateways },
+		`iif(EXISTS (SELECT 1 FROM gateways WHERE ` + isPolling + `), ?1, NULL)`,
+		0,
+	},
 	{func(p *Pending) *agent.Time { return &p.MCPServers }, `iif(EXISTS (SELECT 1 FROM mcp_servers), ?1, NULL)`, 0},
-	{func(p *Pending) *agent.Time { return &p.Sessions }, `iif(EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL), ?1, NULL)`, 0},
-	{func(p *Pending) *agent.Time { return &p.Attachments }, `(SELECT min(next_attempt_at) FROM _attachments WHERE upload = '')`, 6},
+	{
+		func(p *Pending) *agent.Time { return &p.Sessions },
+		`iif(EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL), ?1, NULL)`,
+		0,
+	},
+	{
+		func(p *Pending) *agent.Time { return &p.Attachments },
+		`(SELECT min(next_attempt_at) FROM _attachments WHERE upload = '')`,
+		6,
+	},
 }
 
 // field returns the due time of one kind of work; nil for workChanged.
@@ -153,7 +200,11 @@ var tableWork = map[tableChange]workKinds{
 
 // subscriptionTables contain the subscribers to events: a new or changed row may be
 // a new subscriber.
-var subscriptionTables = map[string]workKinds{"webhooks": workSubscriptions, "_triggers": workSubscriptions, "_waits": workSubscriptions}
+var subscriptionTables = map[string]workKinds{
+	"webhooks":  workSubscriptions,
+	"_triggers": workSubscriptions,
+	"_waits":    workSubscriptions,
+}
 
 // columnsWatched are the tables for which tableWork names columns.
 var columnsWatched = func() map[string]workKinds {
@@ -187,11 +238,15 @@ func (c *conn) watchTables() error {
 		switch action {
 		case lib.SQLITE_INSERT:
 			c.noteInsert(table)
-			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | columnsWatched[table] | subscriptionTables[table])
+			c.sql.Compiling |= uint32(
+				tableWork[tableChange{table, ""}] | columnsWatched[table] | subscriptionTables[table],
+			)
 		case lib.SQLITE_DELETE:
 			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | columnsWatched[table])
 		case lib.SQLITE_UPDATE:
-			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | tableWork[tableChange{table, column}] | subscriptionTables[table])
+			c.sql.Compiling |= uint32(
+				tableWork[tableChange{table, ""}] | tableWork[tableChange{table, column}] | subscriptionTables[table],
+			)
 		default:
 			return true
 		}

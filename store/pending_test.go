@@ -50,7 +50,12 @@ func TestOnPending(t *testing.T) {
 	f := openFolder(t)
 	db := f.Default()
 	ctx := t.Context()
-	workflow, err := db.CreateWorkflow(ctx, agent.Workflow{Name: "w", Status: agent.WorkflowDraft, Nodes: []agent.RawNode{}, Edges: []agent.RawEdge{}})
+	workflow, err := db.CreateWorkflow(ctx, agent.Workflow{
+		Name:   "w",
+		Status: agent.WorkflowDraft,
+		Nodes:  []agent.RawNode{},
+		Edges:  []agent.RawEdge{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,12 +84,26 @@ func TestOnPending(t *testing.T) {
 			return err
 		}, []string{"Events"}},
 		{"the same by SQL", query("INSERT INTO contacts(name) VALUES ('Bob')"), []string{"Events"}},
-		{"a workflow's deletion cascades to its executions", func() error { return db.DeleteWorkflow(ctx, workflow.ID) }, []string{"Executions"}},
+		{
+			"a workflow's deletion cascades to its executions",
+			func() error { return db.DeleteWorkflow(ctx, workflow.ID) },
+			[]string{"Executions"},
+		},
 		{"a source", write("INSERT INTO _purge VALUES ('source-x')"), []string{"Sources"}},
-		{"a column that is watched", write("UPDATE gateways SET status = 'active'"), []string{"Events", "Messages", "Answers", "Gateways"}},
+		{
+			"a column that is watched",
+			write("UPDATE gateways SET status = 'active'"),
+			[]string{"Events", "Messages", "Answers", "Gateways"},
+		},
 		{"a column that is not", write("UPDATE gateways SET event_count = event_count + 1"), nil},
-		{"settings", write("UPDATE _agent SET settings = settings"), fieldsOf(func() (p Pending) { p.add(workAll); return p }())},
-		{"a read", func() error { _, err := db.Stats(ctx); return err }, nil},
+		{"settings", write("UPDATE _agent SET settings = settings"), fieldsOf(func() (p Pending) {
+			p.add(workAll)
+			return p
+		}())},
+		{"a read", func() error {
+			_, err := db.Stats(ctx)
+			return err
+		}, nil},
 		{"a write whose caller claims the work", func() error {
 			_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 				tx.claimWork(workExecutions)
@@ -125,7 +144,10 @@ func TestOnPending(t *testing.T) {
 func TestOnPendingOfAgents(t *testing.T) {
 	f := openFolder(t)
 	a := subscribe(f)
-	all := fieldsOf(func() (p Pending) { p.add(workAll); return p }())
+	all := fieldsOf(func() (p Pending) {
+		p.add(workAll)
+		return p
+	}())
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "one"}, "")
 	if err != nil {
 		t.Fatal(err)
@@ -160,10 +182,14 @@ func TestPendingIsKept(t *testing.T) {
 	}
 	due := agent.At(time.Now().Add(time.Hour))
 	for statement, args := range map[string][]any{
-		"INSERT INTO webhooks(id, url, events, created_at, updated_at) VALUES ('webhook-1', 'http://x', '[]', ?1, ?1)": {agent.Now()},
+		"INSERT INTO webhooks(id, url, events, created_at, updated_at) VALUES ('webhook-1', " +
+			"'http://x', '[]', ?1, ?1)": {agent.Now()},
 		"UPDATE _cursors SET seq = 1000": {},
 	} {
-		if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) { _, err := tx.exec(statement, args...); return struct{}{}, err }); err != nil {
+		if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+			_, err := tx.exec(statement, args...)
+			return struct{}{}, err
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,14 @@ const maxPlannedActions = 5_000
 // used.
 func (db *DB) PlannedActions(ctx context.Context, key []byte) (actions []agent.PlannedAction, err error) {
 	found, err := Read(ctx, db, func(tx *Tx) ([]string, error) {
-		return all(tx, func(rows *sqlite.Rows) (s string, err error) { return s, rows.Scan(&s) }, "SELECT actions FROM _planned_actions WHERE key = ?", key)
+		return all(
+			tx,
+			func(rows *sqlite.Rows) (s string, err error) {
+				return s, rows.Scan(&s)
+			},
+			"SELECT actions FROM _planned_actions WHERE key = ?",
+			key,
+		)
 	})
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -39,10 +46,19 @@ func (db *DB) SetPlannedActions(ctx context.Context, key []byte, actions []agent
 		if len(actions) == 0 {
 			return tx.exec("DELETE FROM _planned_actions WHERE key = ?", key)
 		}
-		if _, err := tx.exec("INSERT OR REPLACE INTO _planned_actions(key, actions, used_at) VALUES (?,?,?)", key, string(raw), tx.Now); err != nil {
+		if _, err := tx.exec(
+			"INSERT OR REPLACE INTO _planned_actions(key, actions, used_at) VALUES (?,?,?)",
+			key,
+			string(raw),
+			tx.Now,
+		); err != nil {
 			return sqlite.Result{}, err
 		}
-		return tx.exec("DELETE FROM _planned_actions WHERE key IN (SELECT key FROM _planned_actions ORDER BY used_at DESC, key LIMIT -1 OFFSET ?)", maxPlannedActions)
+		return tx.exec(
+			"DELETE FROM _planned_actions WHERE key IN (SELECT key FROM _planned_actions "+
+				"ORDER BY used_at DESC, key LIMIT -1 OFFSET ?)",
+			maxPlannedActions,
+		)
 	})
 	return err
 }

@@ -17,7 +17,13 @@ type replanned struct {
 // replan plans the schedules and tasks whose timing SQL changed. Invalid ones are
 // paused with the reason.
 func (tx *Tx) replan() error {
-	changed, err := all(tx, func(rows *sqlite.Rows) (r replanned, err error) { return r, rows.Scan(&r.id, &r.keep) }, "SELECT id, keep FROM _replan")
+	changed, err := all(
+		tx,
+		func(rows *sqlite.Rows) (r replanned, err error) {
+			return r, rows.Scan(&r.id, &r.keep)
+		},
+		"SELECT id, keep FROM _replan",
+	)
 	if err != nil || len(changed) == 0 {
 		return err
 	}
@@ -26,7 +32,10 @@ func (tx *Tx) replan() error {
 		return err
 	}
 	for _, r := range changed {
-		if err := errors.Join(tx.replanSchedule(r, settings.Timezone), tx.replanTask(r, settings.Timezone)); err != nil {
+		if err := errors.Join(
+			tx.replanSchedule(r, settings.Timezone),
+			tx.replanTask(r, settings.Timezone),
+		); err != nil {
 			return err
 		}
 	}
@@ -65,10 +74,17 @@ func (tx *Tx) pauseInvalidSchedule(s *agent.Schedule, why error) error {
 		return err
 	}
 	reason := "paused: " + agent.Explain(why)
-	if err := tx.insertRun(s.ID, agent.Run{ScheduledFor: tx.Now, Status: agent.RunError, Error: reason}); err != nil {
+	if err := tx.insertRun(s.ID, agent.Run{
+		ScheduledFor: tx.Now,
+		Status:       agent.RunError,
+		Error:        reason,
+	}); err != nil {
 		return err
 	}
-	return tx.log(agent.LevelError, "schedule", "a schedule cannot be planned and was paused", map[string]any{"schedule_id": s.ID, "error": reason})
+	return tx.log(agent.LevelError, "schedule", "a schedule cannot be planned and was paused", map[string]any{
+		"schedule_id": s.ID,
+		"error":       reason,
+	})
 }
 
 // planChanges plans what a statement of the SQL sandbox changed, in the same turn of
@@ -94,11 +110,14 @@ func (db *DB) planChanges(ctx context.Context, c *conn) {
 func (tx *Tx) dropPlans() error {
 	for _, statement := range []string{
 		"UPDATE runs SET status = 'error', error = 'cut: the file was copied' WHERE status = 'running' AND ?1 = ?1",
-		"UPDATE occurrences SET status = 'failed', error = 'cut: the file was copied' WHERE status = 'running' AND ?1 = ?1",
+		"UPDATE occurrences SET status = 'failed', error = 'cut: the file was copied' " +
+			"WHERE status = 'running' AND ?1 = ?1",
 		`INSERT INTO runs(id, schedule_id, scheduled_for, status) SELECT 'run-' || lower(hex(randomblob(10))), id, next_run, 'missed'
 			FROM schedules WHERE status = 'active' AND type <> 'cron' AND next_run <= ?1`,
-		"UPDATE schedules SET status = 'completed', next_run = NULL WHERE status = 'active' AND type <> 'cron' AND coalesce(next_run, '') <= ?1",
-		"INSERT OR REPLACE INTO _replan SELECT id, 0 FROM schedules WHERE status = 'active' AND type = 'cron' AND ?1 = ?1",
+		"UPDATE schedules SET status = 'completed', next_run = NULL WHERE status = 'active' AND type <> 'cron' " +
+			"AND coalesce(next_run, '') <= ?1",
+		"INSERT OR REPLACE INTO _replan SELECT id, 0 FROM schedules WHERE status = 'active' " +
+			"AND type = 'cron' AND ?1 = ?1",
 		"INSERT OR REPLACE INTO _replan SELECT id, 0 FROM tasks WHERE ?1 = ?1",
 	} {
 		if _, err := tx.exec(statement, tx.Now); err != nil {

@@ -51,7 +51,12 @@ func TestSchedulesArePending(t *testing.T) {
 	s := createSchedule(t, db, yearly())
 	announces("a new schedule", true)
 	soon := agent.At(time.Now().Add(time.Hour))
-	if _, err := db.SQL(t.Context(), "UPDATE schedules SET next_run = '"+soon.String()+"'", Params{}, Access{Write: true}); err != nil {
+	if _, err := db.SQL(
+		t.Context(),
+		"UPDATE schedules SET next_run = '"+soon.String()+"'",
+		Params{},
+		Access{Write: true},
+	); err != nil {
 		t.Fatal(err)
 	}
 	announces("a time by SQL", true)
@@ -160,7 +165,9 @@ func TestTakeDue(t *testing.T) {
 	if n := value[int](t, db, "SELECT count(*) FROM _events WHERE type = 'schedule.executed'"); n != 1 {
 		t.Errorf("%d events", n)
 	}
-	if _, runs, err := db.Schedule(t.Context(), s.ID, 10); err != nil || len(runs) != 1 || runs[0].Status != agent.RunSuccess {
+	if _, runs, err := db.Schedule(t.Context(), s.ID, 10); err != nil ||
+		len(runs) != 1 ||
+		runs[0].Status != agent.RunSuccess {
 		t.Errorf("%+v, %v", runs, err)
 	}
 }
@@ -170,8 +177,14 @@ func TestCopiesLeaveRuns(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
 	cron := createSchedule(t, db, yearly())
-	once := createSchedule(t, db, agent.ScheduleChange{Type: agent.Some(agent.ScheduleOnce), NextRun: agent.Some(agent.Now())})
-	late := createSchedule(t, db, agent.ScheduleChange{Type: agent.Some(agent.ScheduleDelayed), DelaySeconds: agent.Some(1000)})
+	once := createSchedule(t, db, agent.ScheduleChange{
+		Type:    agent.Some(agent.ScheduleOnce),
+		NextRun: agent.Some(agent.Now()),
+	})
+	late := createSchedule(t, db, agent.ScheduleChange{
+		Type:         agent.Some(agent.ScheduleDelayed),
+		DelaySeconds: agent.Some(1000),
+	})
 	if _, err := db.StartRun(t.Context(), late.ID, any1); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,13 @@ const isPolling = "type = 'chatbot_a' AND status = 'active' AND webhook_base = '
 // server that platforms cannot reach.
 func (db *DB) PolledGateways(ctx context.Context) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) ([]string, error) {
-		return all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM gateways WHERE "+isPolling+" ORDER BY id")
+		return all(
+			tx,
+			func(rows *sqlite.Rows) (id string, err error) {
+				return id, rows.Scan(&id)
+			},
+			"SELECT id FROM gateways WHERE "+isPolling+" ORDER BY id",
+		)
 	})
 }
 
@@ -31,10 +37,19 @@ const pollMemory = 6 * 24 * time.Hour
 // exist or must not poll.
 func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int64, ok bool, err error) {
 	o, err = Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
-		if err := tx.value(&ok, "SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ? AND "+isPolling+")", id); err != nil || !ok {
+		if err := tx.value(
+			&ok,
+			"SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ? AND "+isPolling+")",
+			id,
+		); err != nil || !ok {
 			return OpenGateway{}, err
 		}
-		if err := tx.value(&next, "SELECT next FROM _polls WHERE gateway_id = ? AND at > ?", id, agent.At(tx.Now.Add(-pollMemory))); err != nil && !errors.Is(err, sqlite.ErrNoRows) {
+		if err := tx.value(
+			&next,
+			"SELECT next FROM _polls WHERE gateway_id = ? AND at > ?",
+			id,
+			agent.At(tx.Now.Add(-pollMemory)),
+		); err != nil && !errors.Is(err, sqlite.ErrNoRows) {
 			return OpenGateway{}, err
 		}
 		return tx.openGateway(id)

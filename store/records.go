@@ -13,12 +13,27 @@ import (
 // CreateFeedSource creates a source of type database or api with the status
 // processing. config is stored unchanged; secrets, by the names of the fields that
 // config shows masked, are encrypted.
-func (db *DB) CreateFeedSource(ctx context.Context, sourceType, name string, config any, secrets map[string]string) (agent.Source, error) {
-	return db.createSource(ctx, agent.Source{Type: sourceType, Name: name, Status: agent.SourceProcessing}, config, secrets)
+func (db *DB) CreateFeedSource(
+	ctx context.Context,
+	sourceType, name string,
+	config any,
+	secrets map[string]string,
+) (agent.Source, error) {
+	return db.createSource(
+		ctx,
+		agent.Source{Type: sourceType, Name: name, Status: agent.SourceProcessing},
+		config,
+		secrets,
+	)
 }
 
 // createSource stores a source that is fully described by a config, and its secrets.
-func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secrets map[string]string) (agent.Source, error) {
+func (db *DB) createSource(
+	ctx context.Context,
+	s agent.Source,
+	config any,
+	secrets map[string]string,
+) (agent.Source, error) {
 	if err := agent.CheckSourceName(s.Name); err != nil {
 		return agent.Source{}, err
 	}
@@ -27,7 +42,9 @@ func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secr
 		return agent.Source{}, err
 	}
 	s.ID, s.Config = agent.NewID(agent.KindSource), raw
-	return Write(ctx, db, func(tx *Tx) (agent.Source, error) { return tx.insertSource(s, secrets) })
+	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
+		return tx.insertSource(s, secrets)
+	})
 }
 
 func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Source, error) {
@@ -35,8 +52,13 @@ func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Sou
 	if err := tx.checkNewCredential(s.Config, nil); err != nil {
 		return s, err
 	}
-	if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
-		s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
+		s.ID, s.Type, s.Name, s.Status,
+		string(s.Config),
+		s.CreatedAt,
+		s.UpdatedAt,
+	); err != nil {
 		return s, err
 	}
 	if err := tx.putSecrets(s.ID, addressOf(s.Config), secrets); err != nil {
@@ -92,7 +114,11 @@ func (db *DB) BeginFeed(ctx context.Context, sourceID string) (Feed, error) {
 			ON CONFLICT DO UPDATE SET run = run + (page = 0)`, sourceID); err != nil {
 			return f, err
 		}
-		if err := tx.row("SELECT s.id, type, name, config, run, page, next FROM sources s JOIN _feeds f ON f.source_id = s.id WHERE s.id = ?", sourceID).Scan(&f.SourceID, &f.Type, &f.Name, (*rawJSON)(&f.Config), &f.Run, &f.Page, &f.Next); err != nil {
+		if err := tx.row(
+			"SELECT s.id, type, name, config, run, page, next FROM sources s "+
+				"JOIN _feeds f ON f.source_id = s.id WHERE s.id = ?",
+			sourceID,
+		).Scan(&f.SourceID, &f.Type, &f.Name, (*rawJSON)(&f.Config), &f.Run, &f.Page, &f.Next); err != nil {
 			return f, err
 		}
 		f.Chunking, err = agent.ReadChunking(f.Type, f.Config)
@@ -113,7 +139,12 @@ func (db *DB) KnownRecords(ctx context.Context, sourceID string, ids []string) (
 		return nil, err
 	}
 	return Read(ctx, db, func(tx *Tx) (map[string]KnownRecord, error) {
-		rows, err := tx.query(`SELECT r.id, r.hash, r.run FROM json_each(?) j CROSS JOIN _records r ON r.source_id = ? AND r.id = j.value`, string(list), sourceID)
+		rows, err := tx.query(
+			`SELECT r.id, r.hash, r.run FROM json_each(?) j CROSS `+
+				`JOIN _records r ON r.source_id = ? AND r.id = j.value`,
+			string(list),
+			sourceID,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +177,9 @@ type Record struct {
 func (db *DB) PutRecords(ctx context.Context, f Feed, records []Record) error {
 	for len(records) > 0 {
 		n, chunks := 0, 0
-		for n < len(records) && n < chunkBatch && (n == 0 || chunks+len(records[n].Chunks) <= chunkBatch) {
+		for n < len(records) &&
+			n < chunkBatch &&
+			(n == 0 || chunks+len(records[n].Chunks) <= chunkBatch) {
 			chunks += len(records[n].Chunks)
 			n++
 		}
@@ -227,7 +260,10 @@ func (tx *Tx) beginRecord(f Feed, r Record) (seq int64, err error) {
 
 // deleteRecordChunks removes the chunks of the records with these seqs.
 func (tx *Tx) deleteRecordChunks(f Feed, seqs ...int64) error {
-	n, err := tx.deleteChunks("SELECT seq FROM chunks WHERE record_seq IN (SELECT value FROM json_each(?)) AND record_seq <> 0", search.ListJSON(seqs))
+	n, err := tx.deleteChunks(
+		"SELECT seq FROM chunks WHERE record_seq IN (SELECT value FROM json_each(?)) AND record_seq <> 0",
+		search.ListJSON(seqs),
+	)
 	if err == nil && n > 0 {
 		_, err = tx.exec("UPDATE sources SET chunks = max(chunks - ?, 0) WHERE id = ?", n, f.SourceID)
 	}
@@ -236,7 +272,11 @@ func (tx *Tx) deleteRecordChunks(f Feed, seqs ...int64) error {
 
 func (tx *Tx) addRecordChunks(f Feed, record int64, chunks []NewChunk) error {
 	var position int
-	if err := tx.value(&position, "SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?", f.SourceID); err != nil {
+	if err := tx.value(
+		&position,
+		"SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?",
+		f.SourceID,
+	); err != nil {
 		return err
 	}
 	for i, c := range chunks {
@@ -244,7 +284,12 @@ func (tx *Tx) addRecordChunks(f Feed, record int64, chunks []NewChunk) error {
 			return err
 		}
 	}
-	_, err := tx.exec("UPDATE sources SET chunks = chunks + ?, updated_at = ? WHERE id = ?", len(chunks), tx.Now, f.SourceID)
+	_, err := tx.exec(
+		"UPDATE sources SET chunks = chunks + ?, updated_at = ? WHERE id = ?",
+		len(chunks),
+		tx.Now,
+		f.SourceID,
+	)
 	return err
 }
 
@@ -266,7 +311,10 @@ func (db *DB) NotePageDone(ctx context.Context, f Feed, next string) error {
 		if err := tx.checkActive(f.SourceID); err != nil {
 			return struct{}{}, err
 		}
-		_, err := tx.exec("UPDATE _feeds SET page = ?, next = ? WHERE source_id = ? AND run = ?", f.Page+1, next, f.SourceID, f.Run)
+		_, err := tx.exec(
+			"UPDATE _feeds SET page = ?, next = ? WHERE source_id = ? AND run = ?",
+			f.Page+1, next, f.SourceID, f.Run,
+		)
 		return struct{}{}, err
 	})
 	return err
@@ -278,7 +326,9 @@ func (db *DB) NotePageDone(ctx context.Context, f Feed, next string) error {
 func (db *DB) EndFeed(ctx context.Context, f Feed) error {
 	removed := 0
 	for {
-		n, err := Write(ctx, db, func(tx *Tx) (int, error) { return tx.dropVanished(f) })
+		n, err := Write(ctx, db, func(tx *Tx) (int, error) {
+			return tx.dropVanished(f)
+		})
 		if err != nil {
 			return err
 		}
@@ -304,8 +354,14 @@ func (tx *Tx) dropVanished(f Feed) (int, error) {
 	if err := tx.checkActive(f.SourceID); err != nil {
 		return 0, err
 	}
-	seqs, err := all(tx, func(rows *sqlite.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
-		"SELECT seq FROM _records WHERE source_id = ? AND run <> ? LIMIT ?", f.SourceID, f.Run, chunkBatch)
+	seqs, err := all(
+		tx,
+		func(rows *sqlite.Rows) (seq int64, err error) {
+			return seq, rows.Scan(&seq)
+		},
+		"SELECT seq FROM _records WHERE source_id = ? AND run <> ? LIMIT ?",
+		f.SourceID, f.Run, chunkBatch,
+	)
 	if err != nil || len(seqs) == 0 {
 		return 0, err
 	}
@@ -318,11 +374,20 @@ func (tx *Tx) dropVanished(f Feed) (int, error) {
 
 func (tx *Tx) endFeed(f Feed, removed int) error {
 	var total, changed int
-	if err := tx.row("SELECT count(*), count(*) FILTER (WHERE changed = ?) FROM _records WHERE source_id = ?", f.Run, f.SourceID).Scan(&total, &changed); err != nil {
+	if err := tx.row(
+		"SELECT count(*), count(*) FILTER (WHERE changed = ?) FROM _records WHERE source_id = ?",
+		f.Run, f.SourceID,
+	).Scan(&total, &changed); err != nil {
 		return err
 	}
-	err := tx.setConfig(f.SourceID, map[string]any{"record_count": total, "changed_records": changed, "unchanged_records": total - changed,
-		"removed_records": removed, "more_pages": f.More, "last_read_at": tx.Now})
+	err := tx.setConfig(f.SourceID, map[string]any{
+		"record_count":      total,
+		"changed_records":   changed,
+		"unchanged_records": total - changed,
+		"removed_records":   removed,
+		"more_pages":        f.More,
+		"last_read_at":      tx.Now,
+	})
 	if err != nil {
 		return err
 	}
@@ -342,8 +407,14 @@ func (db *DB) renumberChunks(ctx context.Context, sourceID string) error {
 	}
 	for next, after := 0, -1; ; {
 		moved, err := Write(ctx, db, func(tx *Tx) ([]row, error) {
-			found, err := all(tx, func(rows *sqlite.Rows) (r row, err error) { return r, rows.Scan(&r.seq, &r.position) },
-				"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? ORDER BY position LIMIT ?", sourceID, after, 10*chunkBatch)
+			found, err := all(
+				tx,
+				func(rows *sqlite.Rows) (r row, err error) {
+					return r, rows.Scan(&r.seq, &r.position)
+				},
+				"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? ORDER BY position LIMIT ?",
+				sourceID, after, 10*chunkBatch,
+			)
 			for i, r := range found {
 				if err != nil || r.position == next+i {
 					continue // already in place
@@ -365,7 +436,11 @@ func (db *DB) renumberChunks(ctx context.Context, sourceID string) error {
 // continues.
 func (tx *Tx) checkActive(sourceID string) error {
 	var going bool
-	err := tx.value(&going, "SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?", sourceID)
+	err := tx.value(
+		&going,
+		"SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?",
+		sourceID,
+	)
 	if errors.Is(err, sqlite.ErrNoRows) || err == nil && !going {
 		return agent.NotFound("source", sourceID)
 	}

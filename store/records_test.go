@@ -13,7 +13,13 @@ import (
 // feed creates a source that is read record by record.
 func feed(t testing.TB, db *DB) string {
 	t.Helper()
-	s, err := db.CreateFeedSource(context.Background(), agent.SourceAPI, "Feed", map[string]any{"url": "https://example.com"}, map[string]string{"auth.token": "s3cret"})
+	s, err := db.CreateFeedSource(
+		context.Background(),
+		agent.SourceAPI,
+		"Feed",
+		map[string]any{"url": "https://example.com"},
+		map[string]string{"auth.token": "s3cret"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +106,12 @@ func TestRecordsAreKeptUntilTheyChange(t *testing.T) {
 	if err := json.Unmarshal(s.Config, &config); err != nil {
 		t.Fatal(err)
 	}
-	for field, want := range map[string]float64{"record_count": 3, "changed_records": 1, "unchanged_records": 2, "removed_records": 1} {
+	for field, want := range map[string]float64{
+		"record_count":      3,
+		"changed_records":   1,
+		"unchanged_records": 2,
+		"removed_records":   1,
+	} {
 		if config[field] != want {
 			t.Errorf("%s is %v, want %v", field, config[field], want)
 		}
@@ -123,10 +134,16 @@ func TestFeedContinuesAtItsPage(t *testing.T) {
 	if f, err = db.BeginFeed(ctx, id); err != nil || f.Run != 2 {
 		t.Errorf("interrupted on its first page: run %d, %v", f.Run, err)
 	}
-	if err := errors.Join(db.PutRecords(ctx, f, records("a", "b")), db.NotePageDone(ctx, f, "https://example.com/?page=2")); err != nil {
+	if err := errors.Join(
+		db.PutRecords(ctx, f, records("a", "b")),
+		db.NotePageDone(ctx, f, "https://example.com/?page=2"),
+	); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = db.BeginFeed(ctx, id); err != nil || f.Run != 2 || f.Page != 1 || f.Next != "https://example.com/?page=2" {
+	if f, err = db.BeginFeed(ctx, id); err != nil ||
+		f.Run != 2 ||
+		f.Page != 1 ||
+		f.Next != "https://example.com/?page=2" {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if n, err := db.CountRecords(ctx, f); err != nil || n != 2 {
@@ -168,7 +185,10 @@ func TestLargeRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if known, err := db.KnownRecords(ctx, id, []string{"large", "r1", "unheard of"}); err != nil || len(known) != 2 || known["large"].Hash != "" || known["r1"].Hash != "b" {
+	if known, err := db.KnownRecords(ctx, id, []string{"large", "r1", "unheard of"}); err != nil ||
+		len(known) != 2 ||
+		known["large"].Hash != "" ||
+		known["r1"].Hash != "b" {
 		t.Errorf("known are %+v, %v", known, err)
 	}
 	if s, err := db.Source(ctx, id); err != nil || s.Chunks != 2 {
@@ -195,7 +215,12 @@ func TestDeletedFeedLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := value[int](t, db, "SELECT (SELECT count(*) FROM chunks) + (SELECT count(*) FROM _records) + (SELECT count(*) FROM _feeds) + (SELECT count(*) FROM _secrets)"); n != 0 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT (SELECT count(*) FROM chunks) + (SELECT count(*) FROM _records) + (SELECT count(*) "+
+			"FROM _feeds) + (SELECT count(*) FROM _secrets)",
+	); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
 }
@@ -211,7 +236,9 @@ func TestRows(t *testing.T) {
 	if err != nil || len(r.Rows) != 2 || !r.Truncated || fmt.Sprint(r.Columns) != "[id name]" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err = db.Rows(ctx, "WITH c AS (SELECT 1 AS n) SELECT n FROM c", 0); err != nil || len(r.Rows) != 0 || fmt.Sprint(r.Columns) != "[n]" {
+	if r, err = db.Rows(ctx, "WITH c AS (SELECT 1 AS n) SELECT n FROM c", 0); err != nil ||
+		len(r.Rows) != 0 ||
+		fmt.Sprint(r.Columns) != "[n]" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for query, want := range map[string]agent.Code{
@@ -248,7 +275,9 @@ func TestVectorsOfOtherLengths(t *testing.T) {
 	if got := nearest(t, db, "", []float32{1, 0}, 5); len(got) != 0 {
 		t.Errorf("nearest to a vector of a length that no other has: %v", got)
 	}
-	cosines := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) { return k.Cosines([]float32{3, 0, 0}, seqs) })
+	cosines := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) {
+		return k.Cosines([]float32{3, 0, 0}, seqs)
+	})
 	if len(cosines) != 2 || cosines[seqs[0]] != 1 || cosines[seqs[1]] != 0 {
 		t.Errorf("cosines are %v", cosines)
 	}
@@ -260,7 +289,11 @@ func TestVectorsOfOtherLengths(t *testing.T) {
 	}
 	wantCode(t, db.AdoptModel(ctx, "source-x", "longer"), agent.CodeNotFound)
 	count := func() string {
-		return fmt.Sprint(value[int](t, db, "SELECT count(*) FROM _chunk_vectors_3"), value[int](t, db, "SELECT count(*) FROM _chunk_vectors"), value[int](t, db, "SELECT count(*) FROM chunks WHERE embedded"))
+		return fmt.Sprint(
+			value[int](t, db, "SELECT count(*) FROM _chunk_vectors_3"),
+			value[int](t, db, "SELECT count(*) FROM _chunk_vectors"),
+			value[int](t, db, "SELECT count(*) FROM chunks WHERE embedded"),
+		)
 	}
 	if got := count(); got != "0 1 1" {
 		t.Errorf("after another model was adopted there are %s", got)
@@ -278,7 +311,11 @@ func TestVectorsOfOtherLengths(t *testing.T) {
 	if err := errors.Join(db.DropChunks(ctx, id), db.DropChunks(ctx, local)); err != nil {
 		t.Fatal(err)
 	}
-	if n := value[int](t, db, "SELECT (SELECT count(*) FROM _chunk_vectors_8192) + (SELECT count(*) FROM _chunk_vectors)"); n != 0 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT (SELECT count(*) FROM _chunk_vectors_8192) + (SELECT count(*) FROM _chunk_vectors)",
+	); n != 0 {
 		t.Errorf("%d vectors remain without their chunks", n)
 	}
 }

@@ -57,7 +57,8 @@ func (r reference) names(id, name string) bool {
 // quotes.
 func (r reference) codeNames(id, name string) bool {
 	for _, quote := range []string{`"`, "'", "`"} {
-		if strings.Contains(r.detail, quote+id+quote) || strings.Contains(strings.ToLower(r.detail), quote+strings.ToLower(name)+quote) {
+		if strings.Contains(r.detail, quote+id+quote) ||
+			strings.Contains(strings.ToLower(r.detail), quote+strings.ToLower(name)+quote) {
 			return true
 		}
 	}
@@ -68,7 +69,11 @@ func (r reference) codeNames(id, name string) bool {
 func usesOfCredential(c *agent.Credential, references []reference) (uses []agent.CredentialUse) {
 	for _, r := range references {
 		if r.names(c.ID, c.Name) || r.codeNames(c.ID, c.Name) {
-			uses = append(uses, agent.CredentialUse{Kind: r.kind, ID: r.id, Name: r.name})
+			uses = append(uses, agent.CredentialUse{
+				Kind: r.kind,
+				ID:   r.id,
+				Name: r.name,
+			})
 		}
 	}
 	return uses
@@ -78,7 +83,12 @@ func usesOfCredential(c *agent.Credential, references []reference) (uses []agent
 func usesOfAPI(a *agent.API, references []reference) []agent.APIUse {
 	uses := []agent.APIUse{}
 	for _, r := range references {
-		use := agent.APIUse{Kind: r.kind, ID: r.id, Name: r.name, Operation: r.detail}
+		use := agent.APIUse{
+			Kind:      r.kind,
+			ID:        r.id,
+			Name:      r.name,
+			Operation: r.detail,
+		}
 		if r.names(a.ID, a.Name) && !slices.Contains(uses, use) {
 			uses = append(uses, use)
 		}

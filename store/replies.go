@@ -62,7 +62,9 @@ func (tx *Tx) replyTokens(conversationID string) ([]replyToken, error) {
 	if err := json.Unmarshal([]byte(raw), &tokens); err != nil {
 		return nil, fmt.Errorf("stored reply tokens: %w", err)
 	}
-	return slices.DeleteFunc(tokens, func(t replyToken) bool { return !t.Until.After(tx.Now.Time) }), nil
+	return slices.DeleteFunc(tokens, func(t replyToken) bool {
+		return !t.Until.After(tx.Now.Time)
+	}), nil
 }
 
 func (tx *Tx) putReplyTokens(conversationID string, tokens []replyToken) error {
@@ -90,5 +92,7 @@ func (db *DB) TakeReplyToken(ctx context.Context, gatewayID, thread string) (str
 	if err != nil || id == "" {
 		return "", err
 	}
-	return Write(ctx, db, func(tx *Tx) (string, error) { return tx.takeReplyToken(id) })
+	return Write(ctx, db, func(tx *Tx) (string, error) {
+		return tx.takeReplyToken(id)
+	})
 }

@@ -28,7 +28,10 @@ func TestReplyTokens(t *testing.T) {
 	}
 	take := func() (token string) {
 		t.Helper()
-		write(func(tx *Tx) (err error) { token, err = tx.takeReplyToken(c.ID); return err })
+		write(func(tx *Tx) (err error) {
+			token, err = tx.takeReplyToken(c.ID)
+			return err
+		})
 		return token
 	}
 	if got := take(); got != "" {
@@ -45,7 +48,13 @@ func TestReplyTokens(t *testing.T) {
 	}
 	keep("named", time.Minute)
 	do(t, db, "UPDATE conversations SET gateway_id = 'g', external_thread_id = 't' WHERE id = ?", c.ID)
-	for _, want := range []struct{ gateway, thread, token string }{{"g", "u", ""}, {"h", "t", ""}, {"g", "", ""}, {"g", "t", "named"}, {"g", "t", ""}} {
+	for _, want := range []struct{ gateway, thread, token string }{
+		{"g", "u", ""},
+		{"h", "t", ""},
+		{"g", "", ""},
+		{"g", "t", "named"},
+		{"g", "t", ""},
+	} {
 		if got, err := db.TakeReplyToken(t.Context(), want.gateway, want.thread); err != nil || got != want.token {
 			t.Errorf("%s/%s: %q, %v", want.gateway, want.thread, got, err)
 		}

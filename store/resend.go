@@ -30,10 +30,17 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 			}
 			DeliveredAt agent.Time `json:"delivered_at"`
 		}
-		if m.Role != agent.MessageAssistant || json.Unmarshal(m.Metadata, &kept) != nil || kept.Delivery == nil || kept.Delivery.Status == "" {
+		if m.Role != agent.MessageAssistant ||
+			json.Unmarshal(m.Metadata, &kept) != nil ||
+			kept.Delivery == nil ||
+			kept.Delivery.Status == "" {
 			continue
 		}
-		out[i] = &MessageDelivery{Status: kept.Delivery.Status, Error: kept.Delivery.Error, SentAt: kept.DeliveredAt}
+		out[i] = &MessageDelivery{
+			Status: kept.Delivery.Status,
+			Error:  kept.Delivery.Error,
+			SentAt: kept.DeliveredAt,
+		}
 		started[i] = kept.Delivery.StartedAt
 		waiting = waiting || out[i].Status == "pending"
 	}
@@ -68,7 +75,13 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 // have been sent are not sent again.
 func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
-		found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = ? AND conversation_id = ?", id, conversationID)
+		found, err := all(
+			tx,
+			scanMessage,
+			"SELECT "+messageColumns+" FROM messages WHERE id = ? AND conversation_id = ?",
+			id,
+			conversationID,
+		)
 		if err != nil {
 			return agent.Message{}, err
 		}
@@ -78,7 +91,10 @@ func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64
 		m := found[0]
 		var failed bool
 		var startedAt agent.Time
-		if err := tx.row("SELECT coalesce(?1 ->> '$.delivery.status', '') = 'failed', ?1 ->> '$.delivery.started_at'", string(m.Metadata)).Scan(&failed, &startedAt); err != nil {
+		if err := tx.row(
+			"SELECT coalesce(?1 ->> '$.delivery.status', '') = 'failed', ?1 ->> '$.delivery.started_at'",
+			string(m.Metadata),
+		).Scan(&failed, &startedAt); err != nil {
 			return m, err
 		}
 		failed = failed || isCutOff(startedAt, tx.Now)
@@ -86,11 +102,18 @@ func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64
 			return m, agent.Errorf(agent.CodeConflict, "only a message whose sending failed can be sent again")
 		}
 		var behind bool
-		if err := tx.value(&behind, "SELECT EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ? AND status IN ('pending','sending'))", conversationID); err != nil {
+		if err := tx.value(
+			&behind,
+			"SELECT EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ? AND status IN ('pending','sending'))",
+			conversationID,
+		); err != nil {
 			return m, err
 		}
 		if behind {
-			return m, agent.Errorf(agent.CodeConflict, "newer messages of the conversation are being sent; try again when they have been sent")
+			return m, agent.Errorf(
+				agent.CodeConflict,
+				"newer messages of the conversation are being sent; try again when they have been sent",
+			)
 		}
 		c, err := tx.conversation(conversationID)
 		if err != nil {
@@ -118,7 +141,11 @@ func (tx *Tx) requeueMessage(c *agent.Conversation, m *agent.Message) error {
 	}
 	var parts int
 	var externalID, channel string
-	if err := tx.row("SELECT coalesce(max(parts), 0), coalesce(max(external_id), ''), coalesce(max(channel), '') FROM _outgoing WHERE message_id = ?", m.ID).Scan(&parts, &externalID, &channel); err != nil {
+	if err := tx.row(
+		"SELECT coalesce(max(parts), 0), coalesce(max(external_id), ''), coalesce(max(channel), '') "+
+			"FROM _outgoing WHERE message_id = ?",
+		m.ID,
+	).Scan(&parts, &externalID, &channel); err != nil {
 		return err
 	}
 	if _, err := tx.exec("DELETE FROM _outgoing WHERE message_id = ?", m.ID); err != nil {
@@ -127,6 +154,9 @@ func (tx *Tx) requeueMessage(c *agent.Conversation, m *agent.Message) error {
 	if err := tx.queueMessage(c, m.ID); err != nil {
 		return err
 	}
-	_, err = tx.exec("UPDATE _outgoing SET parts = ?, external_id = ?, channel = ? WHERE message_id = ?", parts, externalID, channel, m.ID)
+	_, err = tx.exec(
+		"UPDATE _outgoing SET parts = ?, external_id = ?, channel = ? WHERE message_id = ?",
+		parts, externalID, channel, m.ID,
+	)
 	return err
 }

@@ -31,8 +31,15 @@ type Response struct {
 func (db *DB) PutResponse(ctx context.Context, r Response) error {
 	size := len(r.Input) + len(r.Body)
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if _, err := tx.exec("INSERT INTO _responses(id, previous_id, size, input, body, created_at) VALUES (?,?,?,?,?,?)",
-			r.ID, r.Previous, size, string(r.Input), string(r.Body), tx.Now); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _responses(id, previous_id, size, input, body, created_at) VALUES (?,?,?,?,?,?)",
+			r.ID,
+			r.Previous,
+			size,
+			string(r.Input),
+			string(r.Body),
+			tx.Now,
+		); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.trimResponses()
@@ -68,7 +75,13 @@ func scanResponse(rows *sqlite.Rows) (r Response, err error) {
 // Response reads a stored response.
 func (db *DB) Response(ctx context.Context, id string) (Response, error) {
 	return Read(ctx, db, func(tx *Tx) (Response, error) {
-		found, err := all(tx, scanResponse, "SELECT id, previous_id, input, body FROM _responses WHERE id = ? AND created_at > ?", id, agent.At(tx.Now.Add(-ResponseLife)))
+		found, err := all(
+			tx,
+			scanResponse,
+			"SELECT id, previous_id, input, body FROM _responses WHERE id = ? AND created_at > ?",
+			id,
+			agent.At(tx.Now.Add(-ResponseLife)),
+		)
 		if err == nil && len(found) == 0 {
 			err = agent.NotFound("response", id)
 		}

@@ -15,8 +15,12 @@ func fillResponses(t *testing.T, db *DB, n, size int) {
 	t.Helper()
 	_, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
 		for i := range n {
-			if _, err := tx.exec("INSERT INTO _responses(id, previous_id, size, input, body, created_at) VALUES (?,'',?,'[]','{}',?)",
-				fmt.Sprintf("resp_%05d", i), size, agent.At(tx.Now.Add(time.Duration(i-n)*time.Second))); err != nil {
+			if _, err := tx.exec(
+				"INSERT INTO _responses(id, previous_id, size, input, body, created_at) VALUES (?,'',?,'[]','{}',?)",
+				fmt.Sprintf("resp_%05d", i),
+				size,
+				agent.At(tx.Now.Add(time.Duration(i-n)*time.Second)),
+			); err != nil {
 				return struct{}{}, err
 			}
 		}
@@ -32,14 +36,18 @@ func fillResponses(t *testing.T, db *DB, n, size int) {
 func TestResponsesAreBounded(t *testing.T) {
 	one := Response{ID: "resp_new", Input: json.RawMessage("[]"), Body: json.RawMessage("{}")}
 	for name, c := range map[string]struct{ n, size, left int }{
-		"by number": {maxResponses, 4, maxResponses}, "by size": {5, maxResponseBytes / 4, 4}, "within both": {3, 4, 4},
+		"by number":   {maxResponses, 4, maxResponses},
+		"by size":     {5, maxResponseBytes / 4, 4},
+		"within both": {3, 4, 4},
 	} {
 		db := openFolder(t).Default()
 		fillResponses(t, db, c.n, c.size)
 		if err := db.PutResponse(t.Context(), one); err != nil {
 			t.Fatal(err)
 		}
-		left, err := Read(t.Context(), db, func(tx *Tx) (n int, err error) { return n, tx.value(&n, "SELECT count(*) FROM _responses") })
+		left, err := Read(t.Context(), db, func(tx *Tx) (n int, err error) {
+			return n, tx.value(&n, "SELECT count(*) FROM _responses")
+		})
 		if err != nil || left != c.left {
 			t.Errorf("%s: %d are kept, want %d; %v", name, left, c.left, err)
 		}
@@ -57,7 +65,10 @@ func TestOldResponses(t *testing.T) {
 	db := openFolder(t).Default()
 	fillResponses(t, db, 2, 4)
 	if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
-		_, err := tx.exec("UPDATE _responses SET created_at = ? WHERE id = 'resp_00000'", agent.At(tx.Now.Add(-ResponseLife)))
+		_, err := tx.exec(
+			"UPDATE _responses SET created_at = ? WHERE id = 'resp_00000'",
+			agent.At(tx.Now.Add(-ResponseLife)),
+		)
 		return struct{}{}, err
 	}); err != nil {
 		t.Fatal(err)

@@ -20,13 +20,19 @@ func RotateKey(o Options) (resealed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	defer func() {
+		err = errors.Join(err, f.Close())
+	}()
 	if err := f.load(); err != nil {
 		return 0, err
 	}
 	for _, db := range f.Agents() {
 		if db.Problem() != nil {
-			return 0, fmt.Errorf("agent %s is refused, so its credentials cannot be encrypted again and the old key is kept: %w", db.id, db.Problem())
+			return 0, fmt.Errorf(
+				"agent %s is refused, so its credentials cannot be encrypted again and the old key is kept: %w",
+				db.id,
+				db.Problem(),
+			)
 		}
 	}
 	fromFile := len(o.MasterKeys) == 0

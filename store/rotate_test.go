@@ -37,7 +37,11 @@ func wantCredentials(t *testing.T, folder string, n int, keys ...[]byte) {
 	f := openAt(t, folder, keys...)
 	defer closeFolder(t, f)
 	for i := range n {
-		got, err := byName(t, f, fmt.Sprintf("a%d", i)).SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
+		got, err := byName(t, f, fmt.Sprintf("a%d", i)).SettingsCredential(
+			t.Context(),
+			"openai_api_key",
+			agent.OpenAIAPI,
+		)
 		if got != fmt.Sprintf("sk-%d", i) || err != nil {
 			t.Errorf("credential of a%d: %q, %v", i, got, err)
 		}
@@ -205,7 +209,11 @@ func TestDoctor(t *testing.T) {
 	put("text.db", []byte("hello"))
 	put("note.txt", []byte("hello"))
 	put("odd name.db", good)
-	for id, script := range map[string]string{"newer": "PRAGMA user_version = 99", "foreign": "PRAGMA application_id = 7", "gone": "DELETE FROM _agent"} {
+	for id, script := range map[string]string{
+		"newer":   "PRAGMA user_version = 99",
+		"foreign": "PRAGMA application_id = 7",
+		"gone":    "DELETE FROM _agent",
+	} {
 		put(id+".db", good)
 		if err := rewrite(f.filePath(id), script); err != nil {
 			t.Fatal(err)
@@ -218,9 +226,25 @@ func TestDoctor(t *testing.T) {
 	}
 	put("torn.db", torn)
 	want := map[string]string{
-		f.Path(): "ok in use by a running server", "master key": "ok present", sound.id + ".db": fmt.Sprintf(`ok sound, agent "Support", active, file version %d`, fileVersion()), "default.db": `ok sound, agent "default"`,
-		"copied.db": "with another master key: 1", "older.db": fmt.Sprintf("file version %d (%d once it is opened), copied here", fileVersion()-1, fileVersion()), "cut.db": "damaged", "empty.db": "damaged", "text.db": "damaged", "newer.db": "version 99",
-		"foreign.db": "left alone", "gone.db": "damaged", "note.txt": "does not belong", "odd name.db": "does not belong", "torn.db": "damaged",
+		f.Path():         "ok in use by a running server",
+		"master key":     "ok present",
+		sound.id + ".db": fmt.Sprintf(`ok sound, agent "Support", active, file version %d`, fileVersion()),
+		"default.db":     `ok sound, agent "default"`,
+		"copied.db":      "with another master key: 1",
+		"older.db": fmt.Sprintf(
+			"file version %d (%d once it is opened), copied here",
+			fileVersion()-1,
+			fileVersion(),
+		),
+		"cut.db":      "damaged",
+		"empty.db":    "damaged",
+		"text.db":     "damaged",
+		"newer.db":    "version 99",
+		"foreign.db":  "left alone",
+		"gone.db":     "damaged",
+		"note.txt":    "does not belong",
+		"odd name.db": "does not belong",
+		"torn.db":     "damaged",
 	}
 	check := func() {
 		t.Helper()
@@ -257,7 +281,9 @@ func TestDoctor(t *testing.T) {
 	}
 	want["master key"], want[sound.id+".db"] = "missing", "with another master key: 1"
 	check()
-	if findings, err := Doctor(filepath.Join(t.TempDir(), "none"), nil); err != nil || len(findings) != 1 || !findings[0].OK {
+	if findings, err := Doctor(filepath.Join(t.TempDir(), "none"), nil); err != nil ||
+		len(findings) != 1 ||
+		!findings[0].OK {
 		t.Errorf("a folder that is not there: %+v, %v", findings, err)
 	}
 }

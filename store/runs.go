@@ -25,7 +25,8 @@ type ScheduledRun struct {
 type DueRuns struct {
 	Runs  []ScheduledRun
 	Tasks []StartedTask
-	Next  agent.Time // when something is due next: in the past if there is more than fits into one transaction, zero for never
+	// when something is due next: in the past if there is more than fits into one transaction, zero for never
+	Next agent.Time
 }
 
 // RunChanges is the outcome of runs of schedules and of occurrences of tasks.
@@ -86,7 +87,11 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 	}
 	var missed agent.Run
 	for _, at := range f.Missed {
-		missed = agent.Run{ID: agent.NewID(agent.KindRun), ScheduledFor: at, Status: agent.RunMissed}
+		missed = agent.Run{
+			ID:           agent.NewID(agent.KindRun),
+			ScheduledFor: at,
+			Status:       agent.RunMissed,
+		}
 		if err := tx.insertRun(s.ID, missed); err != nil {
 			return nil, err
 		}
@@ -98,14 +103,21 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 	if f.Next.IsZero() && len(runs) == 0 {
 		s.Status = agent.ScheduleCompleted
 	}
-	if _, err := tx.exec("UPDATE schedules SET next_run = ?, last_run = ?, status = ? WHERE id = ?", s.NextRun, s.LastRun, s.Status, s.ID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE schedules SET next_run = ?, last_run = ?, status = ? WHERE id = ?",
+		s.NextRun, s.LastRun, s.Status, s.ID,
+	); err != nil {
 		return nil, err
 	}
 	for i := range runs {
 		runs[i].Schedule = *s
 	}
 	if f.MissedAll > 0 {
-		err = tx.emitAbout(s.ID, agent.EventScheduleMissed, map[string]any{"schedule": s, "run": missed, "missed": f.MissedAll})
+		err = tx.emitAbout(s.ID, agent.EventScheduleMissed, map[string]any{
+			"schedule": s,
+			"run":      missed,
+			"missed":   f.MissedAll,
+		})
 	}
 	return runs, err
 }
@@ -114,18 +126,27 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 // and returns those to start now.
 func (tx *Tx) admit(s *agent.Schedule, f agent.Firing) (start []ScheduledRun, err error) {
 	var under int
-	if err := tx.value(&under, "SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'", s.ID); err != nil {
+	if err := tx.value(
+		&under,
+		"SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'",
+		s.ID,
+	); err != nil {
 		return nil, err
 	}
 	for _, at := range f.Start {
-		r := agent.Run{ScheduledFor: at, ExecutedAt: tx.Now, Status: agent.RunRunning}
+		r := agent.Run{
+			ScheduledFor: at,
+			ExecutedAt:   tx.Now,
+			Status:       agent.RunRunning,
+		}
 		queues := s.Overlap == agent.OverlapQueue || s.Overlap == agent.OverlapSkip && f.CatchUp && len(f.Start) > 1
 		switch {
 		case under == 0, s.Overlap == agent.OverlapAllow && under < maxRunning:
 		case queues && under < maxWaiting:
 			r.ExecutedAt = agent.Time{}
 		default:
-			r.Status, r.ExecutedAt, r.Error = agent.RunSkipped, agent.Time{}, "another run of this schedule was under way"
+			r.Status, r.ExecutedAt, r.Error =
+				agent.RunSkipped, agent.Time{}, "another run of this schedule was under way"
 		}
 		r.ID = agent.NewID(agent.KindRun)
 		if err := tx.insertRun(s.ID, r); err != nil {
@@ -145,8 +166,11 @@ func (tx *Tx) insertRun(scheduleID string, r agent.Run) error {
 	if r.ID == "" {
 		r.ID = agent.NewID(agent.KindRun)
 	}
-	_, err := tx.exec("INSERT INTO runs(id, schedule_id, scheduled_for, executed_at, status, duration_ms, execution_id, error) VALUES (?,?,?,?,?,?,?,?)",
-		r.ID, scheduleID, r.ScheduledFor, r.ExecutedAt, r.Status, r.DurationMS, r.ExecutionID, r.Error)
+	_, err := tx.exec(
+		"INSERT INTO runs(id, schedule_id, scheduled_for, executed_at, status, duration_ms, execution_id, "+
+			"error) VALUES (?,?,?,?,?,?,?,?)",
+		r.ID, scheduleID, r.ScheduledFor, r.ExecutedAt, r.Status, r.DurationMS, r.ExecutionID, r.Error,
+	)
 	return err
 }
 
@@ -164,9 +188,21 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 		if err := check(&s); err != nil {
 			return ScheduledRun{}, err
 		}
-		r := ScheduledRun{Schedule: s, Run: agent.Run{ID: agent.NewID(agent.KindRun), ScheduledFor: tx.Now, ExecutedAt: tx.Now, Status: agent.RunRunning}}
+		r := ScheduledRun{
+			Schedule: s,
+			Run: agent.Run{
+				ID:           agent.NewID(agent.KindRun),
+				ScheduledFor: tx.Now,
+				ExecutedAt:   tx.Now,
+				Status:       agent.RunRunning,
+			},
+		}
 		var under int
-		if err := tx.value(&under, "SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'", id); err != nil {
+		if err := tx.value(
+			&under,
+			"SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'",
+			id,
+		); err != nil {
 			return r, err
 		}
 		switch {
@@ -195,7 +231,11 @@ func (db *DB) UpdateRuns(ctx context.Context, changes RunChanges) (next []Schedu
 		tx.claimWork(workSchedules) // the due times do not change
 		for id, execution := range changes.Started {
 			for _, table := range []string{"runs", "occurrences"} {
-				if _, err := tx.exec("UPDATE "+table+" SET execution_id = ? WHERE id = ? AND status = 'running'", execution, id); err != nil {
+				if _, err := tx.exec(
+					"UPDATE "+table+" SET execution_id = ? WHERE id = ? AND status = 'running'",
+					execution,
+					id,
+				); err != nil {
 					return nil, err
 				}
 			}
@@ -276,7 +316,9 @@ func (tx *Tx) startedRuns() (under []ScheduledRun, err error) {
 		schedule string
 	}
 	runs, err := all(tx, func(rows *sqlite.Rows) (r owned, err error) {
-		return r, rows.Scan(&r.schedule, &r.ID, &r.ScheduledFor, &r.ExecutedAt, &r.Status, &r.DurationMS, &r.ExecutionID, &r.Error)
+		return r, rows.Scan(
+			&r.schedule, &r.ID, &r.ScheduledFor, &r.ExecutedAt, &r.Status, &r.DurationMS, &r.ExecutionID, &r.Error,
+		)
 	}, "SELECT schedule_id, "+runColumns+" FROM runs WHERE status = 'running' AND executed_at IS NOT NULL ORDER BY seq")
 	if err != nil {
 		return nil, err

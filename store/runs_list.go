@@ -13,7 +13,12 @@ func (db *DB) LastRuns(ctx context.Context, ids []string) (map[string]agent.Run,
 	return Read(ctx, db, func(tx *Tx) (map[string]agent.Run, error) {
 		last := make(map[string]agent.Run, len(ids))
 		for _, id := range ids {
-			found, err := all(tx, scanRun, "SELECT "+runColumns+" FROM runs WHERE schedule_id = ? ORDER BY seq DESC LIMIT 1", id)
+			found, err := all(
+				tx,
+				scanRun,
+				"SELECT "+runColumns+" FROM runs WHERE schedule_id = ? ORDER BY seq DESC LIMIT 1",
+				id,
+			)
 			if err != nil {
 				return nil, err
 			}
@@ -28,7 +33,10 @@ func (db *DB) LastRuns(ctx context.Context, ids []string) (map[string]agent.Run,
 // ScheduleDays reads what schedules did on a range of days, and which of them will
 // run before the end of the last. days holds the first moment of each day and the
 // end of the last; the result has no dates, but one list for each day.
-func (db *DB) ScheduleDays(ctx context.Context, days []agent.Time) (past [][]agent.ScheduleDay, coming []agent.Schedule, err error) {
+func (db *DB) ScheduleDays(
+	ctx context.Context,
+	days []agent.Time,
+) (past [][]agent.ScheduleDay, coming []agent.Schedule, err error) {
 	coming, err = Read(ctx, db, func(tx *Tx) (coming []agent.Schedule, err error) {
 		for i := range len(days) - 1 {
 			found, err := all(tx, scanScheduleDay, `SELECT r.schedule_id, s.name, min(r.scheduled_for), count(*), sum(r.status = 'error'), sum(r.status = 'missed'), sum(r.status = 'running')
@@ -39,7 +47,12 @@ func (db *DB) ScheduleDays(ctx context.Context, days []agent.Time) (past [][]age
 			}
 			past = append(past, found)
 		}
-		return all(tx, scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE status = 'active' AND next_run < ? ORDER BY next_run", days[len(days)-1])
+		return all(
+			tx,
+			scanSchedule,
+			"SELECT "+scheduleColumns+" FROM schedules WHERE status = 'active' AND next_run < ? ORDER BY next_run",
+			days[len(days)-1],
+		)
 	})
 	return past, coming, err
 }

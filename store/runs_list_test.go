@@ -26,8 +26,24 @@ func TestScheduleDays(t *testing.T) {
 		schedule string
 		at       time.Duration
 		status   string
-	}{{s.ID, -1, "success"}, {s.ID, 0, "error"}, {s.ID, time.Hour, "missed"}, {other.ID, 2 * time.Hour, "running"}, {s.ID, 24*time.Hour - 1, "success"}, {s.ID, 24 * time.Hour, "skipped"}, {s.ID, 48 * time.Hour, "success"}} {
-		do(t, db, "INSERT INTO runs(id, schedule_id, scheduled_for, status) VALUES (?,?,?,?)", fmt.Sprint("run-", i), run.schedule, agent.At(start.Add(run.at.Truncate(time.Millisecond)).Add(min(0, run.at%time.Millisecond))), run.status)
+	}{
+		{s.ID, -1, "success"},
+		{s.ID, 0, "error"},
+		{s.ID, time.Hour, "missed"},
+		{other.ID, 2 * time.Hour, "running"},
+		{s.ID, 24*time.Hour - 1, "success"},
+		{s.ID, 24 * time.Hour, "skipped"},
+		{s.ID, 48 * time.Hour, "success"},
+	} {
+		do(
+			t,
+			db,
+			"INSERT INTO runs(id, schedule_id, scheduled_for, status) VALUES (?,?,?,?)",
+			fmt.Sprint("run-", i),
+			run.schedule,
+			agent.At(start.Add(run.at.Truncate(time.Millisecond)).Add(min(0, run.at%time.Millisecond))),
+			run.status,
+		)
 	}
 	days := []agent.Time{agent.At(start), agent.At(start.AddDate(0, 0, 1)), agent.At(start.AddDate(0, 0, 2))}
 	past, coming, err := db.ScheduleDays(t.Context(), days)
@@ -37,10 +53,20 @@ func TestScheduleDays(t *testing.T) {
 	var got []string
 	for i, day := range past {
 		for _, d := range day {
-			got = append(got, fmt.Sprintf("%d %t %s: %d runs, %d failed, %d missed, %d running", i, d.ScheduleID == s.ID, d.First.Format("15:04"), d.Runs, d.Failed, d.Missed, d.Running))
+			got = append(
+				got,
+				fmt.Sprintf(
+					"%d %t %s: %d runs, %d failed, %d missed, %d running",
+					i,
+					d.ScheduleID == s.ID,
+					d.First.Format("15:04"),
+					d.Runs, d.Failed, d.Missed, d.Running,
+				),
+			)
 		}
 	}
-	want := "0 true 00:00: 3 runs, 1 failed, 1 missed, 0 running\n0 false 02:00: 1 runs, 0 failed, 0 missed, 1 running\n1 true 00:00: 1 runs, 0 failed, 0 missed, 0 running"
+	want := "0 true 00:00: 3 runs, 1 failed, 1 missed, 0 running\n0 false 02:00: 1 runs, 0 failed, 0 missed, " +
+		"1 running\n1 true 00:00: 1 runs, 0 failed, 0 missed, 0 running"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), want)
 	}

@@ -16,14 +16,24 @@ var scheduleListing = listing[agent.Schedule]{listed{
 	table:   "schedules",
 	columns: scheduleColumns,
 	order:   Order{"created_at", true},
-	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
-		"next_run": "coalesce(next_run, '')", "last_run": "coalesce(last_run, '')", "status": "status", "type": "type"},
+	sort: map[string]string{
+		"name":       "name COLLATE NOCASE",
+		"created_at": "created_at",
+		"updated_at": "updated_at",
+		"next_run":   "coalesce(next_run, '')",
+		"last_run":   "coalesce(last_run, '')",
+		"status":     "status",
+		"type":       "type",
+	},
 	search: []string{"name"},
 }, scanSchedule}
 
 func scanSchedule(rows *sqlite.Rows) (s agent.Schedule, err error) {
-	return s, rows.Scan(&s.ID, &s.Name, &s.Type, &s.CronExpression, &s.NextRun, &s.LastRun, &s.DelaySeconds, &s.CallbackType, &s.CallbackID,
-		(*rawJSON)(&s.Payload), &s.Timezone, &s.MisfirePolicy, &s.Overlap, &s.Status, &s.CreatedAt, &s.UpdatedAt)
+	return s, rows.Scan(
+		&s.ID, &s.Name, &s.Type, &s.CronExpression, &s.NextRun, &s.LastRun, &s.DelaySeconds,
+		&s.CallbackType, &s.CallbackID, (*rawJSON)(&s.Payload), &s.Timezone, &s.MisfirePolicy, &s.Overlap, &s.Status,
+		&s.CreatedAt, &s.UpdatedAt,
+	)
 }
 
 // ScheduleFilter selects schedules with any of the given values.
@@ -47,7 +57,13 @@ func (db *DB) Schedule(ctx context.Context, id string, newest int) (agent.Schedu
 		if s, err = tx.schedule(id); err != nil {
 			return nil, err
 		}
-		return all(tx, scanRun, "SELECT "+runColumns+" FROM runs WHERE schedule_id = ? ORDER BY seq DESC LIMIT ?", id, newest)
+		return all(
+			tx,
+			scanRun,
+			"SELECT "+runColumns+" FROM runs WHERE schedule_id = ? ORDER BY seq DESC LIMIT ?",
+			id,
+			newest,
+		)
 	})
 	return s, runs, err
 }
@@ -58,8 +74,14 @@ func (tx *Tx) schedule(id string) (agent.Schedule, error) {
 
 // CreateSchedule creates a schedule that check accepts and plans its first run. The
 // secret, if there is one, is encrypted.
-func (db *DB) CreateSchedule(ctx context.Context, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
-	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) { return tx.insertSchedule(change, check) })
+func (db *DB) CreateSchedule(
+	ctx context.Context,
+	change agent.ScheduleChange,
+	check func(*agent.Schedule) error,
+) (agent.Schedule, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) {
+		return tx.insertSchedule(change, check)
+	})
 }
 
 func (tx *Tx) insertSchedule(change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
@@ -67,14 +89,20 @@ func (tx *Tx) insertSchedule(change agent.ScheduleChange, check func(*agent.Sche
 	if err != nil {
 		return agent.Schedule{}, err
 	}
-	s := agent.Schedule{ID: agent.NewID(agent.KindSchedule), CreatedAt: tx.Now, UpdatedAt: tx.Now}
+	s := agent.Schedule{
+		ID:        agent.NewID(agent.KindSchedule),
+		CreatedAt: tx.Now,
+		UpdatedAt: tx.Now,
+	}
 	change.Apply(&s, settings.Timezone)
 	if err := tx.planSchedule(&s, nil, change, check); err != nil {
 		return s, err
 	}
-	_, err = tx.exec("INSERT INTO schedules("+scheduleColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Name, s.Type, s.CronExpression,
-		s.NextRun, s.LastRun, s.DelaySeconds, s.CallbackType, s.CallbackID, string(s.Payload), s.Timezone, s.MisfirePolicy, s.Overlap,
-		s.Status, s.CreatedAt, s.UpdatedAt)
+	_, err = tx.exec(
+		"INSERT INTO schedules("+scheduleColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Name,
+		s.Type, s.CronExpression, s.NextRun, s.LastRun, s.DelaySeconds, s.CallbackType, s.CallbackID, string(s.Payload),
+		s.Timezone, s.MisfirePolicy, s.Overlap, s.Status, s.CreatedAt, s.UpdatedAt,
+	)
 	if err != nil {
 		return s, err
 	}
@@ -86,7 +114,11 @@ func (tx *Tx) insertSchedule(change agent.ScheduleChange, check func(*agent.Sche
 
 // planSchedule validates a schedule and plans its next run. was is nil for a new
 // one.
-func (tx *Tx) planSchedule(s, was *agent.Schedule, change agent.ScheduleChange, check func(*agent.Schedule) error) error {
+func (tx *Tx) planSchedule(
+	s, was *agent.Schedule,
+	change agent.ScheduleChange,
+	check func(*agent.Schedule) error,
+) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
@@ -151,7 +183,12 @@ func (tx *Tx) scheduleWritten(id string, change agent.ScheduleChange) error {
 
 // UpdateSchedule changes the given fields of a schedule, if check accepts the
 // result, and plans it again if its timing or status changed.
-func (db *DB) UpdateSchedule(ctx context.Context, id string, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
+func (db *DB) UpdateSchedule(
+	ctx context.Context,
+	id string,
+	change agent.ScheduleChange,
+	check func(*agent.Schedule) error,
+) (agent.Schedule, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) {
 		was, err := tx.schedule(id)
 		if err != nil {
@@ -178,10 +215,18 @@ func (db *DB) UpdateSchedule(ctx context.Context, id string, change agent.Schedu
 }
 
 func (tx *Tx) updateSchedule(s *agent.Schedule) error {
-	_, err := tx.exec(`UPDATE schedules SET name = ?, type = ?, cron_expression = ?, next_run = ?, delay_seconds = ?, callback_type = ?,
+	_, err := tx.exec(
+		`UPDATE schedules SET name = ?, type = ?, cron_expression = ?, next_run = ?, delay_seconds = ?, callback_type = ?,
 		callback_id = ?, payload = ?, timezone = ?, misfire_policy = ?, overlap = ?, status = ?, updated_at = ? WHERE id = ?`,
-		s.Name, s.Type, s.CronExpression, s.NextRun, s.DelaySeconds, s.CallbackType, s.CallbackID, string(s.Payload), s.Timezone,
-		s.MisfirePolicy, s.Overlap, s.Status, s.UpdatedAt, s.ID)
+		s.Name, s.Type, s.CronExpression, s.NextRun, s.DelaySeconds, s.CallbackType, s.CallbackID,
+		string(s.Payload),
+		s.Timezone,
+		s.MisfirePolicy,
+		s.Overlap,
+		s.Status,
+		s.UpdatedAt,
+		s.ID,
+	)
 	return err
 }
 
@@ -200,9 +245,14 @@ func (db *DB) DeleteSchedule(ctx context.Context, id string) error {
 // ScheduleSecret decrypts the secret that signs a schedule's webhook; "" if it has
 // none.
 func (db *DB) ScheduleSecret(ctx context.Context, id string) (string, error) {
-	secret, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.secret(id, secretField) })
+	secret, err := Read(ctx, db, func(tx *Tx) (string, error) {
+		return tx.secret(id, secretField)
+	})
 	if errors.Is(err, errLocked) {
-		err = agent.Errorf(agent.CodeConflict, "secret is locked: it was encrypted with another master key; set it again").Because(err)
+		err = agent.Errorf(
+			agent.CodeConflict,
+			"secret is locked: it was encrypted with another master key; set it again",
+		).Because(err)
 	}
 	return secret, err
 }

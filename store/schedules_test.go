@@ -24,10 +24,25 @@ func TestEndedScheduleIsRescheduled(t *testing.T) {
 		{"another delay", delayed(60), agent.ScheduleChange{DelaySeconds: agent.Some(90)}, true},
 		{"the same type", delayed(60), agent.ScheduleChange{Type: agent.Some(agent.ScheduleDelayed)}, true},
 		{"another name", delayed(60), agent.ScheduleChange{Name: agent.Some("other")}, false},
-		{"another payload", delayed(60), agent.ScheduleChange{Payload: agent.Some(json.RawMessage(`{"prompt":"y"}`))}, false},
-		{"the same delay, paused", delayed(60), agent.ScheduleChange{DelaySeconds: agent.Some(60), Status: agent.Some(agent.SchedulePaused)}, false},
+		{
+			"another payload",
+			delayed(60),
+			agent.ScheduleChange{Payload: agent.Some(json.RawMessage(`{"prompt":"y"}`))},
+			false,
+		},
+		{
+			"the same delay, paused",
+			delayed(60),
+			agent.ScheduleChange{DelaySeconds: agent.Some(60), Status: agent.Some(agent.SchedulePaused)},
+			false,
+		},
 		{"the same time", once(later), agent.ScheduleChange{NextRun: agent.Some(later)}, true},
-		{"another name of one with a single run", once(later), agent.ScheduleChange{Name: agent.Some("other"), Type: agent.Some(agent.ScheduleOnce)}, false},
+		{
+			"another name of one with a single run",
+			once(later),
+			agent.ScheduleChange{Name: agent.Some("other"), Type: agent.Some(agent.ScheduleOnce)},
+			false,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := db.CreateSchedule(t.Context(), c.made, accept)
@@ -44,8 +59,13 @@ func TestEndedScheduleIsRescheduled(t *testing.T) {
 }
 
 func delayed(seconds int) agent.ScheduleChange {
-	return agent.ScheduleChange{Name: agent.Some("s"), Type: agent.Some(agent.ScheduleDelayed), DelaySeconds: agent.Some(seconds),
-		CallbackType: agent.Some(agent.CallbackAgent), Payload: agent.Some(json.RawMessage(`{"prompt":"x"}`))}
+	return agent.ScheduleChange{
+		Name:         agent.Some("s"),
+		Type:         agent.Some(agent.ScheduleDelayed),
+		DelaySeconds: agent.Some(seconds),
+		CallbackType: agent.Some(agent.CallbackAgent),
+		Payload:      agent.Some(json.RawMessage(`{"prompt":"x"}`)),
+	}
 }
 
 func once(at agent.Time) agent.ScheduleChange {

@@ -47,7 +47,13 @@ func checkSchema(c *conn) error {
 
 func scanObject(rows *sqlite.Rows) ([]any, error) {
 	row := make([]any, 5)
-	return row, rows.Scan(&row[0], &row[1], &row[2], &row[3], &row[4])
+	return row, rows.Scan(
+		&row[0],
+		&row[1],
+		&row[2],
+		&row[3],
+		&row[4],
+	)
 }
 
 // compareSchema compares the rows of a file's schema with that of its version.
@@ -71,7 +77,12 @@ func compareSchema(version int, rows [][]any) error {
 		}
 		switch {
 		case !ours:
-			return fmt.Errorf("%w: the %s %q", errForeign, agent.Clip(o.kind, 20), agent.Clip(o.name, 60))
+			return fmt.Errorf(
+				"%w: the %s %q",
+				errForeign,
+				agent.Clip(o.kind, 20),
+				agent.Clip(o.name, 60),
+			)
 		case seen[o], paged != (page > 0), pages[page]:
 			return fmt.Errorf("%w: the %s %q exists twice or has no pages of its own", errForeign, o.kind, o.name)
 		}
@@ -172,7 +183,11 @@ type patternCache struct {
 	lengths  map[int]schema            // of the tables for vectors
 }
 
-var patterns = patternCache{versions: map[string]schema{}, parts: map[string]*optionalParts{}, lengths: map[int]schema{}}
+var patterns = patternCache{
+	versions: map[string]schema{},
+	parts:    map[string]*optionalParts{},
+	lengths:  map[int]schema{},
+}
 
 // of returns the schema of a version, and the parts that parts.sql creates in its
 // files. Neither must be modified.
@@ -199,7 +214,9 @@ func (p *patternCache) of(version int) (schema, *optionalParts, error) {
 }
 
 // keyOf returns the text of the migrations up to a version.
-func keyOf(version int) string { return strings.Join(migrations[:version], "\x00") }
+func keyOf(version int) string {
+	return strings.Join(migrations[:version], "\x00")
+}
 
 // optionalParts are the objects that a file may have or lack.
 type optionalParts struct {
@@ -214,7 +231,12 @@ func (o *optionalParts) add(c *conn, part part) error {
 	if err := errors.Join(c.value(&last, "SELECT max(rowid) FROM sqlite_schema"), c.script(part.script)); err != nil {
 		return err
 	}
-	rows, err := all(&Tx{conn: c}, scanObject, "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema WHERE rowid > ?", last)
+	rows, err := all(
+		&Tx{conn: c},
+		scanObject,
+		"SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema WHERE rowid > ?",
+		last,
+	)
 	if err != nil {
 		return err
 	}

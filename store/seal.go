@@ -43,7 +43,11 @@ func newMasterKey(key []byte) (masterKey, error) {
 		return masterKey{}, err
 	}
 	sum := sha256.Sum256(append([]byte("satchel master key "), key...))
-	return masterKey{id: hex.EncodeToString(sum[:4]), bytes: key, aead: aead}, nil
+	return masterKey{
+		id:    hex.EncodeToString(sum[:4]),
+		bytes: key,
+		aead:  aead,
+	}, nil
 }
 
 // errLocked reports that a secret was encrypted with another master key.
@@ -53,7 +57,11 @@ var errLocked = errors.New("encrypted with another master key")
 // decrypted for the same agent, owner, field and hosts.
 func (k keyring) seal(agentID string, s secret, plain string) (keyID string, sealed []byte) {
 	aead := k[0].aead
-	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
+	nonce := make(
+		[]byte,
+		aead.NonceSize(),
+		aead.NonceSize()+len(plain)+aead.Overhead(),
+	)
 	_, _ = rand.Read(nonce)
 	return k[0].id, aead.Seal(nonce, nonce, []byte(plain), sealContext(agentID, s))
 }
@@ -66,7 +74,12 @@ func (k keyring) open(agentID string, s secret) (string, error) {
 			continue
 		}
 		n := key.aead.NonceSize()
-		plain, err := key.aead.Open(nil, s.sealed[:n], s.sealed[n:], sealContext(agentID, s))
+		plain, err := key.aead.Open(
+			nil,
+			s.sealed[:n],
+			s.sealed[n:],
+			sealContext(agentID, s),
+		)
 		if err != nil {
 			return "", errLocked
 		}
@@ -122,13 +135,20 @@ func readMasterFile(folder string) ([][]byte, error) {
 		if line := strings.TrimSpace(lines.Text()); line != "" {
 			key, err := base64.StdEncoding.DecodeString(line)
 			if err != nil || len(key) != MasterKeyBytes {
-				return nil, fmt.Errorf("%s does not hold a master key: each line is %d bytes in base64", masterPath(folder), MasterKeyBytes)
+				return nil, fmt.Errorf(
+					"%s does not hold a master key: each line is %d bytes in base64",
+					masterPath(folder),
+					MasterKeyBytes,
+				)
 			}
 			keys = append(keys, key)
 		}
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s is empty; restore it, or remove it to start with a new key (stored credentials stay locked)", masterPath(folder))
+		return nil, fmt.Errorf(
+			"%s is empty; restore it, or remove it to start with a new key (stored credentials stay locked)",
+			masterPath(folder),
+		)
 	}
 	return keys, nil
 }

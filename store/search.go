@@ -23,7 +23,15 @@ type Knowledge struct {
 // searched. sourceID limits the search to one source, which is NOT_FOUND if it does
 // not exist; if empty, all are searched.
 func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
-	k := &Knowledge{tx: tx, model: model, text: search.Text{Query: tx.query, SourceID: sourceID, Memory: &tx.db.chunks}}
+	k := &Knowledge{
+		tx:    tx,
+		model: model,
+		text: search.Text{
+			Query:    tx.query,
+			SourceID: sourceID,
+			Memory:   &tx.db.chunks,
+		},
+	}
 	if sourceID != "" {
 		err := tx.value(&k.text.Source, "SELECT seq FROM sources WHERE id = ?", sourceID)
 		if errors.Is(err, sqlite.ErrNoRows) {
@@ -60,7 +68,9 @@ func (k *Knowledge) Matching(w Words, n int) (*Matches, error) {
 }
 
 // AddMatches adds those of the given chunks that match, too.
-func (k *Knowledge) AddMatches(m *Matches, seqs []int64) error { return k.text.Also(m, seqs) }
+func (k *Knowledge) AddMatches(m *Matches, seqs []int64) error {
+	return k.text.Also(m, seqs)
+}
 
 // MaxNearest limits how many neighbours are found at once.
 const MaxNearest = 4096
@@ -87,7 +97,8 @@ func (k *Knowledge) nearestByVectors(vector []float32, n int) (map[int64]float64
 	if has, err := k.tx.hasVectors(len(vector)); err != nil || !has {
 		return map[int64]float64{}, err
 	}
-	query := "SELECT rowid, coalesce(1 - distance, 0) FROM " + vectorsOf(len(vector)) + " WHERE embedding MATCH ? AND k = ?"
+	query := "SELECT rowid, coalesce(1 - distance, 0) FROM " + vectorsOf(len(vector)) +
+		" WHERE embedding MATCH ? AND k = ?"
 	args := []any{packVector(vector), min(n, MaxNearest)}
 	switch {
 	case k.text.Source != 0:
@@ -125,7 +136,10 @@ func (k *Knowledge) Chunks(seqs []int64) ([]FoundChunk, error) {
 	return all(k.tx, func(rows *sqlite.Rows) (f FoundChunk, err error) {
 		var source string
 		place := placeOf(&f.Chunk)
-		if err = rows.Scan(append([]any{&f.Seq, &f.ID, &f.SourceID, &f.Position, &f.Content, &source}, place.fields()...)...); err == nil {
+		if err = rows.Scan(append(
+			[]any{&f.Seq, &f.ID, &f.SourceID, &f.Position, &f.Content, &source},
+			place.fields()...,
+		)...); err == nil {
 			place.set(source)
 		}
 		return f, err

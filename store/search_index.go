@@ -36,11 +36,15 @@ var searched = map[string]string{
 func candidates(index, text string) (query string, arg []any, ok bool) {
 	runes := []rune(text)
 	switch {
-	case strings.ContainsRune(text, 0) || !utf8.ValidString(text) || len(runes) == 0 || len(runes) == 1 && runes[0] < utf8.RuneSelf:
+	case strings.ContainsRune(text, 0) ||
+		!utf8.ValidString(text) ||
+		len(runes) == 0 ||
+		len(runes) == 1 && runes[0] < utf8.RuneSelf:
 		return "", nil, false
 	case len(runes) < 3:
 		from := strings.ToLower(text)
-		return "SELECT doc FROM " + index + "_terms WHERE term >= ? AND term < ?", []any{from, from + "\U0010FFFF"}, true
+		return "SELECT doc FROM " + index +
+			"_terms WHERE term >= ? AND term < ?", []any{from, from + "\U0010FFFF"}, true
 	}
 	pieces := rarest(runes)
 	for i, p := range pieces {
@@ -61,7 +65,9 @@ func rarest(runes []rune) []string {
 	for i := len(runes) - 3; i >= 0; i-- {
 		pieces = append(pieces, string(runes[i:i+3]))
 	}
-	slices.SortStableFunc(pieces, func(a, b string) int { return rarity(b) - rarity(a) })
+	slices.SortStableFunc(pieces, func(a, b string) int {
+		return rarity(b) - rarity(a)
+	})
 	return pieces[:min(len(pieces), maxPieces)]
 }
 
@@ -142,7 +148,15 @@ func (tx *Tx) found(table, column string, columns []string, text string, oldest 
 	query := base + "IN (" + which + ") AND rowid >= ? AND " + like + " UNION ALL " +
 		base + ">= ? AND " + like + " UNION ALL " +
 		base + "IN (SELECT CAST(row AS INTEGER) FROM _search_changes WHERE list = ?) AND rowid >= ? AND " + like
-	return query, slices.Concat(some, []any{oldest}, args, []any{max(next, oldest)}, args, []any{table, oldest}, args), nil
+	return query, slices.Concat(
+		some,
+		[]any{oldest},
+		args,
+		[]any{max(next, oldest)},
+		args,
+		[]any{table, oldest},
+		args,
+	), nil
 }
 
 // foundLogs is found for the log, whose index is in blocks of entries.
@@ -157,7 +171,8 @@ func (tx *Tx) foundLogs(columns []string, text string) (string, []any, error) {
 	query := base + `_search_log_blocks b CROSS JOIN logs ON (logs.created_at, logs.id) > (b.after_at, b.after_id) AND (logs.created_at, logs.id) <= (b.to_at, b.to_id)
 		WHERE b.seq IN (` + which + ") AND " + like + " UNION ALL " +
 		base + "logs WHERE " + behindBlocks + " AND " + like + " UNION ALL " +
-		base + "_search_changes c CROSS JOIN logs ON logs.created_at = substr(c.row, 1, 24) AND logs.id = substr(c.row, 25) WHERE c.list = 'logs' AND " + like
+		base + "_search_changes c CROSS JOIN logs ON logs.created_at = substr(c.row, 1, 24) " +
+		"AND logs.id = substr(c.row, 25) WHERE c.list = 'logs' AND " + like
 	return query, slices.Concat(some, args, args, args), nil
 }
 
@@ -205,12 +220,15 @@ func (db *DB) unindexed(ctx context.Context, f *file) (tables []string, err erro
 	err = db.readUnused(ctx, f, func(tx *Tx) error {
 		indexed, err := all(tx, scanID, "SELECT value_1 FROM _filter_counts WHERE list = 'search'")
 		for _, table := range indexed {
-			where, rows, changes := "rowid >= (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = ?1)", unindexedRows, unindexedRows
+			where, rows, changes :=
+				"rowid >= (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = ?1)",
+				unindexedRows, unindexedRows
 			if table == "logs" {
 				where, rows, changes = behindBlocks, 2*blockRows, maxLogChanges
 			}
 			lacks := false
-			query := "SELECT (SELECT count(*) FROM (SELECT 1 FROM " + table + " WHERE " + where + " LIMIT ?2)) >= ?2 OR (SELECT count(*) FROM _search_changes WHERE list = ?1) >= ?3"
+			query := "SELECT (SELECT count(*) FROM (SELECT 1 FROM " + table + " WHERE " + where +
+				" LIMIT ?2)) >= ?2 OR (SELECT count(*) FROM _search_changes WHERE list = ?1) >= ?3"
 			if err := tx.value(&lacks, query, table, rows, changes); err != nil {
 				return err
 			}
@@ -224,7 +242,8 @@ func (db *DB) unindexed(ctx context.Context, f *file) (tables []string, err erro
 }
 
 // behindBlocks is the condition that an entry of the log is not in a block yet.
-const behindBlocks = "(created_at, id) > (SELECT to_at, to_id FROM _search_log_blocks UNION ALL SELECT '', '' ORDER BY 1 DESC, 2 DESC LIMIT 1)"
+const behindBlocks = "(created_at, id) > (SELECT to_at, to_id FROM _search_log_blocks UNION ALL SELECT '', '' " +
+	"ORDER BY 1 DESC, 2 DESC LIMIT 1)"
 
 // indexRows adds rows to the index of a table, starting with those that have
 // changed.
@@ -234,10 +253,19 @@ func (tx *Tx) indexRows(table string) error {
 		query string
 		args  []any
 	}{
-		{"DELETE FROM _search_" + table + " WHERE rowid IN (SELECT CAST(row AS INTEGER) FROM _search_changes WHERE list = ? ORDER BY row LIMIT ?)", []any{table, indexedRows}},
+		{
+			"DELETE FROM _search_" + table +
+				" WHERE rowid IN (SELECT CAST(row AS INTEGER) FROM _search_changes " +
+				"WHERE list = ? ORDER BY row LIMIT ?)",
+			[]any{table, indexedRows},
+		},
 		{"INSERT INTO _search_" + table + "(rowid, text) SELECT rowid, " + text + " FROM " + table + ` WHERE rowid IN (SELECT CAST(row AS INTEGER) FROM _search_changes WHERE list = ?1 ORDER BY row LIMIT ?2)
 			AND rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = ?1)`, []any{table, indexedRows}},
-		{"DELETE FROM _search_changes WHERE (list, row) IN (SELECT list, row FROM _search_changes WHERE list = ? ORDER BY row LIMIT ?)", []any{table, indexedRows}},
+		{
+			"DELETE FROM _search_changes WHERE (list, row) IN (SELECT list, row FROM _search_changes " +
+				"WHERE list = ? ORDER BY row LIMIT ?)",
+			[]any{table, indexedRows},
+		},
 	} {
 		if _, err := tx.exec(step.query, step.args...); err != nil {
 			return err
@@ -247,10 +275,19 @@ func (tx *Tx) indexRows(table string) error {
 	if err := tx.value(&next, "SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = ?", table); err != nil {
 		return err
 	}
-	if err := tx.value(&last, "SELECT coalesce(max(rowid), 0) FROM (SELECT rowid FROM "+table+" WHERE rowid >= ? ORDER BY rowid LIMIT ?)", next, indexedRows); err != nil || last == 0 {
+	if err := tx.value(
+		&last,
+		"SELECT coalesce(max(rowid), 0) FROM (SELECT rowid FROM "+table+" WHERE rowid >= ? ORDER BY rowid LIMIT ?)",
+		next,
+		indexedRows,
+	); err != nil || last == 0 {
 		return err
 	}
-	if _, err := tx.exec("INSERT INTO _search_"+table+"(rowid, text) SELECT rowid, "+text+" FROM "+table+" WHERE rowid BETWEEN ? AND ?", next, last); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO _search_"+table+"(rowid, text) SELECT rowid, "+text+" FROM "+table+" WHERE rowid BETWEEN ? AND ?",
+		next,
+		last,
+	); err != nil {
 		return err
 	}
 	_, err := tx.exec("UPDATE _filter_counts SET n = ? WHERE list = 'search' AND value_1 = ?", last+1, table)
@@ -269,7 +306,11 @@ func (tx *Tx) indexLogs() error {
 		"DELETE FROM _search_log_blocks WHERE " + emptyBlocks,
 	}
 	if changes >= maxLogChanges {
-		cleaning = []string{"DELETE FROM _search_changes WHERE list = 'logs'", "DELETE FROM _search_log_blocks", "INSERT INTO _search_logs(_search_logs) VALUES ('delete-all')"}
+		cleaning = []string{
+			"DELETE FROM _search_changes WHERE list = 'logs'",
+			"DELETE FROM _search_log_blocks",
+			"INSERT INTO _search_logs(_search_logs) VALUES ('delete-all')",
+		}
 	}
 	for _, query := range cleaning {
 		if _, err := tx.exec(query); err != nil {
@@ -292,18 +333,35 @@ func (tx *Tx) addBlock() (more bool, err error) {
 		at, id string
 		seq    int64
 	}
-	last, err := all(tx, func(rows *sqlite.Rows) (k key, err error) { return k, rows.Scan(&k.at, &k.id, &k.seq) },
-		"SELECT to_at, to_id, (SELECT max(seq) FROM _search_log_blocks) FROM _search_log_blocks UNION ALL SELECT '', '', 0 ORDER BY 1 DESC, 2 DESC LIMIT 1")
+	last, err := all(
+		tx,
+		func(rows *sqlite.Rows) (k key, err error) {
+			return k, rows.Scan(&k.at, &k.id, &k.seq)
+		},
+		"SELECT to_at, to_id, (SELECT max(seq) FROM _search_log_blocks) FROM _search_log_blocks UNION ALL "+
+			"SELECT '', '', 0 ORDER BY 1 DESC, 2 DESC LIMIT 1",
+	)
 	if err != nil {
 		return false, err
 	}
-	end, err := all(tx, func(rows *sqlite.Rows) (k key, err error) { return k, rows.Scan(&k.at, &k.id) },
-		"SELECT created_at, id FROM logs WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT 1 OFFSET ?", last[0].at, last[0].id, blockRows-1)
+	end, err := all(
+		tx,
+		func(rows *sqlite.Rows) (k key, err error) {
+			return k, rows.Scan(&k.at, &k.id)
+		},
+		"SELECT created_at, id FROM logs WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT 1 OFFSET ?",
+		last[0].at,
+		last[0].id,
+		blockRows-1,
+	)
 	if err != nil || len(end) == 0 {
 		return false, err
 	}
 	from, to, seq := last[0], end[0], last[0].seq+1
-	if _, err := tx.exec("INSERT INTO _search_log_blocks(to_at, to_id, after_at, after_id, seq) VALUES (?,?,?,?,?)", to.at, to.id, from.at, from.id, seq); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO _search_log_blocks(to_at, to_id, after_at, after_id, seq) VALUES (?,?,?,?,?)",
+		to.at, to.id, from.at, from.id, seq,
+	); err != nil {
 		return false, err
 	}
 	if _, err := tx.exec(`INSERT INTO _search_logs(rowid, text) SELECT ?, group_concat(message || char(1,1) || data || char(1,1), '')

@@ -34,10 +34,29 @@ func TestSearchesByIndex(t *testing.T) {
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
 	fillPeople(t, db, 3000)
-	do(t, db, `INSERT INTO conversations(id, contact_id, external_thread_id) SELECT 'conversation-' || id, id, 'thread ' || rowid FROM contacts WHERE rowid <= 1500`)
-	do(t, db, "INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'Where is order ' || rowid || '?' FROM conversations")
-	do(t, db, "INSERT INTO logs(created_at, level, source, message, data) SELECT printf('2026-01-01T00:%02d:%02d.%03dZ', rowid / 60 % 60, rowid % 60, rowid % 1000), iif(rowid % 50, 'info', 'error'), 'test', 'entry ' || rowid, '{\"n\":' || rowid || '}' FROM contacts")
-	terms := []string{"person 1234", "PERSON 99", "1@ex", "4", "99", "李", "李明", "rzt", "ärz", "%", `"`, "_5", "no such thing", "order 77", "thread 9", "entry 300", `n":12`}
+	do(
+		t,
+		db,
+		`INSERT INTO conversations(id, contact_id, external_thread_id) SELECT 'conversation-' || `+
+			`id, id, 'thread ' || rowid FROM contacts WHERE rowid <= 1500`,
+	)
+	do(
+		t,
+		db,
+		"INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'Where is order ' || "+
+			"rowid || '?' FROM conversations",
+	)
+	do(
+		t,
+		db,
+		"INSERT INTO logs(created_at, level, source, message, data) SELECT printf('2026-01-01T00:%02d:%02d.%03dZ', "+
+			"rowid / 60 % 60, rowid % 60, rowid % 1000), iif(rowid % 50, 'info', 'error'), 'test', 'entry ' || "+
+			"rowid, '{\"n\":' || rowid || '}' FROM contacts",
+	)
+	terms := []string{
+		"person 1234", "PERSON 99", "1@ex", "4", "99", "李", "李明", "rzt", "ärz", "%", `"`, "_5", "no such thing",
+		"order 77", "thread 9", "entry 300", `n":12`,
+	}
 	search := func() map[string][]string {
 		found := map[string][]string{}
 		for _, term := range terms {
@@ -53,7 +72,13 @@ func TestSearchesByIndex(t *testing.T) {
 			logs, total, err := db.Logs(t.Context(), LogFilter{}, p)
 			note("logs", len(logs), total, idsOf(logs, func(l agent.Log) string { return l.ID }), err)
 			conversations, total, err := db.Conversations(t.Context(), ConversationFilter{Status: "open"}, p)
-			note("conversations", len(conversations), total, idsOf(conversations, func(c agent.ConversationSummary) string { return c.ID }), err)
+			note(
+				"conversations",
+				len(conversations),
+				total,
+				idsOf(conversations, func(c agent.ConversationSummary) string { return c.ID }),
+				err,
+			)
 		}
 		return found
 	}
@@ -71,7 +96,11 @@ func TestSearchesByIndex(t *testing.T) {
 	}
 	search()
 	growAll(t, db)
-	if n := value[int](t, db, "SELECT count(*) FROM _filter_counts WHERE list = 'search' AND (n > 1 OR value_2 <> '')"); n != 4 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT count(*) FROM _filter_counts WHERE list = 'search' AND (n > 1 OR value_2 <> '')",
+	); n != 4 {
 		t.Fatalf("%d tables are indexed", n)
 	}
 	compare("new")
@@ -83,7 +112,12 @@ func TestSearchesByIndex(t *testing.T) {
 		do(t, db, "UPDATE messages SET content = 'thread 9' WHERE id = 5")
 		do(t, db, "DELETE FROM conversations WHERE rowid = 77")
 		do(t, db, "DELETE FROM logs WHERE message = 'entry 300'")
-		do(t, db, "INSERT INTO logs(created_at, level, source, message) VALUES ('2026-01-01T00:10:00.000Z', 'info', 'test', 'entry 3000'), ('2027-01-01T00:10:00.000Z', 'info', 'test', 'entry 300')")
+		do(
+			t,
+			db,
+			"INSERT INTO logs(created_at, level, source, message) VALUES ('2026-01-01T00:10:00.000Z', 'info', "+
+				"'test', 'entry 3000'), ('2027-01-01T00:10:00.000Z', 'info', 'test', 'entry 300')",
+		)
 	}
 	change()
 	compare("changed")
@@ -95,7 +129,12 @@ func TestSearchesByIndex(t *testing.T) {
 		t.Errorf("%d changes are left", n)
 	}
 	compare("indexed again")
-	if r, err := db.SQL(t.Context(), "UPDATE contacts SET name = 'by SQL 1234' WHERE name LIKE 'Person 99 %'", Params{}, Access{Write: true}); err != nil || r.Changes == 0 {
+	if r, err := db.SQL(
+		t.Context(),
+		"UPDATE contacts SET name = 'by SQL 1234' WHERE name LIKE 'Person 99 %'",
+		Params{},
+		Access{Write: true},
+	); err != nil || r.Changes == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	compare("by SQL")

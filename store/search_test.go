@@ -177,7 +177,9 @@ func TestNearestAndCosines(t *testing.T) {
 
 func TestKnowledgeOfUnknownSource(t *testing.T) {
 	db := openKnowledge(t)
-	_, err := Read(context.Background(), db, func(tx *Tx) (*Knowledge, error) { return tx.Knowledge("source-x", testModel) })
+	_, err := Read(context.Background(), db, func(tx *Tx) (*Knowledge, error) {
+		return tx.Knowledge("source-x", testModel)
+	})
 	if agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Fatalf("the error is %v", err)
 	}
@@ -205,7 +207,9 @@ func TestDeletedSourcesAreNotFound(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, kept) {
 			t.Errorf("%s: full text finds %v, want %v", when, got, kept)
 		}
-		chunks := ask(t, db, "", func(k *Knowledge) ([]FoundChunk, error) { return k.Chunks([]int64{orphans[0], kept[0]}) })
+		chunks := ask(t, db, "", func(k *Knowledge) ([]FoundChunk, error) {
+			return k.Chunks([]int64{orphans[0], kept[0]})
+		})
 		if len(chunks) != 1 || chunks[0].Seq != kept[0] {
 			t.Errorf("%s: chunks %v", when, chunks)
 		}
@@ -233,7 +237,9 @@ func TestVectorsOfAnotherModel(t *testing.T) {
 		t.Errorf("in the stale source: %v, want none", got)
 	}
 	both := slices.Concat(old, fresh)
-	if got := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) { return k.Cosines(direction(0), both) }); len(got) != 1 {
+	if got := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) {
+		return k.Cosines(direction(0), both)
+	}); len(got) != 1 {
 		t.Errorf("cosines %v, want one", got)
 	}
 	if got := matching(t, db, "", wordsOf("otter"), 5); len(got) != 2 {
@@ -258,7 +264,10 @@ func TestBestBM25(t *testing.T) {
 		{[]string{"heron"}, map[int64]float64{seqs[0]: 1 / 2.2, seqs[1]: 1 / 2.2}},
 		{[]string{"herons"}, map[int64]float64{seqs[0]: 1 / 2.2, seqs[1]: 1 / 2.2}}, // stemmed
 		{[]string{"heron", "otter"}, map[int64]float64{seqs[0]: 1 / 2.2, seqs[1]: heron / (heron + otter) / 2.2}},
-		{[]string{"heron", "zebra"}, map[int64]float64{seqs[0]: heron / (heron + absent) / 2.2, seqs[1]: heron / (heron + absent) / 2.2}},
+		{
+			[]string{"heron", "zebra"},
+			map[int64]float64{seqs[0]: heron / (heron + absent) / 2.2, seqs[1]: heron / (heron + absent) / 2.2},
+		},
 		{[]string{"zebra"}, nil},
 		{nil, nil},
 	} {
@@ -303,7 +312,10 @@ func TestSpellingsOfAWord(t *testing.T) {
 func TestMatchingCountsPhrases(t *testing.T) {
 	db := openKnowledge(t)
 	_, seqs := learn(t, db, testModel, []string{
-		"release 3 2 4 of the pump", "release 4 3 2 of the pump", "release 4 2 3 of the pump", "release 2 4 3 of the pump",
+		"release 3 2 4 of the pump",
+		"release 4 3 2 of the pump",
+		"release 4 2 3 of the pump",
+		"release 2 4 3 of the pump",
 	})
 	w := append(wordsOf("4", "2", "3"), oneOf("4 2 3", "9 9 9"))
 	if got := ranked(matching(t, db, "", w, 10)); len(got) != 4 || got[0] != seqs[2] {
@@ -316,7 +328,12 @@ func TestMatchingCountsPhrases(t *testing.T) {
 func TestMatchingAlso(t *testing.T) {
 	db := openKnowledge(t)
 	learn(t, db, testModel, numbered("filler", 20))
-	strong, a := learn(t, db, testModel, []string{"otter otter otter", "otter otter fish", "otter fish fish", "otter fish fish and a stone"})
+	strong, a := learn(t, db, testModel, []string{
+		"otter otter otter",
+		"otter otter fish",
+		"otter fish fish",
+		"otter fish fish and a stone",
+	})
 	weak, b := learn(t, db, testModel, []string{"an otter in a long text about entirely other matters", "nothing"})
 	w := wordsOf("otter")
 	for _, c := range []struct {
@@ -353,8 +370,9 @@ func TestChunksOfSearch(t *testing.T) {
 // FuzzMatching searches for arbitrary input: it is text to find, never syntax.
 func FuzzMatching(f *testing.F) {
 	for _, seed := range []string{
-		"otter", `"`, `""`, `a" OR "b`, "NEAR(a b)", "AND", "NOT otter", "otter*", "section:otter", "{a b}:c", "^otter", "a + b",
-		"\x00", "otter\x00zebra", "\xff\xfe", "🦦", "❤️", "", " ", "'; DROP TABLE chunks; --", "(((((", "-", strings.Repeat("x", 5000),
+		"otter", `"`, `""`, `a" OR "b`, "NEAR(a b)", "AND", "NOT otter", "otter*", "section:otter", "{a b}:c",
+		"^otter", "a + b", "\x00", "otter\x00zebra", "\xff\xfe", "🦦", "❤️", "", " ", "'; DROP TABLE chunks; --",
+		"(((((", "-", strings.Repeat("x", 5000),
 	} {
 		f.Add(seed)
 	}

@@ -49,9 +49,13 @@ func (db *DB) openFor(s secret, address string) (string, error) {
 // unusable returns an error that says why a secret cannot be used.
 func unusable(code agent.Code, field string, err error) error {
 	if errors.Is(err, errOtherHost) {
-		return agent.Errorf(code, "%s was given for another host and is not sent to this one; give it again", field).With("field", field).Because(err)
+		return agent.Errorf(code, "%s was given for another host and is not sent to this one; give it again", field).
+			With("field", field).
+			Because(err)
 	}
-	return agent.Errorf(code, "%s is locked: it was encrypted with another master key; set it again", field).With("field", field).Because(err)
+	return agent.Errorf(code, "%s is locked: it was encrypted with another master key; set it again", field).
+		With("field", field).
+		Because(err)
 }
 
 // secrets reads the encrypted secrets of a record.
@@ -61,7 +65,13 @@ func (tx *Tx) secrets(owner string) ([]secret, error) {
 
 // sealedSecret reads an encrypted secret of a record; ok is false if there is none.
 func (tx *Tx) sealedSecret(owner, field string) (s secret, ok bool, err error) {
-	found, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets WHERE owner = ? AND field = ?", owner, field)
+	found, err := all(
+		tx,
+		scanSecret,
+		"SELECT "+secretColumns+" FROM _secrets WHERE owner = ? AND field = ?",
+		owner,
+		field,
+	)
 	if err != nil || len(found) == 0 {
 		return s, false, err
 	}
@@ -96,7 +106,10 @@ func (tx *Tx) checkSameHost(owner, field, address, name string) error {
 	if err != nil || !ok || s.isForHost(address) {
 		return err
 	}
-	return agent.Invalid(name, "must be given again or removed, because it was given for another host than the one it would now be sent to")
+	return agent.Invalid(
+		name,
+		"must be given again or removed, because it was given for another host than the one it would now be sent to",
+	)
 }
 
 // putSecret encrypts and stores a secret that is not sent anywhere, or that itself
@@ -112,10 +125,16 @@ func (tx *Tx) putSecretFor(hosts, owner, field, value string) error {
 		_, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field = ?", owner, field)
 		return err
 	}
-	keyID, sealed := tx.db.folder.keys.seal(tx.db.id, secret{owner: owner, field: field, hosts: hosts}, value)
-	_, err := tx.exec(`INSERT INTO _secrets(owner, field, key_id, sealed, updated_at, hosts) VALUES (?,?,?,?,?,?)
+	keyID, sealed := tx.db.folder.keys.seal(
+		tx.db.id,
+		secret{owner: owner, field: field, hosts: hosts},
+		value,
+	)
+	_, err := tx.exec(
+		`INSERT INTO _secrets(owner, field, key_id, sealed, updated_at, hosts) VALUES (?,?,?,?,?,?)
 		ON CONFLICT DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed, updated_at = excluded.updated_at, hosts = excluded.hosts`,
-		owner, field, keyID, sealed, tx.Now, hosts)
+		owner, field, keyID, sealed, tx.Now, hosts,
+	)
 	return err
 }
 
@@ -143,7 +162,11 @@ func (tx *Tx) changeSecrets(owner, address string, given map[string]string, keep
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field NOT IN (SELECT value FROM json_each(?))", owner, string(kept)); err != nil {
+	if _, err := tx.exec(
+		"DELETE FROM _secrets WHERE owner = ? AND field NOT IN (SELECT value FROM json_each(?))",
+		owner,
+		string(kept),
+	); err != nil {
 		return err
 	}
 	return tx.putSecrets(owner, address, given)
@@ -179,7 +202,10 @@ func addressOf(config []byte) string {
 // bindSecrets binds the secrets of a file that was just opened to their hosts.
 func (db *DB) bindSecrets(f *file) error {
 	var unbound bool
-	if err := f.writer.value(&unbound, "SELECT EXISTS (SELECT 1 FROM _secrets WHERE hosts IS NULL)"); err != nil || !unbound {
+	if err := f.writer.value(
+		&unbound,
+		"SELECT EXISTS (SELECT 1 FROM _secrets WHERE hosts IS NULL)",
+	); err != nil || !unbound {
 		return explain(err)
 	}
 	tx := newTx(context.Background(), f.writer, db)
@@ -228,8 +254,14 @@ func (tx *Tx) currentHosts(s secret) (string, error) {
 		}
 		return tx.credentialHosts(settings, s.field)
 	}
-	texts, err := all(tx, func(rows *sqlite.Rows) (config []byte, err error) { return config, rows.Scan((*rawJSON)(&config)) },
-		"SELECT config FROM tools WHERE id = ?1 UNION ALL SELECT config FROM sources WHERE id = ?1", s.owner)
+	texts, err := all(
+		tx,
+		func(rows *sqlite.Rows) (config []byte, err error) {
+			return config, rows.Scan((*rawJSON)(&config))
+		},
+		"SELECT config FROM tools WHERE id = ?1 UNION ALL SELECT config FROM sources WHERE id = ?1",
+		s.owner,
+	)
 	if err != nil || len(texts) > 0 {
 		return agent.Origin(addressOf(slices.Concat(texts...))), err
 	}

@@ -11,7 +11,12 @@ import (
 func unbind(t *testing.T, f *Folder, db *DB, owner, field, plain string) {
 	t.Helper()
 	keyID, sealed := f.keys.seal(db.id, secret{owner: owner, field: field}, plain)
-	do(t, db, "UPDATE _secrets SET key_id = ?, sealed = ?, hosts = NULL WHERE owner = ? AND field = ?", keyID, sealed, owner, field)
+	do(
+		t,
+		db,
+		"UPDATE _secrets SET key_id = ?, sealed = ?, hosts = NULL WHERE owner = ? AND field = ?",
+		keyID, sealed, owner, field,
+	)
 }
 
 // TestSecretsGetTheirHosts checks that secrets from before hosts were stored are bound,
@@ -22,15 +27,26 @@ func TestSecretsGetTheirHosts(t *testing.T) {
 	path := t.TempDir()
 	f := openAt(t, path)
 	db := f.Default()
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{LLMProvider: agent.Some("openai"), LLMBaseURL: agent.Some(home), OpenAIKey: agent.Some("k")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		LLMProvider: agent.Some("openai"),
+		LLMBaseURL:  agent.Some(home),
+		OpenAIKey:   agent.Some("k"),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	tool, err := db.CreateTool(t.Context(), agent.ToolChange{Name: agent.Some("t"), Type: agent.Some(agent.ToolAPI),
-		Config: agent.Some(json.RawMessage(`{"url":"` + home + `","auth":{"type":"bearer","token":"k"}}`))})
+	tool, err := db.CreateTool(t.Context(), agent.ToolChange{
+		Name:   agent.Some("t"),
+		Type:   agent.Some(agent.ToolAPI),
+		Config: agent.Some(json.RawMessage(`{"url":"` + home + `","auth":{"type":"bearer","token":"k"}}`)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := createWorkflow(t, db, graphOf(`{"id":"h","type":"http-request","data":{"url":"`+home+`","auth":{"type":"bearer","token":"k"}}}`))
+	w := createWorkflow(
+		t,
+		db,
+		graphOf(`{"id":"h","type":"http-request","data":{"url":"`+home+`","auth":{"type":"bearer","token":"k"}}}`),
+	)
 	node := agent.NodeSecret("h", "auth.token")
 	unbind(t, f, db, settingsOwner, "openai_api_key", "k")
 	unbind(t, f, db, tool.ID, "auth.token", "k")
@@ -53,7 +69,13 @@ func TestSecretsGetTheirHosts(t *testing.T) {
 			if got, err := open(home); got != "k" || err != nil {
 				t.Errorf("for its host: %q, %v", got, err)
 			}
-			for _, address := range []string{other, "http://home.example/x", "https://home.example:8443/", "", "https://{{x}}/"} {
+			for _, address := range []string{
+				other,
+				"http://home.example/x",
+				"https://home.example:8443/",
+				"",
+				"https://{{x}}/",
+			} {
 				if got, err := open(address); got != "" || err == nil {
 					t.Errorf("for %q: %q, %v", address, got, err)
 				}
@@ -73,7 +95,8 @@ func TestHostsAreSealed(t *testing.T) {
 	setCredential(t, db, "sk-1")
 	do(t, db, "UPDATE _secrets SET hosts = 'https://other.example:443'")
 	for _, address := range []string{agent.OpenAIAPI, "https://other.example"} {
-		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", address); got != "" || agent.ErrorCode(err) != agent.CodeConflict {
+		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", address); got != "" ||
+			agent.ErrorCode(err) != agent.CodeConflict {
 			t.Errorf("%s: %q, %v", address, got, err)
 		}
 	}

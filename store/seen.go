@@ -25,7 +25,11 @@ type SeenQuery struct {
 // NewItems returns the positions of items that a node has not seen, each key
 // once, and remembers them. record returns the node's result: both are
 // committed, or neither. Items are forgotten if the execution fails.
-func (db *DB) NewItems(ctx context.Context, q SeenQuery, record func(positions []int) (executionID string, result agent.NodeResult, err error)) ([]int, error) {
+func (db *DB) NewItems(
+	ctx context.Context,
+	q SeenQuery,
+	record func(positions []int) (executionID string, result agent.NodeResult, err error),
+) ([]int, error) {
 	if q.ExecutionID == "" || record == nil {
 		return Read(ctx, db, func(tx *Tx) ([]int, error) {
 			fresh, _, err := tx.unseen(q)
@@ -77,18 +81,30 @@ func (tx *Tx) unseen(q SeenQuery) (fresh []int, hashes [][]byte, err error) {
 // newest.
 func (tx *Tx) remember(q SeenQuery, hashes [][]byte) error {
 	var last int64
-	if err := tx.value(&last, "SELECT coalesce(max(n), 0) FROM _seen WHERE workflow_id = ? AND node_id = ?", q.WorkflowID, q.NodeID); err != nil {
+	if err := tx.value(
+		&last,
+		"SELECT coalesce(max(n), 0) FROM _seen WHERE workflow_id = ? AND node_id = ?",
+		q.WorkflowID, q.NodeID,
+	); err != nil {
 		return err
 	}
 	for _, hash := range hashes {
 		last++
-		if _, err := tx.exec(`INSERT INTO _seen(workflow_id, node_id, key, n, execution_id) VALUES (?1, ?2, ?3, ?4, ?5)
+		if _, err := tx.exec(
+			`INSERT INTO _seen(workflow_id, node_id, key, n, execution_id) VALUES (?1, ?2, ?3, ?4, ?5)
 			ON CONFLICT (workflow_id, node_id, key) DO UPDATE SET n = excluded.n WHERE n < excluded.n - ?6`,
-			q.WorkflowID, q.NodeID, hash, last, q.ExecutionID, maxSeen/2); err != nil {
+			q.WorkflowID, q.NodeID, hash, last, q.ExecutionID, maxSeen/2,
+		); err != nil {
 			return err
 		}
 	}
-	_, err := tx.exec("DELETE FROM _seen WHERE workflow_id = ? AND node_id = ? AND n <= ? AND key <> ?", q.WorkflowID, q.NodeID, last-maxSeen, []byte{})
+	_, err := tx.exec(
+		"DELETE FROM _seen WHERE workflow_id = ? AND node_id = ? AND n <= ? AND key <> ?",
+		q.WorkflowID,
+		q.NodeID,
+		last-maxSeen,
+		[]byte{},
+	)
 	return err
 }
 

@@ -40,8 +40,13 @@ func (tx *Tx) appendSegments(dims int, records []byte) error {
 func (tx *Tx) insertSegment(dims int, records []byte) error {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
-	_, err := tx.exec("INSERT INTO _vector_segments(id, dims, n, data) VALUES (?,?,?,?)",
-		int64(binary.LittleEndian.Uint64(id[:])>>1), dims, len(records)/search.RecordSize(dims), records)
+	_, err := tx.exec(
+		"INSERT INTO _vector_segments(id, dims, n, data) VALUES (?,?,?,?)",
+		int64(binary.LittleEndian.Uint64(id[:])>>1),
+		dims,
+		len(records)/search.RecordSize(dims),
+		records,
+	)
 	return err
 }
 
@@ -67,7 +72,12 @@ func (tx *Tx) mergeSegments(dims, from, below int) error {
 // segmentHeads lists segments with at least from and fewer than below records,
 // smallest first.
 func (tx *Tx) segmentHeads(dims, from, below int) ([]search.Head, error) {
-	return all(tx, scanSegmentHead, "SELECT id, n FROM _vector_segments WHERE dims = ? AND n >= ? AND n < ? ORDER BY n", dims, from, below)
+	return all(
+		tx,
+		scanSegmentHead,
+		"SELECT id, n FROM _vector_segments WHERE dims = ? AND n >= ? AND n < ? ORDER BY n",
+		dims, from, below,
+	)
 }
 
 func scanSegmentHead(rows *sqlite.Rows) (h search.Head, err error) {
@@ -99,7 +109,10 @@ func (db *DB) SweepVectors(ctx context.Context) error {
 		if err := tx.value(&gone, "SELECT n FROM _counts WHERE name = 'vectors_gone'"); err != nil || gone <= minSwept {
 			return nil, err
 		}
-		if err := tx.value(&total, "SELECT coalesce(sum(n), 0) FROM _vector_segments"); err != nil || gone <= total/sweepPart {
+		if err := tx.value(
+			&total,
+			"SELECT coalesce(sum(n), 0) FROM _vector_segments",
+		); err != nil || gone <= total/sweepPart {
 			return nil, err
 		}
 		return all(tx, scanSegmentHead, "SELECT id, n FROM _vector_segments")
@@ -118,7 +131,10 @@ func (db *DB) SweepVectors(ctx context.Context) error {
 	if swept > 0 {
 		return nil
 	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.countDeleted(-gone) }) // there is nothing to find
+	// there is nothing to find
+	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.countDeleted(-gone)
+	})
 	return err
 }
 
@@ -137,8 +153,14 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 		data    []byte
 	}
 	kept, err := Read(ctx, db, func(tx *Tx) (p part, err error) {
-		found, err := all(tx, func(rows *sqlite.Rows) (p part, err error) { return p, rows.Scan(&p.dims, &p.n, &p.data) },
-			"SELECT dims, n, data FROM _vector_segments WHERE id = ?", id)
+		found, err := all(
+			tx,
+			func(rows *sqlite.Rows) (p part, err error) {
+				return p, rows.Scan(&p.dims, &p.n, &p.data)
+			},
+			"SELECT dims, n, data FROM _vector_segments WHERE id = ?",
+			id,
+		)
 		if err != nil || len(found) == 0 { // merged in the meantime
 			return p, err
 		}
@@ -174,8 +196,14 @@ func (tx *Tx) liveRecords(data []byte, size int) ([]byte, error) {
 		seqs = append(seqs, search.Seq(r))
 	}
 	gone := map[int64]bool{}
-	missing, err := all(tx, func(rows *sqlite.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
-		"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE seq = value AND embedded)", search.ListJSON(seqs))
+	missing, err := all(
+		tx,
+		func(rows *sqlite.Rows) (seq int64, err error) {
+			return seq, rows.Scan(&seq)
+		},
+		"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE seq = value AND embedded)",
+		search.ListJSON(seqs),
+	)
 	for _, seq := range missing {
 		gone[seq] = true
 	}

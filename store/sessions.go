@@ -10,7 +10,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-const sessionColumns = "id, status, headless, viewport, persist, error, created_at, last_activity, closed_at, url, title"
+const sessionColumns = "id, status, headless, viewport, persist, error, created_at, " +
+	"last_activity, closed_at, url, title"
 
 var sessionListing = listing[agent.Session]{listed{
 	table:   "sessions",
@@ -22,7 +23,10 @@ var sessionListing = listing[agent.Session]{listed{
 
 func scanSession(rows *sqlite.Rows) (s agent.Session, err error) {
 	var viewport []byte
-	if err := rows.Scan(&s.ID, &s.Status, &s.Headless, &viewport, &s.Persist, &s.Error, &s.CreatedAt, &s.LastActivity, &s.ClosedAt, &s.URL, &s.Title); err != nil {
+	if err := rows.Scan(
+		&s.ID, &s.Status, &s.Headless, &viewport, &s.Persist, &s.Error, &s.CreatedAt, &s.LastActivity, &s.ClosedAt,
+		&s.URL, &s.Title,
+	); err != nil {
 		return s, err
 	}
 	return s, json.Unmarshal(viewport, &s.Viewport)
@@ -58,13 +62,18 @@ func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
 		return err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if _, err := tx.exec(`DELETE FROM sessions WHERE closed_at < ? OR closed_at IS NOT NULL AND id NOT IN
+		if _, err := tx.exec(
+			`DELETE FROM sessions WHERE closed_at < ? OR closed_at IS NOT NULL AND id NOT IN
 				(SELECT id FROM sessions WHERE closed_at IS NOT NULL ORDER BY closed_at DESC LIMIT ?)`,
-			agent.At(tx.Now.Add(-agent.SessionKept)), agent.MaxEndedSessions); err != nil {
+			agent.At(tx.Now.Add(-agent.SessionKept)),
+			agent.MaxEndedSessions,
+		); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("INSERT INTO sessions("+sessionColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Status, s.Headless,
-			string(viewport), s.Persist, s.Error, s.CreatedAt, s.LastActivity, nil, s.URL, s.Title); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO sessions("+sessionColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Status, s.Headless,
+			string(viewport), s.Persist, s.Error, s.CreatedAt, s.LastActivity, nil, s.URL, s.Title,
+		); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("browser session opened", map[string]any{"session_id": s.ID})
@@ -76,7 +85,10 @@ func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
 // deleted is not changed.
 func (db *DB) NoteSession(ctx context.Context, id string, status agent.SessionStatus, lastActivity agent.Time) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
-		return tx.exec("UPDATE sessions SET status = ?, last_activity = ? WHERE id = ? AND closed_at IS NULL", status, lastActivity, id)
+		return tx.exec(
+			"UPDATE sessions SET status = ?, last_activity = ? WHERE id = ? AND closed_at IS NULL",
+			status, lastActivity, id,
+		)
 	})
 	return err
 }
@@ -100,7 +112,10 @@ func (db *DB) EndSession(ctx context.Context, id string, end SessionEnd) error {
 			return struct{}{}, err
 		}
 		if len(end.Thumbnail) > 0 {
-			if _, err := tx.exec("INSERT OR REPLACE INTO _thumbnails(session_id, image) SELECT id, ? FROM sessions WHERE id = ?", end.Thumbnail, id); err != nil {
+			if _, err := tx.exec(
+				"INSERT OR REPLACE INTO _thumbnails(session_id, image) SELECT id, ? FROM sessions WHERE id = ?",
+				end.Thumbnail, id,
+			); err != nil {
 				return struct{}{}, err
 			}
 		}
@@ -116,8 +131,14 @@ func (db *DB) EndSession(ctx context.Context, id string, end SessionEnd) error {
 // endApprovals makes approvals that wait for a takeover of an ended session due
 // immediately.
 func (tx *Tx) endApprovals(sessionID string) error {
-	_, err := tx.exec("UPDATE _waits SET due_at = ? WHERE kind = ? AND child_id IN (SELECT id FROM takeovers WHERE session_id = ? AND status = ?)",
-		tx.Now, string(WaitApproval), sessionID, agent.TakeoverCancelled)
+	_, err := tx.exec(
+		"UPDATE _waits SET due_at = ? WHERE kind = ? AND child_id IN (SELECT id FROM takeovers "+
+			"WHERE session_id = ? AND status = ?)",
+		tx.Now,
+		string(WaitApproval),
+		sessionID,
+		agent.TakeoverCancelled,
+	)
 	return err
 }
 
@@ -125,7 +146,13 @@ func (tx *Tx) endApprovals(sessionID string) error {
 // unknown to live: those of a server that was killed.
 func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, problem string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		open, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM sessions WHERE closed_at IS NULL")
+		open, err := all(
+			tx,
+			func(rows *sqlite.Rows) (id string, err error) {
+				return id, rows.Scan(&id)
+			},
+			"SELECT id FROM sessions WHERE closed_at IS NULL",
+		)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -133,7 +160,10 @@ func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, pr
 			if live(id) {
 				continue
 			}
-			if _, err := tx.exec("UPDATE sessions SET status = ?, error = ?, closed_at = ? WHERE id = ?", agent.SessionFailed, problem, tx.Now, id); err != nil {
+			if _, err := tx.exec(
+				"UPDATE sessions SET status = ?, error = ?, closed_at = ? WHERE id = ?",
+				agent.SessionFailed, problem, tx.Now, id,
+			); err != nil {
 				return struct{}{}, err
 			}
 			if err := errors.Join(tx.endApprovals(id), tx.endBrowses(id, problem)); err != nil {
@@ -149,7 +179,14 @@ func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, pr
 // is none.
 func (db *DB) Thumbnail(ctx context.Context, id string) ([]byte, error) {
 	return Read(ctx, db, func(tx *Tx) ([]byte, error) {
-		found, err := all(tx, func(rows *sqlite.Rows) (image []byte, err error) { return image, rows.Scan(&image) }, "SELECT image FROM _thumbnails WHERE session_id = ?", id)
+		found, err := all(
+			tx,
+			func(rows *sqlite.Rows) (image []byte, err error) {
+				return image, rows.Scan(&image)
+			},
+			"SELECT image FROM _thumbnails WHERE session_id = ?",
+			id,
+		)
 		if err == nil && len(found) == 0 {
 			return nil, agent.NotFound("thumbnail", id)
 		}
@@ -161,11 +198,19 @@ func (db *DB) Thumbnail(ctx context.Context, id string) ([]byte, error) {
 // which keeps the newest ones. A session that no longer exists is ignored.
 func (db *DB) LogAction(ctx context.Context, id string, a agent.SessionAction, title string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
-		if _, err := tx.exec("UPDATE sessions SET url = ?, title = ? WHERE id = ? AND closed_at IS NULL AND (url, title) <> (?, ?)", a.URL, title, id, a.URL, title); err != nil {
+		if _, err := tx.exec(
+			"UPDATE sessions SET url = ?, title = ? WHERE id = ? AND closed_at IS NULL AND (url, title) <> (?, ?)",
+			a.URL, title, id, a.URL, title,
+		); err != nil {
 			return sqlite.Result{}, err
 		}
-		if _, err := tx.exec("INSERT INTO session_actions(session_id, action, input, url, duration_ms, error, created_at) SELECT id, ?, ?, ?, ?, ?, ? FROM sessions WHERE id = ?",
-			a.Action, string(a.Input), a.URL, a.DurationMS, a.Error, a.CreatedAt, id); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO session_actions(session_id, action, input, url, duration_ms, error, created_at) "+
+				"SELECT id, ?, ?, ?, ?, ?, ? FROM sessions WHERE id = ?",
+			a.Action,
+			string(a.Input),
+			a.URL, a.DurationMS, a.Error, a.CreatedAt, id,
+		); err != nil {
 			return sqlite.Result{}, err
 		}
 		return tx.exec(`DELETE FROM session_actions WHERE session_id = ? AND seq <=
@@ -216,7 +261,9 @@ const (
 // session left; "" if there are none. locked reports that they were encrypted with
 // another master key.
 func (db *DB) BrowserState(ctx context.Context) (state string, locked bool, err error) {
-	state, err = Read(ctx, db, func(tx *Tx) (string, error) { return tx.secret(browserOwner, browserField) })
+	state, err = Read(ctx, db, func(tx *Tx) (string, error) {
+		return tx.secret(browserOwner, browserField)
+	})
 	if errors.Is(err, errLocked) {
 		return "", true, nil
 	}

@@ -11,7 +11,13 @@ import (
 
 func openedSession(t *testing.T, db *DB, id string) {
 	t.Helper()
-	s := agent.Session{ID: id, Status: agent.SessionActive, Viewport: agent.DefaultViewport, CreatedAt: agent.Now(), LastActivity: agent.Now()}
+	s := agent.Session{
+		ID:           id,
+		Status:       agent.SessionActive,
+		Viewport:     agent.DefaultViewport,
+		CreatedAt:    agent.Now(),
+		LastActivity: agent.Now(),
+	}
 	if err := db.CreateSession(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -25,12 +31,22 @@ func TestSessionLog(t *testing.T) {
 	openedSession(t, db, "session-a")
 	openedSession(t, db, "session-b")
 	for i := range agent.MaxSessionActions + 3 {
-		a := agent.SessionAction{Action: "click", Input: json.RawMessage(`{}`), URL: fmt.Sprint("https://example.com/", i), CreatedAt: agent.Now()}
+		a := agent.SessionAction{
+			Action:    "click",
+			Input:     json.RawMessage(`{}`),
+			URL:       fmt.Sprint("https://example.com/", i),
+			CreatedAt: agent.Now(),
+		}
 		if err := db.LogAction(t.Context(), "session-a", a, "Shop"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.LogAction(t.Context(), "session-none", agent.SessionAction{Input: json.RawMessage(`{}`), CreatedAt: agent.Now()}, ""); err != nil {
+	if err := db.LogAction(
+		t.Context(),
+		"session-none",
+		agent.SessionAction{Input: json.RawMessage(`{}`), CreatedAt: agent.Now()},
+		"",
+	); err != nil {
 		t.Errorf("an action of an unknown session: %v", err)
 	}
 	if err := db.EndSession(t.Context(), "session-a", SessionEnd{Thumbnail: []byte("jpeg")}); err != nil {
@@ -43,7 +59,10 @@ func TestSessionLog(t *testing.T) {
 	if _, total, err := db.SessionActions(t.Context(), "session-b", Page{Limit: 1}); err != nil || total != 0 {
 		t.Errorf("%d actions of another session, %v", total, err)
 	}
-	if s, err := db.Session(t.Context(), "session-a"); err != nil || s.Status != agent.SessionClosed || s.URL != "https://example.com/502" || s.Title != "Shop" {
+	if s, err := db.Session(t.Context(), "session-a"); err != nil ||
+		s.Status != agent.SessionClosed ||
+		s.URL != "https://example.com/502" ||
+		s.Title != "Shop" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if image, err := db.Thumbnail(t.Context(), "session-a"); err != nil || string(image) != "jpeg" {
@@ -83,7 +102,9 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 	}
 	openedSession(t, db, "session-open")
 	var left int
-	if _, err := Read(t.Context(), db, func(tx *Tx) (any, error) { return nil, tx.value(&left, "SELECT count(*) FROM sessions") }); err != nil || left != agent.MaxEndedSessions+1 {
+	if _, err := Read(t.Context(), db, func(tx *Tx) (any, error) {
+		return nil, tx.value(&left, "SELECT count(*) FROM sessions")
+	}); err != nil || left != agent.MaxEndedSessions+1 {
 		t.Errorf("%d sessions are left, %v", left, err) // and the open one
 	}
 }
@@ -94,16 +115,27 @@ func TestRowsOneByOne(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	n := 0
-	r, err := db.EachRow(t.Context(), "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 5000) SELECT x, 'row ' || x AS name FROM c", Params{}, func(columns []string, row []any) error {
-		if n++; len(columns) != 2 || row[0] != int64(n) {
-			return fmt.Errorf("row %d is %v of %v", n, row, columns)
-		}
-		return nil
-	})
+	r, err := db.EachRow(
+		t.Context(),
+		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 5000) "+
+			"SELECT x, 'row ' || x AS name FROM c",
+		Params{},
+		func(columns []string, row []any) error {
+			if n++; len(columns) != 2 || row[0] != int64(n) {
+				return fmt.Errorf("row %d is %v of %v", n, row, columns)
+			}
+			return nil
+		},
+	)
 	if err != nil || n != 5000 || r.RowCount != 5000 || r.Truncated || len(r.Rows) != 0 {
 		t.Errorf("%d rows, %+v, %v", n, r, err)
 	}
-	if _, err := db.EachRow(t.Context(), "DELETE FROM contacts RETURNING id", Params{}, nil); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
+	if _, err := db.EachRow(
+		t.Context(),
+		"DELETE FROM contacts RETURNING id",
+		Params{},
+		nil,
+	); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
 		t.Errorf("a writing statement: %v", err)
 	}
 }

@@ -51,7 +51,12 @@ func (tx *Tx) allSettings() (s Settings, err error) {
 	if err := tx.value(&s.UpdatedAt, "SELECT settings_at FROM _agent"); err != nil {
 		return s, err
 	}
-	secrets, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets WHERE owner = ? ORDER BY field", settingsOwner)
+	secrets, err := all(
+		tx,
+		scanSecret,
+		"SELECT "+secretColumns+" FROM _secrets WHERE owner = ? ORDER BY field",
+		settingsOwner,
+	)
 	s.Configured, s.Locked = []string{}, []string{}
 	for _, x := range secrets {
 		s.Configured = append(s.Configured, x.field)
@@ -150,8 +155,14 @@ func (tx *Tx) credentialHosts(settings agent.Settings, name string) (string, err
 	if name != telegramToken {
 		return hosts[0], nil
 	}
-	ids, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) },
-		"SELECT id FROM gateways WHERE type = ? ORDER BY id", agent.GatewayTelegram)
+	ids, err := all(
+		tx,
+		func(rows *sqlite.Rows) (id string, err error) {
+			return id, rows.Scan(&id)
+		},
+		"SELECT id FROM gateways WHERE type = ? ORDER BY id",
+		agent.GatewayTelegram,
+	)
 	if err != nil {
 		return "", err
 	}

@@ -49,20 +49,36 @@ func TestSettings(t *testing.T) {
 	f := openFolder(t)
 	db := f.Default()
 	s, err := db.Settings(t.Context())
-	if err != nil || s.Settings != agent.DefaultSettings() || s.Configured == nil || len(s.Configured)+len(s.Locked) != 0 || s.UpdatedAt.IsZero() {
+	if err != nil ||
+		s.Settings != agent.DefaultSettings() ||
+		s.Configured == nil ||
+		len(s.Configured)+len(s.Locked) != 0 ||
+		s.UpdatedAt.IsZero() {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	s, err = db.UpdateSettings(t.Context(), agent.SettingsChange{
-		LLMProvider: agent.Some("openai"), LLMTemperature: agent.Some(0.0), Timezone: agent.Some("Europe/Berlin"),
-		OpenAIKey: agent.Some("sk-1"), ChatbotAToken: agent.Some("tok"),
+		LLMProvider:    agent.Some("openai"),
+		LLMTemperature: agent.Some(0.0),
+		Timezone:       agent.Some("Europe/Berlin"),
+		OpenAIKey:      agent.Some("sk-1"),
+		ChatbotAToken:  agent.Some("tok"),
 	})
-	if err != nil || s.LLMProvider != "openai" || s.LLMTemperature != 0 || !s.TemperatureSet || !slices.Equal(s.Configured, []string{"chatbot_a_token", "openai_api_key"}) {
+	if err != nil ||
+		s.LLMProvider != "openai" ||
+		s.LLMTemperature != 0 ||
+		!s.TemperatureSet ||
+		!slices.Equal(s.Configured, []string{"chatbot_a_token", "openai_api_key"}) {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	_, err = db.UpdateSettings(t.Context(), agent.SettingsChange{LLMTemperature: agent.Some(3.0), AnthropicKey: agent.Some("sk-2")})
+	_, err = db.UpdateSettings(t.Context(), agent.SettingsChange{
+		LLMTemperature: agent.Some(3.0),
+		AnthropicKey:   agent.Some("sk-2"),
+	})
 	wantCode(t, err, agent.CodeValidation)
 	s, err = db.UpdateSettings(t.Context(), agent.SettingsChange{
-		LLMProvider: agent.Optional[string]{Given: true, Null: true}, OpenAIKey: agent.Optional[string]{Given: true, Null: true}, ChatbotAToken: agent.Some(""),
+		LLMProvider:   agent.Optional[string]{Given: true, Null: true},
+		OpenAIKey:     agent.Optional[string]{Given: true, Null: true},
+		ChatbotAToken: agent.Some(""),
 	})
 	if err != nil || s.LLMProvider != "" || s.Timezone != "Europe/Berlin" || len(s.Configured) != 0 {
 		t.Errorf("null and empty: %+v, %v", s, err)
@@ -80,7 +96,11 @@ func TestCredential(t *testing.T) {
 	}
 	for _, secret := range []string{"sk-1", strings.Repeat("ü", 4000)} {
 		setCredential(t, db, secret)
-		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != secret || err != nil {
+		if got, err := db.SettingsCredential(
+			t.Context(),
+			"openai_api_key",
+			agent.OpenAIAPI,
+		); got != secret || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
@@ -126,7 +146,8 @@ func TestAnotherMasterKeyLocksCredentials(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	_, err = db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
-	if e := wantCode(t, err, agent.CodeConflict); !strings.Contains(e.Message, "openai_api_key") || strings.Contains(err.Error(), "sk-1") {
+	if e := wantCode(t, err, agent.CodeConflict); !strings.Contains(e.Message, "openai_api_key") ||
+		strings.Contains(err.Error(), "sk-1") {
 		t.Errorf("%v", err)
 	}
 	createContact(t, db, named("works all the same"))
@@ -137,7 +158,11 @@ func TestAnotherMasterKeyLocksCredentials(t *testing.T) {
 	closeFolder(t, f)
 
 	f = openAt(t, path, first, second) // with both
-	if got, err := f.Default().SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-2" || err != nil {
+	if got, err := f.Default().SettingsCredential(
+		t.Context(),
+		"openai_api_key",
+		agent.OpenAIAPI,
+	); got != "sk-2" || err != nil {
 		t.Errorf("with both keys: %q, %v", got, err)
 	}
 }
@@ -154,13 +179,22 @@ func TestSealedValuesDoNotMove(t *testing.T) {
 		bytes []byte
 	}
 	from, err := Read(t.Context(), a, func(tx *Tx) (s sealed, err error) {
-		return s, errors.Join(tx.value(&s.keyID, "SELECT key_id FROM _secrets"), tx.value(&s.bytes, "SELECT sealed FROM _secrets"))
+		return s, errors.Join(
+			tx.value(&s.keyID, "SELECT key_id FROM _secrets"),
+			tx.value(&s.bytes, "SELECT sealed FROM _secrets"),
+		)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	put := func(db *DB, owner, field string, value []byte) {
-		do(t, db, "INSERT INTO _secrets(owner, field, key_id, sealed, updated_at, hosts) VALUES (?,?,?,?,'','https://api.openai.com:443')", owner, field, from.keyID, value)
+		do(
+			t,
+			db,
+			"INSERT INTO _secrets(owner, field, key_id, sealed, updated_at, hosts) "+
+				"VALUES (?,?,?,?,'','https://api.openai.com:443')",
+			owner, field, from.keyID, value,
+		)
 	}
 	put(b, settingsOwner, "openai_api_key", from.bytes)
 	put(a, settingsOwner, "llm_api_key", from.bytes)
@@ -173,11 +207,19 @@ func TestSealedValuesDoNotMove(t *testing.T) {
 		db    *DB
 		field string
 	}{{b, "openai_api_key"}, {a, "llm_api_key"}, {a, "anthropic_api_key"}, {a, "embedding_api_key"}} {
-		if got, err := c.db.SettingsCredential(t.Context(), c.field, agent.OpenAIAPI); agent.ErrorCode(err) != agent.CodeConflict || got != "" {
+		if got, err := c.db.SettingsCredential(
+			t.Context(),
+			c.field,
+			agent.OpenAIAPI,
+		); agent.ErrorCode(err) != agent.CodeConflict ||
+			got != "" {
 			t.Errorf("%s of %s: %q, %v", c.field, c.db.Agent().Name, got, err)
 		}
 	}
-	if _, err := f.keys.open(a.id, secret{"gateway-1", "openai_api_key", from.keyID, from.bytes, "https://api.openai.com:443"}); err == nil {
+	if _, err := f.keys.open(a.id, secret{
+		"gateway-1", "openai_api_key", from.keyID, from.bytes,
+		"https://api.openai.com:443",
+	}); err == nil {
 		t.Error("another owner's secret opens")
 	}
 	if got, err := a.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {

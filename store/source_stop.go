@@ -32,8 +32,10 @@ func (db *DB) StopSource(ctx context.Context, id string) (agent.Source, error) {
 			}
 		}
 		if indexing {
-			_, err = tx.exec("UPDATE sources SET status = ?, error_code = ?, error_message = ?, updated_at = ? WHERE id = ?",
-				agent.SourceProcessing, problem.Code, problem.Message, tx.Now, id)
+			_, err = tx.exec(
+				"UPDATE sources SET status = ?, error_code = ?, error_message = ?, updated_at = ? WHERE id = ?",
+				agent.SourceProcessing, problem.Code, problem.Message, tx.Now, id,
+			)
 		} else {
 			err = tx.finishSource(id, &problem)
 		}
@@ -60,7 +62,10 @@ func (tx *Tx) stopCrawl(sourceID string) (indexing bool, err error) {
 	if err := tx.recordCrawl(sourceID, failed, 0); err != nil {
 		return false, err
 	}
-	if _, err := tx.exec("UPDATE _pages SET state = 'earlier' WHERE source_id = ? AND state = 'queued'", sourceID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE _pages SET state = 'earlier' WHERE source_id = ? AND state = 'queued'",
+		sourceID,
+	); err != nil {
 		return false, err
 	}
 	return indexing, tx.value(&indexing, `SELECT EXISTS (SELECT 1 FROM _pages WHERE source_id = ?1 AND pending <> '')

@@ -14,11 +14,17 @@ import (
 func wantStopped(t *testing.T, db *DB, id string) {
 	t.Helper()
 	s, err := db.Source(t.Context(), id)
-	if err != nil || s.Status != agent.SourceFailed || s.Error == nil || *s.Error != (agent.SourceError{Code: agent.SourceStopped, Message: "stopped by ada@x.y"}) || s.Progress != nil {
+	if err != nil ||
+		s.Status != agent.SourceFailed ||
+		s.Error == nil ||
+		*s.Error != (agent.SourceError{Code: agent.SourceStopped, Message: "stopped by ada@x.y"}) ||
+		s.Progress != nil {
 		t.Errorf("%+v, error %+v, %v", s, s.Error, err)
 	}
 	events := eventsOf(t, db)
-	if n := len(events); n == 0 || events[n-1].Type != agent.EventSourceError || !strings.Contains(string(events[n-1].Data), "stopped by ada@x.y") {
+	if n := len(events); n == 0 ||
+		events[n-1].Type != agent.EventSourceError ||
+		!strings.Contains(string(events[n-1].Data), "stopped by ada@x.y") {
 		t.Errorf("events %+v", events)
 	}
 }
@@ -31,7 +37,10 @@ func TestStopUpload(t *testing.T) {
 	if err := errors.Join(db.BeginReading(ctx, s.ID), db.AppendChunks(ctx, s.ID, 0, texts(3))); err != nil {
 		t.Fatal(err)
 	}
-	audited(t, db, ctx, "source stopped", func() error { _, err := db.StopSource(ctx, s.ID); return err })
+	audited(t, db, ctx, "source stopped", func() error {
+		_, err := db.StopSource(ctx, s.ID)
+		return err
+	})
 	wantStopped(t, db, s.ID)
 	_, err := db.StopSource(ctx, s.ID)
 	wantCode(t, err, agent.CodeConflict)
@@ -52,7 +61,9 @@ func TestStopUpload(t *testing.T) {
 	if w, err := db.NextWork(ctx, anyWork); w != nil || err != nil {
 		t.Errorf("work is left: %+v, %v", w, err)
 	}
-	if s, err = db.RestartSource(ctx, s.ID, agent.SourceUpdating); err != nil || s.Status != agent.SourceUpdating || s.Error != nil {
+	if s, err = db.RestartSource(ctx, s.ID, agent.SourceUpdating); err != nil ||
+		s.Status != agent.SourceUpdating ||
+		s.Error != nil {
 		t.Errorf("restarted: %+v, %v", s, err)
 	}
 	if w, err := db.NextWork(ctx, anyWork); w == nil || w.ID != s.ID || err != nil {
@@ -62,8 +73,14 @@ func TestStopUpload(t *testing.T) {
 
 // page is the outcome of an address that is a page with links.
 func page(address string, depth int, links ...string) PageOutcome {
-	return PageOutcome{URL: address, Final: address, Depth: depth, Status: 200, Links: links,
-		Page: &ReadPage{Title: address, Text: "text of " + address, Hash: "hash of " + address, Links: links}}
+	return PageOutcome{
+		URL:    address,
+		Final:  address,
+		Depth:  depth,
+		Status: 200,
+		Links:  links,
+		Page:   &ReadPage{Title: address, Text: "text of " + address, Hash: "hash of " + address, Links: links},
+	}
 }
 
 func TestStopCrawl(t *testing.T) {
@@ -75,15 +92,30 @@ func TestStopCrawl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := PageOutcome{URL: "http://a/b", Final: "http://a/b", Depth: 1, Status: 404, Problem: &agent.SourceError{Code: "UPSTREAM_ERROR", Message: "gone"}}
-	if _, err := db.PutPages(ctx, s.ID, []PageOutcome{page("http://a/", 0, "http://a/b", "http://a/c"), missing}, nil); err != nil {
+	missing := PageOutcome{
+		URL:     "http://a/b",
+		Final:   "http://a/b",
+		Depth:   1,
+		Status:  404,
+		Problem: &agent.SourceError{Code: "UPSTREAM_ERROR", Message: "gone"},
+	}
+	if _, err := db.PutPages(
+		ctx,
+		s.ID,
+		[]PageOutcome{page("http://a/", 0, "http://a/b", "http://a/c"), missing},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	stopped, err := db.StopSource(ctx, s.ID)
-	if err != nil || stopped.Status != agent.SourceProcessing || stopped.Error == nil || stopped.Error.Message != "stopped by ada@x.y" {
+	if err != nil ||
+		stopped.Status != agent.SourceProcessing ||
+		stopped.Error == nil ||
+		stopped.Error.Message != "stopped by ada@x.y" {
 		t.Fatalf("%+v, %v", stopped, err)
 	}
-	if !strings.Contains(string(stopped.Config), `"pageCount":1`) || !strings.Contains(string(stopped.Config), `"url":"http://a/b"`) {
+	if !strings.Contains(string(stopped.Config), `"pageCount":1`) ||
+		!strings.Contains(string(stopped.Config), `"url":"http://a/b"`) {
 		t.Errorf("config %s", stopped.Config)
 	}
 	if left, err := db.CrawlWork(ctx); len(left) != 0 || err != nil {
@@ -108,7 +140,11 @@ func TestStopCrawl(t *testing.T) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	chunks := []NewChunk{{Content: "one", URL: p.URL}, {Content: "two", URL: p.URL}}
-	if err := errors.Join(db.ReplacePageChunks(ctx, s.ID, *p, chunks), db.NoteProblem(ctx, s.ID, nil), db.FinishSource(ctx, s.ID, nil)); err != nil {
+	if err := errors.Join(
+		db.ReplacePageChunks(ctx, s.ID, *p, chunks),
+		db.NoteProblem(ctx, s.ID, nil),
+		db.FinishSource(ctx, s.ID, nil),
+	); err != nil {
 		t.Fatal(err)
 	}
 	wantStopped(t, db, s.ID)
@@ -129,10 +165,17 @@ func TestStopCrawl(t *testing.T) {
 // indexed.
 func TestStopCrawlAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, outcomes := range map[string][]PageOutcome{"nothing": nil, "indexing": {page("http://a/", 0, "http://a/b")}} {
+	for name, outcomes := range map[string][]PageOutcome{
+		"nothing":  nil,
+		"indexing": {page("http://a/", 0, "http://a/b")},
+	} {
 		db := openFolder(t).Default()
 		ctx := WithActor(t.Context(), "ada@x.y")
-		s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, name, agent.CrawlPlan{URL: "http://a/", MaxPages: 9, Chunking: agent.DefaultChunking})
+		s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, name, agent.CrawlPlan{
+			URL:      "http://a/",
+			MaxPages: 9,
+			Chunking: agent.DefaultChunking,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +199,12 @@ func TestStopWhileDroppingPages(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := t.Context()
-	s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{URL: "http://a/", MaxPages: 9, MaxDepth: 3, Chunking: agent.DefaultChunking})
+	s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{
+		URL:      "http://a/",
+		MaxPages: 9,
+		MaxDepth: 3,
+		Chunking: agent.DefaultChunking,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +216,13 @@ func TestStopWhileDroppingPages(t *testing.T) {
 	}
 	crawl(page("http://a/", 0, "http://a/b"), page("http://a/b", 1))
 	do(t, db, "UPDATE _pages SET pending = ''")
-	for _, outcomes := range [][]PageOutcome{{page("http://a/", 0)}, {page("http://a/", 0, "http://a/b"), {URL: "http://a/b", Final: "http://a/b", Depth: 1, Known: true, Status: 304}}} {
+	for _, outcomes := range [][]PageOutcome{
+		{page("http://a/", 0)},
+		{
+			page("http://a/", 0, "http://a/b"),
+			{URL: "http://a/b", Final: "http://a/b", Depth: 1, Known: true, Status: 304},
+		},
+	} {
 		if s, err := db.Source(ctx, s.ID); err != nil {
 			t.Fatal(err)
 		} else if s.Progress != nil {
@@ -206,7 +260,10 @@ func TestWhileUnfinished(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	for name, end := range map[string]func(id string) error{
-		"stopped": func(id string) error { _, err := db.StopSource(t.Context(), id); return err },
+		"stopped": func(id string) error {
+			_, err := db.StopSource(t.Context(), id)
+			return err
+		},
 		"deleted": func(id string) error { return db.DeleteSource(t.Context(), id) },
 		"ready":   func(id string) error { return db.FinishSource(t.Context(), id, nil) },
 	} {

@@ -53,7 +53,9 @@ func (db *DB) WhileUnfinished(ctx context.Context, id string) (context.Context, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		_ = db.awaitSources(ctx, func() (bool, error) {
-			_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.checkUnfinished(id) })
+			_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) {
+				return struct{}{}, tx.checkUnfinished(id)
+			})
 			ended := agent.ErrorCode(err) == agent.CodeNotFound
 			if ended {
 				cancel(err)

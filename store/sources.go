@@ -14,21 +14,30 @@ import (
 	"satchel/store/sqlite"
 )
 
-const sourceColumns = "id, type, name, status, chunks, file_path, config, embedding_model, error_code, error_message, created_at, updated_at"
+const sourceColumns = "id, type, name, status, chunks, file_path, config, embedding_model, error_code, " +
+	"error_message, created_at, updated_at"
 
 var sourceListing = listing[agent.Source]{listed{
 	table:   "sources",
 	columns: strings.Replace(sourceColumns, " config,", " json_remove(config, '$.pageHashes', '$.failedPages'),", 1),
 	order:   Order{"created_at", true},
-	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
-		"status": "status", "type": "type", "chunks": "chunks"},
+	sort: map[string]string{
+		"name":       "name COLLATE NOCASE",
+		"created_at": "created_at",
+		"updated_at": "updated_at",
+		"status":     "status",
+		"type":       "type",
+		"chunks":     "chunks",
+	},
 	search: []string{"name"},
 }, scanSource}
 
 func scanSource(rows *sqlite.Rows) (s agent.Source, err error) {
 	var problem agent.SourceError
-	err = rows.Scan(&s.ID, &s.Type, &s.Name, &s.Status, &s.Chunks, &s.FilePath, (*rawJSON)(&s.Config), &s.EmbeddingModel,
-		&problem.Code, &problem.Message, &s.CreatedAt, &s.UpdatedAt)
+	err = rows.Scan(
+		&s.ID, &s.Type, &s.Name, &s.Status, &s.Chunks, &s.FilePath, (*rawJSON)(&s.Config), &s.EmbeddingModel,
+		&problem.Code, &problem.Message, &s.CreatedAt, &s.UpdatedAt,
+	)
 	if problem.Code != "" {
 		s.Error = &problem
 	}
@@ -85,7 +94,11 @@ func (tx *Tx) sourceProgress(s agent.Source) (*agent.Progress, error) {
 		return tx.crawlProgress(s)
 	}
 	p := agent.Progress{Total: s.Chunks}
-	if err := tx.value(&p.Queued, "SELECT count(*) FROM chunks WHERE source_id = ? AND embedded = 0", s.ID); err != nil {
+	if err := tx.value(
+		&p.Queued,
+		"SELECT count(*) FROM chunks WHERE source_id = ? AND embedded = 0",
+		s.ID,
+	); err != nil {
 		return nil, err
 	}
 	p.Done = p.Total - p.Queued
@@ -126,7 +139,12 @@ var ErrTooLarge = errors.New("file too large")
 // ReceiveFile stores the bytes of r, up to limit; a longer file is ErrTooLarge. End
 // the upload with CreateFileSource or Discard.
 func (db *DB) ReceiveFile(ctx context.Context, name, mediaType string, r io.Reader, limit int64) (*Upload, error) {
-	u := &Upload{Name: name, MediaType: mediaType, id: agent.NewID("upload"), db: db}
+	u := &Upload{
+		Name:      name,
+		MediaType: mediaType,
+		id:        agent.NewID("upload"),
+		db:        db,
+	}
 	db.mu.Lock()
 	if db.uploads == nil {
 		db.uploads = map[string]bool{}
@@ -194,8 +212,14 @@ func (u *Upload) finish() bool {
 // dropLostUploads removes parts that no source and no upload in progress owns, which
 // a crash left behind.
 func (tx *Tx) dropLostUploads() error {
-	lost, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) },
-		"SELECT DISTINCT upload FROM _file_parts WHERE upload NOT IN (SELECT upload FROM _files) AND upload NOT IN (SELECT upload FROM downloads) AND upload NOT IN (SELECT upload FROM _attachments)")
+	lost, err := all(
+		tx,
+		func(rows *sqlite.Rows) (id string, err error) {
+			return id, rows.Scan(&id)
+		},
+		"SELECT DISTINCT upload FROM _file_parts WHERE upload NOT IN (SELECT upload FROM _files) AND upload NOT IN "+
+			"(SELECT upload FROM downloads) AND upload NOT IN (SELECT upload FROM _attachments)",
+	)
 	if err != nil {
 		return err
 	}
@@ -214,7 +238,12 @@ func (tx *Tx) dropLostUploads() error {
 }
 
 // CreateFileSource creates a source from an upload, with the status processing.
-func (db *DB) CreateFileSource(ctx context.Context, name string, chunking agent.Chunking, u *Upload) (agent.Source, error) {
+func (db *DB) CreateFileSource(
+	ctx context.Context,
+	name string,
+	chunking agent.Chunking,
+	u *Upload,
+) (agent.Source, error) {
 	if err := agent.CheckSourceName(name); err != nil {
 		return agent.Source{}, err
 	}
@@ -224,14 +253,30 @@ func (db *DB) CreateFileSource(ctx context.Context, name string, chunking agent.
 	}
 	s, err := Write(ctx, db, func(tx *Tx) (agent.Source, error) {
 		id := agent.NewID(agent.KindSource)
-		s := agent.Source{ID: id, Type: agent.SourceFile, Name: name, Status: agent.SourceProcessing, Config: config,
-			FilePath: "sources/" + id + "/" + u.Name, CreatedAt: tx.Now, UpdatedAt: tx.Now}
-		if _, err := tx.exec("INSERT INTO sources(id, type, name, status, file_path, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?,?)",
-			s.ID, s.Type, s.Name, s.Status, s.FilePath, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
+		s := agent.Source{
+			ID:        id,
+			Type:      agent.SourceFile,
+			Name:      name,
+			Status:    agent.SourceProcessing,
+			Config:    config,
+			FilePath:  "sources/" + id + "/" + u.Name,
+			CreatedAt: tx.Now,
+			UpdatedAt: tx.Now,
+		}
+		if _, err := tx.exec(
+			"INSERT INTO sources(id, type, name, status, file_path, config, created_at, "+
+				"updated_at) VALUES (?,?,?,?,?,?,?,?)",
+			s.ID, s.Type, s.Name, s.Status, s.FilePath,
+			string(s.Config),
+			s.CreatedAt,
+			s.UpdatedAt,
+		); err != nil {
 			return s, err
 		}
-		if _, err := tx.exec("INSERT INTO _files(source_id, upload, name, media_type, size, sha256) VALUES (?,?,?,?,?,?)",
-			s.ID, u.id, u.Name, u.MediaType, u.Size, u.SHA256); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _files(source_id, upload, name, media_type, size, sha256) VALUES (?,?,?,?,?,?)",
+			s.ID, u.id, u.Name, u.MediaType, u.Size, u.SHA256,
+		); err != nil {
 			return s, err
 		}
 		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
@@ -260,7 +305,10 @@ func (db *DB) SourceFile(ctx context.Context, sourceID string) (File, error) {
 		if _, err := tx.source(sourceID); err != nil {
 			return f, err
 		}
-		err := tx.row("SELECT upload, name, media_type, size, sha256 FROM _files WHERE source_id = ?", sourceID).Scan(&f.upload, &f.Name, &f.MediaType, &f.Size, &f.SHA256)
+		err := tx.row(
+			"SELECT upload, name, media_type, size, sha256 FROM _files WHERE source_id = ?",
+			sourceID,
+		).Scan(&f.upload, &f.Name, &f.MediaType, &f.Size, &f.SHA256)
 		if errors.Is(err, sqlite.ErrNoRows) {
 			return f, agent.Errorf(agent.CodeNotFound, "this source has no file")
 		}

@@ -35,7 +35,9 @@ func TestFileSourceRoundTrip(t *testing.T) {
 	for _, size := range []int{0, 1, partSize - 1, partSize, partSize + 1, 3*partSize + 7} {
 		data := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
 		s := upload(t, db, "notes.txt", data)
-		if s.Status != agent.SourceProcessing || s.Type != agent.SourceFile || s.FilePath != "sources/"+s.ID+"/notes.txt" {
+		if s.Status != agent.SourceProcessing ||
+			s.Type != agent.SourceFile ||
+			s.FilePath != "sources/"+s.ID+"/notes.txt" {
 			t.Errorf("%+v", s)
 		}
 		f, err := db.SourceFile(t.Context(), s.ID)
@@ -65,11 +67,23 @@ func TestAbandonedUploads(t *testing.T) {
 	f := openFolder(t)
 	db := f.Default()
 	data := bytes.Repeat([]byte("x"), partSize+10)
-	if _, err := db.ReceiveFile(t.Context(), "a", "", bytes.NewReader(data), int64(len(data))-1); !errors.Is(err, ErrTooLarge) {
+	if _, err := db.ReceiveFile(
+		t.Context(),
+		"a",
+		"",
+		bytes.NewReader(data),
+		int64(len(data))-1,
+	); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	broken := errors.New("the client left")
-	if _, err := db.ReceiveFile(t.Context(), "a", "", io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)), 1<<30); !errors.Is(err, broken) {
+	if _, err := db.ReceiveFile(
+		t.Context(),
+		"a",
+		"",
+		io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)),
+		1<<30,
+	); !errors.Is(err, broken) {
 		t.Errorf("cut off: %v", err)
 	}
 	u, err := db.ReceiveFile(t.Context(), "a", "", iotest.OneByteReader(bytes.NewReader(data[:100])), 100)
@@ -107,8 +121,15 @@ var anyWork = WorkFilter{Model: "model-1", Reading: true, Embedding: true}
 func texts(n int) []NewChunk {
 	chunks := make([]NewChunk, n)
 	for i := range chunks {
-		chunks[i] = NewChunk{Content: fmt.Sprintf("chunk number %d", i), Section: "Top > Sub", Page: i + 1, LaterSections: []string{"Top > Next"}, Line: 7, LastLine: 9,
-			PageStarts: []agent.PageStart{{Page: i + 1}, {Page: i + 2, Offset: 6}}}
+		chunks[i] = NewChunk{
+			Content:       fmt.Sprintf("chunk number %d", i),
+			Section:       "Top > Sub",
+			Page:          i + 1,
+			LaterSections: []string{"Top > Next"},
+			Line:          7,
+			LastLine:      9,
+			PageStarts:    []agent.PageStart{{Page: i + 1}, {Page: i + 2, Offset: 6}},
+		}
 	}
 	return chunks
 }
@@ -127,7 +148,11 @@ func TestWorkOnASource(t *testing.T) {
 		t.Fatalf("%+v, %v", w, err)
 	}
 	n := 2*chunkBatch + 5
-	if err := errors.Join(db.BeginReading(ctx, w.ID), db.AppendChunks(ctx, w.ID, 0, texts(n)), db.EndChunks(ctx, w.ID, "model-1")); err != nil {
+	if err := errors.Join(
+		db.BeginReading(ctx, w.ID),
+		db.AppendChunks(ctx, w.ID, 0, texts(n)),
+		db.EndChunks(ctx, w.ID, "model-1"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	waiting, err := db.Unembedded(ctx, w.ID, 10)
@@ -150,29 +175,56 @@ func TestWorkOnASource(t *testing.T) {
 		t.Errorf("the list has %+v, %v", list, err)
 	}
 	chunks, total, err := db.Chunks(ctx, w.ID, Page{Limit: 2, Offset: 100})
-	if err != nil || total != n || len(chunks) != 2 || chunks[0].Position != 100 || !reflect.DeepEqual(chunks[0].Metadata, agent.ChunkMetadata{SourceName: "a.txt", Page: 101, Section: "Top > Sub",
-		Sections: []string{"Top > Sub", "Top > Next"}, Line: 7, LastLine: 9, Place: "pages 101–102 · Top > Sub · Next · lines 7–9",
-		LastPage: 102, PageStarts: []agent.PageStart{{Page: 101}, {Page: 102, Offset: 6}}}) {
+	if err != nil ||
+		total != n ||
+		len(chunks) != 2 ||
+		chunks[0].Position != 100 ||
+		!reflect.DeepEqual(chunks[0].Metadata, agent.ChunkMetadata{
+			SourceName: "a.txt",
+			Page:       101,
+			Section:    "Top > Sub",
+			Sections:   []string{"Top > Sub", "Top > Next"},
+			Line:       7,
+			LastLine:   9,
+			Place:      "pages 101–102 · Top > Sub · Next · lines 7–9",
+			LastPage:   102,
+			PageStarts: []agent.PageStart{{Page: 101}, {Page: 102, Offset: 6}},
+		}) {
 		t.Errorf("%+v of %d, %v", chunks, total, err)
 	}
 	_, err = db.RestartSource(ctx, w.ID, agent.SourceProcessing)
 	wantCode(t, err, agent.CodeConflict)
-	if err := errors.Join(db.FinishSource(ctx, w.ID, nil), db.FinishSource(ctx, second.ID, &agent.SourceError{Code: "BROKEN_FILE", Message: "cut"})); err != nil {
+	if err := errors.Join(
+		db.FinishSource(ctx, w.ID, nil),
+		db.FinishSource(ctx, second.ID, &agent.SourceError{Code: "BROKEN_FILE", Message: "cut"}),
+	); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = db.Source(ctx, second.ID); err != nil || s.Status != agent.SourceFailed || s.Error == nil || s.Error.Code != "BROKEN_FILE" || s.Progress != nil {
+	if s, err = db.Source(ctx, second.ID); err != nil ||
+		s.Status != agent.SourceFailed ||
+		s.Error == nil ||
+		s.Error.Code != "BROKEN_FILE" ||
+		s.Progress != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if events := eventsOf(t, db); len(events) != 2 || events[0].Type != agent.EventSourceReady || events[1].Type != agent.EventSourceError || !strings.Contains(string(events[1].Data), second.ID) {
+	if events := eventsOf(t, db); len(events) != 2 ||
+		events[0].Type != agent.EventSourceReady ||
+		events[1].Type != agent.EventSourceError ||
+		!strings.Contains(string(events[1].Data), second.ID) {
 		t.Errorf("%+v", events)
 	}
 	if w, err := db.NextWork(ctx, anyWork); w != nil || err != nil {
 		t.Errorf("work is left: %+v, %v", w, err)
 	}
-	if s, err = db.RestartSource(ctx, second.ID, agent.SourceUpdating); err != nil || s.Status != agent.SourceUpdating || s.Error != nil {
+	if s, err = db.RestartSource(ctx, second.ID, agent.SourceUpdating); err != nil ||
+		s.Status != agent.SourceUpdating ||
+		s.Error != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if list, total, err := db.Sources(ctx, SourceFilter{Statuses: []string{"ready"}}, Page{Limit: 10}); err != nil || total != 1 || list[0].ID != w.ID || list[0].Chunks != n {
+	if list, total, err := db.Sources(ctx, SourceFilter{Statuses: []string{"ready"}}, Page{Limit: 10}); err != nil ||
+		total != 1 ||
+		list[0].ID != w.ID ||
+		list[0].Chunks != n {
 		t.Errorf("%+v of %d, %v", list, total, err)
 	}
 }
@@ -181,11 +233,21 @@ func TestWorkOnASource(t *testing.T) {
 func TestDocumentsApart(t *testing.T) {
 	t.Parallel()
 	for name, isDocument := range map[string]bool{
-		"a.PDF": true, "b.txt": false, "c": true, "d.tar.MD": false, "txt": true, ".pdf": true, "e.docx": true,
+		"a.PDF":    true,
+		"b.txt":    false,
+		"c":        true,
+		"d.tar.MD": false,
+		"txt":      true,
+		".pdf":     true,
+		"e.docx":   true,
 	} {
 		db := openFolder(t).Default()
 		s := upload(t, db, name, []byte("a"))
-		for filter, want := range map[DocumentFilter]bool{AnyWork: true, WithoutDocuments: !isDocument, OnlyDocuments: isDocument} {
+		for filter, want := range map[DocumentFilter]bool{
+			AnyWork:          true,
+			WithoutDocuments: !isDocument,
+			OnlyDocuments:    isDocument,
+		} {
 			work := anyWork
 			work.TextExtensions, work.Documents = []string{".txt", ".md"}, filter
 			w, err := db.NextWork(t.Context(), work)
@@ -218,7 +280,11 @@ func TestDeletedSourceIsPurged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := value[int](t, db, "SELECT (SELECT count(*) FROM chunks) + (SELECT count(*) FROM _purge)"); n != 0 || steps != 3 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT (SELECT count(*) FROM chunks) + (SELECT count(*) FROM _purge)",
+	); n != 0 || steps != 3 {
 		t.Errorf("%d rows are left after %d steps", n, steps)
 	}
 	do(t, db, "INSERT INTO _chunk_text(_chunk_text) VALUES ('integrity-check')")
@@ -226,11 +292,18 @@ func TestDeletedSourceIsPurged(t *testing.T) {
 
 // Starts of pages that are not in the text, as an imported file may have, are ignored.
 func TestInvalidPageStarts(t *testing.T) {
-	for _, pages := range []string{"x", `[{"page":1},{"page":2,"offset":-1}]`, `[{"page":1},{"page":2,"offset":4}]`, `[{"page":1},{"page":2}]`} {
+	for _, pages := range []string{
+		"x",
+		`[{"page":1},{"page":2,"offset":-1}]`,
+		`[{"page":1},{"page":2,"offset":4}]`,
+		`[{"page":1},{"page":2}]`,
+	} {
 		c := agent.Chunk{Content: "abc"}
 		place := placeOf(&c)
 		place.Page, place.pages = 7, pages
-		if place.set("a.pdf"); c.Metadata.PageStarts != nil || c.Metadata.Place != "page 7" || c.Metadata.LastPage != 7 {
+		if place.set("a.pdf"); c.Metadata.PageStarts != nil ||
+			c.Metadata.Place != "page 7" ||
+			c.Metadata.LastPage != 7 {
 			t.Errorf("%s: %+v", pages, c.Metadata)
 		}
 	}

@@ -29,11 +29,16 @@ type (
 var sandboxOptions = sqlsandbox.Options{
 	ReaderPragmas: readerPragmas,
 	WriterPragmas: writerPragmas,
-	LaterTables: []string{vectorTable, "_chunk_text", "_chunk_terms", "_search_", "_contact_json", "_conversation_json", "_gateway_json", "_message_events",
-		"_tool_credentials", "_workflow_credentials"},
+	LaterTables: []string{
+		vectorTable, "_chunk_text", "_chunk_terms", "_search_", "_contact_json", "_conversation_json",
+		"_gateway_json", "_message_events", "_tool_credentials", "_workflow_credentials",
+	},
 	Rules: map[string]sqlsandbox.Rule{
-		"chunks":          {Reason: "chunks are made from their source: change that and reindex it"},
-		"executions":      {Delete: true, Reason: "executions are what happened: terminate, retry or resume them by the API, or delete them"},
+		"chunks": {Reason: "chunks are made from their source: change that and reindex it"},
+		"executions": {
+			Delete: true,
+			Reason: "executions are what happened: terminate, retry or resume them by the API, or delete them",
+		},
 		"logs":            {Reason: "the log is evidence and can only be read"},
 		"runs":            {Reason: "runs are written by the scheduler and can only be read"},
 		"downloads":       {Delete: true, Reason: "downloads come from browser sessions; SQL can delete them"},
@@ -41,8 +46,11 @@ var sandboxOptions = sqlsandbox.Options{
 		"sessions":        {Reason: "browser sessions are opened and closed by the API; SQL can only read them"},
 		"takeovers":       {Reason: "takeovers are asked for and ended by the API; SQL can only read them"},
 		"occurrences":     {Reason: "occurrences are written by the scheduler and can only be read"},
-		"sources": {Delete: true, Update: []string{"name"},
-			Reason: "sources come from uploads, crawls and imports; SQL can rename and delete them"},
+		"sources": {
+			Delete: true,
+			Update: []string{"name"},
+			Reason: "sources come from uploads, crawls and imports; SQL can rename and delete them",
+		},
 	},
 }
 
@@ -77,7 +85,12 @@ const (
 
 // EachRow runs one reading statement in the SQL sandbox and passes its rows to each;
 // if Truncated, there are more. Errors are those of SQL.
-func (db *DB) EachRow(ctx context.Context, query string, params Params, each func(columns []string, row []any) error) (Result, error) {
+func (db *DB) EachRow(
+	ctx context.Context,
+	query string,
+	params Params,
+	each func(columns []string, row []any) error,
+) (Result, error) {
 	limits := sqlsandbox.DefaultLimits
 	limits.Rows, limits.Bytes, limits.Time, limits.Each = MaxEachRows, maxEachBytes, maxSourceTime, each
 	s, err := sqlsandbox.Parse(query, params)
@@ -85,7 +98,11 @@ func (db *DB) EachRow(ctx context.Context, query string, params Params, each fun
 		return Result{}, err
 	}
 	if s.Writes() {
-		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "a %s statement changes data; only queries can return CSV", s.Kind).With("statement", s.Kind)
+		return Result{}, agent.Errorf(
+			agent.CodeForbiddenOperation,
+			"a %s statement changes data; only queries can return CSV",
+			s.Kind,
+		).With("statement", s.Kind)
 	}
 	return db.runSQL(ctx, s, Access{}, limits)
 }
@@ -99,7 +116,11 @@ func (db *DB) Rows(ctx context.Context, query string, limit int) (Result, error)
 		return Result{}, err
 	}
 	if s.Kind != "SELECT" {
-		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "a %s statement returns no records; it must be a SELECT", s.Kind).With("statement", s.Kind)
+		return Result{}, agent.Errorf(
+			agent.CodeForbiddenOperation,
+			"a %s statement returns no records; it must be a SELECT",
+			s.Kind,
+		).With("statement", s.Kind)
 	}
 	limits := sqlsandbox.DefaultLimits
 	limits.Rows, limits.Bytes = limit, MaxSourceBytes
@@ -109,7 +130,13 @@ func (db *DB) Rows(ctx context.Context, query string, limit int) (Result, error)
 	return db.runSQL(ctx, s, Access{}, limits)
 }
 
-func (db *DB) sql(ctx context.Context, query string, params Params, access Access, limits sqlsandbox.Limits) (Result, error) {
+func (db *DB) sql(
+	ctx context.Context,
+	query string,
+	params Params,
+	access Access,
+	limits sqlsandbox.Limits,
+) (Result, error) {
 	s, err := sqlsandbox.Parse(db.HideLinks(query), db.hideParams(params))
 	if err != nil {
 		return Result{}, err
@@ -117,7 +144,12 @@ func (db *DB) sql(ctx context.Context, query string, params Params, access Acces
 	return db.runSQL(ctx, s, access, limits)
 }
 
-func (db *DB) runSQL(ctx context.Context, s *sqlsandbox.Statement, access Access, limits sqlsandbox.Limits) (Result, error) {
+func (db *DB) runSQL(
+	ctx context.Context,
+	s *sqlsandbox.Statement,
+	access Access,
+	limits sqlsandbox.Limits,
+) (Result, error) {
 	started := time.Now()
 	if s.Writes() && !access.Write {
 		return Result{}, agent.Errorf(agent.CodeForbidden, "your role may only read").With("statement", s.Kind)
@@ -145,7 +177,13 @@ func (db *DB) runSQL(ctx context.Context, s *sqlsandbox.Statement, access Access
 
 // writeSQL runs a changing statement in the writer's turn, while no other
 // write to the file runs.
-func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, limits sqlsandbox.Limits, record recorder) (r Result, err error) {
+func (db *DB) writeSQL(
+	ctx context.Context,
+	f *file,
+	s *sqlsandbox.Statement,
+	limits sqlsandbox.Limits,
+	record recorder,
+) (r Result, err error) {
 	err = db.alone(ctx, func(w *conn) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -185,7 +223,13 @@ func (f *file) markDirty() {
 
 // runAudited runs a statement that changes data, marks the events that it wrote with
 // the chain of ctx, and writes its audit entry and its node's result.
-func runAudited(ctx context.Context, c *sqlsandbox.Conn, s *sqlsandbox.Statement, limits sqlsandbox.Limits, record recorder) (r Result, err error) {
+func runAudited(
+	ctx context.Context,
+	c *sqlsandbox.Conn,
+	s *sqlsandbox.Statement,
+	limits sqlsandbox.Limits,
+	record recorder,
+) (r Result, err error) {
 	before, err := beginSQLChain(ctx, c)
 	if err != nil {
 		return r, err
@@ -267,12 +311,22 @@ func auditSQL(ctx context.Context, c *sqlsandbox.Conn, s *sqlsandbox.Statement, 
 		return nil
 	}
 	data, err := json.Marshal(map[string]any{
-		"by": actor, "statement": s.Kind, "tables": c.Targets(), "changes": r.Changes,
+		"by":        actor,
+		"statement": s.Kind,
+		"tables":    c.Targets(),
+		"changes":   r.Changes,
 	})
 	if err != nil {
 		return fmt.Errorf("log data: %w", err)
 	}
-	_, err = c.Trusted(insertLog, agent.NewID(agent.KindLog), string(agent.LevelInfo), agent.SourceAudit,
-		"SQL statement run", string(data), agent.Now().String())
+	_, err = c.Trusted(
+		insertLog,
+		agent.NewID(agent.KindLog),
+		string(agent.LevelInfo),
+		agent.SourceAudit,
+		"SQL statement run",
+		string(data),
+		agent.Now().String(),
+	)
 	return err
 }

@@ -9,7 +9,12 @@ import (
 
 func BenchmarkSQL(b *testing.B) {
 	db := openForSQL(b)
-	askSQL(b, db, "INSERT INTO contacts(id, name, email) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 20000) SELECT 'c' || x, 'Name ' || x, x || '@example.com' FROM c")
+	askSQL(
+		b,
+		db,
+		"INSERT INTO contacts(id, name, email) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c "+
+			"LIMIT 20000) SELECT 'c' || x, 'Name ' || x, x || '@example.com' FROM c",
+	)
 	bench := func(name string, access Access, query string, param func(i int) []any) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -20,12 +25,30 @@ func BenchmarkSQL(b *testing.B) {
 			}
 		})
 	}
-	bench("point select", sqlViewer, "SELECT id, name, email FROM contacts WHERE id = ?", func(i int) []any { return []any{fmt.Sprint("c", i%20000)} })
+	bench("point select", sqlViewer, "SELECT id, name, email FROM contacts WHERE id = ?", func(i int) []any {
+		return []any{fmt.Sprint("c", i%20000)}
+	})
 	for _, n := range []int{10, 100, 1000} {
-		bench(fmt.Sprint("select/rows=", n), sqlViewer, "SELECT id, name, email, notes, created_at FROM contacts LIMIT ?", func(int) []any { return []any{n} })
+		bench(
+			fmt.Sprint("select/rows=", n),
+			sqlViewer,
+			"SELECT id, name, email, notes, created_at FROM contacts LIMIT ?",
+			func(int) []any { return []any{n} },
+		)
 	}
-	bench("aggregate/rows=20000", sqlViewer, "SELECT count(*), max(length(name)) FROM contacts", func(int) []any { return nil })
-	bench("insert", sqlAdmin, "INSERT INTO tasks(title, start_time, end_time) VALUES (?, '2026-01-01T00:00:00.000Z', '2026-01-01T01:00:00.000Z')", func(i int) []any { return []any{i} })
+	bench(
+		"aggregate/rows=20000",
+		sqlViewer,
+		"SELECT count(*), max(length(name)) FROM contacts",
+		func(int) []any { return nil },
+	)
+	bench(
+		"insert",
+		sqlAdmin,
+		"INSERT INTO tasks(title, start_time, end_time) VALUES (?, '2026-01-01T00:00:00.000Z', "+
+			"'2026-01-01T01:00:00.000Z')",
+		func(i int) []any { return []any{i} },
+	)
 }
 
 func BenchmarkSQLOpen(b *testing.B) {

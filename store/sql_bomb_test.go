@@ -28,10 +28,21 @@ var sqlBombs = []struct{ want, query string }{
 	{"limit_seconds", endless + "SELECT x FROM c WHERE x = 1 OR x < 0"},
 	{"limit_seconds", endless + "SELECT group_concat(x) FROM c WHERE x % 1000 = 0"},
 	{"limit_seconds", endless + "SELECT max(x) OVER (ORDER BY x ROWS 10 PRECEDING) FROM c WHERE x < 0"},
-	{"limit_seconds", "SELECT count(*) FROM sqlite_schema a, sqlite_schema b, sqlite_schema c, sqlite_schema d, sqlite_schema e"},
-	{"limit_seconds", "SELECT count(*) FROM pragma_function_list a, pragma_function_list b, pragma_function_list c, pragma_function_list d"},
+	{
+		"limit_seconds",
+		"SELECT count(*) FROM sqlite_schema a, sqlite_schema b, sqlite_schema c, sqlite_schema d, sqlite_schema e",
+	},
+	{
+		"limit_seconds",
+		"SELECT count(*) FROM pragma_function_list a, pragma_function_list b, pragma_function_list " +
+			"c, pragma_function_list d",
+	},
 	{"limit_seconds", "SELECT count(*) FROM " + strings.Repeat("(SELECT 1 UNION ALL SELECT 2), ", 40) + "(SELECT 1)"},
-	{"limit_seconds", "SELECT sum(a.value + b.value) FROM json_each('[" + strings.Repeat("1,", 20_000) + "1]') a, json_each('[" + strings.Repeat("1,", 20_000) + "1]') b"},
+	{
+		"limit_seconds",
+		"SELECT sum(a.value + b.value) FROM json_each('[" + strings.Repeat("1,", 20_000) + "1]') a, json_each('[" +
+			strings.Repeat("1,", 20_000) + "1]') b",
+	},
 	{"limit_seconds", "UPDATE contacts SET notes = (" + endless + "SELECT count(*) FROM c)"},
 	{"limit_seconds", "DELETE FROM contacts WHERE id IN (" + endless + "SELECT x FROM c WHERE x < 0)"},
 	{"limit_seconds", "INSERT INTO tasks(title, start_time, end_time) " + endless + "SELECT x, '', '' FROM c"},
@@ -42,7 +53,10 @@ var sqlBombs = []struct{ want, query string }{
 	{"limit_bytes", endless + "SELECT DISTINCT x || zeroblob(10000) FROM c LIMIT 1 OFFSET 1000000"},
 	{"limit_bytes", endless + "SELECT count(DISTINCT x || zeroblob(10000)) FROM c"},
 	{"limit_bytes", endless + "SELECT max(y) OVER (ORDER BY x) FROM (SELECT x, x || zeroblob(1000) y FROM c)"},
-	{"limit_bytes", "WITH RECURSIVE c(x, y) AS (SELECT 1, '' UNION SELECT x+1, x || zeroblob(10000) FROM c) SELECT count(*) FROM c"},
+	{
+		"limit_bytes",
+		"WITH RECURSIVE c(x, y) AS (SELECT 1, '' UNION SELECT x+1, x || zeroblob(10000) FROM c) SELECT count(*) FROM c",
+	},
 	{"limit_bytes", endless + "SELECT 1 WHERE 'a' IN (SELECT x || zeroblob(10000) FROM c)"},
 	{"limit_bytes", "INSERT INTO contacts(name, notes) " + endless + "SELECT x, zeroblob(100000) || 'x' FROM c"},
 	// Memory: many values at once, many caches, aggregates without a limit of their own.
@@ -58,7 +72,10 @@ var sqlBombs = []struct{ want, query string }{
 	{"limit_bytes", "SELECT " + bigText(2_000_000_000, "a")},
 	{"limit_bytes", "SELECT printf('%2000000000d', 1)"},
 	{"limit_bytes", "SELECT replace(" + bigText(10_000, "a") + ", 'a', " + bigText(10_000, "a") + ")"},
-	{"limit_bytes", "WITH RECURSIVE c(y) AS (SELECT 'a' UNION ALL SELECT y || y FROM c) SELECT length(y) FROM c WHERE y = 'b'"},
+	{
+		"limit_bytes",
+		"WITH RECURSIVE c(y) AS (SELECT 'a' UNION ALL SELECT y || y FROM c) SELECT length(y) FROM c WHERE y = 'b'",
+	},
 	{"limit_bytes", endless + "SELECT group_concat(zeroblob(100000) || x) FROM c"},
 	// Calls that take time in proportion to the product of two lengths and cannot be
 	// stopped.
@@ -69,7 +86,10 @@ var sqlBombs = []struct{ want, query string }{
 	{"limit_bytes", "SELECT " + bigText(3_000_000, "a") + " LIKE '%' || " + bigText(900, "a") + " || 'b%'"},
 	{"limit_bytes", "SELECT " + bigText(3_000_000, "a") + " NOT GLOB (" + bigText(900, "a") + ") || '*'"},
 	{"limit_bytes", "SELECT unhex(" + bigText(100_000, "z") + ", " + bigText(100_000, "y") + " || 'z')"},
-	{"limit_bytes", "SELECT json_patch('{' || " + bigText(500_000, " ") + " || '}', '{' || " + bigText(500_000, " ") + " || '}')"},
+	{
+		"limit_bytes",
+		"SELECT json_patch('{' || " + bigText(500_000, " ") + " || '}', '{' || " + bigText(500_000, " ") + " || '}')",
+	},
 	{"limit_bytes", "SELECT " + strings.Repeat("upper(", 300) + bigText(1_000_000, "a") + strings.Repeat(")", 300)},
 }
 
@@ -94,7 +114,11 @@ func TestSQLStopsBombs(t *testing.T) {
 			t.Errorf("%.150s: %s", bomb.query, code)
 		}
 	}
-	if r := askSQL(t, db, "SELECT (SELECT count(*) FROM tasks), (SELECT group_concat(name || notes) FROM contacts)"); fmt.Sprint(r.Rows) != "[[0 Ada,Blaise]]" {
+	if r := askSQL(
+		t,
+		db,
+		"SELECT (SELECT count(*) FROM tasks), (SELECT group_concat(name || notes) FROM contacts)",
+	); fmt.Sprint(r.Rows) != "[[0 Ada,Blaise]]" {
 		t.Errorf("what is left: %v", r.Rows)
 	}
 }
@@ -112,29 +136,30 @@ func TestSQLSurvivesDeepStatements(t *testing.T) {
 		crossed += fmt.Sprintf(", t%d AS (SELECT * FROM t%d a, t%d b)", i+1, i, i)
 	}
 	for query, ok := range map[string]bool{
-		"SELECT " + strings.Repeat("(", 90_000) + "1" + strings.Repeat(")", 90_000):                    false,
-		"SELECT " + strings.Repeat("abs(", 30_000) + "1" + strings.Repeat(")", 30_000):                 false,
-		"SELECT " + strings.Repeat("NOT ", 40_000) + "1":                                               false,
-		"SELECT " + strings.Repeat("(SELECT ", 20_000) + "1" + strings.Repeat(")", 20_000):             false,
-		"SELECT " + strings.Repeat("CASE WHEN ", 15_000) + "1":                                         false,
-		"SELECT " + strings.Repeat("1+", 90_000) + "1":                                                 false,
-		"SELECT " + strings.Repeat("1+", 900) + "1":                                                    true,
-		strings.Repeat("SELECT 1 UNION ALL ", 600) + "SELECT 1":                                        false,
-		strings.Repeat("SELECT 1 UNION ", 400) + "SELECT 1":                                            true,
-		doubled + " SELECT count(*) FROM t40":                                                          false,
-		crossed + " SELECT count(*) FROM t40":                                                          false,
-		"SELECT " + strings.Repeat("x.*, ", 150) + "1 FROM contacts x":                                 false,
-		"SELECT 1 FROM contacts" + strings.Repeat(" NATURAL JOIN contacts", 70):                        false,
-		"SELECT max(" + strings.Repeat("1,", 200) + "1)":                                               false,
-		"INSERT INTO contacts(name) VALUES ('a')" + strings.Repeat(",('a')", 10_000):                   true,
-		"SELECT * FROM (VALUES (1)" + strings.Repeat(",(1)", 20_000) + ") LIMIT 1":                     true,
-		"WITH " + strings.Repeat("a AS (", 20_000) + "SELECT 1":                                        false,
-		"SELECT json('" + strings.Repeat("[", 90_000) + strings.Repeat("]", 90_000) + "')":             false,
-		"SELECT json('" + strings.Repeat("[", 900) + strings.Repeat("]", 900) + "')":                   true,
-		"SELECT '" + strings.Repeat("a", 900) + "' LIKE '" + strings.Repeat("a%", 400) + "b'":          true,
-		"SELECT '" + strings.Repeat("a", 900) + "' GLOB '" + strings.Repeat("[a-b]*", 150) + "'":       true,
-		"SELECT 'a' LIKE '" + strings.Repeat("a", 1001) + "'":                                          false,
-		"SELECT ?" + strings.Repeat(", ?", 100):                                                        false, // without parameters
+		"SELECT " + strings.Repeat("(", 90_000) + "1" + strings.Repeat(")", 90_000):              false,
+		"SELECT " + strings.Repeat("abs(", 30_000) + "1" + strings.Repeat(")", 30_000):           false,
+		"SELECT " + strings.Repeat("NOT ", 40_000) + "1":                                         false,
+		"SELECT " + strings.Repeat("(SELECT ", 20_000) + "1" + strings.Repeat(")", 20_000):       false,
+		"SELECT " + strings.Repeat("CASE WHEN ", 15_000) + "1":                                   false,
+		"SELECT " + strings.Repeat("1+", 90_000) + "1":                                           false,
+		"SELECT " + strings.Repeat("1+", 900) + "1":                                              true,
+		strings.Repeat("SELECT 1 UNION ALL ", 600) + "SELECT 1":                                  false,
+		strings.Repeat("SELECT 1 UNION ", 400) + "SELECT 1":                                      true,
+		doubled + " SELECT count(*) FROM t40":                                                    false,
+		crossed + " SELECT count(*) FROM t40":                                                    false,
+		"SELECT " + strings.Repeat("x.*, ", 150) + "1 FROM contacts x":                           false,
+		"SELECT 1 FROM contacts" + strings.Repeat(" NATURAL JOIN contacts", 70):                  false,
+		"SELECT max(" + strings.Repeat("1,", 200) + "1)":                                         false,
+		"INSERT INTO contacts(name) VALUES ('a')" + strings.Repeat(",('a')", 10_000):             true,
+		"SELECT * FROM (VALUES (1)" + strings.Repeat(",(1)", 20_000) + ") LIMIT 1":               true,
+		"WITH " + strings.Repeat("a AS (", 20_000) + "SELECT 1":                                  false,
+		"SELECT json('" + strings.Repeat("[", 90_000) + strings.Repeat("]", 90_000) + "')":       false,
+		"SELECT json('" + strings.Repeat("[", 900) + strings.Repeat("]", 900) + "')":             true,
+		"SELECT '" + strings.Repeat("a", 900) + "' LIKE '" + strings.Repeat("a%", 400) + "b'":    true,
+		"SELECT '" + strings.Repeat("a", 900) + "' GLOB '" + strings.Repeat("[a-b]*", 150) + "'": true,
+		"SELECT 'a' LIKE '" + strings.Repeat("a", 1001) + "'":                                    false,
+		// without parameters
+		"SELECT ?" + strings.Repeat(", ?", 100):                                                        false,
 		"SELECT ?999999999":                                                                            false,
 		"PRAGMA " + strings.Repeat("x", 100_000):                                                       false,
 		"SELECT * FROM " + strings.Repeat("x", 100_000):                                                false,
@@ -147,7 +172,11 @@ func TestSQLSurvivesDeepStatements(t *testing.T) {
 		limits := sqlsandbox.DefaultLimits
 		limits.Time = time.Minute
 		_, err := db.sql(t.Context(), query, Params{}, sqlAdmin, limits)
-		if ok && err != nil || !ok && agent.ErrorCode(err) != agent.CodeInvalidQuery && agent.ErrorCode(err) != agent.CodeForbiddenOperation && agent.ErrorCode(err) != agent.CodeExecution {
+		if ok && err != nil ||
+			!ok &&
+				agent.ErrorCode(err) != agent.CodeInvalidQuery &&
+				agent.ErrorCode(err) != agent.CodeForbiddenOperation &&
+				agent.ErrorCode(err) != agent.CodeExecution {
 			t.Errorf("%.60s… (%d bytes): %v", query, len(query), err)
 		}
 		var e *agent.Error
@@ -164,7 +193,12 @@ func TestSQLMemory(t *testing.T) {
 		t.Skip("long, and not about concurrency")
 	}
 	db := openForSQL(t)
-	askSQL(t, db, "INSERT INTO contacts(name, notes) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 25) SELECT x, hex(zeroblob(500000)) FROM c")
+	askSQL(
+		t,
+		db,
+		"INSERT INTO contacts(name, notes) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 25) "+
+			"SELECT x, hex(zeroblob(500000)) FROM c",
+	)
 	for _, query := range []string{
 		endless + "SELECT json_group_object(x, x) FROM c",
 		endless + "SELECT " + strings.Repeat("count(DISTINCT x || zeroblob(1000)), ", 50) + "1 FROM c",

@@ -14,11 +14,26 @@ import (
 // sqlSeeds are statements of every kind, honest and not.
 func sqlSeeds() []string {
 	seeds := []string{
-		"", ";", "SELECT 1", "SELECT name FROM contacts WHERE id = ?", "/* a */ SELECT -- b\n 1;", "WITH x(a) AS (SELECT 1) SELECT * FROM x",
-		"INSERT INTO contacts(name, tags) VALUES ('a', '[\"b\"]') RETURNING *", "UPDATE contacts SET notes = :n", "DELETE FROM sources", "PRAGMA table_info(contacts)",
-		"EXPLAIN QUERY PLAN SELECT * FROM messages ORDER BY content", "SELECT 'it''s', \"name\", [name], `name` FROM contacts", "SELECT x'00', 0x1F, 1e-5, .5, 1_000",
-		"SELECT $a::b(c), @x, #1, ?7", "SELECT \ufeff1", "SELECT 1/**//*/ ; */", "SELECT metadata->>'$.a', tags -> 0 FROM contacts", "SELECT 'a' LIKE 'b' ESCAPE '\\'",
-		"SELECT trim(name, 'a'), instr(name, ?), replace(name, name, name) FROM contacts", "SELECT * FROM json_tree('{\"a\":[1,2]}')",
+		"",
+		";",
+		"SELECT 1",
+		"SELECT name FROM contacts WHERE id = ?",
+		"/* a */ SELECT -- b\n 1;",
+		"WITH x(a) AS (SELECT 1) SELECT * FROM x",
+		"INSERT INTO contacts(name, tags) VALUES ('a', '[\"b\"]') RETURNING *",
+		"UPDATE contacts SET notes = :n",
+		"DELETE FROM sources",
+		"PRAGMA table_info(contacts)",
+		"EXPLAIN QUERY PLAN SELECT * FROM messages ORDER BY content",
+		"SELECT 'it''s', \"name\", [name], `name` FROM contacts",
+		"SELECT x'00', 0x1F, 1e-5, .5, 1_000",
+		"SELECT $a::b(c), @x, #1, ?7",
+		"SELECT \ufeff1",
+		"SELECT 1/**//*/ ; */",
+		"SELECT metadata->>'$.a', tags -> 0 FROM contacts",
+		"SELECT 'a' LIKE 'b' ESCAPE '\\'",
+		"SELECT trim(name, 'a'), instr(name, ?), replace(name, name, name) FROM contacts",
+		"SELECT * FROM json_tree('{\"a\":[1,2]}')",
 	}
 	seeds = append(seeds, sqlForbidden...)
 	seeds = append(seeds, sqlNonsense...)

@@ -32,7 +32,9 @@ var descriptionsText string
 // descriptions say what each table and column contains, by the name of the table and
 // by "table.column". A column of anyTable is described for all tables that do not
 // describe it themselves.
-var descriptions = sync.OnceValue(func() map[string]string { return readDescriptions(descriptionsText) })
+var descriptions = sync.OnceValue(func() map[string]string {
+	return readDescriptions(descriptionsText)
+})
 
 const anyTable = "any table"
 
@@ -82,7 +84,11 @@ func (db *DB) Schema(ctx context.Context) ([]Table, error) {
 		tables := []Table{}
 		for _, c := range columns {
 			if n := len(tables); n == 0 || tables[n-1].Name != c.table {
-				tables = append(tables, Table{Name: c.table, Description: describeTable(c.table), Columns: []Column{}})
+				tables = append(tables, Table{
+					Name:        c.table,
+					Description: describeTable(c.table),
+					Columns:     []Column{},
+				})
 			}
 			c.Description = describe(c.table, c.Name)
 			last := &tables[len(tables)-1]

@@ -95,44 +95,62 @@ func TestSQLReads(t *testing.T) {
 		"select 'a', NULL, 1.5": `[["'a'","NULL","1.5"],[["a",null,1.5]]]`,
 		"SELECT x'00ff10' AS b": `[["b"],[["AP8Q"]]]`,
 		"SELECT x'' AS b":       `[["b"],[[""]]]`,
-		"SELECT 9007199254740992 a, 9007199254740993 b, -9007199254740993 c": `[["a","b","c"],[[9007199254740992,"9007199254740993","-9007199254740993"]]]`,
-		"SELECT 9e999 a, -9e999 b, 0.0/0 c":                                  `[["a","b","c"],[["Infinity","-Infinity",null]]]`,
-		"SELECT CAST(x'61ff62' AS TEXT) a":                                   `[["a"],[["a` + "\ufffd" + `b"]]]`,
-		"SELECT 'a' || char(0) || 'b' a":                                     `[["a"],[["a\u0000b"]]]`,
-		"SELECT 1 a, 2 a":                                                    `[["a","a"],[[1,2]]]`,
-		"SELECT name FROM contacts WHERE 0":                                  `[["name"],[]]`,
-		"SELECT name FROM contacts ORDER BY name DESC;":                      `[["name"],[["Blaise"],["Ada"]]]`,
-		"-- names\n/* of * all */ SELECT count(*) n FROM contacts -- end":    `[["n"],[[2]]]`,
-		";;SELECT 2;; -- x":                                                  `[["2"],[[2]]]`,
-		"SELECT ';' AS \";\", [name] AS [a;b] FROM contacts LIMIT 1":         `[[";","a;b"],[[";","Ada"]]]`,
-		"SELECT count(*) n FROM MAIN.contacts c":                             `[["n"],[[2]]]`,
-		"WITH x(a) AS (SELECT 1 UNION ALL SELECT 2) SELECT sum(a) s FROM x":  `[["s"],[[3]]]`,
-		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 3) SELECT group_concat(n) g FROM c":                 `[["g"],[["1,2,3"]]]`,
-		"WITH x AS MATERIALIZED (SELECT 1 a), y AS NOT MATERIALIZED (SELECT 2 b) SELECT count(*) n FROM x, y":                   `[["n"],[[1]]]`,
-		"SELECT j.value FROM contacts c, json_each(tags) j WHERE c.id = 'contact-1'":                                            `[["value"],[["vip"],["uk"]]]`,
-		"SELECT metadata->>'plan' p FROM contacts WHERE metadata->>'seats' > 2":                                                 `[["p"],[["pro"]]]`,
-		"SELECT m.role FROM messages m JOIN conversations v ON v.id = m.conversation_id JOIN contacts c ON c.id = v.contact_id": `[["role"],[["user"],["assistant"]]]`,
-		"SELECT role, row_number() OVER (ORDER BY id DESC) n FROM messages ORDER BY id":                                         `[["role","n"],[["user",2],["assistant",1]]]`,
-		"SELECT role, count(*) n FROM messages GROUP BY role HAVING n > 0 ORDER BY 1":                                           `[["role","n"],[["assistant",1],["user",1]]]`,
-		"SELECT content FROM chunks WHERE source_id IN (SELECT id FROM sources)":                                                `[["content"],[["how to open the door"]]]`,
-		"SELECT json_group_array(name) a FROM contacts":                                                                         `[["a"],[["[\"Ada\",\"Blaise\"]"]]]`,
-		"SELECT name FROM contacts WHERE name LIKE 'a%' OR name GLOB 'B*' ORDER BY 1":                                           `[["name"],[["Ada"],["Blaise"]]]`,
-		"SELECT strftime('%Y', '2026-01-02') y, replace('aXb', 'X', '-') r, trim(' a ') t, instr('abc', 'c') i":                 `[["y","r","t","i"],[["2026","a-b","a",3]]]`,
-		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'contacts'":                                             `[["name"],[["contacts"]]]`,
-		"SELECT tbl_name FROM main.sqlite_master WHERE name = 'messages'":                                                       `[["tbl_name"],[["messages"]]]`,
-		"SELECT name FROM pragma_table_info('webhooks') WHERE pk":                                                               `[["name"],[["id"]]]`,
-		"PRAGMA user_version":                                         fmt.Sprintf(`[["user_version"],[[%d]]]`, fileVersion()),
-		"PRAGMA main.journal_mode":                                    `[["journal_mode"],[["wal"]]]`,
-		"pragma integrity_check(5)":                                   `[["integrity_check"],[["ok"]]]`,
-		"PRAGMA quick_check":                                          `[["quick_check"],[["ok"]]]`,
-		"PRAGMA quick_check(contacts)":                                `[["quick_check"],[["ok"]]]`,
-		"PRAGMA foreign_key_check":                                    `[["table","rowid","parent","fkid"],[]]`,
-		"PRAGMA foreign_key_list('messages')":                         `[["id","seq","table","from","to","on_update","on_delete","match"],[[0,0,"conversations","conversation_id","id","NO ACTION","CASCADE","NONE"]]]`,
+		"SELECT 9007199254740992 a, 9007199254740993 b, -9007199254740993 c": `[["a","b","c"],[[9007199254740992,` +
+			`"9007199254740993","-9007199254740993"]]]`,
+		"SELECT 9e999 a, -9e999 b, 0.0/0 c": `[["a","b","c"],` +
+			`[["Infinity","-Infinity",null]]]`,
+		"SELECT CAST(x'61ff62' AS TEXT) a":                                  `[["a"],[["a` + "\ufffd" + `b"]]]`,
+		"SELECT 'a' || char(0) || 'b' a":                                    `[["a"],[["a\u0000b"]]]`,
+		"SELECT 1 a, 2 a":                                                   `[["a","a"],[[1,2]]]`,
+		"SELECT name FROM contacts WHERE 0":                                 `[["name"],[]]`,
+		"SELECT name FROM contacts ORDER BY name DESC;":                     `[["name"],[["Blaise"],["Ada"]]]`,
+		"-- names\n/* of * all */ SELECT count(*) n FROM contacts -- end":   `[["n"],[[2]]]`,
+		";;SELECT 2;; -- x":                                                 `[["2"],[[2]]]`,
+		"SELECT ';' AS \";\", [name] AS [a;b] FROM contacts LIMIT 1":        `[[";","a;b"],[[";","Ada"]]]`,
+		"SELECT count(*) n FROM MAIN.contacts c":                            `[["n"],[[2]]]`,
+		"WITH x(a) AS (SELECT 1 UNION ALL SELECT 2) SELECT sum(a) s FROM x": `[["s"],[[3]]]`,
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 3) " +
+			"SELECT group_concat(n) g FROM c": `[["g"],[["1,2,3"]]]`,
+		"WITH x AS MATERIALIZED (SELECT 1 a), y AS NOT MATERIALIZED (SELECT 2 b) " +
+			"SELECT count(*) n FROM x, y": `[["n"],[[1]]]`,
+		"SELECT j.value FROM contacts c, json_each(tags) j WHERE c.id = 'contact-1'": `[["value"],[["vip"],["uk"]]]`,
+		"SELECT metadata->>'plan' p FROM contacts WHERE metadata->>'seats' > 2":      `[["p"],[["pro"]]]`,
+		"SELECT m.role FROM messages m JOIN conversations v ON v.id = m.conversation_id " +
+			"JOIN contacts c ON c.id = v.contact_id": `[["role"],[["user"],["assistant"]]]`,
+		"SELECT role, row_number() OVER (ORDER BY id DESC) n " +
+			"FROM messages ORDER BY id": `[["role","n"],[["user",2],["assistant",1]]]`,
+		"SELECT role, count(*) n FROM messages " +
+			"GROUP BY role HAVING n > 0 ORDER BY 1": `[["role","n"],[["assistant",1],["user",1]]]`,
+		"SELECT content FROM chunks WHERE source_id " +
+			"IN (SELECT id FROM sources)": `[["content"],[["how to open the door"]]]`,
+		"SELECT json_group_array(name) a FROM contacts": `[["a"],[["[\"Ada\",\"Blaise\"]"]]]`,
+		"SELECT name FROM contacts WHERE name LIKE 'a%' " +
+			"OR name GLOB 'B*' ORDER BY 1": `[["name"],[["Ada"],["Blaise"]]]`,
+		"SELECT strftime('%Y', '2026-01-02') y, replace('aXb', 'X', '-') r, trim(' a " +
+			"') t, instr('abc', 'c') i": `[["y","r","t","i"],[["2026","a-b","a",3]]]`,
+		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'contacts'": `[["name"],[["contacts"]]]`,
+		"SELECT tbl_name FROM main.sqlite_master WHERE name = 'messages'":           `[["tbl_name"],[["messages"]]]`,
+		"SELECT name FROM pragma_table_info('webhooks') WHERE pk":                   `[["name"],[["id"]]]`,
+		"PRAGMA user_version": fmt.Sprintf(
+			`[["user_version"],[[%d]]]`,
+			fileVersion(),
+		),
+		"PRAGMA main.journal_mode":     `[["journal_mode"],[["wal"]]]`,
+		"pragma integrity_check(5)":    `[["integrity_check"],[["ok"]]]`,
+		"PRAGMA quick_check":           `[["quick_check"],[["ok"]]]`,
+		"PRAGMA quick_check(contacts)": `[["quick_check"],[["ok"]]]`,
+		"PRAGMA foreign_key_check":     `[["table","rowid","parent","fkid"],[]]`,
+		"PRAGMA foreign_key_list('messages')": `[["id","seq","table","from","to",` +
+			`"on_update","on_delete","match"],[[0,0,"conversations","conversation_id","id",` +
+			`"NO ACTION","CASCADE","NONE"]]]`,
 		"SELECT count(*) > 0 AS c FROM pragma_index_list('contacts')": `[["c"],[[1]]]`,
-		"SELECT (SELECT count(*) FROM pragma_table_list WHERE name = 'tasks') n, count(*) > 20 AS c FROM pragma_function_list":            `[["n","c"],[[1,1]]]`,
-		"SELECT 'as ''quoted''' q, \"name\" FROM \"contacts\" WHERE `id` = 'contact-1'":                                                   `[["q","name"],[["as 'quoted'","Ada"]]]`,
-		"SELECT max(length(content)) AS m FROM messages WHERE created_at > datetime('now', '-1 day')":                                     `[["m"],[[8]]]`,
-		"SELECT sum(n) s FROM (SELECT count(*) n FROM contacts UNION ALL SELECT count(*) FROM messages UNION SELECT 100 EXCEPT SELECT 5)": `[["s"],[[102]]]`,
+		"SELECT (SELECT count(*) FROM pragma_table_list WHERE name = 'tasks') n, count(*) > 20 AS c " +
+			"FROM pragma_function_list": `[["n","c"],[[1,1]]]`,
+		"SELECT 'as ''quoted''' q, \"name\" " +
+			"FROM \"contacts\" WHERE `id` = 'contact-1'": `[["q","name"],[["as 'quoted'","Ada"]]]`,
+		"SELECT max(length(content)) AS m FROM messages WHERE created_at > datetime('now', '-1 day')": `[["m"],[[8]]]`,
+		"SELECT sum(n) s FROM (SELECT count(*) n FROM contacts UNION ALL SELECT count(*) FROM messages UNION " +
+			"SELECT 100 EXCEPT SELECT 5)": `[["s"],[[102]]]`,
 	} {
 		for _, access := range []Access{sqlAdmin, sqlViewer} {
 			r, err := db.SQL(t.Context(), query, Params{}, access)
@@ -143,7 +161,12 @@ func TestSQLReads(t *testing.T) {
 			if got := answerJSON(t, r); got != want {
 				t.Errorf("%s\n got %s\nwant %s", query, got, want)
 			}
-			if r.RowCount != len(r.Rows) || r.Truncated || r.Changes != 0 || r.LastInsertID != nil || r.Rows == nil || r.Columns == nil {
+			if r.RowCount != len(r.Rows) ||
+				r.Truncated ||
+				r.Changes != 0 ||
+				r.LastInsertID != nil ||
+				r.Rows == nil ||
+				r.Columns == nil {
 				t.Errorf("%s: %+v", query, r)
 			}
 		}
@@ -154,7 +177,9 @@ func TestSQLExplains(t *testing.T) {
 	db := openForSQL(t)
 	for _, access := range []Access{sqlAdmin, sqlViewer} {
 		r, err := db.SQL(t.Context(), "EXPLAIN QUERY PLAN DELETE FROM contacts WHERE id = 'x'", Params{}, access)
-		if err != nil || len(r.Rows) == 0 || r.Rows[0][3] != "SEARCH contacts USING INDEX sqlite_autoindex_contacts_1 (id=?)" {
+		if err != nil ||
+			len(r.Rows) == 0 ||
+			r.Rows[0][3] != "SEARCH contacts USING INDEX sqlite_autoindex_contacts_1 (id=?)" {
 			t.Errorf("query plan: %v, %v", r.Rows, err)
 		}
 		r, err = db.SQL(t.Context(), "EXPLAIN SELECT 1", Params{}, access)
@@ -211,8 +236,9 @@ func TestSQLSaysWhatIsWrong(t *testing.T) {
 		"SELECT FROM contacts":               `near "FROM": syntax error`,
 		"SELECT * FROM nope":                 "no such table: nope",
 		"SELECT nope FROM contacts":          "no such column: nope",
-		`SELECT "nope" FROM contacts`:        `no such column: "nope" - should this be a string literal in single-quotes?`,
-		"SELECT nope(1)":                     "no such function: nope",
+		`SELECT "nope" FROM contacts`: `no such column: "nope" - should this be a string ` +
+			`literal in single-quotes?`,
+		"SELECT nope(1)": "no such function: nope",
 		"SELECT " + strings.Repeat("1,", 200) + "1": "too many columns in result set",
 	} {
 		_, err := db.SQL(t.Context(), query, Params{}, sqlAdmin)
@@ -231,7 +257,13 @@ func TestSQLSaysWhatIsWrong(t *testing.T) {
 // constraint that was violated.
 func TestSQLFailsWhileItRuns(t *testing.T) {
 	db := openForSQL(t)
-	table := agent.Table{Name: "stock", Columns: []agent.TableColumn{{Name: "sku", Type: agent.ColumnText, Unique: true}, {Name: "n", Type: agent.ColumnNumber}}}
+	table := agent.Table{
+		Name: "stock",
+		Columns: []agent.TableColumn{
+			{Name: "sku", Type: agent.ColumnText, Unique: true},
+			{Name: "n", Type: agent.ColumnNumber},
+		},
+	}
 	if _, err := db.CreateTable(t.Context(), table); err != nil {
 		t.Fatal(err)
 	}
@@ -239,19 +271,26 @@ func TestSQLFailsWhileItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"SELECT json('{')":                                                                    "malformed JSON",
-		"SELECT abs(-9223372036854775807-1)":                                                  "integer overflow",
-		"INSERT INTO contacts(name) VALUES (NULL)":                                            "NOT NULL constraint failed: contacts.name",
-		"INSERT INTO contacts(id, name) VALUES ('contact-1', 'x')":                            "UNIQUE constraint failed: contacts.id",
-		"INSERT INTO contacts(name, email) VALUES ('x', ' ADA@example.com')":                  "UNIQUE constraint failed: index 'contacts_email'",
-		"INSERT INTO contacts(name, tags) VALUES ('x', '{}')":                                 "CHECK constraint failed: json_valid(tags) AND json_type(tags) = 'array'",
-		"INSERT INTO messages(conversation_id, role, content) VALUES ('nope', 'user', 'x')":   "FOREIGN KEY constraint failed",
+		"SELECT json('{')":                   "malformed JSON",
+		"SELECT abs(-9223372036854775807-1)": "integer overflow",
+		"INSERT INTO contacts(name) VALUES (NULL)": "NOT NULL " +
+			"constraint failed: contacts.name",
+		"INSERT INTO contacts(id, name) " +
+			"VALUES ('contact-1', 'x')": "UNIQUE constraint failed: contacts.id",
+		"INSERT INTO contacts(name, email) " +
+			"VALUES ('x', ' ADA@example.com')": "UNIQUE constraint failed: index 'contacts_email'",
+		"INSERT INTO contacts(name, tags) VALUES ('x', '{}')": "CHECK constraint " +
+			"failed: json_valid(tags) AND json_type(tags) = 'array'",
+		"INSERT INTO messages(conversation_id, role, content) " +
+			"VALUES ('nope', 'user', 'x')": "FOREIGN KEY constraint failed",
 		"INSERT INTO messages(id, conversation_id, role, content) VALUES ('a', 'b', 'c', '')": "datatype mismatch",
 		"SELECT sum(n) FROM (SELECT 9223372036854775807 AS n UNION ALL SELECT 1)":             "integer overflow",
-		"UPDATE contacts SET name = NULL":                                                     "NOT NULL constraint failed: contacts.name",
-		"INSERT INTO data_stock(sku, n) VALUES ('a', 2)":                                      "UNIQUE constraint failed: data_stock.sku",
-		"SELECT * FROM json_each('[')":                                                        "malformed JSON",
-		"SELECT json_extract('{}', 'x')":                                                      "bad JSON path: 'x'",
+		"UPDATE contacts SET name = NULL": "NOT NULL " +
+			"constraint failed: contacts.name",
+		"INSERT INTO " +
+			"data_stock(sku, n) VALUES ('a', 2)": "UNIQUE constraint failed: data_stock.sku",
+		"SELECT * FROM json_each('[')":   "malformed JSON",
+		"SELECT json_extract('{}', 'x')": "bad JSON path: 'x'",
 	} {
 		_, err := db.SQL(t.Context(), query, Params{}, sqlAdmin)
 		var e *agent.Error
@@ -302,7 +341,12 @@ func TestSQLParams(t *testing.T) {
 			t.Errorf("%s %s: got %s, want %s", c.query, c.params, b, c.want)
 		}
 	}
-	r, err := db.SQL(t.Context(), "SELECT ?, typeof(?), typeof(?), typeof(?)", Params{List: []any{int64(1) << 60, 2.0, 2.5, 3}}, sqlAdmin)
+	r, err := db.SQL(
+		t.Context(),
+		"SELECT ?, typeof(?), typeof(?), typeof(?)",
+		Params{List: []any{int64(1) << 60, 2.0, 2.5, 3}},
+		sqlAdmin,
+	)
 	if err != nil || fmt.Sprint(r.Rows[0]) != "[1152921504606846976 integer real integer]" {
 		t.Errorf("values from Go: %v, %v", r.Rows, err)
 	}
@@ -359,7 +403,11 @@ func TestSQLTruncates(t *testing.T) {
 			t.Errorf("%d rows: got %d, truncated %v", n, r.RowCount, r.Truncated)
 		}
 	}
-	r := askSQL(t, db, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 40) SELECT n, hex(zeroblob(500000)) FROM c")
+	r := askSQL(
+		t,
+		db,
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 40) SELECT n, hex(zeroblob(500000)) FROM c",
+	)
 	if b, _ := json.Marshal(r); !r.Truncated || len(r.Rows) != 16 || len(b) > 16<<20 {
 		t.Errorf("large rows: %d rows, truncated %v, %d bytes", len(r.Rows), r.Truncated, len(b))
 	}
@@ -369,7 +417,12 @@ func TestSQLTruncates(t *testing.T) {
 	if err != nil || !r.Truncated || len(r.Rows) != 0 {
 		t.Errorf("one row too large: %+v, %v", r, err)
 	}
-	r = askSQL(t, db, "INSERT INTO contacts(name) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 1500) SELECT n FROM c RETURNING name")
+	r = askSQL(
+		t,
+		db,
+		"INSERT INTO contacts(name) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 1500) "+
+			"SELECT n FROM c RETURNING name",
+	)
 	if !r.Truncated || r.RowCount != 1000 || r.Changes != 1500 {
 		t.Errorf("insert returning: %d rows, %d changes, truncated %v", r.RowCount, r.Changes, r.Truncated)
 	}
@@ -399,18 +452,24 @@ func TestSQLSchema(t *testing.T) {
 			t.Errorf("%s: the schema has %v, SELECT %v", table.Name, columns, r.Columns)
 		}
 	}
-	if !slices.IsSorted(names) || !slices.Contains(names, "contacts") || slices.ContainsFunc(names, func(name string) bool { return name[0] == '_' }) {
+	if !slices.IsSorted(names) ||
+		!slices.Contains(names, "contacts") ||
+		slices.ContainsFunc(names, func(name string) bool { return name[0] == '_' }) {
 		t.Errorf("tables: %v", names)
 	}
 	i := slices.Index(names, "executions")
-	want := []Column{{"id", "TEXT", false, true, "Its id; ids sort by time."}, {"workflow_id", "TEXT", false, false, "The workflow."},
+	want := []Column{
+		{"id", "TEXT", false, true, "Its id; ids sort by time."},
+		{"workflow_id", "TEXT", false, false, "The workflow."},
 		{"version", "INTEGER", false, false, "The version of the workflow that it runs."},
-		{"status", "TEXT", false, false, "queued, running, complete, errored or terminated."}}
+		{"status", "TEXT", false, false, "queued, running, complete, errored or terminated."},
+	}
 	if !slices.Equal(tables[i].Columns[:4], want) {
 		t.Errorf("executions: %+v", tables[i].Columns)
 	}
 	b, _ := json.Marshal(tables[slices.Index(names, "messages")].Columns[0])
-	if string(b) != `{"name":"id","type":"INTEGER","nullable":false,"primary_key":true,"description":"Its id, in the order of creation."}` {
+	if string(b) != `{"name":"id","type":"INTEGER","nullable":false,"primary_key":true,"description":"Its id, `+
+		`in the order of creation."}` {
 		t.Errorf("a column in JSON: %s", b)
 	}
 }

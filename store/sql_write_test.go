@@ -17,15 +17,28 @@ import (
 func TestSQLWritesTakeEffect(t *testing.T) {
 	db := openForSQL(t)
 	before := valueOf(t, db, "SELECT count(*) FROM _events")
-	r := askSQL(t, db, "INSERT INTO contacts(name, tags) VALUES ('Carl', '[\"de\"]'), ('Dora', '[]') RETURNING name, id")
+	r := askSQL(
+		t,
+		db,
+		"INSERT INTO contacts(name, tags) VALUES ('Carl', '[\"de\"]'), ('Dora', '[]') RETURNING name, id",
+	)
 	if len(r.Rows) != 2 || r.Changes != 2 || r.RowCount != 2 || r.LastInsertID == nil || r.Rows[0][0] != "Carl" {
 		t.Fatalf("insert returning: %+v", r)
 	}
 	id, _ := r.Rows[0][1].(string)
-	if r := askSQL(t, db, "UPDATE contacts SET tags = '[\"fr\",\"de\"]', name = ? WHERE id = ?", "Karl", id); r.RowCount != 1 || r.Changes != 1 || len(r.Columns) != 0 || r.LastInsertID != nil {
+	if r := askSQL(
+		t,
+		db,
+		"UPDATE contacts SET tags = '[\"fr\",\"de\"]', name = ? WHERE id = ?",
+		"Karl", id,
+	); r.RowCount != 1 || r.Changes != 1 || len(r.Columns) != 0 || r.LastInsertID != nil {
 		t.Fatalf("update: %+v", r)
 	}
-	if got := valueOf(t, db, "SELECT group_concat(tag) FROM (SELECT tag FROM _contact_tags WHERE contact_id = '"+id+"' ORDER BY tag)"); got != "de,fr" {
+	if got := valueOf(
+		t,
+		db,
+		"SELECT group_concat(tag) FROM (SELECT tag FROM _contact_tags WHERE contact_id = '"+id+"' ORDER BY tag)",
+	); got != "de,fr" {
 		t.Errorf("tags: %s", got)
 	}
 	if _, total, err := db.Contacts(t.Context(), []string{"fr"}, Page{Limit: 10}); err != nil || total != 1 {
@@ -37,7 +50,11 @@ func TestSQLWritesTakeEffect(t *testing.T) {
 	if r := askSQL(t, db, "DELETE FROM contacts WHERE 0"); r.Changes != 0 || r.RowCount != 0 {
 		t.Errorf("empty delete: %+v", r)
 	}
-	events := valueOf(t, db, "SELECT group_concat(type) FROM (SELECT type FROM _events WHERE seq > "+before+" ORDER BY seq)")
+	events := valueOf(
+		t,
+		db,
+		"SELECT group_concat(type) FROM (SELECT type FROM _events WHERE seq > "+before+" ORDER BY seq)",
+	)
 	if events != "contact.created,contact.created,contact.updated,contact.deleted,contact.deleted" {
 		t.Errorf("events: %s", events)
 	}
@@ -60,7 +77,11 @@ func TestSQLCascades(t *testing.T) {
 	if r := askSQL(t, db, "DELETE FROM sources RETURNING name"); answerJSON(t, r) != `[["name"],[["Handbook"]]]` {
 		t.Errorf("delete source: %s", answerJSON(t, r))
 	}
-	if got := valueOf(t, db, "SELECT (SELECT count(*) FROM _files) || (SELECT count(*) FROM _file_parts)"); got != "00" {
+	if got := valueOf(
+		t,
+		db,
+		"SELECT (SELECT count(*) FROM _files) || (SELECT count(*) FROM _file_parts)",
+	); got != "00" {
 		t.Errorf("files of a deleted source: %s", got)
 	}
 	for more := true; more; {
@@ -80,17 +101,34 @@ func TestSQLCascades(t *testing.T) {
 func TestSQLReplaceAndUpsert(t *testing.T) {
 	db := openForSQL(t)
 	askSQL(t, db, "REPLACE INTO contacts(id, name, email) VALUES ('contact-9', 'Eve', 'ada@example.com')")
-	if got := answerJSON(t, askSQL(t, db, "SELECT id FROM contacts ORDER BY id")); got != `[["id"],[["contact-2"],["contact-9"]]]` {
+	if got := answerJSON(
+		t,
+		askSQL(t, db, "SELECT id FROM contacts ORDER BY id"),
+	); got != `[["id"],[["contact-2"],["contact-9"]]]` {
 		t.Errorf("after replace: %s", got)
 	}
-	if got := valueOf(t, db, "SELECT n || (SELECT count(*) FROM _contact_tags) FROM _counts WHERE name = 'contacts'"); got != "20" {
+	if got := valueOf(
+		t,
+		db,
+		"SELECT n || (SELECT count(*) FROM _contact_tags) FROM _counts WHERE name = 'contacts'",
+	); got != "20" {
 		t.Errorf("counts after replace: %s", got)
 	}
-	r := askSQL(t, db, "INSERT INTO contacts(id, name) VALUES ('contact-9', 'x') ON CONFLICT(id) DO UPDATE SET name = excluded.name || '!' RETURNING name")
+	r := askSQL(
+		t,
+		db,
+		"INSERT INTO contacts(id, name) VALUES ('contact-9', 'x') ON CONFLICT(id) DO UPDATE "+
+			"SET name = excluded.name || '!' RETURNING name",
+	)
 	if got := answerJSON(t, r); got != `[["name"],[["x!"]]]` || r.LastInsertID != nil {
 		t.Errorf("upsert: %s, %v", got, r.LastInsertID)
 	}
-	r = askSQL(t, db, "UPDATE contacts SET notes = m.content FROM messages m WHERE m.role = 'user' AND contacts.id = 'contact-2' RETURNING notes")
+	r = askSQL(
+		t,
+		db,
+		"UPDATE contacts SET notes = m.content FROM messages m WHERE m.role = 'user' AND contacts.id = "+
+			"'contact-2' RETURNING notes",
+	)
 	if got := answerJSON(t, r); got != `[["notes"],[["hello"]]]` {
 		t.Errorf("update from: %s", got)
 	}
@@ -103,7 +141,12 @@ func TestSQLReplaceAndUpsert(t *testing.T) {
 func TestSQLAudits(t *testing.T) {
 	db := openForSQL(t)
 	person := WithActor(t.Context(), "ada@example.com")
-	if _, err := db.SQL(person, "UPDATE contacts SET notes = ? WHERE id = 'contact-1'", Params{List: []any{"s3cret"}}, sqlAdmin); err != nil {
+	if _, err := db.SQL(
+		person,
+		"UPDATE contacts SET notes = ? WHERE id = 'contact-1'",
+		Params{List: []any{"s3cret"}},
+		sqlAdmin,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.SQL(person, "SELECT * FROM contacts", Params{}, sqlAdmin); err != nil {
@@ -127,7 +170,8 @@ func TestSQLRollsBackWhatItStops(t *testing.T) {
 	db := openForSQL(t)
 	limits := sqlsandbox.DefaultLimits
 	limits.Time = 100 * time.Millisecond
-	const endless = "INSERT INTO tasks(title, start_time, end_time) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c) SELECT n, '', '' FROM c"
+	const endless = "INSERT INTO tasks(title, start_time, end_time) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL " +
+		"SELECT n+1 FROM c) SELECT n, '', '' FROM c"
 	_, err := db.sql(t.Context(), endless, Params{}, sqlAdmin, limits)
 	var e *agent.Error
 	if !errors.As(err, &e) || e.Code != agent.CodeExecution || e.Details["limit_seconds"] != 0.1 {
@@ -143,7 +187,11 @@ func TestSQLRollsBackWhatItStops(t *testing.T) {
 	if _, err := db.SQL(ctx, endless, Params{}, sqlAdmin); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("sender disconnected: %v", err)
 	}
-	if r := askSQL(t, db, "SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM contacts)"); fmt.Sprint(r.Rows) != "[[0 2]]" {
+	if r := askSQL(
+		t,
+		db,
+		"SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM contacts)",
+	); fmt.Sprint(r.Rows) != "[[0 2]]" {
 		t.Errorf("what is left: %v", r.Rows)
 	}
 	askSQL(t, db, "INSERT INTO contacts(name) VALUES ('after')")
@@ -168,7 +216,12 @@ func TestSQLConcurrentWithOthers(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			for n := range rounds {
-				_, err := db.SQL(t.Context(), "INSERT INTO contacts(name, tags) VALUES (?, '[\"t\"]')", Params{List: []any{fmt.Sprint(i, n)}}, sqlAdmin)
+				_, err := db.SQL(
+					t.Context(),
+					"INSERT INTO contacts(name, tags) VALUES (?, '[\"t\"]')",
+					Params{List: []any{fmt.Sprint(i, n)}},
+					sqlAdmin,
+				)
 				fail(err)
 				_, err = db.SQL(t.Context(), "SELECT count(*) FROM contacts a, messages b", Params{}, sqlViewer)
 				fail(err)

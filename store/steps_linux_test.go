@@ -21,7 +21,10 @@ func TestStepsReadLittle(t *testing.T) {
 	do(t, db, "UPDATE executions SET input = ? WHERE id = ?", string(items), x.ID)
 	step := func(id string, items json.RawMessage) {
 		t.Helper()
-		if _, err := db.CommitExecution(t.Context(), ExecutionStep{Execution: x, Results: []agent.NodeResult{{NodeID: id, Type: "set", Status: agent.NodeSuccess, Items: items}}}); err != nil {
+		if _, err := db.CommitExecution(t.Context(), ExecutionStep{
+			Execution: x,
+			Results:   []agent.NodeResult{{NodeID: id, Type: "set", Status: agent.NodeSuccess, Items: items}},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

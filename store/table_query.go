@@ -18,13 +18,22 @@ type RowQuery struct {
 
 // rowOperators write a condition of a column; %[1]s is the column.
 var rowOperators = map[string]string{
-	"equals": "%[1]s IS ?", "not_equals": "%[1]s IS NOT ?",
-	"gt": "%[1]s > ?", "gte": "%[1]s >= ?", "lt": "%[1]s < ?", "lte": "%[1]s <= ?",
-	"contains": `%[1]s LIKE '%%' || ? || '%%' ESCAPE '\'`, "not_contains": `coalesce(%[1]s NOT LIKE '%%' || ? || '%%' ESCAPE '\', 1)`,
-	"starts_with": `%[1]s LIKE ? || '%%' ESCAPE '\'`, "ends_with": `%[1]s LIKE '%%' || ? ESCAPE '\'`,
-	"in": "%[1]s IN (%[2]s)", "not_in": "coalesce(%[1]s NOT IN (%[2]s), 1)",
-	"is_empty": "coalesce(%[1]s, '') = ''", "is_not_empty": "coalesce(%[1]s, '') <> ''",
-	"is_true": "%[1]s = 1", "is_false": "%[1]s = 0",
+	"equals":       "%[1]s IS ?",
+	"not_equals":   "%[1]s IS NOT ?",
+	"gt":           "%[1]s > ?",
+	"gte":          "%[1]s >= ?",
+	"lt":           "%[1]s < ?",
+	"lte":          "%[1]s <= ?",
+	"contains":     `%[1]s LIKE '%%' || ? || '%%' ESCAPE '\'`,
+	"not_contains": `coalesce(%[1]s NOT LIKE '%%' || ? || '%%' ESCAPE '\', 1)`,
+	"starts_with":  `%[1]s LIKE ? || '%%' ESCAPE '\'`,
+	"ends_with":    `%[1]s LIKE '%%' || ? ESCAPE '\'`,
+	"in":           "%[1]s IN (%[2]s)",
+	"not_in":       "coalesce(%[1]s NOT IN (%[2]s), 1)",
+	"is_empty":     "coalesce(%[1]s, '') = ''",
+	"is_not_empty": "coalesce(%[1]s, '') <> ''",
+	"is_true":      "%[1]s = 1",
+	"is_false":     "%[1]s = 0",
 }
 
 // maxConditions limits the conditions of a query, maxInValues the values that one
@@ -73,7 +82,11 @@ func rowFilter(t *agent.Table, where []agent.RowCondition, search string) (strin
 	return " WHERE " + strings.Join(texts, " AND "), args, is.Err()
 }
 
-func rowCondition(column *agent.TableColumn, operator string, c agent.RowCondition) (text string, args []any, issue string) {
+func rowCondition(
+	column *agent.TableColumn,
+	operator string,
+	c agent.RowCondition,
+) (text string, args []any, issue string) {
 	name := quoted(column.Name)
 	switch c.Operator {
 	case "is_empty", "is_not_empty", "is_true", "is_false":
@@ -140,7 +153,10 @@ func rowOrder(t *agent.Table, order []Order) (string, error) {
 	for i, o := range order {
 		column, known := t.Column(o.Field)
 		if !known {
-			return "", agent.Invalid("sort", fmt.Sprintf("%s is not a column of the table %s", agent.Clip(o.Field, 60), t.Name))
+			return "", agent.Invalid(
+				"sort",
+				fmt.Sprintf("%s is not a column of the table %s", agent.Clip(o.Field, 60), t.Name),
+			)
 		}
 		key := quoted(column.Name)
 		if column.Type == agent.ColumnText || column.Type == agent.ColumnChoice {

@@ -23,7 +23,11 @@ func scanRow(rows *sqlite.Rows) (raw json.RawMessage, err error) {
 
 // TableRows lists rows of a table, as JSON with their columns in order, and counts
 // all that match.
-func (db *DB) TableRows(ctx context.Context, table string, q RowQuery) (t agent.Table, rows []json.RawMessage, total int, err error) {
+func (db *DB) TableRows(
+	ctx context.Context,
+	table string,
+	q RowQuery,
+) (t agent.Table, rows []json.RawMessage, total int, err error) {
 	_, err = Read(ctx, db, func(tx *Tx) (struct{}, error) {
 		if t, err = tx.table(table); err != nil {
 			return struct{}{}, err
@@ -45,12 +49,20 @@ func (tx *Tx) rows(t *agent.Table, q RowQuery) ([]json.RawMessage, int, error) {
 	}
 	total := t.Rows
 	if where != "" {
-		if err := tx.value(&total, fmt.Sprintf("SELECT count(*) FROM %q%s", tablePrefix+t.Name, where), args...); err != nil {
+		if err := tx.value(
+			&total,
+			fmt.Sprintf("SELECT count(*) FROM %q%s", tablePrefix+t.Name, where),
+			args...,
+		); err != nil {
 			return nil, 0, err
 		}
 	}
-	rows, err := all(tx, scanRow, fmt.Sprintf("SELECT %s FROM %q%s%s LIMIT ? OFFSET ?", rowJSON(t), tablePrefix+t.Name, where, order),
-		append(args, q.Limit, q.Offset)...)
+	rows, err := all(
+		tx,
+		scanRow,
+		fmt.Sprintf("SELECT %s FROM %q%s%s LIMIT ? OFFSET ?", rowJSON(t), tablePrefix+t.Name, where, order),
+		append(args, q.Limit, q.Offset)...,
+	)
 	return rows, total, err
 }
 
@@ -76,7 +88,12 @@ func (tx *Tx) rowOf(t *agent.Table, id string) (json.RawMessage, error) {
 }
 
 // writeRows runs fn, which changes rows of a table, and records them.
-func (db *DB) writeRows(ctx context.Context, table, done string, record Recorder, fn func(*Tx, *agent.Table) ([]json.RawMessage, error)) ([]json.RawMessage, error) {
+func (db *DB) writeRows(
+	ctx context.Context,
+	table, done string,
+	record Recorder,
+	fn func(*Tx, *agent.Table) ([]json.RawMessage, error),
+) ([]json.RawMessage, error) {
 	return Write(ctx, db, func(tx *Tx) ([]json.RawMessage, error) {
 		t, err := tx.table(table)
 		if err != nil {
@@ -100,7 +117,11 @@ func (tx *Tx) recordNode(record func() (string, agent.NodeResult, error)) error 
 		return err
 	}
 	var running bool
-	if err := tx.value(&running, "SELECT EXISTS (SELECT 1 FROM executions WHERE id = ? AND status = 'running')", id); err != nil {
+	if err := tx.value(
+		&running,
+		"SELECT EXISTS (SELECT 1 FROM executions WHERE id = ? AND status = 'running')",
+		id,
+	); err != nil {
 		return err
 	}
 	if !running {
@@ -110,7 +131,12 @@ func (tx *Tx) recordNode(record func() (string, agent.NodeResult, error)) error 
 }
 
 // InsertRows adds rows to a table and returns them.
-func (db *DB) InsertRows(ctx context.Context, table string, rows []agent.Row, record Recorder) ([]json.RawMessage, error) {
+func (db *DB) InsertRows(
+	ctx context.Context,
+	table string,
+	rows []agent.Row,
+	record Recorder,
+) ([]json.RawMessage, error) {
 	return db.writeRows(ctx, table, "rows added", record, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
 		added := make([]json.RawMessage, 0, len(rows))
 		for i, row := range rows {
@@ -145,8 +171,13 @@ func (tx *Tx) insertCells(t *agent.Table, cells []agent.Cell, field string) (jso
 		}
 		columns, args = append(columns, quoted(c.Column)), append(args, c.Value)
 	}
-	added, err := all(tx, scanRow, fmt.Sprintf("INSERT INTO %q (%s) VALUES (%s) RETURNING %s", tablePrefix+t.Name,
-		strings.Join(columns, ", "), placeholders(len(args)), rowJSON(t)), args...)
+	added, err := all(tx, scanRow, fmt.Sprintf(
+		"INSERT INTO %q (%s) VALUES (%s) RETURNING %s",
+		tablePrefix+t.Name,
+		strings.Join(columns, ", "),
+		placeholders(len(args)),
+		rowJSON(t),
+	), args...)
 	if err != nil {
 		return nil, rowError(err, t, field)
 	}
@@ -184,13 +215,23 @@ func (tx *Tx) updateCells(t *agent.Table, cells []agent.Cell, where string, args
 		}
 		set, values = append(set, quoted(c.Column)+" = ?"), append(values, c.Value)
 	}
-	rows, err := all(tx, scanRow, fmt.Sprintf("UPDATE %q SET %s%s RETURNING %s", tablePrefix+t.Name, strings.Join(set, ", "), where, rowJSON(t)),
-		append(values, args...)...)
+	rows, err := all(
+		tx,
+		scanRow,
+		fmt.Sprintf("UPDATE %q SET %s%s RETURNING %s", tablePrefix+t.Name, strings.Join(set, ", "), where, rowJSON(t)),
+		append(values, args...)...,
+	)
 	return rows, rowError(err, t, "")
 }
 
 // UpdateRows changes the rows that match the conditions, at most MaxRowBatch.
-func (db *DB) UpdateRows(ctx context.Context, table string, where []agent.RowCondition, row agent.Row, record Recorder) ([]json.RawMessage, error) {
+func (db *DB) UpdateRows(
+	ctx context.Context,
+	table string,
+	where []agent.RowCondition,
+	row agent.Row,
+	record Recorder,
+) ([]json.RawMessage, error) {
 	return db.writeRows(ctx, table, "rows updated", record, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
 		text, args, err := tx.smallRowFilter(t, where)
 		if err != nil {
@@ -213,7 +254,11 @@ func (tx *Tx) smallRowFilter(t *agent.Table, where []agent.RowCondition) (string
 	var n int
 	err = tx.value(&n, fmt.Sprintf("SELECT count(*) FROM %q%s", tablePrefix+t.Name, text), args...)
 	if err == nil && n > agent.MaxRowBatch {
-		err = agent.Errorf(agent.CodeValidation, "%d rows match the conditions; at most %d can be changed at once", n, agent.MaxRowBatch).With("field", "where")
+		err = agent.Errorf(
+			agent.CodeValidation,
+			"%d rows match the conditions; at most %d can be changed at once",
+			n, agent.MaxRowBatch,
+		).With("field", "where")
 	}
 	return text, args, err
 }
@@ -231,12 +276,22 @@ func (db *DB) DeleteRow(ctx context.Context, table, id string) error {
 }
 
 func (tx *Tx) deleteRows(t *agent.Table, where string, args []any) ([]json.RawMessage, error) {
-	return all(tx, scanRow, fmt.Sprintf("DELETE FROM %q%s RETURNING %s", tablePrefix+t.Name, where, rowJSON(t)), args...)
+	return all(
+		tx,
+		scanRow,
+		fmt.Sprintf("DELETE FROM %q%s RETURNING %s", tablePrefix+t.Name, where, rowJSON(t)),
+		args...,
+	)
 }
 
 // DeleteRows deletes the rows that match the conditions, at most MaxRowBatch, and
 // returns them.
-func (db *DB) DeleteRows(ctx context.Context, table string, where []agent.RowCondition, record Recorder) ([]json.RawMessage, error) {
+func (db *DB) DeleteRows(
+	ctx context.Context,
+	table string,
+	where []agent.RowCondition,
+	record Recorder,
+) ([]json.RawMessage, error) {
 	return db.writeRows(ctx, table, "rows deleted", record, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
 		text, args, err := tx.smallRowFilter(t, where)
 		if err != nil {
@@ -251,10 +306,17 @@ type UpsertRecorder func(row json.RawMessage, isNew bool) (executionID string, r
 
 // UpsertRow changes the row that has the same value in a column, or adds one.
 // The column is id, or one that is unique.
-func (db *DB) UpsertRow(ctx context.Context, table, key string, row agent.Row, record UpsertRecorder) (raw json.RawMessage, isNew bool, err error) {
+func (db *DB) UpsertRow(
+	ctx context.Context,
+	table, key string,
+	row agent.Row,
+	record UpsertRecorder,
+) (raw json.RawMessage, isNew bool, err error) {
 	var done Recorder
 	if record != nil {
-		done = func(rows []json.RawMessage) (string, agent.NodeResult, error) { return record(rows[0], isNew) }
+		done = func(rows []json.RawMessage) (string, agent.NodeResult, error) {
+			return record(rows[0], isNew)
+		}
 	}
 	rows, err := db.writeRows(ctx, table, "row written", done, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
 		column, known := t.Column(key)
@@ -270,7 +332,11 @@ func (db *DB) UpsertRow(ctx context.Context, table, key string, row agent.Row, r
 	return rows[0], isNew, nil
 }
 
-func (tx *Tx) upsertRow(t *agent.Table, key *agent.TableColumn, row agent.Row) (raw json.RawMessage, isNew bool, err error) {
+func (tx *Tx) upsertRow(
+	t *agent.Table,
+	key *agent.TableColumn,
+	row agent.Row,
+) (raw json.RawMessage, isNew bool, err error) {
 	value, issue := key.Parse(row[key.Name])
 	if issue == "" && value == nil {
 		issue = "is required: the row is found by it"
@@ -308,7 +374,10 @@ func rowError(err error, t *agent.Table, field string) error {
 	}
 	switch {
 	case isUnique(err):
-		return agent.Errorf(agent.CodeConflict, "another row of the table %s has this %s", t.Name, column).With("field", where).With("column", column).Because(err)
+		return agent.Errorf(agent.CodeConflict, "another row of the table %s has this %s", t.Name, column).
+			With("field", where).
+			With("column", column).
+			Because(err)
 	case column == rowSize:
 		return agent.Invalid("row", fmt.Sprintf("must have at most %d KB", agent.MaxRowBytes>>10)).Because(err)
 	}

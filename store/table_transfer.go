@@ -17,7 +17,11 @@ const eachRows = 500
 // EachTableRow calls each with every row of a table, in the order in which they
 // were added.
 func (db *DB) EachTableRow(ctx context.Context, t *agent.Table, each func(json.RawMessage) error) error {
-	query := fmt.Sprintf("SELECT rowid, %s FROM %q WHERE rowid > ? ORDER BY rowid LIMIT ?", rowJSON(t), tablePrefix+t.Name)
+	query := fmt.Sprintf(
+		"SELECT rowid, %s FROM %q WHERE rowid > ? ORDER BY rowid LIMIT ?",
+		rowJSON(t),
+		tablePrefix+t.Name,
+	)
 	for last := int64(-1 << 63); ; {
 		batch, err := Read(ctx, db, func(tx *Tx) ([]json.RawMessage, error) {
 			return all(tx, func(rows *sqlite.Rows) (raw json.RawMessage, err error) {
@@ -44,7 +48,12 @@ func (db *DB) EachTableRow(ctx context.Context, t *agent.Table, each func(json.R
 // changes the row that has the same value in the column key, or is added. An
 // empty key adds them all. A bad row is reported and does not stop the others.
 // Without store nothing remains.
-func (db *DB) ImportRows(ctx context.Context, table, key string, rows [][]agent.Cell, mode ImportMode) (out []Imported, err error) {
+func (db *DB) ImportRows(
+	ctx context.Context,
+	table, key string,
+	rows [][]agent.Cell,
+	mode ImportMode,
+) (out []Imported, err error) {
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		t, err := tx.table(table)
 		if err != nil {
@@ -90,13 +99,24 @@ func isRowID(cell any) bool {
 }
 
 func (tx *Tx) importRow(t *agent.Table, key string, cells []agent.Cell) (string, error) {
-	if i := slices.IndexFunc(cells, func(c agent.Cell) bool { return c.Column == key }); key != "" && i >= 0 && cells[i].Value != nil {
-		rows, err := tx.updateCells(t, cells, fmt.Sprintf(" WHERE %q = ?", key), []any{cells[i].Value})
+	if i := slices.IndexFunc(cells, func(c agent.Cell) bool {
+		return c.Column == key
+	}); key != "" &&
+		i >= 0 &&
+		cells[i].Value != nil {
+		rows, err := tx.updateCells(
+			t,
+			cells,
+			fmt.Sprintf(" WHERE %q = ?", key),
+			[]any{cells[i].Value},
+		)
 		if err != nil || len(rows) > 0 {
 			return "updated", err
 		}
 	}
-	own := slices.DeleteFunc(slices.Clone(cells), func(c agent.Cell) bool { return c.Column == "id" && !(key == "id" && isRowID(c.Value)) })
+	own := slices.DeleteFunc(slices.Clone(cells), func(c agent.Cell) bool {
+		return c.Column == "id" && !(key == "id" && isRowID(c.Value))
+	})
 	for _, c := range t.Columns {
 		if c.Required && !slices.ContainsFunc(own, func(cell agent.Cell) bool { return cell.Column == c.Name }) {
 			return "", agent.Invalid(c.Name, "is required")

@@ -16,12 +16,20 @@ import (
 
 // Tables lists the user's own tables by name.
 func (db *DB) Tables(ctx context.Context) ([]agent.Table, error) {
-	return Read(ctx, db, func(tx *Tx) ([]agent.Table, error) { return tx.tables("") })
+	return Read(
+		ctx,
+		db,
+		func(tx *Tx) ([]agent.Table, error) {
+			return tx.tables("")
+		},
+	)
 }
 
 // Table reads the definition of one of the user's own tables.
 func (db *DB) Table(ctx context.Context, name string) (agent.Table, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Table, error) { return tx.table(name) })
+	return Read(ctx, db, func(tx *Tx) (agent.Table, error) {
+		return tx.table(name)
+	})
 }
 
 // tables reads one table, or all.
@@ -30,9 +38,17 @@ func (tx *Tx) tables(name string) ([]agent.Table, error) {
 		sql  string
 		rows int
 	}
-	found, err := all(tx, func(rows *sqlite.Rows) (r row, err error) { return r, rows.Scan(&r.sql, &r.rows) },
+	found, err := all(
+		tx,
+		func(rows *sqlite.Rows) (r row, err error) {
+			return r, rows.Scan(&r.sql, &r.rows)
+		},
 		`SELECT sql, coalesce((SELECT n FROM _counts c WHERE c.name = t.name), 0) FROM sqlite_schema t
-		WHERE type = 'table' AND substr(name, 1, ?1) = ?2 AND (?3 = '' OR name = ?2 || ?3) ORDER BY name`, len(tablePrefix), tablePrefix, name)
+		WHERE type = 'table' AND substr(name, 1, ?1) = ?2 AND (?3 = '' OR name = ?2 || ?3) ORDER BY name`,
+		len(tablePrefix),
+		tablePrefix,
+		name,
+	)
 	tables := make([]agent.Table, 0, len(found))
 	for _, r := range found {
 		t, ok := parseTable(r.sql)
@@ -60,7 +76,11 @@ func (tx *Tx) table(name string) (agent.Table, error) {
 }
 
 func noTable(name string) error {
-	return agent.Errorf(agent.CodeNotFound, "there is no table %s", agent.Clip(name, 60)).With("id", agent.Clip(name, 100))
+	return agent.Errorf(
+		agent.CodeNotFound,
+		"there is no table %s",
+		agent.Clip(name, 60),
+	).With("id", agent.Clip(name, 100))
 }
 
 // tableRecords reads tables for watchers.
@@ -224,8 +244,14 @@ func keepsRows(old, t *agent.Table, from []string) bool {
 			continue
 		}
 		was := &old.Columns[i]
-		gone := slices.ContainsFunc(was.Options, func(o string) bool { return !slices.Contains(c.Options, o) })
-		if from[i] != was.Name || c.Type != was.Type || c.Unique != was.Unique || c.Required && !was.Required || gone {
+		gone := slices.ContainsFunc(was.Options, func(o string) bool {
+			return !slices.Contains(c.Options, o)
+		})
+		if from[i] != was.Name ||
+			c.Type != was.Type ||
+			c.Unique != was.Unique ||
+			c.Required && !was.Required ||
+			gone {
 			return false
 		}
 	}
@@ -247,8 +273,12 @@ func (tx *Tx) redefine(old, t *agent.Table, _ []string) error {
 			return err
 		}
 	}
-	err := tx.conn.script(fmt.Sprintf("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = %s WHERE type = 'table' AND name = '%s'; PRAGMA writable_schema = RESET",
-		quoteAll([]string{tableSQL(t, table)}), table))
+	err := tx.conn.script(fmt.Sprintf(
+		"PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = %s WHERE type = 'table' AND name = '%s'; "+
+			"PRAGMA writable_schema = RESET",
+		quoteAll([]string{tableSQL(t, table)}),
+		table,
+	))
 	if err != nil {
 		return err
 	}
@@ -271,14 +301,23 @@ func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 	if err := tx.conn.script(tableSQL(t, rebuiltTable)); err != nil {
 		return err
 	}
-	columns, values := []string{`"id"`, `"created_at"`, `"updated_at"`}, []string{`"id"`, `"created_at"`, `"updated_at"`}
+	columns, values := []string{`"id"`, `"created_at"`, `"updated_at"`}, []string{
+		`"id"`,
+		`"created_at"`,
+		`"updated_at"`,
+	}
 	for i := range t.Columns {
 		if c, ok := old.Column(from[i]); ok && from[i] != "" {
 			columns, values = append(columns, quoted(t.Columns[i].Name)), append(values, conversion(&c, &t.Columns[i]))
 		}
 	}
-	err := tx.conn.script(fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %q ORDER BY rowid", rebuiltTable,
-		strings.Join(columns, ", "), strings.Join(values, ", "), tablePrefix+old.Name))
+	err := tx.conn.script(fmt.Sprintf(
+		"INSERT INTO %s (%s) SELECT %s FROM %q ORDER BY rowid",
+		rebuiltTable,
+		strings.Join(columns, ", "),
+		strings.Join(values, ", "),
+		tablePrefix+old.Name,
+	))
 	if err != nil {
 		return refusedColumn(err, t)
 	}
@@ -288,7 +327,10 @@ func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 	if err := tx.conn.script(fmt.Sprintf("ALTER TABLE %s RENAME TO %q", rebuiltTable, tablePrefix+t.Name)); err != nil {
 		return err
 	}
-	if _, err := tx.exec("UPDATE _counts SET name = ? WHERE name = ?", tablePrefix+t.Name, tablePrefix+old.Name); err != nil {
+	if _, err := tx.exec(
+		"UPDATE _counts SET name = ? WHERE name = ?",
+		tablePrefix+t.Name, tablePrefix+old.Name,
+	); err != nil {
 		return err
 	}
 	return tx.makeParts(t)
@@ -311,7 +353,11 @@ func conversion(from, to *agent.TableColumn) string {
 	case from.Type == agent.ColumnNumber && to.Type == agent.ColumnBoolean:
 		return x
 	case from.Type == agent.ColumnNumber:
-		return fmt.Sprintf("iif(%[1]s = CAST(%[1]s AS INTEGER) AND abs(%[1]s) < 1e15, CAST(CAST(%[1]s AS INTEGER) AS TEXT), CAST(%[1]s AS TEXT))", x)
+		return fmt.Sprintf(
+			"iif(%[1]s = CAST(%[1]s AS INTEGER) AND abs(%[1]s) < 1e15, CAST(CAST(%[1]s AS INTEGER) AS "+
+				"TEXT), CAST(%[1]s AS TEXT))",
+			x,
+		)
 	case to.Type == agent.ColumnBoolean && text:
 		return fmt.Sprintf(`CASE lower(trim(%[1]s)) WHEN 'true' THEN 1 WHEN 'yes' THEN 1 WHEN '1' THEN 1
 			WHEN 'false' THEN 0 WHEN 'no' THEN 0 WHEN '0' THEN 0 WHEN '' THEN NULL ELSE %[1]s END`, x)
@@ -341,7 +387,10 @@ func refusedColumn(err error, t *agent.Table) error {
 	case code == codeNotNull:
 		issue = "would be required, and a row has no value for it"
 	case column == rowSize:
-		return agent.Invalid("columns", fmt.Sprintf("would make a row longer than %d KB", agent.MaxRowBytes>>10)).Because(err)
+		return agent.Invalid(
+			"columns",
+			fmt.Sprintf("would make a row longer than %d KB", agent.MaxRowBytes>>10),
+		).Because(err)
 	}
 	for i, c := range t.Columns {
 		if c.Name == column {

@@ -18,9 +18,11 @@ const tablePrefix = "data_"
 
 const (
 	rowIDColumn   = `  "id" TEXT PRIMARY KEY NOT NULL DEFAULT ('row-' || lower(hex(randomblob(10)))),`
-	rowTimeColumn = `  %q TEXT NOT NULL DEFAULT (strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ','now')) CONSTRAINT %q CHECK (%q GLOB ` + timePattern + `),`
-	timePattern   = `'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9]Z'`
-	rowSize       = "row size" // the constraint that limits a row
+	rowTimeColumn = `  %q TEXT NOT NULL DEFAULT (strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ','now')) ` +
+		`CONSTRAINT %q CHECK (%q GLOB ` +
+		timePattern + `),`
+	timePattern = `'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9]Z'`
+	rowSize     = "row size" // the constraint that limits a row
 )
 
 // tableSQL returns the statement that creates a table under a name in SQL.
@@ -37,7 +39,11 @@ func tableSQL(t *agent.Table, name string) string {
 			sizes = append(sizes, fmt.Sprintf("coalesce(octet_length(%q),0)", c.Name))
 		}
 	}
-	lines = append(lines, fmt.Sprintf("  CONSTRAINT %q CHECK (%s <= %d)", rowSize, joinBalanced(sizes, " + "), agent.MaxRowBytes), ") STRICT")
+	lines = append(
+		lines,
+		fmt.Sprintf("  CONSTRAINT %q CHECK (%s <= %d)", rowSize, joinBalanced(sizes, " + "), agent.MaxRowBytes),
+		") STRICT",
+	)
 	return strings.Join(lines, "\n")
 }
 
@@ -109,7 +115,10 @@ func rowJSON(t *agent.Table) string {
 func cellJSON(c *agent.TableColumn) string {
 	switch c.Type {
 	case agent.ColumnNumber: // whole numbers without a fraction
-		return fmt.Sprintf(`json_quote(iif(%[1]q = CAST(%[1]q AS INTEGER) AND abs(%[1]q) < 1e15, CAST(%[1]q AS INTEGER), %[1]q))`, c.Name)
+		return fmt.Sprintf(
+			`json_quote(iif(%[1]q = CAST(%[1]q AS INTEGER) AND abs(%[1]q) < 1e15, CAST(%[1]q AS INTEGER), %[1]q))`,
+			c.Name,
+		)
 	case agent.ColumnBoolean:
 		return fmt.Sprintf(`iif(%[1]q IS NULL, 'null', iif(%[1]q, 'true', 'false'))`, c.Name)
 	case agent.ColumnJSON:
@@ -124,7 +133,11 @@ func tableParts(t *agent.Table) []object {
 	table := tablePrefix + t.Name
 	own := "_" + table
 	event := func(kind, row string, more string) string {
-		return fmt.Sprintf(`INSERT INTO _events(type, data) SELECT '%s', '{"table":"%s","row":' || json%s || '}' FROM %s_json WHERE id = %s.id;`, kind, t.Name, more, own, row)
+		return fmt.Sprintf(
+			`INSERT INTO _events(type, data) SELECT '%s', '{"table":"%s","row":' || json%s || '}' `+
+				`FROM %s_json WHERE id = %s.id;`,
+			kind, t.Name, more, own, row,
+		)
 	}
 	var before, after, changed []string
 	for _, c := range append([]agent.TableColumn{{Name: "id"}}, t.Columns...) {
@@ -133,16 +146,50 @@ func tableParts(t *agent.Table) []object {
 	}
 	trigger := func(name, when, body string) object {
 		full := own + "_" + name
-		return object{kind: "trigger", name: full, table: table, sql: fmt.Sprintf("CREATE TRIGGER %s %s BEGIN\n  %s\nEND", full, when, body)}
+		return object{
+			kind:  "trigger",
+			name:  full,
+			table: table,
+			sql:   fmt.Sprintf("CREATE TRIGGER %s %s BEGIN\n  %s\nEND", full, when, body),
+		}
 	}
 	return []object{
-		{kind: "view", name: own + "_json", table: own + "_json", sql: fmt.Sprintf("CREATE VIEW %s_json AS SELECT id, %s AS json FROM %q", own, rowJSON(t), table)},
-		trigger("created", fmt.Sprintf("AFTER INSERT ON %q", table),
-			event(agent.EventRowCreated, "new", "")+fmt.Sprintf("\n  UPDATE _counts SET n = n + 1 WHERE name = '%s';", table)),
-		trigger("updated", fmt.Sprintf("AFTER UPDATE ON %q WHEN (%s) IS NOT (%s)", table, strings.Join(after, ", "), strings.Join(before, ", ")),
-			event(agent.EventRowUpdated, "new", ` || ',"changed":[' || ltrim(`+joinBalanced(changed, " || ")+`, ',') || ']'`)),
-		trigger("deleted", fmt.Sprintf("BEFORE DELETE ON %q", table),
-			event(agent.EventRowDeleted, "old", "")+fmt.Sprintf("\n  UPDATE _counts SET n = n - 1 WHERE name = '%s';", table)),
+		{
+			kind:  "view",
+			name:  own + "_json",
+			table: own + "_json",
+			sql:   fmt.Sprintf("CREATE VIEW %s_json AS SELECT id, %s AS json FROM %q", own, rowJSON(t), table),
+		},
+		trigger(
+			"created",
+			fmt.Sprintf("AFTER INSERT ON %q", table),
+			event(agent.EventRowCreated, "new", "")+fmt.Sprintf(
+				"\n  UPDATE _counts SET n = n + 1 WHERE name = '%s';",
+				table,
+			),
+		),
+		trigger(
+			"updated",
+			fmt.Sprintf(
+				"AFTER UPDATE ON %q WHEN (%s) IS NOT (%s)",
+				table,
+				strings.Join(after, ", "),
+				strings.Join(before, ", "),
+			),
+			event(
+				agent.EventRowUpdated,
+				"new",
+				` || ',"changed":[' || ltrim(`+joinBalanced(changed, " || ")+`, ',') || ']'`,
+			),
+		),
+		trigger(
+			"deleted",
+			fmt.Sprintf("BEFORE DELETE ON %q", table),
+			event(agent.EventRowDeleted, "old", "")+fmt.Sprintf(
+				"\n  UPDATE _counts SET n = n - 1 WHERE name = '%s';",
+				table,
+			),
+		),
 	}
 }
 
@@ -157,7 +204,12 @@ func tableObjects(t *agent.Table) schema {
 		}
 	}
 	for n := range indexes {
-		objects[object{kind: "index", name: fmt.Sprintf("sqlite_autoindex_%s_%d", table, n+1), table: table, sql: ""}] = true
+		objects[object{
+			kind:  "index",
+			name:  fmt.Sprintf("sqlite_autoindex_%s_%d", table, n+1),
+			table: table,
+			sql:   "",
+		}] = true
 	}
 	for _, o := range tableParts(t) {
 		objects[o] = false

@@ -21,7 +21,12 @@ func everyColumn(name string) agent.Table {
 	t := agent.Table{Name: name}
 	for _, kind := range agent.ColumnTypes {
 		for i := range 4 {
-			c := agent.TableColumn{Name: fmt.Sprintf("%s_%d", kind, i), Type: kind, Required: i&1 != 0, Unique: i == 3 && kind != agent.ColumnJSON}
+			c := agent.TableColumn{
+				Name:     fmt.Sprintf("%s_%d", kind, i),
+				Type:     kind,
+				Required: i&1 != 0,
+				Unique:   i == 3 && kind != agent.ColumnJSON,
+			}
 			if kind == agent.ColumnChoice {
 				c.Options = []string{"new", "it's", `a "b" % '' ,'`, "%s%d", ") STRICT", "CHECK (", "größe ✓"}
 			}
@@ -81,9 +86,13 @@ func TestTableSchema(t *testing.T) {
 			}
 		}
 	}
-	for _, sql := range []string{"", "CREATE TABLE data_x(a)", strings.Replace(tableSQL(&want, "data_every"), "262144", "362144", 1),
+	for _, sql := range []string{
+		"",
+		"CREATE TABLE data_x(a)",
+		strings.Replace(tableSQL(&want, "data_every"), "262144", "362144", 1),
 		strings.Replace(tableSQL(&want, "data_every"), "IN (0,1)", "IN (0,1) OR hex(randomblob(1)) > ''", 1),
-		strings.Replace(tableSQL(&want, "data_every"), "'new',", "'new',hex(1),", 1)} {
+		strings.Replace(tableSQL(&want, "data_every"), "'new',", "'new',hex(1),", 1),
+	} {
 		if _, ok := parseTable(sql); ok {
 			t.Errorf("accepted: %s", sql)
 		}
@@ -102,7 +111,12 @@ func TestTablesSurvive(t *testing.T) {
 	db := createAgent(t, f, "tables")
 	createTable(t, db, everyColumn("every"))
 	createTable(t, db, leads("leads"))
-	if _, err := db.InsertRows(ctx, "leads", []agent.Row{{"name": "Ada", "email": "ada@example.com", "amount": 5.5}}, nil); err != nil {
+	if _, err := db.InsertRows(
+		ctx,
+		"leads",
+		[]agent.Row{{"name": "Ada", "email": "ada@example.com", "amount": 5.5}},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.UpdateTable(ctx, "leads", agent.TableChange{Name: agent.Some("people")}); err != nil {
@@ -110,7 +124,12 @@ func TestTablesSurvive(t *testing.T) {
 	}
 	wide := agent.Table{Columns: make([]agent.TableColumn, agent.MaxTableColumns)}
 	for i := range wide.Columns {
-		wide.Columns[i] = agent.TableColumn{Name: fmt.Sprintf("%s_%02d", strings.Repeat("x", 45), i), Type: agent.ColumnNumber, Required: true, Unique: i < 10}
+		wide.Columns[i] = agent.TableColumn{
+			Name:     fmt.Sprintf("%s_%02d", strings.Repeat("x", 45), i),
+			Type:     agent.ColumnNumber,
+			Required: true,
+			Unique:   i < 10,
+		}
 	}
 	for i := range agent.MaxTables - 2 {
 		wide.Name = fmt.Sprintf("%s_%02d", strings.Repeat("w", 45), i)
@@ -135,10 +154,12 @@ func TestTableAttacks(t *testing.T) {
 	createTable(t, db, leads("leads"))
 	honest := backupOf(t, db)
 	for name, script := range map[string]string{
-		"another trigger":            "CREATE TRIGGER evil AFTER INSERT ON data_leads BEGIN DELETE FROM contacts; END",
-		"changed trigger":            "DROP TRIGGER _data_leads_created; CREATE TRIGGER _data_leads_created AFTER INSERT ON \"data_leads\" BEGIN DELETE FROM contacts; END",
-		"trigger missing":            "DROP TRIGGER _data_leads_created",
-		"view changed":               "DROP VIEW _data_leads_json; CREATE VIEW _data_leads_json AS SELECT id, (SELECT sealed FROM _secrets) AS json FROM \"data_leads\"",
+		"another trigger": "CREATE TRIGGER evil AFTER INSERT ON data_leads BEGIN DELETE FROM contacts; END",
+		"changed trigger": "DROP TRIGGER _data_leads_created; CREATE TRIGGER _data_leads_created AFTER " +
+			"INSERT ON \"data_leads\" BEGIN DELETE FROM contacts; END",
+		"trigger missing": "DROP TRIGGER _data_leads_created",
+		"view changed": "DROP VIEW _data_leads_json; CREATE VIEW _data_leads_json AS " +
+			"SELECT id, (SELECT sealed FROM _secrets) AS json FROM \"data_leads\"",
 		"view missing":               "DROP VIEW _data_leads_json",
 		"index":                      "CREATE INDEX mine ON data_leads(hex(name))",
 		"additional column":          "ALTER TABLE data_leads ADD COLUMN x TEXT",
@@ -155,7 +176,12 @@ func TestTableAttacks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, openMode); agent.ErrorCode(err) != agent.CodeInvalidFile {
+			if _, err := f.Import(
+				t.Context(),
+				bytes.NewReader(data),
+				1<<30,
+				openMode,
+			); agent.ErrorCode(err) != agent.CodeInvalidFile {
 				t.Errorf("accepted: %v", err)
 			}
 		})
@@ -184,16 +210,29 @@ func TestTableRows(t *testing.T) {
 	ctx := context.Background()
 	db := createAgent(t, openFolder(t), "rows")
 	createTable(t, db, leads("leads"))
-	added, err := db.InsertRows(ctx, "leads", []agent.Row{{"name": "Ada", "email": "a@x", "amount": json.Number("12"), "vip": "yes", "due": "2026-01-31T10:00:00+01:00",
-		"extra": map[string]any{"a": []any{1.0, "<b>"}}, "status": "new"}}, nil)
+	added, err := db.InsertRows(ctx, "leads", []agent.Row{{
+		"name":   "Ada",
+		"email":  "a@x",
+		"amount": json.Number("12"),
+		"vip":    "yes",
+		"due":    "2026-01-31T10:00:00+01:00",
+		"extra":  map[string]any{"a": []any{1.0, "<b>"}},
+		"status": "new",
+	}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `"name":"Ada","email":"a@x","amount":12,"vip":true,"due":"2026-01-31T09:00:00.000Z","extra":{"a":[1,"<b>"]},"status":"new"`
+	want := `"name":"Ada","email":"a@x","amount":12,"vip":true,"due":"2026-01-31T09:00:00.000Z",` +
+		`"extra":{"a":[1,"<b>"]},"status":"new"`
 	if !strings.Contains(string(added[0]), want) {
 		t.Errorf("added %s", added[0])
 	}
-	result, err := db.SQL(ctx, "INSERT INTO data_leads(name, amount) VALUES ('By SQL', 1.5) RETURNING id", Params{}, Access{Write: true})
+	result, err := db.SQL(
+		ctx,
+		"INSERT INTO data_leads(name, amount) VALUES ('By SQL', 1.5) RETURNING id",
+		Params{},
+		Access{Write: true},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,8 +250,10 @@ func TestTableRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := rowEvents(t, db)
-	if len(events) != 4 || !strings.HasPrefix(events[1], `row.created {"table":"leads","row":{"id":"`+id+`","name":"By SQL"`) ||
-		!strings.HasSuffix(events[2], `"changed":["amount","status"]}`) || !strings.HasPrefix(events[3], "row.deleted") {
+	if len(events) != 4 ||
+		!strings.HasPrefix(events[1], `row.created {"table":"leads","row":{"id":"`+id+`","name":"By SQL"`) ||
+		!strings.HasSuffix(events[2], `"changed":["amount","status"]}`) ||
+		!strings.HasPrefix(events[3], "row.deleted") {
 		t.Errorf("events\n%s", strings.Join(events, "\n"))
 	}
 	if table, err := db.Table(ctx, "leads"); err != nil || table.Rows != 1 {
@@ -250,9 +291,14 @@ func TestRowsRefused(t *testing.T) {
 			t.Errorf("%.60v: %v", c.row, err)
 		}
 	}
-	for _, query := range []string{"INSERT INTO data_leads(name, vip) VALUES ('x', 7)", "INSERT INTO data_leads(name, due) VALUES ('x', 'soon')",
-		"INSERT INTO data_leads(name, extra) VALUES ('x', 'nonsense')", "INSERT INTO data_leads(name, amount) VALUES ('x', 9e999)",
-		"INSERT INTO data_leads(name) VALUES (printf('%.300000c', 'x'))", "DROP TABLE data_leads"} {
+	for _, query := range []string{
+		"INSERT INTO data_leads(name, vip) VALUES ('x', 7)",
+		"INSERT INTO data_leads(name, due) VALUES ('x', 'soon')",
+		"INSERT INTO data_leads(name, extra) VALUES ('x', 'nonsense')",
+		"INSERT INTO data_leads(name, amount) VALUES ('x', 9e999)",
+		"INSERT INTO data_leads(name) VALUES (printf('%.300000c', 'x'))",
+		"DROP TABLE data_leads",
+	} {
 		if _, err := db.SQL(ctx, query, Params{}, Access{Write: true}); err == nil {
 			t.Errorf("%s succeeded", query)
 		}
@@ -302,11 +348,25 @@ func TestRowQueries(t *testing.T) {
 		value            any
 		want             string
 	}{
-		{"name", "equals", "Bob", "Bob"}, {"name", "not_equals", "Bob", "ada,100% Carl,Dora_x"}, {"name", "contains", "0%", "100% Carl"}, {"name", "contains", "_", "Dora_x"},
-		{"name", "starts_with", "do", "Dora_x"}, {"name", "ends_with", "A", "ada"}, {"status", "not_contains", "n", "100% Carl,Dora_x"},
-		{"amount", "gt", "1", "100% Carl,Dora_x"}, {"amount", "lte", 1.0, "ada,Bob"}, {"amount", "in", []any{0.0, "3"}, "ada,Dora_x"}, {"name", "in", "Bob, ada", "ada,Bob"},
-		{"status", "not_in", "new", "100% Carl,Dora_x"}, {"status", "is_empty", nil, "100% Carl,Dora_x"}, {"status", "is_not_empty", nil, "ada,Bob"}, {"status", "equals", nil, "100% Carl,Dora_x"},
-		{"vip", "is_true", nil, "ada,100% Carl"}, {"vip", "equals", false, "Bob,Dora_x"}, {"due", "gte", "2026-01-03", "100% Carl,Dora_x"}, {"status", "equals", "no option", ""},
+		{"name", "equals", "Bob", "Bob"},
+		{"name", "not_equals", "Bob", "ada,100% Carl,Dora_x"},
+		{"name", "contains", "0%", "100% Carl"},
+		{"name", "contains", "_", "Dora_x"},
+		{"name", "starts_with", "do", "Dora_x"},
+		{"name", "ends_with", "A", "ada"},
+		{"status", "not_contains", "n", "100% Carl,Dora_x"},
+		{"amount", "gt", "1", "100% Carl,Dora_x"},
+		{"amount", "lte", 1.0, "ada,Bob"},
+		{"amount", "in", []any{0.0, "3"}, "ada,Dora_x"},
+		{"name", "in", "Bob, ada", "ada,Bob"},
+		{"status", "not_in", "new", "100% Carl,Dora_x"},
+		{"status", "is_empty", nil, "100% Carl,Dora_x"},
+		{"status", "is_not_empty", nil, "ada,Bob"},
+		{"status", "equals", nil, "100% Carl,Dora_x"},
+		{"vip", "is_true", nil, "ada,100% Carl"},
+		{"vip", "equals", false, "Bob,Dora_x"},
+		{"due", "gte", "2026-01-03", "100% Carl,Dora_x"},
+		{"status", "equals", "no option", ""},
 	} {
 		got := names(RowQuery{Where: []agent.RowCondition{{Column: c.column, Operator: c.operator, Value: c.value}}})
 		if got != c.want {
@@ -319,8 +379,16 @@ func TestRowQueries(t *testing.T) {
 	if got := names(RowQuery{Order: []Order{{"name", true}}}); got != "Dora_x,Bob,ada,100% Carl" {
 		t.Errorf("order: %s", got)
 	}
-	for _, where := range [][]agent.RowCondition{{{Column: "nobody", Operator: "equals"}}, {{Column: "name", Operator: "matches"}}, {{Column: "due", Operator: "gt", Value: "soon"}}} {
-		if _, _, _, err := db.TableRows(ctx, "leads", RowQuery{Where: where}); agent.ErrorCode(err) != agent.CodeValidation {
+	for _, where := range [][]agent.RowCondition{
+		{{Column: "nobody", Operator: "equals"}},
+		{{Column: "name", Operator: "matches"}},
+		{{Column: "due", Operator: "gt", Value: "soon"}},
+	} {
+		if _, _, _, err := db.TableRows(
+			ctx,
+			"leads",
+			RowQuery{Where: where},
+		); agent.ErrorCode(err) != agent.CodeValidation {
 			t.Errorf("%v: %v", where, err)
 		}
 	}
@@ -331,7 +399,15 @@ func TestUpdateTable(t *testing.T) {
 	ctx := context.Background()
 	db := createAgent(t, openFolder(t), "rows")
 	createTable(t, db, leads("leads"))
-	if _, err := db.InsertRows(ctx, "leads", []agent.Row{{"name": "Ada", "email": "12.5", "amount": 3.0, "vip": true}, {"name": "Bob", "email": "7", "amount": 3.0}}, nil); err != nil {
+	if _, err := db.InsertRows(
+		ctx,
+		"leads",
+		[]agent.Row{
+			{"name": "Ada", "email": "12.5", "amount": 3.0, "vip": true},
+			{"name": "Bob", "email": "7", "amount": 3.0},
+		},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	columns := func(list ...agent.ColumnChange) agent.TableChange {
@@ -342,7 +418,11 @@ func TestUpdateTable(t *testing.T) {
 	}
 	number := text("email", "")
 	number.Type = agent.ColumnNumber
-	got, err := db.UpdateTable(ctx, "leads", columns(text("who", "name"), number, text("amount", ""), text("vip", ""), text("note", "")))
+	got, err := db.UpdateTable(
+		ctx,
+		"leads",
+		columns(text("who", "name"), number, text("amount", ""), text("vip", ""), text("note", "")),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +430,8 @@ func TestUpdateTable(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	_, rows, _, err := db.TableRows(ctx, "leads", RowQuery{Limit: 1})
-	if err != nil || !strings.Contains(string(rows[0]), `"who":"Ada","email":12.5,"amount":"3","vip":"true","note":null`) {
+	if err != nil ||
+		!strings.Contains(string(rows[0]), `"who":"Ada","email":12.5,"amount":"3","vip":"true","note":null`) {
 		t.Errorf("%s %v", rows, err)
 	}
 	bad := map[string]agent.TableChange{}
@@ -393,7 +474,11 @@ func TestUpdateTable(t *testing.T) {
 	if _, err := db.SQL(ctx, "SELECT * FROM data_people", Params{}, Access{}); err == nil {
 		t.Error("the table is still there")
 	}
-	if n := value[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE name LIKE '%people%' OR name LIKE '%leads%'"); n != 0 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT count(*) FROM sqlite_schema WHERE name LIKE '%people%' OR name LIKE '%leads%'",
+	); n != 0 {
 		t.Errorf("%d objects are left", n)
 	}
 }
@@ -416,7 +501,13 @@ func TestWriteRowsOfNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := db.UpsertRow(ctx, "leads", "name", agent.Row{"name": "Ada"}, nil); agent.ErrorCode(err) != agent.CodeValidation {
+	if _, _, err := db.UpsertRow(
+		ctx,
+		"leads",
+		"name",
+		agent.Row{"name": "Ada"},
+		nil,
+	); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("key that is not unique: %v", err)
 	}
 	ada := []agent.RowCondition{{Column: "email", Operator: "equals", Value: "a@x"}}
@@ -442,7 +533,12 @@ func TestRedefineTable(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "rows")
 	createTable(t, db, leads("leads"))
-	if _, err := db.InsertRows(ctx, "leads", []agent.Row{{"name": "Ada", "email": "a@x", "status": "won"}}, nil); err != nil {
+	if _, err := db.InsertRows(
+		ctx,
+		"leads",
+		[]agent.Row{{"name": "Ada", "email": "a@x", "status": "won"}},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	change := agent.TableChange{Name: agent.Some("people")}
@@ -450,8 +546,11 @@ func TestRedefineTable(t *testing.T) {
 		change.Columns.Value = append(change.Columns.Value, agent.ColumnChange{TableColumn: c})
 	}
 	list := change.Columns.Value
-	list[0].Required, list[1].Name, list[1].From, list[6].Options = false, "mail", "email", []string{"it's", "won", "new"}
-	change.Columns = agent.Some(append(list, agent.ColumnChange{TableColumn: agent.TableColumn{Name: "more", Type: agent.ColumnNumber}}))
+	list[0].Required, list[1].Name, list[1].From, list[6].Options =
+		false, "mail", "email", []string{"it's", "won", "new"}
+	change.Columns = agent.Some(append(list, agent.ColumnChange{
+		TableColumn: agent.TableColumn{Name: "more", Type: agent.ColumnNumber},
+	}))
 	old, _ := db.Table(ctx, "leads")
 	wanted, from, err := change.Apply(old)
 	if err != nil || !keepsRows(&old, &wanted, from) {
@@ -460,13 +559,26 @@ func TestRedefineTable(t *testing.T) {
 	if _, err := db.UpdateTable(ctx, "leads", change); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.InsertRows(ctx, "people", []agent.Row{{"mail": "b@x", "more": 1.5, "status": "it's"}}, nil); err != nil {
+	if _, err := db.InsertRows(
+		ctx,
+		"people",
+		[]agent.Row{{"mail": "b@x", "more": 1.5, "status": "it's"}},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.InsertRows(ctx, "people", []agent.Row{{"mail": "a@x"}}, nil); agent.ErrorCode(err) != agent.CodeConflict {
+	if _, err := db.InsertRows(
+		ctx,
+		"people",
+		[]agent.Row{{"mail": "a@x"}},
+		nil,
+	); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("no longer unique: %v", err)
 	}
-	for _, query := range []string{"INSERT INTO data_people(more) VALUES (9e999)", "INSERT INTO data_people(status) VALUES ('lost')"} {
+	for _, query := range []string{
+		"INSERT INTO data_people(more) VALUES (9e999)",
+		"INSERT INTO data_people(status) VALUES ('lost')",
+	} {
 		if _, err := db.SQL(ctx, query, Params{}, Access{Write: true}); err == nil {
 			t.Errorf("%s succeeded", query)
 		}
@@ -476,14 +588,18 @@ func TestRedefineTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rows, _, err := copied.TableRows(ctx, "people", RowQuery{Limit: 10})
-	if err != nil || len(rows) != 2 || !strings.Contains(string(rows[0]), `"name":"Ada","mail":"a@x"`) || !strings.Contains(string(rows[0]), `"more":null`) {
+	if err != nil ||
+		len(rows) != 2 ||
+		!strings.Contains(string(rows[0]), `"name":"Ada","mail":"a@x"`) ||
+		!strings.Contains(string(rows[0]), `"more":null`) {
 		t.Errorf("%s %v", rows, err)
 	}
 	if check := value[string](t, copied, "PRAGMA integrity_check"); check != "ok" {
 		t.Error(check)
 	}
 	list[1].From = ""
-	if _, err := db.UpdateTable(ctx, "people", agent.TableChange{Columns: agent.Some(list[:2])}); err != nil { // now the rows are moved
+	// now the rows are moved
+	if _, err := db.UpdateTable(ctx, "people", agent.TableChange{Columns: agent.Some(list[:2])}); err != nil {
 		t.Fatal(err)
 	}
 	if table, err := db.Table(ctx, "people"); err != nil || table.Rows != 2 || len(table.Columns) != 2 {

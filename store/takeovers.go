@@ -10,11 +10,20 @@ import (
 const takeoverColumns = "id, session_id, status, reason, timeout, created_at, expires_at, started_at, ended_at, note"
 
 func scanTakeover(rows *sqlite.Rows) (t agent.Takeover, err error) {
-	return t, rows.Scan(&t.ID, &t.SessionID, &t.Status, &t.Reason, &t.Timeout, &t.CreatedAt, &t.ExpiresAt, &t.StartedAt, &t.EndedAt, &t.Note)
+	return t, rows.Scan(
+		&t.ID, &t.SessionID, &t.Status, &t.Reason, &t.Timeout, &t.CreatedAt, &t.ExpiresAt, &t.StartedAt, &t.EndedAt,
+		&t.Note,
+	)
 }
 
 func (tx *Tx) takeover(sessionID, id string) (agent.Takeover, error) {
-	found, err := all(tx, scanTakeover, "SELECT "+takeoverColumns+" FROM takeovers WHERE id = ? AND session_id = ?", id, sessionID)
+	found, err := all(
+		tx,
+		scanTakeover,
+		"SELECT "+takeoverColumns+" FROM takeovers WHERE id = ? AND session_id = ?",
+		id,
+		sessionID,
+	)
 	if err != nil {
 		return agent.Takeover{}, err
 	}
@@ -26,13 +35,19 @@ func (tx *Tx) takeover(sessionID, id string) (agent.Takeover, error) {
 
 // Takeover reads a takeover of a session.
 func (db *DB) Takeover(ctx context.Context, sessionID, id string) (agent.Takeover, error) {
-	return ReadOne(ctx, db, func(tx *Tx) (agent.Takeover, error) { return tx.takeover(sessionID, id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Takeover, error) {
+		return tx.takeover(sessionID, id)
+	})
 }
 
 // TakeoverCompleted reports whether a person has completed a takeover.
 func (db *DB) TakeoverCompleted(ctx context.Context, id string) (bool, error) {
 	return Read(ctx, db, func(tx *Tx) (done bool, err error) {
-		return done, tx.value(&done, "SELECT EXISTS (SELECT 1 FROM takeovers WHERE id = ? AND status = ?)", id, agent.TakeoverCompleted)
+		return done, tx.value(
+			&done,
+			"SELECT EXISTS (SELECT 1 FROM takeovers WHERE id = ? AND status = ?)",
+			id, agent.TakeoverCompleted,
+		)
 	})
 }
 
@@ -41,15 +56,25 @@ func (db *DB) TakeoverCompleted(ctx context.Context, id string) (bool, error) {
 // error is CONFLICT with that one's id.
 func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeover, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
-		open, err := all(tx, scanTakeover, "SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL", t.SessionID)
+		open, err := all(
+			tx,
+			scanTakeover,
+			"SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL",
+			t.SessionID,
+		)
 		if err != nil {
 			return t, err
 		}
 		if len(open) > 0 {
-			return t, agent.Errorf(agent.CodeConflict, "the session already has an open takeover").With("existing_id", open[0].ID)
+			return t, agent.Errorf(
+				agent.CodeConflict,
+				"the session already has an open takeover",
+			).With("existing_id", open[0].ID)
 		}
-		if _, err := tx.exec("INSERT INTO takeovers("+takeoverColumns+") VALUES (?,?,?,?,?,?,?,NULL,NULL,'')",
-			t.ID, t.SessionID, agent.TakeoverPending, t.Reason, t.Timeout, t.CreatedAt, t.ExpiresAt); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO takeovers("+takeoverColumns+") VALUES (?,?,?,?,?,?,?,NULL,NULL,'')",
+			t.ID, t.SessionID, agent.TakeoverPending, t.Reason, t.Timeout, t.CreatedAt, t.ExpiresAt,
+		); err != nil {
 			return t, err
 		}
 		t.Status, t.TakeoverURL = agent.TakeoverPending, ""
@@ -62,13 +87,19 @@ func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeo
 
 // takeoverEvents are the events for each status.
 var takeoverEvents = map[agent.TakeoverStatus]string{
-	agent.TakeoverCompleted: agent.EventTakeoverCompleted, agent.TakeoverExpired: agent.EventTakeoverExpired,
+	agent.TakeoverCompleted: agent.EventTakeoverCompleted,
+	agent.TakeoverExpired:   agent.EventTakeoverExpired,
 }
 
 // OpenTakeover returns the open takeover of a session, or nil.
 func (db *DB) OpenTakeover(ctx context.Context, sessionID string) (*agent.Takeover, error) {
 	return Read(ctx, db, func(tx *Tx) (*agent.Takeover, error) {
-		open, err := all(tx, scanTakeover, "SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL", sessionID)
+		open, err := all(
+			tx,
+			scanTakeover,
+			"SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL",
+			sessionID,
+		)
 		if err != nil || len(open) == 0 {
 			return nil, err
 		}
@@ -79,7 +110,10 @@ func (db *DB) OpenTakeover(ctx context.Context, sessionID string) (*agent.Takeov
 // NoteTakeover stores a person's note on an open takeover.
 func (db *DB) NoteTakeover(ctx context.Context, sessionID, id, note string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
-		return tx.exec("UPDATE takeovers SET note = ? WHERE id = ? AND session_id = ? AND ended_at IS NULL", note, id, sessionID)
+		return tx.exec(
+			"UPDATE takeovers SET note = ? WHERE id = ? AND session_id = ? AND ended_at IS NULL",
+			note, id, sessionID,
+		)
 	})
 	return err
 }
@@ -93,7 +127,11 @@ func (db *DB) MoveTakeover(ctx context.Context, sessionID, id string, to agent.T
 			return t, err
 		}
 		if !t.Status.Open() {
-			return t, agent.Errorf(agent.CodeConflict, "the takeover has ended: it is %s", t.Status).With("status", t.Status)
+			return t, agent.Errorf(
+				agent.CodeConflict,
+				"the takeover has ended: it is %s",
+				t.Status,
+			).With("status", t.Status)
 		}
 		t.Status = to
 		if to == agent.TakeoverActive {
@@ -101,7 +139,10 @@ func (db *DB) MoveTakeover(ctx context.Context, sessionID, id string, to agent.T
 		} else {
 			t.EndedAt = tx.Now
 		}
-		if _, err := tx.exec("UPDATE takeovers SET status = ?, started_at = ?, ended_at = ? WHERE id = ?", t.Status, t.StartedAt, t.EndedAt, id); err != nil {
+		if _, err := tx.exec(
+			"UPDATE takeovers SET status = ?, started_at = ?, ended_at = ? WHERE id = ?",
+			t.Status, t.StartedAt, t.EndedAt, id,
+		); err != nil {
 			return t, err
 		}
 		if event := takeoverEvents[to]; event != "" {

@@ -10,7 +10,12 @@ import (
 // UpdateOccurrence changes one occurrence of a recurring task, which then takes
 // place even if it was cancelled. start is its start according to the recurrence. An
 // occurrence that has started cannot be moved.
-func (db *DB) UpdateOccurrence(ctx context.Context, id string, start agent.Time, change agent.TaskChange) (agent.Task, error) {
+func (db *DB) UpdateOccurrence(
+	ctx context.Context,
+	id string,
+	start agent.Time,
+	change agent.TaskChange,
+) (agent.Task, error) {
 	return db.changeOccurrence(ctx, id, start, func(tx *Tx, t *agent.Task) error {
 		before, err := t.Occurrence(start)
 		if err == nil {
@@ -39,7 +44,10 @@ func (db *DB) CancelOccurrence(ctx context.Context, id string, start agent.Time)
 		if err != nil {
 			return err
 		}
-		return errors.Join(t.CancelOccurrence(start), tx.checkOccurrence(o.ID, "status = 'running'", "is running and cannot be cancelled"))
+		return errors.Join(
+			t.CancelOccurrence(start),
+			tx.checkOccurrence(o.ID, "status = 'running'", "is running and cannot be cancelled"),
+		)
 	})
 	return err
 }
@@ -54,7 +62,12 @@ func (tx *Tx) checkOccurrence(id, where, problem string) error {
 	return err
 }
 
-func (db *DB) changeOccurrence(ctx context.Context, id string, start agent.Time, change func(*Tx, *agent.Task) error) (agent.Task, error) {
+func (db *DB) changeOccurrence(
+	ctx context.Context,
+	id string,
+	start agent.Time,
+	change func(*Tx, *agent.Task) error,
+) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		was, err := tx.task(id)
 		if err != nil {
@@ -78,7 +91,13 @@ func (db *DB) changeOccurrence(ctx context.Context, id string, start agent.Time,
 
 // UpdateFollowing changes an occurrence of a recurring task and all later ones, and
 // returns the task that has them: a new one, or the same if it was the first.
-func (db *DB) UpdateFollowing(ctx context.Context, id string, start agent.Time, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
+func (db *DB) UpdateFollowing(
+	ctx context.Context,
+	id string,
+	start agent.Time,
+	change agent.TaskChange,
+	check func(*agent.Task) error,
+) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		was, err := tx.task(id)
 		if err != nil {
@@ -110,7 +129,11 @@ func (db *DB) UpdateFollowing(ctx context.Context, id string, start agent.Time, 
 		if err != nil {
 			return rest, err
 		}
-		return rest, tx.audit("task updated", map[string]any{"task_id": id, "from": start, "new_task_id": rest.ID})
+		return rest, tx.audit("task updated", map[string]any{
+			"task_id":     id,
+			"from":        start,
+			"new_task_id": rest.ID,
+		})
 	})
 }
 

@@ -20,16 +20,25 @@ var taskListing = listing[agent.Task]{listed{
 	table:   "tasks",
 	columns: taskColumns,
 	order:   Order{"start_time", false},
-	sort: map[string]string{"title": "title COLLATE NOCASE", "start_time": "start_time", "end_time": "coalesce(end_time, '')", "status": "status",
-		"next_run": "coalesce(next_run, '')", "created_at": "created_at", "updated_at": "updated_at"},
+	sort: map[string]string{
+		"title":      "title COLLATE NOCASE",
+		"start_time": "start_time",
+		"end_time":   "coalesce(end_time, '')",
+		"status":     "status",
+		"next_run":   "coalesce(next_run, '')",
+		"created_at": "created_at",
+		"updated_at": "updated_at",
+	},
 	search: []string{"title", "description"},
 }, scanTask}
 
 // scanTask reads a task. Its days are nil if SQL wrote invalid ones.
 func scanTask(rows *sqlite.Rows) (t agent.Task, err error) {
 	var days, exceptions rawJSON
-	err = rows.Scan(&t.ID, &t.Title, &t.Description, &t.StartTime, &t.EndTime, &t.Timezone, &t.Recurrence, &days, &t.RecurrenceEnd,
-		&t.RecurrenceCount, &exceptions, &t.WorkflowID, &t.Status, &t.NextRun, &t.CreatedAt, &t.UpdatedAt)
+	err = rows.Scan(
+		&t.ID, &t.Title, &t.Description, &t.StartTime, &t.EndTime, &t.Timezone, &t.Recurrence, &days, &t.RecurrenceEnd,
+		&t.RecurrenceCount, &exceptions, &t.WorkflowID, &t.Status, &t.NextRun, &t.CreatedAt, &t.UpdatedAt,
+	)
 	t.RecurrenceDays, _ = agent.DecodeDays(days)
 	if t.RecurrenceDays == nil {
 		t.RecurrenceDays = []int{}
@@ -76,7 +85,12 @@ func (db *DB) EachTask(ctx context.Context, yield func(agent.Task) error) error 
 // TasksBetween returns, without their descriptions, the tasks that may have
 // occurrences in a range, and the statuses of stored occurrences, by id. A zero from
 // or to leaves that end open.
-func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []string, search string) (tasks []agent.Task, known map[string]agent.TaskStatus, err error) {
+func (db *DB) TasksBetween(
+	ctx context.Context,
+	from, to agent.Time,
+	statuses []string,
+	search string,
+) (tasks []agent.Task, known map[string]agent.TaskStatus, err error) {
 	var f filter
 	f.in("status", statuses...)
 	f.search(taskListing.search, search)
@@ -102,8 +116,15 @@ func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []
 			past = to
 		}
 		// An occurrence lasts at most a year, so an older one does not reach in.
-		written, err := all(tx, func(rows *sqlite.Rows) (s status, err error) { return s, rows.Scan(&s.id, &s.of) },
-			"SELECT id, status FROM occurrences WHERE start_time >= ? AND start_time < ?", agent.At(from.AddDate(-1, 0, -2)).String(), past)
+		written, err := all(
+			tx,
+			func(rows *sqlite.Rows) (s status, err error) {
+				return s, rows.Scan(&s.id, &s.of)
+			},
+			"SELECT id, status FROM occurrences WHERE start_time >= ? AND start_time < ?",
+			agent.At(from.AddDate(-1, 0, -2)).String(),
+			past,
+		)
 		for _, s := range written {
 			known[s.id] = s.of
 		}
@@ -130,13 +151,21 @@ func (db *DB) TaskDescriptions(ctx context.Context, ids []string) (map[string]st
 }
 
 // CreateTask creates a task that check accepts.
-func (db *DB) CreateTask(ctx context.Context, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
+func (db *DB) CreateTask(
+	ctx context.Context,
+	change agent.TaskChange,
+	check func(*agent.Task) error,
+) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		settings, err := tx.settings()
 		if err != nil {
 			return agent.Task{}, err
 		}
-		t := agent.Task{ID: agent.NewID(agent.KindTask), CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		t := agent.Task{
+			ID:        agent.NewID(agent.KindTask),
+			CreatedAt: tx.Now,
+			UpdatedAt: tx.Now,
+		}
 		change.Apply(&t, settings.Timezone)
 		if err := tx.planTask(&t, nil, check); err != nil {
 			return t, err
@@ -153,8 +182,11 @@ func (tx *Tx) insertTask(t *agent.Task) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec("INSERT INTO tasks("+taskColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", t.ID, t.Title, t.Description, t.StartTime, t.EndTime,
-		t.Timezone, t.Recurrence, days, t.RecurrenceEnd, t.RecurrenceCount, exceptions, t.WorkflowID, t.Status, t.NextRun, t.CreatedAt, t.UpdatedAt)
+	_, err = tx.exec(
+		"INSERT INTO tasks("+taskColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", t.ID, t.Title, t.Description,
+		t.StartTime, t.EndTime, t.Timezone, t.Recurrence, days, t.RecurrenceEnd, t.RecurrenceCount, exceptions,
+		t.WorkflowID, t.Status, t.NextRun, t.CreatedAt, t.UpdatedAt,
+	)
 	return errors.Join(err, tx.planned(t.ID))
 }
 
@@ -211,7 +243,12 @@ func (tx *Tx) checkTaskWorkflow(t *agent.Task) error {
 
 // UpdateTask changes the given fields of a task, if check accepts the result, and
 // plans it again if its times or status changed.
-func (db *DB) UpdateTask(ctx context.Context, id string, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
+func (db *DB) UpdateTask(
+	ctx context.Context,
+	id string,
+	change agent.TaskChange,
+	check func(*agent.Task) error,
+) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		was, err := tx.task(id)
 		if err != nil {
@@ -239,9 +276,13 @@ func (tx *Tx) updateTask(t *agent.Task) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(`UPDATE tasks SET title = ?, description = ?, start_time = ?, end_time = ?, timezone = ?, recurrence = ?, recurrence_days = ?,
-		recurrence_end = ?, recurrence_count = ?, exceptions = ?, workflow_id = ?, status = ?, next_run = ?, updated_at = ? WHERE id = ?`, t.Title, t.Description,
-		t.StartTime, t.EndTime, t.Timezone, t.Recurrence, days, t.RecurrenceEnd, t.RecurrenceCount, exceptions, t.WorkflowID, t.Status, t.NextRun, t.UpdatedAt, t.ID)
+	_, err = tx.exec(
+		`UPDATE tasks SET title = ?, description = ?, start_time = ?, end_time = ?, timezone = ?, recurrence = ?, recurrence_days = ?,
+		recurrence_end = ?, recurrence_count = ?, exceptions = ?, workflow_id = ?, status = ?, next_run = ?, updated_at = ? WHERE id = ?`,
+		t.Title, t.Description,
+		t.StartTime, t.EndTime, t.Timezone, t.Recurrence, days, t.RecurrenceEnd, t.RecurrenceCount, exceptions,
+		t.WorkflowID, t.Status, t.NextRun, t.UpdatedAt, t.ID,
+	)
 	return err
 }
 

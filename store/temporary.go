@@ -40,7 +40,9 @@ func MakeTemp(folder string) (path string, remove func() error, err error) {
 	if path, err = os.MkdirTemp(folder, commandTemp); err != nil {
 		return "", nil, errors.Join(err, lock.Unlock())
 	}
-	return path, func() error { return errors.Join(os.RemoveAll(path), lock.Unlock()) }, nil
+	return path, func() error {
+		return errors.Join(os.RemoveAll(path), lock.Unlock())
+	}, nil
 }
 
 // clearCommands removes what killed commands left, unless a command is running.

@@ -24,7 +24,9 @@ var toolListing = listing[agent.Tool]{listed{
 }, scanTool}
 
 func scanTool(rows *sqlite.Rows) (t agent.Tool, err error) {
-	return t, rows.Scan(&t.ID, &t.Name, &t.Description, &t.Type, &t.Enabled, (*rawJSON)(&t.Config), &t.CreatedAt, &t.UpdatedAt)
+	return t, rows.Scan(
+		&t.ID, &t.Name, &t.Description, &t.Type, &t.Enabled, (*rawJSON)(&t.Config), &t.CreatedAt, &t.UpdatedAt,
+	)
 }
 
 // Tools lists tools with their secrets masked.
@@ -80,8 +82,10 @@ func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, e
 		return t, err
 	}
 	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
-	if _, err := tx.exec("INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?,?)",
-		t.ID, t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.CreatedAt, t.UpdatedAt); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?,?)",
+		t.ID, t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.CreatedAt, t.UpdatedAt,
+	); err != nil {
 		return t, toolNameError(err, t.Name)
 	}
 	if err := tx.putSecrets(t.ID, addressOf(t.Config), secrets); err != nil {
@@ -92,7 +96,12 @@ func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, e
 
 // CreateOperationTools creates a tool for each of an API's operations, or none.
 // Their names begin with the prefix.
-func (db *DB) CreateOperationTools(ctx context.Context, apiRef string, operations []string, prefix string) ([]agent.Tool, error) {
+func (db *DB) CreateOperationTools(
+	ctx context.Context,
+	apiRef string,
+	operations []string,
+	prefix string,
+) ([]agent.Tool, error) {
 	if len(operations) == 0 {
 		return nil, agent.Invalid("operations", "must name at least one")
 	}
@@ -113,7 +122,14 @@ func (db *DB) CreateOperationTools(ctx context.Context, apiRef string, operation
 			if err != nil {
 				return nil, err
 			}
-			t := agent.Tool{ID: agent.NewID(agent.KindTool), Name: prefix + o.Name, Description: describeOperation(&o), Type: agent.ToolOperation, Enabled: true, Config: config}
+			t := agent.Tool{
+				ID:          agent.NewID(agent.KindTool),
+				Name:        prefix + o.Name,
+				Description: describeOperation(&o),
+				Type:        agent.ToolOperation,
+				Enabled:     true,
+				Config:      config,
+			}
 			t.Name = t.Name[:min(len(t.Name), agent.MaxToolName)]
 			if _, err := t.Validate(); err != nil {
 				return nil, err
@@ -161,8 +177,14 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 			}
 		}
 		t.UpdatedAt = tx.Now
-		if _, err := tx.exec("UPDATE tools SET name = ?, description = ?, type = ?, enabled = ?, config = ?, updated_at = ? WHERE id = ?",
-			t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.UpdatedAt, id); err != nil {
+		if _, err := tx.exec(
+			"UPDATE tools SET name = ?, description = ?, type = ?, enabled = ?, config = ?, "+
+				"updated_at = ? WHERE id = ?",
+			t.Name, t.Description, t.Type, t.Enabled,
+			string(t.Config),
+			t.UpdatedAt,
+			id,
+		); err != nil {
 			return t, toolNameError(err, t.Name)
 		}
 		if change.Config.Given {
@@ -258,5 +280,7 @@ func toolNameError(err error, name string) error {
 	if !isUnique(err) {
 		return err
 	}
-	return agent.Errorf(agent.CodeConflict, "a tool of this name already exists").With("field", "name").With("name", name)
+	return agent.Errorf(agent.CodeConflict, "a tool of this name already exists").
+		With("field", "name").
+		With("name", name)
 }

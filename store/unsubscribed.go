@@ -74,7 +74,10 @@ func (u *unsubscribed) announce(kinds workKinds) workKinds {
 		u.changes++
 		clear(u.asked)
 	}
-	if kinds&workEvents == 0 || kinds&workChanged != 0 || len(u.asked) < len(subscriptions) || slices.Contains(slices.Collect(maps.Values(u.asked)), false) {
+	if kinds&workEvents == 0 ||
+		kinds&workChanged != 0 ||
+		len(u.asked) < len(subscriptions) ||
+		slices.Contains(slices.Collect(maps.Values(u.asked)), false) {
 		return kinds &^ workSubscriptions // there is a subscription, or a consumer has not asked yet
 	}
 	u.behind = true

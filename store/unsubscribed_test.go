@@ -67,15 +67,26 @@ func TestNoNotificationWithoutSubscribers(t *testing.T) {
 // A new subscriber receives the events of the same write and of later ones, whether the
 // API or SQL writes.
 func TestSubscribersReceiveLaterEvents(t *testing.T) {
-	const wait = `INSERT INTO _waits(execution_id, node_id, path, type, kind, event, started_at) VALUES ('e','n','','wait','event','contact.created','2026-01-01T00:00:00.000Z')`
+	const wait = `INSERT INTO _waits(execution_id, node_id, path, type, kind, event, started_at) ` +
+		`VALUES ('e','n','','wait','event','contact.created','2026-01-01T00:00:00.000Z')`
 	for name, subscribe := range map[string]func(*testing.T, *DB){
 		"a trigger": func(t *testing.T, db *DB) { listen(t, db, "contact.*") },
 		"a trigger by SQL": func(t *testing.T, db *DB) {
-			askSQL(t, db, `INSERT INTO workflows(id, name, status, nodes) VALUES ('w','n','active','[{"id":"t","type":"trigger","data":{"event":"contact.created"}}]')`)
+			askSQL(
+				t,
+				db,
+				`INSERT INTO workflows(id, name, status, nodes) VALUES ('w','n','active','[{"id":"t",`+
+					`"type":"trigger","data":{"event":"contact.created"}}]')`,
+			)
 		},
 		"a wait": func(t *testing.T, db *DB) {
 			do(t, db, `INSERT INTO workflows(id, name) VALUES ('w','n')`)
-			do(t, db, `INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES ('e','w',1,'running','manual','2026-01-01T00:00:00.000Z')`)
+			do(
+				t,
+				db,
+				`INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) `+
+					`VALUES ('e','w',1,'running','manual','2026-01-01T00:00:00.000Z')`,
+			)
 			do(t, db, wait)
 		},
 	} {

@@ -40,8 +40,13 @@ func vectorsOf(n int) string {
 
 // otherVectors lists the vector tables that are not part of the schema.
 func (tx *Tx) otherVectors() ([]string, error) {
-	found, err := all(tx, func(rows *sqlite.Rows) (name string, err error) { return name, rows.Scan(&name) },
-		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB '_chunk_vectors_[0-9]*'")
+	found, err := all(
+		tx,
+		func(rows *sqlite.Rows) (name string, err error) {
+			return name, rows.Scan(&name)
+		},
+		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB '_chunk_vectors_[0-9]*'",
+	)
 	return slices.DeleteFunc(found, func(name string) bool {
 		_, err := strconv.Atoi(strings.TrimPrefix(name, vectorTable+"_"))
 		return err != nil // a shadow table
@@ -50,7 +55,11 @@ func (tx *Tx) otherVectors() ([]string, error) {
 
 // hasVectors reports whether there is a table for vectors of n dimensions.
 func (tx *Tx) hasVectors(n int) (has bool, err error) {
-	return has, tx.value(&has, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)", vectorsOf(n))
+	return has, tx.value(
+		&has,
+		"SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)",
+		vectorsOf(n),
+	)
 }
 
 // vectorBlock is how many bytes of vectors sqlite-vec keeps in one block: as many as
@@ -69,7 +78,12 @@ func (tx *Tx) makeVectors(n int) error {
 		return err
 	}
 	rows := min(max(vectorBlock/(4*n)/8*8, 8), 1024) // sqlite-vec requires a multiple of 8, and not too many
-	_, err := tx.exec(fmt.Sprintf("CREATE VIRTUAL TABLE %s USING vec0(source INTEGER, embedding float[%d] distance_metric=cosine, chunk_size=%d)", vectorsOf(n), n, rows))
+	_, err := tx.exec(fmt.Sprintf(
+		"CREATE VIRTUAL TABLE %s USING vec0(source INTEGER, embedding float[%d] distance_metric=cosine, chunk_size=%d)",
+		vectorsOf(n),
+		n,
+		rows,
+	))
 	return err
 }
 
@@ -120,13 +134,22 @@ func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error
 // putVector stores one vector and returns the seq of its chunk's source. If the
 // chunk no longer exists or already has a vector, the error is sqlite.ErrNoRows.
 func (tx *Tx) putVector(seq int64, vector []float32) (source int64, err error) {
-	if err := tx.value(&source, "SELECT s.seq FROM chunks c JOIN sources s ON s.id = c.source_id WHERE c.seq = ? AND c.embedded = 0", seq); err != nil {
+	if err := tx.value(
+		&source,
+		"SELECT s.seq FROM chunks c JOIN sources s ON s.id = c.source_id WHERE c.seq = ? AND c.embedded = 0",
+		seq,
+	); err != nil {
 		return 0, err
 	}
 	if err := tx.makeVectors(len(vector)); err != nil {
 		return 0, err
 	}
-	if _, err := tx.exec("INSERT INTO "+vectorsOf(len(vector))+"(rowid, source, embedding) VALUES (?,?,?)", seq, source, packVector(vector)); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO "+vectorsOf(len(vector))+"(rowid, source, embedding) VALUES (?,?,?)",
+		seq,
+		source,
+		packVector(vector),
+	); err != nil {
 		return 0, err
 	}
 	_, err = tx.exec("UPDATE chunks SET embedded = 1 WHERE seq = ?", seq)
@@ -147,7 +170,9 @@ func packVector(v []float32) []byte {
 // found by their words.
 func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
 	for after := -1; ; {
-		next, err := Write(ctx, db, func(tx *Tx) (int, error) { return tx.dropVectors(sourceID, after) })
+		next, err := Write(ctx, db, func(tx *Tx) (int, error) {
+			return tx.dropVectors(sourceID, after)
+		})
 		if err != nil {
 			return err
 		}
@@ -157,7 +182,10 @@ func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
 		after = next
 	}
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		done, err := tx.exec("UPDATE sources SET embedding_model = ?, updated_at = ? WHERE id = ?", model, tx.Now, sourceID)
+		done, err := tx.exec(
+			"UPDATE sources SET embedding_model = ?, updated_at = ? WHERE id = ?",
+			model, tx.Now, sourceID,
+		)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -180,8 +208,17 @@ func (tx *Tx) dropVectors(sourceID string, after int) (int, error) {
 		seq      int64
 		position int
 	}
-	found, err := all(tx, func(rows *sqlite.Rows) (r row, err error) { return r, rows.Scan(&r.seq, &r.position) },
-		"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? AND embedded = 1 ORDER BY position LIMIT ?", sourceID, after, chunkBatch)
+	found, err := all(
+		tx,
+		func(rows *sqlite.Rows) (r row, err error) {
+			return r, rows.Scan(&r.seq, &r.position)
+		},
+		"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? AND embedded = 1 "+
+			"ORDER BY position LIMIT ?",
+		sourceID,
+		after,
+		chunkBatch,
+	)
 	if err != nil || len(found) == 0 {
 		return after, err
 	}
@@ -201,8 +238,14 @@ func (tx *Tx) dropVectors(sourceID string, after int) (int, error) {
 // VectorModels lists the models whose vectors an agent's sources have; sourceID
 // limits it to one source.
 func (tx *Tx) VectorModels(sourceID string) ([]string, error) {
-	return all(tx, func(rows *sqlite.Rows) (name string, err error) { return name, rows.Scan(&name) },
-		"SELECT DISTINCT embedding_model FROM sources WHERE embedding_model <> '' AND (id = ?1 OR ?1 = '') ORDER BY 1", sourceID)
+	return all(
+		tx,
+		func(rows *sqlite.Rows) (name string, err error) {
+			return name, rows.Scan(&name)
+		},
+		"SELECT DISTINCT embedding_model FROM sources WHERE embedding_model <> '' AND (id = ?1 OR ?1 = '') ORDER BY 1",
+		sourceID,
+	)
 }
 
 // ReembedSources embeds finished sources again whose vectors are from another model:

@@ -23,7 +23,13 @@ func finishAll(files []*Upload) {
 func Attachments(files []*Upload) []agent.Attachment {
 	var described []agent.Attachment
 	for _, f := range files {
-		described = append(described, agent.Attachment{Type: agent.FileKind(f.MediaType), Name: f.Name, MimeType: f.MediaType, Size: f.Size, Status: agent.AttachmentStored})
+		described = append(described, agent.Attachment{
+			Type:     agent.FileKind(f.MediaType),
+			Name:     f.Name,
+			MimeType: f.MediaType,
+			Size:     f.Size,
+			Status:   agent.AttachmentStored,
+		})
 	}
 	return described
 }
@@ -36,8 +42,11 @@ func (tx *Tx) keepFiles(gatewayID string, m *agent.Message, files []*Upload) err
 		return nil
 	}
 	for n, f := range files {
-		if _, err := tx.exec("INSERT INTO _attachments(message_id, n, gateway_id, attempts, upload, name, media_type, size) VALUES (?,?,?,0,?,?,?,?)",
-			m.ID, n, gatewayID, f.id, f.Name, f.MediaType, f.Size); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO _attachments(message_id, n, gateway_id, attempts, upload, name, media_type, "+
+				"size) VALUES (?,?,?,0,?,?,?,?)",
+			m.ID, n, gatewayID, f.id, f.Name, f.MediaType, f.Size,
+		); err != nil {
 			return err
 		}
 	}
@@ -61,9 +70,13 @@ func TooManyFiles() error {
 // negative if there are too many files.
 func (tx *Tx) visitorFileRoom(gatewayID, conversationID string) (room int64, err error) {
 	var all, own int64
-	err = tx.row(`SELECT coalesce(sum(a.size), 0), coalesce(sum(a.size) FILTER (WHERE m.conversation_id = ?), 0)
+	err = tx.row(
+		`SELECT coalesce(sum(a.size), 0), coalesce(sum(a.size) FILTER (WHERE m.conversation_id = ?), 0)
 		FROM _attachments a JOIN messages m ON m.id = a.message_id WHERE a.gateway_id = ? AND m.role = 'user' AND m.created_at > ?`,
-		conversationID, gatewayID, agent.At(tx.Now.Add(-24*time.Hour))).Scan(&all, &own)
+		conversationID,
+		gatewayID,
+		agent.At(tx.Now.Add(-24*time.Hour)),
+	).Scan(&all, &own)
 	return min(agent.MaxWidgetFileBytes-all, agent.MaxVisitorFileBytes-own), err
 }
 
@@ -73,7 +86,11 @@ func (tx *Tx) visitorFileRoom(gatewayID, conversationID string) (room int64, err
 func (db *DB) VisitorFileRoom(ctx context.Context, gatewayID, thread string) (int64, error) {
 	return Read(ctx, db, func(tx *Tx) (int64, error) {
 		var conversation string
-		err := tx.value(&conversation, "SELECT id FROM conversations WHERE gateway_id = ? AND external_thread_id = ?", gatewayID, thread)
+		err := tx.value(
+			&conversation,
+			"SELECT id FROM conversations WHERE gateway_id = ? AND external_thread_id = ?",
+			gatewayID, thread,
+		)
 		if err != nil && !errors.Is(err, sqlite.ErrNoRows) {
 			return 0, err
 		}
@@ -104,7 +121,9 @@ func (db *DB) VisitorFile(ctx context.Context, gatewayID, thread string, message
 // TakesFiles returns an error if files cannot be sent in a conversation: only
 // visitors of websites get them.
 func (db *DB) TakesFiles(ctx context.Context, conversationID string) error {
-	_, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.takesFiles(conversationID) })
+	_, err := Read(ctx, db, func(tx *Tx) (string, error) {
+		return tx.takesFiles(conversationID)
+	})
 	return err
 }
 
@@ -139,7 +158,9 @@ func (db *DB) SendFiles(ctx context.Context, m agent.Message, files []*Upload) (
 		gateway, err = tx.takesFiles(m.ConversationID)
 		return err
 	}
-	sent, err := db.sendMessage(ctx, m, false, before, func(tx *Tx, m *agent.Message) error { return tx.keepFiles(gateway, m, files) })
+	sent, err := db.sendMessage(ctx, m, false, before, func(tx *Tx, m *agent.Message) error {
+		return tx.keepFiles(gateway, m, files)
+	})
 	if err == nil {
 		finishAll(files)
 	}

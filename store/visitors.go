@@ -22,7 +22,10 @@ func (f *Folder) DerivedKey(purpose string) []byte {
 // handOver leaves a conversation to people: it waits for one, and automatic answers
 // are muted.
 func (tx *Tx) handOver(conversationID string) error {
-	_, err := tx.exec("UPDATE conversations SET needs_human = 1, muted = 1, updated_at = ? WHERE id = ?", tx.Now, conversationID)
+	_, err := tx.exec(
+		"UPDATE conversations SET needs_human = 1, muted = 1, updated_at = ? WHERE id = ?",
+		tx.Now, conversationID,
+	)
 	return err
 }
 
@@ -45,7 +48,12 @@ func (tx *Tx) storeUnverifiedEmail(conversationID, email string) error {
 	if c.Metadata, err = mergeObjects(c.Metadata, about); err != nil {
 		return err
 	}
-	if _, err := tx.exec("UPDATE conversations SET metadata = ?, updated_at = ? WHERE id = ?", string(c.Metadata), tx.Now, c.ID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE conversations SET metadata = ?, updated_at = ? WHERE id = ?",
+		string(c.Metadata),
+		tx.Now,
+		c.ID,
+	); err != nil {
 		return err
 	}
 	contact, err := tx.contactOf(&c)
@@ -55,8 +63,13 @@ func (tx *Tx) storeUnverifiedEmail(conversationID, email string) error {
 	_, err = tx.resolveContact("email", email)
 	switch {
 	case err == nil || contact.Email != "":
-		note := agent.Message{ConversationID: c.ID, Role: agent.MessageNote, Metadata: json.RawMessage("{}"),
-			Content: "The visitor gave the email address " + email + ". Nothing proves that it is theirs, and it is not the one of this contact."}
+		note := agent.Message{
+			ConversationID: c.ID,
+			Role:           agent.MessageNote,
+			Metadata:       json.RawMessage("{}"),
+			Content: "The visitor gave the email address " + email +
+				". Nothing proves that it is theirs, and it is not the one of this contact.",
+		}
 		return tx.appendMessage(&note)
 	case agent.ErrorCode(err) != agent.CodeNotFound:
 		return err
@@ -67,7 +80,9 @@ func (tx *Tx) storeUnverifiedEmail(conversationID, email string) error {
 
 // StoreUnverifiedEmail stores the email address given by a visitor of a website.
 func (db *DB) StoreUnverifiedEmail(ctx context.Context, conversationID, email string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.storeUnverifiedEmail(conversationID, email) })
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.storeUnverifiedEmail(conversationID, email)
+	})
 	return err
 }
 
@@ -84,7 +99,8 @@ type Visit struct {
 
 // visibleToVisitor is the condition that a visitor sees a message m: what they said, and
 // what was sent to them.
-const visibleToVisitor = "(m.role = 'user' OR m.role = 'assistant' AND m.metadata ->> '$.delivery.status' IN ('pending','sent'))"
+const visibleToVisitor = "(m.role = 'user' OR m.role = 'assistant' AND m.metadata ->> " +
+	"'$.delivery.status' IN ('pending','sent'))"
 
 // Visit reads the conversation of a gateway's thread with its newest messages after
 // the one with id after, at most limit: what the contact said, and what was sent to
@@ -126,8 +142,15 @@ func (db *DB) HasVisit(ctx context.Context, gatewayID, thread string) (bool, err
 // found is false for any other.
 func (db *DB) VisitorOf(ctx context.Context, conversationID string) (gatewayID, thread string, found bool, err error) {
 	found, err = Read(ctx, db, func(tx *Tx) (bool, error) {
-		rows, err := all(tx, func(rows *sqlite.Rows) (_ struct{}, err error) { return struct{}{}, rows.Scan(&gatewayID, &thread) },
-			"SELECT v.gateway_id, v.external_thread_id FROM conversations v JOIN gateways g ON g.id = v.gateway_id WHERE v.id = ? AND g.type = 'web'", conversationID)
+		rows, err := all(
+			tx,
+			func(rows *sqlite.Rows) (_ struct{}, err error) {
+				return struct{}{}, rows.Scan(&gatewayID, &thread)
+			},
+			"SELECT v.gateway_id, v.external_thread_id FROM conversations v JOIN gateways g ON g.id = v.gateway_id "+
+				"WHERE v.id = ? AND g.type = 'web'",
+			conversationID,
+		)
 		return len(rows) > 0, err
 	})
 	return gatewayID, thread, found, err

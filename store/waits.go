@@ -37,25 +37,42 @@ const (
 
 // Result returns the waiting node as a listing shows it.
 func (w *Wait) Result() agent.NodeResult {
-	r := agent.NodeResult{NodeID: w.NodeID, Type: w.Type, Status: agent.NodeWaiting, StartedAt: w.StartedAt, Attempt: 1}
+	r := agent.NodeResult{
+		NodeID:    w.NodeID,
+		Type:      w.Type,
+		Status:    agent.NodeWaiting,
+		StartedAt: w.StartedAt,
+		Attempt:   1,
+	}
 	r.SetPath(w.Path)
 	if w.Kind == WaitApproval && (w.Title+w.Message != "" || w.CommentRequired) {
-		r.Approval = &agent.Approval{Title: w.Title, Message: w.Message, CommentRequired: w.CommentRequired}
+		r.Approval = &agent.Approval{
+			Title:           w.Title,
+			Message:         w.Message,
+			CommentRequired: w.CommentRequired,
+		}
 	}
 	return r
 }
 
-const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at, title, message, comment_required"
+const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at, title, " +
+	"message, comment_required"
 
 func (tx *Tx) waits(where string, args ...any) ([]Wait, error) {
 	return all(tx, func(rows *sqlite.Rows) (w Wait, err error) {
-		return w, rows.Scan(&w.ExecutionID, &w.NodeID, &w.Path, &w.Type, &w.Kind, &w.DueAt, &w.Event, &w.ChildID, &w.StartedAt, &w.Title, &w.Message, &w.CommentRequired)
+		return w, rows.Scan(
+			&w.ExecutionID, &w.NodeID, &w.Path, &w.Type, &w.Kind, &w.DueAt, &w.Event, &w.ChildID, &w.StartedAt,
+			&w.Title, &w.Message, &w.CommentRequired,
+		)
 	}, "SELECT "+waitColumns+" FROM _waits WHERE "+where, args...)
 }
 
 func (tx *Tx) insertWait(w *Wait) error {
-	_, err := tx.exec("INSERT OR REPLACE INTO _waits("+waitColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-		w.ExecutionID, w.NodeID, w.Path, w.Type, string(w.Kind), w.DueAt, w.Event, w.ChildID, w.StartedAt, w.Title, w.Message, w.CommentRequired)
+	_, err := tx.exec(
+		"INSERT OR REPLACE INTO _waits("+waitColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+		w.ExecutionID, w.NodeID, w.Path, w.Type, string(w.Kind), w.DueAt, w.Event, w.ChildID, w.StartedAt, w.Title,
+		w.Message, w.CommentRequired,
+	)
 	return err
 }
 
@@ -98,7 +115,12 @@ func (db *DB) EndWaits(ctx context.Context, ends []WaitEnd) ([]WaitEnd, error) {
 }
 
 func (tx *Tx) endWait(end WaitEnd) (bool, error) {
-	done, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", end.ExecutionID, end.Result.NodeID, end.Result.FullPath())
+	done, err := tx.exec(
+		"DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?",
+		end.ExecutionID,
+		end.Result.NodeID,
+		end.Result.FullPath(),
+	)
 	if err != nil {
 		return false, err
 	}

@@ -143,7 +143,8 @@ func (f *Folder) consider(id string) {
 	before, now := f.watcher.saved[id], fileState{stamp: f.stamp(id)}
 	switch {
 	case now.stamp == "" || now.stamp != before.stamp:
-	case before.settled && !(f.watcher.checks%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errExternalCause)):
+	case before.settled &&
+		!(f.watcher.checks%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errExternalCause)):
 		return
 	default:
 		now.settled = f.take(id)

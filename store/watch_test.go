@@ -27,7 +27,10 @@ func TestFileThatAppearsIsAdopted(t *testing.T) {
 	}
 	pollFolder(f, 1)
 	db := byName(t, f, "support")
-	if a := db.Agent(); a.ID != "agent-new" || a.Name != "Support" || a.Status != agent.StatusPaused || db.Problem() != nil {
+	if a := db.Agent(); a.ID != "agent-new" ||
+		a.Name != "Support" ||
+		a.Status != agent.StatusPaused ||
+		db.Problem() != nil {
 		t.Errorf("%+v, %v", a, db.Problem())
 	}
 	if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
@@ -192,7 +195,10 @@ func TestFileReplacedWhileOpen(t *testing.T) {
 		}
 		pollFolder(f, 2)
 		now := byName(t, f, db.id)
-		if now == db || now.Agent().Name != "Replacement" || now.Agent().Status != agent.StatusPaused || now.Problem() != nil {
+		if now == db ||
+			now.Agent().Name != "Replacement" ||
+			now.Agent().Status != agent.StatusPaused ||
+			now.Problem() != nil {
 			t.Errorf("%+v, %v", now.Agent(), now.Problem())
 		}
 		createContact(t, now, named("z"))
@@ -225,7 +231,10 @@ func TestFileReplacedWhileClosed(t *testing.T) {
 	if n := value[int](t, db, "SELECT count(*) FROM contacts"); n != 1 {
 		t.Errorf("%d contacts", n)
 	}
-	if byName(t, f, "Support") != db || db.Agent().Name != "Support" || len(db.Roles()) != 0 || db.Agent().Status != agent.StatusActive {
+	if byName(t, f, "Support") != db ||
+		db.Agent().Name != "Support" ||
+		len(db.Roles()) != 0 ||
+		db.Agent().Status != agent.StatusActive {
 		t.Errorf("%+v, %v", db.Agent(), db.Roles())
 	}
 	if _, err := f.Agent("Renamed"); agent.ErrorCode(err) != agent.CodeNotFound {
@@ -296,7 +305,12 @@ func TestWatcherAndCreators(t *testing.T) {
 		}
 	}
 	if want := 1 + 4*8 + 4*4; len(f.Agents()) != want || fileCount(t, filepath.Join(f.agentsPath(), "*.db")) != want {
-		t.Errorf("%d agents, %d files, want %d", len(f.Agents()), fileCount(t, filepath.Join(f.agentsPath(), "*.db")), want)
+		t.Errorf(
+			"%d agents, %d files, want %d",
+			len(f.Agents()),
+			fileCount(t, filepath.Join(f.agentsPath(), "*.db")),
+			want,
+		)
 	}
 }
 

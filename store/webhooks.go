@@ -27,7 +27,10 @@ var webhookListing = listing[agent.Webhook]{listed{
 
 func scanWebhook(rows *sqlite.Rows) (w agent.Webhook, err error) {
 	var events rawJSON
-	err = rows.Scan(&w.ID, &w.URL, &events, &w.Active, &w.FailureCount, &w.LastDeliveryAt, &w.LastStatus, &w.CreatedAt, &w.UpdatedAt)
+	err = rows.Scan(
+		&w.ID, &w.URL, &events, &w.Active, &w.FailureCount, &w.LastDeliveryAt, &w.LastStatus,
+		&w.CreatedAt, &w.UpdatedAt,
+	)
 	if err != nil {
 		return w, err
 	}
@@ -56,7 +59,9 @@ func (db *DB) Webhooks(ctx context.Context, p Page) ([]agent.Webhook, int, error
 
 // Webhook reads one subscription.
 func (db *DB) Webhook(ctx context.Context, id string) (agent.Webhook, error) {
-	return ReadOne(ctx, db, func(tx *Tx) (agent.Webhook, error) { return tx.webhook(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Webhook, error) {
+		return tx.webhook(id)
+	})
 }
 
 func (tx *Tx) webhook(id string) (agent.Webhook, error) {
@@ -76,18 +81,31 @@ func (db *DB) CreateWebhook(ctx context.Context, w agent.Webhook, secret string)
 			return w, err
 		}
 		if n >= agent.MaxWebhooks {
-			return w, agent.Errorf(agent.CodeConflict, "an agent has at most %d webhook subscriptions", agent.MaxWebhooks).With("limit", agent.MaxWebhooks)
+			return w, agent.Errorf(
+				agent.CodeConflict,
+				"an agent has at most %d webhook subscriptions",
+				agent.MaxWebhooks,
+			).With("limit", agent.MaxWebhooks)
 		}
 		events, err := json.Marshal(w.Events)
 		if err != nil {
 			return w, err
 		}
-		if _, err := tx.exec("INSERT INTO webhooks(id, url, events, active, created_at, updated_at) VALUES (?,?,?,?,?,?)",
-			w.ID, w.URL, string(events), w.Active, tx.Now, tx.Now); err != nil {
+		if _, err := tx.exec(
+			"INSERT INTO webhooks(id, url, events, active, created_at, updated_at) VALUES (?,?,?,?,?,?)",
+			w.ID,
+			w.URL,
+			string(events),
+			w.Active,
+			tx.Now,
+			tx.Now,
+		); err != nil {
 			return w, err
 		}
-		return w, errors.Join(tx.putSecret(w.ID, secretField, secret),
-			tx.audit("webhook created", map[string]any{"webhook_id": w.ID}))
+		return w, errors.Join(
+			tx.putSecret(w.ID, secretField, secret),
+			tx.audit("webhook created", map[string]any{"webhook_id": w.ID}),
+		)
 	})
 }
 
@@ -107,8 +125,14 @@ func (db *DB) UpdateWebhook(ctx context.Context, id string, change agent.Webhook
 		if err != nil {
 			return w, err
 		}
-		if _, err := tx.exec("UPDATE webhooks SET url = ?, events = ?, active = ?, updated_at = ? WHERE id = ?",
-			w.URL, string(events), w.Active, tx.Now, id); err != nil {
+		if _, err := tx.exec(
+			"UPDATE webhooks SET url = ?, events = ?, active = ?, updated_at = ? WHERE id = ?",
+			w.URL,
+			string(events),
+			w.Active,
+			tx.Now,
+			id,
+		); err != nil {
 			return w, err
 		}
 		if err := tx.audit("webhook updated", map[string]any{"webhook_id": id}); err != nil {
@@ -129,11 +153,17 @@ func (db *DB) RotateWebhookSecret(ctx context.Context, id, secret string, until 
 		if err != nil && !errors.Is(err, errLocked) {
 			return agent.Webhook{}, err
 		}
-		if _, err := tx.exec("UPDATE webhooks SET previous_secret_until = ?, updated_at = ? WHERE id = ?", until, tx.Now, id); err != nil {
+		if _, err := tx.exec(
+			"UPDATE webhooks SET previous_secret_until = ?, updated_at = ? WHERE id = ?",
+			until, tx.Now, id,
+		); err != nil {
 			return agent.Webhook{}, err
 		}
-		if err := errors.Join(tx.putSecret(id, formerSecretField, former), tx.putSecret(id, secretField, secret),
-			tx.audit("webhook secret rotated", map[string]any{"webhook_id": id})); err != nil {
+		if err := errors.Join(
+			tx.putSecret(id, formerSecretField, former),
+			tx.putSecret(id, secretField, secret),
+			tx.audit("webhook secret rotated", map[string]any{"webhook_id": id}),
+		); err != nil {
 			return agent.Webhook{}, err
 		}
 		return tx.webhook(id)
@@ -154,7 +184,9 @@ func (db *DB) DeleteWebhook(ctx context.Context, id string) error {
 // WebhookSecrets decrypts the secrets that sign for a subscription at a time: the
 // current one first, then the previous one while it is valid.
 func (db *DB) WebhookSecrets(ctx context.Context, id string, now agent.Time) ([]string, error) {
-	return Read(ctx, db, func(tx *Tx) ([]string, error) { return tx.webhookSecrets(id, now) })
+	return Read(ctx, db, func(tx *Tx) ([]string, error) {
+		return tx.webhookSecrets(id, now)
+	})
 }
 
 func (tx *Tx) webhookSecrets(id string, now agent.Time) ([]string, error) {

@@ -12,22 +12,33 @@ import (
 	"satchel/store/sqlite"
 )
 
-const workflowColumns = "id, name, description, nodes, edges, settings, status, version, created_at, updated_at, updated_by"
+const workflowColumns = "id, name, description, nodes, edges, settings, status, version, " +
+	"created_at, updated_at, updated_by"
 
 // triggerNodes selects the triggers among a workflow's nodes.
-const triggerNodes = "(SELECT json_group_array(json(value)) FROM json_each(nodes) WHERE CASE type WHEN 'object' THEN value ->> '$.type' END = 'trigger')"
+const triggerNodes = "(SELECT json_group_array(json(value)) FROM json_each(nodes) WHERE CASE type WHEN 'object' " +
+	"THEN value ->> '$.type' END = 'trigger')"
 
 var workflowListing = listing[agent.Workflow]{listed{
-	table:   "workflows",
-	columns: "id, name, description, " + triggerNodes + ", '[]', '{}', status, version, created_at, updated_at, updated_by",
-	order:   Order{"created_at", true},
-	sort:    map[string]string{"name": "name COLLATE NOCASE", "status": "status", "created_at": "created_at", "updated_at": "updated_at"},
-	search:  []string{"name", "description"},
+	table: "workflows",
+	columns: "id, name, description, " + triggerNodes +
+		", '[]', '{}', status, version, created_at, updated_at, updated_by",
+	order: Order{"created_at", true},
+	sort: map[string]string{
+		"name":       "name COLLATE NOCASE",
+		"status":     "status",
+		"created_at": "created_at",
+		"updated_at": "updated_at",
+	},
+	search: []string{"name", "description"},
 }, scanWorkflow}
 
 func scanWorkflow(rows *sqlite.Rows) (w agent.Workflow, err error) {
 	var nodes, edges, settings []byte
-	if err := rows.Scan(&w.ID, &w.Name, &w.Description, &nodes, &edges, &settings, &w.Status, &w.Version, &w.CreatedAt, &w.UpdatedAt, &w.UpdatedBy); err != nil {
+	if err := rows.Scan(
+		&w.ID, &w.Name, &w.Description, &nodes, &edges, &settings, &w.Status, &w.Version, &w.CreatedAt, &w.UpdatedAt,
+		&w.UpdatedBy,
+	); err != nil {
 		return w, err
 	}
 	return w, readGraph(&w, nodes, edges, settings)
@@ -60,7 +71,9 @@ func (db *DB) Workflows(ctx context.Context, statuses []string, p Page) ([]agent
 
 // Workflow reads a workflow.
 func (db *DB) Workflow(ctx context.Context, id string) (agent.Workflow, error) {
-	return ReadOne(ctx, db, func(tx *Tx) (agent.Workflow, error) { return tx.workflow(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Workflow, error) {
+		return tx.workflow(id)
+	})
 }
 
 func (tx *Tx) workflow(id string) (agent.Workflow, error) {
@@ -70,7 +83,9 @@ func (tx *Tx) workflow(id string) (agent.Workflow, error) {
 // CreateWorkflow creates a workflow, which the caller has validated.
 func (db *DB) CreateWorkflow(ctx context.Context, w agent.Workflow) (agent.Workflow, error) {
 	w.ID = agent.NewID(agent.KindWorkflow)
-	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) { return tx.insertWorkflow(w) })
+	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) {
+		return tx.insertWorkflow(w)
+	})
 }
 
 func (tx *Tx) insertWorkflow(w agent.Workflow) (agent.Workflow, error) {
@@ -82,8 +97,10 @@ func (tx *Tx) insertWorkflow(w agent.Workflow) (agent.Workflow, error) {
 	if err != nil {
 		return w, err
 	}
-	if _, err := tx.exec("INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,'')", w.ID, w.Name, w.Description,
-		nodes, edges, settings, w.Status, w.Version, w.CreatedAt, w.UpdatedAt); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,'')", w.ID, w.Name, w.Description,
+		nodes, edges, settings, w.Status, w.Version, w.CreatedAt, w.UpdatedAt,
+	); err != nil {
 		return w, err
 	}
 	if err := tx.recordAuthor(&w, true); err != nil {
@@ -105,16 +122,26 @@ func writeGraph(w *agent.Workflow) (nodes, edges, settings string, err error) {
 // recordAuthor records who saved a workflow, and the note about its version.
 func (tx *Tx) recordAuthor(w *agent.Workflow, made bool) error {
 	w.UpdatedBy = tx.actor
-	if _, err := tx.exec("UPDATE workflows SET updated_by = ? WHERE id = ?", w.UpdatedBy, w.ID); err != nil || !made && w.Note == "" {
+	if _, err := tx.exec(
+		"UPDATE workflows SET updated_by = ? WHERE id = ?",
+		w.UpdatedBy, w.ID,
+	); err != nil || !made && w.Note == "" {
 		return err
 	}
-	_, err := tx.exec("UPDATE _workflow_versions SET author = iif(?, ?, author), note = ? WHERE workflow_id = ? AND version = ?", made, w.UpdatedBy, w.Note, w.ID, w.Version)
+	_, err := tx.exec(
+		"UPDATE _workflow_versions SET author = iif(?, ?, author), note = ? WHERE workflow_id = ? AND version = ?",
+		made, w.UpdatedBy, w.Note, w.ID, w.Version,
+	)
 	return err
 }
 
 // UpdateWorkflow changes a workflow by calling change with its current state; change
 // may refuse. A changed graph becomes a new version.
-func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.Workflow) error) (agent.Workflow, error) {
+func (db *DB) UpdateWorkflow(
+	ctx context.Context,
+	id string,
+	change func(*agent.Workflow) error,
+) (agent.Workflow, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) {
 		w, err := tx.workflow(id)
 		if err != nil {
@@ -125,7 +152,9 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 			return w, err
 		}
 		w.UpdatedAt = tx.Now
-		if !slices.EqualFunc(before, w.Nodes, func(a, b agent.RawNode) bool { return bytes.Equal(a, b) }) {
+		if !slices.EqualFunc(before, w.Nodes, func(a, b agent.RawNode) bool {
+			return bytes.Equal(a, b)
+		}) {
 			err = tx.sealNodes(&w)
 		}
 		if err != nil {
@@ -135,8 +164,11 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 		if err != nil {
 			return w, err
 		}
-		if _, err := tx.exec("UPDATE workflows SET name = ?, description = ?, nodes = ?, edges = ?, settings = ?, status = ?, updated_at = ? WHERE id = ?",
-			w.Name, w.Description, nodes, edges, settings, w.Status, w.UpdatedAt, id); err != nil {
+		if _, err := tx.exec(
+			"UPDATE workflows SET name = ?, description = ?, nodes = ?, edges = ?, settings = ?, status = ?, "+
+				"updated_at = ? WHERE id = ?",
+			w.Name, w.Description, nodes, edges, settings, w.Status, w.UpdatedAt, id,
+		); err != nil {
 			return w, err
 		}
 		if err := tx.value(&w.Version, "SELECT version FROM workflows WHERE id = ?", id); err != nil {
@@ -145,7 +177,11 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 		if err := tx.recordAuthor(&w, w.Version > version); err != nil {
 			return w, err
 		}
-		return w, tx.audit("workflow updated", map[string]any{"workflow_id": id, "version": w.Version, "status": w.Status})
+		return w, tx.audit("workflow updated", map[string]any{
+			"workflow_id": id,
+			"version":     w.Version,
+			"status":      w.Status,
+		})
 	})
 }
 
@@ -169,7 +205,12 @@ func (tx *Tx) sealNodes(w *agent.Workflow) error {
 		if len(value) > maxNodeSecret {
 			return invalidSecret(name, fmt.Sprintf("must have at most %d bytes", maxNodeSecret))
 		}
-		if err := tx.putSecretFor(agent.Origin(secrets.Addresses[name]), w.ID, name, value); err != nil {
+		if err := tx.putSecretFor(
+			agent.Origin(secrets.Addresses[name]),
+			w.ID,
+			name,
+			value,
+		); err != nil {
 			return err
 		}
 	}
@@ -201,7 +242,10 @@ func checkNodeHost(name string, secrets agent.NodeSecrets) error {
 		return nil
 	}
 	node, _, _ := strings.Cut(name, "/")
-	return agent.Invalid("data.url", "must have scheme, host and port without a template, because the node has a stored credential").With("node_id", node)
+	return agent.Invalid(
+		"data.url",
+		"must have scheme, host and port without a template, because the node has a stored credential",
+	).With("node_id", node)
 }
 
 // invalidSecret returns a validation error about a secret of a node.
@@ -224,7 +268,11 @@ func (db *DB) NodeSecret(ctx context.Context, workflowID, name, address string) 
 		}
 		_, field, _ := strings.Cut(name, "/")
 		if !ok {
-			return "", agent.Errorf(agent.CodeExecution, "%s is a mask, but no secret is stored for it; set it again", field)
+			return "", agent.Errorf(
+				agent.CodeExecution,
+				"%s is a mask, but no secret is stored for it; set it again",
+				field,
+			)
 		}
 		plain, err := db.openFor(s, address)
 		if err != nil {
@@ -286,7 +334,9 @@ func (tx *Tx) countExecutions(id string, versions []agent.WorkflowVersion) error
 		return v, rows.Scan(&v.Version, &v.Executions, &v.Failed)
 	}, versionExecutions, id, versions[len(versions)-1].Version, versions[0].Version)
 	for _, c := range counted {
-		if i := slices.IndexFunc(versions, func(v agent.WorkflowVersion) bool { return v.Version == c.Version }); i >= 0 {
+		if i := slices.IndexFunc(versions, func(v agent.WorkflowVersion) bool {
+			return v.Version == c.Version
+		}); i >= 0 {
 			versions[i].Executions, versions[i].Failed = c.Executions, c.Failed
 		}
 	}
@@ -362,10 +412,15 @@ func (db *DB) Subscribers(ctx context.Context, events []string) (Subscribers, er
 	}
 	return Read(ctx, db, func(tx *Tx) (e Subscribers, err error) {
 		in := " IN (" + placeholders(len(args)) + ")"
-		e.Listeners, err = all(tx, func(rows *sqlite.Rows) (l Listener, err error) {
-			return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern, &l.Since)
-		},
-			"SELECT workflow_id, node_id, event, since_seq FROM _triggers WHERE event"+in+" ORDER BY workflow_id, node_id", args...)
+		e.Listeners, err = all(
+			tx,
+			func(rows *sqlite.Rows) (l Listener, err error) {
+				return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern, &l.Since)
+			},
+			"SELECT workflow_id, node_id, event, since_seq FROM _triggers WHERE event"+in+
+				" ORDER BY workflow_id, node_id",
+			args...,
+		)
 		if err != nil {
 			return e, err
 		}

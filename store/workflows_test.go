@@ -13,7 +13,12 @@ import (
 
 // graphOf returns an active workflow with these nodes.
 func graphOf(nodes ...string) agent.Workflow {
-	w := agent.Workflow{Name: "Flow", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings(), Edges: []agent.RawEdge{}}
+	w := agent.Workflow{
+		Name:     "Flow",
+		Status:   agent.WorkflowActive,
+		Settings: agent.DefaultWorkflowSettings(),
+		Edges:    []agent.RawEdge{},
+	}
 	for _, n := range nodes {
 		w.Nodes = append(w.Nodes, agent.RawNode(n))
 	}
@@ -32,8 +37,18 @@ func createWorkflow(t testing.TB, db *DB, w agent.Workflow) agent.Workflow {
 // running returns an execution of a workflow that has started.
 func running(w agent.Workflow) *agent.Execution {
 	now := agent.Now()
-	return &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: w.ID, Version: w.Version, Status: agent.ExecutionRunning, Trigger: "manual",
-		TriggerNode: "t", Input: json.RawMessage("{}"), Depth: 1, CreatedAt: now, StartedAt: now}
+	return &agent.Execution{
+		ID:          agent.NewID(agent.KindExecution),
+		WorkflowID:  w.ID,
+		Version:     w.Version,
+		Status:      agent.ExecutionRunning,
+		Trigger:     "manual",
+		TriggerNode: "t",
+		Input:       json.RawMessage("{}"),
+		Depth:       1,
+		CreatedAt:   now,
+		StartedAt:   now,
+	}
 }
 
 func startExecution(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
@@ -53,7 +68,12 @@ func TestReplays(t *testing.T) {
 	startExecution := func(key, replay string) string {
 		t.Helper()
 		x := running(w)
-		inserted, err := db.InsertExecutions(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, IdempotencyKey: key, Replay: replay}})
+		inserted, err := db.InsertExecutions(t.Context(), []StartedExecution{{
+			Execution:      x,
+			Name:           w.Name,
+			IdempotencyKey: key,
+			Replay:         replay,
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,12 +148,18 @@ func TestWorkflowsBySQL(t *testing.T) {
 			t.Fatalf("%s: %v", query, err)
 		}
 	}
-	ask(`INSERT INTO workflows(id, name, status, nodes) VALUES ('workflow-x', 'By SQL', 'active', ?)`,
-		`[{"id":"a","type":"trigger","data":{"event":"contact.*"}},{"id":"b","type":"trigger","data":{"event":"contact.created","disabled":true}},5,"x",{"type":"trigger"}]`)
+	ask(
+		`INSERT INTO workflows(id, name, status, nodes) VALUES ('workflow-x', 'By SQL', 'active', ?)`,
+		`[{"id":"a","type":"trigger","data":{"event":"contact.*"}},{"id":"b","type":"trigger",`+
+			`"data":{"event":"contact.created","disabled":true}},5,"x",{"type":"trigger"}]`,
+	)
 	if got := subscribersOf(t, db, "contact.created"); got != "a" {
 		t.Errorf("subscribers %q", got)
 	}
-	ask(`UPDATE workflows SET nodes = ? WHERE id = 'workflow-x'`, `[{"id":"c","type":"trigger","data":{"event":"contact.created"}}]`)
+	ask(
+		`UPDATE workflows SET nodes = ? WHERE id = 'workflow-x'`,
+		`[{"id":"c","type":"trigger","data":{"event":"contact.created"}}]`,
+	)
 	if got := subscribersOf(t, db, "contact.created"); got != "c" {
 		t.Errorf("subscribers after a change %q", got)
 	}
@@ -151,7 +177,12 @@ func TestWorkflowsBySQL(t *testing.T) {
 		t.Errorf("subscribers of a paused workflow %q", got)
 	}
 	x := startExecution(t, db, w)
-	if _, err := db.SQL(t.Context(), "UPDATE executions SET status = 'complete'", Params{}, Access{Write: true}); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
+	if _, err := db.SQL(
+		t.Context(),
+		"UPDATE executions SET status = 'complete'",
+		Params{},
+		Access{Write: true},
+	); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
 		t.Errorf("an execution changed by SQL: %v", err)
 	}
 	deleted := startExecution(t, db, w)
@@ -160,11 +191,21 @@ func TestWorkflowsBySQL(t *testing.T) {
 	if _, _, err := db.Execution(t.Context(), x.ID); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("an execution of a deleted workflow: %v", err)
 	}
-	if n := value[int](t, db, "SELECT (SELECT count(*) FROM _workflow_versions) + (SELECT count(*) FROM _triggers) + (SELECT n FROM _counts WHERE name = 'executions')"); n != 0 {
+	if n := value[int](
+		t,
+		db,
+		"SELECT (SELECT count(*) FROM _workflow_versions) + (SELECT count(*) FROM _triggers) + (SELECT n "+
+			"FROM _counts WHERE name = 'executions')",
+	); n != 0 {
 		t.Errorf("%d rows are left of a deleted workflow", n)
 	}
 	for _, bad := range []string{`{}`, `[`, `null`} {
-		if _, err := db.SQL(t.Context(), "INSERT INTO workflows(name, nodes) VALUES ('x', '"+bad+"')", Params{}, Access{Write: true}); agent.ErrorCode(err) != agent.CodeExecution {
+		if _, err := db.SQL(
+			t.Context(),
+			"INSERT INTO workflows(name, nodes) VALUES ('x', '"+bad+"')",
+			Params{},
+			Access{Write: true},
+		); agent.ErrorCode(err) != agent.CodeExecution {
 			t.Errorf("nodes %s by SQL: %v", bad, err)
 		}
 	}
@@ -186,7 +227,14 @@ func TestCommitExecution(t *testing.T) {
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
 	x := startExecution(t, db, w)
 	result := func(node string, status agent.NodeStatus, output string) agent.NodeResult {
-		return agent.NodeResult{NodeID: node, Type: "set", Status: status, StartedAt: agent.Now(), Attempt: 1, Output: json.RawMessage(output)}
+		return agent.NodeResult{
+			NodeID:    node,
+			Type:      "set",
+			Status:    status,
+			StartedAt: agent.Now(),
+			Attempt:   1,
+			Output:    json.RawMessage(output),
+		}
 	}
 	commit := func(p ExecutionStep) error {
 		t.Helper()
@@ -196,15 +244,37 @@ func TestCommitExecution(t *testing.T) {
 	}
 	loop := result("l", agent.NodeRunning, "null")
 	loop.Output, loop.Items = nil, json.RawMessage(`[1,2]`)
-	wait := Wait{ExecutionID: x.ID, NodeID: "w", Path: "1", Type: "wait", Kind: WaitEvent, Event: "a.b", DueAt: agent.At(time.Now().Add(time.Hour)), StartedAt: agent.Now()}
-	if err := commit(ExecutionStep{Results: []agent.NodeResult{result("t", agent.NodeSuccess, `{"big":"`+strings.Repeat("x", 300<<10)+`"}`), loop}, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
+	wait := Wait{
+		ExecutionID: x.ID,
+		NodeID:      "w",
+		Path:        "1",
+		Type:        "wait",
+		Kind:        WaitEvent,
+		Event:       "a.b",
+		DueAt:       agent.At(time.Now().Add(time.Hour)),
+		StartedAt:   agent.Now(),
+	}
+	if err := commit(ExecutionStep{
+		Results: []agent.NodeResult{
+			result("t", agent.NodeSuccess, `{"big":"`+strings.Repeat("x", 300<<10)+`"}`),
+			loop,
+		},
+		Waits:     []Wait{wait},
+		Suspended: true,
+		Waiting:   1,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT suspended FROM executions"); n != 1 || subscribersOf(t, db, "a.b") != "wait:w" {
 		t.Errorf("suspended %d, subscribed %q", n, subscribersOf(t, db, "a.b"))
 	}
 	_, results, err := db.Execution(t.Context(), x.ID)
-	if err != nil || len(results) != 3 || len(results[0].Output) < 300<<10 || string(results[1].Items) != "[1,2]" || results[2].Status != agent.NodeWaiting || *results[2].Iteration != 1 {
+	if err != nil ||
+		len(results) != 3 ||
+		len(results[0].Output) < 300<<10 ||
+		string(results[1].Items) != "[1,2]" ||
+		results[2].Status != agent.NodeWaiting ||
+		*results[2].Iteration != 1 {
 		t.Fatalf("%+v %v", results, err)
 	}
 	end := WaitEnd{ExecutionID: x.ID, Result: results[2]}
@@ -224,7 +294,9 @@ func TestCommitExecution(t *testing.T) {
 	if err := commit(ExecutionStep{Results: []agent.NodeResult{result("l", agent.NodeSuccess, `{}`)}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(ExecutionStep{Results: []agent.NodeResult{result("late", agent.NodeSuccess, `{}`)}}); !errors.Is(err, ErrEnded) {
+	if err := commit(ExecutionStep{
+		Results: []agent.NodeResult{result("late", agent.NodeSuccess, `{}`)},
+	}); !errors.Is(err, ErrEnded) {
 		t.Errorf("a step after the end: %v", err)
 	}
 	_, results, err = db.Execution(t.Context(), x.ID)
@@ -236,7 +308,11 @@ func TestCommitExecution(t *testing.T) {
 		t.Errorf("%s %v", got, err)
 	}
 	events, err := db.Events(t.Context(), 0, 10)
-	if err != nil || len(events) != 2 || events[0].Type != agent.EventWorkflowStarted || events[1].Type != agent.EventWorkflowComplete || events[1].Depth != 1 {
+	if err != nil ||
+		len(events) != 2 ||
+		events[0].Type != agent.EventWorkflowStarted ||
+		events[1].Type != agent.EventWorkflowComplete ||
+		events[1].Depth != 1 {
 		t.Errorf("%+v %v", events, err)
 	}
 }
@@ -253,7 +329,12 @@ func TestPendingExecutions(t *testing.T) {
 	w := createWorkflow(t, timed, graphOf(`{"id":"t","type":"trigger"}`))
 	x, due := startExecution(t, timed, w), agent.At(time.Now().Add(time.Hour))
 	wait := Wait{ExecutionID: x.ID, NodeID: "w", Type: "wait", Kind: WaitTimer, DueAt: due, StartedAt: agent.Now()}
-	if _, err := timed.CommitExecution(t.Context(), ExecutionStep{Execution: x, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
+	if _, err := timed.CommitExecution(t.Context(), ExecutionStep{
+		Execution: x,
+		Waits:     []Wait{wait},
+		Suspended: true,
+		Waiting:   1,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	closeFolder(t, f)
@@ -275,7 +356,10 @@ func TestRetentionOfExecutions(t *testing.T) {
 	old, fresh, open := startExecution(t, db, w), startExecution(t, db, w), startExecution(t, db, w)
 	for _, x := range []*agent.Execution{old, fresh} {
 		x.Status, x.CompletedAt = agent.ExecutionComplete, agent.Now()
-		if _, err := db.CommitExecution(t.Context(), ExecutionStep{Execution: x, Results: []agent.NodeResult{{NodeID: "t", Type: "trigger", Status: agent.NodeSuccess}}}); err != nil {
+		if _, err := db.CommitExecution(t.Context(), ExecutionStep{
+			Execution: x,
+			Results:   []agent.NodeResult{{NodeID: "t", Type: "trigger", Status: agent.NodeSuccess}},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -304,14 +388,27 @@ func TestNodeSecretsAreSealed(t *testing.T) {
 	path := t.TempDir()
 	f := openAt(t, path)
 	db := createAgent(t, f, "a")
-	w := createWorkflow(t, db, graphOf(`{"id":"h","type":"http-request","data":{"url":"https://x.y","auth":{"type":"bearer","token":"open-sesame"}}}`))
+	w := createWorkflow(
+		t,
+		db,
+		graphOf(`{"id":"h","type":"http-request","data":{"url":"https://x.y",`+
+			`"auth":{"type":"bearer","token":"open-sesame"}}}`),
+	)
 	if strings.Contains(string(w.Nodes[0]), "sesame") {
 		t.Errorf("the returned workflow shows the secret: %s", w.Nodes[0])
 	}
-	if got, err := db.NodeSecret(t.Context(), w.ID, agent.NodeSecret("h", "auth.token"), "https://x.y"); err != nil || got != "open-sesame" {
+	if got, err := db.NodeSecret(
+		t.Context(),
+		w.ID,
+		agent.NodeSecret("h", "auth.token"),
+		"https://x.y",
+	); err != nil || got != "open-sesame" {
 		t.Errorf("opened: %q %v", got, err)
 	}
-	again, err := db.UpdateWorkflow(t.Context(), w.ID, func(w *agent.Workflow) error { w.Name = "Other"; return nil })
+	again, err := db.UpdateWorkflow(t.Context(), w.ID, func(w *agent.Workflow) error {
+		w.Name = "Other"
+		return nil
+	})
 	if err != nil || again.Version != 1 {
 		t.Errorf("writing a mask back: version %d, %v", again.Version, err)
 	}
@@ -323,7 +420,12 @@ func TestNodeSecretsAreSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := fork.NodeSecret(t.Context(), w.ID, agent.NodeSecret("h", "auth.token"), "https://x.y"); err != nil || got != "open-sesame" {
+	if got, err := fork.NodeSecret(
+		t.Context(),
+		w.ID,
+		agent.NodeSecret("h", "auth.token"),
+		"https://x.y",
+	); err != nil || got != "open-sesame" {
 		t.Errorf("opened in a fork: %q %v", got, err)
 	}
 	closeFolder(t, f)

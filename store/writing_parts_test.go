@@ -11,7 +11,9 @@ import (
 // makeAllWritingParts creates the parts of the schema that writes need.
 func makeAllWritingParts(t testing.TB, db *DB) {
 	t.Helper()
-	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return tx.makeWritingParts(allWritingParts()) }); err != nil {
+	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) {
+		return tx.makeWritingParts(allWritingParts())
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -24,13 +26,20 @@ func TestWritesMakeTheirParts(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
-	if got := value[string](t, db, "SELECT group_concat(name) FROM sqlite_schema WHERE type IN ('trigger','view')"); got != "_logs_counted,_logs_uncounted" {
+	if got := value[string](
+		t,
+		db,
+		"SELECT group_concat(name) FROM sqlite_schema WHERE type IN ('trigger','view')",
+	); got != "_logs_counted,_logs_uncounted" {
 		t.Errorf("a new file has %s", got)
 	}
 	const insert = "INSERT INTO contacts(name) VALUES ('x')"
 	failure := errors.New("no")
 	for range 2 {
-		if _, err := Write(t.Context(), db, func(tx *Tx) (any, error) { _, err := tx.exec(insert); return nil, errors.Join(err, failure) }); !errors.Is(err, failure) {
+		if _, err := Write(t.Context(), db, func(tx *Tx) (any, error) {
+			_, err := tx.exec(insert)
+			return nil, errors.Join(err, failure)
+		}); !errors.Is(err, failure) {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +54,12 @@ func TestWritesMakeTheirParts(t *testing.T) {
 	if got := value[int](t, db, triggersOf, "workflows"); got != 0 {
 		t.Error("tables that are not written to have triggers too")
 	}
-	if _, err := db.SQL(t.Context(), "INSERT INTO workflows(id, name) VALUES ('w', 'w')", Params{}, Access{Write: true}); err != nil {
+	if _, err := db.SQL(
+		t.Context(),
+		"INSERT INTO workflows(id, name) VALUES ('w', 'w')",
+		Params{},
+		Access{Write: true},
+	); err != nil {
 		t.Fatal(err)
 	}
 	wantCounted(t, db, "workflows", 1)
@@ -56,7 +70,9 @@ func TestWritesMakeTheirParts(t *testing.T) {
 
 func wantCounted(t *testing.T, db *DB, table string, want int) {
 	t.Helper()
-	counted, rows := value[int](t, db, "SELECT n FROM _counts WHERE name = ?", table), value[int](t, db, "SELECT count(*) FROM "+table)
+	counted, rows :=
+		value[int](t, db, "SELECT n FROM _counts WHERE name = ?", table),
+		value[int](t, db, "SELECT count(*) FROM "+table)
 	if counted != want || rows != want {
 		t.Errorf("%s: %d counted, %d rows, want %d", table, counted, rows, want)
 	}
@@ -104,7 +120,10 @@ func TestSharedCommitsMakeTheirParts(t *testing.T) {
 			return err
 		}})
 	}
-	if err := db.alone(t.Context(), func(*conn) error { db.file.commit(group); return nil }); err != nil {
+	if err := db.alone(t.Context(), func(*conn) error {
+		db.file.commit(group)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	wantCounted(t, db, "contacts", 3)
@@ -117,7 +136,8 @@ func TestFirstChunkMakesTheirIndex(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	want := func(tables, found int) {
 		t.Helper()
-		const index = "SELECT count(*) FROM sqlite_schema WHERE name IN ('_chunk_text','_chunk_terms','_chunk_vectors','chunks_position')"
+		const index = "SELECT count(*) FROM sqlite_schema WHERE name IN ('_chunk_text','_chunk_terms'," +
+			"'_chunk_vectors','chunks_position')"
 		if n := value[int](t, db, index); n != tables {
 			t.Errorf("%d tables, want %d", n, tables)
 		}
@@ -148,7 +168,11 @@ func TestMigratedFileGetsIndexesBack(t *testing.T) {
 		t.Skip("long, and not about concurrency")
 	}
 	t.Parallel()
-	db := migrateFixture(t, "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO contacts(name, notes) SELECT 'x', hex(zeroblob(1000)) FROM n")
+	db := migrateFixture(
+		t,
+		"WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO contacts(name, "+
+			"notes) SELECT 'x', hex(zeroblob(1000)) FROM n",
+	)
 	const index = "SELECT count(*) FROM sqlite_schema WHERE name = 'contacts_email'"
 	if value[int](t, db, index) != 0 {
 		t.Fatal("the index is there already")
@@ -186,7 +210,11 @@ func TestMigratedFileKeepsCounts(t *testing.T) {
 		t.Skip("long, and not about concurrency")
 	}
 	t.Parallel()
-	db := migrateFixture(t, "INSERT INTO conversations(id) VALUES ('c'); INSERT INTO messages(conversation_id, role, content) VALUES ('c', 'user', 'hello')")
+	db := migrateFixture(
+		t,
+		"INSERT INTO conversations(id) VALUES ('c'); INSERT INTO messages(conversation_id, role, content) "+
+			"VALUES ('c', 'user', 'hello')",
+	)
 	if value[int](t, db, "SELECT count(*) FROM messages") == 0 {
 		t.Fatal("the file has no messages")
 	}

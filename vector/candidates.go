@@ -18,14 +18,23 @@ type candidate struct {
 }
 
 // level returns the cosine on the scale of all models.
-func (c *candidate) level() float64 { return c.scale.level(c.cosine) }
+func (c *candidate) level() float64 {
+	return c.scale.level(c.cosine)
+}
 
 // sideLimit returns how many chunks each side, meaning and words, contributes.
 func sideLimit(limit int) int { return max(2*limit, 50) }
 
 // candidates combines what was found by meaning and by words. Each side also
 // rates what the other found.
-func candidates(k *store.Knowledge, q Query, r ranking, vector []float32, near map[int64]float64, matching *store.Matches) ([]candidate, error) {
+func candidates(
+	k *store.Knowledge,
+	q Query,
+	r ranking,
+	vector []float32,
+	near map[int64]float64,
+	matching *store.Matches,
+) ([]candidate, error) {
 	var rest []int64
 	for seq := range matching.Scores {
 		if _, ok := near[seq]; !ok {

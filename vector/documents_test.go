@@ -31,7 +31,12 @@ func (r *hangingReader) ended(name string) chan struct{} {
 	return r.ends[name]
 }
 
-func (r *hangingReader) read(ctx context.Context, name, media string, data []byte, limits document.Limits) (*document.Document, error) {
+func (r *hangingReader) read(
+	ctx context.Context,
+	name, media string,
+	data []byte,
+	limits document.Limits,
+) (*document.Document, error) {
 	if !strings.HasPrefix(name, "hang") {
 		return document.Read(ctx, name, media, data, limits)
 	}

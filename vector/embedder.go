@@ -81,7 +81,9 @@ func sentenceCase(text string) string {
 func keepsCapital(word string) string {
 	first, size := utf8.DecodeRuneInString(word)
 	second, _ := utf8.DecodeRuneInString(word[size:])
-	if !unicode.IsUpper(first) || strings.ContainsFunc(word[size:], unicode.IsUpper) || !unicode.IsLower(second) && word != "A" {
+	if !unicode.IsUpper(first) ||
+		strings.ContainsFunc(word[size:], unicode.IsUpper) ||
+		!unicode.IsLower(second) && word != "A" {
 		return word
 	}
 	return string(unicode.ToLower(first)) + word[size:]

@@ -25,7 +25,13 @@ func TestSentenceCase(t *testing.T) {
 
 func TestQuestionMarkIsAppended(t *testing.T) {
 	for query, want := range map[string]string{
-		"": "?", "opening hours": "opening hours?", "how?": "how?", "Tell me.": "Tell me.", "now!": "now!", "é": "é?", "E1042": "E1042?",
+		"":              "?",
+		"opening hours": "opening hours?",
+		"how?":          "how?",
+		"Tell me.":      "Tell me.",
+		"now!":          "now!",
+		"é":             "é?",
+		"E1042":         "E1042?",
 	} {
 		if got := asQuestion(query); got != want {
 			t.Errorf("%q becomes %q, want %q", query, got, want)

@@ -82,7 +82,10 @@ func (l *errorLog) Enabled(context.Context, slog.Level) bool { return true }
 func (l *errorLog) Handle(_ context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError {
 		text := r.Message
-		r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+		r.Attrs(func(a slog.Attr) bool {
+			text += " " + a.String()
+			return true
+		})
 		l.mu.Lock()
 		l.errors = append(l.errors, text)
 		l.mu.Unlock()

@@ -22,7 +22,10 @@ func (ix *Index) checkFile(name string) error {
 	info, err := ix.files.Info(name)
 	switch {
 	case models.IsNotInstalled(err):
-		return agent.Invalid("embedding_model", "is not installed on this server: \"satchel model list\" shows the models that are")
+		return agent.Invalid(
+			"embedding_model",
+			"is not installed on this server: \"satchel model list\" shows the models that are",
+		)
 	case err != nil:
 		return err
 	case info.Kind != pretrained.Embedder:
@@ -65,7 +68,11 @@ func (ix *Index) embedBy(m model) embedding {
 			return nil, err
 		}
 		if opened.Info.Kind != pretrained.Embedder {
-			return nil, agent.Errorf(agent.CodeUpstream, "the model %s is a reranker, which computes no vectors", m.to.Model)
+			return nil, agent.Errorf(
+				agent.CodeUpstream,
+				"the model %s is a reranker, which computes no vectors",
+				m.to.Model,
+			)
 		}
 		return opened.Embed(ctx, text)
 	}
@@ -75,7 +82,9 @@ func (ix *Index) embedBy(m model) embedding {
 // vectors this machine can compare with queries. With them, sources that wait to be
 // embedded again are found by their previous vectors.
 func (ix *Index) earlierModels(ctx context.Context, db *store.DB, m model, q Query) ([]model, error) {
-	names, err := store.Read(ctx, db, func(tx *store.Tx) ([]string, error) { return tx.VectorModels(q.SourceID) })
+	names, err := store.Read(ctx, db, func(tx *store.Tx) ([]string, error) {
+		return tx.VectorModels(q.SourceID)
+	})
 	if err != nil {
 		return nil, err
 	}

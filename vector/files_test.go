@@ -22,7 +22,10 @@ func install(t *testing.T, ix *Index, variant, name string) {
 // use sets an agent's model.
 func use(t *testing.T, ix *Index, db *store.DB, provider, name string) {
 	t.Helper()
-	_, err := db.UpdateSettings(t.Context(), agent.SettingsChange{EmbeddingProvider: agent.Some(provider), EmbeddingModel: agent.Some(name)})
+	_, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		EmbeddingProvider: agent.Some(provider),
+		EmbeddingModel:    agent.Some(name),
+	})
 	if err == nil {
 		err = ix.Reembed(t.Context(), db)
 	}
@@ -78,15 +81,19 @@ func TestChangeOfModel(t *testing.T) {
 	}
 	ix.Stop()
 
-	ix = newIndex(t, folder, // not started yet
-		&fake{model: "local"})
+	ix = newIndex(
+		t,
+		folder, // not started yet
+		&fake{model: "local"},
+	)
 	use(t, ix, db, agent.FileEmbedding, "tiny")
 	for _, id := range ids {
 		if s := source(t, db, id); s.Status != agent.SourceUpdating || s.EmbeddingModel != "local" {
 			t.Errorf("while waiting: %+v", s)
 		}
 	}
-	if found := search(t, ix, db, Query{Text: frozen, Mode: Vector, Limit: 1}); len(found) != 1 || found[0].Similarity < 0.9 {
+	if found := search(t, ix, db, Query{Text: frozen, Mode: Vector, Limit: 1}); len(found) != 1 ||
+		found[0].Similarity < 0.9 {
 		t.Errorf("by the old vectors: %+v", found)
 	}
 
@@ -127,7 +134,10 @@ func TestMissingModel(t *testing.T) {
 	s := upload(t, db, "a.txt", append(lines("otter", 3), frozen...), small)
 	start(t, ix)
 	wait(t, ix, db)
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{EmbeddingProvider: agent.Some(agent.FileEmbedding), EmbeddingModel: agent.Some("tiny")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		EmbeddingProvider: agent.Some(agent.FileEmbedding),
+		EmbeddingModel:    agent.Some("tiny"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := ix.Models().Remove("tiny"); err != nil {
@@ -137,7 +147,8 @@ func TestMissingModel(t *testing.T) {
 	if err != nil || answer.Notice != noModel || len(answer.Results) == 0 || answer.Results[0].Similarity < 0.9 {
 		t.Errorf("got %+v %v", answer, err)
 	}
-	if _, _, err := ix.Embed(t.Context(), db, "x"); err == nil || !strings.Contains(err.Error(), "the model tiny is not installed") {
+	if _, _, err := ix.Embed(t.Context(), db, "x"); err == nil ||
+		!strings.Contains(err.Error(), "the model tiny is not installed") {
 		t.Errorf("got %v", err)
 	}
 	held := make(chan struct{}, 100)
@@ -164,9 +175,15 @@ func TestCheckOfInstalledModels(t *testing.T) {
 	ix := newIndex(t, openFolder(t, t.TempDir()), &fake{model: "local"})
 	install(t, ix, "mean", "tiny")
 	install(t, ix, "pair", "judge")
-	for name, want := range map[string]string{"tiny": "", "judge": "is a reranker", "nothing": "is not installed", "../tiny": "is not installed"} {
+	for name, want := range map[string]string{
+		"tiny":    "",
+		"judge":   "is a reranker",
+		"nothing": "is not installed",
+		"../tiny": "is not installed",
+	} {
 		err := ix.CheckEmbedding(agent.Embedding{Provider: agent.FileEmbedding, Model: name})
-		if want == "" && err != nil || want != "" && (agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil ||
+			want != "" && (agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -223,7 +240,8 @@ func TestRerank(t *testing.T) {
 		}
 		last = r.Score
 	}
-	if one := ask(Query{Limit: 1, MinScore: a.Results[0].Score}); len(one.Results) != 1 || one.Results[0].ID != a.Results[0].ID {
+	if one := ask(Query{Limit: 1, MinScore: a.Results[0].Score}); len(one.Results) != 1 ||
+		one.Results[0].ID != a.Results[0].ID {
 		t.Errorf("with the best result's score as the minimum: %+v", one)
 	}
 	if none := ask(Query{MinScore: 0.999}); len(none.Results) != 0 {

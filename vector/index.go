@@ -40,7 +40,12 @@ type Index struct {
 	local, reading, documents, late, remote *work.Queue[*store.DB]
 	handovers                               atomic.Int64 // number of moves of agents between queues
 
-	readDocument func(ctx context.Context, name, media string, data []byte, limits document.Limits) (*document.Document, error)
+	readDocument func(
+		ctx context.Context,
+		name, media string,
+		data []byte,
+		limits document.Limits,
+	) (*document.Document, error)
 
 	mu               sync.Mutex
 	unavailableUntil map[*store.DB]time.Time // agents whose provider did not respond, and until when it is not called
@@ -55,10 +60,16 @@ func New(folder *store.Folder, embedder Embedder, log *slog.Logger) *Index {
 		log = slog.Default()
 	}
 	ix := &Index{
-		folder: folder, embedder: embedder, files: models.New(folder.Path()), log: log, step: func(string) {},
+		folder:           folder,
+		embedder:         embedder,
+		files:            models.New(folder.Path()),
+		log:              log,
+		step:             func(string) {},
 		processors:       make(chan struct{}, max(1, work.Processors-1)),
-		unavailableUntil: map[*store.DB]time.Time{}, lateAgents: map[*store.DB]bool{}, backgrounds: map[string][][]float32{},
-		readDocument: document.Read,
+		unavailableUntil: map[*store.DB]time.Time{},
+		lateAgents:       map[*store.DB]bool{},
+		backgrounds:      map[string][][]float32{},
+		readDocument:     document.Read,
 	}
 	ix.local = ix.queue(cap(ix.processors), ix.runLocal)
 	ix.reading = ix.queue(maxReaders, ix.runReading)
@@ -84,7 +95,9 @@ func (ix *Index) queue(limit int, run func(context.Context, *store.DB) (work.Nex
 			next, err := run(ctx, db)
 			return next, agent.IgnoreNotFound(err)
 		},
-		Limit: limit, Backoff: work.Exponential(firstRetry, lastRetry), OnError: ix.report,
+		Limit:   limit,
+		Backoff: work.Exponential(firstRetry, lastRetry),
+		OnError: ix.report,
 	})
 }
 

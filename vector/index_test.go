@@ -108,9 +108,21 @@ func TestFailures(t *testing.T) {
 		{"broken JSON", "a.json", `{"a": [1, 2`, small, nil, "BROKEN_FILE", ""},
 		{"invalid chunking", "a.txt", "text", agent.Chunking{Size: 5, Method: "fixed"}, nil, "VALIDATION_ERROR", ""},
 		{"embedder fails", "a.txt", "text", small, secret, "INTERNAL_ERROR", "the text could not be embedded"},
-		{"embedder fails with a reason", "a.txt", "text", small, known, "UPSTREAM_ERROR", "the provider is unavailable"},
+		{
+			"embedder fails with a reason",
+			"a.txt", "text", small, known, "UPSTREAM_ERROR",
+			"the provider is unavailable",
+		},
 		{"embedder panics", "a.txt", "text", small, boom, "INTERNAL_ERROR", "the text could not be embedded"},
-		{"splitter panics", "a.txt", "One. Two. Three. Four.", agent.Chunking{Size: 60, Method: "semantic"}, boom, "INTERNAL_ERROR", "this file could not be read"},
+		{
+			"splitter panics",
+			"a.txt",
+			"One. Two. Three. Four.",
+			agent.Chunking{Size: 60, Method: "semantic"},
+			boom,
+			"INTERNAL_ERROR",
+			"this file could not be read",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := openFolder(t, t.TempDir())

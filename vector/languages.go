@@ -42,6 +42,7 @@ func Languages(text string) (names []string) {
 
 // nameOfLanguage maps the codes of the supported languages to their names.
 var nameOfLanguage = map[string]string{
-	"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "pt": "Portuguese", "nl": "Dutch", "sv": "Swedish",
-	"zh": "Chinese", "ja": "Japanese", "ko": "Korean", "th": "Thai", "ru": "Russian", "el": "Greek", "ar": "Arabic", "he": "Hebrew", "hi": "Hindi",
+	"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "pt": "Portuguese",
+	"nl": "Dutch", "sv": "Swedish", "zh": "Chinese", "ja": "Japanese", "ko": "Korean", "th": "Thai", "ru": "Russian",
+	"el": "Greek", "ar": "Arabic", "he": "Hebrew", "hi": "Hindi",
 }

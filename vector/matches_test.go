@@ -20,7 +20,13 @@ func units(text string, r []int) string {
 func TestMatches(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db, ix := folder.Default(), newIndex(t, folder, Local())
-	upload(t, db, "a.txt", []byte("🦦 We sell kettles. Descale the kettle with vinegar once a month. Our shop is open daily."), agent.DefaultChunking)
+	upload(
+		t,
+		db,
+		"a.txt",
+		[]byte("🦦 We sell kettles. Descale the kettle with vinegar once a month. Our shop is open daily."),
+		agent.DefaultChunking,
+	)
 	start(t, ix)
 	wait(t, ix, db)
 	for _, c := range []struct{ query, words, best string }{
@@ -50,7 +56,13 @@ func TestWordsWrittenApart(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db, ix := folder.Default(), newIndex(t, folder, Local())
 	upload(t, db, "a.txt", []byte("Backup runs at night."), agent.DefaultChunking)
-	for i, text := range []string{"We close at noon.", "We open at nine.", "The shop has two floors.", "Pay by card.", "Dogs wait outside."} {
+	for i, text := range []string{
+		"We close at noon.",
+		"We open at nine.",
+		"The shop has two floors.",
+		"Pay by card.",
+		"Dogs wait outside.",
+	} {
 		upload(t, db, fmt.Sprintf("b%d.txt", i), []byte(text), agent.DefaultChunking)
 	}
 	start(t, ix)
@@ -65,18 +77,50 @@ func TestWordsWrittenApart(t *testing.T) {
 // has them, too.
 func TestBestSentenceIsNoHeading(t *testing.T) {
 	for _, c := range []struct{ query, text, want string }{
-		{"opening hours of the workshop", "# Opening hours\n\nThe workshop is open from eight, see the hours at the door.", "The workshop is open from eight, see the hours at the door."},
-		{"limit uploads", "**Limits.** Nothing else is bounded. An upload may have 50 MB.", "An upload may have 50 MB."},
+		{
+			"opening hours of the workshop",
+			"# Opening hours\n\nThe workshop is open from eight, see the hours at the door.",
+			"The workshop is open from eight, see the hours at the door.",
+		},
+		{
+			"limit uploads",
+			"**Limits.** Nothing else is bounded. An upload may have 50 MB.",
+			"An upload may have 50 MB.",
+		},
 		{"bent wheel", "Prices\n\n| Mirror | 9 euros |\n| Bent wheel | 45 euros |", "| Bent wheel | 45 euros |"},
 		{"bent wheel", "Bent wheel\n\nCall the office on weekdays.", "Call the office on weekdays."},
 		{"bent wheel", "Call the office on weekdays.\n\nBent wheel", "Bent wheel"},
-		{"doctors on saturday", "| Day | Doctors |\n|---|---|\n| Friday | 8-12 |\n| Saturday | closed |", "| Saturday | closed |"},
+		{
+			"doctors on saturday",
+			"| Day | Doctors |\n|---|---|\n| Friday | 8-12 |\n| Saturday | closed |",
+			"| Saturday | closed |",
+		},
 		{"doctors", "| Day | Doctors |\n|---|---|\n| Friday | 8-12 |\n\nCall 111.", "| Friday | 8-12 |"},
-		{"empty lockers", "7. Lockers. At midnight locks are cut. 8. Guests. Bring them once.", "At midnight locks are cut."},
-		{"is bread refunded", "## 2. Refunds of bread\nBring it back with the receipt for your bread. We bake at six.", "Bring it back with the receipt for your bread."},
-		{"empty lockers", "7. Lockers. Everyone has to empty them at night. 8. Guests. Bring them once.", "Everyone has to empty them at night."},
-		{"lost phone", "Use a code. Lost the phone? Ask another administrator. Codes last a day.", "Ask another administrator."},
-		{"may I eat after a filling", "**How long do fillings last?**\nTen years.\n\n**May I eat after a filling?**\nWait three hours.", "Wait three hours."},
+		{
+			"empty lockers",
+			"7. Lockers. At midnight locks are cut. 8. Guests. Bring them once.",
+			"At midnight locks are cut.",
+		},
+		{
+			"is bread refunded",
+			"## 2. Refunds of bread\nBring it back with the receipt for your bread. We bake at six.",
+			"Bring it back with the receipt for your bread.",
+		},
+		{
+			"empty lockers",
+			"7. Lockers. Everyone has to empty them at night. 8. Guests. Bring them once.",
+			"Everyone has to empty them at night.",
+		},
+		{
+			"lost phone",
+			"Use a code. Lost the phone? Ask another administrator. Codes last a day.",
+			"Ask another administrator.",
+		},
+		{
+			"may I eat after a filling",
+			"**How long do fillings last?**\nTen years.\n\n**May I eat after a filling?**\nWait three hours.",
+			"Wait three hours.",
+		},
 		{"who bakes", "We sell bread. Who bakes it?", "Who bakes it?"},
 	} {
 		found := terms.NewFinder(c.query).Find(c.text)
@@ -88,8 +132,12 @@ func TestBestSentenceIsNoHeading(t *testing.T) {
 
 func TestPrefixes(t *testing.T) {
 	for name, want := range map[string]prefixes{
-		"intfloat/multilingual-e5-small": {"query: ", "passage: "}, "BAAI/bge-small-en-v1.5": {retrievalPrefix, ""}, "bge-m3": {},
-		"nomic-embed-text:v1.5": {"search_query: ", "search_document: "}, "text-embedding-3-small": {}, "snowflake-arctic-embed2": {"query: ", ""},
+		"intfloat/multilingual-e5-small": {"query: ", "passage: "},
+		"BAAI/bge-small-en-v1.5":         {retrievalPrefix, ""},
+		"bge-m3":                         {},
+		"nomic-embed-text:v1.5":          {"search_query: ", "search_document: "},
+		"text-embedding-3-small":         {},
+		"snowflake-arctic-embed2":        {"query: ", ""},
 	} {
 		if got := prefixesOf(agent.Embedding{Model: name}); got != want {
 			t.Errorf("%s has %q, want %q", name, got, want)
@@ -109,7 +157,13 @@ func TestPrefixesOfSettings(t *testing.T) {
 	}{
 		{"nomic-embed-text", nil, nil, prefixes{"search_query: ", "search_document: "}, "/prefixed"},
 		{"nomic-embed-text", text("q: "), nil, prefixes{"q: ", "search_document: "}, "/prefixed"},
-		{"nomic-embed-text", nil, text("search_document: "), prefixes{"search_query: ", "search_document: "}, "/prefixed"},
+		{
+			"nomic-embed-text",
+			nil,
+			text("search_document: "),
+			prefixes{"search_query: ", "search_document: "},
+			"/prefixed",
+		},
 		{"nomic-embed-text", text(""), text(""), prefixes{}, ""},
 		{"mine", nil, nil, prefixes{}, ""},
 		{"mine", nil, text("doc: "), prefixes{"", "doc: "}, "/prefixed-31125b93"},

@@ -34,7 +34,11 @@ type Remote struct {
 
 // NewRemote returns a Remote that reaches what the environment allows.
 func NewRemote(env store.Env) Remote {
-	return Remote{Provider: llm.NewEmbeddings(env.Allow), Feeds: feed.NewClient(env.Allow, env.Version), Credentials: env.Credentials}
+	return Remote{
+		Provider:    llm.NewEmbeddings(env.Allow),
+		Feeds:       feed.NewClient(env.Allow, env.Version),
+		Credentials: env.Credentials,
+	}
 }
 
 // SetRemote sets how an Index uses the network. Call it before Start.
@@ -59,7 +63,9 @@ func (ix *Index) CheckEmbedding(to agent.Embedding) error {
 }
 
 // CheckAPI validates the config of a source of type api.
-func (ix *Index) CheckAPI(config *agent.APIConfig) error { return ix.network.Feeds.Check(config) }
+func (ix *Index) CheckAPI(config *agent.APIConfig) error {
+	return ix.network.Feeds.Check(config)
+}
 
 // model embeds the texts of one agent.
 type model struct {
@@ -69,7 +75,9 @@ type model struct {
 }
 
 // isLocal reports whether this machine computes the vectors.
-func (m model) isLocal() bool { return m.to.Local() || m.to.File() }
+func (m model) isLocal() bool {
+	return m.to.Local() || m.to.File()
+}
 
 // model returns the model that an agent is configured to use.
 func (ix *Index) model(ctx context.Context, db *store.DB) (model, error) {
@@ -160,7 +168,13 @@ func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string)
 
 // askFor is ask for the texts of a source. If the source is deleted or stopped in the
 // meantime, the error is NOT_FOUND.
-func (ix *Index) askFor(ctx context.Context, db *store.DB, w *store.Work, m model, texts []string) ([][]float32, error) {
+func (ix *Index) askFor(
+	ctx context.Context,
+	db *store.DB,
+	w *store.Work,
+	m model,
+	texts []string,
+) ([][]float32, error) {
 	asking, cancel := db.WhileUnfinished(ctx, w.ID)
 	defer cancel()
 	vectors, err := ix.ask(asking, db, m, texts)

@@ -39,8 +39,11 @@ func TestPagesOfSentences(t *testing.T) {
 	data := testdata(t, "three_pages.pdf")
 	pages := pagesBySentence(t, data)
 	for _, c := range []agent.Chunking{
-		agent.DefaultChunking, {Size: 400, Overlap: 150, Method: "sentence"}, {Size: 300, Overlap: 0, Method: "recursive"},
-		{Size: 200, Overlap: 90, Method: "fixed"}, {Size: 120, Overlap: 60, Method: "semantic"},
+		agent.DefaultChunking,
+		{Size: 400, Overlap: 150, Method: "sentence"},
+		{Size: 300, Overlap: 0, Method: "recursive"},
+		{Size: 200, Overlap: 90, Method: "fixed"},
+		{Size: 120, Overlap: 60, Method: "semantic"},
 	} {
 		folder := openFolder(t, t.TempDir())
 		db, ix := folder.Default(), newIndex(t, folder, Local())
@@ -51,9 +54,16 @@ func TestPagesOfSentences(t *testing.T) {
 		if err != nil || len(chunks) == 0 {
 			t.Fatal(err)
 		}
-		found := search(t, ix, db, Query{Text: "return parts, pay money, deposit for a loan bike, alarm", Mode: Keyword, Limit: 20})
+		found := search(t, ix, db, Query{
+			Text:  "return parts, pay money, deposit for a loan bike, alarm",
+			Mode:  Keyword,
+			Limit: 20,
+		})
 		for _, chunk := range chunks {
-			found = append(found, Result{Content: chunk.Content, Metadata: ResultMetadata{ChunkMetadata: chunk.Metadata}})
+			found = append(found, Result{
+				Content:  chunk.Content,
+				Metadata: ResultMetadata{ChunkMetadata: chunk.Metadata},
+			})
 		}
 		seen, joined := 0, 0
 		for _, r := range found {
@@ -66,7 +76,10 @@ func TestPagesOfSentences(t *testing.T) {
 				}
 				seen++
 				if m.SetPages(at); m.Page != want || m.LastPage != want && len(m.PageStarts) > 0 {
-					t.Errorf("%+v: %q of %v is on pages %d to %d, want %d", c, sentence, m.ChunkIDs, m.Page, m.LastPage, want)
+					t.Errorf(
+						"%+v: %q of %v is on pages %d to %d, want %d",
+						c, sentence, m.ChunkIDs, m.Page, m.LastPage, want,
+					)
 				}
 			}
 		}
@@ -84,11 +97,17 @@ func TestPageOfBestSentence(t *testing.T) {
 	start(t, ix)
 	wait(t, ix, db)
 	chunks, _, err := db.Chunks(t.Context(), s.ID, store.Page{Limit: 10})
-	if err != nil || len(chunks) != 1 || chunks[0].Metadata.Place != "pages 1–3" || chunks[0].Metadata.Page != 1 || chunks[0].Metadata.LastPage != 3 {
+	if err != nil ||
+		len(chunks) != 1 ||
+		chunks[0].Metadata.Place != "pages 1–3" ||
+		chunks[0].Metadata.Page != 1 ||
+		chunks[0].Metadata.LastPage != 3 {
 		t.Fatalf("%+v, %v", chunks, err)
 	}
 	for query, want := range map[string]string{
-		"within how many days can I return parts": "page 1", "how much is the deposit for a loan bike": "page 2", "when is the compressor drained": "page 3",
+		"within how many days can I return parts": "page 1",
+		"how much is the deposit for a loan bike": "page 2",
+		"when is the compressor drained":          "page 3",
 	} {
 		r := search(t, ix, db, Query{Text: query})
 		if len(r) != 1 || r[0].Metadata.Place != want || len(r[0].BestSentence) != 2 {
@@ -100,7 +119,10 @@ func TestPageOfBestSentence(t *testing.T) {
 // The page of a citation is that of the sentence which the answer states.
 func TestCite(t *testing.T) {
 	result := func() Result {
-		r := Result{Content: "Parts can be returned within thirty days. A receipt is needed.\n\nThe deposit is sixty euros. It is paid back by card."}
+		r := Result{
+			Content: "Parts can be returned within thirty days. A receipt is needed.\n\n" +
+				"The deposit is sixty euros. It is paid back by card.",
+		}
 		r.Metadata.PageStarts = []agent.PageStart{{Page: 4}, {Page: 5, Offset: strings.Index(r.Content, "The deposit")}}
 		r.Metadata.SetPages([2]int{0, len(r.Content)})
 		return r
@@ -110,7 +132,11 @@ func TestCite(t *testing.T) {
 		{"Yes.", "pages 4–5", ""},
 		{"You pay sixty euros as a deposit.", "page 5", "The deposit is sixty euros."},
 		{"You have thirty days.", "page 4", "Parts can be returned within thirty days."},
-		{"Yes.|The deposit of sixty euros is paid back to your card.|Show your receipt.", "pages 4–5", "The deposit is sixty euros."},
+		{
+			"Yes.|The deposit of sixty euros is paid back to your card.|Show your receipt.",
+			"pages 4–5",
+			"The deposit is sixty euros.",
+		},
 	} {
 		r := result()
 		r.Cite(strings.FieldsFunc(c.statements, func(r rune) bool { return r == '|' }))

@@ -12,7 +12,12 @@ import (
 // unchanged page keeps its chunks and vectors.
 
 // nextOfPages is next for a crawled source.
-func (ix *Index) nextOfPages(ctx context.Context, db *store.DB, w *store.Work, m model) (do step, reads bool, err error) {
+func (ix *Index) nextOfPages(
+	ctx context.Context,
+	db *store.DB,
+	w *store.Work,
+	m model,
+) (do step, reads bool, err error) {
 	switch {
 	case w.Model != m.name:
 		return ix.switchModel, false, nil
@@ -43,7 +48,11 @@ func (ix *Index) replacePage(ctx context.Context, db *store.DB, w *store.Work, p
 	return db.ReplacePageChunks(ctx, w.ID, *page, chunks)
 }
 
-func (ix *Index) splitPage(ctx context.Context, w *store.Work, page *store.PendingPage) (chunks []store.NewChunk, err error) {
+func (ix *Index) splitPage(
+	ctx context.Context,
+	w *store.Work,
+	page *store.PendingPage,
+) (chunks []store.NewChunk, err error) {
 	if err := ix.acquire(ctx); err != nil {
 		return nil, err
 	}

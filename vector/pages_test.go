@@ -28,7 +28,11 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	ctx := context.Background()
 	folder := openFolder(t, t.TempDir())
 	db := newAgent(t, folder, "pages")
-	plan := agent.CrawlPlan{URL: "https://example.com/", MaxPages: 5, Chunking: agent.Chunking{Size: 60, Overlap: 0, Method: "recursive"}}
+	plan := agent.CrawlPlan{
+		URL:      "https://example.com/",
+		MaxPages: 5,
+		Chunking: agent.Chunking{Size: 60, Overlap: 0, Method: "recursive"},
+	}
 	made, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", plan)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +59,10 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	}
 	text := string(lines("otter", 250))
 	first := again(ix, text)
-	if len(first) != 100 || first[0].Metadata.URL != "https://example.com/" || first[0].Metadata.Section != "Page" || first[99].Position != 99 {
+	if len(first) != 100 ||
+		first[0].Metadata.URL != "https://example.com/" ||
+		first[0].Metadata.Section != "Page" ||
+		first[99].Position != 99 {
 		t.Fatalf("%d chunks, the first %+v", len(first), first[0])
 	}
 	restart := func() {
@@ -77,11 +84,14 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	if other := again(second, ""); len(other) != 100 || other[0].ID != first[0].ID {
 		t.Error("chunks were split again for another model")
 	}
-	if found := search(t, second, db, Query{Text: first[3].Content, Limit: 1}); len(found) != 1 || !strings.Contains(found[0].Content, "otter") {
+	if found := search(t, second, db, Query{Text: first[3].Content, Limit: 1}); len(found) != 1 ||
+		!strings.Contains(found[0].Content, "otter") {
 		t.Errorf("found %+v", found)
 	}
 	restart()
-	if short := again(second, "something else"); len(short) != 1 || short[0].Content != "something else" || short[0].Position != 0 {
+	if short := again(second, "something else"); len(short) != 1 ||
+		short[0].Content != "something else" ||
+		short[0].Position != 0 {
 		t.Errorf("after a change: %+v", short)
 	}
 }

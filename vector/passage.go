@@ -48,7 +48,9 @@ func addPassage(list []passage, c candidate) []passage {
 // join concatenates two runs of chunks if one continues the other; otherwise it
 // returns nil.
 func join(a, b []candidate) []candidate {
-	if len(a)+len(b) > maxJoined || a[0].SourceID != b[0].SourceID || a[0].Metadata.URL != b[0].Metadata.URL {
+	if len(a)+len(b) > maxJoined ||
+		a[0].SourceID != b[0].SourceID ||
+		a[0].Metadata.URL != b[0].Metadata.URL {
 		return nil
 	}
 	if b[0].Position < a[0].Position {
@@ -88,7 +90,13 @@ func overlap(a, b string) int {
 // result converts a passage to a result, which contains text shared by chunks
 // once.
 func (p passage) result(by ranking) Result {
-	r := Result{ID: p.best.ID, SourceID: p.best.SourceID, Score: by.score(&p.best), Similarity: millionths(p.best.cosine), Metadata: ResultMetadata{ChunkMetadata: p.best.Metadata}}
+	r := Result{
+		ID:         p.best.ID,
+		SourceID:   p.best.SourceID,
+		Score:      by.score(&p.best),
+		Similarity: millionths(p.best.cosine),
+		Metadata:   ResultMetadata{ChunkMetadata: p.best.Metadata},
+	}
 	if len(p.parts) == 1 {
 		r.Content = p.best.Content
 		return r

@@ -12,8 +12,10 @@ import (
 )
 
 func hit(source string, position int, content string) candidate {
-	return candidate{hasCosine: true, cosine: 0.5, FoundChunk: store.FoundChunk{SourceID: source,
-		Chunk: agent.Chunk{ID: fmt.Sprint("c", position), Position: position, Content: content}}}
+	return candidate{hasCosine: true, cosine: 0.5, FoundChunk: store.FoundChunk{
+		SourceID: source,
+		Chunk:    agent.Chunk{ID: fmt.Sprint("c", position), Position: position, Content: content},
+	}}
 }
 
 // pieces returns overlapping chunks of a text of numbered words.
@@ -39,13 +41,33 @@ func TestNeighboursBecomeOneResult(t *testing.T) {
 	}{
 		{"one chunk", []candidate{hit("s", 2, p[2])}, 5, []string{"c2"}},
 		{"two neighbours", []candidate{hit("s", 2, p[2]), hit("s", 1, p[1])}, 5, []string{"c1 c2"}},
-		{"another in between", []candidate{hit("s", 2, p[2]), hit("s", 5, p[5]), hit("s", 3, p[3])}, 5, []string{"c2 c3", "c5"}},
+		{
+			"another in between",
+			[]candidate{hit("s", 2, p[2]), hit("s", 5, p[5]), hit("s", 3, p[3])},
+			5,
+			[]string{"c2 c3", "c5"},
+		},
 		{"a gap closes", []candidate{hit("s", 1, p[1]), hit("s", 3, p[3]), hit("s", 2, p[2])}, 5, []string{"c1 c2 c3"}},
-		{"no more than three", []candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 3, p[3]), hit("s", 4, p[4])}, 5, []string{"c1 c2 c3", "c4"}},
-		{"a gap too wide", []candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 4, p[4]), hit("s", 3, p[3])}, 5, []string{"c1 c2 c3", "c4"}},
+		{
+			"no more than three",
+			[]candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 3, p[3]), hit("s", 4, p[4])},
+			5,
+			[]string{"c1 c2 c3", "c4"},
+		},
+		{
+			"a gap too wide",
+			[]candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 4, p[4]), hit("s", 3, p[3])},
+			5,
+			[]string{"c1 c2 c3", "c4"},
+		},
 		{"other sources", []candidate{hit("s", 1, p[1]), hit("t", 2, p[2])}, 5, []string{"c1", "c2"}},
 		{"no overlap", []candidate{hit("s", 1, p[1]), hit("s", 2, p[4])}, 5, []string{"c1", "c2"}},
-		{"the limit is filled", []candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 5, p[5])}, 2, []string{"c1 c2", "c5"}},
+		{
+			"the limit is filled",
+			[]candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 5, p[5])},
+			2,
+			[]string{"c1 c2", "c5"},
+		},
 		{"the limit is kept", []candidate{hit("s", 1, p[1]), hit("s", 4, p[4]), hit("s", 2, p[2])}, 1, []string{"c1"}},
 	} {
 		for i := range c.hits {
@@ -67,7 +89,11 @@ func TestNeighboursBecomeOneResult(t *testing.T) {
 			t.Errorf("%s: the first result is %s with similarity %v", c.name, found[0].ID, found[0].Similarity)
 		}
 	}
-	joined := results([]candidate{hit("s", 2, p[2]), hit("s", 1, p[1])}, Query{Limit: 5}, ranking{mode: Vector, trust: 1})[0].Content
+	joined := results(
+		[]candidate{hit("s", 2, p[2]), hit("s", 1, p[1])},
+		Query{Limit: 5},
+		ranking{mode: Vector, trust: 1},
+	)[0].Content
 	var want []string
 	for j := 10; j < 34; j++ {
 		want = append(want, fmt.Sprint("word", j))
@@ -82,8 +108,9 @@ func TestOverlap(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"abc", "", 0}, {"", "abc", 0}, {"abc", "cde", 1}, {"abc", "abc", 3}, {"aaab", "aab", 3}, {"xabab", "ababc", 4},
-		{"abc", "bcd", 2}, {"abcx", "bcd", 0}, {"aabaaab", "aabaaaa", 3}, {"long before ab", "ab", 2},
+		{"", "", 0}, {"abc", "", 0}, {"", "abc", 0}, {"abc", "cde", 1}, {"abc", "abc", 3},
+		{"aaab", "aab", 3}, {"xabab", "ababc", 4}, {"abc", "bcd", 2}, {"abcx", "bcd", 0}, {"aabaaab", "aabaaaa", 3},
+		{"long before ab", "ab", 2},
 	} {
 		if got := overlap(c.a, c.b); got != c.want {
 			t.Errorf("%q, %q: %d, want %d", c.a, c.b, got, c.want)
@@ -148,8 +175,9 @@ func TestScriptsWithoutSpaces(t *testing.T) {
 	ix, db, _ := indexed(t, &fake{model: "fake"}, map[string]string{"a.txt": strings.Join(texts, "\n\n")})
 	for query, want := range map[string]int{
 		"东京": 0, "天气": 0, "东京都": 0, "今天天气怎么样": 0, "猫": 1, "鱼": 1, "送料": 2, "無料ですか": 2, "返品": 3, "三十日": 3,
-		"ทุกวัน": 4, "เปิด": 4, "คืนได้": 5, "วัน": -1, "서울": 6, "기차": 6, "手机壳": 7, "iphone": 7, "AB-12/3": 7, "ab 12": 7,
-		"ERR_SSL_42": 8, "err ssl 42": 8, "foo.Bar()": 9, "foo bar": 9, "readTimeout": 9, "readtimeout()": 9,
+		"ทุกวัน": 4, "เปิด": 4, "คืนได้": 5, "วัน": -1, "서울": 6, "기차": 6, "手机壳": 7, "iphone": 7,
+		"AB-12/3": 7, "ab 12": 7, "ERR_SSL_42": 8, "err ssl 42": 8, "foo.Bar()": 9, "foo bar": 9,
+		"readTimeout": 9, "readtimeout()": 9,
 	} {
 		found := contents(search(t, ix, db, Query{Text: query, Mode: Keyword}))
 		if want < 0 {

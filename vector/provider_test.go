@@ -56,8 +56,12 @@ func (p *provider) fail(err error) {
 // remote sets an agent's embedding provider.
 func remote(t *testing.T, db *store.DB, model string) {
 	t.Helper()
-	_, err := db.UpdateSettings(context.Background(), agent.SettingsChange{EmbeddingProvider: agent.Some("openai-compatible"),
-		EmbeddingModel: agent.Some(model), EmbeddingBaseURL: agent.Some("https://models.example.com/v1"), EmbeddingKey: agent.Some("s3cret")})
+	_, err := db.UpdateSettings(context.Background(), agent.SettingsChange{
+		EmbeddingProvider: agent.Some("openai-compatible"),
+		EmbeddingModel:    agent.Some(model),
+		EmbeddingBaseURL:  agent.Some("https://models.example.com/v1"),
+		EmbeddingKey:      agent.Some("s3cret"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +100,9 @@ func TestProviderEmbeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, ix, db)
-	if got := source(t, db, s.ID); got.Status != agent.SourceReady || got.EmbeddingModel != "large@models.example.com" || got.Error != nil {
+	if got := source(t, db, s.ID); got.Status != agent.SourceReady ||
+		got.EmbeddingModel != "large@models.example.com" ||
+		got.Error != nil {
 		t.Fatalf("after indexing: %+v", got)
 	}
 	if found := search(t, ix, db, Query{Text: chunks[3].Content + "?", Limit: 1, Mode: Vector}); len(found) != 1 {
@@ -133,12 +139,20 @@ func TestProviderDown(t *testing.T) {
 	<-held
 	wait(t, ix, db)
 	got := source(t, db, s.ID)
-	if got.Status != agent.SourceProcessing || got.Error == nil || got.Error.Message != "the provider is down" || got.Progress == nil || got.Progress.Queued != 20 {
+	if got.Status != agent.SourceProcessing ||
+		got.Error == nil ||
+		got.Error.Message != "the provider is down" ||
+		got.Progress == nil ||
+		got.Progress.Queued != 20 {
 		t.Fatalf("while the provider is down: %+v", got)
 	}
 	for _, mode := range []Mode{Hybrid, Keyword} {
 		answer, err := ix.Ask(ctx, db, Query{Text: "otter", Mode: mode, MinScore: 0.9, Limit: 3})
-		if err != nil || answer.Mode != Keyword || answer.Notice == "" || len(answer.Results) != 3 || answer.Results[0].Similarity != 0 {
+		if err != nil ||
+			answer.Mode != Keyword ||
+			answer.Notice == "" ||
+			len(answer.Results) != 3 ||
+			answer.Results[0].Similarity != 0 {
 			t.Errorf("%s while it is down: %+v, %v", mode, answer, err)
 		}
 	}
@@ -175,7 +189,9 @@ func TestProviderRefuses(t *testing.T) {
 	s := upload(t, db, "a.txt", lines("otter", 3), small)
 	start(t, ix)
 	wait(t, ix, db)
-	if got := source(t, db, s.ID); got.Status != agent.SourceFailed || got.Error == nil || got.Error.Message != "too long" {
+	if got := source(t, db, s.ID); got.Status != agent.SourceFailed ||
+		got.Error == nil ||
+		got.Error.Message != "too long" {
 		t.Errorf("after indexing: %+v", got)
 	}
 }

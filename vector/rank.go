@@ -40,7 +40,10 @@ func (r ranking) value(c *candidate) float64 {
 	case Keyword:
 		return c.words + c.names
 	}
-	return r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(min(c.words/onceShare, 1), r.trust) + nameShare*c.names
+	return r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(
+		min(c.words/onceShare, 1),
+		r.trust,
+	) + nameShare*c.names
 }
 
 // leadShare is the weight of the lead that one chunk has by words: the fewer chunks
@@ -122,7 +125,9 @@ func (r *ranking) rate(list []candidate) {
 	if r.background = 0; len(list) > backgroundRank {
 		r.background = r.value(&list[backgroundRank])
 	}
-	at := slices.IndexFunc(list, func(c candidate) bool { return c.Seq == r.leader })
+	at := slices.IndexFunc(list, func(c candidate) bool {
+		return c.Seq == r.leader
+	})
 	if r.below = 0; at >= 0 && at+1 < len(list) {
 		r.below = r.value(&list[at+1])
 	}
@@ -138,7 +143,9 @@ func (r *ranking) rate(list []candidate) {
 // probability that it answers the query: fitted by logistic regression to the
 // first results of the sets of lab/quality and of TestThreshold.
 var calibrations = map[Mode]struct{ constant, slope float64 }{
-	Hybrid: {-1.17, 3.98}, Vector: {-2.27, 9.28}, Keyword: {-2.24, 7.5},
+	Hybrid:  {-1.17, 3.98},
+	Vector:  {-2.27, 9.28},
+	Keyword: {-2.24, 7.5},
 }
 
 // score estimates how likely a candidate answers the query, rounded to
@@ -151,7 +158,9 @@ func (r ranking) score(c *candidate) float64 {
 	return millionths(1 / (1 + math.Exp(-by.constant-by.slope*(value-r.background))))
 }
 
-func millionths(x float64) float64 { return math.Round(min(max(x, 0), 1)*1e6) / 1e6 }
+func millionths(x float64) float64 {
+	return math.Round(min(max(x, 0), 1)*1e6) / 1e6
+}
 
 // order sorts candidates, best first. Equal ones keep the order in which they
 // were stored.

@@ -51,7 +51,10 @@ func found(seq int64, content string) store.FoundChunk {
 // Markup around a question does not lower the trust in the model much.
 func TestMarkupKeepsTrust(t *testing.T) {
 	plain := trustOf(Local(), "How long may I return bread?")
-	if got := trustOf(Local(), `How long may I return bread? "><img src=x onerror="hit=1"><script>hit=1</script>`); got < 0.8*plain {
+	if got := trustOf(
+		Local(),
+		`How long may I return bread? "><img src=x onerror="hit=1"><script>hit=1</script>`,
+	); got < 0.8*plain {
 		t.Errorf("with markup %.2f, without %.2f", got, plain)
 	}
 	if got := trustOf(Local(), "QX-7731-B2/09"); got > 0.5*plain {
@@ -78,7 +81,12 @@ func TestLeadByWords(t *testing.T) {
 		alone := ranking{mode: Hybrid, trust: 1, local: true}
 		alone.rate([]candidate{near})
 		if first, second := r.score(&c.list[0]), r.score(&c.list[1]); first < second || first != alone.score(&near) {
-			t.Errorf("the scores are %v and %v, want none that the lead raises above %v", first, second, alone.score(&near))
+			t.Errorf(
+				"the scores are %v and %v, want none that the lead raises above %v",
+				first,
+				second,
+				alone.score(&near),
+			)
 		}
 	}
 }

@@ -27,10 +27,19 @@ const (
 const maxAttempts = 3
 
 // attempt runs what may crash the program, at most a few times.
-func (ix *Index) attempt(ctx context.Context, db *store.DB, w *store.Work, what string, do func() error) error {
+func (ix *Index) attempt(
+	ctx context.Context,
+	db *store.DB,
+	w *store.Work,
+	what string,
+	do func() error,
+) error {
 	if w.Attempts >= maxAttempts {
-		return ix.failSource(ctx, db, w, agent.Errorf(CodeCutOff,
-			"%s was interrupted %d times, possibly because of the source itself; reindex it to try again", what, maxAttempts), "")
+		return ix.failSource(ctx, db, w, agent.Errorf(
+			CodeCutOff,
+			"%s was interrupted %d times, possibly because of the source itself; reindex it to try again",
+			what, maxAttempts,
+		), "")
 	}
 	if err := db.BeginReading(ctx, w.ID); err != nil {
 		return err
@@ -99,7 +108,12 @@ func (ix *Index) readText(ctx context.Context, file store.File, data []byte) (*d
 }
 
 // splitFile splits a file into chunks. Its errors are about the file, or ctx's.
-func (ix *Index) splitFile(ctx context.Context, w *store.Work, file store.File, data []byte) (chunks []store.NewChunk, err error) {
+func (ix *Index) splitFile(
+	ctx context.Context,
+	w *store.Work,
+	file store.File,
+	data []byte,
+) (chunks []store.NewChunk, err error) {
 	defer recoverError(&err)
 	doc, err := ix.readText(ctx, file, data)
 	if err != nil {
@@ -115,7 +129,9 @@ func (ix *Index) splitFile(ctx context.Context, w *store.Work, file store.File, 
 // split splits a document. The caller holds a processor.
 func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Document) ([]store.NewChunk, error) {
 	pieces, err := chunk.Split(ctx, doc, chunk.Config{
-		Size: w.Chunking.Size, Overlap: w.Chunking.Overlap, Method: w.Chunking.Method,
+		Size:    w.Chunking.Size,
+		Overlap: w.Chunking.Overlap,
+		Method:  w.Chunking.Method,
 		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 			ix.release() // others may compute between two batches
 			defer func() { ix.processors <- struct{}{} }()
@@ -127,8 +143,14 @@ func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Documen
 	}
 	chunks := make([]store.NewChunk, len(pieces))
 	for i, p := range pieces {
-		chunks[i] = store.NewChunk{Content: p.Content, Section: section(doc.Title, p.Heading),
-			Page: p.Page, PageStarts: p.PageStarts, Line: p.Line, LastLine: p.LastLine}
+		chunks[i] = store.NewChunk{
+			Content:    p.Content,
+			Section:    section(doc.Title, p.Heading),
+			Page:       p.Page,
+			PageStarts: p.PageStarts,
+			Line:       p.Line,
+			LastLine:   p.LastLine,
+		}
 		for _, heading := range p.LaterHeadings {
 			chunks[i].LaterSections = append(chunks[i].LaterSections, section(doc.Title, heading))
 		}
@@ -152,13 +174,24 @@ func section(title, headings string) string {
 const appendBatch = 100
 
 // replace replaces the chunks of a source.
-func (ix *Index) replace(ctx context.Context, db *store.DB, w *store.Work, m model, chunks []store.NewChunk) error {
+func (ix *Index) replace(
+	ctx context.Context,
+	db *store.DB,
+	w *store.Work,
+	m model,
+	chunks []store.NewChunk,
+) error {
 	if err := db.DropChunks(ctx, w.ID); err != nil {
 		return err
 	}
 	ix.step("drop")
 	for from := 0; from < len(chunks); from += appendBatch {
-		if err := db.AppendChunks(ctx, w.ID, from, chunks[from:min(from+appendBatch, len(chunks))]); err != nil {
+		if err := db.AppendChunks(
+			ctx,
+			w.ID,
+			from,
+			chunks[from:min(from+appendBatch, len(chunks))],
+		); err != nil {
 			return err
 		}
 		ix.step("append")

@@ -40,7 +40,11 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 			return ctx.Err()
 		}
 		if failure == nil && rows.Truncated {
-			failure = agent.Errorf(CodeTooMany, "the query returns more than %d rows or %d MB; narrow it", store.MaxSourceRows, store.MaxSourceBytes>>20)
+			failure = agent.Errorf(
+				CodeTooMany,
+				"the query returns more than %d rows or %d MB; narrow it",
+				store.MaxSourceRows, store.MaxSourceBytes>>20,
+			)
 		}
 		var columns feed.Columns
 		if failure == nil {
@@ -118,7 +122,14 @@ func (ix *Index) failTooMany(ctx context.Context, db *store.DB, f store.Feed, mo
 }
 
 // putPage stores the items of a page, and ends the reading after the last.
-func (ix *Index) putPage(ctx context.Context, db *store.DB, w *store.Work, f store.Feed, p agent.Pagination, page feed.Page) error {
+func (ix *Index) putPage(
+	ctx context.Context,
+	db *store.DB,
+	w *store.Work,
+	f store.Feed,
+	p agent.Pagination,
+	page feed.Page,
+) error {
 	met, err := ix.putItems(ctx, db, w, f, page.Items)
 	if err != nil {
 		return err
@@ -139,7 +150,13 @@ func (ix *Index) putPage(ctx context.Context, db *store.DB, w *store.Work, f sto
 
 // putItems stores the items that this reading has not seen yet, and returns
 // their number. Of items with the same id the first counts.
-func (ix *Index) putItems(ctx context.Context, db *store.DB, w *store.Work, f store.Feed, items []feed.Item) (met int, err error) {
+func (ix *Index) putItems(
+	ctx context.Context,
+	db *store.DB,
+	w *store.Work,
+	f store.Feed,
+	items []feed.Item,
+) (met int, err error) {
 	for len(items) > 0 {
 		batch := items[:min(len(items), itemBatch)]
 		items = items[len(batch):]
@@ -157,7 +174,11 @@ func (ix *Index) putItems(ctx context.Context, db *store.DB, w *store.Work, f st
 			if k.Run == f.Run && k.Hash != "" {
 				continue
 			}
-			r := store.Record{ID: item.ID, Hash: item.Hash(), Known: k.Hash == item.Hash()}
+			r := store.Record{
+				ID:    item.ID,
+				Hash:  item.Hash(),
+				Known: k.Hash == item.Hash(),
+			}
 			if !r.Known {
 				if r.Chunks, err = ix.splitItem(ctx, w, item); err != nil {
 					return met, err

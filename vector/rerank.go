@@ -42,7 +42,9 @@ func (ix *Index) rerank(ctx context.Context, q Query, a *Answer) {
 	case len(a.Results) > 0:
 		ix.rerankBy(ctx, name, q, a)
 	}
-	a.Results = slices.DeleteFunc(a.Results, func(r Result) bool { return r.Score < q.MinScore })
+	a.Results = slices.DeleteFunc(a.Results, func(r Result) bool {
+		return r.Score < q.MinScore
+	})
 	a.Results = a.Results[:min(len(a.Results), q.Limit)]
 }
 
@@ -55,9 +57,13 @@ func (ix *Index) rerankBy(ctx context.Context, name string, q Query, a *Answer) 
 	}
 	limited, cancel := context.WithTimeout(ctx, rerankTime)
 	defer cancel()
-	scores, err := estimates(limited, a.Results[:min(len(a.Results), rerankResults)], func(r Result) (float64, error) {
-		return m.Score(limited, q.Text, textToEmbed(r.Metadata.Section, r.Content))
-	})
+	scores, err := estimates(
+		limited,
+		a.Results[:min(len(a.Results), rerankResults)],
+		func(r Result) (float64, error) {
+			return m.Score(limited, q.Text, textToEmbed(r.Metadata.Section, r.Content))
+		},
+	)
 	switch {
 	case len(scores) == 0:
 		if err != nil && ctx.Err() == nil {

@@ -74,7 +74,11 @@ func (q Query) check() (Query, error) {
 	q.Limit = min(max(cmp.Or(q.Limit, DefaultLimit), 1), MaxLimit)
 	var is agent.Issues
 	is.Check(q.Text != "", "query", "is required")
-	is.Check(utf8.RuneCountInString(q.Text) <= MaxQuery, "query", fmt.Sprintf("must have at most %d characters", MaxQuery))
+	is.Check(
+		utf8.RuneCountInString(q.Text) <= MaxQuery,
+		"query",
+		fmt.Sprintf("must have at most %d characters", MaxQuery),
+	)
 	is.Check(q.MinScore >= 0 && q.MinScore <= 1, "min_score", "must be between 0 and 1")
 	is.Check(q.Mode == Hybrid || q.Mode == Vector || q.Mode == Keyword, "mode", "must be hybrid, vector or keyword")
 	return q, is.Err()
@@ -114,7 +118,8 @@ type Answer struct {
 const noticeUnavailable = "the embedding provider does not respond: these results are by words only"
 
 // noticeNotInstalled is its notice if the model is an installed one.
-const noticeNotInstalled = "the agent's embedding model is not installed or cannot be used: these results are by words only"
+const noticeNotInstalled = "the agent's embedding model is not installed or cannot be used: " +
+	"these results are by words only"
 
 // note adds to the notice.
 func (a *Answer) note(text string) {
@@ -145,7 +150,11 @@ func (ix *Index) answer(ctx context.Context, db *store.DB, q Query) (Answer, err
 		return Answer{}, err
 	}
 	found, err := ix.find(ctx, db, m, q)
-	if err == nil || m.to.Local() || q.Mode == Vector || ctx.Err() != nil || !errors.Is(err, errNoVectors) {
+	if err == nil ||
+		m.to.Local() ||
+		q.Mode == Vector ||
+		ctx.Err() != nil ||
+		!errors.Is(err, errNoVectors) {
 		return found, err
 	}
 	ix.log.Warn("search by words only", "agent", db.ID(), "error", err)
@@ -156,7 +165,11 @@ func (ix *Index) answer(ctx context.Context, db *store.DB, q Query) (Answer, err
 	}
 	r := ix.ranking(m, q)
 	list, err := ix.shortlist(ctx, db, m, q, r, asked, nil)
-	a := Answer{Results: results(list, q, r), Mode: Keyword, Notice: noticeUnavailable}
+	a := Answer{
+		Results: results(list, q, r),
+		Mode:    Keyword,
+		Notice:  noticeUnavailable,
+	}
 	if m.to.File() {
 		a.Notice = noticeNotInstalled
 	}
@@ -286,21 +299,39 @@ func withCorrections(text string, corrected map[string]string) string {
 // to the file, and others without a vector. Meaning and words are searched
 // concurrently, in separate transactions; chunks deleted in the meantime are
 // dropped.
-func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, r ranking, asked question, vector []float32) ([]candidate, error) {
+func (ix *Index) shortlist(
+	ctx context.Context,
+	db *store.DB,
+	m model,
+	q Query,
+	r ranking,
+	asked question,
+	vector []float32,
+) ([]candidate, error) {
 	var near map[int64]float64
 	var failed error
 	if q.Mode != Keyword {
-		near, failed = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) { return k.Nearest(vector, sideLimit(q.Limit)) })
+		near, failed = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) {
+			return k.Nearest(vector, sideLimit(q.Limit))
+		})
 	}
 	matches, err := asked.matches()
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	return readKnowledge(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) { return candidates(k, q, r, vector, near, matches) })
+	return readKnowledge(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) {
+		return candidates(k, q, r, vector, near, matches)
+	})
 }
 
 // readKnowledge opens the chunks for one part of a search.
-func readKnowledge[T any](ctx context.Context, db *store.DB, m model, q Query, fn func(*store.Knowledge) (T, error)) (T, error) {
+func readKnowledge[T any](
+	ctx context.Context,
+	db *store.DB,
+	m model,
+	q Query,
+	fn func(*store.Knowledge) (T, error),
+) (T, error) {
 	return store.Read(ctx, db, func(tx *store.Tx) (none T, err error) {
 		k, err := tx.Knowledge(q.SourceID, m.name)
 		if err != nil {
@@ -324,7 +355,13 @@ func asQuestion(query string) string {
 }
 
 // complete computes the missing cosines.
-func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []candidate, vector []float32) error {
+func (ix *Index) complete(
+	ctx context.Context,
+	db *store.DB,
+	m model,
+	list []candidate,
+	vector []float32,
+) error {
 	var missing []*candidate
 	var texts []string
 	for i := range list {

@@ -170,7 +170,11 @@ func benchmarkSearch(b *testing.B, l *library) {
 		texts[i], vector = l.question(i)
 		embedder.vectors[asQuestion(textToEmbed("", texts[i]))] = vector
 	}
-	if _, n, err := db.Sources(context.Background(), store.SourceFilter{}, store.Page{Limit: 1}); err != nil || n < (l.size+999)/1000 {
+	if _, n, err := db.Sources(
+		context.Background(),
+		store.SourceFilter{},
+		store.Page{Limit: 1},
+	); err != nil || n < (l.size+999)/1000 {
 		must(b, err)
 		l.fill(b, db, embedder.Model())
 	}

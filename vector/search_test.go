@@ -75,7 +75,13 @@ func TestModes(t *testing.T) {
 		}
 		for _, r := range found {
 			if math.Abs(r.Similarity-cosines[r.Content]) > 1e-6 {
-				t.Errorf("%s: the similarity of %q is %v, want the cosine %v", mode, r.Content, r.Similarity, cosines[r.Content])
+				t.Errorf(
+					"%s: the similarity of %q is %v, want the cosine %v",
+					mode,
+					r.Content,
+					r.Similarity,
+					cosines[r.Content],
+				)
 			}
 		}
 		if !slices.IsSortedFunc(found, func(a, b Result) int { return cmp.Compare(b.Score, a.Score) }) {
@@ -98,7 +104,13 @@ func TestMinScoreAndLimit(t *testing.T) {
 			at := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: r.Score}) // as shown to clients
 			above := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: r.Score + 1e-6})
 			if len(at) < i+1 || len(above) > i {
-				t.Errorf("%s: %d results with a score of at least that of result %d, %d above it", mode, len(at), i, len(above))
+				t.Errorf(
+					"%s: %d results with a score of at least that of result %d, %d above it",
+					mode,
+					len(at),
+					i,
+					len(above),
+				)
 			}
 		}
 		if got := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: 1}); len(got) != 0 {
@@ -124,7 +136,10 @@ func TestLimitIsClamped(t *testing.T) {
 }
 
 func TestSearchOneSource(t *testing.T) {
-	ix, db, ids := indexed(t, axes{"otter", "heron"}, map[string]string{"a.txt": "otter of the north", "b.txt": "otter of the south"})
+	ix, db, ids := indexed(t, axes{"otter", "heron"}, map[string]string{
+		"a.txt": "otter of the north",
+		"b.txt": "otter of the south",
+	})
 	for name, id := range ids {
 		for _, mode := range []Mode{Hybrid, Vector, Keyword} {
 			found := search(t, ix, db, Query{Text: "otter", SourceID: id, Mode: mode})
@@ -176,7 +191,10 @@ func TestFoundBeforeEmbedded(t *testing.T) {
 			<-hold
 		}
 	}
-	s := upload(t, db, "a.txt", []byte(strings.Join([]string{neither, code, both, meaning}, "\n\n")), agent.Chunking{Size: 40, Method: "sentence"})
+	s := upload(t, db, "a.txt", []byte(strings.Join([]string{neither, code, both, meaning}, "\n\n")), agent.Chunking{
+		Size:   40,
+		Method: "sentence",
+	})
 	start(t, ix)
 	<-reached
 	q := Query{Text: "river stream E204"}
@@ -215,7 +233,13 @@ func TestSectionIsIndexedNotShown(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
 	ix := newIndex(t, folder, axes{"zeppelin"})
-	upload(t, db, "a.md", []byte("# Zeppelin\n\n"+strings.Repeat("It floats. ", 20)+"\n\nAnd it lands."), agent.Chunking{Size: 60, Method: "recursive"})
+	upload(
+		t,
+		db,
+		"a.md",
+		[]byte("# Zeppelin\n\n"+strings.Repeat("It floats. ", 20)+"\n\nAnd it lands."),
+		agent.Chunking{Size: 60, Method: "recursive"},
+	)
 	start(t, ix)
 	wait(t, ix, db)
 	for _, mode := range []Mode{Hybrid, Vector, Keyword} {
@@ -302,7 +326,9 @@ func TestWordsOf(t *testing.T) {
 
 // FuzzSearch searches for arbitrary texts.
 func FuzzSearch(f *testing.F) {
-	for _, seed := range []string{"otter", `"`, "a AND NOT", "\x00", "\xff", "🦦", "x-y_z", "NEAR(", "e\u0301", "  ", "section:x"} {
+	for _, seed := range []string{
+		"otter", `"`, "a AND NOT", "\x00", "\xff", "🦦", "x-y_z", "NEAR(", "e\u0301", "  ", "section:x",
+	} {
 		f.Add(seed)
 	}
 	ix, db, _ := indexed(f, &fake{model: "fake"}, map[string]string{"a.txt": string(lines("otter", 20))})

@@ -9,7 +9,8 @@ import (
 )
 
 // noModel is the notice of a search by vectors of earlier models.
-const noModel = "the agent's embedding model cannot be used: these results are by words and by vectors of an earlier model"
+const noModel = "the agent's embedding model cannot be used: these results are by words and by " +
+	"vectors of an earlier model"
 
 // side are the results of one model.
 type side struct {
@@ -19,7 +20,13 @@ type side struct {
 }
 
 // side searches by the vectors of a model, and by words.
-func (ix *Index) side(ctx context.Context, db *store.DB, m model, q Query, asked question) (s side, err error) {
+func (ix *Index) side(
+	ctx context.Context,
+	db *store.DB,
+	m model,
+	q Query,
+	asked question,
+) (s side, err error) {
 	vectors, err := ix.embedFor(ctx, db, m, m.query(asked.text))
 	if err != nil {
 		return s, fmt.Errorf("embed the query: %w", err)

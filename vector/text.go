@@ -66,7 +66,11 @@ func Text(ctx context.Context, db *store.DB, sourceID string, w Window) (SourceT
 		if w.ChunkID != "" && l.at < 0 {
 			return SourceText{}, agent.NotFound("chunk", w.ChunkID)
 		}
-		out := SourceText{Total: l.total, From: min(w.Offset, l.total), Chunks: []TextChunk{}}
+		out := SourceText{
+			Total:  l.total,
+			From:   min(w.Offset, l.total),
+			Chunks: []TextChunk{},
+		}
 		first, last := l.window(w)
 		if first > last {
 			return out, nil
@@ -96,7 +100,11 @@ type layout struct {
 }
 
 func (l *layout) add(c agent.Chunk) {
-	p := place{position: c.Position, from: l.total, bytes: len(c.Content)}
+	p := place{
+		position: c.Position,
+		from:     l.total,
+		bytes:    len(c.Content),
+	}
 	if len(l.places) > 0 {
 		if p.shared = shared(l.before, c); p.shared == 0 {
 			p.from += len(betweenChunks)
@@ -156,20 +164,33 @@ func (l *layout) join(tx *store.Tx, sourceID string, first, last int, out *Sourc
 		text.WriteString(betweenChunks[len(betweenChunks)-gap:])
 	}
 	i := first
-	err := tx.EachChunk(sourceID, l.places[first].position, l.places[last].position, func(c agent.Chunk) {
-		p := l.places[i]
-		if i > first && p.shared == 0 {
-			text.WriteString(betweenChunks)
-		}
-		if i > first {
-			text.WriteString(c.Content[p.shared:])
-		} else {
-			text.WriteString(c.Content)
-		}
-		out.Chunks = append(out.Chunks, TextChunk{ID: c.ID, Position: c.Position, From: max(p.from-out.From, 0), To: p.to - out.From,
-			Page: c.Metadata.Page, Section: c.Metadata.Section, URL: c.Metadata.URL, Place: c.Metadata.Place})
-		i++
-	})
+	err := tx.EachChunk(
+		sourceID,
+		l.places[first].position,
+		l.places[last].position,
+		func(c agent.Chunk) {
+			p := l.places[i]
+			if i > first && p.shared == 0 {
+				text.WriteString(betweenChunks)
+			}
+			if i > first {
+				text.WriteString(c.Content[p.shared:])
+			} else {
+				text.WriteString(c.Content)
+			}
+			out.Chunks = append(out.Chunks, TextChunk{
+				ID:       c.ID,
+				Position: c.Position,
+				From:     max(p.from-out.From, 0),
+				To:       p.to - out.From,
+				Page:     c.Metadata.Page,
+				Section:  c.Metadata.Section,
+				URL:      c.Metadata.URL,
+				Place:    c.Metadata.Place,
+			})
+			i++
+		},
+	)
 	out.Text = trimUTF16(text.String(), out.From-l.places[first].from)
 	return err
 }

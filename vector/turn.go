@@ -40,7 +40,12 @@ func (ix *Index) runDocument(ctx context.Context, db *store.DB, in *work.Queue[*
 	if err != nil {
 		return err
 	}
-	want := store.WorkFilter{Model: m.name, Reading: true, TextExtensions: textExtensions, Documents: store.OnlyDocuments}
+	want := store.WorkFilter{
+		Model:          m.name,
+		Reading:        true,
+		TextExtensions: textExtensions,
+		Documents:      store.OnlyDocuments,
+	}
 	w, err := db.NextWork(ctx, want)
 	if err != nil || w == nil {
 		return err
@@ -71,7 +76,12 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	if err != nil {
 		return work.Next{}, err
 	}
-	want := store.WorkFilter{Model: m.name, Reading: true, Embedding: m.isLocal(), TextExtensions: textExtensions}
+	want := store.WorkFilter{
+		Model:          m.name,
+		Reading:        true,
+		Embedding:      m.isLocal(),
+		TextExtensions: textExtensions,
+	}
 	w, err := db.NextWork(ctx, want)
 	if err == nil && w != nil && w.Document {
 		ix.moveTo(db, ix.documentQueue(db))
@@ -222,7 +232,13 @@ func (ix *Index) finish(ctx context.Context, db *store.DB, w *store.Work) error 
 // handleEmbedFailure handles a source whose texts could not be embedded. It
 // fails, unless the error is a temporary one of a provider, or the model's file is
 // missing: then it shows the reason for the delay and is retried later.
-func (ix *Index) handleEmbedFailure(ctx context.Context, db *store.DB, w *store.Work, m model, failure error) error {
+func (ix *Index) handleEmbedFailure(
+	ctx context.Context,
+	db *store.DB,
+	w *store.Work,
+	m model,
+	failure error,
+) error {
 	if m.to.Local() || isPermanent(failure) {
 		return ix.failSource(ctx, db, w, failure, "the text could not be embedded")
 	}
@@ -305,7 +321,13 @@ func sourceError(cause error, sentence string) agent.SourceError {
 
 // failSource fails a source with an error, as sourceError shows it. The cause is
 // logged.
-func (ix *Index) failSource(ctx context.Context, db *store.DB, w *store.Work, cause error, sentence string) error {
+func (ix *Index) failSource(
+	ctx context.Context,
+	db *store.DB,
+	w *store.Work,
+	cause error,
+	sentence string,
+) error {
 	problem := sourceError(cause, sentence)
 	if err := db.FinishSource(ctx, w.ID, &problem); err != nil {
 		return err

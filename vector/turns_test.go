@@ -51,7 +51,10 @@ func TestDeletedWhileWorking(t *testing.T) {
 				if what == "source" {
 					wait(t, ix, db)
 					counts(t, db, next.ID, "fake", 5)
-					if found := search(t, ix, db, Query{Text: "otter number", Mode: Keyword}); slices.ContainsFunc(found, func(r Result) bool { return r.SourceID == s.ID }) {
+					if found := search(t, ix, db, Query{Text: "otter number", Mode: Keyword}); slices.ContainsFunc(
+						found,
+						func(r Result) bool { return r.SourceID == s.ID },
+					) {
 						t.Error("search finds chunks of the deleted source")
 					}
 					if more, err := db.Purge(context.Background()); more || err != nil {
@@ -94,7 +97,10 @@ func TestStoppedWhileWorking(t *testing.T) {
 			if got := source(t, db, s.ID); got.Status != agent.SourceFailed || got.Error.Code != agent.SourceStopped {
 				t.Errorf("%+v, error %+v", got, got.Error)
 			}
-			if got := events(t, db); !slices.Equal(slices.Sorted(slices.Values(got)), []string{agent.EventSourceError, agent.EventSourceReady}) {
+			if got := events(t, db); !slices.Equal(slices.Sorted(slices.Values(got)), []string{
+				agent.EventSourceError,
+				agent.EventSourceReady,
+			}) {
 				t.Errorf("events %v", got)
 			}
 			if seen := log.seen(); len(seen) > 0 {
@@ -136,7 +142,10 @@ func TestStopInterrupts(t *testing.T) {
 			folder := openFolder(t, t.TempDir())
 			db := newAgent(t, folder, "held")
 			log := newErrorLog()
-			ix := newIndex(t, folder, &fake{model: "fake", before: func(ctx context.Context, _ string) error { return held(ctx) }})
+			ix := newIndex(t, folder, &fake{
+				model:  "fake",
+				before: func(ctx context.Context, _ string) error { return held(ctx) },
+			})
 			ix.log = slog.New(log)
 			chunking := prepare(db, ix)
 			s := upload(t, db, "a.txt", lines("otter", 20), chunking)
@@ -179,7 +188,9 @@ func TestDisabledAgentWaits(t *testing.T) {
 	s := upload(t, db, "a.txt", lines("otter", 5), small)
 	setStatus := func(status agent.Status) {
 		t.Helper()
-		if _, err := folder.UpdateAgent(context.Background(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+		if _, err := folder.UpdateAgent(context.Background(), db, agent.AgentChange{
+			Status: agent.Some(status),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -202,7 +213,10 @@ func TestAgentsTakeTurns(t *testing.T) {
 	started, uploaded := make(chan struct{}), make(chan struct{})
 	var second sync.Once
 	ix := newIndex(t, folder, &fake{model: "fake", before: func(context.Context, string) error {
-		second.Do(func() { close(started); <-uploaded })
+		second.Do(func() {
+			close(started)
+			<-uploaded
+		})
 		return nil
 	}})
 	ix.processors = make(chan struct{}, 1)

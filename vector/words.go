@@ -68,7 +68,9 @@ func partsOf(field string) []string {
 	if len(parts) != 2 || !strings.ContainsAny(field, "'’") || strings.ContainsFunc(field, unicode.IsDigit) {
 		return parts
 	}
-	return slices.DeleteFunc(parts, func(part string) bool { return utf8.RuneCountInString(part) == 1 })
+	return slices.DeleteFunc(parts, func(part string) bool {
+		return utf8.RuneCountInString(part) == 1
+	})
 }
 
 // maxCompounds limits the pairs of words that are looked for as one.
@@ -90,7 +92,11 @@ func (l *wordList) addField(field string, parts []string) {
 		l.addPlain(parts[0])
 		return
 	}
-	name := store.Word{Name: isCode(field), Optional: !isCode(field), Weight: 1}
+	name := store.Word{
+		Name:     isCode(field),
+		Optional: !isCode(field),
+		Weight:   1,
+	}
 	if name.Name {
 		name.Weight = nameWeight
 	}
@@ -105,7 +111,11 @@ func (l *wordList) addField(field string, parts []string) {
 	}
 	for _, part := range parts {
 		if name.Name {
-			l.add(store.Word{Ways: []store.Way{{Text: strings.ToLower(part)}}, Weight: partWeight, Optional: len(name.Ways) > 0})
+			l.add(store.Word{
+				Ways:     []store.Way{{Text: strings.ToLower(part)}},
+				Weight:   partWeight,
+				Optional: len(name.Ways) > 0,
+			})
 		} else {
 			l.addPlain(part)
 		}
@@ -114,7 +124,12 @@ func (l *wordList) addField(field string, parts []string) {
 
 // addPair adds a code that is written with a space: "E 1042".
 func (l *wordList) addPair(letters, digits string) {
-	w := store.Word{Weight: nameWeight, Name: true, Optional: true, Ways: []store.Way{{Text: strings.ToLower(letters + digits)}}}
+	w := store.Word{
+		Weight:   nameWeight,
+		Name:     true,
+		Optional: true,
+		Ways:     []store.Way{{Text: strings.ToLower(letters + digits)}},
+	}
 	if strings.ToUpper(letters) == letters && len(letters) <= 4 {
 		w.Ways = append(w.Ways, store.Way{Text: strings.ToLower(letters + " " + digits)})
 	}
@@ -209,8 +224,10 @@ func cutName(word string) []string {
 	for i := 1; i < len(runes); i++ {
 		a, b := runes[i-1], runes[i]
 		small := i+1 < len(runes) && unicode.IsLower(runes[i+1])
-		if unicode.IsLower(a) && unicode.IsUpper(b) || unicode.IsUpper(a) && unicode.IsUpper(b) && small ||
-			unicode.IsLetter(a) && unicode.IsDigit(b) || unicode.IsDigit(a) && unicode.IsLetter(b) {
+		if unicode.IsLower(a) && unicode.IsUpper(b) ||
+			unicode.IsUpper(a) && unicode.IsUpper(b) && small ||
+			unicode.IsLetter(a) && unicode.IsDigit(b) ||
+			unicode.IsDigit(a) && unicode.IsLetter(b) {
 			pieces = append(pieces, string(runes[start:i]))
 			start = i
 		}

@@ -28,7 +28,11 @@ type APIs struct {
 
 // New returns APIs.
 func New(env store.Env) *APIs {
-	return &APIs{client: egress.New(egress.Policy{Allow: env.Allow, MaxResponse: agent.MaxAPIDocument}), credentials: env.Credentials, userAgent: "Satchel/" + env.Version}
+	return &APIs{
+		client:      egress.New(egress.Policy{Allow: env.Allow, MaxResponse: agent.MaxAPIDocument}),
+		credentials: env.Credentials,
+		userAgent:   "Satchel/" + env.Version,
+	}
 }
 
 // Draft is an API to be created.
@@ -42,7 +46,11 @@ type Draft struct {
 
 // Create reads a description and stores the API with its operations.
 func (a *APIs) Create(ctx context.Context, db *store.DB, d Draft) (agent.API, error) {
-	made := agent.API{Name: strings.TrimSpace(d.Name), URL: d.URL, Credential: d.Credential}
+	made := agent.API{
+		Name:       strings.TrimSpace(d.Name),
+		URL:        d.URL,
+		Credential: d.Credential,
+	}
 	read, err := a.read(ctx, db, &made, d.Document)
 	if err != nil {
 		return made, err
@@ -57,7 +65,9 @@ func (a *APIs) Create(ctx context.Context, db *store.DB, d Draft) (agent.API, er
 	return db.CreateAPI(ctx, made, read)
 }
 
-func trimServer(address string) string { return strings.TrimRight(strings.TrimSpace(address), "/") }
+func trimServer(address string) string {
+	return strings.TrimRight(strings.TrimSpace(address), "/")
+}
 
 // check checks an API, and that requests to its servers are allowed.
 func (a *APIs) check(made *agent.API, operations []agent.OperationDefinition) error {
@@ -81,7 +91,12 @@ const readTime = 30 * time.Second
 
 // read reads a description, from its URL unless document is given, and sets the
 // fields of the API that it determines.
-func (a *APIs) read(ctx context.Context, db *store.DB, api *agent.API, document string) ([]agent.OperationDefinition, error) {
+func (a *APIs) read(
+	ctx context.Context,
+	db *store.DB,
+	api *agent.API,
+	document string,
+) ([]agent.OperationDefinition, error) {
 	if (api.URL == "") == (document == "") {
 		return nil, agent.Invalid("url", "or document must be given, and not both")
 	}
@@ -99,7 +114,9 @@ func (a *APIs) read(ctx context.Context, db *store.DB, api *agent.API, document 
 	sum := sha256.Sum256(data)
 	api.SHA256 = hex.EncodeToString(sum[:])
 	api.Title, api.Version, api.Format = doc.Title, doc.Version, doc.Format
-	api.Servers, api.Security, api.Warnings = append([]agent.APIServer{}, doc.Servers...), append([]agent.CredentialDraft{}, doc.Security...), append([]string{}, doc.Warnings...)
+	api.Servers, api.Security, api.Warnings =
+		append([]agent.APIServer{}, doc.Servers...), append([]agent.CredentialDraft{}, doc.Security...),
+		append([]string{}, doc.Warnings...)
 	return doc.Operations, nil
 }
 
@@ -134,7 +151,11 @@ func (a *APIs) fetch(ctx context.Context, db *store.DB, api *agent.API) ([]byte,
 	}
 	data, err := io.ReadAll(resp.Body)
 	if errors.Is(err, egress.ErrTooLarge) {
-		return nil, agent.Errorf(agent.CodeFileTooLarge, "the description is larger than %d MB", agent.MaxAPIDocument>>20).With("field", "url").Because(err)
+		return nil, agent.Errorf(
+			agent.CodeFileTooLarge,
+			"the description is larger than %d MB",
+			agent.MaxAPIDocument>>20,
+		).With("field", "url").Because(err)
 	}
 	return data, readError(err)
 }
@@ -155,7 +176,13 @@ type Call struct {
 
 // Request builds the request of an operation. Its credential goes to the host of
 // the operation's server only.
-func (a *APIs) Request(ctx context.Context, db *store.DB, api *agent.API, o *agent.OperationDefinition, c Call) (*http.Request, error) {
+func (a *APIs) Request(
+	ctx context.Context,
+	db *store.DB,
+	api *agent.API,
+	o *agent.OperationDefinition,
+	c Call,
+) (*http.Request, error) {
 	call, err := openapi.Request(api.ServerURL, o, c.Arguments)
 	if err != nil {
 		return nil, err
@@ -186,4 +213,6 @@ type hostCredential struct {
 }
 
 // Fits implements egress.Credential.
-func (o hostCredential) Fits(u *url.URL) bool { return o.host.Fit(u) && o.Credential.Fits(u) }
+func (o hostCredential) Fits(u *url.URL) bool {
+	return o.host.Fit(u) && o.Credential.Fits(u)
+}

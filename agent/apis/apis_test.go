@@ -30,8 +30,11 @@ func TestMain(m *testing.M) {
 // header is a credential that fits any host.
 type header struct{}
 
-func (header) Fits(*url.URL) bool                  { return true }
-func (header) Apply(r *http.Request) error         { r.Header.Set("X-Key", "s3cret-s3cret"); return nil }
+func (header) Fits(*url.URL) bool { return true }
+func (header) Apply(r *http.Request) error {
+	r.Header.Set("X-Key", "s3cret-s3cret")
+	return nil
+}
 func (header) Renew(context.Context) (bool, error) { return false, nil }
 func (header) Secrets() []string                   { return []string{"s3cret-s3cret"} }
 
@@ -43,31 +46,48 @@ func open(t *testing.T) (*store.DB, *APIs) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	return f.Default(), New(store.Env{Folder: f, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: quiet, Version: "1",
-		Credentials: func(context.Context, *store.DB, string) (egress.Credential, error) { return header{}, nil }})
+	return f.Default(), New(store.Env{
+		Folder:      f,
+		Allow:       agent.MustAddressRanges("127.0.0.0/8"),
+		Log:         quiet,
+		Version:     "1",
+		Credentials: func(context.Context, *store.DB, string) (egress.Credential, error) { return header{}, nil },
+	})
 }
 
 func description(server string, operations ...string) string {
 	paths := map[string]any{}
 	for _, name := range operations {
 		id, summary, _ := strings.Cut(name, ":")
-		paths["/"+id+"/{id}"] = map[string]any{"get": map[string]any{"operationId": id, "summary": summary, "tags": []string{"t" + id[:1]}}}
+		paths["/"+id+"/{id}"] = map[string]any{
+			"get": map[string]any{"operationId": id, "summary": summary, "tags": []string{"t" + id[:1]}},
+		}
 	}
-	raw, _ := json.Marshal(map[string]any{"openapi": "3.1.0", "info": map[string]any{"title": "Shop", "version": "1"}, "servers": []any{map[string]any{"url": server}}, "paths": paths})
+	raw, _ := json.Marshal(map[string]any{
+		"openapi": "3.1.0",
+		"info":    map[string]any{"title": "Shop", "version": "1"},
+		"servers": []any{map[string]any{"url": server}},
+		"paths":   paths,
+	})
 	return string(raw)
 }
 
 func TestUpdate(t *testing.T) {
 	db, a := open(t)
 	var document string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, document) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, document)
+	}))
 	defer server.Close()
 	document = description("/v1", "orders:List orders", "customers:List customers")
 	made, err := a.Create(t.Context(), db, Draft{Name: "shop", URL: server.URL + "/openapi.json"})
 	if err != nil || made.ServerURL != server.URL+"/v1" || made.Operations != 2 {
 		t.Fatalf("got %+v %v", made, err)
 	}
-	if _, err := a.Create(t.Context(), db, Draft{Name: "SHOP", URL: server.URL}); agent.ErrorCode(err) != agent.CodeConflict {
+	if _, err := a.Create(t.Context(), db, Draft{
+		Name: "SHOP",
+		URL:  server.URL,
+	}); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("the same name again: %v", err)
 	}
 	if _, err := db.CreateOperationTools(t.Context(), "shop", []string{"orders"}, "shop_"); err != nil {
@@ -82,7 +102,8 @@ func TestUpdate(t *testing.T) {
 		return u
 	}
 	document = description("/v1", "orders:List all orders", "refunds:List refunds")
-	if u := again(Change{}); fmt.Sprint(u.Added, u.Removed, u.Changed, u.Confirm) != "[refunds] [customers] [orders]" || u.Operations != 2 {
+	if u := again(Change{}); fmt.Sprint(u.Added, u.Removed, u.Changed, u.Confirm) != "[refunds] [customers] [orders]" ||
+		u.Operations != 2 {
 		t.Errorf("got %+v", u)
 	}
 	document = description("/v2", "refunds:List refunds")
@@ -116,15 +137,24 @@ func TestRefusedAPIs(t *testing.T) {
 		draft Draft
 		field string
 	}{
-		"empty":              {Draft{Name: "a"}, "url"},
-		"both":               {Draft{Name: "a", URL: "http://127.0.0.1:1", Document: "x"}, "url"},
-		"a private address":  {Draft{Name: "a", URL: "http://10.0.0.1/"}, "url"},
-		"no description":     {Draft{Name: "a", Document: "hello"}, "document"},
-		"no server":          {Draft{Name: "a", Document: description("/v1", "orders")}, "server"},
-		"a private server":   {Draft{Name: "a", Document: description("http://169.254.169.254/", "orders")}, "server"},
-		"an open variable":   {Draft{Name: "a", Document: description("https://{tenant}.shop.test", "orders")}, "server"},
-		"an unknown secret":  {Draft{Name: "a", Document: description("https://shop.test", "orders"), Credential: "none"}, "credential"},
-		"a secret in server": {Draft{Name: "a", Document: description("/", "orders"), Server: "https://a:b@shop.test"}, "server"},
+		"empty":             {Draft{Name: "a"}, "url"},
+		"both":              {Draft{Name: "a", URL: "http://127.0.0.1:1", Document: "x"}, "url"},
+		"a private address": {Draft{Name: "a", URL: "http://10.0.0.1/"}, "url"},
+		"no description":    {Draft{Name: "a", Document: "hello"}, "document"},
+		"no server":         {Draft{Name: "a", Document: description("/v1", "orders")}, "server"},
+		"a private server":  {Draft{Name: "a", Document: description("http://169.254.169.254/", "orders")}, "server"},
+		"an open variable": {
+			Draft{Name: "a", Document: description("https://{tenant}.shop.test", "orders")},
+			"server",
+		},
+		"an unknown secret": {
+			Draft{Name: "a", Document: description("https://shop.test", "orders"), Credential: "none"},
+			"credential",
+		},
+		"a secret in server": {
+			Draft{Name: "a", Document: description("/", "orders"), Server: "https://a:b@shop.test"},
+			"server",
+		},
 	} {
 		_, err := a.Create(t.Context(), db, c.draft)
 		if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(fmt.Sprintf("%+v", err), c.field) {
@@ -154,7 +184,11 @@ func TestCredentialGoesToTheServerOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := a.Request(t.Context(), db, &api, &o, Call{Arguments: map[string]any{"id": "7"}, Credential: "any", Key: "k"})
+	req, err := a.Request(t.Context(), db, &api, &o, Call{
+		Arguments:  map[string]any{"id": "7"},
+		Credential: "any",
+		Key:        "k",
+	})
 	if err != nil || req.Header.Get("Idempotency-Key") != "k" {
 		t.Fatal(req, err)
 	}
@@ -170,11 +204,26 @@ func TestCredentialGoesToTheServerOnly(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	db, a := open(t)
-	made, err := a.Create(t.Context(), db, Draft{Name: "shop", Document: description("https://shop.test", "orders:List orders", "customers:List customers", "order_delete:Remove one order", "ping:Check")})
+	made, err := a.Create(t.Context(), db, Draft{
+		Name: "shop",
+		Document: description(
+			"https://shop.test",
+			"orders:List orders",
+			"customers:List customers",
+			"order_delete:Remove one order",
+			"ping:Check",
+		),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for words, want := range map[string]string{"list orders": "orders,customers,order_delete", "remove an order": "order_delete,orders", "ping": "ping", "zebra": "", "": "customers,order_delete,orders,ping"} {
+	for words, want := range map[string]string{
+		"list orders":     "orders,customers,order_delete",
+		"remove an order": "order_delete,orders",
+		"ping":            "ping",
+		"zebra":           "",
+		"":                "customers,order_delete,orders,ping",
+	} {
 		found, err := a.Find(t.Context(), db, made.ID, words, nil)
 		var ids []string
 		for _, f := range found {
@@ -187,7 +236,12 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: without arguments: %s", words, found[0].Parameters)
 		}
 	}
-	if found, err := a.Find(t.Context(), db, made.ID, "list orders", &agent.APIAllow{Tags: []string{"tc"}, Methods: []string{"get"}}); err != nil || len(found) != 1 || found[0].Operation != "customers" {
+	if found, err := a.Find(t.Context(), db, made.ID, "list orders", &agent.APIAllow{
+		Tags:    []string{"tc"},
+		Methods: []string{"get"},
+	}); err != nil ||
+		len(found) != 1 ||
+		found[0].Operation != "customers" {
 		t.Errorf("got %v %v", found, err)
 	}
 }

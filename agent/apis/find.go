@@ -36,7 +36,11 @@ func (a *APIs) Find(ctx context.Context, db *store.DB, apiID, words string, allo
 	found := make([]Found, 0, len(best))
 	left := maxFoundSchemas
 	for i, o := range best {
-		f := Found{Operation: o.ID, Request: o.Method + " " + o.Path, Summary: o.Summary}
+		f := Found{
+			Operation: o.ID,
+			Request:   o.Method + " " + o.Path,
+			Summary:   o.Summary,
+		}
 		if i < maxDescribed {
 			_, full, err := db.Operation(ctx, apiID, o.ID)
 			if err != nil {
@@ -68,7 +72,9 @@ func rank(all []agent.Operation, words string, allow *agent.APIAllow) []*agent.O
 			list = append(list, scored{o, s})
 		}
 	}
-	slices.SortStableFunc(list, func(x, y scored) int { return y.score - x.score })
+	slices.SortStableFunc(list, func(x, y scored) int {
+		return y.score - x.score
+	})
 	best := make([]*agent.Operation, 0, maxFound)
 	for _, s := range list[:min(len(list), maxFound)] {
 		best = append(best, s.Operation)

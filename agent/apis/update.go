@@ -44,7 +44,12 @@ func (a *APIs) Update(ctx context.Context, db *store.DB, ref string, change Chan
 	next := before
 	change.Name.Into(&next.Name)
 	change.Credential.Into(&next.Credential)
-	u := Updated{Added: []string{}, Removed: []string{}, Changed: []string{}, Reasons: []string{}}
+	u := Updated{
+		Added:   []string{},
+		Removed: []string{},
+		Changed: []string{},
+		Reasons: []string{},
+	}
 	var operations []agent.OperationDefinition
 	others := change.Name.Given || change.Credential.Given || change.Server.Given
 	if change.Document.Given || change.URL.Given || !others {
@@ -77,7 +82,13 @@ func (a *APIs) Update(ctx context.Context, db *store.DB, ref string, change Chan
 }
 
 // reread reads the description and compares it with what is stored.
-func (a *APIs) reread(ctx context.Context, db *store.DB, before, next *agent.API, change Change, u *Updated) ([]agent.OperationDefinition, error) {
+func (a *APIs) reread(
+	ctx context.Context,
+	db *store.DB,
+	before, next *agent.API,
+	change Change,
+	u *Updated,
+) ([]agent.OperationDefinition, error) {
 	if change.URL.Into(&next.URL); change.Document.Given {
 		next.URL = change.URL.Value
 	}
@@ -96,9 +107,14 @@ func (a *APIs) reread(ctx context.Context, db *store.DB, before, next *agent.API
 		return nil, err
 	}
 	named := func(servers []agent.APIServer) bool {
-		return slices.ContainsFunc(servers, func(s agent.APIServer) bool { return s.URL == before.ServerURL })
+		return slices.ContainsFunc(servers, func(s agent.APIServer) bool {
+			return s.URL == before.ServerURL
+		})
 	}
-	if !change.Server.Given && named(before.Servers) && !named(next.Servers) && len(next.Servers) > 0 {
+	if !change.Server.Given &&
+		named(before.Servers) &&
+		!named(next.Servers) &&
+		len(next.Servers) > 0 {
 		next.ServerURL = next.Servers[0].URL
 		u.Reasons = append(u.Reasons, "the server changes from "+before.ServerURL+" to "+next.ServerURL)
 	}
@@ -135,7 +151,11 @@ func (u *Updated) compare(stored []store.StoredOperation, operations []agent.Ope
 
 // newServers returns reasons to ask for a confirmation: operations with servers of
 // their own on hosts that were not called before.
-func newServers(stored []store.StoredOperation, operations []agent.OperationDefinition, server string) (reasons []string) {
+func newServers(
+	stored []store.StoredOperation,
+	operations []agent.OperationDefinition,
+	server string,
+) (reasons []string) {
 	known := map[string]bool{"": true, openapi.HostOf(server): true}
 	for _, o := range stored {
 		known[openapi.HostOf(o.Server)] = true

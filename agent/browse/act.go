@@ -113,13 +113,23 @@ func replay(ctx context.Context, s *browser.Session, key []byte, how typingPolic
 }
 
 // choose has the model choose actions, then performs and stores them.
-func (n *Navigator) choose(ctx context.Context, s *browser.Session, a ActRequest, key []byte, how typingPolicy) (ActResult, error) {
+func (n *Navigator) choose(
+	ctx context.Context,
+	s *browser.Session,
+	a ActRequest,
+	key []byte,
+	how typingPolicy,
+) (ActResult, error) {
 	actions, usage, err := n.plan(ctx, s, actPrompt, a.Instruction, a.Variables)
 	if err != nil {
 		return ActResult{}, err
 	}
 	if len(actions.list) == 0 {
-		return ActResult{}, agent.InvalidAction("act", "instruction", "cannot be carried out on this page: "+agent.Clip(strings.TrimSpace(actions.reason), 300))
+		return ActResult{}, agent.InvalidAction(
+			"act",
+			"instruction",
+			"cannot be carried out on this page: "+agent.Clip(strings.TrimSpace(actions.reason), 300),
+		)
 	}
 	out, _, err := performAll(ctx, s, actions.list, how)
 	if err != nil {
@@ -133,7 +143,12 @@ func (n *Navigator) choose(ctx context.Context, s *browser.Session, a ActRequest
 }
 
 // performAll performs actions until one fails, and returns how many it did.
-func performAll(ctx context.Context, s *browser.Session, actions []agent.PlannedAction, how typingPolicy) (out ActResult, done int, err error) {
+func performAll(
+	ctx context.Context,
+	s *browser.Session,
+	actions []agent.PlannedAction,
+	how typingPolicy,
+) (out ActResult, done int, err error) {
 	out.Actions = actions
 	for i, a := range actions {
 		if out.URL, out.Title, err = how.perform(ctx, s, a); err != nil {
@@ -150,12 +165,23 @@ type planned struct {
 }
 
 // plan has the model choose actions on the active tab's page.
-func (n *Navigator) plan(ctx context.Context, s *browser.Session, system, instruction string, v agent.Variables) (out planned, used llm.Usage, err error) {
+func (n *Navigator) plan(
+	ctx context.Context,
+	s *browser.Session,
+	system, instruction string,
+	v agent.Variables,
+) (out planned, used llm.Usage, err error) {
 	p, err := snapshot(ctx, s, "", pageLength)
 	if err != nil {
 		return out, used, err
 	}
-	raw, used, err := n.ask(ctx, s.DB(), system, "Instruction: "+s.Hidden(instruction)+"\n"+variablesPrompt(v)+p.prompt(), planSchema)
+	raw, used, err := n.ask(
+		ctx,
+		s.DB(),
+		system,
+		"Instruction: "+s.Hidden(instruction)+"\n"+variablesPrompt(v)+p.prompt(),
+		planSchema,
+	)
 	if err != nil {
 		return out, used, err
 	}
@@ -227,9 +253,13 @@ type ExtractResult struct {
 	Usage llm.Usage `json:"usage"`
 }
 
-const extractPrompt = `You read a web page for a user. Answer the user's instruction with JSON that follows the schema, from what the page says alone. Do not guess: where the page does not say it, use null if the schema allows that, or an empty value.` + untrusted
+const extractPrompt = `You read a web page for a user. Answer the user's instruction with JSON that follows the ` +
+	`schema, from what the page says alone. Do not guess: where the page does not say it, use null if the schema ` +
+	`allows that, or an empty value.` + untrusted
 
-var textSchema = json.RawMessage(`{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}`)
+var textSchema = json.RawMessage(
+	`{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}`,
+)
 
 // Extract reads a value from the active tab's page.
 func (n *Navigator) Extract(ctx context.Context, s *browser.Session, x ExtractRequest) (ExtractResult, error) {
@@ -247,7 +277,13 @@ func (n *Navigator) Extract(ctx context.Context, s *browser.Session, x ExtractRe
 		if err != nil {
 			return ExtractResult{}, err
 		}
-		raw, usage, err := n.ask(ctx, s.DB(), extractPrompt, "Instruction: "+s.Hidden(x.Instruction)+"\n"+p.prompt(), schema)
+		raw, usage, err := n.ask(
+			ctx,
+			s.DB(),
+			extractPrompt,
+			"Instruction: "+s.Hidden(x.Instruction)+"\n"+p.prompt(),
+			schema,
+		)
 		if err != nil {
 			return ExtractResult{}, err
 		}

@@ -47,15 +47,29 @@ type Options struct {
 
 // New returns a Navigator.
 func New(o Options) *Navigator {
-	return &Navigator{options: o, log: o.Log, running: map[string]*run{}}
+	return &Navigator{
+		options: o,
+		log:     o.Log,
+		running: map[string]*run{},
+	}
 }
 
 // ask requests an answer from the model that conforms to a schema.
-func (n *Navigator) ask(ctx context.Context, db *store.DB, system, text string, schema json.RawMessage) (json.RawMessage, llm.Usage, error) {
+func (n *Navigator) ask(
+	ctx context.Context,
+	db *store.DB,
+	system, text string,
+	schema json.RawMessage,
+) (json.RawMessage, llm.Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	answer, err := n.options.Chat.Complete(ctx, db, chat.Request{System: system, Messages: []llm.Message{{Role: agent.MessageUser, Content: text}},
-		Schema: schema, Tools: chat.Choice{None: true}, Sources: chat.Choice{None: true}}, nil)
+	answer, err := n.options.Chat.Complete(ctx, db, chat.Request{
+		System:   system,
+		Messages: []llm.Message{{Role: agent.MessageUser, Content: text}},
+		Schema:   schema,
+		Tools:    chat.Choice{None: true},
+		Sources:  chat.Choice{None: true},
+	}, nil)
 	return answer.JSON, answer.Usage, err
 }
 
@@ -65,7 +79,12 @@ func withTimeout[T any](ctx context.Context, name string, run func(context.Conte
 	defer cancel()
 	out, err := run(within)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		err = agent.Errorf(agent.CodeActionTimeout, "%s was not done within %d s", name, int(Timeout.Seconds())).Because(err)
+		err = agent.Errorf(
+			agent.CodeActionTimeout,
+			"%s was not done within %d s",
+			name,
+			int(Timeout.Seconds()),
+		).Because(err)
 	}
 	return out, err
 }
@@ -73,7 +92,12 @@ func withTimeout[T any](ctx context.Context, name string, run func(context.Conte
 // snapshot reads the active tab.
 func snapshot(ctx context.Context, s *browser.Session, selector string, length int) (page, error) {
 	timeout := stepTimeout
-	got, err := s.Peek(ctx, agent.Action{Action: "snapshot", Selector: selector, MaxLength: length, Timeout: &timeout})
+	got, err := s.Peek(ctx, agent.Action{
+		Action:    "snapshot",
+		Selector:  selector,
+		MaxLength: length,
+		Timeout:   &timeout,
+	})
 	if err != nil {
 		return page{}, err
 	}

@@ -27,7 +27,13 @@ func (p page) prompt() string {
 	if p.truncated {
 		more = "\n(The page has more than this.)"
 	}
-	return fmt.Sprintf("<page url=%s title=%s>\n%s%s\n</page>", strconv.Quote(p.url), strconv.Quote(agent.Clip(p.title, 200)), asData(p.text), more)
+	return fmt.Sprintf(
+		"<page url=%s title=%s>\n%s%s\n</page>",
+		strconv.Quote(p.url),
+		strconv.Quote(agent.Clip(p.title, 200)),
+		asData(p.text),
+		more,
+	)
 }
 
 // asData returns a text that cannot close the element into which it is put.
@@ -61,7 +67,8 @@ func (p page) find(ref string) (element, bool) {
 			name = strings.ReplaceAll(name, "''", "'")
 		}
 		e := element{ref: ref}
-		if name != "" && !strings.Contains(name, "%") && len(name) <= 200 { // a name that shows a variable differs next time
+		// a name that shows a variable differs next time
+		if name != "" && !strings.Contains(name, "%") && len(name) <= 200 {
 			e.selector = "role=" + m[2] + `[name="` + name + `"]`
 		}
 		return e, true

@@ -29,8 +29,10 @@ const actionFields = `An action has these fields:
 
 const actionProperties = `"ref":{"type":"string"},"text":{"type":"string"},"description":{"type":"string"}`
 
-var planSchema = json.RawMessage(`{"type":"object","properties":{"actions":{"type":"array","items":{"type":"object","properties":{"action":{"type":"string","enum":["click","type","press","select","hover","scroll"]},` +
-	actionProperties + `},"required":["action","ref","text","description"],"additionalProperties":false}},"reason":{"type":"string"}},"required":["actions","reason"],"additionalProperties":false}`)
+var planSchema = json.RawMessage(`{"type":"object","properties":{"actions":{"type":"array","items":{"type":"object",` +
+	`"properties":{"action":{"type":"string","enum":["click","type","press","select","hover","scroll"]},` +
+	actionProperties + `},"required":["action","ref","text","description"],"additionalProperties":false}},` +
+	`"reason":{"type":"string"}},"required":["actions","reason"],"additionalProperties":false}`)
 
 // plan is the answer to planSchema.
 type plan struct {
@@ -40,7 +42,12 @@ type plan struct {
 
 // resolve returns the action that the model chose on a page. An error says what
 // is wrong with it, for the model and for clients.
-func (p page) resolve(ctx context.Context, s *browser.Session, c modelAction, v agent.Variables) (agent.PlannedAction, error) {
+func (p page) resolve(
+	ctx context.Context,
+	s *browser.Session,
+	c modelAction,
+	v agent.Variables,
+) (agent.PlannedAction, error) {
 	a := agent.PlannedAction{Action: c.Action, Description: agent.Clip(strings.TrimSpace(c.Description), 500)}
 	switch c.Action {
 	case "type":
@@ -84,7 +91,11 @@ func (p page) resolve(ctx context.Context, s *browser.Session, c modelAction, v 
 var errNoElement = agent.Errorf(agent.CodeUpstream, "the language model chose an element that is not on the page")
 
 // errPassword is the error for typing a password that is not in a variable.
-var errPassword = agent.InvalidAction("type", "variables", "must have what is typed into a field for a password, a code or a card")
+var errPassword = agent.InvalidAction(
+	"type",
+	"variables",
+	"must have what is typed into a field for a password, a code or a card",
+)
 
 // typingPolicy specifies where the values of variables may be typed.
 type typingPolicy struct {
@@ -95,7 +106,11 @@ type typingPolicy struct {
 
 // perform performs an action in the active tab, and waits until the page has
 // settled.
-func (t typingPolicy) perform(ctx context.Context, s *browser.Session, a agent.PlannedAction) (address, title string, err error) {
+func (t typingPolicy) perform(
+	ctx context.Context,
+	s *browser.Session,
+	a agent.PlannedAction,
+) (address, title string, err error) {
 	action := a.AsAction(stepTimeout)
 	if a.Text != nil && (t.textToo || t.variables.UsedIn(*a.Text)) {
 		_, err = s.Fill(ctx, action, t.variables.Expand(*a.Text), t.allowed)
@@ -118,5 +133,7 @@ func (t typingPolicy) allowed(document *url.URL) error {
 
 // isDurable reports whether every action can be performed on a later document.
 func isDurable(actions []agent.PlannedAction) bool {
-	return !slices.ContainsFunc(actions, func(a agent.PlannedAction) bool { return strings.HasPrefix(a.Selector, "aria-ref=") })
+	return !slices.ContainsFunc(actions, func(a agent.PlannedAction) bool {
+		return strings.HasPrefix(a.Selector, "aria-ref=")
+	})
 }

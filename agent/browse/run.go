@@ -71,7 +71,8 @@ type nextStep struct {
 	modelAction
 }
 
-var stepSchema = json.RawMessage(`{"type":"object","properties":{"note":{"type":"string"},"action":{"type":"string","enum":["click","type","press","select","hover","scroll","navigate","back","wait","ask_person","done"]},` +
+var stepSchema = json.RawMessage(`{"type":"object","properties":{"note":{"type":"string"},"action":{"type":"string",` +
+	`"enum":["click","type","press","select","hover","scroll","navigate","back","wait","ask_person","done"]},` +
 	actionProperties + `},"required":["note","action","ref","text","description"],"additionalProperties":false}`)
 
 const browsePrompt = `You control a web browser to reach a user's goal. You see the page as it is now, and answer with the one next action. ` + actionFields + `
@@ -86,7 +87,11 @@ Where a field needs the value of a variable, write its name as %name%; you do no
 // or the session, or the end of ctx.
 func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 	if r.o.URL != "" {
-		if err := r.step(ctx, modelAction{Action: "navigate", Text: r.o.URL, Description: "Open the first page."}, page{}); err != nil {
+		if err := r.step(
+			ctx,
+			modelAction{Action: "navigate", Text: r.o.URL, Description: "Open the first page."},
+			page{},
+		); err != nil {
 			return agent.BrowseFailed, agent.Explain(err), ctx.Err()
 		}
 	}
@@ -105,7 +110,10 @@ func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 		case r.row.StepCount >= r.row.MaxSteps:
 			return agent.BrowseLimit, fmt.Sprintf("it did %d steps", r.row.StepCount), nil
 		case r.row.InputTokens+r.row.OutputTokens >= int64(r.row.MaxTokens):
-			return agent.BrowseLimit, fmt.Sprintf("the model read and wrote %d tokens", r.row.InputTokens+r.row.OutputTokens), nil
+			return agent.BrowseLimit, fmt.Sprintf(
+				"the model read and wrote %d tokens",
+				r.row.InputTokens+r.row.OutputTokens,
+			), nil
 		}
 		next, err := r.askNext(ctx, p)
 		if err != nil {
@@ -210,7 +218,15 @@ func (r *run) progress() string {
 	if r.anyHost {
 		hosts = "all"
 	}
-	fmt.Fprintf(&b, "Goal: %s\nAllowed hosts: %s\n%sStep %d of at most %d.\n", r.row.Goal, hosts, variablesPrompt(r.o.Variables), r.row.StepCount+1, r.row.MaxSteps)
+	fmt.Fprintf(
+		&b,
+		"Goal: %s\nAllowed hosts: %s\n%sStep %d of at most %d.\n",
+		r.row.Goal,
+		hosts,
+		variablesPrompt(r.o.Variables),
+		r.row.StepCount+1,
+		r.row.MaxSteps,
+	)
 	if len(r.steps) > 0 {
 		b.WriteString("Done so far:\n")
 	}
@@ -219,7 +235,11 @@ func (r *run) progress() string {
 		if s.Error != "" {
 			outcome = "failed: " + s.Error
 		}
-		fmt.Fprintf(&b, "%d. %s %q: %s\n", s.Step, s.Action, agent.Clip(s.Description+" "+s.Text, 300), outcome)
+		fmt.Fprintf(
+			&b, "%d. %s %q: %s\n", s.Step, s.Action,
+			agent.Clip(s.Description+" "+s.Text, 300),
+			outcome,
+		)
 	}
 	if r.notes != "" {
 		b.WriteString("Your notes, from pages:\n<notes>\n" + asData(r.notes) + "</notes>\n")
@@ -261,7 +281,14 @@ func (r *run) step(ctx context.Context, c modelAction, p page) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s := agent.BrowseStep{Action: c.Action, Selector: a.Selector, Text: c.Text, Description: c.Description, DurationMS: time.Since(began).Milliseconds(), CreatedAt: agent.At(began)}
+	s := agent.BrowseStep{
+		Action:      c.Action,
+		Selector:    a.Selector,
+		Text:        c.Text,
+		Description: c.Description,
+		DurationMS:  time.Since(began).Milliseconds(),
+		CreatedAt:   agent.At(began),
+	}
 	if err != nil {
 		s.Error = agent.Explain(err)
 	}
@@ -277,7 +304,12 @@ func (r *run) perform(ctx context.Context, c modelAction, p page) (a agent.Plann
 	switch c.Action {
 	case "navigate":
 		timeout = 3 * stepTimeout
-		_, err = r.s.Do(ctx, agent.Action{Action: "navigate", URL: c.Text, WaitUntil: "domcontentloaded", Timeout: &timeout})
+		_, err = r.s.Do(ctx, agent.Action{
+			Action:    "navigate",
+			URL:       c.Text,
+			WaitUntil: "domcontentloaded",
+			Timeout:   &timeout,
+		})
 	case "back":
 		_, err = r.s.Do(ctx, agent.Action{Action: "back", Timeout: &timeout})
 	case "wait":
@@ -320,7 +352,13 @@ func (r *run) stuck(ctx context.Context, reason string) (agent.BrowseStatus, str
 	if err != nil {
 		return "", "", err
 	}
-	s := agent.BrowseStep{Action: "takeover", Description: reason, Text: t.Note, DurationMS: time.Since(began).Milliseconds(), CreatedAt: agent.At(began)}
+	s := agent.BrowseStep{
+		Action:      "takeover",
+		Description: reason,
+		Text:        t.Note,
+		DurationMS:  time.Since(began).Milliseconds(),
+		CreatedAt:   agent.At(began),
+	}
 	if t.Status != agent.TakeoverCompleted {
 		s.Error = "nobody helped: the takeover is " + string(t.Status)
 	}
@@ -338,7 +376,10 @@ func (r *run) stuck(ctx context.Context, reason string) (agent.BrowseStatus, str
 // awaitPerson requests a takeover, or joins the open one, and waits for its end.
 func (r *run) awaitPerson(ctx context.Context, reason string) (agent.Takeover, error) {
 	limit := takeoverSeconds
-	t, err := r.n.options.Live.RequestTakeover(ctx, r.s, agent.TakeoverOptions{Reason: agent.Clip(r.s.Hidden(reason), 1_000), Timeout: &limit})
+	t, err := r.n.options.Live.RequestTakeover(ctx, r.s, agent.TakeoverOptions{
+		Reason:  agent.Clip(r.s.Hidden(reason), 1_000),
+		Timeout: &limit,
+	})
 	var known *agent.Error
 	if errors.As(err, &known) && known.Code == agent.CodeConflict {
 		t.ID, _ = known.Details["existing_id"].(string)
@@ -350,7 +391,11 @@ func (r *run) awaitPerson(ctx context.Context, reason string) (agent.Takeover, e
 		return t, err
 	}
 	ended := make(chan struct{})
-	defer r.n.options.Live.OnTakeoverEnd(r.s, t.ID, func() { close(ended) })()
+	defer r.n.options.Live.OnTakeoverEnd(
+		r.s,
+		t.ID,
+		func() { close(ended) },
+	)()
 	select {
 	case <-ended:
 	case <-ctx.Done():
@@ -368,7 +413,12 @@ func (r *run) setResult(ctx context.Context, p page, text string) error {
 	if r.o.OutputSchema == nil {
 		return nil
 	}
-	raw, err := r.ask(ctx, concludePrompt, "Result: "+asData(text)+"\n"+p.prompt(), r.o.OutputSchema)
+	raw, err := r.ask(
+		ctx,
+		concludePrompt,
+		"Result: "+asData(text)+"\n"+p.prompt(),
+		r.o.OutputSchema,
+	)
 	if err != nil {
 		return err
 	}
@@ -379,4 +429,6 @@ func (r *run) setResult(ctx context.Context, p page, text string) error {
 	return err
 }
 
-const concludePrompt = `You controlled a web browser to reach a user's goal. Write the result as JSON that follows the schema, from what was found. Do not guess: where nothing was found, use null if the schema allows that, or an empty value.` + untrusted
+const concludePrompt = `You controlled a web browser to reach a user's goal. Write the result as JSON that follows ` +
+	`the schema, from what was found. Do not guess: where nothing was found, use null if the schema ` +
+	`allows that, or an empty value.` + untrusted

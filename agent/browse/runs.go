@@ -100,16 +100,31 @@ func (n *Navigator) newRun(ctx context.Context, s *browser.Session, o agent.Brow
 			return nil, err
 		}
 	}
-	r := &run{n: n, s: s, db: s.DB(), o: o, done: make(chan struct{})}
+	r := &run{
+		n:    n,
+		s:    s,
+		db:   s.DB(),
+		o:    o,
+		done: make(chan struct{}),
+	}
 	if err := r.setHosts(); err != nil {
 		return nil, err
 	}
 	if err := n.options.Chat.CheckModel(ctx, s.DB()); err != nil {
 		return nil, err
 	}
-	r.row = agent.Browse{ID: agent.NewID(agent.KindBrowse), SessionID: s.ID(), Status: agent.BrowseRunning, Goal: s.Hidden(o.Goal), Hosts: r.o.Hosts,
-		MaxSteps: agent.DefaultBrowseSteps, MaxTokens: agent.DefaultBrowseTokens, Takeover: o.Takeover == nil || *o.Takeover,
-		Variables: append([]string{}, slices.Sorted(maps.Keys(o.Variables))...), CreatedAt: agent.Now()}
+	r.row = agent.Browse{
+		ID:        agent.NewID(agent.KindBrowse),
+		SessionID: s.ID(),
+		Status:    agent.BrowseRunning,
+		Goal:      s.Hidden(o.Goal),
+		Hosts:     r.o.Hosts,
+		MaxSteps:  agent.DefaultBrowseSteps,
+		MaxTokens: agent.DefaultBrowseTokens,
+		Takeover:  o.Takeover == nil || *o.Takeover,
+		Variables: append([]string{}, slices.Sorted(maps.Keys(o.Variables))...),
+		CreatedAt: agent.Now(),
+	}
 	if o.MaxSteps != nil {
 		r.row.MaxSteps = *o.MaxSteps
 	}
@@ -149,7 +164,11 @@ func (r *run) setHosts() error {
 	if err != nil {
 		return err
 	}
-	r.typing = typingPolicy{variables: r.o.Variables, hosts: hosts, textToo: true}
+	r.typing = typingPolicy{
+		variables: r.o.Variables,
+		hosts:     hosts,
+		textToo:   true,
+	}
 	if u, err := url.Parse(first); err != nil || !hosts.Fit(u) {
 		return agent.Invalid(field, "must be one of the hosts of the first page")
 	}
@@ -197,7 +216,8 @@ func (n *Navigator) Cancel(ctx context.Context, db *store.DB, sessionID, id stri
 // execute runs the browse to its end and stores that.
 func (r *run) execute(ctx context.Context) {
 	status, reason := r.runWithLimits(ctx)
-	r.row.Status, r.row.Reason, r.row.TakeoverID, r.row.EndedAt = status, agent.Clip(r.s.Hidden(reason), 1_000), "", agent.Now()
+	r.row.Status, r.row.Reason, r.row.TakeoverID, r.row.EndedAt =
+		status, agent.Clip(r.s.Hidden(reason), 1_000), "", agent.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if err := r.db.UpdateBrowse(ctx, r.row); err != nil {
@@ -210,7 +230,11 @@ func (r *run) execute(ctx context.Context) {
 func (r *run) runWithLimits(life context.Context) (status agent.BrowseStatus, reason string) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.n.log.Error("browse", "browse", r.row.ID, "error", fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
+			r.n.log.Error(
+				"browse",
+				"browse", r.row.ID,
+				"error", fmt.Sprintf("panic: %v\n%s", p, debug.Stack()),
+			)
 			status, reason = agent.BrowseFailed, "an internal error"
 		}
 	}()

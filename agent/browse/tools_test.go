@@ -28,7 +28,11 @@ func TestToolsOfAChat(t *testing.T) {
 		t.Fatalf("no tool %s", name)
 		return "", nil
 	}
-	for name, arguments := range map[string]string{"browser_snapshot": `{}`, "browser_click": `{"selector":"button"}`, "browser_browse": `{"goal":"x"}`} {
+	for name, arguments := range map[string]string{
+		"browser_snapshot": `{}`,
+		"browser_click":    `{"selector":"button"}`,
+		"browser_browse":   `{"goal":"x"}`,
+	} {
 		if _, err := call(name, arguments); agent.ErrorCode(err) != agent.CodeBrowser {
 			t.Errorf("%s without a page: %v", name, err)
 		}
@@ -44,14 +48,21 @@ func TestToolsOfAChat(t *testing.T) {
 	if ref == nil {
 		t.Fatalf("no ref in %s", page)
 	}
-	if page, err = call("browser_type", fmt.Sprintf(`{"selector":"aria-ref=%s","text":"ada"}`, ref[1])); err != nil || !strings.Contains(page, "ada") {
+	if page, err = call(
+		"browser_type",
+		fmt.Sprintf(`{"selector":"aria-ref=%s","text":"ada"}`, ref[1]),
+	); err != nil || !strings.Contains(page, "ada") {
 		t.Fatalf("got %s %v", page, err)
 	}
-	if page, err = call("browser_click", `{"selector":"button"}`); err != nil || !strings.Contains(x.got.all(), "user=ada") {
+	if page, err = call("browser_click", `{"selector":"button"}`); err != nil ||
+		!strings.Contains(x.got.all(), "user=ada") {
 		t.Fatalf("%s %v\n%s", page, err, x.got.all())
 	}
 	x.answerWith(func(string) string { return next("done", "", "9 to 5") })
-	if out, err := call("browser_browse", `{"goal":"When is it open?","url":"`+x.site+`/in"}`); err != nil || !strings.Contains(out, `"status":"done"`) {
+	if out, err := call(
+		"browser_browse",
+		`{"goal":"When is it open?","url":"`+x.site+`/in"}`,
+	); err != nil || !strings.Contains(out, `"status":"done"`) {
 		t.Errorf("got %s %v", out, err)
 	}
 	open := func() (n int) {

@@ -73,7 +73,10 @@ func Find(text []byte, contentType string) encoding.Encoding {
 // IsText reports whether a Content-Type is that of text.
 func IsText(contentType string) bool {
 	media, params, _ := mime.ParseMediaType(contentType)
-	return params["charset"] != "" || isJSON(media) || isMarkup(media) || strings.HasPrefix(media, "text/") ||
+	return params["charset"] != "" ||
+		isJSON(media) ||
+		isMarkup(media) ||
+		strings.HasPrefix(media, "text/") ||
 		slices.Contains([]string{"application/javascript", "application/x-www-form-urlencoded"}, media)
 }
 
@@ -96,7 +99,9 @@ func unmarkedUTF16(text []byte) encoding.Encoding {
 	if len(text) < 4 || len(text)%2 != 0 {
 		return nil
 	}
-	begins := func(i int) bool { return bytes.IndexByte([]byte("{[<"), text[i]) >= 0 && text[i+2] != 0 }
+	begins := func(i int) bool {
+		return bytes.IndexByte([]byte("{[<"), text[i]) >= 0 && text[i+2] != 0
+	}
 	switch {
 	case text[1] == 0 && text[3] == 0 && begins(0):
 		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)

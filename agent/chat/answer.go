@@ -15,7 +15,13 @@ import (
 // answer, before another turn of the conversation begins. An answer that was
 // cut short is stored with metadata.partial, not kept, and returned with an
 // error. Tools get the agent and the message; see WithKey.
-func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error {
+func (c *Chat) Answer(
+	ctx context.Context,
+	db *store.DB,
+	said agent.Message,
+	how agent.AnswerOptions,
+	keep func(agent.Message) error,
+) error {
 	release, err := c.turns.acquire(ctx, turnKey{db.ID(), said.ConversationID})
 	if err != nil {
 		return err
@@ -34,10 +40,17 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how
 		return err
 	}
 	ctx = WithKey(ctx, db.ID()+":"+store.AnswerKey(said.ID))
-	x := Request{Messages: newestWithin(historyUpTo(history, said), historyTokens), Tools: Choice{None: how.Public}, Channel: channel}
+	x := Request{
+		Messages: newestWithin(historyUpTo(history, said), historyTokens),
+		Tools:    Choice{None: how.Public},
+		Channel:  channel,
+	}
 	handedOver := false
 	if how.Handover != nil {
-		x.Extra = []Tool{handoverTool(func() { handedOver = true; how.Handover() })}
+		x.Extra = []Tool{handoverTool(func() {
+			handedOver = true
+			how.Handover()
+		})}
 	}
 	var onEvent func(Event) error
 	if how.OnText != nil {
@@ -56,7 +69,12 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how
 	if e != nil {
 		return e
 	}
-	reply := agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: agent.Clip(answer.Text, agent.MaxMessageLength), Metadata: raw}
+	reply := agent.Message{
+		ConversationID: said.ConversationID,
+		Role:           agent.MessageAssistant,
+		Content:        agent.Clip(answer.Text, agent.MaxMessageLength),
+		Metadata:       raw,
+	}
 	if err != nil && !handedOver {
 		_, e = db.AppendReply(context.WithoutCancel(ctx), reply)
 		return errors.Join(err, e)
@@ -90,10 +108,17 @@ func historyUpTo(history []agent.Message, said agent.Message) []agent.Message {
 
 // handoverTool lets the model leave the conversation to a person.
 func handoverTool(handOver func()) Tool {
-	return Tool{ID: "handover", Tool: llm.Tool{Name: "handover", Parameters: agent.NoParameters,
-		Description: "Hand this conversation over to a person. Call it when the visitor asks for a person, or when you cannot help. Then say in a sentence that a person will answer here."},
+	return Tool{
+		ID: "handover",
+		Tool: llm.Tool{
+			Name:       "handover",
+			Parameters: agent.NoParameters,
+			Description: "Hand this conversation over to a person. Call it when the visitor asks for a person, " +
+				"or when you cannot help. Then say in a sentence that a person will answer here.",
+		},
 		Call: func(context.Context, json.RawMessage) (any, error) {
 			handOver()
 			return map[string]bool{"handed_over": true}, nil
-		}}
+		},
+	}
 }

@@ -36,7 +36,8 @@ type answerMetadata struct {
 // metadata returns k with the contents of an answer as JSON. If it is longer
 // than limit bytes, the text of passages is dropped, then the calls of tools.
 func (k answerMetadata) metadata(a Answer, limit int) (json.RawMessage, error) {
-	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources, k.Queries = a.Mode, a.Model, a.Usage, shortenArguments(a.ToolCalls), references(a.Sources, a.Text), a.Queries
+	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources, k.Queries =
+		a.Mode, a.Model, a.Usage, shortenArguments(a.ToolCalls), references(a.Sources, a.Text), a.Queries
 	k.Pending = a.Pending
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > limit {
@@ -53,12 +54,23 @@ func (k answerMetadata) metadata(a Answer, limit int) (json.RawMessage, error) {
 }
 
 // storeAnswer stores an answer with its metadata, even if the caller is gone.
-func (c *Chat) storeAnswer(ctx context.Context, db *store.DB, conversationID string, k answerMetadata, a Answer) (agent.Message, error) {
+func (c *Chat) storeAnswer(
+	ctx context.Context,
+	db *store.DB,
+	conversationID string,
+	k answerMetadata,
+	a Answer,
+) (agent.Message, error) {
 	raw, err := k.metadata(a, maxMetadata)
 	if err != nil {
 		return agent.Message{}, err
 	}
-	reply := agent.Message{ConversationID: conversationID, Role: agent.MessageAssistant, Content: a.Text, Metadata: raw}
+	reply := agent.Message{
+		ConversationID: conversationID,
+		Role:           agent.MessageAssistant,
+		Content:        a.Text,
+		Metadata:       raw,
+	}
 	return db.AppendReply(context.WithoutCancel(ctx), reply)
 }
 
@@ -70,7 +82,16 @@ func storedAnswer(m *agent.Message, asJSON bool) Answer {
 	}
 	var meta answerMetadata
 	_ = json.Unmarshal(m.Metadata, &meta)
-	a := Answer{Text: m.Content, Mode: meta.Mode, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}, Queries: meta.Queries, Pending: meta.Pending}
+	a := Answer{
+		Text:      m.Content,
+		Mode:      meta.Mode,
+		Model:     meta.Model,
+		Usage:     meta.Usage,
+		ToolCalls: append([]ToolCall{}, meta.ToolCalls...),
+		Sources:   []Citation{},
+		Queries:   meta.Queries,
+		Pending:   meta.Pending,
+	}
 	for _, r := range meta.Sources {
 		a.Sources = append(a.Sources, r.citation())
 	}
@@ -85,7 +106,8 @@ func shortenArguments(calls []ToolCall) []ToolCall {
 	list := make([]ToolCall, len(calls))
 	for i, c := range calls {
 		if len(c.Arguments) > maxStoredResult {
-			c.Arguments, _ = json.Marshal(clipBytes(string(c.Arguments), maxStoredResult)) // a string can always be encoded
+			// a string can always be encoded
+			c.Arguments, _ = json.Marshal(clipBytes(string(c.Arguments), maxStoredResult))
 		}
 		list[i] = c
 	}
@@ -138,16 +160,48 @@ func references(list []Citation, text string) []reference {
 	kept := make([]reference, len(list))
 	for i, c := range list {
 		from := c.Metadata
-		kept[i] = reference{Number: c.Number, SourceID: c.SourceID, SourceName: from.SourceName, ChunkID: c.ID,
-			Page: from.Page, LastPage: from.LastPage, Section: from.Section,
-			URL: from.URL, Line: from.Line, LastLine: from.LastLine, Place: from.Place, Sections: from.Sections, Score: c.Score, Content: clipBytes(c.Content, maxStoredPassage), Cited: cited[c.Number], Matches: c.Matches, Best: c.BestSentence}
+		kept[i] = reference{
+			Number:     c.Number,
+			SourceID:   c.SourceID,
+			SourceName: from.SourceName,
+			ChunkID:    c.ID,
+			Page:       from.Page,
+			LastPage:   from.LastPage,
+			Section:    from.Section,
+			URL:        from.URL,
+			Line:       from.Line,
+			LastLine:   from.LastLine,
+			Place:      from.Place,
+			Sections:   from.Sections,
+			Score:      c.Score,
+			Content:    clipBytes(c.Content, maxStoredPassage),
+			Cited:      cited[c.Number],
+			Matches:    c.Matches,
+			Best:       c.BestSentence,
+		}
 	}
 	return kept
 }
 
 func (r reference) citation() Citation {
-	from := agent.ChunkMetadata{SourceName: r.SourceName, Page: r.Page, LastPage: max(r.Page, r.LastPage),
-		Section: r.Section, URL: r.URL, Line: r.Line, LastLine: r.LastLine, Place: r.Place, Sections: append([]string{}, r.Sections...)}
-	return Citation{Number: r.Number, Result: vector.Result{ID: r.ChunkID, SourceID: r.SourceID, Content: r.Content, Score: r.Score,
-		Matches: append([][]int{}, r.Matches...), BestSentence: r.Best, Metadata: vector.ResultMetadata{ChunkMetadata: from}}}
+	from := agent.ChunkMetadata{
+		SourceName: r.SourceName,
+		Page:       r.Page,
+		LastPage:   max(r.Page, r.LastPage),
+		Section:    r.Section,
+		URL:        r.URL,
+		Line:       r.Line,
+		LastLine:   r.LastLine,
+		Place:      r.Place,
+		Sections:   append([]string{}, r.Sections...),
+	}
+	return Citation{Number: r.Number, Result: vector.Result{
+		ID:           r.ChunkID,
+		SourceID:     r.SourceID,
+		Content:      r.Content,
+		Score:        r.Score,
+		Matches:      append([][]int{}, r.Matches...),
+		BestSentence: r.Best,
+		Metadata:     vector.ResultMetadata{ChunkMetadata: from},
+	}}
 }

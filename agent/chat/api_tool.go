@@ -28,7 +28,12 @@ const (
 
 // request calls the API of a tool. Arguments fill {{name}} in its URL, query,
 // headers and body; inserted values are not filled again.
-func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map[string]any, credential egress.Credential) (any, error) {
+func (b *Toolbox) request(
+	ctx context.Context,
+	c agent.ToolConfig,
+	arguments map[string]any,
+	credential egress.Credential,
+) (any, error) {
 	ctx, cancel := withinLimit(ctx, c, apiTimeout)
 	defer cancel()
 	call, err := b.buildCall(ctx, c, arguments)
@@ -65,7 +70,12 @@ func (b *Toolbox) send(ctx context.Context, req *http.Request, responsePath stri
 	body := decodeReply(charset.Decode(raw, resp.Header.Get("Content-Type")))
 	if resp.StatusCode >= 400 {
 		text, _ := json.Marshal(body) // it was JSON or is a string
-		return nil, agent.Errorf(agent.CodeUpstream, "the server responded with status %d: %s", resp.StatusCode, agent.Clip(string(text), 500)).With("status", resp.StatusCode)
+		return nil, agent.Errorf(
+			agent.CodeUpstream,
+			"the server responded with status %d: %s",
+			resp.StatusCode,
+			agent.Clip(string(text), 500),
+		).With("status", resp.StatusCode)
 	}
 	found, ok := path.Walk(body)
 	if !ok {
@@ -110,8 +120,14 @@ func (b *Toolbox) buildCall(ctx context.Context, c agent.ToolConfig, arguments m
 			values.Set(name, plainText(filled))
 		}
 	}
-	call := &egress.Call{Method: c.Method, URL: target, Query: values, Headers: map[string]string{},
-		UserAgent: "Satchel/" + b.options.Version, IdempotencyKey: keyOf(ctx)}
+	call := &egress.Call{
+		Method:         c.Method,
+		URL:            target,
+		Query:          values,
+		Headers:        map[string]string{},
+		UserAgent:      "Satchel/" + b.options.Version,
+		IdempotencyKey: keyOf(ctx),
+	}
 	if call.Body, call.MediaType, err = bodyOf(c, arguments); err != nil {
 		return nil, err
 	}
@@ -148,7 +164,11 @@ func bodyOf(c agent.ToolConfig, arguments map[string]any) (body []byte, mediaTyp
 
 // multipartOf returns a body of fields and files. A field or a file whose argument
 // is missing is left out.
-func multipartOf(fields map[string]any, files map[string]string, arguments map[string]any) (body []byte, mediaType string, err error) {
+func multipartOf(
+	fields map[string]any,
+	files map[string]string,
+	arguments map[string]any,
+) (body []byte, mediaType string, err error) {
 	var parts []egress.Part
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		for _, one := range listOf(fields[name]) {
@@ -164,7 +184,11 @@ func multipartOf(fields map[string]any, files map[string]string, arguments map[s
 			}
 			f, ok := egress.ReadFile(one)
 			if !ok {
-				return nil, "", agent.Invalid("arguments", "give no file for "+agent.Clip(name, 60)+": it must be base64, a data URL, or {name, mime_type, data}")
+				return nil, "", agent.Invalid(
+					"arguments",
+					"give no file for "+agent.Clip(name, 60)+
+						": it must be base64, a data URL, or {name, mime_type, data}",
+				)
 			}
 			parts = append(parts, egress.Part{Name: name, File: &f})
 		}

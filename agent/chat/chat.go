@@ -52,8 +52,16 @@ func New(o Options) *Chat {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Chat{now: o.Now, model: o.Model, index: o.Index, tools: o.Tools, pages: o.Browser, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}},
-		calls: shortCalls{queries: queriesTimeout, ratings: ratingsTimeout}}
+	return &Chat{
+		now:   o.Now,
+		model: o.Model,
+		index: o.Index,
+		tools: o.Tools,
+		pages: o.Browser,
+		log:   o.Log,
+		turns: turns{waiting: map[turnKey]*turn{}},
+		calls: shortCalls{queries: queriesTimeout, ratings: ratingsTimeout},
+	}
 }
 
 // Choice selects records by id, all of them, or none. The zero value is all.
@@ -158,14 +166,37 @@ func (c *Chat) Complete(ctx context.Context, db *store.DB, x Request, onEvent fu
 }
 
 // answer is Complete with a model that has been resolved.
-func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settings store.Settings, x Request, onEvent func(Event) error) (_ Answer, err error) {
-	r := &toolLoop{chat: c, db: db, model: model, request: x, onEvent: onEvent, keys: callKeys{answer: keyOf(ctx)}, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
+func (c *Chat) answer(
+	ctx context.Context,
+	db *store.DB,
+	model llm.Model,
+	settings store.Settings,
+	x Request,
+	onEvent func(Event) error,
+) (_ Answer, err error) {
+	r := &toolLoop{
+		chat:    c,
+		db:      db,
+		model:   model,
+		request: x,
+		onEvent: onEvent,
+		keys:    callKeys{answer: keyOf(ctx)},
+		answer: Answer{
+			Model:     model.Name,
+			ToolCalls: []ToolCall{},
+			Sources:   []Citation{},
+		},
+	}
 	if x.ClientTools == nil && !x.Tools.None {
 		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
 			return r.answer, err
 		}
 	}
-	if c.pages != nil && settings.ChatBrowser && x.ClientTools == nil && !x.Tools.None && len(x.Tools.IDs) == 0 {
+	if c.pages != nil &&
+		settings.ChatBrowser &&
+		x.ClientTools == nil &&
+		!x.Tools.None &&
+		len(x.Tools.IDs) == 0 {
 		tools, done := c.pages(db)
 		defer done()
 		r.addTools(tools)
@@ -184,7 +215,11 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 	}
 	r.system = systemPrompt(db.Agent(), settings, x, c.now(), r.answer.Sources)
 	if r.answer.Weak {
-		if _, n, err := db.Sources(ctx, store.SourceFilter{}, store.Page{Limit: 1}); err != nil {
+		if _, n, err := db.Sources(
+			ctx,
+			store.SourceFilter{},
+			store.Page{Limit: 1},
+		); err != nil {
 			return r.answer, err
 		} else if n > 0 {
 			r.system += weakPrompt
@@ -244,7 +279,9 @@ func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key strin
 	asked := x.Messages[len(x.Messages)-1]
 	return c.answerOnce(ctx, db, conversationID, key, x, func(history []agent.Message) []llm.Message {
 		before := newestWithin(history, historyTokens)
-		if n := len(before); n == 0 || before[n-1].Role != asked.Role || before[n-1].Content != asked.Content {
+		if n := len(before); n == 0 ||
+			before[n-1].Role != asked.Role ||
+			before[n-1].Content != asked.Content {
 			before = append(before, asked)
 		}
 		return before
@@ -256,8 +293,18 @@ func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key strin
 // per key; without a conversation, in one created for the key, with the
 // metadata about, a JSON object. A key that was answered before returns the
 // same answer without calling the model. Tools receive the key as in Step.
-func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, prompt string, about json.RawMessage) (Answer, error) {
-	said := agent.Message{ConversationID: conversationID, Role: agent.MessageUser, Content: prompt, Metadata: json.RawMessage("{}")}
+func (c *Chat) Ask(
+	ctx context.Context,
+	db *store.DB,
+	conversationID, key, prompt string,
+	about json.RawMessage,
+) (Answer, error) {
+	said := agent.Message{
+		ConversationID: conversationID,
+		Role:           agent.MessageUser,
+		Content:        prompt,
+		Metadata:       json.RawMessage("{}"),
+	}
 	if err := said.Validate(); err != nil {
 		return Answer{}, renameTurnField(err)
 	}
@@ -268,15 +315,25 @@ func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, promp
 	if err != nil {
 		return Answer{}, err
 	}
-	return c.answerOnce(ctx, db, said.ConversationID, key, Request{}, func(history []agent.Message) []llm.Message {
-		return newestWithin(historyUpTo(history, said), historyTokens)
-	})
+	return c.answerOnce(
+		ctx, db, said.ConversationID, key,
+		Request{},
+		func(history []agent.Message) []llm.Message {
+			return newestWithin(historyUpTo(history, said), historyTokens)
+		},
+	)
 }
 
 // answerOnce answers an exchange in a conversation and stores the answer under key,
 // or returns the answer stored there. messages builds the exchange's messages
 // from the conversation's newest.
-func (c *Chat) answerOnce(ctx context.Context, db *store.DB, conversationID, key string, x Request, messages func(history []agent.Message) []llm.Message) (Answer, error) {
+func (c *Chat) answerOnce(
+	ctx context.Context,
+	db *store.DB,
+	conversationID, key string,
+	x Request,
+	messages func(history []agent.Message) []llm.Message,
+) (Answer, error) {
 	release, err := c.turns.acquire(ctx, turnKey{db.ID(), conversationID})
 	if err != nil {
 		return Answer{}, err

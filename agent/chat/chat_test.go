@@ -58,7 +58,12 @@ func newChatFixture(tb testing.TB, tools []Tool, say func(n int, request map[str
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":%s}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, say(n, body))
+		fmt.Fprintf(
+			w,
+			`{"choices":[{"index":0,"finish_reason":"stop","message":%s}],`+
+				`"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
+			say(n, body),
+		)
 	}))
 	tb.Cleanup(provider.Close)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -68,12 +73,19 @@ func newChatFixture(tb testing.TB, tools []Tool, say func(n int, request map[str
 	}
 	tb.Cleanup(func() { _ = folder.Close() })
 	s.db = folder.Default()
-	if _, err := s.db.UpdateSettings(context.Background(), agent.SettingsChange{LLMProvider: agent.Some("openai-compatible"),
-		LLMModel: agent.Some("m"), LLMBaseURL: agent.Some(provider.URL + "/v1")}); err != nil {
+	if _, err := s.db.UpdateSettings(context.Background(), agent.SettingsChange{
+		LLMProvider: agent.Some("openai-compatible"),
+		LLMModel:    agent.Some("m"),
+		LLMBaseURL:  agent.Some(provider.URL + "/v1"),
+	}); err != nil {
 		tb.Fatal(err)
 	}
-	s.chat = New(Options{Model: llm.New(llm.Options{HTTP: provider.Client()}), Index: vector.New(folder, vector.Local(), quiet), Log: quiet,
-		Tools: func(context.Context, *store.DB, Choice) ([]Tool, error) { return tools, nil }})
+	s.chat = New(Options{
+		Model: llm.New(llm.Options{HTTP: provider.Client()}),
+		Index: vector.New(folder, vector.Local(), quiet),
+		Log:   quiet,
+		Tools: func(context.Context, *store.DB, Choice) ([]Tool, error) { return tools, nil },
+	})
 	return s
 }
 
@@ -86,7 +98,10 @@ func toolCallsAnswer(pairs ...string) string {
 	var list []string
 	for i := 0; i < len(pairs); i += 2 {
 		raw, _ := json.Marshal(pairs[i+1])
-		list = append(list, fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":%q,"arguments":%s}}`, i/2, pairs[i], raw))
+		list = append(
+			list,
+			fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":%q,"arguments":%s}}`, i/2, pairs[i], raw),
+		)
 	}
 	return `{"role":"assistant","content":null,"tool_calls":[` + strings.Join(list, ",") + `]}`
 }
@@ -100,15 +115,26 @@ func tool(name string, call func(context.Context, json.RawMessage) (any, error))
 func TestToolCalls(t *testing.T) {
 	var meet sync.WaitGroup
 	meet.Add(2)
-	together := func(context.Context, json.RawMessage) (any, error) { meet.Done(); meet.Wait(); return "met", nil }
+	together := func(context.Context, json.RawMessage) (any, error) {
+		meet.Done()
+		meet.Wait()
+		return "met", nil
+	}
 	s := newChatFixture(t, []Tool{
 		tool("one", together), tool("two", together),
-		tool("refuses", func(context.Context, json.RawMessage) (any, error) { return nil, agent.Invalid("city", "is required") }),
-		tool("fails", func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("password=hunter2") }),
+		tool("refuses", func(context.Context, json.RawMessage) (any, error) {
+			return nil, agent.Invalid("city", "is required")
+		}),
+		tool("fails", func(context.Context, json.RawMessage) (any, error) {
+			return nil, errors.New("password=hunter2")
+		}),
 		tool("long", func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", 1<<20), nil }),
 	}, func(n int, _ map[string]any) string {
 		if n == 1 {
-			return toolCallsAnswer("one", "{}", "two", "{}", "refuses", "{}", "fails", "{}", "unknown", "{}", "one", "half {", "long", "{}")
+			return toolCallsAnswer(
+				"one", "{}", "two", "{}", "refuses", "{}", "fails", "{}", "unknown", "{}", "one", "half {",
+				"long", "{}",
+			)
 		}
 		return textAnswer("Done.")
 	})
@@ -120,7 +146,12 @@ func TestToolCalls(t *testing.T) {
 	for _, c := range a.ToolCalls {
 		toolErrors = append(toolErrors, c.Error)
 	}
-	want := []string{"", "", "city is required", "the tool failed", "there is no tool with this name", "the arguments are not a JSON object: half {", ""}
+	want := []string{
+		"", "", "city is required", "the tool failed",
+		"there is no tool with this name",
+		"the arguments are not a JSON object: half {",
+		"",
+	}
 	if fmt.Sprint(toolErrors) != fmt.Sprint(want) {
 		t.Errorf("errors %q", toolErrors)
 	}
@@ -170,7 +201,12 @@ func TestTurnsOfAConversation(t *testing.T) {
 	var running sync.WaitGroup
 	for n := range 8 {
 		running.Go(func() {
-			if _, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: fmt.Sprint(n), ConversationID: first.ConversationID}, nil); err != nil {
+			if _, _, err := s.chat.Reply(
+				t.Context(),
+				s.db,
+				Turn{Message: fmt.Sprint(n), ConversationID: first.ConversationID},
+				nil,
+			); err != nil {
 				t.Error(err)
 			}
 		})
@@ -193,19 +229,29 @@ func TestTurnsOfAConversation(t *testing.T) {
 // A step in a conversation stores its answer once, however often it is attempted,
 // and does not repeat the user's message.
 func TestSteps(t *testing.T) {
-	s := newChatFixture(t, nil, func(n int, request map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
-	message, _, err := s.db.BeginTurn(t.Context(), agent.Message{Role: agent.MessageUser, Content: "Hello", Metadata: json.RawMessage("{}")}, "", 1)
+	s := newChatFixture(t, nil, func(n int, request map[string]any) string {
+		return textAnswer(fmt.Sprintf("Answer %d.", n))
+	})
+	message, _, err := s.db.BeginTurn(
+		t.Context(),
+		agent.Message{Role: agent.MessageUser, Content: "Hello", Metadata: json.RawMessage("{}")},
+		"",
+		1,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask := func(key, prompt string) string {
-		a, err := s.chat.Step(t.Context(), s.db, message.ConversationID, key, Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}}})
+		a, err := s.chat.Step(t.Context(), s.db, message.ConversationID, key, Request{
+			Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a.Text
 	}
-	if first, again := ask("x:n:", "Hello"), ask("x:n:", "Hello"); first != "Answer 1." || again != first || len(s.seen) != 1 {
+	if first, again :=
+		ask("x:n:", "Hello"), ask("x:n:", "Hello"); first != "Answer 1." || again != first || len(s.seen) != 1 {
 		t.Errorf("%q, then %q after %d requests", first, again, len(s.seen))
 	}
 	if n := len(s.seen[0]["messages"].([]any)); n != 2 { // system and Hello
@@ -224,9 +270,12 @@ func TestSteps(t *testing.T) {
 // TestAskOnce repeats a prompt after each point at which it may have been killed:
 // prompt and answer are stored once.
 func TestAskOnce(t *testing.T) {
-	s := newChatFixture(t, nil, func(n int, request map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
+	s := newChatFixture(t, nil, func(n int, request map[string]any) string {
+		return textAnswer(fmt.Sprintf("Answer %d.", n))
+	})
 	prompt := agent.Message{Role: agent.MessageUser, Content: "What is new?", Metadata: json.RawMessage("{}")}
-	cut, err := s.db.AppendPromptOnce(t.Context(), "run-1", json.RawMessage(`{"run_id":"run-1"}`), prompt) // killed before the answer
+	// killed before the answer
+	cut, err := s.db.AppendPromptOnce(t.Context(), "run-1", json.RawMessage(`{"run_id":"run-1"}`), prompt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +302,14 @@ func TestHistoryWithinBudget(t *testing.T) {
 		return agent.Message{Role: role, Content: text}
 	}
 	long := strings.Repeat("word ", 400) // 2000 bytes, about 504 tokens
-	history := []agent.Message{say("user", long), say("assistant", long), say("user", long), say("assistant", "short"), say("tool", "7"), say("user", "last")}
+	history := []agent.Message{
+		say("user", long),
+		say("assistant", long),
+		say("user", long),
+		say("assistant", "short"),
+		say("tool", "7"),
+		say("user", "last"),
+	}
 	for budget, want := range map[int]int{0: 1, 8: 1, 600: 4, 1100: 5, 5000: 6} {
 		kept := newestWithin(history, budget)
 		if len(kept) != want || kept[len(kept)-1].Content != "last" {
@@ -266,7 +322,12 @@ func TestHistoryWithinBudget(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	for text, want := range map[string]Choice{`true`: {}, `false`: {None: true}, `[]`: {None: true, IDs: []string{}}, `["a"]`: {IDs: []string{"a"}}} {
+	for text, want := range map[string]Choice{
+		`true`:  {},
+		`false`: {None: true},
+		`[]`:    {None: true, IDs: []string{}},
+		`["a"]`: {IDs: []string{"a"}},
+	} {
 		var got Choice
 		if err := json.Unmarshal([]byte(text), &got); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %+v %v", text, got, err)
@@ -275,7 +336,8 @@ func TestChoice(t *testing.T) {
 }
 
 func TestSchemas(t *testing.T) {
-	schema := json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"array","items":{"type":"integer"}}},"required":["city"]}`)
+	schema := json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"array",` +
+		`"items":{"type":"integer"}}},"required":["city"]}`)
 	for arguments, want := range map[string]string{
 		`{"city":"Rome"}`:                  "",
 		`{}`:                               "arguments missing property 'city'",
@@ -288,7 +350,13 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}
-	for _, bad := range []string{`{"type":"nothing"}`, `{"$ref":"http://example.com/x.json"}`, `{"$ref":"file:///etc/passwd"}`, `{`, `{"pattern":"("}`} {
+	for _, bad := range []string{
+		`{"type":"nothing"}`,
+		`{"$ref":"http://example.com/x.json"}`,
+		`{"$ref":"file:///etc/passwd"}`,
+		`{`,
+		`{"pattern":"("}`,
+	} {
 		if err := CheckSchema("parameters", json.RawMessage(bad)); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
@@ -306,14 +374,24 @@ func BenchmarkTurn(b *testing.B) {
 				b.Fatal(err)
 			}
 			for n := range before {
-				m := agent.Message{ConversationID: first.ConversationID, Role: agent.MessageUser, Content: fmt.Sprintf("This is message %d of a long talk about many things.", n), Metadata: json.RawMessage("{}")}
+				m := agent.Message{
+					ConversationID: first.ConversationID,
+					Role:           agent.MessageUser,
+					Content:        fmt.Sprintf("This is message %d of a long talk about many things.", n),
+					Metadata:       json.RawMessage("{}"),
+				}
 				if _, err := s.db.AppendReply(b.Context(), m); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ResetTimer()
 			for b.Loop() {
-				if _, _, err := s.chat.Reply(b.Context(), s.db, Turn{Message: "Where is my order?", ConversationID: first.ConversationID}, nil); err != nil {
+				if _, _, err := s.chat.Reply(
+					b.Context(),
+					s.db,
+					Turn{Message: "Where is my order?", ConversationID: first.ConversationID},
+					nil,
+				); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -324,13 +402,19 @@ func BenchmarkTurn(b *testing.B) {
 // When an old message is answered again, the model does not receive later messages,
 // and the metadata of the answer is limited.
 func TestRetryOfOldMessage(t *testing.T) {
-	s := newChatFixture(t, nil, func(n int, _ map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
+	s := newChatFixture(t, nil, func(n int, _ map[string]any) string {
+		return textAnswer(fmt.Sprintf("Answer %d.", n))
+	})
 	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "First"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range maxHistory + 1 {
-		if _, err := s.db.AppendMessage(t.Context(), agent.Message{ConversationID: first.ConversationID, Role: agent.MessageUser, Content: fmt.Sprint("Later ", n)}); err != nil {
+		if _, err := s.db.AppendMessage(t.Context(), agent.Message{
+			ConversationID: first.ConversationID,
+			Role:           agent.MessageUser,
+			Content:        fmt.Sprint("Later ", n),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -346,29 +430,56 @@ func TestRetryOfOldMessage(t *testing.T) {
 
 func TestStoredAnswersAreBounded(t *testing.T) {
 	long := strings.Repeat("ü", 20_000)
-	a := Answer{Text: "As [2] says.", Sources: []Citation{{Number: 1}, {Number: 2}}, ToolCalls: []ToolCall{{Name: "t", Arguments: json.RawMessage(`{"a":"` + long + `"}`)}}}
+	a := Answer{
+		Text:      "As [2] says.",
+		Sources:   []Citation{{Number: 1}, {Number: 2}},
+		ToolCalls: []ToolCall{{Name: "t", Arguments: json.RawMessage(`{"a":"` + long + `"}`)}},
+	}
 	a.Sources[1].Content = long
-	for limit, want := range map[int]struct{ calls, content bool }{maxMetadata: {true, true}, 11_000: {true, false}, 1000: {false, false}} {
+	for limit, want := range map[int]struct{ calls, content bool }{
+		maxMetadata: {true, true},
+		11_000:      {true, false},
+		1000:        {false, false},
+	} {
 		raw, err := answerMetadata{}.metadata(a, limit)
 		var got answerMetadata
 		if err != nil || json.Unmarshal(raw, &got) != nil || len(raw) > limit || len(got.Sources) != 2 {
 			t.Fatalf("limit %d: %d bytes, %v", limit, len(raw), err)
 		}
-		if calls, content := len(got.ToolCalls) > 0, got.Sources[1].Content != ""; calls != want.calls || content != want.content || got.Sources[0].Cited || !got.Sources[1].Cited {
+		if calls, content :=
+			len(got.ToolCalls) > 0,
+			got.Sources[1].Content != ""; calls != want.calls ||
+			content != want.content ||
+			got.Sources[0].Cited ||
+			!got.Sources[1].Cited {
 			t.Errorf("limit %d: %+v", limit, got)
 		}
 		var arguments string
-		if want.calls && (json.Unmarshal(got.ToolCalls[0].Arguments, &arguments) != nil || len(arguments) > maxStoredResult) || len(got.Sources[1].Content) > maxStoredPassage {
-			t.Errorf("limit %d: %d bytes of arguments, %d of a passage", limit, len(arguments), len(got.Sources[1].Content))
+		if want.calls &&
+			(json.Unmarshal(got.ToolCalls[0].Arguments, &arguments) != nil || len(arguments) > maxStoredResult) ||
+			len(got.Sources[1].Content) > maxStoredPassage {
+			t.Errorf(
+				"limit %d: %d bytes of arguments, %d of a passage",
+				limit,
+				len(arguments),
+				len(got.Sources[1].Content),
+			)
 		}
 	}
 }
 
 // TestNotesStayBetweenPeople: notes are not sent to the model.
 func TestNotesStayBetweenPeople(t *testing.T) {
-	history := []agent.Message{{Role: agent.MessageUser, Content: "Where is it?"}, {Role: agent.MessageNote, Content: "He never pays"}, {Role: agent.MessageUser, Content: "Hello?"}}
+	history := []agent.Message{
+		{Role: agent.MessageUser, Content: "Where is it?"},
+		{Role: agent.MessageNote, Content: "He never pays"},
+		{Role: agent.MessageUser, Content: "Hello?"},
+	}
 	kept := newestWithin(history, historyTokens)
-	if len(kept) != 2 || kept[0].Content != "Where is it?" || kept[1].Content != "Hello?" || history[1].Content != "He never pays" {
+	if len(kept) != 2 ||
+		kept[0].Content != "Where is it?" ||
+		kept[1].Content != "Hello?" ||
+		history[1].Content != "He never pays" {
 		t.Errorf("%+v of %+v", kept, history)
 	}
 }
@@ -379,7 +490,14 @@ func TestUnanswered(t *testing.T) {
 	s := newChatFixture(t, nil, func(int, map[string]any) string { return textAnswer("ok") })
 	ask := func() string {
 		t.Helper()
-		if _, err := s.chat.Ask(t.Context(), s.db, "", "", "What is the capital of Peru?", json.RawMessage(`{}`)); err != nil {
+		if _, err := s.chat.Ask(
+			t.Context(),
+			s.db,
+			"",
+			"",
+			"What is the capital of Peru?",
+			json.RawMessage(`{}`),
+		); err != nil {
 			t.Fatal(err)
 		}
 		return fmt.Sprint(s.seen[len(s.seen)-1]["messages"])
@@ -409,17 +527,30 @@ func TestChatOffersTheBrowser(t *testing.T) {
 	s.chat.pages = func(*store.DB) ([]Tool, func()) {
 		opened++
 		browse := Tool{Tool: llm.Tool{Name: "browser_browse", Parameters: agent.NoParameters}}
-		return []Tool{{Tool: llm.Tool{Name: "browser_click", Description: "other", Parameters: agent.NoParameters}}, browse}, func() { ended++ }
+		return []Tool{
+			{Tool: llm.Tool{Name: "browser_click", Description: "other", Parameters: agent.NoParameters}},
+			browse,
+		}, func() { ended++ }
 	}
 	for i, c := range []struct {
 		on    bool
 		tools Choice
 		want  string
-	}{{false, Choice{}, "browser_click own"}, {true, Choice{}, "browser_click own browser_browse "}, {true, Choice{None: true}, ""}, {true, Choice{IDs: []string{"x"}}, "browser_click own"}} {
+	}{
+		{false, Choice{}, "browser_click own"},
+		{true, Choice{}, "browser_click own browser_browse "},
+		{true, Choice{None: true}, ""},
+		{true, Choice{IDs: []string{"x"}}, "browser_click own"},
+	} {
 		if _, err := s.db.UpdateSettings(t.Context(), agent.SettingsChange{ChatBrowser: agent.Some(c.on)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.chat.Complete(t.Context(), s.db, Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "?"}}, Tools: c.tools}, nil); err != nil {
+		if _, err := s.chat.Complete(
+			t.Context(),
+			s.db,
+			Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "?"}}, Tools: c.tools},
+			nil,
+		); err != nil {
 			t.Fatal(err)
 		}
 		var names []string

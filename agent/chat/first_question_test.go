@@ -87,7 +87,10 @@ func TestFirstQuestion(t *testing.T) {
 			}
 			t.Log(got)
 			for name, least := range map[string]float64{
-				"shown": where.shown, "in the request": where.shown, "unrelated denied": where.offDenied, "first three": where.first3,
+				"shown":            where.shown,
+				"in the request":   where.shown,
+				"unrelated denied": where.offDenied,
+				"first three":      where.first3,
 			} {
 				if got[name] < least {
 					t.Errorf("%s: %.3f, want at least %.3f", name, got[name], least)
@@ -110,7 +113,14 @@ func TestFirstHandbook(t *testing.T) {
 	} {
 		a := answerWithPassages(t, c, db, question)
 		if a.Weak || a.Sources[0].Metadata.Section != section {
-			t.Errorf("%s: weak %v, %.2f %q, want %s", question, a.Weak, a.Sources[0].Score, a.Sources[0].Metadata.Section, section)
+			t.Errorf(
+				"%s: weak %v, %.2f %q, want %s",
+				question,
+				a.Weak,
+				a.Sources[0].Score,
+				a.Sources[0].Metadata.Section,
+				section,
+			)
 		}
 	}
 	a := answerWithPassages(t, c, db, "what is the capital of Peru?")
@@ -126,7 +136,14 @@ func TestPassagesWithinBytes(t *testing.T) {
 	for _, c := range []struct {
 		sizes []int
 		want  int
-	}{{nil, 0}, {[]int{20_000}, 1}, {[]int{20_000, 1}, 1}, {[]int{6000, 6000}, 2}, {[]int{6000, 6000, 1}, 2}, {[]int{1, 2, 3}, 3}} {
+	}{
+		{nil, 0},
+		{[]int{20_000}, 1},
+		{[]int{20_000, 1}, 1},
+		{[]int{6000, 6000}, 2},
+		{[]int{6000, 6000, 1}, 2},
+		{[]int{1, 2, 3}, 3},
+	} {
 		var found []vector.Result
 		for _, n := range c.sizes {
 			found = append(found, result(n))

@@ -18,7 +18,13 @@ import (
 // Equal calls have the same keys in any order, and each call of an answer has a
 // different key.
 func TestCallKeys(t *testing.T) {
-	calls := [][2]string{{"pay", `{"to":"Ada","sum":1.50}`}, {"pay", `{"sum":1.50,"to":"Ada"}`}, {"pay", `{"to":"Bob","sum":1.50}`}, {"refund", `{"to":"Ada","sum":1.50}`}, {"pay", ``}}
+	calls := [][2]string{
+		{"pay", `{"to":"Ada","sum":1.50}`},
+		{"pay", `{"sum":1.50,"to":"Ada"}`},
+		{"pay", `{"to":"Bob","sum":1.50}`},
+		{"refund", `{"to":"Ada","sum":1.50}`},
+		{"pay", ``},
+	}
 	keys := func(answer string, order ...int) []string {
 		k := callKeys{answer: answer}
 		var list []string
@@ -74,13 +80,22 @@ func TestToolsSeeKeys(t *testing.T) {
 			_, err := s.chat.Ask(t.Context(), s.db, "", "run-1", "Hello", json.RawMessage("{}"))
 			return err
 		}},
-		{"x:n:0", func() error { _, err := s.chat.Step(t.Context(), s.db, "", "x:n:0", hello); return err }},
+		{"x:n:0", func() error {
+			_, err := s.chat.Step(t.Context(), s.db, "", "x:n:0", hello)
+			return err
+		}},
 		{"x:m:", func() error {
 			_, err := s.chat.Step(t.Context(), s.db, message.ConversationID, "x:m:", hello)
 			return err
 		}},
 		{fmt.Sprintf("%s:answer:%d", s.db.ID(), message.ID), func() error {
-			return s.chat.Answer(t.Context(), s.db, message, agent.AnswerOptions{}, func(agent.Message) error { return nil })
+			return s.chat.Answer(
+				t.Context(),
+				s.db,
+				message,
+				agent.AnswerOptions{},
+				func(agent.Message) error { return nil },
+			)
 		}},
 	} {
 		clear(seen)
@@ -106,7 +121,12 @@ func TestAnswerFarBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range maxHistory + 1 {
-		if _, err := s.db.AppendReply(t.Context(), agent.Message{ConversationID: list[0].ID, Role: agent.MessageUser, Content: "And?", Metadata: json.RawMessage("{}")}); err != nil {
+		if _, err := s.db.AppendReply(t.Context(), agent.Message{
+			ConversationID: list[0].ID,
+			Role:           agent.MessageUser,
+			Content:        "And?",
+			Metadata:       json.RawMessage("{}"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +134,8 @@ func TestAnswerFarBack(t *testing.T) {
 	if err != nil || a.Text != "Answer 1" || len(s.seen) != 1 {
 		t.Errorf("%q after %d requests, %v", a.Text, len(s.seen), err)
 	}
-	if _, messages, err := s.db.Conversation(t.Context(), list[0].ID, 2*maxHistory); err != nil || len(messages) != maxHistory+3 {
+	if _, messages, err := s.db.Conversation(t.Context(), list[0].ID, 2*maxHistory); err != nil ||
+		len(messages) != maxHistory+3 {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
 }

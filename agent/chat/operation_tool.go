@@ -26,8 +26,17 @@ func (b *Toolbox) operationTool(ctx context.Context, db *store.DB, t agent.Tool,
 	if err != nil {
 		return Tool{}, err
 	}
-	return Tool{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: visible},
-		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}, nil
+	return Tool{
+		ID: t.ID,
+		Tool: llm.Tool{
+			Name:        t.Name,
+			Description: t.Description,
+			Parameters:  visible,
+		},
+		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) {
+			return b.run(ctx, db, t, arguments)
+		},
+	}, nil
 }
 
 // withDefaults returns the arguments of a call, a JSON object, with the defaults of
@@ -85,23 +94,54 @@ func (b *Toolbox) apiSetTools(ctx context.Context, db *store.DB, t agent.Tool, c
 	if err != nil {
 		return nil, err
 	}
-	call := func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }
+	call := func(ctx context.Context, arguments json.RawMessage) (any, error) {
+		return b.run(ctx, db, t, arguments)
+	}
 	about := strings.TrimSpace(t.Description + fmt.Sprintf("\nThe API is %s.", agent.Clip(api.Title, 100)))
 	return []Tool{
-		{ID: t.ID, Tool: llm.Tool{Name: t.Name + "_find", Description: "Finds operations of an API by words, with the JSON Schema of their arguments. Call it before " + t.Name + "_call. " + about, Parameters: findSchema}, Call: call},
-		{ID: t.ID, Tool: llm.Tool{Name: t.Name + "_call", Description: "Calls an operation that " + t.Name + "_find found. " + about, Parameters: callSchema}, Call: call},
+		{
+			ID: t.ID,
+			Tool: llm.Tool{
+				Name: t.Name + "_find",
+				Description: "Finds operations of an API by words, with the JSON Schema of their " +
+					"arguments. Call it before " +
+					t.Name + "_call. " + about,
+				Parameters: findSchema,
+			},
+			Call: call,
+		},
+		{
+			ID: t.ID,
+			Tool: llm.Tool{
+				Name:        t.Name + "_call",
+				Description: "Calls an operation that " + t.Name + "_find found. " + about,
+				Parameters:  callSchema,
+			},
+			Call: call,
+		},
 	}, nil
 }
 
 var (
-	findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"A few words, such as: create order. Or the id of an operation."}},"required":["query"],"additionalProperties":false}`)
-	callSchema = json.RawMessage(`{"type":"object","properties":{"operation":{"type":"string","description":"The id of the operation."},"arguments":{"type":"object","description":"As the schema of the operation describes them."}},"required":["operation"],"additionalProperties":false}`)
+	findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"A few ` +
+		`words, such as: create order. Or the id of an operation."}},"required":["query"],` +
+		`"additionalProperties":false}`)
+	callSchema = json.RawMessage(`{"type":"object","properties":{"operation":{"type":"string","description":"The id ` +
+		`of the operation."},"arguments":{"type":"object","description":"As the schema of the operation describes ` +
+		`them."}},"required":["operation"],"additionalProperties":false}`)
 	// apiSetSchema is for calls of a tool of type api-set as such: one of both.
-	apiSetSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"operation":{"type":"string"},"arguments":{"type":"object"}},"oneOf":[{"required":["query"]},{"required":["operation"]}],"additionalProperties":false}`)
+	apiSetSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},` +
+		`"operation":{"type":"string"},"arguments":{"type":"object"}},"oneOf":[{"required":["query"]},` +
+		`{"required":["operation"]}],"additionalProperties":false}`)
 )
 
 // runOperation calls the operation of a tool.
-func (b *Toolbox) runOperation(ctx context.Context, db *store.DB, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
+func (b *Toolbox) runOperation(
+	ctx context.Context,
+	db *store.DB,
+	c agent.ToolConfig,
+	arguments json.RawMessage,
+) (any, error) {
 	api, o, err := db.Operation(ctx, c.APIID, c.Operation)
 	if err != nil {
 		return nil, err
@@ -114,7 +154,14 @@ func (b *Toolbox) runOperation(ctx context.Context, db *store.DB, c agent.ToolCo
 }
 
 // callOperation calls an operation after checking its arguments.
-func (b *Toolbox) callOperation(ctx context.Context, db *store.DB, api *agent.API, o *agent.OperationDefinition, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
+func (b *Toolbox) callOperation(
+	ctx context.Context,
+	db *store.DB,
+	api *agent.API,
+	o *agent.OperationDefinition,
+	c agent.ToolConfig,
+	arguments json.RawMessage,
+) (any, error) {
 	var decoded map[string]any
 	dec := json.NewDecoder(bytes.NewReader(arguments))
 	dec.UseNumber()
@@ -126,7 +173,11 @@ func (b *Toolbox) callOperation(ctx context.Context, db *store.DB, api *agent.AP
 	}
 	ctx, cancel := withinLimit(ctx, c, apiTimeout)
 	defer cancel()
-	req, err := b.options.APIs.Request(ctx, db, api, o, apis.Call{Arguments: decoded, Credential: c.Credential, Key: keyOf(ctx)})
+	req, err := b.options.APIs.Request(ctx, db, api, o, apis.Call{
+		Arguments:  decoded,
+		Credential: c.Credential,
+		Key:        keyOf(ctx),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +186,12 @@ func (b *Toolbox) callOperation(ctx context.Context, db *store.DB, api *agent.AP
 
 // ExecuteOperation calls an operation of an API that need not be a tool. As with
 // Execute, a failure of the call is reported in ToolOutcome.
-func (b *Toolbox) ExecuteOperation(ctx context.Context, db *store.DB, apiRef, operation, credential string, arguments json.RawMessage) (ToolOutcome, error) {
+func (b *Toolbox) ExecuteOperation(
+	ctx context.Context,
+	db *store.DB,
+	apiRef, operation, credential string,
+	arguments json.RawMessage,
+) (ToolOutcome, error) {
 	api, o, err := db.Operation(ctx, apiRef, operation)
 	if err != nil {
 		return ToolOutcome{}, err
@@ -149,7 +205,12 @@ func (b *Toolbox) ExecuteOperation(ctx context.Context, db *store.DB, apiRef, op
 }
 
 // runAPISet finds operations by {query}, or calls one by {operation, arguments}.
-func (b *Toolbox) runAPISet(ctx context.Context, db *store.DB, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
+func (b *Toolbox) runAPISet(
+	ctx context.Context,
+	db *store.DB,
+	c agent.ToolConfig,
+	arguments json.RawMessage,
+) (any, error) {
 	if err := CheckArguments(apiSetSchema, arguments); err != nil {
 		return nil, err
 	}

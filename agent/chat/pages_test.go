@@ -62,7 +62,12 @@ func TestCitedPage(t *testing.T) {
 		}
 	}
 	prompt := s.seen[len(s.seen)-1]["messages"].([]any)[0].(map[string]any)["content"].(string)
-	for _, want := range []string{` pages="1-3">`, "[page 1] Lantern Cycles", "[page 2] Money is paid", "[page 3] The alarm"} {
+	for _, want := range []string{
+		` pages="1-3">`,
+		"[page 1] Lantern Cycles",
+		"[page 2] Money is paid",
+		"[page 3] The alarm",
+	} {
 		if !strings.Contains(prompt, want) {
 			t.Errorf("the prompt lacks %s: %s", want, prompt)
 		}

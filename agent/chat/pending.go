@@ -20,7 +20,13 @@ const (
 // awaitSources waits for the sources of x.WaitFor, and sets a.Pending to the sources in
 // question that have not been read. A source that is read while the answer is generated
 // remains pending, since it may have been read after the search.
-func (c *Chat) awaitSources(ctx context.Context, db *store.DB, x Request, a *Answer, emit func(Event) error) error {
+func (c *Chat) awaitSources(
+	ctx context.Context,
+	db *store.DB,
+	x Request,
+	a *Answer,
+	emit func(Event) error,
+) error {
 	if x.Sources.None {
 		return nil
 	}
@@ -65,6 +71,8 @@ func pendingPrompt(pending []agent.PendingSource) string {
 	if len(pending) == 0 {
 		return ""
 	}
-	return "\n\nYour knowledge is incomplete at this moment: " + stillRead(pending) + " If the passages do not answer, " +
-		"do not say that you do not know: say which sources are still being read, and that the question can be asked again in a moment."
+	return "\n\nYour knowledge is " +
+		"incomplete at this moment: " + stillRead(pending) + " If the passages do not answer, " +
+		"do not say that you do not know: say which sources are still being read, and that the question can " +
+		"be asked again in a moment."
 }

@@ -32,7 +32,10 @@ func TestPendingSourcesAreNamed(t *testing.T) {
 	x := Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "When does the bakery open?"}}}
 	names := func(where string, pending []agent.PendingSource) {
 		t.Helper()
-		if len(pending) != 1 || pending[0].ID != id || pending[0].Name != "hours.md" || pending[0].Status != agent.SourceProcessing {
+		if len(pending) != 1 ||
+			pending[0].ID != id ||
+			pending[0].Name != "hours.md" ||
+			pending[0].Status != agent.SourceProcessing {
 			t.Errorf("%s: %v is pending", where, pending)
 		}
 	}
@@ -41,7 +44,10 @@ func TestPendingSourcesAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	names("with a model", a.Pending)
-	if system := f.seen[0]["messages"].([]any)[0].(map[string]any)["content"].(string); !strings.Contains(system, `"hours.md" is still being read`) {
+	if system := f.seen[0]["messages"].([]any)[0].(map[string]any)["content"].(string); !strings.Contains(
+		system,
+		`"hours.md" is still being read`,
+	) {
 		t.Errorf("the model received %s", system)
 	}
 	message, a, err := f.chat.Reply(t.Context(), f.db, Turn{Message: "When does the bakery open?"}, nil)
@@ -55,7 +61,8 @@ func TestPendingSourcesAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	names("without a model", a.Pending)
-	if strings.Contains(a.Text, "nothing in the knowledge") || !strings.Contains(a.Text, `"hours.md" is still being read`) {
+	if strings.Contains(a.Text, "nothing in the knowledge") ||
+		!strings.Contains(a.Text, `"hours.md" is still being read`) {
 		t.Errorf("without a model: %s", a.Text)
 	}
 	found, err := f.chat.Search(t.Context(), f.db, vector.Query{Text: "opening hours"}, Assist{})

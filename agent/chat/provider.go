@@ -46,7 +46,12 @@ func (c *Chat) providerModel(ctx context.Context, db *store.DB, p Provider) (llm
 }
 
 func settingsModel(s store.Settings) llm.Model {
-	m := llm.Model{Provider: s.LLMProvider, Name: s.LLMModel, BaseURL: s.LLMBaseURL, MaxTokens: s.LLMMaxTokens}
+	m := llm.Model{
+		Provider:  s.LLMProvider,
+		Name:      s.LLMModel,
+		BaseURL:   s.LLMBaseURL,
+		MaxTokens: s.LLMMaxTokens,
+	}
 	if s.TemperatureSet {
 		m.Temperature = &s.LLMTemperature
 	}
@@ -70,7 +75,9 @@ func (c *Chat) Models(ctx context.Context, db *store.DB, p Provider) (names []st
 		return nil, "", err
 	}
 	key := listKey{db.ID(), llm.Model{Provider: m.Provider, BaseURL: m.BaseURL, Key: m.Key}}
-	names, err = c.lists.of(key, func() ([]string, error) { return c.model.Models(ctx, m) })
+	names, err = c.lists.of(key, func() ([]string, error) {
+		return c.model.Models(ctx, m)
+	})
 	return names, m.Provider, err
 }
 
@@ -142,8 +149,17 @@ func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (TestResult, 
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	began := time.Now()
-	reply, err := c.model.Chat(ctx, m, llm.Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Reply with the word OK."}}}, nil)
-	out := TestResult{OK: err == nil, Duration: time.Since(began).Milliseconds(), Reply: agent.Clip(m.MaskKey(reply.Text), testReply)}
+	reply, err := c.model.Chat(
+		ctx,
+		m,
+		llm.Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Reply with the word OK."}}},
+		nil,
+	)
+	out := TestResult{
+		OK:       err == nil,
+		Duration: time.Since(began).Milliseconds(),
+		Reply:    agent.Clip(m.MaskKey(reply.Text), testReply),
+	}
 	var known *agent.Error
 	if !errors.As(err, &known) || known.Code != agent.CodeUpstream {
 		return out, err

@@ -35,9 +35,11 @@ func passagesText(a Answer, unset error) string {
 	case len(a.Sources) == 0:
 		return "I do not know: nothing in the knowledge answers this, and " + reason + "."
 	case a.Weak:
-		return "I do not know: nothing in the knowledge seems to answer this, and " + reason + ". These are the closest passages."
+		return "I do not know: nothing in the knowledge seems to answer this, and " + reason +
+			". These are the closest passages."
 	}
-	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the closest passages from the knowledge; they may not answer the question." + pending
+	return strings.ToUpper(reason[:1]) + reason[1:] +
+		". These are the closest passages from the knowledge; they may not answer the question." + pending
 }
 
 // noModelReason returns why no language model can be called. unset is the error of the
@@ -68,7 +70,12 @@ type Turn struct {
 // turn fails, the person's message remains; an answer that was cut short is
 // stored with metadata.partial, and returned with the error. The error's
 // details and the returned message name the conversation.
-func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Event) error) (agent.Message, Answer, error) {
+func (c *Chat) Reply(
+	ctx context.Context,
+	db *store.DB,
+	t Turn,
+	onEvent func(Event) error,
+) (agent.Message, Answer, error) {
 	said, err := t.question(ctx, db)
 	if err != nil {
 		return agent.Message{}, Answer{}, err
@@ -78,7 +85,12 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 		return agent.Message{}, Answer{}, err
 	}
 	defer release()
-	x := Request{Model: t.Model, Tools: t.Tools, Sources: t.Sources, WaitFor: t.WaitFor}
+	x := Request{
+		Model:   t.Model,
+		Tools:   t.Tools,
+		Sources: t.Sources,
+		WaitFor: t.WaitFor,
+	}
 	model, settings, err := c.modelOf(ctx, db, x)
 	unset := err
 	passages := t.Fallback == ModePassages && agent.ErrorCode(err) == agent.CodeValidation
@@ -99,7 +111,13 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	if err != nil && answer.Text == "" {
 		return agent.Message{ConversationID: said.ConversationID}, answer, inConversation(err, said.ConversationID)
 	}
-	reply, stored := c.storeAnswer(ctx, db, said.ConversationID, answerMetadata{InReplyTo: said.ID, RetryOf: t.RetryOf, Partial: err != nil}, answer)
+	reply, stored := c.storeAnswer(
+		ctx,
+		db,
+		said.ConversationID,
+		answerMetadata{InReplyTo: said.ID, RetryOf: t.RetryOf, Partial: err != nil},
+		answer,
+	)
 	return reply, answer, inConversation(errors.Join(err, stored), said.ConversationID)
 }
 
@@ -107,12 +125,18 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 func (t Turn) question(ctx context.Context, db *store.DB) (agent.Message, error) {
 	if t.RetryOf != 0 {
 		said, err := db.Question(ctx, t.RetryOf)
-		if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && t.ConversationID != "" && t.ConversationID != said.ConversationID {
+		if agent.ErrorCode(err) == agent.CodeNotFound ||
+			err == nil && t.ConversationID != "" && t.ConversationID != said.ConversationID {
 			return said, agent.Invalid("retry_of", "must be the id of an answer in this conversation")
 		}
 		return said, err
 	}
-	said := agent.Message{ConversationID: t.ConversationID, Role: agent.MessageUser, Content: t.Message, Metadata: agent.ChatMessageMetadata}
+	said := agent.Message{
+		ConversationID: t.ConversationID,
+		Role:           agent.MessageUser,
+		Content:        t.Message,
+		Metadata:       agent.ChatMessageMetadata,
+	}
 	return said, renameTurnField(said.Validate())
 }
 
@@ -127,7 +151,9 @@ func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agen
 		return said, nil, err
 	}
 	history = visibleHistory(history) // before truncating: earlier messages may have been answered again since
-	if at := slices.IndexFunc(history, func(m agent.Message) bool { return m.ID == said.ID }); at >= 0 {
+	if at := slices.IndexFunc(history, func(m agent.Message) bool {
+		return m.ID == said.ID
+	}); at >= 0 {
 		return said, history[:at+1], nil
 	}
 	history, _, err = db.Messages(ctx, said.ConversationID, said.ID+1, maxHistory, true)
@@ -137,8 +163,18 @@ func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agen
 
 // passages answers with passages from the agent's knowledge, since the model's
 // settings have an error.
-func (c *Chat) passages(ctx context.Context, db *store.DB, x Request, unset error, onEvent func(Event) error) (Answer, error) {
-	a := Answer{Mode: ModePassages, ToolCalls: []ToolCall{}, Sources: []Citation{}}
+func (c *Chat) passages(
+	ctx context.Context,
+	db *store.DB,
+	x Request,
+	unset error,
+	onEvent func(Event) error,
+) (Answer, error) {
+	a := Answer{
+		Mode:      ModePassages,
+		ToolCalls: []ToolCall{},
+		Sources:   []Citation{},
+	}
 	emit := func(e Event) error {
 		if onEvent == nil {
 			return nil

@@ -71,7 +71,8 @@ func compilePattern(pattern string) (jsonschema.Regexp, error) {
 	var wrong *syntax.Error
 	if errors.As(err, &wrong) {
 		switch wrong.Code {
-		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidCharRange, syntax.ErrInvalidRepeatSize, syntax.ErrInvalidNamedCapture:
+		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidCharRange, syntax.ErrInvalidRepeatSize,
+			syntax.ErrInvalidNamedCapture:
 			return uncheckedPattern(pattern), nil
 		}
 		return nil, err

@@ -28,7 +28,11 @@ type evaluations struct {
 // checkEvaluations rejects a schema in which more than maxEvaluations subschemas apply
 // to one value.
 func checkEvaluations(root *jsonschema.Schema) error {
-	e := evaluations{counts: map[*jsonschema.Schema]int{}, path: map[*jsonschema.Schema]bool{}, anchors: map[string][]*jsonschema.Schema{}}
+	e := evaluations{
+		counts:  map[*jsonschema.Schema]int{},
+		path:    map[*jsonschema.Schema]bool{},
+		anchors: map[string][]*jsonschema.Schema{},
+	}
 	seen := map[*jsonschema.Schema]bool{}
 	all := []*jsonschema.Schema{root}
 	for i := 0; i < len(all); i++ {
@@ -83,7 +87,12 @@ func (e *evaluations) count(s *jsonschema.Schema) (n int, cycle bool) {
 
 // combined lists the subschemas that s applies to its own value. Some are nil.
 func (e *evaluations) combined(s *jsonschema.Schema) []*jsonschema.Schema {
-	list := slices.Concat([]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
+	list := slices.Concat(
+		[]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else},
+		s.AllOf,
+		s.AnyOf,
+		s.OneOf,
+	)
 	list = slices.AppendSeq(list, maps.Values(s.DependentSchemas))
 	for _, dependency := range s.Dependencies {
 		list = append(list, schemasIn(dependency)...)
@@ -100,8 +109,15 @@ func (e *evaluations) combined(s *jsonschema.Schema) []*jsonschema.Schema {
 // below lists the subschemas that s applies to parts of its value, such as
 // properties. Some are nil.
 func below(s *jsonschema.Schema) []*jsonschema.Schema {
-	list := slices.Concat([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema},
-		s.PrefixItems, schemasIn(s.AdditionalProperties), schemasIn(s.Items), schemasIn(s.AdditionalItems))
+	list := slices.Concat(
+		[]*jsonschema.Schema{
+			s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema,
+		},
+		s.PrefixItems,
+		schemasIn(s.AdditionalProperties),
+		schemasIn(s.Items),
+		schemasIn(s.AdditionalItems),
+	)
 	list = slices.AppendSeq(list, maps.Values(s.Properties))
 	return slices.AppendSeq(list, maps.Values(s.PatternProperties))
 }

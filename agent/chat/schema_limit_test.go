@@ -43,11 +43,17 @@ func TestSchemasThatMultiply(t *testing.T) {
 		"anyOf":            chained(40, each(`{"anyOf":[{"$ref":"NEXT"},{"$ref":"NEXT"}]}`)),
 		"if":               chained(40, each(`{"if":{"$ref":"NEXT"},"then":{"$ref":"NEXT"},"else":{"$ref":"NEXT"}}`)),
 		"dependentSchemas": chained(40, each(`{"dependentSchemas":{"a":{"$ref":"NEXT"},"b":{"$ref":"NEXT"}}}`)),
-		"below an item":    `{"items":{"$ref":"#/$defs/d0"},` + chained(40, each(`{"oneOf":[{"$ref":"NEXT"},{"not":{"$ref":"NEXT"}}]}`))[len(`{"$ref":"#/$defs/d0",`):],
+		"below an item": `{"items":{"$ref":"#/$defs/d0"},` +
+			chained(40, each(`{"oneOf":[{"$ref":"NEXT"},{"not":{"$ref":"NEXT"}}]}`))[len(`{"$ref":"#/$defs/d0",`):],
 		"dynamic": anchored.Replace(chained(40, func(next string) string {
-			return strings.ReplaceAll(`{"$dynamicAnchor":"OWN","allOf":[{"$dynamicRef":"NEXT"},{"$dynamicRef":"NEXT"}]}`, "NEXT", next)
+			return strings.ReplaceAll(
+				`{"$dynamicAnchor":"OWN","allOf":[{"$dynamicRef":"NEXT"},{"$dynamicRef":"NEXT"}]}`,
+				"NEXT",
+				next,
+			)
 		})),
-		"draft-07":   `{"$schema":"http://json-schema.org/draft-07/schema#",` + chained(40, each(`{"dependencies":{"a":{"$ref":"NEXT"},"b":{"$ref":"NEXT"}}}`))[1:],
+		"draft-07": `{"$schema":"http://json-schema.org/draft-07/schema#",` +
+			chained(40, each(`{"dependencies":{"a":{"$ref":"NEXT"},"b":{"$ref":"NEXT"}}}`))[1:],
 		"all others": complete(12),
 	} {
 		if name == "dynamic" {
@@ -71,16 +77,25 @@ func TestRecursiveSchemas(t *testing.T) {
 		kinds = append(kinds, fmt.Sprintf(`{"$ref":"#/$defs/kind","properties":{"kind":{"const":%d}}}`, i))
 	}
 	for name, tc := range map[string]struct{ schema, right, wrong, problem string }{
-		"tree": {`{"type":"object","properties":{"left":{"$ref":"#"},"right":{"$ref":"#"},"n":{"type":"integer"}},"required":["n"]}`,
-			`{"n":1,"left":{"n":2,"right":{"n":3}}}`, `{"n":1,"left":{"n":2,"right":{}}}`, "left.right: missing property 'n'"},
+		"tree": {
+			`{"type":"object","properties":{"left":{"$ref":"#"},"right":{"$ref":"#"},` +
+				`"n":{"type":"integer"}},"required":["n"]}`,
+			`{"n":1,"left":{"n":2,"right":{"n":3}}}`,
+			`{"n":1,"left":{"n":2,"right":{}}}`,
+			"left.right: missing property 'n'",
+		},
 		"extended tree": {`{"$id":"https://example.com/strict","$dynamicAnchor":"node","$ref":"tree","unevaluatedProperties":false,
 			"$defs":{"tree":{"$id":"https://example.com/tree","$dynamicAnchor":"node","type":"object","properties":{"children":{"type":"array","items":{"$dynamicRef":"#node"}}}}}}`,
 			`{"children":[{"children":[]}]}`, `{"children":[{"daat":1}]}`, ""},
 		"subtypes that refer to their base": {`{"properties":{"n":{"type":"integer"},"pet":{"$ref":"#/$defs/pet"}},
 			"$defs":{"pet":{"oneOf":[{"$ref":"#/$defs/cat"},{"$ref":"#/$defs/dog"}]},"cat":{"allOf":[{"$ref":"#/$defs/pet"}]},"dog":{"allOf":[{"$ref":"#/$defs/pet"}]}}}`,
 			`{"n":1}`, `{"n":"1"}`, "n: got string, want integer"},
-		"many alternatives": {`{"anyOf":[` + strings.Join(kinds, ",") + `],"$defs":{"kind":{"type":"object","required":["kind"]}}}`,
-			`{"kind":999}`, `{"kind":1000}`, ""},
+		"many alternatives": {
+			`{"anyOf":[` + strings.Join(kinds, ",") + `],"$defs":{"kind":{"type":"object","required":["kind"]}}}`,
+			`{"kind":999}`,
+			`{"kind":1000}`,
+			"",
+		},
 	} {
 		if err := CheckSchema("parameters", json.RawMessage(tc.schema)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -88,7 +103,8 @@ func TestRecursiveSchemas(t *testing.T) {
 		if problem := schemaProblem(json.RawMessage(tc.schema), json.RawMessage(tc.right)); problem != "" {
 			t.Errorf("%s: %s", name, problem)
 		}
-		if problem := schemaProblem(json.RawMessage(tc.schema), json.RawMessage(tc.wrong)); problem == "" || tc.problem != "" && problem != tc.problem {
+		if problem := schemaProblem(json.RawMessage(tc.schema), json.RawMessage(tc.wrong)); problem == "" ||
+			tc.problem != "" && problem != tc.problem {
 			t.Errorf("%s: an invalid value has the problem %q, want %q", name, problem, tc.problem)
 		}
 	}

@@ -17,10 +17,14 @@ func BenchmarkCheckArguments(b *testing.B) {
 		b.Run(fmt.Sprintf("fields=%d", fields), func(b *testing.B) {
 			properties, values := make([]string, fields), make([]string, fields)
 			for i := range fields {
-				properties[i] = fmt.Sprintf(`"field%d":{"type":"string","minLength":1,"description":"What the field %d is for"}`, i, i)
+				properties[i] = fmt.Sprintf(
+					`"field%d":{"type":"string","minLength":1,"description":"What the field %d is for"}`,
+					i, i,
+				)
 				values[i] = fmt.Sprintf(`"field%d":"x"`, i)
 			}
-			schema := json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":["field1"],"additionalProperties":false}`)
+			schema := json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") +
+				`},"required":["field1"],"additionalProperties":false}`)
 			arguments := json.RawMessage("{" + strings.Join(values, ",") + "}")
 			b.ReportAllocs()
 			for b.Loop() {
@@ -37,7 +41,11 @@ func BenchmarkCheckArguments(b *testing.B) {
 func TestCompiledSchemasAreCached(t *testing.T) {
 	s := schemas{compiledByHash: map[[sha256.Size]byte]*jsonschema.Schema{}}
 	schema := func(n int) json.RawMessage {
-		return json.RawMessage(fmt.Sprintf(`{"type":"object","required":["a%d"],"title":%q}`, n, strings.Repeat("x", 40_000)))
+		return json.RawMessage(fmt.Sprintf(
+			`{"type":"object","required":["a%d"],"title":%q}`,
+			n,
+			strings.Repeat("x", 40_000),
+		))
 	}
 	var running sync.WaitGroup
 	for worker := range 4 {

@@ -61,7 +61,9 @@ func asksForQueries(request map[string]any) bool {
 func TestFollowUpsAreResolved(t *testing.T) {
 	s := newChatFixture(t, nil, func(_ int, request map[string]any) string {
 		if asksForQueries(request) {
-			return textAnswer("Here:\n```json\n{\"queries\":[\"phone number for questions about an order\",\" \",\"receipt\"]}\n```")
+			return textAnswer(
+				"Here:\n```json\n{\"queries\":[\"phone number for questions about an order\",\" \",\"receipt\"]}\n```",
+			)
 		}
 		return textAnswer("Yes [1].")
 	})
@@ -70,7 +72,12 @@ func TestFollowUpsAreResolved(t *testing.T) {
 	if err != nil || s.requests() != 1 || a.Queries != nil || len(a.Sources) == 0 {
 		t.Fatalf("a plain question took %d requests and found %+v by %q: %v", s.requests(), a.Sources, a.Queries, err)
 	}
-	m, a, err := s.chat.Reply(t.Context(), s.db, Turn{ConversationID: first.ConversationID, Message: "And how do I reach them?"}, nil)
+	m, a, err := s.chat.Reply(
+		t.Context(),
+		s.db,
+		Turn{ConversationID: first.ConversationID, Message: "And how do I reach them?"},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +87,10 @@ func TestFollowUpsAreResolved(t *testing.T) {
 			t.Errorf("the prompt %q lacks %q", system, part)
 		}
 	}
-	for _, part := range []string{"user: When does the shop open on Saturdays?", "assistant: Yes [1].", "user: And how do I reach them?"} {
+	for _, part := range []string{
+		"user: When does the shop open on Saturdays?",
+		"assistant: Yes [1].", "user: And how do I reach them?",
+	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the conversation %q lacks %q", text, part)
 		}
@@ -132,11 +142,13 @@ func TestFirstMessagesAreSearchedAsTheyAre(t *testing.T) {
 
 // badReplies are what models and their providers return instead of an answer.
 var badReplies = map[string]func(w http.ResponseWriter, r *http.Request) (message string){
-	"not JSON":  func(http.ResponseWriter, *http.Request) string { return textAnswer("I would search for lamps.") },
-	"cut":       func(http.ResponseWriter, *http.Request) string { return textAnswer(`{"queries":["lam`) },
-	"empty":     func(http.ResponseWriter, *http.Request) string { return textAnswer("") },
-	"none":      func(http.ResponseWriter, *http.Request) string { return textAnswer(`{"queries":[],"ratings":[]}`) },
-	"no string": func(http.ResponseWriter, *http.Request) string { return textAnswer(`{"queries":[{}],"ratings":["a"]}`) },
+	"not JSON": func(http.ResponseWriter, *http.Request) string { return textAnswer("I would search for lamps.") },
+	"cut":      func(http.ResponseWriter, *http.Request) string { return textAnswer(`{"queries":["lam`) },
+	"empty":    func(http.ResponseWriter, *http.Request) string { return textAnswer("") },
+	"none":     func(http.ResponseWriter, *http.Request) string { return textAnswer(`{"queries":[],"ratings":[]}`) },
+	"no string": func(http.ResponseWriter, *http.Request) string {
+		return textAnswer(`{"queries":[{}],"ratings":["a"]}`)
+	},
 	"too long": func(http.ResponseWriter, *http.Request) string {
 		return textAnswer(`{"queries":["` + strings.Repeat("lamp ", 100) + `"],"ratings":[101,3]}`)
 	},
@@ -145,7 +157,10 @@ var badReplies = map[string]func(w http.ResponseWriter, r *http.Request) (messag
 		http.Error(w, "broken", http.StatusInternalServerError)
 		return ""
 	},
-	"slow": func(_ http.ResponseWriter, r *http.Request) string { <-r.Context().Done(); return "" },
+	"slow": func(_ http.ResponseWriter, r *http.Request) string {
+		<-r.Context().Done()
+		return ""
+	},
 }
 
 // bad makes all requests fail except those for an answer.
@@ -186,12 +201,18 @@ func TestSearchWithoutUsableQueries(t *testing.T) {
 				if err != nil || fmt.Sprint(f.Results) != fmt.Sprint(plain.Results) || f.Queries != nil || f.Reranked {
 					t.Errorf("%+v: %+v %v", how, f, err)
 				}
-				if strings.Contains(f.Notice, "expand") != how.Expand || strings.Contains(f.Notice, "rate") != how.Rerank {
+				if strings.Contains(f.Notice, "expand") != how.Expand ||
+					strings.Contains(f.Notice, "rate") != how.Rerank {
 					t.Errorf("%+v: notice %q", how, f.Notice)
 				}
 			}
 			before := s.requests()
-			if _, err := s.chat.Search(t.Context(), s.db, vector.Query{Text: "phone number"}, Assist{Rerank: true}); err != nil || s.requests() != before {
+			if _, err := s.chat.Search(
+				t.Context(),
+				s.db,
+				vector.Query{Text: "phone number"},
+				Assist{Rerank: true},
+			); err != nil || s.requests() != before {
 				t.Errorf("%d more requests, %v", s.requests()-before, err)
 			}
 		})
@@ -219,7 +240,9 @@ func TestSearchWithAModel(t *testing.T) {
 		strings.Index(text, "Passage 1 ():\nThe shop") > strings.Index(text, "Passage 2 ():\nQuestions") {
 		t.Errorf("prompt %q, %q", system, text)
 	}
-	if system, text := s.request(0); !strings.Contains(system, "in other words") || !strings.Contains(system, "English") || text != q.Text {
+	if system, text := s.request(0); !strings.Contains(system, "in other words") ||
+		!strings.Contains(system, "English") ||
+		text != q.Text {
 		t.Errorf("prompt %q, %q", system, text)
 	}
 }
@@ -234,7 +257,12 @@ func TestSearchWithoutAModel(t *testing.T) {
 	if err != nil || len(f.Results) != 1 || !strings.Contains(f.Notice, "no language model") || f.Reranked {
 		t.Errorf("got %+v %v", f, err)
 	}
-	if _, err := s.chat.Search(t.Context(), s.db, vector.Query{}, Assist{Expand: true}); agent.ErrorCode(err) != agent.CodeValidation {
+	if _, err := s.chat.Search(
+		t.Context(),
+		s.db,
+		vector.Query{},
+		Assist{Expand: true},
+	); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("an empty query: %v", err)
 	}
 }
@@ -244,7 +272,10 @@ func TestMergedResults(t *testing.T) {
 		return vector.Result{ID: id, Score: score, Metadata: vector.ResultMetadata{ChunkIDs: chunks}}
 	}
 	var got []string
-	for _, found := range merge([][]vector.Result{{r("a", .9, "a", "b"), r("c", .2)}, {r("b", .5), r("c", .8), r("d", .1)}}) {
+	for _, found := range merge([][]vector.Result{
+		{r("a", .9, "a", "b"), r("c", .2)},
+		{r("b", .5), r("c", .8), r("d", .1)},
+	}) {
 		got = append(got, fmt.Sprint(found.ID, found.Score))
 	}
 	if want := "a0.9 c0.8 d0.1"; strings.Join(got, " ") != want {

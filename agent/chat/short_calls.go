@@ -52,7 +52,12 @@ func (c *Chat) short(ctx context.Context, db *store.DB, model llm.Model, call sh
 	defer cancel()
 	model.MaxTokens = shortTokens
 	said := hideLinks(db, []llm.Message{{Role: agent.MessageUser, Content: call.text}})
-	got, err := c.model.Chat(limited, model, llm.Request{System: call.system, Messages: said}, nil)
+	got, err := c.model.Chat(
+		limited,
+		model,
+		llm.Request{System: call.system, Messages: said},
+		nil,
+	)
 	if err == nil {
 		err = decodeObject(got.Text, call.reply)
 	}

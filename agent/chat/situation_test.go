@@ -20,13 +20,29 @@ func TestSituation(t *testing.T) {
 		request  Request
 		want     string
 	}{
-		"unnamed": {agent: unnamed, want: "You are a helpful assistant.\n\nIt is Saturday, 28 November 2026, 23:30, time zone UTC."},
-		"zone": {agent: named, settings: store.Settings{Settings: agent.Settings{Timezone: "Europe/Berlin"}},
-			want: "You are Rosa's bakery, a helpful assistant. Answers customers.\n\nIt is Sunday, 29 November 2026, 00:30, time zone Europe/Berlin."},
-		"channel": {agent: named, settings: store.Settings{Settings: agent.Settings{SystemPrompt: "Be brief."}}, request: Request{Channel: agent.GatewayEmail},
-			want: "Be brief.\n\nIt is Saturday, 28 November 2026, 23:30, time zone UTC. The conversation takes place by e-mail."},
-		"own prompt": {agent: unnamed, settings: store.Settings{Settings: agent.Settings{SystemPrompt: "Be brief."}}, request: Request{System: "Rhyme."},
-			want: "Rhyme.\n\nIt is Saturday, 28 November 2026, 23:30, time zone UTC."},
+		"unnamed": {
+			agent: unnamed,
+			want:  "You are a helpful assistant.\n\nIt is Saturday, 28 November 2026, 23:30, time zone UTC.",
+		},
+		"zone": {
+			agent:    named,
+			settings: store.Settings{Settings: agent.Settings{Timezone: "Europe/Berlin"}},
+			want: "You are Rosa's bakery, a helpful assistant. Answers customers.\n\n" +
+				"It is Sunday, 29 November 2026, 00:30, time zone Europe/Berlin.",
+		},
+		"channel": {
+			agent:    named,
+			settings: store.Settings{Settings: agent.Settings{SystemPrompt: "Be brief."}},
+			request:  Request{Channel: agent.GatewayEmail},
+			want: "Be brief.\n\nIt is Saturday, 28 November 2026, 23:30, time zone UTC. " +
+				"The conversation takes place by e-mail.",
+		},
+		"own prompt": {
+			agent:    unnamed,
+			settings: store.Settings{Settings: agent.Settings{SystemPrompt: "Be brief."}},
+			request:  Request{System: "Rhyme."},
+			want:     "Rhyme.\n\nIt is Saturday, 28 November 2026, 23:30, time zone UTC.",
+		},
 	} {
 		if got := systemPrompt(test.agent, test.settings, test.request, now, nil); got != test.want {
 			t.Errorf("%s: %q", name, got)

@@ -101,7 +101,11 @@ func ratesAt(list []askedQuestion, least float64) rates {
 			hits[q.class]++
 		}
 	}
-	return rates{hits["answered"] / all["answered"], hits["related"] / all["related"], hits["unrelated"] / all["unrelated"]}
+	return rates{
+		hits["answered"] / all["answered"],
+		hits["related"] / all["related"],
+		hits["unrelated"] / all["unrelated"],
+	}
 }
 
 // TestThreshold: passages that answer a question reach the threshold, and few
@@ -122,7 +126,9 @@ func TestThreshold(t *testing.T) {
 		}
 	}
 	if testing.Verbose() {
-		for _, least := range []float64{0, 0.16, 0.18, 0.2, 0.22, 0.24, 0.26, 0.28, 0.3, 0.32, 0.34, 0.36, 0.4, 0.45, 0.5} {
+		for _, least := range []float64{
+			0, 0.16, 0.18, 0.2, 0.22, 0.24, 0.26, 0.28, 0.3, 0.32, 0.34, 0.36, 0.4, 0.45, 0.5,
+		} {
 			t.Logf("%.2f: alone %.2f, together %.2f", least, ratesAt(alone, least), ratesAt(together, least))
 		}
 	}

@@ -40,7 +40,9 @@ type toolLoop struct {
 // addTools adds tools, except those of a name that is taken: the agent's own come first.
 func (r *toolLoop) addTools(tools []Tool) {
 	for _, t := range tools {
-		if !slices.ContainsFunc(r.tools, func(own Tool) bool { return own.Name == t.Name }) {
+		if !slices.ContainsFunc(r.tools, func(own Tool) bool {
+			return own.Name == t.Name
+		}) {
 			r.tools = append(r.tools, t)
 		}
 	}
@@ -85,15 +87,30 @@ func (r *toolLoop) run(ctx context.Context) error {
 				return r.emitStructured()
 			}
 			if retried {
-				return agent.Errorf(agent.CodeUpstream, "the language model's answer does not follow the schema: %s", problem)
+				return agent.Errorf(
+					agent.CodeUpstream,
+					"the language model's answer does not follow the schema: %s",
+					problem,
+				)
 			}
 			retried = true
 			r.answer.Text = ""
-			messages = append(messages, llm.Message{Role: agent.MessageAssistant, Content: reply.Text},
-				llm.Message{Role: agent.MessageUser, Content: "That does not follow the JSON Schema: " + problem + ". Answer again with JSON alone."})
+			messages = append(
+				messages,
+				llm.Message{Role: agent.MessageAssistant, Content: reply.Text},
+				llm.Message{
+					Role:    agent.MessageUser,
+					Content: "That does not follow the JSON Schema: " + problem + ". Answer again with JSON alone.",
+				},
+			)
 			continue
 		}
-		messages = append(messages, llm.Message{Role: agent.MessageAssistant, Content: reply.Text, ToolCalls: reply.ToolCalls, Hidden: reply.Hidden})
+		messages = append(messages, llm.Message{
+			Role:      agent.MessageAssistant,
+			Content:   reply.Text,
+			ToolCalls: reply.ToolCalls,
+			Hidden:    reply.Hidden,
+		})
 		results, err := r.callAll(ctx, reply.ToolCalls)
 		if err != nil {
 			return err
@@ -137,7 +154,13 @@ func (r *toolLoop) llmTools() []llm.Tool {
 
 func (r *toolLoop) ask(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Reply, error) {
 	messages = hideLinks(r.db, messages)
-	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Stop: r.request.Stop, Schema: r.request.Schema}
+	request := llm.Request{
+		System:   r.system,
+		Messages: messages,
+		Tools:    tools,
+		Stop:     r.request.Stop,
+		Schema:   r.request.Schema,
+	}
 	if r.request.ClientTools != nil {
 		request.ToolChoice = r.request.ClientToolChoice
 	}
@@ -145,7 +168,9 @@ func (r *toolLoop) ask(ctx context.Context, messages []llm.Message, tools []llm.
 	if r.onEvent == nil || r.request.Schema != nil {
 		return r.chat.model.Chat(ctx, r.model, request, nil)
 	}
-	return r.chat.model.Chat(ctx, r.model, request, func(piece string) error { return r.onEvent(Event{Delta: piece}) })
+	return r.chat.model.Chat(ctx, r.model, request, func(piece string) error {
+		return r.onEvent(Event{Delta: piece})
+	})
 }
 
 // hideLinks returns messages without links to browser sessions: a model sees references.
@@ -192,7 +217,11 @@ func (r *toolLoop) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Mes
 		if err := r.emit(Event{ToolResult: &done[i]}); err != nil {
 			return nil, err
 		}
-		messages[i] = llm.Message{Role: agent.MessageTool, Content: texts[i], CallID: calls[i].ID}
+		messages[i] = llm.Message{
+			Role:    agent.MessageTool,
+			Content: texts[i],
+			CallID:  calls[i].ID,
+		}
 	}
 	r.answer.ToolCalls = append(r.answer.ToolCalls, done...)
 	return messages, ctx.Err()
@@ -200,7 +229,9 @@ func (r *toolLoop) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Mes
 
 // call runs one tool and returns the text for the model.
 func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
-	at := slices.IndexFunc(r.tools, func(t Tool) bool { return t.Name == c.Name })
+	at := slices.IndexFunc(r.tools, func(t Tool) bool {
+		return t.Name == c.Name
+	})
 	fail := func(reason string) string {
 		c.Error = reason
 		return "Error: " + reason
@@ -236,10 +267,15 @@ func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
 
 // reportedCall returns a call as it is reported before it runs.
 func reportedCall(call llm.ToolCall) ToolCall {
-	c := ToolCall{ID: call.ID, Name: call.Name, Arguments: json.RawMessage(call.Arguments)}
+	c := ToolCall{
+		ID:        call.ID,
+		Name:      call.Name,
+		Arguments: json.RawMessage(call.Arguments),
+	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(c.Arguments, &object) != nil || object == nil {
-		c.Arguments, c.Error = json.RawMessage("{}"), "the arguments are not a JSON object: "+agent.Clip(call.Arguments, 200)
+		c.Arguments, c.Error =
+			json.RawMessage("{}"), "the arguments are not a JSON object: "+agent.Clip(call.Arguments, 200)
 	}
 	return c
 }

@@ -56,7 +56,9 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 		if !t.Enabled {
 			continue
 		}
-		if len(which.IDs) > 0 && !slices.Contains(which.IDs, t.ID) && !slices.Contains(which.IDs, t.Name) {
+		if len(which.IDs) > 0 &&
+			!slices.Contains(which.IDs, t.ID) &&
+			!slices.Contains(which.IDs, t.Name) {
 			continue
 		}
 		c, err := t.Validate()
@@ -69,19 +71,28 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 		}
 		offered, err := b.modelTools(ctx, db, t, c)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
-			b.options.Log.Warn("skip a tool whose operation no longer exists", "agent", db.ID(), "tool", t.ID, "error", err)
+			b.options.Log.Warn(
+				"skip a tool whose operation no longer exists",
+				"agent", db.ID(),
+				"tool", t.ID,
+				"error", err,
+			)
 			continue
 		} else if err != nil {
 			return nil, err
 		}
 		for _, tool := range offered {
-			if !slices.ContainsFunc(list, func(other Tool) bool { return other.Tool.Name == tool.Tool.Name }) {
+			if !slices.ContainsFunc(list, func(other Tool) bool {
+				return other.Tool.Name == tool.Tool.Name
+			}) {
 				list = append(list, tool)
 			}
 		}
 	}
 	for _, id := range which.IDs {
-		if !slices.ContainsFunc(list, func(t Tool) bool { return t.ID == id || t.Name == id }) {
+		if !slices.ContainsFunc(list, func(t Tool) bool {
+			return t.ID == id || t.Name == id
+		}) {
 			return nil, agent.Invalid("tools", "names a tool that does not exist or is switched off")
 		}
 	}
@@ -105,8 +116,17 @@ func (b *Toolbox) modelTools(ctx context.Context, db *store.DB, t agent.Tool, c 
 			return nil, err
 		}
 	}
-	return []Tool{{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: parametersOf(c)},
-		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}}, nil
+	return []Tool{{
+		ID: t.ID,
+		Tool: llm.Tool{
+			Name:        t.Name,
+			Description: t.Description,
+			Parameters:  parametersOf(c),
+		},
+		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) {
+			return b.run(ctx, db, t, arguments)
+		},
+	}}, nil
 }
 
 // describeMCP adds what a tool of an MCP server does not say itself, its description and
@@ -154,7 +174,12 @@ type ToolFault struct {
 
 // Execute calls a tool. Arguments that violate its schema are a validation
 // error; a failure of the tool is not an error but is reported in ToolOutcome.
-func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, arguments json.RawMessage) (ToolOutcome, error) {
+func (b *Toolbox) Execute(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	arguments json.RawMessage,
+) (ToolOutcome, error) {
 	t, err := db.Tool(ctx, id)
 	if err != nil {
 		return ToolOutcome{}, err
@@ -166,7 +191,12 @@ func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, argument
 
 // ExecuteMCP is Execute for a tool of an MCP server that need not be a tool of
 // the agent.
-func (b *Toolbox) ExecuteMCP(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (ToolOutcome, error) {
+func (b *Toolbox) ExecuteMCP(
+	ctx context.Context,
+	db *store.DB,
+	serverID, tool string,
+	arguments json.RawMessage,
+) (ToolOutcome, error) {
 	if _, err := db.MCPServer(ctx, serverID); err != nil {
 		return ToolOutcome{}, err
 	}
@@ -186,8 +216,18 @@ func (b *Toolbox) ExecuteMCP(ctx context.Context, db *store.DB, serverID, tool s
 }
 
 // outcome returns the result of a call that began at a given time.
-func (b *Toolbox) outcome(ctx context.Context, db *store.DB, began time.Time, result any, err error) (ToolOutcome, error) {
-	x := ToolOutcome{Success: err == nil, Result: result, Duration: time.Since(began).Milliseconds()}
+func (b *Toolbox) outcome(
+	ctx context.Context,
+	db *store.DB,
+	began time.Time,
+	result any,
+	err error,
+) (ToolOutcome, error) {
+	x := ToolOutcome{
+		Success:  err == nil,
+		Result:   result,
+		Duration: time.Since(began).Milliseconds(),
+	}
 	var known *agent.Error
 	switch {
 	case err == nil:
@@ -231,7 +271,8 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 		}
 	}
 	parameters := parametersOf(c)
-	if _, err := compiledSchemas.compiled(parameters); err == nil || t.Type != agent.ToolMCP { // its server checks the others
+	// its server checks the others
+	if _, err := compiledSchemas.compiled(parameters); err == nil || t.Type != agent.ToolMCP {
 		if err := CheckArguments(parameters, arguments); err != nil {
 			return nil, err
 		}
@@ -245,10 +286,14 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 		if c.Code == "" {
 			return nil, agent.Errorf(agent.CodeExecution, "the tool %s has no code yet", t.Name)
 		}
-		result, err := b.options.Scripts.Run(ctx, script.Call{Code: c.Code, Variables: map[string]any{"args": values, "idempotencyKey": keyOf(ctx)}, Owner: db.ID(),
+		result, err := b.options.Scripts.Run(ctx, script.Call{
+			Code:      c.Code,
+			Variables: map[string]any{"args": values, "idempotencyKey": keyOf(ctx)},
+			Owner:     db.ID(),
 			Credential: func(ctx context.Context, ref string) (egress.Credential, error) {
 				return b.options.Credentials.Find(ctx, db, ref)
-			}})
+			},
+		})
 		return result.Value, err
 	case agent.ToolAPI:
 		credential, err := b.options.Credentials.Find(ctx, db, c.Credential)
@@ -260,7 +305,12 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 	return b.callMCP(ctx, db, c.ServerID, c.ToolName, arguments)
 }
 
-func (b *Toolbox) callMCP(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error) {
+func (b *Toolbox) callMCP(
+	ctx context.Context,
+	db *store.DB,
+	serverID, tool string,
+	arguments json.RawMessage,
+) (any, error) {
 	if b.options.MCP == nil {
 		return nil, agent.Errorf(agent.CodeExecution, "this server does not call MCP servers")
 	}

@@ -25,7 +25,10 @@ func TestAPIToolSendsForms(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	box := NewToolbox(ToolOptions{HTTP: egress.New(egress.Policy{Allow: agent.MustAddressRanges("127.0.0.0/8")}), Version: "1"})
+	box := NewToolbox(ToolOptions{
+		HTTP:    egress.New(egress.Policy{Allow: agent.MustAddressRanges("127.0.0.0/8")}),
+		Version: "1",
+	})
 	body := map[string]any{"to": "{{to}}", "n": []any{"{{n}}", 2}}
 	for _, c := range []struct {
 		kind, photo, want string

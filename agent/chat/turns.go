@@ -42,7 +42,10 @@ func (t *turns) acquire(ctx context.Context, key turnKey) (release func(), err e
 	}
 	select {
 	case <-one.free:
-		return func() { one.free <- struct{}{}; leave() }, nil
+		return func() {
+			one.free <- struct{}{}
+			leave()
+		}, nil
 	case <-ctx.Done():
 		leave()
 		return nil, ctx.Err()

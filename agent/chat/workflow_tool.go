@@ -39,13 +39,27 @@ type RunningWorkflow struct {
 // arguments that have defaults.
 func (b *Toolbox) workflowTool(db *store.DB, t agent.Tool, c agent.ToolConfig) (Tool, error) {
 	visible, err := withoutDefaults(parametersOf(c), c.Defaults)
-	return Tool{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: visible},
-		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}, err
+	return Tool{
+		ID: t.ID,
+		Tool: llm.Tool{
+			Name:        t.Name,
+			Description: t.Description,
+			Parameters:  visible,
+		},
+		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) {
+			return b.run(ctx, db, t, arguments)
+		},
+	}, err
 }
 
 // runWorkflow runs the workflow of a tool with the arguments as its input, and
 // returns its output, or the value at a path in it.
-func (b *Toolbox) runWorkflow(ctx context.Context, db *store.DB, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
+func (b *Toolbox) runWorkflow(
+	ctx context.Context,
+	db *store.DB,
+	c agent.ToolConfig,
+	arguments json.RawMessage,
+) (any, error) {
 	path, err := template.ParsePath(c.ResponsePath)
 	if err != nil {
 		return nil, agent.Invalid("config.response_path", err.Error())

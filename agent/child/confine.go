@@ -21,7 +21,9 @@ type Confinement struct {
 }
 
 // None reports whether the kernel offers no confinement.
-func (c Confinement) None() bool { return c.Landlock == 0 && !c.Seccomp }
+func (c Confinement) None() bool {
+	return c.Landlock == 0 && !c.Seccomp
+}
 
 // Warn logs a warning if the kernel offers no confinement, or if children cannot be started:
 // on Linux, that and their limits of memory need /proc.
@@ -30,7 +32,8 @@ func (c Confinement) Warn(log *slog.Logger) {
 		log.Warn("scripts cannot run, and most documents cannot be read", "error", err)
 	}
 	if c.None() {
-		log.Warn("this system offers neither Landlock nor seccomp: scripts and document parsers are limited in time and memory only")
+		log.Warn("this system offers neither Landlock nor seccomp: scripts and document parsers are " +
+			"limited in time and memory only")
 	}
 }
 
@@ -110,7 +113,8 @@ func finding(offered, inForce Confinement, err error) agent.Finding {
 	case inForce != offered:
 		f.Message = fmt.Sprintf("this kernel offers %s; in force: %s", offered, inForce)
 	case offered.None():
-		f.OK, f.Message = true, "this system offers neither Landlock nor seccomp, so they have limits of time and memory only"
+		f.OK, f.Message =
+			true, "this system offers neither Landlock nor seccomp, so they have limits of time and memory only"
 	default:
 		f.OK, f.Message = true, "in force: "+offered.String()
 	}

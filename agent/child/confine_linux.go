@@ -23,7 +23,12 @@ func SupportedConfinement() Confinement {
 
 func seccompOffered() bool {
 	action := uint32(unix.SECCOMP_RET_ERRNO)
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	_, _, errno := unix.Syscall(
+		unix.SYS_SECCOMP,
+		unix.SECCOMP_GET_ACTION_AVAIL,
+		0,
+		uintptr(unsafe.Pointer(&action)),
+	)
 	return errno == 0 && auditArch != 0
 }
 

@@ -81,7 +81,12 @@ func onNewThread(f func()) {
 // newTargets creates what the escapes try to access.
 func newTargets(t *testing.T) targets {
 	t.Helper()
-	p := targets{Parent: os.Getpid(), Folder: t.TempDir(), Secret: "the key of all credentials", Abstract: "@satchel-" + filepath.Base(t.TempDir()) + fmt.Sprint(os.Getpid())}
+	p := targets{
+		Parent:   os.Getpid(),
+		Folder:   t.TempDir(),
+		Secret:   "the key of all credentials",
+		Abstract: "@satchel-" + filepath.Base(t.TempDir()) + fmt.Sprint(os.Getpid()),
+	}
 	for _, name := range []string{"agent.db", "spare", "master.key"} {
 		if err := os.WriteFile(p.file(name), []byte(p.Secret), 0o600); err != nil {
 			t.Fatal(err)
@@ -144,9 +149,21 @@ func TestConfinedChildCannotEscape(t *testing.T) {
 		confinement Confinement
 		holds       func(escape) bool
 	}{
-		{"all that is offered", offered, func(e escape) bool { return offered.Seccomp || e.landlockStops(offered.Landlock) }},
-		{"a kernel without Landlock", Confinement{NoNewPrivileges: true, Seccomp: offered.Seccomp}, func(escape) bool { return offered.Seccomp }},
-		{"a kernel without seccomp", Confinement{NoNewPrivileges: true, Landlock: offered.Landlock}, func(e escape) bool { return e.landlockStops(offered.Landlock) }},
+		{
+			"all that is offered",
+			offered,
+			func(e escape) bool { return offered.Seccomp || e.landlockStops(offered.Landlock) },
+		},
+		{
+			"a kernel without Landlock",
+			Confinement{NoNewPrivileges: true, Seccomp: offered.Seccomp},
+			func(escape) bool { return offered.Seccomp },
+		},
+		{
+			"a kernel without seccomp",
+			Confinement{NoNewPrivileges: true, Landlock: offered.Landlock},
+			func(e escape) bool { return e.landlockStops(offered.Landlock) },
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,7 +180,13 @@ func TestConfinedChildCannotEscape(t *testing.T) {
 				}
 				got++
 			}
-			t.Logf("%s: %d escapes tried on three threads, %d prevented of %d that must be", c.confinement, len(escapes), got, wanted)
+			t.Logf(
+				"%s: %d escapes tried on three threads, %d prevented of %d that must be",
+				c.confinement,
+				len(escapes),
+				got,
+				wanted,
+			)
 		})
 	}
 }
@@ -183,7 +206,16 @@ func (e escape) landlockStops(abi int) bool {
 func TestUnconfinedChildRuns(t *testing.T) {
 	escaped := escapesOf(t, Confinement{})
 	t.Logf("%d escapes tried, %d succeeded", len(escapes), len(escaped))
-	for _, name := range []string{"read master.key", "read /etc/passwd", "connect by TCP", "connect to an abstract socket", "run /bin/sh", "fork", "signal the parent", "map memory that can be executed"} {
+	for _, name := range []string{
+		"read master.key",
+		"read /etc/passwd",
+		"connect by TCP",
+		"connect to an abstract socket",
+		"run /bin/sh",
+		"fork",
+		"signal the parent",
+		"map memory that can be executed",
+	} {
 		if _, found := escaped[name]; !found {
 			t.Errorf("%q is prevented without confinement", name)
 		}
@@ -228,7 +260,9 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("in force: %s, %v; offered: %s", inForce, err, SupportedConfinement())
 	}
 	findings := Doctor(t.Context())
-	if len(findings) != 1 || !findings[0].OK || !strings.Contains(findings[0].Message, SupportedConfinement().String()) {
+	if len(findings) != 1 ||
+		!findings[0].OK ||
+		!strings.Contains(findings[0].Message, SupportedConfinement().String()) {
 		t.Errorf("got %+v", findings)
 	}
 }

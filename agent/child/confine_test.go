@@ -16,8 +16,22 @@ func TestFinding(t *testing.T) {
 		message          string
 	}{
 		{"all", all, all, nil, true, "in force: no new privileges, Landlock (ABI 7), seccomp"},
-		{"no Landlock", Confinement{NoNewPrivileges: true, Seccomp: true}, Confinement{NoNewPrivileges: true, Seccomp: true}, nil, true, "in force: no new privileges, seccomp"},
-		{"nothing", Confinement{NoNewPrivileges: true}, Confinement{NoNewPrivileges: true}, nil, true, "limits of time and memory only"},
+		{
+			"no Landlock",
+			Confinement{NoNewPrivileges: true, Seccomp: true},
+			Confinement{NoNewPrivileges: true, Seccomp: true},
+			nil,
+			true,
+			"in force: no new privileges, seccomp",
+		},
+		{
+			"nothing",
+			Confinement{NoNewPrivileges: true},
+			Confinement{NoNewPrivileges: true},
+			nil,
+			true,
+			"limits of time and memory only",
+		},
 		{"another system", Confinement{}, Confinement{}, nil, true, "limits of time and memory only"},
 		{"not in force", all, Confinement{Landlock: 7}, nil, false, "in force: Landlock (ABI 7)"},
 		{"nothing in force", all, Confinement{}, nil, false, "in force: nothing"},

@@ -72,9 +72,15 @@ func concat(lists ...[]escape) (out []escape) {
 	return out
 }
 
-func read(name string) error { _, err := os.ReadFile(name); return err }
+func read(name string) error {
+	_, err := os.ReadFile(name)
+	return err
+}
 
-func list(name string) error { _, err := os.ReadDir(name); return err }
+func list(name string) error {
+	_, err := os.ReadDir(name)
+	return err
+}
 
 var reads = []escape{
 	{"read /etc/passwd", 1, func(targets) error { return read("/etc/passwd") }},
@@ -90,7 +96,10 @@ var reads = []escape{
 	{"read through the parent's root", 1, func(p targets) error { return read(p.proc("root/etc/passwd")) }},
 	{"reopen its own program", 1, func(targets) error { return open("/proc/self/exe", unix.O_RDONLY) }},
 	{"reopen its standard input", 0, func(targets) error { return open("/proc/self/fd/0", unix.O_RDWR) }},
-	{"stat master.key", 0, func(p targets) error { _, err := os.Stat(p.file("master.key")); return err }},
+	{"stat master.key", 0, func(p targets) error {
+		_, err := os.Stat(p.file("master.key"))
+		return err
+	}},
 	{"read through a symbolic link", 1, func(p targets) error { return read(p.file("link")) }},
 	{"open /dev/mem", 0, func(targets) error { return open("/dev/mem", unix.O_RDWR) }},
 	{"open /dev/null", 1, func(targets) error { return open("/dev/null", unix.O_RDWR) }},
@@ -122,7 +131,11 @@ func readInherited(p targets) error {
 }
 
 var writes = []escape{
-	{"create a file in the temporary folder", 1, func(targets) error { return os.WriteFile(filepath.Join(os.TempDir(), "satchel-escape"), nil, 0o600) }},
+	{
+		"create a file in the temporary folder",
+		1,
+		func(targets) error { return os.WriteFile(filepath.Join(os.TempDir(), "satchel-escape"), nil, 0o600) },
+	},
 	{"create a file in the data folder", 1, func(p targets) error { return os.WriteFile(p.file("new"), nil, 0o600) }},
 	{"overwrite a file", 1, func(p targets) error { return os.WriteFile(p.file("agent.db"), nil, 0o600) }},
 	{"truncate a file", 3, func(p targets) error { return os.Truncate(p.file("agent.db"), 0) }},
@@ -135,8 +148,15 @@ var writes = []escape{
 	{"change a mode", 0, func(p targets) error { return os.Chmod(p.file("master.key"), 0o644) }},
 	{"change an owner", 0, func(p targets) error { return os.Chown(p.file("master.key"), -1, -1) }},
 	{"change times", 0, func(p targets) error { return unix.Utimes(p.file("agent.db"), make([]unix.Timeval, 2)) }},
-	{"set an attribute", 0, func(p targets) error { return unix.Setxattr(p.file("agent.db"), "user.x", []byte("x"), 0) }},
-	{"create a file in memory", 0, func(targets) error { _, err := unix.MemfdCreate("x", 0); return err }},
+	{
+		"set an attribute",
+		0,
+		func(p targets) error { return unix.Setxattr(p.file("agent.db"), "user.x", []byte("x"), 0) },
+	},
+	{"create a file in memory", 0, func(targets) error {
+		_, err := unix.MemfdCreate("x", 0)
+		return err
+	}},
 	{"change folder", 0, func(p targets) error { return unix.Chdir(p.Folder) }},
 	{"lock a file", 0, func(targets) error { return unix.Flock(0, unix.LOCK_SH|unix.LOCK_NB) }},
 }
@@ -154,7 +174,11 @@ var programs = []escape{
 		return call(unix.SYS_EXECVEAT, ^uintptr(0), pointer(""), 0, 0, unix.AT_EMPTY_PATH)
 	}},
 	{"fork", 0, func(targets) error { return fork(uintptr(syscall.SIGCHLD)) }},
-	{"fork into namespaces", 0, func(targets) error { return fork(uintptr(syscall.SIGCHLD) | unix.CLONE_NEWUSER | unix.CLONE_NEWNET) }},
+	{
+		"fork into namespaces",
+		0,
+		func(targets) error { return fork(uintptr(syscall.SIGCHLD) | unix.CLONE_NEWUSER | unix.CLONE_NEWNET) },
+	},
 	{"clone3", 0, func(targets) error { return call(unix.SYS_CLONE3, 0, 0) }},
 	{"map memory that can be executed", 0, func(targets) error {
 		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -220,21 +244,34 @@ var sockets = []escape{
 		})
 	}},
 	{"connect to a socket's path", 9, func(p targets) error {
-		return socket(unix.AF_UNIX, unix.SOCK_STREAM, func(fd int) error { return unix.Connect(fd, &unix.SockaddrUnix{Name: p.Socket}) })
+		return socket(unix.AF_UNIX, unix.SOCK_STREAM, func(fd int) error {
+			return unix.Connect(fd, &unix.SockaddrUnix{Name: p.Socket})
+		})
 	}},
 	{"connect to an abstract socket", 6, func(p targets) error {
-		return socket(unix.AF_UNIX, unix.SOCK_STREAM, func(fd int) error { return unix.Connect(fd, &unix.SockaddrUnix{Name: p.Abstract}) })
+		return socket(unix.AF_UNIX, unix.SOCK_STREAM, func(fd int) error {
+			return unix.Connect(fd, &unix.SockaddrUnix{Name: p.Abstract})
+		})
 	}},
 	{"listen by TCP", 4, func(targets) error {
-		return socket(unix.AF_INET, unix.SOCK_STREAM, func(fd int) error { return unix.Bind(fd, &unix.SockaddrInet4{Addr: loopback}) })
+		return socket(unix.AF_INET, unix.SOCK_STREAM, func(fd int) error {
+			return unix.Bind(fd, &unix.SockaddrInet4{Addr: loopback})
+		})
 	}},
 	{"listen by UDP", 10, func(targets) error {
-		return socket(unix.AF_INET, unix.SOCK_DGRAM, func(fd int) error { return unix.Bind(fd, &unix.SockaddrInet4{Addr: loopback}) })
+		return socket(unix.AF_INET, unix.SOCK_DGRAM, func(fd int) error {
+			return unix.Bind(fd, &unix.SockaddrInet4{Addr: loopback})
+		})
 	}},
 	{"listen at a path", 1, func(p targets) error {
-		return socket(unix.AF_UNIX, unix.SOCK_STREAM, func(fd int) error { return unix.Bind(fd, &unix.SockaddrUnix{Name: p.file("listen")}) })
+		return socket(unix.AF_UNIX, unix.SOCK_STREAM, func(fd int) error {
+			return unix.Bind(fd, &unix.SockaddrUnix{Name: p.file("listen")})
+		})
 	}},
-	{"a pair of sockets", 0, func(targets) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err }},
+	{"a pair of sockets", 0, func(targets) error {
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		return err
+	}},
 	{"a netlink socket", 0, anySocket(unix.AF_NETLINK, unix.SOCK_RAW)},
 	{"a packet socket", 0, anySocket(unix.AF_PACKET, unix.SOCK_RAW)},
 	{"a raw socket", 0, anySocket(unix.AF_INET, unix.SOCK_RAW)},
@@ -244,13 +281,24 @@ var sockets = []escape{
 }
 
 var processes = []escape{
-	{"trace the parent", 1, func(p targets) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(p.Parent), 0, 0) }},
+	{
+		"trace the parent",
+		1,
+		func(p targets) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(p.Parent), 0, 0) },
+	},
 	{"signal the parent", 6, func(p targets) error { return unix.Kill(p.Parent, 0) }},
 	{"signal a thread of the parent", 6, func(p targets) error { return unix.Tgkill(p.Parent, p.Parent, 0) }},
 	{"signal any thread", 6, func(p targets) error { return call(unix.SYS_TKILL, uintptr(p.Parent), 0) }},
 	{"signal its group", 0, func(targets) error { return unix.Kill(0, 0) }},
-	{"queue a signal to the parent", 0, func(p targets) error { return call(unix.SYS_RT_SIGQUEUEINFO, uintptr(p.Parent), 0, 0) }},
-	{"open a pidfd of the parent", 0, func(p targets) error { _, err := unix.PidfdOpen(p.Parent, 0); return err }},
+	{
+		"queue a signal to the parent",
+		0,
+		func(p targets) error { return call(unix.SYS_RT_SIGQUEUEINFO, uintptr(p.Parent), 0, 0) },
+	},
+	{"open a pidfd of the parent", 0, func(p targets) error {
+		_, err := unix.PidfdOpen(p.Parent, 0)
+		return err
+	}},
 	{"copy a descriptor of the parent", 0, func(targets) error { return call(unix.SYS_PIDFD_GETFD, 0, 0, 0) }},
 	{"read the parent's memory", 0, func(p targets) error {
 		_, err := unix.ProcessVMReadv(p.Parent, nil, nil, 0)
@@ -260,15 +308,33 @@ var processes = []escape{
 		_, err := unix.ProcessVMWritev(p.Parent, nil, nil, 0)
 		return err
 	}},
-	{"compare with the parent", 0, func(p targets) error { return call(unix.SYS_KCMP, uintptr(p.Parent), uintptr(p.Parent), 0, 0, 0) }},
-	{"limits of the parent", 0, func(p targets) error { return unix.Prlimit(p.Parent, unix.RLIMIT_NOFILE, nil, new(unix.Rlimit)) }},
+	{
+		"compare with the parent",
+		0,
+		func(p targets) error { return call(unix.SYS_KCMP, uintptr(p.Parent), uintptr(p.Parent), 0, 0, 0) },
+	},
+	{
+		"limits of the parent",
+		0,
+		func(p targets) error { return unix.Prlimit(p.Parent, unix.RLIMIT_NOFILE, nil, new(unix.Rlimit)) },
+	},
 	{"its own limits", 0, func(targets) error { return unix.Prlimit(0, unix.RLIMIT_FSIZE, &unix.Rlimit{}, nil) }},
 	{"priority of the parent", 0, func(p targets) error { return unix.Setpriority(unix.PRIO_PROCESS, p.Parent, 0) }},
 	{"priority of the user", 0, func(targets) error { return unix.Setpriority(unix.PRIO_USER, 1<<30, 0) }},
 	{"processors of the parent", 0, func(p targets) error { return unix.SchedSetaffinity(p.Parent, &unix.CPUSet{}) }},
-	{"signals from a file", 0, func(p targets) error { _, err := unix.FcntlInt(0, unix.F_SETOWN, p.Parent); return err }},
-	{"a copy of a file", 0, func(targets) error { _, err := unix.Dup(0); return err }},
-	{"a robust list of the parent", 0, func(p targets) error { return call(unix.SYS_GET_ROBUST_LIST, uintptr(p.Parent), 0, 0) }},
+	{"signals from a file", 0, func(p targets) error {
+		_, err := unix.FcntlInt(0, unix.F_SETOWN, p.Parent)
+		return err
+	}},
+	{"a copy of a file", 0, func(targets) error {
+		_, err := unix.Dup(0)
+		return err
+	}},
+	{
+		"a robust list of the parent",
+		0,
+		func(p targets) error { return call(unix.SYS_GET_ROBUST_LIST, uintptr(p.Parent), 0, 0) },
+	},
 }
 
 var kernelCalls = []escape{
@@ -299,7 +365,10 @@ var kernelCalls = []escape{
 	{"set itself dumpable", 0, func(targets) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
 	{"another personality", 0, func(targets) error { return call(unix.SYS_PERSONALITY, 0xffffffff) }},
 	{"another filter", 0, func(targets) error { return call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0) }},
-	{"shared memory", 0, func(targets) error { _, err := unix.SysvShmGet(unix.IPC_PRIVATE, 0, 0); return err }},
+	{"shared memory", 0, func(targets) error {
+		_, err := unix.SysvShmGet(unix.IPC_PRIVATE, 0, 0)
+		return err
+	}},
 	{"a queue of messages", 0, func(targets) error { return call(unix.SYS_MSGGET, 1, 0) }},
 	{"semaphores", 0, func(targets) error { return call(unix.SYS_SEMGET, 1, 1, 0) }},
 	{"input of the terminal", 0, func(targets) error { return call(unix.SYS_IOCTL, 0, unix.TIOCSTI, pointer("x")) }},

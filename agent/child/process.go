@@ -19,7 +19,9 @@ const (
 
 // HasRole reports whether a process with these arguments, without the program's
 // name, was started in a role.
-func HasRole(role string, args []string) bool { return len(args) == 1 && args[0] == role }
+func HasRole(role string, args []string) bool {
+	return len(args) == 1 && args[0] == role
+}
 
 // Process is a child as seen by its parent.
 type Process struct {
@@ -97,7 +99,9 @@ func (p *Process) Alive() bool {
 
 // Kill ends the child immediately. It may be called repeatedly and from any
 // goroutine.
-func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+}
 
 // Close kills the child, waits for it to end, and closes the parent's files.
 func (p *Process) Close() {

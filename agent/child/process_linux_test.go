@@ -17,7 +17,11 @@ import (
 func init() {
 	roles["test-parent"] = parent
 	roles["test-nice-parent"] = niceParent
-	roles["test-limited"] = func() { limitTest(); LowerPriority(5); hang() }
+	roles["test-limited"] = func() {
+		limitTest()
+		LowerPriority(5)
+		hang()
+	}
 }
 
 // parent starts a child that hangs, prints its process id, and waits.
@@ -120,7 +124,8 @@ func TestKernelLimits(t *testing.T) {
 		}
 	}
 	var space unix.Rlimit
-	if err := unix.Prlimit(p.PID(), unix.RLIMIT_AS, nil, &space); err != nil || raceMemory == 0 && space.Max == unix.RLIM_INFINITY {
+	if err := unix.Prlimit(p.PID(), unix.RLIMIT_AS, nil, &space); err != nil ||
+		raceMemory == 0 && space.Max == unix.RLIM_INFINITY {
 		t.Errorf("the address space is not limited: %v", err)
 	}
 	if nice, want := niceOf(t, p.PID()), min(currentNice()+5, 19); nice != want {

@@ -20,12 +20,21 @@ import (
 var roles = map[string]func(){
 	"test-environment": func() { fmt.Print(strings.Join(os.Environ(), "\n")) },
 	"test-echo":        func() { _, _ = io.Copy(os.Stdout, os.Stdin) },
-	"test-fail":        func() { fmt.Fprintln(os.Stderr, "no luck"); os.Exit(1) },
-	"test-panic":       func() { panic("no luck") },
-	"test-recurse":     func() { debug.SetMaxStack(1 << 20); recurse(0) },
-	"test-eat":         allocate,
-	"test-gulp":        func() { limitTest(); allocated = append(allocated, make([]byte, 64<<30)) },
-	"test-hang":        hang,
+	"test-fail": func() {
+		fmt.Fprintln(os.Stderr, "no luck")
+		os.Exit(1)
+	},
+	"test-panic": func() { panic("no luck") },
+	"test-recurse": func() {
+		debug.SetMaxStack(1 << 20)
+		recurse(0)
+	},
+	"test-eat": allocate,
+	"test-gulp": func() {
+		limitTest()
+		allocated = append(allocated, make([]byte, 64<<30))
+	},
+	"test-hang": hang,
 }
 
 var testLimits = Limits{Memory: 64 << 20, CPU: 10 * time.Second}
@@ -83,7 +92,10 @@ func start(t testing.TB, role string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close(); runtime.UnlockOSThread() })
+	t.Cleanup(func() {
+		p.Close()
+		runtime.UnlockOSThread()
+	})
 	return p
 }
 

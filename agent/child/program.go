@@ -24,7 +24,8 @@ type Program struct {
 // while the program lives. The caller must call EndTree.
 func (p Program) Start() (*Process, error) {
 	started := &Process{cmd: exec.Command(p.Path, p.Args...), done: make(chan struct{})}
-	started.cmd.Env, started.cmd.Dir, started.cmd.Stderr, started.cmd.SysProcAttr = p.Env, p.Dir, p.Stderr, groupAttributes()
+	started.cmd.Env, started.cmd.Dir, started.cmd.Stderr, started.cmd.SysProcAttr =
+		p.Env, p.Dir, p.Stderr, groupAttributes()
 	err := started.start()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,10 @@ type tree int
 
 func newTree(pid int) (tree, error) { return tree(pid), nil }
 
-func (t tree) terminate() { _ = syscall.Kill(-int(t), syscall.SIGTERM) }
-func (t tree) kill()      { _ = syscall.Kill(-int(t), syscall.SIGKILL) }
-func (t tree) close()     {}
+func (t tree) terminate() {
+	_ = syscall.Kill(-int(t), syscall.SIGTERM)
+}
+func (t tree) kill() {
+	_ = syscall.Kill(-int(t), syscall.SIGKILL)
+}
+func (t tree) close() {}

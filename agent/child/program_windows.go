@@ -18,7 +18,12 @@ func newTree(pid int) (tree, error) {
 	}
 	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
 	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
-	if _, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits))); err == nil {
+	if _, err = windows.SetInformationJobObject(
+		job,
+		windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)),
+		uint32(unsafe.Sizeof(limits)),
+	); err == nil {
 		err = assign(job, pid)
 	}
 	if err != nil {
@@ -40,8 +45,12 @@ func assign(job windows.Handle, pid int) error {
 // terminate does nothing: Windows has no request to end for programs without a
 // window.
 func (t tree) terminate() {}
-func (t tree) kill()      { _ = windows.TerminateJobObject(windows.Handle(t), 1) }
-func (t tree) close()     { _ = windows.CloseHandle(windows.Handle(t)) }
+func (t tree) kill() {
+	_ = windows.TerminateJobObject(windows.Handle(t), 1)
+}
+func (t tree) close() {
+	_ = windows.CloseHandle(windows.Handle(t))
+}
 
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}

@@ -21,13 +21,13 @@ import (
 
 // unconditionalCalls are allowed with any arguments.
 var unconditionalCalls = append([]uint32{
-	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_LSEEK,
-	unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_BRK,
-	unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_RESTART_SYSCALL,
-	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK,
-	unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY, unix.SYS_SETITIMER,
-	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
-	unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_GETRUSAGE, unix.SYS_GETRANDOM,
+	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_CLOSE,
+	unix.SYS_FSTAT, unix.SYS_LSEEK, unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_BRK,
+	unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ,
+	unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_RESTART_SYSCALL, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK,
+	unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME,
+	unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY, unix.SYS_SETITIMER, unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL,
+	unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_GETRUSAGE, unix.SYS_GETRANDOM,
 }, archCalls...)
 
 // condition holds if the lower half of an argument, masked by mask, has a
@@ -46,12 +46,20 @@ type conditionalCall struct {
 	conditions []condition
 }
 
-const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 func conditionalCalls() []conditionalCall {
 	own := uint32(os.Getpid())
 	calls := []conditionalCall{
-		{unix.SYS_CLONE, []condition{{0, unix.CLONE_THREAD | unix.CLONE_VM | unix.CLONE_PTRACE | namespaces, unix.CLONE_THREAD | unix.CLONE_VM}}},
+		{
+			unix.SYS_CLONE,
+			[]condition{{
+				0,
+				unix.CLONE_THREAD | unix.CLONE_VM | unix.CLONE_PTRACE | namespaces,
+				unix.CLONE_THREAD | unix.CLONE_VM,
+			}},
+		},
 		{unix.SYS_TGKILL, []condition{{0, allBits, own}}},
 		{unix.SYS_KILL, []condition{{0, allBits, own}}},
 		{unix.SYS_MMAP, []condition{{2, unix.PROT_EXEC, 0}}},
@@ -74,7 +82,9 @@ const (
 
 // filter returns the program that the kernel runs for each system call.
 func filter() []bpf.Instruction {
-	load := func(offset uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offset, Size: 4} }
+	load := func(offset uint32) bpf.Instruction {
+		return bpf.LoadAbsolute{Off: offset, Size: 4}
+	}
 	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 	kill := bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS}
 	out := []bpf.Instruction{
@@ -86,17 +96,30 @@ func filter() []bpf.Instruction {
 	}
 	for _, call := range conditionalCalls() {
 		left := uint8(3*len(call.conditions) + 1)
-		out = append(out, load(offNumber), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: call.number, SkipTrue: left})
+		out = append(out, load(offNumber), bpf.JumpIf{
+			Cond:     bpf.JumpNotEqual,
+			Val:      call.number,
+			SkipTrue: left,
+		})
 		for _, c := range call.conditions {
 			left -= 3
-			out = append(out, load(offArguments+8*c.argument), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask},
-				bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.value, SkipTrue: left})
+			out = append(
+				out,
+				load(offArguments+8*c.argument),
+				bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask},
+				bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.value, SkipTrue: left},
+			)
 		}
 		out = append(out, allow)
 	}
 	// The C library falls back to clone only if clone3 does not exist.
-	return append(out, load(offNumber), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1},
-		bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}, bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
+	return append(
+		out,
+		load(offNumber),
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1},
+		bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+	)
 }
 
 // filterSystemCalls applies the filter to all threads of this process.
@@ -107,10 +130,20 @@ func filterSystemCalls() error {
 	}
 	code := make([]unix.SockFilter, len(raw))
 	for i, r := range raw {
-		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+		code[i] = unix.SockFilter{
+			Code: r.Op,
+			Jt:   r.Jt,
+			Jf:   r.Jf,
+			K:    r.K,
+		}
 	}
 	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	thread, _, errno := unix.Syscall(
+		unix.SYS_SECCOMP,
+		unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&program)),
+	)
 	switch {
 	case errno != 0:
 		return errno

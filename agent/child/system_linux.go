@@ -21,7 +21,9 @@ func executable() string { return "/proc/self/exe" }
 // started the server. It requires Linux 5.11 and does nothing on older kernels.
 var closeOnExec = sync.OnceFunc(markOpenFiles)
 
-func markOpenFiles() { _ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }
+func markOpenFiles() {
+	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+}
 
 // attributes makes the kernel kill a child when its parent dies, even if the
 // child hangs. A child has its own process group: Ctrl-C in the terminal goes
@@ -79,7 +81,9 @@ func Memory() uint64 {
 }
 
 // openStatm stays open, because a confined child cannot open files.
-var openStatm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
+var openStatm = sync.OnceValues(func() (*os.File, error) {
+	return os.Open("/proc/self/statm")
+})
 
 // memoryPages returns the bytes of address space and of resident memory, 0 if
 // unknown.

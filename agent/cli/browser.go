@@ -36,7 +36,9 @@ func parseProxyAddr(text string) (string, error) {
 	}
 	host, _, _ := net.SplitHostPort(text) // parseAddr has checked it
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		return "", errors.New("names no address that another machine can reach; it must be one of this machine's, like 10.0.0.1:8790")
+		return "", errors.New(
+			"names no address that another machine can reach; it must be one of this machine's, like 10.0.0.1:8790",
+		)
 	}
 	return text, nil
 }
@@ -49,14 +51,22 @@ func (c *Config) remoteBrowser(failed map[string]bool) []error {
 	}
 	switch {
 	case c.BrowserCDP == "" && c.BrowserProxyAddr != "":
-		return []error{&Error{Name: nameProxyAddr, Source: c.sources[nameProxyAddr], Issue: "needs " + nameCDP}}
+		return []error{&Error{
+			Name:   nameProxyAddr,
+			Source: c.sources[nameProxyAddr],
+			Issue:  "needs " + nameCDP,
+		}}
 	case c.BrowserCDP == "" || c.BrowserProxyAddr != "":
 		return nil
 	}
 	u, err := url.Parse(c.BrowserCDP)
 	if err != nil || !isLoopback(u.Hostname()) {
-		return []error{&Error{Name: nameCDP, Source: c.sources[nameCDP],
-			Issue: "needs " + nameProxyAddr + ", an address of this machine: the browser's requests come back through this server"}}
+		return []error{&Error{
+			Name:   nameCDP,
+			Source: c.sources[nameCDP],
+			Issue: "needs " + nameProxyAddr +
+				", an address of this machine: the browser's requests come back through this server",
+		}}
 	}
 	c.BrowserProxyAddr = defaultProxyAddr
 	c.sources[nameProxyAddr] = "from " + nameCDP
@@ -65,7 +75,8 @@ func (c *Config) remoteBrowser(failed map[string]bool) []error {
 
 // isLoopback reports whether a host is always this machine.
 func isLoopback(host string) bool {
-	if host = strings.ToLower(strings.TrimSuffix(host, ".")); host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	if host = strings.ToLower(strings.TrimSuffix(host, ".")); host == "localhost" ||
+		strings.HasSuffix(host, ".localhost") {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)

@@ -15,7 +15,11 @@ func TestRemoteBrowser(t *testing.T) {
 		{map[string]string{}, "", ""},
 		{map[string]string{cdp: "ws://localhost:3000"}, "127.0.0.1:0", ""},
 		{map[string]string{cdp: "http://[::1]:9222"}, "127.0.0.1:0", ""},
-		{map[string]string{cdp: "wss://u:secret@pool.example/chrome?token=secret", proxy: "10.0.0.1:8790"}, "10.0.0.1:8790", ""},
+		{
+			map[string]string{cdp: "wss://u:secret@pool.example/chrome?token=secret", proxy: "10.0.0.1:8790"},
+			"10.0.0.1:8790",
+			"",
+		},
 		{map[string]string{cdp: "ws://chromium:3000", proxy: "satchel-1:8790"}, "satchel-1:8790", ""},
 		{map[string]string{cdp: "wss://u:secret@pool.example/?token=secret"}, "", "needs browser_proxy_addr"},
 		{map[string]string{proxy: "10.0.0.1:8790"}, "", "needs browser_cdp"},

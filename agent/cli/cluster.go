@@ -33,42 +33,85 @@ type Cluster interface {
 func (c *Config) NodeURL(listener net.Addr) (string, error) {
 	if c.ClusterURL != "" {
 		u, err := url.Parse(c.ClusterURL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil {
+		if err != nil ||
+			u.Scheme != "http" && u.Scheme != "https" ||
+			u.Host == "" ||
+			u.Path != "" && u.Path != "/" ||
+			u.RawQuery != "" ||
+			u.User != nil {
 			return "", errors.New("cluster_url must be a URL like http://10.0.0.1:8787")
 		}
 		return u.Scheme + "://" + u.Host, nil
 	}
 	at, err := netip.ParseAddrPort(listener.String())
 	if err == nil && at.Addr().IsUnspecified() {
-		err = fmt.Errorf("the other servers of the cluster cannot reach this one at %s: set --cluster-url, or --addr to one address", at)
+		err = fmt.Errorf(
+			"the other servers of the cluster cannot reach this one at %s: set --cluster-url, or --addr to one address",
+			at,
+		)
 	}
 	return "http://" + listener.String(), err
 }
 
 func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 	shows := []string{"cluster", "master-key"}
-	all := &cobra.Command{Use: "cluster", Short: "Manage the servers of a cluster, import and export its agents", Example: "  satchel cluster status"}
+	all := &cobra.Command{
+		Use:     "cluster",
+		Short:   "Manage the servers of a cluster, import and export its agents",
+		Example: "  satchel cluster status",
+	}
 	all.AddCommand(client.ClusterCommands(p.client())...)
 	all.AddCommand(
-		command{use: "import DIR", short: "Add the agents of a data folder, whose server is stopped, to the cluster", example: "cluster import ./data", args: 1, settings: shows,
+		command{
+			use:      "import DIR",
+			short:    "Add the agents of a data folder, whose server is stopped, to the cluster",
+			example:  "cluster import ./data",
+			args:     1,
+			settings: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Import(c.Context(), folder)
 				return p.print(err, "agents added to the cluster: %d; its servers take them over\n", n)
-			})}.addTo(root),
-		command{use: "export DIR", short: "Make a data folder of all agents of the cluster", example: "cluster export ./data", args: 1, settings: shows,
+			}),
+		}.addTo(root),
+		command{
+			use:      "export DIR",
+			short:    "Make a data folder of all agents of the cluster",
+			example:  "cluster export ./data",
+			args:     1,
+			settings: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Export(c.Context(), folder)
-				return p.print(err, "agents written to %[2]s: %[1]d; a server starts on it with the cluster's master key, and without --cluster\n", n, folder)
-			})}.addTo(root),
-		command{use: "recover DIR", short: "Put agents that the database has lost commits of back into it, from the data folder of a stopped server", example: "cluster recover /srv/satchel", args: 1, settings: shows,
+				return p.print(
+					err,
+					"agents written to %[2]s: %[1]d; a server starts on it with the cluster's master "+
+						"key, and without --cluster\n",
+					n,
+					folder,
+				)
+			}),
+		}.addTo(root),
+		command{
+			use: "recover DIR",
+			short: "Put agents that the database has lost commits of back into it, from the data " +
+				"folder of a stopped server",
+			example:  "cluster recover /srv/satchel",
+			args:     1,
+			settings: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Recover(c.Context(), folder)
 				return p.print(err, "agents recovered: %d; the servers go on after \"satchel cluster resume\"\n", n)
-			})}.addTo(root),
-		command{use: "resume", short: "Have the servers go on after the database was restored or lost commits", example: "cluster resume", settings: shows,
+			}),
+		}.addTo(root),
+		command{
+			use:      "resume",
+			short:    "Have the servers go on after the database was restored or lost commits",
+			example:  "cluster resume",
+			settings: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, _ string) error {
 				return p.print(cluster.Continue(c.Context()), "the servers go on with what the database has\n")
-			})}.addTo(root))
+			}),
+		}.addTo(root),
+	)
 	return all
 }
 
@@ -79,7 +122,9 @@ func (p *Program) withCluster(run func(*cobra.Command, Cluster, string) error) f
 		case p.config.Cluster == "":
 			return errors.New("set --cluster or SATCHEL_CLUSTER to the URL of the cluster's database")
 		case len(p.config.MasterKeys) == 0:
-			return errors.New("set SATCHEL_MASTER_KEY to that of the cluster; of a data folder it is in its file master.key")
+			return errors.New(
+				"set SATCHEL_MASTER_KEY to that of the cluster; of a data folder it is in its file master.key",
+			)
 		}
 		cluster, err := p.Cluster(c.Context(), p.config)
 		if err != nil {

@@ -61,9 +61,14 @@ type Program struct {
 func (p *Program) Run(ctx context.Context, args []string) error {
 	const short = "Self-hosted agent automation: one program, one file for each agent"
 	root := &cobra.Command{
-		Use: "satchel", Short: short, Example: "  satchel --data /srv/satchel",
-		Long:         short + ".\n\nWithout a command it starts the server; \"satchel serve --help\" shows the settings.",
-		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		Use:     "satchel",
+		Short:   short,
+		Example: "  satchel --data /srv/satchel",
+		Long: short +
+			".\n\nWithout a command it starts the server; \"satchel serve --help\" shows the settings.",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Args:              cobra.NoArgs,
 		PersistentPreRunE: p.load,
 		RunE: func(c *cobra.Command, args []string) error {
 			if wantsVersion(c) {
@@ -88,13 +93,18 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 		}
 	}
 	const local = "local"
-	root.AddGroup(&cobra.Group{ID: local, Title: "Serve, and work on this machine's data folder:"}, &cobra.Group{ID: client.Group, Title: "Call a server, here or elsewhere:"})
+	root.AddGroup(&cobra.Group{ID: local, Title: "Serve, and work on this machine's data folder:"}, &cobra.Group{
+		ID:    client.Group,
+		Title: "Call a server, here or elsewhere:",
+	})
 	for _, c := range p.commands(root) {
 		c.GroupID = local
 		root.AddCommand(c)
 	}
 	root.AddCommand(client.Commands(p.client())...)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return fmt.Errorf("%w; see %s --help", err, c.CommandPath()) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+	})
 	explainArguments(root)
 	incomplete := explainGroups(root)
 	root.SetArgs(args)
@@ -172,7 +182,12 @@ func explainArguments(c *cobra.Command) {
 }
 
 func (p *Program) client() client.Options {
-	return client.Options{Getenv: p.Getenv, In: p.In, Out: p.Out, Notes: p.Notes}
+	return client.Options{
+		Getenv: p.Getenv,
+		In:     p.In,
+		Out:    p.Out,
+		Notes:  p.Notes,
+	}
 }
 
 const versionFlag = "version"
@@ -199,7 +214,9 @@ func (p *Program) load(c *cobra.Command, _ []string) (err error) {
 	return err
 }
 
-func (p *Program) serve(c *cobra.Command, _ []string) error { return p.Serve(c.Context(), p.config) }
+func (p *Program) serve(c *cobra.Command, _ []string) error {
+	return p.Serve(c.Context(), p.config)
+}
 
 // The settings that commands other than serve use.
 var (
@@ -214,33 +231,69 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 		all = append(all, s.Flag)
 	}
 	version := command{
-		use: "version", short: "Print the version", example: "version",
-		run: func(*cobra.Command, []string) error { return p.print(nil, "%s\n", p.Version) },
+		use:     "version",
+		short:   "Print the version",
+		example: "version",
+		run: func(*cobra.Command, []string) error {
+			return p.print(nil, "%s\n", p.Version)
+		},
 	}.addTo(root)
 	upgrade := command{
-		use: "upgrade", short: "Say where newer versions are and how to install one", example: "upgrade",
-		run: func(*cobra.Command, []string) error { return p.print(nil, "%s", p.Version.upgrade()) },
+		use:     "upgrade",
+		short:   "Say where newer versions are and how to install one",
+		example: "upgrade",
+		run: func(*cobra.Command, []string) error {
+			return p.print(nil, "%s", p.Version.upgrade())
+		},
 	}.addTo(root)
 	for _, c := range []*cobra.Command{version, upgrade} {
 		c.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // settings do not matter
 	}
 	return []*cobra.Command{
-		command{use: "serve", short: "Serve API and console until stopped", example: "serve --addr 127.0.0.1:9000", settings: all, run: p.serve}.addTo(root),
 		command{
-			use: "open FILE", short: "Serve one agent's file from where it lies, as one opens a document", example: "open bakery.db", args: 1, settings: all, run: p.open,
-			long: "Changes are in the file. Its credentials can be read with the master key of the server that it is from, in SATCHEL_MASTER_KEY.\nThe first time, the agent starts paused, as a copy does.",
+			use:      "serve",
+			short:    "Serve API and console until stopped",
+			example:  "serve --addr 127.0.0.1:9000",
+			settings: all,
+			run:      p.serve,
 		}.addTo(root),
 		command{
-			use: "config", short: "Print the settings in force and where each comes from", example: "config --addr 127.0.0.1:9000", settings: []string{},
-			long: "It accepts the flags of \"satchel serve\".",
-			run:  func(*cobra.Command, []string) error { return p.config.Print(p.Out) },
+			use:      "open FILE",
+			short:    "Serve one agent's file from where it lies, as one opens a document",
+			example:  "open bakery.db",
+			args:     1,
+			settings: all,
+			run:      p.open,
+			long: "Changes are in the file. Its credentials can be read with the master key of the server that " +
+				"it is from, in SATCHEL_MASTER_KEY.\nThe first time, the agent starts paused, as a copy does.",
+		}.addTo(root),
+		command{
+			use:      "config",
+			short:    "Print the settings in force and where each comes from",
+			example:  "config --addr 127.0.0.1:9000",
+			settings: []string{},
+			long:     "It accepts the flags of \"satchel serve\".",
+			run: func(*cobra.Command, []string) error {
+				return p.config.Print(p.Out)
+			},
 		}.addTo(root),
 		p.doctorCommand(root),
 		command{
-			use: "backup AGENT FILE", short: "Copy an agent, by id or name, to a file; the server may run", example: "backup support-bot support-bot.db",
-			args: 2, settings: fileSettings, run: p.withDataFolder(p.backup),
+			use:      "backup AGENT FILE",
+			short:    "Copy an agent, by id or name, to a file; the server may run",
+			example:  "backup support-bot support-bot.db",
+			args:     2,
+			settings: fileSettings,
+			run:      p.withDataFolder(p.backup),
 		}.addTo(root),
-		p.restoreCommand(root), p.replicas(root), p.cluster(root), p.keys(root), p.models(root), p.browser(root), version, upgrade,
+		p.restoreCommand(root),
+		p.replicas(root),
+		p.cluster(root),
+		p.keys(root),
+		p.models(root),
+		p.browser(root),
+		version,
+		upgrade,
 	}
 }
 
@@ -252,7 +305,10 @@ func (p *Program) withDataFolder(run func(*cobra.Command, []string) error) func(
 			return err
 		}
 		if _, err := os.Stat(filepath.Join(folder, "agents")); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there are no agents in %s; set the server's data folder with --data or SATCHEL_DATA", folder)
+			return fmt.Errorf(
+				"there are no agents in %s; set the server's data folder with --data or SATCHEL_DATA",
+				folder,
+			)
 		}
 		return run(c, args)
 	}
@@ -263,10 +319,19 @@ func (p *Program) backup(_ *cobra.Command, args []string) error {
 }
 
 func (p *Program) browser(root *cobra.Command) *cobra.Command {
-	browser := &cobra.Command{Use: "browser", Short: "Install the browser for sessions", Example: "  satchel browser install"}
+	browser := &cobra.Command{
+		Use:     "browser",
+		Short:   "Install the browser for sessions",
+		Example: "  satchel browser install",
+	}
 	browser.AddCommand(command{
-		use: "install", short: "Find Chromium and its driver, or download and install them", example: "browser install --chromium /usr/bin/chromium", settings: browserSettings,
-		run: func(c *cobra.Command, _ []string) error { return p.Browser(p.config).Install(c.Context(), p.Out) },
+		use:      "install",
+		short:    "Find Chromium and its driver, or download and install them",
+		example:  "browser install --chromium /usr/bin/chromium",
+		settings: browserSettings,
+		run: func(c *cobra.Command, _ []string) error {
+			return p.Browser(p.config).Install(c.Context(), p.Out)
+		},
 	}.addTo(root))
 	return browser
 }
@@ -283,8 +348,11 @@ func (p *Program) print(failed error, format string, args ...any) error {
 func (p *Program) doctorCommand(root *cobra.Command) *cobra.Command {
 	var probe bool
 	c := command{
-		use: "doctor", short: "Examine the data folder, the browser and this machine without changing them", example: "doctor --data /srv/satchel",
-		settings: slices.Concat([]string{"addr", "replicate"}, keySettings, browserSettings), run: func(c *cobra.Command, args []string) error {
+		use:      "doctor",
+		short:    "Examine the data folder, the browser and this machine without changing them",
+		example:  "doctor --data /srv/satchel",
+		settings: slices.Concat([]string{"addr", "replicate"}, keySettings, browserSettings),
+		run: func(c *cobra.Command, args []string) error {
 			if probe {
 				return client.Probe(c.Context(), p.config.LocalAddr())
 			}
@@ -298,8 +366,13 @@ func (p *Program) doctorCommand(root *cobra.Command) *cobra.Command {
 // doctor prints what was found, and fails when something is wrong.
 func (p *Program) doctor(c *cobra.Command, _ []string) error {
 	findings, err := p.Offline(p.config).Doctor()
-	if access, err := p.Offline(p.config).Access(); err == nil { // else the finding about the default agent's file says why
-		findings = append(findings, agent.Finding{OK: true, Subject: "access", Message: p.access(access)})
+	// else the finding about the default agent's file says why
+	if access, err := p.Offline(p.config).Access(); err == nil {
+		findings = append(findings, agent.Finding{
+			OK:      true,
+			Subject: "access",
+			Message: p.access(access),
+		})
 	}
 	findings = append(findings, p.Browser(p.config).Doctor(c.Context())...)
 	findings = append(findings, p.System(c.Context())...)
@@ -337,7 +410,13 @@ type command struct {
 
 // addTo adds the command to root, showing the flags that it uses.
 func (d command) addTo(root *cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: d.use, Short: d.short, Example: "  satchel " + d.example, Args: cobra.ExactArgs(d.args), RunE: d.run}
+	c := &cobra.Command{
+		Use:     d.use,
+		Short:   d.short,
+		Example: "  satchel " + d.example,
+		Args:    cobra.ExactArgs(d.args),
+		RunE:    d.run,
+	}
 	if d.long != "" {
 		c.Long = d.short + ".\n\n" + d.long
 	}

@@ -14,7 +14,16 @@ import (
 func help(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := Program{Version: Version{Number: "1.2.3", Commit: "0badcafe", Date: "2026-11-23T10:00:00Z", Releases: "https://example.com/releases"}, Getenv: func(string) string { return "" }, Out: &out}
+	p := Program{
+		Version: Version{
+			Number:   "1.2.3",
+			Commit:   "0badcafe",
+			Date:     "2026-11-23T10:00:00Z",
+			Releases: "https://example.com/releases",
+		},
+		Getenv: func(string) string { return "" },
+		Out:    &out,
+	}
 	if err := p.Run(t.Context(), args); err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
@@ -40,7 +49,13 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 		{"serve", all},
 		{"open", all},
 		{"config", []string{"config"}},
-		{"doctor", []string{"addr", "browser-cdp", "browser-driver", "chromium", "config", "data", "master-key", "probe", "replicate"}},
+		{
+			"doctor",
+			[]string{
+				"addr", "browser-cdp", "browser-driver", "chromium", "config", "data", "master-key", "probe",
+				"replicate",
+			},
+		},
 		{"backup", []string{"config", "data"}},
 		{"restore", []string{"all", "at", "config", "data", "from", "to"}},
 		{"replicas", nil},
@@ -75,7 +90,9 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 				t.Errorf("shows %v, want %v\n%s", flags, tc.flags, text)
 			}
 			examples := exampleLine.FindStringSubmatch(text)
-			if examples == nil || strings.Count(examples[1], "\n") != 1 || !strings.HasPrefix(examples[1], strings.TrimRight("  satchel "+tc.command, " ")) {
+			if examples == nil ||
+				strings.Count(examples[1], "\n") != 1 ||
+				!strings.HasPrefix(examples[1], strings.TrimRight("  satchel "+tc.command, " ")) {
 				t.Errorf("the example is not one line of this command:\n%s", text)
 			}
 		})
@@ -109,7 +126,9 @@ func TestInvalidCommandLines(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		p := Program{Getenv: func(string) string { return "" }, Out: &out, Notes: new(bytes.Buffer)}
-		if err := p.Run(t.Context(), strings.Fields(line)); err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
+		if err := p.Run(t.Context(), strings.Fields(line)); err == nil ||
+			!strings.Contains(err.Error(), want) ||
+			out.Len() > 0 {
 			t.Errorf("%s: %v, want %s; prints %q", line, err, want, out.String())
 		}
 	}
@@ -120,7 +139,8 @@ func TestInvalidCommandLines(t *testing.T) {
 func TestHelpOfCommands(t *testing.T) {
 	for _, name := range []string{"", "key", "key create", "cluster", "completion", "help"} {
 		flag := help(t, append(strings.Fields(name), "--help")...)
-		if word := help(t, append([]string{"help"}, strings.Fields(name)...)...); word != flag || !strings.Contains(word, "Usage:\n  satchel "+name) {
+		if word := help(t, append([]string{"help"}, strings.Fields(name)...)...); word != flag ||
+			!strings.Contains(word, "Usage:\n  satchel "+name) {
 			t.Errorf("help %s prints\n%s\nand --help\n%s", name, word, flag)
 		}
 	}
@@ -128,7 +148,9 @@ func TestHelpOfCommands(t *testing.T) {
 
 func TestFlagsOfOtherCommands(t *testing.T) {
 	for _, args := range [][]string{
-		{"--data", "elsewhere", "config"}, {"config", "--data", "elsewhere"}, {"config", "--data=elsewhere", "--addr", ":1", "--no-auth"},
+		{"--data", "elsewhere", "config"},
+		{"config", "--data", "elsewhere"},
+		{"config", "--data=elsewhere", "--addr", ":1", "--no-auth"},
 	} {
 		if text := help(t, args...); !strings.Contains(text, "data = elsewhere  # flag --data\n") {
 			t.Errorf("%v prints\n%s", args, text)
@@ -139,7 +161,12 @@ func TestFlagsOfOtherCommands(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"--version"}, {"-v"}, {"version"}, {"version", "--config", "missing.toml"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			want := fmt.Sprintf("1.2.3 (commit 0badcafe, 2026-11-23, %s, %s/%s)\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			want := fmt.Sprintf(
+				"1.2.3 (commit 0badcafe, 2026-11-23, %s, %s/%s)\n",
+				runtime.Version(),
+				runtime.GOOS,
+				runtime.GOARCH,
+			)
 			if got := help(t, args...); got != want && got != "satchel "+want {
 				t.Errorf("prints %q", got)
 			}
@@ -148,7 +175,8 @@ func TestVersion(t *testing.T) {
 }
 
 func TestUpgradeSaysWhere(t *testing.T) {
-	if got := help(t, "upgrade"); !strings.Contains(got, "https://example.com/releases") || !strings.Contains(got, "1.2.3 (") {
+	if got := help(t, "upgrade"); !strings.Contains(got, "https://example.com/releases") ||
+		!strings.Contains(got, "1.2.3 (") {
 		t.Errorf("prints %q", got)
 	}
 	if got := (Version{Number: "1.2.3"}).upgrade(); !strings.Contains(got, "built from source") {

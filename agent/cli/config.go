@@ -40,31 +40,34 @@ type Config struct {
 	AccessTeamDomain string // the full host name of the proxy's team
 	AccessIssuer     string // the issuer that tokens must have; "" means any
 
-	MasterKeys       []Key                // the first encrypts, all decrypt; none: the data folder's key file
-	RateLimits       map[string]int       // calls per minute by class (RateClasses); nil means no limits
-	TrustedProxies   []netip.Prefix       // peers whose X-Forwarded-For is trusted
-	OutboundAllow    []agent.AddressRange // private addresses that outbound requests may reach
-	StdioMCP         string               // file with commands of MCP servers, "" for none
-	MCPRegistry      string               // URL of the registry of MCP servers, "" for none
-	MaxUploadMB      int                  // largest upload in MiB
-	CORSOrigins      []string             // lower-case origins, or only "*" for all; empty means none
-	CORSOriginsSet   bool                 // the operator set CORSOrigins
-	NoAuth           bool                 // open mode, set by the operator
-	DefaultRole      string               // role of an unauthenticated caller on the default agent: admin, viewer or none; see Role
-	DefaultRoleSet   bool                 // the operator set DefaultRole
-	Chromium         string               // path of the browser, "" to search for it
-	BrowserDriver    string               // folder of the browser driver, "" to search for it
-	WarmBrowser      bool                 // start Chromium with the server
-	BrowserCDP       string               // URL of a Chromium on another machine, with its credentials; "" for none
-	BrowserProxyAddr string               // host:port where that Chromium reaches this server; set whenever BrowserCDP is
-	AllowCDP         int                  // sessions for clients of the DevTools protocol, open at the same time; 0: none
-	OpenFiles        int                  // how many agents' files are kept open
-	Replicate        string               // where replicas are kept; "" if there are none
-	ReplicateDays    int                  // how far back they go
-	Cluster          string               // URL of the cluster's database, with its password; "": the server is alone
-	ClusterURL       string               // where the others of the cluster reach this server; "": see NodeURL
-	LogFormat        string               // text or json
-	LogLevel         slog.Level
+	MasterKeys     []Key                // the first encrypts, all decrypt; none: the data folder's key file
+	RateLimits     map[string]int       // calls per minute by class (RateClasses); nil means no limits
+	TrustedProxies []netip.Prefix       // peers whose X-Forwarded-For is trusted
+	OutboundAllow  []agent.AddressRange // private addresses that outbound requests may reach
+	StdioMCP       string               // file with commands of MCP servers, "" for none
+	MCPRegistry    string               // URL of the registry of MCP servers, "" for none
+	MaxUploadMB    int                  // largest upload in MiB
+	CORSOrigins    []string             // lower-case origins, or only "*" for all; empty means none
+	CORSOriginsSet bool                 // the operator set CORSOrigins
+	NoAuth         bool                 // open mode, set by the operator
+	// role of an unauthenticated caller on the default agent: admin, viewer or none; see Role
+	DefaultRole    string
+	DefaultRoleSet bool   // the operator set DefaultRole
+	Chromium       string // path of the browser, "" to search for it
+	BrowserDriver  string // folder of the browser driver, "" to search for it
+	WarmBrowser    bool   // start Chromium with the server
+	BrowserCDP     string // URL of a Chromium on another machine, with its credentials; "" for none
+	// host:port where that Chromium reaches this server; set whenever BrowserCDP is
+	BrowserProxyAddr string
+	// sessions for clients of the DevTools protocol, open at the same time; 0: none
+	AllowCDP      int
+	OpenFiles     int    // how many agents' files are kept open
+	Replicate     string // where replicas are kept; "" if there are none
+	ReplicateDays int    // how far back they go
+	Cluster       string // URL of the cluster's database, with its password; "": the server is alone
+	ClusterURL    string // where the others of the cluster reach this server; "": see NodeURL
+	LogFormat     string // text or json
+	LogLevel      slog.Level
 
 	sources map[string]string // the source of each setting, by name
 }
@@ -104,7 +107,11 @@ func Load(flags Lookup, getenv func(string) string, file string) (*Config, error
 			continue
 		}
 		if err := s.set(c, text); err != nil {
-			problems = append(problems, &Error{Name: s.Name, Source: source, Issue: err.Error()})
+			problems = append(problems, &Error{
+				Name:   s.Name,
+				Source: source,
+				Issue:  err.Error(),
+			})
 			failed[s.Name] = true
 		}
 	}
@@ -124,14 +131,22 @@ func (o *origin) find(s Setting) (text, source string, ok bool, err error) {
 	} else if value, inFile := o.values[s.Name]; inFile {
 		source = o.path + ":" + value.key
 		if text, err = value.text(s); err != nil {
-			return "", "", false, &Error{Name: s.Name, Source: source, Issue: err.Error()}
+			return "", "", false, &Error{
+				Name:   s.Name,
+				Source: source,
+				Issue:  err.Error(),
+			}
 		}
 	} else {
 		return "", "", false, nil
 	}
 	text = strings.TrimSpace(text)
 	if issue := lineIssue(text); issue != "" {
-		return "", "", false, &Error{Name: s.Name, Source: source, Issue: issue}
+		return "", "", false, &Error{
+			Name:   s.Name,
+			Source: source,
+			Issue:  issue,
+		}
 	}
 	return text, source, true, nil
 }
@@ -173,8 +188,11 @@ func (c *Config) derive(failed map[string]bool) []error {
 		return problems
 	}
 	if c.AccessAUD != "" && c.AccessJWKSURL == "" {
-		return append(problems, &Error{Name: nameAUD, Source: c.sources[nameAUD],
-			Issue: "needs " + nameJWKS + " or " + nameTeamDomain + ", or tokens cannot be verified"})
+		return append(problems, &Error{
+			Name:   nameAUD,
+			Source: c.sources[nameAUD],
+			Issue:  "needs " + nameJWKS + " or " + nameTeamDomain + ", or tokens cannot be verified",
+		})
 	}
 	if c.AccessAUD == "" {
 		return append(problems, c.withoutAudience(failed)...)
@@ -189,7 +207,11 @@ func (c *Config) withoutAudience(failed map[string]bool) []error {
 	for _, name := range []string{nameTeamDomain, nameJWKS, nameIssuer} {
 		source := c.sources[name]
 		if source != "default" && !failed[name] {
-			return []error{&Error{Name: name, Source: source, Issue: "needs " + nameAUD + ", or no token is required"}}
+			return []error{&Error{
+				Name:   name,
+				Source: source,
+				Issue:  "needs " + nameAUD + ", or no token is required",
+			}}
 		}
 	}
 	return nil
@@ -259,7 +281,8 @@ func (c *Config) Access(open bool, strangers agent.DefaultRole) string {
 	if strangers.Role == agent.RoleNone {
 		role = "no role"
 	}
-	text := "callers without an identity or an API key have " + role + " on the default agent and none elsewhere (by " + decidedBy[strangers.By] + ")"
+	text := "callers without an identity or an API key have " + role + " on the default agent and none elsewhere (by " +
+		decidedBy[strangers.By] + ")"
 	if open {
 		return "open: everyone who reaches it acts as owner, until the first API key is made; from then on " + text
 	}
@@ -270,11 +293,14 @@ func (c *Config) Access(open bool, strangers agent.DefaultRole) string {
 }
 
 var decidedBy = map[string]string{
-	agent.DecidedBySetting: "--default-role or SATCHEL_DEFAULT_ROLE", agent.DecidedByChoice: "the choice of an owner", agent.DecidedByRule: "default; an owner, --default-role or SATCHEL_DEFAULT_ROLE can change it",
+	agent.DecidedBySetting: "--default-role or SATCHEL_DEFAULT_ROLE",
+	agent.DecidedByChoice:  "the choice of an owner",
+	agent.DecidedByRule:    "default; an owner, --default-role or SATCHEL_DEFAULT_ROLE can change it",
 }
 
 // UndecidedWarning says what no one has decided, and how to.
-const UndecidedWarning = "Warning: " + agent.UndecidedAccess + ". Decide with PUT /api/access, \"satchel key create NAME --strangers-read yes|no\" or SATCHEL_DEFAULT_ROLE"
+const UndecidedWarning = "Warning: " + agent.UndecidedAccess +
+	". Decide with PUT /api/access, \"satchel key create NAME --strangers-read yes|no\" or SATCHEL_DEFAULT_ROLE"
 
 // Logger returns a logger that writes as the settings say.
 func (c *Config) Logger(w io.Writer) *slog.Logger {

@@ -10,7 +10,9 @@ type Error struct {
 }
 
 // Error returns one line: the source, then the issue.
-func (e *Error) Error() string { return e.Source + ": " + e.Issue }
+func (e *Error) Error() string {
+	return e.Source + ": " + e.Issue
+}
 
 // quote returns a value for an error, cut to a readable length.
 func quote(text string) string {

@@ -59,15 +59,39 @@ func TestBadValues(t *testing.T) {
 		{"outbound_allow", "10.1.2.3/8", `"10.1.2.3/8" has bits after its length, the range is 10.0.0.0/8`},
 		{"outbound_allow", "::ffff:10.0.0.0/104", `"::ffff:10.0.0.0/104" is IPv4 written as IPv6, write it as IPv4`},
 		{"outbound_allow", "::ffff:10.0.0.1", `"::ffff:10.0.0.1" is IPv4 written as IPv6, write it as IPv4`},
-		{"outbound_allow", strings.Repeat("x", 100), `"` + strings.Repeat("x", 60) + `…" is not a CIDR like 10.0.0.0/8`},
+		{
+			"outbound_allow",
+			strings.Repeat("x", 100),
+			`"` + strings.Repeat("x", 60) + `…" is not a CIDR like 10.0.0.0/8`,
+		},
 		{"max_upload_mb", "0", `"0" is not a whole number from 1 to 4096`},
 		{"max_upload_mb", "4097", `"4097" is not a whole number from 1 to 4096`},
 		{"max_upload_mb", "25MB", `"25MB" is not a whole number from 1 to 4096`},
-		{"cors_origins", "example.com", "takes origins of the form https://host or https://host:port, separated by commas"},
-		{"cors_origins", "https://example.com/path", "takes origins of the form https://host or https://host:port, separated by commas"},
-		{"cors_origins", "https://u:p@example.com", "takes origins of the form https://host or https://host:port, separated by commas"},
-		{"cors_origins", "https://*.example.com", "takes origins of the form https://host or https://host:port, separated by commas"},
-		{"cors_origins", "https://example.com,", "takes origins of the form https://host or https://host:port, separated by commas"},
+		{
+			"cors_origins",
+			"example.com",
+			"takes origins of the form https://host or https://host:port, separated by commas",
+		},
+		{
+			"cors_origins",
+			"https://example.com/path",
+			"takes origins of the form https://host or https://host:port, separated by commas",
+		},
+		{
+			"cors_origins",
+			"https://u:p@example.com",
+			"takes origins of the form https://host or https://host:port, separated by commas",
+		},
+		{
+			"cors_origins",
+			"https://*.example.com",
+			"takes origins of the form https://host or https://host:port, separated by commas",
+		},
+		{
+			"cors_origins",
+			"https://example.com,",
+			"takes origins of the form https://host or https://host:port, separated by commas",
+		},
 		{"cors_origins", "null", "takes origins of the form https://host or https://host:port, separated by commas"},
 		{"cors_origins", strings.Repeat("https://a.example,", maxList+1), "has more than 1000 entries"},
 		{"cors_origins", "https://a.example,*", `"*" must stand alone`},
@@ -107,40 +131,96 @@ func TestErrorsNameTheirSource(t *testing.T) {
 		given environment
 		want  string
 	}{
-		{environment{flags: map[string]string{"log-level": "loud"}}, `flag --log-level: "loud" must be one of debug, info, warn, error`},
-		{environment{flags: map[string]string{"log-level": ""}}, "flag --log-level: is empty; leave it out to use the default"},
-		{environment{env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}, `variable SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`},
-		{environment{file: "log_level = 'loud'"}, `satchel.toml:log_level: "loud" must be one of debug, info, warn, error`},
-		{environment{file: "SATCHEL_LOG_LEVEL = 'loud'"}, `satchel.toml:SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`},
+		{
+			environment{flags: map[string]string{"log-level": "loud"}},
+			`flag --log-level: "loud" must be one of debug, info, warn, error`,
+		},
+		{
+			environment{flags: map[string]string{"log-level": ""}},
+			"flag --log-level: is empty; leave it out to use the default",
+		},
+		{
+			environment{env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}},
+			`variable SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`,
+		},
+		{
+			environment{file: "log_level = 'loud'"},
+			`satchel.toml:log_level: "loud" must be one of debug, info, warn, error`,
+		},
+		{
+			environment{file: "SATCHEL_LOG_LEVEL = 'loud'"},
+			`satchel.toml:SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`,
+		},
 		{environment{file: "log_level = ''"}, "satchel.toml:log_level: is empty; leave it out to use the default"},
-		{environment{file: "cors_origins = []"}, "satchel.toml:cors_origins: is empty; leave it out to use the default"},
+		{
+			environment{file: "cors_origins = []"},
+			"satchel.toml:cors_origins: is empty; leave it out to use the default",
+		},
 		{environment{file: "log_level = ['info']"}, "satchel.toml:log_level: takes one value, not a list"},
 		{environment{file: "log_level = 1.5"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
-		{environment{file: "log_level = 2026-01-01"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
+		{
+			environment{file: "log_level = 2026-01-01"},
+			"satchel.toml:log_level: takes a string, an integer, or true or false",
+		},
 		{environment{file: "[log_level]\na = 1"}, "satchel.toml:log_level: takes one value, not a table"},
-		{environment{file: "[[log_level]]\na = 1"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
+		{
+			environment{file: "[[log_level]]\na = 1"},
+			"satchel.toml:log_level: takes a string, an integer, or true or false",
+		},
 		{environment{file: "trusted_proxies = [['::1']]"}, "satchel.toml:trusted_proxies: takes a list of strings"},
 		{environment{file: "[rate_limits]\nchat = 1.5"}, "satchel.toml:rate_limits: takes a number for each key"},
-		{environment{file: "[rate_limits]\nspeech = 1"}, `satchel.toml:rate_limits: class "speech" is unknown, the classes are general, chat, browser, bulk, widget`},
+		{
+			environment{file: "[rate_limits]\nspeech = 1"},
+			`satchel.toml:rate_limits: class "speech" is unknown, the classes are general, chat, browser, bulk, widget`,
+		},
 		{environment{file: "colour = 'red'"}, "satchel.toml:colour: is not a setting"},
 		{environment{file: "config = 'other.toml'"}, "satchel.toml:config: is not a setting"},
 		{environment{file: "\"a\\nb\" = 1"}, `satchel.toml:"a\nb": is not a setting`},
 		{environment{file: "[server]\naddr = ':80'"}, "satchel.toml:server: is not a setting"},
-		{environment{file: "addr = ':80'\nSATCHEL_ADDR = ':81'"}, `satchel.toml:addr: sets the same as "SATCHEL_ADDR"; keep one of them`},
+		{
+			environment{file: "addr = ':80'\nSATCHEL_ADDR = ':81'"},
+			`satchel.toml:addr: sets the same as "SATCHEL_ADDR"; keep one of them`,
+		},
 		{environment{file: "a = 1\nmaster_key = hunter2"}, "satchel.toml: line 2 is not valid TOML"},
 		{environment{file: "addr = ':80'\naddr = ':81'"}, "satchel.toml: line 2 is not valid TOML"},
 		{environment{file: "\xff\xfea\x00"}, "satchel.toml: line 1 is not valid TOML"},
 		{environment{file: "data = " + strings.Repeat("[", 2000)}, "satchel.toml: line 1 is not valid TOML"},
 		{environment{file: "data = " + strings.Repeat("{a=", 1000)}, "satchel.toml: line 1 is not valid TOML"},
-		{environment{file: "#" + strings.Repeat(" ", maxFile)}, "satchel.toml: cannot be read: larger than 65536 bytes"},
-		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or tokens cannot be verified"},
-		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_ISSUER": "i"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or tokens cannot be verified"},
-		{environment{env: map[string]string{"EDGE_ACCESS_TEAM_DOMAIN": "example"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: needs edge_access_aud, or no token is required"},
-		{environment{file: "edge_access_jwks_url = 'https://idp.example'"}, "satchel.toml:edge_access_jwks_url: needs edge_access_aud, or no token is required"},
-		{environment{flags: map[string]string{"edge-access-issuer": "i"}}, "flag --edge-access-issuer: needs edge_access_aud, or no token is required"},
+		{
+			environment{file: "#" + strings.Repeat(" ", maxFile)},
+			"satchel.toml: cannot be read: larger than 65536 bytes",
+		},
+		{
+			environment{env: map[string]string{"EDGE_ACCESS_AUD": "a"}},
+			"variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, " +
+				"or tokens cannot be verified",
+		},
+		{
+			environment{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_ISSUER": "i"}},
+			"variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, " +
+				"or tokens cannot be verified",
+		},
+		{
+			environment{env: map[string]string{"EDGE_ACCESS_TEAM_DOMAIN": "example"}},
+			"variable EDGE_ACCESS_TEAM_DOMAIN: needs edge_access_aud, or no token is required",
+		},
+		{
+			environment{file: "edge_access_jwks_url = 'https://idp.example'"},
+			"satchel.toml:edge_access_jwks_url: needs edge_access_aud, or no token is required",
+		},
+		{
+			environment{flags: map[string]string{"edge-access-issuer": "i"}},
+			"flag --edge-access-issuer: needs edge_access_aud, or no token is required",
+		},
 		// A problem is reported only once.
-		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_TEAM_DOMAIN": "exa mple"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: is not a domain like example.cloudflareaccess.com"},
-		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a"}, file: "edge_access_team = 'x'"}, "satchel.toml:edge_access_team: is not a setting"},
+		{
+			environment{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_TEAM_DOMAIN": "exa mple"}},
+			"variable EDGE_ACCESS_TEAM_DOMAIN: is not a domain like example.cloudflareaccess.com",
+		},
+		{
+			environment{env: map[string]string{"EDGE_ACCESS_AUD": "a"}, file: "edge_access_team = 'x'"},
+			"satchel.toml:edge_access_team: is not a setting",
+		},
 	}
 	for _, tc := range cases {
 		c, err := tc.given.load(t)
@@ -204,7 +284,8 @@ func TestWhichFileIsRead(t *testing.T) {
 		}
 		return path
 	}
-	standard, byFlag, byEnv := write(DefaultFile, "data = 'standard'"), write("flag.toml", "data = 'flag'"), write("env.toml", "data = 'env'")
+	standard, byFlag, byEnv :=
+		write(DefaultFile, "data = 'standard'"), write("flag.toml", "data = 'flag'"), write("env.toml", "data = 'env'")
 	missing := filepath.Join(dir, "missing.toml")
 	cases := []struct{ flag, env, file, data, path, err string }{
 		{"", "", standard, "standard", standard, ""},
@@ -213,7 +294,10 @@ func TestWhichFileIsRead(t *testing.T) {
 		{"", "", missing, "./data", "", ""},
 		{"", "", "", "./data", "", ""},
 		{missing, byEnv, standard, "", "", `flag --config: "` + missing + `" cannot be read: ` + errnoText(t, missing)},
-		{"", missing, standard, "", "", `variable SATCHEL_CONFIG: "` + missing + `" cannot be read: ` + errnoText(t, missing)},
+		{
+			"", missing, standard, "", "",
+			`variable SATCHEL_CONFIG: "` + missing + `" cannot be read: ` + errnoText(t, missing),
+		},
 		{"", "", dir, "", "", dir + ": cannot be read: " + errnoText(t, dir)},
 	}
 	for _, tc := range cases {

@@ -43,7 +43,11 @@ func (o *origin) readFile(file string) []error {
 	}
 	if path == "" {
 		if namedBy != "" {
-			return []error{&Error{Name: configFile.Name, Source: namedBy, Issue: "is empty"}}
+			return []error{&Error{
+				Name:   configFile.Name,
+				Source: namedBy,
+				Issue:  "is empty",
+			}}
 		}
 		return nil
 	}
@@ -52,7 +56,11 @@ func (o *origin) readFile(file string) []error {
 		return nil
 	}
 	if err != nil {
-		problem := &Error{Name: configFile.Name, Source: namedBy, Issue: strconv.Quote(path) + " cannot be read: " + fileErrorText(err)}
+		problem := &Error{
+			Name:   configFile.Name,
+			Source: namedBy,
+			Issue:  strconv.Quote(path) + " cannot be read: " + fileErrorText(err),
+		}
 		if namedBy == "" {
 			problem.Source = path
 			problem.Issue = "cannot be read: " + fileErrorText(err)
@@ -105,11 +113,19 @@ func (o *origin) parse(text string) []error {
 		name, known := settingOf(key)
 		source := o.path + ":" + displayKey(key)
 		if !known {
-			problems = append(problems, &Error{Name: key, Source: source, Issue: "is not a setting"})
+			problems = append(problems, &Error{
+				Name:   key,
+				Source: source,
+				Issue:  "is not a setting",
+			})
 			continue
 		}
 		if other, twice := o.values[name]; twice {
-			problems = append(problems, &Error{Name: name, Source: source, Issue: "sets the same as " + quote(other.key) + "; keep one of them"})
+			problems = append(problems, &Error{
+				Name:   name,
+				Source: source,
+				Issue:  "sets the same as " + quote(other.key) + "; keep one of them",
+			})
 			continue
 		}
 		o.values[name] = fileValue{key: key, value: keys[key]}

@@ -11,7 +11,10 @@ import (
 // the same meaning.
 
 func FuzzRateLimits(f *testing.F) {
-	for _, seed := range []string{"off", "general=100,chat=20,browser=50,bulk=10", "chat=5", " chat = 5 , bulk=1", "chat=", "=5", "chat=5,chat=6", "chat=99999999999999999999", ",", ""} {
+	for _, seed := range []string{
+		"off", "general=100,chat=20,browser=50,bulk=10", "chat=5", " chat = 5 , bulk=1", "chat=", "=5", "chat=5,chat=6",
+		"chat=99999999999999999999", ",", "",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -32,7 +35,10 @@ func FuzzRateLimits(f *testing.F) {
 }
 
 func FuzzPrefixes(f *testing.F) {
-	for _, seed := range []string{"10.0.0.0/8", "10.1.2.3", "::1,fd00::/8", "::ffff:10.0.0.0/104", "fe80::1%eth0/64", "0.0.0.0/0", "1.2.3.4/", "/8", "010.0.0.1", ","} {
+	for _, seed := range []string{
+		"10.0.0.0/8", "10.1.2.3", "::1,fd00::/8", "::ffff:10.0.0.0/104", "fe80::1%eth0/64", "0.0.0.0/0", "1.2.3.4/",
+		"/8", "010.0.0.1", ",",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -41,7 +47,11 @@ func FuzzPrefixes(f *testing.F) {
 			return
 		}
 		for _, prefix := range prefixes {
-			if !prefix.IsValid() || prefix != prefix.Masked() || prefix.Addr().Is4In6() || prefix.Addr().Zone() != "" || !prefix.Contains(prefix.Addr()) {
+			if !prefix.IsValid() ||
+				prefix != prefix.Masked() ||
+				prefix.Addr().Is4In6() ||
+				prefix.Addr().Zone() != "" ||
+				!prefix.Contains(prefix.Addr()) {
 				t.Fatalf("%q is parsed as %v", text, prefixes)
 			}
 		}
@@ -53,7 +63,12 @@ func FuzzPrefixes(f *testing.F) {
 }
 
 func FuzzOrigins(f *testing.F) {
-	for _, seed := range []string{"*", "none", "https://a.example:443,http://[::1]:3000", "https://A/", "http://a:99999", "x://y", "null"} {
+	for _, seed := range []string{
+		"*",
+		"none",
+		"https://a.example:443,http://[::1]:3000",
+		"https://A/", "http://a:99999", "x://y", "null",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -72,7 +87,10 @@ func FuzzOrigins(f *testing.F) {
 // panic.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
-		"addr = ':80'\n[rate_limits]\nchat = 1", "master_key = ['a', 'b']", "a = {b = [1, {c = 2}]}", "\ufeffdata = 'x'", "x = 1\nx = 2", "[[no_auth]]", "data = \"\\u0000\"", "log_level = nan",
+		"addr = ':80'\n[rate_limits]\nchat = 1",
+		"master_key = ['a', 'b']",
+		"a = {b = [1, {c = 2}]}", "\ufeffdata = 'x'", "x = 1\nx = 2", "[[no_auth]]",
+		"data = \"\\u0000\"", "log_level = nan",
 	} {
 		f.Add(seed)
 	}

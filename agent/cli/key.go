@@ -13,10 +13,14 @@ import (
 type Key [32]byte
 
 // Format writes the mask for every verb.
-func (Key) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, mask) }
+func (Key) Format(state fmt.State, _ rune) {
+	_, _ = io.WriteString(state, mask)
+}
 
 // MarshalText returns the mask, for JSON and slog.
-func (Key) MarshalText() ([]byte, error) { return []byte(mask), nil }
+func (Key) MarshalText() ([]byte, error) {
+	return []byte(mask), nil
+}
 
 // maxKeys limits how many keys are tried when decrypting an old secret.
 const maxKeys = 16

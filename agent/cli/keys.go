@@ -14,17 +14,36 @@ import (
 )
 
 func (p *Program) keys(root *cobra.Command) *cobra.Command {
-	keys := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys, and rotate the master key", Example: "  satchel key list"}
-	keys.AddCommand(p.createKey(root),
-		command{use: "list", short: "List API keys", example: "key list", settings: keySettings, run: p.withDataFolder(p.listKeys)}.addTo(root),
+	keys := &cobra.Command{
+		Use:     "key",
+		Short:   "Create, list and revoke API keys, and rotate the master key",
+		Example: "  satchel key list",
+	}
+	keys.AddCommand(
+		p.createKey(root),
 		command{
-			use: "revoke KEY", short: "Revoke an API key, by id or name, and the keys it created", example: "key revoke reports", args: 1, settings: keySettings,
-			run: p.withDataFolder(p.revokeKey),
+			use:      "list",
+			short:    "List API keys",
+			example:  "key list",
+			settings: keySettings,
+			run:      p.withDataFolder(p.listKeys),
 		}.addTo(root),
 		command{
-			use: "rotate", short: "Replace the master key and re-encrypt every credential; the server must be stopped", example: "key rotate", settings: keySettings,
-			run: p.withDataFolder(p.rotateKey),
-		}.addTo(root))
+			use:      "revoke KEY",
+			short:    "Revoke an API key, by id or name, and the keys it created",
+			example:  "key revoke reports",
+			args:     1,
+			settings: keySettings,
+			run:      p.withDataFolder(p.revokeKey),
+		}.addTo(root),
+		command{
+			use:      "rotate",
+			short:    "Replace the master key and re-encrypt every credential; the server must be stopped",
+			example:  "key rotate",
+			settings: keySettings,
+			run:      p.withDataFolder(p.rotateKey),
+		}.addTo(root),
+	)
 	return keys
 }
 
@@ -34,19 +53,39 @@ func (p *Program) createKey(root *cobra.Command) *cobra.Command {
 	var role, strangers string
 	var agents []string
 	create := command{
-		use: "create NAME", short: "Create an API key and print it once", example: "key create reports --role viewer --agents support-bot", args: 1,
+		use:      "create NAME",
+		short:    "Create an API key and print it once",
+		example:  "key create reports --role viewer --agents support-bot",
+		args:     1,
 		settings: append([]string{"default-role"}, keySettings...),
-		long: "The first key closes the server: from then on callers need a key or an identity. Whether those without one may still read the\n" +
-			"default agent, its conversations and contacts included, is asked with the first key, unless --strangers-read or --default-role says so.",
+		long: "The first key closes the server: from then on callers need a key or an identity. Whether those " +
+			"without one may still read the\n" +
+			"default agent, its conversations and contacts included, is asked with the first key, " +
+			"unless --strangers-read or --default-role says so.",
 		run: func(c *cobra.Command, args []string) error {
-			k := agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents}
-			key, err := p.Offline(p.config).CreateKey(c.Context(), k, func(a agent.Access) (*agent.Role, error) { return p.chooseAccess(a, strangers) })
+			k := agent.Key{
+				Name:   args[0],
+				Role:   agent.Role(role),
+				Agents: agents,
+			}
+			key, err := p.Offline(p.config).CreateKey(
+				c.Context(),
+				k,
+				func(a agent.Access) (*agent.Role, error) {
+					return p.chooseAccess(a, strangers)
+				},
+			)
 			return p.print(err, "%s\n", key)
 		},
 	}.addTo(root)
 	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
 	create.Flags().StringSliceVar(&agents, "agents", []string{agent.AllAgents}, "agent ids or names, or * for all")
-	create.Flags().StringVar(&strangers, strangersFlag, "", "yes or no: callers without a key or an identity may read the default agent")
+	create.Flags().StringVar(
+		&strangers,
+		strangersFlag,
+		"",
+		"yes or no: callers without a key or an identity may read the default agent",
+	)
 	return create
 }
 
@@ -57,7 +96,11 @@ func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role,
 	decided := agent.DefaultRoleOf(p.config.Role(), p.config.DefaultRoleSet, stored.Choice).Decided()
 	asked := answer == "" && !decided && !stored.KeyMade
 	if asked && client.IsTerminal(p.In) {
-		fmt.Fprint(p.Notes, "This key closes the server. May callers without a key or an identity read the agent default,\nits conversations and contacts included? [yes/no] ")
+		fmt.Fprint(
+			p.Notes,
+			"This key closes the server. May callers without a key or an identity read the agent default,\n"+
+				"its conversations and contacts included? [yes/no] ",
+		)
 		line, _ := bufio.NewReader(p.In).ReadString('\n')
 		answer = strings.TrimSpace(line)
 	}
@@ -75,7 +118,9 @@ func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role,
 		return nil, fmt.Errorf("--%s must be yes or no, not %q", strangersFlag, answer)
 	}
 	if p.config.DefaultRoleSet {
-		return nil, errors.New("--" + strangersFlag + " has no effect: --default-role or SATCHEL_DEFAULT_ROLE decides on this")
+		return nil, errors.New(
+			"--" + strangersFlag + " has no effect: --default-role or SATCHEL_DEFAULT_ROLE decides on this",
+		)
 	}
 	return &role, nil
 }
@@ -94,7 +139,9 @@ func (p *Program) rotateKey(*cobra.Command, []string) error {
 func (p *Program) revokeKey(c *cobra.Command, args []string) error {
 	folder := p.Offline(p.config)
 	keys, err := folder.Keys(c.Context())
-	keys = slices.DeleteFunc(keys, func(k *agent.Key) bool { return k.ID != args[0] && k.Name != args[0] })
+	keys = slices.DeleteFunc(keys, func(k *agent.Key) bool {
+		return k.ID != args[0] && k.Name != args[0]
+	})
 	switch {
 	case err != nil:
 		return err
@@ -110,7 +157,11 @@ func (p *Program) listKeys(c *cobra.Command, _ []string) error {
 		fmt.Fprintln(p.Notes, "There are none.")
 	}
 	for _, k := range keys {
-		fmt.Fprintf(p.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role, strings.Join(k.Agents, ","), k.Name)
+		fmt.Fprintf(
+			p.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role,
+			strings.Join(k.Agents, ","),
+			k.Name,
+		)
 	}
 	return err
 }

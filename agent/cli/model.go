@@ -43,10 +43,19 @@ type Evaluation struct {
 var modelSettings = []string{"data", "outbound-allow"}
 
 func (p *Program) models(root *cobra.Command) *cobra.Command {
-	models := &cobra.Command{Use: "model", Short: "Add, install, check and remove models for search, even while the server runs", Example: "  satchel model install multilingual-e5-small"}
+	models := &cobra.Command{
+		Use:     "model",
+		Short:   "Add, install, check and remove models for search, even while the server runs",
+		Example: "  satchel model install multilingual-e5-small",
+	}
 	var name string
 	add := command{
-		use: "add PATH", short: "Add a model from a folder with model.safetensors, config.json and tokenizer.json, or from a .gguf file", example: "model add ~/models/e5-small", args: 1, settings: modelSettings[:1],
+		use: "add PATH",
+		short: "Add a model from a folder with model.safetensors, config.json and " +
+			"tokenizer.json, or from a .gguf file",
+		example:  "model add ~/models/e5-small",
+		args:     1,
+		settings: modelSettings[:1],
 		run: func(c *cobra.Command, args []string) error {
 			return p.Models(p.config).Add(c.Context(), args[0], name, p.Out)
 		},
@@ -54,8 +63,13 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 	add.Flags().StringVar(&name, "name", "", "its name in Satchel (default: the name of the folder or file)")
 	var from ModelDownload
 	install := command{
-		use: "install NAME", short: "Download a model, or continue to, and check its SHA-256", example: "model install multilingual-e5-small", args: 1, settings: modelSettings,
-		long: "NAME is all-MiniLM-L6-v2, arctic-embed-xs, bge-small-en-v1.5, multilingual-e5-small, ms-marco-MiniLM-L6 (a reranker),\nor a repository of huggingface.co with --sha256.",
+		use:      "install NAME",
+		short:    "Download a model, or continue to, and check its SHA-256",
+		example:  "model install multilingual-e5-small",
+		args:     1,
+		settings: modelSettings,
+		long: "NAME is all-MiniLM-L6-v2, arctic-embed-xs, bge-small-en-v1.5, multilingual-e5-small, " +
+			"ms-marco-MiniLM-L6 (a reranker),\nor a repository of huggingface.co with --sha256.",
 		run: func(c *cobra.Command, args []string) error {
 			from.Model = args[0]
 			return p.Models(p.config).Install(c.Context(), from, p.Out)
@@ -65,20 +79,44 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 	install.Flags().StringVar(&from.Revision, "revision", "", "commit, branch or tag of a repository (default: main)")
 	install.Flags().StringVar(&from.SHA256, "sha256", "", "the SHA-256 of model.safetensors, required for a repository")
 	install.Flags().StringVar(&from.Mirror, "mirror", "", "URL to download from instead of https://huggingface.co")
-	models.AddCommand(add, install,
-		command{use: "list", short: "List the models", example: "model list", settings: modelSettings[:1],
-			run: func(*cobra.Command, []string) error { return p.Models(p.config).List(p.Out) }}.addTo(root),
+	models.AddCommand(
+		add,
+		install,
+		command{
+			use:      "list",
+			short:    "List the models",
+			example:  "model list",
+			settings: modelSettings[:1],
+			run: func(*cobra.Command, []string) error {
+				return p.Models(p.config).List(p.Out)
+			},
+		}.addTo(root),
 		p.checkModel(root),
-		command{use: "remove NAME", short: "Delete a model", example: "model remove multilingual-e5-small", args: 1, settings: modelSettings[:1],
-			run: func(_ *cobra.Command, args []string) error { return p.Models(p.config).Remove(args[0], p.Out) }}.addTo(root))
+		command{
+			use:      "remove NAME",
+			short:    "Delete a model",
+			example:  "model remove multilingual-e5-small",
+			args:     1,
+			settings: modelSettings[:1],
+			run: func(_ *cobra.Command, args []string) error {
+				return p.Models(p.config).Remove(args[0], p.Out)
+			},
+		}.addTo(root),
+	)
 	return models
 }
 
 func (p *Program) checkModel(root *cobra.Command) *cobra.Command {
 	var e Evaluation
 	check := command{
-		use: "check NAME", short: "Check a model's files, and measure how well it finds your documents", example: "model check multilingual-e5-small --questions questions.csv --documents handbook", args: 1, settings: modelSettings[:1],
-		long: "With --questions and --documents it asks the questions of a CSV file (columns question, source and, optionally, passage),\nwith the built-in model and with this one, and prints how high the answers rank.",
+		use:      "check NAME",
+		short:    "Check a model's files, and measure how well it finds your documents",
+		example:  "model check multilingual-e5-small --questions questions.csv --documents handbook",
+		args:     1,
+		settings: modelSettings[:1],
+		long: "With --questions and --documents it asks the questions of a CSV file (columns question, " +
+			"source and, optionally, passage),\nwith the built-in model and with this one, and prints " +
+			"how high the answers rank.",
 		run: func(c *cobra.Command, args []string) error {
 			if (e.Questions == "") != (e.Documents == "") {
 				return errors.New("--questions and --documents belong together")

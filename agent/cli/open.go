@@ -40,5 +40,10 @@ func dataFolderOf(path string) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(path))
-	return filepath.Join(config, "satchel", "opened", filepath.Base(path)+"-"+hex.EncodeToString(sum[:6])), nil
+	return filepath.Join(
+		config,
+		"satchel",
+		"opened",
+		filepath.Base(path)+"-"+hex.EncodeToString(sum[:6]),
+	), nil
 }

@@ -21,7 +21,13 @@ var RateClasses = []string{"general", "chat", "browser", "bulk", "widget"}
 
 const defaultRateLimits = "general=100,chat=20,browser=50,bulk=10,widget=30"
 
-var rateDefaults = map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10, "widget": 30}
+var rateDefaults = map[string]int{
+	"general": 100,
+	"chat":    20,
+	"browser": 50,
+	"bulk":    10,
+	"widget":  30,
+}
 
 // Limits: entries of a list, and calls per minute.
 const (
@@ -139,7 +145,11 @@ func parseRateLimits(text string) (map[string]int, error) {
 			return nil, fmt.Errorf("%s is not class=number, like %s", quote(strings.TrimSpace(part)), defaultRateLimits)
 		}
 		if !slices.Contains(RateClasses, class) {
-			return nil, fmt.Errorf("class %s is unknown, the classes are %s", quote(class), strings.Join(RateClasses, ", "))
+			return nil, fmt.Errorf(
+				"class %s is unknown, the classes are %s",
+				quote(class),
+				strings.Join(RateClasses, ", "),
+			)
 		}
 		if seen[class] {
 			return nil, fmt.Errorf("class %s is set twice", class)

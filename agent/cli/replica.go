@@ -34,11 +34,17 @@ type restoreFlags struct {
 func (p *Program) restoreCommand(root *cobra.Command) *cobra.Command {
 	var f restoreFlags
 	c := command{
-		use: "restore FILE|AGENT", short: "Restore a backup, or an agent from its replica, as a paused agent; the server may run",
+		use:     "restore FILE|AGENT",
+		short:   "Restore a backup, or an agent from its replica, as a paused agent; the server may run",
 		example: "restore support-bot.db",
-		long: "With --from, AGENT is the id or the name of an agent in the replicas there:\n\n  satchel restore support-bot --from s3://backups/satchel --at 2026-11-23T10:30:00Z\n\n" +
-			"With --to, its file is written to another data folder exactly as it was, API keys included:\n\n  satchel restore --all --from s3://backups/satchel --to /srv/satchel",
-		settings: fileSettings, run: func(c *cobra.Command, args []string) error { return p.restore(c, args, f) },
+		long: "With --from, AGENT is the id or the name of an agent in the replicas there:\n\n" +
+			"  satchel restore support-bot --from s3://backups/satchel --at 2026-11-23T10:30:00Z\n\n" +
+			"With --to, its file is written to another data folder exactly as it was, API keys included:\n\n" +
+			"  satchel restore --all --from s3://backups/satchel --to /srv/satchel",
+		settings: fileSettings,
+		run: func(c *cobra.Command, args []string) error {
+			return p.restore(c, args, f)
+		},
 	}.addTo(root)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if f.all {
@@ -47,7 +53,12 @@ func (p *Program) restoreCommand(root *cobra.Command) *cobra.Command {
 		return cobra.ExactArgs(1)(c, args)
 	}
 	c.Flags().StringVar(&f.from, "from", "", "restore from the replicas in this folder or s3:// URL")
-	c.Flags().StringVar(&f.at, "at", "", "as of this time, as 2026-11-23T10:30:00Z or, in local time, \"2026-11-23 10:30\" (default the newest)")
+	c.Flags().StringVar(
+		&f.at,
+		"at",
+		"",
+		"as of this time, as 2026-11-23T10:30:00Z or, in local time, \"2026-11-23 10:30\" (default the newest)",
+	)
 	c.Flags().StringVar(&f.to, "to", "", "write the file unchanged to this data folder")
 	c.Flags().BoolVar(&f.all, "all", false, "restore every agent that was not deleted; needs --from and --to")
 	return c
@@ -86,7 +97,9 @@ func (p *Program) restoreAll(ctx context.Context, replicas Replicas, at time.Tim
 	}
 	for _, r := range all {
 		deleted := !r.Deleted.IsZero() && (at.IsZero() || at.After(r.Deleted))
-		if deleted || r.From.IsZero() && r.Problem == "" || !at.IsZero() && at.Before(r.From) {
+		if deleted ||
+			r.From.IsZero() && r.Problem == "" ||
+			!at.IsZero() && at.Before(r.From) {
 			continue
 		}
 		if err := p.restoreOne(ctx, replicas, r.ID, at, to); err != nil {
@@ -123,11 +136,20 @@ func parseTime(text string, zone *time.Location) (at time.Time, err error) {
 }
 
 func (p *Program) replicas(root *cobra.Command) *cobra.Command {
-	replicas := &cobra.Command{Use: "replicas", Short: "List the agents that can be restored from replicas", Example: "  satchel replicas list --from s3://backups/satchel"}
+	replicas := &cobra.Command{
+		Use:     "replicas",
+		Short:   "List the agents that can be restored from replicas",
+		Example: "  satchel replicas list --from s3://backups/satchel",
+	}
 	var from string
 	list := command{
-		use: "list", short: "List the agents that can be restored, and the times as of which", example: "replicas list --from s3://backups/satchel", settings: []string{"replicate"},
-		run: func(c *cobra.Command, _ []string) error { return p.listReplicas(c.Context(), from) },
+		use:      "list",
+		short:    "List the agents that can be restored, and the times as of which",
+		example:  "replicas list --from s3://backups/satchel",
+		settings: []string{"replicate"},
+		run: func(c *cobra.Command, _ []string) error {
+			return p.listReplicas(c.Context(), from)
+		},
 	}.addTo(root)
 	list.Flags().StringVar(&from, "from", "", "the folder or s3:// URL (default what --replicate says)")
 	replicas.AddCommand(list)

@@ -54,8 +54,11 @@ func (v Version) upgrade() string {
 		b.WriteString("It was built from source: update the checkout and build again.\n")
 	} else {
 		fmt.Fprintf(&b, "Newer versions are at %s.\n", v.Releases)
-		b.WriteString("Install one the way this one was installed: by the package manager, the container image, or install.sh.\n")
+		b.WriteString(
+			"Install one the way this one was installed: by the package manager, the container image, or install.sh.\n",
+		)
 	}
-	b.WriteString("Back up first: satchel backup AGENT FILE. Files of this version open in every later one; see docs/upgrade.md.\n")
+	b.WriteString("Back up first: satchel backup AGENT FILE. Files of this version open in every later " +
+		"one; see docs/upgrade.md.\n")
 	return b.String()
 }

@@ -33,8 +33,18 @@ var cronFields = []cronField{
 	{name: "minute", min: 0, max: 59},
 	{name: "hour", min: 0, max: 23},
 	{name: "day of the month", min: 1, max: 31},
-	{name: "month", min: 1, max: 12, names: strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec")},
-	{name: "day of the week", min: 0, max: 7, names: strings.Fields("sun mon tue wed thu fri sat")},
+	{
+		name:  "month",
+		min:   1,
+		max:   12,
+		names: strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec"),
+	},
+	{
+		name:  "day of the week",
+		min:   0,
+		max:   7,
+		names: strings.Fields("sun mon tue wed thu fri sat"),
+	},
 }
 
 // ParseCron parses five space-separated fields. Each is *, a value, a range
@@ -48,9 +58,13 @@ func ParseCron(expression string) (Cron, error) {
 	case len(expression) > maxCronLength:
 		return Cron{}, errors.New("must have at most " + strconv.Itoa(maxCronLength) + " bytes")
 	case len(fields) > 0 && strings.HasPrefix(fields[0], "@"):
-		return Cron{}, errors.New("must have five fields; names such as @daily are not supported: write 0 0 * * * instead")
+		return Cron{}, errors.New(
+			"must have five fields; names such as @daily are not supported: write 0 0 * * * instead",
+		)
 	case len(fields) != len(cronFields):
-		return Cron{}, errors.New("must have five fields (minute, hour, day of the month, month, day of the week), and has " + strconv.Itoa(len(fields)))
+		return Cron{}, errors.New("must have five fields (minute, hour, day of the month, month, " +
+			"day of the week), and has " +
+			strconv.Itoa(len(fields)))
 	}
 	var sets [5]uint64
 	for i, f := range cronFields {
@@ -60,8 +74,15 @@ func ParseCron(expression string) (Cron, error) {
 		}
 		sets[i] = set
 	}
-	c := Cron{minutes: sets[0], hours: uint32(sets[1]), days: uint32(sets[2]), months: uint16(sets[3]),
-		weekdays: uint8(sets[4]&0x7f | sets[4]>>7), anyDay: isAny(fields[2]), anyWeekday: isAny(fields[4])}
+	c := Cron{
+		minutes:    sets[0],
+		hours:      uint32(sets[1]),
+		days:       uint32(sets[2]),
+		months:     uint16(sets[3]),
+		weekdays:   uint8(sets[4]&0x7f | sets[4]>>7),
+		anyDay:     isAny(fields[2]),
+		anyWeekday: isAny(fields[4]),
+	}
 	if _, ok := c.nextWallTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
 		return Cron{}, errors.New("matches no date")
 	}

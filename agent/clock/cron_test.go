@@ -46,26 +46,92 @@ func TestCronNext(t *testing.T) {
 		{"every minute", "* * * * *", "UTC", "2026-01-01T00:00:30Z", "2026-01-01 00:01 +00, 2026-01-01 00:02 +00"},
 		{"strictly after", "0 9 * * *", "UTC", "2026-01-01T09:00:00Z", "2026-01-02 09:00 +00, 2026-01-03 09:00 +00"},
 		{"just before", "0 9 * * *", "UTC", "2026-01-01T08:59:59.999Z", "2026-01-01 09:00 +00, 2026-01-02 09:00 +00"},
-		{"steps", "*/20 3-5/2 * * *", "UTC", "2026-01-01T03:15:00Z", "2026-01-01 03:20 +00, 2026-01-01 03:40 +00, 2026-01-01 05:00 +00"},
-		{"a value with a step is a range", "50/5 23 * * *", "UTC", "2026-01-01T00:00:00Z", "2026-01-01 23:50 +00, 2026-01-01 23:55 +00, 2026-01-02 23:50 +00"},
+		{
+			"steps", "*/20 3-5/2 * * *", "UTC", "2026-01-01T03:15:00Z",
+			"2026-01-01 03:20 +00, 2026-01-01 03:40 +00, 2026-01-01 05:00 +00",
+		},
+		{
+			"a value with a step is a range",
+			"50/5 23 * * *",
+			"UTC",
+			"2026-01-01T00:00:00Z",
+			"2026-01-01 23:50 +00, 2026-01-01 23:55 +00, 2026-01-02 23:50 +00",
+		},
 		{"names", "0 0 1 JAN,jul *", "UTC", "2026-01-01T00:00:00Z", "2026-07-01 00:00 +00, 2027-01-01 00:00 +00"},
-		{"working days", "0 9 * * MON-FRI", "UTC", "2026-01-02T09:00:00Z", "2026-01-05 09:00 +00, 2026-01-06 09:00 +00"},
+		{
+			"working days", "0 9 * * MON-FRI", "UTC", "2026-01-02T09:00:00Z",
+			"2026-01-05 09:00 +00, 2026-01-06 09:00 +00",
+		},
 		{"Sunday is 0", "0 0 * * 0", "UTC", "2026-01-01T00:00:00Z", "2026-01-04 00:00 +00"},
 		{"Sunday is 7", "0 0 * * 7", "UTC", "2026-01-01T00:00:00Z", "2026-01-04 00:00 +00"},
-		{"a weekend", "0 0 * * SAT-SUN", "UTC", "2026-01-01T00:00:00Z", "2026-01-03 00:00 +00, 2026-01-04 00:00 +00, 2026-01-10 00:00 +00"},
-		{"both day fields mean either", "0 0 13 * FRI", "UTC", "2026-02-01T00:00:00Z", "2026-02-06 00:00 +00, 2026-02-13 00:00 +00, 2026-02-20 00:00 +00"},
-		{"months without the day", "0 0 31 * *", "UTC", "2026-01-31T00:00:00Z", "2026-03-31 00:00 +00, 2026-05-31 00:00 +00"},
+		{
+			"a weekend", "0 0 * * SAT-SUN", "UTC", "2026-01-01T00:00:00Z",
+			"2026-01-03 00:00 +00, 2026-01-04 00:00 +00, 2026-01-10 00:00 +00",
+		},
+		{
+			"both day fields mean either",
+			"0 0 13 * FRI",
+			"UTC",
+			"2026-02-01T00:00:00Z",
+			"2026-02-06 00:00 +00, 2026-02-13 00:00 +00, 2026-02-20 00:00 +00",
+		},
+		{
+			"months without the day", "0 0 31 * *", "UTC", "2026-01-31T00:00:00Z",
+			"2026-03-31 00:00 +00, 2026-05-31 00:00 +00",
+		},
 		{"a leap day", "0 0 29 2 *", "UTC", "2096-03-01T00:00:00Z", "2104-02-29 00:00 +00"},
-		{"in a zone", "0 9 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29 09:00 +02, 2026-03-30 09:00 +02"},
-		{"a skipped time is moved by the gap", "30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29 03:30 +02, 2026-03-30 02:30 +02"},
-		{"minutes of the skipped hour coincide with those of the next", "*/30 * * * *", "Europe/Berlin", "2026-03-29T00:15:00Z", "2026-03-29 01:30 +01, 2026-03-29 03:00 +02, 2026-03-29 03:30 +02, 2026-03-29 04:00 +02"},
-		{"skipped and moved past a later run", "30,0 2,3 * * *", "America/New_York", "2026-03-08T06:00:00Z", "2026-03-08 03:00 -04, 2026-03-08 03:30 -04, 2026-03-09 02:00 -04"},
-		{"a repeated time counts once", "30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25 02:30 +02, 2026-10-26 02:30 +01"},
-		{"from within the repeated hour", "30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", "2026-10-26 02:30 +01"},
-		{"the repeated hour once", "0 * * * *", "Europe/Berlin", "2026-10-24T23:30:00Z", "2026-10-25 02:00 +02, 2026-10-25 03:00 +01, 2026-10-25 04:00 +01"},
-		{"a gap of half an hour", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z", "2026-10-04 02:45 +11, 2026-10-05 02:15 +11"},
-		{"a gap at midnight", "30 0 * * *", "America/Santiago", "2026-09-05T12:00:00Z", "2026-09-06 01:30 -03, 2026-09-07 00:30 -03"},
-		{"a skipped day", "0 10 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", "2011-12-31 10:00 +14, 2012-12-30 10:00 +14"},
+		{
+			"in a zone", "0 9 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z",
+			"2026-03-29 09:00 +02, 2026-03-30 09:00 +02",
+		},
+		{
+			"a skipped time is moved by the gap",
+			"30 2 * * *",
+			"Europe/Berlin",
+			"2026-03-28T12:00:00Z",
+			"2026-03-29 03:30 +02, 2026-03-30 02:30 +02",
+		},
+		{
+			"minutes of the skipped hour coincide with those of the next",
+			"*/30 * * * *",
+			"Europe/Berlin",
+			"2026-03-29T00:15:00Z",
+			"2026-03-29 01:30 +01, 2026-03-29 03:00 +02, 2026-03-29 03:30 +02, 2026-03-29 04:00 +02",
+		},
+		{
+			"skipped and moved past a later run",
+			"30,0 2,3 * * *",
+			"America/New_York",
+			"2026-03-08T06:00:00Z",
+			"2026-03-08 03:00 -04, 2026-03-08 03:30 -04, 2026-03-09 02:00 -04",
+		},
+		{
+			"a repeated time counts once",
+			"30 2 * * *",
+			"Europe/Berlin",
+			"2026-10-24T12:00:00Z",
+			"2026-10-25 02:30 +02, 2026-10-26 02:30 +01",
+		},
+		{
+			"from within the repeated hour",
+			"30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", "2026-10-26 02:30 +01",
+		},
+		{
+			"the repeated hour once", "0 * * * *", "Europe/Berlin", "2026-10-24T23:30:00Z",
+			"2026-10-25 02:00 +02, 2026-10-25 03:00 +01, 2026-10-25 04:00 +01",
+		},
+		{
+			"a gap of half an hour", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z",
+			"2026-10-04 02:45 +11, 2026-10-05 02:15 +11",
+		},
+		{
+			"a gap at midnight", "30 0 * * *", "America/Santiago", "2026-09-05T12:00:00Z",
+			"2026-09-06 01:30 -03, 2026-09-07 00:30 -03",
+		},
+		{
+			"a skipped day", "0 10 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z",
+			"2011-12-31 10:00 +14, 2012-12-30 10:00 +14",
+		},
 		{"before the first zone", "0 0 1 1 *", "Europe/Amsterdam", "1800-06-01T00:00:00Z", "1801-01-01 00:00 +00"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -149,7 +215,12 @@ func TestCronNewest(t *testing.T) {
 			first = times(runs[:1], utc)
 		}
 		if len(runs) != tc.want || more != tc.more || first != tc.first {
-			t.Errorf("%s: %d runs, more %v, first %s; want %d, %v, %s", tc.expression, len(runs), more, first, tc.want, tc.more, tc.first)
+			t.Errorf(
+				"%s: %d runs, more %v, first %s; want %d, %v, %s",
+				tc.expression,
+				len(runs),
+				more, first, tc.want, tc.more, tc.first,
+			)
 		}
 		for i := 1; i < len(runs); i++ {
 			if !runs[i].After(runs[i-1]) {
@@ -172,7 +243,9 @@ func TestNextIsTheFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, expression := range []string{"*/7 * * * *", "13 1-4 * * *", "30 2 * * *", "0 0,1,2,3 * * *", "59 23 * * *", "* 2 * * *"} {
+		for _, expression := range []string{
+			"*/7 * * * *", "13 1-4 * * *", "30 2 * * *", "0 0,1,2,3 * * *", "59 23 * * *", "* 2 * * *",
+		} {
 			c := mustCron(t, expression)
 			named := map[time.Time]bool{} // found minute by minute, wall clock times in order
 			for wall := from.Add(-24 * time.Hour); wall.Before(from.Add(72 * time.Hour)); wall = wall.Add(time.Minute) {
@@ -187,7 +260,14 @@ func TestNextIsTheFirst(t *testing.T) {
 					want = want.Add(time.Minute)
 				}
 				if got := c.Next(at, zone); !got.Equal(want) {
-					t.Fatalf("%s in %s after %s: %s, want %s", expression, tc.zone, at.In(zone), got.In(zone), want.In(zone))
+					t.Fatalf(
+						"%s in %s after %s: %s, want %s",
+						expression,
+						tc.zone,
+						at.In(zone),
+						got.In(zone),
+						want.In(zone),
+					)
 				}
 			}
 		}
@@ -195,7 +275,11 @@ func TestNextIsTheFirst(t *testing.T) {
 }
 
 func FuzzCron(f *testing.F) {
-	for _, seed := range []string{"* * * * *", "*/5 0-6/2 1,15 jan-mar mon-fri", "0 0 29 2 *", "@daily", "0 0 30 2 *", "1-5-7 * * * *", "5/7,*/3 * * * 7"} {
+	for _, seed := range []string{
+		"* * * * *",
+		"*/5 0-6/2 1,15 jan-mar mon-fri",
+		"0 0 29 2 *", "@daily", "0 0 30 2 *", "1-5-7 * * * *", "5/7,*/3 * * * 7",
+	} {
 		f.Add(seed, int64(1_774_746_000), "Europe/Berlin")
 	}
 	f.Fuzz(func(t *testing.T, expression string, unix int64, name string) {
@@ -220,7 +304,11 @@ func FuzzCron(f *testing.F) {
 
 func BenchmarkCronNext(b *testing.B) {
 	for _, zone := range []string{"UTC", "Europe/Berlin"} {
-		for name, expression := range map[string]string{"minute": "* * * * *", "weekdays": "0 9 * * MON-FRI", "leap": "0 0 29 2 *"} {
+		for name, expression := range map[string]string{
+			"minute":   "* * * * *",
+			"weekdays": "0 9 * * MON-FRI",
+			"leap":     "0 0 29 2 *",
+		} {
 			b.Run(zone+"/"+name, func(b *testing.B) {
 				c, z := mustCron(b, expression), mustZone(b, zone)
 				at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

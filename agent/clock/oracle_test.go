@@ -41,13 +41,31 @@ func TestCronMatchesReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	compared := 0
 	for range 3000 {
-		expression := strings.Join([]string{randomField(r, 0, 59), randomField(r, 0, 23), randomField(r, 1, 31), randomField(r, 1, 12), randomField(r, 0, 6)}, " ")
+		expression := strings.Join(
+			[]string{
+				randomField(r, 0, 59),
+				randomField(r, 0, 23),
+				randomField(r, 1, 31),
+				randomField(r, 1, 12),
+				randomField(r, 0, 6),
+			},
+			" ",
+		)
 		ours, err := ParseCron(expression)
 		theirs, other := cron.ParseStandard(expression)
 		if other != nil {
 			t.Fatalf("%s: %v", expression, other)
 		}
-		after := time.Date(2000+r.IntN(60), time.Month(1+r.IntN(12)), 1+r.IntN(28), r.IntN(24), r.IntN(60), r.IntN(60), 0, time.UTC)
+		after := time.Date(
+			2000+r.IntN(60),
+			time.Month(1+r.IntN(12)),
+			1+r.IntN(28),
+			r.IntN(24),
+			r.IntN(60),
+			r.IntN(60),
+			0,
+			time.UTC,
+		)
 		if err != nil {
 			if next := theirs.Next(after); !next.IsZero() {
 				t.Fatalf("%s: %v, and the other implementation finds %s", expression, err, next)

@@ -44,7 +44,9 @@ func (c Cron) after(minute int) (int, bool) {
 	return c.minuteOfDay(minute + 1)
 }
 
-func timeOfDay(hour, minute int) string { return fmt.Sprintf("%02d:%02d", hour, minute) }
+func timeOfDay(hour, minute int) string {
+	return fmt.Sprintf("%02d:%02d", hour, minute)
+}
 
 // intervalWords describes a day with many runs.
 func (c Cron) intervalWords() string {
@@ -100,7 +102,9 @@ func (c Cron) dayWords() string {
 	var parts []string
 	months := ""
 	if c.months != 0x1ffe {
-		months = join(ranges(members(uint64(c.months)), func(n int) string { return time.Month(n).String() }))
+		months = join(ranges(members(uint64(c.months)), func(n int) string {
+			return time.Month(n).String()
+		}))
 	}
 	if !c.anyDay {
 		of := " of the month"
@@ -130,7 +134,9 @@ func weekdayWords(set uint8) string {
 			days = append(days, i)
 		}
 	}
-	words := join(ranges(days, func(i int) string { return time.Weekday((i + 1) % 7).String() }))
+	words := join(ranges(days, func(i int) string {
+		return time.Weekday((i + 1) % 7).String()
+	}))
 	if strings.Contains(words, " to ") {
 		return words
 	}
@@ -172,7 +178,9 @@ func step(list []int, limit int) int {
 	return n
 }
 
-func contiguous(list []int) bool { return list[len(list)-1]-list[0] == len(list)-1 }
+func contiguous(list []int) bool {
+	return list[len(list)-1]-list[0] == len(list)-1
+}
 
 // ranges formats a list of numbers, with runs of three or more as "first to last".
 func ranges(list []int, name func(int) string) (out []string) {
@@ -198,4 +206,6 @@ func join(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
-func capitalize(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+func capitalize(text string) string {
+	return strings.ToUpper(text[:1]) + text[1:]
+}

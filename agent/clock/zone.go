@@ -62,6 +62,10 @@ func ToInstant(wall time.Time, zone *time.Location) (at, earliest time.Time, pla
 // wallBefore returns a wall clock time shown at or before an instant, such that
 // every later instant shows a later one.
 func wallBefore(at time.Time, zone *time.Location) time.Time {
-	least := min(Offset(at, zone), Offset(at.Add(-25*time.Hour), zone), Offset(at.Add(25*time.Hour), zone))
+	least := min(
+		Offset(at, zone),
+		Offset(at.Add(-25*time.Hour), zone),
+		Offset(at.Add(25*time.Hour), zone),
+	)
 	return at.UTC().Add(least)
 }

@@ -53,7 +53,12 @@ func overlay(config, over agent.CredentialConfig) (agent.CredentialConfig, error
 }
 
 // Put creates a credential, or changes the one that ref names.
-func (c *Credentials) Put(ctx context.Context, db *store.DB, ref string, change agent.CredentialChange) (agent.Credential, error) {
+func (c *Credentials) Put(
+	ctx context.Context,
+	db *store.DB,
+	ref string,
+	change agent.CredentialChange,
+) (agent.Credential, error) {
 	if ref == "" {
 		return c.Create(ctx, db, Draft{CredentialChange: change})
 	}
@@ -61,7 +66,12 @@ func (c *Credentials) Put(ctx context.Context, db *store.DB, ref string, change 
 }
 
 // Update changes a credential.
-func (c *Credentials) Update(ctx context.Context, db *store.DB, ref string, change agent.CredentialChange) (agent.Credential, error) {
+func (c *Credentials) Update(
+	ctx context.Context,
+	db *store.DB,
+	ref string,
+	change agent.CredentialChange,
+) (agent.Credential, error) {
 	known, err := db.Credential(ctx, ref)
 	if err != nil {
 		return known, err
@@ -91,7 +101,13 @@ func (c *Credentials) check(made *agent.Credential, secret map[string]string) er
 		return err
 	}
 	f := &made.Config
-	for _, e := range [][2]string{{"auth_url", f.AuthURL}, {"token_url", f.TokenURL}, {"device_url", f.DeviceURL}, {"revoke_url", f.RevokeURL}, {"issuer", f.Issuer}} {
+	for _, e := range [][2]string{
+		{"auth_url", f.AuthURL},
+		{"token_url", f.TokenURL},
+		{"device_url", f.DeviceURL},
+		{"revoke_url", f.RevokeURL},
+		{"issuer", f.Issuer},
+	} {
 		if err := c.checkEndpoint("config."+e[0], e[1]); err != nil {
 			return err
 		}

@@ -47,11 +47,26 @@ type Credentials struct {
 
 // New returns Credentials.
 func New(o Options) *Credentials {
-	client := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: 4 << 20, HeaderTimeout: requestTime})
+	client := egress.New(egress.Policy{
+		Allow:         o.Allow,
+		MaxResponse:   4 << 20,
+		HeaderTimeout: requestTime,
+	})
 	tokens := client.HTTP()
-	tokens.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Credentials{folder: o.Folder, client: client, tokens: tokens, address: o.Address, version: o.Version, log: o.Logger(),
-		now: time.Now, locks: map[string]*keyLock{}, polls: map[string]time.Time{}}
+	tokens.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}
+	return &Credentials{
+		folder:  o.Folder,
+		client:  client,
+		tokens:  tokens,
+		address: o.Address,
+		version: o.Version,
+		log:     o.Logger(),
+		now:     time.Now,
+		locks:   map[string]*keyLock{},
+		polls:   map[string]time.Time{},
+	}
 }
 
 // requestTime limits one request to a provider.
@@ -88,7 +103,12 @@ func (c *Credentials) attach(db *store.DB, o store.OpenCredential) (*attached, e
 	if err != nil {
 		return nil, err
 	}
-	return &attached{c: c, db: db, open: o, hosts: hosts}, nil
+	return &attached{
+		c:     c,
+		db:    db,
+		open:  o,
+		hosts: hosts,
+	}, nil
 }
 
 // attached is a credential that is attached to requests.
@@ -103,7 +123,9 @@ type attached struct {
 }
 
 // Fits implements egress.Credential.
-func (a *attached) Fits(u *url.URL) bool { return a.hosts.Fit(u) }
+func (a *attached) Fits(u *url.URL) bool {
+	return a.hosts.Fit(u)
+}
 
 // Apply implements egress.Credential.
 func (a *attached) Apply(req *http.Request) error {
@@ -116,7 +138,11 @@ func (a *attached) Apply(req *http.Request) error {
 	case agent.CredentialBasic:
 		return a.header(map[string]string{"Authorization": "Basic " + basic(values)}).Apply(req)
 	case agent.CredentialAWS:
-		key := signature.AWSKey{ID: values["access_key_id"], Secret: values["secret_access_key"], Session: values["session_token"]}
+		key := signature.AWSKey{
+			ID:      values["access_key_id"],
+			Secret:  values["secret_access_key"],
+			Session: values["session_token"],
+		}
 		return signature.SignAWS(req, key, a.open.Config.Region, a.open.Config.Service, a.c.now())
 	case agent.CredentialOAuth2:
 		token, err := a.c.token(req.Context(), a.db, a.open.ID, "")
@@ -194,7 +220,9 @@ func (a *attached) Secrets() []string {
 }
 
 // key returns a key that identifies a credential across all agents.
-func key(db *store.DB, id string) string { return db.ID() + " " + id }
+func key(db *store.DB, id string) string {
+	return db.ID() + " " + id
+}
 
 // keyLock is the lock of one credential. It is removed with its last user.
 type keyLock struct {
@@ -221,7 +249,10 @@ func (c *Credentials) lock(ctx context.Context, key string) (unlock func(), err 
 	}
 	select {
 	case l.held <- struct{}{}:
-		return func() { <-l.held; leave() }, nil
+		return func() {
+			<-l.held
+			leave()
+		}, nil
 	case <-ctx.Done():
 		leave()
 		return nil, ctx.Err()

@@ -30,19 +30,34 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 	}
 	fields := egress.ReadOAuth(raw, contentType)
 	page := cmp.Or(fields.Text("verification_uri"), fields.Text("verification_url"))
-	if status/100 != 2 || fields.Text("device_code") == "" || fields.Text("user_code") == "" || page == "" {
+	if status/100 != 2 ||
+		fields.Text("device_code") == "" ||
+		fields.Text("user_code") == "" ||
+		page == "" {
 		return Connection{}, refusalError(status, fields, secretsOf(o, form))
 	}
 	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return Connection{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no usable verification address")
+		return Connection{}, agent.Errorf(
+			agent.CodeUpstream,
+			"the provider's answer has no usable verification address",
+		)
 	}
 	life := min(max(fields.Seconds("expires_in"), time.Minute), maxDeviceLife)
 	interval := int(min(max(fields.Seconds("interval"), deviceInterval), time.Minute).Seconds())
-	l := login{Device: fields.Text("device_code"), Interval: interval, Ends: agent.At(c.now().Add(life))}
+	l := login{
+		Device:   fields.Text("device_code"),
+		Interval: interval,
+		Ends:     agent.At(c.now().Add(life)),
+	}
 	if err := putLogin(ctx, db, o.ID, l); err != nil {
 		return Connection{}, err
 	}
-	return Connection{UserCode: agent.Clip(fields.Text("user_code"), 100), VerificationURL: page, Interval: interval, ExpiresAt: l.Ends}, nil
+	return Connection{
+		UserCode:        agent.Clip(fields.Text("user_code"), 100),
+		VerificationURL: page,
+		Interval:        interval,
+		ExpiresAt:       l.Ends,
+	}, nil
 }
 
 // pollDevice asks the provider once whether the person has agreed. A call that comes
@@ -62,7 +77,12 @@ func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, o store.Open
 	err = c.exchange(ctx, db, o.ID, l, url.Values{"grant_type": {grantDevice}, "device_code": {l.Device}})
 	switch {
 	case err == nil:
-		return true, c.replaceLogin(ctx, db, o.ID, func(login) (*login, error) { return nil, nil })
+		return true, c.replaceLogin(
+			ctx,
+			db,
+			o.ID,
+			func(login) (*login, error) { return nil, nil },
+		)
 	case oauthCode(err) == "authorization_pending":
 		return false, nil
 	case agent.ErrorCode(err) == agent.CodeUpstream && oauthCode(err) == "": // also slow_down

@@ -63,7 +63,12 @@ func (c *Credentials) assertion(o store.OpenCredential, audience string) (string
 		return "", err
 	}
 	now := c.now()
-	claims := map[string]any{"iss": account.ClientEmail, "aud": cmp.Or(o.Config.Audience, audience), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix()}
+	claims := map[string]any{
+		"iss": account.ClientEmail,
+		"aud": cmp.Or(o.Config.Audience, audience),
+		"iat": now.Unix(),
+		"exp": now.Add(assertionLife).Unix(),
+	}
 	if o.Config.Scope != "" {
 		claims["scope"] = o.Config.Scope
 	}

@@ -31,7 +31,10 @@ func open(folder string) (*store.Folder, *Credentials, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, New(Options{Env: store.Env{Folder: f, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: quiet}, Address: "http://localhost"}), nil
+	return f, New(Options{
+		Env:     store.Env{Folder: f, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: quiet},
+		Address: "http://localhost",
+	}), nil
 }
 
 // renewForever requests tokens one after the other. Each expires immediately.
@@ -69,7 +72,12 @@ func TestKillWhileRenewing(t *testing.T) {
 			<-r.Context().Done()
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": r.PostForm.Get("refresh_token") + "-a", "refresh_token": "r" + r.PostForm.Get("refresh_token"), "token_type": "bearer", "expires_in": 1})
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"access_token":  r.PostForm.Get("refresh_token") + "-a",
+			"refresh_token": "r" + r.PostForm.Get("refresh_token"),
+			"token_type":    "bearer",
+			"expires_in":    1,
+		})
 	}))
 	t.Cleanup(server.Close)
 	folder := filepath.Join(t.TempDir(), "data")
@@ -77,8 +85,17 @@ func TestKillWhileRenewing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := f.Default().CreateCredential(t.Context(), agent.Credential{Name: "google", Type: agent.CredentialOAuth2, Hosts: []string{server.URL},
-		Config: agent.CredentialConfig{Grant: agent.GrantCode, AuthURL: server.URL, TokenURL: server.URL, ClientID: "client"}}, map[string]string{})
+	made, err := f.Default().CreateCredential(t.Context(), agent.Credential{
+		Name:  "google",
+		Type:  agent.CredentialOAuth2,
+		Hosts: []string{server.URL},
+		Config: agent.CredentialConfig{
+			Grant:    agent.GrantCode,
+			AuthURL:  server.URL,
+			TokenURL: server.URL,
+			ClientID: "client",
+		},
+	}, map[string]string{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +137,9 @@ func TestKillWhileRenewing(t *testing.T) {
 				lines++
 			}
 		}
-		if lines == 0 || o.Tokens.AccessToken+"\n" != string(output[lastLine(output):]) || "r"+o.Tokens.AccessToken != o.Tokens.RefreshToken+"-a" {
+		if lines == 0 ||
+			o.Tokens.AccessToken+"\n" != string(output[lastLine(output):]) ||
+			"r"+o.Tokens.AccessToken != o.Tokens.RefreshToken+"-a" {
 			t.Errorf("after the kill the tokens are %+v, the last used was %s", o.Tokens, output[lastLine(output):])
 		}
 		if err := f.Close(); err != nil {

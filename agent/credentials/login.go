@@ -81,8 +81,15 @@ type ClientMetadata struct {
 
 // ClientMetadata returns the document served at ClientDocument.
 func (c *Credentials) ClientMetadata() ClientMetadata {
-	return ClientMetadata{ClientID: c.ClientDocument(), ClientName: "Satchel", ClientURI: c.address, RedirectURIs: []string{c.RedirectURL()},
-		GrantTypes: []string{agent.GrantCode, "refresh_token"}, ResponseTypes: []string{"code"}, TokenAuth: "none"}
+	return ClientMetadata{
+		ClientID:      c.ClientDocument(),
+		ClientName:    "Satchel",
+		ClientURI:     c.address,
+		RedirectURIs:  []string{c.RedirectURL()},
+		GrantTypes:    []string{agent.GrantCode, "refresh_token"},
+		ResponseTypes: []string{"code"},
+		TokenAuth:     "none",
+	}
 }
 
 // Connect begins a login. by describes who asked for it, for the person who signs in.
@@ -95,14 +102,26 @@ func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref, by string)
 	case o.Type == agent.CredentialOAuth2 && o.Config.Grant == agent.GrantDevice:
 		return c.connectDevice(ctx, db, o)
 	case o.Type != agent.CredentialOAuth2 || o.Config.Grant != agent.GrantCode:
-		return Connection{}, agent.Errorf(agent.CodeConflict, "only a credential of type oauth2 with the grant authorization_code or device_code is connected by a person")
+		return Connection{}, agent.Errorf(
+			agent.CodeConflict,
+			"only a credential of type oauth2 with the grant authorization_code or "+
+				"device_code is connected by a person",
+		)
 	}
 	ticket := rand.Text()
 	ends := agent.At(c.now().Add(loginLife))
-	if err := putLogin(ctx, db, o.ID, login{Ticket: hash(ticket), By: by, Ends: ends}); err != nil {
+	if err := putLogin(ctx, db, o.ID, login{
+		Ticket: hash(ticket),
+		By:     by,
+		Ends:   ends,
+	}); err != nil {
 		return Connection{}, err
 	}
-	return Connection{URL: c.address + startPath + loginToken(db, o.ID, ticket), RedirectURL: c.RedirectURL(), ExpiresAt: ends}, nil
+	return Connection{
+		URL:         c.address + startPath + loginToken(db, o.ID, ticket),
+		RedirectURL: c.RedirectURL(),
+		ExpiresAt:   ends,
+	}, nil
 }
 
 func putLogin(ctx context.Context, db *store.DB, id string, l login) error {
@@ -114,7 +133,9 @@ func putLogin(ctx context.Context, db *store.DB, id string, l login) error {
 }
 
 // loginToken returns a text that identifies a credential and contains a secret.
-func loginToken(db *store.DB, id, secret string) string { return db.ID() + "." + id + "." + secret }
+func loginToken(db *store.DB, id, secret string) string {
+	return db.ID() + "." + id + "." + secret
+}
 
 // findByToken returns the agent, the credential id and the secret in a text made by join.
 func (c *Credentials) findByToken(joined string) (db *store.DB, id, secret string, err error) {
@@ -122,7 +143,10 @@ func (c *Credentials) findByToken(joined string) (db *store.DB, id, secret strin
 	if len(parts) != 3 || !strings.HasPrefix(parts[1], agent.KindCredential+"-") {
 		return nil, "", "", invalidLoginError()
 	}
-	if db, err = c.folder.Agent(parts[0]); err != nil || db.ID() != parts[0] || db.Problem() != nil || db.Agent().Status == agent.StatusDisabled {
+	if db, err = c.folder.Agent(parts[0]); err != nil ||
+		db.ID() != parts[0] ||
+		db.Problem() != nil ||
+		db.Agent().Status == agent.StatusDisabled {
 		return nil, "", "", invalidLoginError()
 	}
 	return db, parts[1], parts[2], nil
@@ -130,7 +154,10 @@ func (c *Credentials) findByToken(joined string) (db *store.DB, id, secret strin
 
 // invalidLoginError returns the error for a login that is unknown, used or expired.
 func invalidLoginError() error {
-	return agent.Errorf(agent.CodeValidation, "this sign-in has expired or was already used; start again from Credentials").With("field", "state")
+	return agent.Errorf(
+		agent.CodeValidation,
+		"this sign-in has expired or was already used; start again from Credentials",
+	).With("field", "state")
 }
 
 func hash(text string) string {
@@ -147,7 +174,9 @@ func matchesHash(hashed, text string) bool {
 func (c *Credentials) replaceLogin(ctx context.Context, db *store.DB, id string, fn func(login) (*login, error)) error {
 	return db.TakeLogin(ctx, id, func(raw string) (string, error) {
 		var l login
-		if raw == "" || json.Unmarshal([]byte(raw), &l) != nil || !c.now().Before(l.Ends.Time) {
+		if raw == "" ||
+			json.Unmarshal([]byte(raw), &l) != nil ||
+			!c.now().Before(l.Ends.Time) {
 			return "", invalidLoginError()
 		}
 		next, err := fn(l)
@@ -171,13 +200,24 @@ func (c *Credentials) Start(ctx context.Context, ticket string) (location string
 		if !matchesHash(l.Ticket, p.secret) {
 			return nil, invalidLoginError()
 		}
-		return &login{State: hash(state), Cookie: hash(binding), Verifier: verifier, Issuer: p.endpoints.Issuer,
-			Required: p.endpoints.IssRequired, Ends: l.Ends}, nil
+		return &login{
+			State:    hash(state),
+			Cookie:   hash(binding),
+			Verifier: verifier,
+			Issuer:   p.endpoints.Issuer,
+			Required: p.endpoints.IssRequired,
+			Ends:     l.Ends,
+		}, nil
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	location, err = c.signIn(p.open, p.endpoints, loginToken(p.db, p.open.ID, state), verifier)
+	location, err = c.signIn(
+		p.open,
+		p.endpoints,
+		loginToken(p.db, p.open.ID, state),
+		verifier,
+	)
 	return location, c.cookie(state, binding), err
 }
 
@@ -192,8 +232,14 @@ func (c *Credentials) signIn(o store.OpenCredential, e endpoints, state, verifie
 	for name, value := range o.Config.AuthParams {
 		query.Set(name, value)
 	}
-	for name, value := range map[string]string{"response_type": "code", "client_id": o.Config.ClientID, "redirect_uri": c.RedirectURL(), "state": state,
-		"code_challenge": base64.RawURLEncoding.EncodeToString(challenge[:]), "code_challenge_method": "S256"} {
+	for name, value := range map[string]string{
+		"response_type":         "code",
+		"client_id":             o.Config.ClientID,
+		"redirect_uri":          c.RedirectURL(),
+		"state":                 state,
+		"code_challenge":        base64.RawURLEncoding.EncodeToString(challenge[:]),
+		"code_challenge_method": "S256",
+	} {
 		query.Set(name, value)
 	}
 	optional(query, "scope", o.Config.Scope)
@@ -206,8 +252,15 @@ func (c *Credentials) signIn(o store.OpenCredential, e endpoints, state, verifie
 // cookie returns a cookie that binds a login to the browser that began it. Each login
 // has its own, so that two at a time do not interfere.
 func (c *Credentials) cookie(state, value string) *http.Cookie {
-	return &http.Cookie{Name: c.CookieName(state), Value: value, Path: "/", MaxAge: int(loginLife.Seconds()), HttpOnly: true,
-		Secure: strings.HasPrefix(c.address, "https://"), SameSite: http.SameSiteLaxMode}
+	return &http.Cookie{
+		Name:     c.CookieName(state),
+		Value:    value,
+		Path:     "/",
+		MaxAge:   int(loginLife.Seconds()),
+		HttpOnly: true,
+		Secure:   strings.HasPrefix(c.address, "https://"),
+		SameSite: http.SameSiteLaxMode,
+	}
 }
 
 // CookieName returns the name of the cookie of a login, by its state.
@@ -266,7 +319,12 @@ func (c *Credentials) Callback(ctx context.Context, query url.Values, cookie str
 }
 
 // takeState takes the login of a state, which works once.
-func (c *Credentials) takeState(ctx context.Context, db *store.DB, id string, query url.Values) (taken login, err error) {
+func (c *Credentials) takeState(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	query url.Values,
+) (taken login, err error) {
 	_, _, secret := parseState(query.Get("state"))
 	err = c.replaceLogin(ctx, db, id, func(l login) (*login, error) {
 		if !matchesHash(l.State, secret) {
@@ -280,25 +338,56 @@ func (c *Credentials) takeState(ctx context.Context, db *store.DB, id string, qu
 
 // finish checks a provider's redirect and exchanges the code. A nil cookie is not
 // checked: an admin of the agent pasted the address.
-func (c *Credentials) finish(ctx context.Context, db *store.DB, id string, query url.Values, taken login, cookie *string) error {
+func (c *Credentials) finish(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	query url.Values,
+	taken login,
+	cookie *string,
+) error {
 	switch iss := query.Get("iss"); {
 	case cookie != nil && !matchesHash(taken.Cookie, *cookie):
-		return agent.Errorf(agent.CodeValidation, "this browser did not start the sign-in; start again from Credentials, or paste the address of this page there").With("field", "state")
+		return agent.Errorf(
+			agent.CodeValidation,
+			"this browser did not start the sign-in; start again from Credentials, or paste the "+
+				"address of this page there",
+		).With("field", "state")
 	case taken.Issuer != "" && iss != taken.Issuer && (iss != "" || taken.Required):
-		return agent.Errorf(agent.CodeValidation, "the response comes from a different provider than the request was sent to").With("field", "iss")
+		return agent.Errorf(
+			agent.CodeValidation,
+			"the response comes from a different provider than the request was sent to",
+		).With("field", "iss")
 	case query.Get("error") == "access_denied":
-		return agent.Errorf(agent.CodeValidation, "the sign-in was declined at the provider (access_denied)").With("field", "error")
+		return agent.Errorf(
+			agent.CodeValidation,
+			"the sign-in was declined at the provider (access_denied)",
+		).With("field", "error")
 	case query.Get("error") != "":
-		return refusalError(http.StatusBadRequest, map[string]any{"error": query.Get("error"), "error_description": query.Get("error_description")}, nil)
+		return refusalError(
+			http.StatusBadRequest,
+			map[string]any{"error": query.Get("error"), "error_description": query.Get("error_description")},
+			nil,
+		)
 	case query.Get("code") == "":
 		return agent.Invalid("code", "is missing: the provider sent none")
 	}
-	return c.exchange(ctx, db, id, taken, url.Values{"grant_type": {"authorization_code"}, "code": {query.Get("code")},
-		"redirect_uri": {c.RedirectURL()}, "code_verifier": {taken.Verifier}})
+	return c.exchange(ctx, db, id, taken, url.Values{
+		"grant_type":    {"authorization_code"},
+		"code":          {query.Get("code")},
+		"redirect_uri":  {c.RedirectURL()},
+		"code_verifier": {taken.Verifier},
+	})
 }
 
 // exchange asks for the first tokens of a login and stores them.
-func (c *Credentials) exchange(ctx context.Context, db *store.DB, id string, _ login, form url.Values) error {
+func (c *Credentials) exchange(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	_ login,
+	form url.Values,
+) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*requestTime) // a code works once
 	defer cancel()
 	unlock, err := c.lock(ctx, key(db, id))
@@ -334,8 +423,14 @@ func (c *Credentials) Complete(ctx context.Context, db *store.DB, ref, redirecte
 		return c.pollDevice(ctx, db, o)
 	}
 	u, err := url.Parse(strings.TrimSpace(redirected))
-	if err != nil || redirected == "" || len(redirected) > maxRedirected || u.Path != callbackPath && !strings.HasSuffix(u.Path, callbackPath) {
-		return false, agent.Invalid("redirected_to", "must be the whole address that the browser was sent to, with "+callbackPath)
+	if err != nil ||
+		redirected == "" ||
+		len(redirected) > maxRedirected ||
+		u.Path != callbackPath && !strings.HasSuffix(u.Path, callbackPath) {
+		return false, agent.Invalid(
+			"redirected_to",
+			"must be the whole address that the browser was sent to, with "+callbackPath,
+		)
 	}
 	agentID, id, _ := parseState(u.Query().Get("state"))
 	if agentID != db.ID() || id != o.ID {
@@ -376,9 +471,19 @@ func (c *Credentials) Disconnect(ctx context.Context, db *store.DB, ref string) 
 		return nil
 	}
 	if e, err := c.endpoints(ctx, o); err == nil && e.Revoke != "" {
-		_, _, _, err = c.postClient(ctx, o, e.Revoke, url.Values{"token": {token}}) // RFC 7009
+		_, _, _, err = c.postClient(
+			ctx,
+			o,
+			e.Revoke,
+			url.Values{"token": {token}},
+		) // RFC 7009
 		if err != nil {
-			c.log.Info("revoke token", "agent", db.ID(), "credential", o.ID, "error", agent.Explain(err))
+			c.log.Info(
+				"revoke token",
+				"agent", db.ID(),
+				"credential", o.ID,
+				"error", agent.Explain(err),
+			)
 		}
 	}
 	return nil

@@ -37,7 +37,12 @@ type endpoints struct {
 // out come from the issuer's metadata.
 func (c *Credentials) endpoints(ctx context.Context, o store.OpenCredential) (endpoints, error) {
 	f := o.Config
-	e := endpoints{Auth: f.AuthURL, Token: f.TokenURL, Device: f.DeviceURL, Revoke: f.RevokeURL}
+	e := endpoints{
+		Auth:   f.AuthURL,
+		Token:  f.TokenURL,
+		Device: f.DeviceURL,
+		Revoke: f.RevokeURL,
+	}
 	if f.Issuer == "" || e.Token != "" && !f.NeedsSignIn() {
 		return e, nil
 	}
@@ -62,7 +67,11 @@ func (c *Credentials) metadata(ctx context.Context, issuer string) (endpoints, e
 	}
 	base, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
 	var last error
-	for _, place := range []string{base + "/.well-known/oauth-authorization-server" + path, base + path + "/.well-known/openid-configuration", base + "/.well-known/openid-configuration" + path} {
+	for _, place := range []string{
+		base + "/.well-known/oauth-authorization-server" + path,
+		base + path + "/.well-known/openid-configuration",
+		base + "/.well-known/openid-configuration" + path,
+	} {
 		var found endpoints
 		if last = c.getJSON(ctx, place, &found); last != nil {
 			continue
@@ -82,7 +91,11 @@ func (c *Credentials) getJSON(ctx context.Context, address string, into any) err
 	}
 	status, raw, _, err := c.ask(req)
 	if err == nil && (status != http.StatusOK || json.Unmarshal(raw, into) != nil) {
-		err = agent.Errorf(agent.CodeUpstream, "the issuer did not return metadata (status %d)", status).With("status", status)
+		err = agent.Errorf(
+			agent.CodeUpstream,
+			"the issuer did not return metadata (status %d)",
+			status,
+		).With("status", status)
 	}
 	return err
 }
@@ -132,7 +145,12 @@ type grantedTokens struct {
 
 // askTokens requests tokens from a token endpoint (RFC 6749). The error of a refusal
 // has the code in its details, see oauthCode.
-func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (grantedTokens, error) {
+func (c *Credentials) askTokens(
+	ctx context.Context,
+	o store.OpenCredential,
+	endpoint string,
+	form url.Values,
+) (grantedTokens, error) {
 	asked := c.now()
 	status, raw, contentType, err := c.postClient(ctx, o, endpoint, form)
 	if err != nil {
@@ -146,7 +164,14 @@ func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, end
 	case !usable:
 		return grantedTokens{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no bearer token")
 	}
-	a := grantedTokens{agent.CredentialTokens{AccessToken: access, RefreshToken: fields.Text("refresh_token"), IssuedAt: agent.At(asked)}, accountOf(fields.Text("id_token"))}
+	a := grantedTokens{
+		agent.CredentialTokens{
+			AccessToken:  access,
+			RefreshToken: fields.Text("refresh_token"),
+			IssuedAt:     agent.At(asked),
+		},
+		accountOf(fields.Text("id_token")),
+	}
 	if life := fields.Seconds("expires_in"); life > 0 {
 		a.ExpiresAt = agent.At(asked.Add(life))
 	}
@@ -154,7 +179,12 @@ func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, end
 }
 
 // postClient posts a form as the client of a credential.
-func (c *Credentials) postClient(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (status int, raw []byte, contentType string, err error) {
+func (c *Credentials) postClient(
+	ctx context.Context,
+	o store.OpenCredential,
+	endpoint string,
+	form url.Values,
+) (status int, raw []byte, contentType string, err error) {
 	secret := o.Values["client_secret"]
 	if o.Config.ClientID != "" && (secret == "" || o.Config.TokenAuth == "body") {
 		form.Set("client_id", o.Config.ClientID)
@@ -175,7 +205,12 @@ func (c *Credentials) postClient(ctx context.Context, o store.OpenCredential, en
 var oauthError = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 // temporaryCodes are the codes of refusals that may be temporary.
-var temporaryCodes = map[string]bool{"": true, "temporarily_unavailable": true, "server_error": true, "slow_down": true}
+var temporaryCodes = map[string]bool{
+	"":                        true,
+	"temporarily_unavailable": true,
+	"server_error":            true,
+	"slow_down":               true,
+}
 
 // refusalError returns the error for a response without tokens. It includes the provider's
 // text, with secrets masked.
@@ -231,7 +266,9 @@ func secretsOf(o store.OpenCredential, form url.Values) []string {
 	for _, v := range o.Values {
 		all = append(all, v)
 	}
-	for _, name := range []string{"code", "code_verifier", "refresh_token", "assertion", "client_secret", "device_code"} {
+	for _, name := range []string{
+		"code", "code_verifier", "refresh_token", "assertion", "client_secret", "device_code",
+	} {
 		all = append(all, form.Get(name))
 	}
 	return all

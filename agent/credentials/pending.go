@@ -26,8 +26,14 @@ func (c *Credentials) Pending(ctx context.Context, ticket string) (PendingLogin,
 	if err != nil {
 		return PendingLogin{}, unreachableProvider()
 	}
-	return PendingLogin{Agent: p.db.Agent().Name, Credential: p.open.Name, Provider: u.Host, Secure: u.Scheme == "https",
-		Scope: p.open.Config.Scope, By: p.by}, nil
+	return PendingLogin{
+		Agent:      p.db.Agent().Name,
+		Credential: p.open.Name,
+		Provider:   u.Host,
+		Secure:     u.Scheme == "https",
+		Scope:      p.open.Config.Scope,
+		By:         p.by,
+	}, nil
 }
 
 // pending is a login whose ticket was checked.

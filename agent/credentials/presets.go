@@ -55,7 +55,9 @@ var presets = sync.OnceValue(func() []Preset {
 			p.Secret = map[string]string{}
 		}
 	}
-	agent.Sort(all, func(a, b Preset) int { return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) })
+	agent.Sort(all, func(a, b Preset) int {
+		return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
+	})
 	return all
 })
 
@@ -66,7 +68,9 @@ func Presets(search string) []Preset {
 	words := strings.Fields(strings.ToLower(search))
 	for _, p := range presets() {
 		text := strings.ToLower(p.ID + " " + p.Title + " " + p.Category)
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+		if !slices.ContainsFunc(words, func(w string) bool {
+			return !strings.Contains(text, w)
+		}) {
 			found = append(found, p)
 		}
 	}
@@ -88,9 +92,15 @@ func FillPreset(id string, values map[string]string) (agent.Credential, map[stri
 		return agent.Credential{}, nil, err
 	}
 	fill := func(text string) string {
-		return placeholder.ReplaceAllStringFunc(text, func(found string) string { return given[found[1:len(found)-1]] })
+		return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+			return given[found[1:len(found)-1]]
+		})
 	}
-	c := agent.Credential{Preset: p.ID, Type: p.Type, Hosts: []string{}}
+	c := agent.Credential{
+		Preset: p.ID,
+		Type:   p.Type,
+		Hosts:  []string{},
+	}
 	for _, host := range p.Hosts {
 		c.Hosts = append(c.Hosts, fill(host))
 	}
@@ -132,7 +142,10 @@ func (p *Preset) values(given map[string]string) (map[string]string, error) {
 	for _, host := range p.Hosts {
 		for _, found := range placeholder.FindAllStringSubmatch(host, -1) {
 			if value := out[found[1]]; !hostPart.MatchString(value) {
-				return nil, agent.Invalid("values."+found[1], "must be part of a host name, without https:// and slashes")
+				return nil, agent.Invalid(
+					"values."+found[1],
+					"must be part of a host name, without https:// and slashes",
+				)
 			}
 		}
 	}

@@ -56,7 +56,9 @@ func TestPresets(t *testing.T) {
 				t.Errorf("%s: %s is still %q", p.ID, name, value)
 			}
 		}
-		for _, address := range []string{c.Config.AuthURL, c.Config.TokenURL, c.Config.DeviceURL, c.Config.RevokeURL, p.KeysURL, p.DocsURL} {
+		for _, address := range []string{
+			c.Config.AuthURL, c.Config.TokenURL, c.Config.DeviceURL, c.Config.RevokeURL, p.KeysURL, p.DocsURL,
+		} {
 			if address != "" && !strings.HasPrefix(address, "https://") {
 				t.Errorf("%s: %s", p.ID, address)
 			}
@@ -65,8 +67,14 @@ func TestPresets(t *testing.T) {
 	if found := Presets("google SHEETS"); len(found) != 1 || found[0].ID != "google-sheets" {
 		t.Errorf("the search returns %v", found)
 	}
-	for _, host := range []string{"evil.example.com/", "evil.example.com#", "a@evil.example.com", "evil.example.com?", "", "x\\y"} {
-		if _, _, err := FillPreset("zendesk", map[string]string{"subdomain": host, "email": "a@example.com", "token": "t"}); agent.ErrorCode(err) != agent.CodeValidation {
+	for _, host := range []string{
+		"evil.example.com/", "evil.example.com#", "a@evil.example.com", "evil.example.com?", "", "x\\y",
+	} {
+		if _, _, err := FillPreset("zendesk", map[string]string{
+			"subdomain": host,
+			"email":     "a@example.com",
+			"token":     "t",
+		}); agent.ErrorCode(err) != agent.CodeValidation {
 			t.Errorf("%q is accepted as part of a host: %v", host, err)
 		}
 	}

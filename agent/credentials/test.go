@@ -58,7 +58,12 @@ func (c *Credentials) Test(ctx context.Context, db *store.DB, ref string) (TestR
 	return t, err
 }
 
-func (c *Credentials) runTest(ctx context.Context, db *store.DB, o store.OpenCredential, test *agent.CredentialTest) (t TestResult, err error) {
+func (c *Credentials) runTest(
+	ctx context.Context,
+	db *store.DB,
+	o store.OpenCredential,
+	test *agent.CredentialTest,
+) (t TestResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	a, err := c.attach(db, o)
@@ -69,7 +74,13 @@ func (c *Credentials) runTest(ctx context.Context, db *store.DB, o store.OpenCre
 	if err != nil {
 		return t, agent.Invalid("config.test.url", "must be a URL")
 	}
-	call := egress.Call{Method: test.Method, URL: target, Accept: "application/json", UserAgent: "Satchel/" + c.version, Credential: a}
+	call := egress.Call{
+		Method:     test.Method,
+		URL:        target,
+		Accept:     "application/json",
+		UserAgent:  "Satchel/" + c.version,
+		Credential: a,
+	}
 	if test.Body != "" {
 		call.Body, call.MediaType = []byte(test.Body), "application/json"
 	}

@@ -19,9 +19,18 @@ func TestTicketsExpire(t *testing.T) {
 	now := time.Now()
 	c.now = func() time.Time { return now }
 	db := f.Default()
-	made, err := c.Create(t.Context(), db, Draft{CredentialChange: agent.CredentialChange{Name: agent.Some("google"), Type: agent.Some(agent.CredentialOAuth2),
-		Hosts: agent.Some([]string{"api.example.com"}), Secret: agent.Some(map[string]string{"client_secret": "s"}),
-		Config: agent.Some(agent.CredentialConfig{Grant: agent.GrantCode, ClientID: "c", AuthURL: "https://login.example.com/auth", TokenURL: "https://login.example.com/token"})}})
+	made, err := c.Create(t.Context(), db, Draft{CredentialChange: agent.CredentialChange{
+		Name:   agent.Some("google"),
+		Type:   agent.Some(agent.CredentialOAuth2),
+		Hosts:  agent.Some([]string{"api.example.com"}),
+		Secret: agent.Some(map[string]string{"client_secret": "s"}),
+		Config: agent.Some(agent.CredentialConfig{
+			Grant:    agent.GrantCode,
+			ClientID: "c",
+			AuthURL:  "https://login.example.com/auth",
+			TokenURL: "https://login.example.com/token",
+		}),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +43,11 @@ func TestTicketsExpire(t *testing.T) {
 	}
 	ticket := connect()
 	now = now.Add(loginLife - time.Second)
-	if p, err := c.Pending(t.Context(), ticket); err != nil || p.By != "ada@example.com" || p.Provider != "login.example.com" || p.Credential != "google" || !p.Secure {
+	if p, err := c.Pending(t.Context(), ticket); err != nil ||
+		p.By != "ada@example.com" ||
+		p.Provider != "login.example.com" ||
+		p.Credential != "google" ||
+		!p.Secure {
 		t.Errorf("just before its end: %+v, %v", p, err)
 	}
 	now = now.Add(time.Second)

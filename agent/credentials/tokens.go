@@ -42,7 +42,11 @@ func (c *Credentials) token(ctx context.Context, db *store.DB, id, rejected stri
 }
 
 // storedToken returns the stored access token if it can be used.
-func (c *Credentials) storedToken(ctx context.Context, db *store.DB, id, rejected string) (token string, done bool, err error) {
+func (c *Credentials) storedToken(
+	ctx context.Context,
+	db *store.DB,
+	id, rejected string,
+) (token string, done bool, err error) {
 	o, err := db.OpenCredential(ctx, id)
 	if err != nil {
 		return "", false, agent.InvalidReference(err, "credential", "credential")
@@ -68,7 +72,11 @@ func (c *Credentials) usableToken(o store.OpenCredential, rejected string) (toke
 
 // needsLogin returns the error for a credential that a person has to connect.
 func needsLogin(o store.OpenCredential) error {
-	return agent.Errorf(agent.CodeCredentialLogin, "the credential %s has to be connected: a person signs in under Credentials", o.Name).With("credential_id", o.ID)
+	return agent.Errorf(
+		agent.CodeCredentialLogin,
+		"the credential %s has to be connected: a person signs in under Credentials",
+		o.Name,
+	).With("credential_id", o.ID)
 }
 
 // renew gets new tokens, unless another goroutine just did.
@@ -114,9 +122,16 @@ func (c *Credentials) grant(ctx context.Context, o store.OpenCredential) (grante
 // loginCodes are the codes of refusals that only a new login ends: of OAuth 2 and OpenID
 // Connect, and of providers with codes of their own.
 var loginCodes = map[string]bool{
-	"invalid_grant": true, "interaction_required": true, "login_required": true, "consent_required": true,
-	"account_selection_required": true, "token_revoked": true, "token_expired": true, "account_inactive": true,
-	"inactive_user": true, "invalid_code": true,
+	"invalid_grant":              true,
+	"interaction_required":       true,
+	"login_required":             true,
+	"consent_required":           true,
+	"account_selection_required": true,
+	"token_revoked":              true,
+	"token_expired":              true,
+	"account_inactive":           true,
+	"inactive_user":              true,
+	"invalid_code":               true,
 }
 
 // aboutRefreshToken matches refusals that are about the refresh token, by their codes
@@ -130,7 +145,8 @@ func statusAfter(o store.OpenCredential, err error) agent.CredentialStatus {
 	switch {
 	case code == "":
 		return ""
-	case o.Config.NeedsSignIn() && (loginCodes[strings.ToLower(code)] || aboutRefreshToken.MatchString(agent.Explain(err))):
+	case o.Config.NeedsSignIn() &&
+		(loginCodes[strings.ToLower(code)] || aboutRefreshToken.MatchString(agent.Explain(err))):
 		return agent.CredentialNeedsLogin
 	}
 	return agent.CredentialFailing
@@ -146,7 +162,8 @@ func (c *Credentials) recordRefusal(ctx context.Context, db *store.DB, o store.O
 	case agent.CredentialNeedsLogin:
 		answer = needsLogin(o)
 	}
-	if failed := db.FailCredential(ctx, o, status, agent.Explain(err)); failed != nil && agent.ErrorCode(failed) != agent.CodeNotFound {
+	if failed := db.FailCredential(ctx, o, status, agent.Explain(err)); failed != nil &&
+		agent.ErrorCode(failed) != agent.CodeNotFound {
 		c.log.Warn("store status of credential", "agent", db.ID(), "credential", o.ID, "error", failed)
 	}
 	return answer

@@ -35,38 +35,42 @@ var specialRanges = []specialRange{
 	{netip.MustParsePrefix("169.254.170.23/32"), metadata, "cloud metadata address"},  // AWS EKS pod identity
 	{netip.MustParsePrefix("169.254.0.23/32"), metadata, "cloud metadata address"},    // Tencent
 	{netip.MustParsePrefix("100.100.100.200/32"), metadata, "cloud metadata address"}, // Alibaba
-	{netip.MustParsePrefix("168.63.129.16/32"), metadata, "cloud metadata address"},   // Azure WireServer, a public number
-	{netip.MustParsePrefix("192.0.0.192/32"), metadata, "cloud metadata address"},     // Oracle
-	{netip.MustParsePrefix("fd00:ec2::254/128"), metadata, "cloud metadata address"},  // AWS
-	{netip.MustParsePrefix("fd00:ec2::23/128"), metadata, "cloud metadata address"},   // AWS EKS pod identity
-	{netip.MustParsePrefix("fd20:ce::254/128"), metadata, "cloud metadata address"},   // Google
-	{netip.MustParsePrefix("255.255.255.255/32"), unroutable, "broadcast address"},    // RFC 919
-	{netip.MustParsePrefix("0.0.0.0/8"), unroutable, unspecified},                     // RFC 791; 0.0.0.0 reaches loopback on Linux
-	{netip.MustParsePrefix("224.0.0.0/4"), unroutable, "multicast address"},           // RFC 5771
-	{netip.MustParsePrefix("::/128"), unroutable, unspecified},                        // RFC 4291
-	{netip.MustParsePrefix("ff00::/8"), unroutable, "multicast address"},              // RFC 4291
-	{netip.MustParsePrefix("127.0.0.0/8"), private, "loopback address"},               // RFC 1122
-	{netip.MustParsePrefix("10.0.0.0/8"), private, "private address"},                 // RFC 1918
-	{netip.MustParsePrefix("172.16.0.0/12"), private, "private address"},              // RFC 1918
-	{netip.MustParsePrefix("192.168.0.0/16"), private, "private address"},             // RFC 1918
-	{netip.MustParsePrefix("100.64.0.0/10"), private, "shared address (CGNAT)"},       // RFC 6598
-	{netip.MustParsePrefix("::1/128"), private, "loopback address"},                   // RFC 4291
-	{netip.MustParsePrefix("fc00::/7"), private, "unique local address"},              // RFC 4193
-	{netip.MustParsePrefix("169.254.0.0/16"), reserved, "link-local address"},         // RFC 3927
-	{netip.MustParsePrefix("192.0.0.0/24"), reserved, "protocol assignment address"},  // RFC 6890
-	{netip.MustParsePrefix("192.0.2.0/24"), reserved, "documentation address"},        // RFC 5737
-	{netip.MustParsePrefix("198.51.100.0/24"), reserved, "documentation address"},     // RFC 5737
-	{netip.MustParsePrefix("203.0.113.0/24"), reserved, "documentation address"},      // RFC 5737
-	{netip.MustParsePrefix("198.18.0.0/15"), reserved, "benchmark address"},           // RFC 2544
-	{netip.MustParsePrefix("192.88.99.0/24"), reserved, "6to4 relay address"},         // RFC 7526
-	{netip.MustParsePrefix("240.0.0.0/4"), reserved, "reserved address"},              // RFC 1112
-	{netip.MustParsePrefix("fe80::/10"), reserved, "link-local address"},              // RFC 4291
-	{netip.MustParsePrefix("fec0::/10"), reserved, "site-local address"},              // RFC 3879
-	{netip.MustParsePrefix("64:ff9b:1::/48"), reserved, "local NAT64 address"},        // RFC 8215
-	{netip.MustParsePrefix("2001:db8::/32"), reserved, "documentation address"},       // RFC 3849
-	{netip.MustParsePrefix("3fff::/20"), reserved, "documentation address"},           // RFC 9637
-	{netip.MustParsePrefix("2001::/23"), reserved, "tunnel or protocol address"},      // RFC 2928: Teredo, benchmark, ORCHID
-	{netip.MustParsePrefix("2002::/16"), reserved, "tunnel address (6to4)"},           // RFC 3056, hides an IPv4 address
+	// Azure WireServer, a public number
+	{netip.MustParsePrefix("168.63.129.16/32"), metadata, "cloud metadata address"},
+	{netip.MustParsePrefix("192.0.0.192/32"), metadata, "cloud metadata address"},    // Oracle
+	{netip.MustParsePrefix("fd00:ec2::254/128"), metadata, "cloud metadata address"}, // AWS
+	{netip.MustParsePrefix("fd00:ec2::23/128"), metadata, "cloud metadata address"},  // AWS EKS pod identity
+	{netip.MustParsePrefix("fd20:ce::254/128"), metadata, "cloud metadata address"},  // Google
+	{netip.MustParsePrefix("255.255.255.255/32"), unroutable, "broadcast address"},   // RFC 919
+	// RFC 791; 0.0.0.0 reaches loopback on Linux
+	{netip.MustParsePrefix("0.0.0.0/8"), unroutable, unspecified},
+	{netip.MustParsePrefix("224.0.0.0/4"), unroutable, "multicast address"},          // RFC 5771
+	{netip.MustParsePrefix("::/128"), unroutable, unspecified},                       // RFC 4291
+	{netip.MustParsePrefix("ff00::/8"), unroutable, "multicast address"},             // RFC 4291
+	{netip.MustParsePrefix("127.0.0.0/8"), private, "loopback address"},              // RFC 1122
+	{netip.MustParsePrefix("10.0.0.0/8"), private, "private address"},                // RFC 1918
+	{netip.MustParsePrefix("172.16.0.0/12"), private, "private address"},             // RFC 1918
+	{netip.MustParsePrefix("192.168.0.0/16"), private, "private address"},            // RFC 1918
+	{netip.MustParsePrefix("100.64.0.0/10"), private, "shared address (CGNAT)"},      // RFC 6598
+	{netip.MustParsePrefix("::1/128"), private, "loopback address"},                  // RFC 4291
+	{netip.MustParsePrefix("fc00::/7"), private, "unique local address"},             // RFC 4193
+	{netip.MustParsePrefix("169.254.0.0/16"), reserved, "link-local address"},        // RFC 3927
+	{netip.MustParsePrefix("192.0.0.0/24"), reserved, "protocol assignment address"}, // RFC 6890
+	{netip.MustParsePrefix("192.0.2.0/24"), reserved, "documentation address"},       // RFC 5737
+	{netip.MustParsePrefix("198.51.100.0/24"), reserved, "documentation address"},    // RFC 5737
+	{netip.MustParsePrefix("203.0.113.0/24"), reserved, "documentation address"},     // RFC 5737
+	{netip.MustParsePrefix("198.18.0.0/15"), reserved, "benchmark address"},          // RFC 2544
+	{netip.MustParsePrefix("192.88.99.0/24"), reserved, "6to4 relay address"},        // RFC 7526
+	{netip.MustParsePrefix("240.0.0.0/4"), reserved, "reserved address"},             // RFC 1112
+	{netip.MustParsePrefix("fe80::/10"), reserved, "link-local address"},             // RFC 4291
+	{netip.MustParsePrefix("fec0::/10"), reserved, "site-local address"},             // RFC 3879
+	{netip.MustParsePrefix("64:ff9b:1::/48"), reserved, "local NAT64 address"},       // RFC 8215
+	{netip.MustParsePrefix("2001:db8::/32"), reserved, "documentation address"},      // RFC 3849
+	{netip.MustParsePrefix("3fff::/20"), reserved, "documentation address"},          // RFC 9637
+	// RFC 2928: Teredo, benchmark, ORCHID
+	{netip.MustParsePrefix("2001::/23"), reserved, "tunnel or protocol address"},
+	// RFC 3056, hides an IPv4 address
+	{netip.MustParsePrefix("2002::/16"), reserved, "tunnel address (6to4)"},
 }
 
 var (

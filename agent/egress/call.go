@@ -48,12 +48,22 @@ func (c *Call) Request(ctx context.Context) (*http.Request, error) {
 	if c.Credential != nil {
 		ctx = WithCredential(ctx, c.Credential)
 	}
-	req, err := http.NewRequestWithContext(WithQuerySecrets(ctx, &target), cmp.Or(c.Method, http.MethodGet), target.String(), body)
+	req, err := http.NewRequestWithContext(
+		WithQuerySecrets(ctx, &target),
+		cmp.Or(c.Method, http.MethodGet),
+		target.String(),
+		body,
+	)
 	if err != nil {
 		return nil, agent.Errorf(agent.CodeExecution, "method or url cannot be used").With("field", "url").Because(err)
 	}
 	req.Host = cmp.Or(c.Host, req.Host)
-	for name, value := range map[string]string{"User-Agent": c.UserAgent, "Accept": c.Accept, "Idempotency-Key": c.IdempotencyKey, "Content-Type": c.MediaType} {
+	for name, value := range map[string]string{
+		"User-Agent":      c.UserAgent,
+		"Accept":          c.Accept,
+		"Idempotency-Key": c.IdempotencyKey,
+		"Content-Type":    c.MediaType,
+	} {
 		if value != "" {
 			req.Header.Set(name, value)
 		}
@@ -64,11 +74,18 @@ func (c *Call) Request(ctx context.Context) (*http.Request, error) {
 	req = Authorize(req, c.Auth)
 	for name, values := range req.Header {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(values[0]) {
-			return nil, agent.Errorf(agent.CodeExecution, "headers has a name or value that HTTP does not allow: %s", agent.Clip(name, 60)).With("field", "headers")
+			return nil, agent.Errorf(
+				agent.CodeExecution,
+				"headers has a name or value that HTTP does not allow: %s",
+				agent.Clip(name, 60),
+			).With("field", "headers")
 		}
 	}
 	if !httpguts.ValidHostHeader(req.Host) {
-		return nil, agent.Errorf(agent.CodeExecution, "headers has a Host that HTTP does not allow").With("field", "headers")
+		return nil, agent.Errorf(
+			agent.CodeExecution,
+			"headers has a Host that HTTP does not allow",
+		).With("field", "headers")
 	}
 	return req, nil
 }
@@ -82,7 +99,11 @@ func Authorize(req *http.Request, auth agent.APIAuth) *http.Request {
 		req.SetBasicAuth(auth.Username, auth.Password)
 	case "header":
 		req.Header.Set(auth.Name, auth.Value)
-		return req.WithContext(context.WithValue(req.Context(), credentialKey{}, textproto.CanonicalMIMEHeaderKey(auth.Name)))
+		return req.WithContext(context.WithValue(
+			req.Context(),
+			credentialKey{},
+			textproto.CanonicalMIMEHeaderKey(auth.Name),
+		))
 	}
 	return req
 }

@@ -15,7 +15,9 @@ import (
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	const secret = "s3cret"
 	var seen http.Header
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header.Clone() }))
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen = r.Header.Clone()
+	}))
 	defer other.Close()
 	var first http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,13 +72,29 @@ func TestCallRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Call{Method: "POST", URL: u, Host: "other.test", UserAgent: "ours", Accept: "application/json", IdempotencyKey: "k", Body: []byte("{}"), MediaType: "application/json",
-		Headers: map[string]string{"user-agent": "theirs", "Authorization": "no"}, Auth: agent.APIAuth{Type: "bearer", Token: "t"}}
+	c := Call{
+		Method:         "POST",
+		URL:            u,
+		Host:           "other.test",
+		UserAgent:      "ours",
+		Accept:         "application/json",
+		IdempotencyKey: "k",
+		Body:           []byte("{}"),
+		MediaType:      "application/json",
+		Headers:        map[string]string{"user-agent": "theirs", "Authorization": "no"},
+		Auth:           agent.APIAuth{Type: "bearer", Token: "t"},
+	}
 	req, err := c.Request(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := http.Header{"User-Agent": {"theirs"}, "Accept": {"application/json"}, "Idempotency-Key": {"k"}, "Content-Type": {"application/json"}, "Authorization": {"Bearer t"}}
+	want := http.Header{
+		"User-Agent":      {"theirs"},
+		"Accept":          {"application/json"},
+		"Idempotency-Key": {"k"},
+		"Content-Type":    {"application/json"},
+		"Authorization":   {"Bearer t"},
+	}
 	for name := range req.Header {
 		if req.Header.Get(name) != want.Get(name) || len(req.Header) != len(want) {
 			t.Errorf("%v, want %v", req.Header, want)
@@ -92,7 +110,8 @@ func TestCallRequest(t *testing.T) {
 		"credential":        {URL: u, Auth: agent.APIAuth{Type: "bearer", Token: "a\nb"}},
 		"Host":              {URL: u, Host: "a b"},
 	} {
-		if _, err := bad.Request(t.Context()); agent.ErrorCode(err) != agent.CodeExecution || strings.Contains(agent.Explain(err), "\n") {
+		if _, err := bad.Request(t.Context()); agent.ErrorCode(err) != agent.CodeExecution ||
+			strings.Contains(agent.Explain(err), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -101,7 +101,9 @@ func New(policy Policy) *Client {
 // one. The caller may set its CheckRedirect and Timeout; the guarantees of this
 // package hold regardless. Its errors contain full URLs: call Redact before
 // logging, or use Do.
-func (c *Client) HTTP() *http.Client { return &http.Client{Transport: c.Transport()} }
+func (c *Client) HTTP() *http.Client {
+	return &http.Client{Transport: c.Transport()}
+}
 
 // Transport returns the guarded http.RoundTripper, for libraries that build
 // their own http.Client.
@@ -135,7 +137,9 @@ func do(client *http.Client, req *http.Request) (*http.Response, error) {
 //
 // A name that passes may still resolve to a refused address; that is detected
 // when it is dialed.
-func (c *Client) CheckURL(raw string) (*url.URL, error) { return c.policy.checkURL(raw) }
+func (c *Client) CheckURL(raw string) (*url.URL, error) {
+	return c.policy.checkURL(raw)
+}
 
 // CheckField is CheckURL for the value of a field. Its errors are for the user
 // who set it, with the refusal's code in their details.
@@ -146,9 +150,16 @@ func (c *Client) CheckField(field, raw string) (*url.URL, error) {
 	case errors.Is(err, ErrScheme):
 		return nil, agent.Invalid(field, "must begin with http:// or https://").With("code", CodeScheme).Because(err)
 	case errors.Is(err, ErrURL) && errors.As(err, &refused):
-		return nil, agent.Invalid(field, "must be a URL such as https://example.com: "+refused.Reason).With("code", refused.Code).Because(err)
+		return nil, agent.Invalid(field, "must be a URL such as https://example.com: "+refused.Reason).
+			With("code", refused.Code).
+			Because(err)
 	case errors.As(err, &refused):
-		return nil, withSetting(agent.Invalid(field, "cannot be reached from here: "+refused.Error()).With("code", refused.Code).Because(err), refused)
+		return nil, withSetting(
+			agent.Invalid(field, "cannot be reached from here: "+refused.Error()).
+				With("code", refused.Code).
+				Because(err),
+			refused,
+		)
 	}
 	return u, err
 }
@@ -175,7 +186,13 @@ func (c *Client) DialContext(ctx context.Context, network, address string) (net.
 		var refused *Error
 		if errors.As(err, &refused) {
 			// net's wrapper contains the resolved address.
-			return nil, &Error{Code: refused.Code, Host: host, Addr: refused.Addr, Port: refused.Port, Reason: refused.Reason}
+			return nil, &Error{
+				Code:   refused.Code,
+				Host:   host,
+				Addr:   refused.Addr,
+				Port:   refused.Port,
+				Reason: refused.Reason,
+			}
 		}
 		return nil, err
 	}
@@ -190,7 +207,12 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 		return &Error{Code: CodeBlocked, Reason: "not an IP address"}
 	}
 	if reason := c.policy.refusal(dialled.Addr(), dialled.Port()); reason != "" {
-		return &Error{Code: CodeBlocked, Addr: dialled.Addr(), Port: dialled.Port(), Reason: reason}
+		return &Error{
+			Code:   CodeBlocked,
+			Addr:   dialled.Addr(),
+			Port:   dialled.Port(),
+			Reason: reason,
+		}
 	}
 	return nil
 }
@@ -216,7 +238,12 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	limit := g.client.policy.MaxResponse
 	// After status 101 the body is the connection itself, and also a writer.
 	if limit > 0 && resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody {
-		resp.Body = &limitedBody{ReadCloser: resp.Body, host: req.URL.Hostname(), limit: limit, remaining: limit}
+		resp.Body = &limitedBody{
+			ReadCloser: resp.Body,
+			host:       req.URL.Hostname(),
+			limit:      limit,
+			remaining:  limit,
+		}
 	}
 	return resp, nil
 }

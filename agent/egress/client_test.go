@@ -22,9 +22,17 @@ func TestPrivateAddressIsNeverReached(t *testing.T) {
 	var hits atomic.Int64
 	server := serveOn(t, openedIP, "0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	port := portOf(t, server)
-	inside := fixed(map[string][]string{"inside.test": {"127.0.0.1"}, "mapped.test": {"::ffff:127.0.0.1"}, "six.test": {"::1"}, "nat64.test": {"64:ff9b::7f00:1"}})
+	inside := fixed(map[string][]string{
+		"inside.test": {"127.0.0.1"},
+		"mapped.test": {"::ffff:127.0.0.1"},
+		"six.test":    {"::1"},
+		"nat64.test":  {"64:ff9b::7f00:1"},
+	})
 	c := client(t, Policy{Resolver: inside.resolver()})
-	for _, host := range []string{"127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "0.0.0.0", "inside.test", "mapped.test", "six.test", "nat64.test", "①②⑦.⓪.⓪.①"} {
+	for _, host := range []string{
+		"127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "0.0.0.0", "inside.test", "mapped.test",
+		"six.test", "nat64.test", "①②⑦.⓪.⓪.①",
+	} {
 		_, err := get(t, c.Do, "http://"+host+":"+port+"/", nil)
 		if !errors.Is(err, ErrBlocked) {
 			t.Errorf("%s: %v, want ErrBlocked", host, err)
@@ -64,7 +72,10 @@ func TestRebinding(t *testing.T) {
 	answer.Store([]string{blockedIP})
 	_, err := get(t, c.Do, url, nil)
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Code != CodeBlocked || refused.Host != "rebind.test" || refused.Addr != netip.MustParseAddr(blockedIP) {
+	if !errors.As(err, &refused) ||
+		refused.Code != CodeBlocked ||
+		refused.Host != "rebind.test" ||
+		refused.Addr != netip.MustParseAddr(blockedIP) {
 		t.Errorf("got error %#v", err)
 	}
 	if text := err.Error(); strings.Contains(text, blockedIP) || strings.Contains(text, "s3cret") {
@@ -98,16 +109,27 @@ func TestEachAddressOfANameIsChecked(t *testing.T) {
 func TestDialContext(t *testing.T) {
 	opened, blockedHits := newServerPair(t, text("hello"))
 	port := portOf(t, opened)
-	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"blocked.test": {blockedIP}, "opened.test": {openedIP}}).resolver()})
+	c := client(t, Policy{
+		Allow:    openedRange,
+		Resolver: fixed(map[string][]string{"blocked.test": {blockedIP}, "opened.test": {openedIP}}).resolver(),
+	})
 	cases := []struct {
 		network, address string
 		err              error
 	}{
-		{"tcp", "127.0.0.1:" + port, nil}, {"tcp4", "opened.test:" + port, nil},
-		{"tcp", "127.0.0.2:" + port, ErrBlocked}, {"tcp", "blocked.test:" + port, ErrBlocked}, {"tcp", "0:" + port, ErrBlocked},
-		{"tcp", "[fe80::1%lo]:" + port, ErrBlocked}, {"tcp6", "[::1]:" + port, ErrBlocked},
-		{"udp", "127.0.0.1:" + port, ErrBlocked}, {"unix", "/var/run/docker.sock", ErrBlocked}, {"ip4:icmp", "127.0.0.1", ErrBlocked},
-		{"tcp", "127.0.0.1", ErrURL}, {"tcp", ":" + port, ErrURL}, {"tcp", "a b:" + port, ErrURL},
+		{"tcp", "127.0.0.1:" + port, nil},
+		{"tcp4", "opened.test:" + port, nil},
+		{"tcp", "127.0.0.2:" + port, ErrBlocked},
+		{"tcp", "blocked.test:" + port, ErrBlocked},
+		{"tcp", "0:" + port, ErrBlocked},
+		{"tcp", "[fe80::1%lo]:" + port, ErrBlocked},
+		{"tcp6", "[::1]:" + port, ErrBlocked},
+		{"udp", "127.0.0.1:" + port, ErrBlocked},
+		{"unix", "/var/run/docker.sock", ErrBlocked},
+		{"ip4:icmp", "127.0.0.1", ErrBlocked},
+		{"tcp", "127.0.0.1", ErrURL},
+		{"tcp", ":" + port, ErrURL},
+		{"tcp", "a b:" + port, ErrURL},
 	}
 	for _, tc := range cases {
 		conn, err := c.DialContext(t.Context(), tc.network, tc.address)
@@ -132,7 +154,10 @@ func TestEnvironmentProxyIsIgnored(t *testing.T) {
 		t.Setenv(name, proxy.URL)
 	}
 	server := serveOn(t, openedIP, "0", text("direct"))
-	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"opened.test": {openedIP}}).resolver()})
+	c := client(t, Policy{
+		Allow:    openedRange,
+		Resolver: fixed(map[string][]string{"opened.test": {openedIP}}).resolver(),
+	})
 	body, err := get(t, c.Do, "http://opened.test:"+portOf(t, server), nil)
 	if body != "direct" || err != nil || hits.Load() != 0 || c.transport.Proxy != nil {
 		t.Errorf("%q, %v, proxy hits %d, proxy set %v", body, err, hits.Load(), c.transport.Proxy != nil)
@@ -154,7 +179,11 @@ func TestNoCookiesAreKept(t *testing.T) {
 
 // secureServer serves TLS and HTTP/2 with a certificate for example.com and
 // 127.0.0.1; roots trusts it.
-func secureServer(t *testing.T, config *tls.Config, handler http.Handler) (server *httptest.Server, roots *x509.CertPool) {
+func secureServer(
+	t *testing.T,
+	config *tls.Config,
+	handler http.Handler,
+) (server *httptest.Server, roots *x509.CertPool) {
 	t.Helper()
 	server = httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
@@ -171,7 +200,12 @@ func TestTLS(t *testing.T) {
 	server, roots := secureServer(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)
 	}))
-	if body, err := get(t, client(t, Policy{Allow: openedRange, RootCAs: roots}).Do, server.URL, nil); body != "HTTP/2.0" || err != nil {
+	if body, err := get(
+		t,
+		client(t, Policy{Allow: openedRange, RootCAs: roots}).Do,
+		server.URL,
+		nil,
+	); body != "HTTP/2.0" || err != nil {
 		t.Errorf("got %q, %v", body, err)
 	}
 	var unknown x509.UnknownAuthorityError
@@ -179,14 +213,22 @@ func TestTLS(t *testing.T) {
 		t.Errorf("an untrusted certificate: %v", err)
 	}
 	var mismatch x509.HostnameError
-	c := client(t, Policy{Allow: openedRange, RootCAs: roots, Resolver: fixed(map[string][]string{"other.test": {openedIP}}).resolver()})
+	c := client(t, Policy{
+		Allow:    openedRange,
+		RootCAs:  roots,
+		Resolver: fixed(map[string][]string{"other.test": {openedIP}}).resolver(),
+	})
 	if _, err := get(t, c.Do, "https://other.test:"+portOf(t, server), nil); !errors.As(err, &mismatch) {
 		t.Errorf("another name's certificate: %v", err)
 	}
 }
 
 func TestOldTLSIsRefused(t *testing.T) {
-	server, roots := secureServer(t, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, text("old"))
+	server, roots := secureServer(
+		t,
+		&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
+		text("old"),
+	)
 	body, err := get(t, client(t, Policy{Allow: openedRange, RootCAs: roots}).Do, server.URL, nil)
 	if err == nil || !strings.Contains(err.Error(), "protocol version") {
 		t.Errorf("got %q, %v", body, err)

@@ -52,7 +52,9 @@ func (g guard) send(req *http.Request) (*http.Response, error) {
 		return g.exchange(unmaskRedirect(req), req)
 	}
 	resp, err := g.sendWith(c, req)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized && (req.Body == nil || req.Body == http.NoBody || req.GetBody != nil) {
+	if err == nil &&
+		resp.StatusCode == http.StatusUnauthorized &&
+		(req.Body == nil || req.Body == http.NoBody || req.GetBody != nil) {
 		resp, err = g.sendAgain(c, req, resp)
 	}
 	return resp, err
@@ -142,12 +144,18 @@ func (c *Client) CheckPrivate(ctx context.Context, u *url.URL) error {
 	if u.Scheme == "https" || c.policy.opensHost(ctx, u.Hostname(), portNumber(u)) {
 		return nil
 	}
-	return &Error{Code: CodeCredentialHost, Host: u.Hostname(), Reason: "without https it is only sent to addresses that the operator opened"}
+	return &Error{
+		Code:   CodeCredentialHost,
+		Host:   u.Hostname(),
+		Reason: "without https it is only sent to addresses that the operator opened",
+	}
 }
 
 // opensHost reports whether the operator opened a port of every address of a host.
 func (p *Policy) opensHost(ctx context.Context, host string, port uint16) bool {
-	allowed := func(addr netip.Addr) bool { return p.AllowPrivate || p.allows(addr.Unmap(), port, false) }
+	allowed := func(addr netip.Addr) bool {
+		return p.AllowPrivate || p.allows(addr.Unmap(), port, false)
+	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return allowed(addr)
 	}
@@ -175,12 +183,23 @@ func (c *Client) CheckHosts(field string, entries []string) (Hosts, error) {
 		literal := err == nil || isLocalhost(h.name)
 		number, _ := strconv.ParseUint(h.port, 10, 16) // ParseHosts checked it
 		port := uint16(number)
-		refused := &Error{Code: CodeBlocked, Host: h.name, Addr: addr, Port: port}
+		refused := &Error{
+			Code: CodeBlocked,
+			Host: h.name,
+			Addr: addr,
+			Port: port,
+		}
 		if h.scheme == "http" && literal && !c.policy.opensHost(context.Background(), h.name, port) {
-			return nil, withSetting(agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which the operator has not opened"), refused)
+			return nil, withSetting(
+				agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which the operator has not opened"),
+				refused,
+			)
 		}
 		if reason := c.policy.refusal(addr, port); err == nil && reason != "" {
-			return nil, withSetting(agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which cannot be reached from here: "+reason), refused)
+			return nil, withSetting(
+				agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which cannot be reached from here: "+reason),
+				refused,
+			)
 		}
 	}
 	return hosts, nil

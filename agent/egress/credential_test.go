@@ -15,7 +15,9 @@ import (
 )
 
 func TestHostsOfCredentials(t *testing.T) {
-	hosts, err := ParseHosts("hosts", []string{"api.example.com", "*.example.org", "example.net:8443", "http://10.0.0.5:8080", "[::1]:9000", "bücher.example"})
+	hosts, err := ParseHosts("hosts", []string{
+		"api.example.com", "*.example.org", "example.net:8443", "http://10.0.0.5:8080", "[::1]:9000", "bücher.example",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +62,12 @@ func TestHostsOfCredentials(t *testing.T) {
 			t.Errorf("%s: %v", address, got)
 		}
 	}
-	for _, entry := range []string{"", "*", "*.com", "*.co.uk", "*.github.io", "*.s3.amazonaws.com", "*.localhost", "a.*.example.com", "*.*.example.com", "a/b", "https://a.example.com/x",
-		"a@b.example", "a.example:0", "a.example:99999", "a.example:", "a b", "*.10.0.0.1", "ftp://a.example", "a.example?x", "a.example#x", "0x7f.1", "a..example", "a.example."} {
+	for _, entry := range []string{
+		"", "*", "*.com", "*.co.uk", "*.github.io", "*.s3.amazonaws.com", "*.localhost", "a.*.example.com",
+		"*.*.example.com", "a/b", "https://a.example.com/x", "a@b.example", "a.example:0", "a.example:99999",
+		"a.example:", "a b", "*.10.0.0.1", "ftp://a.example", "a.example?x", "a.example#x", "0x7f.1",
+		"a..example", "a.example.",
+	} {
 		if _, err := ParseHosts("hosts", []string{entry}); agent.ErrorCode(err) != agent.CodeValidation {
 			t.Errorf("%q is accepted: %v", entry, err)
 		}
@@ -195,7 +201,9 @@ func TestCredentialIsNotSentElsewhere(t *testing.T) {
 	// Without https only to addresses that the operator allowed.
 	public := New(Policy{Resolver: fixed(map[string][]string{"plain.example": {"93.184.215.14"}}).resolver()})
 	ctx = withBadge(t, &badge{}, "http://plain.example")
-	if _, _, err := fetchWith(t, ctx, public, "http://plain.example/"); !errors.Is(err, &Error{Code: CodeCredentialHost}) {
+	if _, _, err := fetchWith(
+		t, ctx, public, "http://plain.example/",
+	); !errors.Is(err, &Error{Code: CodeCredentialHost}) {
 		t.Errorf("plain http: %v", err)
 	}
 }

@@ -80,7 +80,9 @@ func (e *Error) Is(target error) bool {
 }
 
 // Refused reports whether the request was not made because of its destination.
-func (e *Error) Refused() bool { return e.Code != CodeTooLarge && e.Code != CodeRedirects }
+func (e *Error) Refused() bool {
+	return e.Code != CodeTooLarge && e.Code != CodeRedirects
+}
 
 // TooLarge returns the Error for a response from host longer than limit bytes.
 func TooLarge(host string, limit int64) *Error {

@@ -42,7 +42,8 @@ func Explain(err error) *agent.Error {
 		text = "the connection was refused"
 	case isDial(err):
 		text = "the server could not be reached"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, connectionReset), errors.Is(err, connectionAborted):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, connectionReset),
+		errors.Is(err, connectionAborted):
 		text = "the connection was closed early"
 	}
 	return agent.Errorf(agent.CodeUpstream, "%s", text).Because(err)
@@ -67,7 +68,10 @@ func IsTimeout(err error) bool {
 // connection was established.
 func IsUnsent(err error) bool {
 	var dns *net.DNSError
-	return IsRefused(err) || errors.As(err, &dns) || isDial(err) || IsTLS(err)
+	return IsRefused(err) ||
+		errors.As(err, &dns) ||
+		isDial(err) ||
+		IsTLS(err)
 }
 
 // IsPermanent reports whether the same request would fail again: its address is
@@ -87,7 +91,10 @@ func isCertificate(err error) bool {
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
-	return errors.As(err, &verify) || errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid)
+	return errors.As(err, &verify) ||
+		errors.As(err, &unknown) ||
+		errors.As(err, &host) ||
+		errors.As(err, &invalid)
 }
 
 // IsTLS reports whether a connection failed because of its certificate or in
@@ -95,5 +102,8 @@ func isCertificate(err error) bool {
 func IsTLS(err error) bool {
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
-	return isCertificate(err) || errors.As(err, &record) || errors.As(err, &alert) || errors.Is(err, http.ErrSchemeMismatch)
+	return isCertificate(err) ||
+		errors.As(err, &record) ||
+		errors.As(err, &alert) ||
+		errors.Is(err, http.ErrSchemeMismatch)
 }

@@ -18,14 +18,19 @@ type HeaderCredential struct {
 }
 
 // Fits reports whether u is at one of the hosts.
-func (c HeaderCredential) Fits(u *url.URL) bool { return c.Hosts.Fit(u) }
+func (c HeaderCredential) Fits(u *url.URL) bool {
+	return c.Hosts.Fit(u)
+}
 
 // Apply sets the headers. It returns an error if the request already sets one of
 // them, since one of the two values would be lost silently.
 func (c HeaderCredential) Apply(req *http.Request) error {
 	for name, value := range c.Header {
 		if len(req.Header.Values(name)) > 0 {
-			return agent.Invalid("headers", "must not set "+textproto.CanonicalMIMEHeaderKey(name)+", which the credential sets")
+			return agent.Invalid(
+				"headers",
+				"must not set "+textproto.CanonicalMIMEHeaderKey(name)+", which the credential sets",
+			)
 		}
 		req.Header.Set(name, value)
 	}
@@ -36,4 +41,6 @@ func (c HeaderCredential) Apply(req *http.Request) error {
 func (HeaderCredential) Renew(context.Context) (bool, error) { return false, nil }
 
 // Secrets returns the values of the headers.
-func (c HeaderCredential) Secrets() []string { return slices.Collect(maps.Values(c.Header)) }
+func (c HeaderCredential) Secrets() []string {
+	return slices.Collect(maps.Values(c.Header))
+}

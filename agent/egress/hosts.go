@@ -65,7 +65,8 @@ func parseHost(entry string) (h hostRule, issue string) {
 	if h.name, ok = normalHost(u.Hostname()); !ok || strings.HasSuffix(h.name, ".") {
 		return h, "is not a host, such as api.example.com"
 	}
-	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) || strings.HasSuffix(rest, ":") {
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) ||
+		strings.HasSuffix(rest, ":") {
 		return h, "has a port out of range"
 	}
 	h.port = port(&url.URL{Scheme: h.scheme, Host: u.Host})

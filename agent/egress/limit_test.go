@@ -77,7 +77,9 @@ func TestLimitedBody(t *testing.T) {
 			if string(got) != want || errors.Is(err, ErrTooLarge) != tooLarge {
 				t.Errorf("%d bytes, slow %v: %q, %v", size, slow, got, err)
 			}
-			if n, again := body.Read(make([]byte, 1)); n != 0 || (tooLarge && again != err) || (!tooLarge && again != io.EOF) {
+			if n, again := body.Read(make([]byte, 1)); n != 0 ||
+				(tooLarge && again != err) ||
+				(!tooLarge && again != io.EOF) {
 				t.Errorf("%d bytes: after the end %d, %v", size, n, again)
 			}
 		}
@@ -123,7 +125,12 @@ func TestContextEndsSlowResponse(t *testing.T) {
 }
 
 func TestHeaderTimeout(t *testing.T) {
-	server := serveOn(t, openedIP, "0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	server := serveOn(
+		t,
+		openedIP,
+		"0",
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+	)
 	_, err := get(t, client(t, Policy{Allow: openedRange, HeaderTimeout: 20 * time.Millisecond}).Do, server.URL, nil)
 	var timeout net.Error
 	if !errors.As(err, &timeout) || !timeout.Timeout() {
@@ -142,7 +149,12 @@ func TestDialTimeoutCoversDNS(t *testing.T) {
 		<-release
 		return nil
 	})
-	_, err := get(t, client(t, Policy{DialTimeout: 20 * time.Millisecond, Resolver: silent.resolver()}).Do, "http://slow.test/", nil)
+	_, err := get(
+		t,
+		client(t, Policy{DialTimeout: 20 * time.Millisecond, Resolver: silent.resolver()}).Do,
+		"http://slow.test/",
+		nil,
+	)
 	var timeout net.Error
 	if !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("%v, want a timeout", err)

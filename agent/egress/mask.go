@@ -78,7 +78,9 @@ func maskable(secret string) bool {
 	}
 	letter := strings.ContainsFunc(secret, unicode.IsLetter)
 	digit := strings.ContainsFunc(secret, unicode.IsDigit)
-	other := strings.ContainsFunc(secret, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	other := strings.ContainsFunc(secret, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 	return letter && (digit || other) || digit && other
 }
 
@@ -103,19 +105,36 @@ func (m *Masker) add(text string) {
 	for _, spelled := range []string{text, strings.ToUpper(text), strings.ToLower(text)} {
 		m.put(&pattern{chars: charsOf(spelled), mask: agent.Mask})
 	}
-	m.put(&pattern{chars: bytesOf(hex.EncodeToString([]byte(text))), raw: true, fold: true, mask: agent.Mask})
+	m.put(&pattern{
+		chars: bytesOf(hex.EncodeToString([]byte(text))),
+		raw:   true,
+		fold:  true,
+		mask:  agent.Mask,
+	})
 	for offset := range 3 {
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			// The first and the last character also depend on what stands beside the text.
 			encoded := encoding.EncodeToString(append(make([]byte, offset), text...))
 			encoded = encoded[(offset*8+5)/6 : (offset+len(text))*8/6]
-			m.put(&pattern{chars: []rune(encoded), wraps: true, mask: agent.Mask})
+			m.put(&pattern{
+				chars: []rune(encoded),
+				wraps: true,
+				mask:  agent.Mask,
+			})
 		}
 	}
 	little, big := wide(text)
 	littleMask, bigMask := wide(agent.Mask)
-	m.put(&pattern{chars: bytesOf(little), raw: true, mask: littleMask})
-	m.put(&pattern{chars: bytesOf(big), raw: true, mask: bigMask})
+	m.put(&pattern{
+		chars: bytesOf(little),
+		raw:   true,
+		mask:  littleMask,
+	})
+	m.put(&pattern{
+		chars: bytesOf(big),
+		raw:   true,
+		mask:  bigMask,
+	})
 }
 
 // wide returns a text in UTF-16, in both byte orders.
@@ -129,7 +148,9 @@ func wide(text string) (little, big string) {
 
 // put adds a pattern, unless it is there already.
 func (m *Masker) put(p *pattern) {
-	same := func(q *pattern) bool { return q.raw == p.raw && q.wraps == p.wraps && slices.Equal(q.chars, p.chars) }
+	same := func(q *pattern) bool {
+		return q.raw == p.raw && q.wraps == p.wraps && slices.Equal(q.chars, p.chars)
+	}
 	if slices.ContainsFunc(m.byFirst[p.chars[0]], same) {
 		return
 	}
@@ -282,7 +303,9 @@ func (p *pattern) matchSpelled(text []byte, at, i int) (end int, cut bool) {
 			switch {
 			case p.breaks(i, one.char) && breaks < maxRun:
 				reach(one.end, breaks+1)
-			case one.char == p.chars[i] && len(next) < maxRun && !slices.Contains(next, one.end):
+			case one.char == p.chars[i] &&
+				len(next) < maxRun &&
+				!slices.Contains(next, one.end):
 				next = append(next, one.end)
 			}
 		}

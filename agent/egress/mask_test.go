@@ -51,17 +51,34 @@ func spellingsOf(secret string) map[string]string {
 		return strings.Join(parts, "%")
 	}
 	all := map[string]string{
-		"plain": "x" + secret + "x", "upper case": strings.ToUpper("x" + secret + "x"), "lower case": strings.ToLower("x" + secret + "x"), "json": string(quoted), "json in json": string(twice), "slashes": strings.ReplaceAll(string(quoted), "/", `\/`),
-		"query": "x" + url.QueryEscape(secret) + "x", "path": "x" + url.PathEscape(secret) + "x",
-		"query, lower": lower("x" + url.QueryEscape(secret) + "x"), "query twice": "x" + url.QueryEscape(url.QueryEscape(secret)) + "x",
-		"html in json": quote("x" + html.EscapeString(secret) + "x"), "html": "x" + html.EscapeString(secret) + "x", "html twice": "x" + html.EscapeString(html.EscapeString(secret)) + "x",
-		"decimal": every("&#%d;"), "hexadecimal": every("&#x%x;"), "hexadecimal, upper": every("&#X%04X;"),
-		"units": "x" + units.String() + "x", "hex": hex.EncodeToString([]byte("x" + secret + "x")), "HEX": strings.ToUpper(hex.EncodeToString([]byte("x" + secret + "x"))),
-		"utf-16le": little, "utf-16be": big,
+		"plain":              "x" + secret + "x",
+		"upper case":         strings.ToUpper("x" + secret + "x"),
+		"lower case":         strings.ToLower("x" + secret + "x"),
+		"json":               string(quoted),
+		"json in json":       string(twice),
+		"slashes":            strings.ReplaceAll(string(quoted), "/", `\/`),
+		"query":              "x" + url.QueryEscape(secret) + "x",
+		"path":               "x" + url.PathEscape(secret) + "x",
+		"query, lower":       lower("x" + url.QueryEscape(secret) + "x"),
+		"query twice":        "x" + url.QueryEscape(url.QueryEscape(secret)) + "x",
+		"html in json":       quote("x" + html.EscapeString(secret) + "x"),
+		"html":               "x" + html.EscapeString(secret) + "x",
+		"html twice":         "x" + html.EscapeString(html.EscapeString(secret)) + "x",
+		"decimal":            every("&#%d;"),
+		"hexadecimal":        every("&#x%x;"),
+		"hexadecimal, upper": every("&#X%04X;"),
+		"units":              "x" + units.String() + "x",
+		"hex":                hex.EncodeToString([]byte("x" + secret + "x")),
+		"HEX":                strings.ToUpper(hex.EncodeToString([]byte("x" + secret + "x"))),
+		"utf-16le":           little,
+		"utf-16be":           big,
 	}
 	for offset := range 3 {
 		text := []byte(strings.Repeat("x", offset) + secret + "xx")
-		for name, encoding := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "base64url": base64.RawURLEncoding} {
+		for name, encoding := range map[string]*base64.Encoding{
+			"base64":    base64.StdEncoding,
+			"base64url": base64.RawURLEncoding,
+		} {
 			all[fmt.Sprintf("%s at %d", name, offset)] = encoding.EncodeToString(text)
 		}
 		encoded := base64.StdEncoding.EncodeToString(text)
@@ -86,7 +103,14 @@ func core(name, spelling string) string {
 }
 
 var maskedSecrets = []string{
-	"tok-4711+a/b=c&d\"e'f<g>h\\i%j k~l", "sk_live_51HxYzAbCdEf", "pässwört-ñandú", "Пароль-секрет", "key-\U0001F511-with-a-lock", "12345678abcd", `a\\b\c"d/e//f`, "-----BEGIN KEY-----\n\tMIIEvQ\r\n4711\n",
+	"tok-4711+a/b=c&d\"e'f<g>h\\i%j k~l",
+	"sk_live_51HxYzAbCdEf",
+	"pässwört-ñandú",
+	"Пароль-секрет",
+	"key-\U0001F511-with-a-lock",
+	"12345678abcd",
+	`a\\b\c"d/e//f`,
+	"-----BEGIN KEY-----\n\tMIIEvQ\r\n4711\n",
 	strings.Repeat("eyJhbGciOiJSUzI1NiJ9.", 40) + "end+/=",
 }
 
@@ -137,12 +161,24 @@ func TestMaskedStream(t *testing.T) {
 // event is not held back.
 func TestNothingElseIsMasked(t *testing.T) {
 	m := NewMasker([]string{"tok-4711+a/b=c", "short"})
-	for _, text := range []string{"", "short", "tok-4711", "data: {\"text\":\"AT&T & co, 100% \\\\ sure\"}\n\n", "a+b%2B&amp;\\u002b", strings.Repeat("tok-", 100)} {
+	for _, text := range []string{
+		"",
+		"short",
+		"tok-4711",
+		"data: {\"text\":\"AT&T & co, 100% \\\\ sure\"}\n\n",
+		"a+b%2B&amp;\\u002b",
+		strings.Repeat("tok-", 100),
+	} {
 		if got := m.Replace(text); got != text {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	}
-	for _, event := range []string{"data: {\"a\":\"b\"}\n\n", "data: token\n\n", "data: fish & chips\n\n", "data: 100%\n\n"} {
+	for _, event := range []string{
+		"data: {\"a\":\"b\"}\n\n",
+		"data: token\n\n",
+		"data: fish & chips\n\n",
+		"data: 100%\n\n",
+	} {
 		if out, held, _ := m.mask(nil, []byte(event), 0, false); string(out) != event || len(held) > 0 {
 			t.Errorf("of %q only %q is delivered at once", event, out)
 		}
@@ -155,8 +191,10 @@ func TestNothingElseIsMasked(t *testing.T) {
 // TestShortSecrets: from 8 bytes on all are masked, from 6 on those that are neither words
 // nor numbers.
 func TestShortSecrets(t *testing.T) {
-	for secret, want := range map[string]bool{"password": true, "12345678": true, "hunter22": true, "s3cr3t": true, "pa-ss-w": true, `\\\\\\\\`: true,
-		"secret": false, "default": false, "123456": false, "ab12": false, "a-b-1": false, agent.Mask: false} {
+	for secret, want := range map[string]bool{
+		"password": true, "12345678": true, "hunter22": true, "s3cr3t": true, "pa-ss-w": true, `\\\\\\\\`: true,
+		"secret": false, "default": false, "123456": false, "ab12": false, "a-b-1": false, agent.Mask: false,
+	} {
 		text := "{" + base64.StdEncoding.EncodeToString([]byte(secret)) + " " + secret + "}"
 		masked := NewMasker([]string{secret}).Replace(text)
 		if (masked != text) != want || want && strings.Contains(masked, secret) {
@@ -218,13 +256,23 @@ func TestSecretsOfRequests(t *testing.T) {
 					want = other
 				}
 			}
-			if masked := NewMasker(secretsOf(req)).Replace("x" + want + "x"); strings.Contains(masked, want[1:len(want)-2]) {
+			if masked := NewMasker(secretsOf(req)).Replace("x" + want + "x"); strings.Contains(
+				masked,
+				want[1:len(want)-2],
+			) {
 				t.Errorf("of %v: %s", secretsOf(req), masked)
 			}
 		})
 	}
-	plain := Call{URL: &url.URL{Scheme: "https", Host: "api.example.com", RawQuery: "key=customer-settings&page_token=abcdefghijkl&syncToken=123456789"},
-		Headers: map[string]string{"X-Author": "Ada Lovelace", "Mcp-Session-Id": "12345678-90"}, IdempotencyKey: "run-12345678"}
+	plain := Call{
+		URL: &url.URL{
+			Scheme:   "https",
+			Host:     "api.example.com",
+			RawQuery: "key=customer-settings&page_token=abcdefghijkl&syncToken=123456789",
+		},
+		Headers:        map[string]string{"X-Author": "Ada Lovelace", "Mcp-Session-Id": "12345678-90"},
+		IdempotencyKey: "run-12345678",
+	}
 	req, err := plain.Request(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +323,9 @@ func TestEchoIsMasked(t *testing.T) {
 		_, _ = io.WriteString(w, said)
 	}))
 	defer s.Close()
-	other = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "query "+r.URL.RawQuery) }))
+	other = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "query "+r.URL.RawQuery)
+	}))
 	defer other.Close()
 	c := New(loopback())
 	for _, at := range []string{"/plain", "/redirect", "/away", "/zip", "/deflate", "/status", "/broken"} {
@@ -297,10 +347,14 @@ func TestEchoIsMasked(t *testing.T) {
 		_, _ = all.ReadFrom(resp.Body)
 		_ = resp.Body.Close()
 		text := all.String() + resp.Status + resp.Request.URL.String()
-		if strings.Contains(text, "4711") || !strings.Contains(text, agent.Mask) && !strings.Contains(text, url.QueryEscape(agent.Mask)) {
+		if strings.Contains(text, "4711") ||
+			!strings.Contains(text, agent.Mask) && !strings.Contains(text, url.QueryEscape(agent.Mask)) {
 			t.Errorf("%s: %s", at, text)
 		}
-		if at == "/redirect" && !slices.Equal(strings.Fields(text)[len(strings.Fields(text))-1:], []string{"OK" + s.URL + "/final?again=********"}) {
+		if at == "/redirect" &&
+			!slices.Equal(strings.Fields(text)[len(strings.Fields(text))-1:], []string{
+				"OK" + s.URL + "/final?again=********",
+			}) {
 			t.Errorf("%s: %s", at, text)
 		}
 	}
@@ -308,7 +362,9 @@ func TestEchoIsMasked(t *testing.T) {
 
 // TestVerbatim: who forwards another's request forwards the answer as it is.
 func TestVerbatim(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("Authorization")) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Header.Get("Authorization"))
+	}))
 	defer s.Close()
 	policy := loopback()
 	policy.Verbatim = true
@@ -343,7 +399,8 @@ func FuzzMasker(f *testing.F) {
 		if len(held) > 20*maxPattern*maxEntity {
 			t.Errorf("%d bytes are held back", len(held))
 		}
-		if whole := m.Replace("[" + secret + "]"); strings.Contains(whole, secret) && !strings.Contains(agent.Mask, secret) {
+		if whole := m.Replace("[" + secret + "]"); strings.Contains(whole, secret) &&
+			!strings.Contains(agent.Mask, secret) {
 			t.Errorf("%q remains in %q", secret, whole)
 		}
 	})
@@ -351,7 +408,10 @@ func FuzzMasker(f *testing.F) {
 
 // BenchmarkMasker masks an answer of 1 MB.
 func BenchmarkMasker(b *testing.B) {
-	text := []byte(strings.Repeat(`{"id":1234567890,"name":"Ada Lovelace","note":"a \"quoted\" text & more"},`, 1<<20/75))
+	text := []byte(strings.Repeat(
+		`{"id":1234567890,"name":"Ada Lovelace","note":"a \"quoted\" text & more"},`,
+		1<<20/75,
+	))
 	for _, n := range []int{1, 8} {
 		var secrets []string
 		for i := range n {

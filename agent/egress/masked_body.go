@@ -62,9 +62,13 @@ func unzipped(resp *http.Response) io.ReadCloser {
 	body := &zippedBody{ReadCloser: resp.Body}
 	switch strings.ToLower(resp.Header.Get("Content-Encoding")) {
 	case "gzip", "x-gzip":
-		body.open = func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+		body.open = func(r io.Reader) (io.Reader, error) {
+			return gzip.NewReader(r)
+		}
 	case "deflate":
-		body.open = func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }
+		body.open = func(r io.Reader) (io.Reader, error) {
+			return zlib.NewReader(r)
+		}
 	default:
 		return resp.Body
 	}
@@ -114,7 +118,12 @@ func (b *maskedBody) Read(p []byte) (int, error) {
 		n, err := b.ReadCloser.Read(b.chunk)
 		b.err = err
 		var held []byte
-		b.ready, held, b.covered = b.masker.mask(b.ready[:0], append(b.held, b.chunk[:n]...), b.covered, err != nil)
+		b.ready, held, b.covered = b.masker.mask(
+			b.ready[:0],
+			append(b.held, b.chunk[:n]...),
+			b.covered,
+			err != nil,
+		)
 		b.held = slices.Clone(held)
 	}
 	n := copy(p, b.ready)

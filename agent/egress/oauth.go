@@ -62,7 +62,10 @@ func (a OAuthAnswer) Seconds(name string) time.Duration {
 // leave out its type, or name that of its account.
 func (a OAuthAnswer) BearerToken() (string, bool) {
 	token, kind := a.Text("access_token"), a.Text("token_type")
-	isBearer := kind == "" || strings.EqualFold(kind, "bearer") || kind == "bot" || kind == "user"
+	isBearer := kind == "" ||
+		strings.EqualFold(kind, "bearer") ||
+		kind == "bot" ||
+		kind == "user"
 	isOther := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	return token, isBearer && token != "" && !strings.ContainsFunc(token, isOther)
 }

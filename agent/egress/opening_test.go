@@ -41,8 +41,11 @@ func TestRefusalsNameTheSetting(t *testing.T) {
 			}
 			continue
 		}
-		if known.Details["value"] != value || known.Details["address"] != value || known.Details["setting"] != AllowSetting ||
-			!strings.HasSuffix(known.Message, setting) || !strings.HasSuffix(issue, setting) {
+		if known.Details["value"] != value ||
+			known.Details["address"] != value ||
+			known.Details["setting"] != AllowSetting ||
+			!strings.HasSuffix(known.Message, setting) ||
+			!strings.HasSuffix(issue, setting) {
 			t.Errorf("%s: %v, %v", url, known, known.Details)
 		}
 		opened := New(Policy{Allow: agent.MustAddressRanges(value)})
@@ -51,7 +54,8 @@ func TestRefusalsNameTheSetting(t *testing.T) {
 		}
 	}
 	hidden := &Error{Code: CodeBlocked, Host: "ollama", Addr: thisMachine, Port: 11434, Reason: "loopback address"}
-	if known := Explain(hidden); !strings.HasSuffix(known.Message, AllowSetting+"=ADDRESS:11434") || strings.Contains(known.Message, "127") {
+	if known := Explain(hidden); !strings.HasSuffix(known.Message, AllowSetting+"=ADDRESS:11434") ||
+		strings.Contains(known.Message, "127") {
 		t.Errorf("a name: %v", known)
 	}
 }

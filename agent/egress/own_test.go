@@ -38,7 +38,10 @@ func TestMark(t *testing.T) {
 	}
 	ask(NewOwnHosts("https://satchel.example.com"), server.URL)
 	ask(nil, server.URL)
-	ask(&OwnHosts{hosts: map[string]bool{"localhost": true}}, strings.Replace(server.URL, "127.0.0.1", "localhost", 1)+"/?to="+server.URL)
+	ask(
+		&OwnHosts{hosts: map[string]bool{"localhost": true}},
+		strings.Replace(server.URL, "127.0.0.1", "localhost", 1)+"/?to="+server.URL,
+	)
 	if strings.Join(got, ",") != "x,,x,x" {
 		t.Errorf("got %q", got)
 	}
@@ -47,8 +50,9 @@ func TestMark(t *testing.T) {
 func TestOwn(t *testing.T) {
 	own := NewOwnHosts("https://Satchel.Example.com:8443/base")
 	for host, want := range map[string]bool{
-		"satchel.example.com": true, "SATCHEL.example.com.": true, "localhost": true, "a.localhost": true, "127.0.0.1": true, "127.9.9.9": true,
-		"::1": true, "::ffff:127.0.0.1": true, "0.0.0.0": true, "example.com": false, "satchel.example.com.evil.test": false, "192.0.2.1": false, "": false,
+		"satchel.example.com": true, "SATCHEL.example.com.": true, "localhost": true, "a.localhost": true,
+		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true, "0.0.0.0": true,
+		"example.com": false, "satchel.example.com.evil.test": false, "192.0.2.1": false, "": false,
 	} {
 		t.Run(host, func(t *testing.T) {
 			if got := own.includes(host); got != want {

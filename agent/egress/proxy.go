@@ -79,17 +79,32 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 	if o.Upstream != nil {
 		direct.transport.Proxy = http.ProxyURL(o.Upstream)
 	}
-	p := &Proxy{client: &direct, options: o, tunnels: map[net.Conn]struct{}{}}
+	p := &Proxy{
+		client:  &direct,
+		options: o,
+		tunnels: map[net.Conn]struct{}{},
+	}
 	quiet := log.New(io.Discard, "", 0)
-	p.forward = &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: guard{&direct}, FlushInterval: -1,
+	p.forward = &httputil.ReverseProxy{
+		Rewrite:        func(*httputil.ProxyRequest) {},
+		Transport:      guard{&direct},
+		FlushInterval:  -1,
 		ModifyResponse: rejectProxyAuth,
-		ErrorLog:       quiet, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) }}
+		ErrorLog:       quiet,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			p.fail(w, err)
+		},
+	}
 	if o.Port != nil {
 		o.Port.add(p)
 		return p, nil
 	}
 	var err error
-	p.server, err = Serve("127.0.0.1:0", &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, MaxHeaderBytes: maxProxyHeader})
+	p.server, err = Serve("127.0.0.1:0", &http.Server{
+		Handler:           p,
+		ReadHeaderTimeout: tunnelHandshake,
+		MaxHeaderBytes:    maxProxyHeader,
+	})
 	return p, err
 }
 
@@ -231,9 +246,17 @@ func (p *Proxy) dial(ctx context.Context, address string) (conn net.Conn, rest i
 	header := http.Header{}
 	if up.User != nil {
 		password, _ := up.User.Password()
-		header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(up.User.Username()+":"+password)))
+		header.Set(
+			"Proxy-Authorization",
+			"Basic "+base64.StdEncoding.EncodeToString([]byte(up.User.Username()+":"+password)),
+		)
 	}
-	ask := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: header}
+	ask := &http.Request{
+		Method: http.MethodConnect,
+		URL:    &url.URL{Opaque: address},
+		Host:   address,
+		Header: header,
+	}
 	reader := bufio.NewReader(io.LimitReader(conn, maxHeader))
 	if err = ask.Write(conn); err == nil {
 		var answer *http.Response

@@ -34,10 +34,15 @@ type ProxyPort struct {
 // ListenProxies listens on an address, host:port, for the Proxies made with it.
 func ListenProxies(address string) (p *ProxyPort, err error) {
 	p = &ProxyPort{proxies: map[[sha256.Size]byte]*Proxy{}}
-	p.Server, err = Serve(address, &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxProxyHeader,
+	p.Server, err = Serve(address, &http.Server{
+		Handler:           p,
+		ReadHeaderTimeout: tunnelHandshake,
+		IdleTimeout:       5 * time.Minute,
+		MaxHeaderBytes:    maxProxyHeader,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, conn)
-		}})
+		},
+	})
 	return p, err
 }
 

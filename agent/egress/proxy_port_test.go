@@ -49,8 +49,11 @@ func TestProxyPortWantsCredentials(t *testing.T) {
 		user *url.Userinfo
 		want int
 	}{
-		"none": {nil, 407}, "wrong password": {url.UserPassword(user, "x"), 407}, "wrong user": {url.UserPassword("x", password), 407},
-		"first": {url.UserPassword(user, password), 200}, "second": {url.UserPassword(other, otherPassword), 200},
+		"none":           {nil, 407},
+		"wrong password": {url.UserPassword(user, "x"), 407},
+		"wrong user":     {url.UserPassword("x", password), 407},
+		"first":          {url.UserPassword(user, password), 200},
+		"second":         {url.UserPassword(other, otherPassword), 200},
 	} {
 		resp, err := throughPort(t, port, c.user).Get(target)
 		if err != nil {
@@ -58,7 +61,9 @@ func TestProxyPortWantsCredentials(t *testing.T) {
 		}
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != c.want || c.want == 200 && string(body) != "hello" || c.want == 407 && resp.Header.Get("Proxy-Authenticate") == "" {
+		if resp.StatusCode != c.want ||
+			c.want == 200 && string(body) != "hello" ||
+			c.want == 407 && resp.Header.Get("Proxy-Authenticate") == "" {
 			t.Errorf("%s: %d %q", name, resp.StatusCode, body)
 		}
 	}
@@ -66,7 +71,9 @@ func TestProxyPortWantsCredentials(t *testing.T) {
 	if resp, err := c.Get(ProxyCheckURL); err != nil || resp.StatusCode != 200 {
 		t.Errorf("the check: %v, %v", resp, err)
 	}
-	if resp, err := c.Get("http://blocked.test:" + portOf(t, opened) + "/"); err != nil || resp.StatusCode != 403 || hits.Load() != 0 {
+	if resp, err := c.Get("http://blocked.test:" + portOf(t, opened) + "/"); err != nil ||
+		resp.StatusCode != 403 ||
+		hits.Load() != 0 {
 		t.Errorf("an address that the policy blocks: %v, %v, %d hits", resp, err, hits.Load())
 	}
 	if resp, err := c.Get("http://opened.test:" + portOf(t, opened) + "/407"); err != nil || resp.StatusCode != 502 {
@@ -127,7 +134,9 @@ func TestProxyPortEndsRequests(t *testing.T) {
 		close(started)
 		<-r.Context().Done()
 	}))
-	resp, err := throughPort(t, port, url.UserPassword(p.Credentials())).Get("http://opened.test:" + portOf(t, opened) + "/")
+	resp, err := throughPort(t, port, url.UserPassword(p.Credentials())).Get(
+		"http://opened.test:" + portOf(t, opened) + "/",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

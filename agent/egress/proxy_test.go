@@ -17,7 +17,11 @@ import (
 // newProxy starts a proxy with a policy for opened.test and blocked.test.
 func newProxy(t testing.TB, o ProxyOptions) *Proxy {
 	t.Helper()
-	c := client(t, Policy{Allow: openedRange, MaxResponse: -1, Resolver: fixed(map[string][]string{"opened.test": {openedIP}, "blocked.test": {blockedIP}}).resolver()})
+	c := client(t, Policy{
+		Allow:       openedRange,
+		MaxResponse: -1,
+		Resolver:    fixed(map[string][]string{"opened.test": {openedIP}, "blocked.test": {blockedIP}}).resolver(),
+	})
 	p, err := c.Proxy(o)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +43,10 @@ func proxyClient(t testing.TB, p *Proxy, tlsTo *httptest.Server) *http.Client {
 	}
 	transport.Proxy = http.ProxyURL(u)
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 func TestProxyKeepsToThePolicy(t *testing.T) {
@@ -77,7 +84,11 @@ func TestProxyKeepsToThePolicy(t *testing.T) {
 		}
 	}
 	if blockedHits.Load() != 0 || refused.Load() < 5 {
-		t.Errorf("the blocked server was reached %d times, %d refusals were reported", blockedHits.Load(), refused.Load())
+		t.Errorf(
+			"the blocked server was reached %d times, %d refusals were reported",
+			blockedHits.Load(),
+			refused.Load(),
+		)
 	}
 }
 
@@ -118,7 +129,8 @@ type upstream struct {
 func upstreamProxy(t *testing.T) *upstream {
 	u := &upstream{}
 	server := serveOn(t, openedIP, "0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodConnect || r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("ada:secret")) {
+		if r.Method != http.MethodConnect ||
+			r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("ada:secret")) {
 			w.WriteHeader(http.StatusProxyAuthRequired)
 			return
 		}

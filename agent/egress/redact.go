@@ -41,7 +41,9 @@ func Redact(raw string) string {
 // redactQuery masks values, and whole parts without "=", which may be the
 // secret itself.
 func redactQuery(query string) string {
-	parts := strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
+	parts := strings.FieldsFunc(query, func(r rune) bool {
+		return r == '&' || r == ';'
+	})
 	for i, part := range parts {
 		name, _, found := strings.Cut(part, "=")
 		if found {

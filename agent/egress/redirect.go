@@ -31,7 +31,10 @@ func sameParty(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
 	}
-	if from.Scheme == "http" && port(from) == "80" && to.Scheme == "https" && port(to) == "443" {
+	if from.Scheme == "http" &&
+		port(from) == "80" &&
+		to.Scheme == "https" &&
+		port(to) == "443" {
 		return true
 	}
 	return from.Scheme == to.Scheme && port(from) == port(to)
@@ -53,7 +56,8 @@ func port(u *url.URL) string {
 var safeHeaders = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Accept-Language": true, "Cache-Control": true, "Content-Encoding": true,
 	"Content-Language": true, "Content-Length": true, "Content-Type": true, "If-Match": true, "If-Modified-Since": true,
-	"If-None-Match": true, "If-Range": true, "If-Unmodified-Since": true, "Pragma": true, "Range": true, "User-Agent": true,
+	"If-None-Match": true, "If-Range": true, "If-Unmodified-Since": true, "Pragma": true,
+	"Range": true, "User-Agent": true,
 }
 
 // withoutCredentials copies a request for a server that the caller did not

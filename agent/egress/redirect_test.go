@@ -38,7 +38,10 @@ func redirectURL(base string, hops ...string) string {
 func TestRedirectsMeetTheSameChecks(t *testing.T) {
 	opened, blockedHits := newServerPair(t, http.HandlerFunc(redirectTo))
 	port := portOf(t, opened)
-	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"blocked.test": {blockedIP}, "opened.test": {openedIP}}).resolver()})
+	c := client(t, Policy{
+		Allow:    openedRange,
+		Resolver: fixed(map[string][]string{"blocked.test": {blockedIP}, "opened.test": {openedIP}}).resolver(),
+	})
 	cases := []struct {
 		to  string
 		err error
@@ -83,8 +86,15 @@ func TestRedirectCount(t *testing.T) {
 		http.Redirect(w, r, "/"+strconv.Itoa(left-1), http.StatusFound)
 	}))
 	c := client(t, Policy{Allow: openedRange})
-	library := &http.Client{Transport: c.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
-	for name, do := range map[string]func(*http.Request) (*http.Response, error){"Do": c.Do, "HTTP": c.HTTP().Do, "a library's own client": library.Do} {
+	library := &http.Client{
+		Transport:     c.Transport(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return nil },
+	}
+	for name, do := range map[string]func(*http.Request) (*http.Response, error){
+		"Do":                     c.Do,
+		"HTTP":                   c.HTTP().Do,
+		"a library's own client": library.Do,
+	} {
 		if body, err := get(t, do, server.URL+"/5", nil); body != "end" || err != nil {
 			t.Errorf("%s, five: %q, %v", name, body, err)
 		}
@@ -118,9 +128,13 @@ func TestCredentialsStayOnTheirHosts(t *testing.T) {
 	other := serveOn(t, openedIP, "0", http.HandlerFunc(redirectTo))
 	secure, roots := secureServer(t, nil, http.HandlerFunc(redirectTo))
 	c := client(t, Policy{Allow: openedRange, RootCAs: roots, Resolver: fixed(map[string][]string{
-		"a.test": {openedIP}, "b.test": {openedIP}, "sub.a.test": {openedIP}, "example.com": {openedIP},
+		"a.test":      {openedIP},
+		"b.test":      {openedIP},
+		"sub.a.test":  {openedIP},
+		"example.com": {openedIP},
 	}).resolver()})
-	a, b, sub := "http://a.test:"+portOf(t, plain), "http://b.test:"+portOf(t, plain), "http://sub.a.test:"+portOf(t, plain)
+	a, b, sub :=
+		"http://a.test:"+portOf(t, plain), "http://b.test:"+portOf(t, plain), "http://sub.a.test:"+portOf(t, plain)
 	otherPort, tls := "http://a.test:"+portOf(t, other), "https://example.com:"+portOf(t, secure)
 	downgraded := "http://example.com:" + portOf(t, plain)
 	cases := []struct {
@@ -141,8 +155,9 @@ func TestCredentialsStayOnTheirHosts(t *testing.T) {
 		{"https to http and back", redirectURL(tls, downgraded, tls), false},
 	}
 	secrets := []string{
-		"Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "X-Api-Key", "Api-Key", "Apikey", "X-Auth-Token", "Private-Token",
-		"X-Shopify-Access-Token", "X-Client-Secret", "X-Webhook-Secret", "X-Hub-Signature-256", "Mcp-Session-Id", "X-Password", "X-Amz-Security-Token", "X-Acme",
+		"Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "X-Api-Key", "Api-Key", "Apikey",
+		"X-Auth-Token", "Private-Token", "X-Shopify-Access-Token", "X-Client-Secret", "X-Webhook-Secret",
+		"X-Hub-Signature-256", "Mcp-Session-Id", "X-Password", "X-Amz-Security-Token", "X-Acme",
 	}
 	header := http.Header{"Accept": {"text/plain"}, "Accept-Language": {"en"}}
 	for _, name := range secrets {
@@ -214,7 +229,8 @@ func TestTransportsAboveCannotLeak(t *testing.T) {
 	if body, err := get(t, library.Do, server.URL, nil); !strings.Contains(body, "Authorization") || err != nil {
 		t.Errorf("got %q, %v", body, err)
 	}
-	if body, err := get(t, library.Do, redirectURL(server.URL, b), nil); strings.Contains(body, "Authorization") || err != nil {
+	if body, err := get(t, library.Do, redirectURL(server.URL, b), nil); strings.Contains(body, "Authorization") ||
+		err != nil {
 		t.Errorf("got %q, %v", body, err)
 	}
 }
@@ -225,14 +241,19 @@ type closeRecorder struct {
 	closed bool
 }
 
-func (c *closeRecorder) Close() error { c.closed = true; return nil }
+func (c *closeRecorder) Close() error {
+	c.closed = true
+	return nil
+}
 
 func TestRefusedRequests(t *testing.T) {
 	c := client(t, Policy{})
 	body := &closeRecorder{Reader: strings.NewReader("x")}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://10.0.0.1/?k=s3cret", body)
 	_, err := c.Do(req)
-	if !errors.Is(err, ErrBlocked) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "k=***") {
+	if !errors.Is(err, ErrBlocked) ||
+		strings.Contains(err.Error(), "s3cret") ||
+		!strings.Contains(err.Error(), "k=***") {
 		t.Errorf("got error %v", err)
 	}
 	if !body.closed {
@@ -259,12 +280,22 @@ func TestBodiesFollowRedirects(t *testing.T) {
 				_, _ = io.WriteString(w, " "+r.Header.Get(name))
 			}
 		}))
-		c := client(t, Policy{Allow: openedRange, Verbatim: true, Resolver: fixed(map[string][]string{"b.test": {openedIP}}).resolver()})
+		c := client(t, Policy{
+			Allow:    openedRange,
+			Verbatim: true,
+			Resolver: fixed(map[string][]string{"b.test": {openedIP}}).resolver(),
+		})
 		for to, want := range map[string]string{
 			"http://b.test:" + portOf(t, server) + "/": "PUT text text/plain     ",
-			server.URL + "/next":                       "PUT text text/plain Authorization Cookie X-Api-Key X-Acme Idempotency-Key",
+			server.URL +
+				"/next": "PUT text text/plain Authorization Cookie X-Api-Key X-Acme Idempotency-Key",
 		} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, redirectURL(server.URL, to), strings.NewReader("text"))
+			req, err := http.NewRequestWithContext(
+				t.Context(),
+				http.MethodPut,
+				redirectURL(server.URL, to),
+				strings.NewReader("text"),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}

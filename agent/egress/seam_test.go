@@ -72,9 +72,15 @@ func (n names) answer(message dnsmessage.Message) ([]byte, error) {
 		header := dnsmessage.ResourceHeader{Name: question.Name, Type: question.Type, Class: question.Class}
 		switch {
 		case addr.Is4() && question.Type == dnsmessage.TypeA:
-			message.Answers = append(message.Answers, dnsmessage.Resource{Header: header, Body: &dnsmessage.AResource{A: addr.As4()}})
+			message.Answers = append(message.Answers, dnsmessage.Resource{
+				Header: header,
+				Body:   &dnsmessage.AResource{A: addr.As4()},
+			})
 		case addr.Is6() && question.Type == dnsmessage.TypeAAAA:
-			message.Answers = append(message.Answers, dnsmessage.Resource{Header: header, Body: &dnsmessage.AAAAResource{AAAA: addr.As16()}})
+			message.Answers = append(message.Answers, dnsmessage.Resource{
+				Header: header,
+				Body:   &dnsmessage.AAAAResource{AAAA: addr.As16()},
+			})
 		}
 	}
 	return message.Pack()

@@ -32,7 +32,12 @@ func WithQuerySecrets(ctx context.Context, u *url.URL) context.Context {
 	}
 	var secrets []string
 	for name, values := range u.Query() {
-		secrets = append(secrets, slices.DeleteFunc(values, func(value string) bool { return !isSecretParameter(name, value) })...)
+		secrets = append(
+			secrets,
+			slices.DeleteFunc(values, func(value string) bool {
+				return !isSecretParameter(name, value)
+			})...,
+		)
 	}
 	if len(secrets) == 0 {
 		return ctx
@@ -78,7 +83,9 @@ func (s *sentSecrets) add(req *http.Request) {
 }
 
 // authParameter matches the parameters of an Authorization header that hold a secret.
-var authParameter = agent.Pattern(`(?i)\b(?:[a-z_-]*token|[a-z_-]*key|[a-z_-]*secret|[a-z_-]*signature|password|response)="?([^",\s]+)`)
+var authParameter = agent.Pattern(
+	`(?i)\b(?:[a-z_-]*token|[a-z_-]*key|[a-z_-]*secret|[a-z_-]*signature|password|response)="?([^",\s]+)`,
+)
 
 // addHeader adds the secrets in a header: of Basic the password, of Cookie each value, of
 // other schemes what stands after the scheme.
@@ -129,8 +136,11 @@ func isSecretHeader(name string) bool {
 
 // secretParameters are the names of query parameters that carry a secret, without
 // separators. Other names that end in "key" may say what is asked for.
-var secretParameters = []string{"apikey", "xapikey", "appkey", "accesskey", "authkey", "userkey", "secretkey", "privatekey", "devkey",
-	"licensekey", "servicekey", "subscriptionkey", "consumerkey", "hapikey", "auth", "authorization", "bearer", "jwt", "pwd", "sig", "signature"}
+var secretParameters = []string{
+	"apikey", "xapikey", "appkey", "accesskey", "authkey", "userkey", "secretkey", "privatekey", "devkey", "licensekey",
+	"servicekey", "subscriptionkey", "consumerkey", "hapikey", "auth", "authorization", "bearer", "jwt", "pwd",
+	"sig", "signature",
+}
 
 // ambiguousParameters are names of parameters that carry a secret if the value looks like
 // one, as in the APIs of Google and OpenWeather.
@@ -147,7 +157,9 @@ func isSecretParameter(name, value string) bool {
 	if slices.Contains(secretParameters, strings.NewReplacer("-", "", "_", "", ".", "").Replace(lower)) {
 		return true
 	}
-	return slices.Contains(ambiguousParameters, lower) && randomText().MatchString(value) && strings.ContainsAny(value, "0123456789") ||
+	return slices.Contains(ambiguousParameters, lower) &&
+		randomText().MatchString(value) &&
+		strings.ContainsAny(value, "0123456789") ||
 		(has("token") || has("secret") || has("password") || has("passwd")) && !slices.ContainsFunc(positionWords, has)
 }
 

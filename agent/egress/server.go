@@ -21,7 +21,11 @@ func Serve(address string, server *http.Server) (*Server, error) {
 		return nil, err
 	}
 	server.ErrorLog = log.New(io.Discard, "", 0)
-	s := &Server{listener: listener, server: server, served: make(chan struct{})}
+	s := &Server{
+		listener: listener,
+		server:   server,
+		served:   make(chan struct{}),
+	}
 	go func() {
 		defer close(s.served)
 		_ = server.Serve(listener) // returns after Close
@@ -30,7 +34,9 @@ func Serve(address string, server *http.Server) (*Server, error) {
 }
 
 // Addr returns the address on which the server listens.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+func (s *Server) Addr() net.Addr {
+	return s.listener.Addr()
+}
 
 // Close closes the port and every connection that was not taken over.
 func (s *Server) Close() {

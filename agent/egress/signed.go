@@ -48,7 +48,9 @@ func (c *Client) PostSigned(ctx context.Context, p SignedPost) (Receipt, error) 
 	req.Header.Set("User-Agent", p.UserAgent)
 	signature.SetHeaders(req.Header, p.Secrets, p.ID, p.At, p.Body)
 	client := c.HTTP()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}
 	resp, err := do(client, req)
 	if err != nil {
 		return Receipt{}, Explain(err)
@@ -60,7 +62,14 @@ func (c *Client) PostSigned(ctx context.Context, p SignedPost) (Receipt, error) 
 	case r.Status >= 200 && r.Status < 300:
 		return r, nil
 	case r.Status >= 300 && r.Status < 400:
-		return r, agent.Errorf(agent.CodeUpstream, "the receiver answered with a redirect, which is not followed").With("status", r.Status)
+		return r, agent.Errorf(
+			agent.CodeUpstream,
+			"the receiver answered with a redirect, which is not followed",
+		).With("status", r.Status)
 	}
-	return r, agent.Errorf(agent.CodeUpstream, "%s", strings.TrimSpace(fmt.Sprintf("the receiver answered %d %s", r.Status, http.StatusText(r.Status)))).With("status", r.Status)
+	return r, agent.Errorf(
+		agent.CodeUpstream,
+		"%s",
+		strings.TrimSpace(fmt.Sprintf("the receiver answered %d %s", r.Status, http.StatusText(r.Status))),
+	).With("status", r.Status)
 }

@@ -29,7 +29,9 @@ func charsOf(text string) (chars []rune) {
 		}
 		chars, text = append(chars, r), text[size:]
 	}
-	return slices.CompactFunc(chars, func(a, b rune) bool { return a == '\\' && b == '\\' })
+	return slices.CompactFunc(chars, func(a, b rune) bool {
+		return a == '\\' && b == '\\'
+	})
 }
 
 // bytesOf returns the bytes of a text.
@@ -45,7 +47,9 @@ func bytesOf(text string) []rune {
 var special = `%\&+` + anyByte[utf8.RuneSelf:]
 
 // plain reports whether a byte stands for itself only.
-func plain(b byte) bool { return b < utf8.RuneSelf && b != '%' && b != '\\' && b != '&' && b != '+' }
+func plain(b byte) bool {
+	return b < utf8.RuneSelf && b != '%' && b != '\\' && b != '&' && b != '+'
+}
 
 // spellings are the characters for which the bytes at a place of a text may stand.
 type spellings struct {
@@ -192,7 +196,9 @@ func (s *spellings) entity(at int) {
 		s.add('&', at)
 	}
 	end := at
-	for end < len(s.text) && end-at < maxEntity && (s.text[end] == '#' || isAlphanumeric(s.text[end])) {
+	for end < len(s.text) &&
+		end-at < maxEntity &&
+		(s.text[end] == '#' || isAlphanumeric(s.text[end])) {
 		end++
 	}
 	if end == len(s.text) {

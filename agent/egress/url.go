@@ -90,14 +90,25 @@ func (p *Policy) checkHost(host string, port uint16) (string, error) {
 		return host, p.checkLiteral(addr, port)
 	}
 	if isLocalhost(host) && !p.opensLoopback(port) {
-		return "", &Error{Code: CodeBlocked, Host: host, Port: port, Reason: "loopback address"}
+		return "", &Error{
+			Code:   CodeBlocked,
+			Host:   host,
+			Port:   port,
+			Reason: "loopback address",
+		}
 	}
 	return host, nil
 }
 
 func (p *Policy) checkLiteral(addr netip.Addr, port uint16) error {
 	if reason := p.refusal(addr, port); reason != "" {
-		return &Error{Code: CodeBlocked, Host: addr.String(), Addr: addr, Port: port, Reason: reason}
+		return &Error{
+			Code:   CodeBlocked,
+			Host:   addr.String(),
+			Addr:   addr,
+			Port:   port,
+			Reason: reason,
+		}
 	}
 	return nil
 }
@@ -129,7 +140,10 @@ func isHostname(host string) bool {
 		}
 		for i := 0; i < len(label); i++ {
 			c := label[i]
-			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			if (c < 'a' || c > 'z') &&
+				(c < '0' || c > '9') &&
+				c != '-' &&
+				c != '_' {
 				return false
 			}
 		}

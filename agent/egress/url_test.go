@@ -25,33 +25,78 @@ func TestCheckURL(t *testing.T) {
 		{"http://[2606:4700:4700::1111]:80/", "http://[2606:4700:4700::1111]:80/", nil},
 		{"http://1.example/", "http://1.example/", nil},
 
-		{"", "", ErrScheme}, {"example.com", "", ErrScheme}, {"//example.com", "", ErrScheme},
-		{"file:///etc/passwd", "", ErrScheme}, {"gopher://example.com/", "", ErrScheme},
-		{"ftp://example.com/", "", ErrScheme}, {"javascript:alert(1)", "", ErrScheme},
-		{"data:text/plain,x", "", ErrScheme}, {"unix:///var/run/docker.sock", "", ErrScheme},
-		{"ws://example.com", "", ErrScheme}, {"view-source:http://example.com", "", ErrScheme},
+		{"", "", ErrScheme},
+		{"example.com", "", ErrScheme},
+		{"//example.com", "", ErrScheme},
+		{"file:///etc/passwd", "", ErrScheme},
+		{"gopher://example.com/", "", ErrScheme},
+		{"ftp://example.com/", "", ErrScheme},
+		{"javascript:alert(1)", "", ErrScheme},
+		{"data:text/plain,x", "", ErrScheme},
+		{"unix:///var/run/docker.sock", "", ErrScheme},
+		{"ws://example.com", "", ErrScheme},
+		{"view-source:http://example.com", "", ErrScheme},
 
-		{"http://", "", ErrURL}, {"http:///path", "", ErrURL}, {"http:example.com", "", ErrURL},
-		{"http://user@example.com/", "", ErrURL}, {"http://user:pw@example.com/", "", ErrURL}, {"http://@example.com/", "", ErrURL},
-		{"http://example.com:0/", "", ErrURL}, {"http://example.com:65536/", "", ErrURL}, {"http://example.com:/", "", ErrURL},
-		{"http://exa mple.com/", "", ErrURL}, {"http://example..com/", "", ErrURL}, {"http://.example.com/", "", ErrURL},
-		{"http://exa\nmple.com/", "", ErrURL}, {"http://a,b/", "", ErrURL}, {"http://[::1/", "", ErrURL}, {"http://[zz::1]/", "", ErrURL},
-		{"http://%31%32%37.0.0.1/", "", ErrURL}, {"http://127%2e0.0.1/", "", ErrURL}, {`http://example.com\@127.0.0.1/`, "", ErrURL},
-		{"http://" + strings.Repeat("a", 64) + ".com/", "", ErrURL}, {"http://" + strings.Repeat("a.", 130) + "com/", "", ErrURL},
-		{"http://example.com/" + strings.Repeat("x", maxURL), "", ErrURL}, {"http://\u200d.example/", "", ErrURL},
+		{"http://", "", ErrURL},
+		{"http:///path", "", ErrURL},
+		{"http:example.com", "", ErrURL},
+		{"http://user@example.com/", "", ErrURL},
+		{"http://user:pw@example.com/", "", ErrURL},
+		{"http://@example.com/", "", ErrURL},
+		{"http://example.com:0/", "", ErrURL},
+		{"http://example.com:65536/", "", ErrURL},
+		{"http://example.com:/", "", ErrURL},
+		{"http://exa mple.com/", "", ErrURL},
+		{"http://example..com/", "", ErrURL},
+		{"http://.example.com/", "", ErrURL},
+		{"http://exa\nmple.com/", "", ErrURL},
+		{"http://a,b/", "", ErrURL},
+		{"http://[::1/", "", ErrURL},
+		{"http://[zz::1]/", "", ErrURL},
+		{"http://%31%32%37.0.0.1/", "", ErrURL},
+		{"http://127%2e0.0.1/", "", ErrURL},
+		{`http://example.com\@127.0.0.1/`, "", ErrURL},
+		{"http://" + strings.Repeat("a", 64) + ".com/", "", ErrURL},
+		{"http://" + strings.Repeat("a.", 130) + "com/", "", ErrURL},
+		{"http://example.com/" + strings.Repeat("x", maxURL), "", ErrURL},
+		{"http://\u200d.example/", "", ErrURL},
 
-		{"http://127.0.0.1/", "", ErrBlocked}, {"http://10.0.0.1:8080/", "", ErrBlocked}, {"http://169.254.169.254/latest/meta-data", "", ErrBlocked},
-		{"http://0.0.0.0/", "", ErrBlocked}, {"http://[::1]/", "", ErrBlocked}, {"http://[::]/", "", ErrBlocked},
-		{"http://[::ffff:127.0.0.1]/", "", ErrBlocked}, {"http://[::ffff:7f00:1]/", "", ErrBlocked}, {"http://[64:ff9b::a00:1]/", "", ErrBlocked},
-		{"http://[2002:7f00:1::]/", "", ErrBlocked}, {"http://[fd00:ec2::254]/", "", ErrBlocked}, {"http://[fe80::1%25eth0]/", "", ErrBlocked},
+		{"http://127.0.0.1/", "", ErrBlocked},
+		{"http://10.0.0.1:8080/", "", ErrBlocked},
+		{"http://169.254.169.254/latest/meta-data", "", ErrBlocked},
+		{"http://0.0.0.0/", "", ErrBlocked},
+		{"http://[::1]/", "", ErrBlocked},
+		{"http://[::]/", "", ErrBlocked},
+		{"http://[::ffff:127.0.0.1]/", "", ErrBlocked},
+		{"http://[::ffff:7f00:1]/", "", ErrBlocked},
+		{"http://[64:ff9b::a00:1]/", "", ErrBlocked},
+		{"http://[2002:7f00:1::]/", "", ErrBlocked},
+		{"http://[fd00:ec2::254]/", "", ErrBlocked},
+		{"http://[fe80::1%25eth0]/", "", ErrBlocked},
 		{"http://[2606:4700::1%25eth0]/", "", ErrBlocked},
-		{"http://localhost/", "", ErrBlocked}, {"http://LOCALHOST./", "", ErrBlocked}, {"http://app.localhost:3000/", "", ErrBlocked},
-		{"http://2130706433/", "", ErrBlocked}, {"http://017700000001/", "", ErrBlocked}, {"http://0x7f000001/", "", ErrBlocked},
-		{"http://0X7F.1/", "", ErrBlocked}, {"http://127.1/", "", ErrBlocked}, {"http://127.0.1/", "", ErrBlocked},
-		{"http://0177.0.0.1/", "", ErrBlocked}, {"http://0x7f.0.0.1/", "", ErrBlocked}, {"http://127.0.0.01/", "", ErrBlocked},
-		{"http://0/", "", ErrBlocked}, {"http://0x/", "", ErrBlocked}, {"http://127.0.0.1./", "", ErrBlocked}, {"http://8.8.8/", "", ErrBlocked},
-		{"http://134744072/", "", ErrBlocked}, {"http://1.2.3.4.5/", "", ErrBlocked}, {"http://256.1.1.1/", "", ErrBlocked}, {"http://example.1/", "", ErrBlocked},
-		{"http://①②⑦.⓪.⓪.①/", "", ErrBlocked}, {"http://127。0。0。1/", "", ErrBlocked}, {"http://ｌｏｃａｌｈｏｓｔ/", "", ErrBlocked},
+		{"http://localhost/", "", ErrBlocked},
+		{"http://LOCALHOST./", "", ErrBlocked},
+		{"http://app.localhost:3000/", "", ErrBlocked},
+		{"http://2130706433/", "", ErrBlocked},
+		{"http://017700000001/", "", ErrBlocked},
+		{"http://0x7f000001/", "", ErrBlocked},
+		{"http://0X7F.1/", "", ErrBlocked},
+		{"http://127.1/", "", ErrBlocked},
+		{"http://127.0.1/", "", ErrBlocked},
+		{"http://0177.0.0.1/", "", ErrBlocked},
+		{"http://0x7f.0.0.1/", "", ErrBlocked},
+		{"http://127.0.0.01/", "", ErrBlocked},
+		{"http://0/", "", ErrBlocked},
+		{"http://0x/", "", ErrBlocked},
+		{"http://127.0.0.1./", "", ErrBlocked},
+		{"http://8.8.8/", "", ErrBlocked},
+		{"http://134744072/", "", ErrBlocked},
+		{"http://1.2.3.4.5/", "", ErrBlocked},
+		{"http://256.1.1.1/", "", ErrBlocked},
+		{"http://example.1/", "", ErrBlocked},
+		{"http://①②⑦.⓪.⓪.①/", "", ErrBlocked},
+		{"http://127。0。0。1/", "", ErrBlocked},
+		{"http://ｌｏｃａｌｈｏｓｔ/", "", ErrBlocked},
 		{"http://%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1/", "", ErrBlocked},
 	}
 	for _, c := range cases {
@@ -106,7 +151,10 @@ func TestErrorsKeepCredentialsOut(t *testing.T) {
 	}
 	_, err := (&Policy{}).checkURL("http://10.0.0.1/")
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Code != "BLOCKED_ADDRESS" || refused.Host != "10.0.0.1" || refused.Addr != netip.MustParseAddr("10.0.0.1") {
+	if !errors.As(err, &refused) ||
+		refused.Code != "BLOCKED_ADDRESS" ||
+		refused.Host != "10.0.0.1" ||
+		refused.Addr != netip.MustParseAddr("10.0.0.1") {
 		t.Errorf("got error %#v", err)
 	}
 	if got, want := err.Error(), "address not allowed: 10.0.0.1: private address"; got != want {
@@ -162,8 +210,9 @@ func aton(host string) bool {
 
 func FuzzCheckURL(f *testing.F) {
 	for _, seed := range []string{
-		"http://example.com/a?b#c", "https://user:pw@example.com", "http://127.1", "http://0x7f.0.0.1:80/", "http://[::ffff:7f00:1]:1",
-		"http://[fe80::1%25a]/", "http://①②⑦.⓪.⓪.①/", "http:\\\\x", "http://bücher.example", "file:///", "http://a:b:c@d", "http://xn--a/", "http://8.8.8.8",
+		"http://example.com/a?b#c", "https://user:pw@example.com", "http://127.1", "http://0x7f.0.0.1:80/",
+		"http://[::ffff:7f00:1]:1", "http://[fe80::1%25a]/", "http://①②⑦.⓪.⓪.①/", "http:\\\\x", "http://bücher.example",
+		"file:///", "http://a:b:c@d", "http://xn--a/", "http://8.8.8.8",
 	} {
 		f.Add(seed)
 	}
@@ -176,7 +225,11 @@ func FuzzCheckURL(f *testing.F) {
 			return
 		}
 		host := u.Hostname()
-		if (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || host == "" || !isASCII(u.Host) || host != strings.ToLower(host) {
+		if (u.Scheme != "http" && u.Scheme != "https") ||
+			u.User != nil ||
+			host == "" ||
+			!isASCII(u.Host) ||
+			host != strings.ToLower(host) {
 			t.Fatalf("%q passed as %q", raw, u)
 		}
 		addr, err := netip.ParseAddr(host)
@@ -198,7 +251,10 @@ func FuzzCheckURL(f *testing.F) {
 }
 
 func FuzzRedact(f *testing.F) {
-	for _, seed := range []string{"https://u:p@h/?a=b#c", "?x", "http://h/bot1:2/", "a:b", "//@", "A://// ", "//@// ", "/bot1:/%2f%zz", "/bot1:%2f"} {
+	for _, seed := range []string{
+		"https://u:p@h/?a=b#c", "?x", "http://h/bot1:2/", "a:b", "//@", "A://// ", "//@// ", "/bot1:/%2f%zz",
+		"/bot1:%2f",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

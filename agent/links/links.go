@@ -47,10 +47,14 @@ func New(key []byte) *Signer { return &Signer{key: key} }
 
 // Serve sets the address of the server whose pages the links open, without a slash at
 // the end. Until then links have none.
-func (s *Signer) Serve(address string) { s.address.Store(&address) }
+func (s *Signer) Serve(address string) {
+	s.address.Store(&address)
+}
 
 // Serves reports whether the address is set.
-func (s *Signer) Serves() bool { return s.address.Load() != nil }
+func (s *Signer) Serves() bool {
+	return s.address.Load() != nil
+}
 
 // Link returns the link with a grant. For a takeover it is the same each time; otherwise
 // each one is new. Nonce is set here.
@@ -82,8 +86,12 @@ const takeoverGrace = time.Minute
 
 // Takeover returns the link of a takeover.
 func (s *Signer) Takeover(t *agent.Takeover) string {
-	return s.Link(Grant{SessionID: t.SessionID, Control: true, Takeover: t.ID,
-		Expires: t.ExpiresAt.Add(takeoverGrace).Unix()})
+	return s.Link(Grant{
+		SessionID: t.SessionID,
+		Control:   true,
+		Takeover:  t.ID,
+		Expires:   t.ExpiresAt.Add(takeoverGrace).Unix(),
+	})
 }
 
 func encode(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }

@@ -19,8 +19,11 @@ func newSigner(key string) *Signer {
 }
 
 func takeover() *agent.Takeover {
-	return &agent.Takeover{ID: takeoverID, SessionID: "session-06f1q2s3t4v5a6b7c8d9",
-		ExpiresAt: agent.At(time.Now().Add(time.Minute))}
+	return &agent.Takeover{
+		ID:        takeoverID,
+		SessionID: "session-06f1q2s3t4v5a6b7c8d9",
+		ExpiresAt: agent.At(time.Now().Add(time.Minute)),
+	}
 }
 
 func TestTakeoverLink(t *testing.T) {

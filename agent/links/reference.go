@@ -205,7 +205,9 @@ func linkStart(text string) int {
 	from := strings.LastIndexAny(text, " \t\r\n\"'<>()[]{}|,;`") + 1
 	address := text[from:]
 	start := strings.LastIndex(address, "http")
-	if start < 0 || !strings.Contains(address[start:], "live") || strings.Contains(address[start:], "&") {
+	if start < 0 ||
+		!strings.Contains(address[start:], "live") ||
+		strings.Contains(address[start:], "&") {
 		return -1
 	}
 	return from + start

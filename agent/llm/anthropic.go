@@ -92,7 +92,13 @@ type (
 )
 
 // anthropic requests a reply with Anthropic's Messages API.
-func (c *Client) anthropic(ctx context.Context, m Model, r Request, omit omission, onText func(string) error) (Reply, error) {
+func (c *Client) anthropic(
+	ctx context.Context,
+	m Model,
+	r Request,
+	omit omission,
+	onText func(string) error,
+) (Reply, error) {
 	call, err := anthropicCallOf(m, "/v1/messages")
 	if err != nil {
 		return Reply{}, err
@@ -122,8 +128,11 @@ func (c *Client) anthropic(ctx context.Context, m Model, r Request, omit omissio
 func anthropicCallOf(m Model, route string) (egress.Call, error) {
 	base := strings.TrimSuffix(strings.TrimSuffix(m.Address(), "/"), "/messages")
 	address, err := endpoint(strings.TrimSuffix(base, "/v1"), route)
-	return egress.Call{URL: address, Headers: map[string]string{"Anthropic-Version": anthropicVersion},
-		Auth: agent.APIAuth{Type: "header", Name: "X-Api-Key", Value: m.Key}}, err
+	return egress.Call{
+		URL:     address,
+		Headers: map[string]string{"Anthropic-Version": anthropicVersion},
+		Auth:    agent.APIAuth{Type: "header", Name: "X-Api-Key", Value: m.Key},
+	}, err
 }
 
 // anthropicAccumulator assembles a reply.
@@ -215,7 +224,11 @@ func (s *anthropicAccumulator) startBlock(raw json.RawMessage) error {
 		if s.calls() > MaxToolCalls {
 			return errTooLong
 		}
-		block.call = ToolCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)}
+		block.call = ToolCall{
+			ID:        b.ID,
+			Name:      b.Name,
+			Arguments: string(b.Input),
+		}
 	default:
 		s.hidden = true
 	}
@@ -342,7 +355,11 @@ func newAnthropicRequest(m Model, r Request, omit omission) *anthropicRequest {
 func (q *anthropicRequest) add(m Message, omit omission) {
 	switch m.Role {
 	case agent.MessageTool:
-		q.addBlock("user", anthropicToolResult{Type: "tool_result", ToolUseID: m.CallID, Content: []anthropicText{{"text", m.Content}}})
+		q.addBlock("user", anthropicToolResult{
+			Type:      "tool_result",
+			ToolUseID: m.CallID,
+			Content:   []anthropicText{{"text", m.Content}},
+		})
 	case agent.MessageAssistant:
 		if m.Hidden.Blocks != nil && !omit[hiddenParameter] {
 			for _, block := range m.Hidden.Blocks {
@@ -358,7 +375,12 @@ func (q *anthropicRequest) add(m Message, omit omission) {
 			if !json.Valid(input) {
 				input = json.RawMessage("{}")
 			}
-			q.addBlock("assistant", anthropicToolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Input: input})
+			q.addBlock("assistant", anthropicToolUse{
+				Type:  "tool_use",
+				ID:    call.ID,
+				Name:  call.Name,
+				Input: input,
+			})
 		}
 	default:
 		q.addBlock("user", anthropicText{"text", m.Content})

@@ -41,7 +41,9 @@ type statusError struct {
 }
 
 // Error returns the status and the beginning of the body.
-func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.Status, e.Body) }
+func (e *statusError) Error() string {
+	return fmt.Sprintf("status %d: %s", e.Status, e.Body)
+}
 
 // do makes a request with a JSON body; nil sends none. The caller closes the
 // response's body. Statuses that may pass (408, 409, 429, 5xx) and failed
@@ -57,7 +59,10 @@ func (a *api) do(ctx context.Context, call egress.Call, body any) (*http.Respons
 	}
 	for attempt := 1; ; attempt++ {
 		resp, wait, err := a.once(ctx, call)
-		if err == nil || wait < 0 || attempt >= a.attempts || ctx.Err() != nil {
+		if err == nil ||
+			wait < 0 ||
+			attempt >= a.attempts ||
+			ctx.Err() != nil {
 			return resp, err
 		}
 		if wait == 0 {
@@ -99,7 +104,10 @@ func (a *api) once(ctx context.Context, call egress.Call) (_ *http.Response, wai
 // below 0 means never, 0 the usual time. OpenAI sends milliseconds in addition to
 // the standard header.
 func retryAfter(resp *http.Response) time.Duration {
-	if status := resp.StatusCode; status < 500 && status != http.StatusRequestTimeout && status != http.StatusConflict && status != http.StatusTooManyRequests {
+	if status := resp.StatusCode; status < 500 &&
+		status != http.StatusRequestTimeout &&
+		status != http.StatusConflict &&
+		status != http.StatusTooManyRequests {
 		return -1
 	}
 	if ms, err := strconv.ParseUint(resp.Header.Get("Retry-After-Ms"), 10, 31); err == nil {

@@ -42,7 +42,15 @@ func NewEmbeddings(allow []agent.AddressRange) *Embeddings {
 	out := egress.New(egress.Policy{Allow: allow})
 	timed := *out.HTTP()
 	timed.Timeout = embedTime
-	return &Embeddings{api: api{http: &timed, attempts: embedTries, backoff: embedWait, sleep: clock.Sleep}, check: out.CheckURL}
+	return &Embeddings{
+		api: api{
+			http:     &timed,
+			attempts: embedTries,
+			backoff:  embedWait,
+			sleep:    clock.Sleep,
+		},
+		check: out.CheckURL,
+	}
 }
 
 // Check validates a provider's URL without network access. The error names the
@@ -132,7 +140,9 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 		if i = int(index); index < 0 || index >= float64(n) || vectors[i] != nil {
 			return nil, odd("the indexes of its vectors do not match the texts")
 		}
-		if len(d.Embedding) == 0 || len(d.Embedding) > maxVector || len(d.Embedding) != len(answer.Data[0].Embedding) {
+		if len(d.Embedding) == 0 ||
+			len(d.Embedding) > maxVector ||
+			len(d.Embedding) != len(answer.Data[0].Embedding) {
 			return nil, odd(fmt.Sprintf("a vector has %d numbers", len(d.Embedding)))
 		}
 		for _, x := range d.Embedding {
@@ -176,7 +186,8 @@ func embeddingStatusError(status int) error {
 	case status == 401 || status == 403:
 		text = "the embedding provider rejected the credential; check embedding_api_key"
 	case status == 404:
-		text = "the embedding provider does not know the model or the address; check embedding_model and embedding_base_url"
+		text = "the embedding provider does not know the model or the address; " +
+			"check embedding_model and embedding_base_url"
 	case status == 429:
 		text = "the embedding provider is overloaded, or the account's limit is reached"
 	case status >= 500:
@@ -198,5 +209,9 @@ func explainEmbedding(ctx context.Context, err error) error {
 		refused.Code = agent.CodeUpstream
 		return refused
 	}
-	return agent.Errorf(agent.CodeUpstream, "the embedding provider did not respond: %s", egress.Explain(err).Message).Because(err)
+	return agent.Errorf(
+		agent.CodeUpstream,
+		"the embedding provider did not respond: %s",
+		egress.Explain(err).Message,
+	).Because(err)
 }

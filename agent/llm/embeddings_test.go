@@ -31,7 +31,10 @@ func vectorsOf(w http.ResponseWriter, texts []string) {
 
 // embedServer is a fake provider. answer receives the texts and the number of
 // the request, from 1.
-func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string, n int)) (*Embeddings, agent.Embedding, *[]*http.Request, *[]time.Duration) {
+func embedServer(
+	t *testing.T,
+	answer func(w http.ResponseWriter, texts []string, n int),
+) (*Embeddings, agent.Embedding, *[]*http.Request, *[]time.Duration) {
 	t.Helper()
 	var requests []*http.Request
 	var waits []time.Duration
@@ -48,7 +51,10 @@ func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string
 	}))
 	t.Cleanup(s.Close)
 	e := NewEmbeddings(agent.MustAddressRanges("127.0.0.0/8"))
-	e.api.sleep = func(ctx context.Context, d time.Duration) error { waits = append(waits, d); return ctx.Err() }
+	e.api.sleep = func(ctx context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return ctx.Err()
+	}
 	return e, agent.Embedding{Provider: "openai-compatible", Model: "m", BaseURL: s.URL + "/v1/"}, &requests, &waits
 }
 
@@ -97,20 +103,75 @@ func TestEmbedErrors(t *testing.T) {
 		{"down", reply(502, ""), embedTries, 502, "provider failed"},
 		{"not JSON", reply(200, "hello"), 1, nil, "form of OpenAI's API"},
 		{"too few", reply(200, `{"data":[]}`), 1, nil, "0 vectors for 2 texts"},
-		{"a duplicate index", reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
-		{"an unknown index", reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
+		{
+			"a duplicate index",
+			reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`),
+			1,
+			nil,
+			"do not match the texts",
+		},
+		{
+			"an unknown index",
+			reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`),
+			1,
+			nil,
+			"do not match the texts",
+		},
 		{"empty", reply(200, `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`), 1, nil, "0 numbers"},
-		{"uneven", reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), 1, nil, "2 numbers"},
-		{"too long", reply(200, `{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`), 1, nil, "8193 numbers"},
-		{"an error with 200", reply(200, `{"error":{"message":"no","code":"model_not_found"}}`), 1, 404, "check embedding_model"},
-		{"bytes that are no numbers", reply(200, `{"data":[{"embedding":"AAA="},{"embedding":"AAA="}]}`), 1, nil, "form of OpenAI's API"},
-		{"a list of several", reply(200, `{"data":[{"embedding":[[1],[2]]},{"embedding":[[1],[2]]}]}`), 1, nil, "form of OpenAI's API"},
-		{"huge number", reply(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`), 1, nil, "form of OpenAI's API"},
+		{
+			"uneven",
+			reply(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`),
+			1,
+			nil,
+			"2 numbers",
+		},
+		{
+			"too long",
+			reply(
+				200,
+				`{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`,
+			),
+			1,
+			nil,
+			"8193 numbers",
+		},
+		{
+			"an error with 200",
+			reply(200, `{"error":{"message":"no","code":"model_not_found"}}`),
+			1,
+			404,
+			"check embedding_model",
+		},
+		{
+			"bytes that are no numbers",
+			reply(200, `{"data":[{"embedding":"AAA="},{"embedding":"AAA="}]}`),
+			1,
+			nil,
+			"form of OpenAI's API",
+		},
+		{
+			"a list of several",
+			reply(200, `{"data":[{"embedding":[[1],[2]]},{"embedding":[[1],[2]]}]}`),
+			1,
+			nil,
+			"form of OpenAI's API",
+		},
+		{
+			"huge number",
+			reply(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`),
+			1,
+			nil,
+			"form of OpenAI's API",
+		},
 	} {
 		e, to, requests, _ := embedServer(t, tc.answer)
 		_, err := e.Embed(t.Context(), to, "s3cret", []string{"a", "b"})
 		var known *agent.Error
-		if !errors.As(err, &known) || known.Code != agent.CodeUpstream || known.Details["status"] != tc.status || !strings.Contains(known.Message, tc.says) || len(*requests) != tc.requests {
+		if !errors.As(err, &known) ||
+			known.Code != agent.CodeUpstream ||
+			known.Details["status"] != tc.status ||
+			!strings.Contains(known.Message, tc.says) ||
+			len(*requests) != tc.requests {
 			t.Errorf("%s: %v after %d requests", tc.name, err, len(*requests))
 		}
 		if strings.Contains(err.Error(), "s3cret") {
@@ -147,7 +208,9 @@ func TestEmbedRetries(t *testing.T) {
 		w.Header().Set("Retry-After", "86400")
 		w.WriteHeader(503)
 	})
-	if _, err := e.Embed(impatient, to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream || len(*requests) != 1 || len(*waits) != 0 {
+	if _, err := e.Embed(impatient, to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream ||
+		len(*requests) != 1 ||
+		len(*waits) != 0 {
 		t.Errorf("%v after %d requests and %v", err, len(*requests), *waits)
 	}
 	ended, end := context.WithCancel(t.Context())
@@ -156,7 +219,8 @@ func TestEmbedRetries(t *testing.T) {
 		t.Errorf("with a cancelled context: %v", err)
 	}
 	to.BaseURL = "http://127.0.0.1:1"
-	if _, err := e.Embed(t.Context(), to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream || len(*waits) != embedTries-1 {
+	if _, err := e.Embed(t.Context(), to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream ||
+		len(*waits) != embedTries-1 {
 		t.Errorf("connection refused: %v", err)
 	}
 }
@@ -164,14 +228,18 @@ func TestEmbedRetries(t *testing.T) {
 // TestVectors: the forms in which servers send vectors.
 func TestVectors(t *testing.T) {
 	for name, body := range map[string]string{
-		"another order":     `{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}]}`,
-		"floats as indexes": `{"data":[{"index":1.0,"embedding":[3.0,4e0]},{"index":0.0,"embedding":[1,2]}],"usage":null}`,
-		"no index":          `{"data":[{"embedding":[1,2]},{"embedding":[3,4]}]}`,
-		"base64":            `{"data":[{"index":0,"embedding":"AACAPwAAAEA="},{"index":1,"embedding":"AABAQAAAgEA="}]}`,
-		"a list each":       `{"data":[{"index":0,"embedding":[[1,2]]},{"index":1,"embedding":[[3,4]]}]}`,
+		"another order": `{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}]}`,
+		"floats as indexes": `{"data":[{"index":1.0,"embedding":[3.0,4e0]},{"index":0.0,` +
+			`"embedding":[1,2]}],"usage":null}`,
+		"no index":    `{"data":[{"embedding":[1,2]},{"embedding":[3,4]}]}`,
+		"base64":      `{"data":[{"index":0,"embedding":"AACAPwAAAEA="},{"index":1,"embedding":"AABAQAAAgEA="}]}`,
+		"a list each": `{"data":[{"index":0,"embedding":[[1,2]]},{"index":1,"embedding":[[3,4]]}]}`,
 	} {
 		got, err := readVectors([]byte(body), 2)
-		if err != nil || len(got) != 2 || !slices.Equal(got[0], []float32{1, 2}) || !slices.Equal(got[1], []float32{3, 4}) {
+		if err != nil ||
+			len(got) != 2 ||
+			!slices.Equal(got[0], []float32{1, 2}) ||
+			!slices.Equal(got[1], []float32{3, 4}) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}

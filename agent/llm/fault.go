@@ -47,7 +47,10 @@ func (m Model) explain(ctx context.Context, err error) error {
 	case errors.Is(err, errTruncated), errors.Is(err, errNoReply):
 		return upstream("the language model's answer was cut short", 0)
 	case errors.Is(err, errWebPage):
-		return upstream("the language model's address answers with a web page; check llm_base_url, which usually ends in /v1", 0)
+		return upstream(
+			"the language model's address answers with a web page; check llm_base_url, which usually ends in /v1",
+			0,
+		)
 	case errors.Is(err, errRefused), refusedBody(err):
 		return upstream("the language model refused to answer", 0)
 	case errors.Is(err, errTooLong):
@@ -55,13 +58,25 @@ func (m Model) explain(ctx context.Context, err error) error {
 	}
 	switch status := statusOf(err); {
 	case egress.IsUnsent(err):
-		return upstream("the language model's provider cannot be reached: "+egress.Explain(err).Message+"; check llm_base_url", 0)
+		return upstream(
+			"the language model's provider cannot be reached: "+egress.Explain(err).Message+"; check llm_base_url",
+			0,
+		)
 	case status == 401 || status == 403:
-		return upstream("the language model's provider rejected the credential; check "+CredentialOf(m.Provider), status)
+		return upstream(
+			"the language model's provider rejected the credential; check "+CredentialOf(m.Provider),
+			status,
+		)
 	case status == 404:
-		return upstream("the language model's provider does not know the model or the address; check llm_model and llm_base_url", status)
+		return upstream(
+			"the language model's provider does not know the model or the address; check llm_model and llm_base_url",
+			status,
+		)
 	case status == 402:
-		return upstream("the account with the language model's provider has no credit left, or its limit is reached", status)
+		return upstream(
+			"the account with the language model's provider has no credit left, or its limit is reached",
+			status,
+		)
 	case status == 503 || status == 529:
 		return upstream("the language model's provider failed, since it is overloaded", status)
 	case status == 429:
@@ -69,9 +84,16 @@ func (m Model) explain(ctx context.Context, err error) error {
 	case status >= 500:
 		return upstream("the language model's provider failed", status)
 	case saysKey().MatchString(m.description(err)):
-		return upstream("the language model's provider rejected the request because of the credential; check "+CredentialOf(m.Provider), status)
+		return upstream(
+			"the language model's provider rejected the request because of the credential; check "+
+				CredentialOf(m.Provider),
+			status,
+		)
 	case saysModel().MatchString(m.description(err)):
-		return upstream("the language model's provider rejected the request because of the model; check llm_model", status)
+		return upstream(
+			"the language model's provider rejected the request because of the model; check llm_model",
+			status,
+		)
 	case status >= 400:
 		return upstream("the language model's provider rejected the request", status)
 	}
@@ -90,7 +112,9 @@ type fault struct {
 	description string // the provider's; "" if there is none
 }
 
-func (f *fault) Error() string { return agent.Clip(f.text, 500) }
+func (f *fault) Error() string {
+	return agent.Clip(f.text, 500)
+}
 
 // Describe returns the provider's own description of a failure that a Model returned,
 // on one line and without the credential; "" if there is none.
@@ -156,9 +180,19 @@ func messageIn(value any) string {
 
 // failureStatuses are the statuses that providers' names of failures stand for.
 var failureStatuses = map[string]int{
-	"invalid_request_error": 400, "invalid_api_key": 401, "authentication_error": 401, "permission_error": 403,
-	"insufficient_quota": 402, "billing_error": 402, "not_found_error": 404, "model_not_found": 404, "notfounderror": 404,
-	"rate_limit_error": 429, "rate_limit_exceeded": 429, "resource_exhausted": 429, "overloaded_error": 529,
+	"invalid_request_error": 400,
+	"invalid_api_key":       401,
+	"authentication_error":  401,
+	"permission_error":      403,
+	"insufficient_quota":    402,
+	"billing_error":         402,
+	"not_found_error":       404,
+	"model_not_found":       404,
+	"notfounderror":         404,
+	"rate_limit_error":      429,
+	"rate_limit_exceeded":   429,
+	"resource_exhausted":    429,
+	"overloaded_error":      529,
 }
 
 // status returns the status that a failure names, or 0.
@@ -176,15 +210,21 @@ func (f *failure) status() int {
 
 // Descriptions by which some providers say what others say by the status.
 var (
-	saysKey      = agent.Pattern(`(?i)\b(incorrect|invalid|no) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|expired|missing)`)
+	saysKey = agent.Pattern(
+		`(?i)\b(incorrect|invalid|no) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|expired|missing)`,
+	)
 	saysModel    = agent.Pattern(`(?i)\bmodel\b.{0,80}\b(not exist|not found)|\binvalid model\b|unexpected endpoint`)
-	saysFiltered = agent.Pattern(`(?i)content_filter|content management policy|data_inspection_failed|content exists risk`)
+	saysFiltered = agent.Pattern(
+		`(?i)content_filter|content management policy|data_inspection_failed|content exists risk`,
+	)
 )
 
 // refusedBody reports whether a provider refused a request because of what it says.
 func refusedBody(err error) bool {
 	var refused *statusError
-	return errors.As(err, &refused) && refused.Status == http.StatusBadRequest && saysFiltered().MatchString(refused.Body)
+	return errors.As(err, &refused) &&
+		refused.Status == http.StatusBadRequest &&
+		saysFiltered().MatchString(refused.Body)
 }
 
 // MaskKey masks the credential, and every long part of it, in a text of the provider,

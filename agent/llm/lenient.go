@@ -127,7 +127,9 @@ func withFields(object any, fields map[string]json.RawMessage) ([]byte, error) {
 type textBuffer struct{ bytes []byte }
 
 // MarshalJSON encodes the text.
-func (b *textBuffer) MarshalJSON() ([]byte, error) { return json.Marshal(string(b.bytes)) }
+func (b *textBuffer) MarshalJSON() ([]byte, error) {
+	return json.Marshal(string(b.bytes))
+}
 
 // fieldPieces assembles the fields of a message, or of a call, of a stream.
 type fieldPieces map[string]any
@@ -206,7 +208,11 @@ func continuesBlock(last, entry any) bool {
 	kind, _ := before["type"].(*textBuffer)
 	signature, _ := before["signature"].(*textBuffer)
 	isSigned := signature != nil && len(signature.bytes) > 0
-	return !isSigned && before["index"] == nil && next["index"] == nil && kind != nil && string(kind.bytes) == next["type"]
+	return !isSigned &&
+		before["index"] == nil &&
+		next["index"] == nil &&
+		kind != nil &&
+		string(kind.bytes) == next["type"]
 }
 
 // fields returns the assembled fields.

@@ -71,7 +71,9 @@ type Tool struct {
 // properties, which JSON Schema allows and MCP servers send, is refused by some.
 func (t Tool) schema() json.RawMessage {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(t.Parameters, &fields) != nil || fields == nil || fields["type"] != nil && fields["properties"] != nil {
+	if json.Unmarshal(t.Parameters, &fields) != nil ||
+		fields == nil ||
+		fields["type"] != nil && fields["properties"] != nil {
 		return t.Parameters
 	}
 	for name, value := range map[string]string{"type": `"object"`, "properties": "{}"} {
@@ -158,12 +160,25 @@ func New(o Options) *Client {
 		o.Timeout = DefaultTimeout
 	}
 	if o.HTTP == nil {
-		out := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: o.Timeout})
+		out := egress.New(egress.Policy{
+			Allow:         o.Allow,
+			MaxResponse:   -1,
+			HeaderTimeout: o.Timeout,
+		})
 		o.HTTP, o.CheckURL = out.HTTP(), out.CheckURL
 	}
 	h := *o.HTTP
 	h.Transport = bounded{h.Transport, maxStream, maxResponse}
-	return &Client{api: api{http: &h, attempts: attempts, backoff: backoff, sleep: clock.Sleep}, timeout: o.Timeout, checkURL: o.CheckURL}
+	return &Client{
+		api: api{
+			http:     &h,
+			attempts: attempts,
+			backoff:  backoff,
+			sleep:    clock.Sleep,
+		},
+		timeout:  o.Timeout,
+		checkURL: o.CheckURL,
+	}
 }
 
 // CheckAddress returns a validation error if the address of a provider, or that in place
@@ -232,7 +247,9 @@ func (c *Client) chat(ctx context.Context, m Model, r Request, onText func(strin
 func sentParameters(m Model, r Request, omit omission, stream bool) omission {
 	openAI := m.Provider != Anthropic
 	sent := omission{
-		temperatureParameter: m.Temperature != nil, stopParameter: len(r.Stop) > 0, schemaParameter: r.Schema != nil,
+		temperatureParameter:   m.Temperature != nil,
+		stopParameter:          len(r.Stop) > 0,
+		schemaParameter:        r.Schema != nil,
 		streamOptionsParameter: stream && openAI,
 		toolsParameter:         len(r.Tools) > 0 && r.ToolChoice == "",
 		toolChoiceParameter:    len(r.Tools) > 0 && r.ToolChoice != "",
@@ -279,7 +296,10 @@ func alternating(system string, messages []Message) (string, []Message) {
 		if n == 0 && m.Role == agent.MessageAssistant {
 			list = append(list, Message{Role: agent.MessageUser, Content: firstUserMessage})
 		}
-		if n == 0 || list[n-1].Role != m.Role || m.Role == agent.MessageTool || len(list[n-1].ToolCalls) > 0 {
+		if n == 0 ||
+			list[n-1].Role != m.Role ||
+			m.Role == agent.MessageTool ||
+			len(list[n-1].ToolCalls) > 0 {
 			list = append(list, m)
 			continue
 		}
@@ -323,17 +343,31 @@ func CredentialOf(provider string) string {
 func (m Model) Check() error {
 	var is agent.Issues
 	known := agent.ProviderAddress(m.Provider) != ""
-	is.Check(m.Provider != "", "llm_provider", "is not set: choose openai, anthropic, ollama, or openai-compatible in the agent's settings")
-	is.Check(m.Provider == "" || known || m.Provider == Compatible, "llm_provider", "must be openai, anthropic, ollama or openai-compatible")
+	is.Check(
+		m.Provider != "",
+		"llm_provider",
+		"is not set: choose openai, anthropic, ollama, or openai-compatible in the agent's settings",
+	)
+	is.Check(
+		m.Provider == "" || known || m.Provider == Compatible,
+		"llm_provider",
+		"must be openai, anthropic, ollama or openai-compatible",
+	)
 	is.Check(m.Provider == "" || m.Name != "", "llm_model", "is not set")
-	is.Check(m.Provider != Compatible || m.BaseURL != "", "llm_base_url", "is required for an openai-compatible provider")
+	is.Check(
+		m.Provider != Compatible || m.BaseURL != "",
+		"llm_base_url",
+		"is required for an openai-compatible provider",
+	)
 	needsKey := m.Provider == OpenAI || m.Provider == Anthropic
 	is.Check(!needsKey || m.Key != "", CredentialOf(m.Provider), "is not set")
 	return is.Err()
 }
 
 // Address returns the model's base URL, to which its key is sent.
-func (m Model) Address() string { return cmp.Or(m.BaseURL, agent.ProviderAddress(m.Provider)) }
+func (m Model) Address() string {
+	return cmp.Or(m.BaseURL, agent.ProviderAddress(m.Provider))
+}
 
 // accumulator collects a reply within bounds.
 type accumulator struct {

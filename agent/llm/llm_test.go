@@ -64,40 +64,58 @@ func eventStream(lines ...string) string {
 }
 
 const (
-	plainOpenAI = `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hello."}}],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`
-	toolOpenAI  = `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}}]}`
-	plainClaude = `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hello."}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":2}}`
-	toolClaude  = `{"id":"m","type":"message","role":"assistant","content":[{"type":"tool_use","id":"c1","name":"weather","input":{"city":"Rome"}}],"stop_reason":"tool_use","usage":{"input_tokens":7,"output_tokens":2}}`
+	plainOpenAI = `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop",` +
+		`"message":{"role":"assistant","content":"Hello."}}],"usage":{"prompt_tokens":7,` +
+		`"completion_tokens":2,"total_tokens":9}}`
+	toolOpenAI = `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls",` +
+		`"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",` +
+		`"function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}}]}`
+	plainClaude = `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hello."}],` +
+		`"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":2}}`
+	toolClaude = `{"id":"m","type":"message","role":"assistant","content":[{"type":"tool_use","id":"c1",` +
+		`"name":"weather","input":{"city":"Rome"}}],"stop_reason":"tool_use",` +
+		`"usage":{"input_tokens":7,"output_tokens":2}}`
 )
 
 func openAIStream(done bool) string {
 	lines := []string{
 		`{"choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"}}]}`,
 		`{"choices":[{"index":0,"delta":{"content":"lo."}}]}`,
-		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"ci"}}]}}]}`,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",` +
+			`"function":{"name":"weather","arguments":"{\"ci"}}]}}]}`,
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"ty\":\"Rome\"}"}}]}}]}`,
 	}
 	if done {
-		lines = append(lines, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
-			`{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`, "[DONE]")
+		lines = append(
+			lines,
+			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
+			`{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`,
+			"[DONE]",
+		)
 	}
 	return eventStream(lines...)
 }
 
 func claudeStream(done bool) string {
 	lines := []string{
-		`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":7,"output_tokens":1}}}`,
+		`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],` +
+			`"usage":{"input_tokens":7,"output_tokens":1}}}`,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hel"}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo."}}`,
 		`{"type":"content_block_stop","index":0}`,
-		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"c1","name":"weather","input":{}}}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"c1",` +
+			`"name":"weather","input":{}}}`,
 		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"city\":"}}`,
 		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"\"Rome\"}"}}`,
 	}
 	if done {
-		lines = append(lines, `{"type":"content_block_stop","index":1}`,
-			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`, `{"type":"message_stop"}`)
+		lines = append(
+			lines,
+			`{"type":"content_block_stop","index":1}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`,
+			`{"type":"message_stop"}`,
+		)
 	}
 	return eventStream(lines...)
 }
@@ -107,8 +125,16 @@ func modelAt(p *fakeProvider, name string) Model {
 	return Model{Provider: name, Name: "m-1", BaseURL: p.URL + "/v1", Key: "sk-secret-1", Temperature: &half}
 }
 
-var hello = Request{System: "Be kind.", Messages: []Message{{Role: agent.MessageUser, Content: "Hi"}},
-	Tools: []Tool{{Name: "weather", Description: "Tells the weather", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}}}
+var hello = Request{
+	System:   "Be kind.",
+	Messages: []Message{{Role: agent.MessageUser, Content: "Hi"}},
+	Tools: []Tool{{
+		Name:        "weather",
+		Description: "Tells the weather",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],` +
+			`"additionalProperties":false}`),
+	}},
+}
 
 // The same tests for both protocols.
 func TestReplies(t *testing.T) {
@@ -139,9 +165,16 @@ func TestReplies(t *testing.T) {
 				t.Fatalf("tool: %+v %v", tool, err)
 			}
 			var pieces []string
-			streamed, err := client.Chat(t.Context(), modelAt(p, c.provider), hello, func(s string) error { pieces = append(pieces, s); return nil })
-			if err != nil || streamed.Text != "Hello." || strings.Join(pieces, "|") != "Hel|lo." || len(streamed.ToolCalls) != 1 ||
-				!reflect.DeepEqual(streamed.ToolCalls[0], call) || streamed.Usage != (Usage{7, 2}) {
+			streamed, err := client.Chat(t.Context(), modelAt(p, c.provider), hello, func(s string) error {
+				pieces = append(pieces, s)
+				return nil
+			})
+			if err != nil ||
+				streamed.Text != "Hello." ||
+				strings.Join(pieces, "|") != "Hel|lo." ||
+				len(streamed.ToolCalls) != 1 ||
+				!reflect.DeepEqual(streamed.ToolCalls[0], call) ||
+				streamed.Usage != (Usage{7, 2}) {
 				t.Fatalf("stream: %+v %q %v", streamed, pieces, err)
 			}
 			if p.seen[0]["path"] != c.path || p.seen[0]["model"] != "m-1" || p.seen[2]["stream"] != true {
@@ -158,12 +191,29 @@ func TestReplies(t *testing.T) {
 func TestTurnWithTools(t *testing.T) {
 	r := hello
 	r.Tools = []Tool{{Name: "now", Parameters: json.RawMessage(`{"type":"object"}`)}}
-	r.Messages = append(r.Messages,
-		Message{Role: agent.MessageAssistant, ToolCalls: []ToolCall{{ID: "c1", Name: "weather", Arguments: `{"city":"Rome"}`}, {ID: "c2", Name: "weather", Arguments: `half {`}}},
-		Message{Role: agent.MessageTool, Content: `"sun"`, CallID: "c1"}, Message{Role: agent.MessageTool, Content: "Error", CallID: "c2"})
+	r.Messages = append(
+		r.Messages,
+		Message{
+			Role: agent.MessageAssistant,
+			ToolCalls: []ToolCall{
+				{ID: "c1", Name: "weather", Arguments: `{"city":"Rome"}`},
+				{ID: "c2", Name: "weather", Arguments: `half {`},
+			},
+		},
+		Message{Role: agent.MessageTool, Content: `"sun"`, CallID: "c1"},
+		Message{Role: agent.MessageTool, Content: "Error", CallID: "c2"},
+	)
 	for name, want := range map[string]string{
-		OpenAI:    `[{"content":"Be kind.","role":"system"},{"content":"Hi","role":"user"},{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"city\":\"Rome\"}","name":"weather"},"id":"c1","type":"function"},{"function":{"arguments":"half {","name":"weather"},"id":"c2","type":"function"}]},{"content":"\"sun\"","role":"tool","tool_call_id":"c1"},{"content":"Error","role":"tool","tool_call_id":"c2"}]`,
-		Anthropic: `[{"content":[{"text":"Hi","type":"text"}],"role":"user"},{"content":[{"id":"c1","input":{"city":"Rome"},"name":"weather","type":"tool_use"},{"id":"c2","input":{},"name":"weather","type":"tool_use"}],"role":"assistant"},{"content":[{"content":[{"text":"\"sun\"","type":"text"}],"is_error":false,"tool_use_id":"c1","type":"tool_result"},{"content":[{"text":"Error","type":"text"}],"is_error":false,"tool_use_id":"c2","type":"tool_result"}],"role":"user"}]`,
+		OpenAI: `[{"content":"Be kind.","role":"system"},{"content":"Hi","role":"user"},{"content":"",` +
+			`"role":"assistant","tool_calls":[{"function":{"arguments":"{\"city\":\"Rome\"}","name":"weather"},` +
+			`"id":"c1","type":"function"},{"function":{"arguments":"half {","name":"weather"},"id":"c2",` +
+			`"type":"function"}]},{"content":"\"sun\"","role":"tool","tool_call_id":"c1"},{"content":"Error",` +
+			`"role":"tool","tool_call_id":"c2"}]`,
+		Anthropic: `[{"content":[{"text":"Hi","type":"text"}],"role":"user"},{"content":[{"id":"c1",` +
+			`"input":{"city":"Rome"},"name":"weather","type":"tool_use"},{"id":"c2","input":{},"name":"weather",` +
+			`"type":"tool_use"}],"role":"assistant"},{"content":[{"content":[{"text":"\"sun\"","type":"text"}],` +
+			`"is_error":false,"tool_use_id":"c1","type":"tool_result"},{"content":[{"text":"Error","type":"text"}],` +
+			`"is_error":false,"tool_use_id":"c2","type":"tool_result"}],"role":"user"}]`,
 	} {
 		answer := plainOpenAI
 		if name == Anthropic {
@@ -176,7 +226,8 @@ func TestTurnWithTools(t *testing.T) {
 		if got, _ := json.Marshal(p.seen[0]["messages"]); string(got) != want {
 			t.Errorf("%s was sent\n%s\nwant\n%s", name, got, want)
 		}
-		if tools := fmt.Sprint(p.seen[0]["tools"]); !strings.Contains(tools, "properties:map[]") { // some refuse an object without
+		// some refuse an object without
+		if tools := fmt.Sprint(p.seen[0]["tools"]); !strings.Contains(tools, "properties:map[]") {
 			t.Errorf("%s was sent %s", name, tools)
 		}
 	}
@@ -223,8 +274,15 @@ func TestTruncatedStreams(t *testing.T) {
 		}
 		for cut := range end {
 			p := newFakeProvider(t, respond(200, "text/event-stream", whole[:cut]))
-			reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, name), hello, func(string) error { return nil })
-			if agent.ErrorCode(err) != agent.CodeUpstream || reply.ToolCalls != nil || !strings.HasPrefix("Hello.", reply.Text) {
+			reply, err := New(Options{HTTP: p.Client()}).Chat(
+				t.Context(),
+				modelAt(p, name),
+				hello,
+				func(string) error { return nil },
+			)
+			if agent.ErrorCode(err) != agent.CodeUpstream ||
+				reply.ToolCalls != nil ||
+				!strings.HasPrefix("Hello.", reply.Text) {
 				t.Fatalf("%s cut at %d: %+v %v", name, cut, reply, err)
 			}
 			p.Close()
@@ -244,9 +302,30 @@ func TestProvidersThatFail(t *testing.T) {
 		{"busy", "application/json", secret, 429, 3, "overloaded"},
 		{"broken", "text/html", "<html>oh no</html>", 500, 3, "failed"},
 		{"refused", "application/json", secret, 400, 1, "rejected the request because of the credential"},
-		{"refused, no model", "application/json", `{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}`, 400, 1, "check llm_model"},
-		{"filtered", "application/json", `{"error":{"message":"The response was filtered due to the prompt","code":"content_filter","status":400}}`, 400, 1, "refused to answer"},
-		{"no credit", "application/json", `{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}`, 402, 1, "no credit"},
+		{
+			"refused, no model",
+			"application/json",
+			`{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}`,
+			400,
+			1,
+			"check llm_model",
+		},
+		{
+			"filtered",
+			"application/json",
+			`{"error":{"message":"The response was filtered due to the prompt","code":"content_filter","status":400}}`,
+			400,
+			1,
+			"refused to answer",
+		},
+		{
+			"no credit",
+			"application/json",
+			`{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}`,
+			402,
+			1,
+			"no credit",
+		},
 		{"html", "text/html", "<html>hello</html>", 200, 1, ""},
 		{"truncated JSON", "application/json", `{"choices":[{"mess`, 200, 1, ""},
 		{"empty", "application/json", `{}`, 200, 1, ""},
@@ -278,7 +357,12 @@ func TestEndlessReplies(t *testing.T) {
 		media, each string
 		stream      bool
 	}{
-		"text":         {200, "text/event-stream", eventStream(`{"choices":[{"index":0,"delta":{"content":"` + piece + `"}}]}`), true},
+		"text": {
+			200,
+			"text/event-stream",
+			eventStream(`{"choices":[{"index":0,"delta":{"content":"` + piece + `"}}]}`),
+			true,
+		},
 		"other fields": {200, "text/event-stream", eventStream(`{"choices":[],"x":"` + piece + `"}`), true},
 		"one line":     {200, "text/event-stream", "data: " + piece, true},
 		"comments":     {200, "text/event-stream", strings.Repeat(": still here\n\n", 1<<16), true},
@@ -319,7 +403,9 @@ func TestManyValuesAreNotDecoded(t *testing.T) {
 	many := "[" + strings.Repeat("{},", maxValues) + "{}]"
 	for _, provider := range []string{OpenAI, Anthropic} {
 		for _, answer := range []string{
-			`{"choices":` + many + `}`, `{"content":` + many + `}`, `{"choices":[{"message":{"content":` + many + `}}]}`,
+			`{"choices":` + many + `}`,
+			`{"content":` + many + `}`,
+			`{"choices":[{"message":{"content":` + many + `}}]}`,
 			`{"type":"message","x":` + many + `}`,
 		} {
 			for _, media := range []string{"application/json", "text/event-stream"} {
@@ -342,7 +428,10 @@ func TestCallerStopsReading(t *testing.T) {
 	p := newFakeProvider(t, respond(200, "text/event-stream", openAIStream(true)))
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := New(Options{HTTP: p.Client()}).Chat(ctx, modelAt(p, OpenAI), hello, func(string) error { cancel(); return stop })
+	_, err := New(Options{HTTP: p.Client()}).Chat(ctx, modelAt(p, OpenAI), hello, func(string) error {
+		cancel()
+		return stop
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
@@ -354,7 +443,13 @@ func TestUnreachable(t *testing.T) {
 	client := New(Options{HTTP: p.Client()})
 	p.Close()
 	for _, name := range []string{OpenAI, Anthropic} {
-		if _, err := client.Chat(t.Context(), modelAt(p, name), hello, nil); agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "cannot be reached: the connection was refused; check llm_base_url") {
+		if _, err := client.Chat(
+			t.Context(),
+			modelAt(p, name),
+			hello,
+			nil,
+		); agent.ErrorCode(err) != agent.CodeUpstream ||
+			!strings.Contains(agent.Explain(err), "cannot be reached: the connection was refused; check llm_base_url") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -404,16 +499,27 @@ func TestEventStreams(t *testing.T) {
 		stream string
 		ok     bool
 	}{
-		"CRLF":                {"data: " + text + "\r\n\r\ndata: " + end + "\r\n\r\n", true},
-		"no space":            {"data:" + text + "\n\ndata:" + end + "\n\n", true},
-		"comments and fields": {": ping\n\nid: 1\nretry: 5\ndata: " + text + "\n\nevent: x\n\ndata: " + end + "\n\n", true},
-		"two lines":           {"data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"Hi\"}}]}\n\ndata: " + end + "\n\n", true},
-		"error":               {"data: " + text + "\n\ndata: {\"error\":{\"message\":\"sk-secret-1\"}}\n\n", false},
-		"not JSON":            {"data: " + text + "\n\ndata: oh no\n\n", false},
+		"CRLF":     {"data: " + text + "\r\n\r\ndata: " + end + "\r\n\r\n", true},
+		"no space": {"data:" + text + "\n\ndata:" + end + "\n\n", true},
+		"comments and fields": {
+			": ping\n\nid: 1\nretry: 5\ndata: " + text + "\n\nevent: x\n\ndata: " + end + "\n\n",
+			true,
+		},
+		"two lines": {
+			"data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"Hi\"}}]}\n\ndata: " + end + "\n\n",
+			true,
+		},
+		"error":    {"data: " + text + "\n\ndata: {\"error\":{\"message\":\"sk-secret-1\"}}\n\n", false},
+		"not JSON": {"data: " + text + "\n\ndata: oh no\n\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newFakeProvider(t, respond(200, "text/event-stream", c.stream))
-			reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, Compatible), hello, func(string) error { return nil })
+			reply, err := New(Options{HTTP: p.Client()}).Chat(
+				t.Context(),
+				modelAt(p, Compatible),
+				hello,
+				func(string) error { return nil },
+			)
 			if reply.Text != "Hi" || (err == nil) != c.ok {
 				t.Errorf("got %+v, %v", reply, err)
 			}
@@ -434,13 +540,19 @@ func TestRetries(t *testing.T) {
 	})
 	var waits []time.Duration
 	client := New(Options{HTTP: p.Client()})
-	client.api.sleep = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
-	if reply, err := client.Chat(t.Context(), modelAt(p, OpenAI), hello, nil); err != nil || reply.Text != "Hello." || fmt.Sprint(waits) != "[2s 30s]" {
+	client.api.sleep = func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return nil
+	}
+	if reply, err := client.Chat(t.Context(), modelAt(p, OpenAI), hello, nil); err != nil ||
+		reply.Text != "Hello." ||
+		fmt.Sprint(waits) != "[2s 30s]" {
 		t.Errorf("%+v, %v after %v", reply, err, waits)
 	}
 	p.seen = nil
 	client.timeout = time.Second
-	if _, err := client.Chat(t.Context(), modelAt(p, OpenAI), hello, nil); agent.ErrorCode(err) != agent.CodeUpstream || len(p.seen) != 1 {
+	if _, err := client.Chat(t.Context(), modelAt(p, OpenAI), hello, nil); agent.ErrorCode(err) != agent.CodeUpstream ||
+		len(p.seen) != 1 {
 		t.Errorf("%v after %d attempts", err, len(p.seen))
 	}
 }
@@ -451,7 +563,8 @@ func TestAddresses(t *testing.T) {
 		"http://a/v1":                  "http://a/v1/chat/completions",
 		"http://a/v1/":                 "http://a/v1/chat/completions",
 		"http://a/v1/chat/completions": "http://a/v1/chat/completions",
-		"https://x.openai.azure.com/openai/deployments/m?api-version=1": "https://x.openai.azure.com/openai/deployments/m/chat/completions?api-version=1",
+		"https://x.openai.azure.com/openai/deployments/m?api-version=1": "https://x.openai.azure.com/openai/deployme" +
+			"nts/m/chat/completions?api-version=1",
 	} {
 		call, err := openAICallOf(Model{BaseURL: base, Key: "k"}, "/chat/completions")
 		if err != nil || call.URL.String() != want {
@@ -462,7 +575,8 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for _, base := range []string{"http://a", "http://a/v1/", "http://a/v1/messages"} {
-		if call, err := anthropicCallOf(Model{BaseURL: base}, "/v1/messages"); err != nil || call.URL.String() != "http://a/v1/messages" {
+		if call, err := anthropicCallOf(Model{BaseURL: base}, "/v1/messages"); err != nil ||
+			call.URL.String() != "http://a/v1/messages" {
 			t.Errorf("%s: %v, %v", base, call.URL, err)
 		}
 	}

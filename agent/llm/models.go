@@ -35,7 +35,9 @@ func (c *Client) Models(ctx context.Context, m Model) ([]string, error) {
 		return nil, m.explain(ctx, err)
 	}
 	slices.Sort(names)
-	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" || len(name) > maxModelName })
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return name == "" || len(name) > maxModelName
+	})
 	return names[:min(len(names), maxModels)], nil
 }
 

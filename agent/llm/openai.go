@@ -94,8 +94,15 @@ func (m *openAIText) UnmarshalJSON(data []byte) (err error) {
 		return nil
 	}
 	var calls json.RawMessage
-	m.Fields, err = splitFields(data, map[string]any{"content": &m.Content, "refusal": &m.Refusal, "tool_calls": &calls},
-		"role", "annotations", "audio", "function_call", "name")
+	m.Fields, err = splitFields(
+		data,
+		map[string]any{
+			"content":    &m.Content,
+			"refusal":    &m.Refusal,
+			"tool_calls": &calls,
+		},
+		"role", "annotations", "audio", "function_call", "name",
+	)
 	switch {
 	case err != nil || len(calls) == 0:
 	case calls[0] == '[':
@@ -110,7 +117,15 @@ func (m *openAIText) UnmarshalJSON(data []byte) (err error) {
 // UnmarshalJSON keeps fields that are not of the protocol.
 func (c *openAICall) UnmarshalJSON(data []byte) (err error) {
 	*c = openAICall{}
-	c.Fields, err = splitFields(data, map[string]any{"index": &c.Index, "id": &c.ID, "function": &c.Function}, "type")
+	c.Fields, err = splitFields(
+		data,
+		map[string]any{
+			"index":    &c.Index,
+			"id":       &c.ID,
+			"function": &c.Function,
+		},
+		"type",
+	)
 	return err
 }
 
@@ -121,7 +136,13 @@ func (c openAICall) MarshalJSON() ([]byte, error) {
 
 // openAI requests a reply with OpenAI's chat completions, which every provider but
 // Anthropic supports.
-func (c *Client) openAI(ctx context.Context, m Model, r Request, omit omission, onText func(string) error) (Reply, error) {
+func (c *Client) openAI(
+	ctx context.Context,
+	m Model,
+	r Request,
+	omit omission,
+	onText func(string) error,
+) (Reply, error) {
 	call, err := openAICallOf(m, "/chat/completions")
 	if err != nil {
 		return Reply{}, err
@@ -158,7 +179,11 @@ func openAICallOf(m Model, route string) (egress.Call, error) {
 	switch {
 	case err != nil || m.Key == "":
 	case strings.HasSuffix(address.Hostname(), ".azure.com"):
-		call.Auth = agent.APIAuth{Type: "header", Name: "Api-Key", Value: m.Key}
+		call.Auth = agent.APIAuth{
+			Type:  "header",
+			Name:  "Api-Key",
+			Value: m.Key,
+		}
 	default:
 		call.Auth = agent.APIAuth{Type: "bearer", Token: m.Key}
 	}
@@ -268,7 +293,9 @@ func (s *openAIAccumulator) failed(data []byte) error {
 	return errorInAnswer(data)
 }
 
-func isSet(field json.RawMessage) bool { return len(field) > 0 && string(field) != "null" }
+func isSet(field json.RawMessage) bool {
+	return len(field) > 0 && string(field) != "null"
+}
 
 // addPiece adds a piece of the message, or all of it, whose calls are whole.
 func (s *openAIAccumulator) addPiece(piece openAIText, whole bool) error {
@@ -393,7 +420,10 @@ func newOpenAIRequest(m Model, r Request, omit omission) openAIRequest {
 	if r.Schema != nil && omit[schemaParameter] {
 		r.System += schemaPrompt(r.Schema)
 	} else if r.Schema != nil {
-		q.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": r.Schema}}
+		q.ResponseFormat = map[string]any{
+			"type":        "json_schema",
+			"json_schema": map[string]any{"name": "answer", "schema": r.Schema},
+		}
 	}
 	system, messages := alternating(r.System, r.Messages)
 	switch {
@@ -410,7 +440,14 @@ func newOpenAIRequest(m Model, r Request, omit omission) openAIRequest {
 		return q
 	}
 	for _, tool := range r.Tools {
-		q.Tools = append(q.Tools, openAITool{"function", openAIFunction{Name: tool.Name, Description: tool.Description, Parameters: tool.schema()}})
+		q.Tools = append(q.Tools, openAITool{
+			"function",
+			openAIFunction{
+				Name:        tool.Name,
+				Description: tool.Description,
+				Parameters:  tool.schema(),
+			},
+		})
 	}
 	switch {
 	case len(q.Tools) == 0 || r.ToolChoice == "" || omit[toolChoiceParameter]:
@@ -440,11 +477,18 @@ func maxTokensName(m Model, omit omission) parameter {
 
 // schemaPrompt asks for an answer that follows a schema, where a server cannot enforce it.
 func schemaPrompt(schema json.RawMessage) string {
-	return fmt.Sprintf("\n\nAnswer with JSON alone, without any other text, which follows this JSON Schema:\n%s", schema)
+	return fmt.Sprintf(
+		"\n\nAnswer with JSON alone, without any other text, which follows this JSON Schema:\n%s",
+		schema,
+	)
 }
 
 func newOpenAIMessage(m Message, omit omission) openAIMessage {
-	message := openAIMessage{Role: m.Role, Content: m.Hidden.Thought + m.Content, ToolCallID: m.CallID}
+	message := openAIMessage{
+		Role:       m.Role,
+		Content:    m.Hidden.Thought + m.Content,
+		ToolCallID: m.CallID,
+	}
 	if omit[hiddenParameter] {
 		message.Content = m.Content
 	} else {

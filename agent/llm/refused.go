@@ -38,18 +38,24 @@ var refusalPatterns = map[parameter]func() *regexp.Regexp{
 	stopParameter:          agent.Pattern("(?i)[\"'`]stop(_sequences)?[\"'`]|argument not supported[^.]*: stop\\b"),
 	maxTokensParameter:     agent.Pattern(`\bmax_tokens\b`),
 	maxCompletionParameter: agent.Pattern(`\bmax_completion_tokens\b`),
-	schemaParameter:        agent.Pattern(`(?i)\b(response_format|json_schema|output_config|output_format|structured outputs?)\b`),
+	schemaParameter: agent.Pattern(
+		`(?i)\b(response_format|json_schema|output_config|output_format|structured outputs?)\b`,
+	),
 	streamOptionsParameter: agent.Pattern(`\bstream_options\b`),
-	systemParameter: agent.Pattern(`(?i)\bsystem[ '"]*(role|message|prompt|instruction)?s?\b.{0,40}not (supported|allowed|enabled)` +
-		`|not support .{0,20}\bsystem\b|developer instruction is not enabled|roles must alternate`),
+	systemParameter: agent.Pattern(`(?i)\bsystem[ '"]*(role|message|prompt|instruction)?s?\b.{0,40}not ` +
+		`(supported|allowed|enabled)|not support .{0,20}\bsystem\b|developer instruction is not ` +
+		`enabled|roles must alternate`),
 	toolChoiceParameter: agent.Pattern(`\btool_choice\b`),
-	toolsParameter: agent.Pattern(`(?i)(not support(ed)?|unsupported|unknown|unrecognized|not permitted|extra).{0,80}\b(tools?|function.?call\w*)\b` +
-		`|\b(tools?|function.?call\w*)\b.{0,80}(not support|unsupported|not permitted|unrecognized|extra)|support tool use|auto-tool-choice|requires --jinja`),
+	toolsParameter: agent.Pattern(`(?i)(not support(ed)?|unsupported|unknown|unrecognized|not permitted|extra).{0,` +
+		`80}\b(tools?|function.?call\w*)\b|\b(tools?|function.?call\w*)\b.{0,80}(not support|unsupported|not ` +
+		`permitted|unrecognized|extra)|support tool use|auto-tool-choice|requires --jinja`),
 }
 
 // refusalOrder is the order in which the patterns are tried: the specific ones first.
-var refusalOrder = []parameter{streamOptionsParameter, temperatureParameter, schemaParameter, maxTokensParameter, maxCompletionParameter,
-	toolChoiceParameter, stopParameter, systemParameter, toolsParameter}
+var refusalOrder = []parameter{
+	streamOptionsParameter, temperatureParameter, schemaParameter, maxTokensParameter, maxCompletionParameter,
+	toolChoiceParameter, stopParameter, systemParameter, toolsParameter,
+}
 
 // refusedBy returns which of the parameters that a request had its provider refused, ""
 // if the error is about something else.
@@ -104,7 +110,9 @@ func (o omission) with(name parameter) omission {
 }
 
 // unsupported matches errors that refuse a parameter whatever its value.
-var unsupported = agent.Pattern(`(?i)unsupported|not support|unrecognized|unknown|not permitted|not allowed|extra|instead`)
+var unsupported = agent.Pattern(
+	`(?i)unsupported|not support|unrecognized|unknown|not permitted|not allowed|extra|instead`,
+)
 
 // add remembers that a model refuses a parameter, unless another value might be accepted.
 // Tools are tried again with each request, since an answer without them is another.

@@ -9,9 +9,15 @@ import (
 // not separate it: DeepSeek, Qwen and many more; Seed; Kimi; Magistral; Command A; and
 // gpt-oss, whose thought ends where its final channel begins.
 var thoughtTags = [][2]string{
-	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"},
-	{"<seed:think>", "</seed:think>"}, {"◁think▷", "◁/think▷"}, {"[THINK]", "[/THINK]"},
-	{"<|START_THINKING|>", "<|END_THINKING|>"}, {"<|channel|>analysis<|message|>", "<|channel|>final<|message|>"},
+	{"<think>", "</think>"},
+	{"<thinking>", "</thinking>"},
+	{"<thought>", "</thought>"},
+	{"<reasoning>", "</reasoning>"},
+	{"<seed:think>", "</seed:think>"},
+	{"◁think▷", "◁/think▷"},
+	{"[THINK]", "[/THINK]"},
+	{"<|START_THINKING|>", "<|END_THINKING|>"},
+	{"<|channel|>analysis<|message|>", "<|channel|>final<|message|>"},
 }
 
 // thoughtFilter separates the leading blocks of thought from a text that comes in pieces.

@@ -53,7 +53,9 @@ func parse(header string) (Mailbox, bool) {
 func nameOf(segments []segment) string {
 	last := segments[len(segments)-1]
 	name := string(last.text)
-	for i := len(segments) - 2; i >= 0 && segments[i].address == "" && !bytes.ContainsRune(segments[i].text, '@'); i-- {
+	for i := len(segments) - 2; i >= 0 &&
+		segments[i].address == "" &&
+		!bytes.ContainsRune(segments[i].text, '@'); i-- {
 		if text := string(bytes.TrimSpace(segments[i].text)); text != "" {
 			name = text + ", " + strings.TrimSpace(name)
 		}

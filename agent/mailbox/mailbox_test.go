@@ -74,7 +74,13 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", header, got, want)
 		}
 	}
-	for _, header := range []string{"", "Ada", "<>", "undisclosed-recipients:;", "@example.com", "ada@", "Ada <ada>", "a b@"} {
+	for _, header := range []string{
+		"",
+		"Ada",
+		"<>",
+		"undisclosed-recipients:;",
+		"@example.com", "ada@", "Ada <ada>", "a b@",
+	} {
 		if got, ok := Parse(header); ok {
 			t.Errorf("%s: %+v", header, got)
 		}
@@ -163,7 +169,9 @@ func TestKey(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"Ada <a@x>", `"a\"b" <a@x> (c)`, "=?utf-8?q?=C3?=", "T: a@x;", "<<>>", `"`, "(", `<"a>b"@x`, "(\\"} {
+	for _, s := range []string{
+		"Ada <a@x>", `"a\"b" <a@x> (c)`, "=?utf-8?q?=C3?=", "T: a@x;", "<<>>", `"`, "(", `<"a>b"@x`, "(\\",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, header string) {

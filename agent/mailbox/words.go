@@ -86,9 +86,17 @@ func hexDigit(c byte) int {
 }
 
 // otherNames are names of character sets that no register has.
-var otherNames = map[string]string{"cp932": "shift_jis", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5",
+var otherNames = map[string]string{
+	"cp932":          "shift_jis",
+	"cp936":          "gbk",
+	"cp949":          "euc-kr",
+	"cp950":          "big5",
 	"iso-2022-jp-ms": "iso-2022-jp",
-	"iso-2022-jp-1":  "iso-2022-jp", "iso-2022-jp-2": "iso-2022-jp", "iso-2022-jp-3": "iso-2022-jp", "utf8mb4": "utf-8"}
+	"iso-2022-jp-1":  "iso-2022-jp",
+	"iso-2022-jp-2":  "iso-2022-jp",
+	"iso-2022-jp-3":  "iso-2022-jp",
+	"utf8mb4":        "utf-8",
+}
 
 // toUTF8 decodes text in a character set.
 func toUTF8(label string, text []byte) (string, bool) {

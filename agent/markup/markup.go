@@ -182,7 +182,11 @@ func (r *Reader) Text() []byte {
 }
 
 func lineFeeds(text []byte) []byte {
-	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	return bytes.ReplaceAll(
+		bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")),
+		[]byte("\r"),
+		[]byte("\n"),
+	)
 }
 
 // Name returns the name of the tag in lower case.
@@ -204,7 +208,9 @@ func (r *Reader) Attr() (key, value []byte, ok bool) {
 // Attributes have their own rules for these, which the html package does not
 // export.
 func resolveReferences(value []byte) []byte {
-	if bytes.IndexByte(value, '&') < 0 && bytes.IndexByte(value, '\r') < 0 && bytes.IndexByte(value, 0) < 0 {
+	if bytes.IndexByte(value, '&') < 0 &&
+		bytes.IndexByte(value, '\r') < 0 &&
+		bytes.IndexByte(value, 0) < 0 {
 		return value
 	}
 	quote := `"`
@@ -241,6 +247,10 @@ func lower(name []byte) []byte {
 	return low
 }
 
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isLetter(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' }
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f'
+}

@@ -73,20 +73,34 @@ func reference(page []byte) string {
 }
 
 var pages = []string{
-	"", "<", "</", "<a", "<a ", "text", "a<b", "a < b", "a <3 b", "</>x", "</ a>x", "</3>x", "<?xml?>x", "<!>x", "<!-x>y", "<!doctype html>x", "<!",
+	"", "<", "</", "<a", "<a ", "text", "a<b", "a < b", "a <3 b", "</>x", "</ a>x", "</3>x", "<?xml?>x", "<!>x",
+	"<!-x>y", "<!doctype html>x", "<!",
 	`<p class=a>one</p><P CLASS='b' ID="c">two<br/><hr />`,
 	`<a href="?a=1&amp;b=2&copy=3&copy;&copyx&lt" href=second HREF=third>x</a>`,
-	`<a href='it&quot;s "x"' b=un&amp;"'quoted c=/>x`, `<a/b/c=d / e>x`, `<a =x==y>z`, `<a b = "c" d = >x`, `<a b="unclosed>x`, "<a b=c\rd='e\r\nf'>x\r\ny\rz",
+	`<a href='it&quot;s "x"' b=un&amp;"'quoted c=/>x`,
+	`<a/b/c=d / e>x`,
+	`<a =x==y>z`,
+	`<a b = "c" d = >x`,
+	`<a b="unclosed>x`,
+	"<a b=c\rd='e\r\nf'>x\r\ny\rz",
 	"<a\x00b c\x00d=e\x00f>g\x00h</a\x00b><title>i\x00j</title><script>k\x00l</script>",
 	`<title>a &amp; <b>c</b></title><textarea>&lt;</textarea x><style>&lt;</style ><xmp></xmpx></xmp>y`,
 	`<title></title>x<iframe><a></iframe>y<plaintext>a</plaintext><b>`,
 	`<script>a<b</script>x<script><!--</script>y<script><!--<script></script></script>z`,
 	`<script><!-- <scriptx </script>a<script><!--<script>--></script>b<script><!--<script>-</script>-></script>c`,
-	`<script><!--<script </script <b></script>--></script>x<script><!-- <1 </script>y<script><!-->--><script></script>z`,
-	`<script><!-</script>x<script><!--<</script>y`, `<script><!--<script><</script></script>x`, `<script></scripty></script`,
-	`a<!-- b --><!--><!---><!----><!--!><!--x--!>c<!--x--!-->d<!--x---!>e<!-- > -- > ->f`, `a<!--b--!x-->c`, `a<!--b`, `a<!--b--!`,
+	`<script><!--<script </script <b></script>--></script>x<script><!-- <1 </script>y` +
+		`<script><!-->--><script></script>z`,
+	`<script><!-</script>x<script><!--<</script>y`,
+	`<script><!--<script><</script></script>x`,
+	`<script></scripty></script`,
+	`a<!-- b --><!--><!---><!----><!--!><!--x--!>c<!--x--!-->d<!--x---!>e<!-- > -- > ->f`,
+	`a<!--b--!x-->c`,
+	`a<!--b`,
+	`a<!--b--!`,
 	"<div " + strings.Repeat("a=1 B=2 ", 20) + strings.Repeat("c d e f g h i j k l m n o p q r s t u C=3 ", 2) + ">x",
-	"&amp;&nbsp;&notit;&#x41;&#0;&unknown;&", "<svg><![CDATA[<a>]]></svg>", "<ä>x</ä><aä Ö=ü>",
+	"&amp;&nbsp;&notit;&#x41;&#0;&unknown;&",
+	"<svg><![CDATA[<a>]]></svg>",
+	"<ä>x</ä><aä Ö=ü>",
 }
 
 func TestMatchesTheStandardTokenizer(t *testing.T) {

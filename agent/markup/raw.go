@@ -7,7 +7,9 @@ import "bytes"
 var rawElements = map[string]string{}
 
 func init() {
-	for _, name := range []string{"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp"} {
+	for _, name := range []string{
+		"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp",
+	} {
 		rawElements[name] = name
 	}
 }
@@ -53,7 +55,9 @@ func isNameEnd(p []byte, i int, name string) bool {
 // hasNameAt reports whether a tag's name is at i.
 func hasNameAt(p []byte, i int, name string) bool {
 	end := i + len(name)
-	return end < len(p) && (isSpace(p[end]) || p[end] == '/' || p[end] == '>') && sameName(p[i:end], []byte(name))
+	return end < len(p) &&
+		(isSpace(p[end]) || p[end] == '/' || p[end] == '>') &&
+		sameName(p[i:end], []byte(name))
 }
 
 // scriptState is the state of a script, in which the end tag may be hidden in a

@@ -70,7 +70,11 @@ func sameName(a, b []byte) bool {
 // returns where it ends. ok is false if the page ends inside it.
 func readAttr(p []byte, i int) (a attr, end int, ok bool) {
 	start := i
-	for i < len(p) && !isSpace(p[i]) && p[i] != '/' && p[i] != '>' && (p[i] != '=' || i == start) {
+	for i < len(p) &&
+		!isSpace(p[i]) &&
+		p[i] != '/' &&
+		p[i] != '>' &&
+		(p[i] != '=' || i == start) {
 		i++
 	}
 	a.key = p[start:i]

@@ -48,7 +48,13 @@ type cachedPage struct {
 // operator sets the address, so it may be private.
 func NewCatalogue(address, version string) *Catalogue {
 	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: catalogueBytes})
-	return &Catalogue{client: client, address: strings.TrimSuffix(address, "/"), version: version, now: time.Now, pages: map[string]cachedPage{}}
+	return &Catalogue{
+		client:  client,
+		address: strings.TrimSuffix(address, "/"),
+		version: version,
+		now:     time.Now,
+		pages:   map[string]cachedPage{},
+	}
 }
 
 // CataloguePage is a page of servers.
@@ -128,7 +134,11 @@ func (c *Catalogue) Search(ctx context.Context, text, cursor string) (CatalogueP
 }
 
 func (c *Catalogue) fetch(ctx context.Context, query string) (CataloguePage, error) {
-	page := CataloguePage{Enabled: true, Registry: c.address, Servers: []CatalogueServer{}}
+	page := CataloguePage{
+		Enabled:  true,
+		Registry: c.address,
+		Servers:  []CatalogueServer{},
+	}
 	ctx, cancel := context.WithTimeout(ctx, catalogueTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.address+"/v0.1/servers?"+query, nil)
@@ -148,7 +158,11 @@ func (c *Catalogue) fetch(ctx context.Context, query string) (CataloguePage, err
 	case err != nil:
 		return page, unreachable(err)
 	case resp.StatusCode != http.StatusOK:
-		return page, agent.Errorf(agent.CodeUpstream, "the registry of MCP servers responded with HTTP %d", resp.StatusCode).With("status", resp.StatusCode)
+		return page, agent.Errorf(
+			agent.CodeUpstream,
+			"the registry of MCP servers responded with HTTP %d",
+			resp.StatusCode,
+		).With("status", resp.StatusCode)
 	case json.Unmarshal(raw, &said) != nil:
 		return page, agent.Errorf(agent.CodeUpstream, "the registry's answer is not a list of MCP servers")
 	}
@@ -171,5 +185,9 @@ func unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return agent.Errorf(agent.CodeUpstream, "the registry of MCP servers cannot be reached: %s", egress.Explain(err).Message).Because(err)
+	return agent.Errorf(
+		agent.CodeUpstream,
+		"the registry of MCP servers cannot be reached: %s",
+		egress.Explain(err).Message,
+	).Because(err)
 }

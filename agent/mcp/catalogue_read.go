@@ -52,14 +52,29 @@ type registryInput struct {
 
 // server returns a listing as it is shown, with its untrusted texts cut to length.
 func (s registryServer) server() CatalogueServer {
-	out := CatalogueServer{Name: agent.Clip(s.Name, 200), Title: agent.Clip(cmp.Or(s.Title, s.Name), 200), Description: agent.Clip(s.Description, 1000), Version: agent.Clip(s.Version, 50),
-		Remotes: []CatalogueRemote{}, Packages: []CataloguePackage{}}
+	out := CatalogueServer{
+		Name:        agent.Clip(s.Name, 200),
+		Title:       agent.Clip(cmp.Or(s.Title, s.Name), 200),
+		Description: agent.Clip(s.Description, 1000),
+		Version:     agent.Clip(s.Version, 50),
+		Remotes:     []CatalogueRemote{},
+		Packages:    []CataloguePackage{},
+	}
 	for _, r := range s.Remotes[:min(len(s.Remotes), maxListed)] {
 		u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(r.URL))
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(r.URL) > 2000 || r.Type != "streamable-http" && r.Type != "sse" {
+		if err != nil ||
+			u.Scheme != "https" && u.Scheme != "http" ||
+			u.Host == "" ||
+			len(r.URL) > 2000 ||
+			r.Type != "streamable-http" && r.Type != "sse" {
 			continue
 		}
-		one := CatalogueRemote{Type: r.Type, URL: r.URL, Headers: inputs(r.Headers), Variables: []CatalogueInput{}}
+		one := CatalogueRemote{
+			Type:      r.Type,
+			URL:       r.URL,
+			Headers:   inputs(r.Headers),
+			Variables: []CatalogueInput{},
+		}
 		for _, name := range slices.Sorted(maps.Keys(r.Variables)) {
 			if v := r.Variables[name]; len(one.Variables) < maxListed {
 				v.Name = name
@@ -85,18 +100,36 @@ func inputs(list []registryInput) []CatalogueInput {
 }
 
 func (i registryInput) input() CatalogueInput {
-	return CatalogueInput{Name: agent.Clip(i.Name, 200), Description: agent.Clip(i.Description, 500), Required: i.IsRequired, Secret: i.IsSecret, Value: agent.Clip(cmp.Or(i.Value, i.Default), 1000)}
+	return CatalogueInput{
+		Name:        agent.Clip(i.Name, 200),
+		Description: agent.Clip(i.Description, 500),
+		Required:    i.IsRequired,
+		Secret:      i.IsSecret,
+		Value:       agent.Clip(cmp.Or(i.Value, i.Default), 1000),
+	}
 }
 
 // text returns the value of an argument, or a placeholder.
 func (i registryInput) text() string {
-	return agent.Clip(cmp.Or(i.Value, i.Default, "<"+cmp.Or(i.ValueHint, strings.TrimLeft(i.Name, "-"), "value")+">"), 1000)
+	return agent.Clip(
+		cmp.Or(
+			i.Value,
+			i.Default,
+			"<"+cmp.Or(i.ValueHint, strings.TrimLeft(i.Name, "-"), "value")+">",
+		),
+		1000,
+	)
 }
 
 // cataloguePackage returns a package with its entry for the operator's file. ok is false if it
 // does not use standard input and output, or if no known program starts it.
 func (p registryPackage) cataloguePackage() (out CataloguePackage, ok bool) {
-	out = CataloguePackage{Registry: agent.Clip(p.RegistryType, 50), Identifier: agent.Clip(p.Identifier, 300), Version: agent.Clip(p.Version, 50), Secrets: []CatalogueInput{}}
+	out = CataloguePackage{
+		Registry:   agent.Clip(p.RegistryType, 50),
+		Identifier: agent.Clip(p.Identifier, 300),
+		Version:    agent.Clip(p.Version, 50),
+		Secrets:    []CatalogueInput{},
+	}
 	out.Entry.Env = map[string]string{}
 	var variables []string
 	for _, v := range p.EnvironmentVariables[:min(len(p.EnvironmentVariables), maxListed)] {
@@ -111,7 +144,12 @@ func (p registryPackage) cataloguePackage() (out CataloguePackage, ok bool) {
 		return out, false
 	}
 	out.Entry.Command = command
-	out.Entry.Args = slices.Concat(arguments(p.RuntimeArguments), before, []string{what}, arguments(p.PackageArguments))
+	out.Entry.Args = slices.Concat(
+		arguments(p.RuntimeArguments),
+		before,
+		[]string{what},
+		arguments(p.PackageArguments),
+	)
 	return out, true
 }
 
@@ -149,7 +187,10 @@ func (p registryPackage) startCommand(variables []string) (command string, befor
 func arguments(list []registryInput) []string {
 	out := []string{}
 	for _, a := range list[:min(len(list), maxListed)] {
-		if !a.IsRequired && a.Value == "" && a.Default == "" && (a.Type != "named" || a.ValueHint != "") {
+		if !a.IsRequired &&
+			a.Value == "" &&
+			a.Default == "" &&
+			(a.Type != "named" || a.ValueHint != "") {
 			continue
 		}
 		if a.Type == "named" {

@@ -42,11 +42,18 @@ func TestCatalogue(t *testing.T) {
 	now := time.Now()
 	c.now = func() time.Time { return now }
 	page, err := c.Search(t.Context(), "tick", "")
-	if err != nil || !page.Enabled || page.NextCursor != "com.example/tickets:1.2.0" || len(page.Servers) != 2 || page.Servers[1].Name != "com.example/deprecated" {
+	if err != nil ||
+		!page.Enabled ||
+		page.NextCursor != "com.example/tickets:1.2.0" ||
+		len(page.Servers) != 2 ||
+		page.Servers[1].Name != "com.example/deprecated" {
 		t.Fatalf("got %+v, %v", page, err)
 	}
 	got := page.Servers[0]
-	if len(got.Remotes) != 1 || got.Remotes[0].Variables[0].Name != "tenant" || !got.Remotes[0].Headers[0].Secret || got.Remotes[0].Headers[0].Value != "Bearer {token}" {
+	if len(got.Remotes) != 1 ||
+		got.Remotes[0].Variables[0].Name != "tenant" ||
+		!got.Remotes[0].Headers[0].Secret ||
+		got.Remotes[0].Headers[0].Value != "Bearer {token}" {
 		t.Errorf("remotes %+v", got.Remotes)
 	}
 	var entries []string
@@ -55,7 +62,8 @@ func TestCatalogue(t *testing.T) {
 		entries = append(entries, string(raw))
 	}
 	want := []string{
-		`{"command":"npx","args":["--quiet","-y","@example/tickets@1.2.0","\u003cfolder\u003e","--port","80"],"env":{"TICKETS_REGION":"eu"}}`,
+		`{"command":"npx","args":["--quiet","-y","@example/tickets@1.2.0","\u003cfolder\u003e","--port","80"],` +
+			`"env":{"TICKETS_REGION":"eu"}}`,
 		`{"command":"docker","args":["run","-i","--rm","-e","TICKETS_KEY","docker.io/example/tickets:1.2.0"],"env":{}}`,
 		`{"command":"uvx","args":["tickets-mcp@0.3"],"env":{}}`,
 	}
@@ -64,7 +72,9 @@ func TestCatalogue(t *testing.T) {
 	}
 	search := func(wantError string) {
 		t.Helper()
-		if _, err := c.Search(t.Context(), "tick", ""); wantError == "" && err != nil || wantError != "" && (agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), wantError)) {
+		if _, err := c.Search(t.Context(), "tick", ""); wantError == "" && err != nil ||
+			wantError != "" &&
+				(agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), wantError)) {
 			t.Errorf("%v, want %q", err, wantError)
 		}
 	}
@@ -82,7 +92,9 @@ func TestCatalogue(t *testing.T) {
 	search("too large")
 	registry.Close()
 	search("cannot be reached")
-	if page, err := NewCatalogue("", "test").Search(t.Context(), "x", ""); err != nil || page.Enabled || page.Servers == nil {
+	if page, err := NewCatalogue("", "test").Search(t.Context(), "x", ""); err != nil ||
+		page.Enabled ||
+		page.Servers == nil {
 		t.Errorf("off: %+v, %v", page, err)
 	}
 }

@@ -83,11 +83,19 @@ func New(o Options) *Client {
 	if o.Programs == nil {
 		o.Programs = NewPrograms(ProgramOptions{})
 	}
-	c := &Client{options: o, now: time.Now, known: map[string]transport{}, mirrored: map[string]bool{},
-		tokens: map[tokenKey]token{}, issuers: map[string]string{},
-		sdk: sdk.NewClient(&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: o.Version},
+	c := &Client{
+		options:  o,
+		now:      time.Now,
+		known:    map[string]transport{},
+		mirrored: map[string]bool{},
+		tokens:   map[tokenKey]token{},
+		issuers:  map[string]string{},
+		sdk: sdk.NewClient(
+			&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: o.Version},
 			// Requests of a server to the client are declined.
-			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})}
+			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}},
+		),
+	}
 	o.Programs.sdk = c.sdk
 	return c
 }
@@ -106,7 +114,12 @@ const lastStateful = "2025-11-25"
 
 // ask connects to a server and does one thing with it. An error is a *Fault, an
 // *agent.Error returned by do, or the context's.
-func (c *Client) ask(ctx context.Context, s Server, limit time.Duration, do func(context.Context, *sdk.ClientSession) error) error {
+func (c *Client) ask(
+	ctx context.Context,
+	s Server,
+	limit time.Duration,
+	do func(context.Context, *sdk.ClientSession) error,
+) error {
 	if s.Program != nil {
 		return c.askProgram(ctx, s, limit, do)
 	}
@@ -117,7 +130,12 @@ func (c *Client) ask(ctx context.Context, s Server, limit time.Duration, do func
 	return err
 }
 
-func (c *Client) askOnce(ctx context.Context, s Server, limit time.Duration, do func(context.Context, *sdk.ClientSession) error) (again bool, err error) {
+func (c *Client) askOnce(
+	ctx context.Context,
+	s Server,
+	limit time.Duration,
+	do func(context.Context, *sdk.ClientSession) error,
+) (again bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	x, err := c.newExchange(limited, s)
@@ -176,15 +194,27 @@ func (c *Client) connect(ctx context.Context, s Server, x *exchange) (*sdk.Clien
 
 func (c *Client) open(ctx context.Context, s Server, x *exchange, way transport) (*sdk.ClientSession, error) {
 	if way == sse {
-		return c.sdk.Connect(ctx, &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: x.client(), MaxEventSize: MaxBytes},
-			&sdk.ClientSessionOptions{ProtocolVersion: lastStateful})
+		return c.sdk.Connect(
+			ctx,
+			&sdk.SSEClientTransport{
+				Endpoint:     s.URL,
+				HTTPClient:   x.client(),
+				MaxEventSize: MaxBytes,
+			},
+			&sdk.ClientSessionOptions{ProtocolVersion: lastStateful},
+		)
 	}
 	options := &sdk.ClientSessionOptions{}
 	if way == stateful {
 		options.ProtocolVersion = lastStateful
 	}
-	return c.sdk.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: x.client(), MaxRetries: maxRetries,
-		DisableStandaloneSSE: true, MaxEventSize: MaxBytes}, options)
+	return c.sdk.Connect(ctx, &sdk.StreamableClientTransport{
+		Endpoint:             s.URL,
+		HTTPClient:           x.client(),
+		MaxRetries:           maxRetries,
+		DisableStandaloneSSE: true,
+		MaxEventSize:         MaxBytes,
+	}, options)
 }
 
 func (c *Client) knownTransport(url string) transport {

@@ -37,39 +37,67 @@ func testServer() *sdk.Server {
 		A int `json:"a"`
 		B int `json:"b"`
 	}
-	sdk.AddTool(s, &sdk.Tool{Name: "add", Description: "Adds"}, func(_ context.Context, _ *sdk.CallToolRequest, in sum) (*sdk.CallToolResult, map[string]int, error) {
-		return nil, map[string]int{"sum": in.A + in.B}, nil
-	})
+	sdk.AddTool(
+		s,
+		&sdk.Tool{Name: "add", Description: "Adds"},
+		func(_ context.Context, _ *sdk.CallToolRequest, in sum) (*sdk.CallToolResult, map[string]int, error) {
+			return nil, map[string]int{"sum": in.A + in.B}, nil
+		},
+	)
 	plain := json.RawMessage(`{"type":"object"}`)
-	s.AddTool(&sdk.Tool{Name: "hello", InputSchema: plain}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "hello"}, &sdk.TextContent{Text: "world"}}}, nil
-	})
-	s.AddTool(&sdk.Tool{Name: "picture", InputSchema: plain}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: []byte("png"), MIMEType: "image/png"}}}, nil
-	})
-	s.AddTool(&sdk.Tool{Name: "fails", InputSchema: plain}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		sent := ""
-		if r.Extra != nil {
-			sent = r.Extra.Header.Get("Authorization")
-		}
-		result := &sdk.CallToolResult{}
-		result.SetError(fmt.Errorf("no ticket 7; you sent %s", sent))
-		return result, nil
-	})
-	annotated := json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`)
-	s.AddTool(&sdk.Tool{Name: "where", InputSchema: annotated}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(r.Params.Arguments)}}}, nil
-	})
+	s.AddTool(
+		&sdk.Tool{Name: "hello", InputSchema: plain},
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.TextContent{Text: "hello"}, &sdk.TextContent{Text: "world"}},
+			}, nil
+		},
+	)
+	s.AddTool(
+		&sdk.Tool{Name: "picture", InputSchema: plain},
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.ImageContent{Data: []byte("png"), MIMEType: "image/png"}},
+			}, nil
+		},
+	)
+	s.AddTool(
+		&sdk.Tool{Name: "fails", InputSchema: plain},
+		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			sent := ""
+			if r.Extra != nil {
+				sent = r.Extra.Header.Get("Authorization")
+			}
+			result := &sdk.CallToolResult{}
+			result.SetError(fmt.Errorf("no ticket 7; you sent %s", sent))
+			return result, nil
+		},
+	)
+	annotated := json.RawMessage(
+		`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`,
+	)
+	s.AddTool(
+		&sdk.Tool{Name: "where", InputSchema: annotated},
+		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(r.Params.Arguments)}}}, nil
+		},
+	)
 	return s
 }
 
 // transports are the transports and protocol versions that a server may support.
 var transports = map[string]func() http.Handler{
 	"2026-07-28, stateless": func() http.Handler {
-		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() }, &sdk.StreamableHTTPOptions{Stateless: true})
+		return sdk.NewStreamableHTTPHandler(
+			func(*http.Request) *sdk.Server { return testServer() },
+			&sdk.StreamableHTTPOptions{Stateless: true},
+		)
 	},
 	"2026-07-28, stateless, JSON": func() http.Handler {
-		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() }, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+		return sdk.NewStreamableHTTPHandler(
+			func(*http.Request) *sdk.Server { return testServer() },
+			&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true},
+		)
 	},
 	"2025-11-25, sessions": func() http.Handler {
 		s := testServer()
@@ -85,19 +113,32 @@ func TestAllTransports(t *testing.T) {
 	for name, handler := range transports {
 		t.Run(name, func(t *testing.T) {
 			peer := httptest.NewServer(handler()) // in the second round the transport is known
-			t.Cleanup(func() { peer.CloseClientConnections(); peer.Close() })
+			t.Cleanup(func() {
+				peer.CloseClientConnections()
+				peer.Close()
+			})
 			c, s := newClient(t), Server{URL: peer.URL + "/mcp"}
 			for round := range 2 { // in the second round the transport is known
 				tools, err := c.Tools(t.Context(), s)
 				if err != nil || len(tools) != 5 || StatusOf(err) != agent.MCPConnected {
 					t.Fatalf("round %d: %d tools, %v", round, len(tools), err)
 				}
-				if !strings.Contains(string(tools[0].Parameters), `"a"`) || tools[0].Name != "add" || tools[0].Description != "Adds" {
+				if !strings.Contains(string(tools[0].Parameters), `"a"`) ||
+					tools[0].Name != "add" ||
+					tools[0].Description != "Adds" {
 					t.Errorf("tool %+v", tools[0])
 				}
 				for tool, want := range map[string]any{
-					"add": map[string]any{"sum": json.Number("5")}, "hello": "hello\nworld", "where": `{"a":2,"b":3,"region":"eu"}`,
-					"picture": map[string]any{"content": []any{map[string]any{"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString([]byte("png"))}}},
+					"add":   map[string]any{"sum": json.Number("5")},
+					"hello": "hello\nworld",
+					"where": `{"a":2,"b":3,"region":"eu"}`,
+					"picture": map[string]any{
+						"content": []any{map[string]any{
+							"type":     "image",
+							"mimeType": "image/png",
+							"data":     base64.StdEncoding.EncodeToString([]byte("png")),
+						}},
+					},
 				} {
 					arguments := json.RawMessage(`{"a":2,"b":3,"region":"eu"}`)
 					if tool == "add" {
@@ -108,10 +149,12 @@ func TestAllTransports(t *testing.T) {
 						t.Errorf("round %d: %s returns %#v, %v", round, tool, got, err)
 					}
 				}
-				if _, err := c.Call(t.Context(), s, "fails", nil); agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "no ticket 7") {
+				if _, err := c.Call(t.Context(), s, "fails", nil); agent.ErrorCode(err) != agent.CodeExecution ||
+					!strings.Contains(err.Error(), "no ticket 7") {
 					t.Errorf("a tool's own error is %v", err)
 				}
-				if _, err := c.Call(t.Context(), s, "nothing", nil); agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "the MCP server reports: ") {
+				if _, err := c.Call(t.Context(), s, "nothing", nil); agent.ErrorCode(err) != agent.CodeUpstream ||
+					!strings.Contains(agent.Explain(err), "the MCP server reports: ") {
 					t.Errorf("an unknown tool is %v", err)
 				}
 			}
@@ -126,7 +169,10 @@ func TestServerChangesTransport(t *testing.T) {
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.Load().(http.HandlerFunc)(w, r)
 	}))
-	t.Cleanup(func() { peer.CloseClientConnections(); peer.Close() })
+	t.Cleanup(func() {
+		peer.CloseClientConnections()
+		peer.Close()
+	})
 	c, s := newClient(t), Server{URL: peer.URL}
 	for _, from := range []string{"SSE", "2025-11-25, sessions", "2026-07-28, stateless"} {
 		for _, to := range []string{"2026-07-28, stateless", "SSE", "2025-11-25, sessions", from} {
@@ -159,15 +205,31 @@ func TestMirroredArguments(t *testing.T) {
 					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no list today"}}`, id)
 					return
 				}
-				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"where","inputSchema":%s}],"resultType":"complete"}}`, id, test.schema)
+				fmt.Fprintf(
+					w,
+					`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"where","inputSchema":%s}],`+
+						`"resultType":"complete"}}`,
+					id,
+					test.schema,
+				)
 				return
 			}
 			header = r.Header.Get("Mcp-Param-Region")
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"here"}],"resultType":"complete"}}`, id)
+			fmt.Fprintf(
+				w,
+				`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"here"}],`+
+					`"resultType":"complete"}}`,
+				id,
+			)
 		}))
 		c := newClient(t)
 		for range 3 {
-			if got, err := c.Call(t.Context(), Server{URL: peer.URL}, "where", json.RawMessage(`{"region":"eu"}`)); err != nil || got != "here" || header != test.header {
+			if got, err := c.Call(
+				t.Context(),
+				Server{URL: peer.URL},
+				"where",
+				json.RawMessage(`{"region":"eu"}`),
+			); err != nil || got != "here" || header != test.header {
 				t.Errorf("%s: %v, %v, header %q", name, got, err, header)
 			}
 		}
@@ -185,7 +247,11 @@ func TestCredentials(t *testing.T) {
 		header, has string
 	}{
 		"bearer": {agent.MCPAuth{Type: "bearer", Token: "sesame-7"}, "Authorization", "Bearer sesame-7"},
-		"basic":  {agent.MCPAuth{Type: "basic", Username: "ada", Password: "sesame-7"}, "Authorization", "Basic YWRhOnNlc2FtZS03"},
+		"basic": {
+			agent.MCPAuth{Type: "basic", Username: "ada", Password: "sesame-7"},
+			"Authorization",
+			"Basic YWRhOnNlc2FtZS03",
+		},
 		"header": {agent.MCPAuth{Type: "header", Name: "X-Shop", Value: "sesame-7"}, "X-Shop", "sesame-7"},
 	} {
 		peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -202,7 +268,9 @@ func TestCredentials(t *testing.T) {
 		wrong := test.auth
 		wrong.Token, wrong.Password, wrong.Value = "open-8", "open-8", "open-8"
 		_, err := c.Tools(t.Context(), Server{URL: peer.URL, Auth: wrong})
-		if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the MCP server rejected the credentials (HTTP 401)" || strings.Contains(err.Error(), "open-8") {
+		if StatusOf(err) != agent.MCPError ||
+			agent.Explain(err) != "the MCP server rejected the credentials (HTTP 401)" ||
+			strings.Contains(err.Error(), "open-8") {
 			t.Errorf("%s: with the wrong credential %v", name, err)
 		}
 		if test.auth.Type == "bearer" {
@@ -251,7 +319,10 @@ func TestBadServers(t *testing.T) {
 	}))
 	defer secret.Close()
 	status := func(code int, body string) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); _, _ = io.WriteString(w, body) })
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, body)
+		})
 	}
 	endless := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -275,10 +346,22 @@ func TestBadServers(t *testing.T) {
 		"a web page":       {status(200, "<html>"), "error", "not MCP"},
 		"empty":            {status(200, ""), "error", "not MCP"},
 		"private redirect": {http.RedirectHandler(secret.URL, 307), "error", "redirects to another host"},
-		"other redirect":   {http.RedirectHandler("http://169.254.169.254/latest", 302), "error", "redirects to another host"},
-		"redirect loop":    {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }), "disconnected", "cannot be reached"},
-		"100 MB":           {endless, "error", "more than 8 MB"},
-		"hangs up":         {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "disconnected", "the connection was closed early"},
+		"other redirect": {
+			http.RedirectHandler("http://169.254.169.254/latest", 302),
+			"error",
+			"redirects to another host",
+		},
+		"redirect loop": {
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }),
+			"disconnected",
+			"cannot be reached",
+		},
+		"100 MB": {endless, "error", "more than 8 MB"},
+		"hangs up": {
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
+			"disconnected",
+			"the connection was closed early",
+		},
 		"truncated": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`)
@@ -287,13 +370,25 @@ func TestBadServers(t *testing.T) {
 		"reports": {answerTo(toolsCapability, func(w http.ResponseWriter, _ *http.Request, id string) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"out of tea"}}`, id)
 		}), "error", "the MCP server reports: out of tea (-32000)"},
-		"deep": {answerToolsWith(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "not MCP"},
+		"deep": {
+			answerToolsWith(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`),
+			"error",
+			"not MCP",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			peer := httptest.NewServer(test.peer)
-			defer func() { peer.CloseClientConnections(); peer.Close() }()
-			_, err := newClient(t).Tools(t.Context(), Server{URL: peer.URL, Auth: agent.MCPAuth{Type: "bearer", Token: "sesame-7"}})
-			if StatusOf(err) != test.status || agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), test.says) {
+			defer func() {
+				peer.CloseClientConnections()
+				peer.Close()
+			}()
+			_, err := newClient(t).Tools(t.Context(), Server{
+				URL:  peer.URL,
+				Auth: agent.MCPAuth{Type: "bearer", Token: "sesame-7"},
+			})
+			if StatusOf(err) != test.status ||
+				agent.ErrorCode(err) != agent.CodeUpstream ||
+				!strings.Contains(agent.Explain(err), test.says) {
 				t.Errorf("%s: %v", StatusOf(err), err)
 			}
 		})
@@ -333,7 +428,10 @@ func TestHangingServers(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		}),
-		"after the first answer": answerTo(toolsCapability, func(w http.ResponseWriter, r *http.Request, _ string) { hang(w, r) }),
+		"after the first answer": answerTo(
+			toolsCapability,
+			func(w http.ResponseWriter, r *http.Request, _ string) { hang(w, r) },
+		),
 		"as a stream": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -342,7 +440,9 @@ func TestHangingServers(t *testing.T) {
 		}),
 		"in the middle of a session": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			raw, _ := io.ReadAll(r.Body)
-			if r.Method == http.MethodDelete || strings.Contains(string(raw), "tools/") || strings.Contains(string(raw), "cancelled") {
+			if r.Method == http.MethodDelete ||
+				strings.Contains(string(raw), "tools/") ||
+				strings.Contains(string(raw), "cancelled") {
 				hang(w, r)
 				return
 			}
@@ -377,7 +477,9 @@ func waitForEnd(t *testing.T) {
 	buf := make([]byte, 1<<20)
 	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(5 * time.Millisecond) {
 		stacks := string(buf[:runtime.Stack(buf, true)])
-		if !strings.Contains(stacks, "ClientConn)") && !strings.Contains(stacks, "mcp.(*exchange)") && !strings.Contains(stacks, "mcp.(*ClientSession)") {
+		if !strings.Contains(stacks, "ClientConn)") &&
+			!strings.Contains(stacks, "mcp.(*exchange)") &&
+			!strings.Contains(stacks, "mcp.(*ClientSession)") {
 			return
 		}
 		if time.Now().After(deadline) {

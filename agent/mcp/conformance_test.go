@@ -63,7 +63,12 @@ func conformingClient(url string) error {
 	defer guard.CloseIdleConnections()
 	c, s := New(Options{HTTP: guard.HTTP(), Version: "conformance", CallTimeout: 5 * time.Second}), Server{URL: url}
 	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/") {
-		s.Auth = agent.MCPAuth{Type: agent.MCPAuthOAuth2, ClientID: input.ClientID, ClientSecret: input.Secret, PrivateKey: input.Key}
+		s.Auth = agent.MCPAuth{
+			Type:         agent.MCPAuthOAuth2,
+			ClientID:     input.ClientID,
+			ClientSecret: input.Secret,
+			PrivateKey:   input.Key,
+		}
 		if input.ClientID == "" { // from the scenarios for user logins, up to where they differ from our flow
 			s.Auth.ClientID, s.Auth.ClientSecret = "satchel", "swordfish"
 		}
@@ -88,7 +93,14 @@ func conformingClient(url string) error {
 
 // callsOf returns a call of each tool, with arguments that its schema allows.
 func callsOf(tools []agent.MCPTool) ([]suiteCall, error) {
-	samples := map[string]any{"string": "eu", "integer": 5, "number": 2.5, "boolean": true, "array": []any{}, "object": map[string]any{}}
+	samples := map[string]any{
+		"string":  "eu",
+		"integer": 5,
+		"number":  2.5,
+		"boolean": true,
+		"array":   []any{},
+		"object":  map[string]any{},
+	}
 	var calls []suiteCall
 	for _, tool := range tools {
 		var schema struct {
@@ -120,18 +132,39 @@ func conformingServer(address string) error {
 		return err
 	}
 	function := func(name, schema string, result any, err error) Function {
-		return Function{Name: name, Description: name, Schema: json.RawMessage(schema),
-			Run: func(context.Context, json.RawMessage) (any, error) { return result, err }}
+		return Function{
+			Name:        name,
+			Description: name,
+			Schema:      json.RawMessage(schema),
+			Run:         func(context.Context, json.RawMessage) (any, error) { return result, err },
+		}
 	}
 	o := AgentServer{Name: "conformance", Version: "1", Failed: func(error) {}, Functions: []Function{
 		function("test_simple_text", `{"type":"object"}`, "This is a simple text response for testing.", nil),
-		function("test_image_content", `{"type":"object"}`, Image{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}, nil),
-		function("test_error_handling", `{"type":"object"}`, nil, agent.Errorf(agent.CodeExecution, "This tool intentionally returns an error for testing")),
-		function("test_x_mcp_header", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`, "eu", nil),
+		function(
+			"test_image_content",
+			`{"type":"object"}`,
+			Image{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")},
+			nil,
+		),
+		function(
+			"test_error_handling",
+			`{"type":"object"}`,
+			nil,
+			agent.Errorf(agent.CodeExecution, "This tool intentionally returns an error for testing"),
+		),
+		function(
+			"test_x_mcp_header",
+			`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`,
+			"eu", nil,
+		),
 		function("json_schema_2020_12_tool", richSchema, "ok", nil),
 	}}
 	fmt.Printf("listening on http://%s\n", listener.Addr())
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { Serve(w, r, o) }), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { Serve(w, r, o) }),
+		ReadHeaderTimeout: 10 * time.Second,
+	}
 	return server.Serve(listener)
 }
 

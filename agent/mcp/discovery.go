@@ -56,11 +56,17 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{tokenURL: authority.TokenEndpoint, audience: authority.Issuer, resource: resource.Resource, methods: authority.TokenEndpointAuthMethodsSupported}
+	g := grant{
+		tokenURL: authority.TokenEndpoint,
+		audience: authority.Issuer,
+		resource: resource.Resource,
+		methods:  authority.TokenEndpointAuthMethodsSupported,
+	}
 	switch token, err := url.Parse(g.tokenURL); {
 	case err != nil || !isUsableURL(token, s.URL):
 		return grant{}, serverFault("has an authorization server without a usable token endpoint")
-	case len(authority.GrantTypesSupported) > 0 && !slices.Contains(authority.GrantTypesSupported, "client_credentials"):
+	case len(authority.GrantTypesSupported) > 0 &&
+		!slices.Contains(authority.GrantTypesSupported, "client_credentials"):
 		return grant{}, serverFault("has an authorization server that does not support client credentials")
 	}
 	g.scope = cmp.Or(s.Auth.Scope, said["scope"], strings.Join(resource.ScopesSupported, " "))
@@ -72,7 +78,11 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 
 // authority returns the authorization server that a resource names, and its
 // metadata.
-func (c *Client) authority(ctx context.Context, s Server, resource oauthex.ProtectedResourceMetadata) (issuer string, said oauthex.AuthServerMeta, err error) {
+func (c *Client) authority(
+	ctx context.Context,
+	s Server,
+	resource oauthex.ProtectedResourceMetadata,
+) (issuer string, said oauthex.AuthServerMeta, err error) {
 	if issuer, err = chooseIssuer(resource.AuthorizationServers, s); err != nil {
 		return "", said, err
 	}
@@ -111,7 +121,10 @@ func isUsableURL(u *url.URL, server string) bool {
 
 // resourceMetadata reads a server's metadata from where its challenge points,
 // or else from the well-known URLs.
-func (c *Client) resourceMetadata(ctx context.Context, server, pointed string) (oauthex.ProtectedResourceMetadata, error) {
+func (c *Client) resourceMetadata(
+	ctx context.Context,
+	server, pointed string,
+) (oauthex.ProtectedResourceMetadata, error) {
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	own, err := url.Parse(server)
 	if err != nil {
@@ -128,7 +141,10 @@ func (c *Client) resourceMetadata(ctx context.Context, server, pointed string) (
 		}
 		places = []string{pointed}
 	}
-	said, err := metadata[oauthex.ProtectedResourceMetadata](ctx, c, places, errNoMetadata, "the MCP server requires a token but names no authorization server: set token_url")
+	said, err := metadata[oauthex.ProtectedResourceMetadata](
+		ctx, c, places, errNoMetadata,
+		"the MCP server requires a token but names no authorization server: set token_url",
+	)
 	if err != nil {
 		return said, err
 	}
@@ -160,7 +176,8 @@ func chooseIssuer(named []string, s Server) (string, error) {
 				return issuer, nil
 			}
 		}
-		return "", serverFault("names a different authorization server than the one that issued the credentials; register the server again to accept it")
+		return "", serverFault("names a different authorization server than the one that issued the credentials; " +
+			"register the server again to accept it")
 	}
 	u, err := url.Parse(named[0])
 	if err != nil || !isUsableURL(u, s.URL) || u.RawQuery != "" {
@@ -169,7 +186,9 @@ func chooseIssuer(named []string, s Server) (string, error) {
 	return named[0], nil
 }
 
-func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
+func sameIssuer(a, b string) bool {
+	return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
+}
 
 // authorityMetadata reads the metadata of an authorization server, which must
 // be issued in its own name.
@@ -179,11 +198,17 @@ func (c *Client) authorityMetadata(ctx context.Context, issuer string) (oauthex.
 		return oauthex.AuthServerMeta{}, serverFault("names an authorization server with an invalid URL")
 	}
 	host, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
-	places := []string{host + "/.well-known/oauth-authorization-server" + path, host + "/.well-known/openid-configuration" + path}
+	places := []string{
+		host + "/.well-known/oauth-authorization-server" + path,
+		host + "/.well-known/openid-configuration" + path,
+	}
 	if path != "" {
 		places = append(places, host+path+"/.well-known/openid-configuration")
 	}
-	said, err := metadata[oauthex.AuthServerMeta](ctx, c, places, nil, "the MCP server's authorization server has no metadata: set token_url")
+	said, err := metadata[oauthex.AuthServerMeta](
+		ctx, c, places, nil,
+		"the MCP server's authorization server has no metadata: set token_url",
+	)
 	if err == nil && !sameIssuer(said.Issuer, issuer) {
 		err = serverFault("names an authorization server whose metadata has a different issuer")
 	}
@@ -195,7 +220,13 @@ var errNoMetadata = errors.New("the server has no metadata")
 
 // metadata reads a JSON object from the first URL that has one. If none has, it
 // returns a Fault with the text nowhere and the given cause.
-func metadata[T any](ctx context.Context, c *Client, places []string, cause error, nowhere string) (T, error) {
+func metadata[T any](
+	ctx context.Context,
+	c *Client,
+	places []string,
+	cause error,
+	nowhere string,
+) (T, error) {
 	var said T
 	for _, place := range places {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)

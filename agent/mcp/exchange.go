@@ -72,7 +72,15 @@ func (c *Client) newExchange(life context.Context, s Server) (*exchange, error) 
 	if err != nil {
 		return nil, agent.Invalid("url", "must be an http or https address")
 	}
-	x := &exchange{c: c, server: s, to: to, life: life, requestIDs: map[string]bool{}, base: c.options.HTTP.Transport, secrets: s.Auth.Secrets()}
+	x := &exchange{
+		c:          c,
+		server:     s,
+		to:         to,
+		life:       life,
+		requestIDs: map[string]bool{},
+		base:       c.options.HTTP.Transport,
+		secrets:    s.Auth.Secrets(),
+	}
 	x.remaining.Store(MaxBytes)
 	return x, nil
 }
@@ -98,7 +106,10 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	unhook := context.AfterFunc(x.life, cancel)
-	end := func() { unhook(); cancel() }
+	end := func() {
+		unhook()
+		cancel()
+	}
 	asked := x.recordRequestID(req)
 	resp, kept, err := x.send(ctx, req)
 	if err != nil {
@@ -138,14 +149,21 @@ func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Resp
 	}
 	out.Header.Set("User-Agent", "Satchel/"+x.c.options.Version)
 	resp, err = x.base.RoundTrip(out)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized && x.server.Auth.Type == agent.MCPAuthOAuth2 && out.Header.Get("Authorization") == "" {
+	if err == nil &&
+		resp.StatusCode == http.StatusUnauthorized &&
+		x.server.Auth.Type == agent.MCPAuthOAuth2 &&
+		out.Header.Get("Authorization") == "" {
 		resp, err = x.answerChallenge(ctx, out, resp)
 	}
 	return resp, kept, err
 }
 
 // answerChallenge repeats a request with a token, as the server requested.
-func (x *exchange) answerChallenge(ctx context.Context, req *http.Request, resp *http.Response) (*http.Response, error) {
+func (x *exchange) answerChallenge(
+	ctx context.Context,
+	req *http.Request,
+	resp *http.Response,
+) (*http.Response, error) {
 	if req.Body != nil && req.GetBody == nil {
 		return resp, nil
 	}
@@ -180,12 +198,24 @@ func (x *exchange) setBearer(req *http.Request, value string) {
 func (x *exchange) authorize(ctx context.Context, req *http.Request) (kept bool, err error) {
 	switch auth := x.server.Auth; auth.Type {
 	default:
-		egress.Authorize(req, agent.APIAuth{Type: auth.Type, Token: auth.Token, Username: auth.Username, Password: auth.Password, Name: auth.Name, Value: auth.Value})
+		egress.Authorize(req, agent.APIAuth{
+			Type:     auth.Type,
+			Token:    auth.Token,
+			Username: auth.Username,
+			Password: auth.Password,
+			Name:     auth.Name,
+			Value:    auth.Value,
+		})
 	case agent.MCPAuthOAuth2:
 		value := x.c.cachedToken(x.server)
 		kept = value != ""
 		if !kept && auth.TokenURL != "" {
-			value, err = x.c.freshToken(ctx, x.server, grant{tokenURL: auth.TokenURL, audience: auth.TokenURL, resource: x.server.URL, scope: auth.Scope})
+			value, err = x.c.freshToken(ctx, x.server, grant{
+				tokenURL: auth.TokenURL,
+				audience: auth.TokenURL,
+				resource: x.server.URL,
+				scope:    auth.Scope,
+			})
 		}
 		if value != "" { // otherwise the server's challenge says where to request one
 			x.setBearer(req, value)
@@ -201,7 +231,10 @@ func sameServer(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
 	}
-	if from.Scheme == "http" && port(from) == "80" && to.Scheme == "https" && port(to) == "443" {
+	if from.Scheme == "http" &&
+		port(from) == "80" &&
+		to.Scheme == "https" &&
+		port(to) == "443" {
 		return true
 	}
 	return strings.EqualFold(from.Scheme, to.Scheme) && port(from) == port(to)

@@ -79,7 +79,11 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	case x.foreign.Load():
 		return fault(false, cause, "the MCP server answered a different request than the one it was sent")
 	case errors.Is(a.err, errOtherHost):
-		return fault(false, cause, "the MCP server redirects to another host, which is not followed; register that URL instead")
+		return fault(
+			false,
+			cause,
+			"the MCP server redirects to another host, which is not followed; register that URL instead",
+		)
 	case egress.IsRefused(a.err):
 		return refusedFault(cause, a.err, "url")
 	case ctx.Err() != nil:
@@ -87,7 +91,10 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	case a.err != nil:
 		return fault(true, cause, "the MCP server cannot be reached: %s", egress.Explain(a.err).Message)
 	case a.status == http.StatusUnauthorized && x.server.Auth.Type == agent.MCPAuthLogin:
-		return agent.Errorf(agent.CodeCredentialLogin, "the MCP server asks for a login: a person connects it under MCP servers").Because(cause)
+		return agent.Errorf(
+			agent.CodeCredentialLogin,
+			"the MCP server asks for a login: a person connects it under MCP servers",
+		).Because(cause)
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
 		return faultOf(a.status, cause, "the MCP server rejected the credentials (HTTP %d)")
 	case a.status == http.StatusTooManyRequests || a.status >= 500:

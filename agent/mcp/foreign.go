@@ -61,7 +61,13 @@ func (x *exchange) readMessages(asked string, resp *http.Response) io.ReadCloser
 		return resp.Body
 	}
 	resp.ContentLength = -1
-	return &messageReader{body: bufio.NewReader(resp.Body), Closer: resp.Body, x: x, asked: asked, stream: stream}
+	return &messageReader{
+		body:   bufio.NewReader(resp.Body),
+		Closer: resp.Body,
+		x:      x,
+		asked:  asked,
+		stream: stream,
+	}
 }
 
 // messageReader reads a body message by message: the events of a stream, or a single
@@ -139,7 +145,9 @@ func (r *messageReader) message(data []byte) ([]byte, error) {
 // isForeign reports whether a message answers a request that was not made.
 func (r *messageReader) isForeign(data []byte) bool {
 	var m rpcMessage
-	if json.Unmarshal(data, &m) != nil || m.Method != "" || m.Result == nil && m.Error == nil {
+	if json.Unmarshal(data, &m) != nil ||
+		m.Method != "" ||
+		m.Result == nil && m.Error == nil {
 		return false
 	}
 	if r.asked != "" {

@@ -23,7 +23,10 @@ func TestAnswersToOtherRequests(t *testing.T) {
 		if id != "" {
 			message = `{"jsonrpc":"2.0","id":` + id + `,` + result + `}`
 		}
-		for media, body := range map[string]string{"application/json": message, "text/event-stream": "event: message\ndata: " + message + "\n\n"} {
+		for media, body := range map[string]string{
+			"application/json":  message,
+			"text/event-stream": "event: message\ndata: " + message + "\n\n",
+		} {
 			t.Run(name+", "+media, func(t *testing.T) {
 				done := make(chan struct{})
 				peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,11 +40,16 @@ func TestAnswersToOtherRequests(t *testing.T) {
 						}
 					}
 				}))
-				t.Cleanup(func() { close(done); peer.CloseClientConnections(); peer.Close() })
+				t.Cleanup(func() {
+					close(done)
+					peer.CloseClientConnections()
+					peer.Close()
+				})
 				c := newClient(t)
 				c.options.ListTimeout = time.Hour
 				_, err := c.Tools(t.Context(), Server{URL: peer.URL})
-				if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the MCP server answered a different request than the one it was sent" {
+				if StatusOf(err) != agent.MCPError ||
+					agent.Explain(err) != "the MCP server answered a different request than the one it was sent" {
 					t.Errorf("%s: %v", StatusOf(err), err)
 				}
 			})
@@ -58,19 +66,30 @@ func TestIDsInStreams(t *testing.T) {
 		text    string
 		foreign bool
 	}{
-		"own id":               {event("7", `"result":{}`), false},
-		"notification, own id": {": ping\n\ndata: {\"method\":\"notifications/progress\"}\n\n" + event("7", `"result":{}`), false},
-		"server's request":     {event("9", `"method":"ping"`), false},
-		"another id":           {event("8", `"result":{}`), true},
-		"error, another id":    {event("8", `"error":{"code":1}`), true},
-		"own id, another id":   {event("7", `"result":{}`) + event("8", `"result":{}`), true},
-		"not JSON":             {"data: hello\n\n", false},
+		"own id": {event("7", `"result":{}`), false},
+		"notification, own id": {
+			": ping\n\ndata: {\"method\":\"notifications/progress\"}\n\n" + event("7", `"result":{}`),
+			false,
+		},
+		"server's request":   {event("9", `"method":"ping"`), false},
+		"another id":         {event("8", `"result":{}`), true},
+		"error, another id":  {event("8", `"error":{"code":1}`), true},
+		"own id, another id": {event("7", `"result":{}`) + event("8", `"result":{}`), true},
+		"not JSON":           {"data: hello\n\n", false},
 	} {
 		for size := 1; size <= len(tc.text); size++ {
 			x := &exchange{requestIDs: map[string]bool{}}
 			pieces := iotest.OneByteReader(strings.NewReader(tc.text))
-			resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(pieces)}
-			_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{x.readMessages("7", resp)}, make([]byte, size))
+			resp := &http.Response{
+				StatusCode: 200,
+				Header:     http.Header{"Content-Type": {"text/event-stream"}},
+				Body:       io.NopCloser(pieces),
+			}
+			_, err := io.CopyBuffer(
+				struct{ io.Writer }{io.Discard},
+				struct{ io.Reader }{x.readMessages("7", resp)},
+				make([]byte, size),
+			)
 			if (err == errForeign) != tc.foreign {
 				t.Fatalf("%s in pieces of %d: %v", name, size, err)
 			}

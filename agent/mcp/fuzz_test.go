@@ -23,17 +23,29 @@ func (a fixedResponse) RoundTrip(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.media}}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Header:     http.Header{"Content-Type": {a.media}},
+		Body:       io.NopCloser(bytes.NewReader(a.body)),
+		Request:    r,
+	}, nil
 }
 
 // FuzzAnswers checks that listing ends in time with tools within the limits or with an
 // error for clients, whatever a server or a token endpoint sends.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
-		"", "{", `{"jsonrpc":"2.0","id":1,"result":` + toolsCapability + `}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"x","data":{"supported":["2026-07-28"]}}}`,
-		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`,
-		`{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}`, "event: endpoint\ndata: http://other.example/\n\n", "id: 7\nretry: 1\ndata:\n\n",
-		`{"access_token":"x","token_type":"bearer","expires_in":1e999}`, `{"access_token":"x\n","token_type":"bearer"}`,
+		"",
+		"{",
+		`{"jsonrpc":"2.0","id":1,"result":` + toolsCapability + `}`,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"x","data":{"supported":["2026-07-28"]}}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},` +
+			`"serverInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}`,
+		"event: endpoint\ndata: http://other.example/\n\n",
+		"id: 7\nretry: 1\ndata:\n\n",
+		`{"access_token":"x","token_type":"bearer","expires_in":1e999}`,
+		`{"access_token":"x\n","token_type":"bearer"}`,
 	} {
 		f.Add([]byte(body), false)
 		f.Add([]byte("data: "+body+"\n\n"), true)
@@ -50,7 +62,8 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("%d tools, %v", len(tools), err)
 		}
 		now := time.Now()
-		if got, err := readToken(&http.Response{Body: io.NopCloser(bytes.NewReader(body))}, now); err == nil && (strings.ContainsAny(got.value, " \r\n\x00") || got.value == "" || got.ends.Sub(now) > 24*time.Hour) {
+		if got, err := readToken(&http.Response{Body: io.NopCloser(bytes.NewReader(body))}, now); err == nil &&
+			(strings.ContainsAny(got.value, " \r\n\x00") || got.value == "" || got.ends.Sub(now) > 24*time.Hour) {
 			t.Errorf("token %+v", got)
 		}
 	})
@@ -59,9 +72,21 @@ func FuzzAnswers(f *testing.F) {
 // FuzzChallenge checks that a server's WWW-Authenticate header, and the metadata to
 // which it points, result in a grant for a valid URL or in an error for clients.
 func FuzzChallenge(f *testing.F) {
-	for _, header := range []string{"", "Bearer", `Bearer resource_metadata="http://peer.example/about", scope="a b"`, `Basic realm="x", Bearer scope=a`,
-		`Bearer a="\`, `,,,=,`, strings.Repeat(`Bearer a=b, `, 400), `Bearer resource_metadata="http://other.example"`} {
-		f.Add(header, []byte(`{"resource":"http://peer.example/mcp","authorization_servers":["http://peer.example"],"issuer":"http://peer.example","token_endpoint":"http://peer.example/token"}`))
+	for _, header := range []string{
+		"",
+		"Bearer",
+		`Bearer resource_metadata="http://peer.example/about", scope="a b"`,
+		`Basic realm="x", Bearer scope=a`,
+		`Bearer a="\`,
+		`,,,=,`,
+		strings.Repeat(`Bearer a=b, `, 400),
+		`Bearer resource_metadata="http://other.example"`,
+	} {
+		f.Add(
+			header,
+			[]byte(`{"resource":"http://peer.example/mcp","authorization_servers":["http://peer.example"],`+
+				`"issuer":"http://peer.example","token_endpoint":"http://peer.example/token"}`),
+		)
 		f.Add(header, []byte(`{"resource":"http://peer.example","authorization_servers":["http://peer.example/a?b"]}`))
 	}
 	f.Fuzz(func(t *testing.T, header string, document []byte) {

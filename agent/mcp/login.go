@@ -32,7 +32,8 @@ type Login struct {
 }
 
 // probeRequest is a request that a server without a login would answer.
-const probeRequest = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + lastStateful + `","capabilities":{},"clientInfo":{"name":"satchel","version":"1"}}}`
+const probeRequest = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + lastStateful +
+	`","capabilities":{},"clientInfo":{"name":"satchel","version":"1"}}}`
 
 // offlineAccess is the scope with which an OpenID provider grants refresh tokens.
 const offlineAccess = "offline_access"
@@ -60,9 +61,16 @@ func (c *Client) DiscoverLogin(ctx context.Context, s Server) (Login, error) {
 	if err != nil {
 		return Login{}, err
 	}
-	l := Login{Issuer: authority.Issuer, AuthURL: authority.AuthorizationEndpoint, TokenURL: authority.TokenEndpoint, RevokeURL: authority.RevocationEndpoint,
-		Resource: resource.Resource, RegistrationURL: authority.RegistrationEndpoint, ClientDocuments: authority.ClientIDMetadataDocumentSupported,
-		methods: authority.TokenEndpointAuthMethodsSupported}
+	l := Login{
+		Issuer:          authority.Issuer,
+		AuthURL:         authority.AuthorizationEndpoint,
+		TokenURL:        authority.TokenEndpoint,
+		RevokeURL:       authority.RevocationEndpoint,
+		Resource:        resource.Resource,
+		RegistrationURL: authority.RegistrationEndpoint,
+		ClientDocuments: authority.ClientIDMetadataDocumentSupported,
+		methods:         authority.TokenEndpointAuthMethodsSupported,
+	}
 	l.Scope = cmp.Or(s.Auth.Scope, said["scope"], strings.Join(resource.ScopesSupported, " "))
 	if slices.Contains(authority.ScopesSupported, offlineAccess) && !l.Offline() {
 		l.Scope = strings.TrimSpace(l.Scope + " " + offlineAccess)
@@ -72,7 +80,9 @@ func (c *Client) DiscoverLogin(ctx context.Context, s Server) (Login, error) {
 
 // Offline reports whether refresh tokens are requested, which an OpenID
 // provider grants only with the person's consent.
-func (l *Login) Offline() bool { return slices.Contains(strings.Fields(l.Scope), offlineAccess) }
+func (l *Login) Offline() bool {
+	return slices.Contains(strings.Fields(l.Scope), offlineAccess)
+}
 
 // check refuses an authorization server that cannot be used safely, and drops
 // optional addresses that cannot be called.
@@ -104,7 +114,10 @@ func ownAuthority(server string) oauthex.ProtectedResourceMetadata {
 	if err != nil {
 		return oauthex.ProtectedResourceMetadata{}
 	}
-	return oauthex.ProtectedResourceMetadata{Resource: server, AuthorizationServers: []string{u.Scheme + "://" + u.Host}}
+	return oauthex.ProtectedResourceMetadata{
+		Resource:             server,
+		AuthorizationServers: []string{u.Scheme + "://" + u.Host},
+	}
 }
 
 // challenge returns the challenges with which a server answers a request without
@@ -138,7 +151,13 @@ type LoginClient struct {
 
 // Client returns a client with a preregistered id.
 func (l *Login) Client(id, secret string) LoginClient {
-	return LoginClient{ID: id, Secret: secret, InBody: len(l.methods) > 0 && !slices.Contains(l.methods, secretInHeader) && slices.Contains(l.methods, secretInBody)}
+	return LoginClient{
+		ID:     id,
+		Secret: secret,
+		InBody: len(l.methods) > 0 &&
+			!slices.Contains(l.methods, secretInHeader) &&
+			slices.Contains(l.methods, secretInBody),
+	}
 }
 
 // method returns how a client that registers itself authenticates: without a
@@ -157,24 +176,51 @@ func (l *Login) method() string {
 func (c *Client) Register(ctx context.Context, l Login, redirect string) (LoginClient, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.ListTimeout)
 	defer cancel()
-	asked := oauthex.ClientRegistrationMetadata{RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: l.method(),
-		GrantTypes: []string{agent.GrantCode, "refresh_token"}, ResponseTypes: []string{"code"}, ClientName: "Satchel", Scope: l.Scope, ApplicationType: applicationType(redirect)}
+	asked := oauthex.ClientRegistrationMetadata{
+		RedirectURIs:            []string{redirect},
+		TokenEndpointAuthMethod: l.method(),
+		GrantTypes:              []string{agent.GrantCode, "refresh_token"},
+		ResponseTypes:           []string{"code"},
+		ClientName:              "Satchel",
+		Scope:                   l.Scope,
+		ApplicationType:         applicationType(redirect),
+	}
 	h := *c.options.HTTP
-	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	h.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}
 	made, err := oauthex.RegisterClient(ctx, l.RegistrationURL, &asked, &h)
 	var refused *oauthex.ClientRegistrationError
 	switch {
 	case errors.As(err, &refused):
-		return LoginClient{}, fault(false, nil, "the authorization server registers no client: %s", agent.Clip(strings.TrimSpace(refused.ErrorCode+" "+refused.ErrorDescription), 300))
+		return LoginClient{}, fault(
+			false,
+			nil,
+			"the authorization server registers no client: %s",
+			agent.Clip(strings.TrimSpace(refused.ErrorCode+" "+refused.ErrorDescription), 300),
+		)
 	case ctx.Err() != nil:
 		return LoginClient{}, fault(true, err, "the authorization server did not answer in time")
 	case err != nil:
-		return LoginClient{}, fault(false, err, "the authorization server registers no client: set auth.client_id to one that you registered there")
+		return LoginClient{}, fault(
+			false,
+			err,
+			"the authorization server registers no client: set auth.client_id to one that you registered there",
+		)
 	case len(made.ClientID) > maxClientText || len(made.ClientSecret) > agent.MaxMCPSecret:
-		return LoginClient{}, fault(false, nil, "the authorization server registers a client whose id or secret is too long")
+		return LoginClient{}, fault(
+			false,
+			nil,
+			"the authorization server registers a client whose id or secret is too long",
+		)
 	}
 	method := cmp.Or(made.TokenEndpointAuthMethod, asked.TokenEndpointAuthMethod)
-	return LoginClient{ID: made.ClientID, Secret: made.ClientSecret, InBody: method == secretInBody, Ends: made.ClientSecretExpiresAt}, nil
+	return LoginClient{
+		ID:     made.ClientID,
+		Secret: made.ClientSecret,
+		InBody: method == secretInBody,
+		Ends:   made.ClientSecretExpiresAt,
+	}, nil
 }
 
 const maxClientText = 2000 // bytes of a client's id

@@ -41,7 +41,10 @@ type token struct {
 
 func keyOf(s Server) tokenKey {
 	a := s.Auth
-	return sha256.Sum256([]byte(strings.Join([]string{s.URL, a.TokenURL, a.Issuer, a.ClientID, a.ClientSecret, a.PrivateKey, a.Scope}, "\x00")))
+	return sha256.Sum256([]byte(strings.Join(
+		[]string{s.URL, a.TokenURL, a.Issuer, a.ClientID, a.ClientSecret, a.PrivateKey, a.Scope},
+		"\x00",
+	)))
 }
 
 // cachedToken returns the cached access token, or "" if there is none or it has
@@ -91,14 +94,18 @@ func (c *Client) fetchToken(ctx context.Context, s Server, g grant) (token, erro
 		ways = []string{signedAssertion}
 	}
 	if len(g.methods) > 0 {
-		ways = slices.DeleteFunc(ways, func(way string) bool { return !slices.Contains(g.methods, way) })
+		ways = slices.DeleteFunc(ways, func(way string) bool {
+			return !slices.Contains(g.methods, way)
+		})
 	}
 	if len(ways) == 0 {
 		return token{}, serverFault("has an authorization server that does not support this type of credentials")
 	}
 	t, err := c.requestToken(ctx, s, g, ways[0])
 	var f *Fault
-	if len(ways) > 1 && errors.As(err, &f) && (f.Err.Details["status"] == http.StatusUnauthorized || f.Err.Details["status"] == http.StatusBadRequest) {
+	if len(ways) > 1 &&
+		errors.As(err, &f) &&
+		(f.Err.Details["status"] == http.StatusUnauthorized || f.Err.Details["status"] == http.StatusBadRequest) {
 		if other, otherErr := c.requestToken(ctx, s, g, ways[1]); otherErr == nil {
 			return other, nil
 		}
@@ -168,8 +175,14 @@ func (c *Client) assertion(auth agent.MCPAuth, audience string) (string, error) 
 		header["alg"] = "RS256"
 	}
 	now := c.now()
-	signed, err := encodeParts(header, map[string]any{"iss": auth.ClientID, "sub": auth.ClientID, "aud": audience,
-		"jti": rand.Text(), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix()})
+	signed, err := encodeParts(header, map[string]any{
+		"iss": auth.ClientID,
+		"sub": auth.ClientID,
+		"aud": audience,
+		"jti": rand.Text(),
+		"iat": now.Unix(),
+		"exp": now.Add(assertionLife).Unix(),
+	})
 	if err != nil {
 		return "", err
 	}

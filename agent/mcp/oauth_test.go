@@ -41,7 +41,11 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.inBody {
 		id, secret, ok = r.FormValue("client_id"), r.FormValue("client_secret"), r.Header.Get("Authorization") == ""
 	}
-	if !ok || id != "satchel" || secret != "swordfish" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "tools" {
+	if !ok ||
+		id != "satchel" ||
+		secret != "swordfish" ||
+		r.FormValue("grant_type") != "client_credentials" ||
+		r.FormValue("scope") != "tools" {
 		http.Error(w, `{"error":"invalid_client"}`, http.StatusUnauthorized)
 		return
 	}
@@ -69,7 +73,16 @@ func TestClientCredentials(t *testing.T) {
 	c := newClient(t)
 	now := time.Now()
 	c.now = func() time.Time { return now }
-	s := Server{URL: peer.URL, Auth: agent.MCPAuth{Type: "oauth2", TokenURL: tokens.URL, ClientID: "satchel", ClientSecret: "swordfish", Scope: "tools"}}
+	s := Server{
+		URL: peer.URL,
+		Auth: agent.MCPAuth{
+			Type:         "oauth2",
+			TokenURL:     tokens.URL,
+			ClientID:     "satchel",
+			ClientSecret: "swordfish",
+			Scope:        "tools",
+		},
+	}
 	must := func(given int) {
 		t.Helper()
 		if _, err := c.Call(t.Context(), s, "hello", nil); err != nil {
@@ -90,11 +103,16 @@ func TestClientCredentials(t *testing.T) {
 	must(4)
 	s.Auth.ClientSecret = "guess"
 	_, err := c.Tools(t.Context(), s)
-	if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the token endpoint rejected the client's credentials (HTTP 401)" {
+	if StatusOf(err) != agent.MCPError ||
+		agent.Explain(err) != "the token endpoint rejected the client's credentials (HTTP 401)" {
 		t.Errorf("wrong secret: %v", err)
 	}
 	s.Auth.TokenURL = "http://10.0.0.1/token"
-	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), "the token endpoint refers to an address that this server may not reach") {
+	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected ||
+		!strings.Contains(
+			agent.Explain(err),
+			"the token endpoint refers to an address that this server may not reach",
+		) {
 		t.Errorf("private token endpoint: %v", err)
 	}
 }
@@ -156,9 +174,19 @@ func newOAuthServer(t *testing.T) *oauthServer {
 			http.NotFound(w, r)
 		}
 	}))
-	t.Cleanup(func() { c.server.CloseClientConnections(); c.server.Close(); c.authority.Close() })
-	c.say("/.well-known/oauth-protected-resource/mcp", `{"resource":"SERVER/mcp","authorization_servers":["AUTHORITY/shop"],"scopes_supported":["tools","files"]}`)
-	c.say("/.well-known/openid-configuration/shop", `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["client_credentials"]}`)
+	t.Cleanup(func() {
+		c.server.CloseClientConnections()
+		c.server.Close()
+		c.authority.Close()
+	})
+	c.say(
+		"/.well-known/oauth-protected-resource/mcp",
+		`{"resource":"SERVER/mcp","authorization_servers":["AUTHORITY/shop"],"scopes_supported":["tools","files"]}`,
+	)
+	c.say(
+		"/.well-known/openid-configuration/shop",
+		`{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["client_credentials"]}`,
+	)
 	return c
 }
 
@@ -185,16 +213,32 @@ func TestDiscovery(t *testing.T) {
 	}{
 		"default": {nil, secret, url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools files"}}},
 		"secret in the body": {func(c *oauthServer) {
-			c.say("/.well-known/oauth-authorization-server/shop", `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["client_secret_post"]}`)
+			c.say(
+				"/.well-known/oauth-authorization-server/shop",
+				`{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token",`+
+					`"token_endpoint_auth_methods_supported":["client_secret_post"]}`,
+			)
 		}, secret, url.Values{"client_id": {"satchel"}, "client_secret": {"swordfish"}, "scope": {"tools files"}}},
-		"scope of the challenge": {func(c *oauthServer) { c.challenge = `Basic realm="x", Bearer scope="tools", error="invalid_token"` }, secret,
-			url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools"}}},
-		"scope in the settings": {func(c *oauthServer) { c.challenge = `Bearer scope="tools"` }, agent.MCPAuth{ClientSecret: "swordfish", Scope: "read"},
-			url.Values{"basic": {"satchel:swordfish"}, "scope": {"read"}}},
+		"scope of the challenge": {
+			func(c *oauthServer) { c.challenge = `Basic realm="x", Bearer scope="tools", error="invalid_token"` },
+			secret,
+			url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools"}},
+		},
+		"scope in the settings": {
+			func(c *oauthServer) { c.challenge = `Bearer scope="tools"` },
+			agent.MCPAuth{ClientSecret: "swordfish", Scope: "read"},
+			url.Values{"basic": {"satchel:swordfish"}, "scope": {"read"}},
+		},
 		"the root's metadata": {func(c *oauthServer) {
 			delete(c.documents, "/.well-known/oauth-protected-resource/mcp")
-			c.say("/.well-known/oauth-protected-resource", `{"resource":"SERVER","authorization_servers":["AUTHORITY"]}`)
-			c.say("/.well-known/oauth-authorization-server", `{"issuer":"AUTHORITY/","token_endpoint":"AUTHORITY/token"}`)
+			c.say(
+				"/.well-known/oauth-protected-resource",
+				`{"resource":"SERVER","authorization_servers":["AUTHORITY"]}`,
+			)
+			c.say(
+				"/.well-known/oauth-authorization-server",
+				`{"issuer":"AUTHORITY/","token_endpoint":"AUTHORITY/token"}`,
+			)
 		}, secret, url.Values{"basic": {"satchel:swordfish"}}},
 		"metadata from the challenge": {func(c *oauthServer) {
 			c.documents["/about"] = c.documents["/.well-known/oauth-protected-resource/mcp"]
@@ -209,7 +253,12 @@ func TestDiscovery(t *testing.T) {
 			}
 			c := newClient(t)
 			for range 2 {
-				if got, err := c.Call(t.Context(), at.as(test.auth), "hello", nil); err != nil || got != "hello\nworld" {
+				if got, err := c.Call(
+					t.Context(),
+					at.as(test.auth),
+					"hello",
+					nil,
+				); err != nil || got != "hello\nworld" {
 					t.Fatalf("got %v, %v", got, err)
 				}
 			}
@@ -220,7 +269,10 @@ func TestDiscovery(t *testing.T) {
 				want.Set("resource", at.server.URL)
 			}
 			if len(at.tokenRequests) != 1 || at.bare != 1 || !reflect.DeepEqual(at.tokenRequests[0], want) {
-				t.Errorf("%d requests without a token; tokens were requested with %v, want %v", at.bare, at.tokenRequests, want)
+				t.Errorf(
+					"%d requests without a token; tokens were requested with %v, want %v",
+					at.bare, at.tokenRequests, want,
+				)
 			}
 			if issuer := c.Issuer(at.server.URL + "/mcp"); !strings.HasPrefix(issuer, at.authority.URL) {
 				t.Errorf("the issuer is %q", issuer)
@@ -236,21 +288,78 @@ func TestDeceptiveMetadata(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, body, challenge, says string
 	}{
-		"another resource":         {resource, `{"resource":"https://other.example/mcp","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
-		"another path":             {resource, `{"resource":"SERVER/mc","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
-		"no authorization server":  {resource, `{"resource":"SERVER/mcp"}`, "", "names no authorization server"},
-		"no address":               {resource, `{"resource":"SERVER/mcp","authorization_servers":["file:///etc/passwd"]}`, "", "with an invalid URL"},
-		"a user in the address":    {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://a:b@c.example"]}`, "", "with an invalid URL"},
-		"a private address":        {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://169.254.169.254"]}`, "", "the authorization metadata refers to an address that this server may not reach"},
-		"metadata of another host": {"", "", `Bearer resource_metadata="http://other.example/about"`, "points to metadata of another host"},
-		"missing metadata":         {"", "", `Bearer resource_metadata="SERVER/nowhere"`, "set token_url"},
-		"a page":                   {resource, `<html>`, "", "is not JSON of less than 256 KB"},
-		"too large":                {resource, `{"resource":"` + strings.Repeat("x", maxMetadata) + `"}`, "", "is not JSON of less than 256 KB"},
-		"another issuer":           {authority, `{"issuer":"https://bank.example","token_endpoint":"AUTHORITY/token"}`, "", "has a different issuer"},
-		"no token endpoint":        {authority, `{"issuer":"AUTHORITY/shop"}`, "", "without a usable token endpoint"},
-		"invalid token endpoint":   {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"gopher://x"}`, "", "without a usable token endpoint"},
-		"only user logins":         {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["authorization_code"]}`, "", "does not support client credentials"},
-		"only signed assertions":   {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["private_key_jwt"]}`, "", "does not support this type of credentials"},
+		"another resource": {
+			resource,
+			`{"resource":"https://other.example/mcp","authorization_servers":["AUTHORITY/shop"]}`,
+			"",
+			"has metadata of another resource",
+		},
+		"another path": {
+			resource,
+			`{"resource":"SERVER/mc","authorization_servers":["AUTHORITY/shop"]}`,
+			"",
+			"has metadata of another resource",
+		},
+		"no authorization server": {resource, `{"resource":"SERVER/mcp"}`, "", "names no authorization server"},
+		"no address": {
+			resource,
+			`{"resource":"SERVER/mcp","authorization_servers":["file:///etc/passwd"]}`,
+			"",
+			"with an invalid URL",
+		},
+		"a user in the address": {
+			resource,
+			`{"resource":"SERVER/mcp","authorization_servers":["http://a:b@c.example"]}`,
+			"",
+			"with an invalid URL",
+		},
+		"a private address": {
+			resource,
+			`{"resource":"SERVER/mcp","authorization_servers":["http://169.254.169.254"]}`,
+			"",
+			"the authorization metadata refers to an address that this server may not reach",
+		},
+		"metadata of another host": {
+			"",
+			"",
+			`Bearer resource_metadata="http://other.example/about"`,
+			"points to metadata of another host",
+		},
+		"missing metadata": {"", "", `Bearer resource_metadata="SERVER/nowhere"`, "set token_url"},
+		"a page":           {resource, `<html>`, "", "is not JSON of less than 256 KB"},
+		"too large": {
+			resource,
+			`{"resource":"` + strings.Repeat("x", maxMetadata) + `"}`,
+			"",
+			"is not JSON of less than 256 KB",
+		},
+		"another issuer": {
+			authority,
+			`{"issuer":"https://bank.example","token_endpoint":"AUTHORITY/token"}`,
+			"",
+			"has a different issuer",
+		},
+		"no token endpoint": {authority, `{"issuer":"AUTHORITY/shop"}`, "", "without a usable token endpoint"},
+		"invalid token endpoint": {
+			authority,
+			`{"issuer":"AUTHORITY/shop","token_endpoint":"gopher://x"}`,
+			"",
+			"without a usable token endpoint",
+		},
+		"only user logins": {
+			authority,
+			`{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token",` +
+				`"grant_types_supported":["authorization_code"]}`,
+			"",
+			"does not support client credentials",
+		},
+		"only signed assertions": {
+			authority,
+			`{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token",` +
+				`"token_endpoint_auth_methods_supported":["private_key_jwt"]}`,
+			"",
+			"does not support this type of credentials",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := newOAuthServer(t)
@@ -259,7 +368,9 @@ func TestDeceptiveMetadata(t *testing.T) {
 			}
 			at.challenge = strings.ReplaceAll(test.challenge, "SERVER", at.server.URL)
 			_, err := newClient(t).Tools(t.Context(), at.as(agent.MCPAuth{ClientSecret: "swordfish"}))
-			if err == nil || !strings.Contains(agent.Explain(err), test.says) || agent.ErrorCode(err) != agent.CodeUpstream {
+			if err == nil ||
+				!strings.Contains(agent.Explain(err), test.says) ||
+				agent.ErrorCode(err) != agent.CodeUpstream {
 				t.Errorf("got error %v", err)
 			}
 			if len(at.tokenRequests) != 0 {
@@ -268,8 +379,16 @@ func TestDeceptiveMetadata(t *testing.T) {
 		})
 	}
 	at := newOAuthServer(t)
-	_, err := newClient(t).Tools(t.Context(), at.as(agent.MCPAuth{ClientSecret: "swordfish", Issuer: "https://bank.example"}))
-	if err == nil || !strings.Contains(agent.Explain(err), "a different authorization server than the one that issued the credentials") || len(at.tokenRequests) != 0 {
+	_, err := newClient(t).Tools(
+		t.Context(),
+		at.as(agent.MCPAuth{ClientSecret: "swordfish", Issuer: "https://bank.example"}),
+	)
+	if err == nil ||
+		!strings.Contains(
+			agent.Explain(err),
+			"a different authorization server than the one that issued the credentials",
+		) ||
+		len(at.tokenRequests) != 0 {
 		t.Errorf("credentials for another authorization server: %v, requested with %v", err, at.tokenRequests)
 	}
 }
@@ -297,13 +416,21 @@ func TestSignedAssertion(t *testing.T) {
 		}
 		form := at.tokenRequests[0]
 		parts := strings.Split(form.Get("client_assertion"), ".")
-		if len(parts) != 3 || form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" || form.Has("basic") {
+		if len(parts) != 3 ||
+			form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" ||
+			form.Has("basic") {
 			t.Fatalf("requested with %v", form)
 		}
 		signature, err := base64.RawURLEncoding.DecodeString(parts[2])
 		digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 		if key == p256 {
-			if len(signature) != 64 || !ecdsa.Verify(&p256.PublicKey, digest[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+			if len(signature) != 64 ||
+				!ecdsa.Verify(
+					&p256.PublicKey,
+					digest[:],
+					new(big.Int).SetBytes(signature[:32]),
+					new(big.Int).SetBytes(signature[32:]),
+				) {
 				t.Errorf("the signature does not verify, %v", err)
 			}
 		} else if err := rsa.VerifyPKCS1v15(&long.PublicKey, crypto.SHA256, digest[:], signature); err != nil {
@@ -316,8 +443,12 @@ func TestSignedAssertion(t *testing.T) {
 				t.Fatalf("got %s, %v", raw, err)
 			}
 		}
-		if header["alg"] != algorithm || claims["iss"] != "satchel" || claims["sub"] != "satchel" || claims["aud"] != at.authority.URL+"/shop" ||
-			claims["exp"].(float64)-claims["iat"].(float64) != assertionLife.Seconds() || len(claims["jti"].(string)) < 20 {
+		if header["alg"] != algorithm ||
+			claims["iss"] != "satchel" ||
+			claims["sub"] != "satchel" ||
+			claims["aud"] != at.authority.URL+"/shop" ||
+			claims["exp"].(float64)-claims["iat"].(float64) != assertionLife.Seconds() ||
+			len(claims["jti"].(string)) < 20 {
 			t.Errorf("got %v %v", header, claims)
 		}
 	}
@@ -328,9 +459,15 @@ func TestUsable(t *testing.T) {
 		address, server string
 		want            bool
 	}{
-		{"https://a.example/x", "https://b.example", true}, {"https://a.example", "http://b.example", true}, {"http://a.example", "HTTP://b.example", true},
-		{"http://a.example", "https://b.example", false}, {"https://a@b.example", "https://b.example", false}, {"https://a.example#x", "https://b.example", false},
-		{"//a.example", "http://b.example", false}, {"gopher://a.example", "http://b.example", false}, {"/x", "http://b.example", false},
+		{"https://a.example/x", "https://b.example", true},
+		{"https://a.example", "http://b.example", true},
+		{"http://a.example", "HTTP://b.example", true},
+		{"http://a.example", "https://b.example", false},
+		{"https://a@b.example", "https://b.example", false},
+		{"https://a.example#x", "https://b.example", false},
+		{"//a.example", "http://b.example", false},
+		{"gopher://a.example", "http://b.example", false},
+		{"/x", "http://b.example", false},
 	} {
 		u, err := url.Parse(test.address)
 		if err != nil {
@@ -359,7 +496,10 @@ func TestTokenAnswers(t *testing.T) {
 		`{"error":"invalid_client"}`:                                   0,
 		`<html>`:                                                       0,
 	} {
-		resp := &http.Response{Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader(body))}
+		resp := &http.Response{
+			Header: http.Header{"Content-Type": {"text/plain"}},
+			Body:   io.NopCloser(strings.NewReader(body)),
+		}
 		got, err := readToken(resp, asked)
 		if life := got.ends.Sub(asked); (err == nil) != (want != 0) || err == nil && life != want {
 			t.Errorf("%s: %v, %v, want %v", body, life, err, want)

@@ -55,8 +55,15 @@ func (p *process) begin(of Program) {
 	go p.watch()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	session, err := p.programs.sdk.Connect(ctx, &sdk.IOTransport{Reader: readLines(p.child.Stdout), Writer: p.child.Stdin, MaxLineLength: MaxBytes},
-		&sdk.ClientSessionOptions{ProtocolVersion: lastStateful})
+	session, err := p.programs.sdk.Connect(
+		ctx,
+		&sdk.IOTransport{
+			Reader:        readLines(p.child.Stdout),
+			Writer:        p.child.Stdin,
+			MaxLineLength: MaxBytes,
+		},
+		&sdk.ClientSessionOptions{ProtocolVersion: lastStateful},
+	)
 	if err == nil {
 		p.session = session
 		return
@@ -91,7 +98,13 @@ func (p *process) start(of Program) error {
 	started := make(chan error, 1)
 	run := func() {
 		var err error
-		p.child, err = child.Program{Path: path, Args: command.Args, Env: p.programs.environment(of, home, temp), Dir: home, Stderr: &p.stderr}.Start()
+		p.child, err = child.Program{
+			Path:   path,
+			Args:   command.Args,
+			Env:    p.programs.environment(of, home, temp),
+			Dir:    home,
+			Stderr: &p.stderr,
+		}.Start()
 		started <- err
 	}
 	p.programs.mu.Lock()
@@ -123,7 +136,8 @@ func (p *process) end(grace time.Duration, why string, failed bool) {
 			p.child.EndTree(grace)
 			// The program's own exit status says more than the reason for
 			// ending it.
-			if ended := p.child.Ended(); why == "" || strings.HasPrefix(ended, "exit status") && ended != "exit status 0" {
+			if ended := p.child.Ended(); why == "" ||
+				strings.HasPrefix(ended, "exit status") && ended != "exit status 0" {
 				why = "it ended: " + ended
 			}
 		}
@@ -190,7 +204,12 @@ func (p *process) quote(text string) string {
 
 // askProgram is ask for a server that is a program. An error is a *Fault, an
 // *agent.Error returned by do, or the context's.
-func (c *Client) askProgram(ctx context.Context, s Server, limit time.Duration, do func(context.Context, *sdk.ClientSession) error) error {
+func (c *Client) askProgram(
+	ctx context.Context,
+	s Server,
+	limit time.Duration,
+	do func(context.Context, *sdk.ClientSession) error,
+) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	p, err := c.options.Programs.use(limited, *s.Program)
@@ -211,7 +230,13 @@ func (c *Client) askProgram(ctx context.Context, s Server, limit time.Duration, 
 	case limited.Err() != nil:
 		return fault(true, nil, "the MCP server did not answer in time")
 	case errors.As(err, &wire):
-		f := fault(false, nil, "the MCP server reports: %s (%d)", agent.Clip(redact(wire.Message, p.secrets), maxReport), wire.Code)
+		f := fault(
+			false,
+			nil,
+			"the MCP server reports: %s (%d)",
+			agent.Clip(redact(wire.Message, p.secrets), maxReport),
+			wire.Code,
+		)
 		f.Err = f.Err.With("code", wire.Code)
 		return f
 	}

@@ -82,8 +82,19 @@ type failure struct {
 
 // NewPrograms returns Programs that run nothing until Start.
 func NewPrograms(o ProgramOptions) *Programs {
-	return &Programs{options: o, running: map[programKey]*process{}, failed: map[programKey]failure{},
-		limits: programLimits{idle: idleProgram, grace: endGrace, restart: minRestart, sweep: sweepEvery, memory: programMemory, now: time.Now}}
+	return &Programs{
+		options: o,
+		running: map[programKey]*process{},
+		failed:  map[programKey]failure{},
+		limits: programLimits{
+			idle:    idleProgram,
+			grace:   endGrace,
+			restart: minRestart,
+			sweep:   sweepEvery,
+			memory:  programMemory,
+			now:     time.Now,
+		},
+	}
 }
 
 // OpenPrograms returns Programs with the commands of the operator's file, none if
@@ -163,7 +174,9 @@ func (ps *Programs) endAll() {
 
 // endInBackground ends a program that did not fail, in the background.
 func (ps *Programs) endInBackground(p *process) {
-	ps.ends.Go(func() { p.end(ps.limits.grace, "it was ended", false) })
+	ps.ends.Go(func() {
+		p.end(ps.limits.grace, "it was ended", false)
+	})
 }
 
 // sweep ends programs that are idle or use too much memory.
@@ -185,7 +198,9 @@ func (ps *Programs) sweep() {
 	ps.mu.Unlock()
 	for _, p := range all {
 		if p.memory() > ps.limits.memory {
-			ps.ends.Go(func() { p.end(0, fmt.Sprintf("it used more than %d MB of memory", ps.limits.memory>>20), true) })
+			ps.ends.Go(func() {
+				p.end(0, fmt.Sprintf("it used more than %d MB of memory", ps.limits.memory>>20), true)
+			})
 		}
 	}
 }
@@ -243,7 +258,12 @@ func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if !ps.Has(p.Command) {
-		return nil, false, fault(true, nil, "the operator's file has no command %q, see --allow-stdio-mcp", agent.Clip(p.Command, 100))
+		return nil, false, fault(
+			true,
+			nil,
+			"the operator's file has no command %q, see --allow-stdio-mcp",
+			agent.Clip(p.Command, 100),
+		)
 	}
 	if ps.life == nil {
 		return nil, false, fault(true, nil, "programs are not started now")
@@ -261,7 +281,16 @@ func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
 	} else if len(ps.running) >= maxPrograms && !ps.evictLocked() {
 		return nil, false, fault(true, nil, "%d MCP servers run as programs already", maxPrograms)
 	}
-	run = &process{programs: ps, key: key, fingerprint: same, users: 1, ready: make(chan struct{}), gone: make(chan struct{}), startedAt: ps.limits.now(), secrets: slices.Collect(maps.Values(p.Env))}
+	run = &process{
+		programs:    ps,
+		key:         key,
+		fingerprint: same,
+		users:       1,
+		ready:       make(chan struct{}),
+		gone:        make(chan struct{}),
+		startedAt:   ps.limits.now(),
+		secrets:     slices.Collect(maps.Values(p.Env)),
+	}
 	ps.running[key] = run
 	return run, true, nil
 }
@@ -296,7 +325,9 @@ func (ps *Programs) fingerprint(p Program) [sha256.Size]byte {
 }
 
 // passedVariables are the variables of this process that are passed to programs.
-var passedVariables = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
+var passedVariables = []string{
+	"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR",
+}
 
 // environment returns the environment of a program.
 func (ps *Programs) environment(p Program, home, temp string) []string {

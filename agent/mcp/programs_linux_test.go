@@ -29,7 +29,8 @@ func TestProgramIsBounded(t *testing.T) {
 	if used := p.memory(); used < 10<<20 || used > 200<<20 {
 		t.Errorf("the program uses %d bytes", used)
 	}
-	_, _ = c.Call(t.Context(), programServer("server"), "grow", json.RawMessage(`{"mb":256}`)) // the program may be ended during the call
+	// the program may be ended during the call
+	_, _ = c.Call(t.Context(), programServer("server"), "grow", json.RawMessage(`{"mb":256}`))
 	<-p.gone
 	waitEnded(t, helper)
 	_, err := c.Tools(t.Context(), programServer("server"))
@@ -53,9 +54,18 @@ func TestProgramIsBounded(t *testing.T) {
 		t.Errorf("an idle program: %v, %v", ps.failed, ps.running)
 	}
 	for i := range maxPrograms {
-		ps.running[programKey{"x", fmt.Sprint(i)}] = &process{programs: ps, key: programKey{"x", fmt.Sprint(i)}, users: 1, ready: make(chan struct{}), gone: make(chan struct{})}
+		ps.running[programKey{"x", fmt.Sprint(i)}] = &process{
+			programs: ps,
+			key:      programKey{"x", fmt.Sprint(i)},
+			users:    1,
+			ready:    make(chan struct{}),
+			gone:     make(chan struct{}),
+		}
 	}
-	_, _, err = func() (*process, bool, error) { ps.mu.Unlock(); return ps.find(*programServer("server").Program) }()
+	_, _, err = func() (*process, bool, error) {
+		ps.mu.Unlock()
+		return ps.find(*programServer("server").Program)
+	}()
 	if got := agent.Explain(err); !strings.Contains(got, "20 MCP servers run as programs already") {
 		t.Errorf("too many programs: %v", err)
 	}

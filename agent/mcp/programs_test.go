@@ -46,15 +46,21 @@ func init() {
 func runTestServer() {
 	s := sdk.NewServer(&sdk.Implementation{Name: "program", Version: "1"}, nil)
 	add := func(name string, run func(arguments map[string]any) string) {
-		s.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			var arguments map[string]any
-			_ = json.Unmarshal(r.Params.Arguments, &arguments)
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: run(arguments)}}}, nil
-		})
+		s.AddTool(
+			&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				var arguments map[string]any
+				_ = json.Unmarshal(r.Params.Arguments, &arguments)
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: run(arguments)}}}, nil
+			},
+		)
 	}
 	add("pid", func(map[string]any) string { return fmt.Sprint(os.Getpid()) })
 	add("environment", func(map[string]any) string { return strings.Join(os.Environ(), "\n") })
-	add("folder", func(map[string]any) string { dir, _ := os.Getwd(); return dir })
+	add("folder", func(map[string]any) string {
+		dir, _ := os.Getwd()
+		return dir
+	})
 	add("exit", func(map[string]any) string {
 		fmt.Fprintln(os.Stderr, "out of paper")
 		os.Exit(7)
@@ -88,11 +94,24 @@ func newPrograms(t *testing.T, change func(*Programs)) (*Client, *Programs) {
 	t.Helper()
 	commands := map[string]Command{}
 	for _, role := range []string{"server", "silent", "stubborn", "crash", "noise"} {
-		commands[role] = Command{Command: os.Args[0], Args: []string{"-test.run=^$"}, Env: map[string]string{roleVariable: role, "FROM_FILE": "yes"}}
+		commands[role] = Command{
+			Command: os.Args[0],
+			Args:    []string{"-test.run=^$"},
+			Env:     map[string]string{roleVariable: role, "FROM_FILE": "yes"},
+		}
 	}
 	commands["missing"] = Command{Command: "no-such-program-4711"}
-	ps := NewPrograms(ProgramOptions{Commands: commands, Folder: t.TempDir(),
-		Environment: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "SATCHEL_MASTER_KEY=k", "HTTPS_PROXY=http://proxy", "NODE_OPTIONS=--x", "LD_PRELOAD=x.so", "HOME=/root", "AWS_SECRET=s"}})
+	ps := NewPrograms(ProgramOptions{
+		Commands: commands,
+		Folder:   t.TempDir(),
+		Environment: []string{
+			"PATH=" + os.Getenv("PATH"),
+			"LANG=C.UTF-8",
+			"SATCHEL_MASTER_KEY=k",
+			"HTTPS_PROXY=http://proxy",
+			"NODE_OPTIONS=--x", "LD_PRELOAD=x.so", "HOME=/root", "AWS_SECRET=s",
+		},
+	})
 	ps.limits.grace, ps.limits.restart = 2*time.Second, time.Hour
 	if change != nil {
 		change(ps)
@@ -104,7 +123,14 @@ func newPrograms(t *testing.T, change func(*Programs)) (*Client, *Programs) {
 }
 
 func programServer(command string) Server {
-	return Server{Program: &Program{Agent: "default", Server: "mcp-" + command, Command: command, Env: map[string]string{"VAULT_TOKEN": "swordfish-4711"}}}
+	return Server{
+		Program: &Program{
+			Agent:   "default",
+			Server:  "mcp-" + command,
+			Command: command,
+			Env:     map[string]string{"VAULT_TOKEN": "swordfish-4711"},
+		},
+	}
 }
 
 func callProgram(t *testing.T, c *Client, tool, arguments string) string {
@@ -136,7 +162,13 @@ func TestProgram(t *testing.T) {
 		t.Errorf("got %v, %v", tools, err)
 	}
 	env := callProgram(t, c, "environment", `{}`)
-	for _, want := range []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "VAULT_TOKEN=********", "FROM_FILE=yes", "HOME=" + ps.options.Folder} {
+	for _, want := range []string{
+		"PATH=" + os.Getenv("PATH"),
+		"LANG=C.UTF-8",
+		"VAULT_TOKEN=********",
+		"FROM_FILE=yes",
+		"HOME=" + ps.options.Folder,
+	} {
 		if !strings.Contains(env, want) {
 			t.Errorf("the environment has no %s:\n%s", want, env)
 		}
@@ -183,19 +215,30 @@ func TestMaskedResult(t *testing.T) {
 func TestProgramFails(t *testing.T) {
 	now := time.Now()
 	var mu sync.Mutex
-	later := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
+	later := func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(d)
+	}
 	c, ps := newPrograms(t, func(ps *Programs) {
 		ps.limits.restart = minRestart
-		ps.limits.now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+		ps.limits.now = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return now
+		}
 	})
 	for role, want := range map[string]string{
-		"crash":   "the MCP server's program failed: it ended: exit status 3\ncannot open the vault with …",
-		"noise":   "the MCP server's program failed: it did not speak MCP",
-		"missing": "the MCP server cannot be started: exec: \"no-such-program-4711\": executable file not found in $PATH",
+		"crash": "the MCP server's program failed: it ended: exit status 3\ncannot open the vault with …",
+		"noise": "the MCP server's program failed: it did not speak MCP",
+		"missing": "the MCP server cannot be started: exec: \"no-such-program-4711\": " +
+			"executable file not found in $PATH",
 		"unknown": "the operator's file has no command \"unknown\", see --allow-stdio-mcp",
 	} {
 		for range 2 { // the second call does not start the program
-			if _, err := c.Tools(t.Context(), programServer(role)); StatusOf(err) != agent.MCPDisconnected || !strings.HasPrefix(agent.Explain(err), want) || strings.Contains(agent.Explain(err), "swordfish") {
+			if _, err := c.Tools(t.Context(), programServer(role)); StatusOf(err) != agent.MCPDisconnected ||
+				!strings.HasPrefix(agent.Explain(err), want) ||
+				strings.Contains(agent.Explain(err), "swordfish") {
 				t.Errorf("%s: %v", role, err)
 			}
 		}
@@ -215,7 +258,8 @@ func TestProgramFails(t *testing.T) {
 	first := callProgram(t, c, "pid", `{}`)
 	later(2 * stableAfter)
 	_, err := c.Call(t.Context(), programServer("server"), "exit", nil)
-	if got := agent.Explain(err); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(got, "exit status 7\nout of paper") {
+	if got := agent.Explain(err); StatusOf(err) != agent.MCPDisconnected ||
+		!strings.Contains(got, "exit status 7\nout of paper") {
 		t.Errorf("the program ended during a call: %v", err)
 	}
 	if got := waits("server"); got != time.Second {
@@ -231,7 +275,8 @@ func TestProgramFails(t *testing.T) {
 func TestProgramTimesOut(t *testing.T) {
 	c, _ := newPrograms(t, nil)
 	c.options.ListTimeout = 50 * time.Millisecond
-	if _, err := c.Tools(t.Context(), programServer("silent")); StatusOf(err) != agent.MCPDisconnected || agent.Explain(err) != "the MCP server is still starting" {
+	if _, err := c.Tools(t.Context(), programServer("silent")); StatusOf(err) != agent.MCPDisconnected ||
+		agent.Explain(err) != "the MCP server is still starting" {
 		t.Errorf("got error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -247,16 +292,18 @@ func TestReadCommands(t *testing.T) {
 		`{"mcpServers":{"files":{"command":"npx","args":["-y","x"],"env":{"A":"b"},"alwaysAllow":[]}}}`: "",
 		`{"mcpServers":{}}`: "must have 1 to 100 servers",
 		`{"mcpServers":`:    "unexpected end",
-		`{"mcpServers":{"remote":{"url":"https://mcp.example.com"}}}`:                     "command is required",
-		`{"mcpServers":{"files":{"command":"npx","env":{"NODE_OPTIONS":"--require x"}}}}`: "env.NODE_OPTIONS cannot be set",
-		`{"mcpServers":{"files":{"command":"npx","env":{"satchel_data":"x"}}}}`:           "env.satchel_data cannot be set",
-		`{"mcpServers":{"a\u0000b":{"command":"npx"}}}`:                                   "the name must have",
+		`{"mcpServers":{"remote":{"url":"https://mcp.example.com"}}}`: "command is required",
+		`{"mcpServers":{"files":{"command":"npx",` +
+			`"env":{"NODE_OPTIONS":"--require x"}}}}`: "env.NODE_OPTIONS cannot be set",
+		`{"mcpServers":{"files":{"command":"npx","env":{"satchel_data":"x"}}}}`: "env.satchel_data cannot be set",
+		`{"mcpServers":{"a\u0000b":{"command":"npx"}}}`:                         "the name must have",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		commands, err := readCommands(path)
-		if want == "" && (err != nil || commands["files"].Args[1] != "x") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || commands["files"].Args[1] != "x") ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, %v", text, commands, err)
 		}
 	}

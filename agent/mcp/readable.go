@@ -16,8 +16,13 @@ import (
 // unknown blocks become text, and structured content becomes a string with its JSON.
 // Other messages are returned unchanged.
 func readable(message []byte) []byte {
-	isRead := func(field string) bool { return bytes.Contains(message, []byte(`"`+field+`"`)) }
-	if !isRead("tools") && !isRead("content") && !isRead("structuredContent") && !isRead("capabilities") {
+	isRead := func(field string) bool {
+		return bytes.Contains(message, []byte(`"`+field+`"`))
+	}
+	if !isRead("tools") &&
+		!isRead("content") &&
+		!isRead("structuredContent") &&
+		!isRead("capabilities") {
 		return message
 	}
 	var fields, result map[string]json.RawMessage
@@ -45,7 +50,10 @@ func readable(message []byte) []byte {
 			result["structuredContent"] = encode(string(structured))
 		}
 		if failed := result["isError"]; failed != nil {
-			result["isError"] = encode(slices.Contains([]string{"true", "1"}, strings.ToLower(strings.Trim(string(failed), `"`))))
+			result["isError"] = encode(slices.Contains(
+				[]string{"true", "1"},
+				strings.ToLower(strings.Trim(string(failed), `"`)),
+			))
 		}
 	default:
 		return message
@@ -121,7 +129,9 @@ func readableTools(listed []json.RawMessage) []wireTool {
 // type in a list.
 func readableSchema(raw json.RawMessage, schema map[string]json.RawMessage) json.RawMessage {
 	changed := schema["type"] == nil && isEmptyList(raw)
-	change := func(name, value string) { schema[name], changed = json.RawMessage(value), true }
+	change := func(name, value string) {
+		schema[name], changed = json.RawMessage(value), true
+	}
 	if isEmptyList(schema["properties"]) {
 		change("properties", "{}")
 	}

@@ -35,21 +35,44 @@ type AgentServer struct {
 // versions. Other methods are answered with 405. The caller must authorize the
 // request and check its Host header.
 func Serve(w http.ResponseWriter, r *http.Request, o AgentServer) {
-	sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return o.server() },
-		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true}).ServeHTTP(w, r)
+	sdk.NewStreamableHTTPHandler(
+		func(*http.Request) *sdk.Server { return o.server() },
+		&sdk.StreamableHTTPOptions{
+			Stateless:                    true,
+			JSONResponse:                 true,
+			DisableLocalhostProtection:   true,
+			PropagateRequestCancellation: true,
+		},
+	).ServeHTTP(w, r)
 }
 
 func (o AgentServer) server() *sdk.Server {
-	s := sdk.NewServer(&sdk.Implementation{Name: "satchel", Title: o.Name, Version: o.Version},
+	s := sdk.NewServer(
+		&sdk.Implementation{
+			Name:    "satchel",
+			Title:   o.Name,
+			Version: o.Version,
+		},
 		// There are no prompts and resources, but the SDK answers requests to
 		// list them, and a server declares what it answers.
-		&sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{},
-			Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}})
+		&sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{
+			Tools:     &sdk.ToolCapabilities{},
+			Prompts:   &sdk.PromptCapabilities{},
+			Resources: &sdk.ResourceCapabilities{},
+		}},
+	)
 	for _, f := range o.Functions {
-		s.AddTool(&sdk.Tool{Name: f.Name, Description: f.Description, InputSchema: f.Schema, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: f.ReadOnly}},
+		s.AddTool(
+			&sdk.Tool{
+				Name:        f.Name,
+				Description: f.Description,
+				InputSchema: f.Schema,
+				Annotations: &sdk.ToolAnnotations{ReadOnlyHint: f.ReadOnly},
+			},
 			func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 				return o.call(ctx, f, r.Params.Arguments), nil
-			})
+			},
+		)
 	}
 	return s
 }
@@ -76,7 +99,9 @@ func (o AgentServer) call(ctx context.Context, f Function, arguments json.RawMes
 	}
 	text := &sdk.TextContent{Text: string(raw)}
 	if picture != nil {
-		result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: picture.Data, MIMEType: picture.MediaType}}}
+		result := &sdk.CallToolResult{
+			Content: []sdk.Content{&sdk.ImageContent{Data: picture.Data, MIMEType: picture.MediaType}},
+		}
 		if picture.About != nil {
 			result.Content = append(result.Content, text)
 		}

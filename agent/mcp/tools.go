@@ -18,24 +18,29 @@ import (
 // Tools returns the tools of a server. An invalid listing is a *Fault.
 func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 	tools := []agent.MCPTool{}
-	err := c.ask(ctx, s, c.options.ListTimeout, func(ctx context.Context, session *sdk.ClientSession) error {
-		can := session.InitializeResult().Capabilities
-		listed, err := c.list(ctx, session, s.URL)
-		var wire *jsonrpc.Error
-		if hasTools := can != nil && can.Tools != nil; !hasTools && errors.As(err, &wire) {
-			return nil // some servers do not declare their tools, and others have none
-		}
-		if err != nil {
+	err := c.ask(
+		ctx,
+		s,
+		c.options.ListTimeout,
+		func(ctx context.Context, session *sdk.ClientSession) error {
+			can := session.InitializeResult().Capabilities
+			listed, err := c.list(ctx, session, s.URL)
+			var wire *jsonrpc.Error
+			if hasTools := can != nil && can.Tools != nil; !hasTools && errors.As(err, &wire) {
+				return nil // some servers do not declare their tools, and others have none
+			}
+			if err != nil {
+				return err
+			}
+			tools, err = readTools(listed)
+			masker := egress.NewMasker(s.secrets())
+			for i := range tools {
+				tools[i].Description = masker.Replace(tools[i].Description)
+				tools[i].Parameters = json.RawMessage(masker.Replace(string(tools[i].Parameters)))
+			}
 			return err
-		}
-		tools, err = readTools(listed)
-		masker := egress.NewMasker(s.secrets())
-		for i := range tools {
-			tools[i].Description = masker.Replace(tools[i].Description)
-			tools[i].Parameters = json.RawMessage(masker.Replace(string(tools[i].Parameters)))
-		}
-		return err
-	})
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +54,9 @@ func (c *Client) list(ctx context.Context, session *sdk.ClientSession, url strin
 	if err != nil {
 		return nil, err
 	}
-	mirrored := slices.ContainsFunc(tools, func(t *sdk.Tool) bool { return t != nil && containsKey(t.InputSchema, "x-mcp-header") })
+	mirrored := slices.ContainsFunc(tools, func(t *sdk.Tool) bool {
+		return t != nil && containsKey(t.InputSchema, "x-mcp-header")
+	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cache(c.mirrored, url, mirrored)
@@ -66,7 +73,9 @@ func containsKey(value any, key string) bool {
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, func(inner any) bool { return containsKey(inner, key) })
+		return slices.ContainsFunc(v, func(inner any) bool {
+			return containsKey(inner, key)
+		})
 	}
 	return false
 }
@@ -115,7 +124,10 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 	seen := map[string]bool{}
 	total := 0
 	for _, t := range listed {
-		if t == nil || t.Name == "" || len(t.Name) > 256 || seen[t.Name] {
+		if t == nil ||
+			t.Name == "" ||
+			len(t.Name) > 256 ||
+			seen[t.Name] {
 			continue
 		}
 		schema, ok := t.InputSchema.(map[string]any)
@@ -133,7 +145,11 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 			return nil, serverFault("describes its tools with more than %d MB", MaxListing>>20)
 		}
 		seen[t.Name] = true
-		tools = append(tools, agent.MCPTool{Name: t.Name, Description: agent.Clip(t.Description, MaxDescription), Parameters: raw})
+		tools = append(tools, agent.MCPTool{
+			Name:        t.Name,
+			Description: agent.Clip(t.Description, MaxDescription),
+			Parameters:  raw,
+		})
 	}
 	return tools, nil
 }
@@ -148,21 +164,28 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 		arguments = json.RawMessage("{}")
 	}
 	var result *sdk.CallToolResult
-	params := func() *sdk.CallToolParams { return &sdk.CallToolParams{Name: tool, Arguments: arguments} }
-	err := c.ask(ctx, s, c.options.CallTimeout, func(ctx context.Context, session *sdk.ClientSession) (err error) {
-		if c.needsListing(session, s.URL) {
-			_, _ = c.list(ctx, session, s.URL) // the call itself may work without
-		}
-		result, err = session.CallTool(ctx, params())
-		var wire *jsonrpc.Error
-		if errors.As(err, &wire) && wire.Code == sdk.CodeHeaderMismatch { // changed since the last listing
-			if _, err := c.list(ctx, session, s.URL); err != nil {
-				return err
+	params := func() *sdk.CallToolParams {
+		return &sdk.CallToolParams{Name: tool, Arguments: arguments}
+	}
+	err := c.ask(
+		ctx,
+		s,
+		c.options.CallTimeout,
+		func(ctx context.Context, session *sdk.ClientSession) (err error) {
+			if c.needsListing(session, s.URL) {
+				_, _ = c.list(ctx, session, s.URL) // the call itself may work without
 			}
 			result, err = session.CallTool(ctx, params())
-		}
-		return err
-	})
+			var wire *jsonrpc.Error
+			if errors.As(err, &wire) && wire.Code == sdk.CodeHeaderMismatch { // changed since the last listing
+				if _, err := c.list(ctx, session, s.URL); err != nil {
+					return err
+				}
+				result, err = session.CallTool(ctx, params())
+			}
+			return err
+		},
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,15 @@ type builder struct {
 }
 
 func newBuilder(r *reader, d detail, path string) *builder {
-	return &builder{schemas: schemas{r: r, detail: d, remaining: agent.MaxOperationSchema * 5 / 4}, path: path, properties: map[string]any{}}
+	return &builder{
+		schemas: schemas{
+			r:         r,
+			detail:    d,
+			remaining: agent.MaxOperationSchema * 5 / 4,
+		},
+		path:       path,
+		properties: map[string]any{},
+	}
 }
 
 // schema returns the schema of the arguments, without the definitions that it refers
@@ -34,7 +42,11 @@ func (b *builder) schema() (*form, error) {
 	if b.remaining < 0 {
 		return nil, errSchemaSize
 	}
-	out := map[string]any{"type": "object", "properties": b.properties, "additionalProperties": false}
+	out := map[string]any{
+		"type":                 "object",
+		"properties":           b.properties,
+		"additionalProperties": false,
+	}
 	if len(b.required) > 0 {
 		out["required"] = b.required
 	}
@@ -42,7 +54,11 @@ func (b *builder) schema() (*form, error) {
 	if err == nil && len(raw) > agent.MaxOperationSchema {
 		err = errSchemaSize
 	}
-	return &form{raw: raw, refs: b.refs, cut: b.cut}, err
+	return &form{
+		raw:  raw,
+		refs: b.refs,
+		cut:  b.cut,
+	}, err
 }
 
 // places are where parameters go, in the order in which they get their names.
@@ -82,18 +98,31 @@ var placeholder = regexp.MustCompile(`\{([^{}/]+)\}`)
 // pathParameters adds parameters of the path that the description does not declare.
 func (b *builder) pathParameters() {
 	for _, m := range placeholder.FindAllStringSubmatch(b.path, -1) {
-		if !slices.ContainsFunc(b.params, func(p agent.OperationParam) bool { return p.In == "path" && p.Name == m[1] }) {
-			b.add(agent.OperationParam{Name: m[1], In: "path"}, map[string]any{"type": "string"}, true)
+		if !slices.ContainsFunc(b.params, func(p agent.OperationParam) bool {
+			return p.In == "path" && p.Name == m[1]
+		}) {
+			b.add(
+				agent.OperationParam{Name: m[1], In: "path"},
+				map[string]any{"type": "string"},
+				true,
+			)
 		}
 	}
 }
 
 func (b *builder) parameter(in string, p map[string]any) {
 	name := text(p["name"])
-	if name == "" || len(name) > maxName || in == "path" && !strings.Contains(b.path, "{"+name+"}") || in == "header" && slices.Contains(reservedHeaders, strings.ToLower(name)) {
+	if name == "" ||
+		len(name) > maxName ||
+		in == "path" && !strings.Contains(b.path, "{"+name+"}") ||
+		in == "header" && slices.Contains(reservedHeaders, strings.ToLower(name)) {
 		return
 	}
-	param := agent.OperationParam{Name: name, In: in, OperationEncoding: encodingOf(in, p)}
+	param := agent.OperationParam{
+		Name:              name,
+		In:                in,
+		OperationEncoding: encodingOf(in, p),
+	}
 	schema := p["schema"]
 	for media, content := range object(p["content"]) {
 		schema = object(content)["schema"]
@@ -108,7 +137,14 @@ func (b *builder) parameter(in string, p map[string]any) {
 	if converted == nil {
 		converted = map[string]any{}
 	}
-	b.texts(map[string]any{"description": p["description"], "deprecated": p["deprecated"], "example": p["example"]}, converted)
+	b.texts(
+		map[string]any{
+			"description": p["description"],
+			"deprecated":  p["deprecated"],
+			"example":     p["example"],
+		},
+		converted,
+	)
 	b.add(param, converted, isTrue(p["required"]) || in == "path")
 }
 
@@ -134,7 +170,9 @@ func (b *builder) add(p agent.OperationParam, schema any, required bool) {
 // its other fields.
 func swaggerSchema(p map[string]any) map[string]any {
 	schema := maps.Clone(p)
-	for _, key := range []string{"name", "in", "required", "description", "schema", "collectionFormat", "allowEmptyValue"} {
+	for _, key := range []string{
+		"name", "in", "required", "description", "schema", "collectionFormat", "allowEmptyValue",
+	} {
 		delete(schema, key)
 	}
 	return schema
@@ -208,7 +246,9 @@ func (b *builder) requestBody(op map[string]any) {
 		return
 	}
 	all := slices.Sorted(maps.Keys(content))
-	media := slices.MinFunc(all, func(x, y string) int { return mediaRank(x) - mediaRank(y) })
+	media := slices.MinFunc(all, func(x, y string) int {
+		return mediaRank(x) - mediaRank(y)
+	})
 	chosen := b.r.resolve(content[media])
 	b.setBody(media, chosen["schema"], object(chosen["encoding"]), text(body["description"]))
 	b.otherMedia(all)
@@ -265,8 +305,11 @@ func file() map[string]any {
 	property := func(description string) any {
 		return map[string]any{"type": "string", "description": description}
 	}
-	return map[string]any{"type": "object", "properties": map[string]any{"name": property("Name of the file."), "mime_type": property("Media type, such as image/png."),
-		"data": property("The content in base64.")}, "required": []any{"data"}, "additionalProperties": false}
+	return map[string]any{"type": "object", "properties": map[string]any{
+		"name":      property("Name of the file."),
+		"mime_type": property("Media type, such as image/png."),
+		"data":      property("The content in base64."),
+	}, "required": []any{"data"}, "additionalProperties": false}
 }
 
 // form converts the schema of a form. Its files become objects.
@@ -312,7 +355,9 @@ func (b *builder) flatten(v any, flat, properties map[string]any, depth int) {
 // isBinary reports whether a part of a multipart body is a file.
 func isBinary(m map[string]any) bool {
 	media := text(m["contentMediaType"])
-	return text(m["format"]) == "binary" || text(m["type"]) == "file" || media != "" && !strings.HasPrefix(media, "text/") && !isJSON(media)
+	return text(m["format"]) == "binary" ||
+		text(m["type"]) == "file" ||
+		media != "" && !strings.HasPrefix(media, "text/") && !isJSON(media)
 }
 
 // swaggerBody reads the parameters of Swagger 2 that form the body.
@@ -340,7 +385,10 @@ func (b *builder) swaggerBody(order []string, found map[string]map[string]any, o
 			name := text(p["name"])
 			schema := swaggerSchema(p)
 			schema["description"] = p["description"]
-			properties[name], encoding[name] = schema, map[string]any{"collectionFormat": p["collectionFormat"], "style": "form"}
+			properties[name], encoding[name] = schema, map[string]any{
+				"collectionFormat": p["collectionFormat"],
+				"style":            "form",
+			}
 			if isTrue(p["required"]) {
 				required = append(required, name)
 			}

@@ -130,7 +130,11 @@ func readWithin(ctx context.Context, data []byte, base string, limit time.Durati
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		line, err := json.Marshal(task{Size: len(data), Base: base, CPU: limit})
+		line, err := json.Marshal(task{
+			Size: len(data),
+			Base: base,
+			CPU:  limit,
+		})
 		if err != nil {
 			return
 		}

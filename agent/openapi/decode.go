@@ -13,7 +13,10 @@ import (
 	"satchel/agent"
 )
 
-var errTooComplex = agent.Errorf(agent.CodeInvalidFile, "the description has too many values, or is nested too deep").With("field", "document")
+var errTooComplex = agent.Errorf(
+	agent.CodeInvalidFile,
+	"the description has too many values, or is nested too deep",
+).With("field", "document")
 
 // decode decodes JSON or YAML. Numbers are json.Number.
 func decode(data []byte) (any, error) {
@@ -32,7 +35,10 @@ func decode(data []byte) (any, error) {
 	}
 	var node yaml.Node
 	if err := yaml.Unmarshal(data, &node); err != nil {
-		return nil, agent.Invalid("document", "is neither JSON nor YAML: "+agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200))
+		return nil, agent.Invalid(
+			"document",
+			"is neither JSON nor YAML: "+agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200),
+		)
 	}
 	y := yamlReader{remaining: maxValues}
 	return y.value(&node, 0)
@@ -125,7 +131,11 @@ func scalar(n *yaml.Node) any {
 		if json.Valid([]byte(n.Value)) {
 			return json.Number(n.Value)
 		}
-		if i, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64); err == nil {
+		if i, err := strconv.ParseInt(
+			strings.ReplaceAll(n.Value, "_", ""),
+			0,
+			64,
+		); err == nil {
 			return json.Number(strconv.FormatInt(i, 10))
 		}
 		if f, err := strconv.ParseFloat(n.Value, 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
@@ -135,8 +145,14 @@ func scalar(n *yaml.Node) any {
 	return n.Value
 }
 
-func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
-func list(v any) []any            { l, _ := v.([]any); return l }
+func object(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+func list(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
 
 // text returns a scalar as text.
 func text(v any) string {

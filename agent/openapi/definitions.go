@@ -54,10 +54,18 @@ func (r *reader) form(d *definition, texts bool) *form {
 		if detail.texts && !texts {
 			continue
 		}
-		s := schemas{r: r, detail: detail, remaining: agent.MaxOperationSchema * 5 / 4}
+		s := schemas{
+			r:         r,
+			detail:    detail,
+			remaining: agent.MaxOperationSchema * 5 / 4,
+		}
 		raw, err := json.Marshal(s.convert(d.target, 1))
 		if err == nil && s.remaining >= 0 && len(raw) <= agent.MaxOperationSchema {
-			made = &form{raw: raw, refs: s.refs, cut: s.cut || n > 0 && texts}
+			made = &form{
+				raw:  raw,
+				refs: s.refs,
+				cut:  s.cut || n > 0 && texts,
+			}
 			break
 		}
 	}
@@ -69,7 +77,9 @@ func (r *reader) form(d *definition, texts bool) *form {
 const anySchema = "{}"
 
 // entrySize returns the size in $defs of a definition that is left open.
-func entrySize(d *definition) int { return len(d.name) + len(`"":,`) + len(anySchema) }
+func entrySize(d *definition) int {
+	return len(d.name) + len(`"":,`) + len(anySchema)
+}
 
 // entry is a definition in $defs.
 type entry struct {
@@ -121,7 +131,9 @@ func join(own json.RawMessage, entries []entry) json.RawMessage {
 	if len(entries) == 0 {
 		return own
 	}
-	agent.Sort(entries, func(x, y entry) int { return strings.Compare(x.name, y.name) })
+	agent.Sort(entries, func(x, y entry) int {
+		return strings.Compare(x.name, y.name)
+	})
 	size := len(own) + len(`"$defs":{},`)
 	for _, e := range entries {
 		size += len(e.name) + len(`"":,`) + len(e.raw)

@@ -21,12 +21,30 @@ func cyclic(tb testing.TB, n, length int) []byte {
 		next := i/length*length + (i+1)%length
 		properties := map[string]any{"next": map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", next)}}
 		for k := range 12 {
-			properties[fmt.Sprintf("field%d", k)] = map[string]any{"type": "string", "maxLength": 200, "description": strings.Repeat("some words ", 20)}
+			properties[fmt.Sprintf("field%d", k)] = map[string]any{
+				"type":        "string",
+				"maxLength":   200,
+				"description": strings.Repeat("some words ", 20),
+			}
 		}
 		components[fmt.Sprintf("S%d", i)] = map[string]any{"type": "object", "properties": properties}
-		paths[fmt.Sprintf("/r%03d", i)] = map[string]any{"put": map[string]any{"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", i)}}}}}}
+		paths[fmt.Sprintf("/r%03d", i)] = map[string]any{
+			"put": map[string]any{
+				"requestBody": map[string]any{
+					"content": map[string]any{
+						"application/json": map[string]any{
+							"schema": map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", i)},
+						},
+					},
+				},
+			},
+		}
 	}
-	raw, err := json.Marshal(map[string]any{"openapi": "3.0.3", "paths": paths, "components": map[string]any{"schemas": components}})
+	raw, err := json.Marshal(map[string]any{
+		"openapi":    "3.0.3",
+		"paths":      paths,
+		"components": map[string]any{"schemas": components},
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -77,7 +95,13 @@ func TestSchemasInOneCycle(t *testing.T) {
 		}
 		for k := range 20 {
 			if d := schema.Defs[fmt.Sprintf("S%d", (i+k)%n)]; len(d.Properties) != 13 {
-				t.Fatalf("operation %d of %d bytes: definition %d has %d properties", i, len(o.Parameters), k, len(d.Properties))
+				t.Fatalf(
+					"operation %d of %d bytes: definition %d has %d properties",
+					i,
+					len(o.Parameters),
+					k,
+					len(d.Properties),
+				)
 			}
 		}
 		for _, m := range references.FindAllSubmatch(o.Parameters, -1) {

@@ -19,10 +19,15 @@ import (
 func unescaped(s string) string { return s }
 
 // queryEscape escapes a name or a value of a query.
-func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+func queryEscape(s string) string {
+	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+}
 
 // reserved undoes the escaping of characters that end nothing in a query.
-var reserved = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%40", "@", "%21", "!", "%24", "$", "%27", "'", "%28", "(", "%29", ")", "%2A", "*", "%2C", ",", "%3B", ";", "%3D", "=")
+var reserved = strings.NewReplacer(
+	"%3A", ":", "%2F", "/", "%3F", "?", "%40", "@", "%21", "!", "%24", "$", "%27", "'", "%28", "(", "%29", ")", "%2A",
+	"*", "%2C", ",", "%3B", ";", "%3D", "=",
+)
 
 func reservedEscape(s string) string { return reserved.Replace(queryEscape(s)) }
 

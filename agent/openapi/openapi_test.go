@@ -146,7 +146,10 @@ func TestOpenAPI30(t *testing.T) {
 		t.Errorf("%q %q, %d operations, warnings %q", doc.Title, doc.Version, len(doc.Operations), doc.Warnings)
 	}
 	get := operation(t, doc, "orders/get")
-	if get.Name != "orders_get" || get.Summary != "Read an order" || !get.Deprecated || get.Accept != "application/json" {
+	if get.Name != "orders_get" ||
+		get.Summary != "Read an order" ||
+		!get.Deprecated ||
+		get.Accept != "application/json" {
 		t.Errorf("got %+v", get)
 	}
 	is(t, "arguments", get.Parameters, `{"additionalProperties":false,"properties":{
@@ -173,7 +176,13 @@ func TestOpenAPI31AndSwagger(t *testing.T) {
 		"components":{"schemas":{"V":{"$ref":"#/components/schemas/W"},"W":{"const":1,"$defs":{}}},
 			"securitySchemes":{"a":{"type":"oauth2","flows":{"authorizationCode":{"authorizationUrl":"/auth","tokenUrl":"https://id.test/token","scopes":{"b":"","a":""}}}}}}}`, "https://docs.test/v1/openapi.json")
 	is(t, "servers", doc.Servers, `[{"url":"https://docs.test/api"}]`)
-	is(t, "security", doc.Security[0].Config, `{"grant":"authorization_code","auth_url":"https://docs.test/auth","token_url":"https://id.test/token","scope":"a b"}`)
+	is(
+		t,
+		"security",
+		doc.Security[0].Config,
+		`{"grant":"authorization_code","auth_url":"https://docs.test/auth",`+
+			`"token_url":"https://id.test/token","scope":"a b"}`,
+	)
 	is(t, "siblings", operation(t, doc, "GET /x").Parameters, `{"$defs":{"V":{"const":1}},"additionalProperties":false,
 		"properties":{"v":{"$ref":"#/$defs/V","description":"Mine","type":["string","null"]}},"type":"object"}`)
 	doc = read(t, `
@@ -201,8 +210,20 @@ paths:
 `, "")
 	is(t, "servers", doc.Servers, `[{"url":"https://old.test/api"},{"url":"http://old.test/api"}]`)
 	add := operation(t, doc, "add")
-	is(t, "arguments", add.Parameters, `{"additionalProperties":false,"properties":{"body":{"type":["object","null"]},"id":{"type":"string"},"ids":{"items":{"type":"string"},"type":"array"}},"required":["id","body"],"type":"object"}`)
-	is(t, "params", add.Params, `[{"property":"ids","name":"ids","in":"query","style":"pipeDelimited"},{"property":"id","name":"id","in":"path"}]`)
+	is(
+		t,
+		"arguments",
+		add.Parameters,
+		`{"additionalProperties":false,"properties":{"body":{"type":["object","null"]},"id":{"type":"string"},`+
+			`"ids":{"items":{"type":"string"},"type":"array"}},"required":["id","body"],"type":"object"}`,
+	)
+	is(
+		t,
+		"params",
+		add.Params,
+		`[{"property":"ids","name":"ids","in":"query","style":"pipeDelimited"},{"property":"id",`+
+			`"name":"id","in":"path"}]`,
+	)
 	if add.Body.Media != "application/vnd.x+json" || doc.Security[0].Type != agent.CredentialBasic {
 		t.Errorf("got %+v %+v", add.Body, doc.Security)
 	}
@@ -267,10 +288,17 @@ func TestLargeSchemas(t *testing.T) {
 		about      string
 		texts      bool
 		most       int
-	}{{20, strings.Repeat("x", 2000), true, 30 << 10}, {100, strings.Repeat("x", 900), false, 30 << 10}, {10000, "y", false, 1 << 10}} {
+	}{
+		{20, strings.Repeat("x", 2000), true, 30 << 10},
+		{100, strings.Repeat("x", 900), false, 30 << 10},
+		{10000, "y", false, 1 << 10},
+	} {
 		doc := read(t, document(c.properties, c.about), "")
 		schema := string(doc.Operations[0].Parameters)
-		if len(schema) > c.most || strings.Contains(schema, "description") != c.texts || strings.Contains(schema, strings.Repeat("x", 1001)) || (len(doc.Warnings) > 0) == c.texts {
+		if len(schema) > c.most ||
+			strings.Contains(schema, "description") != c.texts ||
+			strings.Contains(schema, strings.Repeat("x", 1001)) ||
+			(len(doc.Warnings) > 0) == c.texts {
 			t.Errorf("%d properties: %d bytes, %v", c.properties, len(schema), doc.Warnings)
 		}
 	}
@@ -289,7 +317,8 @@ func TestRefusedDescriptions(t *testing.T) {
 		"swagger: '2.0'\npaths: {x: 1}": "describes no operation",
 		"a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n" + aliases(8): "too many values",
 	} {
-		if _, err := parse([]byte(document), ""); err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "neither JSON nor YAML") {
+		if _, err := parse([]byte(document), ""); err == nil ||
+			!strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "neither JSON nor YAML") {
 			t.Errorf("%.40q: %v, want %s", document, err, want)
 		}
 	}
@@ -299,7 +328,10 @@ func TestRefusedDescriptions(t *testing.T) {
 func aliases(n int) string {
 	var out strings.Builder
 	for i := range n {
-		fmt.Fprintf(&out, "a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 10), ","))
+		fmt.Fprintf(
+			&out, "a%d: &a%d [%s]\n", i+1, i+1,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 10), ","),
+		)
 	}
 	return out.String()
 }
@@ -318,7 +350,8 @@ func TestReadInChild(t *testing.T) {
 	if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "must be OpenAPI") {
 		t.Errorf("got error %v", err)
 	}
-	large := `{"openapi":"3.0.0","paths":{"/a":{"get":{}}},"x":[` + strings.TrimSuffix(strings.Repeat(`{"a":[{}]},`, 1_700_000), ",") + `]}`
+	large := `{"openapi":"3.0.0","paths":{"/a":{"get":{}}},"x":[` +
+		strings.TrimSuffix(strings.Repeat(`{"a":[{}]},`, 1_700_000), ",") + `]}`
 	if _, err = Read(t.Context(), []byte(large), ""); agent.ErrorCode(err) != agent.CodeInvalidFile {
 		t.Errorf("got error %v", err)
 	}
@@ -332,9 +365,21 @@ func TestReadTakesTooLong(t *testing.T) {
 	}
 	var paths []string
 	for i := range 4000 { // each pattern takes a millisecond or two
-		paths = append(paths, fmt.Sprintf(`"/%d":{"get":{"parameters":[{"name":"q","in":"query","schema":{"pattern":"%s"}}]}}`, i, strings.Repeat(`[\\pL\\pN]`, 100)))
+		paths = append(
+			paths,
+			fmt.Sprintf(
+				`"/%d":{"get":{"parameters":[{"name":"q","in":"query","schema":{"pattern":"%s"}}]}}`,
+				i,
+				strings.Repeat(`[\\pL\\pN]`, 100),
+			),
+		)
 	}
-	_, err := readWithin(t.Context(), []byte(`{"openapi":"3.0.0","paths":{`+strings.Join(paths, ",")+`}}`), "", time.Second)
+	_, err := readWithin(
+		t.Context(),
+		[]byte(`{"openapi":"3.0.0","paths":{`+strings.Join(paths, ",")+`}}`),
+		"",
+		time.Second,
+	)
 	if agent.ErrorCode(err) != agent.CodeInvalidFile || !strings.Contains(err.Error(), "processor time") {
 		t.Errorf("got error %v", err)
 	}
@@ -342,8 +387,14 @@ func TestReadTakesTooLong(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(shop30))
-	f.Add([]byte(`{"swagger":"2.0","host":"a.test","paths":{"/a/{b}":{"get":{"parameters":[{"in":"formData","name":"f","type":"file"}]}}}}`))
-	f.Add([]byte(`{"info":{"schema":"/v2."},"item":[{"name":"a","request":{"url":{"raw":"{{b}}/:c?d={{e}}"},"body":{"mode":"raw","raw":"{\"a\":{{b}}}"}}}]}`))
+	f.Add(
+		[]byte(`{"swagger":"2.0","host":"a.test","paths":{"/a/{b}":{"get":{"parameters":[{"in":"formData",` +
+			`"name":"f","type":"file"}]}}}}`),
+	)
+	f.Add(
+		[]byte(`{"info":{"schema":"/v2."},"item":[{"name":"a","request":{"url":{"raw":"{{b}}/:c?d={{e}}"},` +
+			`"body":{"mode":"raw","raw":"{\"a\":{{b}}}"}}}]}`),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		doc, err := parse(data, "https://docs.test/a/b")
 		if err != nil {
@@ -355,7 +406,10 @@ func FuzzParse(f *testing.F) {
 			if err := compiles(o.Parameters); err != nil {
 				t.Fatalf("%v: %s", err, o.Parameters)
 			}
-			if names[o.Name] || len(o.Name) > maxToolName || notToolName.MatchString(o.Name) || len(o.Parameters) > agent.MaxOperationSchema {
+			if names[o.Name] ||
+				len(o.Name) > maxToolName ||
+				notToolName.MatchString(o.Name) ||
+				len(o.Parameters) > agent.MaxOperationSchema {
 				t.Fatalf("name %q, %d bytes", o.Name, len(o.Parameters))
 			}
 			names[o.Name] = true
@@ -364,7 +418,9 @@ func FuzzParse(f *testing.F) {
 				given[p.Property] = "../x?y#z"
 			}
 			call, err := Request("https://api.test/base", o, given)
-			if err == nil && o.Server == "" && (call.URL.Host != "api.test" || !strings.HasPrefix(call.URL.EscapedPath(), "/base/")) {
+			if err == nil &&
+				o.Server == "" &&
+				(call.URL.Host != "api.test" || !strings.HasPrefix(call.URL.EscapedPath(), "/base/")) {
 				t.Fatalf("got %s", call.URL)
 			}
 		}

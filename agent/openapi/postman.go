@@ -20,7 +20,11 @@ type collection struct {
 func (r *reader) postman() {
 	info := object(r.root["info"])
 	r.doc.Title, r.doc.Version = agent.Clip(text(info["name"]), maxLine), agent.Clip(text(info["version"]), maxLine)
-	c := collection{reader: r, variables: map[string]string{}, auth: object(r.root["auth"])}
+	c := collection{
+		reader:    r,
+		variables: map[string]string{},
+		auth:      object(r.root["auth"]),
+	}
 	for _, v := range list(r.root["variable"]) {
 		if name := text(object(v)["key"]); name != "" && !isTrue(object(v)["disabled"]) {
 			c.variables[name] = text(object(v)["value"])
@@ -206,7 +210,11 @@ func (c *collection) pathArguments(b *builder, given []any) {
 		if v == nil {
 			v = map[string]any{"value": c.variables[m[1]]}
 		}
-		c.argument(b, "path", map[string]any{"key": m[1], "value": v["value"], "description": v["description"]})
+		c.argument(b, "path", map[string]any{
+			"key":         m[1],
+			"value":       v["value"],
+			"description": v["description"],
+		})
 		delete(known, m[1])
 	}
 }
@@ -245,7 +253,11 @@ func (c *collection) headerArguments(b *builder, v any) {
 func (c *collection) bodyArguments(b *builder, body map[string]any) {
 	switch text(body["mode"]) {
 	case "raw":
-		c.rawBody(b, text(body["raw"]), text(object(object(body["options"])["raw"])["language"]))
+		c.rawBody(
+			b,
+			text(body["raw"]),
+			text(object(object(body["options"])["raw"])["language"]),
+		)
 	case "urlencoded":
 		c.formBody(b, formMedia, list(body["urlencoded"]))
 	case "formdata":
@@ -254,9 +266,19 @@ func (c *collection) bodyArguments(b *builder, body map[string]any) {
 		b.setBody(octetMedia, nil, nil, "")
 		b.body.Others = []string{"*/*"} // a collection does not say which
 	case "graphql":
-		b.setBody("application/json", map[string]any{"type": "object", "required": []any{"query"}, "properties": map[string]any{
-			"query":     map[string]any{"type": "string", "example": text(object(body["graphql"])["query"])},
-			"variables": map[string]any{"type": "object"}}}, nil, "")
+		b.setBody(
+			"application/json",
+			map[string]any{
+				"type":     "object",
+				"required": []any{"query"},
+				"properties": map[string]any{
+					"query":     map[string]any{"type": "string", "example": text(object(body["graphql"])["query"])},
+					"variables": map[string]any{"type": "object"},
+				},
+			},
+			nil,
+			"",
+		)
 	}
 	if b.body != nil {
 		b.required = append(b.required, bodyProperty)
@@ -277,7 +299,12 @@ func (c *collection) rawBody(b *builder, raw, language string) {
 			return
 		}
 	}
-	media := map[string]string{"json": "application/json", "xml": "application/xml", "html": "text/html", "javascript": "application/javascript"}[language]
+	media := map[string]string{
+		"json":       "application/json",
+		"xml":        "application/xml",
+		"html":       "text/html",
+		"javascript": "application/javascript",
+	}[language]
 	if media == "application/json" {
 		b.setBody(media, map[string]any{}, nil, "")
 		return
@@ -327,7 +354,10 @@ func (c *collection) formBody(b *builder, media string, entries []any) {
 		if name == "" || len(name) > maxName {
 			continue
 		}
-		schema := map[string]any{"type": []any{"string", "number", "boolean"}, "description": description(m["description"])}
+		schema := map[string]any{
+			"type":        []any{"string", "number", "boolean"},
+			"description": description(m["description"]),
+		}
 		switch {
 		case text(m["type"]) == "file":
 			schema = map[string]any{"type": "string", "format": "binary"}
@@ -357,12 +387,20 @@ func (c *collection) security() {
 	case "bearer":
 		scheme = map[string]any{"type": "http", "scheme": "bearer"}
 	case "apikey":
-		scheme = map[string]any{"type": "apiKey", "name": values["key"], "in": "header"}
+		scheme = map[string]any{
+			"type": "apiKey",
+			"name": values["key"],
+			"in":   "header",
+		}
 		if values["in"] == "query" {
 			scheme["in"] = "query"
 		}
 	case "oauth2":
-		flow := map[string]any{"tokenUrl": values["accessTokenUrl"], "authorizationUrl": values["authUrl"], "scopes": map[string]any{values["scope"]: ""}}
+		flow := map[string]any{
+			"tokenUrl":         values["accessTokenUrl"],
+			"authorizationUrl": values["authUrl"],
+			"scopes":           map[string]any{values["scope"]: ""},
+		}
 		name := "authorizationCode"
 		if values["grant_type"] == "client_credentials" {
 			name = "clientCredentials"

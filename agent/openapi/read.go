@@ -37,7 +37,13 @@ func parse(data []byte, base string) (agent.APIDocument, error) {
 	if err != nil {
 		return agent.APIDocument{}, err
 	}
-	r := &reader{root: object(v), names: map[string]bool{}, ids: map[string]bool{}, definitions: map[string]*definition{}, defNames: map[string]bool{}}
+	r := &reader{
+		root:        object(v),
+		names:       map[string]bool{},
+		ids:         map[string]bool{},
+		definitions: map[string]*definition{},
+		defNames:    map[string]bool{},
+	}
 	if base != "" {
 		if r.base, err = url.Parse(base); err != nil {
 			return agent.APIDocument{}, agent.Invalid("url", "must be a valid URL")
@@ -60,7 +66,11 @@ func parse(data []byte, base string) (agent.APIDocument, error) {
 }
 
 func tooLarge() error {
-	return agent.Errorf(agent.CodeFileTooLarge, "the description is larger than %d MB", agent.MaxAPIDocument>>20).With("field", "document")
+	return agent.Errorf(
+		agent.CodeFileTooLarge,
+		"the description is larger than %d MB",
+		agent.MaxAPIDocument>>20,
+	).With("field", "document")
 }
 
 // formatOf finds the format of a description.
@@ -80,7 +90,10 @@ func formatOf(root map[string]any) (string, error) {
 	case root["item"] != nil && (strings.Contains(text(info["schema"]), "/v2.") || info["_postman_id"] != nil):
 		return agent.FormatPostman, nil
 	}
-	return "", agent.Invalid("document", "must be OpenAPI 3, Swagger 2.0 or a Postman collection 2.1").Because(errUnknownFormat)
+	return "", agent.Invalid(
+		"document",
+		"must be OpenAPI 3, Swagger 2.0 or a Postman collection 2.1",
+	).Because(errUnknownFormat)
 }
 
 // warn adds a warning, once.
@@ -178,7 +191,13 @@ func (r *reader) operation(path, method string, item, op map[string]any) {
 
 // newOperation returns an operation with all but its arguments.
 func (r *reader) newOperation(id, method, path string, op map[string]any) agent.OperationDefinition {
-	o := agent.OperationDefinition{Operation: agent.Operation{Method: method, Tags: []string{}, Deprecated: isTrue(op["deprecated"])}}
+	o := agent.OperationDefinition{
+		Operation: agent.Operation{
+			Method:     method,
+			Tags:       []string{},
+			Deprecated: isTrue(op["deprecated"]),
+		},
+	}
 	path, _, _ = strings.Cut(path, "#")
 	o.Path, o.Query, _ = strings.Cut(path, "?")
 	o.ID = strings.TrimSpace(id)
@@ -190,7 +209,9 @@ func (r *reader) newOperation(id, method, path string, op map[string]any) agent.
 	}
 	r.ids[o.ID] = true
 	o.Name = unique(toolName(o.ID), r.names)
-	o.Summary, o.Description = agent.Clip(oneLine(text(op["summary"])), maxLine), agent.Clip(strings.TrimSpace(text(op["description"])), maxText)
+	o.Summary, o.Description =
+		agent.Clip(oneLine(text(op["summary"])), maxLine),
+		agent.Clip(strings.TrimSpace(text(op["description"])), maxText)
 	if o.Summary == "" {
 		first, _, _ := strings.Cut(o.Description, "\n")
 		o.Summary = agent.Clip(oneLine(first), maxLine)
@@ -203,7 +224,9 @@ func (r *reader) newOperation(id, method, path string, op map[string]any) agent.
 	return o
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(s), " ")
+}
 
 // accept is JSON if an answer may be JSON.
 func (r *reader) accept(op map[string]any) string {

@@ -52,7 +52,12 @@ func Request(server string, o *agent.OperationDefinition, arguments map[string]a
 	if err != nil || target.Host != base.Host {
 		return nil, agent.Invalid("arguments", "do not result in a valid URL")
 	}
-	call := &egress.Call{Method: o.Method, URL: target, Headers: headers, Accept: o.Accept}
+	call := &egress.Call{
+		Method:  o.Method,
+		URL:     target,
+		Headers: headers,
+		Accept:  o.Accept,
+	}
 	if v, given := arguments[bodyProperty]; o.Body != nil && given {
 		call.Body, call.MediaType, err = body(o.Body, v)
 	}
@@ -98,4 +103,6 @@ func pathOf(o *agent.OperationDefinition, arguments map[string]any) (string, err
 	return out.String(), nil
 }
 
-func literal(path string) string { return (&url.URL{Path: "/" + path}).EscapedPath()[1:] }
+func literal(path string) string {
+	return (&url.URL{Path: "/" + path}).EscapedPath()[1:]
+}

@@ -18,7 +18,9 @@ type detail struct {
 }
 
 // details are tried in turn until a schema is small enough.
-var details = []detail{{true, 100}, {false, 100}, {false, 10}, {false, 7}, {false, 5}, {false, 4}, {false, 3}, {false, 2}, {false, 1}}
+var details = []detail{
+	{true, 100}, {false, 100}, {false, 10}, {false, 7}, {false, 5}, {false, 4}, {false, 3}, {false, 2}, {false, 1},
+}
 
 var errSchemaSize = errors.New("the schema is too large")
 
@@ -77,9 +79,15 @@ func (s *schemas) reference(ref string, m map[string]any, depth int) any {
 
 // Keywords by the kind of their values.
 var (
-	numberKeywords     = []string{"minimum", "maximum", "multipleOf"}
-	countKeywords      = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
-	schemaKeywords     = []string{"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedProperties"}
+	numberKeywords = []string{"minimum", "maximum", "multipleOf"}
+	countKeywords  = []string{
+		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
+		"minContains", "maxContains",
+	}
+	schemaKeywords = []string{
+		"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else",
+		"unevaluatedProperties",
+	}
 	schemaListKeywords = []string{"allOf", "anyOf", "prefixItems"}
 )
 
@@ -138,7 +146,11 @@ func (s *schemas) texts(m, out map[string]any) {
 	if m["deprecated"] == true {
 		out["deprecated"] = true
 	}
-	if e, given := m["example"]; given && object(e) == nil && list(e) == nil && len(text(e)) < maxLine && e != nil {
+	if e, given := m["example"]; given &&
+		object(e) == nil &&
+		list(e) == nil &&
+		len(text(e)) < maxLine &&
+		e != nil {
 		out["examples"] = []any{e}
 	}
 }
@@ -165,8 +177,11 @@ func distinct(values []any) []any {
 }
 
 // knownTypes maps the names of types in use to those of JSON Schema.
-var knownTypes = map[string]string{"string": "string", "number": "number", "integer": "integer", "boolean": "boolean", "array": "array", "object": "object", "null": "null",
-	"int": "integer", "long": "integer", "float": "number", "double": "number", "bool": "boolean", "text": "string", "date": "string", "file": "string"}
+var knownTypes = map[string]string{
+	"string": "string", "number": "number", "integer": "integer", "boolean": "boolean", "array": "array",
+	"object": "object", "null": "null", "int": "integer", "long": "integer", "float": "number", "double": "number",
+	"bool": "boolean", "text": "string", "date": "string", "file": "string",
+}
 
 func (s *schemas) types(m, out map[string]any) {
 	var found []any

@@ -28,7 +28,10 @@ func (r *reader) security() {
 // beginning with those of the whole API.
 func (r *reader) requirements(schemes map[string]any) (found [][]string) {
 	add := func(requirement []string) {
-		if len(requirement) > 0 && !slices.ContainsFunc(found, func(known []string) bool { return slices.Equal(known, requirement) }) {
+		if len(requirement) > 0 &&
+			!slices.ContainsFunc(found, func(known []string) bool {
+				return slices.Equal(known, requirement)
+			}) {
 			found = append(found, requirement)
 		}
 	}
@@ -76,7 +79,11 @@ func (r *reader) draft(names []string, schemes map[string]any) (d agent.Credenti
 // cannot be used.
 func (r *reader) scheme(s map[string]any) (d agent.CredentialDraft) {
 	field := func(name, prefix string) []agent.CredentialDraftField {
-		return []agent.CredentialDraftField{{Name: name, Prefix: prefix, Description: agent.Clip(oneLine(text(s["description"])), maxLine)}}
+		return []agent.CredentialDraftField{{
+			Name:        name,
+			Prefix:      prefix,
+			Description: agent.Clip(oneLine(text(s["description"])), maxLine),
+		}}
 	}
 	name := text(s["name"])
 	switch text(s["type"]) {
@@ -94,7 +101,10 @@ func (r *reader) scheme(s map[string]any) (d agent.CredentialDraft) {
 	case "http":
 		switch strings.ToLower(text(s["scheme"])) {
 		case "basic":
-			d.Type, d.Fields = agent.CredentialBasic, []agent.CredentialDraftField{{Name: "username"}, {Name: "password"}}
+			d.Type, d.Fields = agent.CredentialBasic, []agent.CredentialDraftField{
+				{Name: "username"},
+				{Name: "password"},
+			}
 		case "bearer":
 			d.Type, d.Fields = agent.CredentialHeader, field("Authorization", "Bearer ")
 		}
@@ -113,18 +123,34 @@ func (r *reader) scheme(s map[string]any) (d agent.CredentialDraft) {
 func (r *reader) oauth2(s map[string]any) (d agent.CredentialDraft) {
 	flows := object(s["flows"])
 	if r.format == agent.FormatSwagger2 {
-		flows = map[string]any{map[string]string{"accessCode": "authorizationCode", "application": "clientCredentials"}[text(s["flow"])]: s}
+		flows = map[string]any{
+			map[string]string{
+				"accessCode":  "authorizationCode",
+				"application": "clientCredentials",
+			}[text(s["flow"])]: s,
+		}
 	}
-	for _, known := range [][2]string{{"authorizationCode", agent.GrantCode}, {"clientCredentials", agent.GrantClient}} {
+	for _, known := range [][2]string{
+		{"authorizationCode", agent.GrantCode},
+		{"clientCredentials", agent.GrantClient},
+	} {
 		flow := object(flows[known[0]])
 		if flow == nil {
 			continue
 		}
-		config := agent.CredentialConfig{Grant: known[1], TokenURL: r.absolute(text(flow["tokenUrl"])), Scope: agent.Clip(strings.Join(slices.Sorted(maps.Keys(object(flow["scopes"]))), " "), 4000)}
+		config := agent.CredentialConfig{
+			Grant:    known[1],
+			TokenURL: r.absolute(text(flow["tokenUrl"])),
+			Scope:    agent.Clip(strings.Join(slices.Sorted(maps.Keys(object(flow["scopes"]))), " "), 4000),
+		}
 		if known[1] == agent.GrantCode {
 			config.AuthURL = r.absolute(text(flow["authorizationUrl"]))
 		}
-		return agent.CredentialDraft{Type: agent.CredentialOAuth2, Config: config, Fields: []agent.CredentialDraftField{{Name: "client_secret"}}}
+		return agent.CredentialDraft{
+			Type:   agent.CredentialOAuth2,
+			Config: config,
+			Fields: []agent.CredentialDraftField{{Name: "client_secret"}},
+		}
 	}
 	return d
 }

@@ -31,7 +31,10 @@ func (r *reader) addServer(address, description string) {
 	full := r.absolute(address)
 	known := slices.ContainsFunc(r.doc.Servers, func(s agent.APIServer) bool { return s.URL == full })
 	if full != "" && !known && len(r.doc.Servers) < maxServers {
-		r.doc.Servers = append(r.doc.Servers, agent.APIServer{URL: full, Description: agent.Clip(oneLine(description), maxLine)})
+		r.doc.Servers = append(r.doc.Servers, agent.APIServer{
+			URL:         full,
+			Description: agent.Clip(oneLine(description), maxLine),
+		})
 	}
 }
 

@@ -41,12 +41,18 @@ func BenchmarkEngine(b *testing.B) {
 // BenchmarkRun measures a small script: sending it, running it in a clean
 // engine, and returning the result.
 func BenchmarkRun(b *testing.B) {
-	small := Call{Code: "return {total: input.price * input.count}", Variables: map[string]any{"input": map[string]any{"price": 3, "count": 4}}}
+	small := Call{
+		Code:      "return {total: input.price * input.count}",
+		Variables: map[string]any{"input": map[string]any{"price": 3, "count": 4}},
+	}
 	rows := make([]any, 1000)
 	for i := range rows {
 		rows[i] = map[string]any{"id": i, "name": fmt.Sprint("row ", i), "price": 1.5}
 	}
-	list := Call{Code: "return input.rows.filter(r => r.id % 2).map(r => r.price).reduce((a, b) => a + b)", Variables: map[string]any{"input": map[string]any{"rows": rows}}}
+	list := Call{
+		Code:      "return input.rows.filter(r => r.id % 2).map(r => r.price).reduce((a, b) => a + b)",
+		Variables: map[string]any{"input": map[string]any{"rows": rows}},
+	}
 	for name, call := range map[string]Call{"small": small, "1000 rows": list} {
 		b.Run("warm/"+name, func(b *testing.B) {
 			p := newPool(b, Options{Size: 1})

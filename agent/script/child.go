@@ -102,7 +102,10 @@ func (c *worker) serve() error {
 		slow := time.AfterFunc(longRun, func() { child.LowerPriority(15) })
 		c.run(o, values)
 		c.limit.Store(0)
-		c.end.Last = !slow.Stop() || runs >= maxRuns || child.Memory() > c.base+maxGrowth || child.ProcessorTime() > maxCPU
+		c.end.Last = !slow.Stop() ||
+			runs >= maxRuns ||
+			child.Memory() > c.base+maxGrowth ||
+			child.ProcessorTime() > maxCPU
 		if err := c.finish(); err != nil || c.end.Last {
 			return err
 		}
@@ -179,7 +182,11 @@ func endingOf(err error, o order) *ending {
 	case errors.As(err, &e):
 		// What the wrapper adds does not count as a line.
 		at := min(max(e.Line, line(e.Stack)), strings.Count(o.Code, "\n")+1)
-		return &ending{Code: CodeSyntax, Message: "the code is not valid JavaScript: " + agent.Clip(e.Message, maxMessage), Line: at}
+		return &ending{
+			Code:    CodeSyntax,
+			Message: "the code is not valid JavaScript: " + agent.Clip(e.Message, maxMessage),
+			Line:    at,
+		}
 	case errors.Is(err, errTime):
 		return &ending{Code: CodeTimeout, Message: fmt.Sprintf("the script ran longer than %s", o.Timeout)}
 	}

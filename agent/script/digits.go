@@ -33,7 +33,8 @@ func changedInteger(text []byte) string {
 				continue
 			}
 			if held := strconv.FormatFloat(number, 'f', -1, 64); held != given {
-				return "the number " + given + " became " + held + ": numbers in JavaScript are exact up to 9007199254740991, so send it as text"
+				return "the number " + given + " became " + held +
+					": numbers in JavaScript are exact up to 9007199254740991, so send it as text"
 			}
 		}
 	}

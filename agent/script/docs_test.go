@@ -22,10 +22,15 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPool(t, Options{Size: 1, Fetch: func(r *http.Request) (*http.Response, error) {
-		if r.URL.String() != "https://api.example.com/weather?city=K%C3%B6ln" || r.Header.Get("Accept") != "application/json" {
+		if r.URL.String() != "https://api.example.com/weather?city=K%C3%B6ln" ||
+			r.Header.Get("Accept") != "application/json" {
 			return nil, agent.Errorf(agent.CodeUpstream, "unexpected URL %s", r.URL)
 		}
-		return &http.Response{StatusCode: 200, Request: r, Body: io.NopCloser(strings.NewReader(`{"degrees": 24}`))}, nil
+		return &http.Response{
+			StatusCode: 200,
+			Request:    r,
+			Body:       io.NopCloser(strings.NewReader(`{"degrees": 24}`)),
+		}, nil
 	}})
 	example := regexp.MustCompile("(?s)```js\n// input = (.*?)\n(.*?)\n// → (.*?)\n```")
 	found := example.FindAllStringSubmatch(string(doc), -1)

@@ -44,11 +44,28 @@ func newEngine(h host) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{machine: m}
-	m.define("$log", func(a []any) any { return h.log(text(a, 0), text(a, 1)) })
-	m.define("$done", func(a []any) any { h.done(text(a, 0)); return nil })
-	m.define("$fail", func(a []any) any { h.fail(text(a, 0), text(a, 1), text(a, 2), text(a, 3)); return nil })
-	m.define("$fetch", func(a []any) any { return h.fetch(readFetch(a)) })
-	m.define("$read", func(a []any) any { return h.variable(readVariable(a)) })
+	m.define("$log", func(a []any) any {
+		return h.log(text(a, 0), text(a, 1))
+	})
+	m.define("$done", func(a []any) any {
+		h.done(text(a, 0))
+		return nil
+	})
+	m.define("$fail", func(a []any) any {
+		h.fail(
+			text(a, 0),
+			text(a, 1),
+			text(a, 2),
+			text(a, 3),
+		)
+		return nil
+	})
+	m.define("$fetch", func(a []any) any {
+		return h.fetch(readFetch(a))
+	})
+	m.define("$read", func(a []any) any {
+		return h.variable(readVariable(a))
+	})
 	m.define("$limits", func([]any) any { return limits })
 	// The library reads the machine's time zone from a file, once.
 	if _, err := m.eval("new Date().getTimezoneOffset()", harnessSource); err != nil {
@@ -84,7 +101,12 @@ func text(args []any, i int) string {
 }
 
 func readFetch(a []any) fetchRequest {
-	r := fetchRequest{Method: text(a, 1), URL: text(a, 2), Body: text(a, 4), Credential: text(a, 5)}
+	r := fetchRequest{
+		Method:     text(a, 1),
+		URL:        text(a, 2),
+		Body:       text(a, 4),
+		Credential: text(a, 5),
+	}
 	if len(a) > 0 {
 		r.ID, _ = a[0].(int)
 	}
@@ -128,7 +150,9 @@ func (e *engine) start(o order, values []byte) error {
 	if err != nil || o.Check {
 		return err
 	}
-	return e.timed(func() error { return e.call(e.run, script, string(values)) })
+	return e.timed(func() error {
+		return e.call(e.run, script, string(values))
+	})
 }
 
 // wrap turns a script into a function whose parameters are its variables. The
@@ -145,7 +169,10 @@ func wrap(o order) string {
 // answer completes a fetch of the script. Call jobs to run the promises that settled.
 func (e *engine) answer(head fetchHead, body string) error {
 	err := e.timed(func() error {
-		return e.call(e.settle, head.ID, head.Problem, head.Status, head.StatusText, head.URL, head.headers(), body, changedInteger([]byte(body)))
+		return e.call(
+			e.settle, head.ID, head.Problem, head.Status, head.StatusText, head.URL, head.headers(), body,
+			changedInteger([]byte(body)),
+		)
 	})
 	if errors.Is(err, errTime) || errors.Is(err, errMemory) {
 		return err

@@ -61,7 +61,12 @@ func (s *fetchServer) start(ctx context.Context, payload []byte) error {
 	}
 	s.work.Go(func() {
 		// The parent notices elsewhere that a child is gone and reads nothing.
-		_ = s.to.sendJSON(frameFetched, fetchHead{ID: r.ID, Problem: s.serve(ctx, r)}, 0, nil)
+		_ = s.to.sendJSON(
+			frameFetched,
+			fetchHead{ID: r.ID, Problem: s.serve(ctx, r)},
+			0,
+			nil,
+		)
 	})
 	return nil
 }
@@ -127,7 +132,12 @@ func newRequest(ctx context.Context, r fetchRequest) (*http.Request, error) {
 
 // headOf describes a response, with as many of its headers as fit.
 func headOf(id int, resp *http.Response) fetchHead {
-	h := fetchHead{ID: id, Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), URL: resp.Request.URL.Redacted()}
+	h := fetchHead{
+		ID:         id,
+		Status:     resp.StatusCode,
+		StatusText: http.StatusText(resp.StatusCode),
+		URL:        resp.Request.URL.Redacted(),
+	}
 	room := maxHead
 	for name, values := range resp.Header {
 		value := strings.Join(values, ", ")

@@ -25,14 +25,25 @@ func FuzzConverse(f *testing.F) {
 	f.Add([]byte("i\x00\x00\x00\x00"))
 	f.Add([]byte("f\x00\x00\x00\x0f{\"Method\":\"a b\"}"))
 	reads := frameWriter{out: io.Discard}
-	for _, request := range []string{`{"Number":0,"At":3}`, `{"Number":1,"Key":"a"}`, `{"Number":1,"Whole":true}`, `{"Number":9}`} {
+	for _, request := range []string{
+		`{"Number":0,"At":3}`,
+		`{"Number":1,"Key":"a"}`,
+		`{"Number":1,"Whole":true}`,
+		`{"Number":9}`,
+	} {
 		reads.add(frameRead, []byte(request))
 	}
 	f.Add(reads.buf)
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		p := &process{out: bufio.NewReader(bytes.NewReader(sent))}
 		p.in.out = io.Discard
-		x := &exchange{process: p, serving: fetchServer{to: &p.in, fetch: func(*http.Request, string) (*http.Response, error) { return nil, errors.New("no") }}}
+		x := &exchange{
+			process: p,
+			serving: fetchServer{
+				to:    &p.in,
+				fetch: func(*http.Request, string) (*http.Response, error) { return nil, errors.New("no") },
+			},
+		}
 		v := &variables{}
 		if _, err := v.write(nil, []any{rows(20), map[string]any{"a": rows(3)}}); err != nil {
 			t.Fatal(err)
@@ -49,9 +60,12 @@ func FuzzConverse(f *testing.F) {
 // script succeeds after it.
 func FuzzScript(f *testing.F) {
 	for _, code := range []string{
-		"return 1", "}{", "return `${[1,2]}`", "await null; throw 1", "\x00", "//", "/*", "return /(?<n>a)\\k<n>/u.exec('aa')", "#!x",
-		"return new Proxy([], {})", "class A { #x; static { this.y = 1 } } return A.y", "for await (const x of [1]) return x", "return [...'😀']", "\u2028", "export default 1", "label: for(;;) break label",
-		"return 1}).call(this)}), 5, (function(){ return (async()=>{", "function* g(){ yield* [1,2] } return [...g()]", "with ({a: 1}) return a", "\xff\xfe",
+		"return 1", "}{", "return `${[1,2]}`", "await null; throw 1", "\x00", "//", "/*",
+		"return /(?<n>a)\\k<n>/u.exec('aa')", "#!x", "return new Proxy([], {})",
+		"class A { #x; static { this.y = 1 } } return A.y", "for await (const x of [1]) return x", "return [...'😀']",
+		"\u2028", "export default 1", "label: for(;;) break label",
+		"return 1}).call(this)}), 5, (function(){ return (async()=>{", "function* g(){ yield* [1,2] } return [...g()]",
+		"with ({a: 1}) return a", "\xff\xfe",
 	} {
 		f.Add(code)
 	}
@@ -59,7 +73,11 @@ func FuzzScript(f *testing.F) {
 	known := []agent.Code{"", CodeSyntax, CodeThrown, CodeResult, CodeStalled, CodeTimeout, CodeMemory}
 	f.Fuzz(func(t *testing.T, code string) {
 		for _, expression := range []bool{false, true} {
-			if _, err := p.Run(t.Context(), Call{Code: code, Expression: expression, Timeout: 500 * time.Millisecond}); !slices.Contains(known, agent.ErrorCode(err)) {
+			if _, err := p.Run(t.Context(), Call{
+				Code:       code,
+				Expression: expression,
+				Timeout:    500 * time.Millisecond,
+			}); !slices.Contains(known, agent.ErrorCode(err)) {
 				t.Errorf("%q: %v", code, err)
 			}
 		}

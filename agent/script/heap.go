@@ -33,7 +33,9 @@ func newHeap(tls *libc.TLS) *heap {
 }
 
 // save saves the heap for restore. All blocks must be in the region.
-func (h *heap) save() { h.image = bytes.Clone(h.bytes()) }
+func (h *heap) save() {
+	h.image = bytes.Clone(h.bytes())
+}
 
 // restore restores the saved heap. Nothing written since then remains.
 func (h *heap) restore() error {
@@ -108,13 +110,17 @@ func (h *heap) size(p uintptr) uintptr {
 }
 
 // contains reports whether a block is in the region.
-func (h *heap) contains(p uintptr) bool { return p > h.start && p < h.end }
+func (h *heap) contains(p uintptr) bool {
+	return p > h.start && p < h.end
+}
 
 // at converts an address outside Go's memory to a pointer.
 func at(address uintptr) unsafe.Pointer { return unsafe.Add(nil, address) }
 
 // address returns a function as the engine's library expects it.
-func address[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
+func address[F any](f F) uintptr {
+	return *(*uintptr)(unsafe.Pointer(&f))
+}
 
 // allocation are the functions with which the engine's library allocates memory
 // from the heap of the current machine, within the engine's limit.
@@ -172,4 +178,6 @@ func jsRealloc(tls *libc.TLS, state, p uintptr, size lib.Tsize_t) uintptr {
 	return moved
 }
 
-func jsSize(_ *libc.TLS, p uintptr) lib.Tsize_t { return lib.Tsize_t(current.heap.size(p)) }
+func jsSize(_ *libc.TLS, p uintptr) lib.Tsize_t {
+	return lib.Tsize_t(current.heap.size(p))
+}

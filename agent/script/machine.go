@@ -35,7 +35,11 @@ func newMachine() (*machine, error) {
 		return nil, errMachine
 	}
 	current = m
-	if m.runtime = lib.XJS_NewRuntime2(m.tls, uintptr(unsafe.Pointer(&allocation)), 0); m.runtime == 0 {
+	if m.runtime = lib.XJS_NewRuntime2(
+		m.tls,
+		uintptr(unsafe.Pointer(&allocation)),
+		0,
+	); m.runtime == 0 {
 		return nil, errMachine
 	}
 	if m.ctx = lib.XJS_NewContext(m.tls, m.runtime); m.ctx == 0 {
@@ -54,7 +58,9 @@ func interrupted(*libc.TLS, uintptr, uintptr) int32 {
 	return 0
 }
 
-func (m *machine) expired() bool { return !m.deadline.IsZero() && time.Until(m.deadline) <= 0 }
+func (m *machine) expired() bool {
+	return !m.deadline.IsZero() && time.Until(m.deadline) <= 0
+}
 
 // save saves the machine for restore.
 func (m *machine) save() {
@@ -95,7 +101,15 @@ var undefined = lib.TJSValue{Ftag: lib.EJS_TAG_UNDEFINED}
 // strings, integers and booleans, or nil for anything else; its result is a
 // string, a boolean, or nil for undefined.
 func (m *machine) define(name string, f func(args []any) any) {
-	v := lib.XJS_NewCFunction2(m.tls, m.ctx, address(callHost), m.name(name), 0, lib.EJS_CFUNC_generic_magic, int32(len(m.functions)))
+	v := lib.XJS_NewCFunction2(
+		m.tls,
+		m.ctx,
+		address(callHost),
+		m.name(name),
+		0,
+		lib.EJS_CFUNC_generic_magic,
+		int32(len(m.functions)),
+	)
 	m.functions = append(m.functions, f)
 	global := lib.XJS_GetGlobalObject(m.tls, m.ctx)
 	lib.XJS_SetPropertyStr(m.tls, m.ctx, global, m.name(name), v)
@@ -196,7 +210,14 @@ func (m *machine) eval(code, source string) (lib.TJSValue, error) {
 		return undefined, errMemory
 	}
 	defer libc.Xfree(m.tls, p)
-	return m.result(lib.XJS_Eval(m.tls, m.ctx, p, lib.Tsize_t(len(code)), m.name(source), lib.MJS_EVAL_TYPE_GLOBAL))
+	return m.result(lib.XJS_Eval(
+		m.tls,
+		m.ctx,
+		p,
+		lib.Tsize_t(len(code)),
+		m.name(source),
+		lib.MJS_EVAL_TYPE_GLOBAL,
+	))
 }
 
 // property reads a property of an object.
@@ -258,7 +279,9 @@ type jsError struct {
 	Line                 int // of a syntax error
 }
 
-func (e *jsError) Error() string { return e.Name + ": " + e.Message }
+func (e *jsError) Error() string {
+	return e.Name + ": " + e.Message
+}
 
 // Errors of a call into a machine other than jsError.
 var (

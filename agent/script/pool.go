@@ -143,7 +143,13 @@ func (p *Pool) run(ctx context.Context, call Call, check bool) (Result, error) {
 }
 
 // runOnce runs a script in one child.
-func (p *Pool) runOnce(ctx context.Context, l *life, o order, values *variables, fetch fetcher) (Result, error) {
+func (p *Pool) runOnce(
+	ctx context.Context,
+	l *life,
+	o order,
+	values *variables,
+	fetch fetcher,
+) (Result, error) {
 	child, err := p.take(l)
 	if err != nil {
 		return Result{}, err

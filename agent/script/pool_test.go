@@ -89,7 +89,10 @@ func TestStopEndsRunningScripts(t *testing.T) {
 			}
 		})
 	}
-	waitUntil(t, func() bool { busy, waiting := p.counts(); return busy == 2 && waiting == 3 && len(p.children()) == 2 })
+	waitUntil(t, func() bool {
+		busy, waiting := p.counts()
+		return busy == 2 && waiting == 3 && len(p.children()) == 2
+	})
 	p.Stop()
 	work.Wait()
 	if busy, waiting := p.counts(); busy != 0 || waiting != 0 {
@@ -125,7 +128,10 @@ func TestCallerCancels(t *testing.T) {
 		_, err := p.Run(ctx, Call{Code: endless})
 		ended <- err
 	}()
-	waitUntil(t, func() bool { busy, _ := p.counts(); return busy == 1 })
+	waitUntil(t, func() bool {
+		busy, _ := p.counts()
+		return busy == 1
+	})
 	short, cancelShort := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancelShort()
 	if _, err := p.Run(short, Call{Code: "return 1"}); !errors.Is(err, context.DeadlineExceeded) {
@@ -192,7 +198,10 @@ func TestOwners(t *testing.T) {
 	for range 6 {
 		work.Go(func() { _, _ = p.Run(ctx, Call{Code: endless, Owner: "greedy"}) })
 	}
-	waitUntil(t, func() bool { busy, waiting := p.counts(); return busy == 2 && waiting == 4 })
+	waitUntil(t, func() bool {
+		busy, waiting := p.counts()
+		return busy == 2 && waiting == 4
+	})
 	for _, owner := range []string{"other", ""} {
 		if got, err := p.Run(t.Context(), Call{Code: "return 1", Owner: owner}); err != nil || got.Value != 1.0 {
 			t.Errorf("%q: %v, %v", owner, got.Value, err)
@@ -226,7 +235,10 @@ func TestManyScripts(t *testing.T) {
 	for i := range 8 {
 		work.Go(func() {
 			for n := range 2*maxRuns/8 + 50 {
-				got, err := p.Run(t.Context(), Call{Code: "console.log(args); return [args, globalThis.before, globalThis.before = args]", Variables: map[string]any{"args": fmt.Sprint(i, n)}})
+				got, err := p.Run(t.Context(), Call{
+					Code:      "console.log(args); return [args, globalThis.before, globalThis.before = args]",
+					Variables: map[string]any{"args": fmt.Sprint(i, n)},
+				})
 				want := []any{fmt.Sprint(i, n), nil, fmt.Sprint(i, n)}
 				if err != nil || !reflect.DeepEqual(got.Value, want) || got.Logs[0].Message != fmt.Sprint(i, n) {
 					t.Errorf("%d %d: %v, %v", i, n, got, err)
@@ -255,7 +267,11 @@ func TestSameChildAgain(t *testing.T) {
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.idle) == 3 })
+	waitUntil(t, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.idle) == 3
+	})
 	before := lastIdle(p)
 	for range 6 {
 		if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {

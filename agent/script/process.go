@@ -68,8 +68,15 @@ type exchange struct {
 // run sends the script and serves it until it has ended. last reports that the
 // child cannot be reused.
 func (p *process) run(ctx context.Context, o order, values *variables, fetch fetcher) (r Result, last bool, err error) {
-	x := &exchange{process: p, order: o, serving: fetchServer{fetch: fetch, to: &p.in}}
-	timer := time.AfterFunc(o.Timeout+grace, func() { x.expired.Store(true); p.Kill() })
+	x := &exchange{
+		process: p,
+		order:   o,
+		serving: fetchServer{fetch: fetch, to: &p.in},
+	}
+	timer := time.AfterFunc(o.Timeout+grace, func() {
+		x.expired.Store(true)
+		p.Kill()
+	})
 	unwatch := context.AfterFunc(ctx, p.Kill)
 	fetching, cancel := context.WithTimeout(ctx, o.Timeout+grace)
 	end, result, err := x.serve(fetching, values)

@@ -99,7 +99,11 @@ func TestChildHasNoEnvironment(t *testing.T) {
 	}
 	for _, f := range files {
 		to, err := os.Readlink(filepath.Join(proc, "fd", f.Name()))
-		if err == nil && !strings.HasPrefix(to, "pipe:") && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") && !strings.HasSuffix(to, "/statm") {
+		if err == nil &&
+			!strings.HasPrefix(to, "pipe:") &&
+			!strings.HasPrefix(to, "anon_inode:") &&
+			!strings.HasPrefix(to, "/sys/fs/cgroup/") &&
+			!strings.HasSuffix(to, "/statm") {
 			t.Errorf("file %s is %s", f.Name(), to)
 		}
 	}
@@ -123,13 +127,21 @@ func TestChildHasNoEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, offered := range map[string]bool{"NoNewPrivs:\t1": child.SupportedConfinement().NoNewPrivileges, "Seccomp:\t2": child.SupportedConfinement().Seccomp} {
+	for name, offered := range map[string]bool{
+		"NoNewPrivs:\t1": child.SupportedConfinement().NoNewPrivileges,
+		"Seccomp:\t2":    child.SupportedConfinement().Seccomp,
+	} {
 		if offered != strings.Contains(string(status), "\n"+name+"\n") {
 			t.Errorf("%q is not in its status", name)
 		}
 	}
 	var processor unix.Rlimit
-	if err := unix.Prlimit(p.children()[0].PID(), unix.RLIMIT_CPU, nil, &processor); err != nil || processor.Max == unix.RLIM_INFINITY {
+	if err := unix.Prlimit(
+		p.children()[0].PID(),
+		unix.RLIMIT_CPU,
+		nil,
+		&processor,
+	); err != nil || processor.Max == unix.RLIM_INFINITY {
 		t.Errorf("the child's processor time is not limited: %v", err)
 	}
 }

@@ -14,28 +14,44 @@ import (
 // hostile lists scripts that try to leave something for the next script in their
 // child, which may be another agent's.
 var hostile = map[string]string{
-	"globals":             "globalThis.left = 1; left2 = 2; var left3 = 3; delete globalThis.Map; globalThis.fetch = () => 1; return 1",
-	"let and functions":   "eval.call(null, 'let left = 1; const left2 = 2; function left3() {}'); (0, eval)('class Left {}'); return 1",
-	"prototypes":          "for (const c of [Object, Array, String, Number, Promise, Function, Error, Map]) { c.prototype.left = 1; Object.setPrototypeOf(c.prototype, null === c ? null : Object.getPrototypeOf(c.prototype)); } return 1",
-	"prototype getters":   "for (const k of ['then', 'length', 'get', 'toJSON', 'values', '0']) Object.defineProperty(Object.prototype, k, {configurable: false, set() { throw 1 }, get() { throw 1 }}); return 1",
-	"built-ins":           "JSON.stringify = JSON.parse = () => 'left'; Promise.prototype.then = Reflect.apply = null; console.log = null; Math.random = () => 4; return 1",
-	"frozen":              "for (const k of Object.getOwnPropertyNames(globalThis)) { try { Object.freeze(globalThis[k]); Object.freeze(globalThis[k].prototype) } catch {} } Object.freeze(globalThis); return 1",
-	"symbols":             "Symbol.for('left'); Object.prototype[Symbol.for('left')] = 1; Array.prototype[Symbol.iterator] = null; return 1",
-	"pending jobs":        "const f = () => { globalThis.left = 1; Promise.resolve().then(f) }; Promise.resolve().then(f); return 1",
-	"endless jobs":        "const f = () => { globalThis.left = 1; return Promise.resolve().then(f) }; await f()",
-	"a job that waits":    "(async () => { await null; await null; await null; globalThis.left = 1; for (;;) {} })(); return 1",
-	"finalizers":          "globalThis.r = new FinalizationRegistry(() => { globalThis.left = 1 }); for (let i = 0; i < 1e4; i++) r.register({}, i); return 1",
+	"globals": "globalThis.left = 1; left2 = 2; var left3 = 3; delete globalThis.Map; " +
+		"globalThis.fetch = () => 1; return 1",
+	"let and functions": "eval.call(null, 'let left = 1; const left2 = 2; function left3() {}'); (0, " +
+		"eval)('class Left {}'); return 1",
+	"prototypes": "for (const c of [Object, Array, String, Number, Promise, Function, Error, Map]) { " +
+		"c.prototype.left = 1; Object.setPrototypeOf(c.prototype, null === c ? null : " +
+		"Object.getPrototypeOf(c.prototype)); } return 1",
+	"prototype getters": "for (const k of ['then', 'length', 'get', 'toJSON', 'values', " +
+		"'0']) Object.defineProperty(Object.prototype, k, {configurable: false, set() { throw 1 }, " +
+		"get() { throw 1 }}); return 1",
+	"built-ins": "JSON.stringify = JSON.parse = () => 'left'; Promise.prototype.then = Reflect.apply = " +
+		"null; console.log = null; Math.random = () => 4; return 1",
+	"frozen": "for (const k of Object.getOwnPropertyNames(globalThis)) { try { " +
+		"Object.freeze(globalThis[k]); Object.freeze(globalThis[k].prototype) } catch {} } " +
+		"Object.freeze(globalThis); return 1",
+	"symbols": "Symbol.for('left'); Object.prototype[Symbol.for('left')] = 1; " +
+		"Array.prototype[Symbol.iterator] = null; return 1",
+	"pending jobs": "const f = () => { globalThis.left = 1; Promise.resolve().then(f) }; " +
+		"Promise.resolve().then(f); return 1",
+	"endless jobs": "const f = () => { globalThis.left = 1; return Promise.resolve().then(f) }; await f()",
+	"a job that waits": "(async () => { await null; await null; await null; globalThis.left = 1; " +
+		"for (;;) {} })(); return 1",
+	"finalizers": "globalThis.r = new FinalizationRegistry(() => { globalThis.left = 1 }); for (let i = 0; " +
+		"i < 1e4; i++) r.register({}, i); return 1",
 	"endless loop":        "globalThis.left = 1; for (;;) {}",
 	"caught interruption": "globalThis.left = 1; for (;;) { try { for (;;) {} } catch {} finally { continue } }",
 	"memory":              "globalThis.left = []; for (;;) left.push('x'.repeat(1e5) + left.length)",
-	"some memory":         "globalThis.left = []; for (let i = 0; i < 100; i++) left.push('x'.repeat(1e5) + i); return 1",
-	"small blocks":        "globalThis.left = []; for (let i = 0; i < 1e5; i++) left.push({i}); return 1",
-	"recursion":           "globalThis.left = 1; const f = () => [1].map(f); f()",
-	"a generator at work": "globalThis.left = (function* () { try { yield 1 } finally { for (;;) {} } })(); left.next(); return 1",
-	"invalid JavaScript":  "}{ left",
-	"thrown and caught":   "globalThis.left = new Proxy({}, {get() { throw left }}); throw left",
-	"a stalled promise":   "globalThis.left = new Promise(() => {}); await left",
-	"a wrapper left open": "}).call(this)}); globalThis.left = 1; throw {get lineNumber() { throw this }}; (function(){ return (async function(){",
+	"some memory": "globalThis.left = []; for (let i = 0; i < 100; " +
+		"i++) left.push('x'.repeat(1e5) + i); return 1",
+	"small blocks": "globalThis.left = []; for (let i = 0; i < 1e5; i++) left.push({i}); return 1",
+	"recursion":    "globalThis.left = 1; const f = () => [1].map(f); f()",
+	"a generator at work": "globalThis.left = (function* () { try { yield 1 } finally { for (;;) {} } " +
+		"})(); left.next(); return 1",
+	"invalid JavaScript": "}{ left",
+	"thrown and caught":  "globalThis.left = new Proxy({}, {get() { throw left }}); throw left",
+	"a stalled promise":  "globalThis.left = new Promise(() => {}); await left",
+	"a wrapper left open": "}).call(this)}); globalThis.left = 1; throw {get lineNumber() { throw this }}; " +
+		"(function(){ return (async function(){",
 }
 
 // globalsScript is a script that describes everything it finds.
@@ -109,7 +125,10 @@ func TestReset(t *testing.T) {
 	}
 	for name, code := range hostile {
 		w.end, w.result, w.engine = nil, "", e
-		w.run(order{Code: code, Names: Names, Timeout: 50 * time.Millisecond, Memory: 16 << 20}, []byte(`{"values":[],"large":[]}`))
+		w.run(
+			order{Code: code, Names: Names, Timeout: 50 * time.Millisecond, Memory: 16 << 20},
+			[]byte(`{"values":[],"large":[]}`),
+		)
 		top := e.heap.top
 		if err := e.reset(); err != nil {
 			t.Fatal(name, err)
@@ -143,7 +162,10 @@ func TestRandom(t *testing.T) {
 // previous one used.
 func TestMemoryOfEach(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
-	fill := Call{Code: "const a = []; for (let i = 0; i < input; i++) a.push(new Uint8Array(1e6).fill(1)); return a.length", Memory: 16 << 20}
+	fill := Call{
+		Code:   "const a = []; for (let i = 0; i < input; i++) a.push(new Uint8Array(1e6).fill(1)); return a.length",
+		Memory: 16 << 20,
+	}
 	for range 3 {
 		for n, want := range map[float64]agent.Code{12: "", 20: CodeMemory} {
 			fill.Variables = map[string]any{"input": n}

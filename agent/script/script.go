@@ -92,7 +92,10 @@ type Log struct {
 var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 
 // reserved are words that cannot be the name of a variable.
-const reserved = " arguments async await break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface let new null of package private protected public return static super switch this throw true try typeof var void while with yield undefined NaN Infinity "
+const reserved = " arguments async await break case catch class const continue debugger default delete do else enum " +
+	"eval export extends false finally for function if implements import in instanceof interface let new null of " +
+	"package private protected public return static super switch this throw true try typeof var void while with " +
+	"yield undefined NaN Infinity "
 
 // CheckName returns the issue if a name cannot be a script's variable, or "".
 // The issue is suitable for agent.Invalid.
@@ -117,7 +120,12 @@ type order struct {
 
 // prepare validates a call and returns the order and its variables.
 func (c Call) prepare(inline int) (order, *variables, error) {
-	o := order{Code: c.Code, Expression: c.Expression, Timeout: c.Timeout, Memory: c.Memory}
+	o := order{
+		Code:       c.Code,
+		Expression: c.Expression,
+		Timeout:    c.Timeout,
+		Memory:     c.Memory,
+	}
 	if len(c.Code) > MaxCode {
 		return o, nil, agent.Invalid("code", fmt.Sprintf("must have at most %d bytes", MaxCode))
 	}

@@ -212,7 +212,9 @@ func (v *variables) read(payload []byte) ([]byte, error) {
 }
 
 func (v *variables) refuse() ([]byte, error) {
-	return []byte(`{"problem":` + strconv.Quote(fmt.Sprintf("the script reads more than %d bytes of its variables as JSON", MaxVariables)) + `}`), nil
+	return []byte(`{"problem":` +
+		strconv.Quote(fmt.Sprintf("the script reads more than %d bytes of its variables as JSON", MaxVariables)) +
+		`}`), nil
 }
 
 func (v *variables) part(r readRequest) ([]byte, error) {
@@ -260,15 +262,23 @@ func (v *variables) count(number int, entries []any) int {
 // is false if the script can read a variable without mentioning its name.
 func Mentioned(code string) (names []string, exact bool) {
 	found := map[string]bool{}
-	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return !isNameRune(r) }) {
+	for word := range strings.FieldsFuncSeq(code, func(r rune) bool {
+		return !isNameRune(r)
+	}) {
 		if name := strings.TrimLeft(word, "0123456789"); name != "" {
 			found[name] = true
 		}
 	}
-	return slices.Collect(maps.Keys(found)), !found["eval"] && !found["arguments"] && !strings.Contains(code, `\u`)
+	return slices.Collect(maps.Keys(found)), !found["eval"] &&
+		!found["arguments"] &&
+		!strings.Contains(code, `\u`)
 }
 
 // isNameRune reports whether the name of a variable may contain r.
 func isNameRune(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '$'
+	return 'a' <= r && r <= 'z' ||
+		'A' <= r && r <= 'Z' ||
+		'0' <= r && r <= '9' ||
+		r == '_' ||
+		r == '$'
 }

@@ -56,7 +56,11 @@ func SignAWS(req *http.Request, key AWSKey, region, service string, now time.Tim
 	for _, part := range strings.Split(scope, "/") {
 		signer = mac(signer, part)
 	}
-	req.Header.Set("Authorization", awsAlgorithm+" Credential="+key.ID+"/"+scope+", SignedHeaders="+names+", Signature="+hex.EncodeToString(mac(signer, toSign)))
+	req.Header.Set(
+		"Authorization",
+		awsAlgorithm+" Credential="+key.ID+"/"+scope+", SignedHeaders="+names+", Signature="+
+			hex.EncodeToString(mac(signer, toSign)),
+	)
 	return nil
 }
 
@@ -123,7 +127,10 @@ func awsCanonical(req *http.Request, service, hash string) (names, canonical str
 	if service != "s3" { // every other service escapes twice
 		path = awsEscape(path, true)
 	}
-	return names, strings.Join([]string{req.Method, cmp.Or(path, "/"), awsQuery(req.URL), lines.String(), names, hash}, "\n")
+	return names, strings.Join(
+		[]string{req.Method, cmp.Or(path, "/"), awsQuery(req.URL), lines.String(), names, hash},
+		"\n",
+	)
 }
 
 func awsQuery(u *url.URL) string {
@@ -133,7 +140,9 @@ func awsQuery(u *url.URL) string {
 			pairs = append(pairs, [2]string{awsEscape(name, false), awsEscape(v, false)})
 		}
 	}
-	slices.SortFunc(pairs, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	slices.SortFunc(pairs, func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	})
 	var parts []string
 	for _, p := range pairs {
 		parts = append(parts, p[0]+"="+p[1])
@@ -148,7 +157,11 @@ func awsEscape(s string, isPath bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.~", c) >= 0 || isPath && c == '/' {
+		if c >= 'a' && c <= 'z' ||
+			c >= 'A' && c <= 'Z' ||
+			c >= '0' && c <= '9' ||
+			strings.IndexByte("-_.~", c) >= 0 ||
+			isPath && c == '/' {
 			b.WriteByte(c)
 		} else {
 			b.WriteString(string([]byte{'%', digits[c>>4], digits[c&15]}))

@@ -76,7 +76,14 @@ func isAuthorized(a *agent.HookAuth, header func(string) string, body []byte, no
 		return VerifyHMAC(header(signatureHeader(a)), a.Secret, body)
 	case "standard-webhooks":
 		prefix := standardPrefix(header)
-		return Verify(a.Secret, header(prefix+"id"), header(prefix+"timestamp"), header(prefix+"signature"), body, now) == nil
+		return Verify(
+			a.Secret,
+			header(prefix+"id"),
+			header(prefix+"timestamp"),
+			header(prefix+"signature"),
+			body,
+			now,
+		) == nil
 	}
 	return false
 }

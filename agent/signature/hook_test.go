@@ -49,7 +49,11 @@ func TestHookSignature(t *testing.T) {
 	now, body := time.Now(), []byte(`{"ü":1}`)
 	a := agent.HookAuth{Type: "standard-webhooks", Secret: NewSecret()}
 	for _, prefix := range []string{"webhook-", "svix-"} {
-		h := map[string]string{prefix + "id": "m", prefix + "timestamp": strconv.FormatInt(now.Unix(), 10), prefix + "signature": Sign([]string{a.Secret}, "m", now, body)}
+		h := map[string]string{
+			prefix + "id":        "m",
+			prefix + "timestamp": strconv.FormatInt(now.Unix(), 10),
+			prefix + "signature": Sign([]string{a.Secret}, "m", now, body),
+		}
 		if err := VerifyHook(&a, func(name string) string { return h[name] }, body, now); err != nil {
 			t.Errorf("%s: %v", prefix, err)
 		}

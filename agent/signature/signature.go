@@ -53,7 +53,8 @@ func CheckSecret(field, secret string) error {
 func Sign(secrets []string, id string, at time.Time, body []byte) string {
 	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {
-		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(standardMAC(secret, id, strconv.FormatInt(at.Unix(), 10), body))
+		signatures[i] = "v1," +
+			base64.StdEncoding.EncodeToString(standardMAC(secret, id, strconv.FormatInt(at.Unix(), 10), body))
 	}
 	return strings.Join(signatures, " ")
 }

@@ -12,8 +12,16 @@ import (
 // zoned and local are the accepted layouts of dates. A local one is in the time
 // zone of the options.
 var (
-	zoned = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00", time.RFC1123Z, time.RFC1123}
-	local = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
+	zoned = []string{
+		time.RFC3339Nano,
+		"2006-01-02T15:04Z07:00",
+		"2006-01-02 15:04:05Z07:00",
+		time.RFC1123Z,
+		time.RFC1123,
+	}
+	local = []string{
+		"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly,
+	}
 )
 
 // readTime converts a value to a time: a text, or a number of seconds or (from

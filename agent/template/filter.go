@@ -15,14 +15,28 @@ type filter struct {
 	apply func(r *renderer, v any, c call) (out any, why string, err error)
 }
 
-func takesNothing(any) bool    { return false }
-func takesAnything(any) bool   { return true }
-func takesText(arg any) bool   { _, ok := arg.(string); return ok }
-func takesFormat(arg any) bool { s, ok := arg.(string); return ok && len(s) <= maxFormat }
-func isBlank(v any) bool       { return v == nil || v == "" }
-func first(s string) int       { _, n := utf8.DecodeRuneInString(s); return n }
-func last(s string) int        { _, n := utf8.DecodeLastRuneInString(s); return n }
-func query(s string) string    { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+func takesNothing(any) bool  { return false }
+func takesAnything(any) bool { return true }
+func takesText(arg any) bool {
+	_, ok := arg.(string)
+	return ok
+}
+func takesFormat(arg any) bool {
+	s, ok := arg.(string)
+	return ok && len(s) <= maxFormat
+}
+func isBlank(v any) bool { return v == nil || v == "" }
+func first(s string) int {
+	_, n := utf8.DecodeRuneInString(s)
+	return n
+}
+func last(s string) int {
+	_, n := utf8.DecodeLastRuneInString(s)
+	return n
+}
+func query(s string) string {
+	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+}
 
 const (
 	noArgument   = "no argument"
@@ -85,7 +99,9 @@ func applyDefault(_ *renderer, v any, c call) (any, string, error) {
 }
 
 // applyOptional returns a value unchanged: use replaces a missing value with null.
-func applyOptional(_ *renderer, v any, _ call) (any, string, error) { return v, "", nil }
+func applyOptional(_ *renderer, v any, _ call) (any, string, error) {
+	return v, "", nil
+}
 
 // onText returns a filter that applies a function to text.
 func onText(change func(string) string) func(*renderer, any, call) (any, string, error) {

@@ -35,7 +35,10 @@ func ParsePath(text string) (Path, error) {
 	}
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("must be a path such as data.items[0].title; at character %d, %s", syntax.Position, syntax.Issue)
+		return nil, fmt.Errorf(
+			"must be a path such as data.items[0].title; at character %d, %s",
+			syntax.Position, syntax.Issue,
+		)
 	}
 	return path, nil
 }

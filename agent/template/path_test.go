@@ -7,11 +7,16 @@ import (
 )
 
 func TestPaths(t *testing.T) {
-	value := plain(t, `{"a":{"b":[{"c":1},{"c":"two"}]},"__proto__":null,"odd key":[[5]],"a.b":6,"@type":"x","numbers":{"0":"nought"},"":7}`)
+	value := plain(
+		t,
+		`{"a":{"b":[{"c":1},{"c":"two"}]},"__proto__":null,"odd key":[[5]],"a.b":6,"@type":"x",`+
+			`"numbers":{"0":"nought"},"":7}`,
+	)
 	for path, want := range map[string]string{
-		"a.b[1].c": `"two"`, "a.b.1.c": `"two"`, "a.b[0]": `{"c":1}`, "odd key[0][0]": "5", "odd key.0.0": "5", "__proto__": "null", "@type": `"x"`,
-		`["a.b"]`: "6", `['a'].b[0]["c"]`: "1", "numbers[0]": `"nought"`, "numbers.0": `"nought"`, `[""]`: "7",
-		"a.b[2]": "-", "a.x": "-", "a.b.c": "-", "a[0]": "-", "a.b.-1": "-", "constructor": "-", "a.b[0].c.d": "-", "__proto__.x": "-", "[0]": "-",
+		"a.b[1].c": `"two"`, "a.b.1.c": `"two"`, "a.b[0]": `{"c":1}`, "odd key[0][0]": "5", "odd key.0.0": "5",
+		"__proto__": "null", "@type": `"x"`, `["a.b"]`: "6", `['a'].b[0]["c"]`: "1", "numbers[0]": `"nought"`,
+		"numbers.0": `"nought"`, `[""]`: "7", "a.b[2]": "-", "a.x": "-", "a.b.c": "-", "a[0]": "-", "a.b.-1": "-",
+		"constructor": "-", "a.b[0].c.d": "-", "__proto__.x": "-", "[0]": "-",
 	} {
 		p, err := ParsePath(path)
 		if err != nil {
@@ -41,14 +46,18 @@ func TestPaths(t *testing.T) {
 }
 
 func TestBadPaths(t *testing.T) {
-	for _, bad := range []string{"a..b", ".a", "a.", "a[", "a[]", "a[x]", "a[-1]", "a[1]b", "[0]x", "a]", `a["b]`, "a[99999999999]",
-		strings.Repeat("a", maxPath+1), strings.Repeat("a.", maxSegments) + "a"} {
+	for _, bad := range []string{
+		"a..b", ".a", "a.", "a[", "a[]", "a[x]", "a[-1]", "a[1]b", "[0]x", "a]", `a["b]`, "a[99999999999]",
+		strings.Repeat("a", maxPath+1), strings.Repeat("a.", maxSegments) + "a",
+	} {
 		if p, err := ParsePath(bad); err == nil || !strings.HasPrefix(err.Error(), "must ") {
 			t.Errorf("%q is the path %v, %v", bad, p, err)
 		}
 	}
 	_, err := ParsePath("a[x]")
-	if want := "must be a path such as data.items[0].title; at character 3, expected an index or a quoted key, found 'x'"; err == nil || err.Error() != want {
+	if want := "must be a path such as data.items[0].title; at character 3, expected an index " +
+		"or a quoted key, found 'x'"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -13,7 +13,9 @@ type Reference struct {
 }
 
 // References returns the templates that read names, ordered by key.
-func (v *Value) References() []Reference { return v.references(nil, nil) }
+func (v *Value) References() []Reference {
+	return v.references(nil, nil)
+}
 
 func (v *Value) references(found []Reference, path []string) []Reference {
 	switch {
@@ -26,7 +28,11 @@ func (v *Value) references(found []Reference, path []string) []Reference {
 			for _, s := range p.expr.path[:min(2, len(p.expr.path))] {
 				names = append(names, s.key)
 			}
-			found = append(found, Reference{Field: formatPath(path), Text: p.expr.source, Names: names})
+			found = append(found, Reference{
+				Field: formatPath(path),
+				Text:  p.expr.source,
+				Names: names,
+			})
 		}
 	case v.list != nil:
 		for i, element := range v.list {

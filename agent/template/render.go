@@ -88,7 +88,11 @@ func (r *renderer) fail(err error) error {
 }
 
 func (r *renderer) errorf(format string, args ...any) error {
-	return agent.Errorf(CodeTemplate, "%s", r.withPath(fmt.Sprintf(format, args...))).With("field", formatPath(r.path))
+	return agent.Errorf(
+		CodeTemplate,
+		"%s",
+		r.withPath(fmt.Sprintf(format, args...)),
+	).With("field", formatPath(r.path))
 }
 
 // withPath prefixes a text with the path being rendered.

@@ -88,7 +88,11 @@ func TestRender(t *testing.T) {
 		{text: "{{contact.tags[3]}}", want: "", warning: "has no value"},
 		{text: "{{contact.tags.name}}", want: "", warning: "has no value"},
 		{text: "{{contact.name.length}}", want: "", warning: "has no value"},
-		{text: "{{constructor}}{{contact.constructor.name}}{{contact.__proto__}}{{__proto__.x}}", want: "", warning: "{{constructor}} has no value"},
+		{
+			text:    "{{constructor}}{{contact.constructor.name}}{{contact.__proto__}}{{__proto__.x}}",
+			want:    "",
+			warning: "{{constructor}} has no value",
+		},
 		{text: "{{contact.phone}}", want: nil, options: Options{NullMissing: true}},
 		{text: "{{contact.phone}}", want: nil, options: Options{NullMissing: true, Strict: true}},
 		{text: "a{{contact.phone}}", want: "a", warning: "has no value", options: Options{NullMissing: true}},
@@ -107,7 +111,10 @@ func TestRender(t *testing.T) {
 		{text: `{{contact.phone|default:'it\'s "so"'}}`, want: `it's "so"`},
 		{text: `{{contact.phone|default:"}}|"}}`, want: `}}|`},
 		{text: "{{contact.name|upper}}{{contact.name|lower}}[{{contact.note|trim}}]", want: "ADAada[x]"},
-		{text: "{{contact.name|json}} {{contact.tags|json}} {{contact.html|json}} {{contact.email|json}}", want: `"Ada" ["a","b",3] "<b>&\"'</b>" null`},
+		{
+			text: "{{contact.name|json}} {{contact.tags|json}} {{contact.html|json}} {{contact.email|json}}",
+			want: `"Ada" ["a","b",3] "<b>&\"'</b>" null`,
+		},
 		{text: `{"phone":{{contact.phone|json}}}`, want: `{"phone":null}`, warning: "has no value"},
 		{text: "{{contact.age|json}}", want: "36"},
 		{text: "{{contact.name|length}}", want: 3.0},
@@ -128,14 +135,25 @@ func TestRender(t *testing.T) {
 		{text: `{{when|date:"YYYY-MM-DD HH:mm Z"}}`, want: "2026-03-29 01:30 +01:00", options: Options{Zone: berlin}},
 		{text: `{{day|date:"DD.MM.YYYY HH:mm Z"}}`, want: "29.03.2026 00:00 +01:00", options: Options{Zone: berlin}},
 		{text: `{{ms|date:"YYYY-MM-DD[T]HH:mm:ss.SSS"}}`, want: "2026-03-29T00:30:00.000"},
-		{text: `{{"2026-01-05 07:08:09"|date:"dddd, ddd D MMMM MMM M YY h:m:s hh A a d X [x"}}`, want: "Monday, Mon 5 January Jan 1 26 7:8:9 07 AM am 1 1767596889 [1767596889000"},
+		{
+			text: `{{"2026-01-05 07:08:09"|date:"dddd, ddd D MMMM MMM M YY h:m:s hh A a d X [x"}}`,
+			want: "Monday, Mon 5 January Jan 1 26 7:8:9 07 AM am 1 1767596889 [1767596889000",
+		},
 		{text: `{{contact.name|date}}`, want: "", warning: "is not a date"},
 		{text: `{{contact.vip|date|default:"?"}}`, want: "?"},
 		{text: "{{big|date}}", want: "", warning: "is not a date"},
 
 		// HTML
-		{text: "<p>{{contact.html}}</p>", want: "<p>&lt;b&gt;&amp;&#34;&#39;&lt;/b&gt;</p>", options: Options{Escape: html.EscapeString}},
-		{text: "{{contact.html}}", want: "&lt;b&gt;&amp;&#34;&#39;&lt;/b&gt;", options: Options{Escape: html.EscapeString}},
+		{
+			text:    "<p>{{contact.html}}</p>",
+			want:    "<p>&lt;b&gt;&amp;&#34;&#39;&lt;/b&gt;</p>",
+			options: Options{Escape: html.EscapeString},
+		},
+		{
+			text:    "{{contact.html}}",
+			want:    "&lt;b&gt;&amp;&#34;&#39;&lt;/b&gt;",
+			options: Options{Escape: html.EscapeString},
+		},
 		{text: "{{contact.age}}", want: "36", options: Options{Escape: html.EscapeString}},
 	}
 	for _, c := range cases {
@@ -209,12 +227,23 @@ func TestSyntax(t *testing.T) {
 }
 
 func TestRenderValue(t *testing.T) {
-	in := plain(t, `{"to":"{{contact.email}}","n":[1,"{{contact.age}}",{"deep":"a {{x}}","fixed":{"{{contact.name}}":true}}],"z":null}`)
-	got, warnings, err := Render(in, Map{"contact": map[string]any{"email": "a@example.com", "age": json.Number("36")}}, Options{})
+	in := plain(
+		t,
+		`{"to":"{{contact.email}}","n":[1,"{{contact.age}}",{"deep":"a {{x}}",`+
+			`"fixed":{"{{contact.name}}":true}}],"z":null}`,
+	)
+	got, warnings, err := Render(
+		in,
+		Map{"contact": map[string]any{"email": "a@example.com", "age": json.Number("36")}},
+		Options{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := plain(t, `{"to":"a@example.com","n":[1,null,{"deep":"a ","fixed":{"{{contact.name}}":true}}],"z":null}`).(map[string]any)
+	want := plain(
+		t,
+		`{"to":"a@example.com","n":[1,null,{"deep":"a ","fixed":{"{{contact.name}}":true}}],"z":null}`,
+	).(map[string]any)
 	want["n"].([]any)[1] = json.Number("36")
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %#v", got)
@@ -227,13 +256,15 @@ func TestRenderValue(t *testing.T) {
 	if !errors.As(err, &e) || e.Details["field"] != "n[1]" && e.Details["field"] != "to" {
 		t.Errorf("strict returns %v", err)
 	}
-	if err := Check(plain(t, `{"a":["x",{"b":"{{"}]}`)); err == nil || !strings.HasPrefix(err.Error(), "a[1].b: template: ") {
+	if err := Check(plain(t, `{"a":["x",{"b":"{{"}]}`)); err == nil ||
+		!strings.HasPrefix(err.Error(), "a[1].b: template: ") {
 		t.Errorf("Check returns %v", err)
 	}
 	if err := Check(in); err != nil {
 		t.Error(err)
 	}
-	if err := Check("{{"); err == nil || err.Error() != "template: expected a path, found the end of the text at character 3" {
+	if err := Check("{{"); err == nil ||
+		err.Error() != "template: expected a path, found the end of the text at character 3" {
 		t.Errorf("Check returns %v", err)
 	}
 }
@@ -254,7 +285,13 @@ func TestBounds(t *testing.T) {
 	cyclic := map[string]any{}
 	cyclic["self"] = cyclic
 	elements := make([]any, 10_000)
-	scope := Map{"kb": strings.Repeat("x", 1024), "quote": strings.Repeat(`"`, 1024), "list": elements, "deep": deep, "cyclic": cyclic}
+	scope := Map{
+		"kb":     strings.Repeat("x", 1024),
+		"quote":  strings.Repeat(`"`, 1024),
+		"list":   elements,
+		"deep":   deep,
+		"cyclic": cyclic,
+	}
 	many := make([]any, 2000)
 	for i := range many {
 		many[i] = "{{kb}}"
@@ -271,7 +308,9 @@ func TestBounds(t *testing.T) {
 	}
 	for name, v := range cases {
 		_, _, err := Render(v, scope, Options{MaxBytes: 1 << 20})
-		if agent.ErrorCode(err) != CodeTemplate || !strings.Contains(err.Error(), "larger than 1048576 bytes") && !strings.Contains(err.Error(), "deeper than 200 levels") {
+		if agent.ErrorCode(err) != CodeTemplate ||
+			!strings.Contains(err.Error(), "larger than 1048576 bytes") &&
+				!strings.Contains(err.Error(), "deeper than 200 levels") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -285,8 +324,15 @@ func TestBounds(t *testing.T) {
 
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{
-		`{{contact.name | default:"x" | join:", " | date:"YYYY-MM-DD HH:mm"}}`, `{{a["b\u0000"].c[0]}}`, "{{", "}}{{a|json|json}}",
-		"{{day|date:\"[Z]ZZ A\"}}", `{{"\ud800"|url}}`, "{{\xff}}", "{{contact|first|last|length}}", "{{ms|date:''}}",
+		`{{contact.name | default:"x" | join:", " | date:"YYYY-MM-DD HH:mm"}}`,
+		`{{a["b\u0000"].c[0]}}`,
+		"{{",
+		"}}{{a|json|json}}",
+		"{{day|date:\"[Z]ZZ A\"}}",
+		`{{"\ud800"|url}}`,
+		"{{\xff}}",
+		"{{contact|first|last|length}}",
+		"{{ms|date:''}}",
 	} {
 		f.Add(seed)
 	}
@@ -320,8 +366,9 @@ func FuzzTemplate(f *testing.F) {
 func BenchmarkRender(b *testing.B) {
 	scope := Map(plain(b, scopeJSON).(map[string]any))
 	for name, text := range map[string]string{
-		"path":  `{"id":"{{nodes.fetch-1.rows[1].id}}"}`,
-		"email": `{"to":"{{contact.email|default:'x@example.com'}}","subject":"Hello {{contact.name}}","body":"Dear {{contact.name}}, you are {{contact.age}} and it is {{when|date:'DD.MM.YYYY HH:mm'}}.","html":false}`,
+		"path": `{"id":"{{nodes.fetch-1.rows[1].id}}"}`,
+		"email": `{"to":"{{contact.email|default:'x@example.com'}}","subject":"Hello {{contact.name}}","body":"Dear ` +
+			`{{contact.name}}, you are {{contact.age}} and it is {{when|date:'DD.MM.YYYY HH:mm'}}.","html":false}`,
 		"fixed": `{"a":[1,2,3],"b":{"c":"no templates here"}}`,
 	} {
 		v := plain(b, text)

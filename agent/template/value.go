@@ -67,12 +67,18 @@ func (v *Value) Render(scope Scope, o Options) (any, []string, error) {
 }
 
 // Fixed reports whether the value has no templates.
-func (v *Value) Fixed() bool { return v.template == nil && v.list == nil && v.object == nil }
+func (v *Value) Fixed() bool {
+	return v.template == nil && v.list == nil && v.object == nil
+}
 
 // compile also reports whether v has a template. path is the path of v.
 func compile(v any, path []string) (*Value, bool, error) {
 	if len(path) > maxDepth {
-		return nil, false, &SyntaxError{Field: formatPath(path), Position: 1, Issue: errDepth.Error()}
+		return nil, false, &SyntaxError{
+			Field:    formatPath(path),
+			Position: 1,
+			Issue:    errDepth.Error(),
+		}
 	}
 	switch v := v.(type) {
 	case string:

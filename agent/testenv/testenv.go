@@ -67,8 +67,13 @@ func Run(m *testing.M) int {
 }
 
 func summary(pkg string) string {
-	return fmt.Sprintf("%s: skipped %d tests, which need %s; to install it and run them: SATCHEL_TEST_ALL=1 go test %s\n",
-		pkg, len(skipped), strings.Join(slices.Sorted(maps.Keys(missing)), ", "), pkg)
+	return fmt.Sprintf(
+		"%s: skipped %d tests, which need %s; to install it and run them: SATCHEL_TEST_ALL=1 go test %s\n",
+		pkg,
+		len(skipped),
+		strings.Join(slices.Sorted(maps.Keys(missing)), ", "),
+		pkg,
+	)
 }
 
 // report prints a line. "go test ./..." discards what a package that passes has printed,
@@ -82,7 +87,10 @@ func report(line string) {
 	terminal := filepath.Join("/proc", fmt.Sprint(os.Getppid()), "fd/2")
 	of, err := os.Stat(terminal)
 	own, ownErr := os.Stderr.Stat()
-	if err != nil || ownErr != nil || os.SameFile(of, own) || of.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) == 0 {
+	if err != nil ||
+		ownErr != nil ||
+		os.SameFile(of, own) ||
+		of.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) == 0 {
 		return
 	}
 	if to, err := os.OpenFile(terminal, os.O_WRONLY, 0); err == nil {

@@ -29,13 +29,16 @@ func TestLacking(t *testing.T) {
 func TestNeed(t *testing.T) {
 	Need(t, "nothing", nil)
 	for all, want := range map[string]string{
-		"":  "satchel/agent/testenv: skipped 1 tests, which need a typewriter, satchel-no-such-program; to install it and run them: SATCHEL_TEST_ALL=1 go test satchel/agent/testenv\n",
+		"": "satchel/agent/testenv: skipped 1 tests, which need a typewriter, satchel-no-such-program; " +
+			"to install it and run them: SATCHEL_TEST_ALL=1 go test satchel/agent/testenv\n",
 		"1": "run: buy one",
 	} {
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLacking$", "-test.v")
 		child.Env = append(os.Environ(), asTests+"=1", "SATCHEL_TEST_ALL="+all)
 		out, err := child.CombinedOutput()
-		if (err == nil) != (all == "") || !strings.Contains(string(out), want) || strings.Contains(string(out), "went on") {
+		if (err == nil) != (all == "") ||
+			!strings.Contains(string(out), want) ||
+			strings.Contains(string(out), "went on") {
 			t.Errorf("SATCHEL_TEST_ALL=%q: %v\n%s", all, err, out)
 		}
 	}

@@ -40,7 +40,11 @@ func TestTryBegin(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r, start := &recorder{}, time.Now()
 			var failed []string
-			q := New(Options[string]{Run: r.run, Limit: 2, OnError: func(key string, _ error) { failed = append(failed, key) }})
+			q := New(Options[string]{
+				Run:     r.run,
+				Limit:   2,
+				OnError: func(key string, _ error) { failed = append(failed, key) },
+			})
 			run(t, q)
 			again, fails := begin(t, q, "a", true), begin(t, q, "b", true)
 			q.Enqueue("c")

@@ -52,7 +52,9 @@ func (q *Queue[K]) isBusy(e *entry[K]) bool {
 	if e.turn != nil || e.isReady() {
 		return true
 	}
-	return !e.due.IsZero() && !e.due.After(q.options.Now()) && !e.retryAt.After(time.Now())
+	return !e.due.IsZero() &&
+		!e.due.After(q.options.Now()) &&
+		!e.retryAt.After(time.Now())
 }
 
 // entry returns the entry of a key, creating it if there is none.

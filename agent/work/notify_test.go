@@ -13,11 +13,13 @@ import (
 func TestNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, turns := time.Now(), []time.Duration(nil)
-		q := New(Options[string]{Backoff: func(int, error) time.Duration { return time.Hour },
+		q := New(Options[string]{
+			Backoff: func(int, error) time.Duration { return time.Hour },
 			Run: func(context.Context, string) (Next, error) {
 				turns = append(turns, time.Since(start))
 				return Next{}, errors.New("fails")
-			}})
+			},
+		})
 		q.Start(t.Context())
 		defer q.Stop()
 		q.Notify("a", time.Time{}, false)

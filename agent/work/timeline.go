@@ -9,8 +9,10 @@ import (
 // timeline is a heap of entries by wake time.
 type timeline[K comparable] []*entry[K]
 
-func (t timeline[K]) Len() int           { return len(t) }
-func (t timeline[K]) Less(i, j int) bool { return t[i].wake.Before(t[j].wake) }
+func (t timeline[K]) Len() int { return len(t) }
+func (t timeline[K]) Less(i, j int) bool {
+	return t[i].wake.Before(t[j].wake)
+}
 func (t timeline[K]) Swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
 	t[i].index, t[j].index = i+1, j+1

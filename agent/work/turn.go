@@ -89,11 +89,18 @@ func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
 	defer q.mu.Unlock()
 	id := q.options.Group(key)
 	limit, g := q.options.GroupLimit(id), q.groups[id]
-	if !q.started || q.running >= q.options.Limit-q.options.Reserved || q.entries[key] != nil || g != nil && limit > 0 && g.running >= limit {
+	if !q.started ||
+		q.running >= q.options.Limit-q.options.Reserved ||
+		q.entries[key] != nil ||
+		g != nil && limit > 0 && g.running >= limit {
 		return nil, false
 	}
 	e := q.entry(key)
-	t := &turn[K]{queue: q, entry: e, cancel: func() {}}
+	t := &turn[K]{
+		queue:  q,
+		entry:  e,
+		cancel: func() {},
+	}
 	e.turn = t
 	q.running++
 	e.group.running++

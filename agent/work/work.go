@@ -111,7 +111,12 @@ func New[K comparable](o Options[K]) *Queue[K] {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	q := &Queue[K]{options: o, entries: map[K]*entry[K]{}, groups: map[any]*group[K]{}, epoch: time.Now()}
+	q := &Queue[K]{
+		options: o,
+		entries: map[K]*entry[K]{},
+		groups:  map[any]*group[K]{},
+		epoch:   time.Now(),
+	}
 	q.offset = q.clockOffset()
 	return q
 }
@@ -174,7 +179,9 @@ func (q *Queue[K]) halt() {
 }
 
 // Enqueue requests a turn of a key as soon as there is a slot.
-func (q *Queue[K]) Enqueue(key K) { q.EnqueueAt(key, longAgo) }
+func (q *Queue[K]) Enqueue(key K) {
+	q.EnqueueAt(key, longAgo)
+}
 
 // EnqueueFirst is like Enqueue, but the turn precedes those requested by the
 // other methods, because a caller waits for it. If the key is already waiting,
@@ -294,5 +301,9 @@ func (q *Queue[K]) Keys(group any) (keys []K) {
 func (q *Queue[K]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Stats{Ready: q.readyLen, Running: q.running, Waiting: len(q.timeline)}
+	return Stats{
+		Ready:   q.readyLen,
+		Running: q.running,
+		Waiting: len(q.timeline),
+	}
 }

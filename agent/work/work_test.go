@@ -138,8 +138,11 @@ func TestFailures(t *testing.T) {
 	})
 	t.Run("the backoff has a maximum", func(t *testing.T) {
 		backoff := Exponential(time.Second, time.Minute)
-		equal(t, []time.Duration{backoff(1, fail), backoff(6, fail), backoff(7, fail), backoff(5000, fail)},
-			[]time.Duration{time.Second, 32 * time.Second, time.Minute, time.Minute})
+		equal(
+			t,
+			[]time.Duration{backoff(1, fail), backoff(6, fail), backoff(7, fail), backoff(5000, fail)},
+			[]time.Duration{time.Second, 32 * time.Second, time.Minute, time.Minute},
+		)
 	})
 }
 
@@ -194,7 +197,10 @@ func TestFairness(t *testing.T) {
 	})
 	t.Run("once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := &recorder{block: make(chan struct{}), next: map[string][]Next{"a": {{Again: true}}, "b": {{Again: true}}}}
+			r := &recorder{
+				block: make(chan struct{}),
+				next:  map[string][]Next{"a": {{Again: true}}, "b": {{Again: true}}},
+			}
 			q := New(Options[string]{Run: r.run})
 			run(t, q)
 			q.Enqueue("a")
@@ -305,7 +311,10 @@ func TestStop(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &recorder{block: make(chan struct{}), next: map[string][]Next{"a": {{Again: true}, {At: time.Now().Add(time.Hour)}}}}
+		r := &recorder{
+			block: make(chan struct{}),
+			next:  map[string][]Next{"a": {{Again: true}, {At: time.Now().Add(time.Hour)}}},
+		}
 		q := New(Options[string]{Run: r.run})
 		run(t, q)
 		q.Enqueue("a")
@@ -332,8 +341,11 @@ func TestClockIsSet(t *testing.T) {
 		start := time.Now()
 		var ahead atomic.Int64
 		r := &recorder{errs: []error{nil, errors.New("no")}}
-		q := New(Options[string]{Run: r.run, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
-			Backoff: func(int, error) time.Duration { return 10 * time.Minute }})
+		q := New(Options[string]{
+			Run:     r.run,
+			Now:     func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
+			Backoff: func(int, error) time.Duration { return 10 * time.Minute },
+		})
 		run(t, q)
 		q.EnqueueAt("noon", start.Add(12*time.Hour))
 		q.EnqueueAt("midnight", start.Add(24*time.Hour))
@@ -361,8 +373,11 @@ func TestStress(t *testing.T) {
 	var enqueued, served [keys]atomic.Int64
 	var total atomic.Int32
 	q := New(Options[int]{
-		Limit: 4, Reserved: 1, Group: func(k int) any { return k % 7 }, GroupLimit: func(any) int { return 2 },
-		Backoff: func(int, error) time.Duration { return time.Millisecond },
+		Limit:      4,
+		Reserved:   1,
+		Group:      func(k int) any { return k % 7 },
+		GroupLimit: func(any) int { return 2 },
+		Backoff:    func(int, error) time.Duration { return time.Millisecond },
 		Run: func(ctx context.Context, k int) (Next, error) {
 			if n := running[k].Add(1); n != 1 {
 				t.Errorf("key %d has %d concurrent turns", k, n)
@@ -519,7 +534,10 @@ func pass(d time.Duration) {
 
 func firstLetter(key string) any { return key[0] }
 
-func sorted(s []string) []string { slices.Sort(s); return s }
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}
 
 func equal[T any](t *testing.T, got, want T) {
 	t.Helper()

@@ -76,7 +76,12 @@ type Step struct {
 
 // NewFilter returns a Filter for a client that has connected.
 func NewFilter(o Options) *Filter {
-	return &Filter{o: o, sessions: map[string]string{}, targets: map[string]struct{}{}, pending: map[int64]pending{}}
+	return &Filter{
+		o:        o,
+		sessions: map[string]string{},
+		targets:  map[string]struct{}{},
+		pending:  map[int64]pending{},
+	}
 }
 
 // Parse reads a client's frame. If there is no command, the step has the
@@ -85,13 +90,19 @@ func NewFilter(o Options) *Filter {
 func Parse(frame []byte) (*Command, Step) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(frame, &m) != nil || m == nil {
-		return nil, Step{ToClient: [][]byte{encode(message{Error: errorBody(codeParse, "Message must be a valid JSON object")})}}
+		return nil, Step{
+			ToClient: [][]byte{encode(message{Error: errorBody(codeParse, "Message must be a valid JSON object")})},
+		}
 	}
 	c := &Command{Size: len(frame), id: m["id"]}
 	var id int32
 	var session *string
 	if json.Unmarshal(c.id, &id) != nil || isNull(c.id) {
-		return nil, Step{ToClient: [][]byte{encode(message{Error: errorBody(codeInvalid, "Message must have integer 'id' property")})}}
+		return nil, Step{
+			ToClient: [][]byte{
+				encode(message{Error: errorBody(codeInvalid, "Message must have integer 'id' property")}),
+			},
+		}
 	}
 	if raw, ok := m["sessionId"]; ok && (json.Unmarshal(raw, &session) != nil || session == nil) {
 		return nil, c.fail(codeInvalid, "Message may have a string 'sessionId' property")
@@ -110,7 +121,9 @@ func Parse(frame []byte) (*Command, Step) {
 	return c, Step{}
 }
 
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+func isNull(raw json.RawMessage) bool {
+	return string(bytes.TrimSpace(raw)) == "null"
+}
 
 // clientAnswer is an answer that has the client's own id.
 type clientAnswer struct {
@@ -126,7 +139,9 @@ func (c *Command) fail(code int, text string) Step {
 }
 
 // Refuse answers a command with the reason why it is not executed.
-func (c *Command) Refuse(why string) Step { return c.fail(codeServer, c.Method+": "+why) }
+func (c *Command) Refuse(why string) Step {
+	return c.fail(codeServer, c.Method+": "+why)
+}
 
 // Admit checks a command, and passes it on or answers it.
 func (f *Filter) Admit(c *Command) Step {
@@ -161,7 +176,12 @@ func (f *Filter) sendLocked(method string, params json.RawMessage, session strin
 	}
 	id := f.o.NextID()
 	f.pending[id] = p
-	return encode(message{ID: id, Method: method, Params: params, SessionID: session})
+	return encode(message{
+		ID:        id,
+		Method:    method,
+		Params:    params,
+		SessionID: session,
+	})
 }
 
 // FromBrowser handles a frame from Chromium.
@@ -193,7 +213,9 @@ func (f *Filter) answerLocked(m message) Step {
 	if p.result != nil && m.Result != nil {
 		m.Result = p.result(f, m.Result)
 	}
-	return Step{ToClient: [][]byte{encode(clientAnswer{ID: p.id, Result: m.Result, Error: m.Error, SessionID: p.session})}}
+	return Step{
+		ToClient: [][]byte{encode(clientAnswer{ID: p.id, Result: m.Result, Error: m.Error, SessionID: p.session})},
+	}
 }
 
 // eventLocked passes an event of one of the client's sessions on.
@@ -260,7 +282,9 @@ func targetIn(params json.RawMessage) targetInfo {
 }
 
 // shownTypes are the types of targets that clients see.
-var shownTypes = set("page tab iframe worker shared_worker service_worker worklet auction_worklet shared_storage_worklet")
+var shownTypes = set(
+	"page tab iframe worker shared_worker service_worker worklet auction_worklet shared_storage_worklet",
+)
 
 // admitTargetLocked reports whether a client may see a target, and remembers it. Targets that
 // belong to a page are in the page's context.

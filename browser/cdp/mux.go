@@ -57,12 +57,24 @@ type muxClient struct {
 
 // NewMux returns a Mux that writes to Chromium and to the driver.
 func NewMux(toChromium, toDriver io.Writer) *Mux {
-	return &Mux{chromium: NewFrameWriter(toChromium), driver: NewFrameWriter(toDriver), maxFrame: MaxToClient, maxQueue: maxQueued, leaving: maxLeaving, pause: time.Sleep, lastID: firstOwnID, left: make(chan struct{}),
-		sessions: map[string]*muxClient{}, waiting: map[int64]*muxClient{}}
+	return &Mux{
+		chromium: NewFrameWriter(toChromium),
+		driver:   NewFrameWriter(toDriver),
+		maxFrame: MaxToClient,
+		maxQueue: maxQueued,
+		leaving:  maxLeaving,
+		pause:    time.Sleep,
+		lastID:   firstOwnID,
+		left:     make(chan struct{}),
+		sessions: map[string]*muxClient{},
+		waiting:  map[int64]*muxClient{},
+	}
 }
 
 // FromDriver passes the driver's commands to Chromium until r ends.
-func (m *Mux) FromDriver(r io.Reader) error { return m.pass(r, math.MaxInt-1, func() {}) }
+func (m *Mux) FromDriver(r io.Reader) error {
+	return m.pass(r, math.MaxInt-1, func() {})
+}
 
 // pass passes frames on to Chromium and calls before ahead of each.
 func (m *Mux) pass(r io.Reader, limit int, before func()) error {
@@ -152,7 +164,11 @@ func (m *Mux) toClientLocked(c *muxClient, e message, frame []byte) {
 		if e.ID == 0 {
 			return
 		}
-		frame = encode(message{ID: e.ID, Error: errorBody(codeServer, "the answer is larger than 64 MB"), SessionID: e.SessionID})
+		frame = encode(message{
+			ID:        e.ID,
+			Error:     errorBody(codeServer, "the answer is larger than 64 MB"),
+			SessionID: e.SessionID,
+		})
 	}
 	if c.size += len(frame); c.size > m.maxQueue {
 		m.closeLocked(c)
@@ -311,6 +327,10 @@ func (m *Mux) closeLocked(c *muxClient) {
 
 func (m *Mux) detachLocked(c *muxClient) {
 	params := encode(map[string]string{"sessionId": c.root})
-	frame := encode(message{ID: m.nextLocked(c), Method: "Target.detachFromTarget", Params: params})
+	frame := encode(message{
+		ID:     m.nextLocked(c),
+		Method: "Target.detachFromTarget",
+		Params: params,
+	})
 	go func() { _ = m.chromium.Write(frame) }() // in the background, since Chromium may be busy or have ended
 }

@@ -29,7 +29,13 @@ func startMux(t *testing.T, leaving time.Duration) *pipes {
 	toChromium, chromiumOut := io.Pipe()
 	m := NewMux(chromiumOut, driverOut)
 	m.maxFrame, m.maxQueue, m.leaving = maxFrame, maxQueue, leaving
-	p := &pipes{NewFrameWriter(driver), NewFrameWriter(chromium), bufio.NewReader(toDriver), bufio.NewReader(toChromium), filepath.Join(t.TempDir(), "cdp")}
+	p := &pipes{
+		NewFrameWriter(driver),
+		NewFrameWriter(chromium),
+		bufio.NewReader(toDriver),
+		bufio.NewReader(toChromium),
+		filepath.Join(t.TempDir(), "cdp"),
+	}
 	l, err := net.Listen("unix", p.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +145,8 @@ func TestClientReconnects(t *testing.T) {
 		}
 		frames[string(frame)] = true
 	}
-	if !frames[`{"id":536870914,"method":"Target.detachFromTarget","params":{"sessionId":"R1"}}`] || !frames[`{"id":536870915,"method":"Target.attachToBrowserTarget"}`] {
+	if !frames[`{"id":536870914,"method":"Target.detachFromTarget","params":{"sessionId":"R1"}}`] ||
+		!frames[`{"id":536870915,"method":"Target.attachToBrowserTarget"}`] {
 		t.Errorf("got %v", frames)
 	}
 	write(t, p.chromium, `{"id":536870915,"result":{"sessionId":"R2"}}`)
@@ -168,11 +175,21 @@ func TestLongFrames(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	write(t, p.chromium, `{"method":"Page.x","params":{"data":"`+long+`"},"sessionId":"R1"}`)
 	write(t, p.chromium, `{"id":1073741830,"result":{"data":"`+long+`"},"sessionId":"R1"}`)
-	want(t, toClient, `{"id":1073741830,"error":{"code":-32000,"message":"the answer is larger than 64 MB"},"sessionId":"R1"}`)
-	if _, err := ReadFrame(bufio.NewReader(bytes.NewReader(append(bytes.Repeat([]byte("x"), 101), 0))), 100); !errors.Is(err, errTooLong) {
+	want(
+		t,
+		toClient,
+		`{"id":1073741830,"error":{"code":-32000,"message":"the answer is larger than 64 MB"},"sessionId":"R1"}`,
+	)
+	if _, err := ReadFrame(
+		bufio.NewReader(bytes.NewReader(append(bytes.Repeat([]byte("x"), 101), 0))),
+		100,
+	); !errors.Is(err, errTooLong) {
 		t.Errorf("a long frame: %v", err)
 	}
-	if frame, err := ReadFrame(bufio.NewReader(bytes.NewReader(append(bytes.Repeat([]byte("x"), 100), 0))), 100); err != nil || len(frame) != 100 {
+	if frame, err := ReadFrame(
+		bufio.NewReader(bytes.NewReader(append(bytes.Repeat([]byte("x"), 100), 0))),
+		100,
+	); err != nil || len(frame) != 100 {
 		t.Errorf("a frame of the maximum length: %v", err)
 	}
 }
@@ -181,7 +198,10 @@ func TestLongFrames(t *testing.T) {
 func TestCommandsArePaced(t *testing.T) {
 	now, waited := time.Unix(1000, 0), time.Duration(0)
 	m := NewMux(io.Discard, io.Discard)
-	m.pause = func(d time.Duration) { waited += d; now = now.Add(d) }
+	m.pause = func(d time.Duration) {
+		waited += d
+		now = now.Add(d)
+	}
 	before := m.pacer(func() time.Time { return now })
 	for range commandBurst {
 		before()

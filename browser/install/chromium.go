@@ -21,7 +21,12 @@ type machine struct {
 }
 
 func thisMachine() *machine {
-	return &machine{lookPath: exec.LookPath, usualPaths: usualPlaces[runtime.GOOS], npmrc: npmrc, root: os.Geteuid() == 0}
+	return &machine{
+		lookPath:   exec.LookPath,
+		usualPaths: usualPlaces[runtime.GOOS],
+		npmrc:      npmrc,
+		root:       os.Geteuid() == 0,
+	}
 }
 
 // programNames are the names of Chromium on PATH, open-source builds first.
@@ -49,7 +54,10 @@ func (f *finder) chromium(ctx context.Context) (path, version string, err error)
 	if f.Chromium != "" {
 		version, err := programVersion(ctx, f.Chromium)
 		if err != nil {
-			return "", "", &Missing{What: "Chromium", Reason: fmt.Sprintf("the setting chromium names %s, which does not run: %v", f.Chromium, err)}
+			return "", "", &Missing{
+				What:   "Chromium",
+				Reason: fmt.Sprintf("the setting chromium names %s, which does not run: %v", f.Chromium, err),
+			}
 		}
 		return f.Chromium, version, nil
 	}
@@ -87,7 +95,11 @@ var digits = regexp.MustCompile(`\d+\.\d+`)
 // programVersion runs a program with --version and returns the first line that contains
 // a version. A browser whose libraries are missing fails here.
 func programVersion(ctx context.Context, path string) (string, error) {
-	out, err := command{limit: 20 * time.Second, name: path, args: []string{"--version"}}.run(ctx)
+	out, err := command{
+		limit: 20 * time.Second,
+		name:  path,
+		args:  []string{"--version"},
+	}.run(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -126,16 +138,21 @@ func (f *finder) installChromium(ctx context.Context) error {
 	if m, ok := f.manager(); ok && !f.on.root {
 		line = "sudo " + m.line()
 	}
-	return &Missing{What: "Chromium", Reason: strings.Join(tried, "; ") + "; or install one and name it with --chromium", Run: line}
+	return &Missing{
+		What:   "Chromium",
+		Reason: strings.Join(tried, "; ") + "; or install one and name it with --chromium",
+		Run:    line,
+	}
 }
 
 // installWithPlaywright has Playwright download the Chromium that it was built for.
 func (f *finder) installWithPlaywright(ctx context.Context) error {
 	f.report("Playwright downloads one to %s", f.browsers)
 	_, err := command{
-		limit: 10 * time.Minute, name: filepath.Join(f.driver, "node"),
-		args: []string{filepath.Join(f.driver, "package", "cli.js"), "install", "--no-shell", "chromium"},
-		env:  []string{"PLAYWRIGHT_BROWSERS_PATH=" + f.browsers, "PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT=15000"},
+		limit: 10 * time.Minute,
+		name:  filepath.Join(f.driver, "node"),
+		args:  []string{filepath.Join(f.driver, "package", "cli.js"), "install", "--no-shell", "chromium"},
+		env:   []string{"PLAYWRIGHT_BROWSERS_PATH=" + f.browsers, "PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT=15000"},
 	}.run(ctx)
 	if err != nil {
 		return fmt.Errorf("Playwright's download: %w", err)
@@ -151,11 +168,16 @@ type packageManager struct {
 }
 
 // line returns the command line, as a person would type it.
-func (m packageManager) line() string { return m.program + " " + strings.Join(m.install, " ") }
+func (m packageManager) line() string {
+	return m.program + " " + strings.Join(m.install, " ")
+}
 
 var managers = []packageManager{
-	{program: "apt-get", before: []string{"-o", "DPkg::Lock::Timeout=300", "update"},
-		install: []string{"-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "chromium"}},
+	{
+		program: "apt-get",
+		before:  []string{"-o", "DPkg::Lock::Timeout=300", "update"},
+		install: []string{"-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "chromium"},
+	},
 	{program: "dnf", install: []string{"install", "-y", "chromium"}},
 	{program: "apk", install: []string{"add", "--no-cache", "chromium"}},
 }
@@ -188,7 +210,12 @@ func (f *finder) installPackage(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := (command{limit: 10 * time.Minute, name: path, args: args, env: []string{"DEBIAN_FRONTEND=noninteractive"}}).run(ctx); err != nil {
+		if _, err := (command{
+			limit: 10 * time.Minute,
+			name:  path,
+			args:  args,
+			env:   []string{"DEBIAN_FRONTEND=noninteractive"},
+		}).run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", m.program, err)
 		}
 	}

@@ -38,7 +38,10 @@ func (f *finder) checkPackage() string {
 	case err != nil:
 		return f.driver + " cannot be read"
 	case of.Name != "playwright-core" || of.Version != DriverVersion:
-		return fmt.Sprintf("%s holds %.40s %.40s, and only playwright-core %s fits", f.driver, of.Name, of.Version, DriverVersion)
+		return fmt.Sprintf(
+			"%s holds %.40s %.40s, and only playwright-core %s fits",
+			f.driver, of.Name, of.Version, DriverVersion,
+		)
 	}
 	return ""
 }
@@ -103,7 +106,10 @@ func (f *finder) checkReplaceable() error {
 	if f.Driver == "" || errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
 	}
-	return &Missing{What: "the browser driver", Reason: f.checkPackage() + "; name an empty or a new folder with --browser-driver"}
+	return &Missing{
+		What:   "the browser driver",
+		Reason: f.checkPackage() + "; name an empty or a new folder with --browser-driver",
+	}
 }
 
 // installNode puts Node.js into a folder: a link to the one on PATH, or else npm's.
@@ -124,11 +130,16 @@ func (f *finder) installNode(ctx context.Context, folder string) error {
 	}
 	pin := "node-" + runtime.GOOS + "-" + runtime.GOARCH
 	if _, ok := f.pins[pin]; !ok {
-		return fmt.Errorf("%s, and we know of none to download for %s: install Node.js %d or newer", reason, pin, oldestNode)
+		return fmt.Errorf(
+			"%s, and we know of none to download for %s: install Node.js %d or newer",
+			reason, pin, oldestNode,
+		)
 	}
 	f.report("%s", reason)
 	unpacked := filepath.Join(folder, "unpacked")
-	if err := f.download(ctx, pin, unpacked, func(name string) bool { return name == "bin/node" }); err != nil {
+	if err := f.download(ctx, pin, unpacked, func(name string) bool {
+		return name == "bin/node"
+	}); err != nil {
 		return err
 	}
 	path := filepath.Join(folder, "node")

@@ -119,10 +119,20 @@ func (o Options) Doctor(ctx context.Context) []agent.Finding {
 	var missing *Missing
 	switch {
 	case err == nil:
-		return []agent.Finding{{OK: true, Subject: "browser",
-			Message: fmt.Sprintf("%s, driver %s at %s", p.browser(), DriverVersion, p.Driver)}}
-	case errors.As(err, &missing) && o.Chromium == "" && o.Driver == "" && !o.Remote:
-		return []agent.Finding{{OK: true, Subject: "browser", Message: "not installed, so browser sessions are off: " + err.Error()}}
+		return []agent.Finding{{
+			OK:      true,
+			Subject: "browser",
+			Message: fmt.Sprintf("%s, driver %s at %s", p.browser(), DriverVersion, p.Driver),
+		}}
+	case errors.As(err, &missing) &&
+		o.Chromium == "" &&
+		o.Driver == "" &&
+		!o.Remote:
+		return []agent.Finding{{
+			OK:      true,
+			Subject: "browser",
+			Message: "not installed, so browser sessions are off: " + err.Error(),
+		}}
 	default:
 		return []agent.Finding{{Subject: "browser", Message: err.Error()}}
 	}
@@ -172,7 +182,10 @@ func newFinder(o Options) (*finder, error) {
 	if f.driver == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return nil, &Missing{What: "the browser driver", Reason: "there is no cache folder to keep it in: name a folder with --browser-driver"}
+			return nil, &Missing{
+				What:   "the browser driver",
+				Reason: "there is no cache folder to keep it in: name a folder with --browser-driver",
+			}
 		}
 		f.driver = filepath.Join(cache, "satchel", "playwright-"+DriverVersion)
 	}
@@ -184,4 +197,6 @@ func newFinder(o Options) (*finder, error) {
 	return f, nil
 }
 
-func (f *finder) report(format string, args ...any) { f.Out(fmt.Sprintf(format, args...)) }
+func (f *finder) report(format string, args ...any) {
+	f.Out(fmt.Sprintf(format, args...))
+}

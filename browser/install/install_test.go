@@ -43,7 +43,13 @@ func archive(t testing.TB, entries ...entry) []byte {
 		if kind != tar.TypeReg {
 			size = 0
 		}
-		if err := w.WriteHeader(&tar.Header{Name: e.name, Typeflag: kind, Size: size, Mode: e.mode, Linkname: "/etc/passwd"}); err != nil {
+		if err := w.WriteHeader(&tar.Header{
+			Name:     e.name,
+			Typeflag: kind,
+			Size:     size,
+			Mode:     e.mode,
+			Linkname: "/etc/passwd",
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if size > 0 {
@@ -84,7 +90,8 @@ func newTestMachine(t *testing.T, served []byte) *testMachine {
 	b := &testMachine{path: filepath.Join(dir, "bin")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.requests.Add(1)
-		if r.URL.Path != "/npm/playwright-core/-/playwright-core-"+DriverVersion+".tgz" || r.Header.Get("Authorization") != "Bearer sesame" {
+		if r.URL.Path != "/npm/playwright-core/-/playwright-core-"+DriverVersion+".tgz" ||
+			r.Header.Get("Authorization") != "Bearer sesame" {
 			http.NotFound(w, r)
 			return
 		}
@@ -93,7 +100,10 @@ func newTestMachine(t *testing.T, served []byte) *testMachine {
 	t.Cleanup(server.Close)
 	home := filepath.Join(dir, "home")
 	rc := "registry=" + server.URL + "/npm/\n" + strings.TrimPrefix(server.URL, "http:") + "/npm/:_authToken=${TOKEN}\n"
-	if err := errors.Join(os.MkdirAll(home, 0o755), os.WriteFile(filepath.Join(home, ".npmrc"), []byte(rc), 0o600)); err != nil {
+	if err := errors.Join(
+		os.MkdirAll(home, 0o755),
+		os.WriteFile(filepath.Join(home, ".npmrc"), []byte(rc), 0o600),
+	); err != nil {
 		t.Fatal(err)
 	}
 	hash := sha512.Sum512(served)
@@ -101,22 +111,29 @@ func newTestMachine(t *testing.T, served []byte) *testMachine {
 		Driver: filepath.Join(dir, "driver"),
 		Getenv: func(name string) string { return map[string]string{"HOME": home, "TOKEN": "sesame"}[name] },
 		Out:    func(line string) { b.output = append(b.output, line) },
-		on: &machine{usualPaths: []string{filepath.Join(dir, "usual", "chromium")}, lookPath: func(name string) (string, error) {
-			path := filepath.Join(b.path, name)
-			if _, err := os.Stat(path); err != nil {
-				return "", exec.ErrNotFound
-			}
-			return path, nil
-		}},
-		pins: map[string]pinnedPackage{"playwright-core": {"playwright-core", DriverVersion, base64.StdEncoding.EncodeToString(hash[:])}},
+		on: &machine{
+			usualPaths: []string{filepath.Join(dir, "usual", "chromium")},
+			lookPath: func(name string) (string, error) {
+				path := filepath.Join(b.path, name)
+				if _, err := os.Stat(path); err != nil {
+					return "", exec.ErrNotFound
+				}
+				return path, nil
+			},
+		},
+		pins: map[string]pinnedPackage{
+			"playwright-core": {"playwright-core", DriverVersion, base64.StdEncoding.EncodeToString(hash[:])},
+		},
 	}
 	return b
 }
 
 func driverArchive(t testing.TB) []byte {
-	return archive(t,
+	return archive(
+		t,
 		entry{name: "package/package.json", content: `{"name":"playwright-core","version":"` + DriverVersion + `"}`},
-		entry{name: "package/cli.js", content: "// cli", mode: 0o755})
+		entry{name: "package/cli.js", content: "// cli", mode: 0o755},
+	)
 }
 
 func wantMissing(t *testing.T, err error, parts ...string) {
@@ -143,10 +160,13 @@ func TestReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Chromium != filepath.Join(b.path, "chromium") || p.ChromiumVersion != "Chromium 100.0" || p.Driver != b.options.Driver {
+	if p.Chromium != filepath.Join(b.path, "chromium") ||
+		p.ChromiumVersion != "Chromium 100.0" ||
+		p.Driver != b.options.Driver {
 		t.Errorf("got %+v", p)
 	}
-	if info, err := os.Stat(filepath.Join(p.Driver, "package", "cli.js")); err != nil || info.Mode().Perm()&0o700 != 0o700 {
+	if info, err := os.Stat(filepath.Join(p.Driver, "package", "cli.js")); err != nil ||
+		info.Mode().Perm()&0o700 != 0o700 {
 		t.Errorf("cli.js: %v %v", info, err)
 	}
 	if files, _ := filepath.Glob(filepath.Join(filepath.Dir(p.Driver), ".d*")); len(files) > 0 {
@@ -261,7 +281,10 @@ func TestForeignFolder(t *testing.T) {
 	b := newTestMachine(t, driverArchive(t))
 	program(t, filepath.Join(b.path, "node"), "echo v20.1.2")
 	keep := filepath.Join(b.options.Driver, "package", "package.json")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(keep), 0o755), os.WriteFile(keep, []byte(`{"name":"thesis","version":"1"}`), 0o644)); err != nil {
+	if err := errors.Join(
+		os.MkdirAll(filepath.Dir(keep), 0o755),
+		os.WriteFile(keep, []byte(`{"name":"thesis","version":"1"}`), 0o644),
+	); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Ready(t.Context(), b.options)
@@ -286,7 +309,9 @@ func TestRemote(t *testing.T) {
 	if p, err := Find(t.Context(), b.options); err != nil || p.Chromium != "" || p.Driver == "" {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	if f := b.options.Doctor(t.Context()); len(f) != 1 || !f[0].OK || !strings.Contains(f[0].Message, "on another machine") {
+	if f := b.options.Doctor(t.Context()); len(f) != 1 ||
+		!f[0].OK ||
+		!strings.Contains(f[0].Message, "on another machine") {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -297,10 +322,18 @@ func TestDoctorStartsChromium(t *testing.T) {
 	for _, tc := range []struct{ start, want string }{
 		{"exit 0", "Chromium 104.0 at"},
 		{`echo "cannot open display" >&2; exit 1`, "does not start: exit status 1: cannot open display"},
-		{`printf '[ERROR:crashpad] mkdir\n[FATAL:zygote_host_impl_linux.cc(132)] No usable sandbox!\n[ERROR:crashpad] open\n' >&2; exit 5`, "denies Chromium's sandbox"},
+		{
+			`printf '[ERROR:crashpad] mkdir\n[FATAL:zygote_host_impl_linux.cc(132)] No usable sandbox!\n` +
+				`[ERROR:crashpad] open\n' >&2; exit 5`,
+			"denies Chromium's sandbox",
+		},
 	} {
 		b := withDriver(t, "echo v20.1.2")
-		program(t, filepath.Join(b.path, "chromium"), `[ "$1" = --version ] && { echo Chromium 104.0; exit; }; `+tc.start)
+		program(
+			t,
+			filepath.Join(b.path, "chromium"),
+			`[ "$1" = --version ] && { echo Chromium 104.0; exit; }; `+tc.start,
+		)
 		f := b.options.Doctor(t.Context())
 		if len(f) != 1 || f[0].OK != (tc.start == "exit 0") || !strings.Contains(f[0].Message, tc.want) {
 			t.Errorf("%s: %+v", tc.start, f)
@@ -313,14 +346,17 @@ func withDriver(t *testing.T, node string) *testMachine {
 	b := newTestMachine(t, nil)
 	program(t, filepath.Join(b.options.Driver, "node"), node)
 	manifest := filepath.Join(b.options.Driver, "package", "package.json")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(manifest), 0o755),
-		os.WriteFile(manifest, []byte(`{"name":"playwright-core","version":"`+DriverVersion+`"}`), 0o644)); err != nil {
+	if err := errors.Join(
+		os.MkdirAll(filepath.Dir(manifest), 0o755),
+		os.WriteFile(manifest, []byte(`{"name":"playwright-core","version":"`+DriverVersion+`"}`), 0o644),
+	); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-const failingNode = `[ "$1" = --version ] && { echo v20.1.2; exit; }; echo "Error: no way out" >&2; echo "    at somewhere" >&2; exit 3`
+const failingNode = `[ "$1" = --version ] && { echo v20.1.2; exit; }; echo "Error: no way out" >&2; ` +
+	`echo "    at somewhere" >&2; exit 3`
 
 func TestChromium(t *testing.T) {
 	t.Run("missing Chromium in the settings", func(t *testing.T) {
@@ -379,7 +415,12 @@ func TestThisMachine(t *testing.T) {
 	}
 	p, err := find(t.Context(), Options{Getenv: os.Getenv, Out: func(line string) { t.Log(line) }})
 	testenv.Need(t, "Chromium and its driver", err)
-	out, err := exec.CommandContext(t.Context(), p.Node, filepath.Join(p.Driver, "package", "cli.js"), "--version").Output()
+	out, err := exec.CommandContext(
+		t.Context(),
+		p.Node,
+		filepath.Join(p.Driver, "package", "cli.js"),
+		"--version",
+	).Output()
 	if err != nil || !strings.Contains(string(out), DriverVersion) {
 		t.Errorf("the driver prints %q, %v", out, err)
 	}

@@ -6,4 +6,6 @@ import "context"
 
 // lock does nothing on this system. Two concurrent installers do the work twice, but
 // what they install is put in place with a single rename, so it is never incomplete.
-func lock(context.Context, string) (func(), error) { return func() {}, nil }
+func lock(context.Context, string) (func(), error) {
+	return func() {}, nil
+}

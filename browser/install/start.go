@@ -21,7 +21,10 @@ func Explain(err error) error {
 	if err == nil || !sandboxDenied.MatchString(err.Error()) {
 		return err
 	}
-	return fmt.Errorf("this machine or container denies Chromium's sandbox, see \"The sandbox\" in docs/browser.md: %w", err)
+	return fmt.Errorf(
+		"this machine or container denies Chromium's sandbox, see \"The sandbox\" in docs/browser.md: %w",
+		err,
+	)
 }
 
 // checkStart starts Chromium once with an empty page, in its sandbox unless the user is
@@ -31,11 +34,22 @@ func checkStart(ctx context.Context, chromium string, root bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	args := []string{"--headless", "--disable-gpu", "--no-first-run", "--user-data-dir=" + dir, "--dump-dom", "about:blank"}
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
+	args := []string{
+		"--headless", "--disable-gpu",
+		"--no-first-run", "--user-data-dir=" + dir,
+		"--dump-dom", "about:blank",
+	}
 	if root {
 		args = append(args, "--no-sandbox")
 	}
-	_, err = command{limit: startTime, name: chromium, args: args, env: []string{"HOME=" + dir}}.run(ctx)
+	_, err = command{
+		limit: startTime,
+		name:  chromium,
+		args:  args,
+		env:   []string{"HOME=" + dir},
+	}.run(ctx)
 	return Explain(err)
 }

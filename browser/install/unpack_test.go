@@ -31,7 +31,11 @@ func TestUnpack(t *testing.T) {
 		{"hard link", archive(t, entry{name: "package/link", kind: tar.TypeLink}), "neither"},
 		{"device", archive(t, entry{name: "package/dev", kind: tar.TypeChar}), "neither"},
 		{"pipe", archive(t, entry{name: "package/pipe", kind: tar.TypeFifo}), "neither"},
-		{"the same file twice", archive(t, entry{name: "package/a", content: "1"}, entry{name: "package/a", content: "2"}), "exists"},
+		{
+			"the same file twice",
+			archive(t, entry{name: "package/a", content: "1"}, entry{name: "package/a", content: "2"}),
+			"exists",
+		},
 		{"too many entries", archive(t, many...), "entries"},
 		{"truncated", complete[:len(complete)/2], "EOF"},
 		{"not an archive", []byte("hello"), "gzip"},
@@ -51,7 +55,10 @@ func TestUnpack(t *testing.T) {
 
 func TestUnpackSelected(t *testing.T) {
 	into := filepath.Join(t.TempDir(), "into")
-	packed := archive(t, entry{name: "package/bin/node", content: "node", mode: 0o755}, entry{name: "package/include/node.h", content: "h"})
+	packed := archive(t, entry{name: "package/bin/node", content: "node", mode: 0o755}, entry{
+		name:    "package/include/node.h",
+		content: "h",
+	})
 	if err := unpack(bytes.NewReader(packed), into, func(name string) bool { return name == "bin/node" }); err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +80,29 @@ func TestNPMSettings(t *testing.T) {
 	}{
 		{name: "none", base: publicRegistry},
 		{name: "file", rc: "registry = https://mirror.example/npm/\n", base: "https://mirror.example/npm"},
-		{name: "quotes, comments, other keys", rc: "; registry=x\n#registry=y\ncafile=z\nregistry=\"https://m.example\"\n", base: "https://m.example"},
-		{name: "variable wins", rc: "registry=https://a.example", env: map[string]string{"npm_config_registry": "https://b.example/"}, base: "https://b.example"},
-		{name: "upper case", env: map[string]string{"NPM_CONFIG_REGISTRY": "https://c.example"}, base: "https://c.example"},
-		{name: "token for the same place only", rc: "registry=https://a.example/x\n//a.example/x/:_authToken=${T}\n//b.example/:_authToken=no\n", env: map[string]string{"T": "yes"}, base: "https://a.example/x", token: "yes"},
+		{
+			name: "quotes, comments, other keys",
+			rc:   "; registry=x\n#registry=y\ncafile=z\nregistry=\"https://m.example\"\n",
+			base: "https://m.example",
+		},
+		{
+			name: "variable wins",
+			rc:   "registry=https://a.example",
+			env:  map[string]string{"npm_config_registry": "https://b.example/"},
+			base: "https://b.example",
+		},
+		{
+			name: "upper case",
+			env:  map[string]string{"NPM_CONFIG_REGISTRY": "https://c.example"},
+			base: "https://c.example",
+		},
+		{
+			name:  "token for the same place only",
+			rc:    "registry=https://a.example/x\n//a.example/x/:_authToken=${T}\n//b.example/:_authToken=no\n",
+			env:   map[string]string{"T": "yes"},
+			base:  "https://a.example/x",
+			token: "yes",
+		},
 		{name: "user and password in it", rc: "registry=https://u:p@a.example", fails: true},
 		{name: "no address", rc: "registry=mirror", fails: true},
 	}

@@ -39,5 +39,8 @@ func prefersHTTP(hostPort string) bool {
 		return true
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+	return !strings.Contains(host, ".") ||
+		strings.HasSuffix(host, ".localhost") ||
+		strings.HasSuffix(host, ".local") ||
+		strings.HasSuffix(host, ".internal")
 }

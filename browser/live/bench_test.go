@@ -15,8 +15,11 @@ import (
 
 // spinning is a page that changes with every frame.
 var spinning = map[string]string{
-	"/spin":  `<title>Spin</title><style>@keyframes s{to{transform:rotate(1turn)}}div{width:300px;height:300px;background:linear-gradient(red,blue);animation:s 1s linear infinite}</style><div></div>`,
-	"/click": `<title>Click</title><body style="margin:0" onmousedown="document.body.style.background=document.body.style.background==='red'?'blue':'red'"><div style="height:600px"></div>`,
+	"/spin": `<title>Spin</title><style>@keyframes s{to{transform:rotate(1turn)}}div{width:300px;height:300px;` +
+		`background:linear-gradient(red,blue);animation:s 1s linear infinite}</style><div></div>`,
+	"/click": `<title>Click</title><body style="margin:0" ` +
+		`onmousedown="document.body.style.background=document.body.style.background==='red'?'blue':'red'">` +
+		`<div style="height:600px"></div>`,
 }
 
 // processorTime returns the processor time that this process and its children,
@@ -128,7 +131,10 @@ func BenchmarkClick(b *testing.B) {
 		calls = append(calls, time.Since(at))
 		at = time.Now()
 		for _, kind := range []string{"mousePressed", "mouseReleased"} {
-			if _, err := h.Do(b.Context(), Input{Kind: "mouseEvent", Mouse: Mouse{Type: kind, X: 100, Y: 100, Button: "left"}}); err != nil {
+			if _, err := h.Do(b.Context(), Input{
+				Kind:  "mouseEvent",
+				Mouse: Mouse{Type: kind, X: 100, Y: 100, Button: "left"},
+			}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -148,7 +154,8 @@ func BenchmarkClick(b *testing.B) {
 func recordedPages() map[string]string {
 	var rows strings.Builder
 	for i := range 300 {
-		rows.WriteString(`<tr><td class="n">` + strconv.Itoa(i) + `</td><td><a href="/shop?item=` + strconv.Itoa(i) + `">Bread of the day</a></td><td><span class="price">3.20</span> <button>buy</button></td></tr>`)
+		rows.WriteString(`<tr><td class="n">` + strconv.Itoa(i) + `</td><td><a href="/shop?item=` + strconv.Itoa(i) +
+			`">Bread of the day</a></td><td><span class="price">3.20</span> <button>buy</button></td></tr>`)
 	}
 	return map[string]string{
 		"/shop": `<title>Shop</title><style>td{padding:4px}.price{color:green}</style><h1>Shop</h1><form><input id=q><button id=more type=button
@@ -186,8 +193,12 @@ func BenchmarkRecording(b *testing.B) {
 		for _, kind := range kinds {
 			before := processorTime(b)
 			for range 10 {
-				for _, a := range []agent.Action{{Action: "navigate", URL: ts.site.URL + "/shop"}, {Action: "click", Selector: "#more"},
-					{Action: "type", Selector: "#q", Text: &text}, {Action: "extract", Selector: ".price"}} {
+				for _, a := range []agent.Action{
+					{Action: "navigate", URL: ts.site.URL + "/shop"},
+					{Action: "click", Selector: "#more"},
+					{Action: "type", Selector: "#q", Text: &text},
+					{Action: "extract", Selector: ".price"},
+				} {
 					elapsed[kind+" "+a.Action] = append(elapsed[kind+" "+a.Action], act(sessions[kind], a))
 				}
 			}

@@ -85,7 +85,13 @@ func (l *Live) attach(v *Viewer, p *browser.Page) (*cast, error) {
 	defer l.mu.Unlock()
 	c := l.casts[p]
 	if c == nil {
-		c = &cast{live: l, page: p, wake: make(chan struct{}, 1), done: make(chan struct{}), viewers: map[*Viewer]Watch{}}
+		c = &cast{
+			live:    l,
+			page:    p,
+			wake:    make(chan struct{}, 1),
+			done:    make(chan struct{}),
+			viewers: map[*Viewer]Watch{},
+		}
 		if err := l.spawnLocked(c.run); err != nil {
 			return nil, err
 		}
@@ -142,7 +148,10 @@ func (c *cast) run(ctx context.Context) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
-		_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // fails if the tab is closed, which detaches it anyway
+		// fails if the tab is closed, which detaches it anyway
+		_, _ = browser.Within(ctx, func() (any, error) {
+			return nil, cdp.Detach()
+		})
 	}()
 	frames := &frameBuffer{ready: make(chan struct{}, 1)}
 	cdp.On("Page.screencastFrame", frames.add)
@@ -164,7 +173,13 @@ func (c *cast) remove() {
 
 // stream requests pictures as fast as the fastest viewer wants them: Chromium sends the
 // next one when the previous one is acknowledged.
-func (c *cast) stream(ctx context.Context, cdp playwright.CDPSession, frames *frameBuffer, changed <-chan struct{}, icons *icons) {
+func (c *cast) stream(
+	ctx context.Context,
+	cdp playwright.CDPSession,
+	frames *frameBuffer,
+	changed <-chan struct{},
+	icons *icons,
+) {
 	var on Watch // settings of the running screencast; zero if none runs
 	var next time.Time
 	due := time.NewTimer(0)
@@ -208,15 +223,21 @@ func (c *cast) stream(ctx context.Context, cdp playwright.CDPSession, frames *fr
 // start starts the screencast, or restarts it with other settings.
 func (c *cast) start(ctx context.Context, cdp playwright.CDPSession, w Watch) error {
 	size := c.page.Session().Viewport()
-	return send(ctx, cdp, "Page.startScreencast", map[string]any{"format": "jpeg", "quality": w.Quality, "everyNthFrame": 1,
-		"maxWidth": int(math.Round(float64(size.Width) * w.Scale)), "maxHeight": int(math.Round(float64(size.Height) * w.Scale))})
+	return send(ctx, cdp, "Page.startScreencast", map[string]any{
+		"format":        "jpeg",
+		"quality":       w.Quality,
+		"everyNthFrame": 1,
+		"maxWidth":      int(math.Round(float64(size.Width) * w.Scale)),
+		"maxHeight":     int(math.Round(float64(size.Height) * w.Scale)),
+	})
 }
 
 // acknowledge lets Chromium send the next picture. It returns false if there was
 // nothing to acknowledge.
 func acknowledge(ctx context.Context, cdp playwright.CDPSession, ids []any) bool {
 	for _, id := range ids {
-		_ = send(ctx, cdp, "Page.screencastFrameAck", map[string]any{"sessionId": id}) // an error does not matter: the loop ends with the tab
+		// an error does not matter: the loop ends with the tab
+		_ = send(ctx, cdp, "Page.screencastFrameAck", map[string]any{"sessionId": id})
 	}
 	return len(ids) > 0
 }
@@ -228,10 +249,17 @@ func send(ctx context.Context, cdp playwright.CDPSession, method string, params 
 }
 
 // call is send with a result.
-func call(ctx context.Context, cdp playwright.CDPSession, method string, params map[string]any) (map[string]any, error) {
+func call(
+	ctx context.Context,
+	cdp playwright.CDPSession,
+	method string,
+	params map[string]any,
+) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := browser.Within(ctx, func() (any, error) { return cdp.Send(method, params) })
+	answer, err := browser.Within(ctx, func() (any, error) {
+		return cdp.Send(method, params)
+	})
 	fields, _ := answer.(map[string]any)
 	return fields, err
 }
@@ -245,7 +273,9 @@ func (c *cast) publish(data string) {
 }
 
 // refresh sends the last picture again if the address, title or icon has changed.
-func (c *cast) refresh() { c.update(func(*frameMessage) {}) }
+func (c *cast) refresh() {
+	c.update(func(*frameMessage) {})
+}
 
 func (c *cast) update(change func(*frameMessage)) {
 	url, title, icon := c.page.URL(), c.page.Title(), c.live.icon(c.page)

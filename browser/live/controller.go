@@ -46,7 +46,12 @@ type Controller struct {
 // this id unless a message names another open one; "" means the active tab. The caller
 // must close it.
 func (l *Live) Controller(s *browser.Session, pageID string) *Controller {
-	return &Controller{live: l, session: s, pageID: pageID, cancelNavigation: func() {}}
+	return &Controller{
+		live:             l,
+		session:          s,
+		pageID:           pageID,
+		cancelNavigation: func() {},
+	}
 }
 
 // Close releases the pressed buttons.
@@ -151,11 +156,20 @@ func (c *Controller) detach(ctx context.Context) {
 	}
 	for button, bit := range buttonBits {
 		if c.pressed&bit != 0 {
-			_ = send(ctx, c.cdp, "Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "x": c.clicks.x, "y": c.clicks.y, "button": button, "clickCount": 1})
+			_ = send(ctx, c.cdp, "Input.dispatchMouseEvent", map[string]any{
+				"type":       "mouseReleased",
+				"x":          c.clicks.x,
+				"y":          c.clicks.y,
+				"button":     button,
+				"clickCount": 1,
+			})
 		}
 	}
 	cdp := c.cdp
-	_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // fails if the tab is closed, which detaches it anyway
+	// fails if the tab is closed, which detaches it anyway
+	_, _ = browser.Within(ctx, func() (any, error) {
+		return nil, cdp.Detach()
+	})
 	c.page, c.cdp, c.pressed, c.typed, c.field = nil, nil, 0, "", ""
 }
 
@@ -168,11 +182,19 @@ type clicks struct {
 }
 
 func (c *clicks) press(m Mouse, now time.Time) int {
-	again := m.Button == c.button && now.Sub(c.at) <= doubleClickTime && math.Hypot(m.X-c.x, m.Y-c.y) <= doubleClickDistance
+	again := m.Button == c.button &&
+		now.Sub(c.at) <= doubleClickTime &&
+		math.Hypot(m.X-c.x, m.Y-c.y) <= doubleClickDistance
 	if !again || c.n >= 3 {
 		c.n = 0
 	}
-	*c = clicks{at: now, x: m.X, y: m.Y, button: m.Button, n: c.n + 1}
+	*c = clicks{
+		at:     now,
+		x:      m.X,
+		y:      m.Y,
+		button: m.Button,
+		n:      c.n + 1,
+	}
 	return c.n
 }
 
@@ -182,7 +204,13 @@ func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) (an
 	if err := c.attach(ctx, page); err != nil {
 		return nil, err
 	}
-	params := map[string]any{"type": m.Type, "x": m.X, "y": m.Y, "modifiers": m.Modifiers, "button": m.Button}
+	params := map[string]any{
+		"type":      m.Type,
+		"x":         m.X,
+		"y":         m.Y,
+		"modifiers": m.Modifiers,
+		"button":    m.Button,
+	}
 	bit := buttonBits[m.Button]
 	switch m.Type {
 	case "mousePressed":
@@ -220,7 +248,12 @@ func (c *Controller) key(ctx context.Context, page *browser.Page, k Key) (answer
 			return answer, nil
 		}
 	}
-	params := map[string]any{"type": k.Type, "key": k.Key, "code": k.Code, "modifiers": k.Modifiers}
+	params := map[string]any{
+		"type":      k.Type,
+		"key":       k.Key,
+		"code":      k.Code,
+		"modifiers": k.Modifiers,
+	}
 	if id := k.virtualID(); id > 0 {
 		params["windowsVirtualKeyCode"], params["nativeVirtualKeyCode"] = id, id
 	}
@@ -288,7 +321,11 @@ func (c *Controller) selection(ctx context.Context, page *browser.Page) ([]byte,
 	if err := c.attach(ctx, page); err != nil {
 		return nil, err
 	}
-	answer, err := call(ctx, c.cdp, "Runtime.evaluate", map[string]any{"expression": selectionScript, "returnByValue": true, "timeout": 1000})
+	answer, err := call(ctx, c.cdp, "Runtime.evaluate", map[string]any{
+		"expression":    selectionScript,
+		"returnByValue": true,
+		"timeout":       1000,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -102,8 +102,12 @@ func (c *Controller) offer(ctx context.Context, expression string) []byte {
 
 // inField calls a function of a field's element and returns its result.
 func (c *Controller) inField(ctx context.Context, id, function string, argument any) (any, error) {
-	answer, err := call(ctx, c.cdp, "Runtime.callFunctionOn", map[string]any{"objectId": id, "functionDeclaration": function,
-		"arguments": []any{map[string]any{"value": argument}}, "returnByValue": true})
+	answer, err := call(ctx, c.cdp, "Runtime.callFunctionOn", map[string]any{
+		"objectId":            id,
+		"functionDeclaration": function,
+		"arguments":           []any{map[string]any{"value": argument}},
+		"returnByValue":       true,
+	})
 	result, _ := answer["result"].(map[string]any)
 	return result["value"], err
 }
@@ -125,5 +129,8 @@ func (k Key) opensField() bool {
 	if k.Type != "keyDown" || k.Modifiers&commandModifiers != 0 {
 		return false
 	}
-	return k.Key == " " || k.Key == "Enter" || k.Key == "F4" || k.Modifiers&1 != 0 && (k.Key == "ArrowDown" || k.Key == "ArrowUp")
+	return k.Key == " " ||
+		k.Key == "Enter" ||
+		k.Key == "F4" ||
+		k.Modifiers&1 != 0 && (k.Key == "ArrowDown" || k.Key == "ArrowUp")
 }

@@ -34,18 +34,28 @@ func TestFieldsAreOffered(t *testing.T) {
 		return offered
 	}
 	read := func(expression string) any {
-		answer, err := call(t.Context(), c.cdp, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true})
+		answer, err := call(t.Context(), c.cdp, "Runtime.evaluate", map[string]any{
+			"expression":    expression,
+			"returnByValue": true,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return answer["result"].(map[string]any)["value"]
 	}
 	list := click(`"x":50,"y":15`).Field
-	if list.Kind != "select" || !strings.HasPrefix(list.Label, "Fruit") || list.Rect.Width != 200 || len(list.Options) != 3 || list.Options[1].Label != "lemon" || list.Options[1].Group != "Citrus" {
+	if list.Kind != "select" ||
+		!strings.HasPrefix(list.Label, "Fruit") ||
+		list.Rect.Width != 200 ||
+		len(list.Options) != 3 ||
+		list.Options[1].Label != "lemon" ||
+		list.Options[1].Group != "Citrus" {
 		t.Errorf("a list: %+v", list)
 	}
 	c.send(t, `{"type":"setField","value":"1"}`)
-	if got := read("[list.value, document.activeElement.id, ...log].join()"); got != "l,list,list mousedown,list click,list input,list change" {
+	if got := read(
+		"[list.value, document.activeElement.id, ...log].join()",
+	); got != "l,list,list mousedown,list click,list input,list change" {
 		t.Errorf("after the choice: %v", got)
 	}
 	for value, field := range map[string]string{"2": "a disabled option", "9": "no option"} {
@@ -54,10 +64,15 @@ func TestFieldsAreOffered(t *testing.T) {
 			t.Errorf("%s was chosen", field)
 		}
 	}
-	if answer := c.send(t, `{"type":"keyEvent","event":"keyDown","key":" ","code":"Space"}`); !strings.Contains(string(answer), `"select"`) {
+	if answer := c.send(
+		t,
+		`{"type":"keyEvent","event":"keyDown","key":" ","code":"Space"}`,
+	); !strings.Contains(string(answer), `"select"`) {
 		t.Errorf("the space key: %s", answer)
 	}
-	if day := click(`"x":190,"y":115`).Field; day.Kind != "date" || day.Value != "2026-01-02" || day.Min != "2020-01-01" {
+	if day := click(`"x":190,"y":115`).Field; day.Kind != "date" ||
+		day.Value != "2026-01-02" ||
+		day.Min != "2020-01-01" {
 		t.Errorf("a date: %+v", day)
 	}
 	c.send(t, `{"type":"setField","value":"2026-05-06"}`)
@@ -73,7 +88,9 @@ func TestFieldsAreOffered(t *testing.T) {
 	if got := click(`"x":50,"y":315`); got.Type != "" {
 		t.Errorf("a disabled list: %+v", got)
 	}
-	if hint := click(`"x":50,"y":415`).Field; hint.Kind != "datalist" || len(hint.Options) != 2 || hint.Options[1].Value != "two" {
+	if hint := click(`"x":50,"y":415`).Field; hint.Kind != "datalist" ||
+		len(hint.Options) != 2 ||
+		hint.Options[1].Value != "two" {
 		t.Errorf("suggestions: %+v", hint)
 	}
 	c.send(t, `{"type":"setField","value":"two"}`)
@@ -81,7 +98,9 @@ func TestFieldsAreOffered(t *testing.T) {
 		t.Errorf("a list in a frame: %+v", framed)
 	}
 	c.send(t, `{"type":"setField","value":"1"}`)
-	if got := read("[day.value, colour.value, hint.value, frames[0].document.querySelector('select').value].join()"); got != "2026-05-06,#102030,two,out" {
+	if got := read(
+		"[day.value, colour.value, hint.value, frames[0].document.querySelector('select').value].join()",
+	); got != "2026-05-06,#102030,two,out" {
 		t.Errorf("the fields have %v", got)
 	}
 }

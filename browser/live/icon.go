@@ -69,7 +69,8 @@ func (l *Live) icon(p *browser.Page) string {
 }
 
 // iconScript returns the address of the icon that a page declares, or the default one.
-const iconScript = `(document.querySelector('link[rel~="icon" i][href]') || {href: location.origin + "/favicon.ico"}).href`
+const iconScript = `(document.querySelector('link[rel~="icon" i][href]') || {href: ` +
+	`location.origin + "/favicon.ico"}).href`
 
 func (i *icons) fetch(ctx context.Context, address string) string {
 	if !strings.HasPrefix(address, "http") {
@@ -80,7 +81,11 @@ func (i *icons) fetch(ctx context.Context, address string) string {
 		return ""
 	case <-time.After(iconDelay):
 	}
-	answer, err := call(ctx, i.cdp, "Runtime.evaluate", map[string]any{"expression": iconScript, "returnByValue": true, "timeout": 1000})
+	answer, err := call(ctx, i.cdp, "Runtime.evaluate", map[string]any{
+		"expression":    iconScript,
+		"returnByValue": true,
+		"timeout":       1000,
+	})
 	if err != nil {
 		return ""
 	}
@@ -104,8 +109,11 @@ func (i *icons) load(ctx context.Context, href string) string {
 	}
 	top, _ := tree["frameTree"].(map[string]any)
 	frame, _ := top["frame"].(map[string]any)
-	answer, err := call(ctx, i.cdp, "Network.loadNetworkResource", map[string]any{"frameId": frame["id"], "url": href,
-		"options": map[string]any{"disableCache": false, "includeCredentials": true}})
+	answer, err := call(ctx, i.cdp, "Network.loadNetworkResource", map[string]any{
+		"frameId": frame["id"],
+		"url":     href,
+		"options": map[string]any{"disableCache": false, "includeCredentials": true},
+	})
 	if err != nil {
 		return ""
 	}
@@ -114,7 +122,9 @@ func (i *icons) load(ctx context.Context, href string) string {
 	if stream == "" {
 		return ""
 	}
-	defer func() { _ = send(ctx, i.cdp, "IO.close", map[string]any{"handle": stream}) }()
+	defer func() {
+		_ = send(ctx, i.cdp, "IO.close", map[string]any{"handle": stream})
+	}()
 	image := i.read(ctx, stream)
 	kind := imageKind(image)
 	if kind == "" {

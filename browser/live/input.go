@@ -10,7 +10,8 @@ import (
 
 // Input is one input message of a viewer.
 type Input struct {
-	Kind   string // mouseEvent, keyEvent, insertText, setField, navigation, closeTab, newTab, selectTab or getSelectedText
+	// mouseEvent, keyEvent, insertText, setField, navigation, closeTab, newTab, selectTab or getSelectedText
+	Kind   string
 	PageID string // tab to act in; "" means the one shown
 	Mouse  Mouse
 	Key    Key
@@ -122,17 +123,33 @@ func ParseInput(raw []byte) (Input, error) {
 	case "closeTab", "newTab", "selectTab", "getSelectedText":
 		return in, nil
 	}
-	return Input{}, invalid("type", "must be mouseEvent, keyEvent, insertText, setField, navigation, closeTab, newTab, selectTab or getSelectedText")
+	return Input{}, invalid(
+		"type",
+		"must be mouseEvent, keyEvent, insertText, setField, navigation, closeTab, newTab, "+
+			"selectTab or getSelectedText",
+	)
 }
 
 func invalid(field, issue string) error {
 	return agent.Errorf(agent.CodeInvalidAction, "%s %s", field, issue).With("field", field).With("issue", issue)
 }
 
-var mouseTypes = map[string]bool{"mousePressed": true, "mouseReleased": true, "mouseMoved": true, "mouseWheel": true}
+var mouseTypes = map[string]bool{
+	"mousePressed":  true,
+	"mouseReleased": true,
+	"mouseMoved":    true,
+	"mouseWheel":    true,
+}
 
 // buttonBits maps the buttons to their bits in DOM's MouseEvent.buttons.
-var buttonBits = map[string]int{"none": 0, "left": 1, "right": 2, "middle": 4, "back": 8, "forward": 16}
+var buttonBits = map[string]int{
+	"none":    0,
+	"left":    1,
+	"right":   2,
+	"middle":  4,
+	"back":    8,
+	"forward": 16,
+}
 
 func (m *Mouse) parse(what string, f fields) error {
 	if !mouseTypes[what] {
@@ -155,10 +172,22 @@ func (m *Mouse) parse(what string, f fields) error {
 	if _, ok := buttonBits[f.Button]; !ok {
 		return invalid("button", "must be none, left, middle, right, back or forward")
 	}
-	if f.ClickCount < 0 || f.ClickCount > 3 || f.Modifiers < 0 || f.Modifiers > 15 {
+	if f.ClickCount < 0 ||
+		f.ClickCount > 3 ||
+		f.Modifiers < 0 ||
+		f.Modifiers > 15 {
 		return invalid("modifiers", "must be 0 to 15, and clickCount 0 to 3")
 	}
-	*m = Mouse{Type: what, X: *f.X, Y: *f.Y, Button: f.Button, DeltaX: f.DeltaX, DeltaY: f.DeltaY, Modifiers: f.Modifiers, Clicks: f.ClickCount}
+	*m = Mouse{
+		Type:      what,
+		X:         *f.X,
+		Y:         *f.Y,
+		Button:    f.Button,
+		DeltaX:    f.DeltaX,
+		DeltaY:    f.DeltaY,
+		Modifiers: f.Modifiers,
+		Clicks:    f.ClickCount,
+	}
 	return nil
 }
 
@@ -175,7 +204,14 @@ func (k *Key) parse(what string, f fields) error {
 	case f.KeyCode < 0 || f.KeyCode > 0xffff:
 		return invalid("keyCode", "must be 0 to 65535")
 	}
-	*k = Key{Type: what, Key: f.Key, Code: f.Code, Text: f.Text, VirtualID: f.KeyCode, Modifiers: f.Modifiers}
+	*k = Key{
+		Type:      what,
+		Key:       f.Key,
+		Code:      f.Code,
+		Text:      f.Text,
+		VirtualID: f.KeyCode,
+		Modifiers: f.Modifiers,
+	}
 	return nil
 }
 

@@ -16,16 +16,47 @@ func TestParseInput(t *testing.T) {
 		name, message string
 		want          Input
 	}{
-		{"flat mouse", `{"type":"mouseEvent","event":"mousePressed","x":1.5,"y":2,"button":"right","deltaX":3,"deltaY":4,"modifiers":8}`,
-			Input{Kind: "mouseEvent", Mouse: Mouse{"mousePressed", 1.5, 2, "right", 3, 4, 8, 0}}},
-		{"nested mouse", `{"type":"mouseEvent","pageId":"page-1","event":{"type":"mouseReleased","x":1,"y":2,"clickCount":2}}`,
-			Input{Kind: "mouseEvent", PageID: "page-1", Mouse: Mouse{"mouseReleased", 1, 2, "left", 0, 0, 0, 2}}},
-		{"a move without a button", `{"type":"mouseEvent","event":"mouseMoved","x":0,"y":0}`, Input{Kind: "mouseEvent", Mouse: Mouse{Type: "mouseMoved", Button: "none"}}},
-		{"flat key", `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":1}`, Input{Kind: "keyEvent", Key: Key{"keyDown", "a", "KeyA", "", 0, 1}}},
-		{"nested key", `{"type":"keyEvent","event":{"type":"char","text":"b","keyCode":66}}`, Input{Kind: "keyEvent", Key: Key{"char", "", "", "b", 66, 0}}},
-		{"flat navigation", `{"type":"navigation","action":"goto","url":" http://a.example "}`, Input{Kind: "navigation", Action: "goto", URL: "http://a.example"}},
-		{"nested navigation", `{"type":"navigation","event":{"action":"refresh"}}`, Input{Kind: "navigation", Action: "refresh"}},
-		{"only a URL", `{"type":"navigation","event":{"url":"http://a.example"}}`, Input{Kind: "navigation", Action: "goto", URL: "http://a.example"}},
+		{
+			"flat mouse",
+			`{"type":"mouseEvent","event":"mousePressed","x":1.5,"y":2,"button":"right","deltaX":3,` +
+				`"deltaY":4,"modifiers":8}`,
+			Input{Kind: "mouseEvent", Mouse: Mouse{"mousePressed", 1.5, 2, "right", 3, 4, 8, 0}},
+		},
+		{
+			"nested mouse",
+			`{"type":"mouseEvent","pageId":"page-1","event":{"type":"mouseReleased","x":1,"y":2,"clickCount":2}}`,
+			Input{Kind: "mouseEvent", PageID: "page-1", Mouse: Mouse{"mouseReleased", 1, 2, "left", 0, 0, 0, 2}},
+		},
+		{
+			"a move without a button",
+			`{"type":"mouseEvent","event":"mouseMoved","x":0,"y":0}`,
+			Input{Kind: "mouseEvent", Mouse: Mouse{Type: "mouseMoved", Button: "none"}},
+		},
+		{
+			"flat key",
+			`{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":1}`,
+			Input{Kind: "keyEvent", Key: Key{"keyDown", "a", "KeyA", "", 0, 1}},
+		},
+		{
+			"nested key",
+			`{"type":"keyEvent","event":{"type":"char","text":"b","keyCode":66}}`,
+			Input{Kind: "keyEvent", Key: Key{"char", "", "", "b", 66, 0}},
+		},
+		{
+			"flat navigation",
+			`{"type":"navigation","action":"goto","url":" http://a.example "}`,
+			Input{Kind: "navigation", Action: "goto", URL: "http://a.example"},
+		},
+		{
+			"nested navigation",
+			`{"type":"navigation","event":{"action":"refresh"}}`,
+			Input{Kind: "navigation", Action: "refresh"},
+		},
+		{
+			"only a URL",
+			`{"type":"navigation","event":{"url":"http://a.example"}}`,
+			Input{Kind: "navigation", Action: "goto", URL: "http://a.example"},
+		},
 		{"closing", `{"type":"closeTab","pageId":"page-1"}`, Input{Kind: "closeTab", PageID: "page-1"}},
 		{"selection", `{"type":"getSelectedText","pageId":"page-1"}`, Input{Kind: "getSelectedText", PageID: "page-1"}},
 		{"text", `{"type":"insertText","text":"ä"}`, Input{Kind: "insertText", Text: "ä"}},
@@ -36,15 +67,29 @@ func TestParseInput(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ message, field string }{
-		{``, "type"}, {`[]`, "type"}, {`"x"`, "type"}, {`{}`, "type"}, {`{"type":"shout"}`, "type"}, {`{"type":3}`, "type"},
-		{`{"type":"mouseEvent","x":1,"y":1}`, "event"}, {`{"type":"mouseEvent","event":"click","x":1,"y":1}`, "event"},
-		{`{"type":"mouseEvent","event":[1]}`, "event"}, {`{"type":"mouseEvent","event":{"type":"mouseMoved","x":"1","y":1}}`, "event"},
-		{`{"type":"mouseEvent","event":"mouseMoved","y":1}`, "x"}, {`{"type":"mouseEvent","event":"mouseMoved","x":1e9,"y":1}`, "x"},
-		{`{"type":"mouseEvent","event":"mouseMoved","x":1,"y":1,"button":"big"}`, "button"}, {`{"type":"mouseEvent","event":"mouseMoved","x":1,"y":1,"modifiers":16}`, "modifiers"},
-		{`{"type":"keyEvent","event":"keyPress","key":"a"}`, "event"}, {`{"type":"keyEvent","event":"keyDown"}`, "key"},
-		{`{"type":"keyEvent","event":"keyDown","key":"` + strings.Repeat("a", 65) + `"}`, "key"}, {`{"type":"keyEvent","event":"keyDown","key":"a","keyCode":-1}`, "keyCode"},
-		{`{"type":"navigation"}`, "action"}, {`{"type":"navigation","action":"goto"}`, "url"}, {`{"type":"navigation","action":"away","url":"x"}`, "action"},
-		{`{"type":"insertText"}`, "text"}, {`{"type":"closeTab","pageId":"` + strings.Repeat("a", 101) + `"}`, "pageId"},
+		{``, "type"},
+		{`[]`, "type"},
+		{`"x"`, "type"},
+		{`{}`, "type"},
+		{`{"type":"shout"}`, "type"},
+		{`{"type":3}`, "type"},
+		{`{"type":"mouseEvent","x":1,"y":1}`, "event"},
+		{`{"type":"mouseEvent","event":"click","x":1,"y":1}`, "event"},
+		{`{"type":"mouseEvent","event":[1]}`, "event"},
+		{`{"type":"mouseEvent","event":{"type":"mouseMoved","x":"1","y":1}}`, "event"},
+		{`{"type":"mouseEvent","event":"mouseMoved","y":1}`, "x"},
+		{`{"type":"mouseEvent","event":"mouseMoved","x":1e9,"y":1}`, "x"},
+		{`{"type":"mouseEvent","event":"mouseMoved","x":1,"y":1,"button":"big"}`, "button"},
+		{`{"type":"mouseEvent","event":"mouseMoved","x":1,"y":1,"modifiers":16}`, "modifiers"},
+		{`{"type":"keyEvent","event":"keyPress","key":"a"}`, "event"},
+		{`{"type":"keyEvent","event":"keyDown"}`, "key"},
+		{`{"type":"keyEvent","event":"keyDown","key":"` + strings.Repeat("a", 65) + `"}`, "key"},
+		{`{"type":"keyEvent","event":"keyDown","key":"a","keyCode":-1}`, "keyCode"},
+		{`{"type":"navigation"}`, "action"},
+		{`{"type":"navigation","action":"goto"}`, "url"},
+		{`{"type":"navigation","action":"away","url":"x"}`, "action"},
+		{`{"type":"insertText"}`, "text"},
+		{`{"type":"closeTab","pageId":"` + strings.Repeat("a", 101) + `"}`, "pageId"},
 	} {
 		_, err := ParseInput([]byte(tc.message))
 		if agent.ErrorCode(err) != agent.CodeInvalidAction || !strings.Contains(err.Error(), tc.field+" ") {
@@ -90,8 +135,13 @@ func TestClicks(t *testing.T) {
 		after  time.Duration
 		want   int
 	}{
-		{10, 10, "left", 0, 1}, {11, 12, "left", 100 * time.Millisecond, 2}, {11, 12, "left", 100 * time.Millisecond, 3}, {11, 12, "left", 100 * time.Millisecond, 1},
-		{11, 12, "right", 100 * time.Millisecond, 1}, {11, 12, "right", time.Second, 1}, {40, 12, "right", 10 * time.Millisecond, 1},
+		{10, 10, "left", 0, 1},
+		{11, 12, "left", 100 * time.Millisecond, 2},
+		{11, 12, "left", 100 * time.Millisecond, 3},
+		{11, 12, "left", 100 * time.Millisecond, 1},
+		{11, 12, "right", 100 * time.Millisecond, 1},
+		{11, 12, "right", time.Second, 1},
+		{40, 12, "right", 10 * time.Millisecond, 1},
 	} {
 		at = at.Add(tc.after)
 		if got := c.press(Mouse{X: tc.x, Y: tc.y, Button: tc.button}, at); got != tc.want {
@@ -115,8 +165,12 @@ func TestWatchDefaults(t *testing.T) {
 
 func FuzzParseInput(f *testing.F) {
 	for _, seed := range []string{
-		`{"type":"mouseEvent","event":{"type":"mousePressed","x":1,"y":2,"button":"left"}}`, `{"type":"keyEvent","event":"keyDown","key":"a"}`,
-		`{"type":"navigation","event":{"url":"http://a.example"}}`, `{"type":"closeTab","pageId":"x"}`, `{"event":null}`, `{"type":"mouseEvent","event":""}`,
+		`{"type":"mouseEvent","event":{"type":"mousePressed","x":1,"y":2,"button":"left"}}`,
+		`{"type":"keyEvent","event":"keyDown","key":"a"}`,
+		`{"type":"navigation","event":{"url":"http://a.example"}}`,
+		`{"type":"closeTab","pageId":"x"}`,
+		`{"event":null}`,
+		`{"type":"mouseEvent","event":""}`,
 	} {
 		f.Add([]byte(seed))
 	}

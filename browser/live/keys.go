@@ -9,16 +9,17 @@ import (
 // nothing or something other than their name, see
 // https://learn.microsoft.com/windows/win32/inputdev/virtual-key-codes.
 var virtualIDs = map[string]int{
-	"Backspace": 8, "Tab": 9, "Enter": 13, "Shift": 16, "Control": 17, "Alt": 18, "Pause": 19, "CapsLock": 20, "Escape": 27,
-	"PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
-	"Insert": 45, "Delete": 46, "Meta": 91, "ContextMenu": 93,
-	"F1": 112, "F2": 113, "F3": 114, "F4": 115, "F5": 116, "F6": 117, "F7": 118, "F8": 119, "F9": 120, "F10": 121, "F11": 122, "F12": 123,
+	"Backspace": 8, "Tab": 9, "Enter": 13, "Shift": 16, "Control": 17, "Alt": 18, "Pause": 19,
+	"CapsLock": 20, "Escape": 27, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
+	"ArrowRight": 39, "ArrowDown": 40, "Insert": 45, "Delete": 46, "Meta": 91, "ContextMenu": 93,
+	"F1": 112, "F2": 113, "F3": 114, "F4": 115, "F5": 116, "F6": 117, "F7": 118, "F8": 119, "F9": 120, "F10": 121,
+	"F11": 122, "F12": 123,
 }
 
 // punctuation maps codes of punctuation keys on a US keyboard to virtual-key codes.
 var punctuation = map[string]int{
-	"Space": 32, "Semicolon": 186, "Equal": 187, "Comma": 188, "Minus": 189, "Period": 190, "Slash": 191, "Backquote": 192,
-	"BracketLeft": 219, "Backslash": 220, "BracketRight": 221, "Quote": 222,
+	"Space": 32, "Semicolon": 186, "Equal": 187, "Comma": 188, "Minus": 189, "Period": 190,
+	"Slash": 191, "Backquote": 192, "BracketLeft": 219, "Backslash": 220, "BracketRight": 221, "Quote": 222,
 }
 
 // Modifiers that turn a key into a command.
@@ -58,7 +59,8 @@ func (k Key) virtualID() int {
 	} else {
 		name = k.Key
 	}
-	if name = strings.ToUpper(name); len(name) == 1 && (name[0] >= 'A' && name[0] <= 'Z' || name[0] >= '0' && name[0] <= '9') {
+	if name = strings.ToUpper(name); len(name) == 1 &&
+		(name[0] >= 'A' && name[0] <= 'Z' || name[0] >= '0' && name[0] <= '9') {
 		return int(name[0])
 	}
 	return 0

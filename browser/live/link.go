@@ -26,11 +26,15 @@ func (l *Live) Link(g Grant, until time.Time) Link {
 }
 
 // Token returns the token of a grant. The same grant always has the same token.
-func (l *Live) Token(g Grant) string { return l.links.Token(g) }
+func (l *Live) Token(g Grant) string {
+	return l.links.Token(g)
+}
 
 // Grant returns what a token allows. A token that is forged, expired or of another
 // server is UNAUTHORIZED.
-func (l *Live) Grant(token string) (Grant, error) { return l.links.Grant(token) }
+func (l *Live) Grant(token string) (Grant, error) {
+	return l.links.Grant(token)
+}
 
 // withLink returns a takeover with its link while it is open.
 func (l *Live) withLink(t agent.Takeover) agent.Takeover {

@@ -45,8 +45,15 @@ func New(o Options) *Live {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Live{options: o, log: o.Log, links: signer(o), casts: map[*browser.Page]*cast{}, icons: map[*browser.Page]string{},
-		recordings: map[*browser.Session]*recording{}, takeovers: map[string]*takeover{}}
+	return &Live{
+		options:    o,
+		log:        o.Log,
+		links:      signer(o),
+		casts:      map[*browser.Page]*cast{},
+		icons:      map[*browser.Page]string{},
+		recordings: map[*browser.Session]*recording{},
+		takeovers:  map[string]*takeover{},
+	}
 }
 
 // signer returns the signer of links, which is that of the data folder, so that it finds

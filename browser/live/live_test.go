@@ -15,8 +15,9 @@ var pages = map[string]string{
 <div onclick="document.title='clicked'" style="position:absolute;left:100px;top:100px;width:100px;height:100px;background:red"></div>
 <a href="/two" target="_blank" style="position:absolute;left:300px;top:300px;width:100px;height:40px;background:#0f0">two</a>
 <p id=p style="position:absolute;left:10px;top:400px" ondblclick="document.title='double'">selectable words</p>`,
-	"/two":      `<title>Two</title><body style="background:#00f">second`,
-	"/form":     `<title>Form</title><form action="/done"><input name=q autofocus style="position:absolute;left:0;top:0;width:400px;height:100px"></form>`,
+	"/two": `<title>Two</title><body style="background:#00f">second`,
+	"/form": `<title>Form</title><form action="/done"><input name=q autofocus style="position:absolute;left:0;` +
+		`top:0;width:400px;height:100px"></form>`,
 	"/done":     `<title>Done</title>`,
 	"/icon.png": "\x89PNG\r\n\x1a\n----",
 }
@@ -25,8 +26,13 @@ func TestWatch(t *testing.T) {
 	ts := newTestServer(t, pages)
 	s := ts.openSession(t, "/")
 	v := ts.newViewer(t, s, Watch{})
-	first := v.waitFor(t, "the tab list", func(m viewerMessage) bool { return m.Type == "tabList" && m.Tabs[0].Title == "One" })
-	if len(first.Tabs) != 1 || first.Tabs[0].ID != first.Tabs[0].PageID || first.FirstTabID != first.Tabs[0].PageID || first.ActiveTabID != first.FirstTabID {
+	first := v.waitFor(t, "the tab list", func(m viewerMessage) bool {
+		return m.Type == "tabList" && m.Tabs[0].Title == "One"
+	})
+	if len(first.Tabs) != 1 ||
+		first.Tabs[0].ID != first.Tabs[0].PageID ||
+		first.FirstTabID != first.Tabs[0].PageID ||
+		first.ActiveTabID != first.FirstTabID {
 		t.Errorf("got %+v", first)
 	}
 	frame := v.waitFor(t, "a frame", isFrame)
@@ -56,22 +62,33 @@ func TestWatch(t *testing.T) {
 	defer h.Close()
 	click := func(x, y string) {
 		t.Helper()
-		h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":`+x+`,"y":`+y+`,"button":"left"}`,
-			`{"type":"mouseEvent","event":"mouseReleased","x":`+x+`,"y":`+y+`,"button":"left"}`)
+		h.send(
+			t,
+			`{"type":"mouseEvent","event":"mousePressed","x":`+x+`,"y":`+y+`,"button":"left"}`,
+			`{"type":"mouseEvent","event":"mouseReleased","x":`+x+`,"y":`+y+`,"button":"left"}`,
+		)
 	}
 	click("150", "150")
 	v.waitFor(t, "the click", func(m viewerMessage) bool { return m.Title == "clicked" })
 	click("350", "320")
-	two := v.waitFor(t, "the second tab", func(m viewerMessage) bool { return m.Type == "tabList" && len(m.Tabs) == 2 && m.Tabs[1].Title == "Two" })
+	two := v.waitFor(t, "the second tab", func(m viewerMessage) bool {
+		return m.Type == "tabList" && len(m.Tabs) == 2 && m.Tabs[1].Title == "Two"
+	})
 	if two.ActiveTabID != two.Tabs[1].PageID || two.FirstTabID != first.FirstTabID {
 		t.Errorf("got %+v", two)
 	}
-	v.waitFor(t, "a frame of the second tab", func(m viewerMessage) bool { return isFrame(m) && m.PageID == two.ActiveTabID && m.Title == "Two" })
+	v.waitFor(t, "a frame of the second tab", func(m viewerMessage) bool {
+		return isFrame(m) && m.PageID == two.ActiveTabID && m.Title == "Two"
+	})
 	tabs.waitFor(t, "that the second is active", activates(two.ActiveTabID))
 	h.send(t, `{"type":"closeTab","pageId":"`+two.ActiveTabID+`"}`)
-	v.waitFor(t, "the closed tab", func(m viewerMessage) bool { return m.Type == "tabClosed" && m.PageID == two.ActiveTabID })
+	v.waitFor(t, "the closed tab", func(m viewerMessage) bool {
+		return m.Type == "tabClosed" && m.PageID == two.ActiveTabID
+	})
 	v.waitFor(t, "the list", func(m viewerMessage) bool { return m.Type == "tabList" && len(m.Tabs) == 1 })
-	v.waitFor(t, "the first tab again", func(m viewerMessage) bool { return isFrame(m) && m.PageID == first.FirstTabID })
+	v.waitFor(t, "the first tab again", func(m viewerMessage) bool {
+		return isFrame(m) && m.PageID == first.FirstTabID
+	})
 	if err := ts.browser.Delete(t.Context(), ts.db, s.ID()); err != nil {
 		t.Fatal(err)
 	}
@@ -85,28 +102,57 @@ func TestKeys(t *testing.T) {
 	v := ts.newViewer(t, s, Watch{})
 	h := ts.live.Controller(s, "")
 	defer h.Close()
-	h.send(t, `{"type":"mouseEvent","event":{"type":"mousePressed","x":50,"y":25,"button":"left","clickCount":1}}`, `{"type":"mouseEvent","event":{"type":"mouseReleased","x":50,"y":25,"button":"left"}}`)
+	h.send(
+		t,
+		`{"type":"mouseEvent","event":{"type":"mousePressed","x":50,"y":25,"button":"left","clickCount":1}}`,
+		`{"type":"mouseEvent","event":{"type":"mouseReleased","x":50,"y":25,"button":"left"}}`,
+	)
 	// keyDown types a key, and a following char does not type it again; a char without keyDown types, too.
-	h.send(t, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":0}`, `{"type":"keyEvent","event":"char","key":"a","modifiers":0}`, `{"type":"keyEvent","event":"keyUp","key":"a","code":"KeyA"}`,
+	h.send(
+		t,
+		`{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":0}`,
+		`{"type":"keyEvent","event":"char","key":"a","modifiers":0}`,
+		`{"type":"keyEvent","event":"keyUp","key":"a","code":"KeyA"}`,
 		`{"type":"keyEvent","event":{"type":"char","key":"b","text":"b"}}`,
 		`{"type":"keyEvent","pageId":"","event":{"type":"keyDown","text":"ü","key":"ü","code":"","keyCode":252}}`,
-		`{"type":"keyEvent","event":"keyDown","key":"x","code":"KeyX"}`, `{"type":"keyEvent","event":"keyDown","key":"Backspace","code":"Backspace"}`)
+		`{"type":"keyEvent","event":"keyDown","key":"x","code":"KeyX"}`,
+		`{"type":"keyEvent","event":"keyDown","key":"Backspace","code":"Backspace"}`,
+	)
 	v.waitFor(t, "the text", func(m viewerMessage) bool { return m.Title == "typed:abü" })
-	h.send(t, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":2}`, `{"type":"keyEvent","event":"keyDown","key":"c","code":"KeyC"}`)
+	h.send(
+		t,
+		`{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":2}`,
+		`{"type":"keyEvent","event":"keyDown","key":"c","code":"KeyC"}`,
+	)
 	v.waitFor(t, "Control+A and a letter", func(m viewerMessage) bool { return m.Title == "typed:c" })
-	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":40,"y":425}`, `{"type":"mouseEvent","event":"mouseReleased","x":40,"y":425}`,
-		`{"type":"mouseEvent","event":"mousePressed","x":40,"y":425}`, `{"type":"mouseEvent","event":"mouseReleased","x":40,"y":425}`)
+	h.send(
+		t,
+		`{"type":"mouseEvent","event":"mousePressed","x":40,"y":425}`,
+		`{"type":"mouseEvent","event":"mouseReleased","x":40,"y":425}`,
+		`{"type":"mouseEvent","event":"mousePressed","x":40,"y":425}`,
+		`{"type":"mouseEvent","event":"mouseReleased","x":40,"y":425}`,
+	)
 	v.waitFor(t, "a double click", func(m viewerMessage) bool { return m.Title == "double" })
 	var selected viewerMessage
-	if err := json.Unmarshal(h.send(t, `{"type":"getSelectedText","pageId":"`+s.ActivePage().ID()+`"}`), &selected); err != nil {
+	if err := json.Unmarshal(
+		h.send(t, `{"type":"getSelectedText","pageId":"`+s.ActivePage().ID()+`"}`),
+		&selected,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if strings.TrimSpace(selected.Text) != "selectable" || selected.Type != "selectedTextResponse" || selected.PageID != s.ActivePage().ID() {
+	if strings.TrimSpace(selected.Text) != "selectable" ||
+		selected.Type != "selectedTextResponse" ||
+		selected.PageID != s.ActivePage().ID() {
 		t.Errorf("got %+v", selected)
 	}
 	h.send(t, `{"type":"navigation","action":"goto","url":"`+ts.site.URL+`/form"}`)
 	v.waitFor(t, "the form", func(m viewerMessage) bool { return m.Title == "Form" })
-	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":50}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":50}`, `{"type":"keyEvent","event":"keyDown","key":"Enter","code":"Enter"}`)
+	h.send(
+		t,
+		`{"type":"mouseEvent","event":"mousePressed","x":50,"y":50}`,
+		`{"type":"mouseEvent","event":"mouseReleased","x":50,"y":50}`,
+		`{"type":"keyEvent","event":"keyDown","key":"Enter","code":"Enter"}`,
+	)
 	v.waitFor(t, "the submitted form", func(m viewerMessage) bool { return m.Title == "Done" })
 	h.send(t, `{"type":"navigation","event":{"action":"back"}}`)
 	v.waitFor(t, "going back", func(m viewerMessage) bool { return m.Title == "Form" })

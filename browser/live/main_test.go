@@ -56,7 +56,10 @@ func newTestServer(t testing.TB, pages map[string]string) *testServer {
 	}
 	t.Cleanup(func() { folder.Close() })
 	ts := &testServer{folder: folder, db: folder.Default()}
-	ts.browser = browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.1/32")}, Find: findBrowser})
+	ts.browser = browser.New(browser.Options{
+		Env:  store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.1/32")},
+		Find: findBrowser,
+	})
 	ts.live = New(Options{Browser: ts.browser, PublicURL: "http://satchel.test"})
 	for _, w := range []interface {
 		Start(context.Context) error
@@ -87,7 +90,9 @@ func newTestServer(t testing.TB, pages map[string]string) *testServer {
 // openSession opens a session at a page of the site.
 func (ts *testServer) openSession(t testing.TB, path string) *browser.Session {
 	t.Helper()
-	row, err := ts.browser.Create(t.Context(), ts.db, agent.SessionOptions{Viewport: &agent.Viewport{Width: 800, Height: 600}})
+	row, err := ts.browser.Create(t.Context(), ts.db, agent.SessionOptions{
+		Viewport: &agent.Viewport{Width: 800, Height: 600},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

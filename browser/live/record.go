@@ -75,8 +75,14 @@ func (l *Live) Recording(s *browser.Session, pageID string) (*Recording, error) 
 	if r == nil {
 		name := make([]byte, 16)
 		_, _ = rand.Read(name) // never fails, see crypto/rand
-		r = &recording{live: l, session: s, binding: "_" + hex.EncodeToString(name), payloads: make(chan payload, maxPayloads),
-			done: make(chan struct{}), added: make(chan struct{})}
+		r = &recording{
+			live:     l,
+			session:  s,
+			binding:  "_" + hex.EncodeToString(name),
+			payloads: make(chan payload, maxPayloads),
+			done:     make(chan struct{}),
+			added:    make(chan struct{}),
+		}
 		r.script = strings.NewReplacer("BINDING", r.binding, "RRWEB", rrweb).Replace(recordScript)
 		if err := l.spawnLocked(r.run); err != nil {
 			return nil, err
@@ -181,7 +187,9 @@ func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
 	if err != nil {
 		return // the tab has been closed in the meantime
 	}
-	cdp.On("Runtime.bindingCalled", func(params map[string]any) { r.onBinding(p.ID(), params) })
+	cdp.On("Runtime.bindingCalled", func(params map[string]any) {
+		r.onBinding(p.ID(), params)
+	})
 	for _, call := range []struct {
 		method string
 		params map[string]any
@@ -203,7 +211,10 @@ func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
 	}
 	ended, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	_, _ = browser.Within(ended, func() (any, error) { return nil, cdp.Detach() }) // fails if the tab is closed, which detaches it anyway
+	// fails if the tab is closed, which detaches it anyway
+	_, _ = browser.Within(ended, func() (any, error) {
+		return nil, cdp.Detach()
+	})
 }
 
 // onBinding is Playwright's handler. It neither blocks nor calls Playwright; batches
@@ -249,7 +260,10 @@ func parseEvents(p payload) []event {
 			Type      *int     `json:"type"`
 			Timestamp *float64 `json:"timestamp"`
 		}
-		if json.Unmarshal(raw, &head) != nil || head.Type == nil || head.Timestamp == nil || raw[0] != '{' {
+		if json.Unmarshal(raw, &head) != nil ||
+			head.Type == nil ||
+			head.Timestamp == nil ||
+			raw[0] != '{' {
 			continue
 		}
 		tagged := append([]byte(`{"pageId":"`+p.pageID+`",`), raw[1:]...)

@@ -62,17 +62,28 @@ func TestRecording(t *testing.T) {
 	}
 	h := ts.live.Controller(s, "")
 	defer h.Close()
-	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA"}`)
-	r.waitFor(t, "the typed text", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "a" })
+	h.send(
+		t,
+		`{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`,
+		`{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`,
+		`{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA"}`,
+	)
+	r.waitFor(t, "the typed text", func(e recorded) bool {
+		return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "a"
+	})
 	h.send(t, `{"type":"navigation","url":"`+ts.site.URL+`/two"}`)
-	r.waitFor(t, "the next page", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
+	r.waitFor(t, "the next page", func(e recorded) bool {
+		return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two")
+	})
 
 	// A reader that comes later receives everything.
 	late, err := ts.live.Recording(s, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := late.waitFor(t, "the replay", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
+	all := late.waitFor(t, "the replay", func(e recorded) bool {
+		return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two")
+	})
 	if all[0] != first[0] {
 		t.Errorf("the replay starts with %+v", all[0])
 	}
@@ -159,8 +170,15 @@ func TestReplay(t *testing.T) {
 	r.waitFor(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
 	h := ts.live.Controller(s, "")
 	defer h.Close()
-	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"insertText","text":"replayed text"}`)
-	r.waitFor(t, "the typed text", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "replayed text" })
+	h.send(
+		t,
+		`{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`,
+		`{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`,
+		`{"type":"insertText","text":"replayed text"}`,
+	)
+	r.waitFor(t, "the typed text", func(e recorded) bool {
+		return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "replayed text"
+	})
 	again, err := ts.live.Recording(s, s.ActivePage().ID())
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,9 @@ type Logs struct {
 
 // Logs returns a reader of the console lines of all tabs of a session, beginning with
 // the oldest line kept.
-func (l *Live) Logs(s *browser.Session) *Logs { return &Logs{session: s} }
+func (l *Live) Logs(s *browser.Session) *Logs {
+	return &Logs{session: s}
+}
 
 // Next waits for more lines and returns them as a JSON array. It returns io.EOF when
 // the session has ended.

@@ -32,22 +32,38 @@ func (t *takeover) current() agent.Takeover {
 }
 
 // RequestTakeover requests a person. Scripted actions continue until one comes.
-func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.TakeoverOptions) (agent.Takeover, error) {
+func (l *Live) RequestTakeover(
+	ctx context.Context,
+	s *browser.Session,
+	o agent.TakeoverOptions,
+) (agent.Takeover, error) {
 	if err := o.Validate(); err != nil {
 		return agent.Takeover{}, err
 	}
 	now := agent.Now()
-	t := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: s.ID(), Reason: o.Reason, Timeout: int(o.Duration() / time.Second),
-		CreatedAt: now, ExpiresAt: agent.At(now.Add(o.Duration()))}
+	t := agent.Takeover{
+		ID:        agent.NewID(agent.KindTakeover),
+		SessionID: s.ID(),
+		Reason:    o.Reason,
+		Timeout:   int(o.Duration() / time.Second),
+		CreatedAt: now,
+		ExpiresAt: agent.At(now.Add(o.Duration())),
+	}
 	made, err := s.DB().CreateTakeover(ctx, t)
 	if err != nil {
 		return agent.Takeover{}, err
 	}
-	open := &takeover{id: t.ID, until: now.Add(o.Duration()), state: made}
+	open := &takeover{
+		id:    t.ID,
+		until: now.Add(o.Duration()),
+		state: made,
+	}
 	open.ended, open.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.spawnLocked(func(life context.Context) { l.awaitEnd(life, s, open) }); err != nil {
+	if err := l.spawnLocked(func(life context.Context) {
+		l.awaitEnd(life, s, open)
+	}); err != nil {
 		return agent.Takeover{}, err // the session's end, which comes now, ends the row
 	}
 	l.takeovers[s.ID()] = open
@@ -73,7 +89,9 @@ func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 	case <-timer.C:
 		ctx, cancel := context.WithTimeout(life, callTimeout)
 		defer cancel()
-		if _, err := l.changeStatus(ctx, s, t, agent.TakeoverExpired); err != nil && agent.ErrorCode(err) != agent.CodeConflict && life.Err() == nil {
+		if _, err := l.changeStatus(ctx, s, t, agent.TakeoverExpired); err != nil &&
+			agent.ErrorCode(err) != agent.CodeConflict &&
+			life.Err() == nil {
 			l.log.Error("end takeover", "takeover", t.id, "error", err)
 		}
 	}
@@ -101,7 +119,12 @@ func (l *Live) openTakeover(s *browser.Session, id string) *takeover {
 // MoveTakeover changes the state of a takeover: active when a person has come,
 // completed, or cancelled. Scripted actions are refused only while it is
 // active. If it has ended, the error is CONFLICT.
-func (l *Live) MoveTakeover(ctx context.Context, s *browser.Session, id string, to agent.TakeoverStatus) (agent.Takeover, error) {
+func (l *Live) MoveTakeover(
+	ctx context.Context,
+	s *browser.Session,
+	id string,
+	to agent.TakeoverStatus,
+) (agent.Takeover, error) {
 	t := l.openTakeover(s, id)
 	if t == nil {
 		return s.DB().MoveTakeover(ctx, s.ID(), id, to) // an error: it has ended or is unknown
@@ -131,7 +154,12 @@ func (l *Live) CancelTakeover(ctx context.Context, db *store.DB, id string) erro
 	return err
 }
 
-func (l *Live) changeStatus(ctx context.Context, s *browser.Session, t *takeover, to agent.TakeoverStatus) (agent.Takeover, error) {
+func (l *Live) changeStatus(
+	ctx context.Context,
+	s *browser.Session,
+	t *takeover,
+	to agent.TakeoverStatus,
+) (agent.Takeover, error) {
 	t.transition.Lock()
 	defer t.transition.Unlock()
 	if now := t.current(); now.Status == to && to == agent.TakeoverActive {
@@ -174,7 +202,12 @@ func (l *Live) status(s *browser.Session) []byte {
 	}{"status", s.Status(), s.Viewport(), nil}
 	if t != nil {
 		if now := t.current(); now.Status.Open() {
-			message.Takeover = &takeoverState{ID: t.id, Status: now.Status, Reason: now.Reason, ExpiresAt: now.ExpiresAt}
+			message.Takeover = &takeoverState{
+				ID:        t.id,
+				Status:    now.Status,
+				Reason:    now.Reason,
+				ExpiresAt: now.ExpiresAt,
+			}
 		}
 	}
 	raw, _ := json.Marshal(message) // plain values cannot fail

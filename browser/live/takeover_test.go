@@ -46,14 +46,20 @@ func TestTakeover(t *testing.T) {
 	if s.Status() != agent.SessionActive {
 		t.Error("scripted actions are rejected before the takeover started")
 	}
-	if _, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{}); agent.ErrorCode(err) != agent.CodeConflict {
+	if _, err := ts.live.RequestTakeover(
+		t.Context(),
+		s,
+		agent.TakeoverOptions{},
+	); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("a second takeover: %v", err)
 	}
 	v.waitFor(t, "the request", func(m viewerMessage) bool {
 		return m.Takeover != nil && m.Takeover.Status == agent.TakeoverPending && m.Takeover.Reason == "captcha"
 	})
 	for range 2 { // reloading the page starts it twice
-		if active, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverActive); err != nil || active.Status != agent.TakeoverActive || active.StartedAt.IsZero() {
+		if active, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverActive); err != nil ||
+			active.Status != agent.TakeoverActive ||
+			active.StartedAt.IsZero() {
 			t.Errorf("got %+v, %v", active, err)
 		}
 	}
@@ -65,10 +71,20 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("got %+v, %v", done, err)
 	}
 	v.waitFor(t, "the end", func(m viewerMessage) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
-	if _, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeConflict {
+	if _, err := ts.live.MoveTakeover(
+		t.Context(),
+		s,
+		made.ID,
+		agent.TakeoverCancelled,
+	); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("an ended takeover is ended again: %v", err)
 	}
-	if _, err := ts.live.MoveTakeover(t.Context(), s, "takeover-none", agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := ts.live.MoveTakeover(
+		t.Context(),
+		s,
+		"takeover-none",
+		agent.TakeoverCancelled,
+	); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("an unknown takeover: %v", err)
 	}
 
@@ -80,7 +96,9 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.waitFor(t, "its start", func(m viewerMessage) bool { return m.Status == agent.SessionTakeover })
-	v.waitFor(t, "its expiry", func(m viewerMessage) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
+	v.waitFor(t, "its expiry", func(m viewerMessage) bool {
+		return m.Status == agent.SessionActive && m.Takeover == nil
+	})
 	if got, err := ts.live.Takeover(t.Context(), s, short.ID); err != nil || got.Status != agent.TakeoverExpired {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -92,7 +110,9 @@ func TestTakeover(t *testing.T) {
 	if err := ts.db.EndLostSessions(t.Context(), func(string) bool { return false }, "killed"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ts.db.Takeover(t.Context(), s.ID(), pending.ID); err != nil || got.Status != agent.TakeoverCancelled || got.EndedAt.IsZero() {
+	if got, err := ts.db.Takeover(t.Context(), s.ID(), pending.ID); err != nil ||
+		got.Status != agent.TakeoverCancelled ||
+		got.EndedAt.IsZero() {
 		t.Errorf("after a kill: %+v, %v", got, err)
 	}
 	wantEvents(t, ts.db, made, "requested", "completed", "requested", "expired", "requested")
@@ -114,7 +134,9 @@ func wantEvents(t *testing.T, db *store.DB, made agent.Takeover, want ...string)
 				t.Errorf("%s: %s", e.Type, e.Data)
 			}
 			if reference := data.Takeover.TakeoverURL; len(got) == 0 {
-				if filled, err := db.FillLinks(t.Context(), reference); err != nil || reference != "satchel-link:"+made.ID || filled != made.TakeoverURL {
+				if filled, err := db.FillLinks(t.Context(), reference); err != nil ||
+					reference != "satchel-link:"+made.ID ||
+					filled != made.TakeoverURL {
 					t.Errorf("the request has the URL %q, filled %q, %v", reference, filled, err)
 				}
 			}
@@ -156,9 +178,14 @@ func TestLinks(t *testing.T) {
 	payload, signature, _ := strings.Cut(token, ".")
 	expired := l.Link(Grant{SessionID: "session-1"}, time.Now().Add(-time.Second)).URL
 	for name, invalid := range map[string]string{
-		"empty": "", "no signature": payload, "empty signature": payload + ".", "another payload": payload + "AA." + signature,
-		"another signature": payload + "." + signature[:len(signature)-2] + "AA", "not base64": "!." + signature, "long": strings.Repeat("a", 2000) + "." + signature,
-		"expired": strings.SplitN(expired, "token=", 2)[1],
+		"empty":             "",
+		"no signature":      payload,
+		"empty signature":   payload + ".",
+		"another payload":   payload + "AA." + signature,
+		"another signature": payload + "." + signature[:len(signature)-2] + "AA",
+		"not base64":        "!." + signature,
+		"long":              strings.Repeat("a", 2000) + "." + signature,
+		"expired":           strings.SplitN(expired, "token=", 2)[1],
 	} {
 		if _, err := l.Grant(invalid); agent.ErrorCode(err) != agent.CodeUnauthorized {
 			t.Errorf("%s: %v", name, err)

@@ -46,7 +46,12 @@ func (l *Live) Watch(s *browser.Session, w Watch) (*Viewer, error) {
 	if w.PageID != "" && s.Page(w.PageID) == nil {
 		return nil, agent.NotFound("page", w.PageID)
 	}
-	v := &Viewer{live: l, session: s, watch: w.withDefaults(), wake: make(chan struct{}, 1)}
+	v := &Viewer{
+		live:    l,
+		session: s,
+		watch:   w.withDefaults(),
+		wake:    make(chan struct{}, 1),
+	}
 	v.changed, v.unsubscribe = s.Changes()
 	return v, nil
 }
@@ -246,7 +251,13 @@ func (v *Viewer) tabsMessage() []byte {
 	open := map[string]bool{}
 	for _, p := range pages {
 		open[p.ID()] = true
-		list.Tabs = append(list.Tabs, tab{PageID: p.ID(), ID: p.ID(), URL: p.URL(), Title: p.Title(), Favicon: v.live.icon(p)})
+		list.Tabs = append(list.Tabs, tab{
+			PageID:  p.ID(),
+			ID:      p.ID(),
+			URL:     p.URL(),
+			Title:   p.Title(),
+			Favicon: v.live.icon(p),
+		})
 	}
 	for i, id := range v.tabs {
 		if !open[id] {

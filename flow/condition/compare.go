@@ -16,11 +16,15 @@ import (
 
 // withoutError adapts a test that cannot fail.
 func withoutError(test func(left, right any) bool) func(left, right any) (bool, error) {
-	return func(left, right any) (bool, error) { return test(left, right), nil }
+	return func(left, right any) (bool, error) {
+		return test(left, right), nil
+	}
 }
 
 func texts(test func(left, right string) bool) func(left, right any) bool {
-	return func(left, right any) bool { return left != nil && test(text(left), text(right)) }
+	return func(left, right any) bool {
+		return left != nil && test(text(left), text(right))
+	}
 }
 
 // text returns a value as compared with text.
@@ -44,7 +48,10 @@ func number(v any) (f float64, digits string, ok bool) {
 	}
 	// ParseFloat also accepts hexadecimal numbers, underscores, "inf" and
 	// "nan".
-	if len(digits) == 0 || len(digits) > maxNumber || strings.Trim(digits, "+-0123456789.eE") != "" || strings.ContainsAny(digits[:1], "eE") {
+	if len(digits) == 0 ||
+		len(digits) > maxNumber ||
+		strings.Trim(digits, "+-0123456789.eE") != "" ||
+		strings.ContainsAny(digits[:1], "eE") {
 		return 0, "", false
 	}
 	f, err := strconv.ParseFloat(digits, 64)

@@ -63,7 +63,12 @@ var operators = map[string]operator{
 }
 
 var aliases = map[string]string{
-	"==": "equals", "!=": "not_equals", ">": "gt", ">=": "gte", "<": "lt", "<=": "lte",
+	"==": "equals",
+	"!=": "not_equals",
+	">":  "gt",
+	">=": "gte",
+	"<":  "lt",
+	"<=": "lte",
 }
 
 func lookup(name string) (operator, bool) {
@@ -110,7 +115,11 @@ func Parse(field string, v any) ([]Condition, error) {
 		if !ok {
 			return nil, agent.Invalid(at+".operator", "must be one of "+strings.Join(Operators(), ", "))
 		}
-		out[i] = Condition{Left: object["left"], Operator: name, Right: object["right"]}
+		out[i] = Condition{
+			Left:     object["left"],
+			Operator: name,
+			Right:    object["right"],
+		}
 	}
 	return out, Check(field, "", out)
 }

@@ -172,9 +172,18 @@ func TestEvalErrors(t *testing.T) {
 		{Condition{1.0, "like", 1.0}, "operator is unknown"},
 		{Condition{1.0, "in", 1.0}, "right must be a list or comma-separated values"},
 		{Condition{"a", "matches", "("}, "right is not a regular expression in RE2 syntax: missing closing )"},
-		{Condition{"a", "matches", `(a)\1`}, "right is not a regular expression in RE2 syntax: invalid escape sequence"},
-		{Condition{"a", "matches", strings.Repeat("a", 1001)}, "right must be a regular expression of at most 1000 bytes"},
-		{Condition{strings.Repeat("a", 60_000), "matches", "a{1000}$"}, "left is too long for a regular expression of this size"},
+		{
+			Condition{"a", "matches", `(a)\1`},
+			"right is not a regular expression in RE2 syntax: invalid escape sequence",
+		},
+		{
+			Condition{"a", "matches", strings.Repeat("a", 1001)},
+			"right must be a regular expression of at most 1000 bytes",
+		},
+		{
+			Condition{strings.Repeat("a", 60_000), "matches", "a{1000}$"},
+			"left is too long for a regular expression of this size",
+		},
 	}
 	for _, c := range cases {
 		_, err := Eval("", []Condition{{nil, "exists", nil}, c.condition})
@@ -183,7 +192,10 @@ func TestEvalErrors(t *testing.T) {
 		}
 		_, err = Eval("", []Condition{{1.0, "exists", nil}, c.condition})
 		var e *agent.Error
-		if !errors.As(err, &e) || e.Code != CodeCondition || e.Message != "condition 2: "+c.issue || e.Details["condition"] != 1 {
+		if !errors.As(err, &e) ||
+			e.Code != CodeCondition ||
+			e.Message != "condition 2: "+c.issue ||
+			e.Details["condition"] != 1 {
 			t.Errorf("%.40v: %v", c.condition, err)
 		}
 	}
@@ -222,7 +234,10 @@ func TestParse(t *testing.T) {
 			t.Errorf("%.80s: %v, want %q", c.json, err, c.field)
 		}
 	}
-	for field, want := range map[string]string{"conditions": "combinator", "nodes[1].data.conditions": "nodes[1].data.combinator"} {
+	for field, want := range map[string]string{
+		"conditions":               "combinator",
+		"nodes[1].data.conditions": "nodes[1].data.combinator",
+	} {
 		var e *agent.Error
 		if err := Check(field, "xor", nil); !errors.As(err, &e) || e.Details["field"] != want {
 			t.Errorf("%s: %v", field, err)
@@ -250,7 +265,13 @@ func FuzzCondition(f *testing.F) {
 		if checked == nil && !hasTemplate(c.Right) && err != nil && !strings.Contains(err.Error(), "too long") {
 			t.Fatalf("%#v is valid but fails: %v", c, err)
 		}
-		if opposite, ok := map[string]string{"equals": "not_equals", "contains": "not_contains", "in": "not_in", "exists": "not_exists", "is_empty": "is_not_empty"}[name]; ok && err == nil {
+		if opposite, ok := map[string]string{
+			"equals":   "not_equals",
+			"contains": "not_contains",
+			"in":       "not_in",
+			"exists":   "not_exists",
+			"is_empty": "is_not_empty",
+		}[name]; ok && err == nil {
 			if other, err := Eval("", []Condition{{c.Left, opposite, c.Right}}); err != nil || other == got {
 				t.Fatalf("%#v: %v, its opposite %v", c, got, other)
 			}

@@ -31,8 +31,17 @@ type failing struct {
 }
 
 func newConsumer(c Consumer, log *slog.Logger, backoff func(failures int, err error) time.Duration) *consumer {
-	l := &consumer{Consumer: c, log: log.With("consumer", c.Name), failing: map[*store.DB]failing{}}
-	l.queue = work.New(work.Options[*store.DB]{Run: l.run, Limit: maxTurns, Backoff: backoff, OnError: l.report})
+	l := &consumer{
+		Consumer: c,
+		log:      log.With("consumer", c.Name),
+		failing:  map[*store.DB]failing{},
+	}
+	l.queue = work.New(work.Options[*store.DB]{
+		Run:     l.run,
+		Limit:   maxTurns,
+		Backoff: backoff,
+		OnError: l.report,
+	})
 	return l
 }
 
@@ -160,6 +169,12 @@ func (c *consumer) skip(ctx context.Context, db *store.DB, cause error) error {
 	}
 	event := u.Events[0]
 	err = db.PassEvents(ctx, c.Name, event.Seq)
-	c.log.Error("skip event", "agent", db.ID(), "event", event.ID, "type", event.Type, "error", errors.Join(cause, err))
+	c.log.Error(
+		"skip event",
+		"agent", db.ID(),
+		"event", event.ID,
+		"type", event.Type,
+		"error", errors.Join(cause, err),
+	)
 	return err
 }

@@ -53,7 +53,12 @@ func New(folder *store.Folder, log *slog.Logger, consumers ...Consumer) *Dispatc
 	return newDispatcher(folder, log, work.Exponential(firstRetry, longestRetry), consumers...)
 }
 
-func newDispatcher(folder *store.Folder, log *slog.Logger, backoff func(failures int, err error) time.Duration, consumers ...Consumer) *Dispatcher {
+func newDispatcher(
+	folder *store.Folder,
+	log *slog.Logger,
+	backoff func(failures int, err error) time.Duration,
+	consumers ...Consumer,
+) *Dispatcher {
 	if log == nil {
 		log = slog.Default()
 	}

@@ -57,7 +57,9 @@ type recorder struct {
 }
 
 // each returns a Handle that calls a func for each event.
-func each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func(context.Context, *store.DB, []agent.Event) (int, error) {
+func each(
+	act func(ctx context.Context, db *store.DB, e agent.Event) error,
+) func(context.Context, *store.DB, []agent.Event) (int, error) {
 	return func(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
 		for i, e := range events {
 			if err := recoverPanic(func() error { return act(ctx, db, e) }); err != nil {
@@ -72,8 +74,12 @@ func each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func
 // subscriber.
 func listen(tb testing.TB, db *store.DB) {
 	tb.Helper()
-	if _, err := db.CreateWorkflow(tb.Context(), agent.Workflow{Name: "all", Status: agent.WorkflowActive,
-		Nodes: []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger","data":{"event":"*"}}`)}, Edges: []agent.RawEdge{}}); err != nil {
+	if _, err := db.CreateWorkflow(tb.Context(), agent.Workflow{
+		Name:   "all",
+		Status: agent.WorkflowActive,
+		Nodes:  []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger","data":{"event":"*"}}`)},
+		Edges:  []agent.RawEdge{},
+	}); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -299,11 +305,14 @@ func TestSkipsFailing(t *testing.T) {
 func TestStopInterrupts(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	started := make(chan struct{}, 10)
-	d := New(f, quiet, Consumer{Name: "c", Handle: func(ctx context.Context, _ *store.DB, events []agent.Event) (int, error) {
-		started <- struct{}{}
-		<-ctx.Done()
-		return 0, ctx.Err()
-	}})
+	d := New(f, quiet, Consumer{
+		Name: "c",
+		Handle: func(ctx context.Context, _ *store.DB, events []agent.Event) (int, error) {
+			started <- struct{}{}
+			<-ctx.Done()
+			return 0, ctx.Err()
+		},
+	})
 	begin(t, d)
 	contact(t, f.Default(), "x")
 	<-started

@@ -38,10 +38,13 @@ func deliver(path string) {
 		fmt.Println("open:", err)
 		os.Exit(1)
 	}
-	d := New(f, quiet, Consumer{Name: store.ConsumerWorkflows, Handle: each(func(_ context.Context, _ *store.DB, e agent.Event) error {
-		_, err := fmt.Println(e.Seq)
-		return err
-	})})
+	d := New(f, quiet, Consumer{
+		Name: store.ConsumerWorkflows,
+		Handle: each(func(_ context.Context, _ *store.DB, e agent.Event) error {
+			_, err := fmt.Println(e.Seq)
+			return err
+		}),
+	})
 	if err := d.Start(context.Background()); err != nil {
 		os.Exit(1)
 	}

@@ -58,14 +58,20 @@ func checkForm(data map[string]any, executable bool, complain func(field, issue 
 		complain("data.fields", "must be a list of {name, label, type, required, options}")
 		return
 	}
-	form.Check(executable, func(field, issue string) { complain("data."+field, issue) })
+	form.Check(executable, func(field, issue string) {
+		complain("data."+field, issue)
+	})
 }
 
 // nodeTable is the type of nodes that read and change rows.
 const nodeTable = "table"
 
 // requiredTableFields are the fields that the operations of a table node require.
-var requiredTableFields = map[string][]string{"update": {"conditions", "row"}, "upsert": {"row", "key"}, "delete": {"conditions"}}
+var requiredTableFields = map[string][]string{
+	"update": {"conditions", "row"},
+	"upsert": {"row", "key"},
+	"delete": {"conditions"},
+}
 
 // checkTable checks that a table node has what its operation requires.
 func checkTable(data map[string]any, complain func(field, issue string)) {
@@ -90,7 +96,13 @@ func checkTable(data map[string]any, complain func(field, issue string)) {
 }
 
 // checkFields checks the values of known keys. path is the prefix of the keys.
-func checkFields(fields []Field, data map[string]any, path string, executable bool, complain func(field, issue string)) {
+func checkFields(
+	fields []Field,
+	data map[string]any,
+	path string,
+	executable bool,
+	complain func(field, issue string),
+) {
 	for _, f := range fields {
 		v := data[f.Name]
 		switch {
@@ -113,8 +125,13 @@ func checkFields(fields []Field, data map[string]any, path string, executable bo
 }
 
 var kindNames = map[string]string{
-	"text": "a string", "number": "a number", "bool": "true or false", "list": "a list", "object": "an object",
-	"conditions": "a list of conditions", "cases": "a list of cases",
+	"text":       "a string",
+	"number":     "a number",
+	"bool":       "true or false",
+	"list":       "a list",
+	"object":     "an object",
+	"conditions": "a list of conditions",
+	"cases":      "a list of cases",
 }
 
 // check returns what is wrong with a value that is not a template, or "".
@@ -125,7 +142,9 @@ func (f *Field) check(v any) string {
 		}
 		switch value := v.(type) {
 		case string:
-			if f.Enum != nil && !slices.Contains(f.Enum, value) && !(f.Name == "method" && slices.Contains(f.Enum, strings.ToUpper(value))) {
+			if f.Enum != nil &&
+				!slices.Contains(f.Enum, value) &&
+				!(f.Name == "method" && slices.Contains(f.Enum, strings.ToUpper(value))) {
 				return "must be " + strings.Join(f.Enum, ", ")
 			}
 		case float64:

@@ -95,7 +95,11 @@ func checkGraphSize(nodes []agent.RawNode, edges []agent.RawEdge) (is agent.Issu
 		size += len(raw)
 		is.CheckNesting(fmt.Sprintf("edges[%d]", i), raw)
 	}
-	is.Check(size <= maxGraphBytes, "nodes", fmt.Sprintf("must have at most %d bytes together with the edges", maxGraphBytes))
+	is.Check(
+		size <= maxGraphBytes,
+		"nodes",
+		fmt.Sprintf("must have at most %d bytes together with the edges", maxGraphBytes),
+	)
 	return is
 }
 
@@ -180,7 +184,12 @@ func (g *Graph) parseEdge(i int, raw agent.RawEdge, ids map[string]bool, is *age
 		handle = text[3] // an executable graph is rejected for it
 	}
 	g.Out[ends[0]] = append(g.Out[ends[0]], len(g.Edges))
-	g.Edges = append(g.Edges, Link{ID: text[0], Source: ends[0], Target: ends[1], Handle: handle})
+	g.Edges = append(g.Edges, Link{
+		ID:     text[0],
+		Source: ends[0],
+		Target: ends[1],
+		Handle: handle,
+	})
 }
 
 // missingNode returns the issue for an edge that refers to a node that does not
@@ -237,5 +246,7 @@ func (g *Graph) CheckNode(node int) error {
 
 func (g *Graph) checkNode(node int, executable bool, is *agent.Issues) {
 	n := &g.Nodes[node]
-	checkData(n, executable, func(field, issue string) { is.AddNode(n.ID, fmt.Sprintf("nodes[%d].%s", node, field), issue) })
+	checkData(n, executable, func(field, issue string) {
+		is.AddNode(n.ID, fmt.Sprintf("nodes[%d].%s", node, field), issue)
+	})
 }

@@ -42,11 +42,27 @@ type Schema map[string]any
 
 // MakeCatalog returns the catalog of all node types.
 func MakeCatalog() Catalog {
-	c := Catalog{Groups: Groups, Common: schemaOf(Common), Types: make([]Entry, len(Types))}
+	c := Catalog{
+		Groups: Groups,
+		Common: schemaOf(Common),
+		Types:  make([]Entry, len(Types)),
+	}
 	for i, t := range Types {
-		e := Entry{Type: t.Name, Label: t.Label, Group: t.Group, Icon: t.Icon, Summary: t.Summary, Synonyms: t.Synonyms,
-			Handles: orEmpty(t.Handles), NormalHandle: t.Normal, Data: schemaOf(t.Data), Example: json.RawMessage(t.Example),
-			Output: Output{schemaOf(t.Output), json.RawMessage(t.ExampleOutput)}, Needs: orEmpty(t.Needs), Documentation: t.Docs}
+		e := Entry{
+			Type:          t.Name,
+			Label:         t.Label,
+			Group:         t.Group,
+			Icon:          t.Icon,
+			Summary:       t.Summary,
+			Synonyms:      t.Synonyms,
+			Handles:       orEmpty(t.Handles),
+			NormalHandle:  t.Normal,
+			Data:          schemaOf(t.Data),
+			Example:       json.RawMessage(t.Example),
+			Output:        Output{schemaOf(t.Output), json.RawMessage(t.ExampleOutput)},
+			Needs:         orEmpty(t.Needs),
+			Documentation: t.Docs,
+		}
 		if t.Cases {
 			e.HandlesFrom = "cases"
 		}
@@ -62,7 +78,9 @@ func MakeCatalog() Catalog {
 	return c
 }
 
-func orEmpty(list []string) []string { return append([]string{}, list...) }
+func orEmpty(list []string) []string {
+	return append([]string{}, list...)
+}
 
 // schemaOf returns the schema of an object with these fields; x-order keeps
 // their order.
@@ -85,8 +103,16 @@ func schemaOf(fields []Field) Schema {
 	return s
 }
 
-var schemaTypes = map[string]string{"text": "string", "number": "number", "bool": "boolean", "list": "array", "object": "object",
-	"conditions": "array", "cases": "array", "null": "null"}
+var schemaTypes = map[string]string{
+	"text":       "string",
+	"number":     "number",
+	"bool":       "boolean",
+	"list":       "array",
+	"object":     "object",
+	"conditions": "array",
+	"cases":      "array",
+	"null":       "null",
+}
 
 func (f *Field) schema() Schema {
 	s := Schema{}
@@ -118,7 +144,13 @@ func (f *Field) schema() Schema {
 	if f.Enum != nil {
 		s["enum"] = f.Enum
 	}
-	for key, value := range map[string]string{"title": f.Title, "description": f.Description, "x-widget": f.Widget, "x-ref": f.Ref, "x-unit": f.Unit} {
+	for key, value := range map[string]string{
+		"title":       f.Title,
+		"description": f.Description,
+		"x-widget":    f.Widget,
+		"x-ref":       f.Ref,
+		"x-unit":      f.Unit,
+	} {
 		if value != "" {
 			s[key] = value
 		}
@@ -138,11 +170,33 @@ func (f *Field) schema() Schema {
 	return s
 }
 
-var conditionSchema = Schema{"type": "object", "required": []string{"operator"}, "properties": map[string]any{
-	"left": Schema{"title": "Value"}, "operator": Schema{"type": "string", "title": "Operator", "enum": condition.Operators()},
-	"right": Schema{"title": "Compared with"}}}
+var conditionSchema = Schema{
+	"type":     "object",
+	"required": []string{"operator"},
+	"properties": map[string]any{
+		"left":     Schema{"title": "Value"},
+		"operator": Schema{"type": "string", "title": "Operator", "enum": condition.Operators()},
+		"right":    Schema{"title": "Compared with"},
+	},
+}
 
-var caseSchema = Schema{"type": "object", "required": []string{"id"}, "properties": map[string]any{
-	"id": Schema{"type": "string", "title": "Name"}, "value": Schema{"title": "Value"},
-	"conditions": Schema{"type": "array", "title": "Conditions", "x-widget": "conditions", "items": conditionSchema},
-	"combinator": Schema{"type": "string", "title": "Combine by", "enum": []string{"and", "or"}, "default": "and"}}}
+var caseSchema = Schema{
+	"type":     "object",
+	"required": []string{"id"},
+	"properties": map[string]any{
+		"id":    Schema{"type": "string", "title": "Name"},
+		"value": Schema{"title": "Value"},
+		"conditions": Schema{
+			"type":     "array",
+			"title":    "Conditions",
+			"x-widget": "conditions",
+			"items":    conditionSchema,
+		},
+		"combinator": Schema{
+			"type":    "string",
+			"title":   "Combine by",
+			"enum":    []string{"and", "or"},
+			"default": "and",
+		},
+	},
+}

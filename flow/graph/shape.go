@@ -14,7 +14,13 @@ func (g *Graph) checkStructure(is *agent.Issues) {
 		is.AddNode(g.Nodes[node].ID, fmt.Sprintf("nodes[%d].%s", node, field), issue)
 	}
 	before := len(*is)
-	is.Check(slices.ContainsFunc(g.Nodes, func(n agent.Node) bool { return n.Type == agent.NodeTrigger }), "nodes", "needs a trigger")
+	is.Check(
+		slices.ContainsFunc(g.Nodes, func(n agent.Node) bool {
+			return n.Type == agent.NodeTrigger
+		}),
+		"nodes",
+		"needs a trigger",
+	)
 	for _, e := range g.Edges {
 		if _, known := resolveHandle(&g.Nodes[e.Source], e.Handle); !known && e.Handle != "" {
 			complain(e.Source, "sourceHandle", fmt.Sprintf("%q is not a handle of this node", agent.Clip(e.Handle, 60)))
@@ -60,7 +66,9 @@ func (g *Graph) findLoops(complain func(node int, field, issue string)) {
 	for _, loop := range loops {
 		sizes[loop] = size(loop)
 	}
-	slices.SortStableFunc(loops, func(a, b int) int { return sizes[b] - sizes[a] }) // outer loops first
+	slices.SortStableFunc(loops, func(a, b int) int {
+		return sizes[b] - sizes[a]
+	}) // outer loops first
 	for _, loop := range loops {
 		body := bodies[loop]
 		for node, in := range body {
@@ -68,14 +76,28 @@ func (g *Graph) findLoops(complain func(node int, field, issue string)) {
 				continue
 			}
 			if other := bodies[node]; other != nil && other[loop] {
-				complain(loop, "type", fmt.Sprintf("is loop, and it and the loop %q are in each other's body", g.Nodes[node].ID))
+				complain(
+					loop,
+					"type",
+					fmt.Sprintf("is loop, and it and the loop %q are in each other's body", g.Nodes[node].ID),
+				)
 				return
 			}
 			g.Loop[node] = loop
 		}
 		for _, e := range g.Edges {
-			if body[e.Target] && !body[e.Source] && !(e.Source == loop && e.Handle == agent.HandleLoop) {
-				complain(e.Target, "id", fmt.Sprintf("is in the body of the loop %q, and an edge from %q leads into it from outside", g.Nodes[loop].ID, g.Nodes[e.Source].ID))
+			if body[e.Target] &&
+				!body[e.Source] &&
+				!(e.Source == loop && e.Handle == agent.HandleLoop) {
+				complain(
+					e.Target,
+					"id",
+					fmt.Sprintf(
+						"is in the body of the loop %q, and an edge from %q leads into it from outside",
+						g.Nodes[loop].ID,
+						g.Nodes[e.Source].ID,
+					),
+				)
 			}
 		}
 	}

@@ -89,12 +89,24 @@ var Common = []Field{
 	text("label", "Label", "The name that the editor shows."),
 	boolean("disabled", "Disabled", "The node is skipped, and its input flows on.").defaultsTo(false),
 	number("timeout_ms", "Time limit", "How long one attempt may take. The default depends on the type.").bounds(1, 3_600_000).unit("ms"),
-	object("retry", "Retry", "How often a failing node is retried.",
+	object(
+		"retry",
+		"Retry",
+		"How often a failing node is retried.",
 		number("max_attempts", "Attempts", "The maximum number of attempts.").bounds(1, 10).defaultsTo(3),
 		number("delay_ms", "Delay", "How long to wait between attempts.").bounds(0, 300_000).unit("ms").defaultsTo(1000),
 		choice("backoff", "Backoff", "Whether delays stay constant or double each time.", "constant", "exponential").defaultsTo("constant"),
-		number("max_delay_ms", "Maximum delay", "The limit of growing delays.").bounds(0, 300_000).unit("ms").defaultsTo(60_000)).strict(),
-	choice("on_error", "On error", "stop ends the execution, continue continues with {error} as the output, branch leaves by the handle error. The default is branch if the node has such an edge, otherwise stop.", "stop", "continue", "branch"),
+		number("max_delay_ms", "Maximum delay", "The limit of growing delays.").bounds(0, 300_000).unit("ms").defaultsTo(60_000),
+	).strict(),
+	choice(
+		"on_error",
+		"On error",
+		"stop ends the execution, continue continues with {error} as the output, branch leaves by the handle error. "+
+			"The default is branch if the node has such an edge, otherwise stop.",
+		"stop",
+		"continue",
+		"branch",
+	),
 	boolean("at_most_once", "At most once", "A node that a crash interrupted fails instead of running again.").defaultsTo(false),
 }
 
@@ -126,16 +138,46 @@ func conditions(name, title, description string) Field {
 	return field("conditions", name, title, description).widget("conditions")
 }
 
-func (f Field) required() Field                  { f.Required = true; return f }
-func (f Field) allowKind(kind string) Field      { f.Kinds = append(slices.Clone(f.Kinds), kind); return f }
-func (f Field) bounds(least, most float64) Field { f.Bounds = &[2]float64{least, most}; return f }
-func (f Field) defaultsTo(value any) Field       { f.Default = value; return f }
-func (f Field) widget(widget string) Field       { f.Widget = widget; return f }
-func (f Field) ref(what string) Field            { f.Ref = what; return f }
-func (f Field) unit(unit string) Field           { f.Unit = unit; return f }
-func (f Field) advanced() Field                  { f.Advanced = true; return f }
-func (f Field) secret() Field                    { f.Secret = true; return f }
-func (f Field) strict() Field                    { f.Strict = true; return f }
+func (f Field) required() Field {
+	f.Required = true
+	return f
+}
+func (f Field) allowKind(kind string) Field {
+	f.Kinds = append(slices.Clone(f.Kinds), kind)
+	return f
+}
+func (f Field) bounds(least, most float64) Field {
+	f.Bounds = &[2]float64{least, most}
+	return f
+}
+func (f Field) defaultsTo(value any) Field {
+	f.Default = value
+	return f
+}
+func (f Field) widget(widget string) Field {
+	f.Widget = widget
+	return f
+}
+func (f Field) ref(what string) Field {
+	f.Ref = what
+	return f
+}
+func (f Field) unit(unit string) Field {
+	f.Unit = unit
+	return f
+}
+func (f Field) advanced() Field {
+	f.Advanced = true
+	return f
+}
+func (f Field) secret() Field {
+	f.Secret = true
+	return f
+}
+func (f Field) strict() Field {
+	f.Strict = true
+	return f
+}
 func (f Field) when(field string, values ...string) Field {
 	f.When = map[string][]string{field: values}
 	return f

@@ -51,8 +51,13 @@ func decoded(t *testing.T, raw json.RawMessage) any {
 	return v
 }
 
-var widgets = []string{"", "textarea", "javascript", "sql", "selector", "cron", "duration", "template", "conditions", "cases", "schema", "keyvalue", "chips", "rowconditions", "formfields", "arguments"}
-var refs = []string{"", "gateway", "source", "tool", "workflow", "session", "event", "model", "table", "credential", "api", "operation"}
+var widgets = []string{
+	"", "textarea", "javascript", "sql", "selector", "cron", "duration", "template", "conditions", "cases", "schema",
+	"keyvalue", "chips", "rowconditions", "formfields", "arguments",
+}
+var refs = []string{
+	"", "gateway", "source", "tool", "workflow", "session", "event", "model", "table", "credential", "api", "operation",
+}
 
 // TestCatalog checks that each type is fully described and that its examples
 // match.
@@ -60,7 +65,13 @@ func TestCatalog(t *testing.T) {
 	seen := map[string]bool{}
 	compiled(t, MakeCatalog().Common)
 	for i, e := range MakeCatalog().Types {
-		if seen[e.Type] || seen[e.Label] || e.Label == "" || !slices.Contains(Groups, e.Group) || e.Icon == "" || e.Documentation == "" || len(e.Synonyms) == 0 {
+		if seen[e.Type] ||
+			seen[e.Label] ||
+			e.Label == "" ||
+			!slices.Contains(Groups, e.Group) ||
+			e.Icon == "" ||
+			e.Documentation == "" ||
+			len(e.Synonyms) == 0 {
 			t.Errorf("%s is not fully described: %+v", e.Type, e)
 		}
 		seen[e.Type], seen[e.Label] = true, true
@@ -148,7 +159,15 @@ func tableOf(groups []string) string {
 			}
 			result += "; leaves by `" + strings.Join(ways, "`, `") + "`"
 		}
-		fmt.Fprintf(&b, "| `%s`: %s | %s | %s | %s |\n", t.Name, t.Label, t.Summary, strings.Join(data, "; "), strings.ReplaceAll(result, "`a case's id`", "a case's id"))
+		fmt.Fprintf(
+			&b,
+			"| `%s`: %s | %s | %s | %s |\n",
+			t.Name,
+			t.Label,
+			t.Summary,
+			strings.Join(data, "; "),
+			strings.ReplaceAll(result, "`a case's id`", "a case's id"),
+		)
 	}
 	return b.String()
 }
@@ -173,7 +192,8 @@ func (f *Field) described() string {
 		text += " (" + strings.Join(notes, "; ") + ")"
 	}
 	if f.Description != "" {
-		text += " " + strings.NewReplacer("{{", "`{{", "}}", "}}`", "|", `\|`).Replace(strings.TrimSuffix(f.Description, "."))
+		text += " " +
+			strings.NewReplacer("{{", "`{{", "}}", "}}`", "|", `\|`).Replace(strings.TrimSuffix(f.Description, "."))
 	}
 	return text
 }
@@ -185,7 +205,9 @@ func TestFieldsOfChoices(t *testing.T) {
 	check = func(path string, fields []Field) {
 		for _, choice := range fields {
 			for _, f := range fields {
-				words := strings.FieldsFunc(f.Description, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) })
+				words := strings.FieldsFunc(f.Description, func(r rune) bool {
+					return r != '-' && !unicode.IsLetter(r)
+				})
 				if len(words) < 2 || words[0] != "Of" && words[0] != "For" || !slices.Contains(choice.Enum, words[1]) {
 					continue
 				}

@@ -41,7 +41,10 @@ func convertAgent(c *converter, u *unit) {
 	}
 	if kind == "chainSummarization" {
 		data["prompt"] = "Summarize this text:\n\n" + fmt.Sprint(e.wholeItem())
-		u.approximate("SUMMARY", "The text is summarized at once, and not in parts; put the field to summarize into the prompt.")
+		u.approximate(
+			"SUMMARY",
+			"The text is summarized at once, and not in parts; put the field to summarize into the prompt.",
+		)
 	}
 	if kind == "chainRetrievalQa" {
 		data["sources"] = true
@@ -56,12 +59,29 @@ func convertAgent(c *converter, u *unit) {
 	js := fmt.Sprintf("nodes[%q]", id)
 	switch {
 	case data["output_schema"] != nil:
-		s.ref = ref{fields: map[string]string{"output": object}, closed: true, js: fmt.Sprintf("({ output: %s?.json })", js)}
+		s.ref = ref{
+			fields: map[string]string{"output": object},
+			closed: true,
+			js:     fmt.Sprintf("({ output: %s?.json })", js),
+		}
 	case kind == "agent":
-		s.ref = ref{fields: map[string]string{"output": text}, closed: true, js: fmt.Sprintf("({ output: %s?.text })", js)}
+		s.ref = ref{
+			fields: map[string]string{"output": text},
+			closed: true,
+			js:     fmt.Sprintf("({ output: %s?.text })", js),
+		}
 	default:
-		s.ref = ref{fields: map[string]string{"text": text, "response": text, "response.text": text, "output.text": text, "output": text}, closed: true,
-			js: fmt.Sprintf("({ text: %s?.text, response: %s?.text })", js, js)}
+		s.ref = ref{
+			fields: map[string]string{
+				"text":          text,
+				"response":      text,
+				"response.text": text,
+				"output.text":   text,
+				"output":        text,
+			},
+			closed: true,
+			js:     fmt.Sprintf("({ text: %s?.text, response: %s?.text })", js, js),
+		}
 	}
 }
 
@@ -127,7 +147,10 @@ func (e *env) model(h *unit, data map[string]any) {
 	name := h.p.or("model", h.p.or("modelName", h.p.text("modelId")))
 	message := "The agent's own model answers."
 	if name != "" && !strings.HasPrefix(name, "=") {
-		message = fmt.Sprintf("The agent's own model answers; it was %s in n8n. Set model in the node to use another.", clip(name, 80))
+		message = fmt.Sprintf(
+			"The agent's own model answers; it was %s in n8n. Set model in the node to use another.",
+			clip(name, 80),
+		)
 	}
 	if t := h.p.number("options.temperature", -1); t >= 0 && t <= 2 {
 		data["temperature"] = t
@@ -146,7 +169,10 @@ func (e *env) memory(h *unit, data map[string]any) {
 			return
 		}
 	}
-	h.approximate("MEMORY", "There is no conversation to continue, so each call starts a new one. Set conversation_id to continue one.")
+	h.approximate(
+		"MEMORY",
+		"There is no conversation to continue, so each call starts a new one. Set conversation_id to continue one.",
+	)
 }
 
 // parser sets the schema to which answers conform.
@@ -225,7 +251,11 @@ func exampleSchema(v any, depth int) map[string]any {
 
 // convertServer converts an MCP server of n8n and the tools that it offers.
 func convertServer(c *converter, u *unit) {
-	e := &env{c: c, u: u, in: &stream{ref: payload}}
+	e := &env{
+		c:  c,
+		u:  u,
+		in: &stream{ref: payload},
+	}
 	data := map[string]any{}
 	e.helpers(data)
 	u.approximate("MCP", "The agent's own MCP server offers its tools; this trigger only keeps its place.")
@@ -241,10 +271,18 @@ type promptPart struct {
 
 // promptParts are the nodes of single providers.
 var promptParts = map[string]promptPart{
-	"openAi":       {"messages.values", "message.content", "({ message: { role: \"assistant\", content: T }, text: T })"},
-	"anthropic":    {"messages.values", "content.0.text", "({ content: [{ type: \"text\", text: T }] })"},
-	"googleGemini": {"messages.values", "content.parts.0.text", "({ content: { parts: [{ text: T }], role: \"model\" } })"},
-	"ollama":       {"messages.values", "content", "({ content: T })"},
+	"openAi": {
+		"messages.values",
+		"message.content",
+		"({ message: { role: \"assistant\", content: T }, text: T })",
+	},
+	"anthropic": {"messages.values", "content.0.text", "({ content: [{ type: \"text\", text: T }] })"},
+	"googleGemini": {
+		"messages.values",
+		"content.parts.0.text",
+		"({ content: { parts: [{ text: T }], role: \"model\" } })",
+	},
+	"ollama": {"messages.values", "content", "({ content: T })"},
 }
 
 // providerPart returns the part of a unit by its version, and fails the unit if it
@@ -275,11 +313,21 @@ func providerPart(u *unit) (part promptPart, complete bool) {
 		}
 	}
 	if resource == "assistant" && operation == "message" && strings.HasPrefix(u.kind, "@n8n/") {
-		u.approximate("ASSISTANT", "The agent's own model answers, and not the assistant of OpenAI: put its instructions into system_prompt.")
+		u.approximate(
+			"ASSISTANT",
+			"The agent's own model answers, and not the assistant of OpenAI: put its instructions into system_prompt.",
+		)
 		return promptPart{"messages.values", "output", "({ output: T })"}, true
 	}
 	if resource != "text" || operation != "message" {
-		u.fail("OPERATION", fmt.Sprintf("The operation %s of %s has no counterpart; an http-request node can call the provider.", clip(operation, 40), clip(resource, 40)))
+		u.fail(
+			"OPERATION",
+			fmt.Sprintf(
+				"The operation %s of %s has no counterpart; an http-request node can call the provider.",
+				clip(operation, 40),
+				clip(resource, 40),
+			),
+		)
 	}
 	return part, complete
 }
@@ -345,5 +393,9 @@ func convertProvider(c *converter, u *unit) {
 		s.ref = ref{js: strings.ReplaceAll(part.js, "T", content)}
 		return
 	}
-	s.ref = ref{fields: map[string]string{part.answer: field, "text": field}, closed: true, js: strings.ReplaceAll(part.js, "T", content)}
+	s.ref = ref{
+		fields: map[string]string{part.answer: field, "text": field},
+		closed: true,
+		js:     strings.ReplaceAll(part.js, "T", content),
+	}
 }

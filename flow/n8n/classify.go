@@ -28,11 +28,22 @@ func convertExtractor(c *converter, u *unit) {
 	if !ok {
 		u.fail("SCHEMA", "The schema cannot be read.")
 	}
-	data := map[string]any{"prompt": e.value(u.p.at("text")), "system_prompt": "Extract the values that the schema asks for from the text. Leave out what the text does not say.", "output_schema": e.literalJSON(schema), "tools": false, "sources": false}
+	data := map[string]any{
+		"prompt": e.value(u.p.at("text")),
+		"system_prompt": "Extract the values that the schema asks for from the text. Leave out " +
+			"what the text does not say.",
+		"output_schema": e.literalJSON(schema),
+		"tools":         false,
+		"sources":       false,
+	}
 	e.helpers(data)
 	s := e.emit("chat", data)
 	if !u.unsupported {
-		s.ref = ref{fields: map[string]string{"output": "nodes." + u.id + ".json"}, closed: true, js: fmt.Sprintf("({ output: nodes[%q]?.json })", u.id)}
+		s.ref = ref{
+			fields: map[string]string{"output": "nodes." + u.id + ".json"},
+			closed: true,
+			js:     fmt.Sprintf("({ output: nodes[%q]?.json })", u.id),
+		}
 	}
 }
 
@@ -56,14 +67,27 @@ func convertClassifier(c *converter, u *unit) {
 		names = append(names, "other")
 		lines = append(lines, "- other: none of these")
 	}
-	if len(names) == 0 || len(names) > 15 || slices.ContainsFunc(names, func(v any) bool { return strings.HasPrefix(fmt.Sprint(v), "=") }) {
+	if len(names) == 0 ||
+		len(names) > 15 ||
+		slices.ContainsFunc(names, func(v any) bool {
+			return strings.HasPrefix(fmt.Sprint(v), "=")
+		}) {
 		u.fail("CATEGORIES", "The categories cannot be read.")
 	}
 	if u.p.flag("options.multiClass") {
 		u.approximate("ALL_OUTPUTS", "One category is chosen, not several.")
 	}
-	data := map[string]any{"prompt": e.value(u.p.at("inputText")), "system_prompt": escapeTemplate("Choose the category of the text.\n" + strings.Join(lines, "\n")), "tools": false, "sources": false,
-		"output_schema": map[string]any{"type": "object", "properties": map[string]any{"category": map[string]any{"type": "string", "enum": names}}, "required": []any{"category"}}}
+	data := map[string]any{
+		"prompt":        e.value(u.p.at("inputText")),
+		"system_prompt": escapeTemplate("Choose the category of the text.\n" + strings.Join(lines, "\n")),
+		"tools":         false,
+		"sources":       false,
+		"output_schema": map[string]any{
+			"type":       "object",
+			"properties": map[string]any{"category": map[string]any{"type": "string", "enum": names}},
+			"required":   []any{"category"},
+		},
+	}
 	e.helpers(data)
 	in := e.in
 	s := e.emit("chat", data)
@@ -75,11 +99,24 @@ func convertClassifier(c *converter, u *unit) {
 	for i, name := range names {
 		cases = append(cases, map[string]any{"id": fmt.Sprintf("output_%d", i), "value": name})
 	}
-	c.addNode(u, id, "switch", map[string]any{"value": "{{nodes." + u.id + ".json.category}}", "cases": cases, "label": u.name + ": route"}, s.from, s.at)
+	c.addNode(
+		u,
+		id,
+		"switch",
+		map[string]any{
+			"value": "{{nodes." + u.id + ".json.category}}",
+			"cases": cases,
+			"label": u.name + ": route",
+		},
+		s.from,
+		s.at,
+	)
 	for i := range names {
 		one := *in
 		handle := fmt.Sprintf("output_%d", i)
-		one.from, one.taken, one.guards = []exit{{id, handle, s.at}}, fmt.Sprintf("nodes[%q]?.case === %q", id, handle), withGuard(in.guards, id, handle)
+		one.from, one.taken, one.guards =
+			[]exit{{id, handle, s.at}}, fmt.Sprintf("nodes[%q]?.case === %q", id, handle),
+			withGuard(in.guards, id, handle)
 		u.outputs[i] = &one
 	}
 }
@@ -93,7 +130,10 @@ func convertStore(c *converter, u *unit) {
 		return
 	default:
 		u.markHelpers(u.id)
-		u.fail("KNOWLEDGE", "Documents are put into sources here, which chunk and index them: create a source for them.")
+		u.fail(
+			"KNOWLEDGE",
+			"Documents are put into sources here, which chunk and index them: create a source for them.",
+		)
 		return
 	}
 	e := c.each(u)
@@ -106,7 +146,13 @@ func convertStore(c *converter, u *unit) {
 	}
 	list := *s
 	list.list = true
-	list.ref = ref{js: fmt.Sprintf("(nodes[%q]?.results ?? []).map((r) => ({ document: { pageContent: r.content, metadata: r.metadata }, score: r.score }))", u.id)}
+	list.ref = ref{
+		js: fmt.Sprintf(
+			"(nodes[%q]?.results ?? []).map((r) => ({ document: { pageContent: r.content, metadata: "+
+				"r.metadata }, score: r.score }))",
+			u.id,
+		),
+	}
 	if e.at == e.at.context() {
 		u.outputs[0] = &list
 	}
@@ -120,7 +166,10 @@ func (c *converter) storeRows(u *unit) {
 	for _, h := range u.helpers["ai_document"] {
 		loader = h.p
 		if h.p.text("dataType") == "binary" {
-			u.fail("KNOWLEDGE", "It puts files into a vector store: upload them as sources, which chunk and index them.")
+			u.fail(
+				"KNOWLEDGE",
+				"It puts files into a vector store: upload them as sources, which chunk and index them.",
+			)
 		}
 	}
 	u.markHelpers(u.id)
@@ -138,15 +187,47 @@ func (c *converter) storeRows(u *unit) {
 	if len(metadata) > 0 {
 		row["metadata"] = e.compute("({ " + strings.Join(metadata, ", ") + " })")
 	}
-	name := strings.Trim(notInTable().ReplaceAllString(strings.ToLower(cmp.Or(u.p.text("qdrantCollection"), u.p.text("pineconeIndex"), u.p.text("tableName"), u.p.text("memoryKey"), "documents")), "_"), "_")
+	name := strings.Trim(
+		notInTable().ReplaceAllString(
+			strings.ToLower(cmp.Or(
+				u.p.text("qdrantCollection"),
+				u.p.text("pineconeIndex"),
+				u.p.text("tableName"),
+				u.p.text("memoryKey"),
+				"documents",
+			)),
+			"_",
+		),
+		"_",
+	)
 	if name == "" || '0' <= name[0] && name[0] <= '9' || hasExpression(name) {
 		name = "documents"
 	}
 	name = clip(name, 40)
-	u.approximate("KNOWLEDGE", fmt.Sprintf("The texts become rows: create the table %s with the columns text (text) and metadata (json), and a source of type database with the query SELECT id, text FROM data_%s, which is read again on a schedule.", name, name))
-	s := e.emit("table", map[string]any{"table": name, "operation": "insert", "row": row})
+	u.approximate(
+		"KNOWLEDGE",
+		fmt.Sprintf(
+			"The texts become rows: create the table %s with the columns text (text) and metadata (json), "+
+				"and a source of type database with the query SELECT id, text FROM data_%s, which is "+
+				"read again on a schedule.",
+			name,
+			name,
+		),
+	)
+	s := e.emit("table", map[string]any{
+		"table":     name,
+		"operation": "insert",
+		"row":       row,
+	})
 	if !u.unsupported {
 		at := fmt.Sprintf("nodes[%q]?.row", u.id)
-		s.ref = ref{fields: map[string]string{"pageContent": "nodes." + u.id + ".row.text", "metadata": "nodes." + u.id + ".row.metadata"}, closed: true, js: fmt.Sprintf("({ pageContent: %s?.text, metadata: %s?.metadata })", at, at)}
+		s.ref = ref{
+			fields: map[string]string{
+				"pageContent": "nodes." + u.id + ".row.text",
+				"metadata":    "nodes." + u.id + ".row.metadata",
+			},
+			closed: true,
+			js:     fmt.Sprintf("({ pageContent: %s?.text, metadata: %s?.metadata })", at, at),
+		}
 	}
 }

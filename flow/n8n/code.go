@@ -27,7 +27,14 @@ func convertCode(c *converter, u *unit) {
 		return
 	}
 	e, items := c.whole(u)
-	e.in = &stream{at: e.at, from: e.in.from, list: true, ref: ref{path: e.in.ref.path, js: items[0]}, guards: e.in.guards, same: e.in.same}
+	e.in = &stream{
+		at:     e.at,
+		from:   e.in.from,
+		list:   true,
+		ref:    ref{path: e.in.ref.path, js: items[0]},
+		guards: e.in.guards,
+		same:   e.in.same,
+	}
 	one := single(code)
 	code = "const $run = async () => {\n" + code + "\n}\n"
 	if containsName(code, "items") {
@@ -49,7 +56,8 @@ func convertCode(c *converter, u *unit) {
 func (c *converter) codeEach(u *unit, code string) {
 	e := c.each(u)
 	if shortKind(u.kind) == "functionItem" {
-		code = "const $item = $copy($json)\nconst $run = async (item) => {\n" + code + "\n}\nreturn $one(await $run($item))"
+		code = "const $item = $copy($json)\nconst $run = async (item) => {\n" + code +
+			"\n}\nreturn $one(await $run($item))"
 	} else {
 		code = "const $run = async () => {\n" + code + "\n}\nreturn $one(await $run())"
 	}

@@ -26,7 +26,10 @@ type test struct {
 // before version 2, lists by type.
 func conditionsOf(p params) tests {
 	if list := p.objects("conditions.conditions"); list != nil || p.has("conditions.combinator") {
-		t := tests{any: p.text("conditions.combinator") == "or", loose: p.flag("options.looseTypeValidation") || p.flag("looseTypeValidation")}
+		t := tests{
+			any:   p.text("conditions.combinator") == "or",
+			loose: p.flag("options.looseTypeValidation") || p.flag("looseTypeValidation"),
+		}
 		sensitive := true
 		if v, ok := p.at("conditions.options.caseSensitive").(bool); ok {
 			sensitive = v
@@ -35,7 +38,13 @@ func conditionsOf(p params) tests {
 			sensitive = !v
 		}
 		for _, one := range list {
-			t.list = append(t.list, test{kind: one.or("operator.type", "string"), operation: one.or("operator.operation", "equals"), left: one["leftValue"], right: one["rightValue"], sensitive: sensitive})
+			t.list = append(t.list, test{
+				kind:      one.or("operator.type", "string"),
+				operation: one.or("operator.operation", "equals"),
+				left:      one["leftValue"],
+				right:     one["rightValue"],
+				sensitive: sensitive,
+			})
 		}
 		return t
 	}
@@ -43,7 +52,13 @@ func conditionsOf(p params) tests {
 	t := tests{any: combine == "any" || combine == "OR"}
 	for _, kind := range []string{"boolean", "dateTime", "number", "string"} {
 		for _, one := range p.objects("conditions." + kind) {
-			t.list = append(t.list, test{kind: kind, operation: one.or("operation", defaultOperation(kind)), left: operand(kind, one["value1"]), right: operand(kind, one["value2"]), sensitive: true})
+			t.list = append(t.list, test{
+				kind:      kind,
+				operation: one.or("operation", defaultOperation(kind)),
+				left:      operand(kind, one["value1"]),
+				right:     operand(kind, one["value2"]),
+				sensitive: true,
+			})
 		}
 	}
 	return t
@@ -77,19 +92,30 @@ func defaultOperation(kind string) string {
 // operators maps n8n's operators to those that exist here. Those without an operand
 // are in unary.
 var operators = map[string]string{
-	"equals": "equals", "equal": "equals", "notEquals": "not_equals", "notEqual": "not_equals", "contains": "contains", "notContains": "not_contains",
-	"startsWith": "starts_with", "endsWith": "ends_with", "gt": "gt", "larger": "gt", "gte": "gte", "largerEqual": "gte", "lt": "lt", "smaller": "lt", "lte": "lte", "smallerEqual": "lte",
-	"exists": "exists", "notExists": "not_exists", "empty": "is_empty", "isEmpty": "is_empty", "notEmpty": "is_not_empty", "isNotEmpty": "is_not_empty", "true": "is_true", "false": "is_false", "regex": "matches",
+	"equals": "equals", "equal": "equals", "notEquals": "not_equals", "notEqual": "not_equals", "contains": "contains",
+	"notContains": "not_contains", "startsWith": "starts_with", "endsWith": "ends_with", "gt": "gt", "larger": "gt",
+	"gte": "gte", "largerEqual": "gte", "lt": "lt", "smaller": "lt", "lte": "lte", "smallerEqual": "lte",
+	"exists": "exists", "notExists": "not_exists", "empty": "is_empty", "isEmpty": "is_empty",
+	"notEmpty": "is_not_empty", "isNotEmpty": "is_not_empty", "true": "is_true",
+	"false": "is_false", "regex": "matches",
 }
 
-var unary = map[string]bool{"exists": true, "not_exists": true, "is_empty": true, "is_not_empty": true, "is_true": true, "is_false": true}
+var unary = map[string]bool{
+	"exists":       true,
+	"not_exists":   true,
+	"is_empty":     true,
+	"is_not_empty": true,
+	"is_true":      true,
+	"is_false":     true,
+}
 
 // simple translates a condition to one of an if-else node.
 func (e *env) simple(t test) (condition map[string]any, ok bool) {
 	operator, known := operators[t.operation]
 	isText := t.kind == "string" || t.kind == "array"
 	switch {
-	case !known, t.kind == "dateTime", t.kind == "object" && !unary[operator], !t.sensitive && isText && !unary[operator]:
+	case !known, t.kind == "dateTime", t.kind == "object" && !unary[operator],
+		!t.sensitive && isText && !unary[operator]:
 		return nil, false
 	case operator == "matches":
 		pattern, literal := t.right.(string)
@@ -109,7 +135,12 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 		}
 	}
 	// Text that looks like a number is compared as a number here.
-	if text, literal := t.right.(string); t.kind == "string" && literal && operator != "equals" && operator != "not_equals" && strings.HasPrefix(operator, "g") && text != "" {
+	if text, literal := t.right.(string); t.kind == "string" &&
+		literal &&
+		operator != "equals" &&
+		operator != "not_equals" &&
+		strings.HasPrefix(operator, "g") &&
+		text != "" {
 		return nil, false
 	}
 	condition = map[string]any{"left": e.value(t.left), "operator": operator}
@@ -240,14 +271,44 @@ func (e *env) operand(v any, kind string) string {
 // comparisons are comparisons in JavaScript. L and R are the operands; no name
 // in them has these letters.
 var comparisons = map[string]string{
-	"equals": "$same(L, R)", "equal": "$same(L, R)", "notEquals": "!$same(L, R)", "notEqual": "!$same(L, R)",
-	"contains": "$has(L, R)", "notContains": "!$has(L, R)", "startsWith": "$text(L).startsWith($text(R))", "notStartsWith": "!$text(L).startsWith($text(R))",
-	"endsWith": "$text(L).endsWith($text(R))", "notEndsWith": "!$text(L).endsWith($text(R))", "regex": "$pattern(R).test($text(L))", "notRegex": "!$pattern(R).test($text(L))",
-	"gt": "(L > R)", "larger": "(L > R)", "gte": "(L >= R)", "largerEqual": "(L >= R)", "lt": "(L < R)", "smaller": "(L < R)", "lte": "(L <= R)", "smallerEqual": "(L <= R)",
-	"after": "(+L > +R)", "before": "(+L < +R)", "afterOrEquals": "(+L >= +R)", "beforeOrEquals": "(+L <= +R)",
-	"exists": "((L) !== undefined && (L) !== null)", "notExists": "((L) === undefined || (L) === null)",
-	"empty": "$blank(L)", "isEmpty": "$blank(L)", "notEmpty": "!$blank(L)", "isNotEmpty": "!$blank(L)", "true": "((L) === true || (L) === \"true\")", "false": "((L) === false || (L) === \"false\")",
-	"lengthEquals": "((L)?.length === R)", "lengthNotEquals": "((L)?.length !== R)", "lengthGt": "((L)?.length > R)", "lengthLt": "((L)?.length < R)", "lengthGte": "((L)?.length >= R)", "lengthLte": "((L)?.length <= R)",
+	"equals":          "$same(L, R)",
+	"equal":           "$same(L, R)",
+	"notEquals":       "!$same(L, R)",
+	"notEqual":        "!$same(L, R)",
+	"contains":        "$has(L, R)",
+	"notContains":     "!$has(L, R)",
+	"startsWith":      "$text(L).startsWith($text(R))",
+	"notStartsWith":   "!$text(L).startsWith($text(R))",
+	"endsWith":        "$text(L).endsWith($text(R))",
+	"notEndsWith":     "!$text(L).endsWith($text(R))",
+	"regex":           "$pattern(R).test($text(L))",
+	"notRegex":        "!$pattern(R).test($text(L))",
+	"gt":              "(L > R)",
+	"larger":          "(L > R)",
+	"gte":             "(L >= R)",
+	"largerEqual":     "(L >= R)",
+	"lt":              "(L < R)",
+	"smaller":         "(L < R)",
+	"lte":             "(L <= R)",
+	"smallerEqual":    "(L <= R)",
+	"after":           "(+L > +R)",
+	"before":          "(+L < +R)",
+	"afterOrEquals":   "(+L >= +R)",
+	"beforeOrEquals":  "(+L <= +R)",
+	"exists":          "((L) !== undefined && (L) !== null)",
+	"notExists":       "((L) === undefined || (L) === null)",
+	"empty":           "$blank(L)",
+	"isEmpty":         "$blank(L)",
+	"notEmpty":        "!$blank(L)",
+	"isNotEmpty":      "!$blank(L)",
+	"true":            "((L) === true || (L) === \"true\")",
+	"false":           "((L) === false || (L) === \"false\")",
+	"lengthEquals":    "((L)?.length === R)",
+	"lengthNotEquals": "((L)?.length !== R)",
+	"lengthGt":        "((L)?.length > R)",
+	"lengthLt":        "((L)?.length < R)",
+	"lengthGte":       "((L)?.length >= R)",
+	"lengthLte":       "((L)?.length <= R)",
 }
 
 // literalOf parses a text as a value of a type.

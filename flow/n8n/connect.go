@@ -72,7 +72,9 @@ func (c *converter) targets(u *unit, output int) (all []*unit) {
 func (c *converter) order() {
 	c.addDependencies()
 	byPlace := slices.Clone(c.units)
-	slices.SortStableFunc(byPlace, func(a, b *unit) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) })
+	slices.SortStableFunc(byPlace, func(a, b *unit) int {
+		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y))
+	})
 	c.findCycles(byPlace)
 	visited := map[*unit]bool{}
 	var sorted []*unit
@@ -123,7 +125,9 @@ func (c *converter) addDependencies() {
 		})
 	}
 	for _, u := range c.units { // maps have no order
-		slices.SortFunc(u.dependencies, func(a, b *unit) int { return strings.Compare(a.id, b.id) })
+		slices.SortFunc(u.dependencies, func(a, b *unit) int {
+			return strings.Compare(a.id, b.id)
+		})
 		u.dependencies = slices.Compact(u.dependencies)
 	}
 }
@@ -166,7 +170,9 @@ func doneOutput(u *unit) int {
 }
 
 // incomingEdges returns the ports that lead to a unit.
-func (c *converter) incomingEdges(u *unit) []port { return slices.Concat(u.in...) }
+func (c *converter) incomingEdges(u *unit) []port {
+	return slices.Concat(u.in...)
+}
 
 // incoming returns the streams that flow into an input. A connection that leads back
 // in a cycle has no stream yet; its edge is added later, and activation rejects it.
@@ -179,7 +185,12 @@ func (c *converter) incoming(u *unit, input int) (all []*stream) {
 			continue
 		}
 		if u.back[p.u] {
-			u.problems = append(u.problems, problem{"CYCLE", "The connection from " + clip(p.u.name, 60) + " leads back, and not to a Loop Over Items node. It is drawn, and has to be replaced before the workflow is activated.", true})
+			u.problems = append(u.problems, problem{
+				"CYCLE",
+				"The connection from " + clip(p.u.name, 60) + " leads back, and not to a Loop Over Items node. " +
+					"It is drawn, and has to be replaced before the workflow is activated.",
+				true,
+			})
 			c.cycles = append(c.cycles, [2]*unit{p.u, u})
 			continue
 		}
@@ -188,7 +199,10 @@ func (c *converter) incoming(u *unit, input int) (all []*stream) {
 			s = c.doneStream(p.u)
 		}
 		if s == nil {
-			u.approximate("CONNECTION", "The connection from "+clip(p.u.name, 60)+" begins at an output that is not there; it is left out.")
+			u.approximate(
+				"CONNECTION",
+				"The connection from "+clip(p.u.name, 60)+" begins at an output that is not there; it is left out.",
+			)
 			continue
 		}
 		all = append(all, s)
@@ -204,7 +218,11 @@ func (c *converter) keepHelpers() {
 			continue
 		}
 		if !u.unsupported {
-			u.fail("NODE_TYPE", "Nothing here does what this node does. It is kept as it was; replace it before the workflow is activated.")
+			u.fail(
+				"NODE_TYPE",
+				"Nothing here does what this node does. It is kept as it was; replace it before "+
+					"the workflow is activated.",
+			)
 		}
 		c.keepUnsupported(u)
 		for _, other := range u.helperOf {
@@ -231,7 +249,11 @@ func (c *converter) noteLoops() {
 			continue
 		}
 		for _, u := range r.effects {
-			u.approximate("ITEM_ORDER", "Items pass one after another through all nodes of the loop; in n8n all items pass a node before the next one begins.")
+			u.approximate(
+				"ITEM_ORDER",
+				"Items pass one after another through all nodes of the loop; in n8n all items pass a node "+
+					"before the next one begins.",
+			)
 		}
 	}
 }

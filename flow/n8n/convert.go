@@ -120,12 +120,27 @@ type ref struct {
 }
 
 func newConverter(d *document, out *Import, workflows map[string]string) *converter {
-	c := &converter{doc: d, out: out, workflows: workflows, byName: map[string]*unit{}, ids: map[string]bool{}, loops: map[loopKey]*region{}}
+	c := &converter{
+		doc:       d,
+		out:       out,
+		workflows: workflows,
+		byName:    map[string]*unit{},
+		ids:       map[string]bool{},
+		loops:     map[loopKey]*region{},
+	}
 	for _, n := range d.nodes {
-		u := &unit{node: n, p: n.params, helpers: map[string][]*unit{}, outputs: map[int]*stream{}}
+		u := &unit{
+			node:    n,
+			p:       n.params,
+			helpers: map[string][]*unit{},
+			outputs: map[int]*stream{},
+		}
 		u.id = c.newID(n.name)
 		if n.redacted {
-			u.approximate("SECRET", "A text had what looks like a secret in it; a mask is in its place. Use a credential.")
+			u.approximate(
+				"SECRET",
+				"A text had what looks like a secret in it; a mask is in its place. Use a credential.",
+			)
 		}
 		c.byName[n.name] = u
 		c.units = append(c.units, u)
@@ -185,7 +200,10 @@ func (c *converter) convertUnit(u *unit) {
 		c.forwardInput(u)
 		return
 	case convert == nil:
-		u.fail("NODE_TYPE", "Nothing here does what this node does. It is kept as it was; replace it before the workflow is activated.")
+		u.fail(
+			"NODE_TYPE",
+			"Nothing here does what this node does. It is kept as it was; replace it before the workflow is activated.",
+		)
 		c.keepUnsupported(u)
 		return
 	}
@@ -241,7 +259,14 @@ func (c *converter) keepUnsupported(u *unit) {
 		from, at, guards = s.from, s.at, s.guards
 	}
 	c.addNode(u, u.id, u.kind, map[string]any{}, from, at)
-	s := &stream{from: []exit{{u.id, "", at}}, at: at, ref: nodeRef(u.id), taken: nodeRan(u.id), guards: guards, same: []*unit{u}}
+	s := &stream{
+		from:   []exit{{u.id, "", at}},
+		at:     at,
+		ref:    nodeRef(u.id),
+		taken:  nodeRan(u.id),
+		guards: guards,
+		same:   []*unit{u},
+	}
 	for output := range 16 {
 		u.outputs[output] = s
 	}
@@ -249,14 +274,24 @@ func (c *converter) keepUnsupported(u *unit) {
 
 // nodeRef returns the ref of a node whose output is the item.
 func nodeRef(id string) ref {
-	return ref{path: "nodes." + id, js: fmt.Sprintf("nodes[%q]", id), object: true}
+	return ref{
+		path:   "nodes." + id,
+		js:     fmt.Sprintf("nodes[%q]", id),
+		object: true,
+	}
 }
 
 // nodeRan returns the condition that a node ran, as JavaScript.
 func nodeRan(id string) string { return fmt.Sprintf("%q in nodes", id) }
 
 // addNode adds a node and its edges.
-func (c *converter) addNode(u *unit, id, kind string, data map[string]any, from []exit, at *region) {
+func (c *converter) addNode(
+	u *unit,
+	id, kind string,
+	data map[string]any,
+	from []exit,
+	at *region,
+) {
 	if data["label"] == nil {
 		data["label"] = u.name
 	}
@@ -282,7 +317,10 @@ func (c *converter) addNode(u *unit, id, kind string, data map[string]any, from 
 }
 
 // effects are the types of nodes with side effects.
-var effects = map[string]bool{"http-request": true, "chat": true, "email": true, "chatbot_a": true, "chatbot_b": true, "sms": true, "team_chat": true, "community_chat": true, "table": true, "workflow": true, "sql": true}
+var effects = map[string]bool{
+	"http-request": true, "chat": true, "email": true, "chatbot_a": true, "chatbot_b": true, "sms": true,
+	"team_chat": true, "community_chat": true, "table": true, "workflow": true, "sql": true,
+}
 
 func (c *converter) edge(e exit, target string) {
 	for _, known := range c.edges {
@@ -290,7 +328,12 @@ func (c *converter) edge(e exit, target string) {
 			return
 		}
 	}
-	c.edges = append(c.edges, agent.Edge{ID: fmt.Sprintf("e%d", len(c.edges)+1), Source: e.node, SourceHandle: e.handle, Target: target})
+	c.edges = append(c.edges, agent.Edge{
+		ID:           fmt.Sprintf("e%d", len(c.edges)+1),
+		Source:       e.node,
+		SourceHandle: e.handle,
+		Target:       target,
+	})
 }
 
 // checkedDraft returns a draft that can be saved.
@@ -322,7 +365,14 @@ func (c *converter) reject(is agent.Issue) {
 
 // workflow returns the draft.
 func (c *converter) workflow() agent.Workflow {
-	w := agent.Workflow{ID: c.doc.own, Name: c.doc.name, Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings(), Nodes: []agent.RawNode{}, Edges: []agent.RawEdge{}}
+	w := agent.Workflow{
+		ID:       c.doc.own,
+		Name:     c.doc.name,
+		Status:   agent.WorkflowDraft,
+		Settings: agent.DefaultWorkflowSettings(),
+		Nodes:    []agent.RawNode{},
+		Edges:    []agent.RawEdge{},
+	}
 	c.place()
 	for i := range c.nodes {
 		m := &c.nodes[i]
@@ -363,7 +413,12 @@ func (c *converter) finish(m *builtNode) {
 	for _, p := range u.problems {
 		problems = append(problems, p.message)
 	}
-	data["imported"] = map[string]any{"type": u.kind, "typeVersion": u.version, "parameters": masked(u.params), "problems": problems}
+	data["imported"] = map[string]any{
+		"type":        u.kind,
+		"typeVersion": u.version,
+		"parameters":  masked(u.params),
+		"problems":    problems,
+	}
 }
 
 // encode encodes a value made of plain JSON values.

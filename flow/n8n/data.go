@@ -8,10 +8,20 @@ import (
 )
 
 // tableOperations maps the operations of n8n's data tables to those of a table node.
-var tableOperations = map[string]string{"insert": "insert", "get": "find", "deleteRows": "delete", "update": "update", "upsert": "upsert"}
+var tableOperations = map[string]string{
+	"insert":     "insert",
+	"get":        "find",
+	"deleteRows": "delete",
+	"update":     "update",
+	"upsert":     "upsert",
+}
 
 // tableConditions maps the conditions of n8n's data tables to those of a table node.
-var tableConditions = map[string]string{"eq": "equals", "neq": "not_equals", "gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "like": "contains", "ilike": "contains", "isEmpty": "is_empty", "isNotEmpty": "is_not_empty", "isTrue": "is_true", "isFalse": "is_false"}
+var tableConditions = map[string]string{
+	"eq": "equals", "neq": "not_equals", "gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "like": "contains",
+	"ilike": "contains", "isEmpty": "is_empty", "isNotEmpty": "is_not_empty",
+	"isTrue": "is_true", "isFalse": "is_false",
+}
 
 var notInTable = agent.Pattern(`[^a-z0-9_]+`)
 
@@ -23,8 +33,20 @@ func convertTable(c *converter, u *unit) {
 		u.fail("OPERATION", "The operation "+clip(u.p.text("operation"), 40)+" has no counterpart.")
 	}
 	table, _ := u.params["dataTableId"].(map[string]any)
-	name := strings.Trim(notInTable().ReplaceAllString(strings.ToLower(params(table).or("cachedResultName", params(table).or("value", u.p.text("dataTableId")))), "_"), "_")
-	u.approximate("TABLE", fmt.Sprintf("Create the table %s with the columns that n8n had; its rows can be imported as CSV.", clip(name, 60)))
+	name := strings.Trim(
+		notInTable().ReplaceAllString(
+			strings.ToLower(params(table).or("cachedResultName", params(table).or("value", u.p.text("dataTableId")))),
+			"_",
+		),
+		"_",
+	)
+	u.approximate(
+		"TABLE",
+		fmt.Sprintf(
+			"Create the table %s with the columns that n8n had; its rows can be imported as CSV.",
+			clip(name, 60),
+		),
+	)
 	data := map[string]any{"table": name, "operation": operation}
 	conditions := e.rowConditions()
 	switch operation {
@@ -49,7 +71,10 @@ func convertTable(c *converter, u *unit) {
 		return
 	}
 	list := *s
-	list.list, list.taken, list.ref = true, "", ref{path: "nodes." + u.id + ".rows", js: fmt.Sprintf("(nodes[%q]?.rows ?? [])", u.id)}
+	list.list, list.taken, list.ref = true, "", ref{
+		path: "nodes." + u.id + ".rows",
+		js:   fmt.Sprintf("(nodes[%q]?.rows ?? [])", u.id),
+	}
 	if operation == "find" || operation == "update" || operation == "delete" {
 		u.outputs[0] = &list
 		return
@@ -75,14 +100,18 @@ func (e *env) rowConditions() []any {
 }
 
 // momentTokens translates formats of the older node to Luxon's tokens.
-var momentTokens = strings.NewReplacer("YYYY", "yyyy", "YY", "yy", "DD", "dd", "D", "d", "dddd", "EEEE", "ddd", "EEE", "A", "a")
+var momentTokens = strings.NewReplacer(
+	"YYYY", "yyyy", "YY", "yy", "DD", "dd", "D", "d", "dddd", "EEEE", "ddd", "EEE", "A", "a",
+)
 
 // convertDateTime makes code that computes with dates.
 func convertDateTime(c *converter, u *unit) {
 	e := c.each(u)
 	u.approximate("DATES", datesInUTC)
 	js, field, keep := "", "", true
-	date := func(path string) string { return "$date(" + e.js(u.p.at(path)) + ")" }
+	date := func(path string) string {
+		return "$date(" + e.js(u.p.at(path)) + ")"
+	}
 	duration := func(sign string) string {
 		return "({ " + u.p.or("timeUnit", "days") + ": " + sign + "Number(" + e.js(u.p.number("duration", 0)) + ") })"
 	}
@@ -146,7 +175,8 @@ func currentDate(e *env, operation string, date func(string) string, duration fu
 		return date("date") + ".toFormat(" + quote(format) + ")", "formattedDate"
 	case "roundDate":
 		if p.text("mode") == "roundUp" {
-			return date("date") + ".plus({ " + quote(p.or("to", "month")) + ": 1 }).startOf(" + quote(p.or("to", "month")) + ").toISO()", "roundedDate"
+			return date("date") + ".plus({ " + quote(p.or("to", "month")) + ": 1 }).startOf(" +
+				quote(p.or("to", "month")) + ").toISO()", "roundedDate"
 		}
 		return date("date") + ".startOf(" + quote(p.or("toNearest", "month")) + ").toISO()", "roundedDate"
 	case "getTimeBetweenDates":
@@ -177,7 +207,10 @@ func convertHTML(c *converter, u *unit) {
 		e.emit("set", map[string]any{"values": map[string]any{"html": e.value(v)}})
 	case "convertToHtmlTable":
 		e, items := c.whole(u)
-		u.approximate("ORDER", "The columns are in alphabetical order, since fields of items keep no order, and the table has no styles.")
+		u.approximate(
+			"ORDER",
+			"The columns are in alphabetical order, since fields of items keep no order, and the table has no styles.",
+		)
 		e.emit("code", map[string]any{"code": e.script("return { table: $htmlTable(" + items[0] + ") }")})
 	default:
 		convertExtraction(c, u)

@@ -53,7 +53,10 @@ func readDocument(raw json.RawMessage) ([]document, error) {
 		return nil, agent.Invalid("document", "is required")
 	case trimmed[0] == '[':
 		if json.Unmarshal(raw, &list) != nil || len(list) == 0 || len(list) > MaxWorkflows {
-			return nil, agent.Invalid("document", fmt.Sprintf("must be a workflow or a list of 1 to %d workflows", MaxWorkflows))
+			return nil, agent.Invalid(
+				"document",
+				fmt.Sprintf("must be a workflow or a list of 1 to %d workflows", MaxWorkflows),
+			)
 		}
 		at = func(i int) string { return fmt.Sprintf("document[%d]", i) }
 	default:
@@ -130,7 +133,12 @@ func readNode(field string, raw json.RawMessage) (*node, error) {
 		return nil, agent.Invalid(field, "must be an object")
 	}
 	p := params(given)
-	n := &node{name: p.text("name"), kind: p.text("type"), version: p.number("typeVersion", 1), params: p.object("parameters")}
+	n := &node{
+		name:    p.text("name"),
+		kind:    p.text("type"),
+		version: p.number("typeVersion", 1),
+		params:  p.object("parameters"),
+	}
 	if n.name == "" && shortKind(n.kind) == "stickyNote" {
 		n.name = "Note " + field[strings.LastIndexByte(field, '[')+1:len(field)-1]
 	}
@@ -162,7 +170,8 @@ func (n *node) readOptions(p params) {
 		n.onError = "continueRegularOutput"
 	}
 	if p.flag("retryOnFail") {
-		n.retries, n.retryWait = int(min(max(p.number("maxTries", 3), 1), 10)), min(max(p.number("waitBetweenTries", 1000), 0), 300_000)
+		n.retries, n.retryWait =
+			int(min(max(p.number("maxTries", 3), 1), 10)), min(max(p.number("waitBetweenTries", 1000), 0), 300_000)
 	}
 	n.credentials = map[string]string{}
 	for kind, v := range p.object("credentials") {
@@ -202,7 +211,13 @@ func (d *document) readConnections(field string, raw json.RawMessage, names map[
 						d.dangling = append(d.dangling, fmt.Sprintf("%s → %s", clip(from.name, 60), clip(t.Node, 60)))
 						continue
 					}
-					d.edges = append(d.edges, edge{from: from, kind: kind, output: output, to: to, input: max(t.Index, 0)})
+					d.edges = append(d.edges, edge{
+						from:   from,
+						kind:   kind,
+						output: output,
+						to:     to,
+						input:  max(t.Index, 0),
+					})
 				}
 			}
 		}
@@ -218,7 +233,9 @@ func (d *document) readConnections(field string, raw json.RawMessage, names map[
 	return nil
 }
 
-func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+func isLetterOrDigit(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
+}
 
 // clip cuts a text to a number of characters.
 func clip(s string, n int) string { return agent.Clip(s, n) }

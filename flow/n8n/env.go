@@ -27,7 +27,12 @@ func (c *converter) each(u *unit) *env {
 		s = c.firstOf(u, s)
 	}
 	s = c.eachOf(u, s)
-	return &env{c: c, u: u, in: s, at: s.at}
+	return &env{
+		c:  c,
+		u:  u,
+		in: s,
+		at: s.at,
+	}
 }
 
 // firstOf returns a stream of the first item of a list.
@@ -35,8 +40,21 @@ func (c *converter) firstOf(u *unit, s *stream) *stream {
 	at := s.at.context()
 	js, from := c.itemsOf(u, s, at)
 	id := c.newID(u.id + "_first")
-	c.addNode(u, id, "code", map[string]any{"code": withSections("return " + js + "[0]"), "label": u.name + ": first item"}, from, at)
-	return &stream{from: []exit{{id, "", at}}, at: at, ref: nodeRef(id), taken: nodeRan(id), guards: map[string]string{}}
+	c.addNode(
+		u,
+		id,
+		"code",
+		map[string]any{"code": withSections("return " + js + "[0]"), "label": u.name + ": first item"},
+		from,
+		at,
+	)
+	return &stream{
+		from:   []exit{{id, "", at}},
+		at:     at,
+		ref:    nodeRef(id),
+		taken:  nodeRan(id),
+		guards: map[string]string{},
+	}
 }
 
 // emit adds the unit's node and, before it, a node for what templates cannot
@@ -57,15 +75,32 @@ func (e *env) emit(kind string, data map[string]any) *stream {
 			e.c.keepUnsupported(e.u)
 			return e.u.outputs[0]
 		}
-		e.c.addNode(e.u, e.id, "code", map[string]any{"code": code, "label": e.u.name + ": values"}, from, e.at)
+		e.c.addNode(
+			e.u,
+			e.id,
+			"code",
+			map[string]any{"code": code, "label": e.u.name + ": values"},
+			from,
+			e.at,
+		)
 		from = []exit{{e.id, "", e.at}}
 	}
 	e.c.addNode(e.u, e.u.id, kind, data, from, e.at)
-	s := &stream{from: []exit{{e.u.id, "", e.at}}, at: e.at, ref: nodeRef(e.u.id), taken: nodeRan(e.u.id), guards: e.in.guards, same: []*unit{e.u}}
+	s := &stream{
+		from:   []exit{{e.u.id, "", e.at}},
+		at:     e.at,
+		ref:    nodeRef(e.u.id),
+		taken:  nodeRan(e.u.id),
+		guards: e.in.guards,
+		same:   []*unit{e.u},
+	}
 	if e.u.onError == "continueErrorOutput" {
 		failed := *s
 		failed.from = []exit{{e.u.id, "error", e.at}}
-		failed.taken, failed.ref = "false", ref{path: "", js: "({ " + e.input() + "error: nodes[" + quote(e.u.id) + "]?.error })"}
+		failed.taken, failed.ref = "false", ref{
+			path: "",
+			js:   "({ " + e.input() + "error: nodes[" + quote(e.u.id) + "]?.error })",
+		}
 		failed.guards = withGuard(s.guards, e.u.id, "error")
 		s.guards = withGuard(s.guards, e.u.id, "")
 		e.u.outputs[1] = &failed

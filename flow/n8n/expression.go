@@ -146,7 +146,11 @@ func (p *chainReader) wrapped(function string) (chain, bool) {
 	if !ok || inner.root == "" || inner.fallback {
 		return inner, false
 	}
-	inner.steps = append(inner.steps, step{name: function, index: -1, call: true})
+	inner.steps = append(inner.steps, step{
+		name:  function,
+		index: -1,
+		call:  true,
+	})
 	return inner, true
 }
 
@@ -155,7 +159,9 @@ type chainReader struct {
 	at int
 }
 
-func (p *chainReader) done() bool { return p.at >= len(p.s) }
+func (p *chainReader) done() bool {
+	return p.at >= len(p.s)
+}
 
 func (p *chainReader) space() {
 	for p.at < len(p.s) && strings.IndexByte(" \t\r\n", p.s[p.at]) >= 0 {
@@ -176,7 +182,11 @@ func (p *chainReader) name() string {
 	start := p.at
 	for p.at < len(p.s) {
 		c := p.s[p.at]
-		if !(c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' && p.at > start) {
+		if !(c == '_' ||
+			c == '$' ||
+			'a' <= c && c <= 'z' ||
+			'A' <= c && c <= 'Z' ||
+			'0' <= c && c <= '9' && p.at > start) {
 			break
 		}
 		p.at++
@@ -260,7 +270,11 @@ func (p *chainReader) literalText() (string, bool) {
 // literal reads a text in quotes, a number, true, false or null.
 func (p *chainReader) literal() (any, bool) {
 	rest := p.s[p.at:]
-	for word, v := range map[string]any{"true": true, "false": false, "null": nil} {
+	for word, v := range map[string]any{
+		"true":  true,
+		"false": false,
+		"null":  nil,
+	} {
 		if strings.HasPrefix(rest, word) && (len(rest) == len(word) || !isWord(rest[len(word)])) {
 			p.at += len(word)
 			return v, true
@@ -285,7 +299,11 @@ func (p *chainReader) literal() (any, bool) {
 }
 
 func isWord(c byte) bool {
-	return c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+	return c == '_' ||
+		c == '$' ||
+		'a' <= c && c <= 'z' ||
+		'A' <= c && c <= 'Z' ||
+		'0' <= c && c <= '9'
 }
 
 // quoted reads a text in quotes with the usual escapes.
@@ -300,7 +318,16 @@ func (p *chainReader) quoted(mark byte) (any, bool) {
 			return nil, false
 		case c == '\\' && i+1 < len(p.s):
 			i++
-			escaped, known := map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', '\\': '\\', '"': '"', '\'': '\'', '`': '`', '/': '/'}[p.s[i]]
+			escaped, known := map[byte]byte{
+				'n':  '\n',
+				't':  '\t',
+				'r':  '\r',
+				'\\': '\\',
+				'"':  '"',
+				'\'': '\'',
+				'`':  '`',
+				'/':  '/',
+			}[p.s[i]]
 			if !known {
 				return nil, false
 			}

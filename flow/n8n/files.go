@@ -54,9 +54,17 @@ func convertToFile(c *converter, u *unit) {
 	field := quote(u.p.or("binaryPropertyName", "data"))
 	name, kind := u.p.or("options.fileName", ""), "text/plain"
 	file := func(e *env, data string) string {
-		return fmt.Sprintf("return { [%s]: %s, fileName: %s, mimeType: %s }", field, data, e.js(name), quote(u.p.or("options.mimeType", kind)))
+		return fmt.Sprintf(
+			"return { [%s]: %s, fileName: %s, mimeType: %s }",
+			field,
+			data,
+			e.js(name),
+			quote(u.p.or("options.mimeType", kind)),
+		)
 	}
-	source := func(e *env) string { return "$get($json, " + quote(u.p.text("sourceProperty")) + ")" }
+	source := func(e *env) string {
+		return "$get($json, " + quote(u.p.text("sourceProperty")) + ")"
+	}
 	switch {
 	case operation == "toText":
 		e := c.each(u)
@@ -120,7 +128,13 @@ func convertMoveFile(c *converter, u *unit) {
 			}
 			data = "$text(" + data + ")"
 		}
-		code = fmt.Sprintf("return { [%s]: $base64(%s), fileName: %s, mimeType: %s }", quote(u.p.or("destinationKey", "data")), data, e.js(u.p.text("options.fileName")), quote(u.p.or("options.mimeType", "application/json")))
+		code = fmt.Sprintf(
+			"return { [%s]: $base64(%s), fileName: %s, mimeType: %s }",
+			quote(u.p.or("destinationKey", "data")),
+			data,
+			e.js(u.p.text("options.fileName")),
+			quote(u.p.or("options.mimeType", "application/json")),
+		)
 	}
 	if strings.HasPrefix(u.p.text("sourceKey"), "=") || strings.HasPrefix(u.p.text("destinationKey"), "=") {
 		u.fail("PARAMETER", "The name of the field is computed.")

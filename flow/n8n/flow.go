@@ -21,7 +21,12 @@ func convertWait(c *converter, u *unit) {
 		u.fail("WAIT", "Waiting for a call or a form: use an approval, or a wait node with an event.")
 	}
 	s := c.firstInput(u)
-	e := &env{c: c, u: u, in: s, at: s.at}
+	e := &env{
+		c:  c,
+		u:  u,
+		in: s,
+		at: s.at,
+	}
 	data := map[string]any{}
 	if u.p.text("resume") == "specificTime" {
 		data["until"] = e.textOf("dateTime")
@@ -63,7 +68,12 @@ func convertRespond(c *converter, u *unit) {
 		}
 		in = c.firstOf(u, s)
 	}
-	e := &env{c: c, u: u, in: in, at: in.at}
+	e := &env{
+		c:  c,
+		u:  u,
+		in: in,
+		at: in.at,
+	}
 	data := map[string]any{"status": e.status()}
 	switch with := u.p.or("respondWith", "firstIncomingItem"); with {
 	case "firstIncomingItem":
@@ -90,7 +100,10 @@ func convertRespond(c *converter, u *unit) {
 		}
 		for name, v := range e.object(list) {
 			if agent.ResponseHeaderIssue(name, "") != "" {
-				u.approximate("RESPONSE_HEADER", "The header "+clip(name, 60)+" is left out: workflows may not set it on this server.")
+				u.approximate(
+					"RESPONSE_HEADER",
+					"The header "+clip(name, 60)+" is left out: workflows may not set it on this server.",
+				)
 				continue
 			}
 			headers[name] = v
@@ -138,7 +151,14 @@ func convertCall(c *converter, u *unit) {
 	}
 	id := c.importedWorkflow(u)
 	if id == "" {
-		u.approximate("WORKFLOW", fmt.Sprintf("Choose the workflow to run: the one in n8n is %q. Workflows that are imported together keep their connections.", clip(workflowName(u), 80)))
+		u.approximate(
+			"WORKFLOW",
+			fmt.Sprintf(
+				"Choose the workflow to run: the one in n8n is %q. Workflows that are imported "+
+					"together keep their connections.",
+				clip(workflowName(u), 80),
+			),
+		)
 	}
 	data := map[string]any{"workflow_id": id, "wait": true}
 	if wait, ok := u.p.at("options.waitForSubWorkflow").(bool); ok {
@@ -157,7 +177,11 @@ func convertCall(c *converter, u *unit) {
 		s.ref, s.same = e.in.ref, append(s.same, e.in.same...)
 		return
 	}
-	s.ref = ref{path: "nodes." + u.id + ".output", js: fmt.Sprintf("(nodes[%q]?.output ?? {})", u.id), object: false}
+	s.ref = ref{
+		path:   "nodes." + u.id + ".output",
+		js:     fmt.Sprintf("(nodes[%q]?.output ?? {})", u.id),
+		object: false,
+	}
 }
 
 func workflowName(u *unit) string {

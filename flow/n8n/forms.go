@@ -26,11 +26,20 @@ func init() {
 			}
 			return e.value(text), true
 		},
-		"item": itemOrFields, "fieldsOrItem": fieldsOrItem, "baserow": baserowFields,
-		"comma": joinedList, "named": namedList,
-		"notionProperties": notionProperties, "hubspot": hubspotFilters, "docs": docsRequests,
-		"mime": mimeOf, "base64": base64Of, "driveText": driveText, "driveFile": driveFile,
-		"imageContent": imageContent, "author": authorOf,
+		"item":             itemOrFields,
+		"fieldsOrItem":     fieldsOrItem,
+		"baserow":          baserowFields,
+		"comma":            joinedList,
+		"named":            namedList,
+		"notionProperties": notionProperties,
+		"hubspot":          hubspotFilters,
+		"docs":             docsRequests,
+		"mime":             mimeOf,
+		"base64":           base64Of,
+		"driveText":        driveText,
+		"driveFile":        driveFile,
+		"imageContent":     imageContent,
+		"author":           authorOf,
 		"imageFormat": func(_ *env, v any, _ string) (any, bool) {
 			return map[bool]string{true: "url", false: "b64_json"}[v == "imageUrl"], true
 		},
@@ -43,7 +52,8 @@ func init() {
 
 // itemOrFields returns the whole item, or only the named fields.
 func itemOrFields(e *env, v any, _ string) (any, bool) {
-	if all, ok := e.u.p.at("addAllFields").(bool); ok && !all || e.u.p.has("updateAllFields") && !e.u.p.flag("updateAllFields") {
+	if all, ok := e.u.p.at("addAllFields").(bool); ok && !all ||
+		e.u.p.has("updateAllFields") && !e.u.p.flag("updateAllFields") {
 		return e.compute("$only(" + e.currentItemJS() + ", " + quote(v) + ")"), true
 	}
 	return e.wholeItem(), true
@@ -114,7 +124,10 @@ func notionProperties(e *env, v any, _ string) (any, bool) {
 		case known:
 			properties[name] = value
 		default:
-			e.u.approximate("PROPERTY", fmt.Sprintf("The property %s is left out: its type is %s.", clip(name, 60), clip(kind, 40)))
+			e.u.approximate(
+				"PROPERTY",
+				fmt.Sprintf("The property %s is left out: its type is %s.", clip(name, 60), clip(kind, 40)),
+			)
 		}
 	}
 	return properties, len(properties) > 0
@@ -207,9 +220,19 @@ func docsRequests(e *env, v any, _ string) (any, bool) {
 		p, _ := one.(map[string]any)
 		switch action := params(p).or("action", "insert"); {
 		case params(p).or("object", "text") == "text" && action == "insert":
-			requests = append(requests, map[string]any{"insertText": map[string]any{"text": e.value(p["text"]), "endOfSegmentLocation": map[string]any{"segmentId": ""}}})
+			requests = append(requests, map[string]any{
+				"insertText": map[string]any{
+					"text":                 e.value(p["text"]),
+					"endOfSegmentLocation": map[string]any{"segmentId": ""},
+				},
+			})
 		case action == "replaceAll":
-			requests = append(requests, map[string]any{"replaceAllText": map[string]any{"containsText": map[string]any{"text": e.value(p["text"]), "matchCase": p["matchCase"] == true}, "replaceText": e.value(p["replaceText"])}})
+			requests = append(requests, map[string]any{
+				"replaceAllText": map[string]any{
+					"containsText": map[string]any{"text": e.value(p["text"]), "matchCase": p["matchCase"] == true},
+					"replaceText":  e.value(p["replaceText"]),
+				},
+			})
 		default:
 			e.u.fail("OPERATION", "Only text is inserted at the end, or replaced.")
 		}
@@ -220,12 +243,23 @@ func docsRequests(e *env, v any, _ string) (any, bool) {
 // mimeOf returns an email in the form that Gmail's API takes.
 func mimeOf(e *env, _ any, _ string) (any, bool) {
 	p, parts := e.u.p, []string{}
-	for _, f := range [][2]string{{"to", "sendTo"}, {"to", "options.sendTo"}, {"subject", "subject"}, {"text", "message"}, {"cc", "options.ccList"}, {"bcc", "options.bccList"}} {
+	for _, f := range [][2]string{
+		{"to", "sendTo"},
+		{"to", "options.sendTo"},
+		{"subject", "subject"},
+		{"text", "message"},
+		{"cc", "options.ccList"},
+		{"bcc", "options.bccList"},
+	} {
 		if p.has(f[1]) {
 			parts = append(parts, f[0]+": "+e.js(p.at(f[1])))
 		}
 	}
-	return e.compute(fmt.Sprintf("$mime({ html: %t, %s })", p.text("emailType") == "html", strings.Join(parts, ", "))), true
+	return e.compute(fmt.Sprintf(
+		"$mime({ html: %t, %s })",
+		p.text("emailType") == "html",
+		strings.Join(parts, ", "),
+	)), true
 }
 
 func base64Of(e *env, v any, _ string) (any, bool) {
@@ -260,7 +294,11 @@ func imageContent(e *env, v any, _ string) (any, bool) {
 	content := []any{map[string]any{"type": "text", "text": e.value(v)}}
 	if e.u.p.text("inputType") == "base64" {
 		e.u.approximate("FILE", filesAreFields)
-		field := fmt.Sprintf("$get(%s, %s)", e.currentItemJS(), e.js(e.u.p.or("binaryPropertyName", "data")))
+		field := fmt.Sprintf(
+			"$get(%s, %s)",
+			e.currentItemJS(),
+			e.js(e.u.p.or("binaryPropertyName", "data")),
+		)
 		return append(content, imagePart(e.compute(`"data:image/png;base64," + `+field))), true
 	}
 	addresses := e.u.p.text("imageUrls")

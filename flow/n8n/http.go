@@ -19,7 +19,12 @@ type request struct {
 
 func convertHTTP(c *converter, u *unit) {
 	e := c.each(u)
-	r := &request{e: e, data: map[string]any{}, headers: map[string]any{}, query: map[string]any{}}
+	r := &request{
+		e:       e,
+		data:    map[string]any{},
+		headers: map[string]any{},
+		query:   map[string]any{},
+	}
 	method := strings.ToUpper(u.p.or("method", u.p.or("requestMethod", "GET")))
 	if strings.HasPrefix(method, "=") {
 		method = strings.ToUpper(fmt.Sprint(e.value(u.p.or("method", u.p.text("requestMethod")))))
@@ -38,7 +43,9 @@ func convertHTTP(c *converter, u *unit) {
 	r.send(method)
 }
 
-var secretQuery = agent.Pattern(`(?i)([?&])(api[-_]?key|apikey|key|token|access[-_]token|secret|password|auth)=([^&{}\s]+)`)
+var secretQuery = agent.Pattern(
+	`(?i)([?&])(api[-_]?key|apikey|key|token|access[-_]token|secret|password|auth)=([^&{}\s]+)`,
+)
 
 // address sets the URL, without secrets in it.
 func (r *request) address(address string) {
@@ -47,7 +54,11 @@ func (r *request) address(address string) {
 		address = strings.Replace(address, m[0], m[1], 1)
 	}
 	source := strings.TrimPrefix(address, "=")
-	if u, err := url.Parse(strings.ReplaceAll(strings.ReplaceAll(source, "{", ""), "}", "")); err == nil && u.User != nil {
+	if u, err := url.Parse(strings.ReplaceAll(
+		strings.ReplaceAll(source, "{", ""),
+		"}",
+		"",
+	)); err == nil && u.User != nil {
 		r.secret("basic", "user and password in the URL")
 		if scheme, rest, ok := strings.Cut(address, "://"); ok {
 			if _, after, ok := strings.Cut(rest, "@"); ok {
@@ -64,14 +75,28 @@ func (r *request) address(address string) {
 // secret reports that a secret was omitted, and adds a credential to create instead.
 func (r *request) secret(kind, name string) {
 	u := r.e.u
-	u.approximate("SECRET", fmt.Sprintf("The value of %s was a secret in the workflow; it is not imported. Make the credential that this node names.", clip(name, 60)))
+	u.approximate(
+		"SECRET",
+		fmt.Sprintf(
+			"The value of %s was a secret in the workflow; it is not imported. "+
+				"Make the credential that this node names.",
+			clip(name, 60),
+		),
+	)
 	if r.data["credential"] == nil {
-		r.data["credential"] = r.e.c.out.addCredential(hostOf(u.p.text("url"))+" "+name, kind, "", u.name)
+		r.data["credential"] = r.e.c.out.addCredential(
+			hostOf(u.p.text("url"))+" "+name,
+			kind,
+			"",
+			u.name,
+		)
 	}
 }
 
 func hostOf(address string) string {
-	if u, err := url.Parse(strings.TrimPrefix(address, "=")); err == nil && u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "{}$ ") {
+	if u, err := url.Parse(strings.TrimPrefix(address, "=")); err == nil &&
+		u.Hostname() != "" &&
+		!strings.ContainsAny(u.Hostname(), "{}$ ") {
 		return u.Hostname()
 	}
 	return "HTTP"
@@ -88,7 +113,10 @@ func (r *request) pairs(list []params, to map[string]any, kind string) {
 			}
 			continue
 		}
-		if isText && text != "" && secretName().MatchString(name) && !hasExpression(text) {
+		if isText &&
+			text != "" &&
+			secretName().MatchString(name) &&
+			!hasExpression(text) {
 			r.secret(kind, name)
 			continue
 		}
@@ -116,7 +144,10 @@ func (r *request) object(v any, to map[string]any, kind string) {
 		return
 	}
 	for _, name := range sortedKeys(object) {
-		if text, isText := object[name].(string); isText && secretName().MatchString(name) && !strings.Contains(text, "{{") && text != "" {
+		if text, isText := object[name].(string); isText &&
+			secretName().MatchString(name) &&
+			!strings.Contains(text, "{{") &&
+			text != "" {
 			r.secret(kind, name)
 			continue
 		}
@@ -141,7 +172,12 @@ func (r *request) parts() {
 		}
 	}
 	if p.flag("sendBody") {
-		r.body(p.or("contentType", "json"), p.or("specifyBody", "keypair") != "keypair", p.objects("bodyParameters.parameters"), p.at("jsonBody"))
+		r.body(
+			p.or("contentType", "json"),
+			p.or("specifyBody", "keypair") != "keypair",
+			p.objects("bodyParameters.parameters"),
+			p.at("jsonBody"),
+		)
 	}
 }
 
@@ -168,7 +204,8 @@ func (r *request) legacyParts() {
 	}
 	r.pairs(p.objects("queryParametersUi.parameter"), r.query, "query")
 	r.pairs(p.objects("headerParametersUi.parameter"), r.headers, "header")
-	if list := p.objects("bodyParametersUi.parameter"); len(list) > 0 || kind == "multipart-form-data" && p.flag("sendBinaryData") {
+	if list := p.objects("bodyParametersUi.parameter"); len(list) > 0 ||
+		kind == "multipart-form-data" && p.flag("sendBinaryData") {
 		r.body(kind, false, list, nil)
 	}
 }
@@ -193,7 +230,8 @@ func (r *request) body(kind string, written bool, pairs []params, text any) {
 	case "multipart-form-data":
 		r.multipart(pairs)
 	case "binaryData":
-		r.data["body"], r.data["body_type"] = r.e.file(p.or("inputDataFieldName", p.or("binaryPropertyName", "data"))), "file"
+		r.data["body"], r.data["body_type"] =
+			r.e.file(p.or("inputDataFieldName", p.or("binaryPropertyName", "data"))), "file"
 	case "raw":
 		media, source := p.or("rawContentType", p.or("options.bodyContentCustomMimeType", "text/plain")), p.at("body")
 		if source == nil {
@@ -278,7 +316,14 @@ func (r *request) authorize() {
 }
 
 // legacyAuth are names of version 1 for types of credentials.
-var legacyAuth = map[string]string{"basicAuth": "httpBasicAuth", "headerAuth": "httpHeaderAuth", "queryAuth": "httpQueryAuth", "digestAuth": "httpDigestAuth", "oAuth1": "oAuth1Api", "oAuth2": "oAuth2Api"}
+var legacyAuth = map[string]string{
+	"basicAuth":  "httpBasicAuth",
+	"headerAuth": "httpHeaderAuth",
+	"queryAuth":  "httpQueryAuth",
+	"digestAuth": "httpDigestAuth",
+	"oAuth1":     "oAuth1Api",
+	"oAuth2":     "oAuth2Api",
+}
 
 // attach names a credential of a type of n8n in a node's data.
 func (e *env) attach(data map[string]any, kind string) {
@@ -298,7 +343,10 @@ func (e *env) attach(data map[string]any, kind string) {
 		return
 	}
 	if was, ok := data["credential"].(string); ok {
-		e.u.approximate("CREDENTIAL", fmt.Sprintf("A node has one credential: %q is to hold what %q held too.", was, clip(name, 60)))
+		e.u.approximate(
+			"CREDENTIAL",
+			fmt.Sprintf("A node has one credential: %q is to hold what %q held too.", was, clip(name, 60)),
+		)
 		return
 	}
 	data["credential"] = e.c.out.addCredential(name, kind, presetOf(kind), e.u.name)
@@ -313,8 +361,13 @@ func (r *request) options() {
 	if p.flag("options.response.response.neverError") || p.flag("options.ignoreResponseCode") {
 		r.data["fail_on_status"] = false
 	}
-	for path, words := range map[string]string{"options.pagination": "Pages are not followed: only the first request is sent.", "options.batching": "Batches and their intervals are not kept.", "options.batchSize": "Batches and their intervals are not kept.",
-		"options.proxy": "The proxy is the server's own.", "options.redirect.redirect": "Redirects are followed as the server does."} {
+	for path, words := range map[string]string{
+		"options.pagination":        "Pages are not followed: only the first request is sent.",
+		"options.batching":          "Batches and their intervals are not kept.",
+		"options.batchSize":         "Batches and their intervals are not kept.",
+		"options.proxy":             "The proxy is the server's own.",
+		"options.redirect.redirect": "Redirects are followed as the server does.",
+	} {
 		if p.has(path) {
 			u.approximate(strings.ToUpper(path[strings.LastIndexByte(path, '.')+1:]), words)
 		}
@@ -322,7 +375,9 @@ func (r *request) options() {
 	if p.flag("options.allowUnauthorizedCerts") || p.flag("allowUnauthorizedCerts") {
 		u.approximate("CERTIFICATES", "Certificates are always checked.")
 	}
-	agent.Sort(u.problems, func(a, b problem) int { return strings.Compare(a.code+a.message, b.code+b.message) })
+	agent.Sort(u.problems, func(a, b problem) int {
+		return strings.Compare(a.code+a.message, b.code+b.message)
+	})
 }
 
 // send adds the node and says how its response becomes items.
@@ -350,13 +405,27 @@ func (r *request) send(method string) {
 	field := u.p.or("options.response.response.outputPropertyName", u.p.or("dataPropertyName", "data"))
 	switch {
 	case u.p.flag("options.response.response.fullResponse") || u.p.flag("options.fullResponse"):
-		s.ref = ref{fields: map[string]string{"body": out + ".body", "headers": out + ".headers", "statusCode": out + ".status"}, closed: true,
-			js: fmt.Sprintf("({ body: %s?.body, headers: %s?.headers, statusCode: %s?.status })", at, at, at)}
+		s.ref = ref{
+			fields: map[string]string{
+				"body":       out + ".body",
+				"headers":    out + ".headers",
+				"statusCode": out + ".status",
+			},
+			closed: true,
+			js:     fmt.Sprintf("({ body: %s?.body, headers: %s?.headers, statusCode: %s?.status })", at, at, at),
+		}
 	case format == "text" || format == "string" || format == "file":
-		s.ref = ref{fields: map[string]string{field: out + ".body"}, closed: true, js: fmt.Sprintf("({ [%s]: %s?.body })", quote(field), at)}
+		s.ref = ref{
+			fields: map[string]string{field: out + ".body"},
+			closed: true,
+			js:     fmt.Sprintf("({ [%s]: %s?.body })", quote(field), at),
+		}
 	case e.at != e.at.context():
 		if method == "GET" {
-			u.approximate("LIST_RESPONSE", "If the response is a list, n8n makes an item of each entry; here it stays one item within the loop.")
+			u.approximate(
+				"LIST_RESPONSE",
+				"If the response is a list, n8n makes an item of each entry; here it stays one item within the loop.",
+			)
 		}
 		s.ref = e.responseRef(out, at)
 	case method == "GET":
@@ -371,5 +440,9 @@ func (r *request) send(method string) {
 
 // responseRef returns the ref to the body of a response as an item.
 func (e *env) responseRef(out, at string) ref {
-	return ref{path: out + ".body", js: fmt.Sprintf("$list(%s?.body)[0]", at), fields: map[string]string{"data": out + ".body.data"}}
+	return ref{
+		path:   out + ".body",
+		js:     fmt.Sprintf("$list(%s?.body)[0]", at),
+		fields: map[string]string{"data": out + ".body.data"},
+	}
 }

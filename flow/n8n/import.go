@@ -89,7 +89,13 @@ func Read(document json.RawMessage, check Check) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Import{Workflows: []agent.Workflow{}, Schedules: []DraftSchedule{}, Tools: []DraftTool{}, Credentials: []NeededCredential{}, Report: []ReportLine{}}
+	out := &Import{
+		Workflows:   []agent.Workflow{},
+		Schedules:   []DraftSchedule{},
+		Tools:       []DraftTool{},
+		Credentials: []NeededCredential{},
+		Report:      []ReportLine{},
+	}
 	ids := map[string]string{}
 	for i := range read {
 		read[i].own = agent.NewID(agent.KindWorkflow)
@@ -110,7 +116,15 @@ func Read(document json.RawMessage, check Check) (*Import, error) {
 func (im *Import) check() error {
 	for _, w := range im.Workflows {
 		if len(w.Nodes) > MaxNodes {
-			return agent.Invalid("document", fmt.Sprintf("becomes the workflow %q with %d nodes; at most %d are allowed", agent.Clip(w.Name, 60), len(w.Nodes), MaxNodes))
+			return agent.Invalid(
+				"document",
+				fmt.Sprintf(
+					"becomes the workflow %q with %d nodes; at most %d are allowed",
+					agent.Clip(w.Name, 60),
+					len(w.Nodes),
+					MaxNodes,
+				),
+			)
 		}
 	}
 	return nil
@@ -129,7 +143,12 @@ func (im *Import) addCredential(name, kind, preset, node string) string {
 	for n := 2; im.hasCredential(free); n++ {
 		free = fmt.Sprintf("%s %d", agent.Clip(name, 56), n)
 	}
-	im.Credentials = append(im.Credentials, NeededCredential{Name: free, Type: kind, Preset: preset, Nodes: []string{node}})
+	im.Credentials = append(im.Credentials, NeededCredential{
+		Name:   free,
+		Type:   kind,
+		Preset: preset,
+		Nodes:  []string{node},
+	})
 	return free
 }
 
@@ -150,7 +169,9 @@ func credentialName(name string) string {
 		}
 		return ' '
 	}, name)
-	name = strings.TrimLeftFunc(strings.Join(strings.Fields(name), " "), func(r rune) bool { return !isLetterOrDigit(r) })
+	name = strings.TrimLeftFunc(strings.Join(strings.Fields(name), " "), func(r rune) bool {
+		return !isLetterOrDigit(r)
+	})
 	if runes := []rune(name); len(runes) > 60 {
 		name = strings.TrimSpace(string(runes[:60]))
 	}

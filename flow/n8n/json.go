@@ -161,7 +161,10 @@ func (c *converter) setRaw(e *env) {
 		e.emit("set", map[string]any{"values": object})
 		return
 	}
-	if text, ok := values.(string); ok && !others && strings.HasPrefix(text, "{{") && len(e.scripts) == 0 {
+	if text, ok := values.(string); ok &&
+		!others &&
+		strings.HasPrefix(text, "{{") &&
+		len(e.scripts) == 0 {
 		e.emit("set", map[string]any{"values": text})
 		return
 	}

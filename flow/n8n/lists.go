@@ -14,7 +14,11 @@ func (c *converter) whole(u *unit) (e *env, items []string) {
 	for i := range inputs {
 		all = append(all, c.incoming(u, i)...)
 	}
-	e = &env{c: c, u: u, in: &stream{ref: ref{path: "input", js: "input"}, guards: map[string]string{}}}
+	e = &env{
+		c:  c,
+		u:  u,
+		in: &stream{ref: ref{path: "input", js: "input"}, guards: map[string]string{}},
+	}
 	if len(all) == 0 {
 		return e, slices.Repeat([]string{"[]"}, inputs)
 	}
@@ -25,7 +29,11 @@ func (c *converter) whole(u *unit) (e *env, items []string) {
 		parts := []string{}
 		in := c.incoming(u, i)
 		if len(in) > 1 && !(exclusive(in) && in[0].at == at) {
-			u.approximate("RUNS", "Several connections lead to one input: n8n runs the node once for each of them, here it runs once with all items.")
+			u.approximate(
+				"RUNS",
+				"Several connections lead to one input: n8n runs the node once for each of them, here it "+
+					"runs once with all items.",
+			)
 		}
 		for _, s := range in {
 			js, exits := c.itemsOf(u, s, at)
@@ -41,7 +49,13 @@ func (c *converter) whole(u *unit) (e *env, items []string) {
 			items = append(items, "[..."+strings.Join(parts, ", ...")+"]")
 		}
 	}
-	e.in = &stream{from: from, at: at, list: true, ref: ref{js: items[0]}, guards: commonGuards(all)}
+	e.in = &stream{
+		from:   from,
+		at:     at,
+		list:   true,
+		ref:    ref{js: items[0]},
+		guards: commonGuards(all),
+	}
 	if len(all) == 1 {
 		e.in.same = all[0].same
 		if s := all[0]; at.within(s.at) {
@@ -78,7 +92,9 @@ func (e *env) emitList(js string) *stream {
 }
 
 // keepItems marks that the items that leave a unit are those that flowed in.
-func (e *env) keepItems(s *stream) { s.same = append([]*unit{e.u}, e.in.same...) }
+func (e *env) keepItems(s *stream) {
+	s.same = append([]*unit{e.u}, e.in.same...)
+}
 
 // fieldNames returns the names in a parameter: a comma-separated text or, before
 // version 3, a list of fields.
@@ -99,7 +115,11 @@ func convertSplitOut(c *converter, u *unit) {
 	if strings.Contains(u.p.text("fieldToSplitOut"), "{{") {
 		u.fail("PARAMETER", "The field to split is computed.")
 	}
-	options := map[string]any{"include": fieldNames(u, "fieldsToInclude"), "others": u.p.or("include", "noOtherFields") == "allOtherFields", "to": words(u.p.text("options.destinationFieldName"))}
+	options := map[string]any{
+		"include": fieldNames(u, "fieldsToInclude"),
+		"others":  u.p.or("include", "noOtherFields") == "allOtherFields",
+		"to":      words(u.p.text("options.destinationFieldName")),
+	}
 	if u.p.or("include", "noOtherFields") != "selectedOtherFields" {
 		options["include"] = []string{}
 	}
@@ -131,7 +151,12 @@ func convertAggregate(c *converter, u *unit) {
 			}
 			fields = append(fields, map[string]any{"from": from, "to": to})
 		}
-		js = fmt.Sprintf("$aggregated(%s, %s, %s)", items[0], quote(fields), quote(map[string]any{"merge": u.p.flag("options.mergeLists"), "missing": u.p.flag("options.keepMissing")}))
+		js = fmt.Sprintf(
+			"$aggregated(%s, %s, %s)",
+			items[0],
+			quote(fields),
+			quote(map[string]any{"merge": u.p.flag("options.mergeLists"), "missing": u.p.flag("options.keepMissing")}),
+		)
 	}
 	e.emit("code", map[string]any{"code": e.script("return " + js)})
 }
@@ -160,7 +185,10 @@ func convertSort(c *converter, u *unit) {
 	default:
 		fields := []any{}
 		for _, f := range u.p.objects("sortFieldsUi.sortField") {
-			fields = append(fields, map[string]any{"name": f.text("fieldName"), "down": f.text("order") == "descending"})
+			fields = append(fields, map[string]any{
+				"name": f.text("fieldName"),
+				"down": f.text("order") == "descending",
+			})
 		}
 		js = fmt.Sprintf("$sorted(%s, %s)", items[0], quote(fields))
 	}
@@ -193,7 +221,16 @@ func convertRemoveDuplicates(c *converter, u *unit) {
 }
 
 // prefixes are the prefixes of the names of fields that summarize writes.
-var prefixes = map[string]string{"append": "appended_", "average": "average_", "concatenate": "concatenated_", "count": "count_", "countUnique": "unique_count_", "max": "max_", "min": "min_", "sum": "sum_"}
+var prefixes = map[string]string{
+	"append":      "appended_",
+	"average":     "average_",
+	"concatenate": "concatenated_",
+	"count":       "count_",
+	"countUnique": "unique_count_",
+	"max":         "max_",
+	"min":         "min_",
+	"sum":         "sum_",
+}
 
 // summaryNames converts a path to the name of a field.
 var summaryNames = strings.NewReplacer("[", "", "]", "", `"`, "", " ", "_", ".", "_")
@@ -212,7 +249,13 @@ func convertSummarize(c *converter, u *unit) {
 			separator = f.text("customSeparator")
 		}
 		name := f.text("field")
-		fields = append(fields, map[string]any{"name": name, "how": how, "empty": f.flag("includeEmpty"), "separator": strings.NewReplacer(`\n`, "\n").Replace(separator), "to": prefixes[how] + summaryNames.Replace(name)})
+		fields = append(fields, map[string]any{
+			"name":      name,
+			"how":       how,
+			"empty":     f.flag("includeEmpty"),
+			"separator": strings.NewReplacer(`\n`, "\n").Replace(separator),
+			"to":        prefixes[how] + summaryNames.Replace(name),
+		})
 	}
 	by := [][2]string{} // paths, and the names of their fields in the summary
 	for _, path := range words(u.p.text("fieldsToSplitBy")) {
@@ -253,7 +296,11 @@ func convertRenameKeys(c *converter, u *unit) {
 	code.WriteString("const out = $copy($json)\n")
 	for _, k := range u.p.objects("keys.key") {
 		from, to := quote(k.text("currentKey")), quote(k.text("newKey"))
-		fmt.Fprintf(&code, "if ($get(out, %s) !== undefined) { const v = $get(out, %s); $unset(out, %s); $set(out, %s, v) }\n", from, from, from, to)
+		fmt.Fprintf(
+			&code,
+			"if ($get(out, %s) !== undefined) { const v = $get(out, %s); $unset(out, %s); $set(out, %s, v) }\n",
+			from, from, from, to,
+		)
 	}
 	if u.p.has("additionalOptions.regexReplacement") {
 		u.fail("PARAMETER", "Keys are renamed by a pattern.")
@@ -270,7 +317,10 @@ func convertMerge(c *converter, u *unit) {
 	one, two := items[0], items[1]
 	mode := u.p.or("mode", "append")
 	if mode == "combine" {
-		mode = u.p.or("combineBy", u.p.or("combinationMode", map[bool]string{true: "combineByFields", false: "mergeByFields"}[u.version >= 3]))
+		mode = u.p.or(
+			"combineBy",
+			u.p.or("combinationMode", map[bool]string{true: "combineByFields", false: "mergeByFields"}[u.version >= 3]),
+		)
 	}
 	clash := "{ ...a, ...b }"
 	if u.p.text("options.clashHandling.values.resolveClash") == "preferInput1" {
@@ -307,7 +357,12 @@ func (e *env) byPosition(items []string, clash string) {
 		how = "Math.max"
 	}
 	merge := "lists.map((list) => list[i] ?? {}).reduce((a, b) => (" + clash + "), {})"
-	e.emitList(fmt.Sprintf("((lists) => Array.from({ length: %s(...lists.map((list) => list.length)) }, (_, i) => %s))([%s])", how, merge, strings.Join(items, ", ")))
+	e.emitList(fmt.Sprintf(
+		"((lists) => Array.from({ length: %s(...lists.map((list) => list.length)) }, (_, i) => %s))([%s])",
+		how,
+		merge,
+		strings.Join(items, ", "),
+	))
 }
 
 // byFields joins items where fields are equal.
@@ -339,5 +394,14 @@ func (e *env) byFields(mode, one, two string) {
 		prefer = "preferInput1"
 	}
 	prefer = p.or("options.clashHandling.values.resolveClash", prefer)
-	e.emitList(fmt.Sprintf("$joined(%s, %s, %s, %s, %s, %t, %t)", one, two, quote(fields), quote(how), quote(output), p.or("options.multipleMatches", "all") == "all", prefer == "preferInput1"))
+	e.emitList(fmt.Sprintf(
+		"$joined(%s, %s, %s, %s, %s, %t, %t)",
+		one,
+		two,
+		quote(fields),
+		quote(how),
+		quote(output),
+		p.or("options.multipleMatches", "all") == "all",
+		prefer == "preferInput1",
+	))
 }

@@ -25,7 +25,10 @@ func convertSet(c *converter, u *unit) {
 		for _, f := range fields {
 			v := e.typedValue(f)
 			if text, _ := v.(string); u.version < 3 && strings.HasSuffix(text, optional+"}}") {
-				u.approximate("MISSING", "A field whose expression finds nothing is null here; this version of n8n leaves it out.")
+				u.approximate(
+					"MISSING",
+					"A field whose expression finds nothing is null here; this version of n8n leaves it out.",
+				)
 			}
 			setPath(values, f.name, v, u.dotsAreNested())
 		}
@@ -158,7 +161,10 @@ func (e *env) fieldValue(f assignment, text string) any {
 		return v
 	}
 	path, isPath := v.(string)
-	if pieces := split(strings.TrimPrefix(text, "=")); !isPath || len(pieces) != 1 || !pieces[0].expr || !strings.HasSuffix(path, "}}") {
+	if pieces := split(strings.TrimPrefix(text, "=")); !isPath ||
+		len(pieces) != 1 ||
+		!pieces[0].expr ||
+		!strings.HasSuffix(path, "}}") {
 		return v
 	}
 	switch f.kind {
@@ -283,7 +289,13 @@ func legacyRules(u *unit) []tests {
 		}
 		most = max(most, output)
 		kind := u.p.or("dataType", "number")
-		byOutput[output] = append(byOutput[output], test{kind: kind, operation: rule.or("operation", defaultOperation(kind)), left: operand(kind, u.p.at("value1")), right: operand(kind, rule["value2"]), sensitive: true})
+		byOutput[output] = append(byOutput[output], test{
+			kind:      kind,
+			operation: rule.or("operation", defaultOperation(kind)),
+			left:      operand(kind, u.p.at("value1")),
+			right:     operand(kind, rule["value2"]),
+			sensitive: true,
+		})
 	}
 	all := make([]tests, most+1)
 	for output := range all {

@@ -26,9 +26,21 @@ func convertLoop(c *converter, u *unit) {
 	if size > 1 || s.ref.path == "" || !s.list {
 		js := items[0]
 		if size > 1 {
-			js = fmt.Sprintf("((list) => Array.from({ length: Math.ceil(list.length / %v) }, (_, i) => list.slice(i * %v, (i + 1) * %v)))(%s)", size, size, size, js)
+			js = fmt.Sprintf(
+				"((list) => Array.from({ length: Math.ceil(list.length / %v) }, (_, i) => list.slice(i "+
+					"* %v, (i + 1) * %v)))(%s)",
+				size, size, size, js,
+			)
 		}
-		s = c.emitItems(u, &stream{from: s.from, at: e.at, same: s.same}, js)
+		s = c.emitItems(
+			u,
+			&stream{
+				from: s.from,
+				at:   e.at,
+				same: s.same,
+			},
+			js,
+		)
 	}
 	r := c.loop(u, u.id, "{{"+s.ref.path+"}}", s)
 	r.same = append(r.same, u)
@@ -36,11 +48,20 @@ func convertLoop(c *converter, u *unit) {
 	body := c.itemStream(r)
 	if size > 1 {
 		r.same = nil
-		body = &stream{from: body.from, at: r, list: true, ref: ref{path: r.variable, js: r.variable}, guards: map[string]string{}}
+		body = &stream{
+			from:   body.from,
+			at:     r,
+			list:   true,
+			ref:    ref{path: r.variable, js: r.variable},
+			guards: map[string]string{},
+		}
 	}
 	u.outputs[loopOutput(u)] = body
 	if u.version < 2 {
-		u.approximate("LOOP", "What follows the last round is found by a condition in n8n; here it belongs behind the handle done.")
+		u.approximate(
+			"LOOP",
+			"What follows the last round is found by a condition in n8n; here it belongs behind the handle done.",
+		)
 	}
 }
 
@@ -69,5 +90,11 @@ func (c *converter) doneStream(u *unit) *stream {
 	} else if len(parts) > 1 {
 		js = "[..." + strings.Join(parts, ", ...") + "]"
 	}
-	return &stream{from: []exit{{r.loop, agent.HandleDone, r.parent}}, at: r.parent, list: true, ref: ref{js: js}, guards: map[string]string{}}
+	return &stream{
+		from:   []exit{{r.loop, agent.HandleDone, r.parent}},
+		at:     r.parent,
+		list:   true,
+		ref:    ref{js: js},
+		guards: map[string]string{},
+	}
 }

@@ -17,10 +17,20 @@ func convertExtraction(c *converter, u *unit) {
 	for _, v := range u.p.objects("extractionValues.values") {
 		how := v.or("returnValue", "text")
 		renders = renders || how == "text" && u.version >= 1.2 && shortKind(u.kind) == "html"
-		values = append(values, map[string]any{"key": v.text("key"), "cssSelector": e.literal(v.text("cssSelector")), "returnValue": how, "attribute": e.literal(v.text("attribute")), "returnArray": v.flag("returnArray"), "skipSelectors": v.text("skipSelectors")})
+		values = append(values, map[string]any{
+			"key":           v.text("key"),
+			"cssSelector":   e.literal(v.text("cssSelector")),
+			"returnValue":   how,
+			"attribute":     e.literal(v.text("attribute")),
+			"returnArray":   v.flag("returnArray"),
+			"skipSelectors": v.text("skipSelectors"),
+		})
 	}
 	if renders {
-		u.approximate("TEXT", "Texts are those of the elements; n8n also writes links, lists, tables and headings of them as text.")
+		u.approximate(
+			"TEXT",
+			"Texts are those of the elements; n8n also writes links, lists, tables and headings of them as text.",
+		)
 	}
 	trim := true
 	if v, ok := u.p.at("options.trimValues").(bool); ok {
@@ -28,8 +38,21 @@ func convertExtraction(c *converter, u *unit) {
 	}
 	options := quote(map[string]any{"trim": trim, "clean": u.p.flag("options.cleanUpText")})
 	name := quote(u.p.or("dataPropertyName", "data"))
-	code := fmt.Sprintf("const source = $get($json, %s)\nif (source === undefined) throw new Error(\"No property named \" + %s + \" exists!\")\n", name, name)
-	e.emit("code", map[string]any{"code": e.script(code + fmt.Sprintf("return $extracted(String(Array.isArray(source) ? source[0] : source), %s, %s)", quote(values), options))})
+	code := fmt.Sprintf(
+		"const source = $get($json, %s)\nif (source === undefined) throw new Error(\"No property named "+
+			"\" + %s + \" exists!\")\n",
+		name,
+		name,
+	)
+	e.emit("code", map[string]any{
+		"code": e.script(
+			code + fmt.Sprintf(
+				"return $extracted(String(Array.isArray(source) ? source[0] : source), %s, %s)",
+				quote(values),
+				options,
+			),
+		),
+	})
 }
 
 // literal returns a parameter that must not contain an expression.
@@ -46,13 +69,31 @@ func convertMarkdown(c *converter, u *unit) {
 	js := ""
 	if u.p.or("mode", "htmlToMarkdown") == "htmlToMarkdown" {
 		js = "$htmlToMarkdown(String(" + e.js(u.p.at("html")) + "))"
-		u.approximate("MARKDOWN", "The Markdown means the same; its spaces, escapes and marks of lists may differ, and the node's options are left out.")
+		u.approximate(
+			"MARKDOWN",
+			"The Markdown means the same; its spaces, escapes and marks of lists may differ, and the "+
+				"node's options are left out.",
+		)
 	} else {
 		o := u.p.object("options")
-		js = fmt.Sprintf("$markdownToHtml(%s, %s)", e.js(u.p.at("markdown")), quote(map[string]any{"tables": o.flag("tables"), "breaks": o.flag("simpleLineBreaks"), "ids": !o.flag("noHeaderId"), "strike": o.flag("strikethrough")}))
-		u.approximate("MARKDOWN", "The HTML means the same; its spaces may differ, and further options of the node are left out.")
+		js = fmt.Sprintf(
+			"$markdownToHtml(%s, %s)",
+			e.js(u.p.at("markdown")),
+			quote(map[string]any{
+				"tables": o.flag("tables"),
+				"breaks": o.flag("simpleLineBreaks"),
+				"ids":    !o.flag("noHeaderId"),
+				"strike": o.flag("strikethrough"),
+			}),
+		)
+		u.approximate(
+			"MARKDOWN",
+			"The HTML means the same; its spaces may differ, and further options of the node are left out.",
+		)
 	}
-	e.emit("code", map[string]any{"code": e.script("return $set($copy($json), " + quote(u.p.or("destinationKey", "data")) + ", " + js + ")")})
+	e.emit("code", map[string]any{
+		"code": e.script("return $set($copy($json), " + quote(u.p.or("destinationKey", "data")) + ", " + js + ")"),
+	})
 }
 
 // convertXML makes code that converts XML to an object, or an object to XML.
@@ -64,8 +105,13 @@ func convertXML(c *converter, u *unit) {
 		options = map[string]any{}
 	}
 	if u.p.or("mode", "xmlToJson") == "xmlToJson" {
-		code := fmt.Sprintf("if ($json[%s] === undefined) throw new Error(\"Item has no JSON property called \" + %s)\n", name, name)
-		e.emit("code", map[string]any{"code": e.script(code + "return $fromXML($json[" + name + "], " + quote(options) + ")")})
+		code := fmt.Sprintf(
+			"if ($json[%s] === undefined) throw new Error(\"Item has no JSON property called \" + %s)\n",
+			name, name,
+		)
+		e.emit("code", map[string]any{
+			"code": e.script(code + "return $fromXML($json[" + name + "], " + quote(options) + ")"),
+		})
 		return
 	}
 	u.approximate("ORDER", "The elements are in alphabetical order, since fields of items keep no order.")
@@ -81,7 +127,13 @@ func convertCrypto(c *converter, u *unit) {
 	}
 	bytes := "$bytes($text(" + e.js(u.p.at("value")) + "))"
 	kind := strings.ReplaceAll(u.p.or("type", "MD5"), "-", "")
-	if action != "generate" && action != "sign" && kind != "MD5" && kind != "SHA1" && kind != "SHA256" && kind != "SHA384" && kind != "SHA512" {
+	if action != "generate" &&
+		action != "sign" &&
+		kind != "MD5" &&
+		kind != "SHA1" &&
+		kind != "SHA256" &&
+		kind != "SHA384" &&
+		kind != "SHA512" {
 		u.fail("OPERATION", "The hash "+clip(kind, 40)+" is not known here.")
 	}
 	encode := "$hex"
@@ -95,7 +147,13 @@ func convertCrypto(c *converter, u *unit) {
 		if !strings.HasPrefix(u.p.text("secret"), "=") && u.p.has("secret") {
 			u.fail("SECRET", "The key of the signature is a secret that the file of n8n holds; it is not imported.")
 		}
-		js = fmt.Sprintf("%s($hmac(%s, $bytes($text(%s)), %s))", encode, quote(kind), e.js(u.p.at("secret")), bytes)
+		js = fmt.Sprintf(
+			"%s($hmac(%s, $bytes($text(%s)), %s))",
+			encode,
+			quote(kind),
+			e.js(u.p.at("secret")),
+			bytes,
+		)
 	case "generate":
 		u.approximate("RANDOM", "The characters are random, but not fit for passwords and keys.")
 		length := e.js(u.p.at("stringLength"))
@@ -113,7 +171,12 @@ func convertCrypto(c *converter, u *unit) {
 // convertGraphQL converts a query to an http-request node.
 func convertGraphQL(c *converter, u *unit) {
 	e := c.each(u)
-	r := &request{e: e, data: map[string]any{"method": u.p.or("requestMethod", "POST")}, headers: map[string]any{}, query: map[string]any{}}
+	r := &request{
+		e:       e,
+		data:    map[string]any{"method": u.p.or("requestMethod", "POST")},
+		headers: map[string]any{},
+		query:   map[string]any{},
+	}
 	r.address(u.p.text("endpoint"))
 	r.pairs(u.p.objects("headerParametersUi.parameter"), r.headers, "header")
 	parts := map[string]any{"query": e.value(u.p.at("query")), "operationName": nil}
@@ -141,10 +204,22 @@ func convertGraphQL(c *converter, u *unit) {
 		return
 	}
 	if u.p.text("responseFormat") == "string" {
-		s.ref = ref{fields: map[string]string{u.p.or("dataPropertyName", "data"): "nodes." + u.id + ".body"}, closed: true, js: fmt.Sprintf("({ [%s]: JSON.stringify(nodes[%q]?.body) })", quote(u.p.or("dataPropertyName", "data")), u.id)}
+		s.ref = ref{
+			fields: map[string]string{u.p.or("dataPropertyName", "data"): "nodes." + u.id + ".body"},
+			closed: true,
+			js: fmt.Sprintf(
+				"({ [%s]: JSON.stringify(nodes[%q]?.body) })",
+				quote(u.p.or("dataPropertyName", "data")),
+				u.id,
+			),
+		}
 		return
 	}
-	s.ref = ref{path: "nodes." + u.id + ".body", js: fmt.Sprintf("nodes[%q]?.body", u.id), object: true}
+	s.ref = ref{
+		path:   "nodes." + u.id + ".body",
+		js:     fmt.Sprintf("nodes[%q]?.body", u.id),
+		object: true,
+	}
 }
 
 // convertMarked passes the input through: what the node records is only shown in n8n's
@@ -157,7 +232,10 @@ func convertMarked(c *converter, u *unit) {
 // convertFormPage makes the page that follows a form.
 func convertFormPage(c *converter, u *unit) {
 	if u.p.or("operation", "page") != "completion" {
-		u.fail("FORM", "A form has one page here: put the fields of this one into the trigger, or ask by another workflow.")
+		u.fail(
+			"FORM",
+			"A form has one page here: put the fields of this one into the trigger, or ask by another workflow.",
+		)
 		c.each(u)
 		return
 	}
@@ -165,13 +243,19 @@ func convertFormPage(c *converter, u *unit) {
 	if s.list || s.at != s.at.context() {
 		s = c.firstOf(u, s)
 	}
-	e := &env{c: c, u: u, in: s, at: s.at}
+	e := &env{
+		c:  c,
+		u:  u,
+		in: s,
+		at: s.at,
+	}
 	data := map[string]any{"status": 200.0}
 	switch u.p.or("respondWith", "text") {
 	case "redirect":
 		data["status"], data["headers"] = 303.0, map[string]any{"Location": e.textOf("redirectUrl")}
 	case "showText":
-		data["headers"], data["body"] = map[string]any{"Content-Type": "text/html; charset=utf-8"}, e.textOf("responseText")
+		data["headers"], data["body"] =
+			map[string]any{"Content-Type": "text/html; charset=utf-8"}, e.textOf("responseText")
 	case "text":
 		data["body"] = strings.TrimSpace(e.textOf("completionTitle") + "\n\n" + e.textOf("completionMessage"))
 		u.approximate("PAGE", "The page is plain text, without the form's style.")
@@ -210,16 +294,40 @@ func convertSeen(c *converter, u *unit) {
 	}
 	e, items := c.whole(u)
 	key := e.js(u.p.at("dedupeValue"))
-	e.in = &stream{from: e.in.from, at: e.at, ref: ref{js: "$one"}, guards: e.in.guards, same: e.in.same}
+	e.in = &stream{
+		from:   e.in.from,
+		at:     e.at,
+		ref:    ref{js: "$one"},
+		guards: e.in.guards,
+		same:   e.in.same,
+	}
 	id := c.newID(u.id + "_keys")
-	code := e.script("return { items: " + items[0] + ".map((json) => { const $one = json; const $json = json; return { key: $text(" + key + "), json } }) }")
+	code := e.script("return { items: " + items[0] +
+		".map((json) => { const $one = json; const $json = json; return { key: $text(" + key + "), json } }) }")
 	if u.unsupported {
 		c.keepUnsupported(u)
 		return
 	}
-	u.approximate("SEEN", "The newest 100,000 keys are known to this node alone, and what earlier executions in n8n had is new here.")
-	c.addNode(u, id, "code", map[string]any{"code": code, "label": u.name + ": keys"}, e.in.from, e.at)
-	c.addNode(u, u.id, "new-items", map[string]any{"items": "{{nodes." + id + ".items}}", "key": "key"}, []exit{{id, "", e.at}}, e.at)
+	u.approximate(
+		"SEEN",
+		"The newest 100,000 keys are known to this node alone, and what earlier executions in n8n had is new here.",
+	)
+	c.addNode(
+		u,
+		id,
+		"code",
+		map[string]any{"code": code, "label": u.name + ": keys"},
+		e.in.from,
+		e.at,
+	)
+	c.addNode(
+		u,
+		u.id,
+		"new-items",
+		map[string]any{"items": "{{nodes." + id + ".items}}", "key": "key"},
+		[]exit{{id, "", e.at}},
+		e.at,
+	)
 	s := listStream(u.id, e.at)
 	s.ref = ref{js: fmt.Sprintf("(nodes[%q]?.items ?? []).map(({ json }) => json)", u.id)}
 	s.same = append([]*unit{u}, e.in.same...)
@@ -245,14 +353,27 @@ func convertCompare(c *converter, u *unit) {
 	if resolve == "mix" || u.p.flag("fuzzyCompare") {
 		u.approximate("COMPARE", "Values are compared as they are, and items that differ are not mixed.")
 	}
-	options := map[string]any{"resolve": resolve, "skip": words(u.p.text("options.skipFields")), "multiple": u.p.text("options.multipleMatches") == "all"}
-	e.emit("code", map[string]any{"code": e.script(fmt.Sprintf("return $compared(%s, %s, %s, %s)", items[0], items[1], quote(fields), quote(options)))})
+	options := map[string]any{
+		"resolve":  resolve,
+		"skip":     words(u.p.text("options.skipFields")),
+		"multiple": u.p.text("options.multipleMatches") == "all",
+	}
+	e.emit("code", map[string]any{
+		"code": e.script(fmt.Sprintf(
+			"return $compared(%s, %s, %s, %s)",
+			items[0],
+			items[1],
+			quote(fields),
+			quote(options),
+		)),
+	})
 	if u.unsupported {
 		return
 	}
 	for i, name := range []string{"only_a", "same", "different", "only_b"} {
 		s := listStream(u.id, e.at)
-		s.ref, s.same = ref{path: "nodes." + u.id + "." + name, js: fmt.Sprintf("(nodes[%q]?.%s ?? [])", u.id, name)}, []*unit{u}
+		s.ref, s.same =
+			ref{path: "nodes." + u.id + "." + name, js: fmt.Sprintf("(nodes[%q]?.%s ?? [])", u.id, name)}, []*unit{u}
 		u.outputs[i] = s
 	}
 }

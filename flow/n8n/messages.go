@@ -7,7 +7,10 @@ import (
 
 // noteChannel reports the channel by which a message is sent.
 func (u *unit) noteChannel(channel string) {
-	u.approximate("CHANNEL", "It is sent by the agent's "+channel+" channel, which has to be connected; credentials of n8n are not used.")
+	u.approximate(
+		"CHANNEL",
+		"It is sent by the agent's "+channel+" channel, which has to be connected; credentials of n8n are not used.",
+	)
 }
 
 func convertTelegram(c *converter, u *unit) {
@@ -40,13 +43,29 @@ func convertTelegram(c *converter, u *unit) {
 	s := e.emit("chatbot_a", data)
 	if !u.unsupported {
 		at := fmt.Sprintf("nodes[%q]", u.id)
-		s.ref = ref{fields: map[string]string{"result.message_id": "nodes." + u.id + ".message_id", "result.chat.id": "nodes." + u.id + ".chat_id"}, closed: true,
-			js: fmt.Sprintf("({ ok: true, result: { message_id: %s?.message_id, chat: { id: %s?.chat_id } } })", at, at)}
+		s.ref = ref{
+			fields: map[string]string{
+				"result.message_id": "nodes." + u.id + ".message_id",
+				"result.chat.id":    "nodes." + u.id + ".chat_id",
+			},
+			closed: true,
+			js: fmt.Sprintf(
+				"({ ok: true, result: { message_id: %s?.message_id, chat: { id: %s?.chat_id } } })",
+				at, at,
+			),
+		}
 	}
 }
 
 // telegramFiles are the operations that send files.
-var telegramFiles = map[string]bool{"sendPhoto": true, "sendDocument": true, "sendVideo": true, "sendAudio": true, "sendAnimation": true, "sendMediaGroup": true}
+var telegramFiles = map[string]bool{
+	"sendPhoto":      true,
+	"sendDocument":   true,
+	"sendVideo":      true,
+	"sendAudio":      true,
+	"sendAnimation":  true,
+	"sendMediaGroup": true,
+}
 
 const telegramSends = "The Telegram channel sends text and links to files, and nothing else."
 
@@ -81,7 +100,11 @@ func (e *env) fileLinks(data map[string]any) {
 	if u.unsupported {
 		return
 	}
-	u.approximate("FILE", "The file is sent as a link, of which Telegram shows a preview; ids of files on Telegram's servers are not links.")
+	u.approximate(
+		"FILE",
+		"The file is sent as a link, of which Telegram shows a preview; ids of files on "+
+			"Telegram's servers are not links.",
+	)
 }
 
 func convertSlack(c *converter, u *unit) {
@@ -101,14 +124,21 @@ func convertSlack(c *converter, u *unit) {
 	if channel == nil {
 		channel = u.p.at("channel")
 	}
-	data := map[string]any{"channel": e.value(channel), "message": e.textOf("text"), "format": "mrkdwn"}
+	data := map[string]any{
+		"channel": e.value(channel),
+		"message": e.textOf("text"),
+		"format":  "mrkdwn",
+	}
 	if v := u.p.at("otherOptions.thread_ts.replyValues.thread_ts"); v != nil {
 		data["thread_ts"] = fmt.Sprint(e.value(v))
 	}
 	if u.p.or("messageType", "text") != "text" {
 		u.approximate("MESSAGE", "Only the text of the message is sent, without blocks and attachments.")
 	}
-	if text, ok := data["channel"].(string); ok && text != "" && !strings.Contains(text, "{{") && strings.ToUpper(text) != text {
+	if text, ok := data["channel"].(string); ok &&
+		text != "" &&
+		!strings.Contains(text, "{{") &&
+		strings.ToUpper(text) != text {
 		u.approximate("CHANNEL_ID", "The channel is a name in n8n; here it is an id such as C0123456789.")
 	}
 	u.noteChannel("Slack")
@@ -147,10 +177,17 @@ func (e *env) discordWebhook(data map[string]any) {
 	if e.u.version < 2 {
 		data["message"] = e.textOf("text")
 	}
-	e.u.approximate("CHANNEL_ID", "n8n posts to a webhook address, which is a secret and is not imported. Name the channel by its id before you activate the workflow.")
+	e.u.approximate(
+		"CHANNEL_ID",
+		"n8n posts to a webhook address, which is a secret and is not imported. Name the channel by its id before "+
+			"you activate the workflow.",
+	)
 	for name := range e.u.p.object("options") {
 		if name != "wait" {
-			e.u.approximate("MESSAGE", "Only the text of the message is sent, without embeds, files, and a name and picture of its own.")
+			e.u.approximate(
+				"MESSAGE",
+				"Only the text of the message is sent, without embeds, files, and a name and picture of its own.",
+			)
 		}
 	}
 }
@@ -170,7 +207,9 @@ func convertTwilio(c *converter, u *unit) {
 
 func convertWhatsApp(c *converter, u *unit) {
 	e := c.each(u)
-	if u.p.or("resource", "message") != "message" || u.p.or("operation", "send") != "send" || u.p.or("messageType", "text") != "text" {
+	if u.p.or("resource", "message") != "message" ||
+		u.p.or("operation", "send") != "send" ||
+		u.p.or("messageType", "text") != "text" {
 		u.fail("OPERATION", "Only text messages are sent.")
 	}
 	u.approximate("CHANNEL", "It is sent by the agent's WhatsApp channel, through Twilio and not Meta's own API.")
@@ -182,7 +221,11 @@ func convertEmail(c *converter, u *unit) {
 	if u.p.or("operation", "send") != "send" {
 		u.fail("OPERATION", "Waiting for an answer to an email: use an approval.")
 	}
-	data := map[string]any{"to": e.textOf("toEmail"), "subject": e.textOf("subject"), "body": e.textOf("text")}
+	data := map[string]any{
+		"to":      e.textOf("toEmail"),
+		"subject": e.textOf("subject"),
+		"body":    e.textOf("text"),
+	}
 	format := u.p.text("emailFormat")
 	if html := u.p.at("html"); html != nil && html != "" && format != "text" {
 		data["body"], data["html"] = e.textOf("html"), true
@@ -197,7 +240,11 @@ func convertEmail(c *converter, u *unit) {
 
 // setRecipients sets further recipients.
 func (e *env) setRecipients(data map[string]any, cc, bcc, reply string) {
-	for key, path := range map[string]string{"cc": cc, "bcc": bcc, "reply_to": reply} {
+	for key, path := range map[string]string{
+		"cc":       cc,
+		"bcc":      bcc,
+		"reply_to": reply,
+	} {
 		if e.u.p.text(path) != "" {
 			data[key] = e.textOf(path)
 		}
@@ -216,7 +263,11 @@ func convertGmail(c *converter, u *unit) {
 		c.service(e)
 		return
 	}
-	data := map[string]any{"to": e.textOf("sendTo"), "subject": e.textOf("subject"), "body": e.textOf("message")}
+	data := map[string]any{
+		"to":      e.textOf("sendTo"),
+		"subject": e.textOf("subject"),
+		"body":    e.textOf("message"),
+	}
 	if u.version < 2 {
 		data["to"] = e.textOf("toList.0")
 		if list := u.p.list("toList"); len(list) > 0 {

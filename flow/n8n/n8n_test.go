@@ -43,7 +43,10 @@ func open(t *testing.T) (*store.DB, *flow.Engine) {
 	}
 	loopback := agent.MustAddressRanges("127.0.0.0/8")
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
-	e := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Scripts: scripts})
+	e := flow.New(flow.Options{
+		Env:     store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)},
+		Scripts: scripts,
+	})
 	e.Register(map[string]*flow.Kind{
 		"chat": {Run: func(_ context.Context, c *flow.Call) (flow.Outcome, error) {
 			out := map[string]any{"text": "answer to " + c.Text("prompt"), "json": nil}
@@ -53,7 +56,9 @@ func open(t *testing.T) (*store.DB, *flow.Engine) {
 			return flow.Outcome{Output: out}, nil
 		}},
 		"team_chat": {Run: func(_ context.Context, c *flow.Call) (flow.Outcome, error) {
-			return flow.Outcome{Output: map[string]any{"channel": c.Text("channel"), "ts": "1", "message": c.Text("message")}}, nil
+			return flow.Outcome{
+				Output: map[string]any{"channel": c.Text("channel"), "ts": "1", "message": c.Text("message")},
+			}, nil
 		}},
 	})
 	if err := errors.Join(scripts.Start(context.Background()), e.Start(context.Background())); err != nil {
@@ -83,7 +88,11 @@ func issuesOf(e *flow.Engine) n8n.Check {
 
 // service is a fake API that echoes requests and lists users.
 func service(t *testing.T) *httptest.Server {
-	users := []map[string]any{{"id": 1, "name": "Ada", "age": 36}, {"id": 2, "name": "Bob", "age": 17}, {"id": 3, "name": "Cid", "age": 52}}
+	users := []map[string]any{
+		{"id": 1, "name": "Ada", "age": 36},
+		{"id": 2, "name": "Bob", "age": 17},
+		{"id": 3, "name": "Cid", "age": 52},
+	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
@@ -113,7 +122,13 @@ func service(t *testing.T) *httptest.Server {
 			for name, v := range r.URL.Query() {
 				query[name] = v[0]
 			}
-			_ = json.NewEncoder(w).Encode(map[string]any{"method": r.Method, "path": r.URL.Path, "query": query, "body": body, "greeting": r.Header.Get("X-Greeting")})
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"method":   r.Method,
+				"path":     r.URL.Path,
+				"query":    query,
+				"body":     body,
+				"greeting": r.Header.Get("X-Greeting"),
+			})
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -268,7 +283,12 @@ func execute(t *testing.T, db *store.DB, e *flow.Engine, read *n8n.Import, f fix
 	if f.Input == nil {
 		f.Input = json.RawMessage("{}")
 	}
-	s, err := e.Execute(t.Context(), db, flow.Request{WorkflowID: first.ID, Input: f.Input, Trigger: "manual", Wait: time.Minute})
+	s, err := e.Execute(t.Context(), db, flow.Request{
+		WorkflowID: first.ID,
+		Input:      f.Input,
+		Trigger:    "manual",
+		Wait:       time.Minute,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +315,9 @@ func execute(t *testing.T, db *store.DB, e *flow.Engine, read *n8n.Import, f fix
 		t.Log(agent.Clip(graphOf(first), 3000))
 	}
 	for _, name := range f.Skipped {
-		if slices.ContainsFunc(s.Results, func(r agent.NodeResult) bool { return r.NodeID == ids[name] && r.Status == agent.NodeSuccess }) {
+		if slices.ContainsFunc(s.Results, func(r agent.NodeResult) bool {
+			return r.NodeID == ids[name] && r.Status == agent.NodeSuccess
+		}) {
 			t.Errorf("%s ran", name)
 		}
 	}
@@ -327,7 +349,12 @@ func TestPollsReturnNewItems(t *testing.T) {
 		if run.added != "" {
 			entries = append(entries, run.added)
 		}
-		s, err := e.Execute(t.Context(), db, flow.Request{WorkflowID: made.Workflows[0].ID, Input: json.RawMessage("{}"), Trigger: "schedule", Wait: time.Minute})
+		s, err := e.Execute(t.Context(), db, flow.Request{
+			WorkflowID: made.Workflows[0].ID,
+			Input:      json.RawMessage("{}"),
+			Trigger:    "schedule",
+			Wait:       time.Minute,
+		})
 		if err != nil || s.Execution.Error != nil {
 			t.Fatalf("got %+v, %v", s.Execution, err)
 		}
@@ -390,9 +417,13 @@ func TestWorkflowTools(t *testing.T) {
 	}
 	own := read.Workflows[0].ID
 	want := map[string]string{
-		"own":    `true {"defaults":{"count":3,"route":"mail"},"parameters":{"properties":{"city":{"type":"string"}},"required":["city"],"type":"object"},"workflow_id":"` + own + `"}`,
-		"mapped": `true {"defaults":{"operation":"list"},"parameters":{"properties":{"rows":{"description":"","type":"number"},"table":{"description":"table to read","type":"string"}},"required":["rows","table"],"type":"object"},"workflow_id":"` + own + `"}`,
-		"plain":  `false {"parameters":{"properties":{"query":{"description":"The input of the workflow.","type":"string"}},"required":["query"],"type":"object"},"workflow_id":""}`,
+		"own": `true {"defaults":{"count":3,"route":"mail"},"parameters":{"properties":{"city":{"type":"string"}},` +
+			`"required":["city"],"type":"object"},"workflow_id":"` + own + `"}`,
+		"mapped": `true {"defaults":{"operation":"list"},"parameters":{"properties":{"rows":{"description":"",` +
+			`"type":"number"},"table":{"description":"table to read","type":"string"}},"required":["rows","table"],` +
+			`"type":"object"},"workflow_id":"` + own + `"}`,
+		"plain": `false {"parameters":{"properties":{"query":{"description":"The input of the workflow.",` +
+			`"type":"string"}},"required":["query"],"type":"object"},"workflow_id":""}`,
 	}
 	for _, tool := range read.Tools {
 		if got := fmt.Sprintf("%t %s", tool.Enabled, tool.Config); got != want[tool.Name] {

@@ -14,19 +14,49 @@ var unsupportedNames = []struct {
 	code    string
 	message string
 }{
-	{agent.Pattern(`\$(env|vars|secrets|credentials)\b`), "SECRET", "Reads $%s, which is not imported: nothing of n8n's environment, variables and secrets is read."},
-	{agent.Pattern(`\$?(getWorkflowStaticData)\b`), "STATIC_DATA", "Uses $%s: workflows keep no data between executions here. Use a table."},
+	{
+		agent.Pattern(`\$(env|vars|secrets|credentials)\b`),
+		"SECRET",
+		"Reads $%s, which is not imported: nothing of n8n's environment, variables and secrets is read.",
+	},
+	{
+		agent.Pattern(`\$?(getWorkflowStaticData)\b`),
+		"STATIC_DATA",
+		"Uses $%s: workflows keep no data between executions here. Use a table.",
+	},
 	{agent.Pattern(`\b(require|import)\s*\(`), "MODULE", "Loads modules with %s, which scripts here cannot."},
-	{agent.Pattern(`\bthis\.(helpers|getNodeParameter|getCredentials|getWorkflowStaticData|getInputData)\b`), "HELPERS", "Uses this.%s of n8n, which is not there."},
+	{
+		agent.Pattern(`\bthis\.(helpers|getNodeParameter|getCredentials|getWorkflowStaticData|getInputData)\b`),
+		"HELPERS",
+		"Uses this.%s of n8n, which is not there.",
+	},
 	{agent.Pattern(`(\$binary|\.binary)\b`), "BINARY", "Reads files of items (%s), which are not imported."},
-	{agent.Pattern(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|fromAI|getPairedItem|nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`), "EXPRESSION", "Uses $%s, which is not supported."},
-	{agent.Pattern(`\]\.(context)\b`), "EXPRESSION", "Reads the %s of a loop, which is not kept here: a loop ends by itself."},
+	{
+		agent.Pattern(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|fromAI|getPairedItem|` +
+			`nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`),
+		"EXPRESSION",
+		"Uses $%s, which is not supported.",
+	},
+	{
+		agent.Pattern(`\]\.(context)\b`),
+		"EXPRESSION",
+		"Reads the %s of a loop, which is not kept here: a loop ends by itself.",
+	},
 	{agent.Pattern(`\$(item)\s*\(`), "EXPRESSION", "Uses $%s with a computed number, which is not supported."},
-	{agent.Pattern(`\$execution\.(resumeUrl|resumeFormUrl|customData|mode)\b`), "EXPRESSION", "Uses $execution.%s, which is not supported."},
-	{agent.Pattern(`\b(setTimeout|setInterval|XMLHttpRequest|Intl)\b`), "EXPRESSION", "Uses %s, which scripts here do not have."},
+	{
+		agent.Pattern(`\$execution\.(resumeUrl|resumeFormUrl|customData|mode)\b`),
+		"EXPRESSION",
+		"Uses $execution.%s, which is not supported.",
+	},
+	{
+		agent.Pattern(`\b(setTimeout|setInterval|XMLHttpRequest|Intl)\b`),
+		"EXPRESSION",
+		"Uses %s, which scripts here do not have.",
+	},
 }
 
-var nodeReference = agent.Pattern(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" + `)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
+var nodeReference = agent.Pattern(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" +
+	`)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
 
 // references returns the names of the nodes that a script reads.
 func references(code string) (names []string) {
@@ -47,11 +77,17 @@ func (e *env) script(code string) string {
 			e.u.fail(f.code, fmt.Sprintf(f.message, m[len(m)-1]))
 		}
 	}
-	if strings.Contains(code, "DateTime") || strings.Contains(code, "$now") || strings.Contains(code, "$today") || strings.Contains(code, ".toDateTime(") {
+	if strings.Contains(code, "DateTime") ||
+		strings.Contains(code, "$now") ||
+		strings.Contains(code, "$today") ||
+		strings.Contains(code, ".toDateTime(") {
 		e.u.approximate("DATES", datesInUTC)
 	}
 	if strings.Contains(code, ".toLocale") {
-		e.u.approximate("LOCALE", "Texts of dates and numbers are not written in the way of a language: locales are not known here.")
+		e.u.approximate(
+			"LOCALE",
+			"Texts of dates and numbers are not written in the way of a language: locales are not known here.",
+		)
 	}
 	return withSections(e.names(code) + code)
 }
@@ -131,10 +167,15 @@ func (e *env) declareNodesJS(code string) string {
 		}
 		refs = append(refs, fmt.Sprintf("  [%s]: $from(() => %s, () => %s),\n", quote(name), all, item))
 	}
-	if calls := strings.Count(code, "$(") + strings.Count(code, "$node") - strings.Count(code, "$node = "); len(refs) == 0 && calls > 0 {
+	if calls := strings.Count(code, "$(") + strings.Count(code, "$node") - strings.Count(
+		code,
+		"$node = ",
+	); len(refs) == 0 &&
+		calls > 0 {
 		e.u.fail("REFERENCE", "Reads nodes by names that are computed.")
 	}
-	return "const $node = {\n" + strings.Join(refs, "") + "}\nconst $ = (name) => $node[name]\nconst $items = (name) => (name === undefined ? $input : $node[name]).all()\n"
+	return "const $node = {\n" + strings.Join(refs, "") + "}\nconst $ = (name) => $node[name]\n" +
+		"const $items = (name) => (name === undefined ? $input : $node[name]).all()\n"
 }
 
 // read returns JavaScript for all items of another unit, and for the one that
@@ -142,7 +183,10 @@ func (e *env) declareNodesJS(code string) string {
 func (e *env) read(other *unit) (all, item string, ok bool) {
 	s := outputOf(other)
 	if s == nil {
-		e.u.fail("REFERENCE", fmt.Sprintf("Reads the node %q, which does not come before this one.", clip(other.name, 60)))
+		e.u.fail(
+			"REFERENCE",
+			fmt.Sprintf("Reads the node %q, which does not come before this one.", clip(other.name, 60)),
+		)
 		return "", "", false
 	}
 	if js, ok := e.pairedItemJS(other, s); ok {

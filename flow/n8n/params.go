@@ -22,7 +22,9 @@ func (p params) text(path string) string {
 	return ""
 }
 
-func (p params) or(path, fallback string) string { return cmp.Or(p.text(path), fallback) }
+func (p params) or(path, fallback string) string {
+	return cmp.Or(p.text(path), fallback)
+}
 
 func (p params) number(path string, fallback float64) float64 {
 	switch v := p.at(path).(type) {
@@ -41,7 +43,9 @@ func (p params) flag(path string) bool {
 	return v
 }
 
-func (p params) has(path string) bool { return p.at(path) != nil }
+func (p params) has(path string) bool {
+	return p.at(path) != nil
+}
 
 func (p params) object(path string) params {
 	v, _ := p.at(path).(map[string]any)
@@ -110,4 +114,6 @@ func words(text string) []string {
 	return all
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}

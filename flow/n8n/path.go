@@ -225,11 +225,19 @@ func filtersOf(c chain, steps []step, whole bool) (rest []step, filters string, 
 // nowFilters translates $now, $now.toISO() and $now.toFormat("yyyy-MM-dd").
 func nowFilters(steps []step) ([]step, string, bool) {
 	switch {
-	case len(steps) == 0 || len(steps) == 1 && steps[0].call && (steps[0].name == "toISO" || steps[0].name == "toString"):
+	case len(steps) == 0 ||
+		len(steps) == 1 &&
+			steps[0].call &&
+			(steps[0].name == "toISO" || steps[0].name == "toString"):
 		return nil, "", true
-	case len(steps) == 1 && steps[0].call && len(steps[0].args) == 0 && steps[0].name == "toISODate":
+	case len(steps) == 1 &&
+		steps[0].call &&
+		len(steps[0].args) == 0 &&
+		steps[0].name == "toISODate":
 		return nil, ` | date:"YYYY-MM-DD"`, true
-	case len(steps) == 1 && len(steps[0].args) == 1 && (steps[0].name == "toFormat" || steps[0].name == "format"):
+	case len(steps) == 1 &&
+		len(steps[0].args) == 1 &&
+		(steps[0].name == "toFormat" || steps[0].name == "format"):
 		format, _ := steps[0].args[0].(string)
 		if format, ok := dateFormat(format); ok {
 			return nil, " | date:" + quote(format), true
@@ -239,8 +247,12 @@ func nowFilters(steps []step) ([]step, string, bool) {
 }
 
 // dateTokens maps the tokens of Luxon to those of the date filter.
-var dateTokens = map[string]string{"yyyy": "YYYY", "yy": "YY", "MM": "MM", "M": "M", "LL": "MM", "L": "M", "MMM": "MMM", "LLL": "MMM", "MMMM": "MMMM", "LLLL": "MMMM",
-	"dd": "DD", "d": "D", "HH": "HH", "H": "H", "hh": "hh", "h": "h", "mm": "mm", "m": "m", "ss": "ss", "s": "s", "SSS": "SSS", "a": "A", "EEE": "ddd", "ccc": "ddd", "EEEE": "dddd", "cccc": "dddd", "X": "X", "x": "x"}
+var dateTokens = map[string]string{
+	"yyyy": "YYYY", "yy": "YY", "MM": "MM", "M": "M", "LL": "MM", "L": "M", "MMM": "MMM", "LLL": "MMM",
+	"MMMM": "MMMM", "LLLL": "MMMM", "dd": "DD", "d": "D", "HH": "HH", "H": "H", "hh": "hh", "h": "h", "mm": "mm",
+	"m": "m", "ss": "ss", "s": "s", "SSS": "SSS", "a": "A", "EEE": "ddd", "ccc": "ddd", "EEEE": "dddd", "cccc": "dddd",
+	"X": "X", "x": "x",
+}
 
 // dateFormat translates a format of Luxon.
 func dateFormat(format string) (string, bool) {

@@ -23,7 +23,9 @@ func (c *converter) place() {
 	for _, m := range c.nodes {
 		count[m.unit]++
 	}
-	units := slices.SortedStableFunc(maps.Keys(count), func(a, b *unit) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.id, b.id)) })
+	units := slices.SortedStableFunc(maps.Keys(count), func(a, b *unit) int {
+		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.id, b.id))
+	})
 	at := map[*unit]float64{}
 	shift, widest, column := 0.0, 0, math.Inf(-1)
 	for _, u := range units {
@@ -41,10 +43,15 @@ func (c *converter) place() {
 	}
 	for i := range c.nodes {
 		m := &c.nodes[i]
-		m.node.Position = &agent.Position{X: roundCoordinate(at[m.unit] - left + float64(used[m.unit])*columnWidth), Y: roundCoordinate(m.unit.y - top)}
+		m.node.Position = &agent.Position{
+			X: roundCoordinate(at[m.unit] - left + float64(used[m.unit])*columnWidth),
+			Y: roundCoordinate(m.unit.y - top),
+		}
 		used[m.unit]++
 	}
 }
 
 // roundCoordinate rounds a coordinate, and keeps it within what a canvas can show.
-func roundCoordinate(f float64) float64 { return math.Round(min(max(f, -1e6), 1e6)) }
+func roundCoordinate(f float64) float64 {
+	return math.Round(min(max(f, -1e6), 1e6))
+}

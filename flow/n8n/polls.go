@@ -14,8 +14,14 @@ type poll struct {
 // polls are the triggers with a single request. Those with several events are in
 // pollOf.
 var polls = map[string]poll{
-	"gmailTrigger": {"gmail", "trigger.", "id"}, "googleSheetsTrigger": {"googleSheets", "sheet.read", ""}, "googleDriveTrigger": {"googleDrive", "trigger.", ""}, "airtableTrigger": {"airtable", "trigger.", ""}, "notionTrigger": {"notion", "trigger.", ""},
-	"googleCalendarTrigger": {"googleCalendar", "trigger.", ""}, "microsoftOutlookTrigger": {"microsoftOutlook", "trigger.", "id"}, "rssFeedReadTrigger": {},
+	"gmailTrigger":            {"gmail", "trigger.", "id"},
+	"googleSheetsTrigger":     {"googleSheets", "sheet.read", ""},
+	"googleDriveTrigger":      {"googleDrive", "trigger.", ""},
+	"airtableTrigger":         {"airtable", "trigger.", ""},
+	"notionTrigger":           {"notion", "trigger.", ""},
+	"googleCalendarTrigger":   {"googleCalendar", "trigger.", ""},
+	"microsoftOutlookTrigger": {"microsoftOutlook", "trigger.", "id"},
+	"rssFeedReadTrigger":      {},
 }
 
 // pollOf returns the poll of a trigger. A created entry counts once, a changed one
@@ -42,10 +48,20 @@ func convertPoll(c *converter, u *unit) {
 		c.schedule(u, legacyCron(t))
 	}
 	u.scheduled(c)
-	u.approximate("NEW_ITEMS", "The first run only notes what is there. n8n asks the service for what is newer than its last request; here what an earlier run has seen is left out. One page is read in each run, so a schedule that is too rare can miss entries.")
+	u.approximate(
+		"NEW_ITEMS",
+		"The first run only notes what is there. n8n asks the service for what is newer than its last request; "+
+			"here what an earlier run has seen is left out. One page is read in each run, so a schedule that is "+
+			"too rare can miss entries.",
+	)
 	p := pollOf(u)
-	e := &env{c: c, u: u, in: u.outputs[0]}
-	request, list, fresh, gate := c.newID(u.id+"_request"), c.newID(u.id+"_entries"), c.newID(u.id+"_new"), c.newID(u.id+"_any")
+	e := &env{
+		c:  c,
+		u:  u,
+		in: u.outputs[0],
+	}
+	request, list, fresh, gate :=
+		c.newID(u.id+"_request"), c.newID(u.id+"_entries"), c.newID(u.id+"_new"), c.newID(u.id+"_any")
 	from := []exit{{u.id, "", nil}}
 	items := "await $feed(" + e.js(u.p.at("feedUrl")) + ")"
 	data := map[string]any{"label": u.name + ": request"}
@@ -63,20 +79,60 @@ func convertPoll(c *converter, u *unit) {
 		c.addNode(u, request, "http-request", data, from, nil)
 		from = []exit{{request, "", nil}}
 	}
-	c.addNode(u, list, "code", map[string]any{"code": code, "label": u.name + ": entries"}, from, nil)
-	seen := map[string]any{"items": "{{nodes." + list + ".items}}", "first": "none", "label": u.name + ": new entries"}
+	c.addNode(
+		u,
+		list,
+		"code",
+		map[string]any{"code": code, "label": u.name + ": entries"},
+		from,
+		nil,
+	)
+	seen := map[string]any{
+		"items": "{{nodes." + list + ".items}}",
+		"first": "none",
+		"label": u.name + ": new entries",
+	}
 	if p.key != "" {
 		seen["key"] = p.key
 	}
 	c.addNode(u, fresh, "new-items", seen, []exit{{list, "", nil}}, nil)
-	c.addNode(u, gate, "if-else", map[string]any{"conditions": []any{map[string]any{"left": "{{nodes." + fresh + ".count}}", "operator": "gt", "right": 0.0}}, "label": u.name + ": anything new"}, []exit{{fresh, "", nil}}, nil)
+	c.addNode(
+		u,
+		gate,
+		"if-else",
+		map[string]any{
+			"conditions": []any{map[string]any{
+				"left":     "{{nodes." + fresh + ".count}}",
+				"operator": "gt",
+				"right":    0.0,
+			}},
+			"label": u.name + ": anything new",
+		},
+		[]exit{{fresh, "", nil}},
+		nil,
+	)
 	last := fresh
 	from = []exit{{gate, "true", nil}}
 	if p.service == "gmail" {
 		last = c.newID(u.id + "_messages")
 		credential, _ := data["credential"].(string)
-		code := withSections(fmt.Sprintf("return { items: await $mails(nodes[%q].items, %s) }", fresh, quote(credential)))
-		c.addNode(u, last, "code", map[string]any{"code": code, "label": u.name + ": messages", "timeout_ms": 60_000.0}, from, nil)
+		code := withSections(fmt.Sprintf(
+			"return { items: await $mails(nodes[%q].items, %s) }",
+			fresh,
+			quote(credential),
+		))
+		c.addNode(
+			u,
+			last,
+			"code",
+			map[string]any{
+				"code":       code,
+				"label":      u.name + ": messages",
+				"timeout_ms": 60_000.0,
+			},
+			from,
+			nil,
+		)
 		from = []exit{{last, "", nil}}
 	}
 	s := listStream(last, nil)
@@ -87,22 +143,83 @@ func convertPoll(c *converter, u *unit) {
 // webhookTriggers are triggers for which n8n registers a webhook at a service, with the
 // name of the service.
 var webhookTriggers = map[string]string{
-	"acuitySchedulingTrigger": "Acuity Scheduling", "activeCampaignTrigger": "ActiveCampaign", "asanaTrigger": "Asana", "bitbucketTrigger": "Bitbucket", "calTrigger": "Cal.com", "calendlyTrigger": "Calendly", "chargebeeTrigger": "Chargebee", "clickUpTrigger": "ClickUp",
-	"convertKitTrigger": "ConvertKit", "customerIoTrigger": "Customer.io", "eventbriteTrigger": "Eventbrite", "facebookTrigger": "Facebook", "facebookLeadAdsTrigger": "Facebook Lead Ads", "figmaTrigger": "Figma", "githubTrigger": "GitHub", "gitlabTrigger": "GitLab", "gumroadTrigger": "Gumroad",
-	"helpScoutTrigger": "Help Scout", "hubspotTrigger": "HubSpot", "jiraTrigger": "Jira", "jotFormTrigger": "JotForm", "koBoToolboxTrigger": "KoboToolbox", "lemlistTrigger": "lemlist", "linearTrigger": "Linear", "mailchimpTrigger": "Mailchimp", "mailerLiteTrigger": "MailerLite", "mauticTrigger": "Mautic",
-	"microsoftTeamsTrigger": "Microsoft Teams", "mondayTrigger": "monday.com", "netlifyTrigger": "Netlify", "onfleetTrigger": "Onfleet", "payPalTrigger": "PayPal", "pipedriveTrigger": "Pipedrive", "postmarkTrigger": "Postmark", "sendInBlueTrigger": "Brevo", "shopifyTrigger": "Shopify", "stripeTrigger": "Stripe",
-	"surveyMonkeyTrigger": "SurveyMonkey", "taigaTrigger": "Taiga", "theHiveTrigger": "TheHive", "theHiveProjectTrigger": "TheHive", "trelloTrigger": "Trello", "twilioTrigger": "Twilio", "typeformTrigger": "Typeform", "webflowTrigger": "Webflow", "wiseTrigger": "Wise", "wooCommerceTrigger": "WooCommerce", "workableTrigger": "Workable",
-	"wufooTrigger": "Wufoo", "zendeskTrigger": "Zendesk", "ciscoWebexTrigger": "Webex", "formIoTrigger": "Form.io", "formstackTrigger": "Formstack", "keapTrigger": "Keap", "getResponseTrigger": "GetResponse", "copperTrigger": "Copper", "boxTrigger": "Box", "autopilotTrigger": "Autopilot", "affinityTrigger": "Affinity",
+	"acuitySchedulingTrigger": "Acuity Scheduling",
+	"activeCampaignTrigger":   "ActiveCampaign",
+	"asanaTrigger":            "Asana",
+	"bitbucketTrigger":        "Bitbucket",
+	"calTrigger":              "Cal.com",
+	"calendlyTrigger":         "Calendly",
+	"chargebeeTrigger":        "Chargebee",
+	"clickUpTrigger":          "ClickUp",
+	"convertKitTrigger":       "ConvertKit",
+	"customerIoTrigger":       "Customer.io",
+	"eventbriteTrigger":       "Eventbrite",
+	"facebookTrigger":         "Facebook",
+	"facebookLeadAdsTrigger":  "Facebook Lead Ads",
+	"figmaTrigger":            "Figma",
+	"githubTrigger":           "GitHub",
+	"gitlabTrigger":           "GitLab",
+	"gumroadTrigger":          "Gumroad",
+	"helpScoutTrigger":        "Help Scout",
+	"hubspotTrigger":          "HubSpot",
+	"jiraTrigger":             "Jira",
+	"jotFormTrigger":          "JotForm",
+	"koBoToolboxTrigger":      "KoboToolbox",
+	"lemlistTrigger":          "lemlist",
+	"linearTrigger":           "Linear",
+	"mailchimpTrigger":        "Mailchimp",
+	"mailerLiteTrigger":       "MailerLite",
+	"mauticTrigger":           "Mautic",
+	"microsoftTeamsTrigger":   "Microsoft Teams",
+	"mondayTrigger":           "monday.com",
+	"netlifyTrigger":          "Netlify",
+	"onfleetTrigger":          "Onfleet",
+	"payPalTrigger":           "PayPal",
+	"pipedriveTrigger":        "Pipedrive",
+	"postmarkTrigger":         "Postmark",
+	"sendInBlueTrigger":       "Brevo",
+	"shopifyTrigger":          "Shopify",
+	"stripeTrigger":           "Stripe",
+	"surveyMonkeyTrigger":     "SurveyMonkey",
+	"taigaTrigger":            "Taiga",
+	"theHiveTrigger":          "TheHive",
+	"theHiveProjectTrigger":   "TheHive",
+	"trelloTrigger":           "Trello",
+	"twilioTrigger":           "Twilio",
+	"typeformTrigger":         "Typeform",
+	"webflowTrigger":          "Webflow",
+	"wiseTrigger":             "Wise",
+	"wooCommerceTrigger":      "WooCommerce",
+	"workableTrigger":         "Workable",
+	"wufooTrigger":            "Wufoo",
+	"zendeskTrigger":          "Zendesk",
+	"ciscoWebexTrigger":       "Webex",
+	"formIoTrigger":           "Form.io",
+	"formstackTrigger":        "Formstack",
+	"keapTrigger":             "Keap",
+	"getResponseTrigger":      "GetResponse",
+	"copperTrigger":           "Copper",
+	"boxTrigger":              "Box",
+	"autopilotTrigger":        "Autopilot",
+	"affinityTrigger":         "Affinity",
 }
 
 // convertHooked makes a webhook trigger whose address has to be registered at the
 // service.
 func convertHooked(c *converter, u *unit) {
 	service := webhookTriggers[shortKind(u.kind)]
-	u.approximate("ADDRESS", "Register the address of the workflow's hook at "+service+", for the events that are wanted: n8n does that itself. Set the trigger's auth to check the signature of "+service+".")
+	u.approximate(
+		"ADDRESS",
+		"Register the address of the workflow's hook at "+service+
+			", for the events that are wanted: n8n does that itself. Set the trigger's auth to check the signature of "+
+			service+".",
+	)
 	switch shortKind(u.kind) {
 	case "githubTrigger", "gitlabTrigger":
-		c.trigger(u, map[string]any{"event": "webhook"}, ref{path: "trigger", js: "({ headers: trigger.headers, query: trigger.query, body: trigger.body })"})
+		c.trigger(u, map[string]any{"event": "webhook"}, ref{
+			path: "trigger",
+			js:   "({ headers: trigger.headers, query: trigger.query, body: trigger.body })",
+		})
 	case "typeformTrigger":
 		s := c.trigger(u, map[string]any{"event": "webhook"}, payload)
 		if simple, ok := u.p.at("simplifyAnswers").(bool); ok && !simple {
@@ -110,10 +227,21 @@ func convertHooked(c *converter, u *unit) {
 			return
 		}
 		id := c.newID(u.id + "_answers")
-		c.addNode(u, id, "code", map[string]any{"code": withSections("return $typeform(trigger.body)"), "label": u.name + ": answers"}, s.from, nil)
+		c.addNode(
+			u,
+			id,
+			"code",
+			map[string]any{"code": withSections("return $typeform(trigger.body)"), "label": u.name + ": answers"},
+			s.from,
+			nil,
+		)
 		s.from, s.ref = []exit{{id, "", nil}}, nodeRef(id)
 	default:
-		c.trigger(u, map[string]any{"event": "webhook"}, ref{path: "trigger.body", js: "trigger.body", object: true})
+		c.trigger(u, map[string]any{"event": "webhook"}, ref{
+			path:   "trigger.body",
+			js:     "trigger.body",
+			object: true,
+		})
 	}
 	if strings.HasPrefix(shortKind(u.kind), "jotForm") {
 		u.approximate("FIELDS", "The fields of the form have JotForm's own names.")

@@ -5,13 +5,21 @@ import "strings"
 // noteWorkflow reports problems that belong to no node.
 func (c *converter) noteWorkflow() {
 	note := func(code, message string) {
-		c.notes = append(c.notes, ReportLine{Workflow: c.doc.name, Level: Approximate, Code: code, Message: message})
+		c.notes = append(c.notes, ReportLine{
+			Workflow: c.doc.name,
+			Level:    Approximate,
+			Code:     code,
+			Message:  message,
+		})
 	}
 	if len(c.doc.pinned) > 0 {
 		note("PIN_DATA", "Pinned data is not imported: "+clip(strings.Join(c.doc.pinned, ", "), 300)+".")
 	}
 	if len(c.doc.dangling) > 0 {
-		note("CONNECTION", "Connections that lead nowhere are left out: "+clip(strings.Join(c.doc.dangling, ", "), 300)+".")
+		note(
+			"CONNECTION",
+			"Connections that lead nowhere are left out: "+clip(strings.Join(c.doc.dangling, ", "), 300)+".",
+		)
 	}
 }
 
@@ -20,7 +28,13 @@ func (c *converter) report() []ReportLine {
 	lines := c.notes
 	for _, n := range c.doc.nodes {
 		u := c.byName[n.name]
-		line := ReportLine{Workflow: c.doc.name, Node: u.name, Type: u.kind, NodeID: u.nodeID, Level: Exact}
+		line := ReportLine{
+			Workflow: c.doc.name,
+			Node:     u.name,
+			Type:     u.kind,
+			NodeID:   u.nodeID,
+			Level:    Exact,
+		}
 		if shortKind(u.kind) == "stickyNote" {
 			line.Message = clip(strings.TrimSpace(u.p.text("content")), 300)
 		}

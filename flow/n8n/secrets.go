@@ -7,10 +7,15 @@ import (
 )
 
 // secretName matches names of headers, parameters and fields that hold secrets.
-var secretName = agent.Pattern(`(?i)authorization|api[-_ ]?key|apikey|^key$|-key$|_key$|token$|secret|passw|cookie|webhookUri`)
+var secretName = agent.Pattern(
+	`(?i)authorization|api[-_ ]?key|apikey|^key$|-key$|_key$|token$|secret|passw|cookie|webhookUri`,
+)
 
 // secretText matches keys of well-known services, bearer tokens and JWTs.
-var secretText = agent.Pattern(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|pat[A-Za-z0-9]{14}\.[0-9a-f]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+)|(\b[Bb]earer +)[A-Za-z0-9._~+/-]{16,}=*`)
+var secretText = agent.Pattern(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,` +
+	`}|xox[abeprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,` +
+	`}|hf_[A-Za-z0-9]{20,}|pat[A-Za-z0-9]{14}\.[0-9a-f]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,` +
+	`}\.[A-Za-z0-9_-]+)|(\b[Bb]earer +)[A-Za-z0-9._~+/-]{16,}=*`)
 
 // redact masks what looks like a secret in all texts of a value.
 func redact(v any) (out any, found bool) {
@@ -49,7 +54,10 @@ func masked(v any) any {
 		name, _ := v["name"].(string)
 		object := map[string]any{}
 		for key, inner := range v {
-			if text, ok := inner.(string); ok && text != "" && (secretName().MatchString(key) || key == "value" && secretName().MatchString(name)) && !hasExpression(text) {
+			if text, ok := inner.(string); ok &&
+				text != "" &&
+				(secretName().MatchString(key) || key == "value" && secretName().MatchString(name)) &&
+				!hasExpression(text) {
 				object[key] = agent.Mask
 				continue
 			}

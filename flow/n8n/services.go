@@ -49,7 +49,9 @@ var services = sync.OnceValue(func() map[string]serviceKind {
 })
 
 // convertService converts a node for a service to an http-request node.
-func convertService(c *converter, u *unit) { c.service(c.each(u)) }
+func convertService(c *converter, u *unit) {
+	c.service(c.each(u))
+}
 
 // serviceName returns the name of a node in services.json: the older node of
 // OpenAI has other parameters than the one that followed it.
@@ -72,7 +74,14 @@ func (c *converter) service(e *env) {
 		}
 	}
 	if !known {
-		u.fail("OPERATION", fmt.Sprintf("The operation %s of %s is not known here; an http-request node can call the service.", clip(name, 40), clip(resource, 40)))
+		u.fail(
+			"OPERATION",
+			fmt.Sprintf(
+				"The operation %s of %s is not known here; an http-request node can call the service.",
+				clip(name, 40),
+				clip(resource, 40),
+			),
+		)
 	}
 	data := map[string]any{}
 	e.request(data, kind, op)
@@ -122,7 +131,9 @@ func (e *env) request(data map[string]any, kind serviceKind, op operation) {
 // serviceOutput sets how the response becomes items.
 func (e *env) serviceOutput(s *stream, op operation) {
 	body := fmt.Sprintf("nodes[%q]?.body", e.u.id)
-	with := func(js string) string { return "(" + bodyName().ReplaceAllString(js, body) + ")" }
+	with := func(js string) string {
+		return "(" + bodyName().ReplaceAllString(js, body) + ")"
+	}
 	switch {
 	case op.Keeps:
 		s.ref, s.same = e.in.ref, append(s.same, e.in.same...)
@@ -133,9 +144,17 @@ func (e *env) serviceOutput(s *stream, op operation) {
 	case op.Item != "":
 		s.ref = ref{js: with(op.Item)}
 	case op.Response != "":
-		s.ref = ref{fields: map[string]string{"data": "nodes." + e.u.id + ".body"}, closed: true, js: "({ data: " + body + " })"}
+		s.ref = ref{
+			fields: map[string]string{"data": "nodes." + e.u.id + ".body"},
+			closed: true,
+			js:     "({ data: " + body + " })",
+		}
 	default:
-		s.ref = ref{path: "nodes." + e.u.id + ".body", js: with("B ?? {}"), fields: map[string]string{}}
+		s.ref = ref{
+			path:   "nodes." + e.u.id + ".body",
+			js:     with("B ?? {}"),
+			fields: map[string]string{},
+		}
 	}
 }
 
@@ -158,7 +177,10 @@ func (e *env) fillURL(text string) string {
 			return ""
 		case e.arguments != nil && strings.Contains(value, "{{"), strings.HasSuffix(m, "#path}"):
 			return value
-		case strings.HasPrefix(value, "{{") && strings.HasSuffix(value, "}}") && strings.Count(value, "{{") == 1 && !strings.Contains(value, "|"):
+		case strings.HasPrefix(value, "{{") &&
+			strings.HasSuffix(value, "}}") &&
+			strings.Count(value, "{{") == 1 &&
+			!strings.Contains(value, "|"):
 			return strings.TrimSuffix(value, "}}") + " | url}}"
 		case strings.Contains(value, "{{"):
 			return value
@@ -236,7 +258,10 @@ func (e *env) fillPlaceholder(text string) (any, bool) {
 
 // ids matches ids in addresses, by form.
 var ids = map[string]func() *regexp.Regexp{
-	"id": agent.Pattern(`/(?:d|folders)/([\w-]+)`), "base": agent.Pattern(`(app\w{14})`), "table": agent.Pattern(`(tbl\w{14})`), "notion": agent.Pattern(`([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})`),
+	"id":     agent.Pattern(`/(?:d|folders)/([\w-]+)`),
+	"base":   agent.Pattern(`(app\w{14})`),
+	"table":  agent.Pattern(`(tbl\w{14})`),
+	"notion": agent.Pattern(`([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})`),
 }
 
 // formatParameter returns a parameter in the form that a service requires.
@@ -320,7 +345,11 @@ func (e *env) row(v any) (any, bool) {
 	mapper, _ := v.(map[string]any)
 	value, _ := mapper["value"].(map[string]any)
 	if params(mapper).or("mappingMode", "defineBelow") != "defineBelow" || value == nil {
-		e.u.approximate("ORDER", "The values are in alphabetical order of their names: fields of items keep no order. Write them out in the order of the sheet.")
+		e.u.approximate(
+			"ORDER",
+			"The values are in alphabetical order of their names: fields of items keep no order. Write them out "+
+				"in the order of the sheet.",
+		)
 		return []any{e.compute("Object.values(" + e.currentItemJS() + ")")}, true
 	}
 	cells, seen := []any{}, map[string]bool{}
@@ -348,7 +377,12 @@ func (e *env) rowFields(form string, v any) (any, bool) {
 	list, _ := v.([]any)
 	for _, one := range list {
 		p, _ := one.(map[string]any)
-		switch name := cmp.Or(params(p).text("keyName"), params(p).text("fieldId"), params(p).text("fieldName"), params(p).text("name")); {
+		switch name := cmp.Or(
+			params(p).text("keyName"),
+			params(p).text("fieldId"),
+			params(p).text("fieldName"),
+			params(p).text("name"),
+		); {
 		case name == "":
 		case form == "fields":
 			value := p["fieldValue"]

@@ -8,7 +8,10 @@ import (
 // TestServicesAreWritten checks that services.json has only known forms, and the
 // operations that polling triggers use.
 func TestServicesAreWritten(t *testing.T) {
-	known := map[string]bool{"": true, "sheet": true, "row": true, "columns": true, "drive": true, "json": true, "list": true, "recipients": true, "fields": true, "postgrest": true, "equal": true, "whole": true}
+	known := map[string]bool{
+		"": true, "sheet": true, "row": true, "columns": true, "drive": true, "json": true, "list": true,
+		"recipients": true, "fields": true, "postgrest": true, "equal": true, "whole": true,
+	}
 	for form := range ids {
 		known[form] = true
 	}
@@ -24,7 +27,9 @@ func TestServicesAreWritten(t *testing.T) {
 				eachText(part, func(text string) {
 					for _, m := range placeholder().FindAllString(text, -1) {
 						_, form, _ := strings.Cut(strings.Trim(m, "{}"), "#")
-						if form, _, _ = strings.Cut(form, ":"); !known[form] && !strings.Contains(text, "($") && !strings.Contains(text, "{host:") {
+						if form, _, _ = strings.Cut(form, ":"); !known[form] &&
+							!strings.Contains(text, "($") &&
+							!strings.Contains(text, "{host:") {
 							t.Errorf("%s %s: unknown form %q", service, name, form)
 						}
 					}
@@ -33,7 +38,8 @@ func TestServicesAreWritten(t *testing.T) {
 		}
 	}
 	for kind, p := range polls {
-		if _, ok := services()[p.service].Operations[p.operation]; p.service != "" && (!ok || services()[p.service].Operations[p.operation].Items == "") {
+		if _, ok := services()[p.service].Operations[p.operation]; p.service != "" &&
+			(!ok || services()[p.service].Operations[p.operation].Items == "") {
 			t.Errorf("%s uses the unknown operation %s %s", kind, p.service, p.operation)
 		}
 	}

@@ -10,7 +10,9 @@ import (
 func convertSheets(c *converter, u *unit) {
 	e := c.each(u)
 	operation := u.p.or("operation", "read")
-	if u.p.or("resource", "sheet") != "sheet" || operation != "update" && operation != "appendOrUpdate" || u.version < 4 {
+	if u.p.or("resource", "sheet") != "sheet" ||
+		operation != "update" && operation != "appendOrUpdate" ||
+		u.version < 4 {
 		c.service(e)
 		return
 	}
@@ -39,9 +41,20 @@ func convertSheets(c *converter, u *unit) {
 	if hasExpression(u.p.text("sheetName")) {
 		sheet = e.js(unlocated(u.params["sheetName"]))
 	}
-	u.approximate("OPERATION", "It is done by code that reads the sheet and writes the row; two at the same time may overwrite each other.")
+	u.approximate(
+		"OPERATION",
+		"It is done by code that reads the sheet and writes the row; two at the same time may overwrite each other.",
+	)
 	credential, _ := data["credential"].(string)
-	code := fmt.Sprintf("return await $writeRow({ document: %s, sheet: %s, keys: %s, row: %s, append: %t, credential: %s })", document, sheet, quote(keys), row, operation == "appendOrUpdate", quote(credential))
+	code := fmt.Sprintf(
+		"return await $writeRow({ document: %s, sheet: %s, keys: %s, row: %s, append: %t, credential: %s })",
+		document,
+		sheet,
+		quote(keys),
+		row,
+		operation == "appendOrUpdate",
+		quote(credential),
+	)
 	e.emit("code", map[string]any{"code": e.script(code), "timeout_ms": 30_000})
 	if e.at != nil && !u.unsupported {
 		e.at.effects = append(e.at.effects, u)
@@ -51,7 +64,11 @@ func convertSheets(c *converter, u *unit) {
 // convertFeed makes code that reads an RSS or Atom feed.
 func convertFeed(c *converter, u *unit) {
 	e := c.each(u)
-	u.approximate("OPERATION", "The feed is read by code: title, link, pubDate, isoDate, creator, content, contentSnippet, guid and categories.")
+	u.approximate(
+		"OPERATION",
+		"The feed is read by code: title, link, pubDate, isoDate, creator, content, "+
+			"contentSnippet, guid and categories.",
+	)
 	s := e.emit("code", map[string]any{"code": e.script("return { items: await $feed(" + e.js(u.p.at("url")) + ") }")})
 	if u.unsupported {
 		return

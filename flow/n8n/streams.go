@@ -32,13 +32,23 @@ func (c *converter) combine(u *unit, all []*stream) *stream {
 }
 
 func listStream(id string, at *region) *stream {
-	return &stream{from: []exit{{id, "", at}}, at: at, list: true, ref: ref{path: "nodes." + id + ".items", js: "(nodes[" + quote(id) + "]?.items ?? [])"}, guards: map[string]string{}}
+	return &stream{
+		from:   []exit{{id, "", at}},
+		at:     at,
+		list:   true,
+		ref:    ref{path: "nodes." + id + ".items", js: "(nodes[" + quote(id) + "]?.items ?? [])"},
+		guards: map[string]string{},
+	}
 }
 
 // sameItems reports whether streams carry the same items along different paths.
 func sameItems(all []*stream) bool {
 	for _, s := range all[1:] {
-		if s.at != all[0].at || s.list != all[0].list || s.ref.js != all[0].ref.js || s.list || s.ref.js == "" {
+		if s.at != all[0].at ||
+			s.list != all[0].list ||
+			s.ref.js != all[0].ref.js ||
+			s.list ||
+			s.ref.js == "" {
 			return false
 		}
 	}
@@ -66,7 +76,9 @@ func exclusive(all []*stream) bool {
 func commonGuards(all []*stream) map[string]string {
 	guards := map[string]string{}
 	for branch, handle := range all[0].guards {
-		if !slices.ContainsFunc(all, func(s *stream) bool { return s.guards[branch] != handle }) {
+		if !slices.ContainsFunc(all, func(s *stream) bool {
+			return s.guards[branch] != handle
+		}) {
 			guards[branch] = handle
 		}
 	}
@@ -90,8 +102,21 @@ func (c *converter) mergeBranches(u *unit, all []*stream) *stream {
 	}
 	id := c.newID(u.id + "_input")
 	at := all[0].at
-	c.addNode(u, id, "code", map[string]any{"code": withSections(strings.TrimSpace(code.String())), "label": u.name + ": input"}, from, at)
-	return &stream{from: []exit{{id, "", at}}, at: at, ref: nodeRef(id), taken: nodeRan(id), guards: commonGuards(all)}
+	c.addNode(
+		u,
+		id,
+		"code",
+		map[string]any{"code": withSections(strings.TrimSpace(code.String())), "label": u.name + ": input"},
+		from,
+		at,
+	)
+	return &stream{
+		from:   []exit{{id, "", at}},
+		at:     at,
+		ref:    nodeRef(id),
+		taken:  nodeRan(id),
+		guards: commonGuards(all),
+	}
 }
 
 func takenJS(s *stream) string {
@@ -132,7 +157,12 @@ func (c *converter) itemsOf(u *unit, s *stream, at *region) (js string, from []e
 	for !at.within(s.at) {
 		r := s.at
 		key := c.endIterations(u, s)
-		s = &stream{from: []exit{{r.loop, agent.HandleDone, r.parent}}, at: r.parent, list: true, ref: ref{js: "$collect(nodes[" + quote(r.loop) + "], " + quote(key) + ")"}}
+		s = &stream{
+			from: []exit{{r.loop, agent.HandleDone, r.parent}},
+			at:   r.parent,
+			list: true,
+			ref:  ref{js: "$collect(nodes[" + quote(r.loop) + "], " + quote(key) + ")"},
+		}
 	}
 	return s.ref.js, s.from
 }
@@ -157,7 +187,14 @@ func (c *converter) eachOf(u *unit, s *stream) *stream {
 	}
 	if at := s.at.context(); at != s.at { // lists of a loop's iterations become one list after it
 		js, from := c.itemsOf(u, s, at)
-		s = &stream{from: from, at: at, list: true, ref: ref{js: js}, guards: map[string]string{}, same: s.same}
+		s = &stream{
+			from:   from,
+			at:     at,
+			list:   true,
+			ref:    ref{js: js},
+			guards: map[string]string{},
+			same:   s.same,
+		}
 	}
 	key := loopKey{s.at, s.ref.js}
 	r := c.loops[key]
@@ -165,7 +202,12 @@ func (c *converter) eachOf(u *unit, s *stream) *stream {
 		if s.ref.path == "" {
 			s = c.emitItems(u, s, s.ref.js)
 		}
-		r = c.loop(u, c.newID("each_"+u.id), "{{"+s.ref.path+"}}", s)
+		r = c.loop(
+			u,
+			c.newID("each_"+u.id),
+			"{{"+s.ref.path+"}}",
+			s,
+		)
 		r.implicit = true
 		c.loops[key] = r
 	}
@@ -181,7 +223,14 @@ type loopKey struct {
 // emitItems adds a node whose output is a list that templates can read.
 func (c *converter) emitItems(u *unit, s *stream, js string) *stream {
 	id := c.newID(u.id + "_items")
-	c.addNode(u, id, "code", map[string]any{"code": withSections("return { items: " + js + " }"), "label": u.name + ": items"}, s.from, s.at)
+	c.addNode(
+		u,
+		id,
+		"code",
+		map[string]any{"code": withSections("return { items: " + js + " }"), "label": u.name + ": items"},
+		s.from,
+		s.at,
+	)
 	list := listStream(id, s.at)
 	list.same = s.same
 	return list
@@ -189,14 +238,23 @@ func (c *converter) emitItems(u *unit, s *stream, js string) *stream {
 
 // loop adds a loop node.
 func (c *converter) loop(u *unit, id, items string, s *stream) *region {
-	r := &region{loop: id, parent: s.at, variable: "item", same: s.same}
+	r := &region{
+		loop:     id,
+		parent:   s.at,
+		variable: "item",
+		same:     s.same,
+	}
 	for outer := s.at; outer != nil; outer = outer.parent {
 		if outer.variable == r.variable {
 			r.variable += "_in"
 			outer = s.at
 		}
 	}
-	data := map[string]any{"items": items, "max_iterations": 10_000, "label": u.name + ": each item"}
+	data := map[string]any{
+		"items":          items,
+		"max_iterations": 10_000,
+		"label":          u.name + ": each item",
+	}
 	if id == u.id {
 		data["label"] = u.name
 	}
@@ -209,5 +267,11 @@ func (c *converter) loop(u *unit, id, items string, s *stream) *region {
 
 // itemStream returns the stream of the current item of a loop.
 func (c *converter) itemStream(r *region) *stream {
-	return &stream{from: []exit{{r.loop, agent.HandleLoop, r}}, at: r, ref: ref{path: r.variable, js: r.variable, object: true}, guards: map[string]string{}, same: r.same}
+	return &stream{
+		from:   []exit{{r.loop, agent.HandleLoop, r}},
+		at:     r,
+		ref:    ref{path: r.variable, js: r.variable, object: true},
+		guards: map[string]string{},
+		same:   r.same,
+	}
 }

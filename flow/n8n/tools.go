@@ -28,10 +28,15 @@ func (e *env) tool(h *unit, data map[string]any) {
 		data["tools"] = true
 		h.nodeID = e.u.id
 		where := "the MCP server"
-		if address := cmp.Or(h.p.text("endpointUrl"), h.p.text("sseEndpoint")); address != "" && !strings.HasPrefix(address, "=") {
+		if address := cmp.Or(h.p.text("endpointUrl"), h.p.text("sseEndpoint")); address != "" &&
+			!strings.HasPrefix(address, "=") {
 			where += " " + clip(address, 200)
 		}
-		h.approximate("MCP", "Connect "+where+" to the agent. The node may then call all tools of the agent; choose those that it is to have.")
+		h.approximate(
+			"MCP",
+			"Connect "+where+
+				" to the agent. The node may then call all tools of the agent; choose those that it is to have.",
+		)
 		return
 	case !known:
 		h.fail("TOOL", "This tool has no counterpart. Make a tool that does the same, and choose it in the chat node.")
@@ -41,7 +46,8 @@ func (e *env) tool(h *unit, data map[string]any) {
 		h.nodeID = e.u.id
 		if t, ok := build(e, h); ok {
 			h.toolID = agent.NewID(agent.KindTool)
-			t.ID, t.Name, t.Description, t.Enabled = h.toolID, toolName(h), clip(toolDescription(h), 3900), !h.incomplete
+			t.ID, t.Name, t.Description, t.Enabled =
+				h.toolID, toolName(h), clip(toolDescription(h), 3900), !h.incomplete
 			e.c.out.Tools = append(e.c.out.Tools, t)
 		} else if !h.unsupported {
 			h.fail("TOOL", "This tool cannot be made of its parameters.")
@@ -76,7 +82,14 @@ func toolName(h *unit) string {
 
 // toolKinds are the converters of helpers to tools.
 var toolKinds = map[string]func(*env, *unit) (DraftTool, bool){
-	"toolCode": codeTool, "toolHttpRequest": requestTool, "httpRequestTool": requestTool, "toolCalculator": calculatorTool, "toolThink": thinkTool, "toolWikipedia": wikipediaTool, "toolWorkflow": workflowTool, "toolSerpApi": serpTool,
+	"toolCode":        codeTool,
+	"toolHttpRequest": requestTool,
+	"httpRequestTool": requestTool,
+	"toolCalculator":  calculatorTool,
+	"toolThink":       thinkTool,
+	"toolWikipedia":   wikipediaTool,
+	"toolWorkflow":    workflowTool,
+	"toolSerpApi":     serpTool,
 }
 
 func function(code string, parameters map[string]any) (DraftTool, bool) {
@@ -85,7 +98,11 @@ func function(code string, parameters map[string]any) (DraftTool, bool) {
 }
 
 func textParameter(name, description string) map[string]any {
-	return map[string]any{"type": "object", "properties": map[string]any{name: map[string]any{"type": "string", "description": description}}, "required": []any{name}}
+	return map[string]any{
+		"type":       "object",
+		"properties": map[string]any{name: map[string]any{"type": "string", "description": description}},
+		"required":   []any{name},
+	}
 }
 
 func codeTool(e *env, h *unit) (DraftTool, bool) {
@@ -94,7 +111,12 @@ func codeTool(e *env, h *unit) (DraftTool, bool) {
 		h.fail("PYTHON", "The code is in Python; only JavaScript runs here.")
 		return DraftTool{}, false
 	}
-	inner := &env{c: e.c, u: h, in: &stream{ref: ref{js: "args"}}, at: nil}
+	inner := &env{
+		c:  e.c,
+		u:  h,
+		in: &stream{ref: ref{js: "args"}},
+		at: nil,
+	}
 	if len(references(code)) > 0 {
 		h.fail("REFERENCE", "The code of the tool reads nodes of the workflow.")
 		return DraftTool{}, false
@@ -115,7 +137,12 @@ func codeTool(e *env, h *unit) (DraftTool, bool) {
 }
 
 func calculatorTool(*env, *unit) (DraftTool, bool) {
-	return function("const text = String(args.expression).replaceAll(\"^\", \"**\")\nif (!/^[-+*/%(). \\d]*$/.test(text)) throw new Error(\"only numbers and + - * / % ^ ( ) can be computed\")\nreturn { result: Function(`return (${text})`)() }", textParameter("expression", "An arithmetic expression, such as (2 + 3) * 4."))
+	return function(
+		"const text = String(args.expression).replaceAll(\"^\", \"**\")\nif (!/^[-+*/%(). \\d]*$/.test(text)) throw "+
+			"new Error(\"only numbers and + - * / % ^ ( ) can be computed\")\nreturn { result: "+
+			"Function(`return (${text})`)() }",
+		textParameter("expression", "An arithmetic expression, such as (2 + 3) * 4."),
+	)
 }
 
 func thinkTool(*env, *unit) (DraftTool, bool) {
@@ -158,7 +185,9 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 		config["body_type"] = "form"
 	case kind == "multipart-form-data":
 		config["body_type"] = "multipart"
-		if slices.ContainsFunc(h.p.objects("bodyParameters.parameters"), func(p params) bool { return p.text("parameterType") == "formBinaryData" }) {
+		if slices.ContainsFunc(h.p.objects("bodyParameters.parameters"), func(p params) bool {
+			return p.text("parameterType") == "formBinaryData"
+		}) {
 			h.fail("FILE", "A model has no files to send.")
 		}
 	}
@@ -174,7 +203,9 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 
 // toolParts are the parameters in which the two nodes keep the parts of a request.
 var toolParts = map[string][]string{
-	"query": {"parametersQuery.values", "queryParameters.parameters"}, "headers": {"parametersHeaders.values", "headerParameters.parameters"}, "body": {"parametersBody.values", "bodyParameters.parameters"},
+	"query":   {"parametersQuery.values", "queryParameters.parameters"},
+	"headers": {"parametersHeaders.values", "headerParameters.parameters"},
+	"body":    {"parametersBody.values", "bodyParameters.parameters"},
 }
 
 // toolValues reads names and values of a part of a request.
@@ -185,8 +216,15 @@ func toolValues(h *unit, target string, paths []string, arguments map[string]arg
 			name := p.text("name")
 			text, isText := p["value"].(string)
 			switch {
-			case isText && target != "body" && secretName().MatchString(name) && !hasExpression(text) && text != "":
-				h.approximate("SECRET", "The value of "+clip(name, 60)+" was a secret; it is not imported. Give the tool a credential.")
+			case isText &&
+				target != "body" &&
+				secretName().MatchString(name) &&
+				!hasExpression(text) &&
+				text != "":
+				h.approximate(
+					"SECRET",
+					"The value of "+clip(name, 60)+" was a secret; it is not imported. Give the tool a credential.",
+				)
 			case p.text("valueProvider") == "modelRequired" || p.text("valueProvider") == "modelOptional":
 				arguments[name] = argument{"string", ""}
 				values[name] = "{{" + name + "}}"
@@ -228,8 +266,9 @@ func (e *env) toolAuth(config map[string]any) {
 
 var (
 	placeholders = agent.Pattern(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-	fromAI       = agent.Pattern(`\$fromAI\(\s*['"` + "`]([A-Za-z0-9_ -]+)['\"`]" + `(?:\s*,\s*['"` + "`]([^'\"`]*)['\"`])?" + `(?:\s*,\s*['"` + "`]([a-z]+)['\"`])?[^)]*\\)")
-	aiComment    = agent.Pattern(`/\*n8n-auto-generated-fromAI-override\*/`)
+	fromAI       = agent.Pattern(`\$fromAI\(\s*['"` + "`]([A-Za-z0-9_ -]+)['\"`]" + `(?:\s*,\s*['"` +
+		"`]([^'\"`]*)['\"`])?" + `(?:\s*,\s*['"` + "`]([a-z]+)['\"`])?[^)]*\\)")
+	aiComment = agent.Pattern(`/\*n8n-auto-generated-fromAI-override\*/`)
 )
 
 // fillArguments replaces what the model fills with templates.

@@ -21,7 +21,12 @@ func serviceOf(h *unit) string {
 // serviceTool converts a node for a service, whose parameters the model may fill, to an
 // api tool.
 func serviceTool(e *env, h *unit) (DraftTool, bool) {
-	t := &env{c: e.c, u: h, in: &stream{ref: ref{js: "args"}}, arguments: map[string]argument{}}
+	t := &env{
+		c:         e.c,
+		u:         h,
+		in:        &stream{ref: ref{js: "args"}},
+		arguments: map[string]argument{},
+	}
 	kind := services()[serviceOf(h)]
 	resource := h.p.or("resource", kind.Resource)
 	name := h.p.or("operation", kind.Defaults[resource])
@@ -30,7 +35,15 @@ func serviceTool(e *env, h *unit) (DraftTool, bool) {
 	}
 	op, known := kind.Operations[resource+"."+name]
 	if !known || len(op.Note) > 0 && op.BodyType != "" {
-		h.fail("OPERATION", fmt.Sprintf("The operation %s of %s is not known here. Make a tool that does the same, and choose it in the chat node.", clip(name, 40), clip(resource, 40)))
+		h.fail(
+			"OPERATION",
+			fmt.Sprintf(
+				"The operation %s of %s is not known here. Make a tool that does the same, "+
+					"and choose it in the chat node.",
+				clip(name, 40),
+				clip(resource, 40),
+			),
+		)
 		return DraftTool{}, false
 	}
 	config := map[string]any{}
@@ -62,7 +75,13 @@ var argumentName = strings.NewReplacer("{{", "", "}}", "")
 // mailTool makes a function tool that sends an email through Gmail.
 func mailTool(t *env, h *unit) (DraftTool, bool) {
 	fields := []string{}
-	for _, f := range [][2]string{{"to", "sendTo"}, {"subject", "subject"}, {"text", "message"}, {"cc", "options.ccList"}, {"bcc", "options.bccList"}} {
+	for _, f := range [][2]string{
+		{"to", "sendTo"},
+		{"subject", "subject"},
+		{"text", "message"},
+		{"cc", "options.ccList"},
+		{"bcc", "options.bccList"},
+	} {
 		value := fmt.Sprint(t.value(h.p.or(f[1], "")))
 		switch {
 		case value == "":
@@ -95,7 +114,12 @@ return Object.values((await answer.json()).query?.pages ?? {}).map((page) => ({ 
 }
 
 func serpTool(e *env, h *unit) (DraftTool, bool) {
-	config := map[string]any{"method": "GET", "url": "https://serpapi.com/search.json", "query": map[string]any{"engine": "google", "q": "{{query}}"}, "parameters": textParameter("query", "What to search the web for.")}
+	config := map[string]any{
+		"method":     "GET",
+		"url":        "https://serpapi.com/search.json",
+		"query":      map[string]any{"engine": "google", "q": "{{query}}"},
+		"parameters": textParameter("query", "What to search the web for."),
+	}
 	(&env{c: e.c, u: h}).attach(config, "serpApi")
 	raw, err := json.Marshal(config)
 	return DraftTool{Type: agent.ToolAPI, Config: raw}, err == nil

@@ -23,12 +23,23 @@ func (c *converter) importedWorkflow(u *unit) string {
 // workflowTool makes a tool that runs a workflow.
 func workflowTool(e *env, h *unit) (DraftTool, bool) {
 	if h.p.or("source", "database") != "database" {
-		h.fail("WORKFLOW", "The workflow is a parameter of the tool: import it as a workflow of its own, and make a tool that runs it.")
+		h.fail(
+			"WORKFLOW",
+			"The workflow is a parameter of the tool: import it as a workflow of its own, "+
+				"and make a tool that runs it.",
+		)
 		return DraftTool{}, false
 	}
 	id := e.c.importedWorkflow(h)
 	if h.incomplete = id == ""; h.incomplete {
-		h.approximate("WORKFLOW", fmt.Sprintf("Choose the workflow that the tool runs and switch the tool on: the one in n8n is %q. Workflows that are imported together keep their connections.", clip(workflowName(h), 80)))
+		h.approximate(
+			"WORKFLOW",
+			fmt.Sprintf(
+				"Choose the workflow that the tool runs and switch the tool on: the one in n8n is %q. "+
+					"Workflows that are imported together keep their connections.",
+				clip(workflowName(h), 80),
+			),
+		)
 	} else {
 		h.approximate("ACTIVE", "The tool runs its workflow once that is active.")
 	}
@@ -111,7 +122,15 @@ func setInput(h *unit, defaults map[string]any, name string, value any) {
 	switch {
 	case name == "" || value == nil:
 	case isText && hasExpression(text):
-		h.approximate("INPUT", fmt.Sprintf("The input %q was computed from the item that the agent works on: %s. Have the model give it as an argument, or set it in the tool.", clip(name, 60), clip(text, 80)))
+		h.approximate(
+			"INPUT",
+			fmt.Sprintf(
+				"The input %q was computed from the item that the agent works on: %s. Have the model give it as an "+
+					"argument, or set it in the tool.",
+				clip(name, 60),
+				clip(text, 80),
+			),
+		)
 	case isText:
 		defaults[name] = strings.TrimPrefix(text, "=")
 	default:

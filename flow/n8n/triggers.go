@@ -11,7 +11,13 @@ import (
 // trigger adds a trigger node and returns its stream.
 func (c *converter) trigger(u *unit, data map[string]any, r ref) *stream {
 	c.addNode(u, u.id, agent.NodeTrigger, data, nil, nil)
-	s := &stream{from: []exit{{u.id, "", nil}}, ref: r, taken: nodeRan(u.id), guards: map[string]string{"": u.id}, same: []*unit{u}}
+	s := &stream{
+		from:   []exit{{u.id, "", nil}},
+		ref:    r,
+		taken:  nodeRan(u.id),
+		guards: map[string]string{"": u.id},
+		same:   []*unit{u},
+	}
 	u.outputs[0] = s
 	return s
 }
@@ -19,14 +25,29 @@ func (c *converter) trigger(u *unit, data map[string]any, r ref) *stream {
 // payload is the ref to the whole payload as an item.
 var payload = ref{path: "trigger", js: "trigger", object: true}
 
-func convertManual(c *converter, u *unit) { c.trigger(u, map[string]any{"event": "manual"}, payload) }
+func convertManual(c *converter, u *unit) {
+	c.trigger(u, map[string]any{"event": "manual"}, payload)
+}
 
-func convertCalled(c *converter, u *unit) { c.trigger(u, map[string]any{"event": "manual"}, payload) }
+func convertCalled(c *converter, u *unit) {
+	c.trigger(u, map[string]any{"event": "manual"}, payload)
+}
 
 func convertError(c *converter, u *unit) {
-	u.approximate("EVENT", "It starts for failures of every workflow of the agent; the fields of the event differ from n8n's.")
-	c.trigger(u, map[string]any{"event": "workflow.errored"}, ref{fields: map[string]string{"execution.id": "trigger.execution_id", "execution.error.message": "trigger.error.message", "workflow.id": "trigger.workflow_id"},
-		closed: true, js: "({ execution: { id: trigger.execution_id, error: trigger.error }, workflow: { id: trigger.workflow_id } })"})
+	u.approximate(
+		"EVENT",
+		"It starts for failures of every workflow of the agent; the fields of the event differ from n8n's.",
+	)
+	c.trigger(u, map[string]any{"event": "workflow.errored"}, ref{
+		fields: map[string]string{
+			"execution.id":            "trigger.execution_id",
+			"execution.error.message": "trigger.error.message",
+			"workflow.id":             "trigger.workflow_id",
+		},
+		closed: true,
+		js: "({ execution: { id: trigger.execution_id, error: trigger.error }, workflow: " +
+			"{ id: trigger.workflow_id } })",
+	})
 }
 
 // convertWebhook makes a webhook trigger. Callers that needed no credentials in n8n
@@ -38,19 +59,36 @@ func convertWebhook(c *converter, u *unit) {
 		data["auth"] = map[string]any{"type": "none"}
 	default:
 		name := c.credentialOf(u, auth)
-		u.approximate("HOOK_AUTH", fmt.Sprintf("Callers authenticate by %s in n8n%s. Set the trigger's auth before the workflow is activated; until then only admins may call it.", auth, name))
+		u.approximate(
+			"HOOK_AUTH",
+			fmt.Sprintf(
+				"Callers authenticate by %s in n8n%s. Set the trigger's auth before the workflow is activated; "+
+					"until then only admins may call it.",
+				auth,
+				name,
+			),
+		)
 	}
 	if mode := u.p.text("responseMode"); mode == "lastNode" {
-		u.approximate("RESPONSE", "n8n answers with the output of the last node; here a webhook-response node has to follow it.")
+		u.approximate(
+			"RESPONSE",
+			"n8n answers with the output of the last node; here a webhook-response node has to follow it.",
+		)
 	}
 	if u.p.flag("multipleMethods") || u.p.or("httpMethod", "GET") != "POST" {
-		u.approximate("METHOD", "Hooks are called by POST here; the webhook of n8n took "+clip(strings.Join(methodsOf(u), ", "), 60)+".")
+		u.approximate(
+			"METHOD",
+			"Hooks are called by POST here; the webhook of n8n took "+clip(strings.Join(methodsOf(u), ", "), 60)+".",
+		)
 	}
 	u.approximate("ADDRESS", "The address changes: hooks have the id of their workflow in it, not the path.")
 	if u.p.flag("options.binaryData") || u.p.flag("options.rawBody") {
 		u.approximate("BINARY", "The raw body and files of a request are not available.")
 	}
-	c.trigger(u, data, ref{path: "trigger", js: "({ headers: trigger.headers, params: {}, query: trigger.query, body: trigger.body })"})
+	c.trigger(u, data, ref{
+		path: "trigger",
+		js:   "({ headers: trigger.headers, params: {}, query: trigger.query, body: trigger.body })",
+	})
 }
 
 func methodsOf(u *unit) (all []string) {
@@ -108,14 +146,23 @@ func convertInterval(c *converter, u *unit) {
 }
 
 func (u *unit) scheduled(c *converter) {
-	c.trigger(u, map[string]any{"event": "schedule"}, ref{path: "", closed: true, fields: map[string]string{"timestamp": "now"},
-		js: `({ timestamp: now, "Readable date": now, Year: now.slice(0, 4), Month: now.slice(5, 7), "Day of month": now.slice(8, 10), Hour: now.slice(11, 13), Minute: now.slice(14, 16) })`})
+	c.trigger(u, map[string]any{"event": "schedule"}, ref{
+		path:   "",
+		closed: true,
+		fields: map[string]string{"timestamp": "now"},
+		js: `({ timestamp: now, "Readable date": now, Year: now.slice(0, 4), Month: now.slice(5, 7), ` +
+			`"Day of month": now.slice(8, 10), Hour: now.slice(11, 13), Minute: now.slice(14, 16) })`,
+	})
 }
 
 // schedule adds a schedule, or reports why there is none.
 func (c *converter) schedule(u *unit, cron string) {
 	if cron == "" {
-		u.approximate("SCHEDULE", "A time cannot be written as a cron expression of five fields (seconds, every so many days or weeks); add a schedule for the workflow.")
+		u.approximate(
+			"SCHEDULE",
+			"A time cannot be written as a cron expression of five fields (seconds, every so many days or weeks); "+
+				"add a schedule for the workflow.",
+		)
 		return
 	}
 	name := clip(c.doc.name, 190)
@@ -130,7 +177,12 @@ func (c *converter) schedule(u *unit, cron string) {
 	if _, err := clock.Zone(zone); err != nil || zone == "DEFAULT" {
 		zone = ""
 	}
-	c.out.Schedules = append(c.out.Schedules, DraftSchedule{Name: name, Cron: cron, Timezone: zone, WorkflowID: c.doc.own})
+	c.out.Schedules = append(c.out.Schedules, DraftSchedule{
+		Name:       name,
+		Cron:       cron,
+		Timezone:   zone,
+		WorkflowID: c.doc.own,
+	})
 }
 
 // cronOf returns the cron expression of a rule, or "".
@@ -161,7 +213,13 @@ func cronOf(rule params) string {
 		}
 		return fmt.Sprintf("%d %d * * %s", minute, hour, strings.Join(days, ","))
 	case "months":
-		return fmt.Sprintf("%d %d %d %s *", minute, hour, int(rule.number("triggerAtDayOfMonth", 1)), strings.Replace(fmt.Sprintf("*/%d", int(rule.number("monthsInterval", 1))), "*/1", "*", 1))
+		return fmt.Sprintf(
+			"%d %d %d %s *",
+			minute,
+			hour,
+			int(rule.number("triggerAtDayOfMonth", 1)),
+			strings.Replace(fmt.Sprintf("*/%d", int(rule.number("monthsInterval", 1))), "*/1", "*", 1),
+		)
 	case "cronExpression":
 		return dropSeconds(rule.text("expression"))
 	}
@@ -224,23 +282,74 @@ var messageTriggers = map[string]struct {
 	fields   map[string]string
 	js       string
 }{
-	"chatTrigger": {"", map[string]string{"chatInput": "message.content", "sessionId": "conversation.id", "action": "execution.trigger"},
-		`({ chatInput: message.content, sessionId: conversation.id, action: "sendMessage" })`},
-	"manualChatTrigger": {"", map[string]string{"chatInput": "message.content", "input": "message.content", "sessionId": "conversation.id"}, `({ chatInput: message.content, input: message.content, sessionId: conversation.id })`},
-	"telegramTrigger": {"Telegram", map[string]string{"message.text": "message.content", "message.chat.id": "conversation.external_thread_id", "message.from.id": "conversation.external_thread_id", "message.from.first_name": "contact.name", "message.from.username": "contact.name", "message.chat.first_name": "contact.name", "message.message_id": "message.id"},
-		`({ message: { message_id: message.id, text: message.content, chat: { id: conversation.external_thread_id, first_name: contact.name }, from: { id: conversation.external_thread_id, first_name: contact.name } } })`},
-	"slackTrigger": {"Slack", map[string]string{"text": "message.content", "channel": "conversation.external_thread_id", "user": "contact.name"},
-		`({ text: message.content, channel: conversation.external_thread_id, user: contact.name })`},
-	"whatsAppTrigger": {"WhatsApp", map[string]string{"messages.0.text.body": "message.content", "messages.0.from": "conversation.external_thread_id", "contacts.0.profile.name": "contact.name", "contacts.0.wa_id": "conversation.external_thread_id"},
-		`({ messages: [{ from: conversation.external_thread_id, text: { body: message.content }, type: "text" }], contacts: [{ profile: { name: contact.name } }] })`},
-	"emailReadImap": {"email", map[string]string{"textPlain": "message.content", "text": "message.content", "from": "contact.email", "subject": "conversation.title"},
-		`({ textPlain: message.content, text: message.content, from: contact.email })`},
+	"chatTrigger": {
+		"",
+		map[string]string{
+			"chatInput": "message.content",
+			"sessionId": "conversation.id",
+			"action":    "execution.trigger",
+		},
+		`({ chatInput: message.content, sessionId: conversation.id, action: "sendMessage" })`,
+	},
+	"manualChatTrigger": {
+		"",
+		map[string]string{"chatInput": "message.content", "input": "message.content", "sessionId": "conversation.id"},
+		`({ chatInput: message.content, input: message.content, sessionId: conversation.id })`,
+	},
+	"telegramTrigger": {
+		"Telegram",
+		map[string]string{
+			"message.text":            "message.content",
+			"message.chat.id":         "conversation.external_thread_id",
+			"message.from.id":         "conversation.external_thread_id",
+			"message.from.first_name": "contact.name",
+			"message.from.username":   "contact.name",
+			"message.chat.first_name": "contact.name",
+			"message.message_id":      "message.id",
+		},
+		`({ message: { message_id: message.id, text: message.content, chat: { id: conversation.external_thread_id, ` +
+			`first_name: contact.name }, from: { id: conversation.external_thread_id, first_name: contact.name } } })`,
+	},
+	"slackTrigger": {
+		"Slack",
+		map[string]string{
+			"text":    "message.content",
+			"channel": "conversation.external_thread_id",
+			"user":    "contact.name",
+		},
+		`({ text: message.content, channel: conversation.external_thread_id, user: contact.name })`,
+	},
+	"whatsAppTrigger": {
+		"WhatsApp",
+		map[string]string{
+			"messages.0.text.body":    "message.content",
+			"messages.0.from":         "conversation.external_thread_id",
+			"contacts.0.profile.name": "contact.name",
+			"contacts.0.wa_id":        "conversation.external_thread_id",
+		},
+		`({ messages: [{ from: conversation.external_thread_id, text: { body: message.content }, type: "text" }], ` +
+			`contacts: [{ profile: { name: contact.name } }] })`,
+	},
+	"emailReadImap": {
+		"email",
+		map[string]string{
+			"textPlain": "message.content",
+			"text":      "message.content",
+			"from":      "contact.email",
+			"subject":   "conversation.title",
+		},
+		`({ textPlain: message.content, text: message.content, from: contact.email })`,
+	},
 }
 
 func convertMessageTrigger(c *converter, u *unit) {
 	t := messageTriggers[shortKind(u.kind)]
 	if t.platform != "" {
-		u.approximate("CHANNEL", "It starts for messages of every channel until gateway_id names the "+t.platform+" channel. Connect it under Channels; updates other than text messages do not start it.")
+		u.approximate(
+			"CHANNEL",
+			"It starts for messages of every channel until gateway_id names the "+t.platform+
+				" channel. Connect it under Channels; updates other than text messages do not start it.",
+		)
 	} else {
 		u.approximate("CHANNEL", "It starts for messages of every channel until gateway_id names one.")
 	}
@@ -248,14 +357,23 @@ func convertMessageTrigger(c *converter, u *unit) {
 		h.nodeID = u.id
 		h.approximate("MEMORY", "The conversation is the memory.")
 	}
-	c.trigger(u, map[string]any{"event": "message.received"}, ref{fields: t.fields, closed: true, js: t.js})
+	c.trigger(u, map[string]any{"event": "message.received"}, ref{
+		fields: t.fields,
+		closed: true,
+		js:     t.js,
+	})
 }
 
 // formTypes are the types of fields of a form.
-var formTypes = map[string]string{"text": "text", "textarea": "long_text", "email": "email", "number": "number", "password": "text", "date": "date", "dropdown": "choice", "checkbox": "choices", "radio": "choice", "file": "file"}
+var formTypes = map[string]string{
+	"text": "text", "textarea": "long_text", "email": "email", "number": "number", "password": "text", "date": "date",
+	"dropdown": "choice", "checkbox": "choices", "radio": "choice", "file": "file",
+}
 
 func convertForm(c *converter, u *unit) {
-	fields, names, parts := []any{}, map[string]string{"submittedAt": "trigger.submitted_at", "formMode": "execution.trigger"}, []string{"submittedAt: trigger.submitted_at"}
+	fields, names, parts :=
+		[]any{}, map[string]string{"submittedAt": "trigger.submitted_at", "formMode": "execution.trigger"},
+		[]string{"submittedAt: trigger.submitted_at"}
 	used := map[string]bool{"values": true, "submitted_at": true}
 	for i, f := range u.p.objects("formFields.values") {
 		kind, known := formTypes[f.or("fieldType", "text")]
@@ -265,7 +383,12 @@ func convertForm(c *converter, u *unit) {
 		}
 		label := clip(f.or("fieldLabel", f.text("fieldName")), 200)
 		name := fieldName(label, i, used)
-		field := map[string]any{"name": name, "label": label, "type": kind, "required": f.flag("requiredField")}
+		field := map[string]any{
+			"name":     name,
+			"label":    label,
+			"type":     kind,
+			"required": f.flag("requiredField"),
+		}
 		if options := f.objects("fieldOptions.values"); len(options) > 0 {
 			list := []any{}
 			for _, o := range options {
@@ -285,8 +408,17 @@ func convertForm(c *converter, u *unit) {
 			}
 		}
 	}
-	data := map[string]any{"event": "form", "fields": fields, "auth": map[string]any{"type": "none"}}
-	for key, path := range map[string]string{"title": "formTitle", "description": "formDescription", "submit": "options.buttonLabel", "success": "options.respondWithOptions.values.formSubmittedText"} {
+	data := map[string]any{
+		"event":  "form",
+		"fields": fields,
+		"auth":   map[string]any{"type": "none"},
+	}
+	for key, path := range map[string]string{
+		"title":       "formTitle",
+		"description": "formDescription",
+		"submit":      "options.buttonLabel",
+		"success":     "options.respondWithOptions.values.formSubmittedText",
+	} {
 		if text := u.p.text(path); text != "" && !strings.HasPrefix(text, "=") {
 			data[key] = escapeTemplate(clip(text, 1000))
 		}
@@ -294,7 +426,11 @@ func convertForm(c *converter, u *unit) {
 	cutText(data, "title", 200)
 	cutText(data, "submit", 60)
 	u.approximate("ADDRESS", "The address of the form changes: it has the id of its workflow in it.")
-	c.trigger(u, data, ref{fields: names, closed: true, js: "({ " + strings.Join(parts, ", ") + " })"})
+	c.trigger(u, data, ref{
+		fields: names,
+		closed: true,
+		js:     "({ " + strings.Join(parts, ", ") + " })",
+	})
 }
 
 func cutText(data map[string]any, key string, n int) {

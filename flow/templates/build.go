@@ -41,8 +41,14 @@ func (t *Template) Build(given map[string]any) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Built{Workflow: agent.Workflow{ID: agent.NewID(agent.KindWorkflow), Name: t.Name, Description: t.Summary,
-		Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings(), Edges: t.Edges}}
+	b := &Built{Workflow: agent.Workflow{
+		ID:          agent.NewID(agent.KindWorkflow),
+		Name:        t.Name,
+		Description: t.Summary,
+		Status:      agent.WorkflowDraft,
+		Settings:    agent.DefaultWorkflowSettings(),
+		Edges:       t.Edges,
+	}}
 	values["workflow"] = b.Workflow.ID
 	for i := range t.Values {
 		if err := b.resolve(&t.Values[i], values); err != nil {
@@ -51,8 +57,16 @@ func (t *Template) Build(given map[string]any) (*Built, error) {
 	}
 	if t.source != nil {
 		address, _ := fillText(t.source.URL, values).(string)
-		b.Source = &Source{ID: agent.NewID(agent.KindSource), Name: t.source.Name, Config: agent.URLConfig{URL: address, Depth: t.source.Depth,
-			MaxPages: agent.MaxCrawlPages, Chunking: agent.DefaultChunking}}
+		b.Source = &Source{
+			ID:   agent.NewID(agent.KindSource),
+			Name: t.source.Name,
+			Config: agent.URLConfig{
+				URL:      address,
+				Depth:    t.source.Depth,
+				MaxPages: agent.MaxCrawlPages,
+				Chunking: agent.DefaultChunking,
+			},
+		}
 		values["source"] = b.Source.ID
 	}
 	if t.schedule != nil {
@@ -71,7 +85,12 @@ func (b *Built) resolve(v *Value, values map[string]any) error {
 	case string:
 		b.Uses = append(b.Uses, Use{"values." + v.Name, value, v.Gateway})
 	case map[string]any:
-		g := Gateway{Field: "values." + v.Name, ID: agent.NewID(agent.KindGateway), Platform: v.Gateway, Name: v.Title}
+		g := Gateway{
+			Field:    "values." + v.Name,
+			ID:       agent.NewID(agent.KindGateway),
+			Platform: v.Gateway,
+			Name:     v.Title,
+		}
 		raw, err := json.Marshal(value)
 		if err != nil {
 			return err
@@ -89,6 +108,12 @@ func (b *Built) resolve(v *Value, values map[string]any) error {
 func (s *schedule) change(values map[string]any) *agent.ScheduleChange {
 	cron, _ := fillText(s.Cron, values).(string)
 	id, _ := values[s.Calls].(string)
-	return &agent.ScheduleChange{Name: agent.Some(s.Name), Type: agent.Some(agent.ScheduleCron), CronExpression: agent.Some(cron),
-		CallbackType: agent.Some(s.Calls), CallbackID: agent.Some(id), Status: agent.Some(agent.SchedulePaused)}
+	return &agent.ScheduleChange{
+		Name:           agent.Some(s.Name),
+		Type:           agent.Some(agent.ScheduleCron),
+		CronExpression: agent.Some(cron),
+		CallbackType:   agent.Some(s.Calls),
+		CallbackID:     agent.Some(id),
+		Status:         agent.Some(agent.SchedulePaused),
+	}
 }

@@ -64,8 +64,11 @@ type schedule struct {
 var files embed.FS
 
 // order is the order in which templates are listed.
-var order = []string{"telegram-handbook", "page-watch", "invoice-download", "morning-figures", "github-slack", "qualify-form", "welcome", "refund",
-	"site-down", "whatsapp-reminder", "sort-email", "failure-alarm", "enrich-contacts", "discord-docs", "fill-form"}
+var order = []string{
+	"telegram-handbook", "page-watch", "invoice-download", "morning-figures", "github-slack", "qualify-form",
+	"welcome", "refund", "site-down", "whatsapp-reminder", "sort-email", "failure-alarm", "enrich-contacts",
+	"discord-docs", "fill-form",
+}
 
 // All returns the templates in the order of the list.
 var All = sync.OnceValue(func() []Template {
@@ -151,7 +154,12 @@ func edgesOf(texts []string) []edge {
 	for i, text := range texts {
 		from, to, _ := strings.Cut(text, " -> ")
 		source, handle, _ := strings.Cut(from, ":")
-		edges[i] = edge{ID: fmt.Sprintf("e%d", i+1), Source: source, SourceHandle: handle, Target: to}
+		edges[i] = edge{
+			ID:           fmt.Sprintf("e%d", i+1),
+			Source:       source,
+			SourceHandle: handle,
+			Target:       to,
+		}
 	}
 	return edges
 }
@@ -168,7 +176,9 @@ func place(nodes []node, edges []edge) {
 	column := map[string]int{}
 	for range nodes {
 		for _, e := range edges {
-			if back := column[e.Target] > 0 && column[e.Target] <= column[e.Source] && hasPath(edges, e.Target, e.Source); !back {
+			if back := column[e.Target] > 0 &&
+				column[e.Target] <= column[e.Source] &&
+				hasPath(edges, e.Target, e.Source); !back {
 				column[e.Target] = max(column[e.Target], column[e.Source]+1)
 			}
 		}

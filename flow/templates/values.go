@@ -20,24 +20,74 @@ const (
 
 // gatewayFields are the inputs for a new gateway by platform.
 var gatewayFields = map[string][]Field{
-	"telegram": {{Name: "botToken", Title: "Bot token", Type: "secret", Description: "BotFather on Telegram gives it: /newbot."}},
-	"slack": {{Name: "botToken", Title: "Bot token", Type: "secret", Description: "Begins with xoxb-; under OAuth & Permissions of your Slack app, with the scope chat:write."},
-		{Name: "signingSecret", Title: "Signing secret", Type: "secret", Description: "Under Basic Information."}},
-	"discord": {{Name: "botToken", Title: "Bot token", Type: "secret"}, {Name: "applicationId", Title: "Application ID", Type: "text"},
-		{Name: "publicKey", Title: "Public key", Type: "text", Description: "Under General Information of your Discord application."}},
+	"telegram": {{
+		Name:        "botToken",
+		Title:       "Bot token",
+		Type:        "secret",
+		Description: "BotFather on Telegram gives it: /newbot.",
+	}},
+	"slack": {
+		{
+			Name:        "botToken",
+			Title:       "Bot token",
+			Type:        "secret",
+			Description: "Begins with xoxb-; under OAuth & Permissions of your Slack app, with the scope chat:write.",
+		},
+		{Name: "signingSecret", Title: "Signing secret", Type: "secret", Description: "Under Basic Information."},
+	},
+	"discord": {
+		{Name: "botToken", Title: "Bot token", Type: "secret"},
+		{Name: "applicationId", Title: "Application ID", Type: "text"},
+		{
+			Name:        "publicKey",
+			Title:       "Public key",
+			Type:        "text",
+			Description: "Under General Information of your Discord application.",
+		},
+	},
 	"whatsapp": twilio,
 	"sms":      twilio,
-	"email": {{Name: "provider", Title: "Provider", Type: "choice", Options: []string{"resend", "smtp"}, Default: "resend"},
+	"email": {
+		{
+			Name:    "provider",
+			Title:   "Provider",
+			Type:    "choice",
+			Options: []string{"resend", "smtp"},
+			Default: "resend",
+		},
 		{Name: "fromAddress", Title: "From", Type: "email"},
 		{Name: "apiKey", Title: "API key of Resend", Type: "secret", Optional: true},
-		{Name: "webhookSecret", Title: "Signing secret of Resend's webhook", Type: "secret", Description: "Only to receive email.", Optional: true},
-		{Name: "smtpHost", Title: "SMTP server", Type: "text", Optional: true}, {Name: "smtpPort", Title: "SMTP port", Type: "number", Optional: true},
-		{Name: "smtpUsername", Title: "SMTP user name", Type: "text", Optional: true}, {Name: "smtpPassword", Title: "SMTP password", Type: "secret", Optional: true},
-		{Name: "smtpTls", Title: "SMTP encryption", Type: "choice", Options: []string{"starttls", "tls", "none"}, Optional: true}},
+		{
+			Name:        "webhookSecret",
+			Title:       "Signing secret of Resend's webhook",
+			Type:        "secret",
+			Description: "Only to receive email.",
+			Optional:    true,
+		},
+		{Name: "smtpHost", Title: "SMTP server", Type: "text", Optional: true},
+		{Name: "smtpPort", Title: "SMTP port", Type: "number", Optional: true},
+		{Name: "smtpUsername", Title: "SMTP user name", Type: "text", Optional: true},
+		{Name: "smtpPassword", Title: "SMTP password", Type: "secret", Optional: true},
+		{
+			Name:     "smtpTls",
+			Title:    "SMTP encryption",
+			Type:     "choice",
+			Options:  []string{"starttls", "tls", "none"},
+			Optional: true,
+		},
+	},
 }
 
-var twilio = []Field{{Name: "accountSid", Title: "Account SID", Type: "text", Description: "On the first page of Twilio's console, as is the token."},
-	{Name: "authToken", Title: "Auth token", Type: "secret"}, {Name: "phoneNumber", Title: "Your Twilio number", Type: "phone"}}
+var twilio = []Field{
+	{
+		Name:        "accountSid",
+		Title:       "Account SID",
+		Type:        "text",
+		Description: "On the first page of Twilio's console, as is the token.",
+	},
+	{Name: "authToken", Title: "Auth token", Type: "secret"},
+	{Name: "phoneNumber", Title: "Your Twilio number", Type: "phone"},
+}
 
 // checkValues returns the values with their defaults, or an error that names the
 // invalid ones.
@@ -92,7 +142,9 @@ func (v *Value) checkConfig(is *agent.Issues, config map[string]any) map[string]
 func (f *Field) hasType(value any) bool {
 	if f.Type == typeNumber {
 		n, ok := value.(float64)
-		return ok && (f.Minimum == nil || n >= *f.Minimum) && (f.Maximum == nil || n <= *f.Maximum)
+		return ok &&
+			(f.Minimum == nil || n >= *f.Minimum) &&
+			(f.Maximum == nil || n <= *f.Maximum)
 	}
 	if _, ok := value.(map[string]any); ok {
 		return f.Type == typeGateway
@@ -106,7 +158,10 @@ func (f *Field) hasType(value any) bool {
 		return slices.Contains(f.Options, text)
 	case "url":
 		address, err := url.Parse(text)
-		return err == nil && (address.Scheme == "https" || address.Scheme == "http") && address.Host != "" && !strings.ContainsAny(text, "{}")
+		return err == nil &&
+			(address.Scheme == "https" || address.Scheme == "http") &&
+			address.Host != "" &&
+			!strings.ContainsAny(text, "{}")
 	case "email":
 		return strings.Contains(text, "@")
 	case "cron":
@@ -118,9 +173,14 @@ func (f *Field) hasType(value any) bool {
 
 // validValues describes valid values for an error.
 func (f *Field) validValues() string {
-	rules := map[string]string{"choice": "must be one of " + strings.Join(f.Options, ", "), "url": "must be an http or https address", "email": "must be an email address",
-		"cron": "must have five fields: minute, hour, day of the month, month, day of the week", typeNumber: "must be a number within its bounds",
-		typeGateway: "must be the id of a gateway, or the config of a new one"}
+	rules := map[string]string{
+		"choice":    "must be one of " + strings.Join(f.Options, ", "),
+		"url":       "must be an http or https address",
+		"email":     "must be an email address",
+		"cron":      "must have five fields: minute, hour, day of the month, month, day of the week",
+		typeNumber:  "must be a number within its bounds",
+		typeGateway: "must be the id of a gateway, or the config of a new one",
+	}
 	if rule := rules[f.Type]; rule != "" {
 		return rule
 	}
@@ -129,7 +189,9 @@ func (f *Field) validValues() string {
 
 // fill replaces [[name]] with values; within longer texts as text.
 func fill(in any, values map[string]any) any {
-	return agent.MapStrings(in, func(text string) any { return fillText(text, values) })
+	return agent.MapStrings(in, func(text string) any {
+		return fillText(text, values)
+	})
 }
 
 // placeholder matches a value's name and the slash after it, which is not

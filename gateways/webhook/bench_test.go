@@ -42,7 +42,11 @@ func BenchmarkDelivery(b *testing.B) {
 		for range attemptsPerTarget {
 			posters.Go(func() {
 				for next.Add(1) <= int64(b.N) {
-					resp, err := h.subscriptions.guard.HTTP().Post(receiver.URL, "application/json", strings.NewReader(body))
+					resp, err := h.subscriptions.guard.HTTP().Post(
+						receiver.URL,
+						"application/json",
+						strings.NewReader(body),
+					)
 					if err != nil {
 						b.Error(err)
 						return
@@ -67,7 +71,13 @@ func BenchmarkDelivery(b *testing.B) {
 			n := min(store.MaxPending, b.N-from)
 			events := make([]agent.Event, n)
 			for i := range events {
-				events[i] = agent.Event{Seq: int64(1_000_000 + from + i), ID: fmt.Sprint("event-", from+i), Type: "contact.created", Data: []byte(body), CreatedAt: agent.Now()}
+				events[i] = agent.Event{
+					Seq:       int64(1_000_000 + from + i),
+					ID:        fmt.Sprint("event-", from+i),
+					Type:      "contact.created",
+					Data:      []byte(body),
+					CreatedAt: agent.Now(),
+				}
 			}
 			if _, err := h.db.EnqueueDeliveries(b.Context(), events, agent.Now()); err != nil {
 				b.Fatal(err)
@@ -95,7 +105,9 @@ func BenchmarkDelivery(b *testing.B) {
 		for range 16 {
 			writers.Go(func() {
 				for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-					if _, err := h.db.CreateContact(b.Context(), agent.ContactChange{Name: agent.Some(fmt.Sprint("Person ", i))}); err != nil {
+					if _, err := h.db.CreateContact(b.Context(), agent.ContactChange{
+						Name: agent.Some(fmt.Sprint("Person ", i)),
+					}); err != nil {
 						b.Error(err)
 						return
 					}

@@ -12,7 +12,13 @@ import (
 
 // post sends a delivery once and returns the outcome, without the time of the
 // next attempt.
-func (s *Subscriptions) post(ctx context.Context, url string, secrets []string, id string, body []byte) (a store.Attempt, wait time.Duration) {
+func (s *Subscriptions) post(
+	ctx context.Context,
+	url string,
+	secrets []string,
+	id string,
+	body []byte,
+) (a store.Attempt, wait time.Duration) {
 	began, at := time.Now(), s.now()
 	a.At = agent.At(at)
 	defer func() { a.Duration = time.Since(began) }()
@@ -20,7 +26,14 @@ func (s *Subscriptions) post(ctx context.Context, url string, secrets []string, 
 		a.Error = "the subscription has no secret that can be decrypted; rotate it"
 		return a, 0
 	}
-	answer, err := s.guard.PostSigned(ctx, egress.SignedPost{URL: url, ID: id, At: at, Secrets: secrets, Body: body, UserAgent: "Satchel/" + s.version})
+	answer, err := s.guard.PostSigned(ctx, egress.SignedPost{
+		URL:       url,
+		ID:        id,
+		At:        at,
+		Secrets:   secrets,
+		Body:      body,
+		UserAgent: "Satchel/" + s.version,
+	})
 	if err != nil {
 		a.Error = agent.Explain(err)
 	}

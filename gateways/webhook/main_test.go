@@ -70,7 +70,10 @@ func openFixture(tb testing.TB, path string, c *fakeClock) *fixture {
 	}
 	h.subscriptions = newSubscriptions(store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, now)
 	h.subscriptions.onAttempt = func(a store.Attempt) { h.tries <- a }
-	h.dispatcher = dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: h.subscriptions.Handle})
+	h.dispatcher = dispatch.New(folder, quiet, dispatch.Consumer{
+		Name:   store.ConsumerWebhooks,
+		Handle: h.subscriptions.Handle,
+	})
 	h.start(tb)
 	tb.Cleanup(h.stop)
 	return h
@@ -163,7 +166,10 @@ func status(code int) func(int, http.ResponseWriter, *http.Request) {
 
 func subscribe(tb testing.TB, h *fixture, url string, events ...string) (agent.Webhook, string) {
 	tb.Helper()
-	made, secret, err := h.subscriptions.Create(tb.Context(), h.db, agent.WebhookChange{URL: agent.Some(url), Events: agent.Some(events)})
+	made, secret, err := h.subscriptions.Create(tb.Context(), h.db, agent.WebhookChange{
+		URL:    agent.Some(url),
+		Events: agent.Some(events),
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

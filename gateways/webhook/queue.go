@@ -36,10 +36,18 @@ type subscription struct {
 }
 
 func (s *Subscriptions) makeQueues() {
-	s.agents = work.New(work.Options[*store.DB]{Run: s.enqueueDue, Limit: agentsAtOnce, Now: s.now,
-		OnError: func(db *store.DB, err error) { s.log.Error("read due deliveries", "agent", db.ID(), "error", err) }})
+	s.agents = work.New(work.Options[*store.DB]{
+		Run:   s.enqueueDue,
+		Limit: agentsAtOnce,
+		Now:   s.now,
+		OnError: func(db *store.DB, err error) {
+			s.log.Error("read due deliveries", "agent", db.ID(), "error", err)
+		},
+	})
 	s.deliveries = work.New(work.Options[deliveryKey]{
-		Run: s.deliver, Limit: attemptsAtOnce, Now: s.now,
+		Run:        s.deliver,
+		Limit:      attemptsAtOnce,
+		Now:        s.now,
 		Group:      func(key deliveryKey) any { return key.target },
 		GroupLimit: func(any) int { return attemptsPerTarget },
 		Backoff:    func(int, error) time.Duration { return errorPause },
@@ -77,7 +85,9 @@ func (s *Subscriptions) enqueueDue(ctx context.Context, db *store.DB) (work.Next
 func (s *Subscriptions) withoutAttempt(key subscription, ids []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(ids, func(id string) bool { return s.attempts[key][id] })
+	return slices.DeleteFunc(ids, func(id string) bool {
+		return s.attempts[key][id]
+	})
 }
 
 func targetName(raw string) string {

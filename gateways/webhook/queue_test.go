@@ -198,8 +198,15 @@ func TestRetryTime(t *testing.T) {
 	r := newReceiver(t, nil)
 	hook, _ := subscribe(t, h, r.URL, "contact.created")
 	now := time.Now()
-	if err := h.db.NoteDelivery(t.Context(), agent.Delivery{ID: "delivery-later", Event: "contact.created", EventID: "event-later", WebhookID: hook.ID,
-		Status: agent.DeliveryPending, NextAttemptAt: agent.At(now.Add(50 * time.Millisecond)), CreatedAt: agent.At(now)}, []byte("{}")); err != nil {
+	if err := h.db.NoteDelivery(t.Context(), agent.Delivery{
+		ID:            "delivery-later",
+		Event:         "contact.created",
+		EventID:       "event-later",
+		WebhookID:     hook.ID,
+		Status:        agent.DeliveryPending,
+		NextAttemptAt: agent.At(now.Add(50 * time.Millisecond)),
+		CreatedAt:     agent.At(now),
+	}, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	if a := h.try(t); a.DeliveryID != "delivery-later" || a.Error != "" {
@@ -315,7 +322,9 @@ func TestTargetChanges(t *testing.T) {
 	contact(t, h.db, "before")
 	<-started
 	current := newReceiver(t, nil)
-	if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{URL: agent.Some(current.URL)}); err != nil {
+	if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{
+		URL: agent.Some(current.URL),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	contact(t, h.db, "after")

@@ -34,8 +34,15 @@ type Subscriptions struct {
 func New(env store.Env) *Subscriptions { return newSubscriptions(env, time.Now) }
 
 func newSubscriptions(env store.Env, now func() time.Time) *Subscriptions {
-	s := &Subscriptions{own: env.Own, version: env.Version, log: env.Logger(), now: now, onAttempt: func(store.Attempt) {},
-		guard: egress.New(egress.Policy{Allow: env.Allow}), attempts: map[subscription]map[string]bool{}}
+	s := &Subscriptions{
+		own:       env.Own,
+		version:   env.Version,
+		log:       env.Logger(),
+		now:       now,
+		onAttempt: func(store.Attempt) {},
+		guard:     egress.New(egress.Policy{Allow: env.Allow}),
+		attempts:  map[subscription]map[string]bool{},
+	}
 	s.makeQueues()
 	env.Folder.OnPending(s.notify)
 	return s
@@ -68,7 +75,11 @@ func (s *Subscriptions) Handle(ctx context.Context, db *store.DB, events []agent
 
 // Create adds a subscription and returns it with its secret, which is not shown
 // again.
-func (s *Subscriptions) Create(ctx context.Context, db *store.DB, change agent.WebhookChange) (agent.Webhook, string, error) {
+func (s *Subscriptions) Create(
+	ctx context.Context,
+	db *store.DB,
+	change agent.WebhookChange,
+) (agent.Webhook, string, error) {
 	made := agent.Webhook{Active: true}
 	change.Apply(&made)
 	if err := made.Validate(); err != nil {
@@ -83,7 +94,12 @@ func (s *Subscriptions) Create(ctx context.Context, db *store.DB, change agent.W
 }
 
 // Update changes the given fields of a subscription.
-func (s *Subscriptions) Update(ctx context.Context, db *store.DB, id string, change agent.WebhookChange) (agent.Webhook, error) {
+func (s *Subscriptions) Update(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	change agent.WebhookChange,
+) (agent.Webhook, error) {
 	if change.URL.Given && change.URL.Value != "" {
 		if err := s.checkURL(change.URL.Value); err != nil {
 			return agent.Webhook{}, err
@@ -131,8 +147,12 @@ func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agen
 	if err != nil {
 		secrets = nil // encrypted with another master key: the delivery says so
 	}
-	e := agent.Event{ID: agent.NewID(agent.KindEvent), Type: EventTest, CreatedAt: now,
-		Data: []byte(`{"webhook":{"id":"` + hook.ID + `"}}`)}
+	e := agent.Event{
+		ID:        agent.NewID(agent.KindEvent),
+		Type:      EventTest,
+		CreatedAt: now,
+		Data:      []byte(`{"webhook":{"id":"` + hook.ID + `"}}`),
+	}
 	body, err := store.EventBody(e, db.ID())
 	if err != nil {
 		return agent.Delivery{}, err
@@ -142,8 +162,17 @@ func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agen
 		return agent.Delivery{}, ctx.Err()
 	}
 	ms := int(a.Duration.Milliseconds())
-	d := agent.Delivery{ID: agent.NewID(agent.KindDelivery), Event: e.Type, EventID: e.ID, WebhookID: id, Attempt: 1,
-		Status: agent.DeliveryDelivered, DurationMS: &ms, Error: a.Error, CreatedAt: now}
+	d := agent.Delivery{
+		ID:         agent.NewID(agent.KindDelivery),
+		Event:      e.Type,
+		EventID:    e.ID,
+		WebhookID:  id,
+		Attempt:    1,
+		Status:     agent.DeliveryDelivered,
+		DurationMS: &ms,
+		Error:      a.Error,
+		CreatedAt:  now,
+	}
 	if a.Status != 0 {
 		d.ResponseStatus = &a.Status
 	}

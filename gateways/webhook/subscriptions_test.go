@@ -30,15 +30,27 @@ func TestDelivery(t *testing.T) {
 	if err := json.Unmarshal(d.body, &body); err != nil {
 		t.Fatal(err)
 	}
-	if body.Type != "contact.created" || body.AgentID != "default" || body.ID != d.header.Get("webhook-id") || body.Data.Contact.ID != c.ID || body.Timestamp.IsZero() {
+	if body.Type != "contact.created" ||
+		body.AgentID != "default" ||
+		body.ID != d.header.Get("webhook-id") ||
+		body.Data.Contact.ID != c.ID ||
+		body.Timestamp.IsZero() {
 		t.Errorf("body %s", d.body)
 	}
-	if d.header.Get("Content-Type") != "application/json" || d.header.Get("User-Agent") != "Satchel/test" || !strings.Contains(string(d.body), "<&>") {
+	if d.header.Get("Content-Type") != "application/json" ||
+		d.header.Get("User-Agent") != "Satchel/test" ||
+		!strings.Contains(string(d.body), "<&>") {
 		t.Errorf("headers %v, body %s", d.header, d.body)
 	}
 	h.try(t)
 	got, w := h.delivery(t, hook.ID), h.webhook(t, hook.ID)
-	if got.Status != agent.DeliveryDelivered || got.Attempt != 1 || *got.ResponseStatus != 200 || got.DurationMS == nil || got.Error != "" || !got.NextAttemptAt.IsZero() || got.Event != "contact.created" {
+	if got.Status != agent.DeliveryDelivered ||
+		got.Attempt != 1 ||
+		*got.ResponseStatus != 200 ||
+		got.DurationMS == nil ||
+		got.Error != "" ||
+		!got.NextAttemptAt.IsZero() ||
+		got.Event != "contact.created" {
 		t.Errorf("delivery %+v", got)
 	}
 	if w.FailureCount != 0 || w.LastStatus == nil || *w.LastStatus != 200 || w.LastDeliveryAt.IsZero() {
@@ -72,7 +84,10 @@ func TestRetries(t *testing.T) {
 		h.try(t)
 		got, w := h.delivery(t, hook.ID), h.webhook(t, hook.ID)
 		last := i == len(retryPauses)
-		if got.Attempt != i+1 || w.FailureCount != i+1 || *w.LastStatus != 500 || got.Error != "the receiver answered 500 Internal Server Error" {
+		if got.Attempt != i+1 ||
+			w.FailureCount != i+1 ||
+			*w.LastStatus != 500 ||
+			got.Error != "the receiver answered 500 Internal Server Error" {
 			t.Errorf("after attempt %d: %+v, %+v", i+1, got, w)
 		}
 		if last != (got.Status == agent.DeliveryFailed) || last != got.NextAttemptAt.IsZero() || last == w.Active {
@@ -90,7 +105,14 @@ func verifyAt(t *testing.T, secret string, d delivered) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := signature.Verify(secret, d.header.Get("webhook-id"), d.header.Get("webhook-timestamp"), d.header.Get("webhook-signature"), d.body, time.Unix(seconds, 0)); err != nil {
+	if err := signature.Verify(
+		secret,
+		d.header.Get("webhook-id"),
+		d.header.Get("webhook-timestamp"),
+		d.header.Get("webhook-signature"),
+		d.body,
+		time.Unix(seconds, 0),
+	); err != nil {
 		t.Error(err)
 	}
 }
@@ -109,10 +131,21 @@ func TestFailures(t *testing.T) {
 		after  time.Duration // minimum delay until the next attempt; 0: none
 		active bool
 	}{
-		"not listening":  {refusing.URL, nil, "the connection was refused", 0, 5 * time.Second, true},
-		"private":        {"http://10.1.2.3/", nil, "address not allowed", 0, 5 * time.Second, true},
-		"cut":            {"", func(int, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the connection was closed early", 0, 5 * time.Second, true},
-		"redirect":       {"", func(_ int, w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, other.URL, 302) }, "redirect", 302, 5 * time.Second, true},
+		"not listening": {refusing.URL, nil, "the connection was refused", 0, 5 * time.Second, true},
+		"private":       {"http://10.1.2.3/", nil, "address not allowed", 0, 5 * time.Second, true},
+		"cut": {
+			"",
+			func(int, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			"the connection was closed early",
+			0,
+			5 * time.Second,
+			true,
+		},
+		"redirect": {
+			"",
+			func(_ int, w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, other.URL, 302) },
+			"redirect", 302, 5 * time.Second, true,
+		},
 		"bad request":    {"", status(400), "the receiver answered 400 Bad Request", 400, 5 * time.Second, true},
 		"410 Gone":       {"", status(410), "the receiver answered 410", 410, 0, false},
 		"retry in hours": {"", retryLater(429, "7200"), "429", 429, 2 * time.Hour, true},
@@ -126,18 +159,26 @@ func TestFailures(t *testing.T) {
 			if url == "" {
 				url = newReceiver(t, c.answer).URL
 			}
-			made, err := h.db.CreateWebhook(t.Context(), agent.Webhook{URL: url, Events: []string{"*"}, Active: true}, signature.NewSecret())
+			made, err := h.db.CreateWebhook(
+				t.Context(),
+				agent.Webhook{URL: url, Events: []string{"*"}, Active: true},
+				signature.NewSecret(),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			contact(t, h.db, "x")
 			a := h.try(t)
 			d, w := h.delivery(t, made.ID), h.webhook(t, made.ID)
-			if !strings.Contains(d.Error, c.error) || a.Status != c.status || w.Active != c.active || w.FailureCount != 1 {
+			if !strings.Contains(d.Error, c.error) ||
+				a.Status != c.status ||
+				w.Active != c.active ||
+				w.FailureCount != 1 {
 				t.Errorf("%+v\n%+v", d, w)
 			}
 			wait := d.NextAttemptAt.Sub(h.clock.now())
-			if c.after == 0 && !d.NextAttemptAt.IsZero() || c.after > 0 && (wait < c.after || wait > c.after+c.after/10+time.Second) {
+			if c.after == 0 && !d.NextAttemptAt.IsZero() ||
+				c.after > 0 && (wait < c.after || wait > c.after+c.after/10+time.Second) {
 				t.Errorf("next attempt in %s, want %s", wait, c.after)
 			}
 		})
@@ -164,8 +205,16 @@ func TestSuccessKeepsSubscriptionActive(t *testing.T) {
 		}
 	})
 	hook, _ := subscribe(t, h, r.URL, "contact.updated")
-	if err := h.db.NoteDelivery(t.Context(), agent.Delivery{ID: "delivery-bad", Event: "contact.updated", EventID: "event-bad", WebhookID: hook.ID,
-		Status: agent.DeliveryPending, Attempt: len(retryPauses), NextAttemptAt: agent.At(h.clock.now().Add(time.Hour)), CreatedAt: agent.At(h.clock.now().Add(-time.Hour))}, []byte("{}")); err != nil {
+	if err := h.db.NoteDelivery(t.Context(), agent.Delivery{
+		ID:            "delivery-bad",
+		Event:         "contact.updated",
+		EventID:       "event-bad",
+		WebhookID:     hook.ID,
+		Status:        agent.DeliveryPending,
+		Attempt:       len(retryPauses),
+		NextAttemptAt: agent.At(h.clock.now().Add(time.Hour)),
+		CreatedAt:     agent.At(h.clock.now().Add(-time.Hour)),
+	}, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	c := contact(t, h.db, "x")
@@ -190,7 +239,9 @@ func TestSubscriptionIsDisabled(t *testing.T) {
 	h.try(t)
 	change := func(active bool) {
 		t.Helper()
-		if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{Active: agent.Some(active)}); err != nil {
+		if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{
+			Active: agent.Some(active),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -211,7 +262,9 @@ func TestSubscriptionIsDisabled(t *testing.T) {
 	contact(t, h.db, "after")
 	h.try(t)
 	first := r.next(t)
-	if second := r.next(t); !strings.Contains(string(first.body), "before") || !strings.Contains(string(second.body), "after") || len(r.got) > 0 {
+	if second := r.next(t); !strings.Contains(string(first.body), "before") ||
+		!strings.Contains(string(second.body), "after") ||
+		len(r.got) > 0 {
 		t.Errorf("delivered %s, %s and %d more", first.body, second.body, len(r.got))
 	}
 }
@@ -224,7 +277,9 @@ func TestRedelivery(t *testing.T) {
 	h.try(t)
 	first := r.next(t)
 	r.script(nil)
-	if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{Active: agent.Some(true)}); err != nil {
+	if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{
+		Active: agent.Some(true),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	failed := h.delivery(t, hook.ID)
@@ -240,7 +295,12 @@ func TestRedelivery(t *testing.T) {
 	if d := h.delivery(t, hook.ID); d.ID != failed.ID || d.Status != agent.DeliveryDelivered {
 		t.Errorf("got %+v", d)
 	}
-	if _, err := h.subscriptions.Redeliver(t.Context(), h.db, hook.ID, "delivery-x"); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := h.subscriptions.Redeliver(
+		t.Context(),
+		h.db,
+		hook.ID,
+		"delivery-x",
+	); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Error(err)
 	}
 }
@@ -271,7 +331,11 @@ func TestTestDelivery(t *testing.T) {
 	r := newReceiver(t, status(404))
 	hook, secret := subscribe(t, h, r.URL, "contact.created")
 	d, err := h.subscriptions.Test(t.Context(), h.db, hook.ID)
-	if err != nil || d.Status != agent.DeliveryFailed || d.Event != EventTest || *d.ResponseStatus != 404 || d.Attempt != 1 {
+	if err != nil ||
+		d.Status != agent.DeliveryFailed ||
+		d.Event != EventTest ||
+		*d.ResponseStatus != 404 ||
+		d.Attempt != 1 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
 	verify(t, secret, r.next(t))
@@ -304,7 +368,10 @@ func TestBadSubscriptions(t *testing.T) {
 		"empty name":       {"https://example.com/", []string{""}, "events[0]"},
 		"too many":         {"https://example.com/", slices.Repeat([]string{"*"}, 51), "events"},
 	} {
-		_, _, err := h.subscriptions.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some(c.url), Events: agent.Some(c.events)})
+		_, _, err := h.subscriptions.Create(t.Context(), h.db, agent.WebhookChange{
+			URL:    agent.Some(c.url),
+			Events: agent.Some(c.events),
+		})
 		var e *agent.Error
 		if !asAgentError(err, &e) || e.Details["field"] != c.field {
 			t.Errorf("%s: %v, want an error about %s", name, err, c.field)
@@ -313,7 +380,10 @@ func TestBadSubscriptions(t *testing.T) {
 	for range agent.MaxWebhooks {
 		subscribe(t, h, "https://example.com/", "*")
 	}
-	_, _, err := h.subscriptions.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some("https://example.com/"), Events: agent.Some([]string{"*"})})
+	_, _, err := h.subscriptions.Create(t.Context(), h.db, agent.WebhookChange{
+		URL:    agent.Some("https://example.com/"),
+		Events: agent.Some([]string{"*"}),
+	})
 	if agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("one subscription too many: %v", err)
 	}

@@ -17,17 +17,25 @@ import (
 // Chromium finds Chromium and its driver.
 func Chromium(context.Context) (browser.Program, error) {
 	p, err := installtest.Find()
-	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
+	return browser.Program{
+		Chromium:    p.Chromium,
+		Driver:      p.Driver,
+		Environment: os.Environ(),
+	}, err
 }
 
 // sitePages are the pages of the site, by path.
 var sitePages = map[string]string{
 	"/": `<title>Shop</title><body style="margin:0"><input autofocus id=name style="position:absolute;left:0;top:0;width:400px;height:200px;font-size:60px" oninput="document.title='name:'+value">
 <div onclick="document.title='clicked'" style="position:absolute;left:0;top:300px;width:800px;height:300px;background:#36c"></div>`,
-	"/evil": `<title><img src=x onerror=document.title=1></title><body style="background:#c00"><script>console.log('<b>bold</b>')</script>`,
-	"/fields": `<title>Fields</title><select style="position:absolute;left:100px;top:100px;width:200px;height:40px" onchange="document.title = 'chose ' + this.value">` +
-		`<option>apple<option>lemon<option>plum</select><input type=date style="position:absolute;left:100px;top:300px;width:200px;height:40px" onchange="document.title = this.value">`,
-	"/spin": `<title>Spin</title><style>@keyframes s{to{transform:rotate(1turn)}}div{width:300px;height:300px;background:linear-gradient(red,blue);animation:s 1s linear infinite}</style><div></div>`,
+	"/evil": `<title><img src=x onerror=document.title=1></title><body style="background:#c00">` +
+		`<script>console.log('<b>bold</b>')</script>`,
+	"/fields": `<title>Fields</title><select style="position:absolute;left:100px;top:100px;width:200px;height:40px" ` +
+		`onchange="document.title = 'chose ' + this.value"><option>apple<option>lemon<option>plum</select>` +
+		`<input type=date style="position:absolute;left:100px;top:300px;width:200px;height:40px" ` +
+		`onchange="document.title = this.value">`,
+	"/spin": `<title>Spin</title><style>@keyframes s{to{transform:rotate(1turn)}}div{width:300px;height:300px;` +
+		`background:linear-gradient(red,blue);animation:s 1s linear infinite}</style><div></div>`,
 }
 
 // NewSite serves a small shop whose pages sessions may visit, and returns its address: /
@@ -47,7 +55,9 @@ func NewSite(tb testing.TB) string {
 func (p Parts) OpenSession(tb testing.TB, width, height int, address string) *browser.Session {
 	tb.Helper()
 	installtest.Need(tb)
-	row, err := p.Browser.Create(tb.Context(), p.Folder.Default(), agent.SessionOptions{Viewport: &agent.Viewport{Width: width, Height: height}})
+	row, err := p.Browser.Create(tb.Context(), p.Folder.Default(), agent.SessionOptions{
+		Viewport: &agent.Viewport{Width: width, Height: height},
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

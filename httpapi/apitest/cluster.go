@@ -55,7 +55,17 @@ func (n *Node) node(of *Node) cluster.Node {
 		name += Hostile
 	}
 	why, _ := of.Reason.Load().(cluster.Reason)
-	return cluster.Node{Session: of.Session(), Name: name, URL: of.URL, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true, Leaving: why != "", Reason: why}
+	return cluster.Node{
+		Session: of.Session(),
+		Name:    name,
+		URL:     of.URL,
+		Lag:     7 * time.Millisecond,
+		Seen:    time.Now(),
+		Self:    of == n,
+		Alive:   true,
+		Leaving: why != "",
+		Reason:  why,
+	}
 }
 
 // Session returns the name of the server's session.
@@ -71,7 +81,14 @@ func (n *Node) Ready() error { return n.Down }
 
 // Stats returns figures that all differ.
 func (n *Node) Stats() cluster.Stats {
-	return cluster.Stats{Owned: 2, Lag: 1500 * time.Millisecond, Claims: 3, Fences: 4, Errors: 5, Ahead: -3 * time.Second}
+	return cluster.Stats{
+		Owned:  2,
+		Lag:    1500 * time.Millisecond,
+		Claims: 3,
+		Fences: 4,
+		Errors: 5,
+		Ahead:  -3 * time.Second,
+	}
 }
 
 // Owner returns an agent's owner and id.
@@ -135,7 +152,12 @@ func (n *Node) Agents(context.Context) (all []cluster.Entry, _ error) {
 	for _, of := range n.Cluster.Nodes {
 		for _, db := range of.Folder.Agents() {
 			if of == n.Cluster.Owners[db.ID()] {
-				all = append(all, cluster.Entry{Agent: db.Agent(), Admins: db.Roles(), Owner: of.Session(), Attention: store.Attention{Waiting: 3}})
+				all = append(all, cluster.Entry{
+					Agent:     db.Agent(),
+					Admins:    db.Roles(),
+					Owner:     of.Session(),
+					Attention: store.Attention{Waiting: 3},
+				})
 			}
 		}
 	}
@@ -163,10 +185,14 @@ func (n *Node) Drain(_ context.Context, why cluster.Reason) error {
 }
 
 // Sign signs a request to another server.
-func (n *Node) Sign(r *http.Request) { n.Cluster.Signer.Sign(r) }
+func (n *Node) Sign(r *http.Request) {
+	n.Cluster.Signer.Sign(r)
+}
 
 // Verify reports whether another server has just signed a request.
-func (n *Node) Verify(r *http.Request) (bool, error) { return n.Cluster.Signer.Verify(r) }
+func (n *Node) Verify(r *http.Request) (bool, error) {
+	return n.Cluster.Signer.Verify(r)
+}
 
 // NewCluster starts two servers with a folder each, and returns their views. start starts
 // one with the parts that it receives, and returns its address. The second server owns
@@ -179,10 +205,18 @@ func NewCluster(t testing.TB, start func(Parts) string) (first, second *Node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{Signer: signer, Owners: map[string]*Node{}, Names: map[string]string{}}
+	c := &Cluster{
+		Signer: signer,
+		Owners: map[string]*Node{},
+		Names:  map[string]string{},
+	}
 	for range 2 {
 		parts := Open(t)
-		n := &Node{Folder: parts.Folder, Cluster: c, Drained: make(chan struct{})}
+		n := &Node{
+			Folder:  parts.Folder,
+			Cluster: c,
+			Drained: make(chan struct{}),
+		}
 		parts.Cluster = n
 		n.URL = start(parts)
 		c.Nodes = append(c.Nodes, n)

@@ -17,11 +17,20 @@ import (
 func NewMCPServer(t *testing.T, token string) *httptest.Server {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
-	s.AddTool(&sdk.Tool{Name: "open", Description: "Opens a ticket", InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"}}}`)},
+	s.AddTool(
+		&sdk.Tool{
+			Name:        "open",
+			Description: "Opens a ticket",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"}}}`),
+		},
 		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return &sdk.CallToolResult{}, nil
-		})
-	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
+		},
+	)
+	handler := sdk.NewStreamableHTTPHandler(
+		func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: true},
+	)
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+token {
 			http.Error(w, "no", http.StatusUnauthorized)
@@ -51,11 +60,21 @@ func NewMCPLogin(t *testing.T) *MCPLogin {
 	inner := NewMCPServer(t, "inner").Config.Handler
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, r *http.Request) {
-		WriteJSON(w, 200, map[string]any{"resource": m.URL + "/mcp", "authorization_servers": []string{m.URL}, "scopes_supported": []string{"tools"}})
+		WriteJSON(w, 200, map[string]any{
+			"resource":              m.URL + "/mcp",
+			"authorization_servers": []string{m.URL},
+			"scopes_supported":      []string{"tools"},
+		})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
-		WriteJSON(w, 200, map[string]any{"issuer": m.URL, "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token", "registration_endpoint": m.URL + "/register",
-			"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true})
+		WriteJSON(w, 200, map[string]any{
+			"issuer":                           m.URL,
+			"authorization_endpoint":           p.URL + "/auth",
+			"token_endpoint":                   p.URL + "/token",
+			"registration_endpoint":            m.URL + "/register",
+			"code_challenge_methods_supported": []string{"S256"},
+			"authorization_response_iss_parameter_supported": true,
+		})
 	})
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
 		WriteJSON(w, 201, map[string]any{"client_id": "client", "client_secret": "client-secret-4711"})
@@ -73,7 +92,10 @@ func NewMCPLogin(t *testing.T) *MCPLogin {
 		case to != "":
 			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 		case !known:
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+m.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			w.Header().Set(
+				"WWW-Authenticate",
+				`Bearer resource_metadata="`+m.URL+`/.well-known/oauth-protected-resource/mcp"`,
+			)
 			http.Error(w, "who are you", http.StatusUnauthorized)
 		default:
 			r.Header.Set("Authorization", "Bearer inner")

@@ -13,7 +13,9 @@ import (
 )
 
 // WeatherCall is a model's answer that calls the tool weather for Rome.
-const WeatherCall = `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}}]}`
+const WeatherCall = `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant",` +
+	`"content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather",` +
+	`"arguments":"{\"city\":\"Rome\"}"}}]}}]}`
 
 // ModelServer is a fake language model provider that records its requests.
 type ModelServer struct {
@@ -39,7 +41,12 @@ func NewModelServer(t testing.TB, say func(n int, asked map[string]any) string) 
 			w.WriteHeader(http.StatusInternalServerError)
 		case body["stream"] == true && text == WeatherCall:
 			w.Header().Set("Content-Type", "text/event-stream")
-			io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n")
+			io.WriteString(
+				w,
+				`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",`+
+					`"function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]},`+
+					`"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n",
+			)
 		case body["stream"] == true:
 			w.Header().Set("Content-Type", "text/event-stream")
 			pieces := strings.SplitAfter(text, " ")
@@ -50,14 +57,24 @@ func NewModelServer(t testing.TB, say func(n int, asked map[string]any) string) 
 				raw, _ := json.Marshal(piece)
 				fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", raw)
 			}
-			io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
+			io.WriteString(
+				w,
+				"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"+
+					"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,"+
+					"\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
+			)
 		case strings.HasPrefix(text, "{"):
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, text)
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			raw, _ := json.Marshal(text)
-			fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}],"usage":{"prompt_tokens":5,"completion_tokens":3}}`, raw)
+			fmt.Fprintf(
+				w,
+				`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}],`+
+					`"usage":{"prompt_tokens":5,"completion_tokens":3}}`,
+				raw,
+			)
 		}
 	}))
 	t.Cleanup(m.Close)
@@ -65,7 +82,9 @@ func NewModelServer(t testing.TB, say func(n int, asked map[string]any) string) 
 }
 
 // Messages returns the messages of a request, numbered from 0.
-func (m *ModelServer) Messages(n int) []any { return m.Requests[n]["messages"].([]any) }
+func (m *ModelServer) Messages(n int) []any {
+	return m.Requests[n]["messages"].([]any)
+}
 
 // NewFixedModel is a model provider that gives one answer and rejects every key but
 // "k". It returns its URL.
@@ -87,14 +106,28 @@ func NewFixedModel(t testing.TB, answer string) string {
 			t.Error(err)
 		}
 		if !asked.Stream {
-			fmt.Fprintf(w, `{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}]}`, Quoted(answer))
+			fmt.Fprintf(
+				w,
+				`{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",`+
+					`"content":%s},"finish_reason":"stop"}]}`,
+				Quoted(answer),
+			)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, word := range strings.SplitAfter(answer, " ") {
-			fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", Quoted(word))
+			fmt.Fprintf(
+				w,
+				"data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,"+
+					"\"delta\":{\"content\":%s}}]}\n\n",
+				Quoted(word),
+			)
 		}
-		fmt.Fprint(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		fmt.Fprint(
+			w,
+			"data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},"+
+				"\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		)
 	}))
 	t.Cleanup(ts.Close)
 	return ts.URL + "/v1"
@@ -114,8 +147,10 @@ func SayOfShop(prompt string) string {
 	case strings.Contains(prompt, "to reach a user's goal"):
 		return `{"note":"","action":"done","ref":"","text":"It is a shop.","description":""}`
 	}
-	return `{"actions":[{"action":"type","ref":"` + ref + `","text":"%name%","description":"Write the name."}],"reason":""}`
+	return `{"actions":[{"action":"type","ref":"` + ref +
+		`","text":"%name%","description":"Write the name."}],"reason":""}`
 }
 
 // Handbook is a document in Markdown that a model can answer from.
-const Handbook = "# Handbook\n\n## Returns\n\nYou may return bread within two days with the receipt.\n\n## Opening\n\nWe open at seven."
+const Handbook = "# Handbook\n\n## Returns\n\nYou may return bread within two days with the receipt.\n\n" +
+	"## Opening\n\nWe open at seven."

@@ -36,7 +36,12 @@ type OAuthProvider struct {
 // NewOAuthProvider starts a provider.
 func NewOAuthProvider(t *testing.T) *OAuthProvider {
 	t.Helper()
-	p := &OAuthProvider{codes: map[string]url.Values{}, Access: map[string]bool{}, Refresh: map[string]bool{}, Expires: 3600}
+	p := &OAuthProvider{
+		codes:   map[string]url.Values{},
+		Access:  map[string]bool{},
+		Refresh: map[string]bool{},
+		Expires: 3600,
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /token", p.token)
 	mux.HandleFunc("POST /revoke", func(w http.ResponseWriter, r *http.Request) {
@@ -45,12 +50,22 @@ func NewOAuthProvider(t *testing.T) *OAuthProvider {
 		p.Revoked = append(p.Revoked, r.PostFormValue("token"))
 	})
 	mux.HandleFunc("POST /device", func(w http.ResponseWriter, r *http.Request) {
-		WriteJSON(w, 200, map[string]any{"device_code": "device-4711", "user_code": "WDJB-MJHT", "verification_uri": "https://example.com/device", "expires_in": 600, "interval": 1})
+		WriteJSON(w, 200, map[string]any{
+			"device_code":      "device-4711",
+			"user_code":        "WDJB-MJHT",
+			"verification_uri": "https://example.com/device",
+			"expires_in":       600,
+			"interval":         1,
+		})
 	})
 	mux.HandleFunc("/api/", p.api)
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
-		WriteJSON(w, 200, map[string]any{"issuer": p.URL, "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token",
-			"authorization_response_iss_parameter_supported": true})
+		WriteJSON(w, 200, map[string]any{
+			"issuer":                 p.URL,
+			"authorization_endpoint": p.URL + "/auth",
+			"token_endpoint":         p.URL + "/token",
+			"authorization_response_iss_parameter_supported": true,
+		})
 	})
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(p.Close)
@@ -92,7 +107,11 @@ func (p *OAuthProvider) Authorize(t *testing.T, location string) url.Values {
 	p.n++
 	code := fmt.Sprintf("code-%d", p.n)
 	p.codes[code] = u.Query()
-	return url.Values{"code": {code}, "state": {u.Query().Get("state")}, "iss": {p.URL}}
+	return url.Values{
+		"code":  {code},
+		"state": {u.Query().Get("state")},
+		"iss":   {p.URL},
+	}
 }
 
 func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +127,10 @@ func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	refuse := func(code string) {
-		WriteJSON(w, 400, map[string]any{"error": code, "error_description": "no: " + r.PostForm.Get("refresh_token") + r.PostForm.Get("code")})
+		WriteJSON(w, 400, map[string]any{
+			"error":             code,
+			"error_description": "no: " + r.PostForm.Get("refresh_token") + r.PostForm.Get("code"),
+		})
 	}
 	user, secret, _ := r.BasicAuth()
 	switch {
@@ -119,7 +141,10 @@ func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
 		asked := p.codes[r.PostForm.Get("code")]
 		delete(p.codes, r.PostForm.Get("code"))
 		sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
-		if asked == nil || asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) || asked.Get("redirect_uri") != r.PostForm.Get("redirect_uri") || secret != "client-secret-4711" {
+		if asked == nil ||
+			asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
+			asked.Get("redirect_uri") != r.PostForm.Get("redirect_uri") ||
+			secret != "client-secret-4711" {
 			refuse("invalid_grant")
 			return
 		}

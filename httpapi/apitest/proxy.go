@@ -32,7 +32,13 @@ func NewIdentityProxy(t *testing.T) *IdentityProxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := jwkset.NewJWKFromKey(private.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: "1", ALG: jwkset.AlgES256, USE: jwkset.UseSig}})
+	key, err := jwkset.NewJWKFromKey(private.Public(), jwkset.JWKOptions{
+		Metadata: jwkset.JWKMetadataOptions{
+			KID: "1",
+			ALG: jwkset.AlgES256,
+			USE: jwkset.UseSig,
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +48,12 @@ func NewIdentityProxy(t *testing.T) *IdentityProxy {
 	}
 	keys := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw) }))
 	t.Cleanup(keys.Close)
-	verifier, err := auth.NewVerifier(t.Context(), auth.VerifierOptions{JWKSURL: keys.URL, Audience: proxyAudience, Client: http.DefaultClient, Log: slog.New(slog.DiscardHandler)})
+	verifier, err := auth.NewVerifier(t.Context(), auth.VerifierOptions{
+		JWKSURL:  keys.URL,
+		Audience: proxyAudience,
+		Client:   http.DefaultClient,
+		Log:      slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +69,12 @@ func (p *IdentityProxy) Token(t *testing.T, email string) string {
 // TokenUntil is Token with the time at which the token expires.
 func (p *IdentityProxy) TokenUntil(t *testing.T, email string, until time.Time) string {
 	t.Helper()
-	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"aud": proxyAudience, "email": email, "name": "Someone", "exp": until.Unix()})
+	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
+		"aud":   proxyAudience,
+		"email": email,
+		"name":  "Someone",
+		"exp":   until.Unix(),
+	})
 	token.Header["kid"] = "1"
 	signed, err := token.SignedString(p.key)
 	if err != nil {

@@ -51,7 +51,8 @@ func Send(tb testing.TB, header http.Header, method, address string, body io.Rea
 		tb.Fatal(err)
 	}
 	r := Response{Response: resp, Text: string(raw)}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && resp.Header.Get("Content-Encoding") == "" {
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") &&
+		resp.Header.Get("Content-Encoding") == "" {
 		dec := json.NewDecoder(bytes.NewReader(raw))
 		dec.UseNumber()
 		if err := dec.Decode(&r.JSON); err != nil {
@@ -114,7 +115,13 @@ func At(value any, path string) any {
 }
 
 // Form builds a multipart body: text fields, then the file, then late fields.
-func Form(t testing.TB, fields map[string]string, name string, content []byte, late map[string]string) (io.Reader, string) {
+func Form(
+	t testing.TB,
+	fields map[string]string,
+	name string,
+	content []byte,
+	late map[string]string,
+) (io.Reader, string) {
 	t.Helper()
 	var buf bytes.Buffer
 	w := multipart.NewWriter(&buf)

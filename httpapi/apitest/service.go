@@ -66,44 +66,155 @@ func Open(tb testing.TB) Parts {
 	}
 	index := vector.New(folder, vector.Local(), quiet)
 	loopback := agent.MustAddressRanges("127.0.0.0/8")
-	creds := credentials.New(credentials.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://localhost"})
-	index.SetRemote(vector.NewRemote(store.Env{Allow: loopback, Version: "test", Credentials: creds.Find}))
+	creds := credentials.New(credentials.Options{
+		Env: store.Env{
+			Folder:  folder,
+			Allow:   loopback,
+			Version: "test",
+			Log:     quiet,
+		},
+		Address: "http://localhost",
+	})
+	index.SetRemote(vector.NewRemote(store.Env{
+		Allow:       loopback,
+		Version:     "test",
+		Credentials: creds.Find,
+	}))
 	if err := index.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	crawler := crawl.New(crawl.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
-		Extract: document.ReadPage, Politeness: crawl.Politeness{Delay: -1}})
+	crawler := crawl.New(crawl.Options{
+		Env:        store.Env{Folder: folder, Allow: loopback, Log: quiet},
+		Extract:    document.ReadPage,
+		Politeness: crawl.Politeness{Delay: -1},
+	})
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	webhooks := webhook.New(store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Version: "test", Log: quiet})
+	webhooks := webhook.New(store.Env{
+		Folder:  folder,
+		Allow:   agent.MustAddressRanges("127.0.0.0/8"),
+		Version: "test",
+		Log:     quiet,
+	})
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
-	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Version: "test", Log: quiet, Credentials: creds.Find}, Index: index, Scripts: scripts})
-	servers := registry.New(registry.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find}, Logins: creds})
-	described := apis.New(store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find})
-	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, Workflow: engine.RunTool, HTTP: egress.New(egress.Policy{Allow: loopback}), Credentials: creds.Find, APIs: described, Version: "test", Log: quiet})
-	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{Allow: loopback}), Index: index, Tools: toolbox.Tools, Log: quiet})
-	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox), "operation": flow.OperationKind(described)})
-	platforms := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
+	engine := flow.New(flow.Options{
+		Env: store.Env{
+			Folder:      folder,
+			Allow:       agent.MustAddressRanges("127.0.0.0/8"),
+			Version:     "test",
+			Log:         quiet,
+			Credentials: creds.Find,
+		},
+		Index:   index,
+		Scripts: scripts,
+	})
+	servers := registry.New(registry.Options{
+		Env: store.Env{
+			Folder:      folder,
+			Allow:       loopback,
+			Version:     "test",
+			Log:         quiet,
+			Credentials: creds.Find,
+		},
+		Logins: creds,
+	})
+	described := apis.New(store.Env{
+		Folder:      folder,
+		Allow:       loopback,
+		Version:     "test",
+		Log:         quiet,
+		Credentials: creds.Find,
+	})
+	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{
+		Scripts:     scripts,
+		MCP:         servers.Call,
+		Workflow:    engine.RunTool,
+		HTTP:        egress.New(egress.Policy{Allow: loopback}),
+		Credentials: creds.Find,
+		APIs:        described,
+		Version:     "test",
+		Log:         quiet,
+	})
+	chats := agentchat.New(agentchat.Options{
+		Model: llm.New(llm.Options{Allow: loopback}),
+		Index: index,
+		Tools: toolbox.Tools,
+		Log:   quiet,
+	})
+	engine.Register(map[string]*flow.Kind{
+		"chat":      flow.ChatKind(chats),
+		"tool":      flow.ToolKind(toolbox),
+		"operation": flow.OperationKind(described),
+	})
+	platforms := gateways.New(gateways.Options{
+		Env: store.Env{
+			Folder:  folder,
+			Allow:   loopback,
+			Version: "test",
+			Log:     quiet,
+		},
+		Address: "http://127.0.0.1:8787",
+	})
 	engine.Register(flow.MessageKinds(platforms))
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
-	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
-	browsers := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet}, CDP: 2,
-		Find: Chromium})
-	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
+	dispatcher := dispatch.New(
+		folder,
+		quiet,
+		dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
+		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents},
+	)
+	browsers := browser.New(browser.Options{
+		Env:  store.Env{Folder: folder, Allow: loopback, Log: quiet},
+		CDP:  2,
+		Find: Chromium,
+	})
+	views := live.New(live.Options{
+		Browser:   browsers,
+		PublicURL: "http://localhost",
+		Log:       quiet,
+	})
 	engine.Browse(browsers, views)
-	navigator := browse.New(browse.Options{Chat: chats, Live: views, Log: quiet})
-	engine.Instruct(navigator, credentials.New(credentials.Options{Env: store.Env{Folder: folder, Log: quiet}}).Variables)
-	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),
-		poller.Start(context.Background()), answerer.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
+	navigator := browse.New(browse.Options{
+		Chat: chats,
+		Live: views,
+		Log:  quiet,
+	})
+	engine.Instruct(
+		navigator,
+		credentials.New(credentials.Options{Env: store.Env{Folder: folder, Log: quiet}}).Variables,
+	)
+	if err := errors.Join(
+		scripts.Start(context.Background()),
+		engine.Start(context.Background()),
+		webhooks.Start(context.Background()),
+		platforms.Start(context.Background()),
+		poller.Start(context.Background()),
+		answerer.Start(context.Background()),
+		dispatcher.Start(context.Background()),
+	); err != nil {
 		tb.Fatal(err)
 	}
-	scheduler := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.0/8"), Log: quiet},
-		Runners: callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}.Runners()})
+	scheduler := schedule.New(schedule.Options{
+		Env: store.Env{
+			Folder: folder,
+			Allow:  agent.MustAddressRanges("127.0.0.0/8"),
+			Log:    quiet,
+		},
+		Runners: callbacks.Callbacks{
+			Engine:  engine,
+			Chat:    chats,
+			Toolbox: toolbox,
+		}.Runners(),
+	})
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	if err := errors.Join(browsers.Start(context.Background()), views.Start(context.Background()), navigator.Start(context.Background())); err != nil {
+	if err := errors.Join(
+		browsers.Start(context.Background()),
+		views.Start(context.Background()),
+		navigator.Start(context.Background()),
+	); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
@@ -125,6 +236,20 @@ func Open(tb testing.TB) Parts {
 		}
 	})
 	return Parts{
-		Folder: folder, Gateways: platforms, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Chat: chats,
-		Toolbox: toolbox, APIs: described, Browser: browsers, Live: views, Navigator: navigator, MCP: servers, Credentials: creds}
+		Folder:      folder,
+		Gateways:    platforms,
+		Index:       index,
+		Crawler:     crawler,
+		Scheduler:   scheduler,
+		Flow:        engine,
+		Webhooks:    webhooks,
+		Chat:        chats,
+		Toolbox:     toolbox,
+		APIs:        described,
+		Browser:     browsers,
+		Live:        views,
+		Navigator:   navigator,
+		MCP:         servers,
+		Credentials: creds,
+	}
 }

@@ -81,7 +81,16 @@ func (b *TelegramBot) Receive(text string) {
 	defer b.mu.Unlock()
 	b.last++
 	quoted, _ := json.Marshal(text)
-	b.updates = append(b.updates, fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1,"chat":{"id":42,"type":"private"},"from":{"id":42,"is_bot":false,"first_name":"Ada","username":"ada"},"text":%s}}`, b.last, b.last, quoted))
+	b.updates = append(
+		b.updates,
+		fmt.Sprintf(
+			`{"update_id":%d,"message":{"message_id":%d,"date":1,"chat":{"id":42,"type":"private"},"from":{"id":42,`+
+				`"is_bot":false,"first_name":"Ada","username":"ada"},"text":%s}}`,
+			b.last,
+			b.last,
+			quoted,
+		),
+	)
 	close(b.changed)
 	b.changed = make(chan struct{})
 }

@@ -10,7 +10,8 @@ import (
 const (
 	corsMethods = "GET, POST, PUT, DELETE, OPTIONS"
 	corsHeaders = "Content-Type, Authorization"
-	corsExpose  = "ETag, Location, Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-API-Version"
+	corsExpose  = "ETag, Location, Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, " +
+		"X-RateLimit-Reset, X-API-Version"
 )
 
 // allowsOrigin reports whether pages of an origin may read responses.

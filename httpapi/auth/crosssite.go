@@ -82,7 +82,10 @@ func (p *Policy) checkOrigin(r *http.Request) error {
 	case same && len(sites) > 0 && len(origins) < 2:
 		return nil
 	}
-	return agent.Errorf(agent.CodeForbidden, "a page of another site may not use this server; add its origin to SATCHEL_CORS_ORIGINS to allow it")
+	return agent.Errorf(
+		agent.CodeForbidden,
+		"a page of another site may not use this server; add its origin to SATCHEL_CORS_ORIGINS to allow it",
+	)
 }
 
 // allowedByOperator reports whether the operator allowed each of the origins by name, or
@@ -100,7 +103,10 @@ func (p *Policy) allowedByOperator(origins []string) bool {
 // may add TLS.
 func (p *Policy) ownOrigin(r *http.Request, origin string) bool {
 	from, err := url.Parse(origin)
-	if err != nil || from.Host == "" || from.User != nil || (from.Scheme != "http" && from.Scheme != "https") {
+	if err != nil ||
+		from.Host == "" ||
+		from.User != nil ||
+		(from.Scheme != "http" && from.Scheme != "https") {
 		return false
 	}
 	at := authority(from.Scheme, from.Host)
@@ -108,7 +114,10 @@ func (p *Policy) ownOrigin(r *http.Request, origin string) bool {
 		return true
 	}
 	public, err := url.Parse(p.options.PublicURL)
-	return err == nil && public.Host != "" && from.Scheme == public.Scheme && at == authority(public.Scheme, public.Host)
+	return err == nil &&
+		public.Host != "" &&
+		from.Scheme == public.Scheme &&
+		at == authority(public.Scheme, public.Host)
 }
 
 // authority returns host and port in canonical form, with the scheme's default port if
@@ -143,7 +152,10 @@ func (p *Policy) checkHost(r *http.Request) error {
 	if public, err := url.Parse(p.options.PublicURL); err == nil && host != "" && hostName(public.Host) == host {
 		return nil
 	}
-	return agent.Errorf(agent.CodeForbidden, "this Host is not served without an API key; set SATCHEL_PUBLIC_URL to the address that people use")
+	return agent.Errorf(
+		agent.CodeForbidden,
+		"this Host is not served without an API key; set SATCHEL_PUBLIC_URL to the address that people use",
+	)
 }
 
 func localAddr(r *http.Request) netip.Addr {

@@ -30,12 +30,13 @@ const (
 
 // VerifierOptions specify which tokens a Verifier accepts.
 type VerifierOptions struct {
-	JWKSURL  string           // where the proxy publishes its keys, http or https
-	Audience string           // must be among the audiences of a token
-	Issuer   string           // must be the issuer of a token; empty allows any
-	Client   *http.Client     // fetches the keys; nil: a guarded one, which may reach private addresses: the URL is the operator's
-	Log      *slog.Logger     // nil: slog.Default()
-	Clock    func() time.Time // nil: time.Now
+	JWKSURL  string // where the proxy publishes its keys, http or https
+	Audience string // must be among the audiences of a token
+	Issuer   string // must be the issuer of a token; empty allows any
+	// fetches the keys; nil: a guarded one, which may reach private addresses: the URL is the operator's
+	Client *http.Client
+	Log    *slog.Logger     // nil: slog.Default()
+	Clock  func() time.Time // nil: time.Now
 }
 
 // Verifier checks the tokens of an identity proxy: JSON Web Tokens (RFC 7519) signed with
@@ -66,8 +67,12 @@ func NewVerifier(ctx context.Context, opts VerifierOptions) (*Verifier, error) {
 		opts.Log = slog.Default()
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		opts.Log.Warn("the identity proxy's keys are fetched without encryption: anyone who can change the response can sign in as anyone",
-			"host", u.Host)
+		opts.Log.Warn(
+			"the identity proxy's keys are fetched without encryption: anyone who can change the "+
+				"response can sign in as anyone",
+			"host",
+			u.Host,
+		)
 	}
 	checks := []jwt.ParserOption{
 		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.Alg()}),
@@ -78,7 +83,13 @@ func NewVerifier(ctx context.Context, opts VerifierOptions) (*Verifier, error) {
 		checks = append(checks, jwt.WithIssuer(opts.Issuer))
 	}
 	return &Verifier{
-		keys:   &signingKeys{ctx: ctx, url: opts.JWKSURL, client: opts.Client, log: opts.Log, clock: opts.Clock},
+		keys: &signingKeys{
+			ctx:    ctx,
+			url:    opts.JWKSURL,
+			client: opts.Client,
+			log:    opts.Log,
+			clock:  opts.Clock,
+		},
 		parser: jwt.NewParser(checks...),
 		clock:  opts.Clock,
 	}, nil
@@ -110,7 +121,11 @@ func (v *Verifier) Verify(ctx context.Context, token string) (agent.Identity, er
 	if err != nil {
 		return agent.Identity{}, explainToken(err)
 	}
-	return agent.Identity{Email: person.email, Name: person.name, Expires: agent.At(person.expires)}, nil
+	return agent.Identity{
+		Email:   person.email,
+		Name:    person.name,
+		Expires: agent.At(person.expires),
+	}, nil
 }
 
 // isUnknownKey reports whether a newer key set may resolve the error.
@@ -183,7 +198,9 @@ func readClaims(claims jwt.MapClaims) (person tokenClaims, err error) {
 // which would let one person sign in as another.
 func isSafeEmail(normal, original string) bool {
 	for _, r := range strings.TrimSpace(original) {
-		if !unicode.IsPrint(r) || r == utf8.RuneError || r >= utf8.RuneSelf && unicode.ToLower(r) < utf8.RuneSelf {
+		if !unicode.IsPrint(r) ||
+			r == utf8.RuneError ||
+			r >= utf8.RuneSelf && unicode.ToLower(r) < utf8.RuneSelf {
 			return false
 		}
 	}

@@ -121,9 +121,15 @@ func (f *forger) keys() map[string]string {
 		"x5c":                       sign(otherRSA(), "x5c", []string{certificate}),
 		"jwk":                       sign(otherEC(), "jwk", otherEC().jwk(f.t)),
 		"jku and unknown kid":       otherEC().sign(f.t, f.claims, map[string]any{"jku": f.evil, "kid": "evil"}),
-		"jwk without kid":           otherEC().sign(f.t, f.claims, map[string]any{"jwk": otherEC().jwk(f.t), "kid": nil}),
-		"crit":                      otherEC().sign(f.t, f.claims, map[string]any{"crit": []string{"b64"}, "b64": false}),
-		"crit with the right key":   sign(proxyEC(), "crit", []string{"exp"}),
+		"jwk without kid": otherEC().sign(f.t, f.claims, map[string]any{
+			"jwk": otherEC().jwk(f.t),
+			"kid": nil,
+		}),
+		"crit": otherEC().sign(f.t, f.claims, map[string]any{
+			"crit": []string{"b64"},
+			"b64":  false,
+		}),
+		"crit with the right key": sign(proxyEC(), "crit", []string{"exp"}),
 	}
 }
 
@@ -139,9 +145,17 @@ func (f *forger) shapes() map[string]string {
 	large := maps.Clone(f.claims)
 	large["groups"] = strings.Repeat("g", 12<<10)
 	return map[string]string{
-		"empty": "", "garbage": "garbage", "dots": "..", "NUL": "\x00.\x00.\x00", "not UTF-8": "\xff.\xff.\xff",
-		"two parts": f.rsa[0] + "." + f.rsa[1], "four parts": rsa + ".x", "encrypted": rsa + ".x.y",
-		"space in front": " " + rsa, "Bearer": "Bearer " + rsa, "twice": rsa + "," + rsa,
+		"empty":                "",
+		"garbage":              "garbage",
+		"dots":                 "..",
+		"NUL":                  "\x00.\x00.\x00",
+		"not UTF-8":            "\xff.\xff.\xff",
+		"two parts":            f.rsa[0] + "." + f.rsa[1],
+		"four parts":           rsa + ".x",
+		"encrypted":            rsa + ".x.y",
+		"space in front":       " " + rsa,
+		"Bearer":               "Bearer " + rsa,
+		"twice":                rsa + "," + rsa,
 		"header null":          f.withHeader(`null`, f.rsa[2]),
 		"header a list":        f.withHeader(`[]`, f.rsa[2]),
 		"header empty":         f.withHeader(``, f.rsa[2]),
@@ -193,7 +207,11 @@ func TestVerifierRefusesForgeries(t *testing.T) {
 	evil := newKeyServer(t, otherRSA(), otherEC())
 	v := newTestVerifier(t, server.URL, server.Client(), clock.Now)
 	f := newForger(t, clock, evil.URL)
-	for group, tokens := range map[string]map[string]string{"alg": f.algorithms(), "key": f.keys(), "shape": f.shapes()} {
+	for group, tokens := range map[string]map[string]string{
+		"alg":   f.algorithms(),
+		"key":   f.keys(),
+		"shape": f.shapes(),
+	} {
 		for name, token := range tokens {
 			t.Run(group+" "+name, func(t *testing.T) { wantRefused(t, v, token, "the identity token") })
 		}

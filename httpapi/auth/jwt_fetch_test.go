@@ -26,8 +26,11 @@ func answerKeys(t testing.TB, keys ...proxyKey) *http.Response {
 // hanging is a body that never arrives.
 type hanging struct{ ctx context.Context }
 
-func (h hanging) Read([]byte) (int, error) { <-h.ctx.Done(); return 0, h.ctx.Err() }
-func (h hanging) Close() error             { return nil }
+func (h hanging) Read([]byte) (int, error) {
+	<-h.ctx.Done()
+	return 0, h.ctx.Err()
+}
+func (h hanging) Close() error { return nil }
 
 // verifyAll verifies a token several times at once and counts how many passed.
 func verifyAll(t *testing.T, v *Verifier, times int, token string) *atomic.Int64 {
@@ -46,7 +49,11 @@ func verifyAll(t *testing.T, v *Verifier, times int, token string) *atomic.Int64
 func elapse(d time.Duration) { <-time.After(d) }
 
 func bubbleToken(t testing.TB) string {
-	return proxyEC().sign(t, goodClaims(newTestClock(), map[string]any{"iat": 0, "nbf": 0, "exp": int64(lastTokenTime)}), nil)
+	return proxyEC().sign(
+		t,
+		goodClaims(newTestClock(), map[string]any{"iat": 0, "nbf": 0, "exp": int64(lastTokenTime)}),
+		nil,
+	)
 }
 
 func TestOneFetchForAll(t *testing.T) {
@@ -54,11 +61,16 @@ func TestOneFetchForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fetches atomic.Int64
 		release := make(chan struct{})
-		v := newTestVerifier(t, "https://keys.example.com", &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			fetches.Add(1)
-			<-release
-			return answerKeys(t, proxyEC()), nil
-		})}, nil)
+		v := newTestVerifier(
+			t,
+			"https://keys.example.com",
+			&http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				fetches.Add(1)
+				<-release
+				return answerKeys(t, proxyEC()), nil
+			})},
+			nil,
+		)
 		passed := verifyAll(t, v, 100, bubbleToken(t))
 		synctest.Wait()
 		if fetches.Load() != 1 || passed.Load() != 0 {
@@ -78,7 +90,10 @@ func TestOneFetchForAll(t *testing.T) {
 func TestHangingKeysHoldUpFew(t *testing.T) {
 	proxyEC()
 	for name, hang := range map[string]func(*http.Request) (*http.Response, error){
-		"before the answer": func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() },
+		"before the answer": func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
 		"within the answer": func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: hanging{r.Context()}}, nil
 		},
@@ -86,12 +101,17 @@ func TestHangingKeysHoldUpFew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				healthy := true
-				v := newTestVerifier(t, "https://keys.example.com", &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-					if healthy {
-						return answerKeys(t, proxyEC()), nil
-					}
-					return hang(r)
-				})}, nil)
+				v := newTestVerifier(
+					t,
+					"https://keys.example.com",
+					&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+						if healthy {
+							return answerKeys(t, proxyEC()), nil
+						}
+						return hang(r)
+					})},
+					nil,
+				)
 				token := bubbleToken(t)
 				wantAda(t, v, token)
 				healthy = false
@@ -126,10 +146,15 @@ func TestWaiterEndsWithItsContext(t *testing.T) {
 	proxyEC()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		v := newTestVerifier(t, "https://keys.example.com", &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			<-release
-			return answerKeys(t, proxyEC()), nil
-		})}, nil)
+		v := newTestVerifier(
+			t,
+			"https://keys.example.com",
+			&http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				<-release
+				return answerKeys(t, proxyEC()), nil
+			})},
+			nil,
+		)
 		token := bubbleToken(t)
 		leader, leave := context.WithCancel(t.Context())
 		var leaderErr error
@@ -155,16 +180,22 @@ func TestFetchEndsWithTheServer(t *testing.T) {
 	proxyEC()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		v, err := NewVerifier(ctx, VerifierOptions{JWKSURL: "https://keys.example.com", Audience: proxyAudience,
+		v, err := NewVerifier(ctx, VerifierOptions{
+			JWKSURL:  "https://keys.example.com",
+			Audience: proxyAudience,
 			Client: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
-			})}})
+			})},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
-		go func() { _, err := v.Verify(t.Context(), bubbleToken(t)); done <- err }()
+		go func() {
+			_, err := v.Verify(t.Context(), bubbleToken(t))
+			done <- err
+		}()
 		synctest.Wait()
 		stop()
 		synctest.Wait()
@@ -181,12 +212,17 @@ func TestFetchEndsWithTheServer(t *testing.T) {
 
 func TestPanicOfTheTransport(t *testing.T) {
 	panics := true
-	v := newTestVerifier(t, "https://keys.example.com", &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		if panics {
-			panic(errors.New("broken transport"))
-		}
-		return answerKeys(t, proxyEC()), nil
-	})}, nil)
+	v := newTestVerifier(
+		t,
+		"https://keys.example.com",
+		&http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			if panics {
+				panic(errors.New("broken transport"))
+			}
+			return answerKeys(t, proxyEC()), nil
+		})},
+		nil,
+	)
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = v.Verify(t.Context(), "x.y.z")

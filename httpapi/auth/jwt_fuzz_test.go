@@ -59,8 +59,9 @@ func FuzzTokenClaims(f *testing.F) {
 	forger := newForger(f, clock, "")
 	f.Add(string(forger.claimsJSON))
 	for _, change := range []map[string]any{
-		{"aud": proxyAudience}, {"aud": []any{}}, {"aud": []any{[]any{}}}, {"exp": 1e300}, {"exp": nil}, {"nbf": -1e18}, {"iat": "x"},
-		{"email": " ADA@EXAMPLE.COM "}, {"email": "ada\u212a@example.com"}, {"email": map[string]any{}}, {"name": "\u202e"}, {"name": []any{1}},
+		{"aud": proxyAudience}, {"aud": []any{}}, {"aud": []any{[]any{}}}, {"exp": 1e300}, {"exp": nil},
+		{"nbf": -1e18}, {"iat": "x"}, {"email": " ADA@EXAMPLE.COM "}, {"email": "ada\u212a@example.com"},
+		{"email": map[string]any{}}, {"name": "\u202e"}, {"name": []any{1}},
 	} {
 		raw, err := json.Marshal(goodClaims(clock, change))
 		if err != nil {
@@ -78,7 +79,9 @@ func FuzzTokenClaims(f *testing.F) {
 		if email != agent.NormalEmail(email) || !strings.Contains(email, "@") || len(email) > 254 {
 			t.Errorf("claims %q: email %q", claims, email)
 		}
-		if !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxTokenName || strings.ContainsAny(name, "\x00\r\n") {
+		if !utf8.ValidString(name) ||
+			utf8.RuneCountInString(name) > maxTokenName ||
+			strings.ContainsAny(name, "\x00\r\n") {
 			t.Errorf("claims %q: name %q", claims, name)
 		}
 	})

@@ -219,12 +219,17 @@ func readKeySet(body []byte, at time.Time) (*keySet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keySet{at: at, verified: map[[sha256.Size]byte]tokenClaims{}, key: func(token *jwt.Token) (any, error) {
-		if _, ok := token.Header["crit"]; ok { // RFC 7515, 4.1.11: extensions that are not understood must be rejected
-			return nil, errTokenCrit
-		}
-		return find.Keyfunc(token)
-	}}, nil
+	return &keySet{
+		at:       at,
+		verified: map[[sha256.Size]byte]tokenClaims{},
+		key: func(token *jwt.Token) (any, error) {
+			// RFC 7515, 4.1.11: extensions that are not understood must be rejected
+			if _, ok := token.Header["crit"]; ok {
+				return nil, errTokenCrit
+			}
+			return find.Keyfunc(token)
+		},
+	}, nil
 }
 
 // readSigningKey reads a public key that may verify RS256 or ES256.

@@ -70,7 +70,8 @@ func TestRotatedKeyWorksAtOnce(t *testing.T) {
 
 func TestRevokedKeyStopsWithinAMinute(t *testing.T) {
 	for name, published := range map[string]string{
-		"another key": string(keySetJSON(t, rotatedEC())), "no key": `{"keys":[]}`,
+		"another key": string(keySetJSON(t, rotatedEC())),
+		"no key":      `{"keys":[]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newKeysFixture(t, proxyEC())
@@ -112,7 +113,9 @@ func TestFloodBeforeTheFirstTokenLeavesRoomForRotation(t *testing.T) {
 func TestLastGoodKeysLastADay(t *testing.T) {
 	large := `{"keys":[],"padding":"` + strings.Repeat("x", maxKeyBytes) + `"}`
 	for name, outage := range map[string]func(*keyServer){
-		"status 500":     func(s *keyServer) { s.say(http.StatusInternalServerError, string(keySetJSON(t, rotatedEC()))) },
+		"status 500": func(s *keyServer) {
+			s.say(http.StatusInternalServerError, string(keySetJSON(t, rotatedEC())))
+		},
 		"status 404":     func(s *keyServer) { s.say(http.StatusNotFound, "") },
 		"nothing":        func(s *keyServer) { s.say(http.StatusNoContent, "") },
 		"web page":       func(s *keyServer) { s.say(http.StatusOK, "<html>sign in</html>") },
@@ -122,8 +125,10 @@ func TestLastGoodKeysLastADay(t *testing.T) {
 		"a list":         func(s *keyServer) { s.say(http.StatusOK, `[]`) },
 		"cut":            func(s *keyServer) { s.say(http.StatusOK, string(keySetJSON(t, rotatedEC()))[:80]) },
 		"too large":      func(s *keyServer) { s.say(http.StatusOK, large) },
-		"too many":       func(s *keyServer) { s.say(http.StatusOK, `{"keys":[{}`+strings.Repeat(`,{}`, maxKeys)+`]}`) },
-		"not listening":  func(s *keyServer) { s.Close() },
+		"too many": func(s *keyServer) {
+			s.say(http.StatusOK, `{"keys":[{}`+strings.Repeat(`,{}`, maxKeys)+`]}`)
+		},
+		"not listening": func(s *keyServer) { s.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newKeysFixture(t, proxyEC())
@@ -131,7 +136,12 @@ func TestLastGoodKeysLastADay(t *testing.T) {
 			wantAda(t, f.Verifier, token)
 			outage(f.server)
 			f.clock.advance(time.Minute)
-			for _, wait := range []time.Duration{0, time.Minute, 23*time.Hour + 57*time.Minute, time.Minute - time.Nanosecond} {
+			for _, wait := range []time.Duration{
+				0,
+				time.Minute,
+				23*time.Hour + 57*time.Minute,
+				time.Minute - time.Nanosecond,
+			} {
 				f.clock.advance(wait)
 				wantAda(t, f.Verifier, token)
 				wantAda(t, f.Verifier, token)
@@ -238,22 +248,31 @@ func TestReadKeySetTakesSigningKeysOnly(t *testing.T) {
 		key  string
 		want bool
 	}{
-		"RSA":                  {edit(proxyRSA(), func(*jwkset.JWKMarshal) {}), true},
-		"EC":                   {edit(proxyEC(), func(*jwkset.JWKMarshal) {}), true},
-		"no alg, no use":       {edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.ALG, m.USE = "", "" }), true},
-		"to verify":            {edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.KEYOPS = []jwkset.KEYOPS{jwkset.KeyOpsVerify} }), true},
-		"broken certificate":   {edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.X5C, m.X5U = []string{"!"}, "http://x/" }), true},
-		"2048 bits":            {rsaKey(2048, "AQAB"), true},
-		"1024 bits":            {rsaKey(1024, "AQAB"), false},
-		"2047 bits":            {rsaKey(2047, "AQAB"), false},
-		"16384 bits":           {rsaKey(16384, "AQAB"), false},
-		"exponent 1":           {rsaKey(2048, "AQ"), false},
-		"exponent 0":           {rsaKey(2048, "AA"), false},
-		"even exponent":        {rsaKey(2048, "AQAA"), false},
-		"huge exponent":        {rsaKey(2048, rsaModulus(80)), false},
-		"no modulus":           {`{"kty":"RSA","kid":"k","e":"AQAB"}`, false},
-		"for encryption":       {edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.USE = jwkset.UseEnc }), false},
-		"to encrypt":           {edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.KEYOPS = []jwkset.KEYOPS{jwkset.KeyOpsEncrypt} }), false},
+		"RSA":            {edit(proxyRSA(), func(*jwkset.JWKMarshal) {}), true},
+		"EC":             {edit(proxyEC(), func(*jwkset.JWKMarshal) {}), true},
+		"no alg, no use": {edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.ALG, m.USE = "", "" }), true},
+		"to verify": {
+			edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.KEYOPS = []jwkset.KEYOPS{jwkset.KeyOpsVerify} }),
+			true,
+		},
+		"broken certificate": {
+			edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.X5C, m.X5U = []string{"!"}, "http://x/" }),
+			true,
+		},
+		"2048 bits":      {rsaKey(2048, "AQAB"), true},
+		"1024 bits":      {rsaKey(1024, "AQAB"), false},
+		"2047 bits":      {rsaKey(2047, "AQAB"), false},
+		"16384 bits":     {rsaKey(16384, "AQAB"), false},
+		"exponent 1":     {rsaKey(2048, "AQ"), false},
+		"exponent 0":     {rsaKey(2048, "AA"), false},
+		"even exponent":  {rsaKey(2048, "AQAA"), false},
+		"huge exponent":  {rsaKey(2048, rsaModulus(80)), false},
+		"no modulus":     {`{"kty":"RSA","kid":"k","e":"AQAB"}`, false},
+		"for encryption": {edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.USE = jwkset.UseEnc }), false},
+		"to encrypt": {
+			edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.KEYOPS = []jwkset.KEYOPS{jwkset.KeyOpsEncrypt} }),
+			false,
+		},
 		"for RS512":            {edit(proxyRSA(), func(m *jwkset.JWKMarshal) { m.ALG = jwkset.AlgRS512 }), false},
 		"RSA for ES256":        {edit(proxyRSA(), func(m *jwkset.JWKMarshal) { m.ALG = jwkset.AlgES256 }), false},
 		"P-384":                {edit(p384, func(*jwkset.JWKMarshal) {}), false},
@@ -261,10 +280,13 @@ func TestReadKeySetTakesSigningKeysOnly(t *testing.T) {
 		"point off the curve":  {edit(proxyEC(), func(m *jwkset.JWKMarshal) { m.X = m.Y }), false},
 		"P-256 with P-384's x": {edit(p384, func(m *jwkset.JWKMarshal) { m.CRV, m.ALG = jwkset.CrvP256, "" }), false},
 		"secret":               {`{"kty":"oct","kid":"k","k":"c2VjcmV0","alg":"HS256"}`, false},
-		"Ed25519":              {`{"kty":"OKP","kid":"k","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`, false},
-		"null":                 {`null`, false},
-		"text":                 {`"key"`, false},
-		"wrong types":          {`{"kty":1}`, false},
+		"Ed25519": {
+			`{"kty":"OKP","kid":"k","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`,
+			false,
+		},
+		"null":        {`null`, false},
+		"text":        {`"key"`, false},
+		"wrong types": {`{"kty":1}`, false},
 	} {
 		set, err := readKeySet([]byte(`{"keys":[`+tt.key+`]}`), time.Time{})
 		if err != nil {
@@ -284,6 +306,9 @@ func TestBrokenKeyDoesNotSpoilTheOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.server.say(http.StatusOK, `{"keys":[null,7,{"kty":"RSA","n":"!"},{"kid":"ec-1"},`+string(good)+`],"public_certs":[{"cert":"x"}]}`)
+	f.server.say(
+		http.StatusOK,
+		`{"keys":[null,7,{"kty":"RSA","n":"!"},{"kid":"ec-1"},`+string(good)+`],"public_certs":[{"cert":"x"}]}`,
+	)
 	wantAda(t, f.Verifier, f.token(t, proxyEC()))
 }

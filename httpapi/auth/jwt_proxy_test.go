@@ -76,7 +76,10 @@ func (k proxyKey) sign(t testing.TB, claims jwt.Claims, headers map[string]any) 
 func (k proxyKey) jwk(t testing.TB) jwkset.JWKMarshal {
 	t.Helper()
 	key, err := jwkset.NewJWKFromKey(k.private.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{
-		KID: k.kid, ALG: jwkset.ALG(k.method.Alg()), USE: jwkset.UseSig}})
+		KID: k.kid,
+		ALG: jwkset.ALG(k.method.Alg()),
+		USE: jwkset.UseSig,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

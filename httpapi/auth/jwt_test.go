@@ -19,8 +19,12 @@ import (
 func newTestVerifier(t testing.TB, url string, client *http.Client, clock func() time.Time) *Verifier {
 	t.Helper()
 	v, err := NewVerifier(t.Context(), VerifierOptions{
-		JWKSURL: url, Audience: proxyAudience, Issuer: proxyIssuer, Client: client,
-		Log: slog.New(slog.DiscardHandler), Clock: clock,
+		JWKSURL:  url,
+		Audience: proxyAudience,
+		Issuer:   proxyIssuer,
+		Client:   client,
+		Log:      slog.New(slog.DiscardHandler),
+		Clock:    clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -32,9 +36,14 @@ func newTestVerifier(t testing.TB, url string, client *http.Client, clock func()
 func goodClaims(clock *testClock, changes map[string]any) jwt.MapClaims {
 	now := clock.Now().Unix()
 	claims := jwt.MapClaims{
-		"aud": []any{proxyAudience}, "iss": proxyIssuer, "sub": "7335d417",
-		"email": "ada@example.com", "name": "Ada Lovelace",
-		"iat": now, "nbf": now, "exp": now + 3600,
+		"aud":   []any{proxyAudience},
+		"iss":   proxyIssuer,
+		"sub":   "7335d417",
+		"email": "ada@example.com",
+		"name":  "Ada Lovelace",
+		"iat":   now,
+		"nbf":   now,
+		"exp":   now + 3600,
 	}
 	maps.Copy(claims, changes)
 	for name, value := range changes {
@@ -94,13 +103,21 @@ func TestVerifierAccepts(t *testing.T) {
 		{name: "issued soon, within the leeway", claims: map[string]any{"iat": now + 60}},
 		{name: "only what is required", claims: map[string]any{"nbf": nil, "iat": nil, "sub": nil}},
 		{name: "email in capitals", claims: map[string]any{"email": " Ada@Example.COM "}},
-		{name: "email with letters outside ASCII", claims: map[string]any{"email": "JÜRGEN@example.com"}, email: "jürgen@example.com"},
+		{
+			name:   "email with letters outside ASCII",
+			claims: map[string]any{"email": "JÜRGEN@example.com"},
+			email:  "jürgen@example.com",
+		},
 		{name: "no kid", headers: map[string]any{"kid": nil}},
 		{name: "no typ", headers: map[string]any{"typ": nil}},
 		{name: "no name", claims: map[string]any{"name": nil}, full: "-"},
 		{name: "name that is not a string", claims: map[string]any{"name": 7}, full: "-"},
 		{name: "name with line breaks", claims: map[string]any{"name": " A\x00d\na\u202e "}, full: "Ada"},
-		{name: "long name", claims: map[string]any{"name": strings.Repeat("ä", 201)}, full: strings.Repeat("ä", 199) + "…"},
+		{
+			name:   "long name",
+			claims: map[string]any{"name": strings.Repeat("ä", 201)},
+			full:   strings.Repeat("ä", 199) + "…",
+		},
 	}
 	for _, key := range []proxyKey{proxyRSA(), proxyEC()} {
 		for _, tt := range tests {
@@ -135,24 +152,69 @@ func TestVerifierRefusesClaims(t *testing.T) {
 		value any
 		why   string
 	}{
-		{"aud", nil, lacks}, {"aud", "", lacks}, {"aud", []any{}, lacks}, {"aud", []any{""}, lacks}, {"aud", 7, lacks},
-		{"aud", map[string]any{proxyAudience: true}, lacks}, {"aud", []any{7, proxyAudience}, invalid},
-		{"aud", "other", audience}, {"aud", []any{"other"}, audience}, {"aud", []any{"", "other"}, audience},
-		{"aud", proxyAudience + " ", audience}, {"aud", strings.ToUpper(proxyAudience), audience}, {"aud", proxyAudience[:10], audience},
-		{"iss", nil, lacks}, {"iss", "", lacks}, {"iss", []any{proxyIssuer}, invalid}, {"iss", 7, invalid},
-		{"iss", "https://evil.example.com", issuer}, {"iss", proxyIssuer + "/", issuer}, {"iss", strings.ToUpper(proxyIssuer), issuer},
-		{"exp", nil, lacks}, {"exp", 0, lacks}, {"exp", now - 60, "has expired"}, {"exp", 1, "has expired"}, {"exp", -1, "has expired"},
-		{"exp", "tomorrow", invalid}, {"exp", fmt.Sprint(now + 60), invalid}, {"exp", []any{now + 60}, invalid}, {"exp", true, invalid},
-		{"exp", int64(lastTokenTime + 1), invalid}, {"exp", 1e300, ""}, {"exp", -1e300, ""},
-		{"nbf", now + 61, early}, {"nbf", "now", invalid}, {"nbf", -1, invalid}, {"nbf", 1e300, ""}, {"nbf", -1e300, ""},
-		{"iat", now + 61, early}, {"iat", true, invalid}, {"iat", -1, invalid}, {"iat", 1e300, ""}, {"iat", -1e300, ""},
-		{"email", nil, email}, {"email", "", email}, {"email", "   ", email}, {"email", 7, email}, {"email", true, email},
-		{"email", []any{"ada@example.com"}, email}, {"email", map[string]any{"value": "ada@example.com"}, email},
-		{"email", "ada", email}, {"email", "ada@", email}, {"email", "@example.com", email}, {"email", "a@b@c", email},
-		{"email", "ada@example.com\nroot@example.com", email}, {"email", "ada@example.com, root@example.com", email},
-		{"email", "Ada <ada@example.com>", email}, {"email", strings.Repeat("a", 250) + "@example.com", email},
-		{"email", "ada\x00@example.com", email}, {"email", "ada@ex\u200bample.com", email}, {"email", "ada@example.com\u202e", email},
-		{"email", "ada\u212a@example.com", email}, {"email", "ada\u0130@example.com", email}, {"email", "ada\ufffd@example.com", email},
+		{"aud", nil, lacks},
+		{"aud", "", lacks},
+		{"aud", []any{}, lacks},
+		{"aud", []any{""}, lacks},
+		{"aud", 7, lacks},
+		{"aud", map[string]any{proxyAudience: true}, lacks},
+		{"aud", []any{7, proxyAudience}, invalid},
+		{"aud", "other", audience},
+		{"aud", []any{"other"}, audience},
+		{"aud", []any{"", "other"}, audience},
+		{"aud", proxyAudience + " ", audience},
+		{"aud", strings.ToUpper(proxyAudience), audience},
+		{"aud", proxyAudience[:10], audience},
+		{"iss", nil, lacks},
+		{"iss", "", lacks},
+		{"iss", []any{proxyIssuer}, invalid},
+		{"iss", 7, invalid},
+		{"iss", "https://evil.example.com", issuer},
+		{"iss", proxyIssuer + "/", issuer},
+		{"iss", strings.ToUpper(proxyIssuer), issuer},
+		{"exp", nil, lacks},
+		{"exp", 0, lacks},
+		{"exp", now - 60, "has expired"},
+		{"exp", 1, "has expired"},
+		{"exp", -1, "has expired"},
+		{"exp", "tomorrow", invalid},
+		{"exp", fmt.Sprint(now + 60), invalid},
+		{"exp", []any{now + 60}, invalid},
+		{"exp", true, invalid},
+		{"exp", int64(lastTokenTime + 1), invalid},
+		{"exp", 1e300, ""},
+		{"exp", -1e300, ""},
+		{"nbf", now + 61, early},
+		{"nbf", "now", invalid},
+		{"nbf", -1, invalid},
+		{"nbf", 1e300, ""},
+		{"nbf", -1e300, ""},
+		{"iat", now + 61, early},
+		{"iat", true, invalid},
+		{"iat", -1, invalid},
+		{"iat", 1e300, ""},
+		{"iat", -1e300, ""},
+		{"email", nil, email},
+		{"email", "", email},
+		{"email", "   ", email},
+		{"email", 7, email},
+		{"email", true, email},
+		{"email", []any{"ada@example.com"}, email},
+		{"email", map[string]any{"value": "ada@example.com"}, email},
+		{"email", "ada", email},
+		{"email", "ada@", email},
+		{"email", "@example.com", email},
+		{"email", "a@b@c", email},
+		{"email", "ada@example.com\nroot@example.com", email},
+		{"email", "ada@example.com, root@example.com", email},
+		{"email", "Ada <ada@example.com>", email},
+		{"email", strings.Repeat("a", 250) + "@example.com", email},
+		{"email", "ada\x00@example.com", email},
+		{"email", "ada@ex\u200bample.com", email},
+		{"email", "ada@example.com\u202e", email},
+		{"email", "ada\u212a@example.com", email},
+		{"email", "ada\u0130@example.com", email},
+		{"email", "ada\ufffd@example.com", email},
 	} {
 		t.Run(fmt.Sprintf("%s %.40v", tt.claim, tt.value), func(t *testing.T) {
 			for _, key := range []proxyKey{proxyRSA(), proxyEC()} {
@@ -166,7 +228,12 @@ func TestVerifierRefusesClaims(t *testing.T) {
 func TestVerifierTakesAnyIssuerWhenNoneIsSet(t *testing.T) {
 	clock := newTestClock()
 	server := newKeyServer(t, proxyEC())
-	v, err := NewVerifier(t.Context(), VerifierOptions{JWKSURL: server.URL, Audience: proxyAudience, Client: server.Client(), Clock: clock.Now})
+	v, err := NewVerifier(t.Context(), VerifierOptions{
+		JWKSURL:  server.URL,
+		Audience: proxyAudience,
+		Client:   server.Client(),
+		Clock:    clock.Now,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +264,20 @@ func TestNewVerifierRefusesWhatCannotWork(t *testing.T) {
 
 func TestNewVerifierWarnsOfPlainHTTP(t *testing.T) {
 	for address, want := range map[string]bool{
-		"http://keycloak:8080/certs": true, "https://keys.example.com": false,
-		"http://localhost:1/": false, "http://127.0.0.1:1/": false, "http://[::1]:1/": false, "http://10.0.0.1/": true,
+		"http://keycloak:8080/certs": true,
+		"https://keys.example.com":   false,
+		"http://localhost:1/":        false,
+		"http://127.0.0.1:1/":        false,
+		"http://[::1]:1/":            false,
+		"http://10.0.0.1/":           true,
 	} {
 		var log bytes.Buffer
-		_, err := NewVerifier(context.Background(), VerifierOptions{JWKSURL: address, Audience: "a", Client: &http.Client{},
-			Log: slog.New(slog.NewTextHandler(&log, nil))})
+		_, err := NewVerifier(context.Background(), VerifierOptions{
+			JWKSURL:  address,
+			Audience: "a",
+			Client:   &http.Client{},
+			Log:      slog.New(slog.NewTextHandler(&log, nil)),
+		})
 		if err != nil || strings.Contains(log.String(), "without encryption") != want {
 			t.Errorf("%s: error %v, log %q, want a warning: %v", address, err, log.String(), want)
 		}

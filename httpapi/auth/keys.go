@@ -36,7 +36,11 @@ func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
 		}
 		k.Agents[i] = db.ID()
 		if !ownRole(caller, db).Covers(k.Role) {
-			return agent.Errorf(agent.CodeForbidden, "a key cannot have more access than its creator: your role on %s is lower", name).With("field", "role")
+			return agent.Errorf(
+				agent.CodeForbidden,
+				"a key cannot have more access than its creator: your role on %s is lower",
+				name,
+			).With("field", "role")
 		}
 	}
 	return nil
@@ -48,10 +52,17 @@ func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
 func (p *Policy) checkWideKey(caller agent.Identity, k *agent.Key) error {
 	if own := caller.Key; own != nil {
 		if !own.Reaches(agent.AllAgents) {
-			return agent.Errorf(agent.CodeForbidden, "a key cannot have more access than its creator: name the agents of your own key").With("field", "agents")
+			return agent.Errorf(
+				agent.CodeForbidden,
+				"a key cannot have more access than its creator: name the agents of your own key",
+			).With("field", "agents")
 		}
 		if !own.Role.Covers(k.Role) {
-			return agent.Errorf(agent.CodeForbidden, "a key cannot have more access than its creator: yours has the role %s", own.Role).With("field", "role")
+			return agent.Errorf(
+				agent.CodeForbidden,
+				"a key cannot have more access than its creator: yours has the role %s",
+				own.Role,
+			).With("field", "role")
 		}
 		return nil
 	}
@@ -62,10 +73,17 @@ func (p *Policy) checkWideKey(caller agent.Identity, k *agent.Key) error {
 		}
 	}
 	if best == agent.RoleNone {
-		return agent.Errorf(agent.CodeForbidden, "a key cannot have more access than its creator, and you have no role on any agent; create an agent first").With("field", "agents")
+		return agent.Errorf(
+			agent.CodeForbidden,
+			"a key cannot have more access than its creator, and you have no role on any agent; create an agent first",
+		).With("field", "agents")
 	}
 	if !best.Covers(k.Role) {
-		return agent.Errorf(agent.CodeForbidden, "a key cannot have more access than its creator: your highest role is %s", best).With("field", "role")
+		return agent.Errorf(
+			agent.CodeForbidden,
+			"a key cannot have more access than its creator: your highest role is %s",
+			best,
+		).With("field", "role")
 	}
 	return nil
 }

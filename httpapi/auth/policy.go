@@ -76,7 +76,9 @@ func (p *Policy) Identify(r *http.Request) (agent.Identity, error) {
 	}
 	if present && p.options.Verifier == nil {
 		p.warnToken.Do(func() {
-			p.options.Log.Warn("a token of an identity proxy was sent, but EDGE_ACCESS_AUD is not set: such tokens are ignored")
+			p.options.Log.Warn(
+				"a token of an identity proxy was sent, but EDGE_ACCESS_AUD is not set: such tokens are ignored",
+			)
 		})
 		present = false
 	}
@@ -139,7 +141,9 @@ func (p *Policy) Role(caller agent.Identity, db *store.DB) agent.Role {
 // ownsDefault reports whether a caller owns the default agent and may use another one.
 func (p *Policy) ownsDefault(caller agent.Identity, other string) bool {
 	db := p.options.Folder.Default()
-	return db != nil && (caller.Key == nil || caller.Key.Reaches(other)) && ownRole(caller, db) == agent.RoleOwner
+	return db != nil &&
+		(caller.Key == nil || caller.Key.Reaches(other)) &&
+		ownRole(caller, db) == agent.RoleOwner
 }
 
 // RoleAmong is Role for an agent of which only the id and the admins are known.
@@ -157,7 +161,11 @@ func (p *Policy) Visible(caller agent.Identity) []*store.DB {
 // RequireRole refuses a caller whose role on an agent is weaker than need.
 func (p *Policy) RequireRole(caller agent.Identity, db *store.DB, need agent.Role) error {
 	if role := p.Role(caller, db); !role.Covers(need) {
-		return agent.Errorf(agent.CodeForbidden, "this requires the role %s on the agent, and yours is %s", need, role).With("role", need)
+		return agent.Errorf(
+			agent.CodeForbidden,
+			"this requires the role %s on the agent, and yours is %s",
+			need, role,
+		).With("role", need)
 	}
 	return nil
 }
@@ -169,7 +177,11 @@ func (p *Policy) RequireOwnRole(caller agent.Identity, db *store.DB, need agent.
 		return err
 	}
 	if !ownRole(caller, db).Covers(need) {
-		return agent.Errorf(agent.CodeForbidden, "this requires the role %s on the agent; its default role is not enough", need).With("role", need)
+		return agent.Errorf(
+			agent.CodeForbidden,
+			"this requires the role %s on the agent; its default role is not enough",
+			need,
+		).With("role", need)
 	}
 	return nil
 }

@@ -12,7 +12,11 @@ var started = time.Now()
 // CollectProcess adds the metrics of this process that its system provides, with the names
 // and help texts that Prometheus's own client for Go gives them.
 func CollectProcess(s *Scrape) {
-	s.Gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", float64(started.UnixMilli())/1e3)
+	s.Gauge(
+		"process_start_time_seconds",
+		"Start time of the process since unix epoch in seconds.",
+		float64(started.UnixMilli())/1e3,
+	)
 	if used, err := cputime.Used(); err == nil {
 		s.Counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", used.Seconds())
 	}

@@ -22,8 +22,16 @@ func collectSystem(s *Scrape) {
 	}
 	if raw, err := os.ReadFile("/proc/self/net/netstat"); err == nil {
 		traffic := parseNetstat(string(raw))
-		s.Counter("process_network_receive_bytes_total", "Number of bytes received by the process over the network.", traffic["InOctets"])
-		s.Counter("process_network_transmit_bytes_total", "Number of bytes sent by the process over the network.", traffic["OutOctets"])
+		s.Counter(
+			"process_network_receive_bytes_total",
+			"Number of bytes received by the process over the network.",
+			traffic["InOctets"],
+		)
+		s.Counter(
+			"process_network_transmit_bytes_total",
+			"Number of bytes sent by the process over the network.",
+			traffic["OutOctets"],
+		)
 	}
 }
 

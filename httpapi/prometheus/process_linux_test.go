@@ -14,7 +14,13 @@ MPTcpExt: 1 2
 	if got["InOctets"] != 121011536577 || got["OutOctets"] != 116322561963 {
 		t.Errorf("got %v", got)
 	}
-	for _, damaged := range []string{"", "IpExt:", "IpExt: InOctets\n", "IpExt: InOctets\nIpExt:\n", "IpExt: InOctets\nIpExt: many\n"} {
+	for _, damaged := range []string{
+		"",
+		"IpExt:",
+		"IpExt: InOctets\n",
+		"IpExt: InOctets\nIpExt:\n",
+		"IpExt: InOctets\nIpExt: many\n",
+	} {
 		if got := parseNetstat(damaged)["InOctets"]; got != 0 {
 			t.Errorf("%q: %v", damaged, got)
 		}

@@ -20,6 +20,10 @@ func collectFiles(s *Scrape) {
 		}
 	}
 	if syscall.Getrlimit(unix.RLIMIT_AS, &space) == nil {
-		s.Gauge("process_virtual_memory_max_bytes", "Maximum amount of virtual memory available in bytes.", float64(space.Cur))
+		s.Gauge(
+			"process_virtual_memory_max_bytes",
+			"Maximum amount of virtual memory available in bytes.",
+			float64(space.Cur),
+		)
 	}
 }

@@ -36,7 +36,11 @@ type memoryCounters struct {
 func collectSystem(s *Scrape) {
 	var m memoryCounters
 	m.size = uint32(unsafe.Sizeof(m))
-	if ok, _, _ := getMemoryInfo.Call(uintptr(windows.CurrentProcess()), uintptr(unsafe.Pointer(&m)), unsafe.Sizeof(m)); ok != 0 {
+	if ok, _, _ := getMemoryInfo.Call(
+		uintptr(windows.CurrentProcess()),
+		uintptr(unsafe.Pointer(&m)),
+		unsafe.Sizeof(m),
+	); ok != 0 {
 		s.memory(uint64(m.workingSet), uint64(m.commit))
 	}
 }

@@ -35,7 +35,9 @@ func (r *Registry) Text() []byte {
 	for _, collect := range collectors {
 		collect(&s)
 	}
-	slices.SortFunc(s.families, func(a, b *family) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(s.families, func(a, b *family) int {
+		return strings.Compare(a.name, b.name)
+	})
 	var out []byte
 	for _, f := range s.families {
 		out = append(out, f.text...)

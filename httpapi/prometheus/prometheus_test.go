@@ -77,7 +77,9 @@ func TestConcurrentObservations(t *testing.T) {
 				requests.Inc(route)
 				seconds.Observe(1, route)
 				if i%100 == 0 {
-					if bucket, count := value(t, r.Text(), `took_seconds_bucket{route="0",le="+Inf"}`), value(t, r.Text(), `took_seconds_count{route="0"}`); bucket > count {
+					if bucket, count :=
+						value(t, r.Text(), `took_seconds_bucket{route="0",le="+Inf"}`),
+						value(t, r.Text(), `took_seconds_count{route="0"}`); bucket > count {
 						t.Errorf("%v observations in buckets, later %v", bucket, count)
 					}
 				}
@@ -86,7 +88,10 @@ func TestConcurrentObservations(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range 5 {
-		for _, name := range []string{"requests_total{route=\"%d\"}", "took_seconds_count{route=\"%d\"}", "took_seconds_sum{route=\"%d\"}"} {
+		for _, name := range []string{
+			"requests_total{route=\"%d\"}",
+			"took_seconds_count{route=\"%d\"}", "took_seconds_sum{route=\"%d\"}",
+		} {
 			if n := value(t, r.Text(), fmt.Sprintf(name, i)); n != goroutines*each/5 {
 				t.Errorf("%s is %v", fmt.Sprintf(name, i), n)
 			}
@@ -113,8 +118,14 @@ func TestProcess(t *testing.T) {
 	r.Register(CollectRuntime)
 	r.Register(CollectProcess)
 	text := r.Text()
-	positive := []string{"go_goroutines", "go_threads", `go_info{version="` + runtime.Version() + `"}`, "go_gc_gogc_percent", "go_gc_gomemlimit_bytes",
-		"go_sched_gomaxprocs_threads", "go_memstats_heap_objects", "go_memstats_mallocs_total", "process_start_time_seconds", "process_open_fds", "process_max_fds"}
+	positive := []string{
+		"go_goroutines",
+		"go_threads", `go_info{version="` + runtime.Version() + `"}`,
+		"go_gc_gogc_percent", "go_gc_gomemlimit_bytes",
+		"go_sched_gomaxprocs_threads", "go_memstats_heap_objects",
+		"go_memstats_mallocs_total", "process_start_time_seconds",
+		"process_open_fds", "process_max_fds",
+	}
 	if runtime.GOOS != "darwin" {
 		positive = append(positive, "process_resident_memory_bytes", "process_virtual_memory_bytes")
 	}

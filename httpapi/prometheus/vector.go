@@ -16,7 +16,11 @@ type vector[T any] struct {
 }
 
 func newVector[T any](labels []string, create func() *T) vector[T] {
-	return vector[T]{labels: labels, create: create, series: map[string]*T{}}
+	return vector[T]{
+		labels: labels,
+		create: create,
+		series: map[string]*T{},
+	}
 }
 
 // with returns the series with the values of the labels.
@@ -57,13 +61,21 @@ type CounterVec struct {
 
 // CounterVec registers counters with labels. They are missing while nothing is counted.
 func (r *Registry) CounterVec(name, help string, labels ...string) *CounterVec {
-	c := &CounterVec{name: name, help: help, vector: newVector(labels, func() *atomic.Uint64 { return new(atomic.Uint64) })}
+	c := &CounterVec{
+		name: name,
+		help: help,
+		vector: newVector(labels, func() *atomic.Uint64 {
+			return new(atomic.Uint64)
+		}),
+	}
 	r.Register(c.collect)
 	return c
 }
 
 // Inc adds one to the counter with the values of the labels, in their order.
-func (c *CounterVec) Inc(values ...string) { c.vector.with(values).Add(1) }
+func (c *CounterVec) Inc(values ...string) {
+	c.vector.with(values).Add(1)
+}
 
 func (c *CounterVec) collect(s *Scrape) {
 	all, series := c.vector.snapshot()
@@ -93,8 +105,14 @@ type histogram struct {
 // HistogramVec registers histograms with labels, whose buckets have these upper bounds, in
 // ascending order. They are missing while nothing is observed.
 func (r *Registry) HistogramVec(name, help string, bounds []float64, labels ...string) *HistogramVec {
-	h := &HistogramVec{name: name, help: help, bounds: bounds,
-		vector: newVector(labels, func() *histogram { return &histogram{counts: make([]uint64, len(bounds)+1)} })}
+	h := &HistogramVec{
+		name:   name,
+		help:   help,
+		bounds: bounds,
+		vector: newVector(labels, func() *histogram {
+			return &histogram{counts: make([]uint64, len(bounds)+1)}
+		}),
+	}
 	r.Register(h.collect)
 	return h
 }

@@ -195,13 +195,17 @@ func checkEncoding(r *http.Request) error {
 	if given == "" || strings.EqualFold(given, "identity") || r.ContentLength == 0 {
 		return nil
 	}
-	return agent.Errorf(agent.CodeUnsupportedFormat, "send the body without Content-Encoding; compressed bodies are not read")
+	return agent.Errorf(
+		agent.CodeUnsupportedFormat,
+		"send the body without Content-Encoding; compressed bodies are not read",
+	)
 }
 
 // checkBodyMedia refuses a body of a media type that a page may send to another site
 // without a CORS preflight, even on routes that read no body.
 func checkBodyMedia(r *http.Request) error {
-	if r.ContentLength == 0 || r.ContentLength < 0 && r.Header.Get(echo.HeaderContentType) == "" { // the latter may still be empty
+	// the latter may still be empty
+	if r.ContentLength == 0 || r.ContentLength < 0 && r.Header.Get(echo.HeaderContentType) == "" {
 		return nil
 	}
 	return checkMedia(r, echo.MIMEApplicationJSON, echo.MIMEMultipartForm)
@@ -355,7 +359,12 @@ func BindBody[Body any](c *Call, body *Body) error {
 		return err
 	}
 	var issues agent.Issues
-	if err := bindObject(data, reflect.ValueOf(body).Elem(), jsonFields(reflect.TypeFor[Body]()), &issues); err != nil {
+	if err := bindObject(
+		data,
+		reflect.ValueOf(body).Elem(),
+		jsonFields(reflect.TypeFor[Body]()),
+		&issues,
+	); err != nil {
 		return err
 	}
 	return issues.Err()

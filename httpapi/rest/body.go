@@ -16,8 +16,9 @@ import (
 
 // The largest bodies of routes, in bytes.
 const (
-	MaxBody     = 10 << 20
-	MaxOpenBody = 1 << 20 // of routes that do not require a role on the agent, or only that of a viewer, which strangers may have
+	MaxBody = 10 << 20
+	// of routes that do not require a role on the agent, or only that of a viewer, which strangers may have
+	MaxOpenBody = 1 << 20
 )
 
 // A value of a body occupies more memory once it is decoded than as text: up to two bytes
@@ -45,7 +46,9 @@ type Body struct {
 }
 
 // Body returns the reader of a body of at most most bytes.
-func (m *Memory) Body(most int64) Body { return Body{memory: m, most: most, patience: m.patience} }
+func (m *Memory) Body(most int64) Body {
+	return Body{memory: m, most: most, patience: m.patience}
+}
 
 // From limits what the body may hold, together with others from a network. It is for
 // requests without an identity.
@@ -157,7 +160,9 @@ func (b *Body) join(blocks [][]byte, total int64) []byte {
 
 // ReadBody reads the body of the request, up to the largest size of its route. It is the
 // only way in which handlers read bodies, except for the files of multipart requests.
-func (c *Call) ReadBody() ([]byte, error) { return c.ReadBodyUpTo(c.Body.most) }
+func (c *Call) ReadBody() ([]byte, error) {
+	return c.ReadBodyUpTo(c.Body.most)
+}
 
 // ReadBodyUpTo reads a body whose largest size depends on more than the route.
 func (c *Call) ReadBodyUpTo(most int64) ([]byte, error) {
@@ -174,13 +179,21 @@ func (c *Call) ReadBodyUpTo(most int64) ([]byte, error) {
 	if err != nil {
 		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
 	}
-	return data, c.Body.admitValues(r.Context(), countValues(r.Header.Get(echo.HeaderContentType), data), most/minValue)
+	return data, c.Body.admitValues(
+		r.Context(),
+		countValues(r.Header.Get(echo.HeaderContentType), data),
+		most/minValue,
+	)
 }
 
 // admitValues reserves the memory for the values of a body, beyond that for its text.
 func (b *Body) admitValues(ctx context.Context, values, most int64) error {
 	if values > most {
-		return agent.Errorf(agent.CodeFileTooLarge, "the body of this request may have at most %d values", most).With("limit_values", most)
+		return agent.Errorf(
+			agent.CodeFileTooLarge,
+			"the body of this request may have at most %d values",
+			most,
+		).With("limit_values", most)
 	}
 	if values*minValue <= b.held { // few, compared with its size
 		return nil
@@ -208,5 +221,9 @@ func BodyTooLarge(most int64) error {
 	case most >= 1<<10:
 		size = fmt.Sprintf("%d KB", most>>10)
 	}
-	return agent.Errorf(agent.CodeFileTooLarge, "the body of this request may have at most %s", size).With("limit_bytes", most)
+	return agent.Errorf(
+		agent.CodeFileTooLarge,
+		"the body of this request may have at most %s",
+		size,
+	).With("limit_bytes", most)
 }

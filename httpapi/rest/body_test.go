@@ -50,7 +50,8 @@ func TestBodyIsReadUpToTheLimit(t *testing.T) {
 				r = test.reader(r)
 			}
 			got, err := body.Read(t.Context(), r, test.size)
-			if agent.ErrorCode(err) != agent.ErrorCode(test.want) || !errors.Is(err, test.want) && agent.ErrorCode(err) != agent.CodeFileTooLarge {
+			if agent.ErrorCode(err) != agent.ErrorCode(test.want) ||
+				!errors.Is(err, test.want) && agent.ErrorCode(err) != agent.CodeFileTooLarge {
 				t.Fatalf("%v, want %v", err, test.want)
 			}
 			if err == nil && (!bytes.Equal(got, text) || memory.Used() != int64(test.sent)) {

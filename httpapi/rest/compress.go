@@ -135,7 +135,11 @@ func (w *compressWriter) end() {
 // compressible reports whether a response can be made smaller. Event streams are
 // excluded, because each event must be sent immediately.
 func compressible(status int, h http.Header) bool {
-	if status < http.StatusOK || status == http.StatusNoContent || status == http.StatusPartialContent || status == http.StatusNotModified || h.Get(echo.HeaderContentEncoding) != "" {
+	if status < http.StatusOK ||
+		status == http.StatusNoContent ||
+		status == http.StatusPartialContent ||
+		status == http.StatusNotModified ||
+		h.Get(echo.HeaderContentEncoding) != "" {
 		return false
 	}
 	media, _, _ := mime.ParseMediaType(h.Get(echo.HeaderContentType))
@@ -145,7 +149,9 @@ func compressible(status int, h http.Header) bool {
 	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "+json"), strings.HasSuffix(media, "+xml"):
 		return true
 	}
-	return media == echo.MIMEApplicationJSON || media == echo.MIMEApplicationXML || media == echo.MIMEApplicationJavaScript
+	return media == echo.MIMEApplicationJSON ||
+		media == echo.MIMEApplicationXML ||
+		media == echo.MIMEApplicationJavaScript
 }
 
 // acceptsGzip reports whether the client accepts gzip. A rule for gzip takes

@@ -81,16 +81,25 @@ func Ended(ctx context.Context) error {
 }
 
 // Interrupted returns why ctx has ended, or nil if it has not.
-func Interrupted(ctx context.Context) error { return Reason(ctx, ctx.Err()) }
+func Interrupted(ctx context.Context) error {
+	return Reason(ctx, ctx.Err())
+}
 
 // NewGuard returns a guard of what ctx is for. When a check fails, the guard's context ends
 // with an EndedError. The caller must stop the guard once.
 func NewGuard(ctx context.Context, every time.Duration, access Holder) *Guard {
-	return &Guard{Context: ctx, access: access, every: every, began: time.Now()}
+	return &Guard{
+		Context: ctx,
+		access:  access,
+		every:   every,
+		began:   time.Now(),
+	}
 }
 
 // Done starts the checks.
-func (g *Guard) Done() <-chan struct{} { return g.watch().Done() }
+func (g *Guard) Done() <-chan struct{} {
+	return g.watch().Done()
+}
 
 // Err checks the access of a request that has lasted for an interval without waiting.
 func (g *Guard) Err() error {

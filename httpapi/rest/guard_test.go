@@ -16,8 +16,14 @@ type access struct {
 	checks, identity int
 }
 
-func (a *access) Check() error                   { a.checks++; return a.ended }
-func (a *access) Identify(context.Context) error { a.identity++; return nil }
+func (a *access) Check() error {
+	a.checks++
+	return a.ended
+}
+func (a *access) Identify(context.Context) error {
+	a.identity++
+	return nil
+}
 
 // TestGuardStartsWithWaiting: a request that is answered at once has no checks; one that
 // waits, or lasts, ends with its access, and what it called ends too.
@@ -28,12 +34,23 @@ func TestGuardStartsWithWaiting(t *testing.T) {
 		wait   func(context.Context)
 		checks bool
 	}{
-		"answered at once":      {func(ctx context.Context) { _ = ctx.Err() }, false},
-		"waits":                 {func(ctx context.Context) { <-ctx.Done() }, true},
-		"calls what waits":      {func(ctx context.Context) { child, end := context.WithCancel(ctx); defer end(); <-child.Done() }, true},
-		"waits later":           {func(ctx context.Context) { time.Sleep(5 * time.Second); <-ctx.Done() }, true},
-		"computes":              {func(context.Context) { time.Sleep(3 * time.Second) }, true},
-		"computes between uses": {func(ctx context.Context) { _ = ctx.Value(key{}); time.Sleep(GuardInterval); _ = ctx.Value(key{}) }, true},
+		"answered at once": {func(ctx context.Context) { _ = ctx.Err() }, false},
+		"waits":            {func(ctx context.Context) { <-ctx.Done() }, true},
+		"calls what waits": {func(ctx context.Context) {
+			child, end := context.WithCancel(ctx)
+			defer end()
+			<-child.Done()
+		}, true},
+		"waits later": {func(ctx context.Context) {
+			time.Sleep(5 * time.Second)
+			<-ctx.Done()
+		}, true},
+		"computes": {func(context.Context) { time.Sleep(3 * time.Second) }, true},
+		"computes between uses": {func(ctx context.Context) {
+			_ = ctx.Value(key{})
+			time.Sleep(GuardInterval)
+			_ = ctx.Value(key{})
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,12 @@ const InboundLimit = 600
 // NewLimiter returns a limiter of requests per minute by class, which counts nothing if
 // limits is nil. X-Forwarded-For is trusted as far as it was set by one of the proxies.
 func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.Time) *Limiter {
-	l := &Limiter{proxies: proxies, now: now, seed: maphash.MakeSeed(), counts: map[client]count{}}
+	l := &Limiter{
+		proxies: proxies,
+		now:     now,
+		seed:    maphash.MakeSeed(),
+		counts:  map[client]count{},
+	}
 	if limits == nil {
 		return l
 	}
@@ -71,7 +76,9 @@ func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.T
 	return l
 }
 
-func (l *Limiter) off() bool { return l == nil || l.limits == nil }
+func (l *Limiter) off() bool {
+	return l == nil || l.limits == nil
+}
 
 // take counts a request and returns how many are left and when the window ends; left is
 // negative if the request is over the limit.
@@ -106,7 +113,9 @@ func (l *Limiter) takeFrom(limit int, c Class, key client) (left int, reset time
 
 // ended reports whether the window has ended. One that ends later than a whole window
 // from now began before the clock was set back.
-func (n count) ended(now int64) bool { return now >= n.end || n.end > now+windowSeconds }
+func (n count) ended(now int64) bool {
+	return now >= n.end || n.end > now+windowSeconds
+}
 
 // network returns the network that counts as one client: an IPv4 address, or an IPv6 /64.
 func network(addr netip.Addr) netip.Prefix {

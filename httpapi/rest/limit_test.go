@@ -48,7 +48,10 @@ func TestWindowBelongsToClient(t *testing.T) {
 		now = start.Add(step.after)
 		_, left, reset := l.take(General, step.who)
 		if want := start.Add(step.reset).Truncate(time.Second); left != step.left || !reset.Equal(want) {
-			t.Errorf("%s after %s: %d left until %s, want %d until %s", step.who.name, step.after, left, reset, step.left, want)
+			t.Errorf(
+				"%s after %s: %d left until %s, want %d until %s",
+				step.who.name, step.after, left, reset, step.left, want,
+			)
 		}
 	}
 	now = start.Add(time.Hour)

@@ -42,7 +42,11 @@ type claim struct {
 
 // NewMemory returns a limit on the bytes of bodies; a body waits for patience at most.
 func NewMemory(limit int64, patience time.Duration) *Memory {
-	return &Memory{limit: limit, patience: patience, networks: map[netip.Prefix]int64{}}
+	return &Memory{
+		limit:    limit,
+		patience: patience,
+		networks: map[netip.Prefix]int64{},
+	}
 }
 
 // Used returns how many bytes are reserved.
@@ -66,7 +70,9 @@ func (m *Memory) tryLocked(network netip.Prefix, n int64) bool {
 	if m.used+n > m.limit || !m.inShareLocked(network, n) {
 		return false
 	}
-	if slices.ContainsFunc(m.waiting, func(c *claim) bool { return c.network == network || m.inShareLocked(c.network, c.bytes) }) {
+	if slices.ContainsFunc(m.waiting, func(c *claim) bool {
+		return c.network == network || m.inShareLocked(c.network, c.bytes)
+	}) {
 		return false
 	}
 	m.takeLocked(network, n)

@@ -52,7 +52,12 @@ func FilePart(c *Call, name string, fields map[string]string) (*FilePartReader, 
 	if err != nil {
 		return nil, agent.Errorf(agent.CodeValidation, "the multipart request has no boundary").Because(err)
 	}
-	f := &FilePartReader{call: c, form: form, control: http.NewResponseController(c.HTTP.Response()), began: time.Now()}
+	f := &FilePartReader{
+		call:    c,
+		form:    form,
+		control: http.NewResponseController(c.HTTP.Response()),
+		began:   time.Now(),
+	}
 	if err := f.next(name, fields); err != nil {
 		return nil, err
 	}
@@ -113,7 +118,9 @@ func (f *FilePartReader) NextFile(name string, fields map[string]string) (bool, 
 }
 
 // Rest reads the text fields after the file.
-func (f *FilePartReader) Rest(fields map[string]string) error { return f.next("", fields) }
+func (f *FilePartReader) Rest(fields map[string]string) error {
+	return f.next("", fields)
+}
 
 // extend extends the deadlines of the connection, within the time that the request may take.
 func (f *FilePartReader) extend() error {

@@ -27,7 +27,8 @@ type API struct {
 	Components            map[string]string             // names of types where the rule gives no good one
 	Aliases               map[reflect.Type]reflect.Type // types that are described as other types
 	ErrorTypes            map[string]reflect.Type       // by area, where errors have a different shape
-	DefaultAnswer         string                        // description of other responses of routes with their own secret
+	// description of other responses of routes with their own secret
+	DefaultAnswer string
 }
 
 // Scheme is a security scheme, in OpenAPI's terms.
@@ -40,7 +41,12 @@ type Area struct{ Name, Words, About string }
 // Describe writes the OpenAPI 3.1 description of the table as JSON. The result is always
 // the same for the same table.
 func (a *API) Describe() ([]byte, error) {
-	d := &description{api: a, types: newTypes(a), paths: map[string]*huma.PathItem{}, failures: map[string]*huma.Response{}}
+	d := &description{
+		api:      a,
+		types:    newTypes(a),
+		paths:    map[string]*huma.PathItem{},
+		failures: map[string]*huma.Response{},
+	}
 	for _, r := range a.Routes {
 		d.add(r)
 	}
@@ -52,13 +58,21 @@ func (a *API) Describe() ([]byte, error) {
 	}
 	schemes := map[string]*huma.SecurityScheme{}
 	for name, s := range a.Schemes {
-		schemes[name] = &huma.SecurityScheme{Type: s.Type, In: s.In, Name: s.Name, Scheme: s.Scheme, Description: s.Description}
+		schemes[name] = &huma.SecurityScheme{
+			Type:        s.Type,
+			In:          s.In,
+			Name:        s.Name,
+			Scheme:      s.Scheme,
+			Description: s.Description,
+		}
 	}
 	return json.Marshal(&huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
-			Title: a.Title, Version: a.Version, Description: a.About,
-			License: &huma.License{Name: "MIT", Identifier: "MIT"},
+			Title:       a.Title,
+			Version:     a.Version,
+			Description: a.About,
+			License:     &huma.License{Name: "MIT", Identifier: "MIT"},
 		},
 		Servers:  []*huma.Server{{URL: a.URL + "/api", Description: "This server"}},
 		Paths:    d.paths,
@@ -96,15 +110,22 @@ type description struct {
 
 func (d *description) add(r *Route) {
 	op := &huma.Operation{
-		Tags: []string{d.api.Area(r)}, Summary: r.Summary, Description: accessRules(r), OperationID: d.api.OperationID(r),
-		Parameters: d.parameters(r), RequestBody: d.body(r),
-		Responses: map[string]*huma.Response{strconv.Itoa(r.Status): d.success(r)},
+		Tags:        []string{d.api.Area(r)},
+		Summary:     r.Summary,
+		Description: accessRules(r),
+		OperationID: d.api.OperationID(r),
+		Parameters:  d.parameters(r),
+		RequestBody: d.body(r),
+		Responses:   map[string]*huma.Response{strconv.Itoa(r.Status): d.success(r)},
 	}
 	for _, status := range failureStatuses(r) {
 		op.Responses[strconv.Itoa(status)] = d.failure(r, status)
 	}
 	if r.tagged {
-		op.Responses["304"] = &huma.Response{Description: "What the client has is still the same.", Headers: headersOf(r)}
+		op.Responses["304"] = &huma.Response{
+			Description: "What the client has is still the same.",
+			Headers:     headersOf(r),
+		}
 	}
 	if r.OwnSecret {
 		op.Responses["default"] = &huma.Response{
@@ -139,8 +160,12 @@ func (d *description) add(r *Route) {
 }
 
 var agentParam = &huma.Param{
-	Name: "id", In: "path", Required: true, Description: "Id or name of the agent.",
-	Schema: &huma.Schema{Type: huma.TypeString}, Example: agent.DefaultID,
+	Name:        "id",
+	In:          "path",
+	Required:    true,
+	Description: "Id or name of the agent.",
+	Schema:      &huma.Schema{Type: huma.TypeString},
+	Example:     agent.DefaultID,
 }
 
 // parameters describes what a route binds from its path and query.
@@ -151,7 +176,12 @@ func (d *description) parameters(r *Route) []*huma.Param {
 	}
 	for _, p := range r.Parameters() {
 		schema := d.types.field(p.Field)
-		param := &huma.Param{Name: p.Name, In: p.In, Description: schema.Description, Schema: schema}
+		param := &huma.Param{
+			Name:        p.Name,
+			In:          p.In,
+			Description: schema.Description,
+			Schema:      schema,
+		}
 		param.Required = p.In == "path" || p.Field.Tag.Get("required") == "true"
 		if len(schema.Examples) > 0 {
 			param.Example = schema.Examples[0]
@@ -180,8 +210,12 @@ func (b orderedBody) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, `{"required":%t,"content":{%q:%s,%q:%s}}`, b.Required,
-		echo.MIMEMultipartForm, upload, echo.MIMEApplicationJSON, other), nil
+	return fmt.Appendf(
+		nil,
+		`{"required":%t,"content":{%q:%s,%q:%s}}`,
+		b.Required,
+		echo.MIMEMultipartForm, upload, echo.MIMEApplicationJSON, other,
+	), nil
 }
 
 // body describes the body of a route's request, or returns nil if it has none.
@@ -215,11 +249,20 @@ func (d *description) body(r *Route) *huma.RequestBody {
 }
 
 func formSchema(f *Form) *huma.Schema {
-	schema := &huma.Schema{Type: huma.TypeObject, Required: []string{f.File}, Properties: map[string]*huma.Schema{
-		f.File: {Type: huma.TypeString, Format: "binary", Description: "The file."}}}
+	schema := &huma.Schema{
+		Type:     huma.TypeObject,
+		Required: []string{f.File},
+		Properties: map[string]*huma.Schema{
+			f.File: {Type: huma.TypeString, Format: "binary", Description: "The file."}},
+	}
 	if f.MaxFiles > 0 {
 		file := &huma.Schema{Type: huma.TypeString, Format: "binary"}
-		schema.Properties[f.File] = &huma.Schema{Type: huma.TypeArray, Items: file, MaxItems: &f.MaxFiles, Description: "The files."}
+		schema.Properties[f.File] = &huma.Schema{
+			Type:        huma.TypeArray,
+			Items:       file,
+			MaxItems:    &f.MaxFiles,
+			Description: "The files.",
+		}
 	}
 	for name, doc := range f.Fields {
 		schema.Properties[name] = &huma.Schema{Type: huma.TypeString, Description: doc}

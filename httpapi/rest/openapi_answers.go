@@ -22,7 +22,11 @@ var answerHeaders = map[string]*huma.Param{
 	"Retry-After":           header(huma.TypeInteger, "Seconds to wait."),
 	"Location":              header(huma.TypeString, "Address of what was made."),
 	"Content-Disposition":   header(huma.TypeString, "A name to keep the file under."),
-	"ETag":                  header(huma.TypeString, "Names what was answered. Of what never changes, send it as If-None-Match: 304 says that it is the same; of a workflow it is the version, send it as If-Match with a change."),
+	"ETag": header(
+		huma.TypeString,
+		"Names what was answered. Of what never changes, send it as If-None-Match: 304 says that it is the same; "+
+			"of a workflow it is the version, send it as If-Match with a change.",
+	),
 }
 
 func header(kind, doc string) *huma.Param {
@@ -65,7 +69,12 @@ func failureStatuses(r *Route) []int {
 		statuses = append(statuses, http.StatusBadRequest)
 	}
 	if r.MaxBody() > 0 {
-		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusServiceUnavailable)
+		statuses = append(
+			statuses,
+			http.StatusRequestEntityTooLarge,
+			http.StatusUnsupportedMediaType,
+			http.StatusServiceUnavailable,
+		)
 	}
 	if r.UnderAgent() {
 		statuses = append(statuses, http.StatusServiceUnavailable) // in a cluster
@@ -105,8 +114,9 @@ func (d *description) failure(r *Route, status int) *huma.Response {
 			headers = headerRefs("X-Request-Id", "X-API-Version", "Retry-After")
 		}
 		d.failures[name] = &huma.Response{
-			Description: failureDocs[status], Headers: headers,
-			Content: map[string]*huma.MediaType{"application/json": media},
+			Description: failureDocs[status],
+			Headers:     headers,
+			Content:     map[string]*huma.MediaType{"application/json": media},
 		}
 	}
 	return &huma.Response{Ref: "#/components/responses/" + name}
@@ -124,7 +134,8 @@ var failureDocs = map[int]string{
 	http.StatusUnsupportedMediaType:  "The body or the file is of a kind that is not read here.",
 	http.StatusTooManyRequests:       "Too many requests in this minute.",
 	http.StatusInternalServerError:   "Something failed on this side.",
-	http.StatusServiceUnavailable:    "This server receives too much at present, or no server of the cluster answers for this agent.",
+	http.StatusServiceUnavailable: "This server receives too much at present, or no server of the " +
+		"cluster answers for this agent.",
 }
 
 // sampleErrors has one error of every code.
@@ -132,7 +143,9 @@ var sampleErrors = []*agent.Error{
 	agent.Invalid("name", "is required"),
 	agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON: error at byte %d", 17).With("offset", 17),
 	agent.Errorf(agent.CodeInvalidQuery, "the statement is not valid SQL"),
-	agent.Errorf(agent.CodeInvalidFile, "file has a schema that was not created by Satchel").With("field", "file").With("issue", "has a schema that is not as Satchel makes it"),
+	agent.Errorf(agent.CodeInvalidFile, "file has a schema that was not created by Satchel").
+		With("field", "file").
+		With("issue", "has a schema that is not as Satchel makes it"),
 	agent.Errorf(agent.CodeUnauthorized, "this API key is unknown or expired"),
 	agent.Errorf(agent.CodeForbidden, "you have no access to this agent"),
 	agent.Errorf(agent.CodeForbiddenOperation, "this kind of statement is not allowed"),
@@ -141,20 +154,41 @@ var sampleErrors = []*agent.Error{
 	agent.Errorf(agent.CodeMethodNotAllowed, "this path does not support that method"),
 	agent.Errorf(agent.CodeAgentNameExists, "another agent has this name").With("field", "name"),
 	agent.Errorf(agent.CodeCredentialLogin, "this credential needs a login: connect it").With("field", "credential"),
-	agent.Errorf(agent.CodeDuplicateContact, "another contact has this email").With("field", "email").With("existing_id", "contact-06f1q2s3t4v5a6b7c8d9"),
+	agent.Errorf(agent.CodeDuplicateContact, "another contact has this email").
+		With("field", "email").
+		With("existing_id", "contact-06f1q2s3t4v5a6b7c8d9"),
 	agent.Errorf(agent.CodeConflict, "this source is being processed; wait until it is done"),
-	agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", 1).With("workflow_id", "workflow-06f1q2s3t4v5a6b7c8d9").With("concurrency", 1),
-	agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", 25).With("field", "file").With("limit_bytes", 25<<20),
+	agent.Errorf(
+		agent.CodeAlreadyRunning,
+		"an execution of this workflow is running; its settings allow %d at a time",
+		1,
+	).With("workflow_id", "workflow-06f1q2s3t4v5a6b7c8d9").With("concurrency", 1),
+	agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", 25).
+		With("field", "file").
+		With("limit_bytes", 25<<20),
 	agent.Errorf(agent.CodeUnsupportedFormat, "this kind of file is not supported").With("field", "file"),
-	agent.Errorf(agent.CodeRateLimited, "too many requests: the limit is %d per minute", 100).With("limit", 100).With("window_seconds", 60).With("retry_after", 12),
+	agent.Errorf(agent.CodeRateLimited, "too many requests: the limit is %d per minute", 100).
+		With("limit", 100).
+		With("window_seconds", 60).
+		With("retry_after", 12),
 	agent.Errorf(agent.CodeBudget, "one execution started %d others within a minute, which is the limit", 1000),
 	agent.Errorf(agent.CodeExecution, "the statement took too long"),
-	agent.Errorf(agent.CodeUpstream, "the service answered with status %s", strconv.Itoa(http.StatusBadGateway)).With("status", http.StatusBadGateway),
+	agent.Errorf(
+		agent.CodeUpstream,
+		"the service answered with status %s",
+		strconv.Itoa(http.StatusBadGateway),
+	).With("status", http.StatusBadGateway),
 	agent.Errorf(agent.CodeInvalidAction, "selector is required").With("field", "selector").With("action", "click"),
-	agent.Errorf(agent.CodeActionTimeout, "click was not done within %d ms", 30000).With("action", "click").With("selector", "#send").With("timeout", 30000),
+	agent.Errorf(agent.CodeActionTimeout, "click was not done within %d ms", 30000).
+		With("action", "click").
+		With("selector", "#send").
+		With("timeout", 30000),
 	agent.Errorf(agent.CodeBrowser, "the browser ended unexpectedly; open a new session"),
 	agent.Errorf(agent.CodeUnavailable, "the server that owns this agent is not responding; try again"),
-	agent.Errorf(agent.CodeInternal, "internal error; the server's log has details for the X-Request-Id of this response"),
+	agent.Errorf(
+		agent.CodeInternal,
+		"internal error; the server's log has details for the X-Request-Id of this response",
+	),
 	agent.Errorf(agent.CodeAgentDamaged, "this agent's file is damaged"),
 	agent.Errorf(agent.CodeAgentNewer, "this agent's file is from a newer version of the program"),
 	agent.Errorf(agent.CodeDiskFull, "the disk is full"),

@@ -17,8 +17,15 @@ func (a *API) OperationID(r *Route) string {
 	}
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
 	last := parts[len(parts)-1]
-	before := func(n int) string { return parts[max(len(parts)-1-n, 0)] }
-	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[r.Method]
+	before := func(n int) string {
+		return parts[max(len(parts)-1-n, 0)]
+	}
+	verb := map[string]string{
+		http.MethodGet:    "get",
+		http.MethodPost:   "create",
+		http.MethodPut:    "update",
+		http.MethodDelete: "delete",
+	}[r.Method]
 	switch {
 	case isParam(last):
 		return verb + title(singular(before(1)))
@@ -43,7 +50,9 @@ func singular(noun string) string {
 	return strings.TrimSuffix(noun, "s")
 }
 
-func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+func title(word string) string {
+	return strings.ToUpper(word[:1]) + word[1:]
+}
 
 // Area returns the name of the area that a route belongs to.
 func (a *API) Area(r *Route) string {
@@ -80,7 +89,11 @@ func accessRules(r *Route) string {
 	case Viewer, Admin, Owner:
 		said = append(said, "Needs the role "+string(r.Access.Role())+" on the agent.")
 	case OwnViewer, OwnAdmin:
-		said = append(said, "Needs the role "+string(r.Access.Role())+" of one's own on the agent; the role that everyone has on the default agent does not count.")
+		said = append(
+			said,
+			"Needs the role "+string(r.Access.Role())+
+				" of one's own on the agent; the role that everyone has on the default agent does not count.",
+		)
 	}
 	if r.Class != Unlimited {
 		said = append(said, "Counts against the rate limit "+string(r.Class)+".")
@@ -89,7 +102,11 @@ func accessRules(r *Route) string {
 		said = append(said, "Works on a disabled agent too.")
 	}
 	if r.WhenDamaged {
-		said = append(said, "Works on an agent whose file is damaged too; if that does not say who owns it, for the owners of the default agent.")
+		said = append(
+			said,
+			"Works on an agent whose file is damaged too; if that does not say who owns it, for the "+
+				"owners of the default agent.",
+		)
 	}
 	return strings.Join(said, " ")
 }

@@ -30,7 +30,12 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 	if len(p.Search) > 200 {
 		return store.Page{}, agent.Invalid("search", "must have at most 200 bytes")
 	}
-	page := store.Page{Limit: limit, Offset: p.Offset, Search: strings.TrimSpace(p.Search), Next: &store.Next{}}
+	page := store.Page{
+		Limit:  limit,
+		Offset: p.Offset,
+		Search: strings.TrimSpace(p.Search),
+		Next:   &store.Next{},
+	}
 	if err := p.startAtCursor(&page); err != nil {
 		return page, err
 	}
@@ -50,7 +55,9 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 		if !slices.Contains(sortable, field) {
 			return page, agent.Invalid("sort", "must be of "+strings.Join(sortable, ", "))
 		}
-		if slices.ContainsFunc(page.Order, func(o store.Order) bool { return o.Field == field }) {
+		if slices.ContainsFunc(page.Order, func(o store.Order) bool {
+			return o.Field == field
+		}) {
 			return page, agent.Invalid("sort", "names a field twice")
 		}
 		page.Order = append(page.Order, store.Order{Field: field, Desc: i < len(order) && order[i] == "desc"})

@@ -84,13 +84,18 @@ func (r *Route) AnswersHead() bool {
 }
 
 // Streams reports whether the route may answer with an event stream.
-func (r *Route) Streams() bool { return slices.Contains(r.Media, EventStream) }
+func (r *Route) Streams() bool {
+	return slices.Contains(r.Media, EventStream)
+}
 
 // Guarded reports whether a request or a stream of the route ends when the caller loses
 // their access. That is every route of an agent, except those that end or restore access
 // to it and those whose callers may prove themselves otherwise.
 func (r *Route) Guarded() bool {
-	return r.UnderAgent() && r.Access.Role() != agent.RoleNone && !r.OwnProof() && !r.WhenDisabled
+	return r.UnderAgent() &&
+		r.Access.Role() != agent.RoleNone &&
+		!r.OwnProof() &&
+		!r.WhenDisabled
 }
 
 // JSON returns a route with a typed handler: In is bound from path, query and JSON body,
@@ -98,7 +103,9 @@ func (r *Route) Guarded() bool {
 func JSON[In, Out any](method, path string, status int, summary string, handler func(*Call, *In) (Out, error)) *Route {
 	r := newRoute(method, path, status, summary, reflect.TypeFor[In]())
 	r.Out = reflect.TypeFor[Out]()
-	r.answer = func(c *Call, in any) (any, error) { return handler(c, in.(*In)) }
+	r.answer = func(c *Call, in any) (any, error) {
+		return handler(c, in.(*In))
+	}
 	return r
 }
 
@@ -111,7 +118,15 @@ func Raw[In any](method, path string, status int, summary string, handler func(*
 }
 
 func newRoute(method, path string, status int, summary string, in reflect.Type) *Route {
-	r := &Route{Method: method, Path: path, Status: status, Summary: summary, Class: General, Access: Identified, In: in}
+	r := &Route{
+		Method:  method,
+		Path:    path,
+		Status:  status,
+		Summary: summary,
+		Class:   General,
+		Access:  Identified,
+		In:      in,
+	}
 	r.binding = sync.OnceValue(func() *binding { return newBinding(in) }) // not needed to start
 	if r.UnderAgent() {
 		r.Access = Admin
@@ -155,42 +170,76 @@ func (r *Route) handleJSON(c *Call) error {
 }
 
 // UnderAgent reports whether the path names an agent.
-func (r *Route) UnderAgent() bool { return strings.HasPrefix(r.Path, "/agents/{id}") }
+func (r *Route) UnderAgent() bool {
+	return strings.HasPrefix(r.Path, "/agents/{id}")
+}
 
 // Role sets what the route requires of the caller. The default is Viewer for GET and
 // Admin for other methods under an agent, and any identity elsewhere.
-func (r *Route) Role(a Access) *Route { r.Access = a; return r }
+func (r *Route) Role(a Access) *Route {
+	r.Access = a
+	return r
+}
 
 // Limit sets the rate class.
-func (r *Route) Limit(c Class) *Route { r.Class = c; return r }
+func (r *Route) Limit(c Class) *Route {
+	r.Class = c
+	return r
+}
 
 // AllowDisabled lets the route work on a disabled agent.
-func (r *Route) AllowDisabled() *Route { r.WhenDisabled = true; return r }
+func (r *Route) AllowDisabled() *Route {
+	r.WhenDisabled = true
+	return r
+}
 
 // AllowDamaged lets the route work on an agent whose file is damaged.
-func (r *Route) AllowDamaged() *Route { r.WhenDamaged = true; return r }
+func (r *Route) AllowDamaged() *Route {
+	r.WhenDamaged = true
+	return r
+}
 
 // OrSecret lets the handler admit callers that the table refuses.
-func (r *Route) OrSecret() *Route { r.OwnSecret = true; return r }
+func (r *Route) OrSecret() *Route {
+	r.OwnSecret = true
+	return r
+}
 
 // OwnProof reports whether callers of the route may authenticate with a signature or a
 // secret that the handler checks.
-func (r *Route) OwnProof() bool { return r.Access == Platform || r.OwnSecret }
+func (r *Route) OwnProof() bool {
+	return r.Access == Platform || r.OwnSecret
+}
 
 // Fails adds error codes to those that every route can return.
-func (r *Route) Fails(codes ...agent.Code) *Route { r.Errors = append(r.Errors, codes...); return r }
+func (r *Route) Fails(codes ...agent.Code) *Route {
+	r.Errors = append(r.Errors, codes...)
+	return r
+}
 
 // Answers sets the media types of responses other than typed JSON.
-func (r *Route) Answers(media ...string) *Route { r.Media = media; return r }
+func (r *Route) Answers(media ...string) *Route {
+	r.Media = media
+	return r
+}
 
 // Attaches sets the media types of a file that is the response.
-func (r *Route) Attaches(media ...string) *Route { r.Media, r.Attached = media, true; return r }
+func (r *Route) Attaches(media ...string) *Route {
+	r.Media, r.Attached = media, true
+	return r
+}
 
 // Accepts sets the media types of a body that the handler reads itself.
-func (r *Route) Accepts(media ...string) *Route { r.Accepted = media; return r }
+func (r *Route) Accepts(media ...string) *Route {
+	r.Accepted = media
+	return r
+}
 
 // BodyUpTo sets the largest body that the handler may read, in bytes.
-func (r *Route) BodyUpTo(most int64) *Route { r.maxBody = most; return r }
+func (r *Route) BodyUpTo(most int64) *Route {
+	r.maxBody = most
+	return r
+}
 
 // MaxBody returns the largest body that the handler may read. The files of a multipart
 // request are not part of it: they have limits of their own, and are not kept in memory.
@@ -207,16 +256,28 @@ func (r *Route) MaxBody() int64 {
 }
 
 // Takes declares that the request is a multipart form.
-func (r *Route) Takes(f Form) *Route { r.Form = &f; return r }
+func (r *Route) Takes(f Form) *Route {
+	r.Form = &f
+	return r
+}
 
 // Returns declares the type of the JSON that a raw handler writes.
-func (r *Route) Returns(out any) *Route { r.Out = reflect.TypeOf(out); return r }
+func (r *Route) Returns(out any) *Route {
+	r.Out = reflect.TypeOf(out)
+	return r
+}
 
 // Locates sets the Location header of a 201 from what was created.
-func (r *Route) Locates(where func(*Call, any) string) *Route { r.location = where; return r }
+func (r *Route) Locates(where func(*Call, any) string) *Route {
+	r.location = where
+	return r
+}
 
 // Tagged declares that the response has an ETag.
-func (r *Route) Tagged() *Route { r.tagged = true; return r }
+func (r *Route) Tagged() *Route {
+	r.tagged = true
+	return r
+}
 
 // EchoPath returns the path below /api in echo's notation.
 func (r *Route) EchoPath() string {
@@ -240,4 +301,6 @@ func (r *Route) Parameters() []Parameter {
 }
 
 // HasBody reports whether the route binds a JSON body.
-func (r *Route) HasBody() bool { return r.binding().body != nil }
+func (r *Route) HasBody() bool {
+	return r.binding().body != nil
+}

@@ -39,13 +39,19 @@ func NewEventWriter(c *Call) *EventWriter {
 	out.Header().Set(echo.HeaderContentType, EventStream)
 	out.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer it
 	out.WriteHeader(http.StatusOK)
-	return &EventWriter{out: out, control: http.NewResponseController(out), guard: c.Guard}
+	return &EventWriter{
+		out:     out,
+		control: http.NewResponseController(out),
+		guard:   c.Guard,
+	}
 }
 
 const streamContext = "satchel.stream"
 
 // StreamContext returns the context of the event stream that has begun as the response.
-func StreamContext(c echo.Context) context.Context { return c.Get(streamContext).(context.Context) }
+func StreamContext(c echo.Context) context.Context {
+	return c.Get(streamContext).(context.Context)
+}
 
 // Write sends text unchanged, with a time limit for slow clients.
 func (s *EventWriter) Write(text string) error {
@@ -58,7 +64,10 @@ func (s *EventWriter) Write(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	err := errors.Join(s.control.SetWriteDeadline(now.Add(WriteTimeout)), s.control.SetReadDeadline(now.Add(4*heartbeat)))
+	err := errors.Join(
+		s.control.SetWriteDeadline(now.Add(WriteTimeout)),
+		s.control.SetReadDeadline(now.Add(4*heartbeat)),
+	)
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -101,5 +110,8 @@ func (s *EventWriter) Heartbeat() (stop func()) {
 			}
 		}
 	})
-	return func() { close(done); running.Wait() }
+	return func() {
+		close(done)
+		running.Wait()
+	}
 }

@@ -122,15 +122,25 @@ func LogFailure(c echo.Context, err error, log *slog.Logger) {
 	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil { // the client is gone
 		level = slog.LevelDebug
 	}
-	log.LogAttrs(c.Request().Context(), level, "a request failed",
+	log.LogAttrs(
+		c.Request().Context(),
+		level,
+		"a request failed",
 		slog.String("request_id", c.Response().Header().Get(echo.HeaderXRequestID)),
-		slog.String("method", c.Request().Method), slog.String("path", c.Path()),
-		slog.String("code", string(e.Code)), slog.Any("error", err))
+		slog.String("method", c.Request().Method),
+		slog.String("path", c.Path()),
+		slog.String("code", string(e.Code)),
+		slog.Any("error", err),
+	)
 }
 
 // BodyOf returns what clients see of an error.
 func BodyOf(e *agent.Error) ErrorBody {
-	body := ErrorBody{ErrorContent{Code: e.Code, Message: e.Message, Details: e.Details}}
+	body := ErrorBody{ErrorContent{
+		Code:    e.Code,
+		Message: e.Message,
+		Details: e.Details,
+	}}
 	if body.Error.Details == nil {
 		body.Error.Details = map[string]any{}
 	}
@@ -158,7 +168,10 @@ func AsError(err error) *agent.Error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return agent.Errorf(agent.CodeInternal, "the request was cancelled").Because(err)
 	}
-	return agent.Errorf(agent.CodeInternal, "internal error; the server's log has details for the X-Request-Id of this response").Because(err)
+	return agent.Errorf(
+		agent.CodeInternal,
+		"internal error; the server's log has details for the X-Request-Id of this response",
+	).Because(err)
 }
 
 // Stream copies r to the client for as long as bytes move.
@@ -170,7 +183,8 @@ func Stream(c echo.Context, media string, r io.Reader) error {
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
-			if e := control.SetWriteDeadline(time.Now().Add(WriteTimeout)); e != nil && !errors.Is(e, http.ErrNotSupported) {
+			if e := control.SetWriteDeadline(time.Now().Add(WriteTimeout)); e != nil &&
+				!errors.Is(e, http.ErrNotSupported) {
 				return e
 			}
 			if _, err := c.Response().Write(buf[:n]); err != nil {

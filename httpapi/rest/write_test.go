@@ -21,8 +21,11 @@ func TestDisconnectedClientIsNoError(t *testing.T) {
 		want bool
 	}{{ctx, false}, {t.Context(), true}} {
 		var text bytes.Buffer
-		LogFailure(echo.New().NewContext(httptest.NewRequestWithContext(c.ctx, "GET", "/", nil), httptest.NewRecorder()),
-			fmt.Errorf("read: %w", context.Canceled), slog.New(slog.NewTextHandler(&text, nil)))
+		LogFailure(
+			echo.New().NewContext(httptest.NewRequestWithContext(c.ctx, "GET", "/", nil), httptest.NewRecorder()),
+			fmt.Errorf("read: %w", context.Canceled),
+			slog.New(slog.NewTextHandler(&text, nil)),
+		)
 		if got := strings.Contains(text.String(), "level=ERROR"); got != c.want {
 			t.Errorf("logged: %q", text.String())
 		}

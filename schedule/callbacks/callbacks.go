@@ -25,17 +25,40 @@ type Callbacks struct {
 // Runners returns the runners for schedule.Options, by callback_type.
 func (cb Callbacks) Runners() map[string]schedule.Runner {
 	return map[string]schedule.Runner{
-		agent.CallbackWorkflow: cb.workflow, agent.CallbackAgent: cb.agent, agent.CallbackTool: cb.tool, agent.CallbackSource: cb.source,
+		agent.CallbackWorkflow: cb.workflow,
+		agent.CallbackAgent:    cb.agent,
+		agent.CallbackTool:     cb.tool,
+		agent.CallbackSource:   cb.source,
 	}
 }
 
 // Task starts the workflow of a calendar task, see schedule.Options.Tasks.
 func (cb Callbacks) Task(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
-	return cb.Engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", IdempotencyKey: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
+	return cb.Engine.ExecuteIdempotent(
+		ctx,
+		db,
+		flow.Request{
+			WorkflowID:     c.Task.WorkflowID,
+			Trigger:        "calendar",
+			IdempotencyKey: c.RunID,
+			Input:          c.Trigger(),
+		},
+		releasing(ctx, c.Started),
+	)
 }
 
 func (cb Callbacks) workflow(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-	return cb.Engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", IdempotencyKey: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
+	return cb.Engine.ExecuteIdempotent(
+		ctx,
+		db,
+		flow.Request{
+			WorkflowID:     c.Schedule.CallbackID,
+			Trigger:        "schedule",
+			IdempotencyKey: c.RunID,
+			Input:          c.Trigger(),
+		},
+		releasing(ctx, c.Started),
+	)
 }
 
 // releasing returns started, which also releases the slot of a run. A run holds
@@ -68,7 +91,11 @@ func (cb Callbacks) agent(ctx context.Context, db *store.DB, c schedule.Callback
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, agentTimeout, agent.Errorf(agent.CodeUpstream, "the agent did not answer within %s", agentTimeout))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		agentTimeout,
+		agent.Errorf(agent.CodeUpstream, "the agent did not answer within %s", agentTimeout),
+	)
 	defer cancel()
 	_, err = cb.Chat.Ask(ctx, db, payload.ConversationID, c.RunID, payload.Prompt, about)
 	return "", timeoutCause(ctx, err)
@@ -79,12 +106,24 @@ func (cb Callbacks) agent(ctx context.Context, db *store.DB, c schedule.Callback
 func (cb Callbacks) tool(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	arguments := c.Schedule.Payload
 	var wrapped map[string]json.RawMessage
-	if err := json.Unmarshal(arguments, &wrapped); err == nil && len(wrapped) == 1 && len(wrapped["arguments"]) > 0 && wrapped["arguments"][0] == '{' {
+	if err := json.Unmarshal(arguments, &wrapped); err == nil &&
+		len(wrapped) == 1 &&
+		len(wrapped["arguments"]) > 0 &&
+		wrapped["arguments"][0] == '{' {
 		arguments = wrapped["arguments"]
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, toolTimeout, agent.Errorf(agent.CodeUpstream, "the tool did not answer within %s", toolTimeout))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		toolTimeout,
+		agent.Errorf(agent.CodeUpstream, "the tool did not answer within %s", toolTimeout),
+	)
 	defer cancel()
-	done, err := cb.Toolbox.Execute(chat.WithKey(ctx, c.RunID), db, c.Schedule.CallbackID, arguments)
+	done, err := cb.Toolbox.Execute(
+		chat.WithKey(ctx, c.RunID),
+		db,
+		c.Schedule.CallbackID,
+		arguments,
+	)
 	if err == nil && done.Error != nil {
 		err = agent.Errorf(done.Error.Code, "%s", done.Error.Message)
 	}

@@ -51,8 +51,12 @@ func TestMain(m *testing.M) {
 func newCallbacks(folder *store.Folder) Callbacks {
 	out := egress.New(egress.Policy{Allow: agent.MustAddressRanges("127.0.0.0/8")})
 	toolbox := chat.NewToolbox(chat.ToolOptions{HTTP: out, Version: "test", Log: quiet})
-	return Callbacks{Toolbox: toolbox, Chat: chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: out.HTTP()}),
-		Index: vector.New(folder, vector.Local(), quiet), Tools: toolbox.Tools, Log: quiet})}
+	return Callbacks{Toolbox: toolbox, Chat: chat.New(chat.Options{
+		Model: llm.New(llm.Options{HTTP: out.HTTP()}),
+		Index: vector.New(folder, vector.Local(), quiet),
+		Tools: toolbox.Tools,
+		Log:   quiet,
+	})}
 }
 
 // serveChild runs what is due until all schedules are completed. It prints each call
@@ -92,7 +96,11 @@ func serveChild(path string) error {
 	}
 	for left := 1; left > 0; {
 		<-changed
-		if _, left, err = folder.Default().Schedules(context.Background(), store.ScheduleFilter{Statuses: []string{"active"}}, store.Page{Limit: 1}); err != nil {
+		if _, left, err = folder.Default().Schedules(
+			context.Background(),
+			store.ScheduleFilter{Statuses: []string{"active"}},
+			store.Page{Limit: 1},
+		); err != nil {
 			return err
 		}
 	}
@@ -177,10 +185,16 @@ func (w *fakeServices) model(out http.ResponseWriter, r *http.Request) {
 	message := `{"role":"assistant","content":"Answer to ` + name + `"}`
 	if found {
 		arguments, _ := json.Marshal(`{"name":"` + name + `"}`)
-		message = `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"record","arguments":` + string(arguments) + `}}]}`
+		message = `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",` +
+			`"function":{"name":"record","arguments":` + string(arguments) + `}}]}`
 	}
 	out.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(out, `{"choices":[{"index":0,"finish_reason":"stop","message":%s}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, message)
+	fmt.Fprintf(
+		out,
+		`{"choices":[{"index":0,"finish_reason":"stop","message":%s}],`+
+			`"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
+		message,
+	)
 	_ = http.NewResponseController(out).Flush()
 	w.reached("model answered")
 }
@@ -263,7 +277,10 @@ func TestKillNine(t *testing.T) {
 	}
 	t.Logf("killed %d times; %d repeated requests to the model for %d prompts", w.kills, repeats, 2*each)
 	if len(w.plan) > 0 || len(w.late) > 0 {
-		t.Errorf("the server ended before the kills %q; schedules that called the model after their end: %v", w.plan, w.late)
+		t.Errorf(
+			"the server ended before the kills %q; schedules that called the model after their end: %v",
+			w.plan, w.late,
+		)
 	}
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {
@@ -288,7 +305,11 @@ func TestKillNine(t *testing.T) {
 			checkConversation(t, db, shared, each, s, runs[0].ID)
 		}
 	}
-	if _, n, err := db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 1}); err != nil || n != each+1 {
+	if _, n, err := db.Conversations(
+		t.Context(),
+		store.ConversationFilter{},
+		store.Page{Limit: 1},
+	); err != nil || n != each+1 {
 		t.Errorf("%d conversations, %v", n, err)
 	}
 }
@@ -304,7 +325,11 @@ func prepare(t *testing.T, path, address string, each int) string {
 	}
 	defer folder.Close()
 	db := folder.Default()
-	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{LLMProvider: agent.Some("openai-compatible"), LLMModel: agent.Some("m"), LLMBaseURL: agent.Some(address + "/v1")}); err != nil {
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{
+		LLMProvider: agent.Some("openai-compatible"),
+		LLMModel:    agent.Some("m"),
+		LLMBaseURL:  agent.Some(address + "/v1"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	record, err := db.CreateTool(t.Context(), read[agent.ToolChange](t, `{"name":"record","type":"api","config":{"method":"POST","url":"`+address+`/record/{{name}}",
@@ -324,15 +349,22 @@ func prepare(t *testing.T, path, address string, each int) string {
 		default:
 		}
 	})
-	s := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Log: quiet}, Runners: newCallbacks(folder).Runners()})
+	s := schedule.New(schedule.Options{
+		Env:     store.Env{Folder: folder, Log: quiet},
+		Runners: newCallbacks(folder).Runners(),
+	})
 	for i := range each {
 		for name, what := range map[string]string{
-			"own":    `"callback_type":"agent","payload":{"prompt":"prompt NAME"}`,
-			"shared": `"callback_type":"agent","payload":{"prompt":"prompt NAME","conversation_id":"` + shared.ID + `"}`,
-			"tool":   `"callback_type":"tool","callback_id":"` + record.ID + `","payload":{"name":"NAME"}`,
+			"own": `"callback_type":"agent","payload":{"prompt":"prompt NAME"}`,
+			"shared": `"callback_type":"agent","payload":{"prompt":"prompt NAME","conversation_id":"` +
+				shared.ID + `"}`,
+			"tool": `"callback_type":"tool","callback_id":"` + record.ID + `","payload":{"name":"NAME"}`,
 		} {
 			name := fmt.Sprint(name, i)
-			c := read[agent.ScheduleChange](t, `{"name":"`+name+`","type":"once",`+strings.ReplaceAll(what, "NAME", name)+`}`)
+			c := read[agent.ScheduleChange](
+				t,
+				`{"name":"`+name+`","type":"once",`+strings.ReplaceAll(what, "NAME", name)+`}`,
+			)
 			c.NextRun = agent.Some(agent.At(time.Now()))
 			if _, _, err := s.Create(t.Context(), db, c); err != nil {
 				t.Fatal(err)
@@ -356,7 +388,9 @@ func checkConversation(t *testing.T, db *store.DB, shared string, each int, s ag
 	id, want := shared, 2*each
 	if strings.HasPrefix(s.Name, "own") {
 		list, _, err := db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: each + 1})
-		at := slices.IndexFunc(list, func(c agent.ConversationSummary) bool { return strings.Contains(string(c.Metadata), runID) })
+		at := slices.IndexFunc(list, func(c agent.ConversationSummary) bool {
+			return strings.Contains(string(c.Metadata), runID)
+		})
 		if err != nil || at < 0 {
 			t.Fatalf("%s has no conversation, %v", s.Name, err)
 		}

@@ -17,11 +17,16 @@ const sourceTime = 6 * time.Hour
 // failed. If that is already in progress, it only waits.
 func (cb Callbacks) source(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	id := c.Schedule.CallbackID
-	if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil && agent.ErrorCode(err) != agent.CodeConflict {
+	if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil &&
+		agent.ErrorCode(err) != agent.CodeConflict {
 		return "", err
 	}
 	work.Release(ctx) // sources have their own limits
-	ctx, cancel := context.WithTimeoutCause(ctx, sourceTime, agent.Errorf(agent.CodeUpstream, "the source was not ready within %s", sourceTime))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		sourceTime,
+		agent.Errorf(agent.CodeUpstream, "the source was not ready within %s", sourceTime),
+	)
 	defer cancel()
 	s, err := db.AwaitSource(ctx, id)
 	switch {

@@ -85,7 +85,11 @@ func (c *Client) Agent(idOrName string) *Agent {
 // CreateAgent creates an agent.
 func (c *Client) CreateAgent(ctx context.Context, name, description string) (AgentInfo, error) {
 	var made AgentInfo
-	err := c.Call(ctx, http.MethodPost, "/agents", nil, map[string]any{"name": name, "description": description}, &made)
+	err := c.Call(
+		ctx, http.MethodPost, "/agents", nil,
+		map[string]any{"name": name, "description": description},
+		&made,
+	)
 	return made, err
 }
 
@@ -103,11 +107,22 @@ func (a *Agent) Upload(ctx context.Context, name string, content []byte, wait ti
 	if err == nil {
 		_, err = part.Write(content)
 	}
-	if err = errors.Join(err, form.WriteField("type", "file"), form.WriteField("name", name), form.Close()); err != nil {
+	if err = errors.Join(
+		err,
+		form.WriteField("type", "file"),
+		form.WriteField("name", name),
+		form.Close(),
+	); err != nil {
 		return Source{}, err
 	}
 	query := url.Values{"wait": {strconv.Itoa(int(wait.Seconds()))}}
-	resp, err := a.client.send(ctx, request{method: http.MethodPost, path: a.path + "/sources", query: query, body: body.Bytes(), media: form.FormDataContentType()})
+	resp, err := a.client.send(ctx, request{
+		method: http.MethodPost,
+		path:   a.path + "/sources",
+		query:  query,
+		body:   body.Bytes(),
+		media:  form.FormDataContentType(),
+	})
 	if err != nil {
 		return Source{}, err
 	}
@@ -152,7 +167,11 @@ func (a *Agent) Ask(ctx context.Context, message string, o AskOptions) (*Answer,
 // Stream asks and yields the answer as it comes. An error is the last.
 func (a *Agent) Stream(ctx context.Context, message string, o AskOptions) iter.Seq2[AnswerEvent, error] {
 	body := map[string]any{"message": message, "stream": true}
-	for name, value := range map[string]string{"conversation_id": o.ConversationID, "fallback": o.Fallback, "model": o.Model} {
+	for name, value := range map[string]string{
+		"conversation_id": o.ConversationID,
+		"fallback":        o.Fallback,
+		"model":           o.Model,
+	} {
 		if value != "" {
 			body[name] = value
 		}
@@ -213,7 +232,11 @@ func (a *Agent) Run(ctx context.Context, workflowID string, input map[string]any
 		input = map[string]any{}
 	}
 	var started Execution
-	if err := a.Call(ctx, http.MethodPost, "/workflows/execute", nil, map[string]any{"workflow_id": workflowID, "input": input}, &started); err != nil {
+	if err := a.Call(
+		ctx, http.MethodPost, "/workflows/execute", nil,
+		map[string]any{"workflow_id": workflowID, "input": input},
+		&started,
+	); err != nil {
 		return started, err
 	}
 	return a.Wait(ctx, started.ID)
@@ -271,11 +294,25 @@ func (s *Session) Execute(ctx context.Context, actions ...map[string]any) ([]map
 	var out struct {
 		Results []map[string]any `json:"results"`
 	}
-	err := s.agent.Call(ctx, http.MethodPost, "/browser/"+url.PathEscape(s.ID)+"/execute", nil, map[string]any{"actions": actions}, &out)
+	err := s.agent.Call(
+		ctx,
+		http.MethodPost,
+		"/browser/"+url.PathEscape(s.ID)+"/execute",
+		nil,
+		map[string]any{"actions": actions},
+		&out,
+	)
 	return out.Results, err
 }
 
 // Close closes the session.
 func (s *Session) Close(ctx context.Context) error {
-	return s.agent.Call(ctx, http.MethodDelete, "/browser", url.Values{"id": {s.ID}}, nil, nil)
+	return s.agent.Call(
+		ctx,
+		http.MethodDelete,
+		"/browser",
+		url.Values{"id": {s.ID}},
+		nil,
+		nil,
+	)
 }

@@ -12,7 +12,12 @@ const maxEvent = 16 << 20
 
 // events calls handle with each server-sent event of an answer until handle
 // reports that it is done, or the stream ends.
-func (a *Agent) events(ctx context.Context, method, path string, body any, handle func(name string, data []byte) (done bool, err error)) error {
+func (a *Agent) events(
+	ctx context.Context,
+	method, path string,
+	body any,
+	handle func(name string, data []byte) (done bool, err error),
+) error {
 	r := request{method: method, path: a.path + path, accept: "text/event-stream"}
 	if body != nil {
 		raw, err := json.Marshal(body)

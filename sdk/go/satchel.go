@@ -42,7 +42,13 @@ type Client struct {
 // New returns the client of a server; without a key the caller is anonymous.
 func New(address, key string) *Client {
 	base := strings.TrimSuffix(strings.TrimRight(address, "/"), "/api") + "/api"
-	return &Client{HTTP: &http.Client{}, Tries: 5, base: base, key: key, sleep: sleep}
+	return &Client{
+		HTTP:  &http.Client{},
+		Tries: 5,
+		base:  base,
+		key:   key,
+		sleep: sleep,
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -66,7 +72,9 @@ type Error struct {
 }
 
 // Error returns the message with the status and the code.
-func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code)
+}
 
 // Call makes a request of any route, such as "GET", "/agents", and decodes the
 // answer into out. body is sent as JSON; body, query and out may be nil.
@@ -78,7 +86,13 @@ func (c *Client) Call(ctx context.Context, method, path string, query url.Values
 			return err
 		}
 	}
-	resp, err := c.send(ctx, request{method: method, path: path, query: query, body: raw, media: "application/json"})
+	resp, err := c.send(ctx, request{
+		method: method,
+		path:   path,
+		query:  query,
+		body:   raw,
+		media:  "application/json",
+	})
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,10 @@ func client(t *testing.T, server http.HandlerFunc) (*Client, *[]time.Duration) {
 	s := httptest.NewServer(server)
 	t.Cleanup(s.Close)
 	c, waits := New(s.URL, "key"), &[]time.Duration{}
-	c.sleep = func(_ context.Context, d time.Duration) error { *waits = append(*waits, d); return nil }
+	c.sleep = func(_ context.Context, d time.Duration) error {
+		*waits = append(*waits, d)
+		return nil
+	}
 	return c, waits
 }
 
@@ -48,7 +51,10 @@ func TestUploadObeysRetryAfter(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"source-1","status":"ready"}`)
 	})
 	source, err := c.Agent("a").Upload(t.Context(), "a.txt", []byte("all of it"), time.Minute)
-	if err != nil || source.ID != "source-1" || got != "all of it" || !slices.Equal(*waits, []time.Duration{17 * time.Second}) {
+	if err != nil ||
+		source.ID != "source-1" ||
+		got != "all of it" ||
+		!slices.Equal(*waits, []time.Duration{17 * time.Second}) {
 		t.Errorf("%v, %+v, got %q after %v", err, source, got, *waits)
 	}
 }
@@ -56,7 +62,10 @@ func TestUploadObeysRetryAfter(t *testing.T) {
 func TestOnlyReadsAreRepeated(t *testing.T) {
 	for method, want := range map[string]int{"GET": 3, "POST": 1} {
 		n := 0
-		c, _ := client(t, func(w http.ResponseWriter, _ *http.Request) { n++; w.WriteHeader(http.StatusServiceUnavailable) })
+		c, _ := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			n++
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
 		c.Tries = 3
 		if err := c.Call(t.Context(), method, "/agents", nil, nil, nil); !IsCode(err, "HTTP") || n != want {
 			t.Errorf("%s: %d attempts, want %d; %v", method, n, want, err)
@@ -86,7 +95,8 @@ func TestErrorsNameTheRequest(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 	})
 	var failed *Error
-	if err := c.Call(t.Context(), "POST", "/agents", nil, nil, nil); !errors.As(err, &failed) || failed.RequestID != "request-1" {
+	if err := c.Call(t.Context(), "POST", "/agents", nil, nil, nil); !errors.As(err, &failed) ||
+		failed.RequestID != "request-1" {
 		t.Errorf("%+v", err)
 	}
 }
@@ -167,7 +177,10 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("no example, %v", err)
 	}
 	dir := t.TempDir()
-	mod := fmt.Sprintf("module example\n\ngo 1.24\n\nrequire satchel/sdk/go v0.0.0\n\nreplace satchel/sdk/go => %q\n", here)
+	mod := fmt.Sprintf(
+		"module example\n\ngo 1.24\n\nrequire satchel/sdk/go v0.0.0\n\nreplace satchel/sdk/go => %q\n",
+		here,
+	)
 	for name, text := range map[string]string{"main.go": code, "go.mod": mod} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

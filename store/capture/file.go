@@ -81,7 +81,11 @@ func (f *File) continueError(at Position) error {
 	if w != nil {
 		w.close()
 	}
-	if err != nil || w != nil || at.Generation == "" || at.WAL != (WALPosition{}) || at.Stamp != f.stamp() {
+	if err != nil ||
+		w != nil ||
+		at.Generation == "" ||
+		at.WAL != (WALPosition{}) ||
+		at.Stamp != f.stamp() {
 		return errors.Join(errors.New("the file has changed since it was closed"), err)
 	}
 	return nil
@@ -195,7 +199,11 @@ func (f *File) captureSome() (more bool, err error) {
 
 // take passes a span on as one commit.
 func (f *File) take(w *wal, s span) error {
-	c := Commit{Position: f.at, First: f.at.TXID + 1, Began: time.Now().UnixMilli()}
+	c := Commit{
+		Position: f.at,
+		First:    f.at.TXID + 1,
+		Began:    time.Now().UnixMilli(),
+	}
 	c.Time = c.Began
 	if f.pending.n > 0 {
 		c.Began = f.pending.first.UnixMilli()

@@ -32,11 +32,19 @@ var encoders = sync.Pool{New: func() any {
 
 // encode writes the pages of a span as an LTX file of the transactions first to last.
 func encode(w *wal, s span, first, last uint64, at int64) ([]byte, error) {
-	slices.SortFunc(s.frames, func(a, b frame) int { return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.offset, b.offset)) })
+	slices.SortFunc(s.frames, func(a, b frame) int {
+		return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.offset, b.offset))
+	})
 	enc := encoders.Get().(*encoder)
 	defer enc.release()
 	enc.Encoder = enc.unused
-	if err := begin(&enc.Encoder, ltx.Header{PageSize: uint32(w.pageSize), Commit: s.size, MinTXID: ltx.TXID(first), MaxTXID: ltx.TXID(last), Timestamp: at}); err != nil {
+	if err := begin(&enc.Encoder, ltx.Header{
+		PageSize:  uint32(w.pageSize),
+		Commit:    s.size,
+		MinTXID:   ltx.TXID(first),
+		MaxTXID:   ltx.TXID(last),
+		Timestamp: at,
+	}); err != nil {
 		return nil, err
 	}
 	page := make([]byte, w.pageSize)
@@ -89,7 +97,13 @@ func writeSnapshot(ctx context.Context, out io.Writer, path string, pageSize uin
 	}
 	enc, err := ltx.NewEncoder(out)
 	if err == nil {
-		err = begin(enc, ltx.Header{PageSize: pageSize, Commit: pages, MinTXID: 1, MaxTXID: ltx.TXID(txid), Timestamp: at})
+		err = begin(enc, ltx.Header{
+			PageSize:  pageSize,
+			Commit:    pages,
+			MinTXID:   1,
+			MaxTXID:   ltx.TXID(txid),
+			Timestamp: at,
+		})
 	}
 	if err != nil {
 		return err
@@ -132,7 +146,9 @@ func Verify(part io.Reader) error {
 // Apply writes the pages of an LTX file into a database file, which is empty or
 // contains everything before it, and sets the file's length. The checksum of the LTX
 // file is verified.
-func Apply(file *os.File, part io.Reader) error { return apply(file, part, nil) }
+func Apply(file *os.File, part io.Reader) error {
+	return apply(file, part, nil)
+}
 
 // ApplyRange is Apply for an LTX file that must have the transactions first to last, of
 // which the last is of a time, in Unix milliseconds.
@@ -142,7 +158,11 @@ func ApplyRange(file *os.File, part io.Reader, first, last uint64, at int64) err
 			return fmt.Errorf("it has the transactions %d to %d, not %d to %d", h.MinTXID, h.MaxTXID, first, last)
 		}
 		if h.Timestamp != at {
-			return fmt.Errorf("it is of %s, not of %s", time.UnixMilli(h.Timestamp).UTC(), time.UnixMilli(at).UTC())
+			return fmt.Errorf(
+				"it is of %s, not of %s",
+				time.UnixMilli(h.Timestamp).UTC(),
+				time.UnixMilli(at).UTC(),
+			)
 		}
 		return nil
 	})

@@ -65,7 +65,13 @@ func (f *File) begin(frames int64) error {
 		f.frameSize = w.frameSize()
 	}
 	now := time.Now()
-	f.at = Position{Generation: newGeneration(now), TXID: 1, Time: now.UnixMilli(), Stamp: f.stamp(), WAL: behind}
+	f.at = Position{
+		Generation: newGeneration(now),
+		TXID:       1,
+		Time:       now.UnixMilli(),
+		Stamp:      f.stamp(),
+		WAL:        behind,
+	}
 	return nil
 }
 

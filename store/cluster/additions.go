@@ -20,12 +20,16 @@ const (
 
 // newAdditions returns the queue of the agents whose files are to be read.
 func (c *Cluster) newAdditions() *work.Queue[string] {
-	return work.New(work.Options[string]{Limit: additionsAtOnce, Reserved: additionsReserved, Run: func(_ context.Context, id string) (work.Next, error) {
-		if k, mine := c.agentToAdd(id); mine {
-			c.add(k)
-		}
-		return work.Next{}, nil
-	}})
+	return work.New(work.Options[string]{
+		Limit:    additionsAtOnce,
+		Reserved: additionsReserved,
+		Run: func(_ context.Context, id string) (work.Next, error) {
+			if k, mine := c.agentToAdd(id); mine {
+				c.add(k)
+			}
+			return work.Next{}, nil
+		},
+	})
 }
 
 // agentToAdd returns the row of an agent, and whether it is still to be added to the folder.
@@ -33,7 +37,13 @@ func (c *Cluster) agentToAdd(id string) (k agentRow, is bool) {
 	_, absent := c.folder.Agent(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.agents[id]; k != nil && !k.deleted && k.owner == c.self.Session && absent != nil && !c.expired && !c.changing[id] && c.moving[id] == nil {
+	if k := c.agents[id]; k != nil &&
+		!k.deleted &&
+		k.owner == c.self.Session &&
+		absent != nil &&
+		!c.expired &&
+		!c.changing[id] &&
+		c.moving[id] == nil {
 		return *k, true
 	}
 	return k, false
@@ -43,7 +53,9 @@ func (c *Cluster) agentToAdd(id string) (k agentRow, is bool) {
 // whose due work is known; the others in the order in which their work is due.
 // The default agent's file has the API keys.
 func (c *Cluster) addAll(rows []agentRow) {
-	slices.SortFunc(rows, func(a, b agentRow) int { return a.due().Compare(b.due()) })
+	slices.SortFunc(rows, func(a, b agentRow) int {
+		return a.due().Compare(b.due())
+	})
 	for _, k := range rows {
 		switch {
 		case k.isComplete():
@@ -67,7 +79,9 @@ func (k agentRow) due() time.Time {
 
 // isComplete reports whether the row has everything that is needed to add the agent to the
 // folder without reading its file.
-func (k agentRow) isComplete() bool { return k.infoHead == k.head && k.id != agent.DefaultID }
+func (k agentRow) isComplete() bool {
+	return k.infoHead == k.head && k.id != agent.DefaultID
+}
 
 // add adds an agent to the folder, reading its file first unless the agent is
 // rested. If that fails, it is tried again at the next poll, unless the database lost
@@ -122,7 +136,10 @@ func (c *Cluster) awaitChannel(id string) (moved <-chan struct{}, read bool, err
 		return c.moving[id], false, nil
 	case k == nil || k.deleted || k.owner != c.self.Session && k.owner != stopped:
 		return nil, false, ErrNotOwner
-	case absent == nil || k.owner == stopped || c.changing[id] || c.leaving && !c.additions.Busy(id):
+	case absent == nil ||
+		k.owner == stopped ||
+		c.changing[id] ||
+		c.leaving && !c.additions.Busy(id):
 		return nil, false, nil
 	}
 	return nil, true, nil

@@ -12,7 +12,9 @@ import (
 
 // errSameURL reports that another server has the same URL, so that the others could not
 // tell them apart.
-var errSameURL = errors.New("another server of the cluster has the same URL: set --cluster-url on each to where the others reach it")
+var errSameURL = errors.New(
+	"another server of the cluster has the same URL: set --cluster-url on each to where the others reach it",
+)
 
 // announce adds the session to the servers of the cluster. While another server
 // has the same URL it waits: it fails if that server sends a heartbeat, and
@@ -64,15 +66,29 @@ func (c *Cluster) insertSelf(ctx context.Context, last peer, dead bool) (other *
 			return err
 		}
 		n := peer{}
-		err = tx.QueryRow(ctx, "SELECT session, name, url, beat FROM node WHERE url = $1 AND alive AND session <> $2 ORDER BY session LIMIT 1", self.URL, self.Session).Scan(&n.Session, &n.Name, &n.URL, &n.beat)
+		err = tx.QueryRow(
+			ctx,
+			"SELECT session, name, url, beat FROM node WHERE url = $1 AND alive AND session <> "+
+				"$2 ORDER BY session LIMIT 1",
+			self.URL,
+			self.Session,
+		).Scan(&n.Session, &n.Name, &n.URL, &n.beat)
 		if err == nil {
 			other = &n
 		}
 		if !errors.Is(err, pg.ErrNoRows) {
 			return err
 		}
-		_, err = tx.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version, place, leaving, reason) VALUES ($1,$2,$3,$4,$5,$6,$7,$8)",
-			self.Session, self.Name, self.URL, self.Version, store.FileVersion(), c.place, leaving, string(why))
+		_, err = tx.Exec(
+			ctx,
+			"INSERT INTO node(session, name, url, version, file_version, place, leaving, reason) "+
+				"VALUES ($1,$2,$3,$4,$5,$6,$7,$8)",
+			self.Session, self.Name, self.URL, self.Version,
+			store.FileVersion(),
+			c.place,
+			leaving,
+			string(why),
+		)
 		return err
 	})
 	return other, err

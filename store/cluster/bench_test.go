@@ -49,7 +49,11 @@ func benchmarkCommits(b *testing.B, pg *pgtest.Server, agents int) {
 		all.Go(func() {
 			for next.Add(1) <= int64(b.N) {
 				began := time.Now()
-				if _, err := write(context.Background(), db, "note of a customer who came back for more bread"); err != nil {
+				if _, err := write(
+					context.Background(),
+					db,
+					"note of a customer who came back for more bread",
+				); err != nil {
 					b.Error(err)
 					return
 				}
@@ -104,7 +108,9 @@ func BenchmarkGrowth(b *testing.B) {
 		all.Go(func() {
 			for n := i; time.Since(began) < length; n++ {
 				<-pace.C
-				if _, err := db.UpdateContact(context.Background(), contacts[n%len(contacts)], agent.ContactChange{Notes: agent.Some(fmt.Sprint("asked for bread ", n))}); err != nil {
+				if _, err := db.UpdateContact(context.Background(), contacts[n%len(contacts)], agent.ContactChange{
+					Notes: agent.Some(fmt.Sprint("asked for bread ", n)),
+				}); err != nil {
 					b.Error(err)
 					return
 				}
@@ -124,8 +130,12 @@ func BenchmarkGrowth(b *testing.B) {
 		}
 		mb := func(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) }
 		n := commits.Load()
-		fmt.Printf("%4.0f s %4.0f commits/s  log %s (heap %s index %s toast %s) live %s in %d rows, dead %d, vacuums %d; agent %s block %s\n", now.Sub(began).Seconds(),
-			float64(n-last)/now.Sub(lastTime).Seconds(), mb(log), mb(heap), mb(index), mb(toast), mb(live), rows, dead, vacuums, mb(agents), mb(block))
+		fmt.Printf(
+			"%4.0f s %4.0f commits/s  log %s (heap %s index %s toast %s) live %s in %d rows, dead %d, "+
+				"vacuums %d; agent %s block %s\n",
+			now.Sub(began).Seconds(), float64(n-last)/now.Sub(lastTime).Seconds(), mb(log), mb(heap), mb(index),
+			mb(toast), mb(live), rows, dead, vacuums, mb(agents), mb(block),
+		)
 		if last, lastTime = n, now; time.Since(began) > length {
 			break
 		}

@@ -21,11 +21,16 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 	var orphans []*agentRow
 	for id, k := range c.agents {
 		_, listed := c.nodes[k.owner]
-		if (dead[k.owner] || !listed) && k.owner != stopped && !k.deleted && chooseOwner(id, k.fileVersion, alive) == session {
+		if (dead[k.owner] || !listed) &&
+			k.owner != stopped &&
+			!k.deleted &&
+			chooseOwner(id, k.fileVersion, alive) == session {
 			orphans = append(orphans, k)
 		}
 	}
-	slices.SortFunc(orphans, func(a, b *agentRow) int { return a.due().Compare(b.due()) })
+	slices.SortFunc(orphans, func(a, b *agentRow) int {
+		return a.due().Compare(b.due())
+	})
 	var ids, owners []string
 	for _, k := range orphans[:min(len(orphans), claimLimit)] {
 		ids, owners = append(ids, k.id), append(owners, k.owner)
@@ -111,7 +116,10 @@ func (c *Cluster) reconcile(session string) {
 		}
 	}
 	_, hasDefault := c.agents[agent.DefaultID]
-	makeDefault := !hasDefault && !c.leaving && !c.full.IsZero() && !c.changing[agent.DefaultID]
+	makeDefault := !hasDefault &&
+		!c.leaving &&
+		!c.full.IsZero() &&
+		!c.changing[agent.DefaultID]
 	if makeDefault {
 		c.changing[agent.DefaultID] = true
 	}
@@ -258,13 +266,20 @@ func (c *Cluster) target(node string) (*peer, error) {
 func (c *Cluster) give(ctx context.Context, id string, to *peer) error {
 	c.mu.Lock()
 	k := c.agents[id]
-	if k == nil || k.owner != c.self.Session || c.changing[id] || c.moving[id] != nil {
+	if k == nil ||
+		k.owner != c.self.Session ||
+		c.changing[id] ||
+		c.moving[id] != nil {
 		c.mu.Unlock()
 		return agent.NotFound("agent", id).Because(ErrNotOwner)
 	}
 	if k.fileVersion > to.fileVersion {
 		c.mu.Unlock()
-		return agent.Errorf(agent.CodeConflict, "the server %s has an older version of Satchel, which cannot open this agent", to.Name)
+		return agent.Errorf(
+			agent.CodeConflict,
+			"the server %s has an older version of Satchel, which cannot open this agent",
+			to.Name,
+		)
 	}
 	moved := make(chan struct{})
 	c.moving[id] = moved
@@ -287,7 +302,13 @@ func (c *Cluster) give(ctx context.Context, id string, to *peer) error {
 	if err := c.flushNotes(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	_, err := c.pool.Exec(ctx, "UPDATE agent SET owner = $3, changed = clock_timestamp() WHERE id = $1 AND owner = $2 AND NOT deleted", id, session, to.Session)
+	_, err := c.pool.Exec(
+		ctx,
+		"UPDATE agent SET owner = $3, changed = clock_timestamp() WHERE id = $1 AND owner = $2 AND NOT deleted",
+		id,
+		session,
+		to.Session,
+	)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

@@ -105,15 +105,40 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Options: o, Signer: signer, pool: pool, wake: make(chan struct{}, 1),
-		files: map[string]*copyState{}, notes: map[string]note{}, nodes: map[string]*peer{}, agents: map[string]*agentRow{},
-		lags:   lags{waiting: map[*shipment]bool{}},
-		byName: map[string]string{}, owned: map[string]int{}, changing: map[string]bool{}, moving: map[string]chan struct{}{}, keys: -1,
-		fetches: make(chan struct{}, fetchesAtOnce), draining: make(chan struct{}, 1)}
+	c := &Cluster{
+		Options:  o,
+		Signer:   signer,
+		pool:     pool,
+		wake:     make(chan struct{}, 1),
+		files:    map[string]*copyState{},
+		notes:    map[string]note{},
+		nodes:    map[string]*peer{},
+		agents:   map[string]*agentRow{},
+		lags:     lags{waiting: map[*shipment]bool{}},
+		byName:   map[string]string{},
+		owned:    map[string]int{},
+		changing: map[string]bool{},
+		moving:   map[string]chan struct{}{},
+		keys:     -1,
+		fetches:  make(chan struct{}, fetchesAtOnce),
+		draining: make(chan struct{}, 1),
+	}
 	c.Signer = c.Signer.At(c.databaseTime)
 	c.additions, c.free = c.newAdditions(), freeSpace
-	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, failed: c.countError, uncertain: uncertainTime}
-	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}
+	c.ship = &shipper{
+		pool:      pool,
+		log:       o.Log,
+		queue:     make(chan *shipment),
+		expired:   c.expire,
+		failed:    c.countError,
+		uncertain: uncertainTime,
+	}
+	c.self = Node{
+		Session: rand.Text(),
+		Name:    o.Name,
+		Version: o.Version,
+		Self:    true,
+	}
 	err = prepare(ctx, pool)
 	if err == nil {
 		c.id, err = identify(ctx, pool, o.MasterKeys)
@@ -128,8 +153,12 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-func (c *Cluster) copiesPath() string { return filepath.Join(c.Path, "cluster") }
-func (c *Cluster) lostPath() string   { return filepath.Join(c.Path, "lost") }
+func (c *Cluster) copiesPath() string {
+	return filepath.Join(c.Path, "cluster")
+}
+func (c *Cluster) lostPath() string {
+	return filepath.Join(c.Path, "lost")
+}
 
 // Start joins the cluster: from now on the folder gets the agents that this server owns.
 // The other servers reach this one at url. Call it once.
@@ -241,7 +270,11 @@ func (c *Cluster) Resume(id string) (at capture.Position, used uint64) {
 	if f == nil {
 		return at, 0
 	}
-	return capture.Position{Generation: generation, TXID: uint64(f.head), Stamp: f.stamp}, 0
+	return capture.Position{
+		Generation: generation,
+		TXID:       uint64(f.head),
+		Stamp:      f.stamp,
+	}, 0
 }
 
 // Append implements capture.Durable.
@@ -252,7 +285,14 @@ func (c *Cluster) Append(id string, commit capture.Commit) error {
 	if f == nil || uint64(f.head)+1 != commit.TXID {
 		return fmt.Errorf("commit %d of agent %s does not follow the last one in the cluster", commit.TXID, id)
 	}
-	s := &shipment{id: id, session: f.session, head: f.head, body: commit.Data, startedAt: time.Now(), done: make(chan error, 1)}
+	s := &shipment{
+		id:        id,
+		session:   f.session,
+		head:      f.head,
+		body:      commit.Data,
+		startedAt: time.Now(),
+		done:      make(chan error, 1),
+	}
 	c.beginShipment(s)
 	c.ship.queue <- s
 	err := <-s.done
@@ -270,7 +310,10 @@ func (c *Cluster) Append(id string, commit capture.Commit) error {
 func (c *Cluster) Closed(id string, at capture.Position) {
 	c.mu.Lock()
 	f := c.files[id]
-	if f != nil && at.Generation == generation && at.WAL == (capture.WALPosition{}) && uint64(f.head) == at.TXID {
+	if f != nil &&
+		at.Generation == generation &&
+		at.WAL == (capture.WALPosition{}) &&
+		uint64(f.head) == at.TXID {
 		f.stamp = at.Stamp
 	} else {
 		delete(c.files, id)

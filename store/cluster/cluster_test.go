@@ -65,7 +65,12 @@ func testTakeover(t *testing.T, url string) {
 		ids = append(ids, mustWrite(t, db, strings.Repeat("note ", n*50)))
 	}
 	old := a.Self().Session
-	if _, err := b.pool.Exec(t.Context(), "UPDATE agent SET owner = $1, changed = clock_timestamp() WHERE id = $2", b.Self().Session, id); err != nil {
+	if _, err := b.pool.Exec(
+		t.Context(),
+		"UPDATE agent SET owner = $1, changed = clock_timestamp() WHERE id = $2",
+		b.Self().Session,
+		id,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := write(t.Context(), db, "too late"); !errors.Is(err, ErrNotOwner) {
@@ -90,7 +95,10 @@ func testTakeover(t *testing.T, url string) {
 	if _, n, err := taken.Contacts(t.Context(), nil, store.Page{Limit: 1}); err != nil || n != len(ids) {
 		t.Errorf("%d contacts of %d, %v", n, len(ids), err)
 	}
-	a.eventually(t, "to give up the agent", func() bool { _, err := a.f.Agent(id); return errors.Is(err, ErrNotOwner) })
+	a.eventually(t, "to give up the agent", func() bool {
+		_, err := a.f.Agent(id)
+		return errors.Is(err, ErrNotOwner)
+	})
 	if a.Self().Session != old {
 		t.Error("a server that lost one agent started a new session")
 	}
@@ -185,7 +193,10 @@ func testAttention(t *testing.T, url string) {
 	a.agent(t, agent.DefaultID)
 	b := serve(t, url, "b", t.TempDir())
 	db := a.make(t, "Bakery")
-	if _, err := db.CreateConversation(t.Context(), agent.ConversationChange{ContactID: agent.Some(mustWrite(t, db, "")), InboxChange: agent.InboxChange{NeedsHuman: agent.Some(true)}}); err != nil {
+	if _, err := db.CreateConversation(t.Context(), agent.ConversationChange{
+		ContactID:   agent.Some(mustWrite(t, db, "")),
+		InboxChange: agent.InboxChange{NeedsHuman: agent.Some(true)},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	a.noteWritten(t.Context(), time.Now())
@@ -194,7 +205,8 @@ func testAttention(t *testing.T, url string) {
 	}
 	b.eventually(t, "to know what needs attention", func() bool {
 		all, err := b.Agents(t.Context())
-		return err == nil && slices.ContainsFunc(all, func(e Entry) bool { return e.Agent.ID == db.ID() && e.Attention.Waiting == 1 })
+		return err == nil &&
+			slices.ContainsFunc(all, func(e Entry) bool { return e.Agent.ID == db.ID() && e.Attention.Waiting == 1 })
 	})
 }
 
@@ -204,12 +216,18 @@ func testNamesAreUnique(t *testing.T, url string) {
 	b := serve(t, url, "b", t.TempDir())
 	db := a.make(t, "Bakery")
 	for _, name := range []string{"bakery", db.ID(), "default"} {
-		if _, err := b.f.CreateAgent(t.Context(), agent.Agent{Name: name}, ""); agent.ErrorCode(err) != agent.CodeAgentNameExists {
+		if _, err := b.f.CreateAgent(
+			t.Context(),
+			agent.Agent{Name: name},
+			"",
+		); agent.ErrorCode(err) != agent.CodeAgentNameExists {
 			t.Errorf("a second %s: %v", name, err)
 		}
 	}
 	other := b.make(t, "Florist")
-	if _, err := b.f.UpdateAgent(t.Context(), other, agent.AgentChange{Name: agent.Some("BAKERY")}); agent.ErrorCode(err) != agent.CodeAgentNameExists {
+	if _, err := b.f.UpdateAgent(t.Context(), other, agent.AgentChange{
+		Name: agent.Some("BAKERY"),
+	}); agent.ErrorCode(err) != agent.CodeAgentNameExists {
 		t.Errorf("renamed to a name that is taken: %v", err)
 	}
 	if err := a.f.DeleteAgent(db); err != nil {
@@ -222,7 +240,10 @@ func testNamesAreUnique(t *testing.T, url string) {
 		n, id, err := a.Owner(t.Context(), "bakery")
 		return err == nil && id == other.ID() && n.Name == "b"
 	})
-	a.eventually(t, "to list the remaining agents", func() bool { all, err := a.Agents(t.Context()); return err == nil && len(all) == 2 })
+	a.eventually(t, "to list the remaining agents", func() bool {
+		all, err := a.Agents(t.Context())
+		return err == nil && len(all) == 2
+	})
 	if _, _, err := a.Owner(t.Context(), db.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("the owner of a deleted agent: %v", err)
 	}
@@ -235,21 +256,37 @@ func testKeysAreEverywhere(t *testing.T, url string) {
 	if b.f.HasHadKeys() {
 		t.Error("a key was created")
 	}
-	made, secret, err := a.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}, CreatedBy: "ada@example.com"})
+	made, secret, err := a.f.CreateKey(t.Context(), agent.Key{
+		Name:      "k",
+		Role:      agent.RoleAdmin,
+		Agents:    []string{"*"},
+		CreatedBy: "ada@example.com",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hash := agent.HashKey(secret)
 	b.eventually(t, "to know the key", func() bool { return b.f.Key(hash) != nil })
-	if k := b.f.Key(hash); k.ID != made.ID || k.Role != agent.RoleAdmin || k.CreatedBy != "ada@example.com" || !slices.Equal(k.Agents, []string{"*"}) || !k.ExpiresAt.IsZero() || !b.f.HasHadKeys() {
+	if k := b.f.Key(hash); k.ID != made.ID ||
+		k.Role != agent.RoleAdmin ||
+		k.CreatedBy != "ada@example.com" ||
+		!slices.Equal(k.Agents, []string{"*"}) ||
+		!k.ExpiresAt.IsZero() ||
+		!b.f.HasHadKeys() {
 		t.Errorf("the key is %+v", k)
 	}
 	no := agent.RoleNone
 	if err := a.f.ChooseAccess(t.Context(), &no); err != nil {
 		t.Fatal(err)
 	}
-	b.eventually(t, "to know the choice about access", func() bool { return b.f.AccessChoice() != nil && *b.f.AccessChoice() == no })
-	if _, _, err := b.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}}); !errors.Is(err, ErrNotOwner) {
+	b.eventually(t, "to know the choice about access", func() bool {
+		return b.f.AccessChoice() != nil && *b.f.AccessChoice() == no
+	})
+	if _, _, err := b.f.CreateKey(t.Context(), agent.Key{
+		Name:   "k",
+		Role:   agent.RoleAdmin,
+		Agents: []string{"*"},
+	}); !errors.Is(err, ErrNotOwner) {
 		t.Errorf("a key created by a server that does not have them: %v", err)
 	}
 	if err := a.f.DeleteKey(t.Context(), made.ID); err != nil {
@@ -269,17 +306,26 @@ func testMove(t *testing.T, url string) {
 	id := db.ID()
 	ids := []string{mustWrite(t, db, "here")}
 	b := serve(t, url, "b", t.TempDir())
-	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
+	a.eventually(t, "to see b", func() bool {
+		_, err := a.target("b")
+		return err == nil
+	})
 	if err := a.Move(t.Context(), id, "nobody"); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("moved to a server that does not exist: %v", err)
 	}
 	c := serveAt(t, url, "b", "http://other", t.TempDir())
-	a.eventually(t, "to see another b", func() bool { _, err := a.target(c.Self().Session); return err == nil })
+	a.eventually(t, "to see another b", func() bool {
+		_, err := a.target(c.Self().Session)
+		return err == nil
+	})
 	if err := a.Move(t.Context(), id, "b"); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("moved to one of two servers with the same name: %v", err)
 	}
 	c.end()
-	a.eventually(t, "to see one b", func() bool { _, err := a.target("b"); return err == nil })
+	a.eventually(t, "to see one b", func() bool {
+		_, err := a.target("b")
+		return err == nil
+	})
 	if err := a.Move(t.Context(), id, "b"); err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +334,10 @@ func testMove(t *testing.T, url string) {
 	}
 	moved := b.agent(t, id)
 	ids = append(ids, mustWrite(t, moved, "there"))
-	b.eventually(t, "to see a", func() bool { _, err := b.target("a"); return err == nil })
+	b.eventually(t, "to see a", func() bool {
+		_, err := b.target("a")
+		return err == nil
+	})
 	if err := b.Move(t.Context(), id, a.Self().Session); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +345,10 @@ func testMove(t *testing.T, url string) {
 	if lost := missing(t, a.agent(t, id), ids); lost != nil {
 		t.Errorf("lost: %v", lost)
 	}
-	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
+	a.eventually(t, "to see b", func() bool {
+		_, err := a.target("b")
+		return err == nil
+	})
 	if err := a.Drain(t.Context(), Drained); err != nil {
 		t.Fatal(err)
 	}
@@ -308,14 +360,25 @@ func testMove(t *testing.T, url string) {
 	}
 	// An agent that is assigned to it before the others know that it is leaving is moved
 	// on.
-	if _, err := a.pool.Exec(t.Context(), "UPDATE agent SET owner = $1, changed = clock_timestamp() WHERE id = $2", a.Self().Session, id); err != nil {
+	if _, err := a.pool.Exec(
+		t.Context(),
+		"UPDATE agent SET owner = $1, changed = clock_timestamp() WHERE id = $2",
+		a.Self().Session,
+		id,
+	); err != nil {
 		t.Fatal(err)
 	}
-	a.eventually(t, "to get an agent and move it on", func() bool { n, err := a.Refresh(t.Context(), id); return err == nil && n.Name == "b" })
+	a.eventually(t, "to get an agent and move it on", func() bool {
+		n, err := a.Refresh(t.Context(), id)
+		return err == nil && n.Name == "b"
+	})
 	if lost := missing(t, b.agent(t, id), ids); lost != nil {
 		t.Errorf("lost: %v", lost)
 	}
-	b.eventually(t, "to see that a is leaving", func() bool { _, err := b.target("a"); return err != nil })
+	b.eventually(t, "to see that a is leaving", func() bool {
+		_, err := b.target("a")
+		return err != nil
+	})
 	if err := b.Drain(t.Context(), Drained); err == nil {
 		t.Error("the last server was drained")
 	}
@@ -366,7 +429,11 @@ func testImportAndExport(t *testing.T, url string) {
 	}
 	id, ids := db.ID(), []string{mustWrite(t, db, "before the cluster")}
 	no := agent.RoleNone
-	_, secret, err := f.CreateKeyChoosing(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}}, &no)
+	_, secret, err := f.CreateKeyChoosing(
+		t.Context(),
+		agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}},
+		&no,
+	)
 	if err == nil {
 		err = f.Close()
 	}
@@ -385,10 +452,20 @@ func testImportAndExport(t *testing.T, url string) {
 	}
 	// Servers that start now have access control on, before any of them has the default
 	// agent.
-	if a, err := c.Access(); len(a.Keys) != 1 || a.Keys[0].Hash != agent.HashKey(secret) || !a.KeyMade || a.Choice == nil || *a.Choice != agent.RoleNone || err != nil {
+	if a, err := c.Access(); len(a.Keys) != 1 ||
+		a.Keys[0].Hash != agent.HashKey(secret) ||
+		!a.KeyMade ||
+		a.Choice == nil ||
+		*a.Choice != agent.RoleNone ||
+		err != nil {
 		t.Errorf("the access to the cluster is %+v, %v", a, err)
 	}
-	if _, err := store.Open(store.Options{Path: own, MasterKeys: [][]byte{testKey}, Log: log, Cluster: c}); !errors.Is(err, store.ErrOwnAgents) {
+	if _, err := store.Open(store.Options{
+		Path:       own,
+		MasterKeys: [][]byte{testKey},
+		Log:        log,
+		Cluster:    c,
+	}); !errors.Is(err, store.ErrOwnAgents) {
 		t.Errorf("a folder with agents of its own was used for a cluster: %v", err)
 	}
 	a := serve(t, url, "a", t.TempDir())
@@ -436,8 +513,12 @@ func testSameURL(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.Close(); b.Close() })
-	if err := b.Start(t.Context(), f, "http://a"); !errors.Is(err, errSameURL) || !strings.Contains(err.Error(), "--cluster-url") {
+	t.Cleanup(func() {
+		_ = f.Close()
+		b.Close()
+	})
+	if err := b.Start(t.Context(), f, "http://a"); !errors.Is(err, errSameURL) ||
+		!strings.Contains(err.Error(), "--cluster-url") {
 		t.Errorf("a second server of a URL: %v", err)
 	}
 	if err := a.step(t.Context()); err != nil || a.Ready() != nil {
@@ -446,14 +527,20 @@ func testSameURL(t *testing.T, url string) {
 	b.mu.Lock()
 	b.self.URL = "http://c"
 	b.mu.Unlock()
-	if _, err := b.pool.Exec(t.Context(), "INSERT INTO node(session, name, url, version, file_version) VALUES ('killed', 'c', 'http://c', '1', 1)"); err != nil {
+	if _, err := b.pool.Exec(
+		t.Context(),
+		"INSERT INTO node(session, name, url, version, file_version) VALUES ('killed', 'c', 'http://c', '1', 1)",
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.announce(t.Context(), 0); err != nil {
 		t.Errorf("the server that had the URL was killed: %v", err)
 	}
 	var alive bool
-	if err := b.pool.QueryRow(t.Context(), "SELECT alive FROM node WHERE session = 'killed'").Scan(&alive); err != nil || alive {
+	if err := b.pool.QueryRow(
+		t.Context(),
+		"SELECT alive FROM node WHERE session = 'killed'",
+	).Scan(&alive); err != nil || alive {
 		t.Errorf("a server without a heartbeat: %v, %v", alive, err)
 	}
 }

@@ -48,7 +48,9 @@ type copyRecord struct {
 	Unsure bool `json:"unsure,omitempty"`
 }
 
-func (c *Cluster) copyPath(id string) string { return filepath.Join(c.copiesPath(), id+".json") }
+func (c *Cluster) copyPath(id string) string {
+	return filepath.Join(c.copiesPath(), id+".json")
+}
 
 // bootID identifies the current boot of the machine, or is "" where that is unknown.
 func bootID() string {
@@ -60,12 +62,24 @@ func (c *Cluster) recordCopy(id string, f copyState) {
 	c.mu.Lock()
 	incarnation := c.lastSeen.Incarnation
 	c.mu.Unlock()
-	raw, err := json.Marshal(copyRecord{Cluster: c.id, Head: f.head, Logged: f.logged, Stamp: f.stamp, Boot: bootID(), Incarnation: incarnation, Unsure: f.unsure})
+	raw, err := json.Marshal(copyRecord{
+		Cluster:     c.id,
+		Head:        f.head,
+		Logged:      f.logged,
+		Stamp:       f.stamp,
+		Boot:        bootID(),
+		Incarnation: incarnation,
+		Unsure:      f.unsure,
+	})
 	if err == nil {
 		err = os.WriteFile(c.copyPath(id), raw, 0o600)
 	}
 	if err != nil {
-		c.Log.Warn("the copy of an agent's file will be created again", "agent", id, "error", errors.Join(err, store.RemoveIfExists(c.copyPath(id))))
+		c.Log.Warn(
+			"the copy of an agent's file will be created again",
+			"agent", id,
+			"error", errors.Join(err, store.RemoveIfExists(c.copyPath(id))),
+		)
 	}
 }
 
@@ -86,7 +100,10 @@ func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
 	c.mu.Lock()
 	incarnation := c.lastSeen.Incarnation
 	c.mu.Unlock()
-	return r, r.Cluster == c.id && r.Incarnation == incarnation && r.Stamp == store.StampOf(path) && !store.HasWAL(path)
+	return r, r.Cluster == c.id &&
+		r.Incarnation == incarnation &&
+		r.Stamp == store.StampOf(path) &&
+		!store.HasWAL(path)
 }
 
 // recordRefused records an agent's closed file including its last commit, which the
@@ -106,7 +123,10 @@ func (c *Cluster) Fetch(id, path string) error {
 	c.mu.Lock()
 	session, f := c.self.Session, c.files[id]
 	c.mu.Unlock()
-	if f != nil && f.session == session && f.stamp == store.StampOf(path) && !store.HasWAL(path) {
+	if f != nil &&
+		f.session == session &&
+		f.stamp == store.StampOf(path) &&
+		!store.HasWAL(path) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTime)
@@ -119,12 +139,23 @@ func (c *Cluster) Fetch(id, path string) error {
 	}
 	var head int64
 	var version int
-	err := c.pool.QueryRow(ctx, "SELECT head, file_version FROM agent WHERE id = $1 AND owner = $2 AND NOT deleted", id, session).Scan(&head, &version)
+	err := c.pool.QueryRow(
+		ctx,
+		"SELECT head, file_version FROM agent WHERE id = $1 AND owner = $2 AND NOT deleted",
+		id,
+		session,
+	).Scan(&head, &version)
 	if errors.Is(err, pg.ErrNoRows) {
 		return agent.NotFound("agent", id).Because(ErrNotOwner)
 	}
 	if err == nil && version < store.FileVersion() {
-		_, err = c.pool.Exec(ctx, "UPDATE agent SET file_version = $3 WHERE id = $1 AND owner = $2", id, session, store.FileVersion())
+		_, err = c.pool.Exec(
+			ctx,
+			"UPDATE agent SET file_version = $3 WHERE id = $1 AND owner = $2",
+			id,
+			session,
+			store.FileVersion(),
+		)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -134,7 +165,13 @@ func (c *Cluster) Fetch(id, path string) error {
 	case trusted && local.Head > head:
 		return fmt.Errorf("%w: agent %s is at commit %d there, and at %d in %s", errBehind, id, head, local.Head, path)
 	case trusted && local.Head == head:
-		c.setCopy(id, &copyState{session: session, head: head, stamp: local.Stamp, logged: local.Logged, written: time.Now()})
+		c.setCopy(id, &copyState{
+			session: session,
+			head:    head,
+			stamp:   local.Stamp,
+			logged:  local.Logged,
+			written: time.Now(),
+		})
 		return nil
 	}
 	return c.restore(ctx, id, path, session, local, trusted)
@@ -170,7 +207,9 @@ func (c *Cluster) removeUnclosed(id string) error {
 	entries, err := os.ReadDir(c.lostPath())
 	for _, e := range entries {
 		path := filepath.Join(c.lostPath(), e.Name())
-		if strings.HasPrefix(e.Name(), id+"-") && strings.HasSuffix(e.Name(), ".db") && store.HasWAL(path) {
+		if strings.HasPrefix(e.Name(), id+"-") &&
+			strings.HasSuffix(e.Name(), ".db") &&
+			store.HasWAL(path) {
 			err = errors.Join(err, store.RemoveIfExists(path))
 		}
 	}
@@ -205,7 +244,13 @@ func (c *Cluster) restore(ctx context.Context, id, path, session string, local c
 	if err != nil {
 		return errors.Join(fmt.Errorf("restore agent %s: %w", id, err), store.RemoveIfExists(temp))
 	}
-	c.setCopy(id, &copyState{session: session, head: head, stamp: store.StampOf(path), logged: logged, written: time.Now()})
+	c.setCopy(id, &copyState{
+		session: session,
+		head:    head,
+		stamp:   store.StampOf(path),
+		logged:  logged,
+		written: time.Now(),
+	})
 	return nil
 }
 
@@ -222,14 +267,20 @@ func (c *Cluster) write(ctx context.Context, id, path string, old olderCopy) (he
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
+	defer func() {
+		err = errors.Join(err, out.Close())
+	}()
 	tx, err := c.pool.Snapshot(ctx)
 	if err != nil {
 		return 0, 0, noAnswerError(err)
 	}
 	defer tx.Rollback(ctx)
 	var seq, size int64
-	err = tx.QueryRow(ctx, "SELECT a.head, b.seq, b.size FROM agent a JOIN base b ON b.agent = a.id WHERE a.id = $1", id).Scan(&head, &seq, &size)
+	err = tx.QueryRow(
+		ctx,
+		"SELECT a.head, b.seq, b.size FROM agent a JOIN base b ON b.agent = a.id WHERE a.id = $1",
+		id,
+	).Scan(&head, &seq, &size)
 	switch {
 	case err != nil:
 		err = noAnswerError(err)
@@ -259,7 +310,14 @@ func copyFile(out *os.File, from string) error {
 
 // writeBlocks writes the blocks of an agent's base. Blocks that the file from has in the
 // same place are copied from there.
-func writeBlocks(ctx context.Context, tx *pg.Tx, id string, out *os.File, size int64, from string) error {
+func writeBlocks(
+	ctx context.Context,
+	tx *pg.Tx,
+	id string,
+	out *os.File,
+	size int64,
+	from string,
+) error {
 	sums, err := blockSums(ctx, tx, id)
 	if err != nil {
 		return noAnswerError(err)
@@ -294,7 +352,15 @@ func readBlock(in *os.File, no int, b, sum []byte) bool {
 	return bytes.Equal(have[:], sum)
 }
 
-func fetchBlocks(ctx context.Context, tx *pg.Tx, id string, out *os.File, missing []int64, sums map[int][]byte, size int64) error {
+func fetchBlocks(
+	ctx context.Context,
+	tx *pg.Tx,
+	id string,
+	out *os.File,
+	missing []int64,
+	sums map[int][]byte,
+	size int64,
+) error {
 	if len(missing) == 0 {
 		return nil
 	}
@@ -323,8 +389,19 @@ func fetchBlocks(ctx context.Context, tx *pg.Tx, id string, out *os.File, missin
 	return nil
 }
 
-func applyLog(ctx context.Context, tx *pg.Tx, id string, out *os.File, seq, head int64) (logged int64, err error) {
-	for row, err := range tx.Query(ctx, "SELECT seq, body FROM log WHERE agent = $1 AND seq > $2 ORDER BY seq", id, seq) {
+func applyLog(
+	ctx context.Context,
+	tx *pg.Tx,
+	id string,
+	out *os.File,
+	seq, head int64,
+) (logged int64, err error) {
+	for row, err := range tx.Query(
+		ctx,
+		"SELECT seq, body FROM log WHERE agent = $1 AND seq > $2 ORDER BY seq",
+		id,
+		seq,
+	) {
 		var n int64
 		var body []byte
 		if err == nil {

@@ -31,7 +31,9 @@ type scanner interface{ Scan(to ...any) error }
 
 func scanAgent(row scanner) (k agentRow, err error) {
 	var info string
-	if err := row.Scan(&k.id, &k.name, &k.owner, &k.head, &k.infoHead, &k.fileVersion, &k.deleted, &info, &k.changed); err != nil {
+	if err := row.Scan(
+		&k.id, &k.name, &k.owner, &k.head, &k.infoHead, &k.fileVersion, &k.deleted, &info, &k.changed,
+	); err != nil {
 		return k, err
 	}
 	if json.Unmarshal([]byte(info), &k.summary) != nil {
@@ -42,8 +44,13 @@ func scanAgent(row scanner) (k agentRow, err error) {
 
 // readAgent reads the row of an agent, by id or else by name.
 func (c *Cluster) readAgent(ctx context.Context, idOrName string) (agentRow, error) {
-	k, err := scanAgent(c.pool.QueryRow(ctx, "SELECT "+agentColumns+" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
-		idOrName, agent.NameKey(idOrName)))
+	k, err := scanAgent(c.pool.QueryRow(
+		ctx,
+		"SELECT "+agentColumns+
+			" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
+		idOrName,
+		agent.NameKey(idOrName),
+	))
 	if errors.Is(err, pg.ErrNoRows) {
 		return k, agent.NotFound("agent", idOrName)
 	} else if err != nil {
@@ -77,7 +84,8 @@ func (c *Cluster) Owner(ctx context.Context, idOrName string) (Node, string, err
 		}
 	}
 	k, err := c.readAgent(ctx, idOrName)
-	if idOrName == agent.DefaultID && agent.ErrorCode(err) == agent.CodeNotFound { // the first server of a new cluster has not created it yet
+	// the first server of a new cluster has not created it yet
+	if idOrName == agent.DefaultID && agent.ErrorCode(err) == agent.CodeNotFound {
 		err = fmt.Errorf("%w: the default agent is being created", ErrUnavailable)
 	}
 	if err != nil {
@@ -123,7 +131,12 @@ func (c *Cluster) Agents(context.Context) ([]Entry, error) {
 	all, now := make([]Entry, 0, len(c.agents)), agent.Now()
 	for _, k := range c.agents {
 		if !k.deleted {
-			all = append(all, Entry{Agent: k.summary.Agent, Admins: k.summary.Admins, Owner: k.owner, Attention: k.summary.Attention.At(now)})
+			all = append(all, Entry{
+				Agent:     k.summary.Agent,
+				Admins:    k.summary.Admins,
+				Owner:     k.owner,
+				Attention: k.summary.Attention.At(now),
+			})
 		}
 	}
 	return all, nil
@@ -158,7 +171,10 @@ func (c *Cluster) noteWritten(ctx context.Context, now time.Time) {
 		s, err := db.Summary(ctx)
 		c.mu.Lock()
 		k := c.agents[id]
-		known := err != nil || k == nil || k.summary.Attention == s.Attention || c.notes[id].head > 0
+		known := err != nil ||
+			k == nil ||
+			k.summary.Attention == s.Attention ||
+			c.notes[id].head > 0
 		c.mu.Unlock()
 		if !known {
 			c.Note(id, s, false)
@@ -211,7 +227,8 @@ func (c *Cluster) writeNotes(ctx context.Context, notes map[string]note) error {
 		if err != nil {
 			return err
 		}
-		ids, owners, heads, infos = append(ids, id), append(owners, n.session), append(heads, n.head), append(infos, string(info))
+		ids, owners, heads, infos =
+			append(ids, id), append(owners, n.session), append(heads, n.head), append(infos, string(info))
 	}
 	_, err := c.pool.Exec(ctx, `UPDATE agent a SET info = u.info, info_head = u.head, changed = clock_timestamp()
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS u(id, owner, head, info) WHERE a.id = u.id AND a.owner = u.owner`, ids, owners, heads, infos)
@@ -250,7 +267,12 @@ func (c *Cluster) Create(id, path string, s store.Summary) error {
 	if err := c.insertAgent(ctx, session, id, path, s); err != nil {
 		return err
 	}
-	c.setCopy(id, &copyState{session: session, head: 1, stamp: store.StampOf(path), written: time.Now()})
+	c.setCopy(id, &copyState{
+		session: session,
+		head:    1,
+		stamp:   store.StampOf(path),
+		written: time.Now(),
+	})
 	_, err := c.readAgent(ctx, id)
 	return agent.IgnoreNotFound(err)
 }
@@ -271,8 +293,17 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 		if err := checkNameIsNoID(ctx, tx, name, id); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO agent(id, name, name_key, owner, head, file_version, info, info_head) VALUES ($1,$2,$3,$4,1,$5,$6,1)`,
-			id, name, agent.NameKey(name), owner, store.FileVersion(), string(info)); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`INSERT INTO agent(id, name, name_key, owner, head, file_version, info, info_head) `+
+				`VALUES ($1,$2,$3,$4,1,$5,$6,1)`,
+			id,
+			name,
+			agent.NameKey(name),
+			owner,
+			store.FileVersion(),
+			string(info),
+		); err != nil {
 			return err
 		}
 		return putBase(ctx, tx, id, file, 1)
@@ -285,7 +316,13 @@ func checkNameIsNoID(ctx context.Context, db interface {
 	QueryRow(context.Context, string, ...any) pg.Scanner
 }, name, id string) error {
 	var taken bool
-	err := db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE (id = $1 OR id = $2) AND id <> $3 AND NOT deleted)", name, agent.NameKey(name), id).Scan(&taken)
+	err := db.QueryRow(
+		ctx,
+		"SELECT EXISTS (SELECT 1 FROM agent WHERE (id = $1 OR id = $2) AND id <> $3 AND NOT deleted)",
+		name,
+		agent.NameKey(name),
+		id,
+	).Scan(&taken)
 	if err == nil && taken {
 		return agent.NameExists(name)
 	}
@@ -300,7 +337,12 @@ func (c *Cluster) FreeName(name string) (string, error) {
 	for n := 2; ; n++ {
 		var taken bool
 		key := agent.NameKey(free)
-		if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE NOT deleted AND (name_key = $1 OR id = $1 OR id = $2))", key, free).Scan(&taken); err != nil {
+		if err := c.pool.QueryRow(
+			ctx,
+			"SELECT EXISTS (SELECT 1 FROM agent WHERE NOT deleted AND (name_key = $1 OR id = $1 OR id = $2))",
+			key,
+			free,
+		).Scan(&taken); err != nil {
 			return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		if !taken {
@@ -316,7 +358,14 @@ func (c *Cluster) Rename(id, name string) error {
 	defer cancel()
 	err := checkNameIsNoID(ctx, c.pool, name, id)
 	if err == nil {
-		_, err = c.pool.Exec(ctx, "UPDATE agent SET name = $3, name_key = $4, changed = clock_timestamp() WHERE id = $1 AND owner = $2", id, c.Self().Session, name, agent.NameKey(name))
+		_, err = c.pool.Exec(
+			ctx,
+			"UPDATE agent SET name = $3, name_key = $4, changed = clock_timestamp() WHERE id = $1 AND owner = $2",
+			id,
+			c.Self().Session,
+			name,
+			agent.NameKey(name),
+		)
 	}
 	return nameError(err, name)
 }
@@ -326,7 +375,13 @@ func (c *Cluster) Delete(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
 	err := c.pool.Transact(ctx, func(tx *pg.Tx) error {
-		done, err := tx.Exec(ctx, "UPDATE agent SET deleted = true, name_key = NULL, changed = clock_timestamp() WHERE id = $1 AND owner = $2 AND NOT deleted", id, c.Self().Session)
+		done, err := tx.Exec(
+			ctx,
+			"UPDATE agent SET deleted = true, name_key = NULL, changed = clock_timestamp() WHERE id = $1 "+
+				"AND owner = $2 AND NOT deleted",
+			id,
+			c.Self().Session,
+		)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,11 @@ func (c *Cluster) followDisk(ctx context.Context) {
 func (c *Cluster) acceptAgents(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = false, reason = '' WHERE session = $1", c.Self().Session); err != nil {
+	if _, err := c.pool.Exec(
+		ctx,
+		"UPDATE node SET leaving = false, reason = '' WHERE session = $1",
+		c.Self().Session,
+	); err != nil {
 		c.mu.Lock()
 		c.noRoom = true // so that it is tried again
 		c.mu.Unlock()

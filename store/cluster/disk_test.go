@@ -21,7 +21,11 @@ func testFullDisk(t *testing.T, url string) {
 	id := db.ID()
 	note := mustWrite(t, db, "before")
 	free.Store(diskFull - 1)
-	a.eventually(t, "to have tried to move its agents", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.undrained != nil })
+	a.eventually(t, "to have tried to move its agents", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.undrained != nil
+	})
 	mustWrite(t, a.agent(t, id), "there is no other server")
 
 	b := serve(t, url, "b", t.TempDir())

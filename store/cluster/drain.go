@@ -74,7 +74,12 @@ func (c *Cluster) drain(ctx context.Context, why Reason) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	if _, err := c.pool.Exec(bounded, "UPDATE node SET leaving = true, reason = $2 WHERE session = $1", c.Self().Session, string(why)); err != nil {
+	if _, err := c.pool.Exec(
+		bounded,
+		"UPDATE node SET leaving = true, reason = $2 WHERE session = $1",
+		c.Self().Session,
+		string(why),
+	); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	c.mu.Lock()
@@ -89,7 +94,11 @@ func (c *Cluster) drain(ctx context.Context, why Reason) error {
 	for _, k := range mine {
 		to := byID[chooseOwner(k.id, k.fileVersion, alive)]
 		if to == nil {
-			return agent.Errorf(agent.CodeConflict, "no other server can open agent %s: they have older versions of Satchel", k.id)
+			return agent.Errorf(
+				agent.CodeConflict,
+				"no other server can open agent %s: they have older versions of Satchel",
+				k.id,
+			)
 		}
 		if err := c.give(ctx, k.id, to); agent.IgnoreNotFound(err) != nil {
 			return err

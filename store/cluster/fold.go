@@ -58,7 +58,8 @@ func (c *Cluster) dueFolds(now time.Time) (ids []string) {
 		return nil
 	}
 	for id, f := range c.files {
-		if f.session == c.self.Session && (f.logged > foldBytes && c.isLogLong(id, f.logged) || f.logged > 0 && now.Sub(f.written) > foldIdleAfter) {
+		if f.session == c.self.Session &&
+			(f.logged > foldBytes && c.isLogLong(id, f.logged) || f.logged > 0 && now.Sub(f.written) > foldIdleAfter) {
 			ids = append(ids, id)
 		}
 	}
@@ -104,7 +105,13 @@ func (c *Cluster) fold(ctx context.Context, id string) error {
 			return errors.New("another program changed the file")
 		}
 		// Last, so that commits wait only briefly for this row.
-		done, err := tx.Exec(ctx, "UPDATE agent SET changed = changed WHERE id = $1 AND owner = $2 AND NOT deleted AND head >= $3", id, f.session, int64(s.At.TXID))
+		done, err := tx.Exec(
+			ctx,
+			"UPDATE agent SET changed = changed WHERE id = $1 AND owner = $2 AND NOT deleted AND head >= $3",
+			id,
+			f.session,
+			int64(s.At.TXID),
+		)
 		if err == nil && done.RowsAffected() == 0 {
 			return agent.NotFound("agent", id).Because(ErrNotOwner)
 		}
@@ -119,7 +126,11 @@ func (c *Cluster) fold(ctx context.Context, id string) error {
 // countLog reads the size of the log since the last fold.
 func (c *Cluster) countLog(ctx context.Context, id string, f *copyState) error {
 	var bytes int64
-	if err := c.pool.QueryRow(ctx, "SELECT coalesce(sum(length(body)), 0) FROM log WHERE agent = $1", id).Scan(&bytes); err != nil {
+	if err := c.pool.QueryRow(
+		ctx,
+		"SELECT coalesce(sum(length(body)), 0) FROM log WHERE agent = $1",
+		id,
+	).Scan(&bytes); err != nil {
 		return err
 	}
 	c.mu.Lock()

@@ -96,7 +96,10 @@ func (c *Cluster) rememberLocked(k agentRow) {
 	if old != nil && k.changed.Before(old.changed) {
 		return
 	}
-	c.unsettled = c.unsettled || old == nil || old.owner != k.owner || old.deleted != k.deleted
+	c.unsettled = c.unsettled ||
+		old == nil ||
+		old.owner != k.owner ||
+		old.deleted != k.deleted
 	c.forgetLocked(k.id)
 	c.agents[k.id] = &k
 	if !k.deleted {

@@ -67,7 +67,10 @@ func testFollow(t *testing.T, url string) {
 		t.Errorf("after one was removed, agents are %q and %q", name(butcher), name(florist))
 	}
 	nodes, err := b.Nodes(t.Context())
-	if i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == "a" }); err != nil || i < 0 || nodes[i].Agents != 3 {
+	if i := slices.IndexFunc(
+		nodes,
+		func(n Node) bool { return n.Name == "a" },
+	); err != nil || i < 0 || nodes[i].Agents != 3 {
 		t.Errorf("the servers are %+v, %v", nodes, err)
 	}
 }
@@ -83,10 +86,17 @@ func testLifetime(t *testing.T, url string) {
 			defer s.mu.Unlock()
 			s.nodes["silent"].at = time.Now().Add(-time.Hour)
 		},
-		"left":    func() { s.exec(t, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = 'left'") },
+		"left": func() {
+			s.exec(t, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = 'left'")
+		},
 		"removed": func() { s.exec(t, "DELETE FROM node WHERE session = 'removed'") },
 	} {
-		s.exec(t, "INSERT INTO node(session, name, url, version, file_version) VALUES ($1, $1, $1, '1', $2)", session, store.FileVersion())
+		s.exec(
+			t,
+			"INSERT INTO node(session, name, url, version, file_version) VALUES ($1, $1, $1, '1', $2)",
+			session,
+			store.FileVersion(),
+		)
 		s.eventually(t, "to know a server", func() bool { return s.Lifetime(session).Err() == nil })
 		lifetime := s.Lifetime(session)
 		if err := s.step(t.Context()); err != nil || lifetime.Err() != nil || s.Lifetime(session) != lifetime {
@@ -132,7 +142,13 @@ func TestCompareClock(t *testing.T) {
 		logged.Reset()
 		c.compareClock(pollResult{startedAt: began, asOf: began.Add(test.database)}, now)
 		if c.stats.Ahead != test.ahead || (logged.Len() > 0) != test.warns {
-			t.Errorf("a database at %v: ahead by %v of %v, logged %q", test.database, c.stats.Ahead, test.ahead, logged.String())
+			t.Errorf(
+				"a database at %v: ahead by %v of %v, logged %q",
+				test.database,
+				c.stats.Ahead,
+				test.ahead,
+				logged.String(),
+			)
 		}
 	}
 }

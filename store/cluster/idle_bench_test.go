@@ -22,17 +22,33 @@ func BenchmarkIdle(b *testing.B) {
 	pg := pgtest.Start(b)
 	s := serve(b, pg.Database("idle"), "a", b.TempDir())
 	s.agent(b, agent.DefaultID)
-	info, err := json.Marshal(store.Summary{Agent: agent.Agent{ID: agent.DefaultID, Name: "bakery", Description: "Answers what customers of the bakery ask.", Status: agent.StatusActive, CreatedAt: agent.Now()},
-		Admins: map[string]agent.Role{"owner@example.com": agent.RoleOwner}, Attention: store.Attention{Holds: &store.Holdings{}}})
+	info, err := json.Marshal(store.Summary{
+		Agent: agent.Agent{
+			ID:          agent.DefaultID,
+			Name:        "bakery",
+			Description: "Answers what customers of the bakery ask.",
+			Status:      agent.StatusActive,
+			CreatedAt:   agent.Now(),
+		},
+		Admins:    map[string]agent.Role{"owner@example.com": agent.RoleOwner},
+		Attention: store.Attention{Holds: &store.Holdings{}},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.pool.Exec(b.Context(), "INSERT INTO node(session, name, url, version, file_version) VALUES ('other', 'other', 'http://other', '1', $1)", store.FileVersion()); err != nil {
+	if _, err := s.pool.Exec(
+		b.Context(),
+		"INSERT INTO node(session, name, url, version, file_version) VALUES ('other', "+
+			"'other', 'http://other', '1', $1)",
+		store.FileVersion(),
+	); err != nil {
 		b.Fatal(err)
 	}
 	insert := `INSERT INTO agent(id, name, name_key, owner, head, file_version, info, info_head)
 		SELECT 'agt_' || lpad(n::text, 26, '0'), 'bakery-' || n, 'bakery-' || n, CASE WHEN n % 2 = 0 THEN $1 ELSE 'other' END, 1, $2, $3, 1 FROM generate_series(1, $4) n`
-	if _, err := s.pool.Exec(b.Context(), insert, s.Self().Session, store.FileVersion(), string(info), agents); err != nil {
+	if _, err := s.pool.Exec(
+		b.Context(), insert, s.Self().Session, store.FileVersion(), string(info), agents,
+	); err != nil {
 		b.Fatal(err)
 	}
 	s.eventually(b, "to have its agents", func() bool {
@@ -45,7 +61,10 @@ func BenchmarkIdle(b *testing.B) {
 	for range b.N {
 		before, database := processTime(b, os.Getpid()), s.usage(b, pg)
 		for began := time.Now(); time.Since(began) < idle; <-alive.C {
-			if _, err := s.pool.Exec(b.Context(), "UPDATE node SET beat = beat + 1 WHERE session = 'other'"); err != nil {
+			if _, err := s.pool.Exec(
+				b.Context(),
+				"UPDATE node SET beat = beat + 1 WHERE session = 'other'",
+			); err != nil {
 				b.Fatal(err)
 			}
 		}

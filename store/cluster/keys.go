@@ -36,7 +36,10 @@ func (c *Cluster) readAccess(ctx context.Context) (a agent.Access, version int64
 	}
 	defer tx.Rollback(ctx)
 	var choice string
-	if err := tx.QueryRow(ctx, "SELECT keys_version, key_made, default_role FROM cluster").Scan(&version, &a.KeyMade, &choice); err != nil {
+	if err := tx.QueryRow(
+		ctx,
+		"SELECT keys_version, key_made, default_role FROM cluster",
+	).Scan(&version, &a.KeyMade, &choice); err != nil {
 		return a, 0, err
 	}
 	if role, invalid := agent.ParseChoice(choice); invalid == nil {
@@ -133,8 +136,12 @@ func replaceKeys(ctx context.Context, tx *pg.Tx, keys []*agent.Key) error {
 // considers the cluster to be without access control.
 func (c *Cluster) importAccess(ctx context.Context, a agent.Access) error {
 	return c.pool.Transact(ctx, func(tx *pg.Tx) error {
-		if _, err := tx.Exec(ctx, "UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1, default_role = $2",
-			a.KeyMade, choiceName(a)); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			"UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1, default_role = $2",
+			a.KeyMade,
+			choiceName(a),
+		); err != nil {
 			return err
 		}
 		return replaceKeys(ctx, tx, a.Keys)

@@ -49,7 +49,13 @@ func TestMain(m *testing.M) {
 func writeUntilKilled() {
 	path, name := os.Getenv("CLUSTER_FOLDER"), os.Getenv("CLUSTER_NAME")
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	c, err := Open(context.Background(), Options{URL: os.Getenv("CLUSTER_URL"), MasterKeys: [][]byte{testKey}, Path: path, Name: name, Log: log})
+	c, err := Open(context.Background(), Options{
+		URL:        os.Getenv("CLUSTER_URL"),
+		MasterKeys: [][]byte{testKey},
+		Path:       path,
+		Name:       name,
+		Log:        log,
+	})
 	var f *store.Folder
 	if err == nil {
 		f, err = store.Open(store.Options{Path: path, MasterKeys: [][]byte{testKey}, Log: log, Cluster: c})
@@ -80,7 +86,10 @@ var printing sync.Mutex
 func writeAgent(db *store.DB, w int, log *slog.Logger) {
 	for n := 0; !db.Gone(); n++ {
 		name := fmt.Sprintf("%d-%d-%p-%d", os.Getpid(), w, db, n) // unique to this write
-		_, err := db.CreateContact(context.Background(), agent.ContactChange{Name: agent.Some(name), Notes: agent.Some(strings.Repeat(fmt.Sprint(n, " "), rand.IntN(3000)))})
+		_, err := db.CreateContact(context.Background(), agent.ContactChange{
+			Name:  agent.Some(name),
+			Notes: agent.Some(strings.Repeat(fmt.Sprint(n, " "), rand.IntN(3000))),
+		})
 		if err != nil {
 			log.Info("not acknowledged", "agent", db.ID(), "error", err)
 			continue
@@ -89,7 +98,12 @@ func writeAgent(db *store.DB, w int, log *slog.Logger) {
 		fmt.Printf("%s %s\n", db.ID(), name)
 		printing.Unlock()
 		if n%10 == 9 && w == 0 {
-			if _, err := db.SQL(context.Background(), "UPDATE contacts SET notes = 'changed' WHERE id IN (SELECT id FROM contacts ORDER BY id DESC LIMIT 5)", store.Params{}, store.Access{Write: true}); err != nil {
+			if _, err := db.SQL(
+				context.Background(),
+				"UPDATE contacts SET notes = 'changed' WHERE id IN (SELECT id FROM contacts ORDER BY id DESC LIMIT 5)",
+				store.Params{},
+				store.Access{Write: true},
+			); err != nil {
 				log.Info("not changed", "agent", db.ID(), "error", err)
 			}
 		}
@@ -243,7 +257,11 @@ func ownerOf(t *testing.T, url string, nodes []*node, id string) *node {
 	}
 	defer pool.Close()
 	var name string
-	if err := pool.QueryRow(t.Context(), "SELECT n.name FROM agent a JOIN node n ON n.session = a.owner WHERE a.id = $1", id).Scan(&name); err != nil {
+	if err := pool.QueryRow(
+		t.Context(),
+		"SELECT n.name FROM agent a JOIN node n ON n.session = a.owner WHERE a.id = $1",
+		id,
+	).Scan(&name); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes {
@@ -283,7 +301,10 @@ func disturb(t *testing.T, pg *pgtest.Server, url string, nodes []*node, all *ac
 		pg.Up()
 	}
 	waited := all.more(t, ids, 20)
-	t.Logf("round %d: %s %s, all agents are written again after %v; %d acknowledged", round, n.name, harm, waited, all.count)
+	t.Logf(
+		"round %d: %s %s, all agents are written again after %v; %d acknowledged",
+		round, n.name, harm, waited, all.count,
+	)
 	switch harm {
 	case "killed":
 		n.start(t, all)
@@ -298,7 +319,11 @@ func disturb(t *testing.T, pg *pgtest.Server, url string, nodes []*node, all *ac
 func checkAcknowledged(t *testing.T, url string, all *acks) {
 	t.Helper()
 	s := serve(t, url, "checker", t.TempDir())
-	if _, err := s.pool.Exec(t.Context(), "UPDATE node SET alive = false, died = clock_timestamp() WHERE session <> $1", s.Self().Session); err != nil {
+	if _, err := s.pool.Exec(
+		t.Context(),
+		"UPDATE node SET alive = false, died = clock_timestamp() WHERE session <> $1",
+		s.Self().Session,
+	); err != nil {
 		t.Fatal(err)
 	}
 	total := 0

@@ -24,12 +24,21 @@ const restoredBeats = 10
 
 // Reasons why a server does not join its cluster.
 var (
-	errRestored   = errors.New("the cluster's database is in an older state than it was, as after it was restored from a backup: nothing is served until \"satchel cluster recover\" and \"satchel cluster resume\"")
-	errOther      = errors.New("this data folder is of another cluster than the database: if its database was lost, bring the agents into the new one with \"satchel cluster recover\" before any server starts; otherwise start with an empty --data")
-	errRecovering = errors.New("agents are being recovered into the cluster's database: servers start after \"satchel cluster resume\"")
+	errRestored = errors.New("the cluster's database is in an older state than it was, as after it was restored " +
+		"from a backup: nothing is served until \"satchel cluster recover\" and \"satchel cluster resume\"")
+	errOther = errors.New("this data folder is of another cluster than the database: if its database was lost, " +
+		"bring the agents into the new one with \"satchel cluster recover\" before any server starts; " +
+		"otherwise start with an empty --data")
+	errRecovering = errors.New(
+		"agents are being recovered into the cluster's database: servers start after \"satchel cluster resume\"",
+	)
 )
 
-var errBehindAgent = agent.Errorf(agent.CodeAgentDamaged, "the cluster's database has lost changes of this agent: it is stopped until the operator has run \"satchel cluster recover\" and \"satchel cluster resume\"").Because(errBehind)
+var errBehindAgent = agent.Errorf(
+	agent.CodeAgentDamaged,
+	"the cluster's database has lost changes of this agent: it is stopped until the operator has run \"satchel "+
+		"cluster recover\" and \"satchel cluster resume\"",
+).Because(errBehind)
 
 // lastSeen is what a server last saw of the database, saved in its folder: it shows whether
 // the database has gone back to an older state. ID and Path identify the folder.
@@ -79,7 +88,11 @@ func (c *Cluster) remember(ctx context.Context) error {
 	}
 	p, now := readLastSeen(c.Path), lastSeen{}
 	var beat *int64
-	err = c.pool.QueryRow(ctx, "SELECT joins, incarnation, (SELECT beat FROM node WHERE session = $1) FROM cluster", p.Session).Scan(&now.Joins, &now.Incarnation, &beat)
+	err = c.pool.QueryRow(
+		ctx,
+		"SELECT joins, incarnation, (SELECT beat FROM node WHERE session = $1) FROM cluster",
+		p.Session,
+	).Scan(&now.Joins, &now.Incarnation, &beat)
 	if err != nil {
 		return err
 	}
@@ -99,7 +112,14 @@ func (c *Cluster) remember(ctx context.Context) error {
 		c.place = rand.Text()
 	}
 	c.mu.Lock()
-	c.lastSeen = lastSeen{ID: p.ID, Path: path, Cluster: c.id, Incarnation: now.Incarnation, Joins: now.Joins, MasterKey: keyCheck(c.MasterKeys[0], c.id)}
+	c.lastSeen = lastSeen{
+		ID:          p.ID,
+		Path:        path,
+		Cluster:     c.id,
+		Incarnation: now.Incarnation,
+		Joins:       now.Joins,
+		MasterKey:   keyCheck(c.MasterKeys[0], c.id),
+	}
 	c.mu.Unlock()
 	c.writeLastSeen()
 	return nil
@@ -126,10 +146,12 @@ func (c *Cluster) isOlder(session string, p pollResult) bool {
 	if c.lastSeen.Session != session {
 		return false
 	}
-	if p.incarnation == c.lastSeen.Incarnation && (p.joins < c.lastSeen.Joins || beat > 0 && beat+restoredBeats < c.lastSeen.Beat) {
+	if p.incarnation == c.lastSeen.Incarnation &&
+		(p.joins < c.lastSeen.Joins || beat > 0 && beat+restoredBeats < c.lastSeen.Beat) {
 		return true
 	}
-	c.lastSeen.Joins, c.lastSeen.Incarnation, c.lastSeen.Beat = max(c.lastSeen.Joins, p.joins), p.incarnation, max(c.lastSeen.Beat, beat)
+	c.lastSeen.Joins, c.lastSeen.Incarnation, c.lastSeen.Beat =
+		max(c.lastSeen.Joins, p.joins), p.incarnation, max(c.lastSeen.Beat, beat)
 	return false
 }
 
@@ -151,7 +173,10 @@ func (c *Cluster) awaitResume(ctx context.Context) error {
 	defer cancel()
 	var joins int64
 	var incarnation string
-	if err := c.pool.QueryRow(bounded, "SELECT joins, incarnation FROM cluster").Scan(&joins, &incarnation); err != nil {
+	if err := c.pool.QueryRow(
+		bounded,
+		"SELECT joins, incarnation FROM cluster",
+	).Scan(&joins, &incarnation); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -171,10 +196,20 @@ func (c *Cluster) awaitResume(ctx context.Context) error {
 // stopAgent stops an agent whose commits the database has lost: no server serves it any
 // more.
 func (c *Cluster) stopAgent(id string, reason error) {
-	c.Log.Error("an agent is stopped: the cluster's database has less of it than this server", "agent", id, "error", reason)
+	c.Log.Error(
+		"an agent is stopped: the cluster's database has less of it than this server",
+		"agent", id,
+		"error", reason,
+	)
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	_, err := c.pool.Exec(ctx, "UPDATE agent SET owner = $3, changed = clock_timestamp() WHERE id = $1 AND owner = $2", id, c.Self().Session, stopped)
+	_, err := c.pool.Exec(
+		ctx,
+		"UPDATE agent SET owner = $3, changed = clock_timestamp() WHERE id = $1 AND owner = $2",
+		id,
+		c.Self().Session,
+		stopped,
+	)
 	if err != nil {
 		c.Log.Error("stop an agent", "agent", id, "error", err)
 	}

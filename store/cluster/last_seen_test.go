@@ -94,7 +94,8 @@ func saveDatabase(t *testing.T, c *Cluster) (restore func()) {
 		t.Helper()
 		text := "BEGIN;"
 		for _, table := range tables {
-			text += "DELETE FROM satchel." + table + "; INSERT INTO satchel." + table + " SELECT * FROM saved." + table + ";"
+			text += "DELETE FROM satchel." + table + "; INSERT INTO satchel." + table + " SELECT * FROM saved." +
+				table + ";"
 		}
 		for _, statement := range strings.Split(strings.TrimSuffix(text, ";")+";COMMIT", ";") {
 			if statement != "BEGIN" && statement != "COMMIT" {
@@ -185,7 +186,11 @@ func testLostDatabase(t *testing.T, url string) {
 	if err := open(t, url, a.path).remember(t.Context()); !errors.Is(err, errOther) {
 		t.Errorf("a server that starts on the empty database: %v", err)
 	}
-	wrong, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey, bytes.Repeat([]byte{9}, 32)}, Path: t.TempDir()})
+	wrong, err := Open(t.Context(), Options{
+		URL:        url,
+		MasterKeys: [][]byte{testKey, bytes.Repeat([]byte{9}, 32)},
+		Path:       t.TempDir(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +240,11 @@ func testDatabaseWentBack(t *testing.T, url string) {
 	b := serve(t, url, "b", t.TempDir())
 	db := a.make(t, "Bakery")
 	kept := []string{mustWrite(t, db, "one"), mustWrite(t, db, "two")}
-	if _, err := a.pool.Exec(t.Context(), "WITH l AS (DELETE FROM log WHERE agent = $1 AND seq = 3) UPDATE agent SET head = 2 WHERE id = $1", db.ID()); err != nil {
+	if _, err := a.pool.Exec(
+		t.Context(),
+		"WITH l AS (DELETE FROM log WHERE agent = $1 AND seq = 3) UPDATE agent SET head = 2 WHERE id = $1",
+		db.ID(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := write(t.Context(), db, "three"); !errors.Is(err, errBehind) {

@@ -32,7 +32,14 @@ func serve(t testing.TB, url, name, path string) *server {
 func serveAt(t testing.TB, url, name, address, path string) *server {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	c, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey}, Path: path, Name: name, Version: "1", Log: log})
+	c, err := Open(t.Context(), Options{
+		URL:        url,
+		MasterKeys: [][]byte{testKey},
+		Path:       path,
+		Name:       name,
+		Version:    "1",
+		Log:        log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +55,12 @@ func serveAt(t testing.TB, url, name, address, path string) *server {
 	return s
 }
 
-func (s *server) end() { s.ended.Do(func() { _ = s.f.Close(); s.Close() }) }
+func (s *server) end() {
+	s.ended.Do(func() {
+		_ = s.f.Close()
+		s.Close()
+	})
+}
 
 // eventually polls the database until the condition holds, and does what each poll found.
 func (s *server) eventually(t testing.TB, what string, is func() bool) {
@@ -124,7 +136,11 @@ func missing(t testing.TB, db *store.DB, ids []string) (lost []string) {
 // die makes the other servers declare this one dead, although it is still running.
 func (s *server) die(t testing.TB) {
 	t.Helper()
-	if _, err := s.pool.Exec(t.Context(), "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1", s.Self().Session); err != nil {
+	if _, err := s.pool.Exec(
+		t.Context(),
+		"UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1",
+		s.Self().Session,
+	); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -63,7 +63,11 @@ func (c *Cluster) rejoin(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	if _, err := c.pool.Exec(bounded, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND alive", old); err != nil {
+	if _, err := c.pool.Exec(
+		bounded,
+		"UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND alive",
+		old,
+	); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -85,7 +89,11 @@ func (c *Cluster) retire(ctx context.Context) {
 	if err := c.flushNotes(ctx); err != nil {
 		c.Log.Warn("the cluster does not know all of the agents' due work", "error", err)
 	}
-	if _, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1", session); err != nil {
+	if _, err := c.pool.Exec(
+		ctx,
+		"UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1",
+		session,
+	); err != nil {
 		c.Log.Warn("leave the cluster; the others notice within seconds", "error", err)
 	}
 }
@@ -220,19 +228,35 @@ type pollResult struct {
 // batch returns the statements of a poll, which set the result.
 func (p *pollResult) batch(session string, lag time.Duration, since time.Time) pg.Batch {
 	return pg.Batch{
-		{SQL: "UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive RETURNING beat", Args: []any{session, lag.Milliseconds()},
-			Read: func(pg.Row) error { p.beat = true; return nil }},
-		{SQL: "SELECT session, name, url, version, file_version, beat, alive, leaving, reason, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node",
-			Read: p.readNode},
-		{SQL: "SELECT keys_version, joins, incarnation, clock_timestamp() FROM cluster",
-			Read: func(row pg.Row) error { return row.Scan(&p.keys, &p.joins, &p.incarnation, &p.asOf) }},
-		{SQL: "SELECT id, changed FROM agent WHERE changed > $1", Args: []any{since},
+		{
+			SQL:  "UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive RETURNING beat",
+			Args: []any{session, lag.Milliseconds()},
+			Read: func(pg.Row) error {
+				p.beat = true
+				return nil
+			},
+		},
+		{
+			SQL: "SELECT session, name, url, version, file_version, beat, alive, leaving, reason, lag, " +
+				"coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node",
+			Read: p.readNode,
+		},
+		{
+			SQL: "SELECT keys_version, joins, incarnation, clock_timestamp() FROM cluster",
+			Read: func(row pg.Row) error {
+				return row.Scan(&p.keys, &p.joins, &p.incarnation, &p.asOf)
+			},
+		},
+		{
+			SQL:  "SELECT id, changed FROM agent WHERE changed > $1",
+			Args: []any{since},
 			Read: func(row pg.Row) error {
 				var l listed
 				err := row.Scan(&l.id, &l.changed)
 				p.agents = append(p.agents, l)
 				return err
-			}},
+			},
+		},
 	}
 }
 
@@ -240,7 +264,10 @@ func (p *pollResult) readNode(row pg.Row) error {
 	var n peer
 	var died float64
 	var lag int64
-	err := row.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.Leaving, (*string)(&n.Reason), &lag, &died)
+	err := row.Scan(
+		&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.Leaving, (*string)(&n.Reason),
+		&lag, &died,
+	)
 	n.Lag = time.Duration(lag) * time.Millisecond
 	p.nodes, p.died = append(p.nodes, n), append(p.died, time.Duration(died*float64(time.Second)))
 	return err
@@ -300,7 +327,12 @@ func (c *Cluster) settle(ctx context.Context, session string) {
 	defer cancel()
 	dead := map[string]bool{"": true}
 	for _, n := range c.silent(dead) {
-		done, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND beat = $2 AND alive", n.Session, n.beat)
+		done, err := c.pool.Exec(
+			ctx,
+			"UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND beat = $2 AND alive",
+			n.Session,
+			n.beat,
+		)
 		if err == nil && done.RowsAffected() > 0 {
 			c.Log.Warn("a server of the cluster does not answer and is taken for dead", "server", n.Name, "url", n.URL)
 			dead[n.Session] = true
@@ -354,7 +386,11 @@ func (c *Cluster) purgeDead(ctx context.Context) {
 	_, err := c.pool.Exec(ctx, `DELETE FROM node n WHERE NOT alive AND died < clock_timestamp() - make_interval(secs => $1)
 		AND NOT EXISTS (SELECT 1 FROM agent a WHERE a.owner = n.session AND NOT a.deleted)`, deadNodeAge.Seconds())
 	if err == nil {
-		_, err = c.pool.Exec(ctx, "DELETE FROM agent WHERE deleted AND changed < clock_timestamp() - make_interval(secs => $1)", deadNodeAge.Seconds())
+		_, err = c.pool.Exec(
+			ctx,
+			"DELETE FROM agent WHERE deleted AND changed < clock_timestamp() - make_interval(secs => $1)",
+			deadNodeAge.Seconds(),
+		)
 	}
 	if err != nil && ctx.Err() == nil {
 		c.Log.Warn("remove servers that left the cluster", "error", err)

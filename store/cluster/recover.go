@@ -54,11 +54,14 @@ func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error)
 }
 
 // errInUse reports that a database is not empty and so cannot become another cluster's.
-var errInUse = errors.New("the database is not empty, and of another cluster than this data folder: recover into a new one, before any server starts on it")
+var errInUse = errors.New("the database is not empty, and of another cluster than this data folder: recover into a " +
+	"new one, before any server starts on it")
 
 // adopt makes an empty database that of a folder's cluster, whose own database was lost.
 func (c *Cluster) adopt(ctx context.Context, p lastSeen) error {
-	isKey := func(key []byte) bool { return keyCheck(key, p.Cluster) == p.MasterKey }
+	isKey := func(key []byte) bool {
+		return keyCheck(key, p.Cluster) == p.MasterKey
+	}
 	if p.MasterKey != "" && !slices.ContainsFunc(c.MasterKeys, isKey) {
 		return errMasterKey
 	}
@@ -109,12 +112,23 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 		}
 		missing, err := c.hasLostCommits(ctx, id, was.Head, quiet)
 		if err == nil && missing {
-			if err = c.recoverCopy(ctx, id, path, filepath.Join(temps, id), was.Head); err == nil {
+			if err = c.recoverCopy(
+				ctx,
+				id,
+				path,
+				filepath.Join(temps, id),
+				was.Head,
+			); err == nil {
 				n++
 			}
 		}
 		if agent.ErrorCode(err) == agent.CodeAgentNameExists { // one that was deleted or renamed since
-			c.Log.Warn("an agent is not recovered because another one has its name", "agent", id, "file", path, "error", err)
+			c.Log.Warn(
+				"an agent is not recovered because another one has its name",
+				"agent", id,
+				"file", path,
+				"error", err,
+			)
 			err = nil
 		}
 		if err != nil {
@@ -192,8 +206,14 @@ func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path stri
 	defer file.Close()
 	name := f.Summary.Agent.Name
 	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE agent SET owner = $2, head = $3, name = $4, name_key = $5, file_version = $6, deleted = false, info_head = 0, changed = clock_timestamp() WHERE id = $1`,
-			f.ID, stopped, head, name, agent.NameKey(name), store.FileVersion())
+		_, err := tx.Exec(
+			ctx,
+			`UPDATE agent SET owner = $2, head = $3, name = $4, name_key = $5, file_version = $6, deleted = false, `+
+				`info_head = 0, changed = clock_timestamp() WHERE id = $1`,
+			f.ID, stopped, head, name,
+			agent.NameKey(name),
+			store.FileVersion(),
+		)
 		if err != nil {
 			return err
 		}

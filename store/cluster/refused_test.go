@@ -23,7 +23,11 @@ func testDatabaseTakesNoChanges(t *testing.T, url string) {
 		{`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''53100'', MESSAGE = ''No space left on device''; END';
 			CREATE TRIGGER full_disk BEFORE INSERT ON log EXECUTE FUNCTION full_disk()`, "DROP TRIGGER full_disk ON log", "No space left on device"},
 		// Open connections stay read-only after the reset.
-		{setDatabase("SET default_transaction_read_only = on") + endOthers, setDatabase("RESET default_transaction_read_only"), "read-only transaction"},
+		{
+			setDatabase("SET default_transaction_read_only = on") + endOthers,
+			setDatabase("RESET default_transaction_read_only"),
+			"read-only transaction",
+		},
 	} {
 		db := a.agent(t, id)
 		kept = append(kept, mustWrite(t, db, "before"))
@@ -36,7 +40,9 @@ func testDatabaseTakesNoChanges(t *testing.T, url string) {
 			t.Error("a file with a commit that the database refused is read")
 		}
 		execAlone(t, url, c.end)
-		a.eventually(t, "to continue", func() bool { return a.Ready() == nil && !slices.Contains(a.f.Agents(), db) && a.has(id)() })
+		a.eventually(t, "to continue", func() bool {
+			return a.Ready() == nil && !slices.Contains(a.f.Agents(), db) && a.has(id)()
+		})
 		db = a.agent(t, id)
 		kept = append(kept, mustWrite(t, db, "after"))
 		if lost := missing(t, db, kept); lost != nil {
@@ -52,7 +58,8 @@ func setDatabase(what string) string {
 }
 
 // endOthers closes all other connections of the current database.
-const endOthers = "COMMIT; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid(); BEGIN"
+const endOthers = "COMMIT; SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
+	"WHERE datname = current_database() AND pid <> pg_backend_pid(); BEGIN"
 
 // execAlone runs statements on a connection of their own.
 func execAlone(t *testing.T, url, statements string) {
@@ -62,7 +69,10 @@ func execAlone(t *testing.T, url, statements string) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if _, err := pool.Exec(t.Context(), "BEGIN READ WRITE; SET LOCAL search_path = satchel; "+statements+"; COMMIT"); err != nil {
+	if _, err := pool.Exec(
+		t.Context(),
+		"BEGIN READ WRITE; SET LOCAL search_path = satchel; "+statements+"; COMMIT",
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,7 +129,8 @@ func testRights(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	as := strings.Replace(url, "satchel@", "guest@", 1)
-	if _, err := Open(t.Context(), Options{URL: as, MasterKeys: [][]byte{testKey}, Path: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "must own the database") {
+	if _, err := Open(t.Context(), Options{URL: as, MasterKeys: [][]byte{testKey}, Path: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "must own the database") {
 		t.Errorf("a user who may not create a schema: %v", err)
 	}
 }

@@ -69,13 +69,20 @@ const (
 
 // connect returns a pool of connections, none of which exist yet.
 func connect(url string) (*pg.Pool, error) {
-	pool, err := pg.New(url, pg.Options{Connections: connections, Least: leastConnections, ConnectTimeout: 5 * time.Second, Fatal: []string{readOnlyTransaction}, Params: map[string]string{
-		"search_path":                         "satchel",
-		"synchronous_commit":                  "on", // whatever the role's default: a commit counts only once it is durable
-		"default_transaction_isolation":       "read committed",
-		"idle_in_transaction_session_timeout": idleTransactionTimeout,
-		"application_name":                    "satchel",
-	}})
+	pool, err := pg.New(url, pg.Options{
+		Connections:    connections,
+		Least:          leastConnections,
+		ConnectTimeout: 5 * time.Second,
+		Fatal:          []string{readOnlyTransaction},
+		Params: map[string]string{
+			"search_path": "satchel",
+			// whatever the role's default: a commit counts only once it is durable
+			"synchronous_commit":                  "on",
+			"default_transaction_isolation":       "read committed",
+			"idle_in_transaction_session_timeout": idleTransactionTimeout,
+			"application_name":                    "satchel",
+		},
+	})
 	var setting *pg.SettingError
 	if errors.As(err, &setting) {
 		return nil, err
@@ -101,7 +108,11 @@ const insufficientPrivilege = "42501"
 func prepare(ctx context.Context, pool *pg.Pool) error {
 	for attempt := 1; ; attempt++ {
 		var there bool
-		if err := pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('satchel.node') AND attname = 'reason')").Scan(&there); err != nil || there {
+		if err := pool.QueryRow(
+			ctx,
+			"SELECT EXISTS (SELECT 1 FROM pg_attribute "+
+				"WHERE attrelid = to_regclass('satchel.node') AND attname = 'reason')",
+		).Scan(&there); err != nil || there {
 			return err
 		}
 		_, err := pool.Exec(ctx, tables)
@@ -121,7 +132,11 @@ func prepare(ctx context.Context, pool *pg.Pool) error {
 // operator has chosen another length. A failure does no harm.
 func tune(ctx context.Context, pool *pg.Pool) error {
 	var chosen bool
-	err := pool.QueryRow(ctx, `SELECT coalesce(reloptions::text LIKE '%toast_tuple_target=%', false) FROM pg_class WHERE oid = 'satchel.log'::regclass`).Scan(&chosen)
+	err := pool.QueryRow(
+		ctx,
+		`SELECT coalesce(reloptions::text LIKE '%toast_tuple_target=%', false) FROM pg_class `+
+			`WHERE oid = 'satchel.log'::regclass`,
+	).Scan(&chosen)
 	if err != nil || chosen {
 		return err
 	}
@@ -142,8 +157,13 @@ var errMasterKey = errors.New("the master key is not the cluster's: SATCHEL_MAST
 // the cluster's.
 func identify(ctx context.Context, pool *pg.Pool, masterKeys [][]byte) (id string, err error) {
 	id = rand.Text()
-	_, err = pool.Exec(ctx, `INSERT INTO cluster(one, id, format, master_key) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING`,
-		id, format, keyCheck(masterKeys[0], id))
+	_, err = pool.Exec(
+		ctx,
+		`INSERT INTO cluster(one, id, format, master_key) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING`,
+		id,
+		format,
+		keyCheck(masterKeys[0], id),
+	)
 	if err != nil {
 		return "", err
 	}
@@ -160,7 +180,12 @@ func identify(ctx context.Context, pool *pg.Pool, masterKeys [][]byte) (id strin
 			continue
 		}
 		if i > 0 {
-			_, err = pool.Exec(ctx, "UPDATE cluster SET master_key = $1 WHERE master_key = $2", keyCheck(masterKeys[0], id), check)
+			_, err = pool.Exec(
+				ctx,
+				"UPDATE cluster SET master_key = $1 WHERE master_key = $2",
+				keyCheck(masterKeys[0], id),
+				check,
+			)
 		}
 		return id, err
 	}

@@ -197,7 +197,8 @@ INSERT INTO log(agent, seq, body) SELECT id, head, body FROM ok RETURNING agent`
 func (s *shipper) insert(ctx context.Context, batch []*shipment) (taken map[string]bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	ids, owners, heads, bodies := make([]string, len(batch)), make([]string, len(batch)), make([]int64, len(batch)), make([][]byte, len(batch))
+	ids, owners, heads, bodies :=
+		make([]string, len(batch)), make([]string, len(batch)), make([]int64, len(batch)), make([][]byte, len(batch))
 	for i, c := range batch {
 		ids[i], owners[i], heads[i], bodies[i] = c.id, c.session, c.head, c.body
 	}
@@ -235,7 +236,11 @@ func (s *shipper) lookUp(ctx context.Context, batch []*shipment) (map[string]age
 		ids = append(ids, c.id)
 	}
 	found := map[string]agentPlace{}
-	for row, err := range s.pool.Query(ctx, "SELECT id, owner, head FROM agent WHERE id = ANY($1) AND NOT deleted", ids) {
+	for row, err := range s.pool.Query(
+		ctx,
+		"SELECT id, owner, head FROM agent WHERE id = ANY($1) AND NOT deleted",
+		ids,
+	) {
 		var id string
 		var p agentPlace
 		if err == nil {

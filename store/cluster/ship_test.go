@@ -46,7 +46,10 @@ func testLostAnswers(t *testing.T, url string) {
 		}
 	}
 	b := serve(t, url, "b", t.TempDir())
-	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
+	a.eventually(t, "to see b", func() bool {
+		_, err := a.target("b")
+		return err == nil
+	})
 	if err := a.Move(t.Context(), db.ID(), "b"); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,10 @@ func testLostAnswers(t *testing.T, url string) {
 	// An outcome that stays unknown ends the session: nothing was acknowledged.
 	db = b.agent(t, db.ID())
 	c := serve(t, through, "c", t.TempDir())
-	b.eventually(t, "to see c", func() bool { _, err := b.target("c"); return err == nil })
+	b.eventually(t, "to see c", func() bool {
+		_, err := b.target("c")
+		return err == nil
+	})
 	if err := b.Move(t.Context(), db.ID(), "c"); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +80,10 @@ func testLostAnswers(t *testing.T, url string) {
 	}
 	r.Lose(false)
 	c.eventually(t, "to begin a new session", func() bool { return c.Self().Session != old && c.Ready() == nil })
-	c.eventually(t, "to see that a server has the agent", func() bool { _, _, err := c.Owner(t.Context(), db.ID()); return err == nil })
+	c.eventually(t, "to see that a server has the agent", func() bool {
+		_, _, err := c.Owner(t.Context(), db.ID())
+		return err == nil
+	})
 }
 
 // A file that cannot be fetched because the database does not respond is not reported as
@@ -146,7 +155,12 @@ func testRefusedCommits(t *testing.T, url string) {
 		"terminate",
 	} {
 		before := a.Stats().Errors
-		execAlone(t, url, "ALTER SEQUENCE refused RESTART; CREATE TRIGGER refuse BEFORE INSERT ON log FOR EACH ROW EXECUTE FUNCTION refuse('"+code+"')")
+		execAlone(
+			t,
+			url,
+			"ALTER SEQUENCE refused RESTART; CREATE TRIGGER refuse BEFORE INSERT ON log FOR EACH ROW "+
+				"EXECUTE FUNCTION refuse('"+code+"')",
+		)
 		ids = append(ids, mustWrite(t, db, code))
 		if a.Stats().Errors == before {
 			t.Errorf("%s: nothing was refused", code)
@@ -154,7 +168,10 @@ func testRefusedCommits(t *testing.T, url string) {
 		execAlone(t, url, "DROP TRIGGER refuse ON log")
 	}
 	b := serve(t, url, "b", t.TempDir())
-	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
+	a.eventually(t, "to see b", func() bool {
+		_, err := a.target("b")
+		return err == nil
+	})
 	if err := a.Move(t.Context(), db.ID(), "b"); err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,9 @@ func (s Signer) Verify(r *http.Request) (bool, error) {
 	if !ok || err != nil || len(nonce) != nonceLength {
 		return false, nil
 	}
-	signs := func(key []byte) bool { return hmac.Equal(sum, mac(key, r, nonce)) }
+	signs := func(key []byte) bool {
+		return hmac.Equal(sum, mac(key, r, nonce))
+	}
 	if !slices.ContainsFunc(s.keys, signs) {
 		return false, nil
 	}
@@ -133,7 +135,12 @@ func (c *Cluster) databaseTime() time.Time {
 
 func mac(key []byte, r *http.Request, nonce string) []byte {
 	h := hmac.New(sha256.New, key)
-	for _, part := range []string{nonce, r.Method, r.URL.RequestURI(), strings.Join(r.Header.Values("X-Forwarded-For"), ",")} {
+	for _, part := range []string{
+		nonce,
+		r.Method,
+		r.URL.RequestURI(),
+		strings.Join(r.Header.Values("X-Forwarded-For"), ","),
+	} {
 		_, _ = io.WriteString(h, part+"\n")
 	}
 	return h.Sum(nil)

@@ -56,8 +56,12 @@ func TestSignaturesEnd(t *testing.T) {
 	}
 	at := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	for passed, want := range map[time.Duration]error{
-		0: nil, MaxSignatureAge: nil, -MaxSignatureAge: nil, time.Hour: ErrSignatureTime,
-		MaxSignatureAge + time.Millisecond: ErrSignatureTime, -MaxSignatureAge - time.Millisecond: ErrSignatureTime,
+		0:                                   nil,
+		MaxSignatureAge:                     nil,
+		-MaxSignatureAge:                    nil,
+		time.Hour:                           ErrSignatureTime,
+		MaxSignatureAge + time.Millisecond:  ErrSignatureTime,
+		-MaxSignatureAge - time.Millisecond: ErrSignatureTime,
 	} {
 		r := httptest.NewRequest("POST", "/api/agents/a/sql", nil)
 		signer.At(func() time.Time { return at }).Sign(r)
@@ -92,8 +96,11 @@ func TestSignaturesWithoutATime(t *testing.T) {
 		nodes map[string]*peer
 		want  error
 	}{
-		"alone":                 {nil, ErrSignatureTime},
-		"with one like it":      {map[string]*peer{"a": {Node: Node{Alive: true}, fileVersion: timedSince}}, ErrSignatureTime},
+		"alone": {nil, ErrSignatureTime},
+		"with one like it": {
+			map[string]*peer{"a": {Node: Node{Alive: true}, fileVersion: timedSince}},
+			ErrSignatureTime,
+		},
 		"with one that is gone": {map[string]*peer{"a": {fileVersion: timedSince - 1}}, ErrSignatureTime},
 		"during an upgrade":     {map[string]*peer{"a": {Node: Node{Alive: true}, fileVersion: timedSince - 1}}, nil},
 	} {

@@ -79,6 +79,11 @@ func (c *Cluster) compareClock(p pollResult, now time.Time) {
 	c.stats.Ahead = ahead
 	c.mu.Unlock()
 	if wrong := ahead.Abs() > clockTolerance; wrong && was.Abs() <= clockTolerance {
-		c.Log.Warn("the clocks of this server and of the cluster's database differ: schedules on this server run at the wrong times", "ahead", ahead)
+		c.Log.Warn(
+			"the clocks of this server and of the cluster's database differ: schedules on this "+
+				"server run at the wrong times",
+			"ahead",
+			ahead,
+		)
 	}
 }

@@ -41,10 +41,17 @@ func benchmarkTakeover(b *testing.B, pg *pgtest.Server, agents int) {
 	s := serve(b, url, "survivor", b.TempDir())
 	killed.end()
 	// As after a kill: the rows lack what is only in the files.
-	if _, err := s.pool.Exec(b.Context(), "UPDATE agent SET owner = 'killed', info_head = 0, changed = clock_timestamp()"); err != nil {
+	if _, err := s.pool.Exec(
+		b.Context(),
+		"UPDATE agent SET owner = 'killed', info_head = 0, changed = clock_timestamp()",
+	); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.pool.Exec(b.Context(), "UPDATE node SET alive = false, died = clock_timestamp() WHERE session <> $1", s.Self().Session); err != nil {
+	if _, err := s.pool.Exec(
+		b.Context(),
+		"UPDATE node SET alive = false, died = clock_timestamp() WHERE session <> $1",
+		s.Self().Session,
+	); err != nil {
 		b.Fatal(err)
 	}
 	before, usage := processTime(b, os.Getpid()), s.usage(b, pg)

@@ -24,7 +24,11 @@ func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) 
 	defer os.RemoveAll(temps)
 	err = store.EachFile(folder, c.MasterKeys, func(f store.AgentFile) error {
 		var there bool
-		if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1 AND NOT deleted)", f.ID).Scan(&there); err != nil {
+		if err := c.pool.QueryRow(
+			ctx,
+			"SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1 AND NOT deleted)",
+			f.ID,
+		).Scan(&there); err != nil {
 			return err
 		}
 		if there {

@@ -34,7 +34,13 @@ const (
 )
 
 // send sends a request and returns the response, whose body the caller closes.
-func (b *bucket) send(ctx context.Context, method, key string, query url.Values, body io.ReaderAt, size int64) (*http.Response, error) {
+func (b *bucket) send(
+	ctx context.Context,
+	method, key string,
+	query url.Values,
+	body io.ReaderAt,
+	size int64,
+) (*http.Response, error) {
 	address := b.base + key
 	if len(query) > 0 {
 		address += "?" + query.Encode()
@@ -44,7 +50,9 @@ func (b *bucket) send(ctx context.Context, method, key string, query url.Values,
 		return nil, err
 	}
 	if body != nil {
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(body, 0, size)), nil }
+		req.GetBody = func() (io.ReadCloser, error) {
+			return io.NopCloser(io.NewSectionReader(body, 0, size)), nil
+		}
 		req.Body, _ = req.GetBody()
 		req.ContentLength = size
 	}
@@ -74,9 +82,17 @@ func refusal(resp *http.Response, ofObject bool) error {
 	case resp.StatusCode == http.StatusNotFound && ofObject && answer.Code != "NoSuchBucket":
 		return errNoObject
 	case answer.Code == "" && resp.StatusCode/100 == 4:
-		return fmt.Errorf("the bucket answers %d %s and not as S3 does: is the endpoint the one of its S3 API?", resp.StatusCode, http.StatusText(resp.StatusCode))
+		return fmt.Errorf(
+			"the bucket answers %d %s and not as S3 does: is the endpoint the one of its S3 API?",
+			resp.StatusCode,
+			http.StatusText(resp.StatusCode),
+		)
 	}
-	return fmt.Errorf("the bucket answers %d %s", resp.StatusCode, cmp.Or(strings.TrimSpace(answer.Code+" "+answer.Message), http.StatusText(resp.StatusCode)))
+	return fmt.Errorf(
+		"the bucket answers %d %s",
+		resp.StatusCode,
+		cmp.Or(strings.TrimSpace(answer.Code+" "+answer.Message), http.StatusText(resp.StatusCode)),
+	)
 }
 
 func (b *bucket) prepare(bool) error { return nil }

@@ -74,7 +74,11 @@ func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(f.objects, key)
 		w.WriteHeader(http.StatusNoContent)
 	case key == "":
-		_ = xml.NewEncoder(w).Encode(f.list(r.URL.Query().Get("prefix"), r.URL.Query().Get("delimiter"), r.URL.Query().Get("continuation-token")))
+		_ = xml.NewEncoder(w).Encode(f.list(
+			r.URL.Query().Get("prefix"),
+			r.URL.Query().Get("delimiter"),
+			r.URL.Query().Get("continuation-token"),
+		))
 	case f.objects[key] == nil:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "<Error><Code>NoSuchKey</Code></Error>")
@@ -91,7 +95,8 @@ func signed(r *http.Request, body []byte) bool {
 	}
 	again, _ := http.NewRequest(r.Method, "http://"+r.Host+r.URL.RequestURI(), bytes.NewReader(body))
 	key := signature.AWSKey{ID: testKeys("AWS_ACCESS_KEY_ID"), Secret: testKeys("AWS_SECRET_ACCESS_KEY")}
-	return signature.SignAWS(again, key, "eu-central-1", "s3", at) == nil && again.Header.Get("Authorization") == r.Header.Get("Authorization")
+	return signature.SignAWS(again, key, "eu-central-1", "s3", at) == nil &&
+		again.Header.Get("Authorization") == r.Header.Get("Authorization")
 }
 
 func (f *fakeS3) list(prefix, delimiter, after string) (p page) {
@@ -178,8 +183,11 @@ func contentOf(t *testing.T, s storage, key string) string {
 }
 
 func TestInvalidTargets(t *testing.T) {
-	for _, url := range []string{"", "https://example.com/x", "s3://", "s3://UPPER/x", "s3://b/x", "s3://backups/../x", "s3://backups/a b", "s3://backups/x?acl=public",
-		"s3://key:secret@backups/x", "s3://backups/x?endpoint=ftp://h", "s3://backups/x?endpoint=https://u:p@h", "file://host/x", "file:///x?y=1"} {
+	for _, url := range []string{
+		"", "https://example.com/x", "s3://", "s3://UPPER/x", "s3://b/x", "s3://backups/../x", "s3://backups/a b",
+		"s3://backups/x?acl=public", "s3://key:secret@backups/x", "s3://backups/x?endpoint=ftp://h",
+		"s3://backups/x?endpoint=https://u:p@h", "file://host/x", "file:///x?y=1",
+	} {
 		if target, err := Open(url, testKeys); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %s, %v", url, target, err)
 		}
@@ -199,13 +207,17 @@ func TestBucketErrorsSayWhatIsWrong(t *testing.T) {
 	}
 	b = *target.storage.(*bucket)
 	b.base = strings.Replace(b.base, "backups", "nothing", 1)
-	if err := b.put(context.Background(), "a", strings.NewReader(""), 0); err == nil || !strings.Contains(err.Error(), "NoSuchBucket") {
+	if err := b.put(context.Background(), "a", strings.NewReader(""), 0); err == nil ||
+		!strings.Contains(err.Error(), "NoSuchBucket") {
 		t.Error(err)
 	}
 	website := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(website.Close)
 	b.base = website.URL + "/backups/"
-	for name, err := range map[string]error{"list": second(b.list(t.Context(), "a/")), "put": b.put(t.Context(), "a", strings.NewReader(""), 0)} {
+	for name, err := range map[string]error{
+		"list": second(b.list(t.Context(), "a/")),
+		"put":  b.put(t.Context(), "a", strings.NewReader(""), 0),
+	} {
 		if err == nil || !strings.Contains(err.Error(), "404 Not Found") || !strings.Contains(err.Error(), "endpoint") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -227,7 +239,8 @@ func TestDoctorWrites(t *testing.T) {
 	f.mu.Lock()
 	f.frozen = true
 	f.mu.Unlock()
-	if found := (Commands{target}).Doctor(t.Context()); found.OK || !strings.Contains(found.Message, "not written: the bucket answers 403 AccessDenied") {
+	if found := (Commands{target}).Doctor(t.Context()); found.OK ||
+		!strings.Contains(found.Message, "not written: the bucket answers 403 AccessDenied") {
 		t.Errorf("%+v", found)
 	}
 }

@@ -22,17 +22,37 @@ func (c Commands) List(ctx context.Context) ([]agent.Replica, error) {
 }
 
 // Restore adds an agent to a data folder as it was at a time, as store.RestoreFile does.
-func (c Commands) Restore(ctx context.Context, idOrName string, at time.Time, folder string) (id string, last time.Time, err error) {
-	return c.restore(ctx, idOrName, at, folder, func(file, _ string) (string, error) { return store.RestoreFile(ctx, folder, file) })
+func (c Commands) Restore(
+	ctx context.Context,
+	idOrName string,
+	at time.Time,
+	folder string,
+) (id string, last time.Time, err error) {
+	return c.restore(ctx, idOrName, at, folder, func(file, _ string) (string, error) {
+		return store.RestoreFile(ctx, folder, file)
+	})
 }
 
 // Put puts an agent's file into a data folder as it was at a time, as store.PutFile
 // does.
-func (c Commands) Put(ctx context.Context, idOrName string, at time.Time, folder string) (id string, last time.Time, err error) {
-	return c.restore(ctx, idOrName, at, folder, func(file, id string) (string, error) { return id, store.PutFile(ctx, folder, file, id) })
+func (c Commands) Put(
+	ctx context.Context,
+	idOrName string,
+	at time.Time,
+	folder string,
+) (id string, last time.Time, err error) {
+	return c.restore(ctx, idOrName, at, folder, func(file, id string) (string, error) {
+		return id, store.PutFile(ctx, folder, file, id)
+	})
 }
 
-func (c Commands) restore(ctx context.Context, idOrName string, at time.Time, folder string, put func(file, id string) (string, error)) (id string, last time.Time, err error) {
+func (c Commands) restore(
+	ctx context.Context,
+	idOrName string,
+	at time.Time,
+	folder string,
+	put func(file, id string) (string, error),
+) (id string, last time.Time, err error) {
 	found, err := Find(ctx, c.Target, idOrName)
 	if err != nil {
 		return "", last, err
@@ -93,7 +113,12 @@ func (c Commands) Doctor(ctx context.Context) agent.Finding {
 // checkWrite writes an object and deletes it.
 func (c Commands) checkWrite(ctx context.Context) error {
 	const text = "Written by satchel doctor, and deleted again.\n"
-	if err := c.Target.storage.put(ctx, doctorKey, strings.NewReader(text), int64(len(text))); err != nil {
+	if err := c.Target.storage.put(
+		ctx,
+		doctorKey,
+		strings.NewReader(text),
+		int64(len(text)),
+	); err != nil {
 		return err
 	}
 	return c.Target.storage.remove(ctx, doctorKey)

@@ -33,7 +33,8 @@ func TestCommands(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(to, "agents", id+".db")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, want %d, %v", len(got), len(want), err)
 	}
-	if _, _, err := c.Put(t.Context(), id, time.Time{}, to); err == nil || !strings.Contains(err.Error(), "already exists") {
+	if _, _, err := c.Put(t.Context(), id, time.Time{}, to); err == nil ||
+		!strings.Contains(err.Error(), "already exists") {
 		t.Error(err)
 	}
 	s = serveAt(t, s.path, target)
@@ -70,7 +71,9 @@ func TestNameOfADeletedAgent(t *testing.T) {
 	again := s.create("Support")
 	s.snapshots()
 	c := Commands{target}
-	if _, _, err := c.Put(t.Context(), "Support", time.Time{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), old.ID()+" (deleted ") || !strings.Contains(err.Error(), again.ID()) {
+	if _, _, err := c.Put(t.Context(), "Support", time.Time{}, t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), old.ID()+" (deleted ") ||
+		!strings.Contains(err.Error(), again.ID()) {
 		t.Error(err)
 	}
 	for _, id := range []string{old.ID(), again.ID()} {

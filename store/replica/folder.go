@@ -27,7 +27,9 @@ const (
 // partial is the folder for files that are being written.
 const partial = ".partial"
 
-func (f *folder) path(key string) string { return filepath.Join(f.root, filepath.FromSlash(key)) }
+func (f *folder) path(key string) string {
+	return filepath.Join(f.root, filepath.FromSlash(key))
+}
 
 // prepare creates the marker in a folder that is used for the first time, and in one
 // whose replicas predate the marker.
@@ -55,7 +57,12 @@ func (f *folder) prepare(used bool) error {
 func (f *folder) checkMarker() error {
 	_, err := os.Stat(f.path(marker))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s has no file %s: is its disk mounted? To start over in it, stop the server and remove replica.json of the data folder", f.root, marker)
+		return fmt.Errorf(
+			"%s has no file %s: is its disk mounted? To start over in it, stop the server and remove "+
+				"replica.json of the data folder",
+			f.root,
+			marker,
+		)
 	}
 	return err
 }
@@ -64,9 +71,15 @@ func (f *folder) put(_ context.Context, key string, body io.ReaderAt, size int64
 	if err := f.checkMarker(); err != nil {
 		return err
 	}
-	f.swept.Do(func() { err = os.RemoveAll(f.path(partial)) })
+	f.swept.Do(func() {
+		err = os.RemoveAll(f.path(partial))
+	})
 	path := f.path(key)
-	if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.MkdirAll(f.path(partial), 0o700)); err != nil {
+	if err := errors.Join(
+		err,
+		os.MkdirAll(filepath.Dir(path), 0o700),
+		os.MkdirAll(f.path(partial), 0o700),
+	); err != nil {
 		return err
 	}
 	file, err := os.CreateTemp(f.path(partial), "")

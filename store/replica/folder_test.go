@@ -98,7 +98,11 @@ func TestFolderWithoutMarker(t *testing.T) {
 	s.snapshots()
 	s.stop()
 	left := filepath.Join(target.name, db.ID(), "0123", "0", "x.ltx.partial")
-	if err := errors.Join(os.Remove(filepath.Join(target.name, marker)), os.MkdirAll(filepath.Dir(left), 0o700), os.WriteFile(left, []byte("x"), 0o600)); err != nil {
+	if err := errors.Join(
+		os.Remove(filepath.Join(target.name, marker)),
+		os.MkdirAll(filepath.Dir(left), 0o700),
+		os.WriteFile(left, []byte("x"), 0o600),
+	); err != nil {
 		t.Fatal(err)
 	}
 	s = serveAt(t, s.path, target)

@@ -61,8 +61,13 @@ func gapBefore(id string, generation []object, o object, at int64) *gap {
 			return nil
 		}
 	}
-	return &gap{what: fmt.Sprintf("the transactions %d to %d after the object %s/%s are missing",
-		end.last+1, o.first-1, id, end.name())}
+	return &gap{what: fmt.Sprintf(
+		"the transactions %d to %d after the object %s/%s are missing",
+		end.last+1,
+		o.first-1,
+		id,
+		end.name(),
+	)}
 }
 
 // damagedObject says that an object cannot be used. all are the objects of its agent.

@@ -100,7 +100,12 @@ func TestBrokenReplica(t *testing.T) {
 			key := r.id + "/" + c[1].name()
 			r.write(key, r.read(key)[:200])
 		}, "damaged", 1, false},
-		"empty": {func(r brokenReplica, _ object, c []object) { r.write(r.id+"/"+c[2].name(), nil) }, "damaged", 2, false},
+		"empty": {
+			func(r brokenReplica, _ object, c []object) { r.write(r.id+"/"+c[2].name(), nil) },
+			"damaged",
+			2,
+			false,
+		},
 		"bytes changed": {func(r brokenReplica, _ object, c []object) {
 			key := r.id + "/" + c[1].name()
 			data := r.read(key)
@@ -112,7 +117,12 @@ func TestBrokenReplica(t *testing.T) {
 			r.write(r.id+"/"+c[0].name(), two)
 			r.write(r.id+"/"+c[1].name(), one)
 		}, "damaged", 0, false},
-		"snapshot damaged": {func(r brokenReplica, s object, _ []object) { r.write(r.id+"/"+s.name(), []byte("x")) }, "damaged", -1, false},
+		"snapshot damaged": {
+			func(r brokenReplica, s object, _ []object) { r.write(r.id+"/"+s.name(), []byte("x")) },
+			"damaged",
+			-1,
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +171,8 @@ func TestObjectOfAnotherAgent(t *testing.T) {
 	commits, others := r.objects(r.id, levelCommits), r.objects(r.other, levelCommits)
 	r.write(r.id+"/"+commits[1].name(), r.read(r.other+"/"+others[1].name()))
 	path := filepath.Join(t.TempDir(), "x.db")
-	if _, err := Restore(t.Context(), r.target, r.id, time.Time{}, path); err == nil || !strings.Contains(err.Error(), commits[1].name()) {
+	if _, err := Restore(t.Context(), r.target, r.id, time.Time{}, path); err == nil ||
+		!strings.Contains(err.Error(), commits[1].name()) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); err == nil {
@@ -174,7 +185,12 @@ func TestMergedIsNoGap(t *testing.T) {
 	at := func(level int, first, last uint64, at int64) object {
 		return object{generation: strings.Repeat("0", 21), level: level, first: first, last: last, at: at}
 	}
-	all := []object{at(levelSnapshots, 1, 1, 10), at(levelMinutes, 2, 5, 50), at(levelCommits, 4, 4, 40), at(levelCommits, 5, 5, 50)}
+	all := []object{
+		at(levelSnapshots, 1, 1, 10),
+		at(levelMinutes, 2, 5, 50),
+		at(levelCommits, 4, 4, 40),
+		at(levelCommits, 5, 5, 50),
+	}
 	for until := int64(10); until < 60; until += 10 {
 		if g := findGap("a", all, until); g != nil {
 			t.Errorf("at %d: %v", until, g)

@@ -185,7 +185,12 @@ func TestUploadInProgressAtAKill(t *testing.T) {
 			}
 			s.contact(db, "three")
 			s = arrives(s, func() {
-				if err := target.storage.put(t.Context(), db.ID()+"/"+o.name(), bytes.NewReader(raw), int64(len(raw))); err != nil {
+				if err := target.storage.put(
+					t.Context(),
+					db.ID()+"/"+o.name(),
+					bytes.NewReader(raw),
+					int64(len(raw)),
+				); err != nil {
 					t.Fatal(err)
 				}
 			})

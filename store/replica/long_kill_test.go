@@ -53,7 +53,10 @@ func writeUntilKilled(path string) {
 		}
 		writing.Go(func() {
 			for n := 0; ; n++ {
-				c, err := db.CreateContact(ctx, agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(strings.Repeat("n", n%3000))})
+				c, err := db.CreateContact(ctx, agent.ContactChange{
+					Name:  agent.Some("x"),
+					Notes: agent.Some(strings.Repeat("n", n%3000)),
+				})
 				if err != nil {
 					panic(err)
 				}
@@ -106,7 +109,12 @@ func TestKilled(t *testing.T) {
 			missing := missingOf(t, file, writes)
 			os.Remove(file)
 			if len(missing) > 0 && missing[0] != len(writes)-len(missing) {
-				t.Fatalf("round %d: write %d of %d is missing, and later ones are there", round, missing[0], len(writes))
+				t.Fatalf(
+					"round %d: write %d of %d is missing, and later ones are there",
+					round,
+					missing[0],
+					len(writes),
+				)
 			}
 			// Before the commits that follow a kill are uploaded, the restored state is
 			// older.
@@ -126,7 +134,13 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d kills of %d agents, which needed %d snapshots after a kill", n, len(all), generations-len(all))
 	slices.Sort(lost)
 	if len(lost) > 0 {
-		t.Logf("in %d of the files what followed the last kill was there: the oldest write that they lack was %d ms old in the median, %d at most", len(lost), lost[len(lost)/2], lost[len(lost)-1])
+		t.Logf(
+			"in %d of the files what followed the last kill was there: the oldest write that they lack was %d ms "+
+				"old in the median, %d at most",
+			len(lost),
+			lost[len(lost)/2],
+			lost[len(lost)-1],
+		)
 	}
 }
 
@@ -144,7 +158,10 @@ func runAndKill(t *testing.T, path, target string, after time.Duration) (map[str
 		t.Fatal(err)
 	}
 	var killed int64
-	timer := time.AfterFunc(after, func() { killed = time.Now().UnixMilli(); _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(after, func() {
+		killed = time.Now().UnixMilli()
+		_ = cmd.Process.Kill()
+	})
 	defer timer.Stop()
 	writes := map[string][]written{}
 	for lines := bufio.NewScanner(out); lines.Scan(); {

@@ -66,9 +66,17 @@ func (l *load) write(ctx context.Context, t *testing.T, db *store.DB, n int) {
 		for i := 0; ctx.Err() == nil; i++ {
 			<-pace.C
 			l.hold.RLock()
-			_, err := db.CreateContact(ctx, agent.ContactChange{Name: agent.Some(fmt.Sprint(n, i)), Notes: agent.Some(strings.Repeat(fmt.Sprint(i, " "), rand.IntN(2000)))})
+			_, err := db.CreateContact(ctx, agent.ContactChange{
+				Name:  agent.Some(fmt.Sprint(n, i)),
+				Notes: agent.Some(strings.Repeat(fmt.Sprint(i, " "), rand.IntN(2000))),
+			})
 			if err == nil && i%50 == 49 {
-				_, err = db.SQL(ctx, "DELETE FROM contacts WHERE id IN (SELECT id FROM contacts ORDER BY id LIMIT 30)", store.Params{}, store.Access{Write: true})
+				_, err = db.SQL(
+					ctx,
+					"DELETE FROM contacts WHERE id IN (SELECT id FROM contacts ORDER BY id LIMIT 30)",
+					store.Params{},
+					store.Access{Write: true},
+				)
 			}
 			l.hold.RUnlock()
 			if err != nil && ctx.Err() == nil {
@@ -100,7 +108,10 @@ func imageOf(t *testing.T, s *served, db *store.DB) []byte {
 		t.Fatal(err)
 	}
 	var busy, frames, moved int
-	if err := errors.Join(c.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved), c.Close()); err != nil || busy != 0 {
+	if err := errors.Join(
+		c.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved),
+		c.Close(),
+	); err != nil || busy != 0 {
 		t.Fatal(busy, err)
 	}
 	raw, err := os.ReadFile(to)
@@ -177,7 +188,13 @@ func TestRestoresUnderLoad(t *testing.T) {
 		loads[i].writers.Wait()
 	}
 	slices.Sort(all)
-	t.Logf("%d restores, all sound and equal; at most %v behind; a restore took %v (median), %v (longest)", n, behind, all[len(all)/2], all[len(all)-1])
+	t.Logf(
+		"%d restores, all sound and equal; at most %v behind; a restore took %v (median), %v (longest)",
+		n,
+		behind,
+		all[len(all)/2],
+		all[len(all)-1],
+	)
 }
 
 // Replication adds little to the cost of a commit. Commits with and without replication
@@ -194,7 +211,10 @@ func TestCommitCost(t *testing.T) {
 	cost := func(db *store.DB) float64 {
 		before := cpuTime(t)
 		for range commits {
-			if _, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(strings.Repeat("n", 500))}); err != nil {
+			if _, err := db.CreateContact(t.Context(), agent.ContactChange{
+				Name:  agent.Some("x"),
+				Notes: agent.Some(strings.Repeat("n", 500)),
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -209,8 +229,16 @@ func TestCommitCost(t *testing.T) {
 	for _, values := range [][]float64{with, without, ratios} {
 		slices.Sort(values)
 	}
-	t.Logf("a commit takes %.0f µs of CPU time with replication and %.0f µs without (medians); the ratio is %.2f (median), %.2f to %.2f for nine in ten blocks of %d",
-		with[n/2], without[n/2], ratios[n/2], ratios[n/20], ratios[n-1-n/20], commits)
+	t.Logf(
+		"a commit takes %.0f µs of CPU time with replication and %.0f µs without (medians); the ratio is %.2f "+
+			"(median), %.2f to %.2f for nine in ten blocks of %d",
+		with[n/2],
+		without[n/2],
+		ratios[n/2],
+		ratios[n/20],
+		ratios[n-1-n/20],
+		commits,
+	)
 }
 
 // createAlone creates an agent without a replica.
@@ -268,7 +296,12 @@ func TestLargeRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	took, used := time.Since(began), cpuTime(t)-used
-	t.Logf("%d MB and 300 objects after the snapshot, with the check of its integrity: %v, %v of processor time", info.Size()>>20, took, used)
+	t.Logf(
+		"%d MB and 300 objects after the snapshot, with the check of its integrity: %v, %v of processor time",
+		info.Size()>>20,
+		took,
+		used,
+	)
 	wantRestored(t, s, db)
 	if used > 10*time.Second { // of both ends: the machine may be busy with other work
 		t.Errorf("a restore took %v of processor time", used)

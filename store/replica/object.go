@@ -44,7 +44,13 @@ func parseObject(name string) (object, bool) {
 	first, _ := strconv.ParseUint(m[3], 16, 64)
 	last, _ := strconv.ParseUint(m[4], 16, 64)
 	at, _ := strconv.ParseInt(m[5], 16, 64)
-	return object{generation: m[1], level: level, first: first, last: last, at: at}, first >= 1 && first <= last
+	return object{
+		generation: m[1],
+		level:      level,
+		first:      first,
+		last:       last,
+		at:         at,
+	}, first >= 1 && first <= last
 }
 
 // covers reports whether o has all transactions of p.
@@ -55,7 +61,11 @@ func (o object) covers(p object) bool {
 // byGeneration returns the objects of each generation, oldest generation first.
 func byGeneration(all []object) [][]object {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b object) int {
-		return cmp.Or(strings.Compare(a.generation, b.generation), cmp.Compare(a.first, b.first), cmp.Compare(a.last, b.last))
+		return cmp.Or(
+			strings.Compare(a.generation, b.generation),
+			cmp.Compare(a.first, b.first),
+			cmp.Compare(a.last, b.last),
+		)
 	})
 	var groups [][]object
 	for i, o := range sorted {

@@ -14,8 +14,15 @@ func TestObjectNames(t *testing.T) {
 	if got, ok := parseObject(o.name()); !ok || got != o {
 		t.Errorf("%s is read as %+v", o.name(), got)
 	}
-	for _, name := range []string{"", "agent.json", o.name() + ".partial", genA + "/5/" + o.name()[24:], "../" + o.name(),
-		genA + "/0/0000000000000000-0000000000000001-018bcfe5687.ltx", genA + "/0/0000000000000003-0000000000000001-018bcfe5687.ltx"} {
+	for _, name := range []string{
+		"",
+		"agent.json",
+		o.name() + ".partial",
+		genA + "/5/" + o.name()[24:],
+		"../" + o.name(),
+		genA + "/0/0000000000000000-0000000000000001-018bcfe5687.ltx",
+		genA + "/0/0000000000000003-0000000000000001-018bcfe5687.ltx",
+	} {
 		if got, ok := parseObject(name); ok {
 			t.Errorf("%q is read as %+v", name, got)
 		}
@@ -24,13 +31,20 @@ func TestObjectNames(t *testing.T) {
 
 func TestChain(t *testing.T) {
 	all := []object{
-		{genA, levelSnapshots, 1, 1, 100}, {genA, 0, 2, 3, 110}, {genA, 0, 4, 4, 120}, {genA, 1, 2, 4, 120}, {genA, 0, 5, 5, 130},
-		{genA, levelSnapshots, 1, 5, 130}, {genA, 0, 6, 6, 140}, {genA, 0, 8, 8, 160}, // 7 is missing
+		{genA, levelSnapshots, 1, 1, 100},
+		{genA, 0, 2, 3, 110},
+		{genA, 0, 4, 4, 120},
+		{genA, 1, 2, 4, 120},
+		{genA, 0, 5, 5, 130},
+		{genA, levelSnapshots, 1, 5, 130},
+		{genA, 0, 6, 6, 140},
+		{genA, 0, 8, 8, 160}, // 7 is missing
 		{genB, 0, 2, 2, 210}, // arrived before its snapshot
 		{genB, levelSnapshots, 1, 1, 200},
 	}
 	for at, want := range map[int64][]object{
-		99: nil, 100: all[:1], 115: all[:2], 125: {all[0], all[3]}, 130: {all[5]}, 150: all[5:7], 170: all[5:7], 205: {all[9]}, 300: {all[9], all[8]},
+		99: nil, 100: all[:1], 115: all[:2], 125: {all[0], all[3]}, 130: {all[5]}, 150: all[5:7], 170: all[5:7],
+		205: {all[9]}, 300: {all[9], all[8]},
 	} {
 		if got := chain(all, at); !slices.Equal(got, want) {
 			t.Errorf("at %d: %v, want %v", at, got, want)

@@ -40,7 +40,9 @@ func plan(all []object, now time.Time, keep time.Duration) (merges []merge, remo
 		}
 	}
 	merges = slices.DeleteFunc(merges, func(m merge) bool {
-		return slices.ContainsFunc(m.parts, func(o object) bool { return slices.Contains(remove, o) })
+		return slices.ContainsFunc(m.parts, func(o object) bool {
+			return slices.Contains(remove, o)
+		})
 	})
 	return merges, remove
 }
@@ -61,18 +63,33 @@ func mergesOf(generation []object, level int, window time.Duration, now time.Tim
 		}
 		for len(parts) > 0 {
 			run := follow(parts, parts[0].first-1)
-			merges = append(merges, merge{object{generation: parts[0].generation, level: level + 1, first: run[0].first, last: run[len(run)-1].last, at: run[len(run)-1].at}, run})
+			merges = append(merges, merge{
+				object{
+					generation: parts[0].generation,
+					level:      level + 1,
+					first:      run[0].first,
+					last:       run[len(run)-1].last,
+					at:         run[len(run)-1].at,
+				},
+				run,
+			})
 			last := run[len(run)-1].last
-			parts = slices.DeleteFunc(parts, func(o object) bool { return o.last <= last })
+			parts = slices.DeleteFunc(parts, func(o object) bool {
+				return o.last <= last
+			})
 		}
 	}
-	agent.Sort(merges, func(a, b merge) int { return int(a.result.at - b.result.at) })
+	agent.Sort(merges, func(a, b merge) int {
+		return int(a.result.at - b.result.at)
+	})
 	return merges
 }
 
 // covered reports whether an object of the next level covers o.
 func covered(generation []object, o object) bool {
-	return slices.ContainsFunc(generation, func(p object) bool { return p.level == o.level+1 && p.covers(o) })
+	return slices.ContainsFunc(generation, func(p object) bool {
+		return p.level == o.level+1 && p.covers(o)
+	})
 }
 
 // hasUnmerged reports whether objects of a level before a time are not merged yet.

@@ -29,7 +29,9 @@ type position struct {
 	Name string           `json:"name"`
 }
 
-func (r *Replicator) positionsPath() string { return filepath.Join(r.Path, "replica.json") }
+func (r *Replicator) positionsPath() string {
+	return filepath.Join(r.Path, "replica.json")
+}
 
 // load reads the positions; without them, every agent gets a new snapshot.
 func (r *Replicator) load() {
@@ -46,7 +48,14 @@ func (r *Replicator) load() {
 		return
 	}
 	for id, at := range p.Agents {
-		r.agents[id] = &replicated{at: at.At, end: at.At, base: at.Base, name: at.Name, sent: at.Sent, resumed: true}
+		r.agents[id] = &replicated{
+			at:      at.At,
+			end:     at.At,
+			base:    at.Base,
+			name:    at.Name,
+			sent:    at.Sent,
+			resumed: true,
+		}
 	}
 	if err := r.loadSaved(); err != nil {
 		r.Log.Warn("read the commits that wait for their upload", "error", err)
@@ -72,7 +81,14 @@ func decodePositions(raw []byte) (p positions, err error) {
 // positionLocked returns how far an agent's replica goes, and whether a start can
 // continue from there. The caller holds mu.
 func (a *replicated) positionLocked() (position, bool) {
-	return position{At: a.end, Sent: a.sent, Base: a.base, Name: a.name}, a.end.Generation != "" && a.end.Generation == a.base.Generation && !a.restarts
+	return position{
+			At:   a.end,
+			Sent: a.sent,
+			Base: a.base,
+			Name: a.name,
+		}, a.end.Generation != "" &&
+			a.end.Generation == a.base.Generation &&
+			!a.restarts
 }
 
 // append appends an agent's position to the file if it changed.

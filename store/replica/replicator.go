@@ -72,15 +72,17 @@ type Replicator struct {
 
 // replicated is the state of one agent's replica. The mutex of the Replicator guards it.
 type replicated struct {
-	at       capture.Position // the position of the capture when the file was closed
-	end      capture.Position // the end of the replica, where a start after a kill continues
-	unsaved  bool             // the file of positions lacks stands
-	sent     uint64           // last transaction of the upload in progress: after a kill, the replica may or may not have it
-	saved    uint64           // last transaction that keep wrote, or 0
-	resumed  bool             // stands is from an earlier start: align must check that the replica ends there, or at most at sent
-	ended    string           // a generation that was given up
-	lost     int              // counts the reasons for a new snapshot
-	restarts bool             // a snapshot is to begin a new generation
+	at      capture.Position // the position of the capture when the file was closed
+	end     capture.Position // the end of the replica, where a start after a kill continues
+	unsaved bool             // the file of positions lacks stands
+	// last transaction of the upload in progress: after a kill, the replica may or may not have it
+	sent  uint64
+	saved uint64 // last transaction that keep wrote, or 0
+	// stands is from an earlier start: align must check that the replica ends there, or at most at sent
+	resumed  bool
+	ended    string // a generation that was given up
+	lost     int    // counts the reasons for a new snapshot
+	restarts bool   // a snapshot is to begin a new generation
 	base     baseline
 
 	uncaptured time.Time // of the oldest commit that is only in the -wal, or zero
@@ -109,9 +111,26 @@ func New(o Options) *Replicator {
 	}
 	r := &Replicator{Options: o, agents: map[string]*replicated{}}
 	backoff := work.Exponential(time.Second, time.Minute)
-	r.uploads = work.New(work.Options[string]{Run: r.upload, Limit: uploadsAtOnce, Backoff: backoff, Now: o.Now, OnError: r.onError})
-	r.snapshots = work.New(work.Options[string]{Run: r.snapshot, Limit: snapshotsAtOnce, Backoff: backoff, Now: o.Now, OnError: r.onError})
-	r.tidying = work.New(work.Options[string]{Run: r.tidy, Backoff: work.Exponential(time.Minute, time.Hour), Now: o.Now, OnError: r.onError})
+	r.uploads = work.New(work.Options[string]{
+		Run:     r.upload,
+		Limit:   uploadsAtOnce,
+		Backoff: backoff,
+		Now:     o.Now,
+		OnError: r.onError,
+	})
+	r.snapshots = work.New(work.Options[string]{
+		Run:     r.snapshot,
+		Limit:   snapshotsAtOnce,
+		Backoff: backoff,
+		Now:     o.Now,
+		OnError: r.onError,
+	})
+	r.tidying = work.New(work.Options[string]{
+		Run:     r.tidy,
+		Backoff: work.Exponential(time.Minute, time.Hour),
+		Now:     o.Now,
+		OnError: r.onError,
+	})
 	r.load()
 	r.prepare()
 	return r
@@ -154,7 +173,9 @@ func (r *Replicator) watch(ctx context.Context) {
 	tidied := r.Now()
 	r.prepare()
 	r.compare(ctx)
-	for _, id := range r.ids(func(a *replicated) bool { return a.resumed && len(a.pending) > 0 }) {
+	for _, id := range r.ids(func(a *replicated) bool {
+		return a.resumed && len(a.pending) > 0
+	}) {
 		r.uploads.Enqueue(id)
 	}
 	for {
@@ -230,7 +251,9 @@ func (r *Replicator) Close() {
 func (r *Replicator) flush(ctx context.Context) {
 	slots := make(chan struct{}, uploadsAtOnce)
 	var running sync.WaitGroup
-	for _, id := range r.ids(func(a *replicated) bool { return a.hasPending() || a.deleted }) {
+	for _, id := range r.ids(func(a *replicated) bool {
+		return a.hasPending() || a.deleted
+	}) {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
@@ -255,7 +278,9 @@ func (r *Replicator) hasPending(id string) bool {
 }
 
 // hasPending reports whether there are commits to upload.
-func (a *replicated) hasPending() bool { return len(a.pending) > 0 || !a.uncaptured.IsZero() }
+func (a *replicated) hasPending() bool {
+	return len(a.pending) > 0 || !a.uncaptured.IsZero()
+}
 
 // oldest returns when the oldest waiting commit was made.
 func (a *replicated) oldest() time.Time {
@@ -298,7 +323,13 @@ func (r *Replicator) onError(id string, err error) {
 	if first {
 		level = slog.LevelError
 	}
-	r.Log.Log(context.Background(), level, "replicas cannot be brought up to date, and are tried again", "agent", id, "error", err)
+	r.Log.Log(
+		context.Background(),
+		level,
+		"replicas cannot be brought up to date, and are tried again",
+		"agent", id,
+		"error", err,
+	)
 }
 
 func (r *Replicator) succeeded() {

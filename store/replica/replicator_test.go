@@ -28,12 +28,18 @@ type served struct {
 func serveAt(t *testing.T, path string, target Target) *served {
 	t.Helper()
 	s := &served{t: t, path: path, target: target}
-	s.r = New(Options{Target: target, Path: path, Keep: 30 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler), Now: func() time.Time {
-		if s.now.IsZero() {
-			return time.Now()
-		}
-		return s.now
-	}})
+	s.r = New(Options{
+		Target: target,
+		Path:   path,
+		Keep:   30 * 24 * time.Hour,
+		Log:    slog.New(slog.DiscardHandler),
+		Now: func() time.Time {
+			if s.now.IsZero() {
+				return time.Now()
+			}
+			return s.now
+		},
+	})
 	folder, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler), Capture: s.r})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +93,10 @@ func (s *served) byName(name string) *store.DB {
 
 func (s *served) contact(db *store.DB, notes string) {
 	s.t.Helper()
-	if _, err := db.CreateContact(s.t.Context(), agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(notes)}); err != nil {
+	if _, err := db.CreateContact(s.t.Context(), agent.ContactChange{
+		Name:  agent.Some("x"),
+		Notes: agent.Some(notes),
+	}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -190,7 +199,11 @@ func TestReplicaFollows(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 		all, err := Replicas(t.Context(), target)
-		if err != nil || len(all) != 2 || all[0].Name != "Support" && all[1].Name != "Support" || all[0].From.IsZero() || all[0].To.Before(all[0].From) {
+		if err != nil ||
+			len(all) != 2 ||
+			all[0].Name != "Support" && all[1].Name != "Support" ||
+			all[0].From.IsZero() ||
+			all[0].To.Before(all[0].From) {
 			t.Errorf("%+v, %v", all, err)
 		}
 		if _, err := Find(t.Context(), target, "nobody"); err == nil {

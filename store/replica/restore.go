@@ -42,7 +42,11 @@ func Replicas(ctx context.Context, t Target) (all []agent.Replica, err error) {
 }
 
 func describe(id string, i info, objects []object) agent.Replica {
-	r := agent.Replica{ID: id, Name: i.Name, Objects: len(objects)}
+	r := agent.Replica{
+		ID:      id,
+		Name:    i.Name,
+		Objects: len(objects),
+	}
 	if i.DeletedAt != nil {
 		r.Deleted = *i.DeletedAt
 	}
@@ -64,7 +68,10 @@ const endOfTime = 1<<63 - 1
 
 // Find returns the replica of an agent, by id or else by name.
 func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error) {
-	if idOrName != "" && !strings.ContainsAny(idOrName, `/\`) && idOrName != ".." && idOrName != "." {
+	if idOrName != "" &&
+		!strings.ContainsAny(idOrName, `/\`) &&
+		idOrName != ".." &&
+		idOrName != "." {
 		i, err := readInfo(ctx, t.storage, idOrName)
 		if err == nil {
 			return agent.Replica{ID: idOrName, Name: i.Name}, nil
@@ -76,7 +83,9 @@ func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error)
 	if err != nil {
 		return agent.Replica{}, err
 	}
-	named := slices.DeleteFunc(all, func(r agent.Replica) bool { return !strings.EqualFold(r.Name, idOrName) })
+	named := slices.DeleteFunc(all, func(r agent.Replica) bool {
+		return !strings.EqualFold(r.Name, idOrName)
+	})
 	switch len(named) {
 	case 0:
 		return agent.Replica{}, fmt.Errorf("no agent %q in %s", idOrName, t)
@@ -89,7 +98,13 @@ func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error)
 			ids[i] += " (deleted " + r.Deleted.Format(time.RFC3339) + ")"
 		}
 	}
-	return agent.Replica{}, fmt.Errorf("%d agents in %s are called %q: name one by its id, %s", len(named), t, idOrName, strings.Join(ids, " or "))
+	return agent.Replica{}, fmt.Errorf(
+		"%d agents in %s are called %q: name one by its id, %s",
+		len(named),
+		t,
+		idOrName,
+		strings.Join(ids, " or "),
+	)
 }
 
 // fetchAtOnce is how many objects a restore reads ahead.
@@ -99,7 +114,13 @@ const fetchAtOnce = 8
 // newest state), to a path that must not exist. It returns the time of the last commit in
 // it. If an object is missing or damaged, it writes nothing, and the error names the object
 // and the newest time before it.
-func Restore(ctx context.Context, t Target, id string, at time.Time, path string) (last time.Time, err error) {
+func Restore(
+	ctx context.Context,
+	t Target,
+	id string,
+	at time.Time,
+	path string,
+) (last time.Time, err error) {
 	objects, err := listObjects(ctx, t.storage, id+"/")
 	if err != nil {
 		return last, err
@@ -134,7 +155,13 @@ func Restore(ctx context.Context, t Target, id string, at time.Time, path string
 
 // applyAll applies objects in order, and prefetches the next ones. bad is the object that
 // is missing or damaged, if that is why it fails.
-func applyAll(ctx context.Context, s storage, id string, parts []object, file *os.File) (bad *object, failed error) {
+func applyAll(
+	ctx context.Context,
+	s storage,
+	id string,
+	parts []object,
+	file *os.File,
+) (bad *object, failed error) {
 	dir, err := os.MkdirTemp(filepath.Dir(file.Name()), "objects-")
 	if err != nil {
 		return nil, err

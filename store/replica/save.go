@@ -17,9 +17,13 @@ import (
 
 // savedFolder returns the folder of the files that keep writes, each with the commits of
 // one agent.
-func (r *Replicator) savedFolder() string { return filepath.Join(r.Path, "replica") }
+func (r *Replicator) savedFolder() string {
+	return filepath.Join(r.Path, "replica")
+}
 
-func (r *Replicator) savedPath(id string) string { return filepath.Join(r.savedFolder(), id) }
+func (r *Replicator) savedPath(id string) string {
+	return filepath.Join(r.savedFolder(), id)
+}
 
 // saveCommits saves an agent's pending commits to a file, since a checkpoint lets them leave the
 // -wal. Until then a kill loses none: the next start captures them again.
@@ -66,7 +70,9 @@ func writeCommits(path string, commits []capture.Commit) error {
 func (r *Replicator) removeSaved(id string) {
 	r.mu.Lock()
 	a := r.agents[id]
-	done := a != nil && a.saved > 0 && (len(a.pending) == 0 || a.pending[0].First > a.saved)
+	done := a != nil &&
+		a.saved > 0 &&
+		(len(a.pending) == 0 || a.pending[0].First > a.saved)
 	if done {
 		a.saved = 0
 	}

@@ -37,7 +37,11 @@ func (r *Replicator) Commit(id string, c capture.Commit) bool {
 		return false
 	}
 	if a.size+size > maxWaiting || r.waiting+size > maxAllWaiting {
-		r.Log.Warn("too many changes of an agent are waiting for their upload: a snapshot will replace them", "agent", id)
+		r.Log.Warn(
+			"too many changes of an agent are waiting for their upload: a snapshot will replace them",
+			"agent",
+			id,
+		)
 		r.dropLocked(a)
 		r.lostLocked(id, a)
 		return false

@@ -74,7 +74,10 @@ func Open(target string, getenv func(string) string) (Target, error) {
 }
 
 func openFolder(path string, u *url.URL) (Target, error) {
-	if u.Host != "" || u.RawQuery != "" || u.User != nil || path == "" {
+	if u.Host != "" ||
+		u.RawQuery != "" ||
+		u.User != nil ||
+		path == "" {
 		return Target{}, errors.New("is not a folder like /srv/replicas or file:///srv/replicas")
 	}
 	path, err := filepath.Abs(filepath.FromSlash(path))
@@ -85,8 +88,16 @@ func openBucket(u *url.URL, getenv func(string) string) (Target, error) {
 	prefix := strings.Trim(u.Path, "/")
 	query := u.Query()
 	region := cmp.Or(query.Get("region"), getenv("AWS_REGION"), "us-east-1")
-	b := &bucket{prefix: prefix, region: region, key: signature.AWSKey{ID: getenv("AWS_ACCESS_KEY_ID"), Secret: getenv("AWS_SECRET_ACCESS_KEY"), Session: getenv("AWS_SESSION_TOKEN")},
-		client: egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1})}
+	b := &bucket{
+		prefix: prefix,
+		region: region,
+		key: signature.AWSKey{
+			ID:      getenv("AWS_ACCESS_KEY_ID"),
+			Secret:  getenv("AWS_SECRET_ACCESS_KEY"),
+			Session: getenv("AWS_SESSION_TOKEN"),
+		},
+		client: egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1}),
+	}
 	endpoint := query.Get("endpoint")
 	query.Del("region")
 	query.Del("endpoint")
@@ -105,7 +116,12 @@ func openBucket(u *url.URL, getenv func(string) string) (Target, error) {
 	b.base = "https://" + u.Host + ".s3." + region + ".amazonaws.com/"
 	if endpoint != "" {
 		e, err := url.Parse(endpoint)
-		if err != nil || e.Scheme != "https" && e.Scheme != "http" || e.Host == "" || e.User != nil || strings.Trim(e.Path, "/") != "" || e.RawQuery != "" {
+		if err != nil ||
+			e.Scheme != "https" && e.Scheme != "http" ||
+			e.Host == "" ||
+			e.User != nil ||
+			strings.Trim(e.Path, "/") != "" ||
+			e.RawQuery != "" {
 			return Target{}, errors.New("has an endpoint that is not a URL like https://minio.example.com:9000")
 		}
 		b.base = e.Scheme + "://" + e.Host + "/" + u.Host + "/"

@@ -103,7 +103,12 @@ func (r *Replicator) merge(ctx context.Context, id string, m merge) error {
 	if err != nil {
 		return err
 	}
-	return r.Target.storage.put(ctx, id+"/"+m.result.name(), file, info.Size())
+	return r.Target.storage.put(
+		ctx,
+		id+"/"+m.result.name(),
+		file,
+		info.Size(),
+	)
 }
 
 // mergeSome merges a file, unless it is "", with objects that follow it, and
@@ -115,7 +120,9 @@ func (r *Replicator) mergeSome(ctx context.Context, id, dir, made string, parts 
 		if err != nil {
 			return "", err
 		}
-		defer func() { _, _ = file.Close(), os.Remove(made) }()
+		defer func() {
+			_, _ = file.Close(), os.Remove(made)
+		}()
 		inputs = append(inputs, file)
 	}
 	for _, o := range parts {
@@ -123,7 +130,9 @@ func (r *Replicator) mergeSome(ctx context.Context, id, dir, made string, parts 
 		if err != nil {
 			return "", err
 		}
-		defer func() { _, _ = file.Close(), os.Remove(file.Name()) }()
+		defer func() {
+			_, _ = file.Close(), os.Remove(file.Name())
+		}()
 		inputs = append(inputs, file)
 	}
 	out, err := os.CreateTemp(dir, "merged-")

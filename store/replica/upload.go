@@ -35,11 +35,22 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 		return work.Next{}, r.describe(ctx, id)
 	}
 	first, last := batch[0], batch[len(batch)-1]
-	o := object{generation: first.Generation, level: levelCommits, first: first.First, last: last.TXID, at: last.Time}
+	o := object{
+		generation: first.Generation,
+		level:      levelCommits,
+		first:      first.First,
+		last:       last.TXID,
+		at:         last.Time,
+	}
 	r.append(id) // includes the commits about to be sent
 	raw, err := mergeCommits(ctx, batch)
 	if err == nil {
-		err = r.Target.storage.put(ctx, id+"/"+o.name(), bytes.NewReader(raw), int64(len(raw)))
+		err = r.Target.storage.put(
+			ctx,
+			id+"/"+o.name(),
+			bytes.NewReader(raw),
+			int64(len(raw)),
+		)
 	}
 	if err != nil {
 		return work.Next{}, err
@@ -77,7 +88,8 @@ func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int) {
 		return nil, 0
 	}
 	for n, c := range a.pending {
-		if size += len(c.Data); n > 0 && (c.Generation != a.pending[0].Generation || n == maxBatch || size > maxBatchBytes) {
+		if size += len(c.Data); n > 0 &&
+			(c.Generation != a.pending[0].Generation || n == maxBatch || size > maxBatchBytes) {
 			break
 		}
 		batch = append(batch, c)
@@ -166,7 +178,11 @@ func (r *Replicator) align(ctx context.Context, id string) error {
 	if a = r.agentLocked(id); a.dropped != dropped {
 		return nil
 	}
-	if last := a.pending[len(a.pending)-1]; end < from || end > to || end > last.TXID || continuesAfter(objects, end) || last.Generation != generation {
+	if last := a.pending[len(a.pending)-1]; end < from ||
+		end > to ||
+		end > last.TXID ||
+		continuesAfter(objects, end) ||
+		last.Generation != generation {
 		a.ended = generation
 		r.lostLocked(id, a)
 		return nil
@@ -243,7 +259,11 @@ func (r *Replicator) recordSnapshot(id string, at capture.Position, size int64, 
 		return true
 	}
 	a.restarts, a.deleted = false, false
-	a.base = baseline{Generation: at.Generation, At: at.Time, Size: size}
+	a.base = baseline{
+		Generation: at.Generation,
+		At:         at.Time,
+		Size:       size,
+	}
 	if a.end.Generation != at.Generation {
 		a.end = at
 	}
@@ -271,12 +291,18 @@ func (r *Replicator) forgetIfGone(id string, there bool) {
 }
 
 // putSnapshot uploads a snapshot through a temporary file.
-func (r *Replicator) putSnapshot(ctx context.Context, db *store.DB, fresh bool) (at capture.Position, size int64, err error) {
+func (r *Replicator) putSnapshot(
+	ctx context.Context,
+	db *store.DB,
+	fresh bool,
+) (at capture.Position, size int64, err error) {
 	temp, err := os.CreateTemp(filepath.Join(r.Path, "tmp"), "snapshot-")
 	if err != nil {
 		return at, 0, err
 	}
-	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
+	defer func() {
+		err = errors.Join(err, temp.Close(), os.Remove(temp.Name()))
+	}()
 	out := bufio.NewWriterSize(temp, 256<<10)
 	if at, err = db.Snapshot(ctx, out, fresh); err != nil {
 		return at, 0, err
@@ -287,8 +313,19 @@ func (r *Replicator) putSnapshot(ctx context.Context, db *store.DB, fresh bool) 
 	if size, err = temp.Seek(0, io.SeekCurrent); err != nil {
 		return at, 0, err
 	}
-	o := object{generation: at.Generation, level: levelSnapshots, first: 1, last: at.TXID, at: at.Time}
-	return at, size, r.Target.storage.put(ctx, db.ID()+"/"+o.name(), temp, size)
+	o := object{
+		generation: at.Generation,
+		level:      levelSnapshots,
+		first:      1,
+		last:       at.TXID,
+		at:         at.Time,
+	}
+	return at, size, r.Target.storage.put(
+		ctx,
+		db.ID()+"/"+o.name(),
+		temp,
+		size,
+	)
 }
 
 // info is the content of agent.json.
@@ -305,7 +342,12 @@ func (r *Replicator) putInfo(ctx context.Context, id string, i info) error {
 	if err != nil {
 		return err
 	}
-	return r.Target.storage.put(ctx, infoKey(id), bytes.NewReader(raw), int64(len(raw)))
+	return r.Target.storage.put(
+		ctx,
+		infoKey(id),
+		bytes.NewReader(raw),
+		int64(len(raw)),
+	)
 }
 
 // describe updates agent.json if the agent was renamed or deleted.

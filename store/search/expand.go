@@ -14,8 +14,9 @@ import (
 
 // Expansion controls what Expand adds.
 type Expansion struct {
-	Languages []string               // codes of the query's languages; nil: unknown
-	IsSpelled func(word string) bool // reports words that are spelled correctly although no chunk contains them; nil: none
+	Languages []string // codes of the query's languages; nil: unknown
+	// reports words that are spelled correctly although no chunk contains them; nil: none
+	IsSpelled func(word string) bool
 }
 
 // The shares of what Expand adds.
@@ -52,7 +53,13 @@ func (x *Text) Expand(w Words, e Expansion) (expanded Words, corrected map[strin
 	if err != nil {
 		return nil, nil, err
 	}
-	ex := &expander{Text: x, Expansion: e, corpus: c, languages: languages, corrected: map[string]string{}}
+	ex := &expander{
+		Text:      x,
+		Expansion: e,
+		corpus:    c,
+		languages: languages,
+		corrected: map[string]string{},
+	}
 	for _, word := range w {
 		if word.Plain && len(word.Ways) == 1 && len(word.Ways[0].Text) <= maxTermBytes {
 			if word, err = ex.expand(word); err != nil {
@@ -80,7 +87,9 @@ func (x *Text) languages(c corpus, asked []string) ([]terms.Language, error) {
 	if len(asked) == 0 {
 		return x.Memory.languagesOf(c, x.textLanguages)
 	}
-	return slices.DeleteFunc(slices.Clone(terms.Languages), func(l terms.Language) bool { return !slices.Contains(asked, l.Code) }), nil
+	return slices.DeleteFunc(slices.Clone(terms.Languages), func(l terms.Language) bool {
+		return !slices.Contains(asked, l.Code)
+	}), nil
 }
 
 // textLanguages returns the languages of the chunks.
@@ -211,7 +220,9 @@ func (ex *expander) add(w *Word, list []string, share float64) error {
 		return err
 	}
 	list = slices.Collect(maps.Keys(found))
-	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(found[b], found[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(list, func(a, b string) int {
+		return cmp.Or(cmp.Compare(found[b], found[a]), cmp.Compare(a, b))
+	})
 	for _, term := range list[:min(len(list), maxForms)] {
 		if text := terms.WordOf(term); text != "" {
 			w.Ways = append(w.Ways, Way{Text: text, Share: share})
@@ -258,7 +269,14 @@ func (ex *expander) split(text string) (bool, error) {
 			if has, err := ex.occurs(head); err != nil {
 				return false, err
 			} else if has {
-				ex.parts = append(ex.parts, Word{Ways: []Way{{Text: head}}, Weight: compoundShare}, Word{Ways: []Way{{Text: tail}}, Weight: compoundShare})
+				ex.parts = append(
+					ex.parts,
+					Word{Ways: []Way{{Text: head}}, Weight: compoundShare},
+					Word{
+						Ways:   []Way{{Text: tail}},
+						Weight: compoundShare,
+					},
+				)
 				return true, nil
 			}
 		}
@@ -271,7 +289,10 @@ func (ex *expander) split(text string) (bool, error) {
 func (ex *expander) compoundsEnding(text string) (found []string, err error) {
 	for _, l := range ex.languages {
 		stem := l.Stem(text)
-		if !l.Compounds || utf8.RuneCountInString(text) < minPart || len(stem) < minWord || ex.corpus.chunks >= largeVocabulary {
+		if !l.Compounds ||
+			utf8.RuneCountInString(text) < minPart ||
+			len(stem) < minWord ||
+			ex.corpus.chunks >= largeVocabulary {
 			continue
 		}
 		list, err := ex.index.Terms("", maxVocabRead)
@@ -311,7 +332,11 @@ func (ex *expander) similarWords(text string) ([]string, error) {
 			return nil, err
 		}
 		for _, term := range list {
-			d := min(terms.Distance(stem, term, best), terms.Distance(folded, term, best), terms.FormDistance(folded, term, best))
+			d := min(
+				terms.Distance(stem, term, best),
+				terms.Distance(folded, term, best),
+				terms.FormDistance(folded, term, best),
+			)
 			if d > best || utf8.RuneCountInString(term) < minWord-1 {
 				continue
 			}

@@ -27,7 +27,14 @@ type Index[K comparable] struct {
 // Nearest returns, in order, the keep chunks that are estimated to be nearest to
 // vector; sources, unless nil, limits the search. heads lists the segments of the
 // owner; load reads the data of one that is not in memory.
-func (c *Index[K]) Nearest(owner K, vector []float32, heads []Head, sources map[uint32]bool, keep int, load func(Head) ([]byte, error)) ([]int64, error) {
+func (c *Index[K]) Nearest(
+	owner K,
+	vector []float32,
+	heads []Head,
+	sources map[uint32]bool,
+	keep int,
+	load func(Head) ([]byte, error),
+) ([]int64, error) {
 	read := func(h Head) (*segment, error) {
 		data, err := load(h)
 		if err != nil {
@@ -39,8 +46,14 @@ func (c *Index[K]) Nearest(owner K, vector []float32, heads []Head, sources map[
 	if err != nil {
 		return nil, err
 	}
-	s := &scan{query: bitcode.NewQuery(vector), sources: sources, keep: keep}
-	found, err := s.run(segments, func(i int) (*segment, error) { return read(heads[i]) })
+	s := &scan{
+		query:   bitcode.NewQuery(vector),
+		sources: sources,
+		keep:    keep,
+	}
+	found, err := s.run(segments, func(i int) (*segment, error) {
+		return read(heads[i])
+	})
 	slices.Sort(found) // neighbours are read together
 	return found, err
 }
@@ -147,14 +160,25 @@ func (c *Index[K]) reserve(owner K, size int64) bool {
 }
 
 // keep stores a segment in the space from reserve, or frees the space.
-func (c *Index[K]) keep(owner K, a *ownerSegments, id int64, s *segment, size int64, failed error) {
+func (c *Index[K]) keep(
+	owner K,
+	a *ownerSegments,
+	id int64,
+	s *segment,
+	size int64,
+	failed error,
+) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it has been evicted in the meantime
 		c.used -= size
 		return
 	}
-	a.segments[id] = &cachedSegment{segment: s, bytes: size, turn: a.turn}
+	a.segments[id] = &cachedSegment{
+		segment: s,
+		bytes:   size,
+		turn:    a.turn,
+	}
 	a.bytes += size
 }
 

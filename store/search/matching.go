@@ -164,7 +164,11 @@ func (x *Text) sees(seq int64) (in bool, err error) {
 	case x.Source != 0:
 		return in, x.value(&in, "SELECT source_id = ? FROM chunks WHERE seq = ?", x.SourceID, seq)
 	case x.Mixed:
-		return in, x.value(&in, "SELECT NOT EXISTS (SELECT 1 FROM _purge p WHERE p.source_id = c.source_id) FROM chunks c WHERE seq = ?", seq)
+		return in, x.value(
+			&in,
+			"SELECT NOT EXISTS (SELECT 1 FROM _purge p WHERE p.source_id = c.source_id) FROM chunks c WHERE seq = ?",
+			seq,
+		)
 	}
 	return true, nil
 }
@@ -251,7 +255,11 @@ func (x *Text) count(text string) (int, error) {
 
 // Scores runs a query whose rows are a seq and a number, and returns them as a
 // map.
-func Scores(run func(query string, args ...any) (*sqlite.Rows, error), query string, args ...any) (map[int64]float64, error) {
+func Scores(
+	run func(query string, args ...any) (*sqlite.Rows, error),
+	query string,
+	args ...any,
+) (map[int64]float64, error) {
 	rows, err := run(query, args...)
 	if err != nil {
 		return nil, err

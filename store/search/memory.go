@@ -38,7 +38,9 @@ type lengthReader struct {
 	lengths []uint16
 }
 
-func (x *Text) lengths() *lengthReader { return &lengthReader{Text: x, block: -1} }
+func (x *Text) lengths() *lengthReader {
+	return &lengthReader{Text: x, block: -1}
+}
 
 // of returns the number of words of a chunk.
 func (r *lengthReader) of(seq int64) (int, error) {
@@ -61,7 +63,11 @@ func (r *lengthReader) of(seq int64) (int, error) {
 // each chunk.
 func (r *lengthReader) read(block int64) ([]uint16, error) {
 	lengths := make([]uint16, lengthBlock)
-	rows, err := r.Query("SELECT id, sz FROM _chunk_text_docsize WHERE id BETWEEN ? AND ?", block*lengthBlock, (block+1)*lengthBlock-1)
+	rows, err := r.Query(
+		"SELECT id, sz FROM _chunk_text_docsize WHERE id BETWEEN ? AND ?",
+		block*lengthBlock,
+		(block+1)*lengthBlock-1,
+	)
 	if err != nil {
 		return nil, err
 	}

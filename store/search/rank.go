@@ -50,10 +50,18 @@ func (c *cursor) seek(seq int64) {
 // newRanker returns a ranker whose cursors are at the beginning: first those of
 // terms that do not select chunks, then the others, by how much they add.
 func (x *Text) newRanker(m *Matches) *ranker {
-	r := &ranker{Matches: m, lengths: x.lengths(), counts: make([]int32, len(m.terms)),
-		average: math.Max(float64(m.corpus.words)/float64(m.corpus.chunks), 1)}
+	r := &ranker{
+		Matches: m,
+		lengths: x.lengths(),
+		counts:  make([]int32, len(m.terms)),
+		average: math.Max(float64(m.corpus.words)/float64(m.corpus.chunks), 1),
+	}
 	for i, t := range m.terms {
-		r.cursors = append(r.cursors, cursor{List: t.list, term: i, maxScore: t.weight * m.words[t.word].idf * (k1 + 1) * t.share})
+		r.cursors = append(r.cursors, cursor{
+			List:     t.list,
+			term:     i,
+			maxScore: t.weight * m.words[t.word].idf * (k1 + 1) * t.share,
+		})
 	}
 	return r
 }
@@ -161,7 +169,9 @@ func (x *Text) top(m *Matches, n int) ([]hit, error) {
 // sortCursors sorts the cursors by how much they add, after those that do not select
 // chunks, and returns the number of the latter.
 func (r *ranker) sortCursors() (light int) {
-	isLight := func(c cursor) bool { return r.terms[c.term].weight < minWeight }
+	isLight := func(c cursor) bool {
+		return r.terms[c.term].weight < minWeight
+	}
 	for _, c := range r.cursors {
 		if isLight(c) {
 			light++

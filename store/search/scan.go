@@ -15,7 +15,9 @@ import (
 // nearest chunks among total; their vectors decide. For 40,000 texts and the
 // built-in model, √total candidates contain 994 of 1,000 of the ten nearest, and
 // 2√total contain 999; four times as many texts need less than twice as many.
-func Shortlist(n, total int) int { return max(4*n, int(math.Sqrt(float64(total)))) }
+func Shortlist(n, total int) int {
+	return max(4*n, int(math.Sqrt(float64(total))))
+}
 
 // ListJSON encodes a list so that it can be a single parameter of a statement.
 func ListJSON(seqs []int64) string {
@@ -35,7 +37,9 @@ func Best(scores map[int64]float64, n int) map[int64]float64 {
 	for seq := range scores {
 		seqs = append(seqs, seq)
 	}
-	slices.SortFunc(seqs, func(a, b int64) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(seqs, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
+	})
 	for _, seq := range seqs[n:] {
 		delete(scores, seq)
 	}
@@ -96,7 +100,10 @@ func (s *scan) segment(seg *segment, t *top) {
 	var sums [256]int32
 	for from := 0; from < len(seg.seqs); from += len(sums) {
 		to := min(from+len(sums), len(seg.seqs))
-		if s.sources != nil && !slices.ContainsFunc(seg.sources[from:to], func(source uint32) bool { return s.sources[source] }) {
+		if s.sources != nil &&
+			!slices.ContainsFunc(seg.sources[from:to], func(source uint32) bool {
+				return s.sources[source]
+			}) {
 			continue
 		}
 		part := sums[:to-from]
@@ -123,7 +130,9 @@ type top struct {
 }
 
 // accepts reports whether offer would keep an estimate.
-func (t *top) accepts(score float32) bool { return len(t.heap) < t.keep || score > t.heap[0].score }
+func (t *top) accepts(score float32) bool {
+	return len(t.heap) < t.keep || score > t.heap[0].score
+}
 
 func (t *top) offer(e estimate) {
 	switch {
@@ -157,7 +166,9 @@ func (t *top) siftDown() {
 
 // seqs returns what was kept, highest first.
 func (t *top) seqs() []int64 {
-	slices.SortFunc(t.heap, func(a, b estimate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.seq, b.seq)) })
+	slices.SortFunc(t.heap, func(a, b estimate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.seq, b.seq))
+	})
 	list := make([]int64, len(t.heap))
 	for i, e := range t.heap {
 		list[i] = e.seq

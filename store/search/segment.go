@@ -47,7 +47,9 @@ func Record(seq, source int64, vector []float32) []byte {
 }
 
 // Seq returns the seq of a record's chunk.
-func Seq(record []byte) int64 { return int64(binary.LittleEndian.Uint64(record)) }
+func Seq(record []byte) int64 {
+	return int64(binary.LittleEndian.Uint64(record))
+}
 
 // segment is a segment in memory.
 type segment struct {
@@ -57,7 +59,9 @@ type segment struct {
 }
 
 // segmentBytes returns how much memory a segment of n records takes.
-func segmentBytes(dims, n int) int64 { return int64(n*RecordSize(dims) + 256) }
+func segmentBytes(dims, n int) int64 {
+	return int64(n*RecordSize(dims) + 256)
+}
 
 func newSegment(dims int, data []byte) (*segment, error) {
 	size := RecordSize(dims)
@@ -65,7 +69,11 @@ func newSegment(dims int, data []byte) (*segment, error) {
 	if len(data) != n*size {
 		return nil, fmt.Errorf("a segment of the search index is damaged: %d bytes", len(data))
 	}
-	s := &segment{seqs: make([]int64, 0, n), sources: make([]uint32, 0, n), codes: bitcode.NewList(dims, n)}
+	s := &segment{
+		seqs:    make([]int64, 0, n),
+		sources: make([]uint32, 0, n),
+		codes:   bitcode.NewList(dims, n),
+	}
 	for r := range slices.Chunk(data, size) {
 		s.seqs = append(s.seqs, Seq(r))
 		s.sources = append(s.sources, binary.LittleEndian.Uint32(r[8:]))

@@ -28,7 +28,9 @@ type Way struct {
 	Share  float64 // of the word's weight; 0: 1
 }
 
-func (w Word) weight() float64 { return cmp.Or(w.Weight, 1) }
+func (w Word) weight() float64 {
+	return cmp.Or(w.Weight, 1)
+}
 
 // Limits on the terms of one search: how many are counted, how many of those are
 // used, and the number of chunks from which on a term is ignored as too common.
@@ -74,7 +76,13 @@ func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float
 				continue
 			}
 			counted++
-			t := term{text: way.Text, prefix: way.Prefix, word: i, share: cmp.Or(way.Share, 1), weight: word.weight()}
+			t := term{
+				text:   way.Text,
+				prefix: way.Prefix,
+				word:   i,
+				share:  cmp.Or(way.Share, 1),
+				weight: word.weight(),
+			}
 			if t.list, err = x.list(termKey{t.text, t.prefix}, false); err != nil {
 				return nil, nil, 0, err
 			}
@@ -122,7 +130,9 @@ func (r *rated) rate(c corpus, i int, found []term) {
 
 // isRare reports whether few enough chunks contain a name for it to identify them.
 func (r rated) isRare(c corpus) bool {
-	return r.Name && r.chunks > 0 && r.chunks <= max(min(rareChunks, c.chunks/10), c.chunks/rareDivisor, 1)
+	return r.Name &&
+		r.chunks > 0 &&
+		r.chunks <= max(min(rareChunks, c.chunks/10), c.chunks/rareDivisor, 1)
 }
 
 // Limits for isRare: a number of chunks, and the divisor for their share of all chunks.
@@ -142,7 +152,9 @@ func idf(total, chunks int) float64 {
 // dropCommon removes terms that are expensive to search for and too common to
 // discriminate, unless there are no others, and keeps the rarest.
 func dropCommon(terms []term) []term {
-	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(a.chunks, b.chunks) })
+	slices.SortStableFunc(terms, func(a, b term) int {
+		return cmp.Compare(a.chunks, b.chunks)
+	})
 	n := min(len(terms), maxMatched)
 	for n > 1 && terms[n-1].idf == minIDF && terms[n-1].chunks > fewChunks {
 		n--

@@ -95,7 +95,11 @@ func allocate(tls *libc.TLS, n uintptr) uintptr {
 		if p == 0 {
 			return 0
 		}
-		*at[span](p) = span{class: int32(class), size: slotSizes[class], fresh: spanHead}
+		*at[span](p) = span{
+			class: int32(class),
+			size:  slotSizes[class],
+			fresh: spanHead,
+		}
 		c.room = p
 	}
 	head := c.room
@@ -114,7 +118,9 @@ func allocate(tls *libc.TLS, n uintptr) uintptr {
 	return slot
 }
 
-func (s *span) full() bool { return s.free == 0 && s.fresh+s.size > spanSize }
+func (s *span) full() bool {
+	return s.free == 0 && s.fresh+s.size > spanSize
+}
 
 // unlink takes a span from the list of those with room. The caller holds mu.
 func (c *slotClass) unlink(s *span) {
@@ -172,7 +178,9 @@ func reallocate(tls *libc.TLS, p, n uintptr) uintptr {
 }
 
 // allocated returns the size of the allocation at p.
-func allocated(p uintptr) uintptr { return at[span](p &^ (spanSize - 1)).size }
+func allocated(p uintptr) uintptr {
+	return at[span](p &^ (spanSize - 1)).size
+}
 
 // allocateLarge makes a span for a single allocation.
 func allocateLarge(tls *libc.TLS, n uintptr) uintptr {
@@ -181,7 +189,11 @@ func allocateLarge(tls *libc.TLS, n uintptr) uintptr {
 		return 0
 	}
 	head := (base + spanSize - 1) &^ (spanSize - 1)
-	*at[span](head) = span{class: largeClass, size: n, base: base}
+	*at[span](head) = span{
+		class: largeClass,
+		size:  n,
+		base:  base,
+	}
 	return head + spanHead
 }
 

@@ -25,7 +25,9 @@ func TestAllocate(t *testing.T) {
 			defer tls.Close()
 			random := rand.New(rand.NewPCG(uint64(g), 1))
 			check := func(x piece) {
-				if int(allocated(x.p)) < x.n || x.p%sizeStep != 0 || !bytes.Equal(view(x.p, x.n), bytes.Repeat([]byte{x.fill}, x.n)) {
+				if int(allocated(x.p)) < x.n ||
+					x.p%sizeStep != 0 ||
+					!bytes.Equal(view(x.p, x.n), bytes.Repeat([]byte{x.fill}, x.n)) {
 					t.Errorf("an allocation of %d bytes at %x has changed", x.n, x.p)
 				}
 			}
@@ -106,7 +108,8 @@ func TestPageCache(t *testing.T) {
 			create := int32(random.IntN(3))
 			p := fetchPage(tls, cache, key, create)
 			switch {
-			case p == 0 && create == 2, p == 0 && create == 1 && len(pinned) < 90, p != 0 && create == 1 && len(pinned) > 90 && *at[uintptr](at[cachedPage](p).extra) == 0:
+			case p == 0 && create == 2, p == 0 && create == 1 && len(pinned) < 90,
+				p != 0 && create == 1 && len(pinned) > 90 && *at[uintptr](at[cachedPage](p).extra) == 0:
 				t.Fatalf("fetch %d, create %d: %x with %d pinned", key, create, p, len(pinned))
 			case p == 0:
 				continue

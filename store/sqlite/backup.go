@@ -18,7 +18,9 @@ func (c *Conn) CopyTo(ctx context.Context, to Source) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
+	defer func() {
+		err = errors.Join(err, dst.Close())
+	}()
 	name, err := libc.CString("main")
 	if err != nil {
 		return err

@@ -129,7 +129,11 @@ func (s *Stmt) Bind(args ...any) error {
 	s.c.beginUse()
 	defer s.c.endUse()
 	for i := range s.args {
-		if rc := s.bind(int32(i+1), &s.args[i], at); rc != lib.SQLITE_OK {
+		if rc := s.bind(
+			int32(i+1),
+			&s.args[i],
+			at,
+		); rc != lib.SQLITE_OK {
 			return s.c.fail(rc)
 		}
 		at += uintptr(s.args[i].length())

@@ -33,7 +33,11 @@ func (c *Conn) OpenBlob(table, column string, row int64) (*Blob, error) {
 	if rc := lib.Xsqlite3_blob_open(c.tls, c.db, names[0], names[1], names[2], row, 0, c.out); rc != lib.SQLITE_OK {
 		return nil, c.fail(rc)
 	}
-	return &Blob{c: c, p: peek(c.out), row: row}, nil
+	return &Blob{
+		c:   c,
+		p:   peek(c.out),
+		row: row,
+	}, nil
 }
 
 // MoveTo moves to the value in another row.
@@ -58,7 +62,13 @@ func (b *Blob) Read(offset, n int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rc := lib.Xsqlite3_blob_read(b.c.tls, b.p, p, int32(n), int32(offset)); rc != lib.SQLITE_OK {
+	if rc := lib.Xsqlite3_blob_read(
+		b.c.tls,
+		b.p,
+		p,
+		int32(n),
+		int32(offset),
+	); rc != lib.SQLITE_OK {
 		return nil, b.c.fail(rc)
 	}
 	return view(p, n), nil

@@ -109,7 +109,10 @@ func connOf(tls *libc.TLS) *Conn {
 
 // Count returns how many connections are open in this process.
 func Count() (n int) {
-	conns.Range(func(_, _ any) bool { n++; return true })
+	conns.Range(func(_, _ any) bool {
+		n++
+		return true
+	})
 	return n
 }
 
@@ -138,7 +141,12 @@ func Open(s Source) (*Conn, error) {
 	if err := errors.Join(errMemory, registerVFS(), registerPages()); err != nil {
 		return nil, err
 	}
-	c := &Conn{tls: libc.NewTLS(), cached: map[string]*Stmt{}, uncached: map[*Stmt]bool{}, pages: s.Pages}
+	c := &Conn{
+		tls:      libc.NewTLS(),
+		cached:   map[string]*Stmt{},
+		uncached: map[*Stmt]bool{},
+		pages:    s.Pages,
+	}
 	conns.Store(c.tls, c)
 	if err := c.open(s); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -176,7 +184,9 @@ func (c *Conn) open(s Source) error {
 
 // DropPages drops the pages in the connection's cache that no transaction has
 // changed.
-func (c *Conn) DropPages() { lib.Xsqlite3_db_release_memory(c.tls, c.db) }
+func (c *Conn) DropPages() {
+	lib.Xsqlite3_db_release_memory(c.tls, c.db)
+}
 
 func (c *Conn) connect(s Source) error {
 	if c.out = libc.Xmalloc(c.tls, 2*16); c.out == 0 {
@@ -299,7 +309,9 @@ func (c *Conn) Result() Result {
 
 // TotalChanges returns how many rows have been inserted, updated or deleted since
 // the connection was opened, including by triggers and in rolled-back transactions.
-func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
+func (c *Conn) TotalChanges() int64 {
+	return lib.Xsqlite3_total_changes64(c.tls, c.db)
+}
 
 // PagesWritten is how many pages the connection has written to the file or its -wal
 // since it was opened.
@@ -309,10 +321,14 @@ func (c *Conn) PagesWritten() int32 {
 }
 
 // SetLastID sets the LastID that Result returns until a row is inserted.
-func (c *Conn) SetLastID(id int64) { lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, id) }
+func (c *Conn) SetLastID(id int64) {
+	lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, id)
+}
 
 // InTransaction reports whether a transaction is open.
-func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
+func (c *Conn) InTransaction() bool {
+	return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0
+}
 
 // Query starts a statement. Its rows have to be read or closed before another
 // goroutine uses the connection.
@@ -376,7 +392,9 @@ func (c *Conn) KeepWAL(keep bool) error {
 
 // Limit sets a run-time limit, see https://www.sqlite.org/c3ref/limit.html, and
 // returns its previous value; -1 changes nothing.
-func (c *Conn) Limit(kind, value int32) int { return int(lib.Xsqlite3_limit(c.tls, c.db, kind, value)) }
+func (c *Conn) Limit(kind, value int32) int {
+	return int(lib.Xsqlite3_limit(c.tls, c.db, kind, value))
+}
 
 // Configure switches a setting of the connection that SQL cannot change; see
 // https://www.sqlite.org/c3ref/c_dbconfig_defensive.html.
@@ -390,7 +408,12 @@ func (c *Conn) Configure(setting int32, on bool) error {
 	if on {
 		value = 1
 	}
-	if rc := lib.Xsqlite3_db_config(c.tls, c.db, setting, libc.VaList(args, value, uintptr(0))); rc != lib.SQLITE_OK {
+	if rc := lib.Xsqlite3_db_config(
+		c.tls,
+		c.db,
+		setting,
+		libc.VaList(args, value, uintptr(0)),
+	); rc != lib.SQLITE_OK {
 		return c.fail(rc)
 	}
 	return nil

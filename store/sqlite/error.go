@@ -40,7 +40,9 @@ func (e *Error) Code() int { return e.code }
 
 // NewError returns an error with a code of SQLite's and no position in the
 // statement.
-func NewError(code int, text string) *Error { return &Error{code: code, Text: text, Offset: -1} }
+func NewError(code int, text string) *Error {
+	return &Error{code: code, Text: text, Offset: -1}
+}
 
 func (c *Conn) fail(rc int32) error {
 	e := &Error{

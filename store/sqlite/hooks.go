@@ -16,7 +16,12 @@ type Authorizer func(action int32, a, b, database, inside string) bool
 // compiled.
 func (c *Conn) Authorize(fn Authorizer) error {
 	c.authorizer = fn
-	if rc := lib.Xsqlite3_set_authorizer(c.tls, c.db, pointerTo[authorizerFunc](authorize), 0); rc != lib.SQLITE_OK {
+	if rc := lib.Xsqlite3_set_authorizer(
+		c.tls,
+		c.db,
+		pointerTo[authorizerFunc](authorize),
+		0,
+	); rc != lib.SQLITE_OK {
 		return c.fail(rc)
 	}
 	return nil
@@ -26,7 +31,14 @@ type authorizerFunc = func(tls *libc.TLS, _ uintptr, action int32, a, b, databas
 
 func authorize(tls *libc.TLS, _ uintptr, action int32, a, b, database, inside uintptr) int32 {
 	c := connOf(tls)
-	if c != nil && c.authorizer(action, libc.GoString(a), libc.GoString(b), libc.GoString(database), libc.GoString(inside)) {
+	if c != nil &&
+		c.authorizer(
+			action,
+			libc.GoString(a),
+			libc.GoString(b),
+			libc.GoString(database),
+			libc.GoString(inside),
+		) {
 		return lib.SQLITE_OK
 	}
 	return lib.SQLITE_DENY
@@ -105,7 +117,11 @@ type Function struct {
 func NewFunction(name string, fn func(string) string) *Function {
 	functions.mu.Lock()
 	defer functions.mu.Unlock()
-	f := &Function{name: name, number: uintptr(len(functions.list)), fn: fn}
+	f := &Function{
+		name:   name,
+		number: uintptr(len(functions.list)),
+		fn:     fn,
+	}
 	functions.list = append(functions.list, f)
 	return f
 }
@@ -118,7 +134,9 @@ func (c *Conn) Register(f *Function) error {
 	}
 	defer libc.Xfree(c.tls, name)
 	const flags = lib.SQLITE_UTF8 | lib.SQLITE_DETERMINISTIC
-	if rc := lib.Xsqlite3_create_function_v2(c.tls, c.db, name, 1, flags, f.number, pointerTo[functionFunc](callFunction), 0, 0, 0); rc != lib.SQLITE_OK {
+	if rc := lib.Xsqlite3_create_function_v2(
+		c.tls, c.db, name, 1, flags, f.number, pointerTo[functionFunc](callFunction), 0, 0, 0,
+	); rc != lib.SQLITE_OK {
 		return c.fail(rc)
 	}
 	return nil

@@ -36,11 +36,21 @@ func (c *Conn) SetLimits(ctx context.Context, budget Budget) {
 	if budget.Temp == 0 {
 		budget.Temp = math.MaxInt64
 	}
-	c.limits = statementLimits{ctx: ctx, counted: budget.Memory > 0, remaining: budget}
+	c.limits = statementLimits{
+		ctx:       ctx,
+		counted:   budget.Memory > 0,
+		remaining: budget,
+	}
 	if c.limits.counted {
 		counted.Add(1)
 	}
-	lib.Xsqlite3_progress_handler(c.tls, c.db, clockEvery, pointerTo[func(*libc.TLS, uintptr) int32](checkClock), 0)
+	lib.Xsqlite3_progress_handler(
+		c.tls,
+		c.db,
+		clockEvery,
+		pointerTo[func(*libc.TLS, uintptr) int32](checkClock),
+		0,
+	)
 }
 
 // ClearLimits ends what SetLimits began. OutOfMemory and Spilled keep their values.
@@ -53,18 +63,24 @@ func (c *Conn) ClearLimits() {
 }
 
 // PastDeadline reports whether the limited statements have to stop.
-func (c *Conn) PastDeadline() bool { return c.limits.ctx != nil && c.limits.ctx.Err() != nil }
+func (c *Conn) PastDeadline() bool {
+	return c.limits.ctx != nil && c.limits.ctx.Err() != nil
+}
 
 // OutOfMemory reports whether the limited statements needed more memory than they had.
 func (c *Conn) OutOfMemory() bool { return c.limits.outOfMemory }
 
 // Spilled reports whether they needed more space for temporary files.
-func (c *Conn) Spilled() bool { return c.limits.remaining.Temp < 0 }
+func (c *Conn) Spilled() bool {
+	return c.limits.remaining.Temp < 0
+}
 
 // checkClock stops a statement whose time is up, or that was refused memory: some
 // aggregates report that only with their last row.
 func checkClock(tls *libc.TLS, _ uintptr) int32 {
-	if c := connOf(tls); c != nil && c.limits.ctx != nil && (c.limits.outOfMemory || c.PastDeadline()) {
+	if c := connOf(tls); c != nil &&
+		c.limits.ctx != nil &&
+		(c.limits.outOfMemory || c.PastDeadline()) {
 		return 1
 	}
 	return 0
@@ -144,7 +160,11 @@ func setPageCache(tls *libc.TLS, args uintptr) error {
 	if rc := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_PCACHE2, libc.VaList(args, methods)); rc != lib.SQLITE_OK {
 		return fmt.Errorf("set SQLite's page cache: code %d", rc)
 	}
-	if rc := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_LOOKASIDE, libc.VaList(args, int32(0), int32(0))); rc != lib.SQLITE_OK {
+	if rc := lib.Xsqlite3_config(
+		tls,
+		lib.SQLITE_CONFIG_LOOKASIDE,
+		libc.VaList(args, int32(0), int32(0)),
+	); rc != lib.SQLITE_OK {
 		return fmt.Errorf("set SQLite's lookaside memory: code %d", rc)
 	}
 	return nil
@@ -192,4 +212,6 @@ func countedFree(tls *libc.TLS, p uintptr) {
 	deallocate(tls, p)
 }
 
-func memorySize(_ *libc.TLS, p uintptr) int32 { return int32(allocated(p)) }
+func memorySize(_ *libc.TLS, p uintptr) int32 {
+	return int32(allocated(p))
+}

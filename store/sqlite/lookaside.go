@@ -32,6 +32,10 @@ func (c *Conn) addLookaside() {
 	defer libc.Xfree(c.tls, args)
 	c.beginUse()
 	defer c.endUse()
-	lib.Xsqlite3_db_config(c.tls, c.db, lib.SQLITE_DBCONFIG_LOOKASIDE,
-		libc.VaList(args, uintptr(0), int32(lookasideSlot), int32(lookasideSlots)))
+	lib.Xsqlite3_db_config(
+		c.tls,
+		c.db,
+		lib.SQLITE_DBCONFIG_LOOKASIDE,
+		libc.VaList(args, uintptr(0), int32(lookasideSlot), int32(lookasideSlots)),
+	)
 }

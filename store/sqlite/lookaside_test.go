@@ -15,7 +15,9 @@ func TestBusyConnectionHasLookaside(t *testing.T) {
 		return *at[int32](c.out + 16)
 	}
 	exec(t, c, "CREATE TABLE t(a TEXT)")
-	rows, err := c.Query("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT hex(i) FROM n")
+	rows, err := c.Query(
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT hex(i) FROM n",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

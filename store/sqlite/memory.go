@@ -30,7 +30,9 @@ func poke(p, value uintptr) {
 }
 
 // at returns a pointer to the value of type T at address p.
-func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
+func at[T any](p uintptr) *T {
+	return *(**T)(unsafe.Pointer(&p))
+}
 
 // view returns n bytes of C memory, valid as long as their owner says.
 func view(p uintptr, n int) []byte {
@@ -48,12 +50,16 @@ func putText(p uintptr, s string) {
 }
 
 // copyOf returns a copy of the n bytes at p that is never freed.
-func copyOf(p, n uintptr) (uintptr, error) { return libc.CString(string(libc.GoBytes(p, int(n)))) }
+func copyOf(p, n uintptr) (uintptr, error) {
+	return libc.CString(string(libc.GoBytes(p, int(n))))
+}
 
 // pointerTo returns a C function pointer for a top-level function, in the form that
 // the transpiled code expects: the first word of the function value; see
 // https://go.dev/s/go11func.
-func pointerTo[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }
+func pointerTo[F any](f F) uintptr {
+	return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f}))
+}
 
 // funcAt returns the C function pointer at address p as a function of type F.
 func funcAt[F any](p uintptr) F {

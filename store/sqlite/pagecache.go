@@ -85,7 +85,11 @@ func createCache(tls *libc.TLS, content, extra, purgeable int32) uintptr {
 	if p == 0 {
 		return 0
 	}
-	*at[pageCache](p) = pageCache{content: uintptr(content), extra: uintptr(extra), purgeable: purgeable != 0}
+	*at[pageCache](p) = pageCache{
+		content:   uintptr(content),
+		extra:     uintptr(extra),
+		purgeable: purgeable != 0,
+	}
 	c := at[pageCache](p)
 	ends := p + unsafe.Offsetof(c.ends)
 	c.ends.newer, c.ends.older = ends, ends
@@ -132,7 +136,9 @@ func sizeCache(tls *libc.TLS, cache uintptr, most int32) {
 	}
 }
 
-func countCache(_ *libc.TLS, cache uintptr) int32 { return int32(at[pageCache](cache).pages) }
+func countCache(_ *libc.TLS, cache uintptr) int32 {
+	return int32(at[pageCache](cache).pages)
+}
 
 func fetchPage(tls *libc.TLS, cache uintptr, key uint32, create int32) uintptr {
 	c := at[pageCache](cache)
@@ -168,7 +174,10 @@ func (c *pageCache) add(tls *libc.TLS, key uint32) uintptr {
 	if c.pages >= c.buckets {
 		c.grow(tls) // without it the buckets are just fuller
 	}
-	for c.purgeable && c.unused > 1 && c.pages > smallCache && cachedPages.Load() > keptPages {
+	for c.purgeable &&
+		c.unused > 1 &&
+		c.pages > smallCache &&
+		cachedPages.Load() > keptPages {
 		c.remove(tls, c.ends.newer)
 	}
 	var p uintptr
@@ -183,7 +192,12 @@ func (c *pageCache) add(tls *libc.TLS, key uint32) uintptr {
 	}
 	content := p + unsafe.Sizeof(cachedPage{})
 	b := c.bucket(key)
-	*at[cachedPage](p) = cachedPage{content: content, extra: content + c.content, next: *b, key: key}
+	*at[cachedPage](p) = cachedPage{
+		content: content,
+		extra:   content + c.content,
+		next:    *b,
+		key:     key,
+	}
 	*b = p
 	c.pages++
 	*at[uintptr](content + c.content) = 0 // tells SQLite that the page is new

@@ -132,16 +132,24 @@ func writePages(_ *libc.TLS, _, _ uintptr, _ int32, _ lib.Tsqlite3_int64) int32 
 	return lib.SQLITE_READONLY
 }
 
-func truncatePages(_ *libc.TLS, _ uintptr, _ lib.Tsqlite3_int64) int32 { return lib.SQLITE_READONLY }
-func syncPages(_ *libc.TLS, _ uintptr, _ int32) int32                  { return lib.SQLITE_OK }
-func lockPages(_ *libc.TLS, _ uintptr, _ int32) int32                  { return lib.SQLITE_OK }
-func closePages(_ *libc.TLS, _ uintptr) int32                          { return lib.SQLITE_OK }
-func sectorOfPages(_ *libc.TLS, _ uintptr) int32                       { return PageSize }
-func traitsOfPages(_ *libc.TLS, _ uintptr) int32                       { return 0 }
+func truncatePages(_ *libc.TLS, _ uintptr, _ lib.Tsqlite3_int64) int32 {
+	return lib.SQLITE_READONLY
+}
+func syncPages(_ *libc.TLS, _ uintptr, _ int32) int32 {
+	return lib.SQLITE_OK
+}
+func lockPages(_ *libc.TLS, _ uintptr, _ int32) int32 {
+	return lib.SQLITE_OK
+}
+func closePages(_ *libc.TLS, _ uintptr) int32    { return lib.SQLITE_OK }
+func sectorOfPages(_ *libc.TLS, _ uintptr) int32 { return PageSize }
+func traitsOfPages(_ *libc.TLS, _ uintptr) int32 { return 0 }
 
 func reservedPages(_ *libc.TLS, _, out uintptr) int32 {
 	*at[int32](out) = 0
 	return lib.SQLITE_OK
 }
 
-func controlPages(_ *libc.TLS, _ uintptr, _ int32, _ uintptr) int32 { return lib.SQLITE_NOTFOUND }
+func controlPages(_ *libc.TLS, _ uintptr, _ int32, _ uintptr) int32 {
+	return lib.SQLITE_NOTFOUND
+}

@@ -122,7 +122,9 @@ func setInteger(dst any, n int64) error {
 	case Scanner:
 		return d.Scan(n)
 	default:
-		return setReflected(dst, "an integer", func(v reflect.Value) error { return setNumber(v, n) })
+		return setReflected(dst, "an integer", func(v reflect.Value) error {
+			return setNumber(v, n)
+		})
 	}
 	return nil
 }
@@ -174,7 +176,9 @@ func setFloat(dst any, f float64) error {
 		case v.CanFloat():
 			v.SetFloat(f)
 			return nil
-		case f == math.Trunc(f) && math.Abs(f) < 1<<53 && v.Kind() != reflect.Bool:
+		case f == math.Trunc(f) &&
+			math.Abs(f) < 1<<53 &&
+			v.Kind() != reflect.Bool:
 			return setNumber(v, int64(f))
 		}
 		return errOutOfRange
@@ -231,7 +235,9 @@ func setNull(dst any) error {
 		return d.Scan(nil)
 	}
 	v := reflect.ValueOf(dst)
-	if v.Kind() == reflect.Pointer && !v.IsNil() && (v.Elem().Kind() == reflect.Pointer || v.Elem().Kind() == reflect.Slice) {
+	if v.Kind() == reflect.Pointer &&
+		!v.IsNil() &&
+		(v.Elem().Kind() == reflect.Pointer || v.Elem().Kind() == reflect.Slice) {
 		v.Elem().SetZero()
 		return nil
 	}

@@ -49,7 +49,13 @@ func FuzzValues(f *testing.F) {
 	f.Add("", []byte{}, int64(0), 0.0, uint(0))
 	f.Add("a\x00b", []byte{0}, int64(math.MinInt64), math.Inf(-1), uint(255))
 	f.Add("ünïcödé", []byte("blob"), int64(math.MaxInt64), math.SmallestNonzeroFloat64, uint(minBuffer))
-	f.Add(strings.Repeat("x", minBuffer), bytes.Repeat([]byte{1}, largestBuffer+1), int64(1), math.MaxFloat64, uint(largestBuffer))
+	f.Add(
+		strings.Repeat("x", minBuffer),
+		bytes.Repeat([]byte{1}, largestBuffer+1),
+		int64(1),
+		math.MaxFloat64,
+		uint(largestBuffer),
+	)
 	c := open(f, Source{})
 	f.Fuzz(func(t *testing.T, s string, b []byte, n int64, x float64, size uint) {
 		filler := strings.Repeat("f", int(size%(3*largestBuffer)))
@@ -245,7 +251,13 @@ func TestErrors(t *testing.T) {
 	if r := exec(t, c, "INSERT INTO t VALUES (?)", "b"); r.Changes != 1 || r.LastID != 2 {
 		t.Errorf("%+v, want the statement to keep working", r)
 	}
-	for query, args := range map[string][]any{"SELECT ?": {}, "SELECT 1": {1}, "SELECT 1; SELECT 2": {}, "": {}, "SELECT nope": {}} {
+	for query, args := range map[string][]any{
+		"SELECT ?":           {},
+		"SELECT 1":           {1},
+		"SELECT 1; SELECT 2": {},
+		"":                   {},
+		"SELECT nope":        {},
+	} {
 		if _, err := c.Exec(query, args...); err == nil {
 			t.Errorf("%q with %v: want an error", query, args)
 		}
@@ -311,7 +323,9 @@ func TestCopyTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	var n int
-	if err := open(t, Source{Path: to, Mode: ReadOnly, Immutable: true}).QueryRow("SELECT length(x) FROM t").Scan(&n); err != nil || n != 100000 {
+	if err := open(t, Source{Path: to, Mode: ReadOnly, Immutable: true}).
+		QueryRow("SELECT length(x) FROM t").
+		Scan(&n); err != nil || n != 100000 {
 		t.Error(n, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

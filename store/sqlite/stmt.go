@@ -85,7 +85,9 @@ func (c *Conn) dropOldest() {
 }
 
 // Queries returns the texts of the cached statements.
-func (c *Conn) Queries() []string { return slices.Collect(maps.Keys(c.cached)) }
+func (c *Conn) Queries() []string {
+	return slices.Collect(maps.Keys(c.cached))
+}
 
 // release returns a statement, which stays in the cache if it is cached.
 func (s *Stmt) release() {
@@ -168,7 +170,10 @@ func (c *Conn) compileOnce(text string, flags uint32) (s *Stmt, rest int, err er
 		return nil, rest, nil
 	}
 	s = &Stmt{
-		c: c, p: handle, mark: c.Compiling, reads: lib.Xsqlite3_stmt_readonly(c.tls, handle) != 0,
+		c:       c,
+		p:       handle,
+		mark:    c.Compiling,
+		reads:   lib.Xsqlite3_stmt_readonly(c.tls, handle) != 0,
 		params:  int(lib.Xsqlite3_bind_parameter_count(c.tls, handle)),
 		columns: int(lib.Xsqlite3_column_count(c.tls, handle)),
 	}
@@ -249,7 +254,11 @@ func (s *Stmt) ReadOnly() bool { return s.reads }
 func (s *Stmt) Params() []string {
 	names := make([]string, s.params)
 	for i := range names {
-		names[i] = libc.GoString(lib.Xsqlite3_bind_parameter_name(s.c.tls, s.p, int32(i+1)))
+		names[i] = libc.GoString(lib.Xsqlite3_bind_parameter_name(
+			s.c.tls,
+			s.p,
+			int32(i+1),
+		))
 	}
 	return names
 }

@@ -75,7 +75,9 @@ func writeWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int6
 			return rc
 		}
 	}
-	if !g.append(file, n, at) || n > gatheredSize || g.p == 0 && !g.begin(tls, at) {
+	if !g.append(file, n, at) ||
+		n > gatheredSize ||
+		g.p == 0 && !g.begin(tls, at) {
 		return classAt(file).write(tls, file, buffer, n, at)
 	}
 	copy(view(g.p+uintptr(g.n), int(n)), view(buffer, int(n)))
@@ -118,7 +120,13 @@ func (g *gathered) write(tls *libc.TLS) int32 {
 		return lib.SQLITE_OK
 	}
 	defer g.drop(tls)
-	return classAt(g.file).write(tls, g.file, g.p, int32(g.n), g.at)
+	return classAt(g.file).write(
+		tls,
+		g.file,
+		g.p,
+		int32(g.n),
+		g.at,
+	)
 }
 
 // drop returns the buffer.

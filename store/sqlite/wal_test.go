@@ -29,7 +29,9 @@ func run(t *testing.T, c *Conn, script string, args ...any) {
 func content(t *testing.T, c *Conn) string {
 	t.Helper()
 	var text string
-	if err := c.QueryRow("SELECT count(*) || ' ' || total(id) || ' ' || total(n * id) || ' ' || total(length(b)) FROM t").Scan(&text); err != nil {
+	if err := c.QueryRow(
+		"SELECT count(*) || ' ' || total(id) || ' ' || total(n * id) || ' ' || total(length(b)) FROM t",
+	).Scan(&text); err != nil {
 		t.Fatal(err)
 	}
 	return text
@@ -63,7 +65,10 @@ func TestGatheredWrites(t *testing.T) {
 	for _, sync := range []string{"FULL", "OFF"} {
 		t.Run(sync, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db")
-			writers := []*Conn{openWAL(t, path, "synchronous("+sync+")", "cache_size(10)"), openWAL(t, path, "synchronous("+sync+")", "cache_size(50)")}
+			writers := []*Conn{
+				openWAL(t, path, "synchronous("+sync+")", "cache_size(10)"),
+				openWAL(t, path, "synchronous("+sync+")", "cache_size(50)"),
+			}
 			run(t, writers[0], "CREATE TABLE t(id INTEGER PRIMARY KEY, n, b); CREATE INDEX t_n ON t(n)")
 			reader := openWAL(t, path)
 			random := rand.New(rand.NewPCG(3, 5))
@@ -71,8 +76,21 @@ func TestGatheredWrites(t *testing.T) {
 				w, before := writers[random.IntN(2)], content(t, reader)
 				run(t, w, "BEGIN IMMEDIATE; SAVEPOINT s")
 				for range 1 + random.IntN(4) {
-					run(t, w, "INSERT INTO t(n, b) WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < %d) SELECT random(), randomblob(%d) FROM k", 1+random.IntN(60), random.IntN(3000))
-					run(t, w, "UPDATE t SET n = n + 1 WHERE id %% 7 = %d; DELETE FROM t WHERE id %% 11 = %d", random.IntN(7), random.IntN(11))
+					run(
+						t,
+						w,
+						"INSERT INTO t(n, b) WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < %d) "+
+							"SELECT random(), randomblob(%d) FROM k",
+						1+random.IntN(60),
+						random.IntN(3000),
+					)
+					run(
+						t,
+						w,
+						"UPDATE t SET n = n + 1 WHERE id %% 7 = %d; DELETE FROM t WHERE id %% 11 = %d",
+						random.IntN(7),
+						random.IntN(11),
+					)
 					if random.IntN(5) == 0 {
 						run(t, w, "ROLLBACK TO s")
 					}
@@ -87,7 +105,12 @@ func TestGatheredWrites(t *testing.T) {
 					t.Fatalf("another connection reads %s, want %s", after, before)
 				}
 				if random.IntN(10) == 0 {
-					run(t, writers[random.IntN(2)], "PRAGMA wal_checkpoint(%s)", []string{"PASSIVE", "RESTART", "TRUNCATE"}[random.IntN(3)])
+					run(
+						t,
+						writers[random.IntN(2)],
+						"PRAGMA wal_checkpoint(%s)",
+						[]string{"PASSIVE", "RESTART", "TRUNCATE"}[random.IntN(3)],
+					)
 				}
 			}
 			checkRecovered(t, path, content(t, reader))
@@ -129,12 +152,21 @@ func TestRolledBackWritesStayUnwritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	a, b := openWAL(t, path, "cache_size(10)"), openWAL(t, path)
 	run(t, a, "CREATE TABLE t(id INTEGER PRIMARY KEY, n, b)")
-	run(t, a, "INSERT INTO t(n, b) WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 300) SELECT i, randomblob(1000) FROM k")
+	run(
+		t,
+		a,
+		"INSERT INTO t(n, b) WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 300) "+
+			"SELECT i, randomblob(1000) FROM k",
+	)
 	for rows := 20; rows < 100; rows += 7 {
-		run(t, a, "PRAGMA wal_checkpoint(TRUNCATE)")                                                       // so that nothing reads the -wal
-		run(t, a, "BEGIN IMMEDIATE; UPDATE t SET n = -n WHERE id <= %d", rows)                             // more pages than the cache has
-		run(t, a, "ROLLBACK; BEGIN IMMEDIATE; ROLLBACK")                                                   // the lock is free
-		run(t, b, "UPDATE t SET b = randomblob(1000) WHERE id < 20; UPDATE t SET n = n + 1 WHERE id < 20") // in the same place
+		// so that nothing reads the -wal
+		run(t, a, "PRAGMA wal_checkpoint(TRUNCATE)")
+		// more pages than the cache has
+		run(t, a, "BEGIN IMMEDIATE; UPDATE t SET n = -n WHERE id <= %d", rows)
+		// the lock is free
+		run(t, a, "ROLLBACK; BEGIN IMMEDIATE; ROLLBACK")
+		// in the same place
+		run(t, b, "UPDATE t SET b = randomblob(1000) WHERE id < 20; UPDATE t SET n = n + 1 WHERE id < 20")
 		want := content(t, b)
 		if got := content(t, a); got != want {
 			t.Fatalf("after %d rows were rolled back: %s, want %s", rows, got, want)

@@ -35,8 +35,10 @@ type queryPiece struct {
 func (b *BoundQuery) Quoted(i int) bool { return b.quoted[i] }
 
 const (
-	withinQuotes = "has a template within quotes, where it cannot be bound as a parameter; write LIKE '%' || {{x}} || '%' in place of LIKE '%{{x}}%'"
-	asName       = "has a template in the place of a name or keyword; templates are bound as parameters and stand for values only"
+	withinQuotes = "has a template within quotes, where it cannot be bound as a parameter; write LIKE '%' || " +
+		"{{x}} || '%' in place of LIKE '%{{x}}%'"
+	asName = "has a template in the place of a name or keyword; templates are bound as parameters " +
+		"and stand for values only"
 )
 
 // CheckSpans is CutSpans for a query that is about to be saved: it also refuses spans in
@@ -90,7 +92,9 @@ func CutSpans(query string, spans []Span) (*BoundQuery, error) {
 	return b, b.cut(marked.String(), places)
 }
 
-func (b *BoundQuery) name(span int) string { return fmt.Sprintf(":%s%d", b.prefix, span+1) }
+func (b *BoundQuery) name(span int) string {
+	return fmt.Sprintf(":%s%d", b.prefix, span+1)
+}
 
 // cut splits a text with marks into pieces.
 func (b *BoundQuery) cut(text string, marks []Span) error {
@@ -122,7 +126,11 @@ func (b *BoundQuery) cut(text string, marks []Span) error {
 			}
 			b.quoted[next] = quotes
 			next++
-			b.pieces = append(b.pieces, queryPiece{text: text[at:tok.start]}, queryPiece{span: next})
+			b.pieces = append(
+				b.pieces,
+				queryPiece{text: text[at:tok.start]},
+				queryPiece{span: next},
+			)
 			at = tok.end
 		case tok.kind == tokenParam:
 			number, known := numbers[spelt]

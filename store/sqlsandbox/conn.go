@@ -75,7 +75,9 @@ func (c *Conn) setUp(conn *sqlite.Conn) error {
 
 // limitValues sets the maximum length of a value, in bytes, and returns the previous one;
 // -1 only returns it.
-func (c *Conn) limitValues(n int) int { return c.sql.Limit(lib.SQLITE_LIMIT_LENGTH, int32(n)) }
+func (c *Conn) limitValues(n int) int {
+	return c.sql.Limit(lib.SQLITE_LIMIT_LENGTH, int32(n))
+}
 
 func (c *Conn) close() error { return c.sql.Close() }
 
@@ -113,4 +115,6 @@ func (c *Conn) Trusted(query string, args ...any) ([][]any, error) {
 
 // OnRow sets a function that is called for each row that the transaction
 // changes from now on, including through triggers and foreign keys.
-func (c *Conn) OnRow(fn sqlite.RowFunc) { c.sql.OnRow(fn) }
+func (c *Conn) OnRow(fn sqlite.RowFunc) {
+	c.sql.OnRow(fn)
+}

@@ -96,7 +96,10 @@ var systemTables = set("sqlite_schema sqlite_master sqlite_sequence")
 func (g *guard) isClosed(table string) bool {
 	switch {
 	case isHidden(table):
-		return g.tables[table] || slices.ContainsFunc(g.laterTables, func(prefix string) bool { return strings.HasPrefix(table, prefix) })
+		return g.tables[table] ||
+			slices.ContainsFunc(g.laterTables, func(prefix string) bool {
+				return strings.HasPrefix(table, prefix)
+			})
 	case strings.HasPrefix(table, "sqlite_stat"), strings.HasPrefix(table, "sqlite_temp"):
 		return true
 	}
@@ -117,7 +120,11 @@ func (g *guard) mentionedClosed() string {
 // refuse records the first refusal and returns false.
 func (g *guard) refuse(detail, value, format string, args ...any) bool {
 	if g.refused == nil {
-		g.refused = agent.Errorf(agent.CodeForbiddenOperation, format, args...).With(detail, agent.Clip(value, 100))
+		g.refused = agent.Errorf(
+			agent.CodeForbiddenOperation,
+			format,
+			args...,
+		).With(detail, agent.Clip(value, 100))
 	}
 	return false
 }
@@ -136,7 +143,8 @@ func (g *guard) allows(action int32, a, b, database, context string) bool {
 	case lib.SQLITE_SELECT, lib.SQLITE_RECURSIVE:
 		return true
 	case lib.SQLITE_FUNCTION:
-		return openFunctions[lowerASCII(b)] || g.refuse("function", b, "the function %s is not available to SQL", agent.Clip(b, 60))
+		return openFunctions[lowerASCII(b)] ||
+			g.refuse("function", b, "the function %s is not available to SQL", agent.Clip(b, 60))
 	case lib.SQLITE_READ:
 		return g.mayRead(lowerASCII(a), lowerASCII(b), lowerASCII(database), lowerASCII(context))
 	case lib.SQLITE_INSERT, lib.SQLITE_UPDATE, lib.SQLITE_DELETE:
@@ -185,8 +193,13 @@ func (g *guard) mayChange(action int32, table, column, database, context string)
 	case database != "main":
 		return g.closed(table)
 	case g.inOwnTrigger(context):
-	case direct && action == lib.SQLITE_DELETE && g.enforcesForeignKey(table, func(k foreignKey) bool { return k.cascades }):
-	case !direct || isHidden(table) || systemTables[table] || !g.tables[table]:
+	case direct &&
+		action == lib.SQLITE_DELETE &&
+		g.enforcesForeignKey(table, func(k foreignKey) bool { return k.cascades }):
+	case !direct ||
+		isHidden(table) ||
+		systemTables[table] ||
+		!g.tables[table]:
 		return g.closed(table)
 	default:
 		if !g.followsRules(action, table, column) {
@@ -201,7 +214,9 @@ func (g *guard) mayChange(action int32, table, column, database, context string)
 // followsRules applies the rules to a direct change by the statement.
 func (g *guard) followsRules(action int32, table, column string) bool {
 	rule, ok := g.rules[table]
-	allowed := !ok || action == lib.SQLITE_DELETE && rule.Delete || action == lib.SQLITE_UPDATE && slices.Contains(rule.Update, column)
+	allowed := !ok ||
+		action == lib.SQLITE_DELETE && rule.Delete ||
+		action == lib.SQLITE_UPDATE && slices.Contains(rule.Update, column)
 	return allowed || g.refuse("table", table, "%s", rule.Reason)
 }
 
@@ -211,7 +226,9 @@ func (g *guard) followsRules(action int32, table, column string) bool {
 // must not occur in the statement.
 func (g *guard) inOwnTrigger(context string) bool {
 	table, fired := g.triggers[context]
-	return (fired && g.changed[table] || g.views[context]) && isHidden(context) && !g.statement.names[context]
+	return (fired && g.changed[table] || g.views[context]) &&
+		isHidden(context) &&
+		!g.statement.names[context]
 }
 
 // enforcesForeignKey reports whether SQLite enforces a foreign key from table to one that the
@@ -219,19 +236,22 @@ func (g *guard) inOwnTrigger(context string) bool {
 // only one table, about which SQLite asks first, and it cannot directly read a hidden
 // table, since it cannot name one.
 func (g *guard) enforcesForeignKey(table string, key func(foreignKey) bool) bool {
-	return slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool { return g.changed[k.parent] && key(k) })
+	return slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool {
+		return g.changed[k.parent] && key(k)
+	})
 }
 
 // openPragmas can be read; true means that an argument is also allowed: a table, an index
 // or a number of rows. None of them sets anything then.
 var openPragmas = map[string]bool{
 	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true,
-	"index_xinfo": true, "foreign_key_list": true, "foreign_key_check": true, "integrity_check": true, "quick_check": true,
-	"user_version": false, "application_id": false, "schema_version": false, "data_version": false,
-	"page_count": false, "page_size": false, "freelist_count": false, "max_page_count": false, "auto_vacuum": false,
-	"encoding": false, "journal_mode": false, "synchronous": false, "foreign_keys": false, "recursive_triggers": false,
-	"query_only": false, "busy_timeout": false, "cache_size": false, "compile_options": false, "collation_list": false,
-	"function_list": false, "module_list": false, "pragma_list": false,
+	"index_xinfo": true, "foreign_key_list": true, "foreign_key_check": true,
+	"integrity_check": true, "quick_check": true, "user_version": false, "application_id": false,
+	"schema_version": false, "data_version": false, "page_count": false, "page_size": false, "freelist_count": false,
+	"max_page_count": false, "auto_vacuum": false, "encoding": false, "journal_mode": false, "synchronous": false,
+	"foreign_keys": false, "recursive_triggers": false, "query_only": false, "busy_timeout": false, "cache_size": false,
+	"compile_options": false, "collation_list": false, "function_list": false,
+	"module_list": false, "pragma_list": false,
 }
 
 // mayUsePragma decides about a PRAGMA. argument is "" without one.
@@ -253,7 +273,9 @@ func (g *guard) mayUsePragma(name, argument string) bool {
 }
 
 // Targets lists the tables that the last statement changed directly.
-func (c *Conn) Targets() []string { return slices.Sorted(maps.Keys(c.guard.targets)) }
+func (c *Conn) Targets() []string {
+	return slices.Sorted(maps.Keys(c.guard.targets))
+}
 
 // openModules are the table-valued functions that read nothing but their arguments.
 var openModules = set("json_each json_tree jsonb_each jsonb_tree")

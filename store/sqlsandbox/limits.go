@@ -20,7 +20,13 @@ type Limits struct {
 // DefaultLimits are the documented limits of time and result size, and what a statement
 // may use to compute, sort, group and compare. The process grows by up to twice the
 // memory, since its allocator rounds up, and by the size of the result.
-var DefaultLimits = Limits{Time: 10 * time.Second, Rows: 1000, Bytes: 16 << 20, Memory: 24 << 20, Temp: 128 << 20}
+var DefaultLimits = Limits{
+	Time:   10 * time.Second,
+	Rows:   1000,
+	Bytes:  16 << 20,
+	Memory: 24 << 20,
+	Temp:   128 << 20,
+}
 
 const (
 	longestValue  = 4 << 20 // bytes of a text, blob or row that a statement may handle

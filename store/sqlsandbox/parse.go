@@ -39,8 +39,13 @@ var closedStatements = map[string]bool{
 
 // openStatements maps the words with which a statement may begin to its kind.
 var openStatements = map[string]string{
-	"SELECT": "SELECT", "INSERT": "INSERT", "REPLACE": "INSERT", "UPDATE": "UPDATE", "DELETE": "DELETE",
-	"PRAGMA": "PRAGMA", "EXPLAIN": "EXPLAIN",
+	"SELECT":  "SELECT",
+	"INSERT":  "INSERT",
+	"REPLACE": "INSERT",
+	"UPDATE":  "UPDATE",
+	"DELETE":  "DELETE",
+	"PRAGMA":  "PRAGMA",
+	"EXPLAIN": "EXPLAIN",
 }
 
 func badQuery(format string, args ...any) *agent.Error {
@@ -81,7 +86,13 @@ func parse(query string) (*Statement, error) {
 		return nil, badQuery(sqlite.MoreStatements).With("offset", offset(query, next))
 	}
 	start, end := tokens[0].start, tokens[len(tokens)-1].end
-	s := &Statement{text: query[start:end], before: offset(query, start), Kind: kind, names: map[string]bool{}, weight: w.weigh()}
+	s := &Statement{
+		text:   query[start:end],
+		before: offset(query, start),
+		Kind:   kind,
+		names:  map[string]bool{},
+		weight: w.weigh(),
+	}
 	for i, t := range tokens {
 		if t.kind <= tokenString {
 			s.names[unquote(w.string(i))] = true
@@ -110,7 +121,9 @@ func firstStatement(query string) (tokens []token, next int) {
 }
 
 // offset counts the characters of text before byte n.
-func offset(text string, n int) int { return utf8.RuneCountInString(text[:n]) }
+func offset(text string, n int) int {
+	return utf8.RuneCountInString(text[:n])
+}
 
 // words are the tokens of a statement, with the text of the query.
 type words struct {
@@ -126,11 +139,16 @@ func (w words) word(i int) string {
 	return strings.ToUpper(w.string(i))
 }
 
-func (w words) string(i int) string { return w.text[w.tokens[i].start:w.tokens[i].end] }
+func (w words) string(i int) string {
+	return w.text[w.tokens[i].start:w.tokens[i].end]
+}
 
 // is reports whether token i is the given operator.
 func (w words) is(i int, op string) bool {
-	return i >= 0 && i < len(w.tokens) && w.tokens[i].kind == tokenOther && w.string(i) == op
+	return i >= 0 &&
+		i < len(w.tokens) &&
+		w.tokens[i].kind == tokenOther &&
+		w.string(i) == op
 }
 
 // kind returns the statement's kind. What EXPLAIN explains must be allowed too.
@@ -154,7 +172,11 @@ func (w words) kindAt(i int) (string, error) {
 	}
 	word := w.word(i)
 	if closedStatements[word] {
-		return "", agent.Errorf(agent.CodeForbiddenOperation, "%s statements are not allowed", word).With("statement", word)
+		return "", agent.Errorf(
+			agent.CodeForbiddenOperation,
+			"%s statements are not allowed",
+			word,
+		).With("statement", word)
 	}
 	if kind := openStatements[word]; kind != "" {
 		if isChange(kind) {
@@ -165,7 +187,10 @@ func (w words) kindAt(i int) (string, error) {
 	if i >= len(w.tokens) {
 		return "", badQuery("incomplete input")
 	}
-	return "", badQuery("near %q: syntax error", agent.Clip(w.string(i), 40)).With("offset", offset(w.text, w.tokens[i].start))
+	return "", badQuery(
+		"near %q: syntax error",
+		agent.Clip(w.string(i), 40),
+	).With("offset", offset(w.text, w.tokens[i].start))
 }
 
 // checkTarget refuses changes to the schema tables, which SQLite would report as a
@@ -197,7 +222,9 @@ func (w words) checkTarget(i int) error {
 // another form, the search ends where it differs.
 func (w words) skipWith(i int) int {
 	i++
-	if w.word(i) == "RECURSIVE" && w.word(i+1) != "AS" && !w.is(i+1, "(") {
+	if w.word(i) == "RECURSIVE" &&
+		w.word(i+1) != "AS" &&
+		!w.is(i+1, "(") {
 		i++
 	}
 	for {

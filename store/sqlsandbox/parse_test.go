@@ -70,7 +70,8 @@ func FuzzParse(f *testing.F) {
 
 func BenchmarkParse(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
-		query := "INSERT INTO contacts(name, email) VALUES " + strings.TrimSuffix(strings.Repeat("(?, trim('a', ?)), ", n), ", ")
+		query := "INSERT INTO contacts(name, email) VALUES " +
+			strings.TrimSuffix(strings.Repeat("(?, trim('a', ?)), ", n), ", ")
 		b.Run(fmt.Sprint("tuples=", n), func(b *testing.B) {
 			b.SetBytes(int64(len(query)))
 			for b.Loop() {

@@ -94,8 +94,11 @@ func (c *Conn) execute(s *Statement, stmt *sqlite.Stmt, limits Limits) (Result, 
 // compile prepares a client's statement. The error says why it may not run.
 func (c *Conn) compile(s *Statement) (*sqlite.Stmt, error) {
 	if table := c.guard.mentionedClosed(); table != "" && s.Kind != "PRAGMA" {
-		return nil, agent.Errorf(agent.CodeForbiddenOperation, "the table %s is closed to SQL; if it is meant as text, pass it as a parameter", table).
-			With("table", table)
+		return nil, agent.Errorf(
+			agent.CodeForbiddenOperation,
+			"the table %s is closed to SQL; if it is meant as text, pass it as a parameter",
+			table,
+		).With("table", table)
 	}
 	stmt, err := c.sql.Prepare(s.text)
 	if err != nil && c.guard.refused != nil {
@@ -173,11 +176,17 @@ func (c *Conn) clientError(ctx context.Context, s *Statement, limits Limits, abo
 		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of memory", limits.Memory>>20).
 			With("limit_bytes", limits.Memory).Because(err)
 	case c.sql.Spilled() && code == lib.SQLITE_FULL:
-		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of temporary space", limits.Temp>>20).
-			With("limit_bytes", limits.Temp).Because(err)
+		return agent.Errorf(
+			agent.CodeExecution,
+			"the statement needs more than %d MB of temporary space",
+			limits.Temp>>20,
+		).With("limit_bytes", limits.Temp).Because(err)
 	case code == lib.SQLITE_INTERRUPT:
-		return agent.Errorf(agent.CodeExecution, "the statement ran longer than %g seconds and was stopped", limits.Time.Seconds()).
-			With("limit_seconds", limits.Time.Seconds()).Because(err)
+		return agent.Errorf(
+			agent.CodeExecution,
+			"the statement ran longer than %g seconds and was stopped",
+			limits.Time.Seconds(),
+		).With("limit_seconds", limits.Time.Seconds()).Because(err)
 	}
 	switch code {
 	case lib.SQLITE_AUTH: // what a table-valued pragma would have compiled

@@ -50,7 +50,11 @@ type Pool struct {
 
 // New returns a pool for a file that the caller also keeps open.
 func New(path string, options *Options) *Pool {
-	return &Pool{path: path, options: options, slots: make(chan struct{}, maxReaders)}
+	return &Pool{
+		path:    path,
+		options: options,
+		slots:   make(chan struct{}, maxReaders),
+	}
 }
 
 // Close closes the idle connections; new ones are opened when needed.
@@ -81,7 +85,9 @@ func (p *Pool) Read(ctx context.Context, s *Statement, limits Limits) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	defer p.put(c, func() { p.idle = append(p.idle, c) })
+	defer p.put(c, func() {
+		p.idle = append(p.idle, c)
+	})
 	return c.Run(ctx, s, limits)
 }
 
@@ -150,7 +156,12 @@ func (p *Pool) takeWriter() (*Conn, error) {
 }
 
 func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
-	c, err := openConn(sqlite.Source{Path: p.path, Mode: mode, KeepWAL: p.options.KeepWAL, Pragmas: append(slices.Clone(pragmas), "temp_store(FILE)")})
+	c, err := openConn(sqlite.Source{
+		Path:    p.path,
+		Mode:    mode,
+		KeepWAL: p.options.KeepWAL,
+		Pragmas: append(slices.Clone(pragmas), "temp_store(FILE)"),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,11 @@ func newPool(t *testing.T) *Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{"CREATE TABLE items(name TEXT)", "CREATE TABLE parts(name TEXT)", "CREATE TABLE _closed(x)"} {
+	for _, statement := range []string{
+		"CREATE TABLE items(name TEXT)",
+		"CREATE TABLE parts(name TEXT)",
+		"CREATE TABLE _closed(x)",
+	} {
 		if _, err := c.Trusted(statement); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +38,10 @@ func newPool(t *testing.T) *Pool {
 	if err := c.close(); err != nil {
 		t.Fatal(err)
 	}
-	p := New(path, &Options{Rules: map[string]Rule{"parts": {Update: []string{"name"}, Reason: "parts stay"}}, LaterTables: []string{"_later"}})
+	p := New(path, &Options{
+		Rules:       map[string]Rule{"parts": {Update: []string{"name"}, Reason: "parts stay"}},
+		LaterTables: []string{"_later"},
+	})
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)

@@ -150,7 +150,10 @@ func (t *tokenizer) number() tokenKind {
 	hex := t.text[t.at] == '0' && (t.peek(1) == 'x' || t.peek(1) == 'X')
 	for t.at < len(t.text) {
 		c := t.text[t.at]
-		sign := (c == '+' || c == '-') && !hex && (t.text[t.at-1] == 'e' || t.text[t.at-1] == 'E') && isDigit(t.peek(1))
+		sign := (c == '+' || c == '-') &&
+			!hex &&
+			(t.text[t.at-1] == 'e' || t.text[t.at-1] == 'E') &&
+			isDigit(t.peek(1))
 		if !isNameByte(c) && c != '.' && !sign {
 			break
 		}
@@ -167,7 +170,9 @@ func (t *tokenizer) param() tokenKind {
 		case isNameByte(c):
 			letters++
 		case c == '(' && letters > 0:
-			t.while(func(c byte) bool { return !isSpace(c) && c != ')' })
+			t.while(func(c byte) bool {
+				return !isSpace(c) && c != ')'
+			})
 			if t.peek(0) != ')' {
 				return tokenBad
 			}
@@ -217,7 +222,11 @@ func unquote(text string) string {
 	case '[':
 		text = text[1 : len(text)-1]
 	case '\'', '"', '`':
-		text = strings.ReplaceAll(text[1:len(text)-1], string([]byte{q, q}), string(rune(q)))
+		text = strings.ReplaceAll(
+			text[1:len(text)-1],
+			string([]byte{q, q}),
+			string(rune(q)),
+		)
 	}
 	return lowerASCII(text)
 }

@@ -139,7 +139,10 @@ func (a arguments) order(params []string) ([]any, error) {
 	}
 	for name := range a.named {
 		if !used[name] {
-			return nil, badQuery("the statement has no parameter %s", agent.Clip(name, 60)).With("parameter", agent.Clip(name, 60))
+			return nil, badQuery(
+				"the statement has no parameter %s",
+				agent.Clip(name, 60),
+			).With("parameter", agent.Clip(name, 60))
 		}
 	}
 	return values, nil

@@ -49,7 +49,12 @@ func (w words) weigh() weight {
 		case w.is(i, "||"), w.is(i, "->"), w.is(i, "->>"):
 			sum.calls++
 		case w.is(i, "("):
-			calls = append(calls, call{name: w.name(i - 1), open: i, from: i + 1, length: patternUnknown})
+			calls = append(calls, call{
+				name:   w.name(i - 1),
+				open:   i,
+				from:   i + 1,
+				length: patternUnknown,
+			})
 		case w.is(i, ",") && len(calls) > 0:
 			w.endArgument(&calls[len(calls)-1], i)
 		case w.is(i, ")") && len(calls) > 0:
@@ -64,7 +69,10 @@ func (w words) weigh() weight {
 
 // name returns the function that token i, before a parenthesis, could call, or "".
 func (w words) name(i int) string {
-	if i < 0 || w.tokens[i].kind > tokenName || w.word(i) == "IN" || w.word(i) == "VALUES" {
+	if i < 0 ||
+		w.tokens[i].kind > tokenName ||
+		w.word(i) == "IN" ||
+		w.word(i) == "VALUES" {
 		return ""
 	}
 	return unquote(w.string(i))
@@ -99,7 +107,10 @@ func (w words) endCall(c call, i int, sum *weight) {
 // operand returns the length of the value that tokens [from, to) stand for, unless an
 // operator after them makes it part of a longer one.
 func (w words) operand(from, to int) int {
-	if to < len(w.tokens) && w.tokens[to].kind == tokenOther && !w.is(to, ")") && !w.is(to, ",") {
+	if to < len(w.tokens) &&
+		w.tokens[to].kind == tokenOther &&
+		!w.is(to, ")") &&
+		!w.is(to, ",") {
 		return patternUnknown
 	}
 	if to == from+3 {

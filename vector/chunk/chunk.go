@@ -60,8 +60,11 @@ type Config struct {
 // Validate checks the limits of the fields of Config.
 func (c Config) Validate() error {
 	var is agent.Issues
-	is.Check(c.Size >= MinSize && c.Size <= MaxSize, "chunk_size",
-		fmt.Sprintf("must be between %d and %d characters", MinSize, MaxSize))
+	is.Check(
+		c.Size >= MinSize && c.Size <= MaxSize,
+		"chunk_size",
+		fmt.Sprintf("must be between %d and %d characters", MinSize, MaxSize),
+	)
 	is.Check(c.Overlap >= 0 && c.Overlap < c.Size, "overlap", "must be at least 0 and less than chunk_size")
 	_, known := rulesOf[c.Method]
 	is.Check(known, "method", "must be fixed, sentence, recursive, markdown or semantic")
@@ -75,10 +78,11 @@ type Chunk struct {
 	Page     int    // where it starts; 0 if the format has no pages
 	Position int    // 0 is the first chunk
 
-	PageStarts    []agent.PageStart // where each page starts in Content, if there are several
-	LaterHeadings []string          // the headings that follow within the chunk, in the form of Heading, at most maxLaterHeadings
-	Line          int               // where it starts in the file; 0 if the format has no lines
-	LastLine      int               // where it ends
+	PageStarts []agent.PageStart // where each page starts in Content, if there are several
+	// the headings that follow within the chunk, in the form of Heading, at most maxLaterHeadings
+	LaterHeadings []string
+	Line          int // where it starts in the file; 0 if the format has no lines
+	LastLine      int // where it ends
 }
 
 // Split splits doc. Its time is linear in the length of the text, and it needs

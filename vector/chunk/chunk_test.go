@@ -61,8 +61,13 @@ func TestSplit(t *testing.T) {
 			Config{Size: 20, Overlap: 7, Method: Fixed}, []string{"aaaa bbbb cccc dddd", "dddd eeee ffff"}},
 		{"sentence keeps sentences whole", "a.txt", "One is one. Two is two. Three is three.",
 			Config{Size: 25, Method: Sentence}, []string{"One is one. Two is two.", "Three is three."}},
-		{"sentence overlaps by a sentence", "a.txt", "One is one. Two is two. Three is 3.",
-			Config{Size: 25, Overlap: 12, Method: Sentence}, []string{"One is one. Two is two.", "Two is two. Three is 3."}},
+		{
+			"sentence overlaps by a sentence",
+			"a.txt",
+			"One is one. Two is two. Three is 3.",
+			Config{Size: 25, Overlap: 12, Method: Sentence},
+			[]string{"One is one. Two is two.", "Two is two. Three is 3."},
+		},
 		{"abbreviations end no sentence", "a.txt", "Ask Dr. Smith, e.g. Today. Then go home now.",
 			Config{Size: 30, Method: Sentence}, []string{"Ask Dr. Smith, e.g. Today.", "Then go home now."}},
 		{"a sentence too long is cut at words", "a.txt", "aaaa bbbb cccc dddd eeee ffff gggg.",
@@ -71,10 +76,20 @@ func TestSplit(t *testing.T) {
 			Config{Size: 28, Method: Recursive}, []string{"One one. Two\ntwo.", "Three three four."}},
 		{"recursive prefers sentences to lines", "a.txt", "Aa bb cc dd. Ee\nff gg hh ii jj",
 			Config{Size: 22, Method: Recursive}, []string{"Aa bb cc dd.", "Ee\nff gg hh ii jj"}},
-		{"a heading stays with its text", "a.md", "one two three four five.\n\n# Head\n\nsix seven eight nine ten.",
-			Config{Size: 34, Method: Recursive}, []string{"one two three four five.", "# Head\n\nsix seven eight nine ten."}},
-		{"markdown begins at each heading", "a.md", "intro\n\n# A\n\n## B\n\ntext\n\n## C\n\nmore",
-			Config{Size: 1000, Overlap: 200, Method: Markdown}, []string{"intro", "# A\n\n## B\n\ntext", "## C\n\nmore"}},
+		{
+			"a heading stays with its text",
+			"a.md",
+			"one two three four five.\n\n# Head\n\nsix seven eight nine ten.",
+			Config{Size: 34, Method: Recursive},
+			[]string{"one two three four five.", "# Head\n\nsix seven eight nine ten."},
+		},
+		{
+			"markdown begins at each heading",
+			"a.md",
+			"intro\n\n# A\n\n## B\n\ntext\n\n## C\n\nmore",
+			Config{Size: 1000, Overlap: 200, Method: Markdown},
+			[]string{"intro", "# A\n\n## B\n\ntext", "## C\n\nmore"},
+		},
 		{"markdown reads a plain text", "a.txt", "# A\none\n# B\ntwo",
 			Config{Size: 100, Method: Markdown}, []string{"# A\none", "# B\ntwo"}},
 		{"a table repeats its header", "a.md", "|k|v|\n|-|-|\n|a|1|\n|b|2|\n|c|3|\n|d|4|\n",
@@ -89,9 +104,17 @@ func TestSplit(t *testing.T) {
 		{"a long value repeats its name", "a.csv", "id,note\n7,aaaa bbbb cccc dddd eeee ffff gggg hhhh\n",
 			Config{Size: 26, Method: Recursive},
 			[]string{"id: 7", "note: aaaa bbbb cccc dddd", "note: eeee ffff gggg hhhh"}},
-		{"rows stay whole", "a.csv", "id,name\n1,Ada\n2,Bob\n3,Cy\n4,Di\n",
+		{
+			"rows stay whole",
+			"a.csv",
+			"id,name\n1,Ada\n2,Bob\n3,Cy\n4,Di\n",
 			Config{Size: 35, Overlap: 18, Method: Recursive},
-			[]string{"id: 1\nname: Ada\n\nid: 2\nname: Bob", "id: 2\nname: Bob\n\nid: 3\nname: Cy", "id: 3\nname: Cy\n\nid: 4\nname: Di"}},
+			[]string{
+				"id: 1\nname: Ada\n\nid: 2\nname: Bob",
+				"id: 2\nname: Bob\n\nid: 3\nname: Cy",
+				"id: 3\nname: Cy\n\nid: 4\nname: Di",
+			},
+		},
 		{"Chinese is cut after its stops", "a.txt", "我们今天去学校读书写字。他们明天去公园玩。后天大家休息。",
 			Config{Size: 22, Method: Sentence}, []string{"我们今天去学校读书写字。他们明天去公园玩。", "后天大家休息。"}},
 		{"semantic without embeddings is recursive", "a.txt", "One one. Two\ntwo.\n\nThree three four.",
@@ -254,9 +277,12 @@ func fakeEmbed(_ context.Context, texts []string) ([][]float32, error) {
 
 // randomText mixes difficult pieces of text.
 func randomText(r *rand.Rand, n int) string {
-	pieces := []string{"word ", "another, ", "End. ", "\n", "\n\n", "# Head\n", "## Sub\n\n", "```go\n", "```\n", "~~~\n",
-		"| a | b |\n| --- | --- |\n", "| 1 | 2 |\n", "- item\n", "  - sub\n", "漢字かな。", "é́́", "👨‍👩‍👧", "🇩🇪", "    ", "\t",
-		"name: value\n", strings.Repeat("x", 70), "नमस्ते ", "한국어 ", "Dr. ", "...", "title\n=====\n", "\u00a0", "---\n"}
+	pieces := []string{
+		"word ", "another, ", "End. ", "\n", "\n\n", "# Head\n", "## Sub\n\n", "```go\n", "```\n", "~~~\n",
+		"| a | b |\n| --- | --- |\n", "| 1 | 2 |\n", "- item\n", "  - sub\n", "漢字かな。", "é́́", "👨‍👩‍👧", "🇩🇪",
+		"    ", "\t", "name: value\n", strings.Repeat("x", 70), "नमस्ते ", "한국어 ", "Dr. ", "...", "title\n=====\n",
+		"\u00a0", "---\n",
+	}
 	var b strings.Builder
 	for b.Len() < n {
 		b.WriteString(pieces[r.IntN(len(pieces))])
@@ -299,8 +325,13 @@ func FuzzSplit(f *testing.F) {
 
 func TestGraphemesStayWhole(t *testing.T) {
 	for name, cluster := range map[string]string{
-		"accents": "e\u0301\u0302", "family": "👨\u200d👩\u200d👧", "flag": "🇩🇪", "skin": "👍🏽",
-		"conjunct": "क्षि", "jamo": "\u1112\u1161\u11ab", "keycap": "1\ufe0f\u20e3",
+		"accents":  "e\u0301\u0302",
+		"family":   "👨\u200d👩\u200d👧",
+		"flag":     "🇩🇪",
+		"skin":     "👍🏽",
+		"conjunct": "क्षि",
+		"jamo":     "\u1112\u1161\u11ab",
+		"keycap":   "1\ufe0f\u20e3",
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := read(t, "a.txt", strings.Repeat(cluster, 200))
@@ -328,7 +359,14 @@ func TestOverlapIsRepeated(t *testing.T) {
 			at := strings.Index(chunks[i-1].Content, first)
 			shared := len(chunks[i-1].Content) - at
 			if at < 0 || shared < 25 || shared > 30 {
-				t.Fatalf("%s: chunk %d shares %d characters: %q, %q", m, i, shared, chunks[i-1].Content, chunks[i].Content)
+				t.Fatalf(
+					"%s: chunk %d shares %d characters: %q, %q",
+					m,
+					i,
+					shared,
+					chunks[i-1].Content,
+					chunks[i].Content,
+				)
 			}
 		}
 	}
@@ -339,11 +377,25 @@ func TestSentences(t *testing.T) {
 		"":                              nil,
 		"One. Two? Three":               {"One.", "Two?", "Three"},
 		"It costs approx. 5 euros. Ok.": {"It costs approx. 5 euros.", "Ok."},
-		"# Title\n\nSome text\nruns on. End\n- a\n- b":                          {"# Title", "Some text\nruns on.", "End", "- a", "- b"},
-		"# Handbook\n## 1. Returns\nBring it back. We pay.":                     {"# Handbook", "## 1. Returns", "Bring it back.", "We pay."},
-		"Bis 30. September. Der 3. Mai. Es kostet 12. Mai war gut. Ab 1. März!": {"Bis 30. September.", "Der 3. Mai.", "Es kostet 12. Mai war gut.", "Ab 1. März!"},
+		"# Title\n\nSome text\nruns on. End\n- a\n- b": {
+			"# Title", "Some text\nruns on.", "End", "- a", "- b",
+		},
+		"# Handbook\n## 1. Returns\nBring it back. We pay.": {
+			"# Handbook", "## 1. Returns", "Bring it back.", "We pay.",
+		},
+		"Bis 30. September. Der 3. Mai. Es kostet 12. Mai war gut. Ab 1. März!": {
+			"Bis 30. September.",
+			"Der 3. Mai.",
+			"Es kostet 12. Mai war gut.",
+			"Ab 1. März!",
+		},
 		"東京。大阪。": {"東京。", "大阪。"},
-		"A day ticket costs\n12 euros. Steps:\n1. Saw\n2) Drill\n-5 degrees": {"A day ticket costs\n12 euros.", "Steps:", "1. Saw", "2) Drill\n-5 degrees"},
+		"A day ticket costs\n12 euros. Steps:\n1. Saw\n2) Drill\n-5 degrees": {
+			"A day ticket costs\n12 euros.",
+			"Steps:",
+			"1. Saw",
+			"2) Drill\n-5 degrees",
+		},
 		" \n ": nil,
 	} {
 		var got []string

@@ -9,7 +9,10 @@ import (
 )
 
 func ExampleSplit() {
-	doc := document.Markdown("# Returns\n\nBread can be returned within two days.\n\n# Opening hours\n\nWe are open from 9 to 17.\n", document.Limits{})
+	doc := document.Markdown(
+		"# Returns\n\nBread can be returned within two days.\n\n# Opening hours\n\nWe are open from 9 to 17.\n",
+		document.Limits{},
+	)
 	chunks, err := chunk.Split(context.Background(), doc, chunk.Config{Size: 60, Method: chunk.Markdown})
 	if err != nil {
 		panic(err)

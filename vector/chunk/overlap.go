@@ -21,7 +21,9 @@ func (s *splitter) overlapFrom(start, end int) int {
 		}
 	}
 	at := s.overlapStart(from)
-	if at <= start || at >= s.done || s.windowEnd(s.headAt(at), at, end) < min(s.done+s.minNew, end) {
+	if at <= start ||
+		at >= s.done ||
+		s.windowEnd(s.headAt(at), at, end) < min(s.done+s.minNew, end) {
 		return s.done
 	}
 	return at
@@ -38,7 +40,9 @@ func (s *splitter) overlapStart(from int) int {
 		return s.done
 	}
 	b := s.doc.Blocks[i]
-	cutInLine := s.done < int(b.End) && s.done > 0 && s.text[s.done-1] != '\n'
+	cutInLine := s.done < int(b.End) &&
+		s.done > 0 &&
+		s.text[s.done-1] != '\n'
 	strongest, weakest, within := atHeading, atSentence, from+(s.done-from)/2
 	switch {
 	case cutInLine:

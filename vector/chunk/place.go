@@ -15,7 +15,9 @@ const maxLaterHeadings = 15
 // consecutive headings it returns the innermost.
 func (s *splitter) laterHeadings(i, cut int) (list []string) {
 	blocks := s.doc.Blocks
-	for ; i < len(blocks) && int(blocks[i].Start) < cut && len(list) < maxLaterHeadings; i++ {
+	for ; i < len(blocks) &&
+		int(blocks[i].Start) < cut &&
+		len(list) < maxLaterHeadings; i++ {
 		if blocks[i].Kind != document.KindHeading {
 			continue
 		}

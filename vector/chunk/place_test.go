@@ -60,7 +60,8 @@ func TestChunksBeginAtASentence(t *testing.T) {
 // In text without headings, a single line that ends no sentence stays with the text
 // that follows it.
 func TestChunksDoNotEndWithATitle(t *testing.T) {
-	text := strings.Repeat("Wear glasses and no gloves at all. ", 9) + "\n\nLaser cutter\n\n" + strings.Repeat("Never cut acrylic without the fan. ", 9)
+	text := strings.Repeat("Wear glasses and no gloves at all. ", 9) + "\n\nLaser cutter\n\n" +
+		strings.Repeat("Never cut acrylic without the fan. ", 9)
 	for _, m := range []string{Sentence, Recursive} {
 		for _, size := range []int{340, 360, 400} {
 			for i, c := range split(t, read(t, "a.txt", text), Config{Size: size, Method: m}) {
@@ -70,7 +71,10 @@ func TestChunksDoNotEndWithATitle(t *testing.T) {
 			}
 		}
 	}
-	for i, c := range split(t, read(t, "a.txt", strings.Repeat("Laser cutter\n\n", 30)), Config{Size: 60, Method: Recursive}) {
+	for i, c := range split(t, read(t, "a.txt", strings.Repeat("Laser cutter\n\n", 30)), Config{
+		Size:   60,
+		Method: Recursive,
+	}) {
 		if len(c.Content) < 40 && i < 6 {
 			t.Errorf("chunk %d of a text of titles is %q", i, c.Content)
 		}

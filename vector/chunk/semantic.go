@@ -52,12 +52,17 @@ func (s *splitter) sentences() []int {
 		if b.Kind != document.KindParagraph && b.Kind != document.KindList {
 			continue
 		}
-		s.within(b, int(b.Start)+1, int(b.End), func(at int, l level) bool {
-			if l <= atSentence {
-				starts = append(starts, at)
-			}
-			return true
-		})
+		s.within(
+			b,
+			int(b.Start)+1,
+			int(b.End),
+			func(at int, l level) bool {
+				if l <= atSentence {
+					starts = append(starts, at)
+				}
+				return true
+			},
+		)
 	}
 	return starts
 }

@@ -51,7 +51,9 @@ func isDay(before, after string) bool {
 
 var months = func() map[string]bool {
 	set := map[string]bool{}
-	for _, name := range strings.Fields("Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember") {
+	for _, name := range strings.Fields(
+		"Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember",
+	) {
 		set[name] = true
 	}
 	return set
@@ -133,7 +135,9 @@ func Sentences(text string) (list [][2]int) {
 			space := text[p:]
 			space = space[:len(space)-len(strings.TrimLeftFunc(space, unicode.IsSpace))]
 			next = p + len(space)
-			if next < len(text) && !endsSentence(text, p, next) && !breaksLine(text[start:p], space, text[next:]) {
+			if next < len(text) &&
+				!endsSentence(text, p, next) &&
+				!breaksLine(text[start:p], space, text[next:]) {
 				p = next
 				continue
 			}
@@ -152,7 +156,11 @@ func Sentences(text string) (list [][2]int) {
 // what follows it.
 func breaksLine(before, space, after string) bool {
 	n := strings.Count(space, "\n")
-	return n > 1 || n == 1 && (strings.ContainsAny(after[:1], "#|>") || isItem(after) || strings.HasPrefix(strings.TrimSpace(before), "#"))
+	return n > 1 ||
+		n == 1 &&
+			(strings.ContainsAny(after[:1], "#|>") ||
+				isItem(after) ||
+				strings.HasPrefix(strings.TrimSpace(before), "#"))
 }
 
 // isItem reports whether a line begins a list item: with a bullet or a number, and a

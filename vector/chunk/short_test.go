@@ -14,9 +14,17 @@ func TestShortDocumentsSplitAtHeadings(t *testing.T) {
 		text, method string
 		want         []string // the headings of the chunks
 	}{
-		"two sections":        {"# Handbook\n## Returns\n" + long + "\n## Hours\n" + long, Recursive, []string{"Handbook > Returns", "Handbook > Hours"}},
-		"a short last":        {"# Handbook\n" + long + "\n## Hours\nNine to five.", Recursive, []string{"Handbook"}},
-		"a short first":       {"# Handbook\n## Returns\nNo.\n## Hours\n" + long, Recursive, []string{"Handbook > Returns"}},
+		"two sections": {
+			"# Handbook\n## Returns\n" + long + "\n## Hours\n" + long,
+			Recursive,
+			[]string{"Handbook > Returns", "Handbook > Hours"},
+		},
+		"a short last": {"# Handbook\n" + long + "\n## Hours\nNine to five.", Recursive, []string{"Handbook"}},
+		"a short first": {
+			"# Handbook\n## Returns\nNo.\n## Hours\n" + long,
+			Recursive,
+			[]string{"Handbook > Returns"},
+		},
 		"no heading":          {long + "\n\n" + long, Recursive, []string{""}},
 		"another method":      {"# A\n" + long + "\n# B\n" + long, Sentence, []string{"A"}},
 		"more than one chunk": {"# A\n" + long + "\n# B\n" + strings.Repeat(long, 8), Recursive, nil},

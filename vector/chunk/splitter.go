@@ -28,7 +28,13 @@ type splitter struct {
 }
 
 func newSplitter(doc *document.Document, c Config) *splitter {
-	return &splitter{Config: c, doc: doc, text: doc.Text, minNew: max(c.Size/10, 1), maxChunks: MaxChunks}
+	return &splitter{
+		Config:    c,
+		doc:       doc,
+		text:      doc.Text,
+		minNew:    max(c.Size/10, 1),
+		maxChunks: MaxChunks,
+	}
 }
 
 // segment splits text[start:end]. Neither chunks nor overlaps reach beyond it.
@@ -44,8 +50,11 @@ func (s *splitter) segment(ctx context.Context, start, end int) error {
 		s.emit(head, start, cut)
 		s.done = s.afterFence(cut)
 		if len(s.chunks) > s.maxChunks {
-			return agent.Errorf(document.CodeTooComplex,
-				"the text would make more than %d chunks; choose a larger chunk_size or a smaller overlap", s.maxChunks)
+			return agent.Errorf(
+				document.CodeTooComplex,
+				"the text would make more than %d chunks; choose a larger chunk_size or a smaller overlap",
+				s.maxChunks,
+			)
 		}
 		if s.done >= end {
 			return nil
@@ -95,13 +104,21 @@ const maxTitleLine = 80
 func (s *splitter) endBeforeTitle(at, least int) int {
 	blocks := s.doc.Blocks
 	i := s.blockAt(at)
-	if i == 0 || i == len(blocks) || int(blocks[i].Start) != at || blocks[i].Kind != document.KindParagraph {
+	if i == 0 ||
+		i == len(blocks) ||
+		int(blocks[i].Start) != at ||
+		blocks[i].Kind != document.KindParagraph {
 		return at
 	}
 	last := blocks[i-1]
 	line := strings.TrimSpace(s.text[last.Start:last.End])
 	end, _ := utf8.DecodeLastRuneInString(line)
-	if last.Kind != document.KindParagraph || last.Page != blocks[i].Page || int(last.Start) < least || len(line) > maxTitleLine || strings.Contains(line, "\n") || !unicode.In(end, unicode.L, unicode.N) {
+	if last.Kind != document.KindParagraph ||
+		last.Page != blocks[i].Page ||
+		int(last.Start) < least ||
+		len(line) > maxTitleLine ||
+		strings.Contains(line, "\n") ||
+		!unicode.In(end, unicode.L, unicode.N) {
 		return at
 	}
 	return int(last.Start)

@@ -52,7 +52,9 @@ func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "/"))
 }
 
-func (a *archive) has(name string) bool { return a.parts[partName(name)] != nil }
+func (a *archive) has(name string) bool {
+	return a.parts[partName(name)] != nil
+}
 
 // open returns a part for reading, or nil if there is no part with that name.
 func (a *archive) open(name string) (io.ReadCloser, error) {
@@ -65,7 +67,12 @@ func (a *archive) open(name string) (io.ReadCloser, error) {
 		return nil, damagedPart(f.Name)
 	}
 	ratio := max(maxSlack, int64(f.CompressedSize64)*maxRatio)
-	return &part{ReadCloser: r, archive: a, name: f.Name, remaining: ratio}, nil
+	return &part{
+		ReadCloser: r,
+		archive:    a,
+		name:       f.Name,
+		remaining:  ratio,
+	}, nil
 }
 
 // read returns the content of a part of at most limit bytes, or nil if there

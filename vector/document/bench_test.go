@@ -8,8 +8,9 @@ import (
 
 func BenchmarkRead(b *testing.B) {
 	unit := map[string]string{
-		"a.txt":  "A line of plain text, nothing more.\n\n",
-		"a.md":   "# Heading\n\nA paragraph with *some* words.\n\n- item\n- item\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n",
+		"a.txt": "A line of plain text, nothing more.\n\n",
+		"a.md": "# Heading\n\nA paragraph with *some* words.\n\n- item\n- item\n\n" +
+			"| a | b |\n|---|---|\n| 1 | 2 |\n\n",
 		"a.json": `{"id": 12345, "name": "Ada Lovelace", "tags": ["a", "b"], "sub": {"x": 1.5, "y": null}}` + "\n",
 		"a.csv":  "12345,Ada Lovelace,London,\"a \"\"quoted\"\" one\"\n",
 	}
@@ -36,7 +37,8 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkExtract(b *testing.B) {
 	page := readFile(b, "testdata/page.html")
 	begin, end := strings.Index(page, "<h1>"), strings.Index(page, "</main>")
-	paragraphs := styled("Heading1", "Head") + par("some text of a paragraph") + "<w:tbl>" + row("a", "b") + row("c", "d") + "</w:tbl>"
+	paragraphs := styled("Heading1", "Head") + par("some text of a paragraph") + "<w:tbl>" + row("a", "b") +
+		row("c", "d") + "</w:tbl>"
 	for _, size := range []struct {
 		name  string
 		bytes int

@@ -120,7 +120,16 @@ func serveChild(stdin *bufio.Reader, out *json.Encoder) {
 		}
 		return nil
 	}
-	err = extract(task.Format, input{name: task.Name, media: task.Media, data: data, limits: task.Limits}, s)
+	err = extract(
+		task.Format,
+		input{
+			name:   task.Name,
+			media:  task.Media,
+			data:   data,
+			limits: task.Limits,
+		},
+		s,
+	)
 	_ = out.Encode(lastLine(s, err)) // without a parent there is no one to answer
 }
 

@@ -33,14 +33,17 @@ func TestFilesInCircles(t *testing.T) {
 		data       []byte
 		code       agent.Code // "" if the file is read
 	}{
-		{"a part of itself", "a.docx", docxFile(t, map[string]string{"document": par("text"),
+		{"a part of itself", "a.docx", docxFile(t, map[string]string{
+			"document":                     par("text"),
 			"word/_rels/document.xml.rels": rels("document.xml", "footnotes.xml", "header.xml"),
 			"word/header.xml":              `<w:hdr ` + wordNS + `>` + par("head") + `</w:hdr>`,
-			"word/_rels/header.xml.rels":   rels("header.xml", "document.xml")}), ""},
+			"word/_rels/header.xml.rels":   rels("header.xml", "document.xml"),
+		}), ""},
 		{"the main part as header, footer and notes", "a.docx", docxFile(t, map[string]string{
 			"document": par("text") + `<w:p><w:r><w:footnoteReference w:id="1"/></w:r></w:p>`,
 			"word/_rels/document.xml.rels": `<Relationships xmlns="x">` + relation("header", "document.xml") +
-				relation("footer", "document.xml") + relation("footnotes", "document.xml") + `</Relationships>`}), ""},
+				relation("footer", "document.xml") + relation("footnotes", "document.xml") + `</Relationships>`,
+		}), ""},
 		{"styles of themselves", "a.docx", docxFile(t, map[string]string{
 			"styles":   style("a", "a") + style("b", "c") + style("c", "b"),
 			"document": styled("a", "one") + styled("b", "two"),
@@ -53,10 +56,12 @@ func TestFilesInCircles(t *testing.T) {
 			"document": deep("<w:tbl><w:tr><w:tc>", par("text"), "</w:tc></w:tr></w:tbl>"),
 		}), CodeTooComplex},
 		{"deep properties", "a.docx", docxFile(t, map[string]string{
-			"styles": deep("<w:a>", "", "</w:a>"), "document": par("text"),
+			"styles":   deep("<w:a>", "", "</w:a>"),
+			"document": par("text"),
 		}), CodeTooComplex},
 		{"entities of entities", "a.docx", docxFile(t, map[string]string{
-			"word/document.xml": `<!DOCTYPE x [<!ENTITY a "b"><!ENTITY b "&a;&a;">]><w:document ` + wordNS + `>&b;</w:document>`,
+			"word/document.xml": `<!DOCTYPE x [<!ENTITY a "b"><!ENTITY b "&a;&a;">]><w:document ` +
+				wordNS + `>&b;</w:document>`,
 		}), CodeBrokenFile},
 		{"deep JSON", "a.json", []byte(deep("[", "1", "]")), CodeBrokenFile},
 		{"deep JSON objects", "a.json", []byte(strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)),
@@ -64,8 +69,12 @@ func TestFilesInCircles(t *testing.T) {
 		{"JSON without an end", "a.json", []byte(strings.Repeat("[", 200_000)), CodeBrokenFile},
 		{"deep HTML", "a.html", []byte(deep("<div>", "text", "</div>")), ""},
 		{"deep inline HTML", "a.html", []byte(deep("<b><i><a href=x>", "text", "</a></i></b>")), ""},
-		{"deep dialogs around a headline", "a.html", []byte(deep("<div class='klaro cookie'>", "<h1>Head</h1>text", "</div>")),
-			""},
+		{
+			"deep dialogs around a headline",
+			"a.html",
+			[]byte(deep("<div class='klaro cookie'>", "<h1>Head</h1>text", "</div>")),
+			"",
+		},
 		{"deep lists", "a.html", []byte(deep("<ul><li>", "text", "</li></ul>")), ""},
 		{"deep tables of a page", "a.html", []byte(deep("<table><tr><td>", "text", "</table>")), ""},
 		{"tags without an end", "a.html", []byte("text" + strings.Repeat("<a href='", 200_000)), ""},
@@ -81,7 +90,12 @@ func TestFilesInCircles(t *testing.T) {
 			strings.Repeat("<tr><td colspan=1000 rowspan=65534>x", 2000)), ""},
 		{"many attributes", "a.html", []byte("<p " + strings.Repeat("a='b' ", 200_000) + ">text"), ""},
 		{"many tags that are not open", "a.html", []byte("text" + strings.Repeat("</b></p></table>", 100_000)), ""},
-		{"formatting that is opened in each paragraph", "a.html", []byte(strings.Repeat("<p><b><i><font>text", 50_000)), ""},
+		{
+			"formatting that is opened in each paragraph",
+			"a.html",
+			[]byte(strings.Repeat("<p><b><i><font>text", 50_000)),
+			"",
+		},
 		{"tags and entities without an end", "a.html", []byte(strings.Repeat("<i>&amp&#x41", 50_000) + "text"), ""},
 		{"links without an end", "a.md", []byte(strings.Repeat("[a](", 200_000)), ""},
 		{"images in images", "a.md", []byte(strings.Repeat("![", 200_000) + "text"), ""},

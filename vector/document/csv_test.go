@@ -79,7 +79,9 @@ func TestCSVMemory(t *testing.T) {
 }
 
 func FuzzCSV(f *testing.F) {
-	for _, seed := range []string{"a,b\n1,2\n", "a;b\n\"x\"\"y\";z\n", "sep=,\n1", "\"\n,\"", "a\t\"b\nc\"\td\r\n", "\r\r\n", "\" \""} {
+	for _, seed := range []string{
+		"a,b\n1,2\n", "a;b\n\"x\"\"y\";z\n", "sep=,\n1", "\"\n,\"", "a\t\"b\nc\"\td\r\n", "\r\r\n", "\" \"",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -64,7 +64,9 @@ type Document struct {
 }
 
 // TextOf returns the Markdown of a block.
-func (d *Document) TextOf(b Block) string { return d.Text[b.Start:b.End] }
+func (d *Document) TextOf(b Block) string {
+	return d.Text[b.Start:b.End]
+}
 
 // Path returns the headings above block i, outermost first, as "A > B". A
 // heading's own text is part of its path.
@@ -95,7 +97,12 @@ func Read(ctx context.Context, name, media string, data []byte, limits Limits) (
 		return nil, err
 	}
 	limits = limits.orDefaults()
-	doc, err := readers[format](ctx, input{name: name, media: media, data: data, limits: limits})
+	doc, err := readers[format](ctx, input{
+		name:   name,
+		media:  media,
+		data:   data,
+		limits: limits,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,13 @@ func TestCheck(t *testing.T) {
 		{"utf16.txt", "", "\xff\xfea\x00", FormatText, ""},
 		{"legacy.txt", "text/plain; charset=iso-8859-1", "caf\xe9", FormatText, ""},
 		{"legacy.html", "", "<meta charset=windows-1252>caf\xe9", FormatHTML, ""},
-		{"legacy.html", "", `<meta http-equiv=Content-Type content="text/html; charset=koi8-r">` + "\xd0", FormatHTML, ""},
+		{
+			"legacy.html",
+			"",
+			`<meta http-equiv=Content-Type content="text/html; charset=koi8-r">` + "\xd0",
+			FormatHTML,
+			"",
+		},
 
 		{"a.exe", "", "MZ", "", agent.CodeUnsupportedFormat},
 		{"a.png", "image/png", "\x89PNG", "", agent.CodeUnsupportedFormat},
@@ -240,7 +246,9 @@ func TestLimitsOfBlocksAndText(t *testing.T) {
 	}
 	compare(t, outlineOf(doc), "heading1 (a) \"# a\"\nparagraph (a) \"b\\n\\n# c\\n\\nd\"")
 	for name, data := range map[string]string{
-		"a.txt": "more than ten", "a.json": `["more than ten"]`, "a.csv": "a,b\nlong enough,x\n",
+		"a.txt":     "more than ten",
+		"a.json":    `["more than ten"]`,
+		"a.csv":     "a,b\nlong enough,x\n",
 		"utf16.txt": "\xff\xfe" + strings.Repeat("a\x00", 11),
 	} {
 		_, err := Read(context.Background(), name, "", []byte(data), Limits{Text: 10})
@@ -292,7 +300,9 @@ func TestReadStopsWithItsContext(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
-	for _, seed := range []string{"a\n\nb", "\xff\xfea\x00", "\xfe\xff\x00", "\xef\xbb\xbf", "caf\xe9", "a\r\n\r\rb", "\x0c\u0085\u2028x"} {
+	for _, seed := range []string{
+		"a\n\nb", "\xff\xfea\x00", "\xfe\xff\x00", "\xef\xbb\xbf", "caf\xe9", "a\r\n\r\rb", "\x0c\u0085\u2028x",
+	} {
 		f.Add([]byte(seed), "text/plain; charset=latin1")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, media string) {
@@ -306,7 +316,10 @@ func FuzzText(f *testing.F) {
 }
 
 func FuzzMarkdown(f *testing.F) {
-	for _, seed := range []string{readFile(f, "testdata/markdown.md"), "---\n---\n", "+++\na=1\n+++", "a\n=\n-", "```", "|\n|-|", "- \n\n  ```\n", "#\t\n1. "} {
+	for _, seed := range []string{
+		readFile(f, "testdata/markdown.md"),
+		"---\n---\n", "+++\na=1\n+++", "a\n=\n-", "```", "|\n|-|", "- \n\n  ```\n", "#\t\n1. ",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -22,7 +22,11 @@ func extractDOCX(in input, out *sink) error {
 	if err != nil {
 		return err
 	}
-	w := &docxWalker{out: out, parts: parts, depth: in.limits.Depth * 5}
+	w := &docxWalker{
+		out:   out,
+		parts: parts,
+		depth: in.limits.Depth * 5,
+	}
 	furniture := map[string]bool{}
 	if err := w.writeFurniture(a, parts.headers, furniture); err != nil {
 		return err

@@ -151,7 +151,9 @@ func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
 			w.tables = append(w.tables, &docxTable{})
 		}
 	case "tr":
-		w.table(func(t *docxTable) { t.rows = append(t.rows, nil) })
+		w.table(func(t *docxTable) {
+			t.rows = append(t.rows, nil)
+		})
 	case "tc":
 		w.table((*docxTable).openCell)
 	}
@@ -210,7 +212,10 @@ func (w *docxWalker) add(text string) {
 func (w *docxWalker) openLink(address string) {
 	p := w.paragraph()
 	u, err := url.Parse(address)
-	if p == nil || err != nil || u.Scheme != "http" && u.Scheme != "https" || len(address) > maxTitle {
+	if p == nil ||
+		err != nil ||
+		u.Scheme != "http" && u.Scheme != "https" ||
+		len(address) > maxTitle {
 		return
 	}
 	p.link, p.linkStart = u.String(), len(p.text)

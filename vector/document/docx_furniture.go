@@ -81,7 +81,9 @@ func isNumberField(instruction string) bool {
 }
 
 // inNumber reports whether the text is the result of a field that is left out.
-func (f *docxFurniture) inNumber() bool { return f != nil && slices.Contains(f.fields, true) }
+func (f *docxFurniture) inNumber() bool {
+	return f != nil && slices.Contains(f.fields, true)
+}
 
 // addFurniture writes a paragraph of a header or footer unless it was written
 // before. What only accompanies a page's number is left out.
@@ -90,7 +92,9 @@ func (w *docxWalker) addFurniture(text string) error {
 	for column := range strings.SplitSeq(text, "\t") {
 		if strings.Contains(column, pageNumber) {
 			column = strings.Trim(strings.ReplaceAll(column, pageNumber, ""), " |/·–—-")
-			if len(strings.FieldsFunc(column, func(r rune) bool { return !unicode.IsLetter(r) })) <= maxNumberWords {
+			if len(strings.FieldsFunc(column, func(r rune) bool {
+				return !unicode.IsLetter(r)
+			})) <= maxNumberWords {
 				continue
 			}
 		}

@@ -104,7 +104,11 @@ func (n docxNumbering) next(id string, level int) string {
 		if count == notStarted { // an outer level without items so far
 			count = startOf(list.levels[i].Start)
 		}
-		text = strings.ReplaceAll(text, "%"+strconv.Itoa(i+1), numeral(list.levels[i].Format.Val, count))
+		text = strings.ReplaceAll(
+			text,
+			"%"+strconv.Itoa(i+1),
+			numeral(list.levels[i].Format.Val, count),
+		)
 	}
 	return strings.TrimSpace(text)
 }
@@ -118,7 +122,9 @@ func restart(counts []int) {
 	}
 }
 
-func startOf(v *xmlValue) int { return min(max(v.number(1), 0), 1_000_000) }
+func startOf(v *xmlValue) int {
+	return min(max(v.number(1), 0), 1_000_000)
+}
 
 // numeral formats a number in one of Word's formats, or in digits if the
 // format is uncommon.

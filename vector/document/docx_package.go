@@ -31,7 +31,12 @@ func relationships(rels []byte, folder string) []relationship {
 	}
 	out := make([]relationship, 0, len(doc.Relationships))
 	for _, r := range doc.Relationships {
-		rel := relationship{id: r.ID, kind: r.Type, target: r.Target, external: r.TargetMode == "External"}
+		rel := relationship{
+			id:       r.ID,
+			kind:     r.Type,
+			target:   r.Target,
+			external: r.TargetMode == "External",
+		}
 		switch {
 		case rel.external:
 		case strings.HasPrefix(rel.target, "/"):

@@ -75,7 +75,9 @@ func (w *docxWalker) endTable() error {
 	return w.write(strings.TrimSuffix(b.String(), "\n"), false)
 }
 
-func isBlankRow(row [][]byte) bool { return len(bytes.TrimSpace(bytes.Join(row, nil))) == 0 }
+func isBlankRow(row [][]byte) bool {
+	return len(bytes.TrimSpace(bytes.Join(row, nil))) == 0
+}
 
 func (w *docxWalker) writeFramed(row [][]byte) error {
 	for _, cell := range row {

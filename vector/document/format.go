@@ -106,8 +106,10 @@ func formatOf(name, media string, data []byte) (Format, error) {
 			return format, nil
 		}
 	}
-	return "", agent.Errorf(agent.CodeUnsupportedFormat,
-		"files of this format cannot be read; use .txt, .md, .json, .csv, .html, .docx or .pdf").
+	return "", agent.Errorf(
+		agent.CodeUnsupportedFormat,
+		"files of this format cannot be read; use .txt, .md, .json, .csv, .html, .docx or .pdf",
+	).
 		With("field", "file").With("issue", "has an unsupported format")
 }
 

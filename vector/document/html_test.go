@@ -47,15 +47,46 @@ func TestHTMLPieces(t *testing.T) {
 	cases := []struct{ name, media, data, want string }{
 		{"fragment", "", "<p>one<p>two", "one\n\ntwo"},
 		{"headings", "", "<h1>A</h1><h3>B</h3>c", "# A\n\n### B\n\nc"},
-		{"page navigation is dropped", "", "<header>H</header><nav>N</nav><p>text<aside>A</aside><footer>F</footer><noscript>S</noscript><template>T</template>", "text"},
-		{"roles of navigation are dropped", "", "<div role=navigation>N</div><div aria-hidden=true>H</div><p hidden>P</p><p>text", "text"},
+		{
+			"page navigation is dropped",
+			"",
+			"<header>H</header><nav>N</nav><p>text<aside>A</aside><footer>F</footer>" +
+				"<noscript>S</noscript><template>T</template>",
+			"text",
+		},
+		{
+			"roles of navigation are dropped",
+			"",
+			"<div role=navigation>N</div><div aria-hidden=true>H</div><p hidden>P</p><p>text",
+			"text",
+		},
 		{"only a page header", "", "<header><p>only this</p></header><script>x</script>", "only this"},
-		{"an article's header stays", "", "<header>site</header><article><header><h1>Head</h1></header>text</article>", "# Head\n\ntext"},
-		{"links", "", `<base href="http://x.org/d/"><p><a href="p.html">rel</a> <a href="https://y.org">abs</a> <a href="#a">here</a> <a href="javascript:alert(1)">js</a> <a href="mailto:a@b">mail</a>`,
-			"rel [abs](https://y.org) here js mail"},
-		{"alt text of images", "", `<p>a <img src="data:image/png;base64,xxxx" alt="chart"> b <img src="x.png">`, "a chart b"},
+		{
+			"an article's header stays",
+			"",
+			"<header>site</header><article><header><h1>Head</h1></header>text</article>",
+			"# Head\n\ntext",
+		},
+		{
+			"links",
+			"",
+			`<base href="http://x.org/d/"><p><a href="p.html">rel</a> <a href="https://y.org">abs</a> ` +
+				`<a href="#a">here</a> <a href="javascript:alert(1)">js</a> <a href="mailto:a@b">mail</a>`,
+			"rel [abs](https://y.org) here js mail",
+		},
+		{
+			"alt text of images",
+			"",
+			`<p>a <img src="data:image/png;base64,xxxx" alt="chart"> b <img src="x.png">`,
+			"a chart b",
+		},
 		{"a table", "", "<table><tr><th>k<th>v<tr><td>a|b<td>1</table>", "| k | v |\n|---|---|\n| a\\|b | 1 |"},
-		{"a table without header", "", "<table><tr><td>k<td>v<tr><td>a<td>1</table>", "| k | v |\n|---|---|\n| a | 1 |"},
+		{
+			"a table without header",
+			"",
+			"<table><tr><td>k<td>v<tr><td>a<td>1</table>",
+			"| k | v |\n|---|---|\n| a | 1 |",
+		},
 		{"code", "", "<pre><code class=language-go>a := 1\n  b</code></pre>", "```go\na := 1\n  b\n```"},
 		{"entities", "", "<p>&lt;b&gt; &amp; &eacute;&#x1F600;", "<b> & é😀"},
 		{"declared by meta", "", "<meta charset=iso-8859-2><p>\xb1", "ą"},
@@ -99,7 +130,10 @@ func TestHTMLBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			doc, err := Read(context.Background(), "a.html", "", []byte(page), Limits{Memory: 64 << 20, Time: 20 * time.Second})
+			doc, err := Read(context.Background(), "a.html", "", []byte(page), Limits{
+				Memory: 64 << 20,
+				Time:   20 * time.Second,
+			})
 			runtime.ReadMemStats(&after)
 			if err != nil {
 				checkError(t, err)
@@ -115,7 +149,12 @@ func TestHTMLBombs(t *testing.T) {
 
 func FuzzHTML(f *testing.F) {
 	f.Add([]byte(readFile(f, "testdata/page.html")))
-	for _, seed := range []string{"<table><td colspan=5><tr>", "<a href='http://%zz'>x", "<svg><title>x", "<li><ol><li>", "<pre>`\n```", "<meta charset=utf-16>\xff", "<b><p></b>x"} {
+	for _, seed := range []string{
+		"<table><td colspan=5><tr>",
+		"<a href='http://%zz'>x", "<svg><title>x", "<li><ol><li>", "<pre>`\n```",
+		"<meta charset=utf-16>\xff",
+		"<b><p></b>x",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

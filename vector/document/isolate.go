@@ -28,7 +28,12 @@ func isolated(format Format, mark func(o *outline, pages []span)) func(context.C
 		}
 		o := newOutline(c.text.String(), in.limits)
 		mark(o, c.pages)
-		doc := &Document{Title: clipTitle(c.last.Title), Text: o.text, Blocks: o.blocks, Pages: c.last.Pages}
+		doc := &Document{
+			Title:  clipTitle(c.last.Title),
+			Text:   o.text,
+			Blocks: o.blocks,
+			Pages:  c.last.Pages,
+		}
 		if doc.Title == "" {
 			doc.Title = o.title()
 		}
@@ -43,7 +48,9 @@ type span struct {
 }
 
 // markdownBlocks finds the blocks of a text without pages.
-func markdownBlocks(o *outline, _ []span) { markMarkdown(o, 0, len(o.text)) }
+func markdownBlocks(o *outline, _ []span) {
+	markMarkdown(o, 0, len(o.text))
+}
 
 // pageParagraphs finds the paragraphs of each page.
 func pageParagraphs(o *outline, pages []span) {
@@ -87,7 +94,13 @@ func (c *childRun) run(ctx context.Context, format Format, in input) error {
 // sendTask writes the task and the file. An error means that the child exited,
 // which receive detects.
 func sendTask(stdin io.Writer, format Format, in input) {
-	task := childTask{Format: format, Name: in.name, Media: in.media, Size: len(in.data), Limits: in.limits}
+	task := childTask{
+		Format: format,
+		Name:   in.name,
+		Media:  in.media,
+		Size:   len(in.data),
+		Limits: in.limits,
+	}
 	line, err := json.Marshal(task)
 	if err != nil {
 		return

@@ -47,7 +47,10 @@ func init() {
 		return nil
 	}
 	extractors[testPanic] = func(input, *sink) error { panic("secret") }
-	extractors[testExit] = func(input, *sink) error { os.Exit(1); return nil }
+	extractors[testExit] = func(input, *sink) error {
+		os.Exit(1)
+		return nil
+	}
 	extractors[testFlood] = func(_ input, out *sink) error {
 		for {
 			if err := out.emit(0, strings.Repeat("\x01", maxPiece)); err != nil {

@@ -25,7 +25,12 @@ func readJSON(ctx context.Context, in input) (*Document, error) {
 	}
 	text, blocks, err := records(in.limits, func(w *recordWriter) error {
 		for one := range texts {
-			walk := jsonWalker{ctx: ctx, out: w, data: one, maxDepth: in.limits.Depth}
+			walk := jsonWalker{
+				ctx:      ctx,
+				out:      w,
+				data:     one,
+				maxDepth: in.limits.Depth,
+			}
 			if err := walk.value(0); err != nil {
 				return err
 			}

@@ -62,7 +62,8 @@ func TestJSONThatExpands(t *testing.T) {
 
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":[1,{"b":"c"}],"d":{"e":[[],{}]}}`, "[1,2]\n[3]", `"\u0000\ud800"`, `[[[[1]]]]`, `{"a":1,}`, `[1 , 2 ]`, "1e5",
+		`{"a":[1,{"b":"c"}],"d":{"e":[[],{}]}}`,
+		"[1,2]\n[3]", `"\u0000\ud800"`, `[[[[1]]]]`, `{"a":1,}`, `[1 , 2 ]`, "1e5",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -43,7 +43,12 @@ func markdownDocument(text string, limits Limits) *Document {
 	o := newOutline(text, limits)
 	o.add(KindRow, 0, 0, len(front))
 	markMarkdown(o, len(text)-len(body), len(text))
-	doc := &Document{Text: text, Blocks: o.blocks, Title: frontMatterTitle(front), Joined: joined}
+	doc := &Document{
+		Text:   text,
+		Blocks: o.blocks,
+		Title:  frontMatterTitle(front),
+		Joined: joined,
+	}
 	if doc.Title == "" {
 		doc.Title = o.title()
 	}

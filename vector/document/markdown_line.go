@@ -51,7 +51,10 @@ func setextLevel(line string) int {
 // " and is not a thematic break like "* * *".
 func isListItem(line string) bool {
 	digits := 0
-	for digits < len(line) && digits < 10 && line[digits] >= '0' && line[digits] <= '9' {
+	for digits < len(line) &&
+		digits < 10 &&
+		line[digits] >= '0' &&
+		line[digits] <= '9' {
 		digits++
 	}
 	rest := line[digits:]

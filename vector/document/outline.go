@@ -42,8 +42,12 @@ func (o *outline) add(kind Kind, level, start, end int) {
 		parent = o.open[n-1]
 	}
 	o.blocks = append(o.blocks, Block{
-		Kind: kind, Level: uint8(level), Page: o.page, Parent: parent,
-		Start: uint32(start), End: uint32(end),
+		Kind:   kind,
+		Level:  uint8(level),
+		Page:   o.page,
+		Parent: parent,
+		Start:  uint32(start),
+		End:    uint32(end),
 	})
 	if kind == KindHeading {
 		o.open = append(o.open, int32(len(o.blocks)-1))

@@ -32,7 +32,12 @@ func ReadPage(ctx context.Context, address, contentType string, data []byte) (ag
 	media, _, _ := mime.ParseMediaType(contentType)
 	format := byMedia[media]
 	if format != FormatPDF {
-		in := input{media: contentType, data: data, limits: Limits{Text: math.MaxInt32}, fallback: guess}
+		in := input{
+			media:    contentType,
+			data:     data,
+			limits:   Limits{Text: math.MaxInt32},
+			fallback: guess,
+		}
 		var err error
 		if data, err = in.decode(format); err != nil || len(bytes.TrimSpace(data)) == 0 {
 			return agent.PageContent{}, err
@@ -104,13 +109,22 @@ const firstLine = 4096
 // links. base is the URL of the page. Its errors are TOO_COMPLEX and ctx's.
 func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (agent.PageContent, error) {
 	t, err := readTree(ctx, base, data, limits.nodes)
-	page := agent.PageContent{Links: t.links.hrefs, Base: t.base.String(), Canonical: t.links.canonical,
-		Frames: t.links.frames, Refresh: cmp.Or(t.links.refresh, t.links.scripted)}
+	page := agent.PageContent{
+		Links:     t.links.hrefs,
+		Base:      t.base.String(),
+		Canonical: t.links.canonical,
+		Frames:    t.links.frames,
+		Refresh:   cmp.Or(t.links.refresh, t.links.scripted),
+	}
 	if err != nil {
 		return page, err
 	}
 	root := t.chooseMain()
-	w := pageWriter{tree: t, limit: limits.text, line: make([]byte, 0, min(len(t.bytes), firstLine))}
+	w := pageWriter{
+		tree:  t,
+		limit: limits.text,
+		line:  make([]byte, 0, min(len(t.bytes), firstLine)),
+	}
 	w.out.Grow(min(len(t.bytes), limits.text))
 	if w.blocks(root); w.out.Len() > limits.text {
 		return page, tooMuchText(limits.text)

@@ -31,9 +31,9 @@ var consentProducts = byFirstLetter(`
 
 // consentName matches names such as "cookie-banner", "siteCookiesPopup", "gdpr_consent"
 // and "bandeau-cookies".
-var consentName = agent.Pattern(`(?:cookies?|gdpr|ccpa|consent|rgpd|lgpd|dsgvo)[-_]?(?:law|policy|consent|privacy|usage|eu)?[-_]*` +
-	`(?:banner|notice|notification|pop-?up|modal|dialog|overlay|message|alert|layer|prompt|wall|consent|law|` +
-	`disclaimer|info-?bar|bar(?:$|[-_])|hinweis|leiste|meldung|melding|bandeau|aviso)|` +
+var consentName = agent.Pattern(`(?:cookies?|gdpr|ccpa|consent|rgpd|lgpd|dsgvo)[-_]?(?:law|policy|consent|privacy|` +
+	`usage|eu)?[-_]*(?:banner|notice|notification|pop-?up|modal|dialog|overlay|message|alert|layer|prompt|wall|` +
+	`consent|law|disclaimer|info-?bar|bar(?:$|[-_])|hinweis|leiste|meldung|melding|bandeau|aviso)|` +
 	`(?:aviso|bandeau|banner|bannière|hinweis|popup)[-_]*(?:de[-_]*)?(?:cookies?|rgpd|lgpd|dsgvo|gdpr)|` +
 	`privacy[-_]?(?:banner|pop-?up|overlay|bar(?:$|[-_]))`)
 
@@ -42,11 +42,18 @@ var consentName = agent.Pattern(`(?:cookies?|gdpr|ccpa|consent|rgpd|lgpd|dsgvo)[
 func (t *tree) markConsent() {
 	holdsMain := t.holding(func(i int32) bool {
 		n := &t.nodes[i]
-		return n.tag == atom.H1 || n.tag == atom.Main || n.tag == atom.Article || n.attr != 0 && t.attrsOf(i).role == "main"
+		return n.tag == atom.H1 ||
+			n.tag == atom.Main ||
+			n.tag == atom.Article ||
+			n.attr != 0 && t.attrsOf(i).role == "main"
 	})
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		n := &t.nodes[i]
-		if n.attr == 0 || t.boilerplate[i] || n.tag == atom.Html || n.tag == atom.Body || holdsMain[i] {
+		if n.attr == 0 ||
+			t.boilerplate[i] ||
+			n.tag == atom.Html ||
+			n.tag == atom.Body ||
+			holdsMain[i] {
 			continue
 		}
 		if a := t.attrsOf(i); asksConsent(a.id) || asksConsent(a.class) {
@@ -73,7 +80,8 @@ func asksConsent(names string) bool {
 			continue // content that waits for consent
 		}
 		ofProduct := func(beginning string) bool { return strings.HasPrefix(name, beginning) }
-		if slices.ContainsFunc(consentProducts[name[0]], ofProduct) || mayNameConsent(name) && consentName().MatchString(name) {
+		if slices.ContainsFunc(consentProducts[name[0]], ofProduct) ||
+			mayNameConsent(name) && consentName().MatchString(name) {
 			return true
 		}
 	}
@@ -84,5 +92,7 @@ var consentWords = strings.Fields("cookie consent gdpr ccpa rgpd lgpd dsgvo priv
 
 // mayNameConsent saves matching most names.
 func mayNameConsent(name string) bool {
-	return slices.ContainsFunc(consentWords, func(word string) bool { return strings.Contains(name, word) })
+	return slices.ContainsFunc(consentWords, func(word string) bool {
+		return strings.Contains(name, word)
+	})
 }

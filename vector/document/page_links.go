@@ -42,8 +42,8 @@ func (l *linkList) addRefresh(a headAttrs) {
 const maxRedirectScript = 1000
 
 // scriptRedirect matches what opens another page: location = "/de", location.replace("/de").
-var scriptRedirect = agent.Pattern(`(?:^|[^\w.]|(?:window|document|self|top|parent|this)\.)location(?:\.href)?\s*(?:=|\.(?:replace|assign)\s*\()\s*` +
-	`(?:"([^"\n]+)"|'([^'\n]+)')\s*(?:[;)\n}]|$)`)
+var scriptRedirect = agent.Pattern(`(?:^|[^\w.]|(?:window|document|self|top|parent|` +
+	`this)\.)location(?:\.href)?\s*(?:=|\.(?:replace|assign)\s*\()\s*(?:"([^"\n]+)"|'([^'\n]+)')\s*(?:[;)\n}]|$)`)
 
 // addScript notes that a script opens another page, by a delay that counts if the page
 // has hardly any text.
@@ -134,7 +134,9 @@ func (w *pageWriter) isPermalink(i int32) bool {
 	if !headingTags[w.nodes[parent].tag] || w.nodes[parent].last == w.nodes[i].last && parent == i-1 {
 		return false // the heading itself is the link
 	}
-	for word := range strings.FieldsFuncSeq(w.attrsOf(i).class, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }) {
+	for word := range strings.FieldsFuncSeq(w.attrsOf(i).class, func(r rune) bool {
+		return r == ' ' || r == '-' || r == '_'
+	}) {
 		if permalinkNames[strings.ToLower(word)] {
 			return true
 		}

@@ -80,7 +80,8 @@ func (t *tree) chooseMain() int32 {
 		t.markLinkLists(m)
 		m = t.measure()
 	}
-	if float64(m.textLength[root]) < minMainShare*float64(marked.textLength[0]-marked.linkLength[0]) || m.textLength[root] == 0 {
+	if float64(m.textLength[root]) < minMainShare*float64(marked.textLength[0]-marked.linkLength[0]) ||
+		m.textLength[root] == 0 {
 		t.boilerplate, root = before, 0
 	}
 	if float64(marked.textLength[0]) < minMainShare*float64(all.textLength[0]-all.linkLength[0]) && root == 0 {
@@ -98,7 +99,10 @@ func (t *tree) mark(i int32) {
 
 // boilerplateTags are elements around the text of a page.
 var boilerplateTags = map[atom.Atom]bool{
-	atom.Nav: true, atom.Header: true, atom.Footer: true, atom.Aside: true,
+	atom.Nav:    true,
+	atom.Header: true,
+	atom.Footer: true,
+	atom.Aside:  true,
 }
 
 // boilerplateRoles are the ARIA roles of surroundings and of controls.
@@ -115,7 +119,10 @@ func (t *tree) markBoilerplateTags() {
 	m := t.measure()
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		n, a := &t.nodes[i], t.attrsOf(i)
-		within[i] = within[n.parent] || n.tag == atom.Main || n.tag == atom.Article || a.role == "main"
+		within[i] = within[n.parent] ||
+			n.tag == atom.Main ||
+			n.tag == atom.Article ||
+			a.role == "main"
 		if n.text || t.boilerplate[i] || a.role == "main" {
 			continue
 		}
@@ -154,10 +161,16 @@ func words(list string) map[string]bool {
 // content next to a sidebar.
 func (t *tree) markNamed(m measures) {
 	text := m.textLength[0] - m.linkLength[0]
-	holdsHeadline := t.holding(func(i int32) bool { return t.nodes[i].tag == atom.H1 })
+	holdsHeadline := t.holding(func(i int32) bool {
+		return t.nodes[i].tag == atom.H1
+	})
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		n := &t.nodes[i]
-		if n.attr == 0 || t.boilerplate[i] || n.tag == atom.Main || headingTags[n.tag] || t.attrsOf(i).role == "main" {
+		if n.attr == 0 ||
+			t.boilerplate[i] ||
+			n.tag == atom.Main ||
+			headingTags[n.tag] ||
+			t.attrsOf(i).role == "main" {
 			continue
 		}
 		never, strong, weak := nameClass(t.attrsOf(i))
@@ -177,9 +190,12 @@ func (t *tree) markNamed(m measures) {
 
 func nameClass(a *attrs) (never, strong, weak bool) {
 	for _, names := range []string{a.class, a.id} {
-		for word := range strings.FieldsFuncSeq(names, func(r rune) bool { return r == ' ' || r == '-' || r == '_' || r == '\n' || r == '\t' }) {
+		for word := range strings.FieldsFuncSeq(names, func(r rune) bool {
+			return r == ' ' || r == '-' || r == '_' || r == '\n' || r == '\t'
+		}) {
 			word = strings.ToLower(word)
-			never, strong, weak = never || excludedNames[word], strong || boilerplateNames[word], weak || weakNames[word]
+			never, strong, weak =
+				never || excludedNames[word], strong || boilerplateNames[word], weak || weakNames[word]
 		}
 	}
 	return never, strong, weak
@@ -200,7 +216,9 @@ func (t *tree) holding(accepted func(i int32) bool) []bool {
 // 0.
 func (t *tree) mainElement(m measures) int32 {
 	var main, article int32
-	larger := func(a, b int32) bool { return a == 0 || m.textLength[b] > m.textLength[a] }
+	larger := func(a, b int32) bool {
+		return a == 0 || m.textLength[b] > m.textLength[a]
+	}
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		if t.boilerplate[i] || t.nodes[i].text {
 			continue
@@ -239,7 +257,11 @@ func (t *tree) markLinkLists(m measures) {
 		}
 	}
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
-		if !t.boilerplate[i] && listTags[t.nodes[i].tag] && links[i] >= 4 && m.share(i) >= 0.8 && 2*m.textLength[i] < m.textLength[0] {
+		if !t.boilerplate[i] &&
+			listTags[t.nodes[i].tag] &&
+			links[i] >= 4 &&
+			m.share(i) >= 0.8 &&
+			2*m.textLength[i] < m.textLength[0] {
 			t.mark(i)
 		}
 	}

@@ -28,7 +28,9 @@ type pageWriter struct {
 	inLink bool
 }
 
-func (w *pageWriter) text() string { return strings.TrimSpace(w.out.String()) }
+func (w *pageWriter) text() string {
+	return strings.TrimSpace(w.out.String())
+}
 
 // inline returns the text below a node on one line.
 func (w *pageWriter) inline(i int32) string {
@@ -64,7 +66,10 @@ func (w *pageWriter) node(i int32) {
 		w.link(i)
 	case n.tag == atom.Del || n.tag == atom.S || n.tag == atom.Strike:
 		w.strikethrough(i)
-	case n.tag == atom.Code || n.tag == atom.Kbd || n.tag == atom.Samp || n.tag == atom.Tt:
+	case n.tag == atom.Code ||
+		n.tag == atom.Kbd ||
+		n.tag == atom.Samp ||
+		n.tag == atom.Tt:
 		w.code(i)
 	case w.flat && blockTags[n.tag]:
 		w.words([]byte(" "))
@@ -190,7 +195,9 @@ func (w *pageWriter) words(text []byte) {
 func (w *pageWriter) strikethrough(i int32) {
 	start, written := len(w.line), w.out.Len()
 	w.children(i)
-	if w.inCode || w.out.Len() != written || len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
+	if w.inCode ||
+		w.out.Len() != written ||
+		len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
 		return // contains blocks, or nothing
 	}
 	if w.line[start] == ' ' {
@@ -216,12 +223,24 @@ func (w *pageWriter) breakLine() {
 
 // heading writes a heading without its permalink.
 func (w *pageWriter) heading(i int32) {
-	h := pageWriter{tree: w.tree, limit: w.limit, flat: true, inLink: true}
+	h := pageWriter{
+		tree:   w.tree,
+		limit:  w.limit,
+		flat:   true,
+		inLink: true,
+	}
 	text := strings.TrimRight(h.inline(i), "#¶§🔗 ")
 	if text == "" {
 		return
 	}
-	level := map[atom.Atom]int{atom.H1: 1, atom.H2: 2, atom.H3: 3, atom.H4: 4, atom.H5: 5, atom.H6: 6}[w.nodes[i].tag]
+	level := map[atom.Atom]int{
+		atom.H1: 1,
+		atom.H2: 2,
+		atom.H3: 3,
+		atom.H4: 4,
+		atom.H5: 5,
+		atom.H6: 6,
+	}[w.nodes[i].tag]
 	w.line = append(w.line, strings.Repeat("#", level)+" "+text...)
 	w.flush()
 	w.tight = false

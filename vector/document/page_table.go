@@ -102,7 +102,9 @@ func (w *pageWriter) rows(i int32) (rows [][]int32) {
 	for c := i + 1; c < w.end(i); c = w.end(c) {
 		switch {
 		case w.boilerplate[c]:
-		case w.nodes[c].tag == atom.Thead || w.nodes[c].tag == atom.Tbody || w.nodes[c].tag == atom.Tfoot:
+		case w.nodes[c].tag == atom.Thead ||
+			w.nodes[c].tag == atom.Tbody ||
+			w.nodes[c].tag == atom.Tfoot:
 			rows = append(rows, w.rows(c)...)
 		case w.nodes[c].tag == atom.Tr:
 			var row []int32

@@ -24,14 +24,52 @@ func TestReadPage(t *testing.T) {
 		title                      string
 		holds, lacks               []string
 	}{
-		{"article", "https://example.com/returns", "text/html", crawledPage, "Return a loaf",
-			[]string{"bring it back within two days", "## Without a receipt", "Rye"}, []string{"Shop window", "newsletter", "all rights reserved"}},
-		{"too little main text", "https://example.com/", "text/html",
-			"<title>Prices</title><div>" + strings.Repeat("<span>Rye bread 4.20</span> ", 40) + "</div>", "Prices", []string{"Rye bread 4.20"}, nil},
-		{"no text", "https://example.com/", "text/html", "<title>Links</title><nav><a href=/a></a></nav>", "Links", nil, nil},
+		{
+			"article",
+			"https://example.com/returns",
+			"text/html",
+			crawledPage,
+			"Return a loaf",
+			[]string{"bring it back within two days", "## Without a receipt", "Rye"},
+			[]string{"Shop window", "newsletter", "all rights reserved"},
+		},
+		{
+			"too little main text",
+			"https://example.com/",
+			"text/html",
+			"<title>Prices</title><div>" + strings.Repeat("<span>Rye bread 4.20</span> ", 40) + "</div>",
+			"Prices",
+			[]string{"Rye bread 4.20"},
+			nil,
+		},
+		{
+			"no text",
+			"https://example.com/",
+			"text/html",
+			"<title>Links</title><nav><a href=/a></a></nav>",
+			"Links",
+			nil,
+			nil,
+		},
 		{"empty", "https://example.com/", "text/html", " \n", "", nil, nil},
-		{"text named as a page", "https://example.com/a.html", "text/plain", "just <b>text</b>", "", []string{"just <b>text</b>"}, nil},
-		{"Markdown as text", "https://example.com/a.md?raw=1", "text/plain", "# Heading\n\ntext", "Heading", []string{"# Heading"}, nil},
+		{
+			"text named as a page",
+			"https://example.com/a.html",
+			"text/plain",
+			"just <b>text</b>",
+			"",
+			[]string{"just <b>text</b>"},
+			nil,
+		},
+		{
+			"Markdown as text",
+			"https://example.com/a.md?raw=1",
+			"text/plain",
+			"# Heading\n\ntext",
+			"Heading",
+			[]string{"# Heading"},
+			nil,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page, err := ReadPage(t.Context(), c.address, c.media, []byte(c.data))
@@ -53,7 +91,12 @@ func TestReadPage(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadPage(context.Background(), "https://example.com/x", "application/pdf", []byte("%PDF-1.4 cut")); err == nil {
+	if _, err := ReadPage(
+		context.Background(),
+		"https://example.com/x",
+		"application/pdf",
+		[]byte("%PDF-1.4 cut"),
+	); err == nil {
 		t.Error("a truncated PDF is accepted")
 	}
 }
@@ -61,41 +104,114 @@ func TestReadPage(t *testing.T) {
 func TestReadPagePieces(t *testing.T) {
 	long := strings.Repeat("A sentence about the harbour and its bread. ", 12)
 	for _, c := range []struct{ name, html, want string }{
-		{"code keeps its lines", `<div class="highlight-go"><pre><span>func</span> a() {<br>	b()</pre></div>`, "```go\nfunc a() {\n\tb()\n```"},
+		{
+			"code keeps its lines",
+			`<div class="highlight-go"><pre><span>func</span> a() {<br>	b()</pre></div>`,
+			"```go\nfunc a() {\n\tb()\n```",
+		},
 		{"code that holds a fence", "<pre>a\n```\nb</pre>", "````\na\n```\nb\n````"},
 		{"text opens no fence", "<p>```<p>x", "\\```\n\nx"},
-		{"code in a line", "<p>Call <code><span>run</span>()</code>, <kbd>a`b</kbd> or <code> </code>none.", "Call `run()`, `` a`b `` or none."},
+		{
+			"code in a line",
+			"<p>Call <code><span>run</span>()</code>, <kbd>a`b</kbd> or <code> </code>none.",
+			"Call `run()`, `` a`b `` or none.",
+		},
 		{"emphasis is dropped", "<p>a <b>b</b><i>c</i>\n d&nbsp;e\u00adf", "a bc d ef"},
-		{"struck text stays marked", "<p>Rye <del>4 </del> <s> </s>5 <strike><div>block</div></strike>", "Rye ~~4~~ 5\n\nblock"},
+		{
+			"struck text stays marked",
+			"<p>Rye <del>4 </del> <s> </s>5 <strike><div>block</div></strike>",
+			"Rye ~~4~~ 5\n\nblock",
+		},
 		{"lines", "<p>a<br>b<br><br>c", "a\nb\nc"},
-		{"lists", "<p>x<ul><li>a<li>b<ol><li>c<p>d</ol><li><pre>e</pre></ul>y", "x\n\n- a\n- b\n  1. c\n\n     d\n- ```\n  e\n  ```\n\ny"},
+		{
+			"lists",
+			"<p>x<ul><li>a<li>b<ol><li>c<p>d</ol><li><pre>e</pre></ul>y",
+			"x\n\n- a\n- b\n  1. c\n\n     d\n- ```\n  e\n  ```\n\ny",
+		},
 		{"definitions", "<dl><dt>a<dd>b<p>c<dt>d<dd><ul><li>e</ul></dl>", "a\n: b\n\nc\n\nd\n\n- e"},
-		{"a quotation", "<p>x<blockquote><p>a<p>b<ul><li>y<li>z</ul></blockquote>c", "x\n\n> a\n>\n> b\n>\n> - y\n> - z\n\nc"},
-		{"a table", "<table><caption>Prices</caption><tr><th>k<th>v<tr><td>a|b<td><p>1</p><p>2<tr><td><td></table>", "Prices\n\n| k | v |\n|---|---|\n| a\\|b | 1 2 |"},
-		{"cells that span", "<table><tr><th rowspan=2>a<th colspan=2>b<tr><th>c<th>d<tr><td>1<td>2<td>3<tr><td colspan=x>4<td colspan=3>5</table>",
-			"| a | b |  |  |\n|---|---|---|---|\n|  | c | d |  |\n| 1 | 2 | 3 |  |\n| 4 | 5 |  |  |"},
+		{
+			"a quotation",
+			"<p>x<blockquote><p>a<p>b<ul><li>y<li>z</ul></blockquote>c",
+			"x\n\n> a\n>\n> b\n>\n> - y\n> - z\n\nc",
+		},
+		{
+			"a table",
+			"<table><caption>Prices</caption><tr><th>k<th>v<tr><td>a|b<td><p>1</p><p>2<tr><td><td></table>",
+			"Prices\n\n| k | v |\n|---|---|\n| a\\|b | 1 2 |",
+		},
+		{
+			"cells that span",
+			"<table><tr><th rowspan=2>a<th colspan=2>b<tr><th>c<th>d<tr><td>1<td>2<td>3<tr>" +
+				"<td colspan=x>4<td colspan=3>5</table>",
+			"| a | b |  |  |\n|---|---|---|---|\n|  | c | d |  |\n| 1 | 2 | 3 |  |\n| 4 | 5 |  |  |",
+		},
 		{"a table for layout", "<table><tr><td><h2>a</h2><td><table><tr><td>b</table></table>", "## a\n\nb"},
 		{"numbers beside code", "<table><tr><td class=linenos><pre>1</pre><td><pre>x</pre></table>", "```\nx\n```"},
-		{"headings", `<h2>One<a class=headerlink href="#one">¶</a></h2><h3><a href="#two">Two</a></h3><h4><a class=anchor href="#t"><svg></svg></a>Three</h4><h5></h5>`, "## One\n\n### Two\n\n#### Three"},
-		{"links", `<p><a href=/in>in</a> <a href="https://y.org/a">out</a> <a href=/f.zip>file</a> <a href="mailto:x@y.z">mail</a> <a href="javascript:x()">js</a> <a href="https://y.org/">https://y.org/</a>`,
-			"in [out](https://y.org/a) [file](https://example.com/f.zip) mail js https://y.org/"},
+		{
+			"headings",
+			`<h2>One<a class=headerlink href="#one">¶</a></h2><h3><a href="#two">Two</a></h3><h4><a class=anchor ` +
+				`href="#t"><svg></svg></a>Three</h4><h5></h5>`,
+			"## One\n\n### Two\n\n#### Three",
+		},
+		{
+			"links",
+			`<p><a href=/in>in</a> <a href="https://y.org/a">out</a> <a href=/f.zip>file</a> ` +
+				`<a href="mailto:x@y.z">mail</a> <a href="javascript:x()">js</a> ` +
+				`<a href="https://y.org/">https://y.org/</a>`,
+			"in [out](https://y.org/a) [file](https://example.com/f.zip) mail js https://y.org/",
+		},
 		{"a link around blocks", `<a href="https://y.org/"><h3>a</h3><p>b</p></a>`, "### a\n\nb"},
 		{"a base URL", `<base href="https://other.org/d/"><p><a href=x.pdf>x</a>`, "[x](https://other.org/d/x.pdf)"},
 		{"named places", `<p><a name=x>a <a href="https://y.org/">b</a>`, "a [b](https://y.org/)"},
 		{"pictures", `<p>a <img src=x alt="a chart">`, "a a chart"},
-		{"hidden text", `<p hidden>a<p aria-hidden=true>b<div style="display: none">c</div><div role=tabpanel hidden>d</div><p>e`, "d\n\ne"},
-		{"no text", `<script>a</script><style>b</style><noscript>c</noscript><template>d</template><button>e</button><select><option>f</select>g`, "g"},
+		{
+			"hidden text",
+			`<p hidden>a<p aria-hidden=true>b<div style="display: none">c</div><div role=tabpanel hidden>d</div><p>e`,
+			"d\n\ne",
+		},
+		{
+			"no text",
+			`<script>a</script><style>b</style><noscript>c</noscript><template>d</template><button>e</button>` +
+				`<select><option>f</select>g`,
+			"g",
+		},
 		{"unclosed", "<p>a<div>b<span>c</div>d</p></section>e", "a\n\nbc\n\nde"},
-		{"unmatched end tags do not end a cell", "<div><table><tr><td>a</div>b<td>c<tr><td>d<td>e</table>f</div>", "| ab | c |\n|---|---|\n| d | e |\n\nf"},
+		{
+			"unmatched end tags do not end a cell",
+			"<div><table><tr><td>a</div>b<td>c<tr><td>d<td>e</table>f</div>",
+			"| ab | c |\n|---|---|\n| d | e |\n\nf",
+		},
 		{"unknown elements", "<my-app><x-y>a</x-y></my-app>", "a"},
 		{"entities and NUL", "<p>&lt;b&gt; &amp; &eacute;&#x1F600;\x00", "<b> & é😀"},
-		{"main is preferred", "<div>" + long + "</div><main><h1>H</h1><header>sub</header>" + long + "<nav>n</nav><aside>hint</aside></main>", "# H\n\nsub\n\n" + long + "\n\nhint"},
+		{
+			"main is preferred",
+			"<div>" + long + "</div><main><h1>H</h1><header>sub</header>" + long +
+				"<nav>n</nav><aside>hint</aside></main>",
+			"# H\n\nsub\n\n" + long + "\n\nhint",
+		},
 		{"a small main is not preferred", "<main>x</main><div>" + long + long + "</div>", "x\n\n" + long + long},
 		{"an article is preferred", "<div>short</div><article><h1>H</h1>" + long + "</article>", "# H\n\n" + long},
-		{"articles of a list stay", "<article>" + long + "</article><article>" + long + "</article><article>" + long + "</article>", long + "\n\n" + long + "\n\n" + long},
-		{"class names of page navigation", "<div class=site-nav>a</div><div id=cookie-banner>b</div><div class='has-sidebar'>" + long + "<div class=toc><a href=a>c</a></div></div><div class=menu>" + long + "</div>", long + "\n\n" + long},
-		{"lists of links", "<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul><p>" + long, long},
-		{"only links", "<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul>", "- a\n- b\n- c\n- d"},
+		{
+			"articles of a list stay",
+			"<article>" + long + "</article><article>" + long + "</article><article>" + long + "</article>",
+			long + "\n\n" + long + "\n\n" + long,
+		},
+		{
+			"class names of page navigation",
+			"<div class=site-nav>a</div><div id=cookie-banner>b</div><div class='has-sidebar'>" + long +
+				"<div class=toc><a href=a>c</a></div></div><div class=menu>" + long + "</div>",
+			long + "\n\n" + long,
+		},
+		{
+			"lists of links",
+			"<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul><p>" + long,
+			long,
+		},
+		{
+			"only links",
+			"<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul>",
+			"- a\n- b\n- c\n- d",
+		},
 		{"only a page header", "<header><p>only this</p></header>", "only this"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -119,27 +235,67 @@ func TestConsentDialogs(t *testing.T) {
 		return got.Text
 	}
 	for _, attributes := range []string{
-		`id="onetrust-consent-sdk"`, `id="onetrust-banner-sdk" class="otFlat bottom"`, `id="CybotCookiebotDialog"`,
-		`id="usercentrics-root"`, `class="qc-cmp2-container"`, `id="qc-cmp2-ui"`, `id="didomi-host"`,
-		`class="didomi-popup-container"`, `id="truste-consent-track"`, `class="osano-cm-window osano-cm-dialog"`,
-		`id="cmplz-cookiebanner-container"`, `class="cky-consent-container cky-box-bottom-left"`, `id="klaro"`,
-		`id="BorlabsCookieBox"`, `id="iubenda-cs-banner"`, `id="sp_message_container_845"`, `id="axeptio_overlay"`,
-		`id="tarteaucitronRoot"`, `class="cc-window cc-banner"`, `id="cookie-law-info-bar"`, `id="cookie-notice"`,
-		`class="fc-consent-root"`, `id="cmpbox"`, `id="hs-eu-cookie-confirmation"`, `id="moove_gdpr_cookie_info_bar"`,
-		`class="site-layer cookie-banner"`, `class="CookieBanner"`, `id="cookieConsent"`, `class="gdpr-consent-layer"`,
-		`class="js-cookie-consent"`, `id="cookies-eu-banner"`, `class="c-cookieNotice__inner"`, `id="catapult-cookie-bar"`,
-		`class="cookiePopup_x1"`, `id="ccpa_notice"`, `class="cookie_policy_modal"`, `id="cookie-bar"`, `id="cookie_alert"`,
-		`id="ccc-notify"`, `id="orejime"`, `id="cc-main"`, `class="dsgvoaio-notice"`, `id="rcb-banner"`, `id="cookieman-modal"`,
-		`class="fusion-privacy-bar"`, `class="privacy-banner"`, `class="rgpd-banner"`, `id="dsgvo-hinweis"`, `id="aviso-de-cookies"`,
-		`class="bandeau-cookies"`, `id="cookiehinweis"`, `class="eprivacy_popup"`,
+		`id="onetrust-consent-sdk"`,
+		`id="onetrust-banner-sdk" class="otFlat bottom"`,
+		`id="CybotCookiebotDialog"`,
+		`id="usercentrics-root"`,
+		`class="qc-cmp2-container"`,
+		`id="qc-cmp2-ui"`,
+		`id="didomi-host"`,
+		`class="didomi-popup-container"`,
+		`id="truste-consent-track"`,
+		`class="osano-cm-window osano-cm-dialog"`,
+		`id="cmplz-cookiebanner-container"`,
+		`class="cky-consent-container cky-box-bottom-left"`,
+		`id="klaro"`,
+		`id="BorlabsCookieBox"`,
+		`id="iubenda-cs-banner"`,
+		`id="sp_message_container_845"`,
+		`id="axeptio_overlay"`,
+		`id="tarteaucitronRoot"`,
+		`class="cc-window cc-banner"`,
+		`id="cookie-law-info-bar"`,
+		`id="cookie-notice"`,
+		`class="fc-consent-root"`,
+		`id="cmpbox"`,
+		`id="hs-eu-cookie-confirmation"`,
+		`id="moove_gdpr_cookie_info_bar"`,
+		`class="site-layer cookie-banner"`,
+		`class="CookieBanner"`,
+		`id="cookieConsent"`,
+		`class="gdpr-consent-layer"`,
+		`class="js-cookie-consent"`,
+		`id="cookies-eu-banner"`,
+		`class="c-cookieNotice__inner"`,
+		`id="catapult-cookie-bar"`,
+		`class="cookiePopup_x1"`,
+		`id="ccpa_notice"`,
+		`class="cookie_policy_modal"`,
+		`id="cookie-bar"`, `id="cookie_alert"`,
+		`id="ccc-notify"`, `id="orejime"`, `id="cc-main"`,
+		`class="dsgvoaio-notice"`,
+		`id="rcb-banner"`,
+		`id="cookieman-modal"`,
+		`class="fusion-privacy-bar"`,
+		`class="privacy-banner"`,
+		`class="rgpd-banner"`,
+		`id="dsgvo-hinweis"`,
+		`id="aviso-de-cookies"`,
+		`class="bandeau-cookies"`,
+		`id="cookiehinweis"`,
+		`class="eprivacy_popup"`,
 	} {
 		for _, page := range []string{
-			"<body class='didomi-popup-open cookie-notice-visible'><p>We bake rye bread.</p><div " + attributes + ">" + ask + "</div>",
-			"<div " + attributes + ">" + ask + "</div><div class='cookie-banner-open'><h1>Bread</h1></div><p>We bake rye bread.</p>",
+			"<body class='didomi-popup-open cookie-notice-visible'><p>We bake rye bread.</p><div " + attributes + ">" +
+				ask + "</div>",
+			"<div " + attributes + ">" + ask +
+				"</div><div class='cookie-banner-open'><h1>Bread</h1></div><p>We bake rye bread.</p>",
 			"<main><p>We bake rye bread.</p><div " + attributes + ">" + ask + "</div></main>",
 		} {
 			text := read(page)
-			if !strings.Contains(text, "We bake rye bread.") || strings.Contains(text, "privacy") || strings.Contains(text, "partners") {
+			if !strings.Contains(text, "We bake rye bread.") ||
+				strings.Contains(text, "privacy") ||
+				strings.Contains(text, "partners") {
 				t.Errorf("%s: %q", attributes, text)
 			}
 		}
@@ -169,7 +325,12 @@ func TestPageTitles(t *testing.T) {
 		"<svg><title>drawing</title></svg><title>page</title><p>x":                "page",
 		"<title></title><p>x":                                                     "",
 	} {
-		if page, err := ReadPage(t.Context(), "https://example.com/", "text/html", []byte(html)); err != nil || page.Title != want {
+		if page, err := ReadPage(
+			t.Context(),
+			"https://example.com/",
+			"text/html",
+			[]byte(html),
+		); err != nil || page.Title != want {
 			t.Errorf("%s: %q, %v; want %q", html, page.Title, err, want)
 		}
 	}
@@ -187,7 +348,12 @@ func TestPageLinks(t *testing.T) {
 	if page.Base != "http://example.com/base/" || page.Canonical != " page " {
 		t.Errorf("base %q, canonical %q", page.Base, page.Canonical)
 	}
-	page, err = ReadPage(t.Context(), "http://example.com/dir/page", "text/html", []byte("<a href=x>"+strings.Repeat("<p>x", maxNodes)))
+	page, err = ReadPage(
+		t.Context(),
+		"http://example.com/dir/page",
+		"text/html",
+		[]byte("<a href=x>"+strings.Repeat("<p>x", maxNodes)),
+	)
 	if err == nil || len(page.Links) != 1 || page.Base != "http://example.com/dir/page" {
 		t.Errorf("a page with too many elements: %+v, %v", page, err)
 	}
@@ -195,7 +361,12 @@ func TestPageLinks(t *testing.T) {
 	for i := range 2 * maxLinks {
 		fmt.Fprintf(&many, "<a href=%d>", i)
 	}
-	if page, err = ReadPage(t.Context(), "http://example.com/", "text/html", []byte(many.String())); err != nil || len(page.Links) != maxLinks {
+	if page, err = ReadPage(
+		t.Context(),
+		"http://example.com/",
+		"text/html",
+		[]byte(many.String()),
+	); err != nil || len(page.Links) != maxLinks {
 		t.Errorf("%d links, %v", len(page.Links), err)
 	}
 }
@@ -212,9 +383,19 @@ func TestPageCharsets(t *testing.T) {
 		{"mark", html + "; charset=iso-8859-1", "\xff\xfeb\x00o\x00m\x00", "bom"},
 		{"half a UTF-16 character", html, "\xff\xfea\x00b", "a\ufffd"},
 		{"truncated UTF-8", html, "<p>" + strings.Repeat("żółw ", 5) + "\xc5", strings.Repeat("żółw ", 5) + "\ufffd"},
-		{"guess", html, "<p>" + strings.Repeat("Stra\xdfe f\xfcr \xc4rzte und B\xe4cker, sch\xf6n und gro\xdf. ", 20), strings.TrimSpace(strings.Repeat("Straße für Ärzte und Bäcker, schön und groß. ", 20))},
+		{
+			"guess",
+			html,
+			"<p>" + strings.Repeat("Stra\xdfe f\xfcr \xc4rzte und B\xe4cker, sch\xf6n und gro\xdf. ", 20),
+			strings.TrimSpace(strings.Repeat("Straße für Ärzte und Bäcker, schön und groß. ", 20)),
+		},
 		{"text", "text/plain; charset=shift_jis", "\x93\xfa\x96{", "日本"},
-		{"text, guess", "text/plain", strings.Repeat("Stra\xdfe f\xfcr \xc4rzte. ", 20), strings.Repeat("Straße für Ärzte. ", 20)},
+		{
+			"text, guess",
+			"text/plain",
+			strings.Repeat("Stra\xdfe f\xfcr \xc4rzte. ", 20),
+			strings.Repeat("Straße für Ärzte. ", 20),
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page, err := ReadPage(t.Context(), "https://example.com/", c.contentType, []byte(c.data))
@@ -239,7 +420,8 @@ func TestPageBombs(t *testing.T) {
 		"code":       strings.Repeat("<code>x", 300_000),
 		"tall cells": "<table>" + strings.Repeat("<tr><td colspan=65535 rowspan=65535>x", 20_000) + "</table>",
 		"wide rows":  "<table>" + strings.Repeat("<tr><td colspan=50>x", 20_000) + "</table>",
-		"cells":      "<table>" + strings.Repeat("<tr>"+strings.Repeat("<td>", 49), 10_000) + "<tr>" + strings.Repeat("<td>", 50) + "x</table>",
+		"cells": "<table>" + strings.Repeat("<tr>"+strings.Repeat("<td>", 49), 10_000) + "<tr>" +
+			strings.Repeat("<td>", 50) + "x</table>",
 	}
 	for name, page := range bombs {
 		pages[name] = page
@@ -253,8 +435,15 @@ func TestPageBombs(t *testing.T) {
 			if err != nil {
 				checkError(t, err)
 			}
-			if grown := after.TotalAlloc - before.TotalAlloc; grown > 64*uint64(len(page))+8*uint64(len(read.Text))+1<<20 || len(read.Text) > maxPageText {
-				t.Errorf("a page of %d MB allocated %d MB and has %d bytes of text", len(page)>>20, grown>>20, len(read.Text))
+			if grown := after.TotalAlloc -
+				before.TotalAlloc; grown > 64*uint64(len(page))+8*uint64(len(read.Text))+1<<20 ||
+				len(read.Text) > maxPageText {
+				t.Errorf(
+					"a page of %d MB allocated %d MB and has %d bytes of text",
+					len(page)>>20,
+					grown>>20,
+					len(read.Text),
+				)
 			}
 		})
 	}
@@ -263,15 +452,27 @@ func TestPageBombs(t *testing.T) {
 	if _, err := ReadPage(ctx, "https://example.com/", "text/html", []byte(pages["lists"])); err != context.Canceled {
 		t.Errorf("with a cancelled context: %v", err)
 	}
-	if _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(strings.Repeat("<p>x", maxNodes))); agent.ErrorCode(err) != CodeTooComplex {
+	if _, err := ReadPage(
+		context.Background(),
+		"https://example.com/",
+		"text/html",
+		[]byte(strings.Repeat("<p>x", maxNodes)),
+	); agent.ErrorCode(err) != CodeTooComplex {
 		t.Errorf("too many elements: %v", err)
 	}
 }
 
 func FuzzReadPage(f *testing.F) {
 	f.Add([]byte(crawledPage))
-	for _, seed := range []string{"<table><tr><td colspan=99999999>x<frameset>", "<ul><li><ul><li><pre>`\n```</ul>x", "<dl><dt>a<dd><pre>b</dl>",
-		"<a href=//x.y/z.zip>a<div>b</a>", "<blockquote><ol><li><table><tr><th>a<td>|<tr><td>", "<main><nav>x</main><p>```\n~~~", "<svg><title>x</svg><code>`a``</code>\x00"} {
+	for _, seed := range []string{
+		"<table><tr><td colspan=99999999>x<frameset>",
+		"<ul><li><ul><li><pre>`\n```</ul>x",
+		"<dl><dt>a<dd><pre>b</dl>",
+		"<a href=//x.y/z.zip>a<div>b</a>",
+		"<blockquote><ol><li><table><tr><th>a<td>|<tr><td>",
+		"<main><nav>x</main><p>```\n~~~",
+		"<svg><title>x</svg><code>`a``</code>\x00",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -293,7 +494,12 @@ b</pre><ul><li>one<li>two</ul>`, 200)+"</article>", 1)
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(data)); err != nil {
+				if _, err := ReadPage(
+					context.Background(),
+					"https://example.com/",
+					"text/html",
+					[]byte(data),
+				); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -53,11 +53,17 @@ type tree struct {
 }
 
 // end returns the index after the last descendant of i.
-func (t *tree) end(i int32) int32 { return t.nodes[i].last + 1 }
+func (t *tree) end(i int32) int32 {
+	return t.nodes[i].last + 1
+}
 
-func (t *tree) textOf(i int32) []byte { return t.bytes[t.nodes[i].start:t.nodes[i].end] }
+func (t *tree) textOf(i int32) []byte {
+	return t.bytes[t.nodes[i].start:t.nodes[i].end]
+}
 
-func (t *tree) attrsOf(i int32) *attrs { return &t.attrs[t.nodes[i].attr] }
+func (t *tree) attrsOf(i int32) *attrs {
+	return &t.attrs[t.nodes[i].attr]
+}
 
 // open is an open element; node is -1 if it and its content are not part of
 // the text.
@@ -78,7 +84,10 @@ type treeBuilder struct {
 // it returns what it has parsed so far.
 func readTree(ctx context.Context, base *url.URL, page []byte, maxNodes int) (*tree, error) {
 	b := treeBuilder{tree: &tree{
-		base: base, nodes: make([]node, 1, 64+len(page)/32), attrs: make([]attrs, 1, 16), bytes: make([]byte, 0, len(page)),
+		base:  base,
+		nodes: make([]node, 1, 64+len(page)/32),
+		attrs: make([]attrs, 1, 16),
+		bytes: make([]byte, 0, len(page)),
 	}}
 	b.stack = append(make([]open, 0, 32), open{})
 	r := markup.New(page)
@@ -105,7 +114,9 @@ func readTree(ctx context.Context, base *url.URL, page []byte, maxNodes int) (*t
 	}
 }
 
-func (b *treeBuilder) top() open { return b.stack[len(b.stack)-1] }
+func (b *treeBuilder) top() open {
+	return b.stack[len(b.stack)-1]
+}
 
 func (b *treeBuilder) addText(r *markup.Reader) {
 	top := b.top()
@@ -121,7 +132,14 @@ func (b *treeBuilder) addText(r *markup.Reader) {
 	}
 	start := len(b.bytes)
 	b.bytes = append(b.bytes, r.Text()...)
-	b.nodes = append(b.nodes, node{text: true, parent: top.node, last: int32(len(b.nodes)), start: uint32(start), end: uint32(len(b.bytes)), textLength: textLength(b.bytes[start:])})
+	b.nodes = append(b.nodes, node{
+		text:       true,
+		parent:     top.node,
+		last:       int32(len(b.nodes)),
+		start:      uint32(start),
+		end:        uint32(len(b.bytes)),
+		textLength: textLength(b.bytes[start:]),
+	})
 }
 
 func (b *treeBuilder) inside(tag atom.Atom) bool {
@@ -143,8 +161,9 @@ var withoutText = map[atom.Atom]bool{
 
 // void are the elements that have no content.
 var void = map[atom.Atom]bool{
-	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true, atom.Frame: true, atom.Hr: true, atom.Img: true, atom.Input: true,
-	atom.Link: true, atom.Meta: true, atom.Param: true, atom.Source: true, atom.Track: true, atom.Wbr: true,
+	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true, atom.Frame: true, atom.Hr: true,
+	atom.Img: true, atom.Input: true, atom.Link: true, atom.Meta: true, atom.Param: true, atom.Source: true,
+	atom.Track: true, atom.Wbr: true,
 }
 
 func (b *treeBuilder) startTag(r *markup.Reader) {
@@ -179,7 +198,10 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 	if b.ignored == 0 {
 		b.closeBefore(tag)
 	}
-	dropped := b.top().node < 0 || withoutText[tag] || tag == atom.Title || hidden && a.role != "tabpanel"
+	dropped := b.top().node < 0 ||
+		withoutText[tag] ||
+		tag == atom.Title ||
+		hidden && a.role != "tabpanel"
 	if void[tag] && (dropped || tag != atom.Br && tag != atom.Img && tag != atom.Hr) {
 		return
 	}
@@ -200,7 +222,11 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 
 func (b *treeBuilder) addElement(tag atom.Atom, a attrs) int32 {
 	at := int32(len(b.nodes))
-	n := node{tag: tag, parent: b.top().node, last: at}
+	n := node{
+		tag:    tag,
+		parent: b.top().node,
+		last:   at,
+	}
 	if a != (attrs{}) {
 		n.attr = int32(len(b.attrs))
 		b.attrs = append(b.attrs, a)
@@ -292,10 +318,13 @@ func tags(list ...atom.Atom) map[atom.Atom]bool {
 
 // blockTags are the elements that start on a line of their own. All of them
 // end an open paragraph.
-var blockTags = tags(atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Details, atom.Dialog, atom.Dir, atom.Div,
-	atom.Dl, atom.Dt, atom.Dd, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5,
-	atom.H6, atom.Header, atom.Hgroup, atom.Hr, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.P, atom.Pre, atom.Section, atom.Summary,
-	atom.Table, atom.Ul, atom.Tr, atom.Td, atom.Th, atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption)
+var blockTags = tags(
+	atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Details, atom.Dialog, atom.Dir, atom.Div,
+	atom.Dl, atom.Dt, atom.Dd, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2,
+	atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Hr, atom.Li, atom.Main, atom.Menu, atom.Nav,
+	atom.Ol, atom.P, atom.Pre, atom.Section, atom.Summary, atom.Table, atom.Ul, atom.Tr, atom.Td, atom.Th, atom.Thead,
+	atom.Tbody, atom.Tfoot, atom.Caption,
+)
 
 var (
 	cellBounds  = tags(atom.Table, atom.Td, atom.Th, atom.Caption, atom.Template, atom.Object)

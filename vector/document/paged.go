@@ -50,5 +50,10 @@ func ParsePage(text string, limits Limits) *Document {
 	}
 	o := newOutline(b.String(), limits.orDefaults())
 	pageParagraphs(o, pages)
-	return &Document{Format: FormatPDF, Text: o.text, Blocks: o.blocks, Pages: int(pages[len(pages)-1].page)}
+	return &Document{
+		Format: FormatPDF,
+		Text:   o.text,
+		Blocks: o.blocks,
+		Pages:  int(pages[len(pages)-1].page),
+	}
 }

@@ -13,8 +13,11 @@ func manyPages(texts ...string) []byte {
 	var objects []string
 	for i, text := range texts {
 		kids[i] = fmt.Sprintf("%d 0 R", 4+2*i)
-		objects = append(objects, fmt.Sprintf("<</Type/Page/Parent 2 0 R/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>>>", 5+2*i),
-			pdfStream("", "BT /F1 12 Tf 14 TL 50 700 Td "+text+" ET"))
+		objects = append(
+			objects,
+			fmt.Sprintf("<</Type/Page/Parent 2 0 R/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>>>", 5+2*i),
+			pdfStream("", "BT /F1 12 Tf 14 TL 50 700 Td "+text+" ET"),
+		)
 	}
 	return pdfBytes("", append([]string{
 		"<</Type/Catalog/Pages 2 0 R>>",

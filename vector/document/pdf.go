@@ -27,8 +27,11 @@ func extractPDF(in input, out *sink) error {
 		return err
 	}
 	d := &pdfDocument{
-		out: out, maxPages: in.limits.Pages, streams: streams,
-		fonts: newPDFFonts(streams), seen: map[string]bool{},
+		out:      out,
+		maxPages: in.limits.Pages,
+		streams:  streams,
+		fonts:    newPDFFonts(streams),
+		seen:     map[string]bool{},
 	}
 	root := value(file.Trailer(), "Root", "Pages")
 	if err := d.walk(root, inherited{area: letterArea}, 0); err != nil && err != errUnpacked {
@@ -167,15 +170,20 @@ func title(file *pdf.Reader) (text string) {
 // made from, which browsers and word processors store as its title.
 func cleanTitle(title string) string {
 	name := strings.ToLower(title)
-	if strings.HasPrefix(name, "microsoft ") && strings.Contains(name, " - ") || name == "untitled" || formats[path.Ext(name)] {
+	if strings.HasPrefix(name, "microsoft ") && strings.Contains(name, " - ") ||
+		name == "untitled" ||
+		formats[path.Ext(name)] {
 		return ""
 	}
 	return title
 }
 
 // formats are the extensions of files that PDFs are made from.
-var formats = map[string]bool{".html": true, ".htm": true, ".doc": true, ".docx": true, ".odt": true, ".rtf": true, ".txt": true, ".md": true,
-	".tex": true, ".dvi": true, ".ppt": true, ".pptx": true, ".xls": true, ".xlsx": true, ".indd": true, ".pages": true, ".pdf": true}
+var formats = map[string]bool{
+	".html": true, ".htm": true, ".doc": true, ".docx": true, ".odt": true, ".rtf": true, ".txt": true, ".md": true,
+	".tex": true, ".dvi": true, ".ppt": true, ".pptx": true, ".xls": true, ".xlsx": true, ".indd": true,
+	".pages": true, ".pdf": true,
+}
 
 // pdfDocument is the state of reading a file's pages.
 type pdfDocument struct {
@@ -257,7 +265,12 @@ func (d *pdfDocument) page(node pdf.Value, from inherited) error {
 	if d.pages++; d.pages > d.maxPages {
 		return tooComplex("the file has more than %d pages", d.maxPages)
 	}
-	reader := &pdfPage{streams: d.streams, fonts: d.fonts, limit: d.out.remaining, area: from.area}
+	reader := &pdfPage{
+		streams: d.streams,
+		fonts:   d.fonts,
+		limit:   d.out.remaining,
+		area:    from.area,
+	}
 	err := reader.read(d.streams.contents(value(node, "Contents")), from.resources)
 	if d.streams.left <= 0 {
 		return errUnpacked

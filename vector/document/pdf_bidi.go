@@ -101,7 +101,9 @@ func readingOrder(glyphs []pdfGlyph, rtl bool) rtlLine {
 			from = to
 			continue
 		}
-		for i := to; i < len(units) && units[i].direction != leftToRight && units[i].text != "\t"; i++ {
+		for i := to; i < len(units) &&
+			units[i].direction != leftToRight &&
+			units[i].text != "\t"; i++ {
 			if units[i].direction == rightToLeft {
 				to = i + 1
 			}
@@ -143,7 +145,9 @@ func visualUnits(glyphs []pdfGlyph) []bidiUnit {
 			letters = append(letters, l)
 		}
 	}
-	slices.SortStableFunc(letters, func(a, b letter) int { return cmp.Compare(a.start+a.end, b.start+b.end) })
+	slices.SortStableFunc(letters, func(a, b letter) int {
+		return cmp.Compare(a.start+a.end, b.start+b.end)
+	})
 	ends := make([]float64, len(letters)) // with the marks
 	for i, l := range letters {
 		ends[i] = l.end
@@ -206,7 +210,10 @@ func spanStart(units []bidiUnit, at int) int {
 		return at
 	case before == here || before == leftToRight:
 		return at - 1
-	case here == digits && before == digitSeparator && at > 1 && units[at-2].direction == digits:
+	case here == digits &&
+		before == digitSeparator &&
+		at > 1 &&
+		units[at-2].direction == digits:
 		return at - 2
 	}
 	start := at - 1
@@ -251,7 +258,9 @@ const brackets = "()[]{}<>«»‹›"
 // if it closes; or the text and 0 if it is none.
 func mirrorImage(text string) (mirrored string, opens int) {
 	list := []rune(brackets)
-	i := slices.IndexFunc(list, func(r rune) bool { return string(r) == text })
+	i := slices.IndexFunc(list, func(r rune) bool {
+		return string(r) == text
+	})
 	switch {
 	case i < 0:
 		return text, 0

@@ -20,7 +20,9 @@ func bidiFile(characters, content string) []byte {
 	}
 	for code := 0; code < 256; code++ {
 		r := []rune(characters)
-		if i := code - 0xA0; i >= 0 && i < len(r) && (r[i] >= 0x5B0 && r[i] <= 0x5BD || r[i] >= 0x64B && r[i] <= 0x652) {
+		if i := code - 0xA0; i >= 0 &&
+			i < len(r) &&
+			(r[i] >= 0x5B0 && r[i] <= 0x5BD || r[i] >= 0x64B && r[i] <= 0x652) {
 			widths.WriteString("0 ")
 		} else {
 			widths.WriteString("500 ")
@@ -74,29 +76,70 @@ func TestPDFRightToLeft(t *testing.T) {
 	cases := []struct{ name, characters, content, want string }{
 		{"as it looks", hebrew, visual(hebrew, "םלוע םולש"), "שלום עולם"},
 		{"in reading order", hebrew, logical(hebrew, "שלום עולם"), "שלום עולם"},
-		{"in reading order, without spaces", hebrew, "BT /F1 10 Tf 1 0 0 1 100 700 Tm " + bidiCodes(hebrew, "םולש") + " Tj 1 0 0 1 75 700 Tm " +
-			bidiCodes(hebrew, "םלוע") + " Tj ET", "שלום עולם"},
-		{"words in reading order, far apart", hebrew, "BT /F1 10 Tf 1 0 0 1 500 700 Tm " + bidiCodes(hebrew, "ריחמ") + " Tj 1 0 0 1 75 700 Tm (12) Tj ET", "מחיר\t12"},
+		{
+			"in reading order, without spaces",
+			hebrew,
+			"BT /F1 10 Tf 1 0 0 1 100 700 Tm " + bidiCodes(hebrew, "םולש") + " Tj 1 0 0 1 75 700 Tm " +
+				bidiCodes(hebrew, "םלוע") + " Tj ET",
+			"שלום עולם",
+		},
+		{
+			"words in reading order, far apart",
+			hebrew,
+			"BT /F1 10 Tf 1 0 0 1 500 700 Tm " + bidiCodes(hebrew, "ריחמ") + " Tj 1 0 0 1 75 700 Tm (12) Tj ET",
+			"מחיר\t12",
+		},
 		{"two lines", hebrew, visual(hebrew, "םלוע םולש", "בוט םוי"), "שלום עולם\nיום טוב"},
 		{"a full stop", hebrew, visual(hebrew, ".םולש"), "שלום."},
 		{"a number", hebrew, visual(hebrew, "םוי 12.5 דוע"), "עוד 12.5 יום"},
-		{"a date and a telephone number", hebrew, visual(hebrew, "03-1234567 :ןופלט ,31/12/2024"), "31/12/2024, טלפון: 03-1234567"},
+		{
+			"a date and a telephone number",
+			hebrew,
+			visual(hebrew, "03-1234567 :ןופלט ,31/12/2024"),
+			"31/12/2024, טלפון: 03-1234567",
+		},
 		{"a percentage", hebrew, visual(hebrew, "החנה 50%"), "50% הנחה"},
 		{"an English name", hebrew, visual(hebrew, "שדח Windows 11 Pro ונא"), "אנו Windows 11 Pro חדש"},
 		{"parentheses", hebrew, visual(hebrew, "(בוט) םוי"), "יום (טוב)"},
 		{"parentheses as they are read", hebrew, visual(hebrew, ")בוט( םוי", ")בוט םוי"), "יום (טוב)\nיום טוב)"},
 		{"parentheses around English", hebrew, visual(hebrew, "(Windows) םוי"), "יום (Windows)"},
-		{"an English line in a Hebrew page", hebrew, visual(hebrew, "םולש", "םולש", "The word םולש means peace"), "שלום\nשלום\nThe word שלום means peace"},
-		{"an English line with a Hebrew word", hebrew, visual(hebrew, "The word םולש means peace", "in Hebrew and other languages"), "The word שלום means peace\nin Hebrew and other languages"},
-		{"an English line with Hebrew words", hebrew, visual(hebrew, "They said \"םלוע םולש\" twice today"), "They said \"שלום עולם\" twice today"},
-		{"a line of Hebrew among English ones", hebrew, visual(hebrew, "A greeting in another language:", "!םלוע םולש"), "A greeting in another language:\nשלום עולם!"},
+		{
+			"an English line in a Hebrew page",
+			hebrew,
+			visual(hebrew, "םולש", "םולש", "The word םולש means peace"),
+			"שלום\nשלום\nThe word שלום means peace",
+		},
+		{
+			"an English line with a Hebrew word",
+			hebrew,
+			visual(hebrew, "The word םולש means peace", "in Hebrew and other languages"),
+			"The word שלום means peace\nin Hebrew and other languages",
+		},
+		{
+			"an English line with Hebrew words",
+			hebrew,
+			visual(hebrew, "They said \"םלוע םולש\" twice today"),
+			"They said \"שלום עולם\" twice today",
+		},
+		{
+			"a line of Hebrew among English ones",
+			hebrew,
+			visual(hebrew, "A greeting in another language:", "!םלוע םולש"),
+			"A greeting in another language:\nשלום עולם!",
+		},
 		{"points", hebrew, visual(hebrew, "םו"+"לָש"), "שָלום"},
 		{"an Arabic word", arabic, visual(arabic, "ابحرم"), "مرحبا"},
 		{"presentation forms", arabic, visual(arabic, "ﺎﺒﺣﺮﻣ"), "مرحبا"},
 		{"a ligature of two letters", arabic, visual(arabic, "ﻻ"), "لا"},
 		{"Arabic digits", arabic, visual(arabic, "١٢٣ مسر"), "رسم ١٢٣"},
 		{"only English", hebrew, visual(hebrew, "plain (text) 12"), "plain (text) 12"},
-		{"columns", hebrew, "BT /F1 10 Tf 1 0 0 1 50 700 Tm " + bidiCodes(hebrew, "ריחמ") + " Tj 1 0 0 1 300 700 Tm " + bidiCodes(hebrew, "רצומ") + " Tj ET", "מוצר\tמחיר"},
+		{
+			"columns",
+			hebrew,
+			"BT /F1 10 Tf 1 0 0 1 50 700 Tm " + bidiCodes(hebrew, "ריחמ") + " Tj 1 0 0 1 300 700 Tm " +
+				bidiCodes(hebrew, "רצומ") + " Tj ET",
+			"מוצר\tמחיר",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -37,7 +37,12 @@ type pdfChar struct {
 func (f *pdfFont) next(raw string) pdfChar {
 	if !f.composite {
 		code := raw[0]
-		c := pdfChar{length: 1, text: f.table[code], width: f.widthOf(int(code)), space: code == ' '}
+		c := pdfChar{
+			length: 1,
+			text:   f.table[code],
+			width:  f.widthOf(int(code)),
+			space:  code == ' ',
+		}
 		if text, ok := f.unicode.lookup(raw[:1]); ok {
 			c.text = text
 		}
@@ -53,7 +58,11 @@ func (f *pdfFont) next(raw string) pdfChar {
 	for _, b := range []byte(raw[:length]) {
 		code = code<<8 | int(b)
 	}
-	c := pdfChar{length: length, width: f.widthOf(code), space: length == 1 && raw[0] == ' '}
+	c := pdfChar{
+		length: length,
+		width:  f.widthOf(code),
+		space:  length == 1 && raw[0] == ' ',
+	}
 	if text, ok := f.unicode.lookup(raw[:length]); ok {
 		c.text = text
 	} else if f.multibyte != nil {
@@ -77,7 +86,11 @@ type pdfFonts struct {
 }
 
 func newPDFFonts(streams *pdfStreams) *pdfFonts {
-	return &pdfFonts{streams: streams, known: map[string]*pdfFont{}, glyphs: pdfGlyphNames{}}
+	return &pdfFonts{
+		streams: streams,
+		known:   map[string]*pdfFont{},
+		glyphs:  pdfGlyphNames{},
+	}
 }
 
 // font returns the font of a dictionary.

@@ -90,7 +90,9 @@ func (l *pdfLexer) space() {
 		case isPDFSpace(c):
 			l.pos++
 		case c == '%':
-			for l.pos < len(l.data) && l.data[l.pos] != '\n' && l.data[l.pos] != '\r' {
+			for l.pos < len(l.data) &&
+				l.data[l.pos] != '\n' &&
+				l.data[l.pos] != '\r' {
 				l.pos++
 			}
 		default:
@@ -101,7 +103,9 @@ func (l *pdfLexer) space() {
 
 func (l *pdfLexer) regular() string {
 	start := l.pos
-	for l.pos < len(l.data) && !isPDFSpace(l.data[l.pos]) && !isPDFDelimiter(l.data[l.pos]) {
+	for l.pos < len(l.data) &&
+		!isPDFSpace(l.data[l.pos]) &&
+		!isPDFDelimiter(l.data[l.pos]) {
 		l.pos++
 	}
 	return string(l.data[start:l.pos])

@@ -253,5 +253,7 @@ func cleanLine(line string) string {
 	return strings.Join(kept, "\t")
 }
 
-var ligatures = strings.NewReplacer("\uFB00", "ff", "\uFB01", "fi", "\uFB02", "fl", "\uFB03", "ffi",
-	"\uFB04", "ffl", "\uFB05", "st", "\uFB06", "st", "\u00AD", "-", "\u00A0", " ")
+var ligatures = strings.NewReplacer(
+	"\uFB00", "ff", "\uFB01", "fi", "\uFB02", "fl", "\uFB03", "ffi",
+	"\uFB04", "ffl", "\uFB05", "st", "\uFB06", "st", "\u00AD", "-", "\u00A0", " ",
+)

@@ -50,7 +50,11 @@ const (
 
 // findPDFObjects scans a file.
 func findPDFObjects(data []byte) (*pdfObjects, error) {
-	o := &pdfObjects{data: data, found: map[int]pdfObject{}, trailer: map[string]string{}}
+	o := &pdfObjects{
+		data:    data,
+		found:   map[int]pdfObject{},
+		trailer: map[string]string{},
+	}
 	for at := 0; ; {
 		i := bytes.Index(data[at:], []byte("obj"))
 		if i < 0 {
@@ -93,7 +97,9 @@ func (o *pdfObjects) spend(whole bool, length int) {
 
 // isHopeless reports whether so much has no end that scanning the file would take
 // too long.
-func (o *pdfObjects) isHopeless() bool { return o.effort > 4*len(o.data)+1<<20 }
+func (o *pdfObjects) isHopeless() bool {
+	return o.effort > 4*len(o.data)+1<<20
+}
 
 // object records the object whose keyword "obj" is at an offset, and returns
 // where to continue.
@@ -116,7 +122,13 @@ func (o *pdfObjects) object(at int) int {
 	if l.next().text != "stream" {
 		return end
 	}
-	s := pdfStreamObject{id: id, generation: generation, offset: offset, dictionary: dictionary, entries: entries}
+	s := pdfStreamObject{
+		id:         id,
+		generation: generation,
+		offset:     offset,
+		dictionary: dictionary,
+		entries:    entries,
+	}
 	s.start = lineStart(o.data, l.pos)
 	s.end = o.streamEnd(s.start, entries["Length"])
 	o.streams = append(o.streams, s)
@@ -149,7 +161,10 @@ func numberBefore(data []byte, at int) (number, start int, ok bool) {
 		end--
 	}
 	start = end
-	for start > 0 && end-start < 10 && data[start-1] >= '0' && data[start-1] <= '9' {
+	for start > 0 &&
+		end-start < 10 &&
+		data[start-1] >= '0' &&
+		data[start-1] <= '9' {
 		start--
 	}
 	number, err := strconv.Atoi(string(data[start:end]))
@@ -214,7 +229,12 @@ func (o *pdfObjects) correctLength(s pdfStreamObject) {
 		return
 	}
 	dictionary := bytes.TrimSuffix(s.dictionary, []byte(">>"))
-	text := fmt.Sprintf("%s/Length %d>>\nstream\n%s\nendstream", dictionary, s.end-s.start, o.data[s.start:s.end])
+	text := fmt.Sprintf(
+		"%s/Length %d>>\nstream\n%s\nendstream",
+		dictionary,
+		s.end-s.start,
+		o.data[s.start:s.end],
+	)
 	o.append(s.id, s.generation, s.offset, text)
 }
 
@@ -235,7 +255,11 @@ func (o *pdfObjects) number(id int) string {
 // append appends an object to the file.
 func (o *pdfObjects) append(id, generation, since int, text string) {
 	o.extra.WriteString("\n")
-	o.found[id] = pdfObject{generation: generation, offset: len(o.data) + o.extra.Len(), since: since}
+	o.found[id] = pdfObject{
+		generation: generation,
+		offset:     len(o.data) + o.extra.Len(),
+		since:      since,
+	}
 	fmt.Fprintf(&o.extra, "%d %d obj\n%s\nendobj\n", id, generation, text)
 }
 
@@ -258,7 +282,9 @@ func (o *pdfObjects) open(unpack func(pdf.Value) []byte) (*pdf.Reader, error) {
 			return nil, err
 		}
 	}
-	if r, err = o.reader(""); err == nil && o.catalog != "" && value(r.Trailer(), "Root", "Pages").Kind() != pdf.Dict {
+	if r, err = o.reader(""); err == nil &&
+		o.catalog != "" &&
+		value(r.Trailer(), "Root", "Pages").Kind() != pdf.Dict {
 		o.trailer["Root"] = o.catalog
 		return o.reader("")
 	}
@@ -277,7 +303,11 @@ func (o *pdfObjects) unpack(s pdfStreamObject, data []byte) error {
 			return nil
 		}
 		number, at := int(id.number), first+int(offset.number)
-		if number < 0 || number > maxPDFObject || at < first || at >= len(data) || o.found[number].since > s.offset {
+		if number < 0 ||
+			number > maxPDFObject ||
+			at < first ||
+			at >= len(data) ||
+			o.found[number].since > s.offset {
 			continue
 		}
 		l := &pdfLexer{data: data, pos: at}
@@ -291,7 +321,12 @@ func (o *pdfObjects) unpack(s pdfStreamObject, data []byte) error {
 		if o.trailer["Encrypt"] != "" {
 			text = withoutStrings(text)
 		}
-		if o.append(number, 0, s.offset, string(text)); o.extra.Len() > len(o.data)+maxObjectTexts {
+		if o.append(
+			number,
+			0,
+			s.offset,
+			string(text),
+		); o.extra.Len() > len(o.data)+maxObjectTexts {
 			return tooComplex("the file's objects are over the limit of %d MB", maxObjectTexts>>20)
 		}
 	}
@@ -359,8 +394,10 @@ func referenced(reference string) (id int, ok bool) {
 }
 
 // dictionaryKeys are the keys whose values dictionary returns.
-var dictionaryKeys = map[string]bool{"Type": true, "Length": true, "First": true, "Linearized": true, "L": true,
-	"Root": true, "Info": true, "Encrypt": true, "ID": true}
+var dictionaryKeys = map[string]bool{
+	"Type": true, "Length": true, "First": true, "Linearized": true, "L": true,
+	"Root": true, "Info": true, "Encrypt": true, "ID": true,
+}
 
 // dictionary reads a dictionary and returns the source of some values. It
 // returns false if there is no dictionary, or one without an end.

@@ -93,7 +93,12 @@ const (
 
 // read interprets a content stream.
 func (p *pdfPage) read(data []byte, resources pdf.Value) error {
-	p.state = pdfState{ctm: identity, tm: identity, lm: identity, scale: 1}
+	p.state = pdfState{
+		ctm:   identity,
+		tm:    identity,
+		lm:    identity,
+		scale: 1,
+	}
 	return p.run(data, newResources(resources))
 }
 
@@ -297,7 +302,9 @@ func (p *pdfPage) showAny(op string, operands []pdfToken) error {
 	return nil
 }
 
-func (s *pdfState) advance(x float64) { s.tm = matrix{1, 0, 0, 1, x, 0}.times(s.tm) }
+func (s *pdfState) advance(x float64) {
+	s.tm = matrix{1, 0, 0, 1, x, 0}.times(s.tm)
+}
 
 // show adds the characters of a string at their positions.
 func (p *pdfPage) show(raw string) error {
@@ -325,8 +332,13 @@ func (p *pdfPage) show(raw string) error {
 			p.plain.WriteString(c.text)
 		}
 		p.lines.add(pdfGlyph{
-			text: c.text, x: x, y: y, toX: toX, toY: toY,
-			height: math.Hypot(upX-x, upY-y), follows: follows,
+			text:    c.text,
+			x:       x,
+			y:       y,
+			toX:     toX,
+			toY:     toY,
+			height:  math.Hypot(upX-x, upY-y),
+			follows: follows,
 		})
 		step := width + s.charSpace*s.scale
 		if c.space {
@@ -346,7 +358,10 @@ func (p *pdfPage) draw(object pdf.Value, resources *pdfResources) error {
 	case "Form":
 		p.drawings++
 		text := object.String()
-		if p.depth >= maxDrawingDepth || p.drawings > maxDrawings || p.drawing[text] || p.streams.left <= 0 {
+		if p.depth >= maxDrawingDepth ||
+			p.drawings > maxDrawings ||
+			p.drawing[text] ||
+			p.streams.left <= 0 {
 			return nil
 		}
 		if p.drawing == nil {

@@ -56,24 +56,60 @@ func TestPDFPages(t *testing.T) {
 	cases := []struct{ name, content, want string }{
 		{"one string", "BT /F1 12 Tf 50 700 Td (Hello, world) Tj ET", "Hello, world"},
 		{"lines", "BT /F1 12 Tf 14 TL 50 700 Td (one) Tj T* (two) Tj (three) ' ET", "one\ntwo\nthree"},
-		{"paragraphs", "BT /F1 12 Tf 50 700 Td (a) Tj 0 -14 Td (b) Tj 0 -14 Td (c) Tj 0 -28 Td (d) Tj 0 -14 Td (e) Tj ET", "a\nb\nc\n\nd\ne"},
-		{"a headline", "BT /F1 20 Tf 50 700 Td (Head) Tj /F1 10 Tf 0 -14 Td (text) Tj 0 -14 Td (more) Tj ET", "Head\n\ntext\nmore"},
+		{
+			"paragraphs",
+			"BT /F1 12 Tf 50 700 Td (a) Tj 0 -14 Td (b) Tj 0 -14 Td (c) Tj 0 -28 Td (d) Tj 0 -14 Td (e) Tj ET",
+			"a\nb\nc\n\nd\ne",
+		},
+		{
+			"a headline",
+			"BT /F1 20 Tf 50 700 Td (Head) Tj /F1 10 Tf 0 -14 Td (text) Tj 0 -14 Td (more) Tj ET",
+			"Head\n\ntext\nmore",
+		},
 		{"gaps are spaces", "BT /F1 10 Tf 50 700 Td [(on)20(e)-300(two)] TJ ET", "one two"},
 		{"wide gaps are columns", "BT /F1 10 Tf 50 700 Td (key) Tj 200 0 Td (value) Tj ET", "key\tvalue"},
-		{"positions within a line", "BT /F1 10 Tf 1 0 0 1 50 700 Tm (one) Tj 1 0 0 1 65 700 Tm (two) Tj 1 0 0 1 83 700 Tm (three) Tj ET", "onetwo three"},
+		{
+			"positions within a line",
+			"BT /F1 10 Tf 1 0 0 1 50 700 Tm (one) Tj 1 0 0 1 65 700 Tm (two) Tj 1 0 0 1 83 700 Tm (three) Tj ET",
+			"onetwo three",
+		},
 		{"character and word spacing", "BT /F1 10 Tf 50 700 Td 0.5 Tc (abc) Tj 5 Tw ( d e) Tj ET", "abc d e"},
-		{"two columns", "BT /F1 10 Tf 50 700 Td (a1) Tj 0 -12 Td (a2) Tj 200 12 Td (b1) Tj 0 -12 Td (b2) Tj ET", "a1\na2\n\nb1\nb2"},
+		{
+			"two columns",
+			"BT /F1 10 Tf 50 700 Td (a1) Tj 0 -12 Td (a2) Tj 200 12 Td (b1) Tj 0 -12 Td (b2) Tj ET",
+			"a1\na2\n\nb1\nb2",
+		},
 		{"bold by drawing twice", "BT /F1 10 Tf 50 700 Td (x) Tj ET BT /F1 10 Tf 50.2 700 Td (x) Tj ET", "x"},
-		{"a divided word", "BT /F1 10 Tf 12 TL 50 700 Td (under-) Tj T* (stand, A-) Tj T* (B) Tj ET", "understand, A-\nB"},
+		{
+			"a divided word",
+			"BT /F1 10 Tf 12 TL 50 700 Td (under-) Tj T* (stand, A-) Tj T* (B) Tj ET",
+			"understand, A-\nB",
+		},
 		{"rotated by 90 degrees", "BT /F1 10 Tf 0 1 -1 0 50 100 Tm (up) Tj 0 -12 Td (next) Tj ET", "up\nnext"},
-		{"scaled by the page", "q 0.1 0 0 0.1 0 0 cm BT /F1 100 Tf 500 7000 Td (one) Tj 150 0 Td (two) Tj ET Q", "onetwo"},
+		{
+			"scaled by the page",
+			"q 0.1 0 0 0.1 0 0 cm BT /F1 100 Tf 500 7000 Td (one) Tj 150 0 Td (two) Tj ET Q",
+			"onetwo",
+		},
 		{"strings", `BT /F1 10 Tf 50 700 Td (a\(b\)\\ \101\7 (in) \
 go) Tj <20 48 6> Tj ET`, "a(b)\\ A (in) go H`"},
 		{"windows-1252", "BT /F1 10 Tf 50 700 Td (\x93\x80 \xe9\x94) Tj ET", "“€ é”"},
 		{"leaders", "BT /F1 10 Tf 50 700 Td (Intro . . . . . . . . 7) Tj ET", "Intro … 7"},
-		{"an image among the text", "BT /F1 10 Tf 50 700 Td (a) Tj ET BI /W 1 /H 1 ID (\x00<<EIx\xff\nEI BT /F1 10 Tf 50 600 Td (b) Tj ET", "a\n\nb"},
-		{"actual text", "BT /F1 10 Tf 50 700 Td (o) Tj /Span<</ActualText(\xfe\xff\x00f\x00\xe9)>>BDC (xxx) Tj EMC (n) Tj ET", "ofén"},
-		{"invalid operators around", "Q Q ] >> ) 1 0 0 BT /F1 10 Tf 50 700 Td (ok) Tj /Nope Do /F9 1 Tf (gone) Tj EMC ET", "ok"},
+		{
+			"an image among the text",
+			"BT /F1 10 Tf 50 700 Td (a) Tj ET BI /W 1 /H 1 ID (\x00<<EIx\xff\nEI BT /F1 10 Tf 50 600 Td (b) Tj ET",
+			"a\n\nb",
+		},
+		{
+			"actual text",
+			"BT /F1 10 Tf 50 700 Td (o) Tj /Span<</ActualText(\xfe\xff\x00f\x00\xe9)>>BDC (xxx) Tj EMC (n) Tj ET",
+			"ofén",
+		},
+		{
+			"invalid operators around",
+			"Q Q ] >> ) 1 0 0 BT /F1 10 Tf 50 700 Td (ok) Tj /Nope Do /F9 1 Tf (gone) Tj EMC ET",
+			"ok",
+		},
 		{"a truncated end", "BT /F1 10 Tf 50 700 Td (ok) Tj [(cut", "ok"},
 	}
 	for _, c := range cases {
@@ -92,15 +128,46 @@ func TestPDFFonts(t *testing.T) {
 1 begincodespacerange <0000> <FFFF> endcodespacerange
 2 beginbfchar <0001> <00480069> <0002> <D83DDE00> endbfchar
 2 beginbfrange <0010> <0012> <0061> <0020> <0021> [<0078> <0079>] endbfrange endcmap`
-	composite := "<</Type/Font/Subtype/Type0/Encoding/Identity-H/ToUnicode 7 0 R/DescendantFonts[<</Subtype/CIDFontType2/DW 500/W[1[1000] 16 18 600]>>]>>"
+	composite := "<</Type/Font/Subtype/Type0/Encoding/Identity-H/ToUnicode 7 0 " +
+		"R/DescendantFonts[<</Subtype/CIDFontType2/DW 500/W[1[1000] 16 18 600]>>]>>"
 	cases := []struct{ name, show, font, stream, want string }{
 		{"a table of a composite font", "<000100020010001100120020 0021>", composite, pdfStream("", cmap), "Hi😀abcxy"},
 		{"widths of a composite font", "[<0001> -500 <0010> -50 <0011>]", composite, pdfStream("", cmap), "Hi ab"},
-		{"names of characters", "(ABC\x0c)", "<</Type/Font/Subtype/Type1/Encoding<</Differences[65/eacute/uni20AC/u1F600]>>>>", "null", "é€😀fi"},
-		{"the font's table wins", "(A)", "<</Type/Font/Subtype/TrueType/Encoding/WinAnsiEncoding/ToUnicode 7 0 R>>", pdfStream("", "1 beginbfchar <41> <017D> endbfchar"), "Ž"},
-		{"Shift-JIS", "(A\x82\xa0)", "<</Type/Font/Subtype/Type0/Encoding/90ms-RKSJ-H/DescendantFonts[<<>>]>>", "null", "Aあ"},
-		{"UTF-16", "<4e2d6587>", "<</Type/Font/Subtype/Type0/Encoding/UniGB-UTF16-H/DescendantFonts[<<>>]>>", "null", "中文"},
-		{"a compressed table", "(A)", "<</Type/Font/Subtype/Type1/ToUnicode 7 0 R>>", compressed("1 beginbfchar <41> <03A9> endbfchar"), "Ω"},
+		{
+			"names of characters",
+			"(ABC\x0c)",
+			"<</Type/Font/Subtype/Type1/Encoding<</Differences[65/eacute/uni20AC/u1F600]>>>>",
+			"null",
+			"é€😀fi",
+		},
+		{
+			"the font's table wins",
+			"(A)",
+			"<</Type/Font/Subtype/TrueType/Encoding/WinAnsiEncoding/ToUnicode 7 0 R>>",
+			pdfStream("", "1 beginbfchar <41> <017D> endbfchar"),
+			"Ž",
+		},
+		{
+			"Shift-JIS",
+			"(A\x82\xa0)",
+			"<</Type/Font/Subtype/Type0/Encoding/90ms-RKSJ-H/DescendantFonts[<<>>]>>",
+			"null",
+			"Aあ",
+		},
+		{
+			"UTF-16",
+			"<4e2d6587>",
+			"<</Type/Font/Subtype/Type0/Encoding/UniGB-UTF16-H/DescendantFonts[<<>>]>>",
+			"null",
+			"中文",
+		},
+		{
+			"a compressed table",
+			"(A)",
+			"<</Type/Font/Subtype/Type1/ToUnicode 7 0 R>>",
+			compressed("1 beginbfchar <41> <03A9> endbfchar"),
+			"Ω",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,10 +175,16 @@ func TestPDFFonts(t *testing.T) {
 			if c.show[0] == '[' {
 				op = " TJ"
 			}
-			file := pdfBytes("", "<</Type/Catalog/Pages 2 0 R>>",
+			file := pdfBytes(
+				"",
+				"<</Type/Catalog/Pages 2 0 R>>",
 				"<</Type/Pages/Kids[3 0 R]/Count 1/Resources<</Font<</F1 6 0 R/F2 5 0 R>>>>>>",
 				"<</Type/Page/Parent 2 0 R/Contents[4 0 R 4 0 R]>>",
-				pdfStream("", "BT /F1 10 Tf 50 700 Td "+c.show+op+" ET"), helvetica, c.font, c.stream)
+				pdfStream("", "BT /F1 10 Tf 50 700 Td "+c.show+op+" ET"),
+				helvetica,
+				c.font,
+				c.stream,
+			)
 			got, _, err := extractHere(t, FormatPDF, "a.pdf", "", file)
 			if err != nil {
 				t.Fatal(err)
@@ -130,9 +203,14 @@ func compressed(data string) string {
 }
 
 func TestPDFDrawings(t *testing.T) {
-	form := pdfStream("/Type/XObject/Subtype/Form/Matrix[1 0 0 1 0 -100]/Resources<</Font<</F1 5 0 R>>/XObject<</X 6 0 R>>>>",
-		"BT /F1 10 Tf 50 700 Td (inside) Tj ET /X Do")
-	got, _, err := extractHere(t, FormatPDF, "a.pdf", "", onePage("BT /F1 10 Tf 50 700 Td (outside) Tj ET /X Do", "/XObject<</X 6 0 R>>", form))
+	form := pdfStream(
+		"/Type/XObject/Subtype/Form/Matrix[1 0 0 1 0 -100]/Resources<</Font<</F1 5 0 R>>/XObject<</X 6 0 R>>>>",
+		"BT /F1 10 Tf 50 700 Td (inside) Tj ET /X Do",
+	)
+	got, _, err := extractHere(
+		t, FormatPDF, "a.pdf", "",
+		onePage("BT /F1 10 Tf 50 700 Td (outside) Tj ET /X Do", "/XObject<</X 6 0 R>>", form),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +236,22 @@ paragraph p1 "Call us — 日本語 too."`)
 // The name of the file from which a PDF was made is not used as its title.
 func TestPDFTitles(t *testing.T) {
 	for title, want := range map[string]string{
-		"Pump manual": "Pump manual", "Release 2.1": "Release 2.1", "handbook.html": "", "Report FINAL.DOCX": "", "Microsoft Word - letter.doc": "", "Untitled": "",
-		"Microsoft in the classroom": "Microsoft in the classroom",
+		"Pump manual":                 "Pump manual",
+		"Release 2.1":                 "Release 2.1",
+		"handbook.html":               "",
+		"Report FINAL.DOCX":           "",
+		"Microsoft Word - letter.doc": "",
+		"Untitled":                    "",
+		"Microsoft in the classroom":  "Microsoft in the classroom",
 	} {
-		file := pdfBytes("/Info<</Title("+title+")>>", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Count 1/Kids[3 0 R]/Resources<</Font<</F1 5 0 R>>>>>>",
-			"<</Type/Page/Contents 4 0 R>>", pdfStream("", "BT /F1 10 Tf 50 700 Td (first) Tj ET"), helvetica)
+		file := pdfBytes(
+			"/Info<</Title("+title+")>>",
+			"<</Type/Catalog/Pages 2 0 R>>",
+			"<</Type/Pages/Count 1/Kids[3 0 R]/Resources<</Font<</F1 5 0 R>>>>>>",
+			"<</Type/Page/Contents 4 0 R>>",
+			pdfStream("", "BT /F1 10 Tf 50 700 Td (first) Tj ET"),
+			helvetica,
+		)
 		doc, err := Read(context.Background(), "a.pdf", "", file, Limits{})
 		if err != nil {
 			t.Fatal(err)
@@ -176,10 +265,25 @@ func TestPDFTitles(t *testing.T) {
 func TestPDFPageNumbers(t *testing.T) {
 	page := func(n int) string { return fmt.Sprintf("<</Type/Page/Contents %d 0 R>>", n) }
 	text := func(s string) string { return pdfStream("", "BT /F1 10 Tf 50 700 Td ("+s+") Tj ET") }
-	file := pdfBytes("/Info<</Title(\xfe\xff\x00\xdc\x00b)>>", "<</Type/Catalog/Pages 2 0 R>>",
+	file := pdfBytes(
+		"/Info<</Title(\xfe\xff\x00\xdc\x00b)>>",
+		"<</Type/Catalog/Pages 2 0 R>>",
 		"<</Type/Pages/Count 4/Kids[3 0 R 4 0 R]/Resources<</Font<</F1 9 0 R>>>>>>",
-		"<</Type/Pages/Count 3/Kids[5 0 R 6 0 R 5 0 R]>>", page(8), page(7), page(99), text("first"), text("last"), helvetica)
-	doc, err := Read(context.Background(), "a.pdf", "", append([]byte("junk\n"), append(file, "\n\x00tail"...)...), Limits{})
+		"<</Type/Pages/Count 3/Kids[5 0 R 6 0 R 5 0 R]>>",
+		page(8),
+		page(7),
+		page(99),
+		text("first"),
+		text("last"),
+		helvetica,
+	)
+	doc, err := Read(
+		context.Background(),
+		"a.pdf",
+		"",
+		append([]byte("junk\n"), append(file, "\n\x00tail"...)...),
+		Limits{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +292,13 @@ func TestPDFPageNumbers(t *testing.T) {
 	if doc.Title != "Üb" || doc.Pages != 4 {
 		t.Errorf("title %q, %d pages", doc.Title, doc.Pages)
 	}
-	if _, err := Read(context.Background(), "a.pdf", "", file, Limits{Pages: 3}); agent.ErrorCode(err) != CodeTooComplex {
+	if _, err := Read(
+		context.Background(),
+		"a.pdf",
+		"",
+		file,
+		Limits{Pages: 3},
+	); agent.ErrorCode(err) != CodeTooComplex {
 		t.Errorf("over the limit of pages: got %v", err)
 	}
 }
@@ -206,7 +316,8 @@ func TestPDFVersions(t *testing.T) {
 func TestPDFsThatCannotBeRead(t *testing.T) {
 	good := onePage("BT /F1 10 Tf 50 700 Td (some text) Tj ET", "")
 	image := "<</Type/XObject/Subtype/Image/Width 1/Height 1/Length 0>>\nstream\n\nendstream"
-	standard := "/ID[(0123456789abcdef)(x)]/Encrypt<</Filter/Standard/V %d/R %d/Length 128/P -4/O(" + strings.Repeat("o", 32) + ")/U(" + strings.Repeat("u", 32) + ")>>"
+	standard := "/ID[(0123456789abcdef)(x)]/Encrypt<</Filter/Standard/V %d/R %d/Length 128/P -4/O(" +
+		strings.Repeat("o", 32) + ")/U(" + strings.Repeat("u", 32) + ")>>"
 	encrypted := func(v, r int) []byte {
 		return pdfBytes(fmt.Sprintf(standard, v, r), "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[]/Count 0>>")
 	}
@@ -218,10 +329,25 @@ func TestPDFsThatCannotBeRead(t *testing.T) {
 	}{
 		{"cut off", good[:len(good)/2], CodeBrokenFile, "cut off"},
 		{"no pages", pdfBytes("", "<</Type/Catalog>>"), CodeBrokenFile, "pages"},
-		{"pages in a circle", pdfBytes("", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>"), CodeBrokenFile, "pages"},
+		{
+			"pages in a circle",
+			pdfBytes("", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>"),
+			CodeBrokenFile,
+			"pages",
+		},
 		{"a scan", onePage("q 600 0 0 780 0 0 cm /X Do Q", "/XObject<</X 6 0 R>>", image), CodeNoText, "scan"},
-		{"a scan with a stamp", onePage("600 0 0 780 0 0 cm /X Do BT /F1 10 Tf 50 700 Td (page 1) Tj ET", "/XObject<</X 6 0 R>>", image), CodeNoText, "scan"},
-		{"only a small image", onePage("q 60 0 0 60 0 0 cm /X Do Q", "/XObject<</X 6 0 R>>", image), CodeNoText, "no text"},
+		{
+			"a scan with a stamp",
+			onePage("600 0 0 780 0 0 cm /X Do BT /F1 10 Tf 50 700 Td (page 1) Tj ET", "/XObject<</X 6 0 R>>", image),
+			CodeNoText,
+			"scan",
+		},
+		{
+			"only a small image",
+			onePage("q 60 0 0 60 0 0 cm /X Do Q", "/XObject<</X 6 0 R>>", image),
+			CodeNoText,
+			"no text",
+		},
 		{"empty", onePage("", ""), CodeNoText, "no text"},
 		{"a password", encrypted(2, 3), CodeEncrypted, "password"},
 		{"an unknown encryption", encrypted(5, 6), CodeEncrypted, "encrypted"},
@@ -240,8 +366,13 @@ func TestPDFsThatCannotBeRead(t *testing.T) {
 // A page whose instructions decompress to more than the limit uses no memory of the
 // parent, and fails with an error for clients.
 func TestPDFBomb(t *testing.T) {
-	file := pdfBytes("", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
-		"<</Type/Page/Contents[4 0 R 4 0 R 4 0 R 4 0 R]>>", compressed(strings.Repeat(" ", 40<<20)))
+	file := pdfBytes(
+		"",
+		"<</Type/Catalog/Pages 2 0 R>>",
+		"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+		"<</Type/Page/Contents[4 0 R 4 0 R 4 0 R 4 0 R]>>",
+		compressed(strings.Repeat(" ", 40<<20)),
+	)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := Read(context.Background(), "a.pdf", "", file, Limits{Memory: 256 << 20})
@@ -293,7 +424,11 @@ func TestPoorTextIsReadAgain(t *testing.T) {
 
 func TestKnownWords(t *testing.T) {
 	for text, want := range map[string][2]int{
-		"I a e The cat and the dog": {3, 8}, "T h e c a t": {0, 6}, "Der Hund ist im Haus": {3, 5}, "": {0, 0}, "123 4": {0, 0},
+		"I a e The cat and the dog": {3, 8},
+		"T h e c a t":               {0, 6},
+		"Der Hund ist im Haus":      {3, 5},
+		"":                          {0, 0},
+		"123 4":                     {0, 0},
 	} {
 		if known, all := knownWords(text); known != want[0] || all != want[1] {
 			t.Errorf("%q: got %d of %d", text, known, all)
@@ -303,10 +438,18 @@ func TestKnownWords(t *testing.T) {
 
 func FuzzPDFContent(f *testing.F) {
 	for _, seed := range []string{
-		"BT /F1 12 Tf 50 700 Td (Hello) Tj ET", "[(a)-300<62>] TJ T* ' \"", "BI ID \nEI q Q cm", "/X Do (\\053\\\n(", "<</ActualText(x)>> BDC << [ EMC",
-		"1e99 -.5 +3 --2 0 0 Tm (x) Tj", "/F2 1 Tf <0001> Tj",
+		"BT /F1 12 Tf 50 700 Td (Hello) Tj ET",
+		"[(a)-300<62>] TJ T* ' \"",
+		"BI ID \nEI q Q cm",
+		"/X Do (\\053\\\n(",
+		"<</ActualText(x)>> BDC << [ EMC",
+		"1e99 -.5 +3 --2 0 0 Tm (x) Tj",
+		"/F2 1 Tf <0001> Tj",
 	} {
-		f.Add([]byte(seed), []byte("1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <00> <ff> <0041> endbfrange"))
+		f.Add(
+			[]byte(seed),
+			[]byte("1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <00> <ff> <0041> endbfrange"),
+		)
 	}
 	f.Fuzz(func(t *testing.T, content, cmap []byte) {
 		streams := &pdfStreams{left: 1 << 20}

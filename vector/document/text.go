@@ -13,7 +13,12 @@ func readText(_ context.Context, in input) (*Document, error) {
 	text, joined := joinLines(text)
 	o := newOutline(text, in.limits)
 	markParagraphs(o, 0, len(text))
-	return &Document{Text: text, Blocks: o.blocks, Lined: true, Joined: joined}, nil
+	return &Document{
+		Text:   text,
+		Blocks: o.blocks,
+		Lined:  true,
+		Joined: joined,
+	}, nil
 }
 
 // text returns the whole input as UTF-8.

@@ -35,7 +35,9 @@ var commonWords = func() map[string]bool {
 // knownWords counts the words of a text and the common ones among them. Single
 // letters do not count: a text with spaces between letters is full of them.
 func knownWords(text string) (known, all int) {
-	words := strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) })
+	words := strings.FieldsFuncSeq(text, func(r rune) bool {
+		return !unicode.IsLetter(r)
+	})
 	for word := range words {
 		all++
 		if len(word) > 1 && len(word) <= 16 && commonWords[strings.ToLower(word)] {

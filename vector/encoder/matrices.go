@@ -49,7 +49,11 @@ func (r *matrices) dense(name string, in, out int) nn.Dense {
 }
 
 func (r *matrices) scaling(name string, size int) nn.Norm {
-	return nn.Norm{Scale: r.vector(name+".scale", size), Bias: r.vector(name+".bias", size), Epsilon: 1e-6}
+	return nn.Norm{
+		Scale:   r.vector(name+".scale", size),
+		Bias:    r.vector(name+".bias", size),
+		Epsilon: 1e-6,
+	}
 }
 
 func (r *matrices) layer(name string, in int) layer {

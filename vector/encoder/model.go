@@ -64,7 +64,9 @@ func Load() (*Model, error) {
 
 // content returns the model file without copying it: the embedding matrix is
 // read in place.
-func content() []byte { return unsafe.Slice(unsafe.StringData(modelFile), len(modelFile)) }
+func content() []byte {
+	return unsafe.Slice(unsafe.StringData(modelFile), len(modelFile))
+}
 
 // New builds a model from a decoded file and keeps using its memory. It fails
 // if a matrix of the network is missing or has another size. It is for the
@@ -81,7 +83,11 @@ func newModel(file *modelfile.File, kernel *gemm.Kernel) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{ID: file.Name, vocabulary: newVocabulary(file.Pieces), network: network}
+	m := &Model{
+		ID:         file.Name,
+		vocabulary: newVocabulary(file.Pieces),
+		network:    network,
+	}
 	m.scratch.New = func() any { return newScratch(kernel) }
 	return m, nil
 }

@@ -53,7 +53,9 @@ func TestTokensOfOddTexts(t *testing.T) {
 			t.Errorf("%s: %q: got %v, want %v", name, c.text, got, c.want)
 		}
 	}
-	if slices.ContainsFunc(m.Tokens("<s></s>extra_token_id_1"), func(id int32) bool { return id < reserved && id != unknown }) {
+	if slices.ContainsFunc(m.Tokens("<s></s>extra_token_id_1"), func(id int32) bool {
+		return id < reserved && id != unknown
+	}) {
 		t.Error("a text became a marker of the vocabulary")
 	}
 }
@@ -85,7 +87,9 @@ func TestLongTextsAreCut(t *testing.T) {
 	for _, tail := range []string{"é", "日", "🙂", "\x80\x80\x80\x80\x80"} {
 		for shift := range 5 {
 			text := strings.Repeat("a", MaxText-shift) + tail
-			if cut := truncate(text); len(cut) > MaxText || len(cut) <= MaxText-utf8.UTFMax || utf8.ValidString(text) && !utf8.ValidString(cut) {
+			if cut := truncate(text); len(cut) > MaxText ||
+				len(cut) <= MaxText-utf8.UTFMax ||
+				utf8.ValidString(text) && !utf8.ValidString(cut) {
 				t.Errorf("%q after %d bytes was cut to %d", tail, MaxText-shift, len(cut))
 			}
 		}
@@ -96,7 +100,9 @@ func FuzzTokens(f *testing.F) {
 	for _, c := range golden(f) {
 		f.Add(c.Text)
 	}
-	for _, text := range []string{"\x00", "\xff\xfe", "a\x80b", "\u0301\u0301", "\ufdfa", "▁▁", ":30:00", "日\xe6\x97", strings.Repeat("é", 300)} {
+	for _, text := range []string{
+		"\x00", "\xff\xfe", "a\x80b", "\u0301\u0301", "\ufdfa", "▁▁", ":30:00", "日\xe6\x97", strings.Repeat("é", 300),
+	} {
 		f.Add(text)
 	}
 	m, list := shared(f), pieces(f)

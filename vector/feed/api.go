@@ -47,8 +47,14 @@ type Client struct {
 // NewClient returns a Client that may reach the private ranges allow.
 func NewClient(allow []agent.AddressRange, version string) *Client {
 	return &Client{
-		egress:    egress.New(egress.Policy{Allow: allow, MaxResponse: maxPage, HeaderTimeout: pageTime}),
-		userAgent: "Satchel/" + version, sleep: clock.Sleep, decoding: make(chan struct{}, 1),
+		egress: egress.New(egress.Policy{
+			Allow:         allow,
+			MaxResponse:   maxPage,
+			HeaderTimeout: pageTime,
+		}),
+		userAgent: "Satchel/" + version,
+		sleep:     clock.Sleep,
+		decoding:  make(chan struct{}, 1),
 	}
 }
 
@@ -102,9 +108,15 @@ type Page struct {
 }
 
 // Page reads page number done, counted from 0. next is from the previous page.
-// config contains its secrets; credential is the one that it names, or nil. Errors are *agent.Error meant for clients, or
-// ctx's.
-func (c *Client) Page(ctx context.Context, config agent.APIConfig, credential egress.Credential, done int, next string) (Page, error) {
+// config contains its secrets; credential is the one that it names, or nil. Errors are *agent.Error meant for clients,
+// or ctx's.
+func (c *Client) Page(
+	ctx context.Context,
+	config agent.APIConfig,
+	credential egress.Credential,
+	done int,
+	next string,
+) (Page, error) {
 	p, err := c.plan(config)
 	if errors.Is(err, egress.ErrBlocked) { // it was allowed when the source was created
 		refused := egress.Refusal("config.url", err)
@@ -211,7 +223,10 @@ func (p *plan) read(body []byte) (page Page, err error) {
 	if p.Pagination.Type == "cursor" {
 		next, _ := p.next.Walk(answer)
 		if isCompound(next) {
-			return page, agent.Errorf(CodeAnswer, "config.pagination.next_path is neither a string nor a number in the response")
+			return page, agent.Errorf(
+				CodeAnswer,
+				"config.pagination.next_path is neither a string nor a number in the response",
+			)
 		}
 		if page.Next = plain(next); next == false {
 			page.Next = ""
@@ -251,5 +266,9 @@ func (p *plan) item(value any) Item {
 
 // explainStatus returns the error for a status other than success.
 func explainStatus(status int) error {
-	return agent.Errorf(agent.CodeUpstream, "%s", strings.TrimSpace(fmt.Sprintf("the API answered %d %s", status, http.StatusText(status)))).With("status", status)
+	return agent.Errorf(
+		agent.CodeUpstream,
+		"%s",
+		strings.TrimSpace(fmt.Sprintf("the API answered %d %s", status, http.StatusText(status))),
+	).With("status", status)
 }

@@ -30,8 +30,9 @@ func decode(t testing.TB, text string) any {
 func TestTemplates(t *testing.T) {
 	item := decode(t, `{"title":"{{secret}}","n":1.50,"tags":["a","b"],"none":null,"yes":true,"deep":{"x":[{"y":1}]}}`)
 	for text, want := range map[string]string{
-		"{{title}}": "{{secret}}", "a {{ n }} b": "a 1.50 b", "{{tags}}": "a, b", "{{none}}{{gone}}": "", "{{yes}}": "true",
-		"{{deep}}": `{"x":[{"y":1}]}`, "{{deep.x[0].y}}": "1", "}} plain {": "}} plain {", "": "",
+		"{{title}}": "{{secret}}", "a {{ n }} b": "a 1.50 b", "{{tags}}": "a, b",
+		"{{none}}{{gone}}": "", "{{yes}}": "true", "{{deep}}": `{"x":[{"y":1}]}`, "{{deep.x[0].y}}": "1",
+		"}} plain {": "}} plain {", "": "",
 	} {
 		parsed, err := ParseTemplate(text)
 		if err != nil {
@@ -49,7 +50,9 @@ func TestTemplates(t *testing.T) {
 }
 
 func TestRowsBecomeItems(t *testing.T) {
-	columns, err := FindColumns(agent.DatabaseConfig{IDColumn: "id", TitleColumn: "name"}, []string{"id", "name", "notes", "n"})
+	columns, err := FindColumns(agent.DatabaseConfig{IDColumn: "id", TitleColumn: "name"}, []string{
+		"id", "name", "notes", "n",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,18 +148,29 @@ func TestPages(t *testing.T) {
 		c.IDPath, c.Pagination = "id", agent.Pagination{Type: "page", Param: "p"}
 	})
 	page, err := c.Page(ctx, numbered, nil, 2, "")
-	if err != nil || len(page.Items) != 3 || page.Items[0].ID != "7k" || page.Items[0].Title != "N" || page.Items[0].Text != "id: 7k\nname: N\n" || page.Items[1].Text != "7\n" {
+	if err != nil ||
+		len(page.Items) != 3 ||
+		page.Items[0].ID != "7k" ||
+		page.Items[0].Title != "N" ||
+		page.Items[0].Text != "id: 7k\nname: N\n" ||
+		page.Items[1].Text != "7\n" {
 		t.Errorf("got %+v, %v", page, err)
 	}
 	cursor := func(path, param string) agent.APIConfig {
 		return configOf(s.URL+path, func(c *agent.APIConfig) {
-			c.ItemsPath, c.IDPath, c.Pagination = "list", "id", agent.Pagination{Type: "cursor", Param: param, NextPath: "next"}
+			c.ItemsPath, c.IDPath, c.Pagination = "list", "id", agent.Pagination{
+				Type:     "cursor",
+				Param:    param,
+				NextPath: "next",
+			}
 		})
 	}
 	if page, err = c.Page(ctx, cursor("/cursor", "after"), nil, 0, ""); err != nil || page.Next != "abc=" {
 		t.Errorf("got %+v, %v", page, err)
 	}
-	if page, err = c.Page(ctx, cursor("/cursor", "after"), nil, 1, page.Next); err != nil || page.Next != "" || page.Items[0].ID != "abc=" {
+	if page, err = c.Page(ctx, cursor("/cursor", "after"), nil, 1, page.Next); err != nil ||
+		page.Next != "" ||
+		page.Items[0].ID != "abc=" {
 		t.Errorf("got %+v, %v", page, err)
 	}
 	if page, err = c.Page(ctx, cursor("/links", ""), nil, 0, ""); err != nil || page.Next != "/links2?x=1" {
@@ -168,7 +182,13 @@ func TestPages(t *testing.T) {
 	if last := s.requests[len(s.requests)-1].URL.String(); last != "/links2?x=1" {
 		t.Errorf("the next page was requested as %s", last)
 	}
-	if _, err = c.Page(ctx, cursor("/away", ""), nil, 1, "https://elsewhere.example/x"); agent.ErrorCode(err) != CodeLeft {
+	if _, err = c.Page(
+		ctx,
+		cursor("/away", ""),
+		nil,
+		1,
+		"https://elsewhere.example/x",
+	); agent.ErrorCode(err) != CodeLeft {
 		t.Errorf("a page on another host: %v", err)
 	}
 }
@@ -189,13 +209,18 @@ func TestRequests(t *testing.T) {
 			t.Errorf("got %+v, %v", page, err)
 		}
 	}
-	if u, p, _ := s.requests[0].BasicAuth(); u != "u" || p != "p" || s.requests[0].Header.Get("User-Agent") != "Satchel/test" {
+	if u, p, _ := s.requests[0].BasicAuth(); u != "u" ||
+		p != "p" ||
+		s.requests[0].Header.Get("User-Agent") != "Satchel/test" {
 		t.Errorf("basic: %v", s.requests[0].Header)
 	}
 	if s.requests[1].Header.Get("X-Key") != "k" {
 		t.Errorf("header: %v", s.requests[1].Header)
 	}
-	if r := s.requests[2]; r.Method != "POST" || s.bodies[2] != `{"q":1}` || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("User-Agent") != "mine" {
+	if r := s.requests[2]; r.Method != "POST" ||
+		s.bodies[2] != `{"q":1}` ||
+		r.Header.Get("Content-Type") != "application/json" ||
+		r.Header.Get("User-Agent") != "mine" {
 		t.Errorf("body: %s %q %v", r.Method, s.bodies[2], r.Header)
 	}
 	if s.bodies[3] != "query { all }" {
@@ -223,10 +248,34 @@ func TestRetries(t *testing.T) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(503)
 		}, maxAttempts, []time.Duration{maxWait, maxWait, maxWait}, agent.CodeUpstream},
-		{"no Retry-After", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) }, maxAttempts, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, agent.CodeUpstream},
-		{"not found", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(404) }, 1, nil, agent.CodeUpstream},
-		{"not JSON", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "<html>") }, 1, nil, CodeAnswer},
-		{"two values", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "{} {}") }, 1, nil, CodeAnswer},
+		{
+			"no Retry-After",
+			func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) },
+			maxAttempts,
+			[]time.Duration{time.Second, 2 * time.Second, 4 * time.Second},
+			agent.CodeUpstream,
+		},
+		{
+			"not found",
+			func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(404) },
+			1,
+			nil,
+			agent.CodeUpstream,
+		},
+		{
+			"not JSON",
+			func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "<html>") },
+			1,
+			nil,
+			CodeAnswer,
+		},
+		{
+			"two values",
+			func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "{} {}") },
+			1,
+			nil,
+			CodeAnswer,
+		},
 		{"a number", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "5") }, 1, nil, CodeAnswer},
 		{"truncated", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Content-Length", "100")
@@ -273,11 +322,18 @@ func TestRedirects(t *testing.T) {
 	if h := away.requests[0].Header; h.Get("X-Plain") != "" || h.Get("X-Odd") != "" {
 		t.Errorf("another host received %v", h)
 	}
-	if _, err := c.Page(t.Context(), configOf(s.URL, func(c *agent.APIConfig) { c.Method, c.Body = "POST", json.RawMessage(`{"key":"s3cret"}`) }), nil, 0, ""); agent.ErrorCode(err) != CodeLeft || len(away.requests) != 1 {
+	if _, err := c.Page(
+		t.Context(),
+		configOf(s.URL, func(c *agent.APIConfig) { c.Method, c.Body = "POST", json.RawMessage(`{"key":"s3cret"}`) }),
+		nil,
+		0,
+		"",
+	); agent.ErrorCode(err) != CodeLeft || len(away.requests) != 1 {
 		t.Errorf("a body for another host: %v, %d requests", err, len(away.requests))
 	}
 	to = s.URL + "/here"
-	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); err != nil || s.requests[len(s.requests)-1].Header.Get("X-Plain") != "s3cret" {
+	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); err != nil ||
+		s.requests[len(s.requests)-1].Header.Get("X-Plain") != "s3cret" {
 		t.Errorf("a redirect on the host: %v", err)
 	}
 	to = "http://10.0.0.1/"
@@ -315,7 +371,11 @@ func FuzzTemplate(f *testing.F) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	for _, seed := range []string{`[]`, `{"data":[{"id":1,"title":"x"}],"next":"y"}`, `[[[[]]]]`, `{"data":5}`, `null`, `{"next":{}}`} {
+	for _, seed := range []string{
+		`[]`,
+		`{"data":[{"id":1,"title":"x"}],"next":"y"}`,
+		`[[[[]]]]`, `{"data":5}`, `null`, `{"next":{}}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	c := NewClient(nil, "test")

@@ -70,7 +70,8 @@ func (p *plan) request(ctx context.Context, target *url.URL, userAgent string) (
 		}
 	}
 	call.Credential = p.credential
-	call.URL, call.Method, call.Headers, call.Auth, call.Accept = target, p.Method, p.Headers, p.Auth, "application/json"
+	call.URL, call.Method, call.Headers, call.Auth, call.Accept =
+		target, p.Method, p.Headers, p.Auth, "application/json"
 	return call.Request(ctx)
 }
 
@@ -78,7 +79,9 @@ func (p *plan) request(ctx context.Context, target *url.URL, userAgent string) (
 // headers.
 func redirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
-	stayed := func(u *url.URL) bool { return u.Scheme == first.Scheme && strings.EqualFold(u.Host, first.Host) }
+	stayed := func(u *url.URL) bool {
+		return u.Scheme == first.Scheme && strings.EqualFold(u.Host, first.Host)
+	}
 	if stayed(req.URL) && !slices.ContainsFunc(via, func(r *http.Request) bool { return !stayed(r.URL) }) {
 		return nil
 	}

@@ -21,7 +21,9 @@ type Item struct {
 const maxID = 200
 
 // Hash returns the SHA-256 of the item's content.
-func (i Item) Hash() string { return hash(i.Title + "\x00" + i.Text) }
+func (i Item) Hash() string {
+	return hash(i.Title + "\x00" + i.Text)
+}
 
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))

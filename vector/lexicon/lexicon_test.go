@@ -36,13 +36,14 @@ func TestWords(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
-	const known = " heating summer sum dog bus city knife wolf stop bake walk happy large quick child buy leaf red heat glass "
+	const known = " heating summer sum dog bus city knife wolf stop bake walk happy large quick " +
+		"child buy leaf red heat glass "
 	for word, want := range map[string]string{
 		"dog": "dog", "dogs": "dog", "buses": "bus", "cities": "city", "knives": "knife", "wolves": "wolf",
 		"stopped": "stop", "stopping": "stop", "baked": "bake", "baking": "bake", "walked": "walk", "walking": "walk",
-		"happier": "happy", "happily": "happy", "larger": "large", "quickest": "quick", "quickly": "quick", "redder": "red",
-		"children": "child", "bought": "buy", "leaves": "leaf", "heating": "heat", "heats": "heat",
-		"summer": "summer", "glasses": "glass", "glass": "glass", "bus": "bus",
+		"happier": "happy", "happily": "happy", "larger": "large", "quickest": "quick",
+		"quickly": "quick", "redder": "red", "children": "child", "bought": "buy", "leaves": "leaf",
+		"heating": "heat", "heats": "heat", "summer": "summer", "glasses": "glass", "glass": "glass", "bus": "bus",
 		"s": "", "ed": "", "unheard": "", "": "",
 	} {
 		if got := Base(word, func(s string) int { return strings.Index(known, " "+s+" ") }); got != want {
@@ -59,16 +60,29 @@ func TestSimilar(t *testing.T) {
 		texts []string // the first is the right one
 	}{
 		{"couch", []string{"A sofa with two cushions", "A carrot from the field", "A contract of two years"}},
-		{"garbage collection", []string{"Rubbish goes into the grey bin", "The train leaves at nine", "Salaries are paid monthly"}},
+		{
+			"garbage collection",
+			[]string{"Rubbish goes into the grey bin", "The train leaves at nine", "Salaries are paid monthly"},
+		},
 		{"merlot on the rug", []string{"Red wine on a carpet", "A walk in the forest", "A letter to the judge"}},
-		{"the physician cured me", []string{"The doctor heals the sick", "The carpenter planes a board", "Rain falls on the hills"}},
+		{
+			"the physician cured me",
+			[]string{"The doctor heals the sick", "The carpenter planes a board", "Rain falls on the hills"},
+		},
 		{"kitten", []string{"Young cats", "Young trees", "Young engines"}},
 		{"automobile repairs", []string{"We mend cars", "We bake bread", "We teach French"}},
 	} {
 		got := table.Similar(c.query, c.texts)
 		for i := range got[1:] {
 			if got[0] <= got[1+i] {
-				t.Errorf("%q: the similarity to %q is %.3f, to %q %.3f", c.query, c.texts[0], got[0], c.texts[1+i], got[1+i])
+				t.Errorf(
+					"%q: the similarity to %q is %.3f, to %q %.3f",
+					c.query,
+					c.texts[0],
+					got[0],
+					c.texts[1+i],
+					got[1+i],
+				)
 			}
 		}
 	}
@@ -95,12 +109,20 @@ func TestSimilarBounds(t *testing.T) {
 // lengths: 5 bits a number leave some 0.25% of the squares.
 func TestEncode(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	want := map[string][]float32{"sea": make([]float32, 128), "ships": make([]float32, 128), "nil": make([]float32, 128)}
+	want := map[string][]float32{
+		"sea":   make([]float32, 128),
+		"ships": make([]float32, 128),
+		"nil":   make([]float32, 128),
+	}
 	for i := range 128 {
 		want["sea"][i] = float32(random.NormFloat64())
 		want["ships"][i] = float32(1000 * random.NormFloat64())
 	}
-	table, err := Decode(string(Encode([]string{"sea", "ship", "nil"}, [][]float32{want["sea"], want["ships"], want["nil"]})))
+	table, err := Decode(string(Encode([]string{"sea", "ship", "nil"}, [][]float32{
+		want["sea"],
+		want["ships"],
+		want["nil"],
+	})))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,9 @@ type Table struct {
 // a damaged file.
 func Load() (*Table, error) { return loaded() }
 
-var loaded = sync.OnceValues(func() (*Table, error) { return Decode(packed) })
+var loaded = sync.OnceValues(func() (*Table, error) {
+	return Decode(packed)
+})
 
 // The file format: the magic number; the numbers of words and dimensions and
 // the length of the word list (uint32, little-endian); the words, each
@@ -48,15 +50,18 @@ const (
 // levels are those of the quantizer with 32 levels that has the least squared error
 // for normally distributed numbers: J. Max, "Quantizing for Minimum Distortion" (1960).
 var levels = [32]float32{
-	-3.263, -2.692, -2.319, -2.029, -1.788, -1.577, -1.387, -1.212, -1.049, -0.8947, -0.7473, -0.6050, -0.4668, -0.3314, -0.1981, -0.0659,
-	0.0659, 0.1981, 0.3314, 0.4668, 0.6050, 0.7473, 0.8947, 1.049, 1.212, 1.387, 1.577, 1.788, 2.029, 2.319, 2.692, 3.263,
+	-3.263, -2.692, -2.319, -2.029, -1.788, -1.577, -1.387, -1.212, -1.049, -0.8947, -0.7473, -0.6050, -0.4668, -0.3314,
+	-0.1981, -0.0659, 0.0659, 0.1981, 0.3314, 0.4668, 0.6050, 0.7473, 0.8947, 1.049, 1.212, 1.387, 1.577, 1.788, 2.029,
+	2.319, 2.692, 3.263,
 }
 
 // A group is the levels of 8 numbers in 5 bytes.
 const groupDims, groupBytes = 8, 5
 
 // checksum is the last value of a table file, of all that is before it.
-func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+func checksum(b []byte) uint32 {
+	return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
+}
 
 var errDamaged = errors.New("lexicon: the table is damaged")
 
@@ -73,10 +78,18 @@ func Decode(file string) (*Table, error) {
 	words := int(binary.LittleEndian.Uint32(counts))
 	dims := int(binary.LittleEndian.Uint32(counts[4:]))
 	list := int(binary.LittleEndian.Uint32(counts[8:]))
-	if words > maxWords || dims < 1 || dims%groupDims > 0 || dims > maxDims || len(body) != header+list+words*(4+rowBytes(dims)) {
+	if words > maxWords ||
+		dims < 1 ||
+		dims%groupDims > 0 ||
+		dims > maxDims ||
+		len(body) != header+list+words*(4+rowBytes(dims)) {
 		return nil, errDamaged
 	}
-	t := &Table{dims: dims, rows: make(map[string]int32, words), scale: make([]float32, words)}
+	t := &Table{
+		dims:  dims,
+		rows:  make(map[string]int32, words),
+		scale: make([]float32, words),
+	}
 	for word := range strings.Lines(body[header:][:list]) {
 		t.rows[strings.TrimSuffix(word, "\n")] = int32(len(t.rows))
 	}
@@ -154,7 +167,9 @@ func nearestLevel(x float64) byte {
 }
 
 // Knows reports whether a lower-case word, or one that it is a form of, is known.
-func (t *Table) Knows(word string) bool { return functionWords[word] || t.row(word) >= 0 }
+func (t *Table) Knows(word string) bool {
+	return functionWords[word] || t.row(word) >= 0
+}
 
 // row returns the row of the known word that a word is a form of, or -1. The
 // first rows are of the most frequent words.

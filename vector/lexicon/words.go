@@ -10,7 +10,9 @@ import (
 // skipped.
 func Words(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
-		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }) {
+		for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
+			return !unicode.IsLetter(r) && r != '\'' && r != '’'
+		}) {
 			word = strings.ToLower(strings.ReplaceAll(word, "’", "'"))
 			word = strings.Trim(strings.TrimSuffix(word, "'s"), "'")
 			if word == "" || functionWords[word] {

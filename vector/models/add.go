@@ -24,11 +24,19 @@ const (
 )
 
 // rootFiles are the files of a model outside the folders of its modules.
-var rootFiles = []string{"config.json", "tokenizer.json", "model.safetensors", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"}
+var rootFiles = []string{
+	"config.json", "tokenizer.json", "model.safetensors", "modules.json",
+	"sentence_bert_config.json",
+	"config_sentence_transformers.json",
+}
 
 // nameTakenError returns the error for a name that is already in use.
 func nameTakenError(name string) error {
-	return agent.Errorf(agent.CodeConflict, "a model named %s already exists; remove it first with \"satchel model remove %s\"", name, name)
+	return agent.Errorf(
+		agent.CodeConflict,
+		"a model named %s already exists; remove it first with \"satchel model remove %s\"",
+		name, name,
+	)
 }
 
 // ggufEnd is the extension of files that contain a whole model.

@@ -31,7 +31,14 @@ const (
 )
 
 // chunk is English of the length of a usual chunk.
-const chunk = `An agent keeps everything it knows in one file: its sources, the contacts it has met, each conversation, and the runs of every workflow. When somebody uploads a manual, the text is cut into chunks of about a thousand characters, and each chunk is given a vector, so that a question can be answered even when it shares no word with the text. The work is done in the background and the progress is shown; until it has finished, search by keyword already answers. A refund is paid within thirty days if the goods come back unused, and the customer only has to state the number of the order. Deliveries to the islands take two days longer than those to the mainland, because the ferry does not sail on Sundays. If the printer shows a red light, open the cover, remove the sheet that is stuck, and close the cover again until it clicks.`
+const chunk = `An agent keeps everything it knows in one file: its sources, the contacts it has met, ` +
+	`each conversation, and the runs of every workflow. When somebody uploads a manual, the text is cut into chunks ` +
+	`of about a thousand characters, and each chunk is given a vector, so that a question can be answered even when ` +
+	`it shares no word with the text. The work is done in the background and the progress is shown; ` +
+	`until it has finished, search by keyword already answers. A refund is paid within thirty days if the goods ` +
+	`come back unused, and the customer only has to state the number of the order. Deliveries to the islands take ` +
+	`two days longer than those to the mainland, because the ferry does not sail on Sundays. If the printer shows a ` +
+	`red light, open the cover, remove the sheet that is stuck, and close the cover again until it clicks.`
 
 // quickStart are the sentences of Sentence Transformers' quick start, and the
 // cosines that it states for all-MiniLM-L6-v2 (sbert.net/docs/quickstart.html):
@@ -57,7 +64,10 @@ func (l *Library) Check(ctx context.Context, name string) (Report, error) {
 			return Report{}, err
 		}
 		if size != f.Size || sum != f.SHA256 {
-			return Report{}, fmt.Errorf("%s has changed since the model was added: its SHA-256 is %s, was %s", f.Name, sum, f.SHA256)
+			return Report{}, fmt.Errorf(
+				"%s has changed since the model was added: its SHA-256 is %s, was %s",
+				f.Name, sum, f.SHA256,
+			)
 		}
 	}
 	m, err := l.Open(name)
@@ -84,7 +94,10 @@ func (l *Library) Check(ctx context.Context, name string) (Report, error) {
 }
 
 // compare compares a question with two texts.
-func (r *Report) compare(ctx context.Context, like func(ctx context.Context, a, b string) (float64, error)) (err error) {
+func (r *Report) compare(
+	ctx context.Context,
+	like func(ctx context.Context, a, b string) (float64, error),
+) (err error) {
 	if r.Answer, err = like(ctx, question, answering); err != nil {
 		return err
 	}

@@ -29,11 +29,22 @@ func (c Commands) Add(ctx context.Context, path, name string, out io.Writer) err
 // Install downloads a model. The operator chooses the mirror, so its address may be
 // private.
 func (c Commands) Install(ctx context.Context, from cli.ModelDownload, out io.Writer) error {
-	client := egress.New(egress.Policy{Allow: c.Allow, AllowPrivate: from.Mirror != "", MaxResponse: maxWeights + 1})
+	client := egress.New(egress.Policy{
+		Allow:        c.Allow,
+		AllowPrivate: from.Mirror != "",
+		MaxResponse:  maxWeights + 1,
+	})
 	defer client.CloseIdleConnections()
 	shown := progress{out: out}
-	info, err := c.Library.Install(ctx, Install{Model: from.Model, Name: from.Name, Revision: from.Revision, SHA256: from.SHA256,
-		Mirror: from.Mirror, Client: client, Progress: shown.report})
+	info, err := c.Library.Install(ctx, Install{
+		Model:    from.Model,
+		Name:     from.Name,
+		Revision: from.Revision,
+		SHA256:   from.SHA256,
+		Mirror:   from.Mirror,
+		Client:   client,
+		Progress: shown.report,
+	})
 	if err != nil && shown.file != "" {
 		err = fmt.Errorf("%w (the same command continues where it stopped)", err)
 	}
@@ -64,15 +75,28 @@ func printAdded(info Info, err error, out io.Writer) error {
 		return withoutCode(err)
 	}
 	what := fmt.Sprintf("vectors of %d numbers", info.Dims)
-	use := fmt.Sprintf("Use it: set embedding_provider to \"file\" and embedding_model to %q in an agent's settings.", info.Name)
+	use := fmt.Sprintf(
+		"Use it: set embedding_provider to \"file\" and embedding_model to %q in an agent's settings.",
+		info.Name,
+	)
 	if info.Kind == pretrained.Reranker {
 		what, use = "a reranker", "Chat uses it from now on, and searches with rerank=true."
 	}
-	_, err = fmt.Fprintf(out, "%s is installed: %s, %s, up to %d tokens.\n%s\n", info.Name, what, megabytes(info.Size()), info.Tokens, use)
+	_, err = fmt.Fprintf(
+		out,
+		"%s is installed: %s, %s, up to %d tokens.\n%s\n",
+		info.Name,
+		what,
+		megabytes(info.Size()),
+		info.Tokens,
+		use,
+	)
 	return err
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+func megabytes(n int64) string {
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
 
 // withoutCode returns an error for people, without its code.
 func withoutCode(err error) error {
@@ -90,7 +114,11 @@ func (c Commands) List(out io.Writer) error {
 		return err
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintf(out, "No models are installed. \"satchel model install NAME\" downloads one: %s.\n", strings.Join(Known(), ", "))
+		_, err := fmt.Fprintf(
+			out,
+			"No models are installed. \"satchel model install NAME\" downloads one: %s.\n",
+			strings.Join(Known(), ", "),
+		)
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -100,7 +128,13 @@ func (c Commands) List(out io.Writer) error {
 		if i.Dims == 0 {
 			dims = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", i.Name, i.Kind, dims, i.Tokens, megabytes(i.Size()), i.Source)
+		fmt.Fprintf(
+			w,
+			"%s\t%s\t%s\t%d\t%s\t%s\n",
+			i.Name, i.Kind, dims, i.Tokens,
+			megabytes(i.Size()),
+			i.Source,
+		)
 	}
 	return w.Flush()
 }
@@ -131,6 +165,10 @@ func (c Commands) Remove(name string, out io.Writer) error {
 	if err := c.Library.Remove(name); err != nil {
 		return withoutCode(err)
 	}
-	_, err := fmt.Fprintf(out, "%s is removed. Agents that are set to it search by words until another model is chosen.\n", name)
+	_, err := fmt.Fprintf(
+		out,
+		"%s is removed. Agents that are set to it search by words until another model is chosen.\n",
+		name,
+	)
 	return err
 }

@@ -62,7 +62,12 @@ func (d *download) file(ctx context.Context, name string) error {
 // shouldRetry reports whether another attempt may help.
 func shouldRetry(ctx context.Context, err error) bool {
 	var failed *os.PathError // of this machine's disk
-	return ctx.Err() == nil && !errors.Is(err, errNoFile) && !errors.As(err, &failed) && !egress.IsRefused(err) && !egress.IsPermanent(err) && !egress.IsTLS(err)
+	return ctx.Err() == nil &&
+		!errors.Is(err, errNoFile) &&
+		!errors.As(err, &failed) &&
+		!egress.IsRefused(err) &&
+		!egress.IsPermanent(err) &&
+		!egress.IsTLS(err)
 }
 
 // check compares the hash of a whole file with the pinned one.
@@ -124,7 +129,13 @@ func (d *download) request(ctx context.Context, name string, done int64) (*http.
 }
 
 // receive writes a body to the file. stop ends a connection that stalls.
-func (d *download) receive(f *os.File, resp *http.Response, name string, done int64, stop func()) error {
+func (d *download) receive(
+	f *os.File,
+	resp *http.Response,
+	name string,
+	done int64,
+	stop func(),
+) error {
 	limit := int64(maxOther)
 	if path.Base(name) == weights {
 		limit = maxWeights
@@ -138,12 +149,16 @@ func (d *download) receive(f *os.File, resp *http.Response, name string, done in
 	}
 	stall := time.AfterFunc(stallTime, stop)
 	defer stall.Stop()
-	w := &meter{file: f, limit: limit - done, report: func(n int64) {
-		stall.Reset(stallTime)
-		if d.progress != nil {
-			d.progress(name, done+n, total)
-		}
-	}}
+	w := &meter{
+		file:  f,
+		limit: limit - done,
+		report: func(n int64) {
+			stall.Reset(stallTime)
+			if d.progress != nil {
+				d.progress(name, done+n, total)
+			}
+		},
+	}
 	if _, err := io.Copy(w, resp.Body); err != nil {
 		return err
 	}

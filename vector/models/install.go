@@ -53,9 +53,12 @@ func (l *Library) Install(ctx context.Context, o Install) (Info, error) {
 		return Info{}, nameTakenError(name)
 	}
 	d := &download{
-		folder:  filepath.Join(l.path, "."+name+"."+pin.mark()+".download"),
-		address: cmp.Or(strings.TrimSuffix(o.Mirror, "/"), hub) + "/" + pin.repository + "/resolve/" + pin.revision + "/",
-		pin:     pin, client: o.Client, progress: o.Progress,
+		folder: filepath.Join(l.path, "."+name+"."+pin.mark()+".download"),
+		address: cmp.Or(strings.TrimSuffix(o.Mirror, "/"), hub) + "/" + pin.repository + "/resolve/" +
+			pin.revision + "/",
+		pin:      pin,
+		client:   o.Client,
+		progress: o.Progress,
 	}
 	if err := os.MkdirAll(d.folder, 0o700); err != nil {
 		return Info{}, err
@@ -76,7 +79,9 @@ var (
 	hashes = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-func isPart(s string) bool { return len(s) <= 96 && parts.MatchString(s) }
+func isPart(s string) bool {
+	return len(s) <= 96 && parts.MatchString(s)
+}
 
 func isRepository(s string) bool {
 	owner, name, _ := strings.Cut(s, "/")
@@ -91,21 +96,37 @@ func (o Install) pin() (pinnedModel, error) {
 	pin, ok := knownModels[o.Model]
 	switch {
 	case ok && (o.Revision != "" || o.SHA256 != "" && o.SHA256 != pin.sums[weights]):
-		return pinnedModel{}, fmt.Errorf("%s is pinned to another revision or hash; name its repository, %s, to install another version", o.Model, pin.repository)
+		return pinnedModel{}, fmt.Errorf(
+			"%s is pinned to another revision or hash; name its repository, %s, to install another version",
+			o.Model, pin.repository,
+		)
 	case ok:
 		return pin, nil
 	case !isRepository(o.Model):
-		return pinnedModel{}, fmt.Errorf("%.80q is not a known model (%s) nor a repository such as intfloat/e5-small-v2", o.Model, strings.Join(Known(), ", "))
+		return pinnedModel{}, fmt.Errorf(
+			"%.80q is not a known model (%s) nor a repository such as intfloat/e5-small-v2",
+			o.Model,
+			strings.Join(Known(), ", "),
+		)
 	case o.SHA256 == "":
-		return pinnedModel{}, fmt.Errorf("give the SHA-256 of model.safetensors with --sha256: the page of the file in %s/%s shows it", hub, o.Model)
+		return pinnedModel{}, fmt.Errorf(
+			"give the SHA-256 of model.safetensors with --sha256: the page of the file in %s/%s shows it",
+			hub, o.Model,
+		)
 	case o.Revision != "" && !isPart(o.Revision):
 		return pinnedModel{}, errors.New("--revision has to be a commit, branch or tag")
 	}
-	return pinnedModel{repository: o.Model, revision: cmp.Or(o.Revision, "main"), sums: map[string]string{weights: o.SHA256}}, nil
+	return pinnedModel{
+		repository: o.Model,
+		revision:   cmp.Or(o.Revision, "main"),
+		sums:       map[string]string{weights: o.SHA256},
+	}, nil
 }
 
 // mark returns a name that distinguishes the downloads of different versions.
-func (k pinnedModel) mark() string { return k.sums[weights][:min(12, len(k.sums[weights]))] }
+func (k pinnedModel) mark() string {
+	return k.sums[weights][:min(12, len(k.sums[weights]))]
+}
 
 const weights = "model.safetensors"
 
@@ -137,7 +158,9 @@ func (d *download) isReranker() bool {
 	var c struct {
 		Architectures []string `json:"architectures"`
 	}
-	return d.decode("config.json", &c) == nil && len(c.Architectures) == 1 && strings.HasSuffix(c.Architectures[0], "ForSequenceClassification")
+	return d.decode("config.json", &c) == nil &&
+		len(c.Architectures) == 1 &&
+		strings.HasSuffix(c.Architectures[0], "ForSequenceClassification")
 }
 
 // modules downloads modules.json and the files of the modules.

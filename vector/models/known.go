@@ -12,7 +12,8 @@ type pinnedModel struct {
 // without one are small settings of the same commit.
 var knownModels = map[string]pinnedModel{
 	"all-MiniLM-L6-v2": {
-		repository: "sentence-transformers/all-MiniLM-L6-v2", revision: "1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
+		repository: "sentence-transformers/all-MiniLM-L6-v2",
+		revision:   "1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
 		sums: map[string]string{
 			"model.safetensors":         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 			"tokenizer.json":            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -23,7 +24,8 @@ var knownModels = map[string]pinnedModel{
 		},
 	},
 	"arctic-embed-xs": {
-		repository: "Snowflake/snowflake-arctic-embed-xs", revision: "d8c86521100d3556476a063fc2342036d45c106f",
+		repository: "Snowflake/snowflake-arctic-embed-xs",
+		revision:   "d8c86521100d3556476a063fc2342036d45c106f",
 		sums: map[string]string{
 			"model.safetensors": "ee789e0b1d6ecbbd5ce37b474af556cc1a1319cee4417d9e3b11f82e90300706",
 			"tokenizer.json":    "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854",
@@ -31,7 +33,8 @@ var knownModels = map[string]pinnedModel{
 		},
 	},
 	"bge-small-en-v1.5": {
-		repository: "BAAI/bge-small-en-v1.5", revision: "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a",
+		repository: "BAAI/bge-small-en-v1.5",
+		revision:   "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a",
 		sums: map[string]string{
 			"model.safetensors": "3c9f31665447c8911517620762200d2245a2518d6e7208acc78cd9db317e21ad",
 			"tokenizer.json":    "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
@@ -39,7 +42,8 @@ var knownModels = map[string]pinnedModel{
 		},
 	},
 	"multilingual-e5-small": {
-		repository: "intfloat/multilingual-e5-small", revision: "614241f622f53c4eeff9890bdc4f31cfecc418b3",
+		repository: "intfloat/multilingual-e5-small",
+		revision:   "614241f622f53c4eeff9890bdc4f31cfecc418b3",
 		sums: map[string]string{
 			"model.safetensors":         "1a55775f53449dac10a2bcbc312469fac40b96d53198c407081a831f81c98477",
 			"tokenizer.json":            "0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39",
@@ -49,7 +53,8 @@ var knownModels = map[string]pinnedModel{
 		},
 	},
 	"ms-marco-MiniLM-L6": {
-		repository: "cross-encoder/ms-marco-MiniLM-L6-v2", revision: "233902d25c440f23af6f7d6e94d2946bac0bee0a",
+		repository: "cross-encoder/ms-marco-MiniLM-L6-v2",
+		revision:   "233902d25c440f23af6f7d6e94d2946bac0bee0a",
 		sums: map[string]string{
 			"model.safetensors": "821d1aa69520101d6e0737f78a042ae25b19e5cb9160701909d10434f4aeb0ae",
 			"tokenizer.json":    "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",

@@ -48,18 +48,28 @@ type Model struct {
 
 // New returns the library of a data folder, which may have no models yet.
 func New(data string) *Library {
-	return &Library{path: filepath.Join(data, Folder), idle: idleTime, open: map[string]*opened{}}
+	return &Library{
+		path: filepath.Join(data, Folder),
+		idle: idleTime,
+		open: map[string]*opened{},
+	}
 }
 
 // NotInstalled is the error for a model that is not in the library.
 func NotInstalled(name string) *agent.Error {
-	return agent.Errorf(agent.CodeUpstream, "the model %s is not installed on this server: \"satchel model list\" shows those that are", name)
+	return agent.Errorf(
+		agent.CodeUpstream,
+		"the model %s is not installed on this server: \"satchel model list\" shows those that are",
+		name,
+	)
 }
 
 // IsNotInstalled reports whether an error was returned by NotInstalled.
 func IsNotInstalled(err error) bool {
 	var known *agent.Error
-	return errors.As(err, &known) && known.Code == agent.CodeUpstream && strings.Contains(known.Message, "is not installed on this server")
+	return errors.As(err, &known) &&
+		known.Code == agent.CodeUpstream &&
+		strings.Contains(known.Message, "is not installed on this server")
 }
 
 // Info returns the description in a model's manifest, or NotInstalled.
@@ -126,7 +136,9 @@ func (l *Library) entry(info Info) *opened {
 		return o
 	}
 	o = &opened{id: info.ID}
-	o.unused = time.AfterFunc(l.idle, func() { l.forget(info.Name, o) })
+	o.unused = time.AfterFunc(l.idle, func() {
+		l.forget(info.Name, o)
+	})
 	l.open[info.Name] = o
 	return o
 }
@@ -147,7 +159,9 @@ func (l *Library) Reranker() string {
 	if err != nil {
 		return ""
 	}
-	at := slices.IndexFunc(list, func(i Info) bool { return i.Kind == pretrained.Reranker })
+	at := slices.IndexFunc(list, func(i Info) bool {
+		return i.Kind == pretrained.Reranker
+	})
 	if at < 0 {
 		return ""
 	}
@@ -178,7 +192,12 @@ func CheckName(name string) error {
 		ok = ok && (letter || i > 0 && strings.ContainsRune("._-", r))
 	}
 	if !ok {
-		return fmt.Errorf("%.80q is not a valid name for a model: it may have up to %d letters, digits, dots, hyphens and underscores", name, maxName)
+		return fmt.Errorf(
+			"%.80q is not a valid name for a model: it may have up to %d letters, digits, "+
+				"dots, hyphens and underscores",
+			name,
+			maxName,
+		)
 	}
 	return nil
 }

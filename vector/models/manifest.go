@@ -102,7 +102,14 @@ func (l *Library) finish(staged, name, source string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{Name: name, Kind: m.Kind, Dims: m.Dims, Tokens: m.Tokens, Added: agent.Now(), Source: source}
+	info := Info{
+		Name:   name,
+		Kind:   m.Kind,
+		Dims:   m.Dims,
+		Tokens: m.Tokens,
+		Added:  agent.Now(),
+		Source: source,
+	}
 	if m.Prompts.Known {
 		info.Prompts = &Prompts{m.Prompts.Query, m.Prompts.Passage}
 	}

@@ -36,7 +36,12 @@ func TestAddedModelsAreListedSharedAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := l.List()
-	if err != nil || len(list) != 2 || list[0].Name != "judge" || list[1].Dims != 16 || list[1].Tokens != 40 || len(list[1].Files) != 8 {
+	if err != nil ||
+		len(list) != 2 ||
+		list[0].Name != "judge" ||
+		list[1].Dims != 16 ||
+		list[1].Tokens != 40 ||
+		len(list[1].Files) != 8 {
 		t.Fatalf("got %+v %v", list, err)
 	}
 	if name := l.Reranker(); name != "judge" {
@@ -58,7 +63,12 @@ func TestAddedModelsAreListedSharedAndRemoved(t *testing.T) {
 	if _, err := a.Embed(t.Context(), "w5"); err != nil {
 		t.Errorf("a model that was removed in use: %v", err)
 	}
-	for _, err := range []error{l.Remove("tiny"), second(l.Open("tiny")), second(l.Info("../tiny")), second(l.Check(t.Context(), "tiny"))} {
+	for _, err := range []error{
+		l.Remove("tiny"),
+		second(l.Open("tiny")),
+		second(l.Info("../tiny")),
+		second(l.Check(t.Context(), "tiny")),
+	} {
 		if !IsNotInstalled(err) {
 			t.Errorf("after removal: %v", err)
 		}
@@ -140,7 +150,12 @@ func TestGGUFIsAdded(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := l.Add(t.Context(), path, "")
-	if err != nil || info.Name != "tiny-v1.5.Q8_0" || info.Dims != 32 || len(info.Files) != 1 || info.Files[0].Name != "model.gguf" || info.Prompts != nil {
+	if err != nil ||
+		info.Name != "tiny-v1.5.Q8_0" ||
+		info.Dims != 32 ||
+		len(info.Files) != 1 ||
+		info.Files[0].Name != "model.gguf" ||
+		info.Prompts != nil {
 		t.Fatalf("got %+v %v", info, err)
 	}
 	if r, err := l.Check(t.Context(), info.Name); err != nil || r.Info.ID != info.ID {
@@ -177,7 +192,8 @@ func TestCheckFindsChangedFiles(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Check(t.Context(), "tiny"); err == nil || !strings.Contains(err.Error(), "model.safetensors has changed") {
+	if _, err := l.Check(t.Context(), "tiny"); err == nil ||
+		!strings.Contains(err.Error(), "model.safetensors has changed") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -230,7 +246,13 @@ func (s *server) install(t *testing.T) Install {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Install{Model: "some/model", Name: "tiny", SHA256: sum, Mirror: s.URL, Client: egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1})}
+	return Install{
+		Model:  "some/model",
+		Name:   "tiny",
+		SHA256: sum,
+		Mirror: s.URL,
+		Client: egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1}),
+	}
 }
 
 func TestInstallContinuesDownloads(t *testing.T) {
@@ -261,7 +283,8 @@ func TestBrokenInstallContinuesLater(t *testing.T) {
 	s := serve(t, sample.Of(t, "mean").Build(t, "F32"))
 	s.cut.Store(1000)
 	l := New(t.TempDir())
-	if _, err := l.Install(t.Context(), s.install(t)); err == nil || !strings.Contains(err.Error(), "download of model.safetensors") {
+	if _, err := l.Install(t.Context(), s.install(t)); err == nil ||
+		!strings.Contains(err.Error(), "download of model.safetensors") {
 		t.Fatalf("got %v", err)
 	}
 	if list, _ := l.List(); len(list) != 0 {
@@ -291,7 +314,10 @@ func TestWrongHashAndFullDisk(t *testing.T) {
 	}
 	o = s.install(t)
 	folder := filepath.Join(l.path, ".tiny."+o.SHA256[:12]+".download")
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.Symlink("/dev/full", filepath.Join(folder, "model.safetensors.part"))); err != nil {
+	if err := errors.Join(
+		os.MkdirAll(folder, 0o700),
+		os.Symlink("/dev/full", filepath.Join(folder, "model.safetensors.part")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Install(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no space left") {
@@ -324,8 +350,14 @@ func TestUninstallableModelsAreRejected(t *testing.T) {
 func TestFilesThatTheServerDoesNotHave(t *testing.T) {
 	s := serve(t, t.TempDir())
 	l := New(t.TempDir())
-	o := Install{Model: "some/model", SHA256: strings.Repeat("0", 64), Mirror: s.URL, Client: egress.New(egress.Policy{AllowPrivate: true})}
-	if _, err := l.Install(t.Context(), o); !errors.Is(err, errNoFile) || !strings.Contains(err.Error(), "config.json") {
+	o := Install{
+		Model:  "some/model",
+		SHA256: strings.Repeat("0", 64),
+		Mirror: s.URL,
+		Client: egress.New(egress.Policy{AllowPrivate: true}),
+	}
+	if _, err := l.Install(t.Context(), o); !errors.Is(err, errNoFile) ||
+		!strings.Contains(err.Error(), "config.json") {
 		t.Errorf("got %v", err)
 	}
 	o.Client = egress.New(egress.Policy{})
@@ -365,12 +397,19 @@ func TestCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"No models are installed", "tiny is installed: vectors of 32 numbers", `embedding_model to "tiny"`, "embedder", "tiny is removed"} {
+	for _, want := range []string{
+		"No models are installed",
+		"tiny is installed: vectors of 32 numbers",
+		`embedding_model to "tiny"`,
+		"embedder",
+		"tiny is removed",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if err := c.Check(t.Context(), "tiny", io.Discard); err == nil || !strings.HasPrefix(err.Error(), "the model tiny is not installed") {
+	if err := c.Check(t.Context(), "tiny", io.Discard); err == nil ||
+		!strings.HasPrefix(err.Error(), "the model tiny is not installed") {
 		t.Errorf("got %v", err)
 	}
 }

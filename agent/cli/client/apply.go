@@ -20,9 +20,14 @@ import (
 
 func (s *session) apply() *cobra.Command {
 	var how applyMode
-	c := &cobra.Command{Use: "apply DIR", Short: "Apply the definition in a folder to an agent", Args: cobra.ExactArgs(1),
-		Long: "Apply the definition in a folder to an agent: the one given by --agent, otherwise the one that the folder was exported from. It is created if it does not exist.\n\n" + definitionLong +
-			" Changes are printed as a diff. Credentials and masked values (********) that the agent has are kept; missing ones are listed.",
+	c := &cobra.Command{
+		Use:   "apply DIR",
+		Short: "Apply the definition in a folder to an agent",
+		Args:  cobra.ExactArgs(1),
+		Long: "Apply the definition in a folder to an agent: the one given by --agent, otherwise the one that the " +
+			"folder was exported from. It is created if it does not exist.\n\n" + definitionLong +
+			" Changes are printed as a diff. Credentials and masked values (********) that the agent has are " +
+			"kept; missing ones are listed.",
 		Example: "  satchel apply ./bakery --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
 			local, err := loadDefinition(args[0])
@@ -30,7 +35,8 @@ func (s *session) apply() *cobra.Command {
 				return err
 			}
 			return s.applyDefinition(c.Context(), args[0], local, how)
-		}}
+		},
+	}
 	c.Flags().BoolVar(&how.dry, "dry-run", false, "only print what would change")
 	c.Flags().BoolVar(&how.prune, "prune", false, "delete what is not in the folder")
 	return c
@@ -86,7 +92,11 @@ func (s *session) applyDefinition(ctx context.Context, dir string, local *defini
 	}
 	if missing {
 		var made record
-		if err := s.api.call(ctx, http.MethodPost, "/agents", nil, map[string]any{"name": s.agent}, &made); err != nil {
+		if err := s.api.call(
+			ctx, http.MethodPost, "/agents", nil,
+			map[string]any{"name": s.agent},
+			&made,
+		); err != nil {
 			return err
 		}
 		remote.agentID = recordID(made)
@@ -107,7 +117,12 @@ func (s *session) compare(from, to *definition, prune bool) ([]change, error) {
 	}
 	var changes []change
 	for _, path := range to.paths() {
-		c, err := s.compareFile(path, from.files[path], to.files[path], zoneOf(to, from))
+		c, err := s.compareFile(
+			path,
+			from.files[path],
+			to.files[path],
+			zoneOf(to, from),
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +131,11 @@ func (s *session) compare(from, to *definition, prune bool) ([]change, error) {
 		}
 	}
 	for _, path := range slices.Backward(from.paths()) {
-		if k := kindOf(path); prune && to.files[path] == nil && path != agentFile && !k.manual && !k.permanent {
+		if k := kindOf(path); prune &&
+			to.files[path] == nil &&
+			path != agentFile &&
+			!k.manual &&
+			!k.permanent {
 			changes = append(changes, change{path: path, before: from.files[path]})
 		}
 	}
@@ -135,7 +154,11 @@ func (s *session) compareFile(path string, before, file record, zone string) (*c
 	sha := before["sha256"]
 	given := without(file, k.readOnly)
 	before = without(before, k.readOnly)
-	c := &change{path: path, before: before, authType: file.text("auth_type")}
+	c := &change{
+		path:     path,
+		before:   before,
+		authType: file.text("auth_type"),
+	}
 	switch {
 	case before == nil && needsManualCreation(path, file):
 		return nil, nil
@@ -144,7 +167,10 @@ func (s *session) compareFile(path string, before, file record, zone string) (*c
 			fmt.Fprintf(s.Notes, "%s differs, and is not changed: that needs the secret\n", path)
 		}
 		return nil, nil
-	case before == nil && k.name == "schedules" && (file["status"] == string(agent.ScheduleCompleted) || file["type"] == string(agent.ScheduleOnce) && isPast(file["next_run"])):
+	case before == nil &&
+		k.name == "schedules" &&
+		(file["status"] == string(agent.ScheduleCompleted) ||
+			file["type"] == string(agent.ScheduleOnce) && isPast(file["next_run"])):
 		fmt.Fprintf(s.Notes, "%s is not created: its time has passed\n", path)
 		return nil, nil
 	}
@@ -162,7 +188,11 @@ func (s *session) compareFile(path string, before, file record, zone string) (*c
 	}
 	if same(before, c.after) {
 		if !sameJSON(masked, given) {
-			fmt.Fprintf(s.Notes, "%s: secrets in it are not compared; write %s for what the agent has\n", path, agent.Mask)
+			fmt.Fprintf(
+				s.Notes,
+				"%s: secrets in it are not compared; write %s for what the agent has\n",
+				path, agent.Mask,
+			)
 		}
 		return nil, nil
 	}
@@ -203,7 +233,12 @@ func compareAgent(before, file record) (*change, error) {
 	if before != nil && same(before, after) {
 		return nil, nil
 	}
-	return &change{path: agentFile, before: before, after: after, body: changed(was, settings, given)}, nil
+	return &change{
+		path:   agentFile,
+		before: before,
+		after:  after,
+		body:   changed(was, settings, given),
+	}, nil
 }
 
 // needsManualCreation reports whether a record must be created by hand, because its definition
@@ -249,7 +284,13 @@ func (s *session) printChanges(changes []change) {
 	}
 	for i := range changes {
 		c := &changes[i]
-		fmt.Fprintf(s.Out, "%s %s\n%s", c.verb(), c.path, clean(diff(c.before.file(), c.after.file())))
+		fmt.Fprintf(
+			s.Out,
+			"%s %s\n%s",
+			c.verb(),
+			c.path,
+			clean(diff(c.before.file(), c.after.file())),
+		)
 	}
 	if len(changes) == 0 {
 		fmt.Fprintln(s.Notes, "Nothing changes.")
@@ -263,7 +304,14 @@ func (s *session) makeChanges(ctx context.Context, changes []change, remote *def
 		c := &changes[i]
 		if c.before == nil && kindOf(c.path).name == "workflows" {
 			var made record
-			if err := s.api.call(ctx, http.MethodPost, s.path("workflows"), nil, map[string]any{"name": c.after["name"], "status": "draft"}, &made); err != nil {
+			if err := s.api.call(
+				ctx,
+				http.MethodPost,
+				s.path("workflows"),
+				nil,
+				map[string]any{"name": c.after["name"], "status": "draft"},
+				&made,
+			); err != nil {
 				return fmt.Errorf("%s: %w", c.path, err)
 			}
 			remote.ids[c.path] = recordID(made)
@@ -308,7 +356,11 @@ func (s *session) makeChange(ctx context.Context, c *change, remote *definition)
 		return err
 	}
 	if reasons, _ := updated["reasons"].([]any); updated["confirm"] != nil && updated["confirm"] != "" {
-		return fmt.Errorf("the new description affects operations in use, so the API was not changed: %v; change it in the console or with \"confirm\"", reasons)
+		return fmt.Errorf(
+			"the new description affects operations in use, so the API was not changed: %v; change it in the "+
+				"console or with \"confirm\"",
+			reasons,
+		)
 	}
 	remote.ids[c.path] = cmp.Or(recordID(updated), id) // a table has a new one
 	return nil
@@ -331,7 +383,14 @@ func (s *session) putAgent(ctx context.Context, c *change) error {
 	if same(pick(c.before, []string{"description"}), pick(c.after, []string{"description"})) {
 		return nil
 	}
-	return s.api.call(ctx, http.MethodPut, s.path(), nil, map[string]any{"description": c.after["description"]}, nil)
+	return s.api.call(
+		ctx,
+		http.MethodPut,
+		s.path(),
+		nil,
+		map[string]any{"description": c.after["description"]},
+		nil,
+	)
 }
 
 // changed returns the given fields that differ after a change.

@@ -51,16 +51,27 @@ type answer struct {
 
 func (s *session) ask() *cobra.Command {
 	conversation, model := "", ""
-	c := &cobra.Command{Use: "ask QUESTION", Short: "Ask an agent; the answer is streamed, followed by the passages that it cites", Args: cobra.ExactArgs(1),
-		Long:    "Ask an agent; the answer is streamed, followed by the passages that it cites.\n\nQUESTION may be - for standard input, or @FILE. Without a language model, the passages that contain the answer are printed.",
+	c := &cobra.Command{
+		Use:   "ask QUESTION",
+		Short: "Ask an agent; the answer is streamed, followed by the passages that it cites",
+		Args:  cobra.ExactArgs(1),
+		Long: "Ask an agent; the answer is streamed, followed by the passages that it cites.\n\n" +
+			"QUESTION may be - for standard input, or @FILE. Without a language model, the passages that " +
+			"contain the answer are printed.",
 		Example: `  satchel ask "How do I get my money back?" --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
 			question, err := s.argument(args[0])
 			if err != nil {
 				return err
 			}
-			return s.chat(c.Context(), map[string]any{"message": question, "fallback": "passages", "conversation_id": conversation, "model": model})
-		}}
+			return s.chat(c.Context(), map[string]any{
+				"message":         question,
+				"fallback":        "passages",
+				"conversation_id": conversation,
+				"model":           model,
+			})
+		},
+	}
 	c.Flags().StringVarP(&conversation, "conversation", "c", "", "id of the conversation to continue")
 	c.Flags().StringVar(&model, "model", "", "another model of the provider")
 	return c
@@ -73,7 +84,11 @@ func (s *session) chat(ctx context.Context, body map[string]any) error {
 		}
 	}
 	if s.json {
-		answer, err := s.api.raw(ctx, request{method: http.MethodPost, path: s.path("chat"), body: body})
+		answer, err := s.api.raw(ctx, request{
+			method: http.MethodPost,
+			path:   s.path("chat"),
+			body:   body,
+		})
 		if err != nil {
 			return err
 		}
@@ -81,9 +96,17 @@ func (s *session) chat(ctx context.Context, body map[string]any) error {
 	}
 	body["stream"] = true
 	said := false
-	err := s.api.stream(ctx, request{method: http.MethodPost, path: s.path("chat"), body: body}, func(ev event) (bool, error) {
-		return s.chatEvent(ev, &said)
-	})
+	err := s.api.stream(
+		ctx,
+		request{
+			method: http.MethodPost,
+			path:   s.path("chat"),
+			body:   body,
+		},
+		func(ev event) (bool, error) {
+			return s.chatEvent(ev, &said)
+		},
+	)
 	if err != nil && said {
 		fmt.Fprintln(s.Out)
 	}
@@ -147,16 +170,23 @@ func (s *session) endAnswer(a *answer, said bool) error {
 
 func (s *session) search() *cobra.Command {
 	limit := 0
-	c := &cobra.Command{Use: "search QUERY", Short: "Search an agent's knowledge by meaning and by words", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{
+		Use:     "search QUERY",
+		Short:   "Search an agent's knowledge by meaning and by words",
+		Args:    cobra.ExactArgs(1),
 		Example: `  satchel search "opening hours" --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
-			found, err := s.api.raw(c.Context(), request{method: http.MethodGet, path: s.path("sources", "search"),
-				query: url.Values{"query": args, "limit": {strconv.Itoa(limit)}}})
+			found, err := s.api.raw(c.Context(), request{
+				method: http.MethodGet,
+				path:   s.path("sources", "search"),
+				query:  url.Values{"query": args, "limit": {strconv.Itoa(limit)}},
+			})
 			if err != nil {
 				return err
 			}
 			return s.printFound(found)
-		}}
+		},
+	}
 	c.Flags().IntVarP(&limit, "limit", "n", 5, "maximum number of passages")
 	return c
 }

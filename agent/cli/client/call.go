@@ -21,9 +21,13 @@ var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.Met
 
 func (s *session) call() *cobra.Command {
 	field := ""
-	c := &cobra.Command{Use: "api [METHOD] PATH [BODY]", Short: "Call any route of the API and print the response", Args: cobra.RangeArgs(1, 3),
-		Long: "Call any route of the API and print the response.\n\nA PATH that begins with / is relative to the API, any other to the agent. BODY is JSON; - is standard input, @FILE a file." +
-			" METHOD is GET, or POST where there is a body.",
+	c := &cobra.Command{
+		Use:   "api [METHOD] PATH [BODY]",
+		Short: "Call any route of the API and print the response",
+		Args:  cobra.RangeArgs(1, 3),
+		Long: "Call any route of the API and print the response.\n\nA PATH that begins with / is relative to the " +
+			"API, any other to the agent. BODY is JSON; - is standard input, @FILE a file. METHOD is GET, " +
+			"or POST where there is a body.",
 		Example: `  satchel api PUT settings '{"timezone":"Europe/Berlin"}' --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := s.routeCall(args)
@@ -35,7 +39,8 @@ func (s *session) call() *cobra.Command {
 				return err
 			}
 			return s.printAnswer(answer, field)
-		}}
+		},
+	}
 	c.Flags().StringVar(&field, "field", "", "print only this field, such as id or agents.0.name")
 	return c
 }
@@ -44,14 +49,19 @@ func (s *session) call() *cobra.Command {
 func (s *session) routeCall(args []string) (r request, err error) {
 	if slices.Contains(methods, args[0]) {
 		r.method, args = args[0], args[1:]
-	} else if len(args) > 1 && args[0] == strings.ToUpper(args[0]) && !strings.ContainsAny(args[0], "/-_") {
+	} else if len(args) > 1 &&
+		args[0] == strings.ToUpper(args[0]) &&
+		!strings.ContainsAny(args[0], "/-_") {
 		return r, fmt.Errorf("the API has no method %s, but %s", clean(args[0]), strings.Join(methods, ", "))
 	}
 	if len(args) == 0 || len(args) > 2 {
 		return r, fmt.Errorf("expects a path and at most one body after the method (%s)", strings.Join(methods, ", "))
 	}
 	address, err := url.Parse(args[0])
-	if err != nil || address.IsAbs() || address.Host != "" || address.Fragment != "" {
+	if err != nil ||
+		address.IsAbs() ||
+		address.Host != "" ||
+		address.Fragment != "" {
 		return r, fmt.Errorf("%q is not a path of the API", args[0])
 	}
 	r.path, r.query = address.EscapedPath(), address.Query()
@@ -85,7 +95,9 @@ func (s *session) printAnswer(answer []byte, field string) error {
 			out.Reset()
 			out.Write(answer) // a file, or a text
 		}
-		if _, err := s.Out.Write(out.Bytes()); err != nil || len(answer) == 0 || bytes.HasSuffix(out.Bytes(), []byte("\n")) {
+		if _, err := s.Out.Write(out.Bytes()); err != nil ||
+			len(answer) == 0 ||
+			bytes.HasSuffix(out.Bytes(), []byte("\n")) {
 			return err
 		}
 		_, err := fmt.Fprintln(s.Out)

@@ -46,9 +46,16 @@ func newAPI(address, key string) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1, Verbatim: true, HeaderTimeout: headerTimeout})
+	out := egress.New(egress.Policy{
+		AllowPrivate:  true,
+		MaxResponse:   -1,
+		Verbatim:      true,
+		HeaderTimeout: headerTimeout,
+	})
 	a := &api{base: base, key: key, http: out.HTTP()}
-	a.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	a.http.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}
 	return a, nil
 }
 
@@ -62,7 +69,12 @@ func baseURL(address string) (string, error) {
 		text = scheme + text
 	}
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil ||
+		(u.Scheme != "http" && u.Scheme != "https") ||
+		u.Host == "" ||
+		u.User != nil ||
+		u.RawQuery != "" ||
+		u.Fragment != "" {
 		return "", errors.New("--server must be an address like https://agents.example.com")
 	}
 	return text + "/api", nil
@@ -211,7 +223,10 @@ func retryAfter(r request, resp *http.Response, err error, try int) (time.Durati
 		return backoff, reads && !egress.IsUnsent(err) && !errors.Is(err, context.Canceled)
 	}
 	again := resp.StatusCode == http.StatusTooManyRequests ||
-		reads && (resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusGatewayTimeout)
+		reads &&
+			(resp.StatusCode == http.StatusBadGateway ||
+				resp.StatusCode == http.StatusServiceUnavailable ||
+				resp.StatusCode == http.StatusGatewayTimeout)
 	if delay := egress.RetryAfter(resp.Header.Get("Retry-After"), time.Now()); delay > 0 {
 		backoff = delay
 	}
@@ -226,7 +241,11 @@ func failure(resp *http.Response) error {
 		Error Failure `json:"error"`
 	}
 	if json.Unmarshal(raw, &out) != nil || out.Error.Message == "" {
-		return &Failure{Status: resp.StatusCode, Code: "HTTP", Message: "the server answers " + resp.Status + "; is it Satchel?"}
+		return &Failure{
+			Status:  resp.StatusCode,
+			Code:    "HTTP",
+			Message: "the server answers " + resp.Status + "; is it Satchel?",
+		}
 	}
 	out.Error.Status = resp.StatusCode
 	return &out.Error
@@ -237,7 +256,11 @@ func (a *api) explain(err error) error {
 	if errors.As(err, &answered) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("the server at %s cannot be reached: %s", strings.TrimSuffix(a.base, "/api"), egress.Explain(err).Message)
+	return fmt.Errorf(
+		"the server at %s cannot be reached: %s",
+		strings.TrimSuffix(a.base, "/api"),
+		egress.Explain(err).Message,
+	)
 }
 
 // raw makes a request and returns its answer's body.
@@ -256,7 +279,12 @@ func (a *api) raw(ctx context.Context, r request) (json.RawMessage, error) {
 
 // call makes a request and decodes its answer into out, unless that is nil.
 func (a *api) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
-	answer, err := a.raw(ctx, request{method: method, path: path, query: query, body: body})
+	answer, err := a.raw(ctx, request{
+		method: method,
+		path:   path,
+		query:  query,
+		body:   body,
+	})
 	if err != nil || out == nil {
 		return err
 	}

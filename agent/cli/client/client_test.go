@@ -28,13 +28,25 @@ func line(t *testing.T, server http.Handler, args ...string) (out, notes string,
 }
 
 // lineWith is line with an environment, which names the server.
-func lineWith(t *testing.T, env map[string]string, args ...string) (out, notes string, waits []time.Duration, err error) {
+func lineWith(
+	t *testing.T,
+	env map[string]string,
+	args ...string,
+) (out, notes string, waits []time.Duration, err error) {
 	t.Helper()
 	var printed, noted bytes.Buffer
-	o := Options{Getenv: func(name string) string { return env[name] }, In: strings.NewReader(""), Out: &printed, Notes: &noted}
+	o := Options{
+		Getenv: func(name string) string { return env[name] },
+		In:     strings.NewReader(""),
+		Out:    &printed,
+		Notes:  &noted,
+	}
 	root := &cobra.Command{Use: "satchel", SilenceUsage: true, SilenceErrors: true}
 	root.AddGroup(&cobra.Group{ID: Group})
-	instant := func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+	instant := func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return nil
+	}
 	root.AddCommand(commands(&session{Options: o, wait: instant})...)
 	root.AddCommand(clusterCommands(&session{Options: o, wait: instant})...)
 	root.SetArgs(args)
@@ -72,7 +84,9 @@ func TestUploadsWaitAfter429(t *testing.T) {
 		got = r.FormValue("name") + ": " + string(raw)
 		_, _ = io.WriteString(w, `{"id":"source-1","name":"a.txt"}`)
 	}), "sources", "add", name)
-	if err != nil || got != "a.txt: all of it" || !slices.Equal(waits, []time.Duration{17 * time.Second, 17 * time.Second}) {
+	if err != nil ||
+		got != "a.txt: all of it" ||
+		!slices.Equal(waits, []time.Duration{17 * time.Second, 17 * time.Second}) {
 		t.Errorf("%v, the server received %q, waited %v", err, got, waits)
 	}
 	if !strings.Contains(notes, "waiting 17s") {
@@ -103,7 +117,10 @@ func TestOnlyReadsAreRepeated(t *testing.T) {
 			http.Error(w, tooMany, tc.status)
 		}), tc.args...)
 		if err == nil || tries != tc.tries {
-			t.Errorf("%v, status %d, Retry-After %q: %d tries, want %d; %v", tc.args, tc.status, tc.retry, tries, tc.tries, err)
+			t.Errorf(
+				"%v, status %d, Retry-After %q: %d tries, want %d; %v",
+				tc.args, tc.status, tc.retry, tries, tc.tries, err,
+			)
 		}
 	}
 }
@@ -114,7 +131,10 @@ func TestUnverifiedServers(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()
 	_, notes, waits, err := lineWith(t, map[string]string{"SATCHEL_SERVER": s.URL}, "workflows")
-	if err == nil || !strings.Contains(err.Error(), "the server's certificate is not valid") || len(waits) > 0 || notes != "" {
+	if err == nil ||
+		!strings.Contains(err.Error(), "the server's certificate is not valid") ||
+		len(waits) > 0 ||
+		notes != "" {
 		t.Errorf("%v, after %v: %s", err, waits, notes)
 	}
 }
@@ -146,7 +166,11 @@ func TestApplyToTheAgentOfTheFolder(t *testing.T) {
 			}
 			http.Error(w, `{"error":{"code":"NOT_FOUND","message":"agent not found"}}`, http.StatusNotFound)
 		}))
-		_, _, _, err := lineWith(t, map[string]string{"SATCHEL_SERVER": s.URL, "SATCHEL_AGENT": "shop"}, append([]string{"apply", dir, "--dry-run"}, tc.args...)...)
+		_, _, _, err := lineWith(
+			t,
+			map[string]string{"SATCHEL_SERVER": s.URL, "SATCHEL_AGENT": "shop"},
+			append([]string{"apply", dir, "--dry-run"}, tc.args...)...,
+		)
 		s.Close()
 		if err != nil || !strings.HasPrefix(asked, tc.want) {
 			t.Errorf("%v: reads %s, want %s; %v", tc.args, asked, tc.want, err)
@@ -187,22 +211,29 @@ func TestCompletion(t *testing.T) {
 func TestAskStreams(t *testing.T) {
 	out, notes, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, ": hello\n\nevent: tool_call\ndata: {\"name\":\"weather\",\"arguments\":{\"city\":\"Kiel\"}}\n\n"+
-			"event: delta\ndata: {\"text\":\"On \\u001b[31mThursdays\"}\n\nevent: delta\ndata: {\"text\":\" [2].\\nBye\"}\n\n"+
-			"event: done\ndata: {\"conversation_id\":\"conversation-1\",\"message\":{\"content\":\"On Thursdays [2].\"},\"sources\":["+
-			"{\"number\":1,\"metadata\":{\"source_name\":\"other.md\"}},{\"number\":2,\"metadata\":{\"source_name\":\"cakes.md\",\"place\":\"page 3 · Plum\"}}]}\n\n")
+		_, _ = io.WriteString(
+			w,
+			": hello\n\nevent: tool_call\ndata: {\"name\":\"weather\",\"arguments\":{\"city\":\"Kiel\"}}\n\n"+
+				"event: delta\ndata: {\"text\":\"On \\u001b[31mThursdays\"}\n\nevent: delta\n"+
+				"data: {\"text\":\" [2].\\nBye\"}\n\n"+
+				"event: done\ndata: {\"conversation_id\":\"conversation-1\",\"message\":{\"content\":\"On Thursdays "+
+				"[2].\"},\"sources\":[{\"number\":1,\"metadata\":{\"source_name\":\"other.md\"}},"+
+				"{\"number\":2,\"metadata\":{\"source_name\":\"cakes.md\",\"place\":\"page 3 · Plum\"}}]}\n\n",
+		)
 	}), "ask", "When?")
 	if want := "On [31mThursdays [2].\nBye\n\n[2] cakes.md, page 3 · Plum\n"; err != nil || out != want {
 		t.Errorf("prints %q, want %q; %v", out, want, err)
 	}
-	if !strings.Contains(notes, `calls weather {"city":"Kiel"}`) || !strings.Contains(notes, "--conversation conversation-1") {
+	if !strings.Contains(notes, `calls weather {"city":"Kiel"}`) ||
+		!strings.Contains(notes, "--conversation conversation-1") {
 		t.Errorf("notes: %s", notes)
 	}
 }
 
 func TestStreamsThatFail(t *testing.T) {
 	for body, want := range map[string]string{
-		"event: delta\ndata: {\"text\":\"On\"}\n\n":                                            "connection to the server ended",
+		"event: delta\n" +
+			"data: {\"text\":\"On\"}\n\n": "connection to the server ended",
 		"event: error\ndata: {\"error\":{\"code\":\"UPSTREAM\",\"message\":\"no model\"}}\n\n": "no model (UPSTREAM)",
 	} {
 		_, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -234,7 +265,9 @@ func TestLogsFollowARestart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "agent not found") {
 		t.Error(err)
 	}
-	if strings.Count(out, "before") != 1 || strings.Count(out, "after") != 1 || strings.Count(notes, "trying again") != 1 {
+	if strings.Count(out, "before") != 1 ||
+		strings.Count(out, "after") != 1 ||
+		strings.Count(notes, "trying again") != 1 {
 		t.Errorf("prints %q, notes %q", out, notes)
 	}
 }
@@ -253,7 +286,10 @@ func TestEmptyCells(t *testing.T) {
 		hint    bool
 	}{
 		{Failure{Status: http.StatusForbidden, Code: "FORBIDDEN_OPERATION"}, false},
-		{Failure{Status: http.StatusForbidden, Code: "FORBIDDEN", Message: "the default agent cannot be deleted"}, false},
+		{
+			Failure{Status: http.StatusForbidden, Code: "FORBIDDEN", Message: "the default agent cannot be deleted"},
+			false,
+		},
 		{Failure{Status: http.StatusForbidden, Code: "FORBIDDEN", Details: map[string]any{"role": "admin"}}, true},
 		{Failure{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED"}, true},
 	} {
@@ -268,14 +304,25 @@ func TestTables(t *testing.T) {
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/agents/default/workflows":
-			_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Welcome","triggers":["message.received","manual"]}]}`)
+			_, _ = io.WriteString(
+				w,
+				`{"workflows":[{"id":"workflow-1","name":"Welcome","triggers":["message.received","manual"]}]}`,
+			)
 		case "/api/agents/default/workflows/workflow-1":
 			_, _ = io.WriteString(w, `{"id":"workflow-1","name":"Welcome","description":"","settings":{"concurrency":3},
 				"nodes":[{"id":"t","type":"trigger","data":{"event":"x"}},{"id":"n","type":"set","label":"Greet"}],"edges":[{"source":"t","target":"n"}],"tags":[]}`)
 		case "/api/agents/default/workflows/executions":
-			_, _ = io.WriteString(w, `{"executions":[{"id":"execution-1","workflow_id":"workflow-1"},{"id":"execution-2","workflow_id":"workflow-gone"}]}`)
+			_, _ = io.WriteString(
+				w,
+				`{"executions":[{"id":"execution-1","workflow_id":"workflow-1"},{"id":"execution-2",`+
+					`"workflow_id":"workflow-gone"}]}`,
+			)
 		case "/api/agents/default/workflows/executions/execution-1":
-			_, _ = io.WriteString(w, `{"id":"execution-1","workflow_id":"workflow-1","error":{"message":"the oven\nis `+strings.Repeat("very ", 20)+`cold"}}`)
+			_, _ = io.WriteString(
+				w,
+				`{"id":"execution-1","workflow_id":"workflow-1","error":{"message":"the oven\nis `+
+					strings.Repeat("very ", 20)+`cold"}}`,
+			)
 		case "/api/agents/default/contacts":
 			_, _ = io.WriteString(w, `{"contacts":[{"id":"contact-1","name":"Ada"},{"id":"contact-2","name":"ada"}]}`)
 		default:
@@ -288,7 +335,15 @@ func TestTables(t *testing.T) {
 	}{
 		{"workflows", []string{"message.received, manual"}},
 		{"executions", []string{"WORKFLOW ", "Welcome", "workflow-gone"}},
-		{"workflows show welcome", []string{"id                    workflow-1\n", "settings.concurrency  3\n", "\nNODES\nID  LABEL  TYPE\nt          trigger\nn   Greet  set\n", "\nEDGES\nSOURCE  TARGET\nt       n\n"}},
+		{
+			"workflows show welcome",
+			[]string{
+				"id                    workflow-1\n",
+				"settings.concurrency  3\n",
+				"\nNODES\nID  LABEL  TYPE\nt          trigger\nn   Greet  set\n",
+				"\nEDGES\nSOURCE  TARGET\nt       n\n",
+			},
+		},
 		{"workflows show welcome --json", []string{`"settings": {`}},
 		{"executions show execution-1", []string{"Welcome", "the oven is very", "cold\n"}},
 		{"executions --json", []string{`"workflow_id": "workflow-1"`}},
@@ -304,7 +359,8 @@ func TestTables(t *testing.T) {
 		"workflows show nothing": `no workflow is called "nothing"`,
 		"contacts delete Ada":    "2 contacts are called",
 	} {
-		if _, _, _, err := line(t, server, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, _, err := line(t, server, strings.Fields(args)...); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
@@ -344,10 +400,18 @@ func TestLongNumbers(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"rows":[{"id":`+id+`}],"workflows":[{"id":"workflow-1","name":"x"}]}`)
 	})
-	if out, _, _, err := line(t, server, "api", "/agents/default/x", "--field", "rows.0"); err != nil || !strings.Contains(out, id) {
+	if out, _, _, err := line(
+		t, server, "api", "/agents/default/x", "--field", "rows.0",
+	); err != nil || !strings.Contains(out, id) {
 		t.Errorf("%q, %v", out, err)
 	}
-	if _, _, _, err := line(t, server, "run", "x", "--detach", "--input", `{"order":`+id+`}`); !strings.Contains(string(sent), id) {
+	if _, _, _, err := line(
+		t,
+		server,
+		"run",
+		"x", "--detach",
+		"--input", `{"order":`+id+`}`,
+	); !strings.Contains(string(sent), id) {
 		t.Errorf("sent %s, %v", sent, err)
 	}
 }
@@ -368,13 +432,18 @@ func TestDeletes(t *testing.T) {
 			if r.Method != http.MethodGet {
 				deleted = r.URL.EscapedPath()
 			}
-			_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Welcome"}],"sources":[{"id":"source-1","name":"handbook.md"}]}`)
+			_, _ = io.WriteString(
+				w,
+				`{"workflows":[{"id":"workflow-1","name":"Welcome"}],`+
+					`"sources":[{"id":"source-1","name":"handbook.md"}]}`,
+			)
 		}), strings.Fields(args)...)
 		if err != nil || deleted != want {
 			t.Errorf("%s calls %q, want %q; %v", args, deleted, want, err)
 		}
 	}
-	if _, _, _, err := line(t, http.NotFoundHandler(), "agents", "delete", ""); err == nil || !strings.Contains(err.Error(), "empty") {
+	if _, _, _, err := line(t, http.NotFoundHandler(), "agents", "delete", ""); err == nil ||
+		!strings.Contains(err.Error(), "empty") {
 		t.Errorf("without a name: %v", err)
 	}
 }
@@ -382,7 +451,10 @@ func TestDeletes(t *testing.T) {
 // TestOwnDataIsNoSource: folders in which Satchel keeps data and secrets are not added.
 func TestOwnDataIsNoSource(t *testing.T) {
 	folder := t.TempDir()
-	for _, name := range []string{"handbook.md", "data/satchel.lock", "data/master.key", "data/agents/agent-1.db", "copies/satchel-replicas", "copies/x.json", "more/data.md", "more/satchel.toml", "key.txt"} {
+	for _, name := range []string{
+		"handbook.md", "data/satchel.lock", "data/master.key", "data/agents/agent-1.db", "copies/satchel-replicas",
+		"copies/x.json", "more/data.md", "more/satchel.toml", "key.txt",
+	} {
 		if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -398,8 +470,11 @@ func TestOwnDataIsNoSource(t *testing.T) {
 	if err != nil || len(items) != 2 || items[0].name != "handbook.md" || items[1].name != "more/data.md" {
 		t.Errorf("%v %v", items, err)
 	}
-	for _, name := range []string{"data", "data/agents", "data/master.key", "link/master.key", "copies/x.json", "more/satchel.toml", "key.txt"} {
-		if _, err := s.findItems([]string{filepath.Join(folder, name)}); err == nil || !strings.Contains(err.Error(), "is not added") {
+	for _, name := range []string{
+		"data", "data/agents", "data/master.key", "link/master.key", "copies/x.json", "more/satchel.toml", "key.txt",
+	} {
+		if _, err := s.findItems([]string{filepath.Join(folder, name)}); err == nil ||
+			!strings.Contains(err.Error(), "is not added") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -436,7 +511,11 @@ func TestDiff(t *testing.T) {
 func TestEveryCommandHasAnExample(t *testing.T) {
 	for _, c := range Commands(Options{Getenv: func(string) string { return "" }}) {
 		for _, c := range append(c.Commands(), c) {
-			if path := strings.Fields(c.CommandPath()); !strings.HasPrefix(c.Example, "  satchel "+strings.Join(path, " ")) || strings.Contains(c.Example, "\n") {
+			if path := strings.Fields(c.CommandPath()); !strings.HasPrefix(
+				c.Example,
+				"  satchel "+strings.Join(path, " "),
+			) ||
+				strings.Contains(c.Example, "\n") {
 				t.Errorf("%v: the example is %q", path, c.Example)
 			}
 		}
@@ -456,10 +535,15 @@ func TestImportsWorkflows(t *testing.T) {
 		_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Leads","status":"draft"}],"schedules":[],"tools":[],"credentials":[{"name":"GitHub of Ada","n8n_type":"githubApi","preset":"github"}],
 			"report":[{"level":"exact","node":"Start"},{"level":"unsupported","node":"Odd","message":"Replace it."}]}`)
 	}), "import", "n8n", name, "--dry-run")
-	if err != nil || !strings.Contains(got, `/workflows/import {"document":{"nodes":[]},"dry_run":true,"format":"n8n"}`) {
+	if err != nil ||
+		!strings.Contains(got, `/workflows/import {"document":{"nodes":[]},"dry_run":true,"format":"n8n"}`) {
 		t.Errorf("%v, the server received %s", err, got)
 	}
-	if !strings.Contains(out, "Leads") || strings.Contains(out, "workflow-1") || !strings.Contains(notes, "GitHub of Ada") || !strings.Contains(notes, "Replace it.") || strings.Contains(notes, "Start") {
+	if !strings.Contains(out, "Leads") ||
+		strings.Contains(out, "workflow-1") ||
+		!strings.Contains(notes, "GitHub of Ada") ||
+		!strings.Contains(notes, "Replace it.") ||
+		strings.Contains(notes, "Start") {
 		t.Errorf("printed %s\n%s", out, notes)
 	}
 }
@@ -473,31 +557,51 @@ func TestDrainWaits(t *testing.T) {
 			_, _ = io.WriteString(w, `{"success":true}`)
 			return
 		}
-		_, _ = fmt.Fprintf(w, `{"nodes":[{"id":"old","name":"node-2","alive":false,"agents":9},{"id":"new","name":"node-2","alive":true,"leaving":true,"agents":%d,"lag_ms":4}]}`, left)
+		_, _ = fmt.Fprintf(
+			w,
+			`{"nodes":[{"id":"old","name":"node-2","alive":false,"agents":9},{"id":"new","name":"node-2",`+
+				`"alive":true,"leaving":true,"agents":%d,"lag_ms":4}]}`,
+			left,
+		)
 		if drained != "" {
 			left--
 		}
 	})
 	out, _, waits, err := line(t, server, "drain", "node-2")
-	if err != nil || drained != "/api/cluster/nodes/new/drain" || len(waits) != 3 || out != "node-2 has no agents any more\n" {
+	if err != nil ||
+		drained != "/api/cluster/nodes/new/drain" ||
+		len(waits) != 3 ||
+		out != "node-2 has no agents any more\n" {
 		t.Errorf("%v, drained %s, waited %v, printed %s", err, drained, waits, out)
 	}
-	if _, _, _, err := line(t, server, "drain", "node-3"); err == nil || !strings.Contains(err.Error(), `no server "node-3"; alive are node-2`) {
+	if _, _, _, err := line(t, server, "drain", "node-3"); err == nil ||
+		!strings.Contains(err.Error(), `no server "node-3"; alive are node-2`) {
 		t.Errorf("an unknown server: %v", err)
 	}
 	alike := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			t.Errorf("one of two servers with the same name is drained: %s", r.URL.Path)
 		}
-		_, _ = io.WriteString(w, `{"nodes":[{"id":"1","name":"node","alive":true},{"id":"2","name":"node","alive":true},{"id":"3","name":"full","alive":true,"leaving":true,"reason":"disk_full"},{"id":"4","name":"last","alive":true,"leaving":true,"reason":"stopping"}]}`)
+		_, _ = io.WriteString(
+			w,
+			`{"nodes":[{"id":"1","name":"node","alive":true},{"id":"2","name":"node","alive":true},{"id":"3",`+
+				`"name":"full","alive":true,"leaving":true,"reason":"disk_full"},{"id":"4","name":"last",`+
+				`"alive":true,"leaving":true,"reason":"stopping"}]}`,
+		)
 	})
-	if _, _, _, err := line(t, alike, "drain", "node"); err == nil || !strings.Contains(err.Error(), `2 servers have the name "node"`) {
+	if _, _, _, err := line(t, alike, "drain", "node"); err == nil ||
+		!strings.Contains(err.Error(), `2 servers have the name "node"`) {
 		t.Errorf("a name of two servers: %v", err)
 	}
-	if out, _, _, err := line(t, alike, "status"); err != nil || !strings.Contains(out, "disk full") || !strings.Contains(out, "stopping") {
+	if out, _, _, err := line(t, alike, "status"); err != nil ||
+		!strings.Contains(out, "disk full") ||
+		!strings.Contains(out, "stopping") {
 		t.Errorf("%v, printed %s", err, out)
 	}
-	if out, _, _, err := line(t, server, "status"); err != nil || !strings.Contains(out, "draining") || !strings.Contains(out, "gone") || !strings.Contains(out, "4 ms") {
+	if out, _, _, err := line(t, server, "status"); err != nil ||
+		!strings.Contains(out, "draining") ||
+		!strings.Contains(out, "gone") ||
+		!strings.Contains(out, "4 ms") {
 		t.Errorf("%v, printed %s", err, out)
 	}
 }
@@ -510,8 +614,11 @@ func TestNamesWhatIsMissing(t *testing.T) {
 		"mcp/plain.json":     {"name": "plain", "url": "https://mcp.example.com"},
 		"mcp/token.json":     {"name": "token", "url": "https://mcp.example.com", "auth_type": "bearer"},
 		"gateways/shop.json": {"name": "shop", "type": "webhook"},
-		"tools/weather.json": {"name": "weather", "config": map[string]any{"auth": map[string]any{"token": "********"}}},
-		"tools/time.json":    {"name": "time", "config": map[string]any{}},
+		"tools/weather.json": {
+			"name":   "weather",
+			"config": map[string]any{"auth": map[string]any{"token": "********"}},
+		},
+		"tools/time.json": {"name": "time", "config": map[string]any{}},
 	}}
 	var notes bytes.Buffer
 	s := &session{Options: Options{Notes: &notes}}

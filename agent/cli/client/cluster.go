@@ -35,7 +35,11 @@ func clusterCommands(s *session) []*cobra.Command {
 
 func (s *session) clusterStatus() *cobra.Command {
 	agents, limit := false, 0
-	c := &cobra.Command{Use: "status", Short: "List the servers of the cluster, or its agents with their servers", Example: "  satchel cluster status", Args: cobra.NoArgs,
+	c := &cobra.Command{
+		Use:     "status",
+		Short:   "List the servers of the cluster, or its agents with their servers",
+		Example: "  satchel cluster status",
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			nodes, err := s.nodes(c.Context())
 			switch {
@@ -51,8 +55,13 @@ func (s *session) clusterStatus() *cobra.Command {
 					n["lag"] = n.text("lag_ms") + " ms"
 				}
 			}
-			return writeTable(s.Out, nodes, columns("name", "state", "agents", "lag", "seen_at", "version", "url", "id"))
-		}}
+			return writeTable(
+				s.Out,
+				nodes,
+				columns("name", "state", "agents", "lag", "seen_at", "version", "url", "id"),
+			)
+		},
+	}
 	c.Flags().BoolVar(&agents, "agents", false, "list the agents")
 	limitFlag(c, &limit)
 	return c
@@ -89,7 +98,9 @@ func (s *session) printPlaces(ctx context.Context, nodes []record, limit int) er
 	}
 	for _, a := range agents {
 		a["server"] = a["node"] // of one that left long ago, or "stopped"
-		if i := slices.IndexFunc(nodes, func(n record) bool { return n["id"] == a["node"] }); i >= 0 {
+		if i := slices.IndexFunc(nodes, func(n record) bool {
+			return n["id"] == a["node"]
+		}); i >= 0 {
 			a["server"], a["url"] = nodes[i]["name"], nodes[i]["url"] // the name need not be unique
 		}
 	}
@@ -97,29 +108,59 @@ func (s *session) printPlaces(ctx context.Context, nodes []record, limit int) er
 }
 
 func (s *session) clusterMove() *cobra.Command {
-	return &cobra.Command{Use: "move AGENT SERVER", Short: "Move an agent to another server of the cluster", Example: "  satchel cluster move bakery node-2", Args: cobra.ExactArgs(2),
+	return &cobra.Command{
+		Use:     "move AGENT SERVER",
+		Short:   "Move an agent to another server of the cluster",
+		Example: "  satchel cluster move bakery node-2",
+		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			path := "/cluster/agents/" + url.PathEscape(args[0]) + "/move"
-			return s.printDone(s.api.call(c.Context(), http.MethodPost, path, nil, map[string]any{"node": args[1]}, nil), "%s is with %s now", args[0], args[1])
-		}}
+			return s.printDone(
+				s.api.call(
+					c.Context(),
+					http.MethodPost,
+					path,
+					nil,
+					map[string]any{"node": args[1]},
+					nil,
+				),
+				"%s is with %s now",
+				args[0],
+				args[1],
+			)
+		},
+	}
 }
 
 func (s *session) clusterDrain() *cobra.Command {
 	noWait := false
-	c := &cobra.Command{Use: "drain SERVER", Short: "Move all agents of a server to the other servers of the cluster", Example: "  satchel cluster drain node-2", Args: cobra.ExactArgs(1),
-		Long: "Move all agents of a server to the other servers of the cluster.\n\nThe server gets no more agents until it is restarted, and can be stopped without delaying requests.",
+	c := &cobra.Command{
+		Use:     "drain SERVER",
+		Short:   "Move all agents of a server to the other servers of the cluster",
+		Example: "  satchel cluster drain node-2",
+		Args:    cobra.ExactArgs(1),
+		Long: "Move all agents of a server to the other servers of the cluster.\n\n" +
+			"The server gets no more agents until it is restarted, and can be stopped without delaying requests.",
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := s.node(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			id, name := n.text("id"), n.text("name")
-			err = s.api.call(c.Context(), http.MethodPost, "/cluster/nodes/"+url.PathEscape(id)+"/drain", nil, nil, nil)
+			err = s.api.call(
+				c.Context(),
+				http.MethodPost,
+				"/cluster/nodes/"+url.PathEscape(id)+"/drain",
+				nil,
+				nil,
+				nil,
+			)
 			if err != nil || noWait {
 				return s.printDone(err, "%s gives its agents to the other servers", name)
 			}
 			return s.printDone(s.awaitDrained(c.Context(), id), "%s has no agents any more", name)
-		}}
+		},
+	}
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the agents have moved")
 	return c
 }
@@ -162,7 +203,9 @@ func (s *session) awaitDrained(ctx context.Context, id string) error {
 			return err
 		}
 		left := 0
-		if i := slices.IndexFunc(nodes, func(n record) bool { return n["id"] == id && n["alive"] == true }); i >= 0 {
+		if i := slices.IndexFunc(nodes, func(n record) bool {
+			return n["id"] == id && n["alive"] == true
+		}); i >= 0 {
 			left, _ = strconv.Atoi(nodes[i].text("agents"))
 		}
 		if left == 0 {

@@ -38,10 +38,15 @@ const DefaultServer = "http://127.0.0.1:8787"
 const Group = "client"
 
 // Commands returns the commands that call a server.
-func Commands(o Options) []*cobra.Command { return commands(&session{Options: o, wait: sleep}) }
+func Commands(o Options) []*cobra.Command {
+	return commands(&session{Options: o, wait: sleep})
+}
 
 func commands(s *session) []*cobra.Command {
-	all := []*cobra.Command{s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.call(), s.export(), s.apply(), s.importCommand()}
+	all := []*cobra.Command{
+		s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.call(), s.export(), s.apply(),
+		s.importCommand(),
+	}
 	for _, k := range []listing{workflowList, executionList, scheduleList, contactList, conversationList} {
 		all = append(all, s.manage(k))
 	}
@@ -69,7 +74,12 @@ func (s *session) calls(c *cobra.Command) {
 	c.PersistentPreRunE = s.connect
 	f := c.PersistentFlags()
 	f.StringVar(&s.server, "server", "", "address of the server (SATCHEL_SERVER; default "+DefaultServer+")")
-	f.StringVar(&s.keyFile, "key-file", "", "file with the API key (SATCHEL_API_KEY_FILE; or SATCHEL_API_KEY, the key itself)")
+	f.StringVar(
+		&s.keyFile,
+		"key-file",
+		"",
+		"file with the API key (SATCHEL_API_KEY_FILE; or SATCHEL_API_KEY, the key itself)",
+	)
 	f.BoolVar(&s.json, "json", false, "print JSON, for programs")
 }
 
@@ -93,7 +103,9 @@ func (s *session) connect(c *cobra.Command, _ []string) error {
 		return err
 	}
 	s.api.wait = s.wait
-	s.api.note = func(text string) { fmt.Fprintln(s.Notes, text) }
+	s.api.note = func(text string) {
+		fmt.Fprintln(s.Notes, text)
+	}
 	if s.agent == "" && c.Name() != "apply" { // a folder says which agent it is of
 		s.agent = s.Getenv("SATCHEL_AGENT")
 	}
@@ -101,7 +113,9 @@ func (s *session) connect(c *cobra.Command, _ []string) error {
 }
 
 // path returns the path of a route of the agent.
-func (s *session) path(parts ...string) string { return agentPath(s.agent, parts...) }
+func (s *session) path(parts ...string) string {
+	return agentPath(s.agent, parts...)
+}
 
 func agentPath(name string, parts ...string) string {
 	if name == "" {
@@ -118,12 +132,24 @@ func (s *session) agents() *cobra.Command {
 	description := ""
 	c := s.manage(agentList)
 	c.Short = "List agents, create, show or delete one"
-	create := &cobra.Command{Use: "create NAME", Short: "Create an agent", Example: "  satchel agents create bakery", Args: cobra.ExactArgs(1),
+	create := &cobra.Command{
+		Use:     "create NAME",
+		Short:   "Create an agent",
+		Example: "  satchel agents create bakery",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			var made record
-			err := s.api.call(c.Context(), http.MethodPost, "/agents", nil, map[string]any{"name": args[0], "description": description}, &made)
+			err := s.api.call(
+				c.Context(),
+				http.MethodPost,
+				"/agents",
+				nil,
+				map[string]any{"name": args[0], "description": description},
+				&made,
+			)
 			return s.printCreated(err, made)
-		}}
+		},
+	}
 	create.Flags().StringVar(&description, "description", "", "what it is for")
 	c.AddCommand(create)
 	return c

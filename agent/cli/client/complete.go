@@ -39,7 +39,10 @@ func firstArgument(f cobra.CompletionFunc) cobra.CompletionFunc {
 
 // complete returns the names of records of the server, or none if it does not answer
 // in time.
-func (s *session) complete(c *cobra.Command, list func(context.Context) ([]record, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (s *session) complete(
+	c *cobra.Command,
+	list func(context.Context) ([]record, error),
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if s.connect(c, nil) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -36,28 +36,85 @@ type kind struct {
 
 // kinds are in the order in which records refer to earlier ones.
 var kinds = []kind{
-	{name: "credentials", fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"}, manual: true, unique: true},
-	{name: "apis", fields: []string{"name", "url", "document", "server", "credential", "sha256"}, readOnly: []string{"sha256"}, unique: true,
-		change: changeAPI},
-	{name: "mcp", list: "servers", fields: []string{"name", "url", "command", "credential", "auth_type"}, readOnly: []string{"auth_type"}},
-	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, readEach: true, unique: true,
-		inner: map[string]reflect.Type{"config": reflect.TypeFor[agent.ToolConfig]()}, change: changeTool},
-	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, immutable: []string{"type"}, readOnly: []string{"configured_fields"},
-		change: changeGateway},
-	{name: "tables", fields: []string{"name", "columns"}, unique: true, byName: true, permanent: true,
-		inner: map[string]reflect.Type{"columns": reflect.TypeFor[[]agent.ColumnChange]()}, change: changeTable},
-	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, readEach: true,
-		inner:  map[string]reflect.Type{"settings": reflect.TypeFor[agent.WorkflowSettings]()},
-		change: changeBy(func(c agent.WorkflowChange, w *agent.Workflow, _ string) { c.Apply(w) })},
-	{name: "schedules", fields: []string{"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload", "timezone", "misfire_policy", "overlap", "status"},
-		change: changeSchedule},
-	{name: "calendar", list: "tasks", fields: []string{"title", "description", "start_time", "end_time", "timezone", "recurrence", "recurrence_days", "recurrence_end", "recurrence_count", "exceptions", "workflow_id"},
+	{
+		name:   "credentials",
+		fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"},
+		manual: true,
+		unique: true,
+	},
+	{
+		name:     "apis",
+		fields:   []string{"name", "url", "document", "server", "credential", "sha256"},
+		readOnly: []string{"sha256"},
+		unique:   true,
+		change:   changeAPI,
+	},
+	{
+		name:     "mcp",
+		list:     "servers",
+		fields:   []string{"name", "url", "command", "credential", "auth_type"},
+		readOnly: []string{"auth_type"},
+	},
+	{
+		name:     "tools",
+		fields:   []string{"name", "description", "type", "enabled", "config"},
+		readEach: true,
+		unique:   true,
+		inner:    map[string]reflect.Type{"config": reflect.TypeFor[agent.ToolConfig]()},
+		change:   changeTool,
+	},
+	{
+		name:      "gateways",
+		fields:    []string{"name", "type", "is_default", "configured_fields"},
+		immutable: []string{"type"},
+		readOnly:  []string{"configured_fields"},
+		change:    changeGateway,
+	},
+	{
+		name:      "tables",
+		fields:    []string{"name", "columns"},
+		unique:    true,
+		byName:    true,
+		permanent: true,
+		inner:     map[string]reflect.Type{"columns": reflect.TypeFor[[]agent.ColumnChange]()},
+		change:    changeTable,
+	},
+	{
+		name:     "workflows",
+		fields:   []string{"name", "description", "status", "nodes", "edges", "settings"},
+		readEach: true,
+		inner:    map[string]reflect.Type{"settings": reflect.TypeFor[agent.WorkflowSettings]()},
+		change:   changeBy(func(c agent.WorkflowChange, w *agent.Workflow, _ string) { c.Apply(w) }),
+	},
+	{
+		name: "schedules",
+		fields: []string{
+			"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload",
+			"timezone", "misfire_policy", "overlap", "status",
+		},
+		change: changeSchedule,
+	},
+	{
+		name: "calendar",
+		list: "tasks",
+		fields: []string{
+			"title", "description", "start_time", "end_time", "timezone", "recurrence", "recurrence_days",
+			"recurrence_end", "recurrence_count", "exceptions", "workflow_id",
+		},
 		inner:  map[string]reflect.Type{"exceptions": reflect.TypeFor[[]agent.TaskException]()},
-		change: changeBy(func(c agent.TaskChange, t *agent.Task, zone string) { c.Apply(t, zone) })},
-	{name: "replies", fields: []string{"shortcut", "text"}, unique: true,
-		change: changeBy(func(c agent.CannedReplyChange, r *agent.CannedReply, _ string) { c.Apply(r) })},
-	{name: "webhooks", fields: []string{"url", "events", "active"},
-		change: changeBy(func(c agent.WebhookChange, w *agent.Webhook, _ string) { c.Apply(w) })},
+		change: changeBy(func(c agent.TaskChange, t *agent.Task, zone string) { c.Apply(t, zone) }),
+	},
+	{
+		name:   "replies",
+		fields: []string{"shortcut", "text"},
+		unique: true,
+		change: changeBy(func(c agent.CannedReplyChange, r *agent.CannedReply, _ string) { c.Apply(r) }),
+	},
+	{
+		name:   "webhooks",
+		fields: []string{"url", "events", "active"},
+		change: changeBy(func(c agent.WebhookChange, w *agent.Webhook, _ string) { c.Apply(w) }),
+	},
 }
 
 // path returns the route of the kind's records, or of one of them.
@@ -66,8 +123,11 @@ func (k kind) path(s *session, id ...string) string {
 }
 
 // settingFields are the settings in a definition; credentials are none of them.
-var settingFields = []string{"llm_provider", "llm_model", "llm_base_url", "llm_temperature", "llm_max_tokens", "system_prompt", "auto_reply", "chat_browser",
-	"timezone", "retention_days", "embedding_provider", "embedding_model", "embedding_base_url", "embedding_query_prefix", "embedding_passage_prefix"}
+var settingFields = []string{
+	"llm_provider", "llm_model", "llm_base_url", "llm_temperature", "llm_max_tokens", "system_prompt",
+	"auto_reply", "chat_browser", "timezone", "retention_days", "embedding_provider", "embedding_model",
+	"embedding_base_url", "embedding_query_prefix", "embedding_passage_prefix",
+}
 
 // agentFile is the file of a definition that describes the agent itself.
 const agentFile = "agent.json"
@@ -82,14 +142,20 @@ type definition struct {
 }
 
 func newDefinition() *definition {
-	return &definition{files: map[string]record{}, ids: map[string]string{}, recorded: recordedIDs{}}
+	return &definition{
+		files:    map[string]record{},
+		ids:      map[string]string{},
+		recorded: recordedIDs{},
+	}
 }
 
 // paths returns the paths in the order in which they are applied.
 func (d *definition) paths() []string {
 	rank := func(path string) int {
 		folder, _, _ := strings.Cut(path, "/")
-		return slices.IndexFunc(kinds, func(k kind) bool { return k.name == folder })
+		return slices.IndexFunc(kinds, func(k kind) bool {
+			return k.name == folder
+		})
 	}
 	return slices.SortedFunc(maps.Keys(d.files), func(a, b string) int {
 		if n := rank(a) - rank(b); n != 0 {
@@ -116,7 +182,11 @@ func (s *session) readDefinition(ctx context.Context, local *definition) (*defin
 	}
 	d.agentID = recordID(about)
 	local.ids = local.recorded[d.agentID]
-	d.files[agentFile] = record{"name": about["name"], "description": about["description"], "settings": map[string]any(pick(settings, settingFields))}
+	d.files[agentFile] = record{
+		"name":        about["name"],
+		"description": about["description"],
+		"settings":    map[string]any(pick(settings, settingFields)),
+	}
 	for _, k := range kinds {
 		if err := s.readKind(ctx, k, d, local); err != nil {
 			return nil, err
@@ -188,7 +258,9 @@ func (k kind) file(r record) string {
 // freePath returns a path that no definition has: this one, or with a number appended.
 func freePath(path string, taken ...*definition) string {
 	stem, free := strings.TrimSuffix(path, ".json"), path
-	for n := 2; slices.ContainsFunc(taken, func(d *definition) bool { return d.files[free] != nil }); n++ {
+	for n := 2; slices.ContainsFunc(taken, func(d *definition) bool {
+		return d.files[free] != nil
+	}); n++ {
 		free = stem + "-" + strconv.Itoa(n) + ".json"
 	}
 	return free
@@ -215,7 +287,9 @@ func (d *definition) replaceIDs() {
 
 // mapTexts replaces every string in a value that is a key of to.
 func mapTexts(value any, to map[string]string) any {
-	return agent.MapStrings(value, func(text string) any { return cmp.Or(to[text], text) })
+	return agent.MapStrings(value, func(text string) any {
+		return cmp.Or(to[text], text)
+	})
 }
 
 // references returns the id on the server for each reference.

@@ -41,7 +41,9 @@ func markedLines(a, b []string) []string {
 		}
 	}
 	var out []string
-	mark := func(sign, line string) { out = append(out, sign+" "+strings.TrimSuffix(line, "\n")+"\n") }
+	mark := func(sign, line string) {
+		out = append(out, sign+" "+strings.TrimSuffix(line, "\n")+"\n")
+	}
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {

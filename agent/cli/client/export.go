@@ -14,17 +14,24 @@ import (
 	"satchel/agent"
 )
 
-const definitionLong = "A definition is the agent's description and settings, APIs, MCP servers, tools, channels, tables, workflows, schedules, calendar, canned replies and webhooks as JSON files, without secrets, rows and sources."
+const definitionLong = "A definition is the agent's description and settings, APIs, MCP servers, tools, channels, " +
+	"tables, workflows, schedules, calendar, canned replies and webhooks as JSON files, " +
+	"without secrets, rows and sources."
 
 func (s *session) export() *cobra.Command {
-	return &cobra.Command{Use: "export AGENT DIR", Short: "Write an agent's definition to a folder of text files", Args: cobra.ExactArgs(2),
-		Long:              "Write an agent's definition to a folder of text files.\n\n" + definitionLong + " \"satchel apply\" applies it to an agent.",
+	return &cobra.Command{
+		Use:   "export AGENT DIR",
+		Short: "Write an agent's definition to a folder of text files",
+		Args:  cobra.ExactArgs(2),
+		Long: "Write an agent's definition to a folder of text files.\n\n" + definitionLong +
+			" \"satchel apply\" applies it to an agent.",
 		Example:           "  satchel export bakery ./bakery",
 		ValidArgsFunction: firstArgument(s.completeAgent),
 		RunE: func(c *cobra.Command, args []string) error {
 			s.agent = args[0]
 			return s.writeDefinition(c.Context(), args[1])
-		}}
+		},
+	}
 }
 
 func (s *session) writeDefinition(ctx context.Context, dir string) error {

@@ -94,7 +94,11 @@ func changeSchedule(before, given record, zone string) (record, error) {
 			delete(given, "next_run")
 		}
 	}
-	return changeBy(func(c agent.ScheduleChange, s *agent.Schedule, zone string) { c.Apply(s, zone) })(before, given, zone)
+	return changeBy(
+		func(c agent.ScheduleChange, s *agent.Schedule, zone string) {
+			c.Apply(s, zone)
+		},
+	)(before, given, zone)
 }
 
 func isPast(value any) bool {
@@ -211,7 +215,12 @@ func checkInner(path, at string, t reflect.Type, value any) error {
 		for i, item := range v {
 			if t.Kind() != reflect.Slice || t.Elem().Kind() == reflect.Uint8 {
 				return nil
-			} else if err := checkInner(path, fmt.Sprintf("%s[%d]", at, i), t.Elem(), item); err != nil {
+			} else if err := checkInner(
+				path,
+				fmt.Sprintf("%s[%d]", at, i),
+				t.Elem(),
+				item,
+			); err != nil {
 				return err
 			}
 		}
@@ -261,7 +270,9 @@ func unknownField(path, field string, known []string) error {
 
 // same reports whether two records are equal. A field without a value is as one that is
 // absent.
-func same(a, b record) bool { return sameJSON(valued(a), valued(b)) }
+func same(a, b record) bool {
+	return sameJSON(valued(a), valued(b))
+}
 
 func valued(r record) record {
 	out := maps.Clone(r)

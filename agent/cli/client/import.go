@@ -15,10 +15,18 @@ import (
 const maxDocument = 4 << 20
 
 func (s *session) importCommand() *cobra.Command {
-	c := &cobra.Command{Use: "import", Short: "Import workflows from other programs", Example: "  satchel import n8n leads.json"}
+	c := &cobra.Command{
+		Use:     "import",
+		Short:   "Import workflows from other programs",
+		Example: "  satchel import n8n leads.json",
+	}
 	dry := false
-	n8n := &cobra.Command{Use: "n8n FILE...", Short: "Import n8n workflows as drafts", Args: cobra.MinimumNArgs(1),
-		Long:    "Import n8n workflows as drafts, and print what is not exact.\n\nUse the files that Download in n8n's editor saves. Workflows in the same file keep their references to each other.",
+	n8n := &cobra.Command{
+		Use:   "n8n FILE...",
+		Short: "Import n8n workflows as drafts",
+		Args:  cobra.MinimumNArgs(1),
+		Long: "Import n8n workflows as drafts, and print what is not exact.\n\nUse the files that Download in " +
+			"n8n's editor saves. Workflows in the same file keep their references to each other.",
 		Example: "  satchel import n8n leads.json --dry-run",
 		RunE: func(c *cobra.Command, files []string) error {
 			for _, file := range files {
@@ -27,7 +35,8 @@ func (s *session) importCommand() *cobra.Command {
 				}
 			}
 			return nil
-		}}
+		},
+	}
 	n8n.Flags().BoolVar(&dry, "dry-run", false, "create nothing, only report")
 	c.AddCommand(n8n)
 	return c
@@ -56,8 +65,19 @@ func (s *session) importFile(ctx context.Context, file string, dry bool) error {
 		Credentials []record `json:"credentials"`
 		Report      []record `json:"report"`
 	}
-	body := map[string]any{"format": "n8n", "document": json.RawMessage(document), "dry_run": dry}
-	if err := s.api.call(ctx, http.MethodPost, s.path("workflows", "import"), nil, body, &made); err != nil {
+	body := map[string]any{
+		"format":   "n8n",
+		"document": json.RawMessage(document),
+		"dry_run":  dry,
+	}
+	if err := s.api.call(
+		ctx,
+		http.MethodPost,
+		s.path("workflows", "import"),
+		nil,
+		body,
+		&made,
+	); err != nil {
 		return err
 	}
 	if s.json {

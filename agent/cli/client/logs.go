@@ -22,10 +22,15 @@ func (s *session) logs() *cobra.Command {
 	var follow bool
 	var limit int
 	var levels, sources []string
-	c := &cobra.Command{Use: "logs", Short: "Print an agent's log, oldest first", Example: "  satchel logs --follow --level warn --level error --agent bakery", Args: cobra.NoArgs,
+	c := &cobra.Command{
+		Use:     "logs",
+		Short:   "Print an agent's log, oldest first",
+		Example: "  satchel logs --follow --level warn --level error --agent bakery",
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.printLogs(c.Context(), url.Values{"level": levels, "source": sources}, limit, follow)
-		}}
+		},
+	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue with new entries")
 	c.Flags().IntVarP(&limit, "limit", "n", 50, "maximum number of entries, the newest")
 	c.Flags().StringArrayVar(&levels, "level", nil, "debug, info, warn or error; may be repeated")
@@ -108,22 +113,43 @@ func (s *session) printLog(entry record) error {
 		data = "  " + clean(string(raw))
 	}
 	message, _ := entry["message"].(string)
-	_, err := fmt.Fprintf(s.Out, "%s  %-5s  %s  %s%s\n", entry.text("created_at"), entry.text("level"), entry.text("source"), clean(message), data)
+	_, err := fmt.Fprintf(
+		s.Out,
+		"%s  %-5s  %s  %s%s\n",
+		entry.text("created_at"),
+		entry.text("level"),
+		entry.text("source"),
+		clean(message),
+		data,
+	)
 	return err
 }
 
 func (s *session) sql() *cobra.Command {
 	csv, readOnly := false, false
-	c := &cobra.Command{Use: "sql STATEMENT [PARAMETER...]", Short: "Run one SQL statement on an agent's tables", Args: cobra.MinimumNArgs(1),
-		Long:    "Run one SQL statement on an agent's tables.\n\nSTATEMENT may be - for standard input, or @FILE. Each ? takes a parameter: numbers, true, false and null have their types, everything else is text.",
+	c := &cobra.Command{
+		Use:   "sql STATEMENT [PARAMETER...]",
+		Short: "Run one SQL statement on an agent's tables",
+		Args:  cobra.MinimumNArgs(1),
+		Long: "Run one SQL statement on an agent's tables.\n\nSTATEMENT may be - for standard input, or @FILE. " +
+			"Each ? takes a parameter: numbers, true, false and null have their types, everything else is text.",
 		Example: `  satchel sql "SELECT name, email FROM contacts WHERE created_at > ?" 2026-01-01 --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
 			statement, err := s.argument(args[0])
 			if err != nil {
 				return err
 			}
-			return s.execSQL(c.Context(), map[string]any{"query": statement, "params": parameters(args[1:]), "read_only": readOnly}, csv)
-		}}
+			return s.execSQL(
+				c.Context(),
+				map[string]any{
+					"query":     statement,
+					"params":    parameters(args[1:]),
+					"read_only": readOnly,
+				},
+				csv,
+			)
+		},
+	}
 	c.Flags().BoolVar(&csv, "csv", false, "print CSV")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse a statement that would change data")
 	return c
@@ -134,7 +160,11 @@ func parameters(texts []string) []any {
 	values := make([]any, len(texts))
 	for i, text := range texts {
 		values[i] = text
-		if _, err := strconv.ParseFloat(text, 64); (err == nil || text == "true" || text == "false" || text == "null") && json.Valid([]byte(text)) {
+		if _, err := strconv.ParseFloat(text, 64); (err == nil ||
+			text == "true" ||
+			text == "false" ||
+			text == "null") &&
+			json.Valid([]byte(text)) {
 			values[i] = json.RawMessage(text)
 		}
 	}
@@ -142,7 +172,11 @@ func parameters(texts []string) []any {
 }
 
 func (s *session) execSQL(ctx context.Context, body map[string]any, csv bool) error {
-	call := request{method: http.MethodPost, path: s.path("sql", "execute"), body: body}
+	call := request{
+		method: http.MethodPost,
+		path:   s.path("sql", "execute"),
+		body:   body,
+	}
 	if csv {
 		return s.copy(ctx, call)
 	}

@@ -85,7 +85,9 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 	}
 	ways := []func(row) string{
 		func(r row) string { return r.id },
-		func(r row) string { return r.path + "\n" + key(r.record) },
+		func(r row) string {
+			return r.path + "\n" + key(r.record)
+		},
 		func(r row) string { return key(r.record) },
 		func(r row) string { return r.path },
 	}
@@ -93,14 +95,20 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 	if k.unique {
 		ways[0], ways[1], ways[2] = ways[1], ways[2], ways[0]
 	}
-	paths := slices.DeleteFunc(local.paths(), func(path string) bool { return kindOf(path).name != k.name })
+	paths := slices.DeleteFunc(local.paths(), func(path string) bool {
+		return kindOf(path).name != k.name
+	})
 	for _, over := range []bool{false, true} {
 		for n, way := range ways {
 			files := map[string][]string{}
 			for _, path := range paths {
 				id := local.ids[path]
 				if d.files[path] == nil && (n < last || id == "") { // else the file's record was deleted
-					at := way(row{id: id, path: path, record: local.files[path]})
+					at := way(row{
+						id:     id,
+						path:   path,
+						record: local.files[path],
+					})
 					files[at] = append(files[at], path)
 				}
 			}
@@ -130,7 +138,13 @@ func (d *definition) add(k kind, r row, path string) {
 // readRows reads the records of a kind, oldest first.
 func (s *session) readRows(ctx context.Context, k kind) ([]row, error) {
 	const most = 10_000
-	all, err := s.api.list(ctx, k.path(s), cmp.Or(k.list, k.name), nil, most)
+	all, err := s.api.list(
+		ctx,
+		k.path(s),
+		cmp.Or(k.list, k.name),
+		nil,
+		most,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +160,12 @@ func (s *session) readRows(ctx context.Context, k kind) ([]row, error) {
 				return nil, err
 			}
 		}
-		rows[i] = row{id: id, path: freePath(k.file(r), taken), record: r, over: isOver(k, r)}
+		rows[i] = row{
+			id:     id,
+			path:   freePath(k.file(r), taken),
+			record: r,
+			over:   isOver(k, r),
+		}
 		if !rows[i].over {
 			taken.files[rows[i].path] = r
 		}
@@ -160,7 +179,9 @@ func recordID(r record) string {
 }
 
 // name returns what people know a record by.
-func name(r record) string { return fmt.Sprint(firstOf(r, "name", "shortcut", "url", "title")) }
+func name(r record) string {
+	return fmt.Sprint(firstOf(r, "name", "shortcut", "url", "title"))
+}
 
 // key returns the name of a record as it is compared.
 func key(r record) string {

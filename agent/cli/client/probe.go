@@ -17,7 +17,11 @@ func Probe(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := egress.New(egress.Policy{AllowPrivate: true, DialTimeout: probeTimeout, HeaderTimeout: probeTimeout}).Do(req)
+	resp, err := egress.New(egress.Policy{
+		AllowPrivate:  true,
+		DialTimeout:   probeTimeout,
+		HeaderTimeout: probeTimeout,
+	}).Do(req)
 	if err != nil {
 		return err
 	}

@@ -22,28 +22,71 @@ type listing struct {
 }
 
 var (
-	agentList = listing{noun: "agent", name: "agents", deletes: "with all its data",
-		fields: []string{"id", "name", "status", "description", "updated_at"}}
-	sourceList = listing{noun: "source", name: "sources", path: "sources", named: true, deletes: "with its chunks",
-		fields: []string{"id", "name", "type", "status", "chunks", "updated_at", "error.message"}}
-	workflowList = listing{noun: "workflow", name: "workflows", path: "workflows", named: true, deletes: "with its executions",
-		fields: []string{"id", "name", "status", "triggers", "version", "updated_at"}}
-	executionList = listing{noun: "execution", name: "executions", path: "workflows/executions",
-		fields: []string{"id", "workflow", "status", "trigger", "created_at", "completed_at", "error.message"}}
-	scheduleList = listing{noun: "schedule", name: "schedules", path: "schedules", named: true, deletes: "with its runs",
-		fields: []string{"id", "name", "status", "words", "next_run", "last_run"}}
-	contactList = listing{noun: "contact", name: "contacts", path: "contacts", named: true, deletes: "with its tags and fields",
-		fields: []string{"id", "name", "email", "phone", "created_at"}}
-	conversationList = listing{noun: "conversation", name: "conversations", path: "conversations", deletes: "with its messages",
-		fields: []string{"id", "status", "contact.name", "last_message.content", "updated_at"}}
+	agentList = listing{
+		noun:    "agent",
+		name:    "agents",
+		deletes: "with all its data",
+		fields:  []string{"id", "name", "status", "description", "updated_at"},
+	}
+	sourceList = listing{
+		noun:    "source",
+		name:    "sources",
+		path:    "sources",
+		named:   true,
+		deletes: "with its chunks",
+		fields:  []string{"id", "name", "type", "status", "chunks", "updated_at", "error.message"},
+	}
+	workflowList = listing{
+		noun:    "workflow",
+		name:    "workflows",
+		path:    "workflows",
+		named:   true,
+		deletes: "with its executions",
+		fields:  []string{"id", "name", "status", "triggers", "version", "updated_at"},
+	}
+	executionList = listing{
+		noun:   "execution",
+		name:   "executions",
+		path:   "workflows/executions",
+		fields: []string{"id", "workflow", "status", "trigger", "created_at", "completed_at", "error.message"},
+	}
+	scheduleList = listing{
+		noun:    "schedule",
+		name:    "schedules",
+		path:    "schedules",
+		named:   true,
+		deletes: "with its runs",
+		fields:  []string{"id", "name", "status", "words", "next_run", "last_run"},
+	}
+	contactList = listing{
+		noun:    "contact",
+		name:    "contacts",
+		path:    "contacts",
+		named:   true,
+		deletes: "with its tags and fields",
+		fields:  []string{"id", "name", "email", "phone", "created_at"},
+	}
+	conversationList = listing{
+		noun:    "conversation",
+		name:    "conversations",
+		path:    "conversations",
+		deletes: "with its messages",
+		fields:  []string{"id", "status", "contact.name", "last_message.content", "updated_at"},
+	}
 )
 
 // manage returns the command that lists records, with its subcommands.
 func (s *session) manage(list listing) *cobra.Command {
 	limit := 0
-	c := &cobra.Command{Use: list.name, Short: "List " + list.name + ", show or delete one", Args: cobra.NoArgs,
+	c := &cobra.Command{
+		Use:     list.name,
+		Short:   "List " + list.name + ", show or delete one",
+		Args:    cobra.NoArgs,
 		Example: "  satchel " + list.name,
-		RunE:    func(c *cobra.Command, _ []string) error { return s.printList(c.Context(), list, limit) }}
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.printList(c.Context(), list, limit)
+		},
+	}
 	limitFlag(c, &limit)
 	c.AddCommand(s.recordCommand(list, "show", "", func(ctx context.Context, id string) error {
 		return s.show(ctx, list, id)
@@ -57,7 +100,14 @@ func (s *session) manage(list listing) *cobra.Command {
 		if !yes && list.noun == "agent" && !s.confirm(id) {
 			return errors.New("nothing was deleted")
 		}
-		return s.api.call(ctx, http.MethodDelete, s.listPath(list)+"/"+url.PathEscape(id), nil, nil, nil)
+		return s.api.call(
+			ctx,
+			http.MethodDelete,
+			s.listPath(list)+"/"+url.PathEscape(id),
+			nil,
+			nil,
+			nil,
+		)
 	})
 	if list.noun == "agent" {
 		remove.Flags().BoolVar(&yes, "yes", false, "do not ask, at a terminal")
@@ -67,7 +117,11 @@ func (s *session) manage(list listing) *cobra.Command {
 }
 
 // recordCommand returns a command for one record.
-func (s *session) recordCommand(list listing, verb, what string, run func(context.Context, string) error) *cobra.Command {
+func (s *session) recordCommand(
+	list listing,
+	verb, what string,
+	run func(context.Context, string) error,
+) *cobra.Command {
 	article, name := "a ", list.noun+"-06f1q2s3t4v5a6b7c8d9"
 	if strings.ContainsRune("aeiou", rune(list.noun[0])) {
 		article = "an "
@@ -75,7 +129,9 @@ func (s *session) recordCommand(list listing, verb, what string, run func(contex
 	if what += ", by id"; list.named || list.path == "" {
 		what += " or name"
 	}
-	c := &cobra.Command{Use: verb + " " + strings.ToUpper(list.noun), Args: cobra.ExactArgs(1),
+	c := &cobra.Command{
+		Use:     verb + " " + strings.ToUpper(list.noun),
+		Args:    cobra.ExactArgs(1),
 		Short:   strings.ToUpper(verb[:1]) + verb[1:] + " " + article + list.noun + what,
 		Example: "  satchel " + list.name + " " + verb + " " + name,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -84,7 +140,8 @@ func (s *session) recordCommand(list listing, verb, what string, run func(contex
 				return err
 			}
 			return run(c.Context(), id)
-		}}
+		},
+	}
 	if list.named || list.path == "" {
 		c.ValidArgsFunction = firstArgument(s.completeName(list))
 	}
@@ -119,7 +176,13 @@ func (s *session) find(ctx context.Context, list listing, idOrName string) (stri
 	case !list.named || strings.HasPrefix(idOrName, list.noun+"-"):
 		return idOrName, nil
 	}
-	found, err := s.api.list(ctx, s.listPath(list), list.name, url.Values{"search": {idOrName}}, 500)
+	found, err := s.api.list(
+		ctx,
+		s.listPath(list),
+		list.name,
+		url.Values{"search": {idOrName}},
+		500,
+	)
 	if err != nil {
 		return "", err
 	}
@@ -136,8 +199,13 @@ func (s *session) find(ctx context.Context, list listing, idOrName string) (stri
 	case 1:
 		return ids[0], nil
 	}
-	return "", fmt.Errorf("%d %s are called %q; name one by its id: %s",
-		len(ids), list.name, idOrName, strings.Join(ids, ", "))
+	return "", fmt.Errorf(
+		"%d %s are called %q; name one by its id: %s",
+		len(ids),
+		list.name,
+		idOrName,
+		strings.Join(ids, ", "),
+	)
 }
 
 func limitFlag(c *cobra.Command, limit *int) {
@@ -181,7 +249,14 @@ func (s *session) nameWorkflows(ctx context.Context, records []record) error {
 
 func (s *session) show(ctx context.Context, list listing, id string) error {
 	var r record
-	if err := s.api.call(ctx, http.MethodGet, s.listPath(list)+"/"+url.PathEscape(id), nil, nil, &r); err != nil {
+	if err := s.api.call(
+		ctx,
+		http.MethodGet,
+		s.listPath(list)+"/"+url.PathEscape(id),
+		nil,
+		nil,
+		&r,
+	); err != nil {
 		return err
 	}
 	if s.json {

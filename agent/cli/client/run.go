@@ -16,8 +16,12 @@ import (
 
 func (s *session) run() *cobra.Command {
 	input, detach := "", false
-	c := &cobra.Command{Use: "run WORKFLOW", Short: "Execute a workflow, by id or name, and print its output", Args: cobra.ExactArgs(1),
-		Long:    "Execute a workflow, by id or name, and print its output.\n\nThe steps go to standard error. The command fails if the workflow does.",
+	c := &cobra.Command{
+		Use:   "run WORKFLOW",
+		Short: "Execute a workflow, by id or name, and print its output",
+		Args:  cobra.ExactArgs(1),
+		Long: "Execute a workflow, by id or name, and print its output.\n\nThe steps go to standard error. " +
+			"The command fails if the workflow does.",
 		Example: `  satchel run welcome --input '{"email":"ada@example.com"}' --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
 			body, err := s.object(input)
@@ -25,7 +29,8 @@ func (s *session) run() *cobra.Command {
 				return err
 			}
 			return s.execute(c.Context(), args[0], body, detach)
-		}}
+		},
+	}
 	c.ValidArgsFunction = firstArgument(s.completeName(workflowList))
 	c.Flags().StringVarP(&input, "input", "i", "", "input as a JSON object; - is standard input, @FILE a file")
 	c.Flags().BoolVar(&detach, "detach", false, "print the execution's id and do not wait for its end")
@@ -52,7 +57,14 @@ func (s *session) execute(ctx context.Context, workflow string, input map[string
 	var started struct {
 		ID string `json:"id"`
 	}
-	if err := s.api.call(ctx, http.MethodPost, s.path("workflows", "execute"), nil, map[string]any{"workflow_id": id, "input": input}, &started); err != nil {
+	if err := s.api.call(
+		ctx,
+		http.MethodPost,
+		s.path("workflows", "execute"),
+		nil,
+		map[string]any{"workflow_id": id, "input": input},
+		&started,
+	); err != nil {
 		return err
 	}
 	if detach {
@@ -65,7 +77,14 @@ func (s *session) execute(ctx context.Context, workflow string, input map[string
 		return err
 	}
 	var x record
-	if err := s.api.call(ctx, http.MethodGet, s.path("workflows", "executions", started.ID), nil, nil, &x); err != nil {
+	if err := s.api.call(
+		ctx,
+		http.MethodGet,
+		s.path("workflows", "executions", started.ID),
+		nil,
+		nil,
+		&x,
+	); err != nil {
 		return err
 	}
 	return s.printExecution(x)
@@ -76,12 +95,16 @@ func (s *session) execute(ctx context.Context, workflow string, input map[string
 func (s *session) watch(ctx context.Context, id string) error {
 	seen := map[string]bool{}
 	for {
-		err := s.api.stream(ctx, request{method: http.MethodGet, path: s.path("workflows", "executions", id, "events")}, func(ev event) (bool, error) {
-			if strings.HasPrefix(ev.name, "execution.") {
-				return true, nil
-			}
-			return false, s.step(ev, seen)
-		})
+		err := s.api.stream(
+			ctx,
+			request{method: http.MethodGet, path: s.path("workflows", "executions", id, "events")},
+			func(ev event) (bool, error) {
+				if strings.HasPrefix(ev.name, "execution.") {
+					return true, nil
+				}
+				return false, s.step(ev, seen)
+			},
+		)
 		if !errors.Is(err, errConnectionLost) {
 			return err
 		}
@@ -108,7 +131,14 @@ func (s *session) step(ev event, seen map[string]bool) error {
 	key := fmt.Sprint(node.ID, node.Path, node.Attempt, node.Started)
 	if !seen[key] {
 		seen[key] = true
-		fmt.Fprintf(s.Notes, "%s  %s (%s)  %.0f ms\n", clean(node.Status), clean(node.ID), clean(node.Type), node.Took)
+		fmt.Fprintf(
+			s.Notes,
+			"%s  %s (%s)  %.0f ms\n",
+			clean(node.Status),
+			clean(node.ID),
+			clean(node.Type),
+			node.Took,
+		)
 	}
 	return nil
 }

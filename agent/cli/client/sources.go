@@ -23,9 +23,14 @@ import (
 func (s *session) sources() *cobra.Command {
 	c := s.manage(sourceList)
 	c.Short = "List what an agent knows, add files, folders and pages"
-	stop := s.recordCommand(sourceList, "stop", " that is being crawled or processed", func(ctx context.Context, id string) error {
-		return s.api.call(ctx, http.MethodPost, s.path("sources", id, "stop"), nil, nil, nil)
-	})
+	stop := s.recordCommand(
+		sourceList,
+		"stop",
+		" that is being crawled or processed",
+		func(ctx context.Context, id string) error {
+			return s.api.call(ctx, http.MethodPost, s.path("sources", id, "stop"), nil, nil, nil)
+		},
+	)
 	stop.Long = stop.Short + ". What has been read stays; the source can be read again later."
 	c.AddCommand(s.addSources(), stop)
 	return c
@@ -33,11 +38,19 @@ func (s *session) sources() *cobra.Command {
 
 func (s *session) addSources() *cobra.Command {
 	o := sourceAdder{session: s}
-	c := &cobra.Command{Use: "add PATH...", Short: "Add files, all files of folders, or pages by URL", Args: cobra.MinimumNArgs(1),
+	c := &cobra.Command{
+		Use:   "add PATH...",
+		Short: "Add files, all files of folders, or pages by URL",
+		Args:  cobra.MinimumNArgs(1),
 		Long: "Add files, all files of folders, or pages by URL, and wait until they are indexed.\n\n" +
-			"The files of a folder are named by their path in it. Hidden files, the data folder and the settings file of a server and the file with the API key are skipped, and so are files with the name of an existing source, so that the command can be repeated.",
+			"The files of a folder are named by their path in it. Hidden files, the data folder and the settings " +
+			"file of a server and the file with the API key are skipped, and so are files with the name of an " +
+			"existing source, so that the command can be repeated.",
 		Example: "  satchel sources add ./handbook https://example.com/hours --agent bakery",
-		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) }}
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.run(c.Context(), args)
+		},
+	}
 	c.Flags().BoolVar(&o.replace, "replace", false, "replace sources with the same name instead of skipping the files")
 	c.Flags().BoolVar(&o.crawl, "crawl", false, "follow the links of a page through its site")
 	c.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait until everything is indexed")
@@ -204,7 +217,10 @@ func (o *sourceAdder) add(ctx context.Context, it item) error {
 	var made record
 	err := o.create(ctx, it, &made)
 	var refused *Failure
-	if errors.As(err, &refused) && refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
+	if errors.As(err, &refused) &&
+		refused.Status != http.StatusUnauthorized &&
+		refused.Status != http.StatusForbidden &&
+		refused.Status != http.StatusNotFound {
 		o.failed++
 		o.progress(it.name, clean(refused.Message))
 		return nil
@@ -227,14 +243,36 @@ func (o *sourceAdder) create(ctx context.Context, it item, made *record) error {
 	case it.file != "":
 		return o.upload(ctx, it, made)
 	case o.crawl:
-		return o.api.call(ctx, http.MethodPost, o.path("sources", "crawl"), nil, map[string]any{"url": it.url, "name": it.name}, made)
+		return o.api.call(
+			ctx,
+			http.MethodPost,
+			o.path("sources", "crawl"),
+			nil,
+			map[string]any{"url": it.url, "name": it.name},
+			made,
+		)
 	}
-	return o.api.call(ctx, http.MethodPost, o.path("sources"), nil, map[string]any{"type": "url", "url": it.url, "name": it.name}, made)
+	return o.api.call(
+		ctx,
+		http.MethodPost,
+		o.path("sources"),
+		nil,
+		map[string]any{
+			"type": "url",
+			"url":  it.url,
+			"name": it.name,
+		},
+		made,
+	)
 }
 
 // upload sends a file without holding it in memory.
 func (o *sourceAdder) upload(ctx context.Context, it item, made *record) error {
-	resp, err := o.api.send(ctx, request{method: http.MethodPost, path: o.path("sources"), open: func() upload { return openForm(it) }})
+	resp, err := o.api.send(ctx, request{
+		method: http.MethodPost,
+		path:   o.path("sources"),
+		open:   func() upload { return openForm(it) },
+	})
 	if err != nil {
 		return err
 	}
@@ -284,7 +322,13 @@ func bar(done, total int) string {
 func (o *sourceAdder) waitRead(ctx context.Context) error {
 	const interval = 1500 * time.Millisecond
 	for delay := 200 * time.Millisecond; ; delay = min(2*delay, interval) {
-		working, err := o.api.list(ctx, o.path("sources"), "sources", url.Values{"status": {"processing", "crawling", "updating"}}, maxSources)
+		working, err := o.api.list(
+			ctx,
+			o.path("sources"),
+			"sources",
+			url.Values{"status": {"processing", "crawling", "updating"}},
+			maxSources,
+		)
 		if err != nil {
 			return err
 		}
@@ -299,7 +343,13 @@ func (o *sourceAdder) waitRead(ctx context.Context) error {
 			return o.readOutcomes(ctx)
 		}
 		if o.isTerminal() {
-			fmt.Fprintf(o.Notes, "\r%s %d of %d read", bar(len(o.created)-left, len(o.created)), len(o.created)-left, len(o.created))
+			fmt.Fprintf(
+				o.Notes,
+				"\r%s %d of %d read",
+				bar(len(o.created)-left, len(o.created)),
+				len(o.created)-left,
+				len(o.created),
+			)
 		}
 		if err := o.api.wait(ctx, delay); err != nil {
 			return err

@@ -159,8 +159,12 @@ func (r record) flatten(path string, f func(name string, value any)) {
 
 func fieldNames(r record) []string {
 	first := []string{"id", "name", "status"}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(name string) bool { return slices.Contains(first, name) })
-	first = slices.DeleteFunc(first, func(name string) bool { return r[name] == nil })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(name string) bool {
+		return slices.Contains(first, name)
+	})
+	first = slices.DeleteFunc(first, func(name string) bool {
+		return r[name] == nil
+	})
 	return append(first, names...)
 }
 

@@ -82,12 +82,17 @@ func TestIssuerIsKept(t *testing.T) {
 	folder, r = open(t, path)
 	for _, id := range []string{first.ID, second.ID} {
 		_, err := r.Call(t.Context(), folder.Default(), id, "echo", json.RawMessage(`{}`))
-		if agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "names a different authorization server") {
+		if agent.ErrorCode(err) != agent.CodeUpstream ||
+			!strings.Contains(agent.Explain(err), "names a different authorization server") {
 			t.Errorf("a changed authorization server: %v", err)
 		}
 	}
 	if theirs.requests.Load() != 0 || ours.requests.Load() == 0 {
-		t.Errorf("our authorization server received %d requests, the other %d", ours.requests.Load(), theirs.requests.Load())
+		t.Errorf(
+			"our authorization server received %d requests, the other %d",
+			ours.requests.Load(),
+			theirs.requests.Load(),
+		)
 	}
 	rows, err := folder.Default().SQL(t.Context(), "SELECT * FROM mcp_servers", store.Params{}, store.Access{})
 	if err != nil {

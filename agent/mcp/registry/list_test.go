@@ -29,7 +29,10 @@ func newHangingServer(t *testing.T) *hangingServer {
 		}
 		http.Error(w, "broken", http.StatusInternalServerError)
 	}))
-	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	t.Cleanup(func() {
+		h.CloseClientConnections()
+		h.Close()
+	})
 	return h
 }
 
@@ -44,7 +47,12 @@ func TestListDoesNotWait(t *testing.T) {
 	for range dead {
 		register(t, r, db, p.URL, agent.MCPAuth{})
 	}
-	if _, err := db.SQL(t.Context(), "UPDATE mcp_servers SET url = '"+h.URL+"'", store.Params{}, store.Access{Write: true}); err != nil {
+	if _, err := db.SQL(
+		t.Context(),
+		"UPDATE mcp_servers SET url = '"+h.URL+"'",
+		store.Params{},
+		store.Access{Write: true},
+	); err != nil {
 		t.Fatal(err)
 	}
 	register(t, r, db, p.URL, agent.MCPAuth{})

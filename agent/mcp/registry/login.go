@@ -47,7 +47,14 @@ func (r *Registry) PrepareLogin(ctx context.Context, db *store.DB, id string) (c
 	if err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
 		return "", err
 	}
-	p := login{r: r, db: db, server: s, auth: auth, found: found, known: known}
+	p := login{
+		r:      r,
+		db:     db,
+		server: s,
+		auth:   auth,
+		found:  found,
+		known:  known,
+	}
 	made, client, err := p.put(ctx, client)
 	if err != nil {
 		return "", err
@@ -85,14 +92,22 @@ func (p *login) put(ctx context.Context, client store.MCPClient) (agent.Credenti
 	}
 	client = store.MCPClient{}
 	if registered {
-		client = store.MCPClient{ID: as.ID, RedirectURL: p.r.logins.RedirectURL(), Ends: agent.At(as.Ends)}
+		client = store.MCPClient{
+			ID:          as.ID,
+			RedirectURL: p.r.logins.RedirectURL(),
+			Ends:        agent.At(as.Ends),
+		}
 	}
 	secret := map[string]string{}
 	if as.Secret != "" {
 		secret["client_secret"] = as.Secret
 	}
-	change := agent.CredentialChange{Type: agent.Some(agent.CredentialOAuth2), Hosts: agent.Some([]string{hostOf(p.server.URL)}),
-		Config: agent.Some(p.config(as)), Secret: agent.Some(secret)}
+	change := agent.CredentialChange{
+		Type:   agent.Some(agent.CredentialOAuth2),
+		Hosts:  agent.Some([]string{hostOf(p.server.URL)}),
+		Config: agent.Some(p.config(as)),
+		Secret: agent.Some(secret),
+	}
 	if p.known.ID != "" {
 		made, err := p.r.logins.Put(ctx, p.db, p.known.ID, change)
 		return made, client, err
@@ -119,9 +134,11 @@ func (p *login) create(ctx context.Context, change agent.CredentialChange) (made
 // next login.
 func (p *login) canReuse(client store.MCPClient) bool {
 	c := p.known.Config
-	return client.ID != "" && client.ID == c.ClientID && client.RedirectURL == p.r.logins.RedirectURL() && p.known.Status != agent.CredentialFailing &&
+	return client.ID != "" && client.ID == c.ClientID && client.RedirectURL == p.r.logins.RedirectURL() &&
+		p.known.Status != agent.CredentialFailing &&
 		(client.Ends.IsZero() || p.r.now().Before(client.Ends.Time)) &&
-		c.Issuer == p.found.Issuer && c.AuthURL == p.found.AuthURL && c.TokenURL == p.found.TokenURL && c.RevokeURL == p.found.RevokeURL
+		c.Issuer == p.found.Issuer && c.AuthURL == p.found.AuthURL && c.TokenURL == p.found.TokenURL &&
+		c.RevokeURL == p.found.RevokeURL
 }
 
 // client returns the client of the login: the one set by the owner, or else the one
@@ -134,7 +151,10 @@ func (p *login) client(ctx context.Context) (as mcp.LoginClient, registered bool
 	case p.found.ClientDocuments && document != "":
 		return mcp.LoginClient{ID: document}, false, nil
 	case p.found.RegistrationURL == "":
-		return as, false, agent.Invalid("auth.client_id", "is required: the authorization server registers no clients by itself")
+		return as, false, agent.Invalid(
+			"auth.client_id",
+			"is required: the authorization server registers no clients by itself",
+		)
 	}
 	as, err = p.r.client.Register(ctx, p.found, p.r.logins.RedirectURL())
 	return as, true, err
@@ -142,8 +162,16 @@ func (p *login) client(ctx context.Context) (as mcp.LoginClient, registered bool
 
 func (p *login) config(as mcp.LoginClient) agent.CredentialConfig {
 	f := p.found
-	config := agent.CredentialConfig{Grant: agent.GrantCode, AuthURL: f.AuthURL, TokenURL: f.TokenURL, RevokeURL: f.RevokeURL, Issuer: f.Issuer,
-		ClientID: as.ID, Scope: f.Scope, Resource: f.Resource}
+	config := agent.CredentialConfig{
+		Grant:     agent.GrantCode,
+		AuthURL:   f.AuthURL,
+		TokenURL:  f.TokenURL,
+		RevokeURL: f.RevokeURL,
+		Issuer:    f.Issuer,
+		ClientID:  as.ID,
+		Scope:     f.Scope,
+		Resource:  f.Resource,
+	}
 	if f.Offline() {
 		config.AuthParams = map[string]string{"prompt": "consent"}
 	}

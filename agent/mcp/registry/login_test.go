@@ -24,10 +24,17 @@ type fakeLogins struct {
 func (f *fakeLogins) RedirectURL() string    { return f.redirect }
 func (f *fakeLogins) ClientDocument() string { return f.document }
 
-func (f *fakeLogins) Put(ctx context.Context, db *store.DB, ref string, change agent.CredentialChange) (agent.Credential, error) {
+func (f *fakeLogins) Put(
+	ctx context.Context,
+	db *store.DB,
+	ref string,
+	change agent.CredentialChange,
+) (agent.Credential, error) {
 	f.puts = append(f.puts, change)
 	if ref != "" {
-		return db.UpdateCredential(ctx, ref, change, func(c *agent.Credential, secret map[string]string) error { return c.Validate(secret) })
+		return db.UpdateCredential(ctx, ref, change, func(c *agent.Credential, secret map[string]string) error {
+			return c.Validate(secret)
+		})
 	}
 	var c agent.Credential
 	change.Apply(&c)
@@ -68,7 +75,9 @@ func newLoginServer(t *testing.T) *loginServer {
 		}
 		write(w, 200, l.resource)
 	})
-	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) { write(w, 200, l.metadata) })
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
+		write(w, 200, l.metadata)
+	})
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
 		var request map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&request)
@@ -81,9 +90,19 @@ func newLoginServer(t *testing.T) *loginServer {
 	})
 	l.Server = httptest.NewServer(mux)
 	t.Cleanup(l.Close)
-	l.resource = map[string]any{"resource": l.URL + "/mcp", "authorization_servers": []string{l.URL}, "scopes_supported": []string{"tools", "files"}}
-	l.metadata = map[string]any{"issuer": l.URL, "authorization_endpoint": l.URL + "/auth", "token_endpoint": l.URL + "/token", "registration_endpoint": l.URL + "/register",
-		"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"}}
+	l.resource = map[string]any{
+		"resource":              l.URL + "/mcp",
+		"authorization_servers": []string{l.URL},
+		"scopes_supported":      []string{"tools", "files"},
+	}
+	l.metadata = map[string]any{
+		"issuer":                                l.URL,
+		"authorization_endpoint":                l.URL + "/auth",
+		"token_endpoint":                        l.URL + "/token",
+		"registration_endpoint":                 l.URL + "/register",
+		"code_challenge_methods_supported":      []string{"S256"},
+		"token_endpoint_auth_methods_supported": []string{"none"},
+	}
 	l.answer = map[string]any{"client_id": "client-1"}
 	return l
 }
@@ -113,16 +132,42 @@ func TestLoginIsPrepared(t *testing.T) {
 		"registered, with another method in the answer": {change: func(l *loginServer) {
 			l.answer["client_secret"], l.answer["token_endpoint_auth_method"] = "swordfish", "client_secret_post"
 		}, secret: "swordfish", method: "none", want: agent.CredentialConfig{TokenAuth: "body"}},
-		"given": {auth: agent.MCPAuth{ClientID: "mine", ClientSecret: "open-8", Scope: "read"}, document: "https://satchel.example.com/oauth/client.json", secret: "open-8",
-			want: agent.CredentialConfig{ClientID: "mine", Scope: "read"}},
-		"by its document": {change: func(l *loginServer) { l.metadata["client_id_metadata_document_supported"] = true },
-			document: "https://satchel.example.com/oauth/client.json", want: agent.CredentialConfig{ClientID: "https://satchel.example.com/oauth/client.json"}},
-		"without a public address": {change: func(l *loginServer) { l.metadata["client_id_metadata_document_supported"] = true }, method: "none"},
-		"scope of the challenge":   {change: func(l *loginServer) { l.challenge = `Bearer scope="tools"` }, method: "none", want: agent.CredentialConfig{Scope: "tools"}},
-		"an OpenID provider": {change: func(l *loginServer) { l.metadata["scopes_supported"] = []string{"openid", "offline_access"} }, method: "none",
-			want: agent.CredentialConfig{Scope: "tools files offline_access", AuthParams: map[string]string{"prompt": "consent"}}},
-		"the protocol of 2025-03-26": {change: func(l *loginServer) { l.resource = nil; l.metadata["registration_endpoint"] = l.URL + "/register" }, method: "none",
-			want: agent.CredentialConfig{Scope: "-"}},
+		"given": {
+			auth:     agent.MCPAuth{ClientID: "mine", ClientSecret: "open-8", Scope: "read"},
+			document: "https://satchel.example.com/oauth/client.json",
+			secret:   "open-8",
+			want:     agent.CredentialConfig{ClientID: "mine", Scope: "read"},
+		},
+		"by its document": {
+			change:   func(l *loginServer) { l.metadata["client_id_metadata_document_supported"] = true },
+			document: "https://satchel.example.com/oauth/client.json",
+			want:     agent.CredentialConfig{ClientID: "https://satchel.example.com/oauth/client.json"},
+		},
+		"without a public address": {
+			change: func(l *loginServer) { l.metadata["client_id_metadata_document_supported"] = true },
+			method: "none",
+		},
+		"scope of the challenge": {
+			change: func(l *loginServer) { l.challenge = `Bearer scope="tools"` },
+			method: "none",
+			want:   agent.CredentialConfig{Scope: "tools"},
+		},
+		"an OpenID provider": {
+			change: func(l *loginServer) { l.metadata["scopes_supported"] = []string{"openid", "offline_access"} },
+			method: "none",
+			want: agent.CredentialConfig{
+				Scope:      "tools files offline_access",
+				AuthParams: map[string]string{"prompt": "consent"},
+			},
+		},
+		"the protocol of 2025-03-26": {
+			change: func(l *loginServer) {
+				l.resource = nil
+				l.metadata["registration_endpoint"] = l.URL + "/register"
+			},
+			method: "none",
+			want:   agent.CredentialConfig{Scope: "-"},
+		},
 	} {
 		l := newLoginServer(t)
 		if test.change != nil {
@@ -145,15 +190,37 @@ func TestLoginIsPrepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := agent.CredentialConfig{Grant: "authorization_code", AuthURL: l.URL + "/auth", TokenURL: l.URL + "/token", Issuer: l.URL, ClientID: "client-1", Resource: l.URL + "/mcp",
-			Scope: "tools files", AuthParams: test.want.AuthParams, TokenAuth: test.want.TokenAuth}
-		for _, field := range []struct{ to, from *string }{{&want.ClientID, &test.want.ClientID}, {&want.Scope, &test.want.Scope}} {
+		want := agent.CredentialConfig{
+			Grant:      "authorization_code",
+			AuthURL:    l.URL + "/auth",
+			TokenURL:   l.URL + "/token",
+			Issuer:     l.URL,
+			ClientID:   "client-1",
+			Resource:   l.URL + "/mcp",
+			Scope:      "tools files",
+			AuthParams: test.want.AuthParams,
+			TokenAuth:  test.want.TokenAuth,
+		}
+		for _, field := range []struct{ to, from *string }{
+			{&want.ClientID, &test.want.ClientID},
+			{&want.Scope, &test.want.Scope},
+		} {
 			if *field.from != "" {
 				*field.to = strings.Trim(*field.from, "-")
 			}
 		}
-		if fmt.Sprint(o.Config) != fmt.Sprint(want) || o.Values["client_secret"] != test.secret || !slices.Equal(o.Hosts, []string{l.URL}) || o.Status != agent.CredentialNeedsLogin {
-			t.Errorf("%s: the credential is %+v\nwant %+v, secret %q for %v", name, o.Config, want, o.Values["client_secret"], o.Hosts)
+		if fmt.Sprint(o.Config) != fmt.Sprint(want) ||
+			o.Values["client_secret"] != test.secret ||
+			!slices.Equal(o.Hosts, []string{l.URL}) ||
+			o.Status != agent.CredentialNeedsLogin {
+			t.Errorf(
+				"%s: the credential is %+v\nwant %+v, secret %q for %v",
+				name,
+				o.Config,
+				want,
+				o.Values["client_secret"],
+				o.Hosts,
+			)
 		}
 		if now, _ := db.MCPServer(t.Context(), s.ID); now.Credential != id {
 			t.Errorf("%s: the server has the credential %q", name, now.Credential)
@@ -162,7 +229,9 @@ func TestLoginIsPrepared(t *testing.T) {
 		if len(l.registered) > 0 {
 			method = fmt.Sprint(l.registered[0]["token_endpoint_auth_method"])
 		}
-		if method != test.method || len(l.registered) > 1 || method != "" && fmt.Sprint(l.registered[0]["redirect_uris"]) != "[http://localhost/oauth/callback]" {
+		if method != test.method ||
+			len(l.registered) > 1 ||
+			method != "" && fmt.Sprint(l.registered[0]["redirect_uris"]) != "[http://localhost/oauth/callback]" {
 			t.Errorf("%s: registered %v", name, l.registered)
 		}
 	}
@@ -183,13 +252,41 @@ func TestLoginIsRefused(t *testing.T) {
 		"metadata of another host": {func(l *loginServer) {
 			l.challenge = `Bearer resource_metadata="` + other.URL + `/.well-known/oauth-protected-resource/mcp"`
 		}, agent.MCPAuth{}, "points to metadata of another host"},
-		"metadata of another resource":     {func(l *loginServer) { l.resource["resource"] = other.URL + "/mcp" }, agent.MCPAuth{}, "metadata of another resource"},
-		"another issuer than the metadata": {func(l *loginServer) { l.metadata["issuer"] = other.URL }, agent.MCPAuth{}, "a different issuer"},
-		"another issuer than configured":   {func(l *loginServer) { l.resource["authorization_servers"] = []string{other.URL} }, agent.MCPAuth{Issuer: "https://accounts.example.com"}, "a different authorization server"},
-		"no PKCE":                          {func(l *loginServer) { delete(l.metadata, "code_challenge_methods_supported") }, agent.MCPAuth{}, "does not support PKCE"},
-		"a script as an endpoint":          {func(l *loginServer) { l.metadata["authorization_endpoint"] = "javascript:alert(1)" }, agent.MCPAuth{}, "without usable endpoints"},
-		"no logins":                        {func(l *loginServer) { l.metadata["grant_types_supported"] = []string{"client_credentials"} }, agent.MCPAuth{}, "does not support logins"},
-		"no registration":                  {func(l *loginServer) { delete(l.metadata, "registration_endpoint") }, agent.MCPAuth{}, "auth.client_id is required"},
+		"metadata of another resource": {
+			func(l *loginServer) { l.resource["resource"] = other.URL + "/mcp" },
+			agent.MCPAuth{},
+			"metadata of another resource",
+		},
+		"another issuer than the metadata": {
+			func(l *loginServer) { l.metadata["issuer"] = other.URL },
+			agent.MCPAuth{},
+			"a different issuer",
+		},
+		"another issuer than configured": {
+			func(l *loginServer) { l.resource["authorization_servers"] = []string{other.URL} },
+			agent.MCPAuth{Issuer: "https://accounts.example.com"},
+			"a different authorization server",
+		},
+		"no PKCE": {
+			func(l *loginServer) { delete(l.metadata, "code_challenge_methods_supported") },
+			agent.MCPAuth{},
+			"does not support PKCE",
+		},
+		"a script as an endpoint": {
+			func(l *loginServer) { l.metadata["authorization_endpoint"] = "javascript:alert(1)" },
+			agent.MCPAuth{},
+			"without usable endpoints",
+		},
+		"no logins": {
+			func(l *loginServer) { l.metadata["grant_types_supported"] = []string{"client_credentials"} },
+			agent.MCPAuth{},
+			"does not support logins",
+		},
+		"no registration": {
+			func(l *loginServer) { delete(l.metadata, "registration_endpoint") },
+			agent.MCPAuth{},
+			"auth.client_id is required",
+		},
 		"a rejected registration": {func(l *loginServer) {
 			l.answer = map[string]any{"error": "invalid_redirect_uri", "error_description": "must be https"}
 		}, agent.MCPAuth{}, "registers no client: invalid_redirect_uri must be https"},
@@ -201,11 +298,14 @@ func TestLoginIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if _, err := r.PrepareLogin(t.Context(), db, s.ID); err == nil || !strings.Contains(agent.Explain(err), test.want) {
+		if _, err := r.PrepareLogin(t.Context(), db, s.ID); err == nil ||
+			!strings.Contains(agent.Explain(err), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if made, _, err := db.Credentials(t.Context(), store.Page{Limit: 10}); err != nil || len(made) > 0 || len(other.registered) > 0 {
+	if made, _, err := db.Credentials(t.Context(), store.Page{Limit: 10}); err != nil ||
+		len(made) > 0 ||
+		len(other.registered) > 0 {
 		t.Errorf("created %v, %v; registered elsewhere %v", made, err, other.registered)
 	}
 	plain := register(t, r, db, newTestServer(t).URL, bearer)
@@ -224,7 +324,12 @@ func TestLoginIsPreparedAgain(t *testing.T) {
 	r.credentials = func(context.Context, *store.DB, string) (egress.Credential, error) { return nil, nil }
 	l.metadata["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"}
 	l.answer["client_secret"], l.answer["client_secret_expires_at"] = "swordfish", 4102444800
-	s, err := r.Create(t.Context(), db, agent.MCPServer{Name: "Tickets", URL: l.URL + "/mcp"}, agent.MCPAuth{Type: "login"})
+	s, err := r.Create(
+		t.Context(),
+		db,
+		agent.MCPServer{Name: "Tickets", URL: l.URL + "/mcp"},
+		agent.MCPAuth{Type: "login"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,10 +350,17 @@ func TestLoginIsPreparedAgain(t *testing.T) {
 		}
 		return o
 	}
-	if err := db.PutTokens(t.Context(), connected(), agent.CredentialTokens{AccessToken: "token-1"}, "ada"); err != nil {
+	if err := db.PutTokens(
+		t.Context(),
+		connected(),
+		agent.CredentialTokens{AccessToken: "token-1"},
+		"ada",
+	); err != nil {
 		t.Fatal(err)
 	}
-	if again := prepare(1); again != first || connected().Tokens.AccessToken != "token-1" || connected().Values["client_secret"] != "swordfish" {
+	if again := prepare(1); again != first ||
+		connected().Tokens.AccessToken != "token-1" ||
+		connected().Values["client_secret"] != "swordfish" {
 		t.Errorf("prepared again: %s and %s, %+v", first, again, connected())
 	}
 	if _, err := r.Update(t.Context(), db, s.ID, agent.MCPServerChange{Name: agent.Some("Issues")}); err != nil {
@@ -260,11 +372,14 @@ func TestLoginIsPreparedAgain(t *testing.T) {
 		t.Errorf("with fewer scopes: %+v", connected().Config)
 	}
 	logins.redirect, l.answer["client_id"] = "http://127.0.0.1:8787/oauth/callback", "client-2"
-	if again := prepare(2); again != first || connected().Config.ClientID != "client-2" || connected().Tokens.AccessToken != "" {
+	if again := prepare(2); again != first ||
+		connected().Config.ClientID != "client-2" ||
+		connected().Tokens.AccessToken != "" {
 		t.Errorf("under another address: %+v", connected())
 	}
 	l.resource["authorization_servers"] = []string{newLoginServer(t).URL}
-	if _, err := r.PrepareLogin(t.Context(), db, s.ID); err == nil || !strings.Contains(agent.Explain(err), "names a different authorization server") {
+	if _, err := r.PrepareLogin(t.Context(), db, s.ID); err == nil ||
+		!strings.Contains(agent.Explain(err), "names a different authorization server") {
 		t.Errorf("another authorization server: %v", err)
 	}
 	for name, change := range map[string]agent.MCPServerChange{
@@ -275,7 +390,9 @@ func TestLoginIsPreparedAgain(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if now, err := r.Update(t.Context(), db, s.ID, agent.MCPServerChange{Auth: agent.Some(agent.MCPAuth{Type: "login"})}); err != nil || now.Credential != "" {
+	if now, err := r.Update(t.Context(), db, s.ID, agent.MCPServerChange{
+		Auth: agent.Some(agent.MCPAuth{Type: "login"}),
+	}); err != nil || now.Credential != "" {
 		t.Errorf("with a new login: %+v, %v", now, err)
 	}
 	if _, err := db.Credential(t.Context(), first); agent.ErrorCode(err) != agent.CodeNotFound {

@@ -16,12 +16,22 @@ type serverKey struct {
 }
 
 func (r *Registry) makeQueues() {
-	r.agents = work.New(work.Options[*store.DB]{Run: r.planChecks, Limit: agentsAtOnce, Now: r.currentTime,
-		OnError: func(db *store.DB, err error) { r.log.Error("read MCP servers", "agent", db.ID(), "error", err) }})
-	r.checks = work.New(work.Options[serverKey]{Run: r.check, Limit: checksAtOnce, Now: r.currentTime,
+	r.agents = work.New(work.Options[*store.DB]{
+		Run:   r.planChecks,
+		Limit: agentsAtOnce,
+		Now:   r.currentTime,
+		OnError: func(db *store.DB, err error) {
+			r.log.Error("read MCP servers", "agent", db.ID(), "error", err)
+		},
+	})
+	r.checks = work.New(work.Options[serverKey]{
+		Run:   r.check,
+		Limit: checksAtOnce,
+		Now:   r.currentTime,
 		OnError: func(k serverKey, err error) {
 			r.log.Error("check MCP server", "agent", k.db.ID(), "server", k.id, "error", err)
-		}})
+		},
+	})
 }
 
 func (r *Registry) currentTime() time.Time { return r.now() }

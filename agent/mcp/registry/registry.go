@@ -61,9 +61,29 @@ func New(o Options) *Registry {
 	if o.Programs == nil {
 		o.Programs = mcp.NewPrograms(mcp.ProgramOptions{})
 	}
-	guard := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: mcp.DefaultCallTimeout})
-	r := &Registry{folder: o.Folder, guard: guard, credentials: o.Credentials, logins: o.Logins, programs: o.Programs, variables: o.Variables, log: o.Logger(), now: time.Now, every: checkInterval, wait: listTimeout,
-		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version, Programs: o.Programs}), checked: func(*store.DB, agent.MCPServer) {}}
+	guard := egress.New(egress.Policy{
+		Allow:         o.Allow,
+		MaxResponse:   -1,
+		HeaderTimeout: mcp.DefaultCallTimeout,
+	})
+	r := &Registry{
+		folder:      o.Folder,
+		guard:       guard,
+		credentials: o.Credentials,
+		logins:      o.Logins,
+		programs:    o.Programs,
+		variables:   o.Variables,
+		log:         o.Logger(),
+		now:         time.Now,
+		every:       checkInterval,
+		wait:        listTimeout,
+		client: mcp.New(mcp.Options{
+			HTTP:     guard.HTTP(),
+			Version:  o.Version,
+			Programs: o.Programs,
+		}),
+		checked: func(*store.DB, agent.MCPServer) {},
+	}
 	r.makeQueues()
 	o.Folder.OnPending(r.notify)
 	return r
@@ -71,7 +91,12 @@ func New(o Options) *Registry {
 
 // Create registers a server. It is checked first, and stored whatever the
 // result. A URL that can never be reached is a VALIDATION_ERROR.
-func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, auth agent.MCPAuth) (agent.MCPServer, error) {
+func (r *Registry) Create(
+	ctx context.Context,
+	db *store.DB,
+	s agent.MCPServer,
+	auth agent.MCPAuth,
+) (agent.MCPServer, error) {
 	if err := s.Validate(auth); err != nil {
 		return s, err
 	}
@@ -105,7 +130,9 @@ func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
 		return err
 	}
 	for field, raw := range map[string]string{"auth.token_url": auth.TokenURL, "auth.issuer": auth.Issuer} {
-		if err := r.checkURL(field, raw); err != nil && raw != "" && (auth.Type == agent.MCPAuthOAuth2 || auth.Type == agent.MCPAuthLogin) {
+		if err := r.checkURL(field, raw); err != nil &&
+			raw != "" &&
+			(auth.Type == agent.MCPAuthOAuth2 || auth.Type == agent.MCPAuthLogin) {
 			return err
 		}
 	}
@@ -114,7 +141,12 @@ func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
 
 // inspect checks a server that is not stored yet, and fills in its fields and
 // credentials from the result.
-func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer, auth *agent.MCPAuth) ([]agent.MCPTool, error) {
+func (r *Registry) inspect(
+	ctx context.Context,
+	db *store.DB,
+	s *agent.MCPServer,
+	auth *agent.MCPAuth,
+) ([]agent.MCPTool, error) {
 	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	var tools []agent.MCPTool
@@ -136,13 +168,22 @@ func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer
 }
 
 // prepareCall returns a server ready to be called, with its credential.
-func (r *Registry) prepareCall(ctx context.Context, db *store.DB, s agent.MCPServer, auth agent.MCPAuth) (server mcp.Server, err error) {
+func (r *Registry) prepareCall(
+	ctx context.Context,
+	db *store.DB,
+	s agent.MCPServer,
+	auth agent.MCPAuth,
+) (server mcp.Server, err error) {
 	if s.Command == "" {
 		server = mcp.Server{URL: s.URL, Auth: auth}
 		server.Credential, err = r.credentials.Find(ctx, db, s.Credential)
 		return server, err
 	}
-	server.Program = &mcp.Program{Agent: db.ID(), Server: s.ID, Command: s.Command}
+	server.Program = &mcp.Program{
+		Agent:   db.ID(),
+		Server:  s.ID,
+		Command: s.Command,
+	}
 	if s.Credential != "" {
 		server.Program.Env, err = r.variables(ctx, db, s.Credential)
 	}
@@ -151,7 +192,12 @@ func (r *Registry) prepareCall(ctx context.Context, db *store.DB, s agent.MCPSer
 
 // Update changes a server, which is checked as on registration. Credentials stay
 // with the host that they were given for.
-func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change agent.MCPServerChange) (agent.MCPServer, error) {
+func (r *Registry) Update(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	change agent.MCPServerChange,
+) (agent.MCPServer, error) {
 	before, err := db.MCPServer(ctx, id)
 	if err != nil {
 		return before, err
@@ -219,7 +265,9 @@ func (r *Registry) Delete(ctx context.Context, db *store.DB, id string) error {
 }
 
 // Commands returns the names of the operator's commands, sorted.
-func (r *Registry) Commands() []string { return r.programs.Names() }
+func (r *Registry) Commands() []string {
+	return r.programs.Names()
+}
 
 // fetchTools requests a server's tools and stores the outcome in the database and
 // in s. An interrupted request has no outcome.
@@ -279,7 +327,12 @@ func (r *Registry) Tools(ctx context.Context, db *store.DB, id string) (tools []
 // Call calls a tool of one of the agent's servers. Results and errors are those
 // of mcp.Client.Call, and NOT_FOUND or CONFLICT if the server or its
 // credentials do not exist.
-func (r *Registry) Call(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error) {
+func (r *Registry) Call(
+	ctx context.Context,
+	db *store.DB,
+	serverID, tool string,
+	arguments json.RawMessage,
+) (any, error) {
 	s, err := db.MCPServer(ctx, serverID)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,9 @@ func openIdle(t *testing.T, path string) (*store.Folder, *Registry) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = folder.Close() })
-	r := New(Options{Env: store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.1/32"), Version: "test", Log: quiet}})
+	r := New(Options{
+		Env: store.Env{Folder: folder, Allow: agent.MustAddressRanges("127.0.0.1/32"), Version: "test", Log: quiet},
+	})
 	return folder, r
 }
 
@@ -75,10 +77,20 @@ type testServer struct {
 func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
-	s.AddTool(&sdk.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fingerprint(r.Extra.Header.Get("Authorization")) + string(r.Params.Arguments)}}}, nil
-	})
-	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
+	s.AddTool(
+		&sdk.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.TextContent{
+					Text: fingerprint(r.Extra.Header.Get("Authorization")) + string(r.Params.Arguments),
+				}},
+			}, nil
+		},
+	)
+	handler := sdk.NewStreamableHTTPHandler(
+		func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: true},
+	)
 	p := &testServer{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.requests.Add(1)
@@ -110,7 +122,13 @@ func TestCall(t *testing.T) {
 	if err != nil || got != fingerprint("Bearer sesame-7")+`{"a":1}` {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := r.Call(t.Context(), folder.Default(), "mcp-x", "echo", nil); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := r.Call(
+		t.Context(),
+		folder.Default(),
+		"mcp-x",
+		"echo",
+		nil,
+	); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("unknown server: %v", err)
 	}
 	if err := r.Delete(t.Context(), folder.Default(), s.ID); err != nil {
@@ -130,7 +148,12 @@ func TestCredentialsStayWithTheirAddress(t *testing.T) {
 	s := register(t, r, db, p.URL, bearer)
 	move := func(url string) {
 		t.Helper()
-		if _, err := db.SQL(t.Context(), "UPDATE mcp_servers SET url = '"+url+"'", store.Params{}, store.Access{Write: true}); err != nil {
+		if _, err := db.SQL(
+			t.Context(),
+			"UPDATE mcp_servers SET url = '"+url+"'",
+			store.Params{},
+			store.Access{Write: true},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +167,8 @@ func TestCredentialsStayWithTheirAddress(t *testing.T) {
 		t.Fatalf("got %v, %v", servers, err)
 	}
 	move(p.URL)
-	if got, err := r.Call(t.Context(), db, s.ID, "echo", nil); err != nil || got != fingerprint("Bearer sesame-7")+"{}" {
+	if got, err := r.Call(t.Context(), db, s.ID, "echo", nil); err != nil ||
+		got != fingerprint("Bearer sesame-7")+"{}" {
 		t.Errorf("with the first address again: %v, %v", got, err)
 	}
 	if err := folder.Close(); err != nil {
@@ -209,7 +233,9 @@ func TestClock(t *testing.T) {
 	}
 	with := register(t, r, agents["with"], p.URL, agent.MCPAuth{})
 	register(t, r, agents["paused"], p.URL, agent.MCPAuth{})
-	if _, err := folder.UpdateAgent(t.Context(), agents["paused"], agent.AgentChange{Status: agent.Some(agent.StatusPaused)}); err != nil {
+	if _, err := folder.UpdateAgent(t.Context(), agents["paused"], agent.AgentChange{
+		Status: agent.Some(agent.StatusPaused),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := folder.Close(); err != nil {
@@ -257,7 +283,8 @@ func TestClock(t *testing.T) {
 		}
 	}
 	for _, db := range folder.Agents() {
-		if s, _, err := db.MCPServers(t.Context(), store.Page{Limit: 5}); db.Agent().Name == "with" && (err != nil || s[0].Status != agent.MCPDisconnected) {
+		if s, _, err := db.MCPServers(t.Context(), store.Page{Limit: 5}); db.Agent().Name == "with" &&
+			(err != nil || s[0].Status != agent.MCPDisconnected) {
 			t.Errorf("stored: %v, %v", s, err)
 		}
 	}

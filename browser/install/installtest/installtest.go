@@ -19,7 +19,10 @@ var Find = sync.OnceValues(func() (install.Paths, error) {
 		find = install.Ready
 	}
 	return find(context.Background(), install.Options{
-		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
+		Chromium: os.Getenv("SATCHEL_CHROMIUM"),
+		Driver:   os.Getenv("SATCHEL_BROWSER_DRIVER"),
+		Getenv:   os.Getenv,
+	})
 })
 
 // Need ends a test if Chromium or its driver is missing.

@@ -43,7 +43,9 @@ var libraries = map[string]string{
 // targets are the oldest browsers that the console is built for: those that support
 // light-dark().
 var targets = []api.Engine{
-	{Name: api.EngineChrome, Version: "123"}, {Name: api.EngineFirefox, Version: "121"}, {Name: api.EngineSafari, Version: "17.5"},
+	{Name: api.EngineChrome, Version: "123"},
+	{Name: api.EngineFirefox, Version: "121"},
+	{Name: api.EngineSafari, Version: "17.5"},
 }
 
 // buildApp builds the files of dist/app, by name: main.js and main.css, a script and a
@@ -65,7 +67,10 @@ func buildApp(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for _, entry := range slices.Concat(entries, lazy, widget, []string{filepath.Join(src, "main.tsx"), filepath.Join(src, "live.tsx")}) {
+	for _, entry := range slices.Concat(entries, lazy, widget, []string{
+		filepath.Join(src, "main.tsx"),
+		filepath.Join(src, "live.tsx"),
+	}) {
 		built, err := build(entry, resolveApp(src, entry))
 		if err != nil {
 			return nil, err
@@ -91,12 +96,26 @@ func buildApp(root string) (map[string][]byte, error) {
 // with import() goes into separate files, as does code that several of these share.
 func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
 	result := api.Build(api.BuildOptions{
-		EntryPoints: []string{entry}, Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser,
-		Outdir: filepath.Dir(entry), Splitting: true, ChunkNames: "[name]-[hash]", Metafile: true, Engines: targets, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsNone,
-		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true,
-		JSX: api.JSXAutomatic, JSXImportSource: "preact", TsconfigRaw: "{}",
-		Define:  map[string]string{"process.env.NODE_ENV": `"production"`},
-		Plugins: []api.Plugin{plugin}, LogLevel: api.LogLevelSilent,
+		EntryPoints:       []string{entry},
+		Bundle:            true,
+		Format:            api.FormatESModule,
+		Platform:          api.PlatformBrowser,
+		Outdir:            filepath.Dir(entry),
+		Splitting:         true,
+		ChunkNames:        "[name]-[hash]",
+		Metafile:          true,
+		Engines:           targets,
+		Charset:           api.CharsetUTF8,
+		LegalComments:     api.LegalCommentsNone,
+		MinifyWhitespace:  true,
+		MinifySyntax:      true,
+		MinifyIdentifiers: true,
+		JSX:               api.JSXAutomatic,
+		JSXImportSource:   "preact",
+		TsconfigRaw:       "{}",
+		Define:            map[string]string{"process.env.NODE_ENV": `"production"`},
+		Plugins:           []api.Plugin{plugin},
+		LogLevel:          api.LogLevelSilent,
 	})
 	var errs []error
 	for _, message := range append(result.Errors, result.Warnings...) {
@@ -121,7 +140,11 @@ func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
 		}
 		name := cmp.Or(names[filepath.Base(f.Path)], filepath.Base(f.Path))
 		if _, ok := files[name]; ok {
-			return nil, fmt.Errorf("%s: two files are called %s; is what import() loads imported by another part too?", filepath.Base(entry), name)
+			return nil, fmt.Errorf(
+				"%s: two files are called %s; is what import() loads imported by another part too?",
+				filepath.Base(entry),
+				name,
+			)
 		}
 		files[name] = content
 	}
@@ -149,7 +172,9 @@ func chunkNames(metafile string) (map[string]string, error) {
 		source := file.EntryPoint
 		if source == "" {
 			for input, part := range file.Inputs {
-				if now := file.Inputs[source]; source == "" || part.BytesInOutput > now.BytesInOutput || part.BytesInOutput == now.BytesInOutput && input < source {
+				if now := file.Inputs[source]; source == "" ||
+					part.BytesInOutput > now.BytesInOutput ||
+					part.BytesInOutput == now.BytesInOutput && input < source {
 					source = input
 				}
 			}
@@ -223,12 +248,15 @@ func resolveLib(entry string) api.Plugin {
 		if filepath.Base(entry) == "preact.js" {
 			return
 		}
-		b.OnResolve(api.OnResolveOptions{Filter: `^(preact|react|react-dom)(/|$)`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-			if a.Kind == api.ResolveJSRequireCall {
-				return api.OnResolveResult{Path: "preact", Namespace: required}, nil
-			}
-			return api.OnResolveResult{Path: "./preact.js", External: true}, nil
-		})
+		b.OnResolve(
+			api.OnResolveOptions{Filter: `^(preact|react|react-dom)(/|$)`},
+			func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				if a.Kind == api.ResolveJSRequireCall {
+					return api.OnResolveResult{Path: "preact", Namespace: required}, nil
+				}
+				return api.OnResolveResult{Path: "./preact.js", External: true}, nil
+			},
+		)
 		b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: required}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
 			handOn := `export * from "preact"; export { default } from "preact";`
 			return api.OnLoadResult{Contents: &handOn}, nil

@@ -57,10 +57,18 @@ func walkAPIs(t *testing.T, ts *testServer, p *consolePage) {
 	p.click("Save")
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("Saved")`)
 	p.checkPage("a tool of an operation")
-	workflow := ts.must(t, 201, "POST", "/api/agents/default/workflows", `{"name":"Pets","nodes":[{"id":"start","type":"trigger"},{"id":"call","type":"operation","data":{"api":"`+api+`"}}],"edges":[{"source":"start","target":"call"}]}`)
+	workflow := ts.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/workflows",
+		`{"name":"Pets","nodes":[{"id":"start","type":"trigger"},{"id":"call","type":"operation","data":{"api":"`+api+
+			`"}}],"edges":[{"source":"start","target":"call"}]}`,
+	)
 	p.open("workflows/"+fmt.Sprint(workflow["id"])+"?node=call", `document.querySelector(".operation-options button")`)
 	p.clickOn(`[...document.querySelectorAll(".operation-options button")].find((b) => b.textContent.includes("GET"))`)
-	p.waitFor(`document.querySelector(".operation-chosen") && [...document.querySelectorAll("#main textarea, #main input")].some((f) => f.ariaLabel === "kind")`)
+	p.waitFor(`document.querySelector(".operation-chosen") && [...document.querySelectorAll("#main textarea, ` +
+		`#main input")].some((f) => f.ariaLabel === "kind")`)
 	p.checkPage("a node of an operation")
 	p.open("apis", hasText("used in 2 places"))
 	p.checkPage("APIs")

@@ -11,7 +11,14 @@ func TestConsoleBack(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set","position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`, `[{"id":"e1","source":"start","target":"end"}]`, "")
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set",`+
+			`"position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`,
+		`[{"id":"e1","source":"start","target":"end"}]`,
+		"",
+	)
 	p := ts.openConsole(t, 1280)
 	there := `location.hash.endsWith("/workflows")`
 	longTap := func(what string) {
@@ -21,7 +28,8 @@ func TestConsoleBack(t *testing.T) {
 		})()`)
 	}
 	menu := func(entry string) string {
-		return `[...document.querySelectorAll("[role=menu] [role=menuitem]")].some((b) => b.textContent === ` + quoted(entry) + `)`
+		return `[...document.querySelectorAll("[role=menu] [role=menuitem]")].some((b) => b.textContent === ` +
+			quoted(entry) + `)`
 	}
 	p.open("workflows", `document.querySelector("#main tbody tr, #main ul li [aria-haspopup=menu]")`)
 	p.click("New workflow")

@@ -30,13 +30,17 @@ func TestConsoleTakeover(t *testing.T) {
 	ts := newTestServer(t)
 	flow := ts.must(t, 201, "POST", flowBase, takeoverFlow(ts.site))["id"].(string)
 	for i, width := range []int{1280, 375} {
-		execution := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":`+quoted(flow)+`}`)["execution_id"].(string)
+		execution := ts.must(
+			t, 200, "POST", flowBase+"/execute",
+			`{"workflow_id":`+quoted(flow)+`}`,
+		)["execution_id"].(string)
 		p := ts.openConsole(t, width)
 		p.waitFor(hasText("Please <b>sign in</b>"))
 		w := p.begin(11, "Takeover from Home, hand back, the file is there", 6)
 		p.eval(`document.querySelector("#main .page").id = "left"`)
 		p.clickOn(`[...document.querySelectorAll(".waiting-row a")].find((a) => a.textContent === "Take over")`)
-		p.waitFor(`!document.getElementById("left") && ` + hasText("Waiting for a person.") + ` && document.querySelector("button[title^='A takeover is already pending']:disabled")`)
+		p.waitFor(`!document.getElementById("left") && ` + hasText("Waiting for a person.") +
+			` && document.querySelector("button[title^='A takeover is already pending']:disabled")`)
 		p.click("Take control")
 		p.waitFor(hasText("You are in control.") + ` && document.getElementById("screen")?.dataset.frames > 0`)
 		p.checkPage("a takeover")
@@ -49,7 +53,8 @@ func TestConsoleTakeover(t *testing.T) {
 		w.clicked()
 		p.click("Hand back")
 		p.waitFor(`document.querySelector(".session-head .badge")?.textContent === "closed"`)
-		p.waitForCount("/workflows/executions?status=complete&workflow_id="+flow, "executions", i+1) // which ends after its session has closed
+		// which ends after its session has closed
+		p.waitForCount("/workflows/executions?status=complete&workflow_id="+flow, "executions", i+1)
 		answers := ts.must(t, 200, "GET", flowBase+"/executions/"+execution+"/nodes/ask?part=output", "")
 		if got := fmt.Sprint(answers); !strings.Contains(got, "Signed in as Ada") {
 			t.Errorf("the note is not in %s", got)
@@ -73,10 +78,18 @@ func TestConsoleBrowserForViewers(t *testing.T) {
 	page := ts.openLoaded(t, "/evil")
 	ts.addGoal(t, page.ID(), hostile)
 	p := ts.openConsole(t, 1280)
-	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	key := ts.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"reader","role":"viewer","agents":["default"]}`,
+	)["key"].(string)
 	p.signIn(key)
-	p.open("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0 && document.querySelector(".tab.active .name")?.textContent.startsWith("<img")`)
-	if offered := p.eval(`[...document.querySelectorAll("#new, #back, #refresh, .shut, .session-head .button:not(.only), #address:not([readonly])")].length`); offered != 0.0 {
+	p.open(
+		"browser/"+page.ID(),
+		`document.getElementById("screen")?.dataset.frames > 0 && document.querySelector(".tab.active `+
+			`.name")?.textContent.startsWith("<img")`,
+	)
+	if offered := p.eval(`[...document.querySelectorAll("#new, #back, #refresh, .shut, .session-head ` +
+		`.button:not(.only), #address:not([readonly])")].length`); offered != 0.0 {
 		t.Errorf("a viewer sees %v controls", offered)
 	}
 	p.click("Console")
@@ -97,29 +110,42 @@ func TestConsoleInstructions(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	m := apitest.NewModelServer(t, func(_ int, asked map[string]any) string {
-		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quoted(apitest.SayOfShop(fmt.Sprint(asked["messages"]))) + `}}]}`
+		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` +
+			quoted(apitest.SayOfShop(fmt.Sprint(asked["messages"]))) + `}}]}`
 	})
 	page := ts.openLoaded(t, "/")
 	p := ts.openConsole(t, 375)
 	p.open("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0`)
 	p.click("Instruct")
 	ask := func(kind, text string) {
-		p.clickOn(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "` + kind + `")`)
+		p.clickOn(`[...document.querySelectorAll(".session-instruct .segments ` +
+			`button")].find((b) => b.textContent === "` +
+			kind + `")`)
 		p.set("Instruction", text)
 		p.clickOn(`document.querySelector(".session-instruct [type=submit]:enabled")`)
 	}
 	ask("Act", "Write the name.")
 	p.waitFor(hasText("none is set"))
 	p.checkPage("instructions without a model")
-	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
-	p.clickOn(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "Act")`)
+	ts.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`,
+	)
+	p.clickOn(
+		`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "Act")`,
+	)
 	p.typeInto(`document.querySelector("[aria-label=Instruction]")`, "Buy a boat.")
 	p.pressKeys("Enter")
 	p.waitFor(hasText("There is no boat"))
 	ask("Observe", "Where is the name?")
 	p.waitFor(`document.querySelectorAll(".session-instruct .steps .button").length > 0`)
 	p.checkPage("what a page offers")
-	p.clickOn(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "Extract")`)
+	p.clickOn(
+		`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "Extract")`,
+	)
 	p.waitFor(`document.querySelector(".session-instruct details")?.textContent.includes("Schema")`)
 	p.clickOn(`document.querySelector(".session-instruct summary")`)
 	p.fill("Schema", `{"type":"object","properties":{"name":{"type":"string"}}}`)
@@ -137,15 +163,43 @@ func TestConsoleInstructions(t *testing.T) {
 func (ts *testServer) addGoal(t *testing.T, session, text string) {
 	t.Helper()
 	db := ts.Folder.Default()
-	b := agent.Browse{ID: agent.NewID(agent.KindBrowse), SessionID: session, Status: agent.BrowseRunning, Goal: text, Hosts: []string{"shop.example"}, Variables: []string{"password"},
-		MaxSteps: agent.DefaultBrowseSteps, MaxTokens: agent.DefaultBrowseTokens, CreatedAt: agent.Now()}
+	b := agent.Browse{
+		ID:        agent.NewID(agent.KindBrowse),
+		SessionID: session,
+		Status:    agent.BrowseRunning,
+		Goal:      text,
+		Hosts:     []string{"shop.example"},
+		Variables: []string{"password"},
+		MaxSteps:  agent.DefaultBrowseSteps,
+		MaxTokens: agent.DefaultBrowseTokens,
+		CreatedAt: agent.Now(),
+	}
 	if err := db.CreateBrowse(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	b.StepCount = 2
-	if err := db.UpdateBrowse(t.Context(), b,
-		agent.BrowseStep{Step: 1, Action: "type", Selector: text, Text: text, Description: text, URL: "https://shop.example/" + text, CreatedAt: agent.Now()},
-		agent.BrowseStep{Step: 2, Action: "click", Selector: text, Description: text, Error: text, URL: "https://shop.example/", CreatedAt: agent.Now()}); err != nil {
+	if err := db.UpdateBrowse(
+		t.Context(),
+		b,
+		agent.BrowseStep{
+			Step:        1,
+			Action:      "type",
+			Selector:    text,
+			Text:        text,
+			Description: text,
+			URL:         "https://shop.example/" + text,
+			CreatedAt:   agent.Now(),
+		},
+		agent.BrowseStep{
+			Step:        2,
+			Action:      "click",
+			Selector:    text,
+			Description: text,
+			Error:       text,
+			URL:         "https://shop.example/",
+			CreatedAt:   agent.Now(),
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	b.Status, b.Reason, b.Result, b.EndedAt = agent.BrowseStuck, text, map[string]any{text: text}, agent.Now()
@@ -158,7 +212,9 @@ func (ts *testServer) addGoal(t *testing.T, session, text string) {
 func (p *consolePage) openGoal(goal string) {
 	p.t.Helper()
 	p.click("Goal")
-	p.waitFor(`document.querySelector(".session-goals .goal")?.textContent === ` + quoted(goal) + ` && document.querySelectorAll(".session-goals .steps li").length === 2 && document.querySelector(".session-goals .result")`)
+	p.waitFor(`document.querySelector(".session-goals .goal")?.textContent === ` + quoted(goal) +
+		` && document.querySelectorAll(".session-goals .steps li").length === 2 && ` +
+		`document.querySelector(".session-goals .result")`)
 	p.checkPage("the goal of a session")
 }
 
@@ -175,15 +231,21 @@ func TestConsoleShowsTheAddressForScripts(t *testing.T) {
 	p := ts.openConsole(t, 375)
 	p.open("browser/"+id, `document.querySelector(".session-side .tabs")`)
 	p.click("Code")
-	p.waitFor(`document.querySelector(".session-connect input").value === ` + quoted(address) + ` && ` + hasText("connectOverCDP"))
+	p.waitFor(`document.querySelector(".session-connect input").value === ` + quoted(address) + ` && ` +
+		hasText("connectOverCDP"))
 	p.click("Puppeteer")
 	p.waitFor(hasText("browserWSEndpoint"))
 	p.checkPage("the address for scripts")
-	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	key := ts.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"reader","role":"viewer","agents":["default"]}`,
+	)["key"].(string)
 	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
 	p.reload()
 	p.waitFor(`document.querySelector(".session-side .tabs")?.textContent.includes("About")`)
-	if shown := p.eval(`document.querySelector(".session-side").textContent.includes("Code") || document.body.innerHTML.includes(` + quoted(address[len(address)-26:]) + `)`); shown != false {
+	if shown := p.eval(`document.querySelector(".session-side").textContent.includes("Code") || ` +
+		`document.body.innerHTML.includes(` +
+		quoted(address[len(address)-26:]) + `)`); shown != false {
 		t.Error("a viewer sees the address for scripts")
 	}
 }

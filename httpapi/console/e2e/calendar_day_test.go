@@ -16,7 +16,17 @@ func TestConsoleFullDay(t *testing.T) {
 	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"timezone":"UTC"}`)
 	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 	for i := range 9 {
-		ts.must(t, 201, "POST", "/api/agents/default/calendar", fmt.Sprintf(`{"title":%s,"start_time":%q}`, quoted(fmt.Sprint("Task ", i, " ", hostile)), noon.Add(time.Duration(i)*time.Minute).Format(time.RFC3339)))
+		ts.must(
+			t,
+			201,
+			"POST",
+			"/api/agents/default/calendar",
+			fmt.Sprintf(
+				`{"title":%s,"start_time":%q}`,
+				quoted(fmt.Sprint("Task ", i, " ", hostile)),
+				noon.Add(time.Duration(i)*time.Minute).Format(time.RFC3339),
+			),
+		)
 	}
 	p := ts.openConsole(t, 1280)
 	p.open("calendar", `document.querySelector(".day-more")?.textContent === "5 more"`)
@@ -48,11 +58,14 @@ func TestConsoleChangesRoles(t *testing.T) {
 	p := ts.openConsole(t, 375)
 	p.open("settings/access", roleOf("ada@example.com")+`?.value === "viewer"`)
 	choose := func(email, role string) {
-		p.eval(`(() => { const s = ` + roleOf(email) + `; s.value = "` + role + `"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`)
+		p.eval(`(() => { const s = ` + roleOf(email) + `; s.value = "` + role +
+			`"; s.dispatchEvent(new Event("change", { bubbles: true })); })()`)
 	}
 	choose("ada@example.com", "admin")
-	p.waitFor(roleOf("ada@example.com") + `.value === "admin" && document.querySelector(".toasts").textContent.includes("ada@example.com is now an admin")`)
+	p.waitFor(roleOf("ada@example.com") + `.value === "admin" && document.querySelector(".toasts").textContent.inclu` +
+		`des("ada@example.com is now an admin")`)
 	p.checkPage("people")
 	choose("own@example.com", "viewer")
-	p.waitFor(`document.querySelector(".toasts").textContent.includes("the last owner must stay an owner") && ` + roleOf("own@example.com") + `.value === "owner"`)
+	p.waitFor(`document.querySelector(".toasts").textContent.includes("the last owner must stay an owner") && ` +
+		roleOf("own@example.com") + `.value === "owner"`)
 }

@@ -10,7 +10,11 @@ import (
 func TestConsoleConnectsOverTheCanvas(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
-	id := ts.must(t, 201, "POST", flowBase, `{"name":"Flow","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"tell","type":"email","data":{"to":"a@example.com","body":"Hi"}}],"edges":[{"source":"start","target":"tell"}]}`)["id"].(string)
+	id := ts.must(
+		t, 201, "POST", flowBase,
+		`{"name":"Flow","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"tell","type":"email",`+
+			`"data":{"to":"a@example.com","body":"Hi"}}],"edges":[{"source":"start","target":"tell"}]}`,
+	)["id"].(string)
 	p := ts.openConsole(t, 1280)
 	p.eval(axe(t))
 	p.openNode(id, "tell")
@@ -30,10 +34,15 @@ func TestConsoleConnectsOverTheCanvas(t *testing.T) {
 func TestConsoleConnectsForANode(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
-	id := ts.must(t, 201, "POST", flowBase, `{"name":"Flow","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"say","type":"chatbot_a","data":{"to":"42","message":"Hi"}}],"edges":[{"source":"start","target":"say"}]}`)["id"].(string)
+	id := ts.must(
+		t, 201, "POST", flowBase,
+		`{"name":"Flow","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"say","type":"chatbot_a",`+
+			`"data":{"to":"42","message":"Hi"}}],"edges":[{"source":"start","target":"say"}]}`,
+	)["id"].(string)
 	p := ts.openConsole(t, 1280)
 	p.eval(`location.hash = ` + quoted(p.base+"workflows/"+id+"?node=say"))
-	p.waitFor(hasText("Problems 1") + ` && document.querySelector("[data-field=gateway_id]")?.checkVisibility() && ` + hasText("this agent has no Telegram channel"))
+	p.waitFor(hasText("Problems 1") + ` && document.querySelector("[data-field=gateway_id]")?.checkVisibility() && ` +
+		hasText("this agent has no Telegram channel"))
 	p.clickOn(`[...document.querySelectorAll("[data-field=gateway_id] button")].find((b) => b.textContent === "New…")`)
 	p.waitFor(`document.querySelector("dialog[open] form")`)
 	p.fill("Bot token", "1:wrong", "Address of the platform's API", fakeTelegram(t))
@@ -41,7 +50,8 @@ func TestConsoleConnectsForANode(t *testing.T) {
 	p.waitFor(hasFieldError("Bot token", "bot token (401)"))
 	p.fill("Bot token", "1:right")
 	p.click("Connect")
-	p.waitFor(`!document.querySelector("dialog[open]") && document.querySelector("[data-field=gateway_id] select").selectedOptions[0].textContent.includes("Telegram") && ` + hasText("Problems 0"))
+	p.waitFor(`!document.querySelector("dialog[open]") && document.querySelector("[data-field=gateway_id] ` +
+		`select").selectedOptions[0].textContent.includes("Telegram") && ` + hasText("Problems 0"))
 	if list := ts.must(t, 200, "GET", "/api/agents/default/gateways", ""); fmt.Sprint(at(list, "meta.total")) != "1" {
 		t.Errorf("channels: %v", list)
 	}

@@ -60,25 +60,30 @@ func TestConsoleAnswerContinues(t *testing.T) {
 	p := ts.openConsole(t, 1280)
 	p.open("chat", `document.querySelector(".composer textarea")`)
 	p.askAgent("Continue, please.")
-	const begun = `document.querySelector(".turn .markdown")?.textContent.includes("The beginning") && [...document.querySelectorAll(".composer button")].some((b) => b.textContent === "Stop")`
+	const begun = `document.querySelector(".turn .markdown")?.textContent.includes("The beginning") && ` +
+		`[...document.querySelectorAll(".composer button")].some((b) => b.textContent === "Stop")`
 	p.waitFor(begun)
 	p.reloadPage()
 	p.waitFor(begun)
 	close(rest)
-	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && ` + hasText("and the end.") + ` && ` + hasText("☑ done") + ` && ` + hasText("☐ open") + ` && document.querySelectorAll(".bubble").length === 1`)
+	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && ` + hasText("and the end.") + ` && ` +
+		hasText("☑ done") + ` && ` + hasText("☐ open") + ` && document.querySelectorAll(".bubble").length === 1`)
 	p.checkPage("a continued answer")
 
 	use("gone")
 	p.within("chat", hasText("Ask your agent"))
 	p.askAgent("Which model are you?")
-	const failed = `document.querySelector(".turn .card.bad")?.textContent.includes("does not know the model") && document.querySelector(".turn .card.bad a").hash.endsWith("/settings/model") && document.querySelectorAll(".bubble").length === 1`
+	const failed = `document.querySelector(".turn .card.bad")?.textContent.includes("does not know the model") && ` +
+		`document.querySelector(".turn .card.bad a").hash.endsWith("/settings/model") && ` +
+		`document.querySelectorAll(".bubble").length === 1`
 	p.waitFor(failed)
 	p.reloadPage()
 	p.waitFor(failed)
 	p.checkPage("a failed answer")
 	use("good")
 	p.click("Try again")
-	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && ` + hasText("and the end.") + ` && document.querySelectorAll(".bubble").length === 1 && !document.querySelector(".turn .card.bad")`)
+	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && ` + hasText("and the end.") +
+		` && document.querySelectorAll(".bubble").length === 1 && !document.querySelector(".turn .card.bad")`)
 	p.reloadPage()
 	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && !document.querySelector(".turn .card.bad")`)
 }
@@ -95,7 +100,9 @@ func (p *consolePage) signIn(key string) {
 	p.t.Helper()
 	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
 	p.reload()
-	p.waitFor(`document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge") && ` + isLive)
+	p.waitFor(`document.querySelector("#main h1")?.textContent === "Home" && ` +
+		`!document.querySelector(".rail-foot .badge") && ` +
+		isLive)
 }
 
 // within goes to another address of the page that is open, and checks it once an
@@ -115,31 +122,56 @@ func TestConsoleChatAddresses(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(apitest.NewFixedModel(t, "Within two days [1]."))+`}`)
+	ts.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+
+			quoted(apitest.NewFixedModel(t, "Within two days [1]."))+`}`,
+	)
 	source := ts.upload(t, "/api/agents/default/sources", "handbook.md", handbook, nil)
 	ts.waitIndexed(t, "/api/agents/default/sources/"+fmt.Sprint(source.JSON["id"]))
-	talk := ts.must(t, 201, "POST", "/api/agents/default/conversations", `{"metadata":{"title":"A long talk about loaves","via":"chat"}}`)["id"].(string)
-	ts.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 209) INSERT INTO messages(conversation_id, role, content) SELECT ?, iif(i % 2 = 0, 'user', 'assistant'), 'said ' || i || ' times' FROM n","params":["`+talk+`"]}`)
+	talk := ts.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/conversations",
+		`{"metadata":{"title":"A long talk about loaves","via":"chat"}}`,
+	)["id"].(string)
+	ts.must(
+		t,
+		200,
+		"POST",
+		"/api/agents/default/sql/execute",
+		`{"query":"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n `+
+			`WHERE i < 209) INSERT INTO messages(conversation_id, role, content) SELECT ?, iif(i % 2 = 0, 'user', `+
+			`'assistant'), 'said ' || i || ' times' FROM n","params":["`+talk+`"]}`,
+	)
 	for _, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
 		p.open("chat", hasText("Returns?"))
 		p.click("Returns?")
-		p.waitFor(`document.querySelector("button.cite") && !document.querySelector(".turn[aria-live]")`) // as it is stored
+		// as it is stored
+		p.waitFor(`document.querySelector("button.cite") && !document.querySelector(".turn[aria-live]")`)
 		p.clickOn(`document.querySelector("button.cite")`)
-		const cited = `/conversation-.*[?]chunk=chunk-/.test(location.hash) && document.querySelector(".drawer mark")?.textContent.includes("within two days")`
+		const cited = `/conversation-.*[?]chunk=chunk-/.test(location.hash) && document.querySelector(".drawer ` +
+			`mark")?.textContent.includes("within two days")`
 		p.waitFor(cited)
 		p.reloadPage()
 		p.waitFor(cited)
 		p.checkPage("a citation by its address")
 		p.eval(`history.back()`)
-		p.waitFor(`!document.querySelector(".drawer") && !location.hash.includes("chunk=") && document.querySelector("button.cite")`)
+		p.waitFor(`!document.querySelector(".drawer") && !location.hash.includes("chunk=") && ` +
+			`document.querySelector("button.cite")`)
 
 		if width == 1280 {
 			for _, entry := range []string{"large", "Make large the agent's model"} {
 				p.clickOn(`document.querySelector(".composer button[title=Model]")`)
 				p.click(entry)
 			}
-			p.waitFor(`!document.querySelector(".composer [role=menu]") && document.querySelector(".composer button[title=Model]").textContent === "large"`)
+			p.waitFor(`!document.querySelector(".composer [role=menu]") && document.querySelector(".composer ` +
+				`button[title=Model]").textContent === "large"`)
 			p.clickOn(`document.querySelector(".composer button[title=Model]")`)
 			p.waitFor(`document.querySelector(".composer [role=menuitem]").textContent === "large (the agent's)"`)
 			if model := ts.must(t, 200, "GET", "/api/agents/default/settings", "")["llm_model"]; model != "large" {
@@ -150,20 +182,29 @@ func TestConsoleChatAddresses(t *testing.T) {
 		p.eval(`document.querySelector(".thread-view").scrollTo(0, 0)`)
 		p.eval(`void (window.read = document.querySelector(".turn"), window.top1 = read.getBoundingClientRect().top)`)
 		p.click("Earlier messages")
-		p.waitFor(`document.querySelectorAll(".turn").length === 210 && document.querySelector(".turn").textContent.includes("said 0 times") && Math.abs(read.getBoundingClientRect().top - top1) < 60`)
+		p.waitFor(`document.querySelectorAll(".turn").length === 210 && ` +
+			`document.querySelector(".turn").textContent.includes("said 0 times") && ` +
+			`Math.abs(read.getBoundingClientRect().top - top1) < 60`)
 		p.checkPage("earlier messages")
 		if p.eval(`document.getElementById("main").textContent.includes("Earlier messages")`) == true {
 			t.Error("the page says that there are more messages")
 		}
 		if width == 375 {
-			ts.must(t, 201, "POST", "/api/agents/default/conversations/"+talk+"/messages", `{"role":"user","content":"said last"}`)
+			ts.must(
+				t,
+				201,
+				"POST",
+				"/api/agents/default/conversations/"+talk+"/messages",
+				`{"role":"user","content":"said last"}`,
+			)
 			p.waitFor(hasText("said last"))
 			p.waitFor(`document.querySelectorAll(".turn").length === 211`)
 		}
 		p.pressKeys("Control+k")
 		p.waitFor(`document.querySelector("dialog[open] input")`)
 		p.typeText("loaves")
-		p.waitFor(`document.querySelector("dialog[open] [aria-selected=true]")?.textContent === "A long talk about loavesConversation"`)
+		p.waitFor(`document.querySelector("dialog[open] [aria-selected=true]")?.textContent === "A long talk ` +
+			`about loavesConversation"`)
 		p.pressKeys("Enter")
 		p.waitFor(`location.hash.endsWith("/chat/` + talk + `")`)
 	}
@@ -179,16 +220,28 @@ func TestConsoleDrops(t *testing.T) {
 	ts := newTestServer(t)
 	p := ts.openConsole(t, 375)
 	p.open("knowledge", hasText("Use an example"))
-	p.eval(`(() => { window.chosen = 0; document.querySelector("#main input[type=file]").click = () => { chosen++; }; document.getElementById("main").focus(); })()`)
+	p.eval(`(() => { window.chosen = 0; document.querySelector("#main input[type=file]").click = () => { chosen++; ` +
+		`}; document.getElementById("main").focus(); })()`)
 	p.pressKeys("u")
 	p.waitFor(`chosen === 1`)
 	p.click("Use an example")
-	p.waitFor(`document.querySelector(".source-row")?.textContent.includes("Example handbook.md") && document.querySelector(".source-row .badge").textContent === "ready"`)
-	p.within("knowledge?q=When+can+I+return+bread", `document.querySelector(".results li").textContent.includes("within two days") && !document.querySelector(".results li:first-child.weak")`)
-	p.within("knowledge?q=quantum+chromodynamics", `document.querySelector(".results li:first-child.weak")?.textContent.includes("Nothing in the knowledge matches")`)
+	p.waitFor(`document.querySelector(".source-row")?.textContent.includes("Example handbook.md") && ` +
+		`document.querySelector(".source-row .badge").textContent === "ready"`)
+	p.within(
+		"knowledge?q=When+can+I+return+bread",
+		`document.querySelector(".results li").textContent.includes("within two days") && `+
+			`!document.querySelector(".results li:first-child.weak")`,
+	)
+	p.within(
+		"knowledge?q=quantum+chromodynamics",
+		`document.querySelector(".results li:first-child.weak")?.textContent.includes("Nothing `+
+			`in the knowledge matches")`,
+	)
 	p.open("home", hasText("What can"))
 	p.drop("#main .page", map[string]string{"photo.png": "x", "empty.md": "", "good.md": "# Good"})
-	const refused = `document.querySelectorAll(".uploads .issue").length === 2 && document.querySelector(".uploads").textContent.includes("photo.png") && document.querySelector(".uploads").textContent.includes("file is empty")`
+	const refused = `document.querySelectorAll(".uploads .issue").length === 2 && ` +
+		`document.querySelector(".uploads").textContent.includes("photo.png") && ` +
+		`document.querySelector(".uploads").textContent.includes("file is empty")`
 	p.waitFor(refused)
 	p.checkPage("refused files")
 	p.open("chat", refused)
@@ -202,10 +255,14 @@ func TestConsoleDrops(t *testing.T) {
 		document.querySelector(".thread-view").dispatchEvent(drop);
 	})()`)
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("2 files stored")`)
-	if taken := p.eval(`(() => { const data = new DataTransfer(); data.setData("text/plain", "dragged"); return !document.querySelector(".composer textarea").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`); taken != false {
+	if taken := p.eval(`(() => { const data = new DataTransfer(); data.setData("text/plain", "dragged"); ` +
+		`return !document.querySelector(".composer textarea").dispatchEvent(new DragEvent("drop", { bubbles: true, ` +
+		`cancelable: true, dataTransfer: data })); })()`); taken != false {
 		t.Error("a text that is dragged into the field is taken for files")
 	}
-	if taken := p.eval(`(() => { const data = new DataTransfer(); data.items.add(new File(["x"], "x.md")); return document.querySelector("nav.bottom").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`); taken != false {
+	if taken := p.eval(`(() => { const data = new DataTransfer(); data.items.add(new File(["x"], "x.md")); ` +
+		`return document.querySelector("nav.bottom").dispatchEvent(new DragEvent("drop", { bubbles: true, ` +
+		`cancelable: true, dataTransfer: data })); })()`); taken != false {
 		t.Error("the browser opens a file that is dropped next to the page")
 	}
 	empty := map[string]string{}
@@ -227,7 +284,12 @@ func TestConsoleReconnects(t *testing.T) {
 	p := ts.openConsole(t, 1280)
 	p.cdp("Network.enable", nil)
 	cut := func(offline bool) {
-		p.cdp("Network.emulateNetworkConditions", map[string]any{"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
+		p.cdp("Network.emulateNetworkConditions", map[string]any{
+			"offline":            offline,
+			"latency":            0,
+			"downloadThroughput": -1,
+			"uploadThroughput":   -1,
+		})
 	}
 	p.open("chat", hasText("Ask your agent"))
 	p.askAgent("Are you there?")
@@ -245,7 +307,13 @@ func TestConsoleReconnects(t *testing.T) {
 	p.waitFor(hasText("No sources match") + ` && !document.querySelector(".banner")`)
 	p.eval(`void history.back()`)
 	p.waitFor(`document.querySelectorAll(".bubble").length === 2 && document.querySelector("[aria-label=Regenerate]")`)
-	if said := ts.must(t, 200, "GET", "/api/agents/default/conversations?channel=chat", ""); len(said["conversations"].([]any)) != 1 {
+	if said := ts.must(
+		t,
+		200,
+		"GET",
+		"/api/agents/default/conversations?channel=chat",
+		"",
+	); len(said["conversations"].([]any)) != 1 {
 		t.Errorf("%v", said)
 	}
 	p.checkPage("a question that was sent again")

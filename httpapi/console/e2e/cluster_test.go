@@ -42,7 +42,8 @@ func TestConsoleCluster(t *testing.T) {
 		p.waitFor(`document.querySelector("dialog[open] select")`)
 		p.checkAccessible("a move, " + look.scheme)
 		p.click("Move")
-		p.waitFor(`!document.querySelector("dialog") && document.querySelector(".toasts").textContent.includes("` + name + ` is with node-2")`)
+		p.waitFor(`!document.querySelector("dialog") && document.querySelector(".toasts").textContent.includes("` +
+			name + ` is with node-2")`)
 		if n, _, err := first.Owner(t.Context(), name); err != nil || n.URL != second.URL {
 			t.Errorf("the agent is with %v, %v", n, err)
 		}
@@ -60,7 +61,8 @@ func TestConsoleCluster(t *testing.T) {
 	p.click("Drain") // of the first in the list, the test's own server
 	p.waitFor(`document.querySelector("dialog[open]").textContent.includes("gets no more until it is restarted")`)
 	p.click("Drain")
-	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".toasts").textContent.includes("gives its agents to the others")`)
+	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".toasts").textContent.includes("gives ` +
+		`its agents to the others")`)
 	<-first.Drained
 	first.Cluster.Mu.Lock()
 	first.Cluster.Failing = true
@@ -71,9 +73,17 @@ func TestConsoleCluster(t *testing.T) {
 	first.Cluster.Failing = false
 	first.Cluster.Mu.Unlock()
 	p.waitFor(`!document.querySelector("#main .card.bad")`)
-	_, key, err := second.Folder.CreateKey(t.Context(), agent.Key{Name: "reader", Role: agent.RoleViewer, Agents: []string{"*"}})
+	_, key, err := second.Folder.CreateKey(t.Context(), agent.Key{
+		Name:   "reader",
+		Role:   agent.RoleViewer,
+		Agents: []string{"*"},
+	})
 	if err == nil {
-		_, key, err = first.Folder.CreateKey(t.Context(), agent.Key{Name: "reader", Role: agent.RoleViewer, Agents: []string{"*"}})
+		_, key, err = first.Folder.CreateKey(t.Context(), agent.Key{
+			Name:   "reader",
+			Role:   agent.RoleViewer,
+			Agents: []string{"*"},
+		})
 	}
 	if err != nil {
 		t.Fatal(err)

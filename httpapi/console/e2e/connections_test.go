@@ -24,7 +24,11 @@ func fakeTelegram(t *testing.T) string {
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprint(w, `{"ok":false,"description":"Unauthorized"}`)
 		case strings.HasSuffix(r.URL.Path, "/getMe"):
-			fmt.Fprintf(w, `{"ok":true,"result":{"id":1,"is_bot":true,"username":"bakery_bot","first_name":%s}}`, quoted(hostile))
+			fmt.Fprintf(
+				w,
+				`{"ok":true,"result":{"id":1,"is_bot":true,"username":"bakery_bot","first_name":%s}}`,
+				quoted(hostile),
+			)
 		case strings.HasSuffix(r.URL.Path, "/sendMessage") && strings.Contains(string(body), `"chat_id":42`):
 			fmt.Fprint(w, `{"ok":true,"result":{"message_id":7,"chat":{"id":42}}}`)
 		default:
@@ -57,17 +61,21 @@ func (p *consolePage) set(label, value string) {
 
 // hasFieldError returns an expression that is true if a field shows an error.
 func hasFieldError(label, why string) string {
-	return `[...document.querySelectorAll(".field.wrong")].some((f) => f.querySelector("label, legend, .label").textContent === ` + quoted(label) + ` && f.querySelector(".issue").textContent.includes(` + quoted(why) + `))`
+	return `[...document.querySelectorAll(".field.wrong")].some((f) => f.querySelector("label, legend, ` +
+		`.label").textContent === ` + quoted(label) + ` && f.querySelector(".issue").textContent.includes(` +
+		quoted(why) + `))`
 }
 
 // hasBadge returns an expression that is true if the page's head has a badge.
 func hasBadge(text string) string {
-	return `[...document.querySelectorAll("#main .page-head .badge")].some((b) => b.textContent === ` + quoted(text) + `)`
+	return `[...document.querySelectorAll("#main .page-head .badge")].some((b) => b.textContent === ` +
+		quoted(text) + `)`
 }
 
 // hasSecret returns an expression that is true if the page contains a secret.
 func hasSecret(secret string) string {
-	return `(document.documentElement.outerHTML.includes(` + quoted(secret) + `) || [...document.querySelectorAll("input, textarea")].some((i) => i.value.includes(` + quoted(secret) + `)))`
+	return `(document.documentElement.outerHTML.includes(` + quoted(secret) +
+		`) || [...document.querySelectorAll("input, textarea")].some((i) => i.value.includes(` + quoted(secret) + `)))`
 }
 
 // walkChannels creates a channel with a wrong address and token, corrects them,
@@ -79,7 +87,9 @@ func walkChannels(t *testing.T, ts *testServer, p *consolePage) {
 	p.fill("Name", "Bot", "Bot token", "1:wrong-token", "Address of the platform's API", "ftp:x")
 	p.click("Connect")
 	p.waitFor(hasFieldError("Address of the platform's API", "must be"))
-	if kind := p.eval(`[...document.querySelectorAll("#main label")].find((l) => l.textContent === "Bot token").control.type`); kind != "password" {
+	if kind := p.eval(
+		`[...document.querySelectorAll("#main label")].find((l) => l.textContent === "Bot token").control.type`,
+	); kind != "password" {
 		t.Errorf("the token is typed into a field of type %v", kind)
 	}
 	p.fill("Address of the platform's API", far)
@@ -138,7 +148,8 @@ func walkWebhooks(t *testing.T, _ *testServer, p *consolePage) {
 	p.fill("Address", ts.URL)
 	p.click("Add")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("whsec_")`)
-	p.eval(`document.querySelector("dialog[open]").dispatchEvent(new Event("cancel", { cancelable: true }))`) // Escape does not lose it
+	// Escape does not lose it
+	p.eval(`document.querySelector("dialog[open]").dispatchEvent(new Event("cancel", { cancelable: true }))`)
 	p.click("Done")
 	p.waitFor(`location.hash.includes("webhooks/webhook-") && ` + hasBadge("active") + ` && ` + hasText("workflow.*"))
 	p.click("Send a test")
@@ -147,7 +158,8 @@ func walkWebhooks(t *testing.T, _ *testServer, p *consolePage) {
 	p.click("Redeliver")
 	p.waitFor(`document.querySelector("td .badge.good")`) // by the stream
 	p.clickOn(`document.querySelector("td button.link")`)
-	p.waitFor(`document.querySelector(".drawer") && ` + hasText("Payload") + ` && document.querySelector(".drawer .json")?.textContent.includes("webhook.test")`)
+	p.waitFor(`document.querySelector(".drawer") && ` + hasText("Payload") +
+		` && document.querySelector(".drawer .json")?.textContent.includes("webhook.test")`)
 	p.checkPage("a delivery")
 	p.clickOn(`document.querySelector(".drawer [aria-label=Close]")`)
 	p.click("Edit")
@@ -191,7 +203,8 @@ func walkTools(t *testing.T, _ *testServer, p *consolePage) {
 	p.click("Call it")
 	p.waitFor(hasFieldError("Arguments", "arguments"))
 	p.clickOn(`document.querySelector("#main .page-head [role=switch]")`)
-	p.waitFor(hasBadge("off") + ` && [...document.querySelectorAll("#main button")].find((b) => b.textContent === "Call it").disabled`)
+	p.waitFor(hasBadge("off") +
+		` && [...document.querySelectorAll("#main button")].find((b) => b.textContent === "Call it").disabled`)
 	p.click("Definition")
 	p.click("As JSON Schema")
 	p.waitFor(`document.querySelector("#main .code-editor")`)
@@ -235,20 +248,38 @@ func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
 	p.click("Add")
 	p.waitFor(hasBadge("needs login") + ` && document.querySelector("dialog a.primary")`)
 	p.checkPage("a login")
-	start := ts.send(t, "POST", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
+	start := ts.send(
+		t,
+		"POST",
+		fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)),
+		"",
+	)
 	cookie := start.Cookies()[0]
-	ts.with("Cookie", cookie.Name+"="+cookie.Value).send(t, "GET", "/oauth/callback?"+login.Agree(t, start.Header.Get("Location")).Encode(), "")
-	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".toasts").textContent.includes("Desk is connected")`)
+	ts.with("Cookie", cookie.Name+"="+cookie.Value).send(
+		t,
+		"GET",
+		"/oauth/callback?"+login.Agree(t, start.Header.Get("Location")).Encode(),
+		"",
+	)
+	p.waitFor(`!document.querySelector("dialog") && ` +
+		`document.querySelector(".toasts").textContent.includes("Desk is connected")`)
 	p.click("Reconnect")
 	p.waitFor(hasBadge("connected") + ` && ` + hasText("Opens a ticket"))
-	if tools := ts.must(t, 200, "GET", "/api/agents/default/tools?search=open", "")["tools"].([]any); len(tools) != 1 || at(tools[0], "type") != "mcp" {
+	if tools := ts.must(
+		t,
+		200,
+		"GET",
+		"/api/agents/default/tools?search=open",
+		"",
+	)["tools"].([]any); len(tools) != 1 || at(tools[0], "type") != "mcp" {
 		t.Errorf("the agent has %v", tools)
 	}
 }
 
 // showsRedirect is an expression that is true once a form shows the address to register
 // with a provider.
-const showsRedirect = `[...document.querySelectorAll("form input[readonly]")].some((e) => e.value.endsWith("/oauth/callback"))`
+const showsRedirect = `[...document.querySelectorAll("form input[readonly]")].some((e) => ` +
+	`e.value.endsWith("/oauth/callback"))`
 
 // walkCredentials adds a key from the gallery and a sign-in by hand, which a
 // person completes by pasting the address that did not open.
@@ -262,17 +293,26 @@ func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
 	p.waitFor(hasText("Personal access token"))
 	p.fill("Name", "Code host", "Personal access token", "ghp_sesame-4711-open")
 	p.click("Save")
-	p.waitFor(`location.hash.includes("credentials/credential-") && ` + hasText("api.github.com") + ` && ` + hasBadge("ready"))
+	p.waitFor(`location.hash.includes("credentials/credential-") && ` + hasText("api.github.com") +
+		` && ` + hasBadge("ready"))
 	p.open("credentials/new/custom", hasText("Sent to these hosts only"))
 	p.fill("Name", hostile, "Type", "oauth2")
 	p.waitFor(showsRedirect)
 	p.click("Save")
 	p.waitFor(hasText("must be 1 to 64 letters"))
-	p.fill("Name", "Sheets", "Sent to these hosts only", provider.URL, "Authorization address", provider.URL+"/auth", "Token address", provider.URL+"/token",
-		"Client ID", "client", "Client secret", "client-secret-4711", "Test address", provider.URL+"/api/me")
+	p.fill(
+		"Name", "Sheets", "Sent to these hosts only", provider.URL, "Authorization address", provider.URL+"/auth",
+		"Token address", provider.URL+"/token", "Client ID", "client", "Client secret", "client-secret-4711",
+		"Test address", provider.URL+"/api/me",
+	)
 	p.click("Save")
 	p.waitFor(`document.querySelector("dialog a.primary")`)
-	start := ts.send(t, "POST", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
+	start := ts.send(
+		t,
+		"POST",
+		fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)),
+		"",
+	)
 	pasted := "http://localhost/oauth/callback?" + provider.Authorize(t, start.Header.Get("Location")).Encode()
 	p.clickOn(`document.querySelector("dialog summary")`)
 	p.fill("Its address", pasted)
@@ -310,14 +350,19 @@ func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	made(hostile)
 	p.waitFor(`document.querySelector("tbody tr").textContent.includes(` + quoted(hostile) + `)`)
 	p.clickOn(`document.querySelector("td button.link")`)
-	p.waitFor(`document.querySelector(".drawer h2").textContent === "contact.created" && [...document.querySelectorAll(".drawer a")].some((a) => a.hash.includes("contacts/contact-"))`)
+	p.waitFor(`document.querySelector(".drawer h2").textContent === "contact.created" && ` +
+		`[...document.querySelectorAll(".drawer a")].some((a) => a.hash.includes("contacts/contact-"))`)
 	p.checkPage("an event")
 	p.reload() // the event has its own address
-	p.waitFor(`document.querySelector(".drawer h2")?.textContent === "contact.created" && location.hash.includes("type=contact")`)
+	p.waitFor(`document.querySelector(".drawer h2")?.textContent === "contact.created" && ` +
+		`location.hash.includes("type=contact")`)
 	p.clickOn(`document.querySelector(".drawer [aria-label=Close]")`)
-	p.eval(`(() => { HTMLAnchorElement.prototype.click = function () {}; const real = URL.createObjectURL; URL.createObjectURL = (blob) => { void blob.text().then((text) => { window.saved = text; }); return real.call(URL, blob); }; })()`)
+	p.eval(`(() => { HTMLAnchorElement.prototype.click = function () {}; const real = URL.createObjectURL; ` +
+		`URL.createObjectURL = (blob) => { void blob.text().then((text) => { window.saved = text; }); ` +
+		`return real.call(URL, blob); }; })()`)
 	p.chooseMenu("Export", "As CSV")
-	p.waitFor(`window.saved?.startsWith("seq,id,type,data,created_at") && saved.includes("contact.created") && saved.includes("Before")`)
+	p.waitFor(`window.saved?.startsWith("seq,id,type,data,created_at") && saved.includes("contact.created") ` +
+		`&& saved.includes("Before")`)
 	p.chooseMenu("Export", "As JSON")
 	p.waitFor(`saved.startsWith("[") && JSON.parse(saved).every((e) => e.type.startsWith("contact."))`)
 	p.click("Following")
@@ -326,7 +371,10 @@ func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	made("Logged")
 	p.clickOn(`document.querySelector("td button.link")`)
 	p.waitFor(`document.querySelector(".drawer .json")`)
-	if text := fmt.Sprint(p.eval(`document.getElementById("main").textContent`)); !strings.Contains(text, "Anyone (no login)") || strings.Contains(text, "open mode") {
+	if text := fmt.Sprint(p.eval(
+		`document.getElementById("main").textContent`,
+	)); !strings.Contains(text, "Anyone (no login)") ||
+		strings.Contains(text, "open mode") {
 		t.Errorf("the log has %s", text)
 	}
 	p.checkPage("a log entry")
@@ -347,7 +395,15 @@ func TestConsoleConnections(t *testing.T) {
 	for _, walk := range []struct {
 		name string
 		walk func(*testing.T, *testServer, *consolePage)
-	}{{"channel", walkChannels}, {"webhook", walkWebhooks}, {"tool", walkTools}, {"credential", walkCredentials}, {"api", walkAPIs}, {"mcp", walkMCPServers}, {"events", walkEvents}} {
+	}{
+		{"channel", walkChannels},
+		{"webhook", walkWebhooks},
+		{"tool", walkTools},
+		{"credential", walkCredentials},
+		{"api", walkAPIs},
+		{"mcp", walkMCPServers},
+		{"events", walkEvents},
+	} {
 		t.Run(walk.name, func(t *testing.T) {
 			p.t = t
 			walk.walk(t, ts, p)
@@ -369,25 +425,71 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 		return ts.must(t, 201, "POST", "/api/agents/default"+path, body)
 	}
 	secrets := []string{"secret-token", "sesame-7"}
-	bot := made("/gateways", `{"type":"telegram","name":"Bot","config":{"botToken":"1:secret-token","apiBaseUrl":"`+far+`"}}`)["id"].(string)
+	bot := made(
+		"/gateways",
+		`{"type":"telegram","name":"Bot","config":{"botToken":"1:secret-token","apiBaseUrl":"`+far+`"}}`,
+	)["id"].(string)
 	hook := made("/webhooks", `{"url":"`+far+`","events":["*"]}`)
 	secrets = append(secrets, hook["secret"].(string))
-	tool := made("/tools", `{"name":"orders","type":"api","config":{"url":"`+far+`/orders","auth":{"type":"bearer","token":"secret-token"},"headers":{"X-Api-Key":"secret-token"}}}`)["id"].(string)
+	tool := made(
+		"/tools",
+		`{"name":"orders","type":"api","config":{"url":"`+far+
+			`/orders","auth":{"type":"bearer","token":"secret-token"},"headers":{"X-Api-Key":"secret-token"}}}`,
+	)["id"].(string)
 	made("/contacts", `{"name":"Ada"}`)
-	server := made("/mcp", `{"name":"Tickets","url":"`+apitest.NewMCPServer(t, "sesame-7").URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)
-	secret := made("/credentials", `{"name":"Warehouse","type":"header","hosts":["warehouse.example.com"],"secret":{"X-Api-Key":"secret-token"}}`)["id"].(string)
-	api := made("/apis", `{"name":"Depot","document":"{\"swagger\":\"2.0\",\"info\":{\"title\":\"Depot\"},\"host\":\"depot.example.com\",\"paths\":{\"/stock\":{\"get\":{\"operationId\":\"stock\"}}}}"}`)["id"].(string)
+	server := made(
+		"/mcp",
+		`{"name":"Tickets","url":"`+apitest.NewMCPServer(t, "sesame-7").URL+
+			`","auth":{"type":"bearer","token":"sesame-7"}}`,
+	)["id"].(string)
+	secret := made(
+		"/credentials",
+		`{"name":"Warehouse","type":"header","hosts":["warehouse.example.com"],"secret":{"X-Api-Key":"secret-token"}}`,
+	)["id"].(string)
+	api := made(
+		"/apis",
+		`{"name":"Depot","document":"{\"swagger\":\"2.0\",\"info\":{\"title\":\"Depot\"},`+
+			`\"host\":\"depot.example.com\",\"paths\":{\"/stock\":{\"get\":{\"operationId\":\"stock\"}}}}"}`,
+	)["id"].(string)
 	ts.must(t, 201, "POST", "/api/agents/default/tables", apitest.LeadsTable)
 	ts.must(t, 201, "POST", "/api/agents/default/tables/leads/rows", `{"row":{"name":"Ada"}}`)
-	form := made("/workflows", `{"name":"Ask","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","fields":[{"name":"email","type":"email"}]}}]}`)["id"].(string)
+	form := made(
+		"/workflows",
+		`{"name":"Ask","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form",`+
+			`"fields":[{"name":"email","type":"email"}]}}]}`,
+	)["id"].(string)
 	ts.must(t, 200, "POST", "/api/agents/default/webhooks/"+hook["id"].(string)+"/test", "")
 	p := ts.openConsole(t, 1280)
-	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	key := ts.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"reader","role":"viewer","agents":["default"]}`,
+	)["key"].(string)
 	p.signIn(key)
 	for _, view := range [][2]string{
-		{"channels", hasText("Bot")}, {"channels/" + bot, hasText("Webhook address")}, {"webhooks", hasText("All events")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
-		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the admin role")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("Read-only access")}, {"apis", hasText("Depot")}, {"apis/" + api, hasText("/stock")}, {"apis/" + api + "/stock", hasText("Read-only access")}, {"tables", hasText("leads")}, {"tables/leads", hasText("Ada")}, {"forms", hasText("Ask")}, {"forms/" + form, hasText("Preview") + ` || document.querySelector(".form-preview")`}, {"workflows/templates", hasText("Refund")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
-		{"activity", hasText("No executions yet")}, {"activity/events", `document.querySelector("td")`}, {"activity/deliveries", `document.querySelector("td")`}, {"activity/log", `document.querySelector("td")`},
+		{"channels", hasText("Bot")},
+		{"channels/" + bot, hasText("Webhook address")},
+		{"webhooks", hasText("All events")},
+		{"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
+		{"tools/" + tool, hasText("Arguments")},
+		{"tools", hasText("orders")},
+		{"tools/" + tool + "?try=1", hasText("needs the admin role")},
+		{"credentials", hasText("Warehouse")},
+		{"credentials/" + secret, hasText("warehouse.example.com")},
+		{"credentials/new", hasText("Read-only access")},
+		{"apis", hasText("Depot")},
+		{"apis/" + api, hasText("/stock")},
+		{"apis/" + api + "/stock", hasText("Read-only access")},
+		{"tables", hasText("leads")},
+		{"tables/leads", hasText("Ada")},
+		{"forms", hasText("Ask")},
+		{"forms/" + form, hasText("Preview") + ` || document.querySelector(".form-preview")`},
+		{"workflows/templates", hasText("Refund")},
+		{"mcp", hasText("Tickets")},
+		{"mcp/" + server, hasText("Opens a ticket")},
+		{"activity", hasText("No executions yet")},
+		{"activity/events", `document.querySelector("td")`},
+		{"activity/deliveries", `document.querySelector("td")`},
+		{"activity/log", `document.querySelector("td")`},
 	} {
 		p.open(view[0], view[1])
 		p.checkReadOnly(view[0])
@@ -400,8 +502,13 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 // checkReadOnly fails if the page offers a viewer an action.
 func (p *consolePage) checkReadOnly(page string) {
 	p.t.Helper()
-	offered := p.eval(`[...document.querySelectorAll("#main button:not(:disabled, .sort, [inert] *)")].map((b) => b.textContent).filter((name) => name && !/^(Filter|Search|Refresh|Back|Next|Show|Export.*|Columns|Today|Month|Week|List|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON|Copy|Following|Follow|Reconnect|Definition|Try|As JSON Schema|As rows|[▾▸].*|[a-z]+\.[a-z.]+|.* (created|added|tested|registered|rotated|updated))$/.test(name)).join()`)
-	typed := p.eval(`[...document.querySelectorAll("#main form:not([role=search]) :is(input, select, textarea), #main [role=switch]")].filter((f) => !f.disabled && !f.readOnly && f.checkVisibility()).length`)
+	offered := p.eval(`[...document.querySelectorAll("#main button:not(:disabled, .sort, [inert] *)")].map((b) => ` +
+		`b.textContent).filter((name) => name && !/^(Filter|Search|Refresh|Back|Next|Show|Export.*|Columns|Today|` +
+		`Month|Week|List|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON|Copy|Following|` +
+		`Follow|Reconnect|Definition|Try|As JSON Schema|As rows|[▾▸].*|[a-z]+\.[a-z.]+|.* ` +
+		`(created|added|tested|registered|rotated|updated))$/.test(name)).join()`)
+	typed := p.eval(`[...document.querySelectorAll("#main form:not([role=search]) :is(input, select, textarea), ` +
+		`#main [role=switch]")].filter((f) => !f.disabled && !f.readOnly && f.checkVisibility()).length`)
 	if offered != "" || typed != 0.0 {
 		p.t.Errorf("%s offers a viewer %v and %v fields", page, offered, typed)
 	}

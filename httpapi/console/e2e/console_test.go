@@ -35,7 +35,8 @@ func (ts *testServer) openConsole(t *testing.T, width int) *consolePage {
 	p.cdp("Page.enable", nil)
 	p.cdp("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": recordFaults})
 	p.cdp("Page.reload", nil)
-	p.waitFor(`window.faults && location.hash === "#/agents/default" && document.querySelector("#main h1")?.textContent === "Home" && ` + isLive)
+	p.waitFor(`window.faults && location.hash === "#/agents/default" && document.querySelector("#main ` +
+		`h1")?.textContent === "Home" && ` + isLive)
 	return &consolePage{p, "#/agents/default/"}
 }
 
@@ -43,7 +44,8 @@ func (ts *testServer) openConsole(t *testing.T, width int) *consolePage {
 func (p *consolePage) open(page, expression string) {
 	p.t.Helper()
 	p.walk.clicked()
-	p.waitFor(`((shown) => shown && (shown.id = "left", location.hash = ` + quoted(p.base+page) + `))(document.querySelector("#main .page"))`)
+	p.waitFor(`((shown) => shown && (shown.id = "left", location.hash = ` + quoted(p.base+page) +
+		`))(document.querySelector("#main .page"))`)
 	p.waitFor(`!document.getElementById("left") && (` + expression + `)`)
 	p.checkPage(page)
 }
@@ -65,7 +67,9 @@ func (p *consolePage) checkPage(page string) {
 // click clicks the button with a text, in the open dialog if there is one.
 func (p *consolePage) click(name string) {
 	p.t.Helper()
-	p.clickOn(`[...(document.querySelector("dialog[open]") ?? document.getElementById("main")).querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(name) + ` && !b.disabled && b.checkVisibility())`)
+	p.clickOn(`[...(document.querySelector("dialog[open]") ?? ` +
+		`document.getElementById("main")).querySelectorAll("button")].find((b) => b.textContent.trim() === ` +
+		quoted(name) + ` && !b.disabled && b.checkVisibility())`)
 }
 
 // fill sets fields by their labels.
@@ -112,10 +116,15 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 	for _, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
 		p.open("workflows", `document.querySelector("#main .workflow-row a")?.textContent === `+quoted(hostile))
-		p.open("workflows/"+id, countNodes("")+` === 4 && document.querySelector("h1").textContent === `+quoted(hostile))
+		p.open(
+			"workflows/"+id,
+			countNodes("")+` === 4 && document.querySelector("h1").textContent === `+quoted(hostile),
+		)
 		p.chooseMenu("More", "Webhook address")
 		p.waitFor(`document.querySelector("dialog .copy code")`)
-		if hook := p.eval(`document.querySelector("dialog .copy code").textContent`); hook != ts.url+"/api/agents/default/hooks/"+id {
+		if hook := p.eval(
+			`document.querySelector("dialog .copy code").textContent`,
+		); hook != ts.url+"/api/agents/default/hooks/"+id {
 			t.Errorf("the hook is at %v", hook)
 		}
 		p.clickOn(`document.querySelector("dialog [aria-label=Close]")`)
@@ -129,13 +138,15 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 		p.waitFor(countNodes(".waiting") + ` === 1 && ` + countNodes(".success") + ` === 2 && ` + hasText("Approve"))
 		p.set("Comment", hostile)
 		p.click("Approve") // the rest arrives through the stream
-		p.waitFor(countNodes(".error") + ` === 1 && document.querySelector(".editor-bar .badge").textContent === "errored" && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
+		p.waitFor(countNodes(".error") + ` === 1 && document.querySelector(".editor-bar .badge").textContent === ` +
+			`"errored" && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
 		for _, tab := range []string{"Input", "Log 1", "Resolved", "Compare", "About"} {
 			p.click(tab)
 		}
 		p.checkPage("the execution")
 		p.click("Retry")
-		p.waitFor(hasText("It repeats another execution") + ` && document.querySelector(".editor-bar .badge").textContent === "errored"`)
+		p.waitFor(hasText("It repeats another execution") +
+			` && document.querySelector(".editor-bar .badge").textContent === "errored"`)
 		p.checkPage("the repeated execution")
 	}
 }
@@ -150,7 +161,8 @@ func countNodes(selector string) string {
 func (p *consolePage) chooseMenu(menu, entry string) {
 	p.t.Helper()
 	p.clickOn(`document.querySelector("#main button[aria-label=` + menu + `]")`)
-	p.clickOn(`[...document.querySelectorAll("#main [role=menuitem]")].find((b) => b.textContent.trim() === ` + quoted(entry) + `)`)
+	p.clickOn(`[...document.querySelectorAll("#main [role=menuitem]")].find((b) => b.textContent.trim() === ` +
+		quoted(entry) + `)`)
 }
 
 // walkWorkflowForms creates a workflow, makes it invalid, checks where the error
@@ -162,7 +174,8 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.click("Create")
 	p.waitFor(countNodes("") + ` === 2 && ` + hasText("Say hello"))
 	graph := func(code string) string {
-		return `{"nodes":[{"id":"start","type":"trigger"},{"id":"greet","type":"code","data":{"label":"Greet","code":` + code + `}}],"edges":[{"source":"start","target":"greet"}]}`
+		return `{"nodes":[{"id":"start","type":"trigger"},{"id":"greet","type":"code","data":{"label":"Greet","code":` +
+			code + `}}],"edges":[{"source":"start","target":"greet"}]}`
 	}
 	p.click("JSON")
 	p.fill("Nodes and edges", graph(`7}`))
@@ -174,18 +187,25 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.click("Save")
 	p.waitFor(`document.querySelector(".problems button")?.textContent === "Greet: Code must be a string"`)
 	p.clickOn(`document.querySelector(".problems button")`)
-	p.waitFor(`document.activeElement.closest("[data-field]")?.dataset.field === "code" && document.querySelector(".field.wrong .issue").textContent === "must be a string"`)
+	p.waitFor(`document.activeElement.closest("[data-field]")?.dataset.field === "code" && ` +
+		`document.querySelector(".field.wrong .issue").textContent === "must be a string"`)
 	p.writeCode("return {}")
 	p.click("Save and go live")
-	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "active" && !document.querySelector(".tab-count")`)
+	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "active" && ` +
+		`!document.querySelector(".tab-count")`)
 	p.click("Versions")
 	p.waitFor(`document.querySelectorAll("#main tbody tr").length === 2`)
-	if by := p.eval(`[...new Set([...document.querySelectorAll(".versions td[data-label=By]")].map((e) => e.textContent))].join()`); by != "Anyone (no login)" {
+	if by := p.eval(
+		`[...new Set([...document.querySelectorAll(".versions td[data-label=By]")].map((e) => e.textContent))].join()`,
+	); by != "Anyone (no login)" {
 		t.Errorf("the versions are by %v", by)
 	}
 	p.click("Restore")
 	p.click("Restore and go live")
-	p.waitFor(`((toast) => toast && toast.top > document.querySelector(".editor-bar").getBoundingClientRect().bottom && toast.bottom < document.querySelector("nav.bottom").getBoundingClientRect().top)(document.querySelector(".toast")?.getBoundingClientRect())`)
+	p.waitFor(`((toast) => toast && toast.top > ` +
+		`document.querySelector(".editor-bar").getBoundingClientRect().bottom && ` +
+		`toast.bottom < document.querySelector("nav.bottom").getBoundingClientRect().top)(document.querySelector(".t` +
+		`oast")?.getBoundingClientRect())`)
 	p.waitFor(countNodes("") + ` === 2 && ` + hasText("Say hello") + ` && ` + hasText("3 current"))
 	p.click("Pause")
 	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "paused"`)
@@ -203,11 +223,28 @@ func TestConsoleForViewers(t *testing.T) {
 	id := ts.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
 	ts.openLoaded(t, "/")
 	p := ts.openConsole(t, 1280)
-	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	key := ts.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"reader","role":"viewer","agents":["default"]}`,
+	)["key"].(string)
 	p.signIn(key)
-	pages := map[string]string{"home": hasText("What can"), "chat": hasText("Ask"), "knowledge": hasText("No knowledge yet"), "contacts": hasText("No contacts"), "workflows": hasText("Executions"),
-		"workflows/" + id: hasText("Versions"), "workflows/templates": hasText("Watch a page"), "workflows/templates/welcome": hasText("needs the admin role"), "calendar/schedules": hasText("No schedules"), "calendar": `document.querySelector(".month")`,
-		"browser": hasText("Choose a session"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/copies": hasText("consistent copy"), "settings/access": hasText("Your role: viewer")}
+	pages := map[string]string{
+		"home":                        hasText("What can"),
+		"chat":                        hasText("Ask"),
+		"knowledge":                   hasText("No knowledge yet"),
+		"contacts":                    hasText("No contacts"),
+		"workflows":                   hasText("Executions"),
+		"workflows/" + id:             hasText("Versions"),
+		"workflows/templates":         hasText("Watch a page"),
+		"workflows/templates/welcome": hasText("needs the admin role"),
+		"calendar/schedules":          hasText("No schedules"),
+		"calendar":                    `document.querySelector(".month")`,
+		"browser":                     hasText("Choose a session"),
+		"settings":                    hasText("Language model"),
+		"settings/agent":              hasText("About"),
+		"settings/copies":             hasText("consistent copy"),
+		"settings/access":             hasText("Your role: viewer"),
+	}
 	for _, page := range slices.Sorted(maps.Keys(pages)) {
 		p.open(page, pages[page])
 		p.checkReadOnly(page)

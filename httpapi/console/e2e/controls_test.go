@@ -34,7 +34,12 @@ func TestConsoleAddedRows(t *testing.T) {
 			t.Errorf("%s: several are called %v", where, same)
 		}
 	}
-	for node, titles := range map[string][]string{"big": {"Add condition"}, "way": {"Add condition", "Add case"}, "values": {"Add"}, "call": {"Add"}} {
+	for node, titles := range map[string][]string{
+		"big":    {"Add condition"},
+		"way":    {"Add condition", "Add case"},
+		"values": {"Add"},
+		"call":   {"Add"},
+	} {
 		p.openNode(id, node)
 		for _, title := range titles {
 			added(title)
@@ -52,7 +57,9 @@ func TestConsoleAddedRows(t *testing.T) {
 
 	phone := ts.openConsole(t, 375)
 	phone.open("workflows/"+id, `document.querySelector(".outline-add button")`)
-	if same := phone.eval(`((names) => names.filter((name, i) => names.indexOf(name) !== i).join())([...document.querySelectorAll(".outline-add button")].map((b) => b.ariaLabel ?? b.textContent))`); same != "" {
+	if same := phone.eval(`((names) => names.filter((name, i) => names.indexOf(name) !== ` +
+		`i).join())([...document.querySelectorAll(".outline-add button")].map((b) => ` +
+		`b.ariaLabel ?? b.textContent))`); same != "" {
 		t.Errorf("the outline: several buttons are called %v", same)
 	}
 }
@@ -66,17 +73,44 @@ func TestConsoleKeepsFocus(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	model := apitest.NewFixedModel(t, "Yes.")
-	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_base_url":`+quoted(model)+`,"llm_model":"large","llm_api_key":"k"}`)
+	ts.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_base_url":`+quoted(model)+`,"llm_model":"large","llm_api_key":"k"}`,
+	)
 	p := ts.openConsole(t, 1280)
 	labelled := func(label string) string {
 		return `document.activeElement.labels?.[0]?.textContent === ` + quoted(label)
 	}
 	says := func(text string) string { return `document.body.textContent.includes(` + quoted(text) + `)` }
 	for _, c := range []struct{ page, ready, at, press, done, focus string }{
-		{"settings", hasText("Language model"), labelled("Model"), "x", `document.activeElement.value.endsWith("x")`, labelled("Model")},
+		{
+			"settings",
+			hasText("Language model"),
+			labelled("Model"),
+			"x",
+			`document.activeElement.value.endsWith("x")`,
+			labelled("Model"),
+		},
 		{"", "", labelled("Model"), "Enter", says("Saved"), labelled("Model")},
-		{"", "", `it.textContent === "Test"`, "Enter", says("Answered in"), `document.activeElement.textContent === "Test"`},
-		{"calendar/schedules", hasText("No schedules yet"), hasName + `"New schedule"`, "Enter", `document.querySelector("dialog[open]")`, labelled("Name")},
+		{
+			"",
+			"",
+			`it.textContent === "Test"`,
+			"Enter",
+			says("Answered in"),
+			`document.activeElement.textContent === "Test"`,
+		},
+		{
+			"calendar/schedules",
+			hasText("No schedules yet"),
+			hasName + `"New schedule"`,
+			"Enter",
+			`document.querySelector("dialog[open]")`,
+			labelled("Name"),
+		},
 		{"", "", labelled("Name"), "d", `document.activeElement.value === "d"`, labelled("Name")},
 		{"", "", labelled("Name"), "Enter", says("is required"), labelled("Workflow")},
 	} {
@@ -102,9 +136,13 @@ func TestConsoleKeepsForms(t *testing.T) {
 	prompt := `[...document.querySelectorAll("textarea")].find((f) => f.labels[0].textContent === "System prompt")`
 	stored := func() any { return ts.must(t, 200, "GET", "/api/agents/default/settings", "")["system_prompt"] }
 	p.open("settings", `Boolean(`+prompt+`)`)
-	p.fill("System prompt", "Be brief.", "Embedding", "openai-compatible", "Address", "https://example.com/v1", "Model", "large")
+	p.fill(
+		"System prompt", "Be brief.", "Embedding", "openai-compatible", "Address", "https://example.com/v1", "Model",
+		"large",
+	)
 	p.clickOn(`[...document.querySelectorAll("#main button")].filter((b) => b.textContent === "Save").at(-1)`)
-	p.waitFor(`document.body.textContent.includes("Saved") && ` + prompt + `.value === "Be brief." && ` + hasText("Not saved"))
+	p.waitFor(`document.body.textContent.includes("Saved") && ` + prompt +
+		`.value === "Be brief." && ` + hasText("Not saved"))
 	if got := stored(); got != "" {
 		t.Errorf("stored %v before it was saved", got)
 	}
@@ -129,28 +167,40 @@ func TestConsoleKeepsForms(t *testing.T) {
 	p.waitFor(`document.querySelector("dialog[open] input").value === "Daily"`)
 	p.clickOn(`document.querySelector("dialog [aria-label=Close]")`)
 
-	p.eval(`window.sent = [], window.send = fetch, window.fetch = (to, init) => (init?.method === "POST" && sent.push(String(to)), send(to, init)), location.hash = "#/agents"`)
+	p.eval(`window.sent = [], window.send = fetch, window.fetch = (to, init) => (init?.method === "POST" && ` +
+		`sent.push(String(to)), send(to, init)), location.hash = "#/agents"`)
 	p.waitFor(hasText("New agent"))
 	p.click("New agent")
 	p.fill("Name", "bakery")
-	p.eval(`(() => { const { form } = document.querySelector("dialog[open] input"); form.requestSubmit(); setTimeout(() => form.requestSubmit(), 30) })()`)
+	p.eval(`(() => { const { form } = document.querySelector("dialog[open] input"); form.requestSubmit(); ` +
+		`setTimeout(() => form.requestSubmit(), 30) })()`)
 	p.waitFor(`location.hash.includes("agent-") && ` + hasText("What can bakery do for you?"))
 	if posts := p.eval(`sent.filter((to) => to.endsWith("/agents")).length`); posts != 1.0 {
 		t.Errorf("an agent was created by %v requests", posts)
 	}
 }
 
-// TestConsoleSaysInWords checks that problems name fields as the console does, that a new tool asks for the arguments in
-// its address, that Home says of a paused agent that it
-// is paused and resumes it, and that a workflow which begins with a form can go live as it is.
+// TestConsoleSaysInWords checks that problems name fields as the console does, that a new tool asks for the arguments
+// in its address, that Home says of a paused agent that it is paused and resumes it, and that a workflow which begins
+// with a form can go live as it is.
 func TestConsoleSaysInWords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"big","type":"if-else","data":{"condition":"true"}}]`, `[{"source":"start","target":"big"}]`, "")
-	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"big","type":"if-else","data":{}}]}`)
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","data":{}},{"id":"big","type":"if-else","data":{"condition":"true"}}]`,
+		`[{"source":"start","target":"big"}]`,
+		"",
+	)
+	ts.must(
+		t, 200, "PUT", flowBase+"/"+id,
+		`{"status":"draft","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"big",`+
+			`"type":"if-else","data":{}}]}`,
+	)
 	p := ts.openConsole(t, 1280)
 	p.openNode(id, "big")
 	p.waitFor(`document.querySelector(".editor-panel .issue")?.textContent === "needs Conditions or Expression"`)
@@ -158,7 +208,8 @@ func TestConsoleSaysInWords(t *testing.T) {
 	p.click("Import API")
 	p.fill("Name", "shop")
 	p.click("Import")
-	p.waitFor(`document.activeElement.labels?.[0].textContent === "Description address" && document.querySelector("dialog .issue").textContent === "is required"`)
+	p.waitFor(`document.activeElement.labels?.[0].textContent === "Description address" && ` +
+		`document.querySelector("dialog .issue").textContent === "is required"`)
 	p.clickOn(`document.querySelector("dialog [aria-label=Close]")`)
 
 	p.open("tools/new?type=api", hasText("Address"))

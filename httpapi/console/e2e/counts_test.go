@@ -27,7 +27,11 @@ func (p *browserPage) begin(number int, name string, limit int) *walk {
 func (w *walk) end(t *testing.T) {
 	t.Helper()
 	w.paused = true
-	t.Logf("walk %2d  %-50s %2d clicks of %2d  %2d keys  %5.1f s", w.number, w.name, w.clicks, w.limit, w.keys, time.Since(w.begun).Seconds())
+	t.Logf(
+		"walk %2d  %-50s %2d clicks of %2d  %2d keys  %5.1f s",
+		w.number, w.name, w.clicks, w.limit, w.keys,
+		time.Since(w.begun).Seconds(),
+	)
 	if w.clicks > w.limit {
 		t.Errorf("walk %d takes %d clicks, at most %d", w.number, w.clicks, w.limit)
 	}

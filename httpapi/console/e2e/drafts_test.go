@@ -16,7 +16,14 @@ func TestConsoleDraftsOfTabs(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set","position":{"x":300,"y":0},"data":{"values":{"v":1}}}]`, `[{"source":"start","target":"a"}]`, "")
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set",`+
+			`"position":{"x":300,"y":0},"data":{"values":{"v":1}}}]`,
+		`[{"source":"start","target":"a"}]`,
+		"",
+	)
 	session := openWindow(t, 1280, 900, ts.url+"/")
 	open := func(p *browser.Page) *consolePage {
 		c := &consolePage{ts.tab(t, p), "#/agents/default/"}
@@ -76,7 +83,15 @@ func TestConsoleTwoEditors(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set","position":{"x":300,"y":0},"data":{"values":{"v":1}}},{"id":"b","type":"set","position":{"x":600,"y":0},"data":{"values":{"v":2}}}]`, `[{"source":"start","target":"a"},{"source":"a","target":"b"}]`, "")
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set",`+
+			`"position":{"x":300,"y":0},"data":{"values":{"v":1}}},{"id":"b","type":"set","position":{"x":600,`+
+			`"y":0},"data":{"values":{"v":2}}}]`,
+		`[{"source":"start","target":"a"},{"source":"a","target":"b"}]`,
+		"",
+	)
 	ada, bob := ts.openConsole(t, 1280), ts.openConsole(t, 1280)
 	for _, p := range []*consolePage{ada, bob} {
 		p.open("workflows/"+id, countNodes("")+` === 3`)
@@ -99,7 +114,8 @@ func TestConsoleTwoEditors(t *testing.T) {
 	ada.kept("Ada's")
 	label(bob, "b", "Bob's")
 	bob.waitFor(`document.querySelector(".others")?.textContent.includes("is editing")`)
-	ada.eval(`void addEventListener("beforeunload", (e) => e.stopImmediatePropagation(), true)`) // a killed browser does not ask before it closes
+	// a killed browser does not ask before it closes
+	ada.eval(`void addEventListener("beforeunload", (e) => e.stopImmediatePropagation(), true)`)
 	ada.cdp("Page.navigate", map[string]any{"url": "about:blank"})
 	ada.waitFor(`location.href === "about:blank"`)
 	ada.cdp("Page.navigate", map[string]any{"url": ts.url + "/" + ada.base + "workflows/" + id})
@@ -111,12 +127,15 @@ func TestConsoleTwoEditors(t *testing.T) {
 	ada.click("Save and go live")
 	ada.waitFor(`document.querySelector("dialog")?.textContent.includes("Version 2 was saved")`)
 	ada.click("Merge and save")
-	ada.waitFor(`!document.querySelector("dialog") && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	ada.waitFor(
+		`!document.querySelector("dialog") && document.querySelector(".saved-state").textContent.startsWith("Saved")`,
+	)
 	w.end(t)
 	if got := labels(); got != "Ada's Bob's 3" {
 		t.Errorf("merged: %s", got)
 	}
-	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada's")`) // through the stream
+	// through the stream
+	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada's")`)
 	label(ada, "a", "Ada again")
 	label(bob, "a", "Bob again")
 	bob.click("Save and go live")
@@ -125,7 +144,8 @@ func TestConsoleTwoEditors(t *testing.T) {
 	ada.waitFor(`document.querySelector("dialog")?.textContent.includes("Changed in both")`)
 	ada.checkPage("a conflict")
 	ada.click("Save mine as a copy")
-	ada.waitFor(`document.querySelector("h1").textContent.endsWith("(copy)") && [...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada again")`)
+	ada.waitFor(`document.querySelector("h1").textContent.endsWith("(copy)") && ` +
+		`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada again")`)
 	if got := labels(); got != "Bob again Bob's 4" {
 		t.Errorf("the workflow that was copied: %s", got)
 	}
@@ -134,17 +154,24 @@ func TestConsoleTwoEditors(t *testing.T) {
 	bob.open("workflows", hasText("From template"))
 	bob.open("workflows/"+id, `document.querySelector(".draft-offer")?.textContent.includes("were not saved")`)
 	bob.click("Restore")
-	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Never saved") && document.querySelector(".saved-state").textContent === "Unsaved"`)
+	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Never saved") && ` +
+		`document.querySelector(".saved-state").textContent === "Unsaved"`)
 	bob.checkPage("a draft")
 
 	phone := ts.openConsole(t, 375)
 	phone.open("workflows/"+id, `document.querySelector(".outline")`)
 	label(phone, "b", "On a phone")
-	phone.waitFor(`(() => { const save = [...document.querySelectorAll(".editor-bar button")].find((b) => b.textContent.trim() === "Save and go live"), at = save.getBoundingClientRect(); return save.contains(document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2)); })()`)
+	phone.waitFor(`(() => { const save = [...document.querySelectorAll(".editor-bar button")].find((b) => ` +
+		`b.textContent.trim() === "Save and go live"), at = save.getBoundingClientRect(); ` +
+		`return save.contains(document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2)); })()`)
 	phone.kept("On a phone")
 	phone.open("workflows", hasText("From template"))
 	phone.open("workflows/"+id, `document.querySelector(".draft-offer")`)
-	if overlap := phone.eval(`(() => { const said = document.createRange(); said.selectNodeContents(document.querySelector(".draft-offer .grow")); const a = said.getBoundingClientRect(); return [...document.querySelectorAll(".draft-offer button")].some((e) => { const b = e.getBoundingClientRect(); return b.left < a.right && a.left < b.right && b.top < a.bottom && a.top < b.bottom; }); })()`); overlap != false {
+	if overlap := phone.eval(`(() => { const said = document.createRange(); ` +
+		`said.selectNodeContents(document.querySelector(".draft-offer .grow")); ` +
+		`const a = said.getBoundingClientRect(); return [...document.querySelectorAll(".draft-offer ` +
+		`button")].some((e) => { const b = e.getBoundingClientRect(); return b.left < a.right && ` +
+		`a.left < b.right && b.top < a.bottom && a.top < b.bottom; }); })()`); overlap != false {
 		t.Error("on a phone, buttons cover the text about a draft")
 	}
 	phone.checkPage("a draft on a phone")

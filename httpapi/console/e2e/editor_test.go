@@ -10,7 +10,8 @@ import (
 func (p *consolePage) openNode(workflow, node string) {
 	p.t.Helper()
 	p.eval(`location.hash = ` + quoted(p.base+"workflows/"+workflow+"?node="+node))
-	p.waitFor(`document.querySelector(".editor-panel h2 + p code")?.textContent === ` + quoted(node) + ` && document.querySelector(".editor-panel .field")`)
+	p.waitFor(`document.querySelector(".editor-panel h2 + p code")?.textContent === ` + quoted(node) +
+		` && document.querySelector(".editor-panel .field")`)
 	p.eval(`document.querySelectorAll(".editor-panel details").forEach((d) => { d.open = true; })`)
 }
 
@@ -33,17 +34,38 @@ func TestConsoleKeepsWhatIsTyped(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"find","type":"search","data":{"query":"bread"}},{"id":"values","type":"set","data":{"values":{"a":"x"}}},
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","data":{}},{"id":"find","type":"search","data":{"query":"bread"}},{"id":"values","type":"set","data":{"values":{"a":"x"}}},
 		{"id":"big","type":"if-else","data":{"conditions":[{"left":"{{trigger.x}}","operator":"gt","right":1}]}},{"id":"each","type":"loop","data":{"items":"x"}}]`,
-		`[{"source":"start","target":"find"},{"source":"find","target":"values"},{"source":"values","target":"big"},{"source":"big","target":"each","sourceHandle":"true"}]`, "")
+		`[{"source":"start","target":"find"},{"source":"find","target":"values"},{"source":"values","target":"big"},`+
+			`{"source":"big","target":"each","sourceHandle":"true"}]`,
+		"",
+	)
 	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
 	p := ts.openConsole(t, 1280)
 	for _, c := range []struct{ node, field, text, saved string }{
 		{"find", `document.querySelector("[data-field=min_score] textarea")`, "0.305", "nodes.1.data.min_score=0.305"},
 		{"values", `document.querySelector(".key-value textarea")`, "1.05", "nodes.2.data.values.a=1.05"},
-		{"big", `[...document.querySelectorAll(".condition textarea")].at(-1)`, "0.05", "nodes.3.data.conditions.0.right=0.05"},
-		{"each", `document.querySelector("[data-field=items] textarea")`, "{{nodes.find.results", "nodes.4.data.items={{nodes.find.results}}"},
-		{"find", `document.querySelector("[data-field=query] textarea")`, "{{trigger.x}} or {{trigger.y}}", "nodes.1.data.query={{trigger.x}} or {{trigger.y}}"},
+		{
+			"big",
+			`[...document.querySelectorAll(".condition textarea")].at(-1)`,
+			"0.05",
+			"nodes.3.data.conditions.0.right=0.05",
+		},
+		{
+			"each",
+			`document.querySelector("[data-field=items] textarea")`,
+			"{{nodes.find.results",
+			"nodes.4.data.items={{nodes.find.results}}",
+		},
+		{
+			"find",
+			`document.querySelector("[data-field=query] textarea")`,
+			"{{trigger.x}} or {{trigger.y}}",
+			"nodes.1.data.query={{trigger.x}} or {{trigger.y}}",
+		},
 	} {
 		p.openNode(id, c.node)
 		p.typeInto(c.field, c.text)
@@ -83,8 +105,18 @@ func TestConsoleBuildsWorkflow(t *testing.T) {
 	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
 	p := ts.openConsole(t, 1280)
 	p.open("workflows/"+id, countNodes("")+` === 1`)
-	for i, step := range []struct{ after, way, kind string }{{"start", "", "if"}, {"if_else", "true", "approval"}, {"if_else", "false", "loop"}, {"approval", "approved", "set values"}, {"approval", "rejected", "wait"}, {"loop", "loop", "code"}, {"loop", "done", "sql"}} {
-		p.eval(`document.querySelector(".react-flow__node[data-id=` + step.after + `] .node").closest(".react-flow__node").querySelector(".node-head").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
+	for i, step := range []struct{ after, way, kind string }{
+		{"start", "", "if"},
+		{"if_else", "true", "approval"},
+		{"if_else", "false", "loop"},
+		{"approval", "approved", "set values"},
+		{"approval", "rejected", "wait"},
+		{"loop", "loop", "code"},
+		{"loop", "done", "sql"},
+	} {
+		p.eval(`document.querySelector(".react-flow__node[data-id=` + step.after +
+			`] .node").closest(".react-flow__node").querySelector(".node-head").dispatchEvent(new ` +
+			`MouseEvent("click", { bubbles: true }))`)
 		p.clickOn(`(() => { // the button, once it is in sight
 			const more = [...document.querySelectorAll(".react-flow__node[data-id=` + step.after + `] .node-add")].find((b) => ` + quoted(step.way) + ` === "" || b.closest(".node-way").textContent === ` + quoted(step.way) + `);
 			const box = more.getBoundingClientRect();
@@ -103,17 +135,22 @@ func TestConsoleBuildsWorkflow(t *testing.T) {
 	p.chooseMenu("More", "Tidy the graph")
 	p.waitFor(places + ` !== ` + quoted(untidy.(string)))
 	middle := func(id string) string {
-		return `(() => { const b = document.querySelector(".react-flow__node[data-id=` + id + `]").getBoundingClientRect(); return b.y + b.height / 2; })()`
+		return `(() => { const b = document.querySelector(".react-flow__node[data-id=` + id +
+			`]").getBoundingClientRect(); return b.y + b.height / 2; })()`
 	}
-	p.waitFor(middle("approval") + ` < ` + middle("loop") + ` && ` + middle("set") + ` < ` + middle("wait") + ` && ` + middle("code") + ` < ` + middle("sql")) // in the order of their outputs
+	// in the order of their outputs
+	p.waitFor(middle("approval") + ` < ` + middle("loop") + ` && ` + middle("set") + ` < ` + middle("wait") + ` && ` +
+		middle("code") + ` < ` + middle("sql"))
 	if got := p.eval(boxesApart); got != "" {
 		t.Errorf("overlapping nodes after tidying: %v", got)
 	}
-	problems := `[...document.querySelectorAll(".editor-bottom button")].find((b) => b.textContent.startsWith("Problems")).textContent`
+	problems := `[...document.querySelectorAll(".editor-bottom button")].find((b) => ` +
+		`b.textContent.startsWith("Problems")).textContent`
 	p.waitFor(problems + ` !== "Problems 0"`)
 	before := p.eval(problems)
 	p.click("Save")
-	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved") && document.querySelector(".editor-bar").textContent.includes("v2")`)
+	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved") && ` +
+		`document.querySelector(".editor-bar").textContent.includes("v2")`)
 	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"archived"}`) // its event comes after that of the save
 	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "archived"`)
 	if got := p.eval(problems); got != before {
@@ -135,27 +172,43 @@ func TestConsoleTestsApproval(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"each","type":"loop","data":{"items":[{"name":"Ada"},{"name":"Bob"}]}},
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","data":{}},{"id":"each","type":"loop","data":{"items":[{"name":"Ada"},{"name":"Bob"}]}},
 		{"id":"ask","type":"approval","data":{"label":"Ask the owner","title":"Refund {{item.name}}?","message":"It was {{input.name}} who asked"}},{"id":"done","type":"set","data":{"values":{"a":1}}}]`,
-		`[{"source":"start","target":"each"},{"source":"each","target":"ask","sourceHandle":"loop"},{"source":"each","target":"done","sourceHandle":"done"}]`, "")
+		`[{"source":"start","target":"each"},{"source":"each","target":"ask","sourceHandle":"loop"},`+
+			`{"source":"each","target":"done","sourceHandle":"done"}]`,
+		"",
+	)
 	p := ts.openConsole(t, 1280)
-	p.open("workflows/"+id+"?node=ask", `document.querySelector("[data-field=message] .filled")?.textContent === "= It was Ada who asked"`)
+	p.open(
+		"workflows/"+id+"?node=ask",
+		`document.querySelector("[data-field=message] .filled")?.textContent === "= It was Ada who asked"`,
+	)
 	p.pressKeys("Escape", "Control+Enter")
 	for _, name := range []string{"Ada", "Bob"} {
-		p.waitFor(`document.querySelector(".test-decision")?.textContent.startsWith("Refund ` + name + `?") && document.querySelector(".test-results .badge").textContent === "waiting"`)
+		p.waitFor(`document.querySelector(".test-decision")?.textContent.startsWith("Refund ` + name +
+			`?") && document.querySelector(".test-results .badge").textContent === "waiting"`)
 		p.checkPage("a test that waits")
-		if got := p.eval(`(() => { const node = document.querySelector(".node.waiting").getBoundingClientRect(); return [...document.querySelectorAll(".node.waiting :is(.node-text, .node-way > span)")].filter((e) => e.getBoundingClientRect().right > node.right).map((e) => e.textContent).join(); })()`); got != "" {
+		if got := p.eval(`(() => { const node = document.querySelector(".node.waiting").getBoundingClientRect(); ` +
+			`return [...document.querySelectorAll(".node.waiting :is(.node-text, .node-way > span)")].filter((e) => ` +
+			`e.getBoundingClientRect().right > node.right).map((e) => e.textContent).join(); })()`); got != "" {
 			t.Errorf("outside of the waiting node: %v", got)
 		}
 		if name == "Ada" {
 			p.click("Approve")
 		}
 	}
-	if got := p.eval(`[...document.querySelectorAll(".test-results summary .grow")].map((e) => e.textContent.trim()).join()`); got != "Trigger,Loop,Ask the owner 1,Ask the owner 2" {
+	if got := p.eval(
+		`[...document.querySelectorAll(".test-results summary .grow")].map((e) => e.textContent.trim()).join()`,
+	); got != "Trigger,Loop,Ask the owner 1,Ask the owner 2" {
 		t.Errorf("the results are listed as %v", got)
 	}
 	p.click("Stop")
-	p.waitFor(`document.querySelector(".test-results .badge").textContent === "terminated" && !document.querySelector(".test-decision") && [...document.querySelectorAll("button")].some((b) => b.textContent === "Run the test" && !b.disabled)`)
+	p.waitFor(`document.querySelector(".test-results .badge").textContent === "terminated" && ` +
+		`!document.querySelector(".test-decision") && [...document.querySelectorAll("button")].some((b) => ` +
+		`b.textContent === "Run the test" && !b.disabled)`)
 }
 
 // TestConsoleLongExecution selects a late iteration in the steps of a long execution, and
@@ -166,20 +219,47 @@ func TestConsoleLongExecution(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{"event":"schedule"}},{"id":"make","type":"code","data":{"code":"return {rows: Array.from({length: 400}, (_, i) => i), text: 'bread '.repeat(2000)}"}},
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","data":{"event":"schedule"}},{"id":"make","type":"code","data":{"code":"return {rows: Array.from({length: 400}, (_, i) => i), text: 'bread '.repeat(2000)}"}},
 		{"id":"each","type":"loop","data":{"items":"{{nodes.make.rows}}"}},{"id":"greet","type":"set","data":{"label":"Greet","values":{"n":"{{item}}"}}}]`,
-		`[{"source":"start","target":"make"},{"source":"make","target":"each"},{"source":"each","target":"greet","sourceHandle":"loop"}]`, "")
-	execution := ts.must(t, 200, "POST", flowBase+"/execute?wait=60", `{"workflow_id":"`+id+`"}`)["execution_id"].(string)
-	ts.must(t, 201, "POST", "/api/agents/default/schedules", `{"name":"Yearly","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"workflow","callback_id":"`+id+`"}`)
+		`[{"source":"start","target":"make"},{"source":"make","target":"each"},{"source":"each",`+
+			`"target":"greet","sourceHandle":"loop"}]`,
+		"",
+	)
+	execution := ts.must(
+		t,
+		200,
+		"POST",
+		flowBase+"/execute?wait=60",
+		`{"workflow_id":"`+id+`"}`,
+	)["execution_id"].(string)
+	ts.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/schedules",
+		`{"name":"Yearly","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"workflow","callback_id":"`+
+			id+`"}`,
+	)
 	p := ts.openConsole(t, 1280)
 	p.open("workflows", `document.querySelector(".workflow-row").textContent.includes("next run ")`)
-	p.open("workflows/executions/"+execution, `document.querySelectorAll(".waterfall li").length > 20 && `+countNodes("")+` === 4`)
+	p.open(
+		"workflows/executions/"+execution,
+		`document.querySelectorAll(".waterfall li").length > 20 && `+countNodes("")+` === 4`,
+	)
 	p.eval(`document.querySelector(".waterfall").scrollTop = 30 * 380`)
-	p.clickOn(`[...document.querySelectorAll(".waterfall button")].find((b) => b.querySelector(".fall-name").textContent.trim() === "Greet 390")`)
-	p.waitFor(`document.querySelector(".editor-panel").textContent.includes("n: 389") && location.hash.endsWith("?node=greet&at=389") && document.querySelectorAll(".waterfall [aria-current]").length === 1`)
+	p.clickOn(`[...document.querySelectorAll(".waterfall button")].find((b) => ` +
+		`b.querySelector(".fall-name").textContent.trim() === "Greet 390")`)
+	p.waitFor(`document.querySelector(".editor-panel").textContent.includes("n: 389") && ` +
+		`location.hash.endsWith("?node=greet&at=389") && document.querySelectorAll(".waterfall ` +
+		`[aria-current]").length === 1`)
 	p.checkPage("an iteration")
 	p.clickOn(`document.querySelector(".react-flow__node[data-id=make] .node-head")`)
-	p.waitFor(`document.querySelector(".editor-panel h2").textContent === "Code" && document.querySelector(".editor-panel").textContent.includes("10,000 more characters") && !location.hash.includes("at=")`)
+	p.waitFor(`document.querySelector(".editor-panel h2").textContent === "Code" && ` +
+		`document.querySelector(".editor-panel").textContent.includes("10,000 more characters") && ` +
+		`!location.hash.includes("at=")`)
 	p.click("10,000 more characters")
 	p.waitFor(`document.querySelector(".editor-panel .json-string").textContent.length > 12000`)
 	p.checkPage("a long text")
@@ -193,10 +273,15 @@ func TestConsoleRenamesNodes(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"make","type":"code","position":{"x":300,"y":0},"data":{"code":"return {n: 1}"}},
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"make","type":"code","position":{"x":300,"y":0},"data":{"code":"return {n: 1}"}},
 		{"id":"use","type":"code","position":{"x":600,"y":0},"data":{"code":"return {n: nodes.make.n + nodes['make'].n + trigger.nodes.make + nodes.makeup}"}},
 		{"id":"say","type":"set","position":{"x":900,"y":0},"data":{"values":{"n":"{{nodes.make.n}} nodes.make"}}}]`,
-		`[{"source":"start","target":"make"},{"source":"make","target":"use"},{"source":"use","target":"say"}]`, "")
+		`[{"source":"start","target":"make"},{"source":"make","target":"use"},{"source":"use","target":"say"}]`,
+		"",
+	)
 	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
 	p := ts.openConsole(t, 1280)
 	p.open("workflows/"+id, countNodes("")+` === 4`)
@@ -208,7 +293,8 @@ func TestConsoleRenamesNodes(t *testing.T) {
 	const height = `document.getElementById("main").clientHeight`
 	before := p.eval(height)
 	p.pressKeys("c")
-	p.waitFor(`document.querySelector("dialog h2")?.textContent === "Connect Code" && document.activeElement.labels?.[0]?.textContent === "From"`)
+	p.waitFor(`document.querySelector("dialog h2")?.textContent === "Connect Code" && ` +
+		`document.activeElement.labels?.[0]?.textContent === "From"`)
 	if got := p.eval(height); got != before {
 		t.Errorf("the page is %v high below a dialog, %v without", got, before)
 	}
@@ -227,10 +313,13 @@ func TestConsoleRenamesNodes(t *testing.T) {
 		if i == 1 { // its id needs no brackets
 			first = "nodes.first_one"
 		}
-		if got, want := at(stored, fmt.Sprintf("nodes.%d.data.code", 4*i+2)), `return {n: `+first+`.n + `+first+`.n + trigger.nodes.make + nodes.makeup}`; got != want {
+		if got, want :=
+			at(stored, fmt.Sprintf("nodes.%d.data.code", 4*i+2)),
+			`return {n: `+first+`.n + `+first+`.n + trigger.nodes.make + nodes.makeup}`; got != want {
 			t.Errorf("the script is %v, want %s", got, want)
 		}
-		if got, want := at(stored, fmt.Sprintf("nodes.%d.data.values.n", 4*i+3)), `{{`+first+`.n}} nodes.make`; got != want {
+		if got, want :=
+			at(stored, fmt.Sprintf("nodes.%d.data.values.n", 4*i+3)), `{{`+first+`.n}} nodes.make`; got != want {
 			t.Errorf("the template is %v, want %s", got, want)
 		}
 	}

@@ -23,7 +23,13 @@ func TestConsoleFeedback(t *testing.T) {
 	}
 	p := ts.openConsole(t, 1280)
 	p.open("activity/feedback", hasText("No feedback yet"))
-	ts.must(t, 200, "PUT", fmt.Sprint(base, "/messages/", rated, "/feedback"), `{"rating":-1,"comment":`+quoted("Wrong: "+hostile)+`}`)
+	ts.must(
+		t,
+		200,
+		"PUT",
+		fmt.Sprint(base, "/messages/", rated, "/feedback"),
+		`{"rating":-1,"comment":`+quoted("Wrong: "+hostile)+`}`,
+	)
 	p.waitFor(hasText("May I return")) // without a reload
 	p.checkPage("feedback")
 	p.eval(`void (window.scrolls = 0, Element.prototype.scrollIntoView = () => { scrolls++; })`)
@@ -37,5 +43,8 @@ func TestConsoleFeedback(t *testing.T) {
 	p.reloadPage()
 	p.waitFor(hasText("May I return"))
 	p.clickOn(`[...document.querySelectorAll("#main td a")].find((a) => a.textContent.startsWith("May I return"))`)
-	p.waitFor(fmt.Sprintf(`((r) => r.top >= 0 && r.bottom <= innerHeight)(document.getElementById("message-%v").getBoundingClientRect())`, rated))
+	p.waitFor(fmt.Sprintf(
+		`((r) => r.top >= 0 && r.bottom <= innerHeight)(document.getElementById("message-%v").getBoundingClientRect())`,
+		rated,
+	))
 }

@@ -108,7 +108,10 @@ func (g *recordingServer) wait(t *testing.T, text string) {
 func (g *recordingServer) state(t *testing.T, owner *testClient) string {
 	t.Helper()
 	var texts []string
-	for _, path := range []string{"", "/settings", "/contacts", "/conversations", "/sources", "/workflows", "/tools", "/gateways", "/webhooks", "/schedules", "/admins"} {
+	for _, path := range []string{
+		"", "/settings", "/contacts", "/conversations", "/sources", "/workflows", "/tools", "/gateways", "/webhooks",
+		"/schedules", "/admins",
+	} {
 		texts = append(texts, owner.send(t, "GET", "/api/agents/default"+path, "").Text)
 	}
 	for _, path := range []string{"/api/agents", "/api/keys"} {
@@ -137,7 +140,8 @@ func TestHostilePage(t *testing.T) {
 		proxy bool
 	}{{"an API key was made", false}, {"EDGE_ACCESS_AUD", true}} {
 		for origin, address := range map[string]string{
-			"another site": strings.Replace(evil.URL, "127.0.0.1", "localhost", 1), "another port": evil.URL,
+			"another site": strings.Replace(evil.URL, "127.0.0.1", "localhost", 1),
+			"another port": evil.URL,
 		} {
 			t.Run(mode.name+", "+origin, func(t *testing.T) { runHostilePage(t, address, mode.proxy) })
 		}
@@ -193,7 +197,11 @@ func behindProxy(t *testing.T, o *httpapi.Options) func(*http.Request) {
 	t.Helper()
 	proxy := apitest.NewIdentityProxy(t)
 	o.Verifier = proxy.Verifier
-	if _, err := o.Folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "ada@example.com", Name: "Someone", Role: agent.RoleOwner}); err != nil {
+	if _, err := o.Folder.Default().CreateAdmin(t.Context(), agent.Admin{
+		Email: "ada@example.com",
+		Name:  "Someone",
+		Role:  agent.RoleOwner,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	token := proxy.Token(t, "ada@example.com")

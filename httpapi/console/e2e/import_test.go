@@ -20,7 +20,8 @@ func TestConsoleImportsWorkflows(t *testing.T) {
 		p.drop(".import-drop", map[string]string{"bad.json": "not JSON"})
 		p.waitFor(hasText("Not valid JSON"))
 		p.drop(".import-drop", map[string]string{"flow.json": document})
-		p.waitFor(hasText("1 unsupported") + " && " + hasText("2 exact") + " && " + hasText("GitHub of Ada") + " && " + hasText(hostile))
+		p.waitFor(hasText("1 unsupported") + " && " + hasText("2 exact") + " && " + hasText("GitHub of Ada") +
+			" && " + hasText(hostile))
 		p.click("Create draft")
 		p.waitFor(hasText("Created: 1 workflow"))
 		p.checkPage("workflows/import")

@@ -11,14 +11,21 @@ import (
 // talkIn creates a conversation with a contact who has sent a message.
 func (ts *testServer) talkIn(t *testing.T, gateway, name, said string) string {
 	t.Helper()
-	return ts.must(t, 201, "POST", gateway+"/simulate", `{"from":`+quoted(name)+`,"name":`+quoted(name)+`,"text":`+quoted(said)+`}`)["conversation_id"].(string)
+	return ts.must(
+		t, 201, "POST", gateway+"/simulate",
+		`{"from":`+quoted(name)+`,"name":`+quoted(name)+`,"text":`+quoted(said)+`}`,
+	)["conversation_id"].(string)
 }
 
 // webhookChannel creates a verified channel, and returns its address.
 func (ts *testServer) webhookChannel(t *testing.T) string {
 	t.Helper()
 	const base = "/api/agents/default"
-	gateway := base + "/gateways/" + ts.must(t, 201, "POST", base+"/gateways", `{"type":"webhook","name":"Shop","config":{"secret":"0123456789abcdef"}}`)["id"].(string)
+	gateway := base + "/gateways/" +
+		ts.must(
+			t, 201, "POST", base+"/gateways",
+			`{"type":"webhook","name":"Shop","config":{"secret":"0123456789abcdef"}}`,
+		)["id"].(string)
 	ts.must(t, 200, "POST", gateway+"/verify", "")
 	ts.must(t, 200, "PUT", base+"/settings", `{"auto_reply":false}`)
 	return gateway
@@ -58,7 +65,8 @@ func TestConsoleAnswersInARow(t *testing.T) {
 	p := ts.openConsole(t, 1280)
 	p.eval(slowMessages)
 	shows := func(name string) string {
-		return `document.querySelector(".inbox-thread h2 bdi")?.textContent === ` + quoted(name) + ` && document.querySelector(".inbox-composer textarea")`
+		return `document.querySelector(".inbox-thread h2 bdi")?.textContent === ` + quoted(name) +
+			` && document.querySelector(".inbox-composer textarea")`
 	}
 	const field = `document.querySelector(".inbox-composer textarea")`
 	p.open("inbox/"+talks["Eve"], shows("Eve"))
@@ -90,7 +98,8 @@ func TestConsoleAnswersInARow(t *testing.T) {
 	p.eval(`held()`)
 	p.waitFor(`sent.length === 4`)
 	p.eval(`held()`)
-	p.waitFor(`[...document.querySelectorAll(".inbox-said.assistant .inbox-text")].map((e) => e.textContent).join() === "First,Second" && ` + field + `.value === "Third"`)
+	p.waitFor(`[...document.querySelectorAll(".inbox-said.assistant .inbox-text")].map((e) => ` +
+		`e.textContent).join() === "First,Second" && ` + field + `.value === "Third"`)
 	p.pressKeys("Control+Enter")
 	p.waitFor(`sent.length === 5`)
 	p.typeText("Fourth")
@@ -107,21 +116,36 @@ func TestConsoleDraftsAnswers(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	const base = "/api/agents/default"
-	model := apitest.NewModelServer(t, func(int, map[string]any) string { return "**Gladly**:\n- within two days [1]\n- with the `receipt`" })
+	model := apitest.NewModelServer(t, func(int, map[string]any) string {
+		return "**Gladly**:\n- within two days [1]\n- with the `receipt`"
+	})
 	talk := ts.talkIn(t, ts.webhookChannel(t), "Ada", "May I return bread?")
 	ts.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", `{"role":"note","content":"a secret note"}`)
-	ts.must(t, 201, "POST", base+"/tools", `{"name":"order_status","description":"Looks an order up","type":"function","config":{"code":"return {}"}}`)
+	ts.must(
+		t, 201, "POST", base+"/tools",
+		`{"name":"order_status","description":"Looks an order up","type":"function","config":{"code":"return {}"}}`,
+	)
 	p := ts.openConsole(t, 375)
 	const field = `document.querySelector(".inbox-composer textarea")`
 	p.open("inbox/"+talk, field)
 	p.click("AI draft")
-	p.waitFor(`document.querySelector(".toast.bad")?.textContent.includes("llm_provider") || document.querySelector(".toast.bad")?.textContent.includes("model")`)
-	ts.must(t, 200, "PUT", base+"/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+model.URL+`/v1"}`)
-	p.eval(`{ const f = ` + field + `; f.value = "Hello Ada,"; f.dispatchEvent(new Event("input", { bubbles: true })); }`)
+	p.waitFor(`document.querySelector(".toast.bad")?.textContent.includes("llm_provider") || ` +
+		`document.querySelector(".toast.bad")?.textContent.includes("model")`)
+	ts.must(
+		t, 200, "PUT", base+"/settings",
+		`{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+model.URL+`/v1"}`,
+	)
+	p.eval(
+		`{ const f = ` + field + `; f.value = "Hello Ada,"; f.dispatchEvent(new Event("input", { bubbles: true })); }`,
+	)
 	p.click("AI draft")
-	p.waitFor(field + `.value === "Hello Ada,\n\nGladly:\n- within two days\n- with the receipt" && document.activeElement === ` + field)
+	p.waitFor(field +
+		`.value === "Hello Ada,\n\nGladly:\n- within two days\n- with the receipt" && document.activeElement === ` +
+		field)
 	asked := fmt.Sprint(model.Requests)
-	if !strings.Contains(asked, "May I return bread?") || strings.Contains(asked, "a secret note") || strings.Contains(asked, "order_status") {
+	if !strings.Contains(asked, "May I return bread?") ||
+		strings.Contains(asked, "a secret note") ||
+		strings.Contains(asked, "order_status") {
 		t.Errorf("the model received %s", asked)
 	}
 	p.waitForCount("/conversations/"+talk+"/messages", "messages", 2)
@@ -136,12 +160,23 @@ func TestConsoleMenusStayInTheirPane(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	ts.must(t, 201, "POST", "/api/agents/default/admins", `{"email":"grete.wachowiak-brandenburger@bakery-in-market-street.example.com","role":"admin"}`)
+	ts.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/admins",
+		`{"email":"grete.wachowiak-brandenburger@bakery-in-market-street.example.com","role":"admin"}`,
+	)
 	talk := ts.talkIn(t, ts.webhookChannel(t), "Ada", "Hello")
 	for _, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
 		for _, menu := range []struct{ page, there, button, frame string }{
-			{"inbox/" + talk, `document.querySelector(".inbox-composer")`, ".inbox-thread .menu > button", ".inbox-thread"},
+			{
+				"inbox/" + talk,
+				`document.querySelector(".inbox-composer")`,
+				".inbox-thread .menu > button",
+				".inbox-thread",
+			},
 			{"inbox", `document.querySelector(".inbox-entries input")`, ".inbox-bulk .menu > button", ".inbox-list"},
 		} {
 			p.open(menu.page, menu.there)
@@ -196,7 +231,8 @@ func TestConsoleInboxPresence(t *testing.T) {
 	}
 	ada.waitFor(shown("Another tab has it open"))
 	write := func(text string) {
-		bob.eval(`{ const f = ` + field + `; f.value = ` + quoted(text) + `; f.dispatchEvent(new Event("input", { bubbles: true })); }`)
+		bob.eval(`{ const f = ` + field + `; f.value = ` + quoted(text) +
+			`; f.dispatchEvent(new Event("input", { bubbles: true })); }`)
 	}
 	write("Good morning")
 	ada.waitFor(shown("Another tab is writing"))

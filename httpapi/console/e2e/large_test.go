@@ -8,8 +8,12 @@ import (
 
 // largeGraph returns the nodes and edges of a workflow of count nodes.
 func largeGraph(count int) (nodes, edges string) {
-	kinds := []string{`"type":"set","data":{"values":{"a":"{{trigger.amount}}"}}`, `"type":"if-else","data":{"conditions":[{"left":"{{trigger.x}}","operator":"equals","right":1}]}`,
-		`"type":"http-request","data":{"url":"https://example.com/{{trigger.id}}"}`, `"type":"code","data":{"code":"return {}"}`}
+	kinds := []string{
+		`"type":"set","data":{"values":{"a":"{{trigger.amount}}"}}`,
+		`"type":"if-else","data":{"conditions":[{"left":"{{trigger.x}}","operator":"equals","right":1}]}`,
+		`"type":"http-request","data":{"url":"https://example.com/{{trigger.id}}"}`,
+		`"type":"code","data":{"code":"return {}"}`,
+	}
 	n, e := []string{`{"id":"n0","type":"trigger","position":{"x":0,"y":0},"data":{}}`}, []string{}
 	for i := 1; i < count; i++ {
 		n = append(n, fmt.Sprintf(`{"id":"n%d","position":{"x":%d,"y":%d},%s}`, i, i%20*300, i/20*140, kinds[i%4]))
@@ -49,8 +53,17 @@ func (p *browserPage) measured(what string, steps int, step func(i int)) {
 		step(i)
 	}
 	spent := 1000 * (p.metric("TaskDuration") - before) / float64(steps)
-	frames := p.eval(`(() => { const f = frames.sort((a, b) => a - b); window.frames = null; return [f.length, f[Math.floor(f.length * .5)] ?? 0, f[Math.floor(f.length * .95)] ?? 0]; })()`).([]any)
-	p.t.Logf("%-5s %3d steps: %5.1f ms each in the page's thread; %3.0f frames, p50 %5.1f ms, p95 %5.1f ms", what, steps, spent, frames[0], frames[1], frames[2])
+	frames := p.eval(`(() => { const f = frames.sort((a, b) => a - b); window.frames = null; return [f.length, ` +
+		`f[Math.floor(f.length * .5)] ?? 0, f[Math.floor(f.length * .95)] ?? 0]; })()`).([]any)
+	p.t.Logf(
+		"%-5s %3d steps: %5.1f ms each in the page's thread; %3.0f frames, p50 %5.1f ms, p95 %5.1f ms",
+		what,
+		steps,
+		spent,
+		frames[0],
+		frames[1],
+		frames[2],
+	)
 }
 
 // afterFrame is an expression that waits until what has changed is shown.
@@ -101,7 +114,8 @@ func TestConsoleLargeGraph(t *testing.T) {
 	nodes, edges := largeGraph(200)
 	id := createFlow(t, ts.testClient, nodes, edges, "")
 	p := ts.openConsole(t, 1280)
-	p.cdp("Performance.enable", map[string]any{"timeDomain": "threadTicks"}) // CPU time, whatever else runs on this machine
+	// CPU time, whatever else runs on this machine
+	p.cdp("Performance.enable", map[string]any{"timeDomain": "threadTicks"})
 	p.open("workflows", hasText("From template"))
 	p.eval(`(() => {
 		window.redrawn = new Set();
@@ -111,7 +125,11 @@ func TestConsoleLargeGraph(t *testing.T) {
 	p.eval(`window.asked = performance.now(); location.hash = ` + quoted(p.base+"workflows/"+id))
 	p.waitFor(countNodes("") + ` === 200 && document.querySelectorAll(".react-flow__edge").length === 199`)
 	shown := p.eval(afterFrame + `.then(() => performance.now() - asked)`).(float64)
-	t.Logf("200 nodes shown in %.0f ms; %.0f ms of CPU time in the page's thread", shown, 1000*(p.metric("TaskDuration")-before))
+	t.Logf(
+		"200 nodes shown in %.0f ms; %.0f ms of CPU time in the page's thread",
+		shown,
+		1000*(p.metric("TaskDuration")-before),
+	)
 	if got := p.eval(`redrawn.size`).(float64); got > 0 {
 		t.Errorf("%v nodes are drawn again while the graph is shown", got)
 	}
@@ -119,17 +137,28 @@ func TestConsoleLargeGraph(t *testing.T) {
 		t.Errorf("nodes have other sizes or positions of handles than the canvas expects: %s", got)
 	}
 
-	if got := p.eval(`["n2", "n6"].map((id) => document.querySelector(".react-flow__node[data-id=" + id + "] .node-text").innerText).join(", ")`); got != "HTTP request\nGET example.com/{{trigger.id}}, HTTP request 2\nGET example.com/{{trigger.id}}" {
+	if got := p.eval(`["n2", "n6"].map((id) => document.querySelector(".react-flow__node[data-id=" + id + "] ` +
+		`.node-text").innerText).join(", ")`); got != "HTTP request\nGET example.com/{{trigger.id}}, HTTP request "+
+		"2\nGET example.com/{{trigger.id}}" {
 		t.Errorf("two nodes of one type without labels show %q", got)
 	}
 	if got := p.eval(sameShapes).(string); got != "" {
 		t.Errorf("created again after adding a node and an edge to the first node: %s", got)
 	}
 
-	place := p.eval(`(() => { window.dragged = document.querySelector(".react-flow__node[data-id=n90]"); const b = dragged.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2, dragged.style.transform]; })()`).([]any)
+	place := p.eval(`(() => { window.dragged = document.querySelector(".react-flow__node[data-id=n90]"); ` +
+		`const b = dragged.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2, ` +
+		`dragged.style.transform]; })()`).([]any)
 	x, y := place[0].(float64), place[1].(float64)
 	mouse := func(kind string, x, y float64) {
-		p.cdp("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1})
+		p.cdp("Input.dispatchMouseEvent", map[string]any{
+			"type":       kind,
+			"x":          x,
+			"y":          y,
+			"button":     "left",
+			"buttons":    1,
+			"clickCount": 1,
+		})
 	}
 	mouse("mousePressed", x, y)
 	mouse("mouseMoved", x+5, y+5)
@@ -148,7 +177,10 @@ func TestConsoleLargeGraph(t *testing.T) {
 		t.Errorf("dragging n90 changes %v", got)
 	}
 	mouse("mouseReleased", x+105, y+5)
-	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) + ` && !dragged.classList.contains("dragging") && document.querySelector(".saved-state").textContent === "Unsaved" && ` + mapped + ` !== mapped`)
+	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) +
+		` && !dragged.classList.contains("dragging") && ` +
+		`document.querySelector(".saved-state").textContent === "Unsaved" && ` +
+		mapped + ` !== mapped`)
 
 	if p.eval(`Boolean(document.querySelector(".editor-panel"))`) == true {
 		t.Error("dragging a node opens its panel, which moves the graph under the pointer")
@@ -161,7 +193,14 @@ func TestConsoleLargeGraph(t *testing.T) {
 	for what, control := range map[string]int{"pan": 0, "zoom": 2} {
 		was := p.eval(view).(string)
 		p.measured(what, 60, func(i int) {
-			p.cdp("Input.dispatchMouseEvent", map[string]any{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": 3 * float64(1+i%2), "modifiers": control})
+			p.cdp("Input.dispatchMouseEvent", map[string]any{
+				"type":      "mouseWheel",
+				"x":         x,
+				"y":         y,
+				"deltaX":    0,
+				"deltaY":    3 * float64(1+i%2),
+				"modifiers": control,
+			})
 		})
 		p.waitFor(view + ` !== ` + quoted(was))
 	}
@@ -176,7 +215,13 @@ func TestConsoleLargeGraph(t *testing.T) {
 	}
 	p.eval(`document.querySelector(".editor-view").focus(), 0`)
 	const copies = 10
-	p.measured("add", copies, func(i int) { p.pressKeys("Control+d"); count(201 + i) })
-	p.measured("undo", copies, func(i int) { p.pressKeys("Control+z"); count(199 + copies - i) })
+	p.measured("add", copies, func(i int) {
+		p.pressKeys("Control+d")
+		count(201 + i)
+	})
+	p.measured("undo", copies, func(i int) {
+		p.pressKeys("Control+z")
+		count(199 + copies - i)
+	})
 	p.checkPage("200 nodes")
 }

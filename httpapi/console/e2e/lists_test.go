@@ -82,7 +82,8 @@ func TestConsoleSourcesAreDeleted(t *testing.T) {
 		ts.waitIndexed(t, base+"/"+fmt.Sprint(ts.upload(t, base, name, "Bread is sold at seven.\n", nil).JSON["id"]))
 	}
 	p := ts.openConsole(t, 1280)
-	p.eval(`{ const real = window.setTimeout; window.late = []; window.setTimeout = (run, ms, ...more) => (ms === 8000 ? late.push(run) : real(run, ms, ...more)); }`)
+	p.eval(`{ const real = window.setTimeout; window.late = []; window.setTimeout = (run, ms, ...more) => (ms === ` +
+		`8000 ? late.push(run) : real(run, ms, ...more)); }`)
 	p.open("knowledge?name=bread", `document.querySelectorAll(".source-row").length === 2`)
 	both := func() {
 		p.clickOn(`document.querySelector(".source-row input")`)
@@ -90,7 +91,8 @@ func TestConsoleSourcesAreDeleted(t *testing.T) {
 		p.clickOn(`document.querySelector(".bulk input")`)
 		p.waitFor(hasText("2 of 2 selected"))
 		p.click("Delete")
-		p.waitFor(`document.querySelectorAll(".source-row").length === 0 && !document.querySelector(".bulk") && ` + hasText("No sources match"))
+		p.waitFor(`document.querySelectorAll(".source-row").length === 0 && !document.querySelector(".bulk") && ` +
+			hasText("No sources match"))
 	}
 	both()
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("2 sources deleted")`)
@@ -105,7 +107,8 @@ func TestConsoleSourcesAreDeleted(t *testing.T) {
 	p.eval(`for (const run of late.splice(0)) run()`)
 	p.waitForCount("/sources", "sources", 1)
 	p.eval(`location.hash = ` + quoted(p.base+"knowledge"))
-	p.waitFor(`document.querySelectorAll(".source-row").length === 1 && document.querySelector(".source-row a").textContent === "opening.md"`)
+	p.waitFor(`document.querySelectorAll(".source-row").length === 1 && document.querySelector(".source-row ` +
+		`a").textContent === "opening.md"`)
 }
 
 // TestConsoleCodeIsCopied shows code in an answer, which on a phone scrolls in its own
@@ -120,11 +123,20 @@ func TestConsoleCodeIsCopied(t *testing.T) {
 	talk := ts.must(t, 201, "POST", base, `{"metadata":{"title":"Code"}}`)["id"].(string)
 	ts.must(t, 201, "POST", base+"/"+talk+"/messages", `{"role":"user","content":"How is it sent?"}`)
 	line := "curl " + strings.Repeat("x", 400)
-	ts.must(t, 201, "POST", base+"/"+talk+"/messages", `{"role":"assistant","content":`+quoted("Like this:\n\n```sh\n"+line+"\n```")+`}`)
+	ts.must(
+		t,
+		201,
+		"POST",
+		base+"/"+talk+"/messages",
+		`{"role":"assistant","content":`+quoted("Like this:\n\n```sh\n"+line+"\n```")+`}`,
+	)
 	p := ts.openConsole(t, 375)
-	p.eval(axe(t) + `; Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } })`)
+	p.eval(axe(t) + `; Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { ` +
+		`window.copied = text; } } })`)
 	p.open("chat/"+talk, `document.querySelector("#main .code-block")`)
-	p.waitFor(`document.querySelector(".code-block pre").scrollWidth > document.querySelector(".code-block pre").clientWidth`)
+	p.waitFor(
+		`document.querySelector(".code-block pre").scrollWidth > document.querySelector(".code-block pre").clientWidth`,
+	)
 	p.clickOn(`document.querySelector(".code-block button")`)
 	p.waitFor(`window.copied === ` + quoted(line))
 	p.checkAccessible("code in an answer")
@@ -151,14 +163,26 @@ func TestConsoleAttachments(t *testing.T) {
 	t.Cleanup(files.Close)
 	ts := newTestServer(t)
 	const base = "/api/agents/default"
-	gateway := base + "/gateways/" + ts.must(t, 201, "POST", base+"/gateways", `{"type":"webhook","name":"Shop","config":{"secret":"0123456789abcdef"}}`)["id"].(string)
+	gateway := base + "/gateways/" +
+		ts.must(
+			t, 201, "POST", base+"/gateways",
+			`{"type":"webhook","name":"Shop","config":{"secret":"0123456789abcdef"}}`,
+		)["id"].(string)
 	ts.must(t, 200, "POST", gateway+"/verify", "")
 	long := strings.Repeat("n", 196) + ".png"
 	list := ""
-	for _, f := range [][2]string{{"/picture", hostile + ".png"}, {"/picture", "\u202egnp.exe"}, {"/picture", long}, {"/page", hostile + ".html"}} {
+	for _, f := range [][2]string{
+		{"/picture", hostile + ".png"},
+		{"/picture", "\u202egnp.exe"},
+		{"/picture", long},
+		{"/page", hostile + ".html"},
+	} {
 		list += `,{"url":` + quoted(files.URL+f[0]) + `,"name":` + quoted(f[1]) + `}`
 	}
-	ts.with("X-Webhook-Secret", "0123456789abcdef").must(t, 200, "POST", gateway+"/webhook", `{"id":"1","from":"ada","text":"See these","attachments":[`+list[1:]+`]}`)
+	ts.with("X-Webhook-Secret", "0123456789abcdef").must(
+		t, 200, "POST", gateway+"/webhook",
+		`{"id":"1","from":"ada","text":"See these","attachments":[`+list[1:]+`]}`,
+	)
 	talk := at(ts.must(t, 200, "GET", base+"/conversations", ""), "conversations.0.id").(string)
 	messages := base + "/conversations/" + talk
 	ts.until(t, messages, "the files are stored", func() bool {
@@ -169,8 +193,11 @@ func TestConsoleAttachments(t *testing.T) {
 		p.colorScheme(scheme)
 		p.eval(axe(t))
 		p.open("inbox/"+talk, `document.querySelectorAll(".inbox-files button").length === 4`)
-		p.waitFor(`document.querySelectorAll(".inbox-media").length === 3 && [...document.querySelectorAll(".inbox-media")].every((m) => { m.scrollIntoView(); return m.querySelector("img")?.naturalWidth === 40; })`)
-		if wide := p.eval(`[...document.querySelectorAll(".inbox-files button")].filter((b) => b.getBoundingClientRect().right > innerWidth).length`); wide != 0.0 {
+		p.waitFor(`document.querySelectorAll(".inbox-media").length === 3 && ` +
+			`[...document.querySelectorAll(".inbox-media")].every((m) => { m.scrollIntoView(); ` +
+			`return m.querySelector("img")?.naturalWidth === 40; })`)
+		if wide := p.eval(`[...document.querySelectorAll(".inbox-files button")].filter((b) => ` +
+			`b.getBoundingClientRect().right > innerWidth).length`); wide != 0.0 {
 			t.Errorf("%v file names are wider than %d pixels", wide, width)
 		}
 		p.checkPage("attachments")
@@ -181,8 +208,14 @@ func TestConsoleAttachments(t *testing.T) {
 		walk(ts.openConsole(t, look.width), look.width, look.scheme)
 		readers[look.width] = ts.openConsole(t, look.width)
 	}
-	ts.header.Set("X-API-Key", ts.must(t, 201, "POST", "/api/keys", `{"name":"owner","role":"owner","agents":["*"]}`)["key"].(string))
-	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	ts.header.Set(
+		"X-API-Key",
+		ts.must(t, 201, "POST", "/api/keys", `{"name":"owner","role":"owner","agents":["*"]}`)["key"].(string),
+	)
+	key := ts.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"reader","role":"viewer","agents":["default"]}`,
+	)["key"].(string)
 	for _, look := range axeLooks {
 		p := readers[look.width]
 		p.signIn(key)

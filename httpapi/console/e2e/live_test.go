@@ -46,7 +46,11 @@ func (p *browserPage) cdp(method string, params map[string]any) map[string]any {
 
 func (p *browserPage) eval(expression string) any {
 	p.t.Helper()
-	result := p.cdp("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true})
+	result := p.cdp("Runtime.evaluate", map[string]any{
+		"expression":    expression,
+		"returnByValue": true,
+		"awaitPromise":  true,
+	})
 	if result["exceptionDetails"] != nil {
 		p.t.Fatalf("%s: %v", expression, result["exceptionDetails"])
 	}
@@ -99,7 +103,13 @@ func (p *browserPage) clickScreen(x, y, width, height int) {
 	})()`, x, y, width, height)).([]any)
 	p.walk.clicked()
 	for _, kind := range []string{"mousePressed", "mouseReleased"} {
-		p.cdp("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1})
+		p.cdp("Input.dispatchMouseEvent", map[string]any{
+			"type":       kind,
+			"x":          at[0],
+			"y":          at[1],
+			"button":     "left",
+			"clickCount": 1,
+		})
 	}
 }
 
@@ -123,26 +133,37 @@ func TestTakeoverWalk(t *testing.T) {
 	// A link preview fetches the page and starts nothing.
 	address := strings.Replace(made["takeover_url"].(string), "http://localhost", "", 1)
 	preview := ts.send(t, "GET", address, "")
-	if preview.StatusCode != 200 || preview.Header.Get("Referrer-Policy") != "no-referrer" || !strings.Contains(preview.Header.Get("Content-Security-Policy"), "script-src 'self'") {
+	if preview.StatusCode != 200 ||
+		preview.Header.Get("Referrer-Policy") != "no-referrer" ||
+		!strings.Contains(preview.Header.Get("Content-Security-Policy"), "script-src 'self'") {
 		t.Errorf("%d %v", preview.StatusCode, preview.Header)
 	}
 	status("pending")
 	ts.must(t, 200, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`)
 
 	person := ts.openPage(t, 1000, 800, made["takeover_url"].(string))
-	person.waitFor(`document.getElementById("state").textContent === "You are in control" && document.getElementById("screen").dataset.frames > 0`)
-	person.waitFor(`document.getElementById("reason").textContent === "Please <b>sign in</b>." && !document.getElementById("takeover").hidden`)
+	person.waitFor(`document.getElementById("state").textContent === "You are in control" && ` +
+		`document.getElementById("screen").dataset.frames > 0`)
+	person.waitFor(`document.getElementById("reason").textContent === "Please <b>sign in</b>." && ` +
+		`!document.getElementById("takeover").hidden`)
 	status("active")
 	if s.Status() != agent.SessionTakeover {
 		t.Errorf("the session is %s", s.Status())
 	}
-	if refused := ts.must(t, 400, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`); refused["error"].(map[string]any)["code"] != "INVALID_ACTION" {
+	if refused := ts.must(
+		t, 400, "POST", at+"/execute",
+		`{"action":"evaluate","script":"1"}`,
+	); refused["error"].(map[string]any)["code"] != "INVALID_ACTION" {
 		t.Errorf("%v", refused)
 	}
 	person.waitFor(`document.getElementById("address").value === ` + fmt.Sprintf("%q", ts.site+"/"))
 	person.clickScreen(200, 100, 800, 600)
 	for _, letter := range "Ada" {
-		person.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": string(letter), "text": string(letter)})
+		person.cdp("Input.dispatchKeyEvent", map[string]any{
+			"type": "keyDown",
+			"key":  string(letter),
+			"text": string(letter),
+		})
 		person.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": string(letter)})
 	}
 	waitTitle(t, s, "name:Ada")
@@ -150,8 +171,10 @@ func TestTakeoverWalk(t *testing.T) {
 	person.clickScreen(400, 450, 800, 600)
 	waitTitle(t, s, "clicked")
 	// An address without a scheme, of a server that speaks HTTP.
-	person.eval(fmt.Sprintf(`(() => { document.getElementById("address").value = %q; document.getElementById("bar").requestSubmit(); })()`,
-		strings.TrimPrefix(ts.site, "http://")+"/spin"))
+	person.eval(fmt.Sprintf(
+		`(() => { document.getElementById("address").value = %q; document.getElementById("bar").requestSubmit(); })()`,
+		strings.TrimPrefix(ts.site, "http://")+"/spin",
+	))
 	waitTitle(t, s, "Spin")
 
 	person.clickOn(`document.getElementById("done")`)
@@ -179,12 +202,20 @@ func TestLiveViewShowsLists(t *testing.T) {
 	person.waitFor(`document.getElementById("screen").dataset.frames > 0`)
 	key := func(name, text string) {
 		for _, kind := range []string{"keyDown", "keyUp"} {
-			person.cdp("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "text": text, "windowsVirtualKeyCode": map[string]int{"ArrowDown": 40, "Enter": 13}[name]})
+			person.cdp("Input.dispatchKeyEvent", map[string]any{
+				"type":                  kind,
+				"key":                   name,
+				"code":                  name,
+				"text":                  text,
+				"windowsVirtualKeyCode": map[string]int{"ArrowDown": 40, "Enter": 13}[name],
+			})
 			text = ""
 		}
 	}
 	person.clickScreen(200, 120, 800, 600)
-	person.waitFor(`document.querySelectorAll("#picker option").length === 3 && document.activeElement.localName === "select"`)
+	person.waitFor(
+		`document.querySelectorAll("#picker option").length === 3 && document.activeElement.localName === "select"`,
+	)
 	person.clickOn(`document.querySelectorAll("#picker option")[1]`)
 	waitTitle(t, s, "chose lemon")
 	person.waitFor(`!document.getElementById("picker") && document.activeElement.id === "stage"`)
@@ -209,7 +240,8 @@ func TestLiveViewShowsTextAsText(t *testing.T) {
 	ts := newTestServer(t)
 	s := ts.openLoaded(t, "/evil")
 	link := ts.must(t, 200, "GET", "/api/agents/default/browser/"+s.ID()+"/live-view", "")
-	if until, err := time.Parse(time.RFC3339, link["expires_at"].(string)); err != nil || time.Until(until) < 59*time.Minute {
+	if until, err := time.Parse(time.RFC3339, link["expires_at"].(string)); err != nil ||
+		time.Until(until) < 59*time.Minute {
 		t.Errorf("%v", link)
 	}
 	person := ts.openPage(t, 1000, 700, link["url"].(string))

@@ -25,7 +25,10 @@ import (
 
 // TestMain also runs the child that reads documents.
 func TestMain(m *testing.M) {
-	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
+	if browser.RunChild(os.Args) ||
+		document.RunChild(os.Args[1:]) ||
+		openapi.RunChild(os.Args[1:]) ||
+		script.RunChild(os.Args[1:]) {
 		return
 	}
 	code := testenv.Run(m)
@@ -48,8 +51,12 @@ var people = sync.OnceValues(func() (parts apitest.Parts, err error) {
 		return parts, err
 	}
 	loopback := agent.MustAddressRanges("127.0.0.0/8")
-	parts.Browser = browser.New(browser.Options{Env: store.Env{Folder: parts.Folder, Allow: loopback, Log: quiet}, MaxSessions: 50, AgentMax: 50,
-		Find: apitest.Chromium})
+	parts.Browser = browser.New(browser.Options{
+		Env:         store.Env{Folder: parts.Folder, Allow: loopback, Log: quiet},
+		MaxSessions: 50,
+		AgentMax:    50,
+		Find:        apitest.Chromium,
+	})
 	endPeople = func() {
 		parts.Browser.Stop()
 		_ = parts.Folder.Close()
@@ -144,13 +151,22 @@ func (c *testClient) waitIndexed(tb testing.TB, path string) (source map[string]
 // createFlow creates an active workflow; settings may be "".
 func createFlow(tb testing.TB, c *testClient, nodes, edges, settings string) string {
 	tb.Helper()
-	return c.must(tb, 201, "POST", flowBase, `{"name":"Flow","status":"active","nodes":`+nodes+`,"edges":`+edges+`,"settings":`+cmp.Or(settings, "{}")+`}`)["id"].(string)
+	return c.must(
+		tb, 201, "POST", flowBase,
+		`{"name":"Flow","status":"active","nodes":`+nodes+`,"edges":`+edges+`,"settings":`+cmp.Or(settings, "{}")+`}`,
+	)["id"].(string)
 }
 
 // createWidget creates an active widget and returns its id and path.
 func (c *testClient) createWidget(tb testing.TB, config string) (id, path string) {
 	tb.Helper()
-	id = c.must(tb, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":`+config+`}`)["id"].(string)
+	id = c.must(
+		tb,
+		201,
+		"POST",
+		"/api/agents/default/gateways",
+		`{"type":"web","name":"Shop","config":`+config+`}`,
+	)["id"].(string)
 	if v := c.must(tb, 200, "POST", "/api/agents/default/gateways/"+id+"/verify", ""); v["success"] != true {
 		tb.Fatalf("verified %v", v)
 	}
@@ -174,7 +190,14 @@ func newTestServer(tb testing.TB, changes ...func(*httpapi.Options)) *testServer
 // serve starts a service from its parts.
 func serve(tb testing.TB, parts apitest.Parts, changes ...func(*httpapi.Options)) *testServer {
 	tb.Helper()
-	o := httpapi.Options{Parts: httpapi.Parts(parts), CORSOrigins: []string{"*"}, MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: slog.New(slog.DiscardHandler)}
+	o := httpapi.Options{
+		Parts:       httpapi.Parts(parts),
+		CORSOrigins: []string{"*"},
+		MaxUpload:   25 << 20,
+		PublicURL:   "http://localhost",
+		Version:     "test",
+		Log:         slog.New(slog.DiscardHandler),
+	}
 	for _, change := range changes {
 		change(&o)
 	}
@@ -184,7 +207,12 @@ func serve(tb testing.TB, parts apitest.Parts, changes ...func(*httpapi.Options)
 		server.Stop() // sockets end with it
 		ts.Close()
 	})
-	return &testServer{testClient: &testClient{ts.URL, http.Header{}}, Parts: parts, handler: server.Handler(), site: apitest.NewSite(tb)}
+	return &testServer{
+		testClient: &testClient{ts.URL, http.Header{}},
+		Parts:      parts,
+		handler:    server.Handler(),
+		site:       apitest.NewSite(tb),
+	}
 }
 
 // openLoaded opens a session at a page of the site and waits until it has loaded.

@@ -14,9 +14,17 @@ func TestConsoleNoticesCoverNothing(t *testing.T) {
 	for _, width := range []int{1280, 375} {
 		contact := ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)["id"].(string)
 		p := ts.openConsole(t, width)
-		p.cdp("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false})
+		p.cdp("Emulation.setDeviceMetricsOverride", map[string]any{
+			"width":             width,
+			"height":            800,
+			"deviceScaleFactor": 1,
+			"mobile":            false,
+		})
 		if width == 1280 {
-			p.waitFor(`((ul) => ul.scrollHeight <= ul.clientHeight && ul.lastElementChild.getBoundingClientRect().bottom <= document.querySelector(".rail-foot").getBoundingClientRect().top)(document.querySelector(".rail > ul"))`)
+			p.waitFor(`((ul) => ul.scrollHeight <= ul.clientHeight && ` +
+				`ul.lastElementChild.getBoundingClientRect().bottom <= ` +
+				`document.querySelector(".rail-foot").getBoundingClientRect().top)(document.que` +
+				`rySelector(".rail > ul"))`)
 		}
 		p.open("contacts/"+contact, hasText("Custom fields"))
 		p.click("Add a field")
@@ -30,7 +38,9 @@ func TestConsoleNoticesCoverNothing(t *testing.T) {
 		p.reload()
 		p.waitFor(hasText("Custom fields"))
 		p.clickOn(`document.querySelector("#main button[aria-label^='Actions'], #main button[aria-label='More']")`)
-		p.clickOn(`[...document.querySelectorAll("#main [role=menuitem]")].find((b) => b.textContent.includes("Delete"))`)
+		p.clickOn(
+			`[...document.querySelectorAll("#main [role=menuitem]")].find((b) => b.textContent.includes("Delete"))`,
+		)
 		p.waitFor(`document.querySelector(".toast")`)
 		if covered := p.eval(`((toast) => [...document.querySelectorAll("#main :is(button, a), nav :is(button, a)")].filter((e) => e.checkVisibility()).map((e) => [e, e.getBoundingClientRect()])
 			.filter(([e, box]) => box.bottom > toast.top && box.top < toast.bottom && box.left < toast.right && box.right > toast.left && document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)?.closest(".toasts")).map(([e]) => e.outerHTML).join())(document.querySelector(".toast").getBoundingClientRect())`); covered != "" {

@@ -19,14 +19,19 @@ func TestConsoleReplacesSecrets(t *testing.T) {
 	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { received <- r.Header }))
 	t.Cleanup(far.Close)
 	const base = "/api/agents/default/credentials"
-	id := ts.must(t, 201, "POST", base, `{"name":"Warehouse","type":"header","hosts":["`+far.URL+`"],"secret":{"X-Api-Key":"old","X-Client":"old"},"config":{"test":{"url":"`+far.URL+`/me"}}}`)["id"].(string)
+	id := ts.must(
+		t, 201, "POST", base,
+		`{"name":"Warehouse","type":"header","hosts":["`+far.URL+
+			`"],"secret":{"X-Api-Key":"old","X-Client":"old"},"config":{"test":{"url":"`+far.URL+`/me"}}}`,
+	)["id"].(string)
 	p := ts.openConsole(t, 1280)
 	edit := func() {
 		p.open("credentials/"+id, hasText("X-Api-Key"))
 		p.clickOn(`document.querySelector(".page-head .menu button")`)
 		p.click("Edit")
 		p.click("Replace")
-		p.waitFor(`[...document.querySelectorAll("#main [aria-label^='Name ']")].map((f) => f.value).join() === "X-Api-Key,X-Client"`)
+		p.waitFor(`[...document.querySelectorAll("#main [aria-label^='Name ']")].map((f) => ` +
+			`f.value).join() === "X-Api-Key,X-Client"`)
 	}
 	says := func(issue string) string {
 		return `document.querySelector("#main .wrong .issue")?.textContent === ` + quoted(issue)

@@ -28,12 +28,21 @@ func TestSignInPage(t *testing.T) {
 	p.Config.Handler.(*http.ServeMux).HandleFunc("GET /moved", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, login.URL+"/?"+r.URL.RawQuery, http.StatusFound)
 	})
-	ts.must(t, 201, "POST", "/api/agents", `{"name":"a-very-long-name-of-an-agent-which-does-not-fit-into-one-line-00"}`)
+	ts.must(
+		t, 201, "POST", "/api/agents",
+		`{"name":"a-very-long-name-of-an-agent-which-does-not-fit-into-one-line-00"}`,
+	)
 	const all = "/api/agents/a-very-long-name-of-an-agent-which-does-not-fit-into-one-line-00/credentials"
 	body := strings.Replace(p.Login("google"), p.URL+"/auth", p.URL+"/moved", 1)
 	body = strings.Replace(body, `"scope":"read write"`, `"scope":`+quoted(hostile), 1)
 	made := ts.must(t, 201, "POST", all, body)
-	begun, err := url.Parse(fmt.Sprint(ts.must(t, 200, "POST", fmt.Sprint(all, "/", made["id"], "/connect"), "")["url"]))
+	begun, err := url.Parse(fmt.Sprint(ts.must(
+		t,
+		200,
+		"POST",
+		fmt.Sprint(all, "/", made["id"], "/connect"),
+		"",
+	)["url"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +73,8 @@ func (p *browserPage) checkPlain(page string) {
 	p.eval(axe(p.t) + `; void 0`)
 	for _, scheme := range []string{"light", "dark"} {
 		p.colorScheme(scheme)
-		found := p.eval(`axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")).join("\n"))`)
+		found := p.eval(`axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) => ` +
+			`v.id + ": " + v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")).join("\n"))`)
 		if found != "" {
 			p.t.Errorf("%s, %s:\n%v", page, scheme, found)
 		}

@@ -57,7 +57,11 @@ var opened = []struct {
 	{"contacts", []string{"New contact"}, `document.querySelector("dialog[open]")`},
 	{"contacts", []string{"Import"}, `document.querySelector("dialog[open]")`},
 	{"contacts", []string{"Columns"}, `document.querySelector("dialog[open]")`},
-	{"contacts", []string{"[aria-label='Select all on this page']", "Add a tag"}, `document.querySelector("dialog[open]")`},
+	{
+		"contacts",
+		[]string{"[aria-label='Select all on this page']", "Add a tag"},
+		`document.querySelector("dialog[open]")`,
+	},
 	{"tables", []string{"New table"}, `document.querySelector("dialog[open]")`},
 	{"tables", []string{"New from CSV"}, `document.querySelector("dialog[open]")`},
 	{"tables/leads", []string{"Add row"}, `document.querySelector("dialog[open]")`},
@@ -68,7 +72,11 @@ var opened = []struct {
 	{"sql?q=SELECT%20*%20FROM%20contacts", nil, `document.querySelector(".grid tbody tr")`},
 	{"sql?q=SELECT%20*%20FROM%20contacts", []string{".grid tbody tr"}, `document.querySelector(".sql-row")`},
 	{"sql", []string{"History"}, `[...document.querySelectorAll("#main h2")].some((h) => h.textContent === "History")`},
-	{"simulating", []string{"[aria-haspopup=menu]", "Simulate a message"}, `document.querySelector("dialog[open] select")`},
+	{
+		"simulating",
+		[]string{"[aria-haspopup=menu]", "Simulate a message"},
+		`document.querySelector("dialog[open] select")`,
+	},
 	{"channels/new/telegram", nil, hasText("What you need")},
 	{"channels/new/discord", nil, hasText("What you need")},
 	{"channels/new/webhook", nil, hasText("What you need")},
@@ -93,9 +101,11 @@ func (p *consolePage) press(what string) {
 		p.pressKeys(key)
 		return
 	}
-	find := `[...document.querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(what) + ` && !b.disabled && b.checkVisibility())`
+	find := `[...document.querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(what) +
+		` && !b.disabled && b.checkVisibility())`
 	if strings.ContainsAny(what[:1], "[#.t") {
-		find = `[...document.querySelectorAll(` + quoted("#main "+what+", "+what) + `)].find((b) => b.checkVisibility() && (b.closest("#main") || b.id))`
+		find = `[...document.querySelectorAll(` + quoted("#main "+what+", "+what) +
+			`)].find((b) => b.checkVisibility() && (b.closest("#main") || b.id))`
 	}
 	p.appears(`((found) => found && (found.click(), true))(` + find + `)`)
 }
@@ -127,7 +137,8 @@ func TestConsoleDialogsAreAccessible(t *testing.T) {
 			names["credential"] = page
 		}
 	}
-	names["simulating"] = "channels/" + at(ts.must(t, 200, "GET", "/api/agents/default/gateways?status=active", ""), "gateways.0.id").(string)
+	names["simulating"] = "channels/" +
+		at(ts.must(t, 200, "GET", "/api/agents/default/gateways?status=active", ""), "gateways.0.id").(string)
 	source := axe(t)
 	for _, look := range axeLooks {
 		p := ts.openConsole(t, look.width)
@@ -155,7 +166,8 @@ func TestConsoleDialogsAreAccessible(t *testing.T) {
 			}
 			p.appears(o.there)
 			p.checkAccessible(strings.Join(append([]string{o.page}, o.buttons...), " > ") + ", " + look.scheme)
-			p.eval(`document.querySelectorAll("dialog[open]").forEach((d) => d.dispatchEvent(new Event("cancel", { cancelable: true })))`)
+			p.eval(`document.querySelectorAll("dialog[open]").forEach((d) => d.dispatchEvent(new ` +
+				`Event("cancel", { cancelable: true })))`)
 		}
 	}
 }
@@ -171,13 +183,24 @@ func TestConsoleStatesAreAccessible(t *testing.T) {
 	ts.must(t, 201, "POST", "/api/agents", `{"name":"other"}`)
 	source := axe(t)
 	for _, look := range axeLooks {
-		for state, there := range map[string]string{"slow": `document.querySelector("#main .skeleton, #main [role=status], #main h1")`, "failing": `document.querySelector("#main .card.bad, #main .empty, #main [role=alert], #main .settings-form")`} {
+		for state, there := range map[string]string{
+			"slow": `document.querySelector("#main .skeleton, #main [role=status], #main h1")`,
+			"failing": `document.querySelector("#main .card.bad, #main .empty, ` +
+				`#main [role=alert], #main .settings-form")`,
+		} {
 			p := ts.openConsole(t, look.width)
 			p.colorScheme(look.scheme)
 			p.eval(source + ";" + network + `network = ` + quoted(state))
-			for _, page := range []string{"chat", "chat/conversation-1", "inbox", "inbox/conversation-1", "workflows", "workflows/workflow-1", "workflows/executions/execution-1", "knowledge", "knowledge/source-1", "knowledge?q=bread",
-				"browser", "browser/session-1", "calendar", "calendar/schedules", "calendar/schedules/schedule-1", "contacts", "contacts/contact-1", "sql", "channels", "channels/gateway-1", "workflows/templates", "workflows/templates/welcome", "credentials", "credentials/credential-1", "tables", "tables/leads", "forms", "forms/workflow-1", "widget", "widget/gateway-1", "tools", "tools/tool-1", "mcp", "mcp/mcp-1",
-				"webhooks", "webhooks/webhook-1", "activity", "activity/events", "activity/deliveries", "activity/log", "settings", "home"} {
+			for _, page := range []string{
+				"chat", "chat/conversation-1", "inbox", "inbox/conversation-1", "workflows", "workflows/workflow-1",
+				"workflows/executions/execution-1", "knowledge", "knowledge/source-1", "knowledge?q=bread", "browser",
+				"browser/session-1", "calendar", "calendar/schedules", "calendar/schedules/schedule-1", "contacts",
+				"contacts/contact-1", "sql", "channels", "channels/gateway-1", "workflows/templates",
+				"workflows/templates/welcome", "credentials", "credentials/credential-1", "tables", "tables/leads",
+				"forms", "forms/workflow-1", "widget", "widget/gateway-1", "tools", "tools/tool-1", "mcp", "mcp/mcp-1",
+				"webhooks", "webhooks/webhook-1", "activity", "activity/events", "activity/deliveries", "activity/log",
+				"settings", "home",
+			} {
 				p.eval(`location.hash = "#/agents/default/elsewhere"`)
 				p.waitFor(hasText("Page not found"))
 				base := p.base

@@ -9,7 +9,9 @@ import (
 
 // step returns an expression for the row of a first step on Home.
 func step(title string) string {
-	return `[...document.querySelectorAll(".checklist li")].find((li) => li.querySelector(".grow > span").textContent === ` + quoted(title) + `)`
+	return `[...document.querySelectorAll(".checklist li")].find((li) => li.querySelector(".grow ` +
+		`> span").textContent === ` +
+		quoted(title) + `)`
 }
 
 // TestConsoleFirstSteps completes the short first steps of a new agent without leaving
@@ -48,7 +50,9 @@ func TestConsoleFirstSteps(t *testing.T) {
 			p.fill("Address of a site", ts.site)
 			p.click("Add site")
 		}
-		p.waitFor(step("Add knowledge") + `.className === "done" && !document.querySelector(".step-form") && document.activeElement === ` + step("Choose a model") + `.querySelector("button")`)
+		p.waitFor(step("Add knowledge") +
+			`.className === "done" && !document.querySelector(".step-form") && document.activeElement === ` +
+			step("Choose a model") + `.querySelector("button")`)
 		p.pressKeys("Enter")
 		p.waitFor(step("Choose a model") + `.querySelector("form")`)
 		p.fill("Provider", "openai-compatible", "Address", model, "API key, if required", "k")

@@ -21,7 +21,10 @@ func TestConsoleStopsCrawls(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte(`<title>Harbour</title><main><p>A bakery at the harbour, with bread of many kinds for everybody who comes by.</p></main>`))
+		_, _ = w.Write(
+			[]byte(`<title>Harbour</title><main><p>A bakery at the harbour, with bread of many kinds for ` +
+				`everybody who comes by.</p></main>`),
+		)
 		for i := range 40 { // each of which takes until its timeout
 			_, _ = fmt.Fprintf(w, `<a href="/slow/%d"></a>`, i)
 		}
@@ -32,7 +35,13 @@ func TestConsoleStopsCrawls(t *testing.T) {
 	}
 	for _, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
-		made := ts.must(t, 201, "POST", "/api/agents/default/sources/crawl", `{"url":"`+site.URL+`/","name":"Harbour \u003cb\u003e","ignoreRobots":true}`)
+		made := ts.must(
+			t,
+			201,
+			"POST",
+			"/api/agents/default/sources/crawl",
+			`{"url":"`+site.URL+`/","name":"Harbour \u003cb\u003e","ignoreRobots":true}`,
+		)
 		id := made["id"].(string)
 		p.open("knowledge/"+id, `document.querySelector("#main h1")`)
 		p.waitFor(button("Stop"))

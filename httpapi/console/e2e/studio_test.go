@@ -9,7 +9,10 @@ import (
 )
 
 // keyCodes are the codes of keys other than letters.
-var keyCodes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46, "F2": 113}
+var keyCodes = map[string]int{
+	"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
+	"Delete": 46, "F2": 113,
+}
 
 // pressKeys presses keys such as "Tab", "Control+s" and "Shift+Tab" in turn.
 func (p *consolePage) pressKeys(pressed ...string) {
@@ -56,7 +59,12 @@ func (p *consolePage) tabTo(key, expression string) {
 		}
 		p.pressKeys(key)
 	}
-	p.t.Fatalf("%s never leads to %s; it is at %v", key, expression, p.eval(`document.activeElement.outerHTML.slice(0, 200)`))
+	p.t.Fatalf(
+		"%s never leads to %s; it is at %v",
+		key,
+		expression,
+		p.eval(`document.activeElement.outerHTML.slice(0, 200)`),
+	)
 }
 
 const hasName = `it.textContent.trim() === `
@@ -64,7 +72,8 @@ const hasName = `it.textContent.trim() === `
 // writeCode replaces the text of the page's code editor.
 func (p *consolePage) writeCode(text string) {
 	p.t.Helper()
-	p.waitFor(`(window.editing = [...document.querySelectorAll("#main .code-editor, #main .code-editor *")].map((e) => e.shadowRoot?.querySelector("[contenteditable]")).find(Boolean))`)
+	p.waitFor(`(window.editing = [...document.querySelectorAll("#main .code-editor, #main .code-editor *")].map((e) ` +
+		`=> e.shadowRoot?.querySelector("[contenteditable]")).find(Boolean))`)
 	p.eval(`editing.focus()`)
 	p.walk.clicked()
 	p.pressKeys("Control+a", "Delete")
@@ -81,7 +90,14 @@ func TestConsoleTemplateWalk(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	bot := apitest.NewTelegramBot(t)
-	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(apitest.NewFixedModel(t, `{"known":true,"answer":"Within two days."}`))+`}`)
+	ts.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+
+			quoted(apitest.NewFixedModel(t, `{"known":true,"answer":"Within two days."}`))+`}`,
+	)
 	for i, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
 		w := p.begin(6, "A template: token, verify, activate, a message answered", 9)
@@ -90,25 +106,33 @@ func TestConsoleTemplateWalk(t *testing.T) {
 		p.waitFor(`document.querySelectorAll(".template-card").length === 15`)
 		p.checkPage("the templates")
 		p.clickOn(`document.querySelector(".template-card")`)
-		p.waitFor(`document.querySelector(".template-form") && ` + hasText("Upload a file") + ` && document.querySelector(".preview-node, .preview-list li")`)
+		p.waitFor(`document.querySelector(".template-form") && ` + hasText("Upload a file") +
+			` && document.querySelector(".preview-node, .preview-list li")`)
 		if i == 1 { // existing records are used
 			p.waitFor(`document.querySelector(".template-gateway select").value.startsWith("gateway-")`)
 			p.checkPage("the form of a template")
 			continue
 		}
 		w.aside(func() { p.click("Set up") })
-		p.waitFor(`document.querySelectorAll(".template-form .issue").length === 2 && document.activeElement.type === "password"`)
+		p.waitFor(`document.querySelectorAll(".template-form .issue").length === 2 && ` +
+			`document.activeElement.type === "password"`)
 		p.checkPage("the form of a template")
 		// the platform is a fake
-		p.eval(`(() => { const real = window.fetch; window.fetch = (to, how) => real(to, String(how?.body).includes("botToken") ? { ...how, body: how.body.replace('"botToken"', '"apiBaseUrl":' + JSON.stringify(` + quoted(bot.URL) + `) + ',"botToken"') } : how); })()`)
+		p.eval(`(() => { const real = window.fetch; window.fetch = (to, how) => real(to, ` +
+			`String(how?.body).includes("botToken") ? { ...how, body: how.body.replace('"botToken"', ` +
+			`'"apiBaseUrl":' + JSON.stringify(` + quoted(bot.URL) + `) + ',"botToken"') } : how); })()`)
 		p.fill("Bot token", "77:of-another-bot")
 		p.waitFor(`document.querySelectorAll(".template-form .issue").length === 1`)
-		p.eval(`(() => { const field = document.querySelector(".template-form input[type=file]"); const files = new DataTransfer(); files.items.add(new File([` + quoted(handbook) + `], "handbook.md")); field.files = files.files; field.dispatchEvent(new Event("change", { bubbles: true })); })()`)
+		p.eval(`(() => { const field = document.querySelector(".template-form input[type=file]"); const files = new ` +
+			`DataTransfer(); files.items.add(new File([` + quoted(handbook) +
+			`], "handbook.md")); field.files = files.files; field.dispatchEvent(new Event("change", ` +
+			`{ bubbles: true })); })()`)
 		w.clicked()
 		p.waitFor(`document.querySelector(".template-form select").value.startsWith("source-")`)
 		p.click("Set up")
 		w.aside(func() {
-			p.waitFor(`document.querySelector(".last-step .issue") && document.querySelector(".last-step button[type=button]:disabled")?.textContent === "Go live"`)
+			p.waitFor(`document.querySelector(".last-step .issue") && document.querySelector(".last-step ` +
+				`button[type=button]:disabled")?.textContent === "Go live"`)
 			p.checkPage("a token that the platform rejects")
 			p.fill("Another token", "77:secret-of-the-bot")
 			p.click("Verify again")
@@ -155,7 +179,8 @@ func TestConsoleEditorByKeyboard(t *testing.T) {
 	p.typeText("knowledge")
 	p.waitFor(`document.querySelector(".node-option[aria-selected=true] strong").textContent === "Search knowledge"`)
 	p.pressKeys("Enter")
-	p.waitFor(countNodes("") + ` === 3 && !document.querySelector("dialog") && document.querySelectorAll(".react-flow__edge").length === 2`)
+	p.waitFor(countNodes("") +
+		` === 3 && !document.querySelector("dialog") && document.querySelectorAll(".react-flow__edge").length === 2`)
 	p.pressKeys("Enter")
 	p.waitFor(`document.activeElement.closest(".editor-panel")`)
 	p.tabTo("Tab", `it.closest("[data-field=query]")`)
@@ -163,11 +188,15 @@ func TestConsoleEditorByKeyboard(t *testing.T) {
 	p.waitFor(`document.querySelector(".suggestions [aria-selected=true] code")?.textContent.includes("nodes.hello")`)
 	p.pressKeys("Enter")
 	p.typeText(".te")
-	p.waitFor(`document.querySelector(".suggestions [aria-selected=true] code")?.textContent.includes("nodes.hello.text")`)
+	p.waitFor(
+		`document.querySelector(".suggestions [aria-selected=true] code")?.textContent.includes("nodes.hello.text")`,
+	)
 	p.pressKeys("Enter")
-	p.waitFor(`document.activeElement.value === "{{nodes.hello.text}}" && document.querySelector("[data-field=query] .filled").textContent.includes("Hello")`)
+	p.waitFor(`document.activeElement.value === "{{nodes.hello.text}}" && ` +
+		`document.querySelector("[data-field=query] .filled").textContent.includes("Hello")`)
 	p.pressKeys("Control+Enter")
-	p.waitFor(`document.querySelector(".test-results .badge")?.textContent === "complete" && ` + countNodes(".success") + ` === 3`)
+	p.waitFor(`document.querySelector(".test-results .badge")?.textContent === "complete" && ` +
+		countNodes(".success") + ` === 3`)
 	p.checkPage("the test")
 	p.pressKeys("Control+s")
 	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
@@ -200,11 +229,19 @@ func TestConsoleShelf(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set","position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`, `[{"id":"e1","source":"start","target":"end"}]`, "")
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set",`+
+			`"position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`,
+		`[{"id":"e1","source":"start","target":"end"}]`,
+		"",
+	)
 	p := ts.openConsole(t, 1280)
 	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
 	drag := func(label, at string) {
-		from := `[...document.querySelectorAll(".shelf-node")].find((b) => b.textContent.trim() === ` + quoted(label) + `)`
+		from := `[...document.querySelectorAll(".shelf-node")].find((b) => b.textContent.trim() === ` +
+			quoted(label) + `)`
 		p.waitFor(from)
 		p.eval(`(() => {
 			const data = new DataTransfer();
@@ -218,11 +255,19 @@ func TestConsoleShelf(t *testing.T) {
 		})()`)
 	}
 	p.open("workflows/"+id, countNodes("")+` === 2 && document.querySelectorAll(".react-flow__edge").length === 1`)
-	drag("If", `(() => { const b = document.querySelector(".react-flow__edge path").getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.y + b.height / 2 }; })()`)
+	drag(
+		"If",
+		`(() => { const b = document.querySelector(".react-flow__edge path").getBoundingClientRect(); return { x: `+
+			`b.x + b.width / 2, y: b.y + b.height / 2 }; })()`,
+	)
 	p.waitFor(countNodes("") + ` === 3 && document.querySelectorAll(".react-flow__edge").length === 2`)
 	p.pressKeys("Escape")
 	p.waitFor(`document.querySelector(".node-shelf")?.checkVisibility()`)
-	drag("Wait", `(() => { const b = document.querySelector(".editor-view").getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.bottom - 90 }; })()`)
+	drag(
+		"Wait",
+		`(() => { const b = document.querySelector(".editor-view").getBoundingClientRect(); return { x: `+
+			`b.x + b.width / 2, y: b.bottom - 90 }; })()`,
+	)
 	p.waitFor(countNodes("") + ` === 4 && document.querySelectorAll(".react-flow__edge").length === 2`)
 	p.checkPage("the canvas")
 	p.eval(`void document.querySelector(".editor-view").focus()`)
@@ -233,20 +278,31 @@ func TestConsoleShelf(t *testing.T) {
 	p.checkPage("a note")
 	p.pressKeys("Escape")
 	p.waitFor(`document.querySelector(".canvas-note p")`)
-	drag("SQL", `(() => { const b = document.querySelector(".editor-view").getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.y + 60 }; })()`)
+	drag(
+		"SQL",
+		`(() => { const b = document.querySelector(".editor-view").getBoundingClientRect(); return { x: `+
+			`b.x + b.width / 2, y: b.y + 60 }; })()`,
+	)
 	p.typeCode("SELECT * FROM contacts WHERE id = {{")
 	p.typeText("trig")
-	p.waitFor(`((first) => first.textContent.startsWith("trigger") && (first.dispatchEvent(new MouseEvent("mousedown", { bubbles: true, cancelable: true })), true))(document.querySelector(".code-editor").shadowRoot.querySelector(".cm-tooltip-autocomplete li"))`)
-	p.waitFor(`document.querySelector(".code-editor").shadowRoot.querySelector(".cm-content").textContent.includes("{{trigger")`)
+	p.waitFor(`((first) => first.textContent.startsWith("trigger") && (first.dispatchEvent(new ` +
+		`MouseEvent("mousedown", { bubbles: true, cancelable: true })), ` +
+		`true))(document.querySelector(".code-editor").shadowRoot.querySelector(".cm-tooltip-autocomplete li"))`)
+	p.waitFor(`document.querySelector(".code-editor").shadowRoot.querySelector(".cm-content").textCont` +
+		`ent.includes("{{trigger")`)
 	p.checkPage("completed")
 	p.typeCode("SELECT * FROM contacts WHERE id = {{trigger.id}}")
 	p.checkPage("a statement")
 	p.clickOn(`[...document.querySelectorAll("button")].find((b) => b.textContent.startsWith("Problems"))`)
-	p.waitFor(`["Wait", "SQL"].every((name) => [...document.querySelectorAll(".problems .warning")].some((l) => l.textContent.includes(name + " is not connected to a trigger")))`)
+	p.waitFor(`["Wait", "SQL"].every((name) => [...document.querySelectorAll(".problems .warning")].some((l) => ` +
+		`l.textContent.includes(name + " is not connected to a trigger")))`)
 	p.checkPage("nodes that are not connected")
 	p.click("Save")
 	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
-	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); at(stored, "nodes.0.metadata.notes.0.text") != "Ask Ada before this changes" {
+	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); at(
+		stored,
+		"nodes.0.metadata.notes.0.text",
+	) != "Ask Ada before this changes" {
 		t.Errorf("stored: %v", stored["nodes"])
 	}
 	walkDraft(t, ts, p, id)
@@ -260,20 +316,31 @@ func walkDraft(t *testing.T, ts *testServer, p *consolePage, id string) {
 		if n == 1 {
 			kind = "person"
 		}
-		return ` {"name":"Refunds","summary":` + quoted("Asks first "+hostile) + `,"nodes":[{"id":"start","type":"trigger","data":{"event":"manual"}},{"id":"ask","type":"` + kind + `","data":{"title":"Refund?"}}],"edges":[{"source":"start","target":"ask"}]}`
+		return ` {"name":"Refunds","summary":` + quoted("Asks first "+hostile) +
+			`,"nodes":[{"id":"start","type":"trigger","data":{"event":"manual"}},{"id":"ask","type":"` + kind +
+			`","data":{"title":"Refund?"}}],"edges":[{"source":"start","target":"ask"}]}`
 	})
 	p.chooseMenu("More", "Draft with AI")
 	p.waitFor(`document.querySelector("dialog").textContent.includes("needs a language model")`)
 	p.pressKeys("Escape")
 	p.waitFor(`!document.querySelector("dialog")`)
-	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1","llm_api_key":"sk-x"}`)
+	ts.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1","llm_api_key":"sk-x"}`,
+	)
 	p.chooseMenu("More", "Draft with AI")
 	p.waitFor(`document.querySelector("#draft-sentence")`)
 	p.fill("What should change?", "Ask me before money goes back")
 	p.click("Draft")
-	p.waitFor(`document.querySelector(".draft-offer")?.textContent.includes("It isn't saved yet") && ` + countNodes("") + ` === 2 && document.querySelector(".saved-state").textContent === "Unsaved"`)
+	p.waitFor(`document.querySelector(".draft-offer")?.textContent.includes("It isn't saved yet") && ` +
+		countNodes("") + ` === 2 && document.querySelector(".saved-state").textContent === "Unsaved"`)
 	p.checkPage("a draft")
-	if last := fmt.Sprint(m.Messages(1)); len(m.Requests) != 2 || !strings.Contains(last, "person") || !strings.Contains(last, "Ask me before money goes back") {
+	if last := fmt.Sprint(m.Messages(1)); len(m.Requests) != 2 ||
+		!strings.Contains(last, "person") ||
+		!strings.Contains(last, "Ask me before money goes back") {
 		t.Errorf("%d requests, the last with %s", len(m.Requests), last)
 	}
 	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); len(stored["nodes"].([]any)) < 3 {
@@ -291,13 +358,22 @@ func TestConsoleMendsFailure(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"pay","type":"code","data":{"label":"Pay","code":"throw new Error('no such order')"}}]`, `[{"source":"start","target":"pay"}]`, "")
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","data":{}},{"id":"pay","type":"code","data":{"label":"Pay","code":"throw `+
+			`new Error('no such order')"}}]`,
+		`[{"source":"start","target":"pay"}]`,
+		"",
+	)
 	ts.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`","input":{"order":7}}`)
 	p := ts.openConsole(t, 1280)
 	p.waitFor(hasText("no such order"))
 	w := p.begin(8, "A failure on Home: its node, the field, retry", 6)
-	p.clickOn(`[...document.querySelectorAll("#main a")].find((a) => a.textContent.includes("Pay") || a.textContent.includes("no such order"))`)
-	p.waitFor(`document.querySelector(".card.bad")?.textContent.includes("no such order") && document.querySelector(".editor-panel h2").textContent === "Pay"`)
+	p.clickOn(`[...document.querySelectorAll("#main a")].find((a) => a.textContent.includes("Pay") || ` +
+		`a.textContent.includes("no such order"))`)
+	p.waitFor(`document.querySelector(".card.bad")?.textContent.includes("no such order") && ` +
+		`document.querySelector(".editor-panel h2").textContent === "Pay"`)
 	p.clickOn(`[...document.querySelectorAll(".editor-panel .tabs button")].find((b) => b.textContent === "Input")`)
 	p.waitFor(`document.querySelector(".editor-panel").textContent.includes("order: 7")`)
 	w.aside(func() {
@@ -306,7 +382,8 @@ func TestConsoleMendsFailure(t *testing.T) {
 		p.checkPage("the failure")
 	})
 	p.pressKeys("e")
-	p.waitFor(`document.querySelector(".editor-page:not(.execution-page)") && document.querySelector(".editor-panel h2").textContent === "Pay"`)
+	p.waitFor(`document.querySelector(".editor-page:not(.execution-page)") && document.querySelector(".editor-panel ` +
+		`h2").textContent === "Pay"`)
 	p.writeCode("return {paid: trigger.order}")
 	p.click("Save and go live")
 	p.waitFor(`document.querySelector(".editor-bar").textContent.includes("v2")`)
@@ -314,9 +391,11 @@ func TestConsoleMendsFailure(t *testing.T) {
 	w.clicked()
 	p.waitFor(`document.querySelector(".execution-page .card.bad")`)
 	p.click("Retry")
-	p.waitFor(`document.querySelector(".execution-page .editor-bar .badge")?.textContent === "complete" && ` + hasText("It repeats"))
+	p.waitFor(`document.querySelector(".execution-page .editor-bar .badge")?.textContent === "complete" && ` +
+		hasText("It repeats"))
 	w.end(t)
 	p.click("Compare")
-	p.waitFor(`document.querySelectorAll(".compare li").length === 1 && document.querySelector(".compare").textContent.includes("status differs")`)
+	p.waitFor(`document.querySelectorAll(".compare li").length === 1 && ` +
+		`document.querySelector(".compare").textContent.includes("status differs")`)
 	p.checkPage("the comparison")
 }

@@ -9,7 +9,12 @@ import (
 // waitForCount waits until a list of the agent has n entries, and returns it.
 func (p *consolePage) waitForCount(path, list string, n int) {
 	p.t.Helper()
-	p.waitFor(fmt.Sprintf(`fetch(%s).then((r) => r.json()).then((d) => d[%s].length === %d)`, quoted("/api/agents/default"+path), quoted(list), n))
+	p.waitFor(fmt.Sprintf(
+		`fetch(%s).then((r) => r.json()).then((d) => d[%s].length === %d)`,
+		quoted("/api/agents/default"+path),
+		quoted(list),
+		n,
+	))
 }
 
 // TestConsoleTables creates a table, edits its cells by the keyboard, creates a form from
@@ -64,7 +69,9 @@ func TestConsoleTables(t *testing.T) {
 	p.waitFor(`document.activeElement.dataset.at === "0,2"`)
 	p.pressKeys("Delete")
 	p.waitFor(`document.querySelector('.rows [data-at="0,2"]').textContent === ""`)
-	p.waitFor(`fetch("/api/agents/default/tables/leads/rows").then((r) => r.json()).then(({ rows: [row] }) => row.email === "ada@example.com" && row.amount == null)`) // the page does not wait for it
+	// the page does not wait for it
+	p.waitFor(`fetch("/api/agents/default/tables/leads/rows").then((r) => r.json()).then(({ rows: ` +
+		`[row] }) => row.email === "ada@example.com" && row.amount == null)`)
 
 	p.open("forms", hasText("No forms yet"))
 	p.click("New form")
@@ -103,14 +110,18 @@ func TestConsoleTables(t *testing.T) {
 		data.setData("text/plain", "Eve\t\"eve@\nexample.com\"\t8\r\nBob\t\t9\r\n");
 		document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
 	})()`)
-	p.waitFor(`document.querySelectorAll(".rows tbody tr").length === 4 && document.querySelector(".toasts").textContent.includes("3 cells changed, 1 row added")`)
+	p.waitFor(`document.querySelectorAll(".rows tbody tr").length === 4 && ` +
+		`document.querySelector(".toasts").textContent.includes("3 cells changed, 1 row added")`)
 	rows := ts.must(t, 200, "GET", "/api/agents/default/tables/leads/rows", "")
-	if got, want := fmt.Sprintf("%q %v %v", at(rows, "rows.2.email"), at(rows, "rows.3.name"), at(rows, "rows.3.amount")), `"eve@\nexample.com" Bob 9`; got != want {
+	if got, want :=
+		fmt.Sprintf("%q %v %v", at(rows, "rows.2.email"), at(rows, "rows.3.name"), at(rows, "rows.3.amount")),
+		`"eve@\nexample.com" Bob 9`; got != want {
 		t.Errorf("after pasting: %s, want %s", got, want)
 	}
 	p.clickOn(`[...document.querySelectorAll(".toasts button")].find((b) => b.textContent === "Undo")`)
 	p.waitFor(`document.querySelectorAll(".rows tbody tr").length === 3 && ` + hasText("Live"))
 	p.clickOn(`document.querySelector('[aria-label="Select row 3"]')`)
 	p.click("Delete 1 row")
-	p.waitFor(`document.querySelectorAll(".rows tbody tr").length === 2 && document.querySelector(".toasts").textContent.includes("1 row deleted")`)
+	p.waitFor(`document.querySelectorAll(".rows tbody tr").length === 2 && ` +
+		`document.querySelector(".toasts").textContent.includes("1 row deleted")`)
 }

@@ -49,8 +49,14 @@ func TestTemplatePreview(t *testing.T) {
 		}
 		table.Cases = append(table.Cases, []any{text, got, kind})
 	}
-	filters := []string{"default", "optional", "text", "upper", "lower", "trim", "url", "json", "length", "first", "last", "join", "date", "none"}
-	arguments := []string{"", `:"x"`, ":'HH:mm'", ":7", ":1.5e-3", ":007", ":true", ":null", ":[]", ":[1]", ":{}", ":x", ":", ":'", `:"\u00e9\n"`, `:"\x"`}
+	filters := []string{
+		"default", "optional", "text", "upper", "lower", "trim", "url", "json", "length", "first", "last", "join",
+		"date", "none",
+	}
+	arguments := []string{
+		"", `:"x"`, ":'HH:mm'", ":7", ":1.5e-3", ":007", ":true", ":null", ":[]", ":[1]", ":{}", ":x", ":", ":'",
+		`:"\u00e9\n"`, `:"\x"`,
+	}
 	heads := []string{"lines", "'quoted'", "tags[0]", "tags.3", "object.a", "a b", ""}
 	for name := range table.Scope {
 		heads = append(heads, fmt.Sprintf("object[%q]", name))
@@ -105,7 +111,10 @@ func TestRenamedNodeInTemplates(t *testing.T) {
 		{"{{nodes.a.text}} and {{ nodes[\"a\"].text }}", "{{nodes.b-2.text}} and {{ nodes.b-2.text }}"},
 		{"{{nodes['a'][0]['x y'] | upper}}", `{{nodes.b-2[0]["x y"] | upper}}`},
 		{`{{nodes.a.text | default:"{ nodes.a }"}}`, `{{nodes.b-2.text | default:"{ nodes.a }"}}`},
-		{`{{"nodes.a" | upper}} nodes.a {{nodes.ab.x}} {{input.nodes.a}}`, `{{"nodes.a" | upper}} nodes.a {{nodes.ab.x}} {{input.nodes.a}}`},
+		{
+			`{{"nodes.a" | upper}} nodes.a {{nodes.ab.x}} {{input.nodes.a}}`,
+			`{{"nodes.a" | upper}} nodes.a {{nodes.ab.x}} {{input.nodes.a}}`,
+		},
 	}
 	fields := map[string]string{}
 	for i, c := range cases {
@@ -115,11 +124,17 @@ func TestRenamedNodeInTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := ts.must(t, 201, "POST", flowBase, `{"name":"Flow","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"a","type":"code","data":{"code":"return {}"}},{"id":"last","type":"set","data":{"values":`+string(values)+`}}],"edges":[{"source":"start","target":"a"},{"source":"a","target":"last"}]}`)["id"].(string)
+	id := ts.must(
+		t, 201, "POST", flowBase,
+		`{"name":"Flow","nodes":[{"id":"start","type":"trigger","data":{}},{"id":"a","type":"code",`+
+			`"data":{"code":"return {}"}},{"id":"last","type":"set","data":{"values":`+string(values)+
+			`}}],"edges":[{"source":"start","target":"a"},{"source":"a","target":"last"}]}`,
+	)["id"].(string)
 	p := ts.openConsole(t, 1280)
 	p.openNode(id, "a")
 	p.typeInto(`document.querySelector("[aria-label=ID]")`, "b-2")
-	p.eval(`void document.querySelector("[aria-label=ID]").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }))`)
+	p.eval(`void document.querySelector("[aria-label=ID]").dispatchEvent(new KeyboardEvent("keydown", { key: ` +
+		`"Enter", bubbles: true }))`)
 	p.click("Save")
 	p.waitFor(hasText("v2"))
 	stored := ts.must(t, 200, "GET", flowBase+"/"+id, "")

@@ -21,8 +21,16 @@ func TestConsoleTray(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}))
-	t.Cleanup(func() { close(release); slow.Close() })
-	flow := ts.must(t, 201, "POST", flowBase, `{"name":"Slow `+"\\u003cb\\u003e"+`","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"h","type":"http-request","data":{"url":"`+slow.URL+`","timeout":"60s"}}],"edges":[{"source":"t","target":"h"}]}`)["id"].(string)
+	t.Cleanup(func() {
+		close(release)
+		slow.Close()
+	})
+	flow := ts.must(
+		t, 201, "POST", flowBase,
+		`{"name":"Slow `+"\\u003cb\\u003e"+`","status":"active","nodes":[{"id":"t","type":"trigger",`+
+			`"data":{"event":"webhook"}},{"id":"h","type":"http-request","data":{"url":"`+slow.URL+
+			`","timeout":"60s"}}],"edges":[{"source":"t","target":"h"}]}`,
+	)["id"].(string)
 	tray := `document.querySelector(".tray-button")`
 	for _, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
@@ -33,7 +41,10 @@ func TestConsoleTray(t *testing.T) {
 		run := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{}}`)["id"].(string)
 		p.waitFor(tray + `?.textContent === "1 running now"`)
 		if width > 700 {
-			p.waitFor(`[...document.querySelectorAll(".rail-foot > *")].every((e) => e.getBoundingClientRect().right <= document.querySelector(".rail").getBoundingClientRect().right) && document.querySelector(".rail-foot .dot").getBoundingClientRect().top > ` + tray + `.getBoundingClientRect().bottom`)
+			p.waitFor(`[...document.querySelectorAll(".rail-foot > *")].every((e) => ` +
+				`e.getBoundingClientRect().right <= document.querySelector(".rail").getBoundingClientRect().right) ` +
+				`&& document.querySelector(".rail-foot .dot").getBoundingClientRect().top > ` + tray +
+				`.getBoundingClientRect().bottom`)
 		}
 		if width > 700 {
 			p.clickOn(tray)

@@ -20,12 +20,38 @@ func TestConsoleVersions(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	graph := func(code, more, edges string) string {
-		return `{"nodes":[{"id":"start","type":"trigger","position":{"x":0,"y":0}},{"id":"pay","type":"code","position":{"x":300,"y":0},"data":{"label":` + quoted(hostile) + `,"code":` + quoted(code) + `}}` + more + `],"edges":[{"source":"start","target":"pay"}` + edges + `],`
+		return `{"nodes":[{"id":"start","type":"trigger","position":{"x":0,"y":0}},{"id":"pay","type":"code",` +
+			`"position":{"x":300,"y":0},"data":{"label":` + quoted(hostile) + `,"code":` + quoted(code) + `}}` + more +
+			`],"edges":[{"source":"start","target":"pay"}` + edges + `],`
 	}
-	first := ts.must(t, 201, "POST", flowBase, graph("const rate = 0.19;\nreturn {rate};", `,{"id":"old","type":"set","position":{"x":300,"y":150},"data":{"label":"Old way","values":{"a":1}}}`, `,{"source":"start","target":"old"}`)+`"name":"Refund"}`)
+	first := ts.must(
+		t, 201, "POST", flowBase,
+		graph(
+			"const rate = 0.19;\nreturn {rate};",
+			`,{"id":"old","type":"set","position":{"x":300,"y":150},"data":{"label":"Old way","values":{"a":1}}}`,
+			`,{"source":"start","target":"old"}`,
+		)+
+			`"name":"Refund"}`,
+	)
 	id := fmt.Sprint(first["id"])
-	ts.must(t, 200, "PUT", flowBase+"/"+id, graph("const rate = 0.07; // food\nreturn {rate};", `,{"id":"mail","type":"set","position":{"x":600,"y":0},"data":{"label":"Tell Ada","values":{"a":2}}}`, `,{"source":"start","target":"mail"}`)+`"note":`+quoted(hostile)+`}`)
-	ts.must(t, 200, "PUT", flowBase+"/"+id, graph("const rate = 0.07; // food\nreturn {rate};", `,{"id":"mail","type":"set","position":{"x":600,"y":0},"data":{"label":"Tell Ada","values":{"a":2}}}`, `,{"source":"pay","target":"mail"}`)+`"status":"active"}`)
+	ts.must(
+		t, 200, "PUT", flowBase+"/"+id,
+		graph(
+			"const rate = 0.07; // food\nreturn {rate};",
+			`,{"id":"mail","type":"set","position":{"x":600,"y":0},"data":{"label":"Tell Ada","values":{"a":2}}}`,
+			`,{"source":"start","target":"mail"}`,
+		)+
+			`"note":`+quoted(hostile)+`}`,
+	)
+	ts.must(
+		t, 200, "PUT", flowBase+"/"+id,
+		graph(
+			"const rate = 0.07; // food\nreturn {rate};",
+			`,{"id":"mail","type":"set","position":{"x":600,"y":0},"data":{"label":"Tell Ada","values":{"a":2}}}`,
+			`,{"source":"pay","target":"mail"}`,
+		)+
+			`"status":"active"}`,
+	)
 	source := axe(t)
 	for _, look := range axeLooks {
 		p := ts.openConsole(t, look.width)
@@ -33,13 +59,20 @@ func TestConsoleVersions(t *testing.T) {
 		p.eval(source + `; void 0`)
 		rows := `document.querySelectorAll(".versions tbody tr")`
 		compare := func(version int) {
-			p.clickOn(fmt.Sprintf(`[...%s].find((r) => parseInt(r.textContent) === %d).querySelector(".actions button")`, rows, version))
-			p.waitFor(`document.querySelector("dialog[open] h2")?.textContent === "Version ` + fmt.Sprint(version) + `"`)
+			p.clickOn(fmt.Sprintf(
+				`[...%s].find((r) => parseInt(r.textContent) === %d).querySelector(".actions button")`,
+				rows, version,
+			))
+			p.waitFor(
+				`document.querySelector("dialog[open] h2")?.textContent === "Version ` + fmt.Sprint(version) + `"`,
+			)
 		}
 		p.open("workflows/"+id+"?tab=versions", rows+`.length === 3 && `+countNodes("")+` === 3`)
 		compare(1)
 		p.waitFor(marked("changed") + ` === ` + quoted(hostile) + ` && ` + marked("removed") + ` === "Old way"`)
-		if got := p.eval(`[...document.querySelectorAll("dialog .field-diff pre > *")].map((l) => l.localName + " " + l.textContent).join("\n")`); got != "del const rate = 0.19;\nins const rate = 0.07; // food\nspan return {rate};" {
+		if got := p.eval(`[...document.querySelectorAll("dialog .field-diff pre > *")].map((l) => l.localName + " " ` +
+			`+ l.textContent).join("\n")`); got != "del const rate = 0.19;\nins const rate = 0.07; "+
+			"// food\nspan return {rate};" {
 			t.Errorf("the code differs by\n%v", got)
 		}
 		p.checkPage("version 1 next to the editor")
@@ -47,7 +80,8 @@ func TestConsoleVersions(t *testing.T) {
 		p.pressKeys("Escape")
 		p.waitFor(`!document.querySelector("dialog")`)
 		compare(3) // the current one, compared with the one before
-		p.waitFor(`document.querySelector("dialog .version-changes")?.textContent.startsWith("2 connections") && document.querySelector("dialog .version-changes").textContent.includes("→ Tell Ada")`)
+		p.waitFor(`document.querySelector("dialog .version-changes")?.textContent.startsWith("2 connections") && ` +
+			`document.querySelector("dialog .version-changes").textContent.includes("→ Tell Ada")`)
 		p.pressKeys("Escape")
 		p.waitFor(`!document.querySelector("dialog")`)
 		compare(2)
@@ -81,7 +115,9 @@ func TestConsoleVersions(t *testing.T) {
 	p.click("Restore")
 	p.waitFor(`document.querySelector("dialog p")?.textContent === "Your unsaved changes are lost."`)
 	p.click("Restore")
-	p.waitFor(`document.querySelectorAll(".versions tbody tr").length === 4 && document.querySelector(".saved-state").textContent.startsWith("Saved") && !document.querySelector("dialog, .canvas-note")`)
+	p.waitFor(`document.querySelectorAll(".versions tbody tr").length === 4 && ` +
+		`document.querySelector(".saved-state").textContent.startsWith("Saved") && ` +
+		`!document.querySelector("dialog, .canvas-note")`)
 }
 
 // paste dispatches a clipboard event with a text as the browser does, over a point of the
@@ -114,9 +150,14 @@ func TestConsolePaste(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{},"metadata":{"notes":[{"text":"Ask Ada","x":0,"y":150,"width":240,"height":120}]}},
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{},"metadata":{"notes":[{"text":"Ask Ada","x":0,"y":150,"width":240,"height":120}]}},
 		{"id":"a","type":"set","position":{"x":300,"y":0},"data":{"label":"First","values":{"n":1}}},{"id":"b","type":"set","position":{"x":600,"y":0},"data":{"label":"Second","values":{"n":"{{nodes.a.n}}"}}}]`,
-		`[{"source":"start","target":"a"},{"source":"a","target":"b"}]`, "")
+		`[{"source":"start","target":"a"},{"source":"a","target":"b"}]`,
+		"",
+	)
 	p := ts.openConsole(t, 1280)
 	notes := `document.querySelectorAll(".canvas-note").length`
 	p.open("workflows/"+id, countNodes("")+` === 3 && `+notes+` === 1`)
@@ -126,12 +167,16 @@ func TestConsolePaste(t *testing.T) {
 	all := p.copied()
 	p.paste(all, 700, 700)
 	p.waitFor(countNodes("") + ` === 6 && ` + notes + ` === 2 && ` + countNodes(".selected") + ` === 3`)
-	if got := p.eval(`(() => { const b = [...document.querySelectorAll(".node.selected, .canvas-note.selected")].map((e) => e.getBoundingClientRect()); return [Math.min(...b.map((r) => r.left)) < 700, Math.max(...b.map((r) => r.right)) > 700, Math.min(...b.map((r) => r.top)) < 700, Math.max(...b.map((r) => r.bottom)) > 700].join(); })()`); got != "true,true,true,true" {
+	if got := p.eval(`(() => { const b = [...document.querySelectorAll(".node.selected, ` +
+		`.canvas-note.selected")].map((e) => e.getBoundingClientRect()); return [Math.min(...b.map((r) => r.left)) ` +
+		`< 700, Math.max(...b.map((r) => r.right)) > 700, Math.min(...b.map((r) => r.top)) < 700, ` +
+		`Math.max(...b.map((r) => r.bottom)) > 700].join(); })()`); got != "true,true,true,true" {
 		t.Errorf("the pasted nodes are not under the mouse: %v", got)
 	}
 	p.checkPage("a paste")
 	p.pressKeys("Control+z")
-	p.waitFor(countNodes("") + ` === 3 && ` + notes + ` === 1 && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	p.waitFor(countNodes("") + ` === 3 && ` + notes +
+		` === 1 && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 
 	places := `[...document.querySelectorAll(".react-flow__node")].map((e) => e.style.transform)`
 	for range 2 { // never on top of one another
@@ -169,7 +214,13 @@ func TestConsoleAddsAtTheEnd(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"end","type":"set","data":{"values":{"a":1}}}]`, `[{"source":"start","target":"end"}]`, "")
+	id := createFlow(
+		t,
+		ts.testClient,
+		`[{"id":"start","type":"trigger","data":{}},{"id":"end","type":"set","data":{"values":{"a":1}}}]`,
+		`[{"source":"start","target":"end"}]`,
+		"",
+	)
 	p := ts.openConsole(t, 375)
 	p.open("workflows/"+id, countNodes("")+` === 2`)
 	p.clickOn(`document.querySelector(".canvas-tools button[aria-label^='Add a node']")`)
@@ -184,10 +235,12 @@ func TestConsoleAddsAtTheEnd(t *testing.T) {
 	p.pressKeys("Escape")
 	p.click("Save and go live")
 	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
-	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); at(stored, "edges.1.source") != "end" || at(stored, "edges.1.target") != "search" {
+	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); at(stored, "edges.1.source") != "end" ||
+		at(stored, "edges.1.target") != "search" {
 		t.Errorf("edges: %v", stored["edges"])
 	}
-	if got := p.eval(`new Set([...document.querySelectorAll(".editor-bar > *")].filter((e) => e.checkVisibility()).map((e) => Math.round(e.getBoundingClientRect().top / 40))).size`); got.(float64) > 2 {
+	if got := p.eval(`new Set([...document.querySelectorAll(".editor-bar > *")].filter((e) => ` +
+		`e.checkVisibility()).map((e) => Math.round(e.getBoundingClientRect().top / 40))).size`); got.(float64) > 2 {
 		t.Errorf("the bar has %v rows", got)
 	}
 }

@@ -63,9 +63,14 @@ func TestConsoleCrawlWalk(t *testing.T) {
 	p.checkPage("the text of a page")
 	gone.Store(true)
 	ts.must(t, 201, "POST", "/api/agents/default/sources/crawl", `{"name":"Gone","url":"`+site.URL+`"}`)
-	p.open("knowledge", `[...document.querySelectorAll(".source-row")].some((r) => r.textContent.includes("Gone") && r.querySelector(".badge").textContent === "error")`)
+	p.open(
+		"knowledge",
+		`[...document.querySelectorAll(".source-row")].some((r) => r.textContent.includes("Gone") && `+
+			`r.querySelector(".badge").textContent === "error")`,
+	)
 	p.click("Retry")
-	p.waitFor(`[...document.querySelectorAll(".source-row")].some((r) => r.textContent.includes("Gone") && r.querySelector(".badge").textContent === "error" && !r.querySelector("[aria-busy=true]"))`)
+	p.waitFor(`[...document.querySelectorAll(".source-row")].some((r) => r.textContent.includes("Gone") && ` +
+		`r.querySelector(".badge").textContent === "error" && !r.querySelector("[aria-busy=true]"))`)
 	p.checkPage("a site that cannot be reached")
 }
 
@@ -81,7 +86,10 @@ const turning = `{
 // all of which are visible. The others get the key of the first. opened is called with all
 // before each, and may be nil.
 func (ts *testServer) windows(
-	t *testing.T, count int, key, page, expression string, opened func([]*browserPage),
+	t *testing.T,
+	count int,
+	key, page, expression string,
+	opened func([]*browserPage),
 ) (windows []*browserPage, closing []func()) {
 	t.Helper()
 	session := openWindow(t, 1280, 900, ts.url+"/")
@@ -145,8 +153,14 @@ func TestConsoleViewerWalk(t *testing.T) {
 	ts := newTestServer(t)
 	ts.fillBakery(t)
 	p := ts.openConsole(t, 1280)
-	ts.header.Set("X-API-Key", ts.must(t, 201, "POST", "/api/keys", `{"name":"owner","role":"owner","agents":["*"]}`)["key"].(string))
-	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	ts.header.Set(
+		"X-API-Key",
+		ts.must(t, 201, "POST", "/api/keys", `{"name":"owner","role":"owner","agents":["*"]}`)["key"].(string),
+	)
+	key := ts.must(
+		t, 201, "POST", "/api/keys",
+		`{"name":"reader","role":"viewer","agents":["default"]}`,
+	)["key"].(string)
 	p.signIn(key)
 	newest := func() string {
 		t.Helper()
@@ -155,10 +169,14 @@ func TestConsoleViewerWalk(t *testing.T) {
 	}
 	before := newest()
 	w := p.begin(12, "A viewer walks all sections; eight tabs live", 20)
-	for _, section := range []string{"chat", "inbox", "workflows", "knowledge", "browser", "calendar", "contacts", "tables", "forms", "sql", "channels", "widget", "tools", "credentials", "mcp", "webhooks", "activity", "settings", "home"} {
+	for _, section := range []string{
+		"chat", "inbox", "workflows", "knowledge", "browser", "calendar", "contacts", "tables", "forms", "sql",
+		"channels", "widget", "tools", "credentials", "mcp", "webhooks", "activity", "settings", "home",
+	} {
 		p.eval(`document.querySelector("#main .page").id = "left"`)
 		p.clickOn(`document.querySelector("nav a[href='#/agents/default/` + section + `']")`)
-		p.waitFor(`!document.getElementById("left") && document.querySelector("#main h1") && !document.querySelector("#main .skeleton")`)
+		p.waitFor(`!document.getElementById("left") && document.querySelector("#main h1") && ` +
+			`!document.querySelector("#main .skeleton")`)
 		p.checkPage(section)
 	}
 	if after := newest(); after != before {

@@ -25,7 +25,8 @@ func (p *consolePage) drop(on string, files map[string]string) {
 func (p *consolePage) askAgent(text string) {
 	p.t.Helper()
 	p.waitFor(`document.querySelector("#main .composer textarea")`)
-	p.eval(`(() => { const field = document.querySelector("#main .composer textarea"); field.value = ` + quoted(text) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+	p.eval(`(() => { const field = document.querySelector("#main .composer textarea"); field.value = ` + quoted(text) +
+		`; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 	p.waitFor(`document.querySelector("#main .composer [type=submit]:not(:disabled)")`)
 	p.eval(`void document.querySelector("#main .composer").requestSubmit()`)
 	p.walk.clicked() // focus the field; Enter sends
@@ -46,14 +47,22 @@ func TestConsoleAsk(t *testing.T) {
 		if i == 0 {
 			p.waitFor(`document.activeElement.matches(".composer textarea")`)
 			w := p.begin(2, "Drop a PDF, ask without a model, find the link to it", 6)
-			p.drop(".composer", map[string]string{"handbook.pdf": pdf("Returns", "You may return bread within two days with the receipt.", "We open at seven.")})
+			p.drop(".composer", map[string]string{
+				"handbook.pdf": pdf(
+					"Returns",
+					"You may return bread within two days with the receipt.",
+					"We open at seven.",
+				),
+			})
 			p.waitFor(`document.querySelector(".toasts").textContent.includes("handbook.pdf is uploaded")`)
 			w.aside(func() {
 				p.open("knowledge", `document.querySelector(".source-row .badge").textContent === "ready"`)
 				p.open("home", hasText("What can"))
 			})
 			p.askAgent("May I return bread?")
-			p.waitFor(`location.hash.includes("/chat/conversation-") && document.querySelector(".passage")?.textContent.includes("within two days") && ` + hasText("No language model is set up"))
+			p.waitFor(`location.hash.includes("/chat/conversation-") && ` +
+				`document.querySelector(".passage")?.textContent.includes("within two days") && ` +
+				hasText("No language model is set up"))
 			p.checkPage("passages")
 			w.aside(func() { // Back leads to the page where the question was asked
 				p.eval(`history.back()`)
@@ -72,7 +81,9 @@ func TestConsoleAsk(t *testing.T) {
 				p.waitFor(`document.querySelector("#main .issue")?.textContent.length > 5`)
 			})
 			w.aside(func() { // the error of the key is shown at its field, without a click
-				p.waitFor(`document.querySelector("#main input[type=password][aria-invalid=true]")?.closest(".field").querySelector(".issue").textContent === "The provider rejects this key."`)
+				p.waitFor(`document.querySelector("#main ` +
+					`input[type=password][aria-invalid=true]")?.closest(".field").querySelector(".issue").textConten` +
+					`t === "The provider rejects this key."`)
 				p.fill("Model", "")
 				p.click("Test")
 				p.waitFor(`document.querySelector("#main input[list][aria-invalid=true]")`)
@@ -85,7 +96,8 @@ func TestConsoleAsk(t *testing.T) {
 			p.click("Save")
 			w.end(t)
 			p.waitFor(`document.querySelector(".toasts").textContent.includes("Saved")`)
-			p.waitFor(`[...document.querySelectorAll("#main input[type=password]")].some((f) => f.placeholder.startsWith("Saved"))`)
+			p.waitFor(`[...document.querySelectorAll("#main input[type=password]")].some((f) => ` +
+				`f.placeholder.startsWith("Saved"))`)
 			p.checkPage("a model")
 		}
 		w := p.begin(1, "Drop a PDF on Home, ask, open [1]", 8)
@@ -97,7 +109,8 @@ func TestConsoleAsk(t *testing.T) {
 		p.drop(".composer", map[string]string{"opening.pdf": pdf("Opening", "We open at seven.")})
 		p.waitFor(`document.querySelector(".toasts").textContent.includes("opening.pdf is uploaded")`)
 		p.askAgent("How long may I return bread?")
-		p.waitFor(`document.querySelector("button.cite") && document.querySelector("[aria-label='Regenerate']") && ` + hasText("[9]"))
+		p.waitFor(`document.querySelector("button.cite") && document.querySelector("[aria-label='Regenerate']") && ` +
+			hasText("[9]"))
 		p.checkPage("an answer")
 		p.eval(`document.querySelector("button.cite").focus()`)
 		p.clickOn(`document.querySelector("button.cite")`)
@@ -131,7 +144,10 @@ func TestConsoleDropsManyFiles(t *testing.T) {
 	p.drop(".composer", files)
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("60 files stored")`)
 	w.end(t)
-	if stored := at(ts.must(t, 200, "GET", "/api/agents/default/sources?limit=1", ""), "meta.total"); fmt.Sprint(stored) != "60" {
+	if stored := at(
+		ts.must(t, 200, "GET", "/api/agents/default/sources?limit=1", ""),
+		"meta.total",
+	); fmt.Sprint(stored) != "60" {
 		t.Errorf("%v sources are stored", stored)
 	}
 	p.open("knowledge", `document.querySelectorAll(".source-row").length === 50`)
@@ -140,7 +156,8 @@ func TestConsoleDropsManyFiles(t *testing.T) {
 		ts.upload(t, "/api/agents/default/sources", fmt.Sprintf("late-%02d.md", i), "# Late", nil)
 	}
 	p.waitFor(`document.querySelector(".sources").textContent.includes("late-29.md")`)
-	if more := p.eval(`performance.getEntriesByType("resource").filter((e) => e.name.includes("/sources?")).length - (performance.now() - cleared) / 2000`).(float64); more > 4 {
+	if more := p.eval(`performance.getEntriesByType("resource").filter((e) => e.name.includes("/sources?")).length ` +
+		`- (performance.now() - cleared) / 2000`).(float64); more > 4 {
 		t.Errorf("30 new sources make the page load the list %.1f times more than every two seconds", more)
 	}
 }

@@ -15,7 +15,8 @@ func pngFile(t *testing.T, name string) string {
 	if err := png.Encode(&raw, image.NewGray(image.Rect(0, 0, 40, 30))); err != nil {
 		t.Fatal(err)
 	}
-	return `new File([Uint8Array.from(atob("` + base64.StdEncoding.EncodeToString(raw.Bytes()) + `"), (c) => c.charCodeAt(0))], ` + quoted(name) + `, { type: "image/png" })`
+	return `new File([Uint8Array.from(atob("` + base64.StdEncoding.EncodeToString(raw.Bytes()) +
+		`"), (c) => c.charCodeAt(0))], ` + quoted(name) + `, { type: "image/png" })`
 }
 
 // give passes files to the widget by an event: change of its file field, drop or paste.
@@ -47,7 +48,9 @@ func TestWidgetFilesWalk(t *testing.T) {
 	visitor := ts.openShop(t, 375, site.URL)
 	chosen := func(names string) {
 		t.Helper()
-		visitor.frame.waitFor(`[...document.querySelectorAll(".sw-chosen li bdi")].map((e) => e.textContent).join() === ` + quoted(names))
+		visitor.frame.waitFor(
+			`[...document.querySelectorAll(".sw-chosen li bdi")].map((e) => e.textContent).join() === ` + quoted(names),
+		)
 	}
 	pdf := func(name string) string { return `new File(["%PDF-1.7 "], ` + quoted(name) + `)` }
 	visitor.give("change", pdf("bill.pdf"))
@@ -58,17 +61,23 @@ func TestWidgetFilesWalk(t *testing.T) {
 	visitor.give("paste", pdf("wrong.pdf"))
 	chosen("bill.pdf,shelf.png,wrong.pdf")
 	visitor.give("paste", pdf("fourth.pdf"))
-	visitor.frame.waitFor(`document.querySelector(".sw-chosen [role=alert]")?.textContent === "Up to 3 files, 1 MB each"`)
+	visitor.frame.waitFor(
+		`document.querySelector(".sw-chosen [role=alert]")?.textContent === "Up to 3 files, 1 MB each"`,
+	)
 	visitor.click("Remove wrong.pdf")
 	chosen("bill.pdf,shelf.png")
 	visitor.give("drop", `new File([new Uint8Array(1048577)], "large.pdf")`)
-	visitor.frame.waitFor(`document.querySelector(".sw-chosen [role=alert]")?.textContent === "Up to 3 files, 1 MB each"`)
+	visitor.frame.waitFor(
+		`document.querySelector(".sw-chosen [role=alert]")?.textContent === "Up to 3 files, 1 MB each"`,
+	)
 	chosen("bill.pdf,shelf.png")
 	visitor.checkPage("chosen")
 	visitor.checkAccessible("chosen")
 	visitor.frame.waitFor(`!document.querySelector(".sw-send").disabled`)
 	visitor.frame.eval(`void document.querySelector(".sw-composer").requestSubmit()`)
-	stored := `[...document.querySelectorAll(".sw-said.visitor .sw-file button:not(:disabled) bdi")].map((e) => e.textContent).join() === "bill.pdf,shelf.png" && document.querySelector(".sw-said.visitor img")?.naturalWidth === 40`
+	stored := `[...document.querySelectorAll(".sw-said.visitor .sw-file button:not(:disabled) bdi")].map((e) => ` +
+		`e.textContent).join() === "bill.pdf,shelf.png" && document.querySelector(".sw-said.visitor ` +
+		`img")?.naturalWidth === 40`
 	visitor.frame.waitFor(stored + ` && !document.querySelector(".sw-chosen, .sw-progress, .sw-said [role=alert]")`)
 	visitor.checkPage("sent")
 	visitor.checkAccessible("sent")
@@ -77,7 +86,11 @@ func TestWidgetFilesWalk(t *testing.T) {
 
 	person := ts.openConsole(t, 1280)
 	conversation := at(ts.must(t, 200, "GET", "/api/agents/default/conversations", ""), "conversations.0.id").(string)
-	person.open("inbox/"+conversation, `[...document.querySelectorAll(".inbox-files button")].length === 2 && document.querySelector(".inbox-files img")?.naturalWidth === 40`)
+	person.open(
+		"inbox/"+conversation,
+		`[...document.querySelectorAll(".inbox-files button")].length === 2 && document.querySelector(".inbox-files `+
+			`img")?.naturalWidth === 40`,
+	)
 	person.checkPage("the inbox")
 	person.eval(`(() => {
 		const given = new DataTransfer();
@@ -89,8 +102,11 @@ func TestWidgetFilesWalk(t *testing.T) {
 	person.waitFor(`document.querySelector(".inbox-attached bdi")?.textContent === "offer.png"`)
 	person.checkPage("an answer with a file")
 	person.click("Send")
-	visitor.frame.waitFor(`document.querySelector(".sw-said.person .sw-file bdi")?.textContent === "offer.png" && document.querySelector(".sw-said.person img")?.naturalWidth === 40`)
+	visitor.frame.waitFor(`document.querySelector(".sw-said.person .sw-file bdi")?.textContent === "offer.png" && ` +
+		`document.querySelector(".sw-said.person img")?.naturalWidth === 40`)
 	visitor.checkPage("a file of a person")
 	visitor.checkAccessible("a file of a person")
-	person.waitFor(`document.querySelectorAll(".inbox-files button").length === 3 && !document.querySelector(".inbox-attached")`)
+	person.waitFor(
+		`document.querySelectorAll(".inbox-files button").length === 3 && !document.querySelector(".inbox-attached")`,
+	)
 }

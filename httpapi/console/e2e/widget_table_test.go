@@ -17,11 +17,25 @@ func TestWidgetShowsTables(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	m := apitest.NewModelServer(t, func(int, map[string]any) string {
-		return "| Product | Price | Weight | Allergens | Shelf life | Supplier | Reference |\n|---|---|---|---|---|---|---|\n| Rye sourdough bread | 6.80 | 1250 g | gluten, nuts | 5 days | Mill at the river | RYE-1250-L |\n\n- [x] done"
+		return "| Product | Price | Weight | Allergens | Shelf life | Supplier | Reference |\n" +
+			"|---|---|---|---|---|---|---|\n| Rye sourdough bread | 6.80 | 1250 g | gluten, nuts | 5 days | Mill at " +
+			"the river | RYE-1250-L |\n\n- [x] done"
 	})
-	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1","auto_reply":true}`)
+	ts.must(
+		t,
+		200,
+		"PUT",
+		"/api/agents/default/settings",
+		`{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1","auto_reply":true}`,
+	)
 	site, paste := newShopSite(t)
-	id := ts.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":{"allowedOrigins":["`+site.URL+`"]}}`)["id"]
+	id := ts.must(
+		t,
+		201,
+		"POST",
+		"/api/agents/default/gateways",
+		`{"type":"web","name":"Shop","config":{"allowedOrigins":["`+site.URL+`"]}}`,
+	)["id"]
 	ts.must(t, 200, "POST", "/api/agents/default/gateways/"+fmt.Sprint(id)+"/verify", "")
 	snippet := ts.must(t, 200, "GET", "/api/agents/default/gateways/"+fmt.Sprint(id)+"/widget", "")["snippet"].(string)
 	paste(strings.Replace(snippet, "http://localhost", ts.url, 1))

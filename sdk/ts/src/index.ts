@@ -80,7 +80,10 @@ export class Satchel {
   }
 }
 
-/** Yields the records of a list from all of its pages: `paged((cursor) => must(satchel.api.GET(…, { params: { query: { cursor } } })), "contacts")`. */
+/**
+ * Yields the records of a list from all of its pages: `paged((cursor) => must(satchel.api.GET(…, { params: { query: {
+ * cursor } } })), "contacts")`.
+ */
 export async function* paged<K extends string, T>(
   page: (
     cursor?: string,

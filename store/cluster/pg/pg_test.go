@@ -39,7 +39,12 @@ func TestPG(t *testing.T) {
 
 func TestPoolSettings(t *testing.T) {
 	const base = "postgres://satchel:s3cret@db1,db2/satchel?target_session_attrs=any"
-	for settings, want := range map[string]int{"": 8, "&pool_max_conns=20": 20, "&pool_max_conns=6": 6, "&pool_max_conns=1000": 1000} {
+	for settings, want := range map[string]int{
+		"":                     8,
+		"&pool_max_conns=20":   20,
+		"&pool_max_conns=6":    6,
+		"&pool_max_conns=1000": 1000,
+	} {
 		p, err := New(base+settings, Options{Connections: 8, Least: 6})
 		if err != nil || cap(p.slots) != want {
 			t.Errorf("%q: %d connections, %v, want %d", settings, cap(p.slots), err, want)
@@ -50,16 +55,20 @@ func TestPoolSettings(t *testing.T) {
 		}
 	}
 	for settings, want := range map[string]string{
-		"&pool_max_conns=5":                     "pool_max_conns must be from 6 to 1000",
-		"&pool_max_conns=1001":                  "pool_max_conns must be from 6 to 1000",
-		"&pool_max_conns=many":                  "pool_max_conns must be from 6 to 1000",
-		"&pool_max_conns=":                      "pool_max_conns must be from 6 to 1000",
-		"&pool_max_conns=9&pool_min_conns=2":    "pool_min_conns is not supported: the only setting of the pool is pool_max_conns",
-		"&pool_max_conn_lifetime=1h":            "pool_max_conn_lifetime is not supported: the only setting of the pool is pool_max_conns",
-		"&pool_max_conns_=9&application_name=x": "pool_max_conns_ is not supported: the only setting of the pool is pool_max_conns",
+		"&pool_max_conns=5":    "pool_max_conns must be from 6 to 1000",
+		"&pool_max_conns=1001": "pool_max_conns must be from 6 to 1000",
+		"&pool_max_conns=many": "pool_max_conns must be from 6 to 1000",
+		"&pool_max_conns=":     "pool_max_conns must be from 6 to 1000",
+		"&pool_max_conns=9&pool_min_conns=2": "pool_min_conns is not supported: the only setting of " +
+			"the pool is pool_max_conns",
+		"&pool_max_conn_lifetime=1h": "pool_max_conn_lifetime is not supported: the only setting of " +
+			"the pool is pool_max_conns",
+		"&pool_max_conns_=9&application_name=x": "pool_max_conns_ is not supported: the only setting of " +
+			"the pool is pool_max_conns",
 	} {
 		var setting *SettingError
-		if _, err := New(base+settings, Options{Connections: 8, Least: 6}); !errors.As(err, &setting) || err.Error() != want {
+		if _, err := New(base+settings, Options{Connections: 8, Least: 6}); !errors.As(err, &setting) ||
+			err.Error() != want {
 			t.Errorf("%q: %v, want %q", settings, err, want)
 		}
 	}
@@ -67,7 +76,12 @@ func TestPoolSettings(t *testing.T) {
 
 func open(t *testing.T, url string, connections int) *Pool {
 	t.Helper()
-	p, err := New(url, Options{Connections: connections, ConnectTimeout: 5 * time.Second, Params: map[string]string{"application_name": "pool"}, Fatal: []string{"25006"}})
+	p, err := New(url, Options{
+		Connections:    connections,
+		ConnectTimeout: 5 * time.Second,
+		Params:         map[string]string{"application_name": "pool"},
+		Fatal:          []string{"25006"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +131,13 @@ func testValues(t *testing.T, _ *pgtest.Server, url string) {
 	}
 	var gotTexts []string
 	var gotBytes [][]byte
-	for row, err := range p.Query(t.Context(), "SELECT a, b, n FROM unnest($1::text[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS u(a, b, n, i) ORDER BY i",
-		texts, [][]byte{{}, large, {0}, {1}, {2}, []byte("x")}, []int64{1, -2, 3, 4, 5, 1 << 62}) {
+	for row, err := range p.Query(
+		t.Context(),
+		"SELECT a, b, n FROM unnest($1::text[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS u(a, b, n, i) ORDER BY i",
+		texts,
+		[][]byte{{}, large, {0}, {1}, {2}, []byte("x")},
+		[]int64{1, -2, 3, 4, 5, 1 << 62},
+	) {
 		var text string
 		var b []byte
 		var n int64
@@ -133,13 +152,29 @@ func testValues(t *testing.T, _ *pgtest.Server, url string) {
 			t.Errorf("number %d became %d", want, n)
 		}
 	}
-	if !slices.Equal(gotTexts, texts) || len(gotBytes) != 6 || len(gotBytes[0]) != 0 || !bytes.Equal(gotBytes[1], large) || string(gotBytes[5]) != "x" {
+	if !slices.Equal(gotTexts, texts) ||
+		len(gotBytes) != 6 ||
+		len(gotBytes[0]) != 0 ||
+		!bytes.Equal(gotBytes[1], large) ||
+		string(gotBytes[5]) != "x" {
 		t.Errorf("arrays became %q and %d others", gotTexts, len(gotBytes))
 	}
-	if n := one[int64](t, p, "SELECT count(*) FROM unnest($1::text[], $2::bytea[], $3::bigint[])", []string(nil), [][]byte{}, []int64{}); n != 0 {
+	if n := one[int64](
+		t,
+		p,
+		"SELECT count(*) FROM unnest($1::text[], $2::bytea[], $3::bigint[])",
+		[]string(nil),
+		[][]byte{},
+		[]int64{},
+	); n != 0 {
 		t.Errorf("empty arrays have %d elements", n)
 	}
-	if got := one[int](t, p, "SELECT sum(n)::int FROM generate_series(1, 9) n WHERE n = ANY($1)", []int64{2, 3}); got != 5 {
+	if got := one[int](
+		t,
+		p,
+		"SELECT sum(n)::int FROM generate_series(1, 9) n WHERE n = ANY($1)",
+		[]int64{2, 3},
+	); got != 5 {
 		t.Errorf("the numbers 2 and 3 as int4[] make %d", got)
 	}
 	for _, n := range []int64{0, -1, 1 << 31, -1 << 63, 1<<63 - 1} {
@@ -158,11 +193,21 @@ func testValues(t *testing.T, _ *pgtest.Server, url string) {
 	if !one[bool](t, p, "SELECT $1 AND NOT $2", true, false) {
 		t.Error("true is false")
 	}
-	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Date(1999, 12, 31, 23, 59, 59, 999_999_000, time.UTC), time.Date(2026, 3, 29, 2, 30, 0, 1000, time.FixedZone("", 3600))} {
+	for _, at := range []time.Time{
+		{},
+		time.Unix(0, 0),
+		time.Date(1999, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
+		time.Date(2026, 3, 29, 2, 30, 0, 1000, time.FixedZone("", 3600)),
+	} {
 		if got := one[time.Time](t, p, "SELECT $1::timestamptz", at); !got.Equal(at) {
 			t.Errorf("%v became %v", at, got)
 		}
-		if got := one[string](t, p, "SELECT to_char($1::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')", at); got != at.UTC().Format("2006-01-02 15:04:05.000000") {
+		if got := one[string](
+			t,
+			p,
+			"SELECT to_char($1::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
+			at,
+		); got != at.UTC().Format("2006-01-02 15:04:05.000000") {
 			t.Errorf("%v is %s there", at, got)
 		}
 	}
@@ -196,7 +241,8 @@ func testMisfits(t *testing.T, _ *pgtest.Server, url string) {
 		{"SELECT $1::int", []any{1 << 40}, new(int), "out of range"},
 		{"SELECT 1 WHERE false", nil, new(int), ErrNoRows.Error()},
 	} {
-		if err := p.QueryRow(t.Context(), c.sql, c.args...).Scan(c.to); err == nil || !strings.Contains(err.Error(), c.says) {
+		if err := p.QueryRow(t.Context(), c.sql, c.args...).Scan(c.to); err == nil ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %v to %T: %v", c.sql, c.args, c.to, err)
 		}
 		if got := one[int](t, p, "SELECT 1"); got != 1 {
@@ -212,7 +258,11 @@ func testErrors(t *testing.T, _ *pgtest.Server, url string) {
 	exec(t, p, "CREATE TABLE bread (name text PRIMARY KEY DEFERRABLE INITIALLY DEFERRED); CREATE TABLE rolls (n int)")
 	exec(t, p, "INSERT INTO bread VALUES ($1)", "rye")
 	var n int
-	if err := p.QueryRow(t.Context(), "SELECT 1 / (2 - n) FROM generate_series($1::int, 3) n", 1).Scan(&n); code(err) != "22012" {
+	if err := p.QueryRow(
+		t.Context(),
+		"SELECT 1 / (2 - n) FROM generate_series($1::int, 3) n",
+		1,
+	).Scan(&n); code(err) != "22012" {
 		t.Errorf("an error after the first row: %d, %v", n, err)
 	}
 	rows := 0
@@ -227,7 +277,11 @@ func testErrors(t *testing.T, _ *pgtest.Server, url string) {
 		t.Errorf("%d rows, then %v", rows, last)
 	}
 	var name string
-	if err := p.QueryRow(t.Context(), "INSERT INTO bread VALUES ($1) RETURNING name", "rye").Scan(&name); code(err) != "23505" {
+	if err := p.QueryRow(
+		t.Context(),
+		"INSERT INTO bread VALUES ($1) RETURNING name",
+		"rye",
+	).Scan(&name); code(err) != "23505" {
 		t.Errorf("an error of the commit: %q, %v", name, err)
 	}
 	if _, err := p.Exec(t.Context(), "INSERT INTO bread VALUES ($1)", "rye"); code(err) != "23505" {
@@ -239,7 +293,8 @@ func testErrors(t *testing.T, _ *pgtest.Server, url string) {
 	if n := one[int64](t, p, "SELECT count(*) FROM rolls"); n != 0 {
 		t.Errorf("the first of two statements was executed: %d", n)
 	}
-	for row, err := range p.Query(t.Context(), "SELECT n FROM generate_series(1, 100000) n") { // the others are discarded
+	// the others are discarded
+	for row, err := range p.Query(t.Context(), "SELECT n FROM generate_series(1, 100000) n") {
 		if err == nil {
 			err = row.Scan(&n)
 		}
@@ -266,15 +321,28 @@ func testBatches(t *testing.T, _ *pgtest.Server, url string) {
 		return err
 	}
 	const insert, list = "INSERT INTO bread VALUES ($1)", "SELECT name FROM bread ORDER BY name"
-	err := p.ExecBatch(t.Context(), Batch{{SQL: list, Read: store}, {SQL: insert, Args: []any{"rye"}}, {SQL: insert, Args: []any{"spelt"}}, {SQL: list}, {SQL: list, Read: store}})
+	err := p.ExecBatch(t.Context(), Batch{
+		{SQL: list, Read: store},
+		{SQL: insert, Args: []any{"rye"}},
+		{SQL: insert, Args: []any{"spelt"}},
+		{SQL: list},
+		{SQL: list, Read: store},
+	})
 	if err != nil || !slices.Equal(read, []string{"rye", "spelt"}) {
 		t.Errorf("a batch: %q, %v", read, err)
 	}
-	if err := p.ExecBatch(t.Context(), Batch{{SQL: insert, Args: []any{"oat"}}, {SQL: insert, Args: []any{"rye"}}, {SQL: list, Read: store}}); code(err) != "23505" {
+	if err := p.ExecBatch(t.Context(), Batch{
+		{SQL: insert, Args: []any{"oat"}},
+		{SQL: insert, Args: []any{"rye"}},
+		{SQL: list, Read: store},
+	}); code(err) != "23505" {
 		t.Errorf("a batch whose second statement fails: %v", err)
 	}
 	broken := errors.New("broken")
-	if err := p.ExecBatch(t.Context(), Batch{{SQL: list, Read: func(Row) error { return broken }}, {SQL: list, Read: store}}); !errors.Is(err, broken) {
+	if err := p.ExecBatch(t.Context(), Batch{
+		{SQL: list, Read: func(Row) error { return broken }},
+		{SQL: list, Read: store},
+	}); !errors.Is(err, broken) {
 		t.Errorf("a batch whose first rows cannot be read: %v", err)
 	}
 	if n := one[int64](t, p, "SELECT count(*) FROM bread"); n != 2 || len(read) != 2 {
@@ -296,9 +364,16 @@ func testTransactions(t *testing.T, _ *pgtest.Server, url string) {
 		is func(error) bool
 	}{
 		{func(tx *Tx) error { return insert(tx, "rye") }, func(err error) bool { return err == nil }},
-		{func(tx *Tx) error { return cmp.Or(insert(tx, "oat"), broken) }, func(err error) bool { return err == broken }},
-		{func(tx *Tx) error { return insert(tx, "rye") }, func(err error) bool { return code(err) == "23505" }}, // at the commit
-		{func(tx *Tx) error { _, err := tx.Exec(t.Context(), "SELECT 1 / $1", 0); return err }, func(err error) bool { return code(err) == "22012" }},
+		{
+			func(tx *Tx) error { return cmp.Or(insert(tx, "oat"), broken) },
+			func(err error) bool { return err == broken },
+		},
+		// at the commit
+		{func(tx *Tx) error { return insert(tx, "rye") }, func(err error) bool { return code(err) == "23505" }},
+		{func(tx *Tx) error {
+			_, err := tx.Exec(t.Context(), "SELECT 1 / $1", 0)
+			return err
+		}, func(err error) bool { return code(err) == "22012" }},
 		{func(tx *Tx) error {
 			_, _ = tx.Exec(t.Context(), "SELECT 1 / 0")
 			return nil
@@ -425,7 +500,11 @@ func testCancel(t *testing.T, server *pgtest.Server, url string) {
 		t.Errorf("%d rows were committed", n)
 	}
 	p.Close()
-	if n := server.Query("postgres", "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' AND pid <> pg_backend_pid()"); n != "0" {
+	if n := server.Query(
+		"postgres",
+		"SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' "+
+			"AND pid <> pg_backend_pid()",
+	); n != "0" {
 		t.Errorf("%s statements are still executed", n)
 	}
 }
@@ -473,7 +552,12 @@ func testReplaced(t *testing.T, _ *pgtest.Server, url string) {
 		unused bool
 		code   string
 	}{
-		{"terminated while unused", func(pid int) { exec(t, other, "SELECT pg_terminate_backend($1, 60000)", pid) }, true, ""},
+		{
+			"terminated while unused",
+			func(pid int) { exec(t, other, "SELECT pg_terminate_backend($1, 60000)", pid) },
+			true,
+			"",
+		},
 		{"terminated", func(pid int) { exec(t, other, "SELECT pg_terminate_backend($1, 60000)", pid) }, false, "57P01"},
 		{"table changed", func(int) { exec(t, other, "ALTER TABLE bread ADD COLUMN price int") }, false, "0A000"},
 		{"statements discarded", func(int) { exec(t, p, "DEALLOCATE ALL") }, false, "26000"},
@@ -544,7 +628,10 @@ func testAges(t *testing.T, server *pgtest.Server, url string) {
 		t.Errorf("%d connections are kept", len(p.idle))
 	}
 	p.Close()
-	if n := server.Query("postgres", "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pool' AND datname = 'ages'"); n != "0" {
+	if n := server.Query(
+		"postgres",
+		"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pool' AND datname = 'ages'",
+	); n != "0" {
 		t.Errorf("%s connections are open", n)
 	}
 }

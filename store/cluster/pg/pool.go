@@ -61,7 +61,9 @@ const mostConnections = 1000
 // SettingError is an error about a setting in the URL. It has no secret.
 type SettingError struct{ Name, Issue string }
 
-func (e *SettingError) Error() string { return e.Name + " " + e.Issue }
+func (e *SettingError) Error() string {
+	return e.Name + " " + e.Issue
+}
 
 var errClosed = errors.New("the connection pool is closed")
 
@@ -80,7 +82,9 @@ func New(url string, o Options) (*Pool, error) {
 	maps.Copy(config.RuntimeParams, o.Params)
 	keep := config.OnPgError
 	config.OnPgError = func(c *pgconn.PgConn, err *pgconn.PgError) bool {
-		return keep(c, err) && !slices.Contains(stale, err.Code) && !slices.Contains(o.Fatal, err.Code)
+		return keep(c, err) &&
+			!slices.Contains(stale, err.Code) &&
+			!slices.Contains(o.Fatal, err.Code)
 	}
 	p := &Pool{config: config, slots: make(chan struct{}, size)}
 	p.ctx, p.end = context.WithCancel(context.Background())
@@ -174,7 +178,11 @@ func (p *Pool) open(ctx context.Context) (*conn, error) {
 		var r result
 		pc, err := pgconn.ConnectConfig(p.ctx, p.config.Copy())
 		if r.err = err; err == nil {
-			r.c = &conn{PgConn: pc, prepared: map[string]*pgconn.StatementDescription{}, opened: time.Now()}
+			r.c = &conn{
+				PgConn:   pc,
+				prepared: map[string]*pgconn.StatementDescription{},
+				opened:   time.Now(),
+			}
 		} else {
 			<-p.slots
 		}

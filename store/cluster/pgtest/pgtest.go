@@ -37,7 +37,10 @@ const unprivileged = 65534
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := newServer(t)
-	s.run("initdb", "-D", s.data(), "-U", "satchel", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	s.run(
+		"initdb", "-D", s.data(), "-U", "satchel", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync",
+		"--no-instructions",
+	)
 	s.Up()
 	return s
 }
@@ -45,7 +48,11 @@ func Start(t testing.TB) *Server {
 // newServer returns a server without data.
 func newServer(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, bin: find(t), port: freePort(t)} // or skips the test
+	s := &Server{
+		t:    t,
+		bin:  find(t),
+		port: freePort(t),
+	} // or skips the test
 	folder, err := os.MkdirTemp("", "satchel-postgres-")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +74,9 @@ func newServer(t testing.TB) *Server {
 
 func (s *Server) remove() { _ = os.RemoveAll(s.folder) }
 
-func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+func (s *Server) data() string {
+	return filepath.Join(s.folder, "data")
+}
 
 // Up starts the server, for the first time or after Kill.
 func (s *Server) Up() {
@@ -84,8 +93,17 @@ func (s *Server) Up() {
 }
 
 func (s *Server) start() error {
-	options := "-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c shared_buffers=16MB -c max_connections=60 -p " + s.port
-	return s.try("pg_ctl", "-D", s.data(), "-o", options, "-l", filepath.Join(s.folder, "log"), "-w", "-t", "60", "start")
+	options := "-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c shared_buffers=16MB " +
+		"-c max_connections=60 -p " +
+		s.port
+	return s.try(
+		"pg_ctl",
+		"-D", s.data(),
+		"-o", options,
+		"-l", filepath.Join(s.folder, "log"),
+		"-w", "-t",
+		"60", "start",
+	)
 }
 
 // Kill stops the server as a crash would.
@@ -95,7 +113,9 @@ func (s *Server) Kill() {
 }
 
 // Addr returns the host and port of the server.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", s.port) }
+func (s *Server) Addr() string {
+	return net.JoinHostPort("127.0.0.1", s.port)
+}
 
 // Database creates an empty database and returns its URL.
 func (s *Server) Database(name string) string {
@@ -157,8 +177,10 @@ func find(t testing.TB) string {
 	}
 	// Test packages run at the same time: with the lock, one waits for the other.
 	install := func() ([]byte, error) {
-		return exec.Command("env", "DEBIAN_FRONTEND=noninteractive",
-			"apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "postgresql").CombinedOutput()
+		return exec.Command(
+			"env", "DEBIAN_FRONTEND=noninteractive",
+			"apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "postgresql",
+		).CombinedOutput()
 	}
 	out, err := install()
 	if err != nil { // a fresh machine has no package lists
@@ -184,7 +206,9 @@ func newest() string {
 	if len(found) == 0 {
 		return ""
 	}
-	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) }))
+	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int {
+		return version(a) - version(b)
+	}))
 }
 
 func freePort(t testing.TB) string {

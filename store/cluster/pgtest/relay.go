@@ -31,8 +31,17 @@ func NewRelay(t testing.TB) *Relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Relay{listener: l, Seen: make(chan struct{}, 1), Lost: make(chan struct{}, 1), conns: map[net.Conn]bool{}}
-	t.Cleanup(func() { l.Close(); r.To(""); r.resume() })
+	r := &Relay{
+		listener: l,
+		Seen:     make(chan struct{}, 1),
+		Lost:     make(chan struct{}, 1),
+		conns:    map[net.Conn]bool{},
+	}
+	t.Cleanup(func() {
+		l.Close()
+		r.To("")
+		r.resume()
+	})
 	go func() {
 		for {
 			in, err := l.Accept()
@@ -46,7 +55,9 @@ func NewRelay(t testing.TB) *Relay {
 }
 
 // Addr returns the host and port at which the relay accepts connections.
-func (r *Relay) Addr() string { return r.listener.Addr().String() }
+func (r *Relay) Addr() string {
+	return r.listener.Addr().String()
+}
 
 // To closes all connections and relays new ones to an address; if it is "", they are
 // closed at once.

@@ -57,7 +57,11 @@ type List struct {
 
 // NewList returns a List with capacity for n codes.
 func NewList(dims, n int) *List {
-	return &List{words: Words(dims), factors: make([]float32, 0, n), signs: make([]uint64, 0, n*Words(dims))}
+	return &List{
+		words:   Words(dims),
+		factors: make([]float32, 0, n),
+		signs:   make([]uint64, 0, n*Words(dims)),
+	}
 }
 
 // Add adds a code in the form written by Append.
@@ -72,7 +76,9 @@ func (l *List) Add(code []byte) {
 func (l *List) Len() int { return len(l.factors) }
 
 // Bytes returns the amount of memory that the List uses.
-func (l *List) Bytes() int { return 4*cap(l.factors) + 8*cap(l.signs) }
+func (l *List) Bytes() int {
+	return 4*cap(l.factors) + 8*cap(l.signs)
+}
 
 // queryBits is the number of bits to which each component of a query is quantized, in
 // two's complement.

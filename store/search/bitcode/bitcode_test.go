@@ -103,7 +103,11 @@ func compareSums(t *testing.T, r *rand.Rand, v []float32) {
 				}
 			}
 			if got != want {
-				t.Fatalf("%d dimensions, assembly %v, from %d: sum %d is %d, want %d", len(v), native, from, i, got, want)
+				t.Fatalf(
+					"%d dimensions, assembly %v, from %d: sum %d is %d, want %d",
+					len(v),
+					native, from, i, got, want,
+				)
 			}
 		}
 	}

@@ -24,7 +24,9 @@ func (l *List) At(row int64, from int) int {
 		step *= 2
 	}
 	end := min(from+step+1, len(l.Rows))
-	return from + sort.Search(end-from, func(i int) bool { return l.Rows[from+i] >= row })
+	return from + sort.Search(end-from, func(i int) bool {
+		return l.Rows[from+i] >= row
+	})
 }
 
 // positions decodes the positions of the row at index i into into: the column in the
@@ -177,7 +179,13 @@ func (l List) concat(next List) List {
 	for _, end := range next.ends {
 		l.ends = append(l.ends, len(l.bytes)+end)
 	}
-	return List{Rows: append(l.Rows, next.Rows...), Counts: append(l.Counts, next.Counts...), Cut: l.Cut || next.Cut, ends: l.ends, bytes: append(l.bytes, next.bytes...)}
+	return List{
+		Rows:   append(l.Rows, next.Rows...),
+		Counts: append(l.Counts, next.Counts...),
+		Cut:    l.Cut || next.Cut,
+		ends:   l.ends,
+		bytes:  append(l.bytes, next.bytes...),
+	}
 }
 
 // add appends the row at an index of another list.

@@ -151,7 +151,11 @@ func (l leaf) firstTerm() int {
 // leaves calls fn with the pages of a segment, beginning with a page number, until it
 // returns false. A page is only valid during the call.
 func (x *Index) leaves(s segment, from int64, fn func(leaf) (bool, error)) error {
-	rows, err := x.query(x.pages, s.id<<segmentBits+max(from, s.first), s.id<<segmentBits+s.last)
+	rows, err := x.query(
+		x.pages,
+		s.id<<segmentBits+max(from, s.first),
+		s.id<<segmentBits+s.last,
+	)
 	if err != nil {
 		return err
 	}
@@ -230,7 +234,9 @@ func (x *Index) parts(term string, positions bool, limit int) (parts []List, err
 			return nil, err
 		}
 		d := decoder{limit: limit, positions: positions}
-		if err := x.leaves(s, page, func(l leaf) (bool, error) { return d.read(l, wanted) }); err != nil {
+		if err := x.leaves(s, page, func(l leaf) (bool, error) {
+			return d.read(l, wanted)
+		}); err != nil {
 			return nil, fmt.Errorf("read the rows of a term: %w", err)
 		}
 		if len(d.list.Rows) > 0 {

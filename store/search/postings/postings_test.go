@@ -173,7 +173,8 @@ func TestLimits(t *testing.T) {
 	if l, err := x.Term("same", false, 50); err != nil || !l.Cut || len(l.Rows) <= 50 || len(l.Rows) == 300 {
 		t.Errorf("%d rows, truncated %v, %v", len(l.Rows), l.Cut, err)
 	}
-	if terms, err := x.Terms("v2", 7); err != nil || !slices.Equal(terms, []string{"v2", "v20", "v200", "v201", "v202", "v203", "v204"}) {
+	if terms, err := x.Terms("v2", 7); err != nil ||
+		!slices.Equal(terms, []string{"v2", "v20", "v200", "v201", "v202", "v203", "v204"}) {
 		t.Errorf("%v, %v", terms, err)
 	}
 	l, _ := x.Term("same", false, 0)
@@ -195,7 +196,13 @@ func FuzzDamaged(f *testing.F) {
 		for row := range int64(30) {
 			tb.insert(t, row+1, "", fmt.Sprint("some words w", row%7))
 		}
-		tb.do(t, "UPDATE f_data SET block = CAST(substr(block, 1, ?2) || ?3 || substr(block, ?2 + 2) AS BLOB) WHERE id = ?1", id, at, []byte{value})
+		tb.do(
+			t,
+			"UPDATE f_data SET block = CAST(substr(block, 1, ?2) || ?3 || substr(block, ?2 + 2) AS BLOB) WHERE id = ?1",
+			id,
+			at,
+			[]byte{value},
+		)
 		x, err := Open(tb.Query, "f")
 		if err != nil {
 			return

@@ -26,12 +26,42 @@ type Language struct {
 
 // Languages are the languages that have a stemmer.
 var Languages = []Language{
-	{"de", true, [][]string{{"und", "der"}, {"und", "die"}, {"ist", "der"}, {"ist", "die"}, {"mit", "den"}}, german.Stem},
-	{"es", false, [][]string{{"que", "los"}, {"el", "del"}, {"las", "que"}, {"con", "los"}, {"los", "del"}}, spanish.Stem},
-	{"fr", false, [][]string{{"les", "des"}, {"est", "les"}, {"une", "les"}, {"dans", "le"}, {"est", "une"}}, french.Stem},
-	{"it", false, [][]string{{"che", "il"}, {"della", "il"}, {"non", "che"}, {"della", "che"}, {"per", "gli"}}, italian.Stem},
-	{"pt", false, [][]string{{"que", "nao"}, {"uma", "que"}, {"com", "uma"}, {"dos", "uma"}, {"para", "uma"}}, portuguese.Stem},
-	{"nl", true, [][]string{{"het", "een"}, {"van", "het"}, {"van", "een"}, {"niet", "een"}, {"wordt", "het"}}, dutch.Stem},
+	{
+		"de",
+		true,
+		[][]string{{"und", "der"}, {"und", "die"}, {"ist", "der"}, {"ist", "die"}, {"mit", "den"}},
+		german.Stem,
+	},
+	{
+		"es",
+		false,
+		[][]string{{"que", "los"}, {"el", "del"}, {"las", "que"}, {"con", "los"}, {"los", "del"}},
+		spanish.Stem,
+	},
+	{
+		"fr",
+		false,
+		[][]string{{"les", "des"}, {"est", "les"}, {"une", "les"}, {"dans", "le"}, {"est", "une"}},
+		french.Stem,
+	},
+	{
+		"it",
+		false,
+		[][]string{{"che", "il"}, {"della", "il"}, {"non", "che"}, {"della", "che"}, {"per", "gli"}},
+		italian.Stem,
+	},
+	{
+		"pt",
+		false,
+		[][]string{{"que", "nao"}, {"uma", "que"}, {"com", "uma"}, {"dos", "uma"}, {"para", "uma"}},
+		portuguese.Stem,
+	},
+	{
+		"nl",
+		true,
+		[][]string{{"het", "een"}, {"van", "het"}, {"van", "een"}, {"niet", "een"}, {"wordt", "het"}},
+		dutch.Stem,
+	},
 }
 
 // Stem returns the stem of a lower-case word without accents.
@@ -61,7 +91,8 @@ var functionWords = map[string]map[string]bool{
 		o onde os ou para pela pelo por porque posso pode qual quais quando quanta quantas quanto quantos que quem se ser seu sua sao sem so sobre tem tenho um uma voce`),
 	"nl": setOf(`aan al als bij dan dat de deze die dit door een en er heb hebben heeft het hij hoe hoeveel ik in is je kan kunnen maar me met mijn moet na naar niet nog of
 		om ook op over te tegen tot u uit uw van veel voor waar waarom wanneer wat we welk welke werd wie wij wil worden wordt ze zich zijn zo`),
-	"sv": setOf(`att av da de den det din dig du en ett for fran har hon han hur i inte jag kan med men min mig nar och om pa sa ska som till under upp vad var varfor vem vi vid vilka vilken vilket ar`),
+	"sv": setOf(`att av da de den det din dig du en ett for fran har hon han hur i inte jag kan med men min mig nar ` +
+		`och om pa sa ska som till under upp vad var varfor vem vi vid vilka vilken vilket ar`),
 }
 
 func setOf(list string) map[string]bool {
@@ -74,7 +105,9 @@ func setOf(list string) map[string]bool {
 
 // Fold returns a word in lower case without accents, as in the index before
 // stemming.
-func Fold(word string) string { return string(fold([]byte(word))) }
+func Fold(word string) string {
+	return string(fold([]byte(word)))
+}
 
 // LanguagesByWords returns the codes of the languages, including English and Swedish, that
 // most function words of a text belong to; none if it has none.
@@ -104,8 +137,16 @@ var scripts = []struct {
 	code string
 	of   *unicode.RangeTable
 }{
-	{"ja", unicode.Hiragana}, {"ja", unicode.Katakana}, {"ko", unicode.Hangul}, {"zh", unicode.Han}, {"th", unicode.Thai}, {"ru", unicode.Cyrillic},
-	{"el", unicode.Greek}, {"ar", unicode.Arabic}, {"he", unicode.Hebrew}, {"hi", unicode.Devanagari},
+	{"ja", unicode.Hiragana},
+	{"ja", unicode.Katakana},
+	{"ko", unicode.Hangul},
+	{"zh", unicode.Han},
+	{"th", unicode.Thai},
+	{"ru", unicode.Cyrillic},
+	{"el", unicode.Greek},
+	{"ar", unicode.Arabic},
+	{"he", unicode.Hebrew},
+	{"hi", unicode.Devanagari},
 }
 
 // LanguagesOf returns the codes of the most likely languages of a text: from its script,
@@ -132,12 +173,16 @@ func LanguagesOf(text string) []string {
 			return []string{code}
 		}
 	}
-	return LanguagesByWords(strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M) }))
+	return LanguagesByWords(strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M)
+	}))
 }
 
 // IsFunctionWord reports whether a word is a function word in one of the languages
 // with these codes.
 func IsFunctionWord(word string, codes []string) bool {
 	word = Fold(word)
-	return slices.ContainsFunc(codes, func(code string) bool { return functionWords[code][word] })
+	return slices.ContainsFunc(codes, func(code string) bool {
+		return functionWords[code][word]
+	})
 }

@@ -50,8 +50,14 @@ func TestDistance(t *testing.T) {
 		most int
 		want int
 	}{
-		{"kettle", "kettle", 2, 0}, {"ketle", "kettle", 2, 1}, {"kettel", "kettle", 2, 1}, {"kittel", "kettle", 2, 2}, {"pump", "kettle", 2, 3},
-		{"", "ab", 2, 2}, {"für", "fur", 1, 1}, {"abcdef", "fedcba", 2, 3},
+		{"kettle", "kettle", 2, 0},
+		{"ketle", "kettle", 2, 1},
+		{"kettel", "kettle", 2, 1},
+		{"kittel", "kettle", 2, 2},
+		{"pump", "kettle", 2, 3},
+		{"", "ab", 2, 2},
+		{"für", "fur", 1, 1},
+		{"abcdef", "fedcba", 2, 3},
 	} {
 		if got := Distance(c.a, c.b, c.most); got != c.want {
 			t.Errorf("%s and %s: %d, want %d", c.a, c.b, got, c.want)
@@ -62,7 +68,10 @@ func TestDistance(t *testing.T) {
 // TestFormDistance checks that a typing error in an ending that the index cuts off counts
 // less.
 func TestFormDistance(t *testing.T) {
-	for word, want := range map[string]int{"fermentaton": 1, "fermentation": 0, "fermetnation": 1, "fermenttaion": 1, "fermenttaon": 2, "ferment": 3, "fermenting": 0, "fertilizer": 3, "fermentationalism": 3} {
+	for word, want := range map[string]int{
+		"fermentaton": 1, "fermentation": 0, "fermetnation": 1, "fermenttaion": 1, "fermenttaon": 2, "ferment": 3,
+		"fermenting": 0, "fertilizer": 3, "fermentationalism": 3,
+	} {
 		if got := FormDistance(word, "ferment", 2); got != want {
 			t.Errorf("%s: %d, want %d", word, got, want)
 		}
@@ -77,7 +86,8 @@ func TestFormDistance(t *testing.T) {
 // TestWordOf checks that a word is found for the stems of many words.
 func TestWordOf(t *testing.T) {
 	found := 0
-	list := strings.Fields("refrigerator batteries relational controlling kettle delivery warranty machines agreement happiness electrical running shipped")
+	list := strings.Fields("refrigerator batteries relational controlling kettle delivery warranty machines " +
+		"agreement happiness electrical running shipped")
 	for _, word := range list {
 		if w := WordOf(Stemmed(word)); w != "" {
 			found++
@@ -92,7 +102,14 @@ func TestWordOf(t *testing.T) {
 }
 
 func TestVariants(t *testing.T) {
-	for word, want := range map[string]string{"straße": "strasse", "strasse": "straße", "müller": "mueller", "mueller": "muller", "grösse": "grösse größe", "pump": ""} {
+	for word, want := range map[string]string{
+		"straße":  "strasse",
+		"strasse": "straße",
+		"müller":  "mueller",
+		"mueller": "muller",
+		"grösse":  "grösse größe",
+		"pump":    "",
+	} {
 		for _, w := range strings.Fields(want) {
 			if w != word && !slices.Contains(Variants(word), w) {
 				t.Errorf("%s has the variants %q", word, Variants(word))

@@ -38,16 +38,23 @@ func Distance(from, to string, most int) int {
 }
 
 // Stemmed returns the index term of a word.
-func Stemmed(word string) string { return string(stem(fold([]byte(word)))) }
+func Stemmed(word string) string {
+	return string(stem(fold([]byte(word))))
+}
 
 // suffixes are removed by the stemmer of the index.
-var suffixes = []string{"", "s", "e", "es", "ed", "ing", "ion", "ation", "ate", "ator", "er", "or", "al", "ly", "ment", "ement", "ness", "able", "ive", "ize", "ous", "ism", "ity", "y", "ic", "ical", "ance", "ence", "ant", "ent"}
+var suffixes = []string{
+	"", "s", "e", "es", "ed", "ing", "ion", "ation", "ate", "ator", "er", "or", "al", "ly", "ment", "ement", "ness",
+	"able", "ive", "ize", "ous", "ism", "ity", "y", "ic", "ical", "ance", "ence", "ant", "ent",
+}
 
 // FormDistance returns the Distance of a word from the nearest of the inflected
 // words that share an index term, or most+1. From "ferment" to "fermentaton" it is
 // 1, since "fermentation" has the same term.
 func FormDistance(word, term string, most int) int {
-	if longer := len(word) - len(term); longer < 1 || longer > longestSuffix+most || Distance(word[:len(term)], term, most) > most {
+	if longer := len(word) - len(term); longer < 1 ||
+		longer > longestSuffix+most ||
+		Distance(word[:len(term)], term, most) > most {
 		return most + 1
 	}
 	nearest := most + 1
@@ -80,7 +87,10 @@ func WordOf(term string) string {
 // two letters, since the index drops its accent.
 func Variants(word string) []string {
 	var list []string
-	for _, pair := range [][2]string{{"ß", "ss"}, {"ss", "ß"}, {"ä", "ae"}, {"ö", "oe"}, {"ü", "ue"}, {"ae", "a"}, {"oe", "o"}, {"ue", "u"}, {"œ", "oe"}, {"oe", "œ"}, {"æ", "ae"}} {
+	for _, pair := range [][2]string{
+		{"ß", "ss"}, {"ss", "ß"}, {"ä", "ae"}, {"ö", "oe"}, {"ü", "ue"}, {"ae", "a"}, {"oe", "o"}, {"ue", "u"},
+		{"œ", "oe"}, {"oe", "œ"}, {"æ", "ae"},
+	} {
 		if strings.Contains(word, pair[0]) {
 			list = append(list, strings.ReplaceAll(word, pair[0], pair[1]))
 		}

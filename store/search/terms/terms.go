@@ -91,7 +91,9 @@ func (r Run) Grams() []string {
 
 // Short reports whether a run is shorter than its n-grams, so that it can only match
 // the beginning of one.
-func (r Run) Short() bool { return utf8.RuneCountInString(r.Text) < r.Gram }
+func (r Run) Short() bool {
+	return utf8.RuneCountInString(r.Text) < r.Gram
+}
 
 // Separate returns a text in the form to be indexed: runs without spaces are cut
 // into n-grams, and the last n-gram also into its endings, so that a word of the

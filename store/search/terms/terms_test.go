@@ -61,7 +61,9 @@ func reference(t testing.TB) func(text string) []string {
 func TestLettersEqualFTS5(t *testing.T) {
 	want := reference(t)
 	letters := []rune("µſςϐϑϕϖϰϱϵıİẞ")
-	for _, of := range []struct{ first, last rune }{{'À', 'ſ'}, {0x300, 0x36F}, {'Ά', 'ώ'}, {'Ѐ', 'џ'}, {'ぁ', 'ヿ'}, {'가', '갛'}, {'Ạ', 'ỹ'}} {
+	for _, of := range []struct{ first, last rune }{
+		{'À', 'ſ'}, {0x300, 0x36F}, {'Ά', 'ώ'}, {'Ѐ', 'џ'}, {'ぁ', 'ヿ'}, {'가', '갛'}, {'Ạ', 'ỹ'},
+	} {
 		for r := of.first; r <= of.last; r++ {
 			if wordChar(string(r)) > 0 {
 				letters = append(letters, r)
@@ -109,11 +111,16 @@ func TestWordsOfOtherScripts(t *testing.T) {
 	want := reference(t)
 	for _, text := range []string{
 		"Crème BRÛLÉE naïve cafe\u0301 Straße Ærø ĲSSELMEER", "ПРИВЕТ мир", "हिन्दी में", "ภาษาไทย กิน น้ำ", "東京 京都 ｶﾅ",
-		"ties dying agreed feed plastered bled motoring sing conflated troubled sized hopping tanned falling hissing fizzed failing filing happy sky",
-		"relational conditional rational valenci hesitanci digitizer radicalli differentli vileli analogousli vietnamization predication operator feudalism",
-		"decisiveness hopefulness callousness formaliti sensitiviti sensibiliti triplicate formative formalize electriciti electrical hopeful goodness",
-		"revival allowance inference airliner gyroscopic adjustable defensible irritant replacement adjustment dependent adoption homologou communism",
-		"activate angulariti homologous effective bowdlerize probate rate cease controll roll generate ion as is us yes ssses eed s",
+		"ties dying agreed feed plastered bled motoring sing conflated troubled sized hopping tanned falling " +
+			"hissing fizzed failing filing happy sky",
+		"relational conditional rational valenci hesitanci digitizer radicalli differentli vileli analogousli " +
+			"vietnamization predication operator feudalism",
+		"decisiveness hopefulness callousness formaliti sensitiviti sensibiliti triplicate formative formalize " +
+			"electriciti electrical hopeful goodness",
+		"revival allowance inference airliner gyroscopic adjustable defensible irritant replacement adjustment " +
+			"dependent adoption homologou communism",
+		"activate angulariti homologous effective bowdlerize probate rate cease controll roll generate " +
+			"ion as is us yes ssses eed s",
 		"x1 42 e1042 ERR_SSL_42 foo.Bar() AB-12/3 I\u2160 \u00bd",
 	} {
 		if got, want := Terms(text), want(text); !slices.Equal(got, want) {

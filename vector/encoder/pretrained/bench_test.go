@@ -21,20 +21,32 @@ func shaped(t testing.TB) string {
 	v := sample.Of(t, "mean")
 	folder := v.Build(t, "F32")
 	const width, inner, words = 384, 1536, 3000
-	tensors := map[string][]int{"embeddings.word_embeddings.weight": {words, width}, "embeddings.position_embeddings.weight": {512, width},
-		"embeddings.token_type_embeddings.weight": {2, width}, "embeddings.LayerNorm.weight": {width}, "embeddings.LayerNorm.bias": {width}}
+	tensors := map[string][]int{
+		"embeddings.word_embeddings.weight":       {words, width},
+		"embeddings.position_embeddings.weight":   {512, width},
+		"embeddings.token_type_embeddings.weight": {2, width},
+		"embeddings.LayerNorm.weight":             {width},
+		"embeddings.LayerNorm.bias":               {width},
+	}
 	for i := range 6 {
 		at := fmt.Sprintf("encoder.layer.%d.", i)
-		for _, n := range []string{"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"} {
+		for _, n := range []string{
+			"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+		} {
 			tensors[at+n+".weight"], tensors[at+n+".bias"] = []int{width, width}, []int{width}
 		}
-		tensors[at+"intermediate.dense.weight"], tensors[at+"intermediate.dense.bias"] = []int{inner, width}, []int{inner}
+		tensors[at+"intermediate.dense.weight"], tensors[at+"intermediate.dense.bias"] =
+			[]int{inner, width}, []int{inner}
 		tensors[at+"output.dense.weight"], tensors[at+"output.dense.bias"] = []int{width, inner}, []int{width}
 		for _, n := range []string{"attention.output.LayerNorm", "output.LayerNorm"} {
 			tensors[at+n+".weight"], tensors[at+n+".bias"] = []int{width}, []int{width}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "model.safetensors"), sample.Weights("F32", tensors), 0o644); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(folder, "model.safetensors"),
+		sample.Weights("F32", tensors),
+		0o644,
+	); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, folder, "config.json", `"hidden_size":32`, `"hidden_size":384`)

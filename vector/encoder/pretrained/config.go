@@ -79,9 +79,13 @@ func (c *config) checkSizes() error {
 		name        string
 		value, most int
 	}{
-		{"hidden_size", c.Width, maxWidth}, {"num_hidden_layers", c.Layers, maxLayers}, {"num_attention_heads", c.Heads, c.Width},
-		{"intermediate_size", c.Inner, maxInner}, {"max_position_embeddings", c.Positions, maxPositions},
-		{"type_vocab_size", c.Types, 16}, {"vocab_size", c.Vocabulary, maxVocabulary},
+		{"hidden_size", c.Width, maxWidth},
+		{"num_hidden_layers", c.Layers, maxLayers},
+		{"num_attention_heads", c.Heads, c.Width},
+		{"intermediate_size", c.Inner, maxInner},
+		{"max_position_embeddings", c.Positions, maxPositions},
+		{"type_vocab_size", c.Types, 16},
+		{"vocab_size", c.Vocabulary, maxVocabulary},
 	} {
 		if s.value < 1 || s.value > s.most {
 			return fmt.Errorf("%s is %d, must be from 1 to %d", s.name, s.value, s.most)

@@ -46,10 +46,11 @@ func readGGUF(f *folder) (s source, err error) {
 // ggufNames replaces parts of tensor names by those used in GGUF files.
 var ggufNames = strings.NewReplacer(
 	"embeddings.word_embeddings", "token_embd", "embeddings.token_type_embeddings", "token_types",
-	"embeddings.position_embeddings", "position_embd", "embeddings.LayerNorm", "token_embd_norm", "encoder.layer.", "blk.",
-	"attention.self.query", "attn_q", "attention.self.key", "attn_k", "attention.self.value", "attn_v",
-	"attention.output.dense", "attn_output", "attention.output.LayerNorm", "attn_output_norm",
-	"intermediate.dense", "ffn_up", "output.dense", "ffn_down", "output.LayerNorm", "layer_output_norm",
+	"embeddings.position_embeddings", "position_embd", "embeddings.LayerNorm", "token_embd_norm",
+	"encoder.layer.", "blk.", "attention.self.query", "attn_q", "attention.self.key", "attn_k",
+	"attention.self.value", "attn_v", "attention.output.dense", "attn_output",
+	"attention.output.LayerNorm", "attn_output_norm", "intermediate.dense", "ffn_up", "output.dense", "ffn_down",
+	"output.LayerNorm", "layer_output_norm",
 )
 
 // ggufConfig returns the sizes of the network. Positions begin with that of the
@@ -58,17 +59,29 @@ func ggufConfig(g *gguf.File) (config, error) {
 	if kind := g.Text("general.architecture"); kind != "bert" {
 		return config{}, fmt.Errorf("general.architecture %.40q cannot be computed by this program: bert can", kind)
 	}
-	size := func(key string) int { return int(min(g.Number(key, 0), maxVocabulary)) }
+	size := func(key string) int {
+		return int(min(g.Number(key, 0), maxVocabulary))
+	}
 	rows := func(name string) int {
 		if t := g.Tensors[name]; t != nil && len(t.Shape) > 0 {
 			return t.Shape[0]
 		}
 		return 0
 	}
-	c := config{ModelType: "bert", Activation: "gelu", PositionType: "absolute",
-		Width: size("bert.embedding_length"), Layers: size("bert.block_count"), Heads: size("bert.attention.head_count"),
-		Inner: size("bert.feed_forward_length"), Positions: size("bert.context_length"), Epsilon: g.Float("bert.attention.layer_norm_epsilon"),
-		Types: rows("token_types.weight"), Vocabulary: rows("token_embd.weight"), Decoder: g.Bool("bert.attention.causal", false)}
+	c := config{
+		ModelType:    "bert",
+		Activation:   "gelu",
+		PositionType: "absolute",
+		Width:        size("bert.embedding_length"),
+		Layers:       size("bert.block_count"),
+		Heads:        size("bert.attention.head_count"),
+		Inner:        size("bert.feed_forward_length"),
+		Positions:    size("bert.context_length"),
+		Epsilon:      g.Float("bert.attention.layer_norm_epsilon"),
+		Types:        rows("token_types.weight"),
+		Vocabulary:   rows("token_embd.weight"),
+		Decoder:      g.Bool("bert.attention.causal", false),
+	}
 	return c, c.check()
 }
 
@@ -82,7 +95,11 @@ func ggufPooling(g *gguf.File) (pooling, error) {
 	case 4:
 		return "", errors.New("it is a reranker, which this program reads from model.safetensors only")
 	default:
-		return "", fmt.Errorf("bert.pooling_type is %d: only pooling by the mean (1) or by the first token (2) can be computed by this program", kind)
+		return "", fmt.Errorf(
+			"bert.pooling_type is %d: only pooling by the mean (1) or by the first token (2) can "+
+				"be computed by this program",
+			kind,
+		)
 	}
 }
 
@@ -184,10 +201,24 @@ func (v vocabulary) wordPiece(parts map[string]any) error {
 	// has a capital letter.
 	lower := v.file.Bool("tokenizer.ggml.normalizer.lowercase", upper*100 < len(v.tokens))
 	accents := v.file.Bool("tokenizer.ggml.normalizer.strip_accents", lower)
-	parts["normalizer"] = map[string]any{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": accents, "lowercase": lower}
+	parts["normalizer"] = map[string]any{
+		"type":                 "BertNormalizer",
+		"clean_text":           true,
+		"handle_chinese_chars": true,
+		"strip_accents":        accents,
+		"lowercase":            lower,
+	}
 	parts["pre_tokenizer"] = map[string]any{"type": "BertPreTokenizer"}
-	parts["post_processor"] = map[string]any{"type": "BertProcessing", "cls": first, "sep": last}
-	parts["model"] = map[string]any{"type": "WordPiece", "unk_token": unknown[0], "vocab": pieces}
+	parts["post_processor"] = map[string]any{
+		"type": "BertProcessing",
+		"cls":  first,
+		"sep":  last,
+	}
+	parts["model"] = map[string]any{
+		"type":      "WordPiece",
+		"unk_token": unknown[0],
+		"vocab":     pieces,
+	}
 	return nil
 }
 
@@ -216,11 +247,27 @@ func (v vocabulary) unigram(parts map[string]any) error {
 	if err != nil {
 		return err
 	}
-	parts["normalizer"] = map[string]any{"type": "Precompiled", "precompiled_charsmap": v.file.Bytes("tokenizer.ggml.precompiled_charsmap")}
-	parts["pre_tokenizer"] = map[string]any{"type": "Sequence", "pretokenizers": []any{
-		map[string]any{"type": "WhitespaceSplit"}, map[string]any{"type": "Metaspace", "replacement": mark, "prepend_scheme": "always"}}}
-	parts["post_processor"] = map[string]any{"type": "RobertaProcessing", "cls": first, "sep": last}
-	parts["model"] = map[string]any{"type": "Unigram", "unk_id": unknown[1], "vocab": pieces}
+	parts["normalizer"] = map[string]any{
+		"type":                 "Precompiled",
+		"precompiled_charsmap": v.file.Bytes("tokenizer.ggml.precompiled_charsmap"),
+	}
+	parts["pre_tokenizer"] = map[string]any{
+		"type": "Sequence",
+		"pretokenizers": []any{
+			map[string]any{"type": "WhitespaceSplit"},
+			map[string]any{"type": "Metaspace", "replacement": mark, "prepend_scheme": "always"},
+		},
+	}
+	parts["post_processor"] = map[string]any{
+		"type": "RobertaProcessing",
+		"cls":  first,
+		"sep":  last,
+	}
+	parts["model"] = map[string]any{
+		"type":   "Unigram",
+		"unk_id": unknown[1],
+		"vocab":  pieces,
+	}
 	return nil
 }
 

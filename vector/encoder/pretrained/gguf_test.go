@@ -21,7 +21,10 @@ func TestGGUFMatchesTheReference(t *testing.T) {
 		for _, kind := range []string{"F32", "F16", "BF16"} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				m := open(t, v.BuildGGUF(t, kind))
-				if m.Kind != Embedder || m.Dims != 32 || m.Tokens != 40 || !slices.Equal(m.Files, []string{"model.gguf"}) {
+				if m.Kind != Embedder ||
+					m.Dims != 32 ||
+					m.Tokens != 40 ||
+					!slices.Equal(m.Files, []string{"model.gguf"}) {
 					t.Errorf("got %+v", m)
 				}
 				checkGolden(t, m, v)
@@ -180,22 +183,36 @@ func TestInvalidGGUFFilesAreRejected(t *testing.T) {
 		{"mean", "bert.block_count", "bert.block_kount", "num_hidden_layers is 0"},
 		{"mean", "bert.attention.layer_norm_epsilon", "bert.attention.layer_norm_epsilom", "layer_norm_eps"},
 		{"mean", "tokenizer.ggml.tokens", "tokenizer.ggml.token_", "tokenizer.ggml.tokens is not a list"},
-		{"mean", "tokenizer.ggml.token_type", "tokenizer.ggml.token_tipe", "tokenizer.ggml.token_type is not a list of 120"},
+		{
+			"mean",
+			"tokenizer.ggml.token_type",
+			"tokenizer.ggml.token_tipe",
+			"tokenizer.ggml.token_type is not a list of 120",
+		},
 		{"xlm-roberta", "tokenizer.ggml.scores", "tokenizer.ggml.skores", "tokenizer.ggml.scores is not a list"},
 		{"mean", "blk.1.ffn_up.weight", "blk.1.ffn_ap.weight", `"blk.1.ffn_up.weight" is missing`},
 		{"mean", "token_embd.weight", "token_emb_.weight", "vocab_size is 0"},
-		{"mean", "\x04\x00\x00\x00\x00\x00\x00\x00bert", "\x04\x00\x00\x00\x00\x00\x00\x00jina", `general.architecture "jina"`},
+		{
+			"mean",
+			"\x04\x00\x00\x00\x00\x00\x00\x00bert",
+			"\x04\x00\x00\x00\x00\x00\x00\x00jina",
+			`general.architecture "jina"`,
+		},
 		{"mean", "[CLS]", "[CLX]", "no token [CLS]"},
 		{"mean", "▁w119", "▁w\xff19", "not UTF-8"},
 	} {
 		folder := sample.Of(t, c.variant).BuildGGUF(t, "F16")
 		edit(t, folder, "model.gguf", c.from, c.to)
-		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "model.gguf: ") {
+		if _, err := Open(folder); err == nil ||
+			!strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "model.gguf: ") {
 			t.Errorf("%q for %q: %v, want an error with %q", c.to, c.from, err, c.want)
 		}
 	}
 	for want, change := range map[string]func(g *sample.GGUF){
-		`"rope_freqs.weight" belongs to an unsupported part`: func(g *sample.GGUF) { g.Tensor("rope_freqs.weight", "F32", []int{2}, []float32{1, 1}) },
+		`"rope_freqs.weight" belongs to an unsupported part`: func(g *sample.GGUF) {
+			g.Tensor("rope_freqs.weight", "F32", []int{2}, []float32{1, 1})
+		},
 		"occurs twice": func(g *sample.GGUF) { g.Key("bert.pooling_type", uint32(4)) },
 	} {
 		g := sample.Of(t, "mean").GGUF("F32")

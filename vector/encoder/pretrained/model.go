@@ -51,7 +51,9 @@ type finish struct {
 
 // Open reads the model of a folder. Its error names the file and what is wrong
 // with it.
-func Open(path string) (*Model, error) { return openWith(path, gemm.Kernels()[0]) }
+func Open(path string) (*Model, error) {
+	return openWith(path, gemm.Kernels()[0])
+}
 
 func openWith(path string, kernel *gemm.Kernel) (m *Model, err error) {
 	f, err := openFolder(path)
@@ -87,21 +89,32 @@ type source struct {
 
 func read(f *folder, kernel *gemm.Kernel) (*Model, error) {
 	s, err := readSource(f)
-	if missing := (*Missing)(nil); errors.As(err, &missing) && missing.Name == "config.json" && f.has(GGUF) {
+	if missing := (*Missing)(nil); errors.As(err, &missing) &&
+		missing.Name == "config.json" &&
+		f.has(GGUF) {
 		s, err = readGGUF(f)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.weights.kernel = kernel
-	m := &Model{Kind: Embedder, kernel: kernel, tokenizer: s.tokenizer, Tokens: s.tokens, lower: s.lower, Prompts: s.prompts}
+	m := &Model{
+		Kind:      Embedder,
+		kernel:    kernel,
+		tokenizer: s.tokenizer,
+		Tokens:    s.tokens,
+		lower:     s.lower,
+		Prompts:   s.prompts,
+	}
 	if s.config.classifies() {
 		m.Kind = Reranker
 	}
 	if err := m.build(s); err != nil {
 		return nil, err
 	}
-	m.scratch.New = func() any { return m.network.newScratch(kernel, m.Tokens) }
+	m.scratch.New = func() any {
+		return m.network.newScratch(kernel, m.Tokens)
+	}
 	return m, m.fits(&s.config)
 }
 
@@ -162,9 +175,15 @@ func (m *Model) build(s source) (err error) {
 // classifier reads the layers that turn the first token's vector into a number.
 func classifier(w *weights, c *config) []finish {
 	if c.ModelType == "xlm-roberta" {
-		return []finish{{w.dense(c.Width, c.Width, "classifier.dense"), true}, {w.dense(c.Width, 1, "classifier.out_proj"), false}}
+		return []finish{
+			{w.dense(c.Width, c.Width, "classifier.dense"), true},
+			{w.dense(c.Width, 1, "classifier.out_proj"), false},
+		}
 	}
-	return []finish{{w.dense(c.Width, c.Width, w.prefix+"pooler.dense"), true}, {w.dense(c.Width, 1, "classifier"), false}}
+	return []finish{
+		{w.dense(c.Width, c.Width, w.prefix+"pooler.dense"), true},
+		{w.dense(c.Width, 1, "classifier"), false},
+	}
 }
 
 // projections reads the layers after pooling and returns the length of vectors.
@@ -273,7 +292,10 @@ func parts(ids []int32, size int) [][]int32 {
 
 // compute runs the network and what follows it.
 func (m *Model) compute(s *scratch, in tokenizer.Input) ([]float32, error) {
-	if err := guard(func() error { m.network.embed(s, in); return nil }); err != nil {
+	if err := guard(func() error {
+		m.network.embed(s, in)
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	m.network.run(s, len(in.IDs))

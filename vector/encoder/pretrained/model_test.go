@@ -56,7 +56,10 @@ func TestInvalidFoldersAreRejected(t *testing.T) {
 		{"mean", "config.json", `"num_attention_heads":2`, `"num_attention_heads":3`, "not a multiple"},
 		{"mean", "config.json", `"layer_norm_eps":1e-12`, `"layer_norm_eps":-1`, "layer_norm_eps"},
 		{"mean", "config.json", `"num_hidden_layers":2`, `"num_hidden_layers":1`, "encoder.layer.1"},
-		{"mean", "config.json", `"num_hidden_layers":2`, `"num_hidden_layers":3`, `"encoder.layer.2.attention.self.query.weight" is missing`},
+		{
+			"mean", "config.json", `"num_hidden_layers":2`, `"num_hidden_layers":3`,
+			`"encoder.layer.2.attention.self.query.weight" is missing`,
+		},
 		{"mean", "config.json", `"intermediate_size":64`, `"intermediate_size":32`, "has shape [64 32], want [32 32]"},
 		{"mean", "config.json", `"vocab_size":120`, `"vocab_size":119`, "has shape"},
 		{"xlm-roberta", "config.json", `"pad_token_id":1`, `"pad_token_id":-1`, "pad_token_id"},
@@ -64,22 +67,58 @@ func TestInvalidFoldersAreRejected(t *testing.T) {
 		{"mean", "tokenizer.json", `WordPiece`, `BPE`, `tokenizer.json: model: "BPE"`},
 		{"pair", "config.json", `"type_vocab_size":2`, `"type_vocab_size":1`, "has shape"},
 		{"pair", "config.json", `"0":"LABEL_0"`, `"0":"a","1":"b"`, "several labels"},
-		{"pair", "config.json", `{`, `{"sbert_ce_default_activation_function":"torch.nn.modules.activation.Softmax",`, "activation"},
+		{
+			"pair",
+			"config.json",
+			`{`,
+			`{"sbert_ce_default_activation_function":"torch.nn.modules.activation.Softmax",`,
+			"activation",
+		},
 		{"mean", "sentence_bert_config.json", "40", "2", "max_seq_length is 2"},
 		{"mean", "sentence_bert_config.json", "40", "-5", "max_seq_length is -5"},
 		{"mean", "modules.json", "models.Normalize", "models.WeightedLayerPooling", "modules.json: module 2"},
 		{"mean", "modules.json", "1_Pooling", "../1_Pooling", "escapes"},
 		{"mean", "modules.json", "", "[]", "have to be the first"},
-		{"mean", "1_Pooling/config.json", `"pooling_mode_max_tokens":false`, `"pooling_mode_max_tokens":true`, "only pooling"},
-		{"mean", "1_Pooling/config.json", `"word_embedding_dimension":32`, `"word_embedding_dimension":64`, "word_embedding_dimension"},
+		{
+			"mean",
+			"1_Pooling/config.json",
+			`"pooling_mode_max_tokens":false`,
+			`"pooling_mode_max_tokens":true`,
+			"only pooling",
+		},
+		{
+			"mean",
+			"1_Pooling/config.json",
+			`"word_embedding_dimension":32`,
+			`"word_embedding_dimension":64`,
+			"word_embedding_dimension",
+		},
 		{"mean", "1_Pooling/config.json", `{`, `{"include_prompt":false,`, "without the prompt"},
 		{"dense", "2_Dense/config.json", "Tanh", "GELU", "activation"},
 		{"dense", "2_Dense/config.json", `"in_features":32`, `"in_features":31`, "layer of 31"},
 		{"dense", "2_Dense/model.safetensors", "", "short", "cut off"},
-		{"mean", "model.safetensors", `encoder.layer.0.output.dense.bias`, `encoder.layer.0.output.adapt.bias`, "is missing"},
-		{"mean", "model.safetensors", "", string(binary.LittleEndian.AppendUint64(nil, 4<<30)), "the header has 4294967296 bytes"},
+		{
+			"mean",
+			"model.safetensors",
+			`encoder.layer.0.output.dense.bias`,
+			`encoder.layer.0.output.adapt.bias`,
+			"is missing",
+		},
+		{
+			"mean",
+			"model.safetensors",
+			"",
+			string(binary.LittleEndian.AppendUint64(nil, 4<<30)),
+			"the header has 4294967296 bytes",
+		},
 		{"mean", "config_sentence_transformers.json", "", `{"similarity_fn_name":"euclidean"}`, "euclidean"},
-		{"mean", "config_sentence_transformers.json", "", `{"prompts":{"query":"` + strings.Repeat("x", 2000) + `"}}`, "prompt has more"},
+		{
+			"mean",
+			"config_sentence_transformers.json",
+			"",
+			`{"prompts":{"query":"` + strings.Repeat("x", 2000) + `"}}`,
+			"prompt has more",
+		},
 	} {
 		folder := sample.Of(t, c.variant).Build(t, "F32")
 		edit(t, folder, c.file, c.from, c.to)
@@ -90,7 +129,9 @@ func TestInvalidFoldersAreRejected(t *testing.T) {
 }
 
 func TestMissingFilesAreNamed(t *testing.T) {
-	for _, name := range []string{"config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json", "model.safetensors"} {
+	for _, name := range []string{
+		"config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json", "model.safetensors",
+	} {
 		folder := sample.Of(t, "mean").Build(t, "F32")
 		if err := os.Remove(filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
@@ -148,7 +189,8 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, folder).Embed(context.Background(), "w5"); err == nil || !strings.Contains(err.Error(), "not finite") {
+	if _, err := open(t, folder).Embed(context.Background(), "w5"); err == nil ||
+		!strings.Contains(err.Error(), "not finite") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -157,7 +199,11 @@ func TestModelKinds(t *testing.T) {
 	folder := sample.Of(t, "dense").Build(t, "F32")
 	edit(t, folder, "config_sentence_transformers.json", "", `{"prompts":{"query":"query: ","document":"passage: "}}`)
 	m := open(t, folder)
-	if m.Kind != Embedder || m.Dims != 16 || m.Tokens != 40 || m.Prompts != (Prompts{"query: ", "passage: ", true}) || len(m.Files) != 9 {
+	if m.Kind != Embedder ||
+		m.Dims != 16 ||
+		m.Tokens != 40 ||
+		m.Prompts != (Prompts{"query: ", "passage: ", true}) ||
+		len(m.Files) != 9 {
 		t.Errorf("got %+v", m)
 	}
 	if _, err := m.Score(context.Background(), "w5", "w6"); err == nil {
@@ -201,7 +247,8 @@ func FuzzConfig(f *testing.F) {
 	}
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if c, err := readConfig(data); err == nil && (c.offset() >= c.Positions || c.Width%c.Heads != 0 || c.Width > maxWidth) {
+		if c, err := readConfig(data); err == nil &&
+			(c.offset() >= c.Positions || c.Width%c.Heads != 0 || c.Width > maxWidth) {
 			t.Fatalf("got %+v", c)
 		}
 	})

@@ -45,7 +45,11 @@ func readHead(f *folder, width int) (h head, err error) {
 	if err := f.json("modules.json", &list); err != nil {
 		return h, err
 	}
-	if len(list) < 2 || len(list) > 8 || list[0].kind() != "Transformer" || list[0].Path != "" || list[1].kind() != "Pooling" {
+	if len(list) < 2 ||
+		len(list) > 8 ||
+		list[0].kind() != "Transformer" ||
+		list[0].Path != "" ||
+		list[1].kind() != "Pooling" {
 		return h, errors.New("modules.json: an encoder and a pooling have to be the first modules")
 	}
 	if h.pooling, err = readPooling(f, list[1].Path, width); err != nil {
@@ -117,7 +121,11 @@ func readProjection(f *folder, at string, width int) (p projection, err error) {
 	if c.In != width || c.Out < 1 || c.Out > maxInner {
 		return p, fmt.Errorf("%s: a layer of %d to %d after a vector of %d", name, c.In, c.Out, width)
 	}
-	p = projection{in: c.In, out: c.Out, bias: c.Bias == nil || *c.Bias}
+	p = projection{
+		in:   c.In,
+		out:  c.Out,
+		bias: c.Bias == nil || *c.Bias,
+	}
 	switch c.Activation {
 	case "torch.nn.modules.activation.Tanh":
 		p.tanh = true
@@ -149,7 +157,10 @@ func readPrompts(f *folder) (p Prompts, err error) {
 	switch c.Similarity {
 	case "", "cosine", "dot", "dot_product":
 	default:
-		return p, fmt.Errorf("config_sentence_transformers.json: similarity %.40q cannot be computed by this program", c.Similarity)
+		return p, fmt.Errorf(
+			"config_sentence_transformers.json: similarity %.40q cannot be computed by this program",
+			c.Similarity,
+		)
 	}
 	other := c.Prompts[c.Default]
 	first := func(names ...string) string {

@@ -36,10 +36,13 @@ type layer struct {
 func newNetwork(w *weights, c *config) *network {
 	in := w.prefix + "embeddings."
 	n := &network{
-		width: c.Width, heads: c.Heads, inner: c.Inner, functions: nn.FunctionsOf(w.kernel),
-		words: w.tensor(in+"word_embeddings.weight", c.Vocabulary, c.Width),
-		types: w.table(in+"token_type_embeddings.weight", c.Types, c.Width),
-		norm:  w.norm(in+"LayerNorm", c.Width, c.Epsilon),
+		width:     c.Width,
+		heads:     c.Heads,
+		inner:     c.Inner,
+		functions: nn.FunctionsOf(w.kernel),
+		words:     w.tensor(in+"word_embeddings.weight", c.Vocabulary, c.Width),
+		types:     w.table(in+"token_type_embeddings.weight", c.Types, c.Width),
+		norm:      w.norm(in+"LayerNorm", c.Width, c.Epsilon),
 	}
 	if table := w.table(in+"position_embeddings.weight", c.Positions, c.Width); table != nil {
 		n.positions = table[c.offset()*c.Width:]
@@ -91,7 +94,9 @@ func (l *layer) run(s *scratch, n *network, rows int) {
 	l.qkv.Apply(qkv, s.tokens, rows)
 	for head := range n.heads {
 		at := head * size
-		s.attention.Head(s.attended.At(0, at), qkv.At(0, at), qkv.At(0, n.width+at), qkv.At(0, 2*n.width+at), size, rows)
+		s.attention.Head(
+			s.attended.At(0, at), qkv.At(0, at), qkv.At(0, n.width+at), qkv.At(0, 2*n.width+at), size, rows,
+		)
 	}
 	l.attention.Add(s.tokens, s.attended, rows)
 	l.attentionNorm.Apply(s.tokens, s.tokens, rows)

@@ -22,7 +22,11 @@ type weights struct {
 }
 
 func newWeights(file tensor.Set, kernel *gemm.Kernel) *weights {
-	w := &weights{file: file, kernel: kernel, used: map[string]bool{}}
+	w := &weights{
+		file:   file,
+		kernel: kernel,
+		used:   map[string]bool{},
+	}
 	for _, prefix := range []string{"bert.", "roberta."} {
 		if file.Has(prefix + "embeddings.word_embeddings.weight") {
 			w.prefix = prefix
@@ -72,7 +76,11 @@ func (w *weights) norm(name string, size int, epsilon float64) nn.Norm {
 	if w.file.Has(name + ".gamma") {
 		scale, bias = name+".gamma", name+".beta"
 	}
-	return nn.Norm{Scale: w.vector(scale, size), Bias: w.vector(bias, size), Epsilon: float32(epsilon)}
+	return nn.Norm{
+		Scale:   w.vector(scale, size),
+		Bias:    w.vector(bias, size),
+		Epsilon: float32(epsilon),
+	}
 }
 
 // dense packs layers with the same input side by side.

@@ -87,7 +87,11 @@ func (r *reader) matrix() Matrix {
 	if head == nil {
 		return Matrix{}
 	}
-	m := Matrix{kind: kind(head[0]), Rows: int(r.uint32()), Columns: int(r.uint32())}
+	m := Matrix{
+		kind:    kind(head[0]),
+		Rows:    int(r.uint32()),
+		Columns: int(r.uint32()),
+	}
 	size := uint64(m.Rows) * uint64(m.Columns)
 	switch {
 	case size > math.MaxUint32: // larger than any matrix here, and 4·size must not overflow

@@ -33,7 +33,9 @@ const (
 )
 
 // checksum is the last value of a file, of all that is before it.
-func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+func checksum(b []byte) uint32 {
+	return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
+}
 
 // Matrix returns the matrix with a name, or an error that names it if it is
 // missing or has another size.

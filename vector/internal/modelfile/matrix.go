@@ -48,8 +48,11 @@ func Quantize(rows, columns int, values []float32) Matrix {
 		panic(fmt.Sprintf("modelfile: %d columns are not a multiple of the block size %d", columns, Block))
 	}
 	m := Matrix{
-		Rows: rows, Columns: columns, kind: kindBlock,
-		scales: make([]byte, 0, len(values)/Block*2), values: make([]byte, 0, len(values)),
+		Rows:    rows,
+		Columns: columns,
+		kind:    kindBlock,
+		scales:  make([]byte, 0, len(values)/Block*2),
+		values:  make([]byte, 0, len(values)),
 	}
 	for len(values) > 0 {
 		scale := blockScale(values[:Block])

@@ -214,7 +214,9 @@ func FuzzDecode(f *testing.F) {
 	whole := encode(f, sample())
 	f.Add(whole[:len(whole)-4])
 	f.Add([]byte(magic))
-	huge := append([]byte(magic), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 255, 255, 255, 255, 224, 255, 255, 255)
+	huge := append(
+		[]byte(magic), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 255, 255, 255, 255, 224, 255, 255, 255,
+	)
 	f.Add(huge)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		file, err := Decode(seal(body))

@@ -42,9 +42,11 @@ func layout() []entry {
 	for _, layer := range []string{"0", "1"} {
 		list = append(list, layerLayout("layer"+layer+".", "Layer_"+layer+"/TransformerLayer/")...)
 	}
-	return append(list,
+	return append(
+		list,
 		entry{"output.weights", module + "hidden_layers/tanh_layer_0/weights", dense},
-		entry{"output.bias", module + "hidden_layers/tanh_layer_0/bias", vector})
+		entry{"output.bias", module + "hidden_layers/tanh_layer_0/bias", vector},
+	)
 }
 
 func layerLayout(name, layer string) []entry {

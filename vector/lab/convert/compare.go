@@ -32,7 +32,13 @@ func (s *distribution) add(text string, cosine float64) {
 }
 
 func (s *distribution) String() string {
-	return fmt.Sprintf("%d texts, cosine mean %.6f, least %.6f (%.40q)", s.count, s.sum/float64(s.count), s.least, s.worst)
+	return fmt.Sprintf(
+		"%d texts, cosine mean %.6f, least %.6f (%.40q)",
+		s.count,
+		s.sum/float64(s.count),
+		s.least,
+		s.worst,
+	)
 }
 
 // compareGolden fails unless the exact model reproduces the golden vectors.

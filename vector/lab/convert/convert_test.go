@@ -226,15 +226,22 @@ func TestParseWeights(t *testing.T) {
 	files := func(weights string) map[string][]byte {
 		return map[string][]byte{
 			"model.json": []byte(`{"weightsManifest":[{"paths":["s1","s2"],"weights":[` + weights + `]}]}`),
-			"s1":         data[:6], "s2": data[6:],
+			"s1":         data[:6],
+			"s2":         data[6:],
 		}
 	}
-	got, err := parseWeights(files(`{"name":"m","dtype":"float32","shape":[1,2,2]},{"name":"i","dtype":"int32","shape":[2]},{"name":"n","dtype":"float32","shape":[]}`))
+	got, err := parseWeights(
+		files(`{"name":"m","dtype":"float32","shape":[1,2,2]},{"name":"i","dtype":"int32","shape":[2]},{"name":"n",` +
+			`"dtype":"float32","shape":[]}`),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := got["m"]
-	if m.rows != 2 || m.columns != 2 || !slices.Equal(m.values, []float32{1, 2, 3, 4}) || !slices.Equal(got["n"].values, []float32{7.5}) {
+	if m.rows != 2 ||
+		m.columns != 2 ||
+		!slices.Equal(m.values, []float32{1, 2, 3, 4}) ||
+		!slices.Equal(got["n"].values, []float32{7.5}) {
 		t.Errorf("got %v", got)
 	}
 	if turned := m.transpose(); !slices.Equal(turned.values, []float32{1, 3, 2, 4}) {
@@ -259,7 +266,13 @@ func TestParseVocabulary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []modelfile.Piece{{Text: "x", Score: -1}, {Text: ":", Score: -2}, {Text: "y", Score: -3}, {Text: ":30", Score: -4}, {Text: "z", Score: -5}}
+	want := []modelfile.Piece{
+		{Text: "x", Score: -1},
+		{Text: ":", Score: -2},
+		{Text: "y", Score: -3},
+		{Text: ":30", Score: -4},
+		{Text: "z", Score: -5},
+	}
 	if !slices.Equal(got[firstScored:], want) {
 		t.Errorf("got %v, want %v", got[firstScored:], want)
 	}

@@ -74,7 +74,10 @@ func convert(s *source, out, golden, texts string, report io.Writer) error {
 }
 
 // model builds a model with its large matrices stored by shrink.
-func model(s *source, shrink func(rows, columns int, values []float32) modelfile.Matrix) (*encoder.Model, *modelfile.File, error) {
+func model(
+	s *source,
+	shrink func(rows, columns int, values []float32) modelfile.Matrix,
+) (*encoder.Model, *modelfile.File, error) {
 	file, err := build(s, shrink)
 	if err != nil {
 		return nil, nil, err

@@ -142,7 +142,9 @@ func repairScores(pieces []modelfile.Piece) error {
 		}
 		pieces[i].Score = (pieces[i-1].Score + pieces[i+1].Score) / 2
 	}
-	if !slices.IsSortedFunc(pieces[min(firstScored, len(pieces)):], func(a, b modelfile.Piece) int { return cmp.Compare(b.Score, a.Score) }) {
+	if !slices.IsSortedFunc(pieces[min(firstScored, len(pieces)):], func(a, b modelfile.Piece) int {
+		return cmp.Compare(b.Score, a.Score)
+	}) {
 		return errors.New("vocab.json: it is not sorted by score")
 	}
 	return nil

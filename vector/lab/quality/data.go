@@ -79,7 +79,8 @@ func loadHelpDesk() (*set, error) {
 // answer equally well, separated by bars.
 func loadPassages(name, file, asked string) (*set, error) {
 	s := &set{name: name, answers: func(r vector.Result, answer string) bool {
-		return answer != "" && slices.Contains(strings.Split(answer, "|"), strings.TrimSuffix(r.Metadata.SourceName, ".txt"))
+		return answer != "" &&
+			slices.Contains(strings.Split(answer, "|"), strings.TrimSuffix(r.Metadata.SourceName, ".txt"))
 	}}
 	text, err := testdata.ReadFile("testdata/" + file + ".md")
 	if err != nil {
@@ -162,7 +163,11 @@ func readQuestions(name string) ([]question, error) {
 }
 
 // holds reports whether a chunk holds words of the answer as they are written.
-func holds(r vector.Result, answer string) bool { return strings.Contains(folded(r.Content), answer) }
+func holds(r vector.Result, answer string) bool {
+	return strings.Contains(folded(r.Content), answer)
+}
 
 // folded makes all white space single spaces.
-func folded(s string) string { return strings.Join(strings.Fields(s), " ") }
+func folded(s string) string {
+	return strings.Join(strings.Fields(s), " ")
+}

@@ -73,7 +73,9 @@ func setOfWords(list string) map[string]bool {
 // stems returns the content words of a text without their endings.
 func stems(text string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
 		if len(w) > 1 && !functionWords[w] {
 			set[stem(w)] = true
 		}
@@ -83,8 +85,8 @@ func stems(text string) map[string]bool {
 
 // endings are removed by stem, the longest that matches first.
 var endings = []string{
-	"ations", "ation", "ments", "ment", "ingly", "ness", "ings", "ions", "able", "ers", "ies", "ied", "ing", "ion", "est",
-	"ful", "es", "ed", "er", "ly", "y", "e", "s",
+	"ations", "ation", "ments", "ment", "ingly", "ness", "ings", "ions", "able", "ers", "ies", "ied", "ing",
+	"ion", "est", "ful", "es", "ed", "er", "ly", "y", "e", "s",
 }
 
 // stem removes the ending of an English word, so that its forms become equal. It is
@@ -111,10 +113,17 @@ func stem(word string) string {
 
 func TestStem(t *testing.T) {
 	for _, alike := range [][]string{
-		{"park", "parks", "parked", "parking"}, {"deliver", "delivers", "delivered", "delivery", "deliveries"},
-		{"bill", "bills", "billed", "billing"}, {"stop", "stopped", "stopping"}, {"pay", "pays", "payment", "payments", "paying"},
-		{"reserve", "reserved", "reservation", "reservations"}, {"cancel", "cancelled", "cancellation"},
-		{"child", "child"}, {"charge", "charges", "charger", "charging"}, {"insure", "insured", "insurer"}, {"car", "cars"},
+		{"park", "parks", "parked", "parking"},
+		{"deliver", "delivers", "delivered", "delivery", "deliveries"},
+		{"bill", "bills", "billed", "billing"},
+		{"stop", "stopped", "stopping"},
+		{"pay", "pays", "payment", "payments", "paying"},
+		{"reserve", "reserved", "reservation", "reservations"},
+		{"cancel", "cancelled", "cancellation"},
+		{"child", "child"},
+		{"charge", "charges", "charger", "charging"},
+		{"insure", "insured", "insurer"},
+		{"car", "cars"},
 	} {
 		for _, word := range alike {
 			if stem(word) != stem(alike[0]) {
@@ -148,7 +157,14 @@ func TestSets(t *testing.T) {
 		s := load(t, c.load)
 		chunks := chunksOf(t, s)
 		if len(s.questions) < c.questions || len(chunks) < c.chunks {
-			t.Errorf("%s: %d questions and %d chunks, want at least %d and %d", s.name, len(s.questions), len(chunks), c.questions, c.chunks)
+			t.Errorf(
+				"%s: %d questions and %d chunks, want at least %d and %d",
+				s.name,
+				len(s.questions),
+				len(chunks),
+				c.questions,
+				c.chunks,
+			)
 		}
 		known := map[string]bool{}
 		for _, q := range s.questions {
@@ -187,13 +203,22 @@ func chunksOf(t testing.TB, s *set) []vector.Result {
 		if err != nil {
 			t.Fatal(d.name, err)
 		}
-		config := chunk.Config{Size: agent.DefaultChunking.Size, Overlap: agent.DefaultChunking.Overlap, Method: agent.DefaultChunking.Method}
+		config := chunk.Config{
+			Size:    agent.DefaultChunking.Size,
+			Overlap: agent.DefaultChunking.Overlap,
+			Method:  agent.DefaultChunking.Method,
+		}
 		chunks, err := chunk.Split(context.Background(), doc, config)
 		if err != nil {
 			t.Fatal(d.name, err)
 		}
 		for _, c := range chunks {
-			all = append(all, vector.Result{Content: c.Content, Metadata: vector.ResultMetadata{ChunkMetadata: agent.ChunkMetadata{SourceName: d.name, Section: c.Heading}}})
+			all = append(all, vector.Result{
+				Content: c.Content,
+				Metadata: vector.ResultMetadata{
+					ChunkMetadata: agent.ChunkMetadata{SourceName: d.name, Section: c.Heading},
+				},
+			})
 		}
 	}
 	return all
@@ -210,14 +235,19 @@ func TestFigures(t *testing.T) {
 		{heldOut, figures{1.0 / 4, 2.0 / 4, (1 + 0.5 + 0.1 + 1.0/6) / 4, 4}},
 	} {
 		got := figuresOf(places, c.half)
-		if diff := got.mrr - c.want.mrr; got.hit1 != c.want.hit1 || got.hit3 != c.want.hit3 || diff*diff > 1e-18 || got.n != c.want.n {
+		if diff := got.mrr - c.want.mrr; got.hit1 != c.want.hit1 ||
+			got.hit3 != c.want.hit3 ||
+			diff*diff > 1e-18 ||
+			got.n != c.want.n {
 			t.Errorf("%s: %+v, want %+v", c.half, got, c.want)
 		}
 	}
 	if f := figuresOf(nil, all); f != (figures{}) {
 		t.Errorf("of no questions: %+v", f)
 	}
-	if !slices.Equal([]bool{tune.has(0), tune.has(1), heldOut.has(0), heldOut.has(1)}, []bool{true, false, false, true}) {
+	if !slices.Equal([]bool{tune.has(0), tune.has(1), heldOut.has(0), heldOut.has(1)}, []bool{
+		true, false, false, true,
+	}) {
 		t.Error("the halves do not alternate")
 	}
 }

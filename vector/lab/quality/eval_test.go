@@ -49,13 +49,26 @@ func TestFloors(t *testing.T) {
 		floors map[vector.Mode]float64 // of MRR@10
 	}{
 		{loadParaphrases, func(name string) bool {
-			return strings.HasPrefix(name, "shop-") || strings.HasPrefix(name, "home-") || strings.HasPrefix(name, "travel-")
+			return strings.HasPrefix(name, "shop-") ||
+				strings.HasPrefix(name, "home-") ||
+				strings.HasPrefix(name, "travel-")
 		}, map[vector.Mode]float64{vector.Vector: 0.77, vector.Hybrid: 0.76}},
-		{loadHelpDesk, func(string) bool { return true }, map[vector.Mode]float64{vector.Vector: 0.53, vector.Hybrid: 0.56}},
+		{
+			loadHelpDesk,
+			func(string) bool { return true },
+			map[vector.Mode]float64{vector.Vector: 0.53, vector.Hybrid: 0.56},
+		},
 		{loadTechnical, func(name string) bool {
-			return slices.Contains([]string{"context.md", "embed.md", "encoding_csv.md", "errors.md", "os_signal.md"}, name)
+			return slices.Contains(
+				[]string{"context.md", "embed.md", "encoding_csv.md", "errors.md", "os_signal.md"},
+				name,
+			)
 		}, map[vector.Mode]float64{vector.Keyword: 0.37, vector.Hybrid: 0.55}},
-		{loadTokens, func(name string) bool { return name != "orders.csv" }, map[vector.Mode]float64{vector.Keyword: 0.96, vector.Hybrid: 0.96}},
+		{
+			loadTokens,
+			func(name string) bool { return name != "orders.csv" },
+			map[vector.Mode]float64{vector.Keyword: 0.96, vector.Hybrid: 0.96},
+		},
 	} {
 		s := subset(t, load(t, c.load), c.keep)
 		o := measureOnce(t, s)

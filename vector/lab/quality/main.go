@@ -38,7 +38,12 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("quality", flag.ContinueOnError)
 	only := flags.String("set", "", "measure this set alone")
-	pool := flags.Int("pool", 0, "ask this many questions of the passages alone that answer them, in ten draws; only of the two sets of passages")
+	pool := flags.Int(
+		"pool",
+		0,
+		"ask this many questions of the passages alone that answer them, in ten draws; "+
+			"only of the two sets of passages",
+	)
 	data := flags.String("data", "", "keep the knowledge in this folder, for the next run with the same sets")
 	misses := flags.String("misses", "", `list what hybrid search does not put first: "tune", "held out" or "all"`)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -56,7 +61,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() {
+		err = errors.Join(err, b.close())
+	}()
 	outcomes, err := measureSets(ctx, b, *only, *pool)
 	if err != nil {
 		return err
@@ -92,7 +99,9 @@ func measureSets(ctx context.Context, b *bench, name string, pool int) ([]outcom
 		}
 		measure := b.measure
 		if pool > 0 {
-			measure = func(ctx context.Context, s *set) (outcome, error) { return b.measurePools(ctx, s, pool) }
+			measure = func(ctx context.Context, s *set) (outcome, error) {
+				return b.measurePools(ctx, s, pool)
+			}
 		}
 		o, err := measure(ctx, s)
 		if err != nil {

@@ -61,7 +61,12 @@ func openBench(ctx context.Context, path string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{path: path, keep: keep, folder: folder, index: vector.New(folder, vector.Local(), log)}
+	b := &bench{
+		path:   path,
+		keep:   keep,
+		folder: folder,
+		index:  vector.New(folder, vector.Local(), log),
+	}
 	if err := b.index.Start(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -80,14 +85,22 @@ func (b *bench) close() error {
 // measure loads the documents of a set into an agent, with the default chunking
 // of sources, and asks it the questions.
 func (b *bench) measure(ctx context.Context, s *set) (outcome, error) {
-	o := outcome{set: s, ranks: ranks{}, firsts: map[vector.Mode][]first{}}
+	o := outcome{
+		set:    s,
+		ranks:  ranks{},
+		firsts: map[vector.Mode][]first{},
+	}
 	db, err := b.agent(ctx, s, &o)
 	if err != nil {
 		return o, err
 	}
 	for _, mode := range modes {
 		for _, q := range s.questions {
-			found, err := b.index.Search(ctx, db, vector.Query{Text: q.text, Mode: mode, Limit: depth})
+			found, err := b.index.Search(ctx, db, vector.Query{
+				Text:  q.text,
+				Mode:  mode,
+				Limit: depth,
+			})
 			if err != nil {
 				return o, fmt.Errorf("%q: %w", q.text, err)
 			}
@@ -124,7 +137,13 @@ func (b *bench) agent(ctx context.Context, s *set, o *outcome) (*store.DB, error
 // learn creates a source from a document and waits until it is ready. Sources are
 // created one at a time, so that chunks have the same numbers in every run.
 func (b *bench) learn(ctx context.Context, db *store.DB, d document, c agent.Chunking) (chunks int, err error) {
-	u, err := db.ReceiveFile(ctx, d.name, "", strings.NewReader(d.text), int64(len(d.text)))
+	u, err := db.ReceiveFile(
+		ctx,
+		d.name,
+		"",
+		strings.NewReader(d.text),
+		int64(len(d.text)),
+	)
 	if err != nil {
 		return 0, err
 	}

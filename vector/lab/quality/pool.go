@@ -39,7 +39,11 @@ func (b *bench) measurePools(ctx context.Context, s *set, n int) (outcome, error
 // draw picks n questions, equally many from both halves and alternating like the
 // halves, and the passages that answer them.
 func (s *set) draw(n int, seed uint64) *set {
-	drawn := &set{name: fmt.Sprintf("%s-%d-%d", s.name, n, seed), answers: s.answers, questions: make([]question, n)}
+	drawn := &set{
+		name:      fmt.Sprintf("%s-%d-%d", s.name, n, seed),
+		answers:   s.answers,
+		questions: make([]question, n),
+	}
 	random := rand.New(rand.NewPCG(seed, uint64(n)))
 	for at := range 2 {
 		order := random.Perm((len(s.questions) + 1 - at) / 2)

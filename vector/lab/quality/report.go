@@ -70,8 +70,10 @@ func writeTable(w io.Writer, outcomes []outcome) error {
 		for _, h := range []half{tune, heldOut, all} {
 			for _, mode := range modes {
 				f := figuresOf(o.ranks[mode], h)
-				fmt.Fprintf(t, "| %s\t| %s\t| %d\t| %d\t| %s\t| %.3f\t| %.3f\t| %.3f\t|\n",
-					o.set.name, h, f.n, o.chunks, mode, f.hit1, f.hit3, f.mrr)
+				fmt.Fprintf(
+					t, "| %s\t| %s\t| %d\t| %d\t| %s\t| %.3f\t| %.3f\t| %.3f\t|\n",
+					o.set.name, h, f.n, o.chunks, mode, f.hit1, f.hit3, f.mrr,
+				)
 			}
 		}
 	}
@@ -87,7 +89,13 @@ func writeSeparation(w io.Writer, outcomes []outcome) error {
 		for _, o := range outcomes {
 			firsts = append(firsts, o.firsts[mode]...)
 		}
-		if _, err := fmt.Fprintf(w, "%s: the score of %d first results separates right from wrong with AUC %.3f\n", mode, len(firsts), separation(firsts)); err != nil {
+		if _, err := fmt.Fprintf(
+			w,
+			"%s: the score of %d first results separates right from wrong with AUC %.3f\n",
+			mode,
+			len(firsts),
+			separation(firsts),
+		); err != nil {
 			return err
 		}
 	}

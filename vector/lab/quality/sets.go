@@ -61,15 +61,38 @@ const codeRecords = 4000
 // and asks for some of the parts by their numbers, in several spellings.
 func loadCodes() (*set, error) {
 	random := rand.New(rand.NewPCG(16, 4000))
-	s := &set{name: codes, answers: holds, chunking: agent.Chunking{Size: 1000, Method: "markdown"}}
-	made, place := words(`valve pump hose clamp gasket bearing spring washer relay fuse lamp switch`), words(`shelf drawer crate bin locker rack`)
+	s := &set{
+		name:     codes,
+		answers:  holds,
+		chunking: agent.Chunking{Size: 1000, Method: "markdown"},
+	}
+	made, place :=
+		words(`valve pump hose clamp gasket bearing spring washer relay fuse lamp switch`),
+		words(`shelf drawer crate bin locker rack`)
 	for from := 0; from < codeRecords; from += 500 {
 		var text strings.Builder
 		for i := from; i < from+500; i++ {
-			code := fmt.Sprintf("%c%c-%04d", 'A'+random.IntN(26), 'A'+random.IntN(26), i*2+random.IntN(2))
+			code := fmt.Sprintf(
+				"%c%c-%04d",
+				'A'+random.IntN(26),
+				'A'+random.IntN(26),
+				i*2+random.IntN(2),
+			)
 			thing := made[random.IntN(len(made))]
-			fmt.Fprintf(&text, "## Part %s\n\nThe %s %s is kept in %s %d of hall %d. %d are in stock, the supplier delivers it within %d days, and it fits the machines of series %d.\n\n",
-				code, thing, code, place[random.IntN(len(place))], random.IntN(90)+10, random.IntN(9)+1, random.IntN(400), random.IntN(60)+1, random.IntN(30)+1)
+			fmt.Fprintf(
+				&text,
+				"## Part %s\n\nThe %s %s is kept in %s %d of hall %d. %d are in stock, the supplier delivers it "+
+					"within %d days, and it fits the machines of series %d.\n\n",
+				code,
+				thing,
+				code,
+				place[random.IntN(len(place))],
+				random.IntN(90)+10,
+				random.IntN(9)+1,
+				random.IntN(400),
+				random.IntN(60)+1,
+				random.IntN(30)+1,
+			)
 			if i%67 == 0 {
 				s.questions = append(s.questions, question{askFor(code, thing, i/67), code + " is kept in"})
 			}

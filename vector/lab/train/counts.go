@@ -19,8 +19,8 @@ type cell struct {
 // shares is the weight of the words of a synset that a pointer leads to.
 var shares = map[string]float64{
 	"@": 1.5, "@i": 1.5, "~": 0.2,
-	"#p": 0.7, "%p": 0.7, "#m": 0.7, "%m": 0.7, "#s": 0.7, "%s": 0.7, "+": 0.7, "&": 0.7, "^": 0.7, "*": 0.7, ">": 0.7, "=": 0.7,
-	"-c": 0.7, ";c": 0.7,
+	"#p": 0.7, "%p": 0.7, "#m": 0.7, "%m": 0.7, "#s": 0.7, "%s": 0.7, "+": 0.7, "&": 0.7, "^": 0.7, "*": 0.7,
+	">": 0.7, "=": 0.7, "-c": 0.7, ";c": 0.7,
 }
 
 // counts returns how strongly each word is associated with each synset, as

@@ -29,7 +29,9 @@ func eigen(d *dense) ([]float64, *dense) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(a[j*n+j], a[i*n+i]) })
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Compare(a[j*n+j], a[i*n+i])
+	})
 	values, vectors := make([]float64, n), newDense(n, n)
 	for to, from := range order {
 		values[to] = a[from*n+from]

@@ -46,7 +46,13 @@ func run(in, out string) error {
 	}
 	pairs := w.pairs()
 	v := w.vocabularyOf(pairs, words)
-	fmt.Printf("%s: %d synsets, %d pairs, %d words\n", runtime.Version(), len(w.order), len(pairs), len(v.words))
+	fmt.Printf(
+		"%s: %d synsets, %d pairs, %d words\n",
+		runtime.Version(),
+		len(w.order),
+		len(pairs),
+		len(v.words),
+	)
 	m := newModel(v, factorize(w.counts(v), dims))
 	m.train(numbered(pairs, v), func(step, steps int, loss float64) {
 		fmt.Printf("step %d of %d: loss %.3f\n", step, steps, loss)

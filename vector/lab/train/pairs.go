@@ -39,7 +39,9 @@ func (w *wordnet) pairs() []pair {
 		}
 		add(entry, kind, 1)
 		for _, example := range s.examples {
-			rest := slices.DeleteFunc(slices.Clone(example), func(word string) bool { return slices.Contains(entry, word) })
+			rest := slices.DeleteFunc(slices.Clone(example), func(word string) bool {
+				return slices.Contains(entry, word)
+			})
 			if len(example) > 2 && len(s.gloss) > 0 {
 				add(example, slices.Concat(s.gloss, entry), 1)
 			}

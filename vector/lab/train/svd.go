@@ -11,10 +11,16 @@ type dense struct {
 	cells []float64
 }
 
-func newDense(rows, width int) *dense { return &dense{width, make([]float64, rows*width)} }
+func newDense(rows, width int) *dense {
+	return &dense{width, make([]float64, rows*width)}
+}
 
-func (d *dense) rows() int           { return len(d.cells) / d.width }
-func (d *dense) row(i int) []float64 { return d.cells[i*d.width:][:d.width] }
+func (d *dense) rows() int {
+	return len(d.cells) / d.width
+}
+func (d *dense) row(i int) []float64 {
+	return d.cells[i*d.width:][:d.width]
+}
 
 // times returns m·d.
 func (m *sparse) times(d *dense) *dense {

@@ -21,13 +21,17 @@ func few() map[string][]byte {
 			"fellow n 1 0 1 0 00000004\n"),
 		"data.noun": []byte(licence +
 			"00000001 03 n 01 animal 0 002 ~ 00000002 n 0000 ~ 00000003 n 0000 | a living creature that moves\n" +
-			"00000002 05 n 02 cat 0 House_cat 1 001 @ 00000001 n 0000 | a furry animal that purrs; \"the cats slept\"\n" +
+			"00000002 05 n 02 cat 0 House_cat 1 001 @ 00000001 n 0000 | a furry animal that " +
+			"purrs; \"the cats slept\"\n" +
 			"00000003 05 n 01 dog 0 001 @ 00000001 n 0000 | a furry animal that barks; \"the dog barked all night\"\n" +
 			"00000004 18 n 02 fellow 0 dog 1 000 | a friend\n"),
 		"index.sense": []byte("cat%1:05:00:: 00000002 1 18\n"),
-		"index.verb":  nil, "data.verb": nil, "index.adv": nil, "data.adv": nil,
-		"index.adj": []byte("furry a 1 0 1 0 00000005\n"),
-		"data.adj":  []byte("00000005 00 s 01 furry(a) 0 000 | covered with hair\n"),
+		"index.verb":  nil,
+		"data.verb":   nil,
+		"index.adv":   nil,
+		"data.adv":    nil,
+		"index.adj":   []byte("furry a 1 0 1 0 00000005\n"),
+		"data.adj":    []byte("00000005 00 s 01 furry(a) 0 000 | covered with hair\n"),
 	}
 }
 
@@ -37,7 +41,9 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	cat := w.synsets["n00000002"]
-	if len(w.order) != 5 || !slices.Equal(cat.words[1], []string{"house", "cat"}) || !slices.Equal(cat.examples[0], []string{"cat", "slept"}) {
+	if len(w.order) != 5 ||
+		!slices.Equal(cat.words[1], []string{"house", "cat"}) ||
+		!slices.Equal(cat.examples[0], []string{"cat", "slept"}) {
 		t.Errorf("%d synsets, the cat is %+v", len(w.order), cat)
 	}
 	if dog := w.synsets["n00000004"]; !slices.Equal(dog.senses, []int{0, 1}) {
@@ -49,7 +55,12 @@ func TestParse(t *testing.T) {
 	if kinds := w.along(cat, "@"); len(kinds) != 1 || kinds[0] != w.synsets["n00000001"] {
 		t.Errorf("the hypernyms of cat are %v", kinds)
 	}
-	for _, bad := range []string{"00000009 05 n", "00000009 05 n zz cat 0 000", "00000009 05 n 09 cat 0 000", "00000009 05 n 01 cat 0 009"} {
+	for _, bad := range []string{
+		"00000009 05 n",
+		"00000009 05 n zz cat 0 000",
+		"00000009 05 n 09 cat 0 000",
+		"00000009 05 n 01 cat 0 009",
+	} {
 		files := few()
 		files["data.noun"] = []byte(bad)
 		if _, err := parse(files); err == nil {
@@ -181,7 +192,14 @@ func TestTrain(t *testing.T) {
 		mate := i ^ 1
 		for j, other := range unit {
 			if j != i && j != mate && dot(u, unit[mate]) <= dot(u, other)+0.3 {
-				t.Errorf("word %d is nearer to %d (%.2f) than to %d (%.2f)", i, j, dot(u, other), mate, dot(u, unit[mate]))
+				t.Errorf(
+					"word %d is nearer to %d (%.2f) than to %d (%.2f)",
+					i,
+					j,
+					dot(u, other),
+					mate,
+					dot(u, unit[mate]),
+				)
 			}
 		}
 	}

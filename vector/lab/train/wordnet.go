@@ -75,7 +75,11 @@ func open(name string) (map[string][]byte, error) {
 
 // parse reads the database.
 func parse(files map[string][]byte) (*wordnet, error) {
-	w := &wordnet{synsets: map[string]*synset{}, common: map[string]bool{}, tagged: map[string]int{}}
+	w := &wordnet{
+		synsets: map[string]*synset{},
+		common:  map[string]bool{},
+		tagged:  map[string]int{},
+	}
 	senses := map[string]int{}
 	for _, p := range parts {
 		for line := range lines(files["index."+p.name]) {

@@ -52,7 +52,9 @@ func (c Commands) Evaluate(ctx context.Context, e cli.Evaluation, out io.Writer)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() {
+		err = errors.Join(err, b.close())
+	}()
 	if err := b.load(ctx, e.Documents); err != nil {
 		return fmt.Errorf("%s: %w", e.Documents, err)
 	}
@@ -84,7 +86,13 @@ func openBench(ctx context.Context, library *models.Library) (*bench, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	b := &bench{path: dir, folder: folder, index: vector.New(folder, vector.Local(), quiet), db: folder.Default(), sources: map[string]string{}}
+	b := &bench{
+		path:    dir,
+		folder:  folder,
+		index:   vector.New(folder, vector.Local(), quiet),
+		db:      folder.Default(),
+		sources: map[string]string{},
+	}
 	b.index.UseModels(library)
 	if err := b.index.Start(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
@@ -163,7 +171,11 @@ func (b *bench) report(ctx context.Context, info models.Info, questions []questi
 			return nil, err
 		}
 		f := figuresOf(ranks)
-		_, err = fmt.Fprintf(w, "%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\n", model, q.Mode, f.mrr, f.hit1, f.hit3, f.hit10)
+		_, err = fmt.Fprintf(
+			w,
+			"%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\n",
+			model, q.Mode, f.mrr, f.hit1, f.hit3, f.hit10,
+		)
 		return ranks, err
 	}
 	for _, mode := range []vector.Mode{vector.Keyword, vector.Vector, vector.Hybrid} {
@@ -190,7 +202,10 @@ func (b *bench) report(ctx context.Context, info models.Info, questions []questi
 
 // use computes the vectors of all documents with a model.
 func (b *bench) use(ctx context.Context, model string) error {
-	_, err := b.db.UpdateSettings(ctx, agent.SettingsChange{EmbeddingProvider: agent.Some(agent.FileEmbedding), EmbeddingModel: agent.Some(model)})
+	_, err := b.db.UpdateSettings(ctx, agent.SettingsChange{
+		EmbeddingProvider: agent.Some(agent.FileEmbedding),
+		EmbeddingModel:    agent.Some(model),
+	})
 	if err != nil {
 		return err
 	}

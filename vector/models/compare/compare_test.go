@@ -26,7 +26,11 @@ func write(t *testing.T, path, text string) {
 func set(t *testing.T, model, questions string) cli.Evaluation {
 	t.Helper()
 	dir := t.TempDir()
-	e := cli.Evaluation{Model: model, Questions: filepath.Join(dir, "questions.csv"), Documents: filepath.Join(dir, "documents")}
+	e := cli.Evaluation{
+		Model:     model,
+		Questions: filepath.Join(dir, "questions.csv"),
+		Documents: filepath.Join(dir, "documents"),
+	}
 	write(t, filepath.Join(e.Documents, "shop", "returns.md"), "# Returns\nw5 w6 w7 w8: bring the receipt.\n")
 	write(t, filepath.Join(e.Documents, "hours.txt"), "w90 w91 w92 w93: we open at six.\n")
 	write(t, filepath.Join(e.Documents, ".hidden.bin"), "\x00\x01")
@@ -49,9 +53,13 @@ func commands(t *testing.T) Commands {
 // model and mode, and the questions without an answer.
 func TestEvaluate(t *testing.T) {
 	c := commands(t)
-	const questions = "question,source,passage\nw5 w6 w7 w8,shop/returns.md,receipt\nw90 w91,hours.txt,\nw5 w6,hours.txt,nothing says this\n"
+	const questions = "question,source,passage\nw5 w6 w7 w8,shop/returns.md,receipt\nw90 w91,hours.txt,\n" +
+		"w5 w6,hours.txt,nothing says this\n"
 	for model, lines := range map[string][]string{
-		"tiny":      {"built-in keyword 0.667 0.667 0.667 0.667", "built-in vector", "built-in hybrid 0.667", "tiny vector", "tiny hybrid 0.667"},
+		"tiny": {
+			"built-in keyword 0.667 0.667 0.667 0.667",
+			"built-in vector", "built-in hybrid 0.667", "tiny vector", "tiny hybrid 0.667",
+		},
 		"tiny-pair": {"built-in keyword 0.667", "built-in vector", "built-in hybrid", "tiny-pair hybrid"},
 	} {
 		var out bytes.Buffer
@@ -59,7 +67,11 @@ func TestEvaluate(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := folded(out.String())
-		for _, want := range append(lines, "3 questions about 2 documents MODEL MODE MRR@10 HIT@1 HIT@3 HIT@10", "Not among the first ten: w5 w6 (hours.txt)") {
+		for _, want := range append(
+			lines,
+			"3 questions about 2 documents MODEL MODE MRR@10 HIT@1 HIT@3 HIT@10",
+			"Not among the first ten: w5 w6 (hours.txt)",
+		) {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in\n%s", model, want, out.String())
 			}
@@ -76,16 +88,25 @@ func TestInvalidEvaluationsAreRefused(t *testing.T) {
 		"question,source\n ,hours.txt\n": "line 2: a question has 1 to",
 		"question,source\nx,none.md\n":   "question 1: there is no document none.md",
 	} {
-		if err := c.Evaluate(t.Context(), set(t, "tiny", questions), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := c.Evaluate(
+			t.Context(),
+			set(t, "tiny", questions),
+			&bytes.Buffer{},
+		); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", questions, err, want)
 		}
 	}
-	if err := c.Evaluate(t.Context(), set(t, "none", "question,source\nx,hours.txt\n"), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "not installed") {
+	if err := c.Evaluate(
+		t.Context(),
+		set(t, "none", "question,source\nx,hours.txt\n"),
+		&bytes.Buffer{},
+	); err == nil || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("a model that is not installed: %v", err)
 	}
 	e := set(t, "tiny", "question,source\nx,hours.txt\n")
 	write(t, filepath.Join(e.Documents, "image.bin"), "\x00\x01\x02")
-	if err := c.Evaluate(t.Context(), e, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "image.bin cannot be read") {
+	if err := c.Evaluate(t.Context(), e, &bytes.Buffer{}); err == nil ||
+		!strings.Contains(err.Error(), "image.bin cannot be read") {
 		t.Errorf("a document without text: %v", err)
 	}
 }

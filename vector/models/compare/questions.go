@@ -43,7 +43,8 @@ func readQuestions(path string) ([]question, error) {
 		return nil, err
 	}
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
-	text, source, passage := slices.Index(header, "question"), slices.Index(header, "source"), slices.Index(header, "passage")
+	text, source, passage :=
+		slices.Index(header, "question"), slices.Index(header, "source"), slices.Index(header, "passage")
 	if text < 0 || source < 0 {
 		return nil, errors.New("its first line must name the columns question and source")
 	}
@@ -75,4 +76,6 @@ func readQuestions(path string) ([]question, error) {
 }
 
 // folded returns a text with single spaces, which is how passages are compared.
-func folded(text string) string { return strings.Join(strings.Fields(text), " ") }
+func folded(text string) string {
+	return strings.Join(strings.Fields(text), " ")
+}

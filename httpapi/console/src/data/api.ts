@@ -75,7 +75,10 @@ export const unauthorized = signal(0);
 
 const channel = new BroadcastChannel("satchel.key");
 
-/** The API key of this tab: kept until the tab is closed, sent to this server only, and lent to other open tabs of the console. */
+/**
+ * The API key of this tab: kept until the tab is closed, sent to this server only, and lent to other open tabs of the
+ * console.
+ */
 export const key = {
   get: () => sessionStorage.getItem("satchel.key") ?? "",
   set: (value: string) =>

@@ -151,7 +151,9 @@ function moveIntoView(flow: Flow, canvas: HTMLElement | null, node: GraphNode) {
   });
 }
 
-/** Marks the canvas while its view is moved, so that the graph gets a layer of its own; that is kept for the next moves. */
+/**
+ * Marks the canvas while its view is moved, so that the graph gets a layer of its own; that is kept for the next moves.
+ */
 export function usePanning(canvas: RefObject<HTMLElement | null>) {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const onMoveStart = useCallback(() => {

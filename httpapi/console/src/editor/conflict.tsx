@@ -27,7 +27,10 @@ function edgesBetween(nodes: GraphNode[], edges: GraphEdge[]): GraphEdge[] {
   return edges.filter((edge) => ids.has(edge.source) && ids.has(edge.target));
 }
 
-/** Merges two changes of the same graph node by node. Where both sides changed a node, mine is kept and the conflict is listed. */
+/**
+ * Merges two changes of the same graph node by node. Where both sides changed a node, mine is kept and the conflict is
+ * listed.
+ */
 export function merge(base: NodesAndEdges, mine: NodesAndEdges, theirs: NodesAndEdges): Merged {
   const baseNodes = byId(base.nodes);
   const myNodes = byId(mine.nodes);

@@ -7,7 +7,10 @@ import type { NodeType } from "./catalog";
 export type Point = { x: number; y: number };
 /** The fields of a node, by name. */
 export type Data = Record<string, unknown>;
-/** What the editor stores with a node: its pinned output, which tests use instead of running it, a note below it, and with the first node the notes on the canvas. */
+/**
+ * What the editor stores with a node: its pinned output, which tests use instead of running it, a note below it, and
+ * with the first node the notes on the canvas.
+ */
 export type Metadata = { pin?: unknown; note?: unknown; notes?: unknown; [key: string]: unknown };
 /** A node of the graph. */
 export type GraphNode = {

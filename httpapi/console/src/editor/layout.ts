@@ -54,7 +54,9 @@ function excessCrossings({ nodes, edges }: Graph, yOf: (id: string) => number): 
   return excess;
 }
 
-/** Returns the graph with a position for every node: the graph is laid out anew if one has none, or all have the same. */
+/**
+ * Returns the graph with a position for every node: the graph is laid out anew if one has none, or all have the same.
+ */
 export async function withPositions(graph: Graph): Promise<Graph> {
   const { nodes } = graph;
   const complete = nodes.every(({ position }) => Number.isFinite(position?.x) && Number.isFinite(position?.y));

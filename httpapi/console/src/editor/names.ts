@@ -14,7 +14,10 @@ export const nameOf = (node?: GraphNode) => shortText(node?.data?.label) || (nod
 
 const numbered = (name: string, number: number) => (number > 1 ? `${name} ${number}` : name);
 
-/** Returns the names of nodes by id. Nodes without a label have the name of their type, with a number from the second one on. */
+/**
+ * Returns the names of nodes by id. Nodes without a label have the name of their type, with a number from the second
+ * one on.
+ */
 export function namesOf(nodes: readonly GraphNode[]): Map<string, string> {
   const labels = nodes.map((node) => [node.id, shortText(node.data?.label)] as const).filter(([, label]) => label);
   const names = new Map(labels);

@@ -15,7 +15,10 @@ function compareIterations(a: number[], b: number[]): number {
   return 0;
 }
 
-/** Returns results in the order in which they started; those of the same time by iteration, then in the order of their nodes. */
+/**
+ * Returns results in the order in which they started; those of the same time by iteration, then in the order of their
+ * nodes.
+ */
 export function inOrder(results: NodeResult[], nodes: readonly { id: string }[]): NodeResult[] {
   const positions = new Map(nodes.map((node, index) => [node.id, index]));
   const positionOf = (result: NodeResult) => positions.get(result.node_id) ?? positions.size;

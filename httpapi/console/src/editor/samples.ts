@@ -68,7 +68,10 @@ export function scopeOf(editor: Editor, node: GraphNode): Record<string, unknown
   };
 }
 
-/** Returns the input of a node: the output of the node before it, or in the body of a loop the loop's item. If there are several, they are by node id. */
+/**
+ * Returns the input of a node: the output of the node before it, or in the body of a loop the loop's item. If there are
+ * several, they are by node id.
+ */
 function inputOf(
   editor: Editor,
   node: GraphNode,

@@ -60,7 +60,10 @@ export class Editor {
   dirty = computed(() => fingerprint(this.doc.value) !== this.saved.value);
   /** The selected node, if exactly one is. */
   selectedNode = computed(() => (this.selected.value.size === 1 ? this.node([...this.selected.value][0]) : undefined));
-  /** The issues of nodes by node id. A list that has not changed stays the same object, so that its node is not rendered again. */
+  /**
+   * The issues of nodes by node id. A list that has not changed stays the same object, so that its node is not rendered
+   * again.
+   */
   issuesByNode = computed(() => {
     const lists = new Map<string, Issue[]>();
     for (const issue of this.issues.value)

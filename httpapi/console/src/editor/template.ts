@@ -106,7 +106,10 @@ function keysOf(value: unknown): (string | number)[] | null {
   return Array.isArray(value) ? value.slice(0, maxIndexes).map((_, index) => index) : Object.keys(value);
 }
 
-/** Returns suggestions for the cursor's position in a text; null outside of a template. names returns the name of a node by its id. */
+/**
+ * Returns suggestions for the cursor's position in a text; null outside of a template. names returns the name of a node
+ * by its id.
+ */
 export function suggest(
   text: string,
   cursor: number,

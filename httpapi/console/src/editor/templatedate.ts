@@ -71,7 +71,10 @@ const iso = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d(?:[.,]\d+)?)?(Z|[+-]\d
 const mail =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4}|[A-Z]{3,4})$/;
 
-/** Returns the milliseconds of a date and a time of day, with an offset or else by the clocks of a time zone; NaN for what does not exist. */
+/**
+ * Returns the milliseconds of a date and a time of day, with an offset or else by the clocks of a time zone; NaN for
+ * what does not exist.
+ */
 function instant(date: string, clock: string, offset: string | undefined, timeZone: string): number {
   const wall = Date.parse(`${date}T${clock}Z`);
   if (!Number.isFinite(wall) || !new Date(wall).toISOString().startsWith(date)) return NaN;
@@ -80,7 +83,10 @@ function instant(date: string, clock: string, offset: string | undefined, timeZo
   return sign ? wall - Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000 : wall;
 }
 
-/** Returns the milliseconds that a value stands for: text, or a number of seconds or milliseconds since 1970; NaN for others. */
+/**
+ * Returns the milliseconds that a value stands for: text, or a number of seconds or milliseconds since 1970; NaN for
+ * others.
+ */
 function toTime(value: unknown, timeZone: string): number {
   if (typeof value === "number") return Math.trunc(Math.abs(value) < 1e11 ? value * 1000 : value);
   if (typeof value !== "string") return NaN;

@@ -1,4 +1,5 @@
-// The grammar of templates, which is that of the service (agent/template): both read agent/template/testdata/cases.json.
+// The grammar of templates, which is that of the service (agent/template): both read
+// agent/template/testdata/cases.json.
 import { filterTakes } from "./templatefilters";
 
 /** Where a value is in another: names of members, and indexes, which may also be names. */

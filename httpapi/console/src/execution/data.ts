@@ -20,7 +20,9 @@ import {
 
 const isAbort = (error: unknown) => asError(error).name === "AbortError";
 
-/** Returns the graph that an execution ran: the one it started with, that of its version, or the workflow's current one. */
+/**
+ * Returns the graph that an execution ran: the one it started with, that of its version, or the workflow's current one.
+ */
 async function graphOf(execution: Execution, signal: AbortSignal) {
   if (execution.nodes) return { name: "", ...execution };
   const { workflow_id: id, version } = execution;

@@ -93,7 +93,9 @@ function base({ label, rows, placeholder, templates }: Options): Extension[] {
   ];
 }
 
-/** The sources of completion where a text has templates: their values within {{ }}, and those of the language elsewhere. */
+/**
+ * The sources of completion where a text has templates: their values within {{ }}, and those of the language elsewhere.
+ */
 function withTemplates(templates: CodeTemplates) {
   const values = (c: CompletionContext) => templates(c.state.doc.toString(), c.pos);
   const ofLanguage = (n: number) => (c: CompletionContext) =>
@@ -118,7 +120,10 @@ function withTemplates(templates: CodeTemplates) {
 const written = (v: unknown) =>
   v === undefined ? undefined : (typeof v === "string" ? v : JSON.stringify(v)).slice(0, 40);
 
-/** Replaces what is selected by what is typed. Chromium would keep its looks with inline styles, which the policy of the page reports. */
+/**
+ * Replaces what is selected by what is typed. Chromium would keep its looks with inline styles, which the policy of the
+ * page reports.
+ */
 const typeOver = EditorView.domEventHandlers({
   beforeinput: (e, view) => {
     const { from, to } = view.state.selection.main;

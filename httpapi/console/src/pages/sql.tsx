@@ -47,7 +47,10 @@ function useExecution(id: string, closeRow: () => void) {
   const current = useRef<AbortController>(undefined);
   useEffect(() => () => current.current?.abort(), []);
 
-  /** Runs a statement; explain shows its plan, readonly refuses one that writes, and keep leaves the opened row open and the history as it is. */
+  /**
+   * Runs a statement; explain shows its plan, readonly refuses one that writes, and keep leaves the opened row open and
+   * the history as it is.
+   */
   const run = async (
     query: string,
     params: Record<string, string>,

@@ -184,7 +184,9 @@ const shown = (cell: string) => (cell.startsWith("'") ? cell : guardFormula(cell
 const quoted = (cell: string) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
 const line = (cells: string[]) => (cells.length === 1 && !cells[0] ? '""' : cells.map(quoted).join(","));
 
-/** The file as the service reads it: the mapped columns, each row where it was. Rows that cannot be read are left empty. */
+/**
+ * The file as the service reads it: the mapped columns, each row where it was. Rows that cannot be read are left empty.
+ */
 export function mapped(file: File, mapping: string[]): string {
   const kept = mapping.map((m, i) => [m, i] as const).filter(([m]) => m);
   const out = [

@@ -11,7 +11,10 @@ const lead = 160;
 /** What stands around strong words, code, and the text of links and pictures. */
 const inlineMarks = [/\*\*(?=\S)(.+?)\*\*/g, /`([^`]+)`/g, /!?\[([^\]]*)\]\([^)\s]*\)/g];
 
-/** What Markdown marks in a text: headings, strong words, and the marks themselves, which are hidden. Code keeps its text. */
+/**
+ * What Markdown marks in a text: headings, strong words, and the marks themselves, which are hidden. Code keeps its
+ * text.
+ */
 function markdownSpans(text: string): Span[] {
   const spans: Span[] = [];
   const hide = (from: number, to: number) => {
@@ -48,7 +51,10 @@ function markdownSpans(text: string): Span[] {
   return spans;
 }
 
-/** A passage with words and one sentence of it marked: [from, to) in UTF-16 code units. An excerpt begins at what is marked and has no blank lines. */
+/**
+ * A passage with words and one sentence of it marked: [from, to) in UTF-16 code units. An excerpt begins at what is
+ * marked and has no blank lines.
+ */
 export function Highlighted({
   text,
   ranges = [],

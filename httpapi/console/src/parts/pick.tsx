@@ -14,7 +14,9 @@ type Props = {
   none?: string;
 };
 
-/** A choice of records; where there are very many, they are searched first. none is what choosing no record is called. */
+/**
+ * A choice of records; where there are very many, they are searched first. none is what choosing no record is called.
+ */
 export function PickField({ kind, value, none, ...field }: Props) {
   const [search, setSearch] = useState("");
   const found = useQuery(path("agents", agentId.value, kind), {

@@ -217,7 +217,10 @@ function Rail() {
   );
 }
 
-/** Returns the address of a section with the filters that its list had last, or without them if the list is shown already. */
+/**
+ * Returns the address of a section with the filters that its list had last, or without them if the list is shown
+ * already.
+ */
 const sectionHref = (current: string, id: string) =>
   route.value.section === id && !route.value.rest.length ? href(current, id) : listHref(current, id);
 

@@ -10,7 +10,10 @@ export type CodeTable = {
   columns: { name: string; type?: string; description?: string }[];
 };
 
-/** What may stand at the cursor of a template: the start of what is replaced, and what it may be replaced by; null outside of a template. */
+/**
+ * What may stand at the cursor of a template: the start of what is replaced, and what it may be replaced by; null
+ * outside of a template.
+ */
 export type CodeTemplates = (
   text: string,
   cursor: number,
@@ -54,7 +57,10 @@ type Props = {
 /** The keys with Ctrl that pages use also while somebody writes code. */
 const pageKeys = ["s", "k", "enter"];
 
-/** Edits JavaScript, SQL, JSON or plain text with colours, completion and undo: <Code language="sql" label="Query" value={v} onInput={set} />. */
+/**
+ * Edits JavaScript, SQL, JSON or plain text with colours, completion and undo: <Code language="sql" label="Query"
+ * value={v} onInput={set} />.
+ */
 export function Code(props: Props) {
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<OpenEditor>(undefined);

@@ -7,7 +7,10 @@ import { ApiError, limitedUntil, OfflineError } from "../data/api";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
 
-/** Grey lines in the place of what is coming; nothing for the first 150 ms. In the place of a page it has a title for screen readers. */
+/**
+ * Grey lines in the place of what is coming; nothing for the first 150 ms. In the place of a page it has a title for
+ * screen readers.
+ */
 export function Skeleton({ lines = 4, title }: { lines?: number; title?: string }) {
   return (
     <>

@@ -7,7 +7,10 @@ import { Button } from "./button";
 import { ErrorCard, Skeleton } from "./feedback";
 import { Icon } from "./icon";
 
-/** Shows an answer when it is there, and until then a skeleton or the error; title is that of a page whose own comes with the answer. */
+/**
+ * Shows an answer when it is there, and until then a skeleton or the error; title is that of a page whose own comes
+ * with the answer.
+ */
 export function Load<T>({
   of,
   children,
@@ -147,7 +150,10 @@ export function Pager({ meta, go }: { meta: Meta; go: (offset: number) => void }
   );
 }
 
-/** The ref of the tab that is shown, which a narrow page may have out of view. It is one function, so it is called once for an element and not at each drawing. */
+/**
+ * The ref of the tab that is shown, which a narrow page may have out of view. It is one function, so it is called once
+ * for an element and not at each drawing.
+ */
 export const intoView = (tab: Element | null) => {
   tab?.scrollIntoView({ block: "nearest", inline: "center" });
 };

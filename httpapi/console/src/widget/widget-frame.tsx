@@ -80,7 +80,10 @@ let markdown: Promise<MarkdownType> | undefined;
 const loadMarkdown = () =>
   (markdown ??= import(new URL("./widget-markdown.js", import.meta.url).href).then((m) => m.Markdown));
 
-/** Adds a message in the order of their ids, in place of the copy that was shown while it was sent; those without an id come last. */
+/**
+ * Adds a message in the order of their ids, in place of the copy that was shown while it was sent; those without an id
+ * come last.
+ */
 function withMessage(all: Message[], added: Message) {
   const others = all.filter((m) => m.id !== added.id && (!added.client_id || m.client_id !== added.client_id));
   return [...others, added].sort((a, b) => (a.id || Infinity) - (b.id || Infinity) || 0);

@@ -20,7 +20,11 @@ func main() {
 	if len(os.Args) > 2 {
 		page = os.Args[2]
 	}
-	if err := walk(context.Background(), satchel.New(address, os.Getenv("SATCHEL_API_KEY")), page); err != nil {
+	if err := walk(
+		context.Background(),
+		satchel.New(address, os.Getenv("SATCHEL_API_KEY")),
+		page,
+	); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -31,7 +35,12 @@ func walk(ctx context.Context, client *satchel.Client, page string) error {
 		return err
 	}
 	agent := client.Agent(made.ID)
-	source, err := agent.Upload(ctx, "handbook.md", []byte("# Returns\nBring a loaf back within two days and get your money back.\n"), time.Minute)
+	source, err := agent.Upload(
+		ctx,
+		"handbook.md",
+		[]byte("# Returns\nBring a loaf back within two days and get your money back.\n"),
+		time.Minute,
+	)
 	if err != nil {
 		return err
 	}
@@ -64,9 +73,21 @@ func walk(ctx context.Context, client *satchel.Client, page string) error {
 func run(ctx context.Context, agent *satchel.Agent) error {
 	var workflow struct{ ID string }
 	err := agent.Call(ctx, "POST", "/workflows", nil, map[string]any{
-		"name": "Greet", "status": "active",
-		"nodes": []map[string]any{{"id": "t", "type": "trigger"}, {"id": "w", "type": "wait", "data": map[string]any{"duration": 1, "unit": "seconds"}},
-			{"id": "s", "type": "set", "data": map[string]any{"values": map[string]any{"hello": "{{name}}"}}}},
+		"name":   "Greet",
+		"status": "active",
+		"nodes": []map[string]any{
+			{"id": "t", "type": "trigger"},
+			{
+				"id":   "w",
+				"type": "wait",
+				"data": map[string]any{"duration": 1, "unit": "seconds"},
+			},
+			{
+				"id":   "s",
+				"type": "set",
+				"data": map[string]any{"values": map[string]any{"hello": "{{name}}"}},
+			},
+		},
 		"edges": []map[string]any{{"source": "t", "target": "w"}, {"source": "w", "target": "s"}},
 	}, &workflow)
 	if err != nil {
@@ -83,7 +104,14 @@ func browse(ctx context.Context, agent *satchel.Agent, page string) error {
 		return err
 	}
 	defer session.Close(ctx)
-	results, err := session.Execute(ctx, map[string]any{"action": "navigate", "url": page}, map[string]any{"action": "extract", "selector": "h1"})
+	results, err := session.Execute(
+		ctx,
+		map[string]any{"action": "navigate", "url": page},
+		map[string]any{
+			"action":   "extract",
+			"selector": "h1",
+		},
+	)
 	if err == nil {
 		fmt.Printf("browser: %v\n", results[1])
 	}

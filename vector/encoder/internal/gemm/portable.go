@@ -5,7 +5,12 @@ import "unsafe"
 // portable is the kernel in plain Go. A tile of 3×2 is the largest whose sums,
 // factors and products fit into the 16 registers of amd64: 2×4 spills one sum
 // and runs at half the speed.
-var portable = &Kernel{name: "go", rows: 3, columns: 2, tile: tile3x2}
+var portable = &Kernel{
+	name:    "go",
+	rows:    3,
+	columns: 2,
+	tile:    tile3x2,
+}
 
 // tile3x2 does for 3 rows and 2 columns what the assembly tiles do.
 func tile3x2(depth int, a *float32, lda int, b *float32, c *float32, ldc int) {

@@ -30,7 +30,12 @@ type File struct {
 }
 
 // types maps the numbers of tensor types to the types that can be read.
-var types = map[uint32]tensor.Type{0: tensor.F32, 1: tensor.F16, 8: tensor.Q80, 30: tensor.BF16}
+var types = map[uint32]tensor.Type{
+	0:  tensor.F32,
+	1:  tensor.F16,
+	8:  tensor.Q80,
+	30: tensor.BF16,
+}
 
 // Parse parses the header of a file and checks that the tensors follow one another as
 // the format requires.
@@ -104,7 +109,9 @@ func (f *File) place(entries []entry, data []byte, header int) error {
 	if align == 0 || align > maxAlignment || align&(align-1) != 0 {
 		return fmt.Errorf("general.alignment is %d", align)
 	}
-	up := func(n uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+	up := func(n uint64) uint64 {
+		return (n + align - 1) &^ (align - 1)
+	}
 	start := up(uint64(header))
 	if start > uint64(len(data)) {
 		start = uint64(len(data))
@@ -114,7 +121,10 @@ func (f *File) place(entries []entry, data []byte, header int) error {
 	for _, e := range entries {
 		kind, ok := types[e.kind]
 		if !ok {
-			return fmt.Errorf("tensor %.100q has type %d, which cannot be read by this program: F32, F16, BF16 and Q8_0 can", e.name, e.kind)
+			return fmt.Errorf(
+				"tensor %.100q has type %d, which cannot be read by this program: F32, F16, BF16 and Q8_0 can",
+				e.name, e.kind,
+			)
 		}
 		size, err := kind.Bytes(e.shape)
 		switch {
@@ -127,7 +137,11 @@ func (f *File) place(entries []entry, data []byte, header int) error {
 		case end > uint64(len(data)) || uint64(size) > uint64(len(data))-end:
 			return fmt.Errorf("tensor %.100q lies outside of the file", e.name)
 		}
-		f.Tensors[e.name] = tensor.New(kind, e.shape, data[end:end+uint64(size)])
+		f.Tensors[e.name] = tensor.New(
+			kind,
+			e.shape,
+			data[end:end+uint64(size)],
+		)
 		end = up(end + uint64(size))
 	}
 	return nil
@@ -178,4 +192,6 @@ func (r *reader) count(most int, what string) int {
 	return int(min(n, uint64(most)))
 }
 
-func (r *reader) text() string { return string(r.take(r.uint64())) }
+func (r *reader) text() string {
+	return string(r.take(r.uint64()))
+}

@@ -13,9 +13,17 @@ import (
 func TestValuesAndTensors(t *testing.T) {
 	g := &sample.GGUF{Version: 2}
 	for key, value := range map[string]any{
-		"number": uint32(7), "long": sample.Raw(sample.RawOf(uint32(10), uint64(1<<40))), "negative": sample.Raw(sample.RawOf(uint32(5), int32(-3))),
-		"part": float32(0.5), "yes": true, "text": "straße", "texts": []string{"a", "", "bc"}, "floats": []float32{1, -2}, "integers": []int32{3, -4}, "bytes": []byte{5, 6},
-		"none": []string{},
+		"number":   uint32(7),
+		"long":     sample.Raw(sample.RawOf(uint32(10), uint64(1<<40))),
+		"negative": sample.Raw(sample.RawOf(uint32(5), int32(-3))),
+		"part":     float32(0.5),
+		"yes":      true,
+		"text":     "straße",
+		"texts":    []string{"a", "", "bc"},
+		"floats":   []float32{1, -2},
+		"integers": []int32{3, -4},
+		"bytes":    []byte{5, 6},
+		"none":     []string{},
 	} {
 		g.Key(key, value)
 	}
@@ -29,16 +37,38 @@ func TestValuesAndTensors(t *testing.T) {
 	texts, err := f.Texts("texts", 3)
 	floats, err2 := f.Floats("floats", 2)
 	integers, err3 := f.Integers("integers", 2)
-	if err != nil || err2 != nil || err3 != nil || !slices.Equal(texts, []string{"a", "", "bc"}) || !slices.Equal(floats, []float64{1, -2}) || !slices.Equal(integers, []int32{3, -4}) {
+	if err != nil ||
+		err2 != nil ||
+		err3 != nil ||
+		!slices.Equal(texts, []string{"a", "", "bc"}) ||
+		!slices.Equal(floats, []float64{1, -2}) ||
+		!slices.Equal(integers, []int32{3, -4}) {
 		t.Error(texts, floats, integers, err, err2, err3)
 	}
-	if f.Number("number", 0) != 7 || f.Number("long", 0) != 1<<40 || f.Number("negative", 9) != 9 || f.Number("text", 9) != 9 || f.Number("integers", 9) != 9 {
+	if f.Number("number", 0) != 7 ||
+		f.Number("long", 0) != 1<<40 ||
+		f.Number("negative", 9) != 9 ||
+		f.Number("text", 9) != 9 ||
+		f.Number("integers", 9) != 9 {
 		t.Error("numbers are wrong")
 	}
-	if f.Float("part") != 0.5 || f.Float("number") != 0 || !f.Bool("yes", false) || !f.Bool("number", true) || f.Text("text") != "straße" || f.Text("texts") != "" || string(f.Bytes("bytes")) != "\x05\x06" {
+	if f.Float("part") != 0.5 ||
+		f.Float("number") != 0 ||
+		!f.Bool("yes", false) ||
+		!f.Bool("number", true) ||
+		f.Text("text") != "straße" ||
+		f.Text("texts") != "" ||
+		string(f.Bytes("bytes")) != "\x05\x06" {
 		t.Error("values are wrong")
 	}
-	for _, wrong := range []error{second(f.Texts("texts", 2)), second(f.Texts("text", 9)), second(f.Texts("floats", 9)), second(f.Floats("floats", 3)), second(f.Integers("texts", 3)), second(f.Integers("missing", 0))} {
+	for _, wrong := range []error{
+		second(f.Texts("texts", 2)),
+		second(f.Texts("text", 9)),
+		second(f.Texts("floats", 9)),
+		second(f.Floats("floats", 3)),
+		second(f.Integers("texts", 3)),
+		second(f.Integers("missing", 0)),
+	} {
 		if wrong == nil {
 			t.Error("a list of the wrong type was returned")
 		}
@@ -89,23 +119,28 @@ func hostile() map[string][]byte {
 		}), make([]byte, 64)...)
 	}
 	return map[string][]byte{
-		"not a GGUF":                           []byte("PK\x03\x04 and so on"),
-		"cut off":                              []byte("GGUF\x03"),
-		"version 1":                            with(func(g *sample.GGUF) { g.Version = 1 }),
-		"another byte order":                   with(func(g *sample.GGUF) { g.Version = 3 << 24 }),
-		"1152921504606846976 keys":             with(func(g *sample.GGUF) { g.SaysKeys = 1 << 60 }),
-		"1152921504606846976 tensors":          with(func(g *sample.GGUF) { g.SaysTensors = 1 << 60 }),
-		"cut off within its header":            with(func(g *sample.GGUF) { g.SaysKeys = 9999 }),
-		"within its header":                    key(uint32(8), uint64(4<<30), "x"),
-		"cut off within":                       key(uint32(8), ^uint64(0)),
-		"1152921504606846976 elements":         key(uint32(9), uint32(8), uint64(1<<60)),
-		"off within its header":                key(uint32(9), uint32(6), uint64(1<<25)),
-		"a value of type 9":                    key(uint32(9), uint32(9), uint64(1), uint32(4), uint64(1), uint32(1)),
-		"a value of type 77":                   key(uint32(77), uint64(1)),
-		`key "k" occurs twice`:                 with(func(g *sample.GGUF) { g.Key("k", uint32(1)); g.Key("k", uint32(1)) }),
-		"general.alignment is 0":               with(func(g *sample.GGUF) { g.Key("general.alignment", uint32(0)) }),
-		"general.alignment is 24":              with(func(g *sample.GGUF) { g.Key("general.alignment", uint32(24)) }),
-		"general.alignment is 2147483648":      with(func(g *sample.GGUF) { g.Key("general.alignment", uint32(1<<31)) }),
+		"not a GGUF":                   []byte("PK\x03\x04 and so on"),
+		"cut off":                      []byte("GGUF\x03"),
+		"version 1":                    with(func(g *sample.GGUF) { g.Version = 1 }),
+		"another byte order":           with(func(g *sample.GGUF) { g.Version = 3 << 24 }),
+		"1152921504606846976 keys":     with(func(g *sample.GGUF) { g.SaysKeys = 1 << 60 }),
+		"1152921504606846976 tensors":  with(func(g *sample.GGUF) { g.SaysTensors = 1 << 60 }),
+		"cut off within its header":    with(func(g *sample.GGUF) { g.SaysKeys = 9999 }),
+		"within its header":            key(uint32(8), uint64(4<<30), "x"),
+		"cut off within":               key(uint32(8), ^uint64(0)),
+		"1152921504606846976 elements": key(uint32(9), uint32(8), uint64(1<<60)),
+		"off within its header":        key(uint32(9), uint32(6), uint64(1<<25)),
+		"a value of type 9":            key(uint32(9), uint32(9), uint64(1), uint32(4), uint64(1), uint32(1)),
+		"a value of type 77":           key(uint32(77), uint64(1)),
+		`key "k" occurs twice`: with(func(g *sample.GGUF) {
+			g.Key("k", uint32(1))
+			g.Key("k", uint32(1))
+		}),
+		"general.alignment is 0":  with(func(g *sample.GGUF) { g.Key("general.alignment", uint32(0)) }),
+		"general.alignment is 24": with(func(g *sample.GGUF) { g.Key("general.alignment", uint32(24)) }),
+		"general.alignment is 2147483648": with(func(g *sample.GGUF) {
+			g.Key("general.alignment", uint32(1<<31))
+		}),
 		`tensor "a" has 9 dimensions`:          tensors(entry("a", 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1)),
 		`tensor "a" has type 2`:                tensors(entry("a", 2, 0, 32)),
 		"blocks of 32":                         tensors(entry("a", 8, 0, 33, 2)),
@@ -166,6 +201,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d bytes of tensors in a file of %d", total, len(data))
 		}
 		_, _ = parsed.Texts("tokenizer.ggml.tokens", 1<<20)
-		_, _, _ = parsed.Number("general.alignment", 0), parsed.Text("general.name"), parsed.Bool("bert.attention.causal", false)
+		_, _, _ =
+			parsed.Number("general.alignment", 0), parsed.Text("general.name"),
+			parsed.Bool("bert.attention.causal", false)
 	})
 }

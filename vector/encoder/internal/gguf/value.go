@@ -21,7 +21,19 @@ const (
 )
 
 // sizes has the size in bytes of each type with a fixed length.
-var sizes = map[uint32]uint64{typeUint8: 1, typeInt8: 1, 2: 2, 3: 2, typeUint32: 4, typeInt32: 4, typeFloat32: 4, typeBool: 1, typeUint64: 8, 11: 8, 12: 8}
+var sizes = map[uint32]uint64{
+	typeUint8:   1,
+	typeInt8:    1,
+	2:           2,
+	3:           2,
+	typeUint32:  4,
+	typeInt32:   4,
+	typeFloat32: 4,
+	typeBool:    1,
+	typeUint64:  8,
+	11:          8,
+	12:          8,
+}
 
 // value is a value, or an array of values, in the file's encoding.
 type value struct {

@@ -98,7 +98,10 @@ func TestGELU(t *testing.T) {
 		odd := []float32{float32(math.NaN()), float32(math.Inf(1)), -30, 1}
 		odd = append(odd, make([]float32, group)...)
 		f.GELU(odd)
-		if !math.IsNaN(float64(odd[0])) || odd[1] != float32(math.Inf(1)) || math.Abs(float64(odd[2])) > 1e-6 || odd[4] != 0 {
+		if !math.IsNaN(float64(odd[0])) ||
+			odd[1] != float32(math.Inf(1)) ||
+			math.Abs(float64(odd[2])) > 1e-6 ||
+			odd[4] != 0 {
 			t.Errorf("%s: %v", name, odd[:5])
 		}
 	}
@@ -141,7 +144,10 @@ func checkClose(t *testing.T, name string, got, want []float32) {
 
 func BenchmarkFunctions(b *testing.B) {
 	for name, f := range sets() {
-		for what, call := range map[string]func([]float32){"gelu": f.GELU, "softmax": func(row []float32) { f.softmaxRow(row, len(row), 0.2) }} {
+		for what, call := range map[string]func([]float32){
+			"gelu":    f.GELU,
+			"softmax": func(row []float32) { f.softmaxRow(row, len(row), 0.2) },
+		} {
 			b.Run(name+"/"+what, func(b *testing.B) {
 				values := make([]float32, 512)
 				for b.Loop() {

@@ -29,8 +29,14 @@ var kinds = map[string]struct {
 	kind tensor.Type
 	size int64
 }{
-	"F32": {tensor.F32, 4}, "F16": {tensor.F16, 2}, "BF16": {tensor.BF16, 2},
-	"I64": {tensor.Other, 8}, "I32": {tensor.Other, 4}, "U8": {tensor.Other, 1}, "I8": {tensor.Other, 1}, "BOOL": {tensor.Other, 1},
+	"F32":  {tensor.F32, 4},
+	"F16":  {tensor.F16, 2},
+	"BF16": {tensor.BF16, 2},
+	"I64":  {tensor.Other, 8},
+	"I32":  {tensor.Other, 4},
+	"U8":   {tensor.Other, 1},
+	"I8":   {tensor.Other, 1},
+	"BOOL": {tensor.Other, 1},
 }
 
 // entry is a tensor's entry in the header.
@@ -125,7 +131,11 @@ func place(entries map[string]entry, data []byte) (tensor.Set, error) {
 		case e.Offsets[1]-e.Offsets[0] != size || size > int64(len(data))-end:
 			return nil, fmt.Errorf("tensor %.100q has another length than its shape, or lies outside of the file", name)
 		}
-		set[name] = tensor.New(kinds[e.Type].kind, e.Shape, data[end:end+size])
+		set[name] = tensor.New(
+			kinds[e.Type].kind,
+			e.Shape,
+			data[end:end+size],
+		)
 		end += size
 	}
 	if end != int64(len(data)) {

@@ -101,7 +101,9 @@ func (m *charsmap) longest(text string) (n int, by []byte) {
 }
 
 // offsetOf returns the distance from a unit to its children.
-func offsetOf(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
+func offsetOf(unit uint32) uint32 {
+	return unit >> 10 << (unit & (1 << 9) >> 6)
+}
 
 // text returns the text at an offset.
 func (m *charsmap) text(at uint32) ([]byte, bool) {

@@ -30,7 +30,11 @@ func (t *Tokenizer) readWordPiece(part json.RawMessage, special map[string]bool)
 	if err := strict(part, &s); err != nil {
 		return err
 	}
-	w := &wordPiece{ids: s.Vocab, inside: map[string]int32{}, maxRune: s.MaxRune}
+	w := &wordPiece{
+		ids:     s.Vocab,
+		inside:  map[string]int32{},
+		maxRune: s.MaxRune,
+	}
 	var known bool
 	if w.unknown, known = s.Vocab[s.Unknown]; !known {
 		return fmt.Errorf("the unknown token %.40q is not in the vocabulary", s.Unknown)

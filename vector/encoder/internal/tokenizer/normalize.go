@@ -19,14 +19,23 @@ func (t *Tokenizer) readNormalizer(f file) error {
 	if err != nil {
 		return fmt.Errorf("normalizer: %w", err)
 	}
-	t.normalize = append([]func(string) string{func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }}, steps...)
+	t.normalize = append(
+		[]func(string) string{func(s string) string {
+			return strings.ToValidUTF8(s, "\uFFFD")
+		}},
+		steps...,
+	)
 	return nil
 }
 
 // simple are the normalizers without options.
 var simple = map[string]func(string) string{
-	"NFC": norm.NFC.String, "NFD": norm.NFD.String, "NFKC": norm.NFKC.String, "NFKD": norm.NFKD.String,
-	"Lowercase": lower, "StripAccents": withoutMarks,
+	"NFC":          norm.NFC.String,
+	"NFD":          norm.NFD.String,
+	"NFKC":         norm.NFKC.String,
+	"NFKD":         norm.NFKD.String,
+	"Lowercase":    lower,
+	"StripAccents": withoutMarks,
 }
 
 // normalizers reads a normalizer or a sequence of them.
@@ -119,7 +128,9 @@ func replace(part json.RawMessage) (func(string) string, error) {
 	}
 	switch {
 	case s.Pattern.String != "" && s.Pattern.Regex == "":
-		return func(text string) string { return strings.ReplaceAll(text, s.Pattern.String, s.Content) }, nil
+		return func(text string) string {
+			return strings.ReplaceAll(text, s.Pattern.String, s.Content)
+		}, nil
 	case s.Pattern.Regex == " {2,}" && s.Pattern.String == "":
 		return func(text string) string { return replaceSpaces(text, s.Content) }, nil
 	}
@@ -189,14 +200,25 @@ func clean(r rune) rune {
 
 // ideographs are the blocks of Chinese characters in BERT's tokenizer.
 var ideographs = &unicode.RangeTable{
-	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1}, {Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
-	R32: []unicode.Range32{{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1}, {Lo: 0x2A700, Hi: 0x2B73F, Stride: 1},
-		{Lo: 0x2B740, Hi: 0x2B81F, Stride: 1}, {Lo: 0x2B820, Hi: 0x2CEAF, Stride: 1}, {Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1}},
+	R16: []unicode.Range16{
+		{Lo: 0x3400, Hi: 0x4DBF, Stride: 1},
+		{Lo: 0x4E00, Hi: 0x9FFF, Stride: 1},
+		{Lo: 0xF900, Hi: 0xFAFF, Stride: 1},
+	},
+	R32: []unicode.Range32{
+		{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1},
+		{Lo: 0x2A700, Hi: 0x2B73F, Stride: 1},
+		{Lo: 0x2B740, Hi: 0x2B81F, Stride: 1},
+		{Lo: 0x2B820, Hi: 0x2CEAF, Stride: 1},
+		{Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1},
+	},
 }
 
 // separateIdeographs puts spaces around each Chinese character.
 func separateIdeographs(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return unicode.Is(ideographs, r) }) < 0 {
+	if strings.IndexFunc(text, func(r rune) bool {
+		return unicode.Is(ideographs, r)
+	}) < 0 {
 		return text
 	}
 	var b strings.Builder

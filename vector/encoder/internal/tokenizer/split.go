@@ -30,7 +30,12 @@ func splitters(part json.RawMessage, depth int) ([]splitter, error) {
 	case "BertPreTokenizer":
 		return []splitter{bertSplit}, strict(part, &struct{ Type string }{})
 	case "WhitespaceSplit":
-		return []splitter{func(part string, _ bool) []string { return strings.Fields(part) }}, strict(part, &struct{ Type string }{})
+		return []splitter{func(part string, _ bool) []string {
+				return strings.Fields(part)
+			}}, strict(
+				part,
+				&struct{ Type string }{},
+			)
 	case "Metaspace":
 		split, err := metaspace(part)
 		return []splitter{split}, err
@@ -76,7 +81,9 @@ func bertSplit(part string, _ bool) []string {
 // which includes all ASCII characters other than letters, digits and spaces.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
-		return r > ' ' && r < 0x7f && !('0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z')
+		return r > ' ' &&
+			r < 0x7f &&
+			!('0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z')
 	}
 	return unicode.IsPunct(r)
 }

@@ -34,7 +34,9 @@ func (t *Tokenizer) Special() int { return specials(t.single) }
 
 // CanPair reports whether two texts can be combined into one input of at most limit
 // tokens, with space for part of each.
-func (t *Tokenizer) CanPair(limit int) bool { return t.pair != nil && limit >= specials(t.pair)+2 }
+func (t *Tokenizer) CanPair(limit int) bool {
+	return t.pair != nil && limit >= specials(t.pair)+2
+}
 
 // Pair returns the input for two texts, with at most limit tokens. The longer
 // one is cut until both fit.
@@ -225,7 +227,9 @@ func slots(pieces []piece, ids map[string]int32) ([]slot, error) {
 				return nil, fmt.Errorf("special token %.40q is not described", p.Special.ID)
 			}
 			list = append(list, slot{id: id, kind: p.Special.Kind})
-		case p.Sequence != nil && p.Special == nil && (p.Sequence.ID == "A" || p.Sequence.ID == "B"):
+		case p.Sequence != nil &&
+			p.Special == nil &&
+			(p.Sequence.ID == "A" || p.Sequence.ID == "B"):
 			list = append(list, slot{text: int(p.Sequence.ID[0]-'A') + 1, kind: p.Sequence.Kind})
 		default:
 			return nil, errors.New("a part of a template is neither a special token nor a text")

@@ -64,7 +64,9 @@ func TestWordPieceMatchesTheReference(t *testing.T) {
 				continue
 			}
 			pair := tok.Pair(ids, tok.Encode(next), 1000)
-			if want, types := decode[[]int32](t, row[2]), decode[[]int32](t, row[3]); !slices.Equal(pair.IDs, want) || !slices.Equal(pair.Types, types) {
+			if want, types :=
+				decode[[]int32](t, row[2]),
+				decode[[]int32](t, row[3]); !slices.Equal(pair.IDs, want) || !slices.Equal(pair.Types, types) {
 				t.Errorf("%s: %q and %q\n got  %v\n want %v %v", name, text, next, pair, want, types)
 			}
 		}
@@ -79,16 +81,25 @@ func TestUnigramMatchesSentencePiece(t *testing.T) {
 			t.Errorf("%q\n got  %v\n want %v", text, got, want)
 		}
 	}
-	if got, want := tok.Pair([]int32{7}, []int32{8, 9}, 100), []int32{0, 7, 2, 2, 8, 9, 2}; !slices.Equal(got.IDs, want) || slices.Max(got.Types) != 0 {
+	if got, want :=
+		tok.Pair([]int32{7}, []int32{8, 9}, 100),
+		[]int32{0, 7, 2, 2, 8, 9, 2}; !slices.Equal(got.IDs, want) || slices.Max(got.Types) != 0 {
 		t.Errorf("a pair is %v", got)
 	}
 }
 
 func TestNamesOfSpecialTokensAreText(t *testing.T) {
-	for name, text := range map[string]string{"wordpiece": "a [SEP] b [CLS]", "cased": "[MASK]", "unigram": "a</s> <mask> <s> <unk>"} {
+	for name, text := range map[string]string{
+		"wordpiece": "a [SEP] b [CLS]",
+		"cased":     "[MASK]",
+		"unigram":   "a</s> <mask> <s> <unk>",
+	} {
 		tok := load(t, name)
 		for _, id := range tok.Encode(text) {
-			if special := map[string][]int32{"unigram": {0, 1, 2, int32(tok.Size() - 1)}}[name]; slices.Contains(special, id) || special == nil && id < 5 && id != 1 {
+			if special := map[string][]int32{
+				"unigram": {0, 1, 2, int32(tok.Size() - 1)},
+			}[name]; slices.Contains(special, id) ||
+				special == nil && id < 5 && id != 1 {
 				t.Errorf("%s: %q became the special token %d", name, text, id)
 			}
 		}
@@ -109,7 +120,12 @@ func TestInputsFitTheLimit(t *testing.T) {
 	tok := load(t, "wordpiece")
 	long := slices.Repeat([]int32{7}, 50)
 	for _, c := range []struct{ a, b, limit, wantA, wantB int }{
-		{50, 50, 23, 10, 10}, {3, 50, 23, 3, 17}, {50, 3, 23, 17, 3}, {5, 5, 23, 5, 5}, {50, 50, 5, 1, 1}, {0, 50, 23, 0, 20},
+		{50, 50, 23, 10, 10},
+		{3, 50, 23, 3, 17},
+		{50, 3, 23, 17, 3},
+		{5, 5, 23, 5, 5},
+		{50, 50, 5, 1, 1},
+		{0, 50, 23, 0, 20},
 	} {
 		in := tok.Pair(long[:c.a], long[:c.b], c.limit)
 		second := slices.Index(in.Types, 1)
@@ -177,8 +193,16 @@ func TestUnknownPartsAreRejected(t *testing.T) {
 		{"post_processor", `null`, "post_processor"},
 		{"post_processor", `{"type":"BertProcessing","sep":["[SEP]",-3],"cls":["[CLS]",2]}`, "not a text and an id"},
 		{"post_processor", `{"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}}`, "each text once"},
-		{"post_processor", `{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"special_tokens":{}}`, "not described"},
-		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"C","type_id":0}}],"special_tokens":{}}`, "neither"},
+		{
+			"post_processor",
+			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"special_tokens":{}}`,
+			"not described",
+		},
+		{
+			"post_processor",
+			`{"type":"TemplateProcessing","single":[{"Sequence":{"id":"C","type_id":0}}],"special_tokens":{}}`,
+			"neither",
+		},
 		{"added_tokens", `[{"id":9,"content":"x","special":false}]`, "not a special one"},
 		{"added_tokens", `[{"id":-9,"content":"x","special":true}]`, "has id -9"},
 		{"surprise", `1`, "unknown field"},
@@ -210,19 +234,33 @@ func TestHostileMapsTerminate(t *testing.T) {
 }
 
 func TestOtherParts(t *testing.T) {
-	tok, err := Parse(with(t, "unigram", "normalizer", `{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Strip","strip_left":true,"strip_right":true},`+
-		`{"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "},{"type":"Lowercase"},{"type":"Replace","pattern":{"String":"q"},"content":"r"}]}`))
+	tok, err := Parse(with(
+		t,
+		"unigram",
+		"normalizer",
+		`{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Strip","strip_left":true,"strip_right":true},`+
+			`{"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "},{"type":"Lowercase"},{"type":"Replace",`+
+			`"pattern":{"String":"q"},"content":"r"}]}`,
+	))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, b := tok.Encode("  ﬁne   Qed  "), tok.Encode("fine red"); !slices.Equal(a, b) {
 		t.Errorf("%v, want %v", a, b)
 	}
-	classic, err := Parse(with(t, "wordpiece", "post_processor", `{"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]}`))
+	classic, err := Parse(with(
+		t,
+		"wordpiece",
+		"post_processor",
+		`{"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]}`,
+	))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := classic.Pair([]int32{9}, []int32{8}, 9), load(t, "wordpiece").Pair([]int32{9}, []int32{8}, 9); !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Types, want.Types) {
+	if got, want :=
+		classic.Pair([]int32{9}, []int32{8}, 9),
+		load(t, "wordpiece").Pair([]int32{9}, []int32{8}, 9); !slices.Equal(got.IDs, want.IDs) ||
+		!slices.Equal(got.Types, want.Types) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -231,7 +269,10 @@ func FuzzParse(f *testing.F) {
 	for _, name := range []string{"wordpiece", "unigram"} {
 		f.Add(read(f, name+".json"))
 	}
-	f.Add([]byte(`{"model":{"type":"Unigram","unk_id":0,"vocab":[["",-1],["a",-1e308]]},"post_processor":{"type":"BertProcessing","sep":["",3],"cls":["",2]}}`))
+	f.Add(
+		[]byte(`{"model":{"type":"Unigram","unk_id":0,"vocab":[["",-1],["a",-1e308]]},` +
+			`"post_processor":{"type":"BertProcessing","sep":["",3],"cls":["",2]}}`),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tok, err := Parse(data)
 		if err != nil {

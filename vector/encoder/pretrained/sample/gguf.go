@@ -86,7 +86,12 @@ func RawOf(list ...any) Raw {
 }
 
 // The types of tensors.
-var ggufTypes = map[string]uint32{"F32": 0, "F16": 1, "Q8_0": 8, "BF16": 30}
+var ggufTypes = map[string]uint32{
+	"F32":  0,
+	"F16":  1,
+	"Q8_0": 8,
+	"BF16": 30,
+}
 
 // Tensor adds a tensor of numbers, encoded as a type.
 func (g *GGUF) Tensor(name, kind string, shape []int, numbers []float32) {
@@ -109,7 +114,10 @@ func (g *GGUF) Tensor(name, kind string, shape []int, numbers []float32) {
 }
 
 // Entry adds an encoded entry of a tensor.
-func (g *GGUF) Entry(r Raw) { g.nTensors++; g.tensors.Write(r) }
+func (g *GGUF) Entry(r Raw) {
+	g.nTensors++
+	g.tensors.Write(r)
+}
 
 func (g *GGUF) align() {
 	for len(g.data)%32 != 0 {
@@ -157,14 +165,21 @@ func (g *GGUF) Bytes() []byte {
 
 // The names that llama.cpp's converter gives to tensors, by those of the models.
 var ggufNames = map[string]string{
-	"embeddings.word_embeddings": "token_embd", "embeddings.position_embeddings": "position_embd",
-	"embeddings.token_type_embeddings": "token_types", "embeddings.LayerNorm": "token_embd_norm",
+	"embeddings.word_embeddings":       "token_embd",
+	"embeddings.position_embeddings":   "position_embd",
+	"embeddings.token_type_embeddings": "token_types",
+	"embeddings.LayerNorm":             "token_embd_norm",
 }
 
 var ggufLayerNames = map[string]string{
-	"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
-	"attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
-	"intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
+	"attention.self.query":       "attn_q",
+	"attention.self.key":         "attn_k",
+	"attention.self.value":       "attn_v",
+	"attention.output.dense":     "attn_output",
+	"attention.output.LayerNorm": "attn_output_norm",
+	"intermediate.dense":         "ffn_up",
+	"output.dense":               "ffn_down",
+	"output.LayerNorm":           "layer_output_norm",
 }
 
 // ggufName returns the name of a tensor in a GGUF file.
@@ -189,9 +204,16 @@ func (v Variant) GGUF(kind string) *GGUF {
 		name  string
 		value any
 	}{
-		{"general.architecture", "bert"}, {"general.name", v.Name}, {"bert.block_count", uint32(2)}, {"bert.context_length", uint32(tokens)},
-		{"bert.embedding_length", uint32(32)}, {"bert.feed_forward_length", uint32(64)}, {"bert.attention.head_count", uint32(2)},
-		{"bert.attention.layer_norm_epsilon", float32(1e-12)}, {"bert.attention.causal", false}, {"bert.pooling_type", pooling},
+		{"general.architecture", "bert"},
+		{"general.name", v.Name},
+		{"bert.block_count", uint32(2)},
+		{"bert.context_length", uint32(tokens)},
+		{"bert.embedding_length", uint32(32)},
+		{"bert.feed_forward_length", uint32(64)},
+		{"bert.attention.head_count", uint32(2)},
+		{"bert.attention.layer_norm_epsilon", float32(1e-12)},
+		{"bert.attention.causal", false},
+		{"bert.pooling_type", pooling},
 	} {
 		g.Key(k.name, k.value)
 	}
@@ -239,7 +261,11 @@ func (v Variant) ggufTokens(g *GGUF) {
 func (v Variant) BuildGGUF(t testing.TB, kind string) string {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "model.gguf"), v.GGUF(kind).Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(folder, "model.gguf"),
+		v.GGUF(kind).Bytes(),
+		0o644,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return folder

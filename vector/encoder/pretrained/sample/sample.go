@@ -46,7 +46,9 @@ func Variants(t testing.TB) (list []Variant) {
 func Of(t testing.TB, name string) Variant {
 	t.Helper()
 	list := Variants(t)
-	at := slices.IndexFunc(list, func(v Variant) bool { return v.Name == name })
+	at := slices.IndexFunc(list, func(v Variant) bool {
+		return v.Name == name
+	})
 	if at < 0 {
 		t.Fatalf("no model %q", name)
 	}
@@ -63,7 +65,8 @@ func values(name string, shape []int) []float32 {
 	for _, size := range shape {
 		n *= size
 	}
-	norm := strings.Contains(name, "LayerNorm") && (strings.HasSuffix(name, "weight") || strings.HasSuffix(name, "gamma"))
+	norm := strings.Contains(name, "LayerNorm") &&
+		(strings.HasSuffix(name, "weight") || strings.HasSuffix(name, "gamma"))
 	out := make([]float32, n)
 	for i := range out {
 		state = state*6364136223846793005 + 1442695040888963407
@@ -77,7 +80,9 @@ func values(name string, shape []int) []float32 {
 
 // Encodings write a number in each type; those of the models lose nothing.
 var Encodings = map[string]func([]byte, float32) []byte{
-	"F32": func(b []byte, v float32) []byte { return binary.LittleEndian.AppendUint32(b, math.Float32bits(v)) },
+	"F32": func(b []byte, v float32) []byte {
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	},
 	"BF16": func(b []byte, v float32) []byte {
 		return binary.LittleEndian.AppendUint16(b, uint16(math.Float32bits(v)>>16))
 	},
@@ -98,7 +103,11 @@ func Weights(kind string, tensors map[string][]int) []byte {
 		for _, v := range values(name, tensors[name]) {
 			data = Encodings[kind](data, v)
 		}
-		header[name] = map[string]any{"dtype": kind, "shape": tensors[name], "data_offsets": []int{from, len(data)}}
+		header[name] = map[string]any{
+			"dtype":        kind,
+			"shape":        tensors[name],
+			"data_offsets": []int{from, len(data)},
+		}
 	}
 	text, _ := json.Marshal(header)
 	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), data...)
@@ -122,8 +131,11 @@ func (v Variant) Build(t testing.TB, kind string) string {
 			t.Fatal(err)
 		}
 	}
-	config := map[string]any{"model_type": "bert", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
-		"hidden_act": "gelu", "layer_norm_eps": 1e-12, "max_position_embeddings": 48, "type_vocab_size": 2, "vocab_size": 120, "pad_token_id": 0}
+	config := map[string]any{
+		"model_type": "bert", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+		"intermediate_size": 64, "hidden_act": "gelu", "layer_norm_eps": 1e-12, "max_position_embeddings": 48,
+		"type_vocab_size": 2, "vocab_size": 120, "pad_token_id": 0,
+	}
 	if v.Types > 0 {
 		config["type_vocab_size"] = v.Types
 	}
@@ -139,14 +151,41 @@ func (v Variant) Build(t testing.TB, kind string) string {
 		return folder
 	}
 	write("config.json", config)
-	modules := []map[string]any{{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}, {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}}
-	write("1_Pooling/config.json", map[string]any{"word_embedding_dimension": 32, "pooling_mode_cls_token": v.Pooling == "cls", "pooling_mode_mean_tokens": v.Pooling == "mean", "pooling_mode_max_tokens": false})
-	if v.Dense > 0 {
-		modules = append(modules, map[string]any{"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})
-		write("2_Dense/config.json", map[string]any{"in_features": 32, "out_features": v.Dense, "bias": true, "activation_function": "torch.nn.modules.activation.Tanh"})
-		write("2_Dense/model.safetensors", Weights(kind, map[string][]int{"linear.weight": {v.Dense, 32}, "linear.bias": {v.Dense}}))
+	modules := []map[string]any{
+		{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
+		{"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
 	}
-	write("modules.json", append(modules, map[string]any{"idx": len(modules), "path": "3_Normalize", "type": "sentence_transformers.models.Normalize"}))
+	write("1_Pooling/config.json", map[string]any{
+		"word_embedding_dimension": 32,
+		"pooling_mode_cls_token":   v.Pooling == "cls",
+		"pooling_mode_mean_tokens": v.Pooling == "mean",
+		"pooling_mode_max_tokens":  false,
+	})
+	if v.Dense > 0 {
+		modules = append(modules, map[string]any{
+			"idx":  2,
+			"path": "2_Dense",
+			"type": "sentence_transformers.models.Dense",
+		})
+		write("2_Dense/config.json", map[string]any{
+			"in_features":         32,
+			"out_features":        v.Dense,
+			"bias":                true,
+			"activation_function": "torch.nn.modules.activation.Tanh",
+		})
+		write(
+			"2_Dense/model.safetensors",
+			Weights(kind, map[string][]int{"linear.weight": {v.Dense, 32}, "linear.bias": {v.Dense}}),
+		)
+	}
+	write(
+		"modules.json",
+		append(modules, map[string]any{
+			"idx":  len(modules),
+			"path": "3_Normalize",
+			"type": "sentence_transformers.models.Normalize",
+		}),
+	)
 	return folder
 }
 
@@ -158,13 +197,21 @@ func tokenizerOf(kind string) string {
 		for i := range 120 {
 			pieces = append(pieces, fmt.Sprintf(`["▁w%d",-1]`, i))
 		}
-		return fmt.Sprintf(template, `"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always"},`+
-			`"post_processor":{"type":"RobertaProcessing","cls":["<s>",2],"sep":["</s>",3]},"model":{"type":"Unigram","unk_id":1,"vocab":[`+strings.Join(pieces, ",")+`]}`)
+		return fmt.Sprintf(
+			template,
+			`"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always"},`+
+				`"post_processor":{"type":"RobertaProcessing","cls":["<s>",2],"sep":["</s>",3]},`+
+				`"model":{"type":"Unigram","unk_id":1,"vocab":[`+strings.Join(pieces, ",")+`]}`,
+		)
 	}
 	pieces := []string{`"[UNK]":1`}
 	for i := 4; i < 120; i++ {
 		pieces = append(pieces, fmt.Sprintf(`"w%d":%d`, i, i))
 	}
-	return fmt.Sprintf(template, `"pre_tokenizer":{"type":"BertPreTokenizer"},`+
-		`"post_processor":{"type":"BertProcessing","cls":["[CLS]",2],"sep":["[SEP]",3]},"model":{"type":"WordPiece","unk_token":"[UNK]","vocab":{`+strings.Join(pieces, ",")+`}}`)
+	return fmt.Sprintf(
+		template,
+		`"pre_tokenizer":{"type":"BertPreTokenizer"},`+
+			`"post_processor":{"type":"BertProcessing","cls":["[CLS]",2],"sep":["[SEP]",3]},`+
+			`"model":{"type":"WordPiece","unk_token":"[UNK]","vocab":{`+strings.Join(pieces, ",")+`}}`,
+	)
 }

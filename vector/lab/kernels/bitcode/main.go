@@ -28,7 +28,9 @@ func main() {
 	ConstraintExpr("amd64")
 	var tables [planes]operand.Mem
 	for p := range tables {
-		tables[p] = constant([]string{"count1", "count2", "count4", "count8"}[p], func(i int) uint8 { return uint8(bits.OnesCount8(uint8(i%16)) << p) })
+		tables[p] = constant([]string{"count1", "count2", "count4", "count8"}[p], func(i int) uint8 {
+			return uint8(bits.OnesCount8(uint8(i%16)) << p)
+		})
 	}
 	low := constant("low", func(int) uint8 { return 15 })
 

@@ -67,10 +67,17 @@ func constants() {
 		*m = single[i]
 	}
 	bias = add(127)
-	expPolynomial = list(1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-	erfAbove = list(-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
-		-7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02)
-	erfBelow = list(-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02)
+	expPolynomial = list(
+		1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1,
+	)
+	erfAbove = list(
+		-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
+		-7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02,
+	)
+	erfBelow = list(
+		-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03,
+		-1.42647390514189e-02,
+	)
 }
 
 // each runs code for every group of vectors of values.
@@ -117,8 +124,13 @@ func (w width) fold(v reg.VecVirtual, combine func(...operand.Op)) reg.Register 
 
 func (w width) softmax() {
 	TEXT("softmax"+w.suffix, NOSPLIT, "func(values *float32, n int, scale float32)")
-	Doc(fmt.Sprintf("softmax%s multiplies n values by scale, of which the result is the softmax. n is a multiple of", w.suffix),
-		fmt.Sprintf("%d and not zero. It needs %s.", unroll*w.bytes/4, w.needs))
+	Doc(
+		fmt.Sprintf(
+			"softmax%s multiplies n values by scale, of which the result is the softmax. n is a multiple of",
+			w.suffix,
+		),
+		fmt.Sprintf("%d and not zero. It needs %s.", unroll*w.bytes/4, w.needs),
+	)
 	Pragma("noescape")
 	values := Load(Param("values"), GP64()).(reg.GPVirtual)
 	n := Load(Param("n"), GP64()).(reg.GPVirtual)
@@ -216,7 +228,10 @@ func (w width) exp(x []reg.VecVirtual) []reg.VecVirtual {
 
 func (w width) gelu() {
 	TEXT("gelu"+w.suffix, NOSPLIT, "func(values *float32, n int)")
-	Doc(fmt.Sprintf("gelu%s applies GELU to n values. n is a multiple of %d and not zero. It needs %s.", w.suffix, unroll*w.bytes/4, w.needs))
+	Doc(fmt.Sprintf(
+		"gelu%s applies GELU to n values. n is a multiple of %d and not zero. It needs %s.",
+		w.suffix, unroll*w.bytes/4, w.needs,
+	))
 	Pragma("noescape")
 	values := Load(Param("values"), GP64()).(reg.GPVirtual)
 	n := Load(Param("n"), GP64()).(reg.GPVirtual)

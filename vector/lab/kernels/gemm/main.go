@@ -33,12 +33,28 @@ const unroll = 4
 func main() {
 	ConstraintExpr("amd64")
 	avx2 := tile{
-		name: "tile6x16", rows: 6, bytes: 32, columns: 16, vector: YMM,
-		move: VMOVUPS, spread: VBROADCASTSS, fma: VFMADD231PS, add: VADDPS, zero: VXORPS,
+		name:    "tile6x16",
+		rows:    6,
+		bytes:   32,
+		columns: 16,
+		vector:  YMM,
+		move:    VMOVUPS,
+		spread:  VBROADCASTSS,
+		fma:     VFMADD231PS,
+		add:     VADDPS,
+		zero:    VXORPS,
 	}
 	avx512 := tile{
-		name: "tile12x32", rows: 12, bytes: 64, columns: 32, vector: ZMM,
-		move: VMOVUPS, spread: VBROADCASTSS, fma: VFMADD231PS, add: VADDPS, zero: VPXORD,
+		name:    "tile12x32",
+		rows:    12,
+		bytes:   64,
+		columns: 32,
+		vector:  ZMM,
+		move:    VMOVUPS,
+		spread:  VBROADCASTSS,
+		fma:     VFMADD231PS,
+		add:     VADDPS,
+		zero:    VPXORD,
 	}
 	avx2.generate("AVX2 and FMA")
 	avx512.generate("AVX-512F")
@@ -47,8 +63,13 @@ func main() {
 
 func (t tile) generate(needs string) {
 	TEXT(t.name, NOSPLIT, "func(depth int, a *float32, lda int, b *float32, c *float32, ldc int)")
-	Doc(fmt.Sprintf("%s adds the product of %d rows of a and one panel of b to %d×%d values of c.", t.name, t.rows, t.rows, t.columns),
-		"lda and ldc count floats. It needs "+needs+".")
+	Doc(
+		fmt.Sprintf(
+			"%s adds the product of %d rows of a and one panel of b to %d×%d values of c.",
+			t.name, t.rows, t.rows, t.columns,
+		),
+		"lda and ldc count floats. It needs "+needs+".",
+	)
 	Pragma("noescape")
 	depth := Load(Param("depth"), GP64())
 	a := Load(Param("a"), GP64())
@@ -100,7 +121,14 @@ func cell(pointers []reg.GPVirtual, stride reg.Register, row, offset int) operan
 }
 
 // loop multiplies as many groups of steps as remain in the depth.
-func (t tile) loop(label string, steps int, depth reg.Register, rows []reg.GPVirtual, lda, b reg.Register, acc [][2]reg.VecVirtual) {
+func (t tile) loop(
+	label string,
+	steps int,
+	depth reg.Register,
+	rows []reg.GPVirtual,
+	lda, b reg.Register,
+	acc [][2]reg.VecVirtual,
+) {
 	Label(label)
 	CMPQ(depth, operand.I32(steps))
 	JLT(operand.LabelRef(label + "_done"))

@@ -85,7 +85,10 @@ function useEvents(filters: Filters, follow: boolean) {
   return { list, loadFirst, loadOlder };
 }
 
-/** Adds the newest page to a list. If all of the page is new, events between it and the list may be missing, and the page replaces the list. */
+/**
+ * Adds the newest page to a list. If all of the page is new, events between it and the list may be missing, and the
+ * page replaces the list.
+ */
 function withNewer(shown: State, { events, meta }: API.EventList): State {
   const newestSeq = shown.events[0]?.seq ?? 0;
   const added = events.filter(({ seq }) => seq > newestSeq);

@@ -98,7 +98,10 @@ export function SessionView({ id, tab }: { id: string; tab: string }) {
   );
 }
 
-/** Opens the live view of a session that is open, and again when its link changes. own is the takeover of the person at this console. */
+/**
+ * Opens the live view of a session that is open, and again when its link changes. own is the takeover of the person at
+ * this console.
+ */
 function useLive(session: OpenSession, tab: string, own?: Takeover): Live | undefined {
   const over = ended(session);
   const link = own?.takeover_url ?? "";

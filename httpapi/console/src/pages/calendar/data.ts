@@ -186,7 +186,10 @@ export function itemsOf(data: Shown, zone: string, from: string, to: string): Ma
 export const movable = (t?: Task) =>
   t !== undefined && (t.recurrence === "none" ? t.status !== "running" : t.status === "pending");
 
-/** Moves a task to another date, and a time if one is given, at once; it can be undone. Of one that recurs it asks which. */
+/**
+ * Moves a task to another date, and a time if one is given, at once; it can be undone. Of one that recurs it asks
+ * which.
+ */
 export async function moveTask(days: Days, t: Task, zone: string, date: string, minute?: number) {
   const was = wallOf(t.start_time, zone);
   const time =

@@ -68,7 +68,10 @@ export function TaskDrawer({ id, start, zone, days }: DrawerProps) {
   );
 }
 
-/** The occurrence with an original start: as the calendar lists it, or computed from the task where the calendar doesn't show that day. Of a task that does not recur it is the task. */
+/**
+ * The occurrence with an original start: as the calendar lists it, or computed from the task where the calendar doesn't
+ * show that day. Of a task that does not recur it is the task.
+ */
 function occurrenceOf(task: API.Task, start: string | undefined, days: Days): Task {
   if (task.recurrence === "none" || !start || Number.isNaN(Date.parse(start))) return task;
   const listed = days.data.value?.tasks.find((other) => other.id === task.id && other.original_start === start);

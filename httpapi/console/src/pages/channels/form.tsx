@@ -89,7 +89,10 @@ function Input({
   );
 }
 
-/** The name and the credentials of a channel. save stores and verifies them; what it throws about fields is shown at them. */
+/**
+ * The name and the credentials of a channel. save stores and verifies them; what it throws about fields is shown at
+ * them.
+ */
 export function ChannelForm({
   platform,
   name,

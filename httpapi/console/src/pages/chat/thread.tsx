@@ -185,7 +185,10 @@ function useSend({ id, conversation, choice, newestMessage, onSend, onFailure }:
   return send;
 }
 
-/** Reports whether a turn that failed here was answered after all, or repeated in another tab; forgets it if it is not known which question it asked. */
+/**
+ * Reports whether a turn that failed here was answered after all, or repeated in another tab; forgets it if it is not
+ * known which question it asked.
+ */
 function useIsAnswered(conversation: string, groups: Group[], turn: Turn | undefined, stored: boolean) {
   const last = groups.at(-1);
   const isAnswered = Boolean(turn?.state.value === "failed" && stored && !turn.retryOf && last && "answers" in last);

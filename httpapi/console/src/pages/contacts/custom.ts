@@ -8,7 +8,10 @@ export function customText(value: unknown) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Returns the change that sets a custom field of a contact, or removes it if the text is empty. A value that was not a string keeps its type where the text is JSON. */
+/**
+ * Returns the change that sets a custom field of a contact, or removes it if the text is empty. A value that was not a
+ * string keeps its type where the text is JSON.
+ */
 export async function saveCustom(id: string, key: string, text: string) {
   const { metadata } = await get(contactsAt(id));
   if (!text.trim()) {

@@ -83,7 +83,9 @@ function valuesOf(stored?: API.Credential): CredentialValues {
   };
 }
 
-/** The rows of a stored secret, whose values are entered again; those of a new one begin with the most common header. */
+/**
+ * The rows of a stored secret, whose values are entered again; those of a new one begin with the most common header.
+ */
 function rowsOf(stored?: API.Credential): Row[] {
   const names = stored && namedTypes.includes(stored.type) ? stored.configured_fields : [];
   const initial = stored ? "" : "Authorization";

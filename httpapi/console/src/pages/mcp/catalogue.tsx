@@ -183,7 +183,10 @@ function hostOf(address: string) {
   return protocol === "http:" ? `http://${host}` : host;
 }
 
-/** The authentication for headers that were filled in: a login without any, a value of the server's own for one, a new credential for several. */
+/**
+ * The authentication for headers that were filled in: a login without any, a value of the server's own for one, a new
+ * credential for several.
+ */
 async function authFor(name: string, url: string, headers: [string, string][]) {
   if (headers.length === 0) return { auth: { type: "login" } };
   if (headers.length > 1) {

@@ -27,7 +27,9 @@ const valuesOf = (settings: API.Settings) => ({
 
 type Values = ReturnType<typeof valuesOf>;
 
-/** Loads the embedding models that are installed on the server, as options of a select; undefined until they are known. */
+/**
+ * Loads the embedding models that are installed on the server, as options of a select; undefined until they are known.
+ */
 function useInstalledModels(): [string, string][] | undefined {
   const found = useQuery<{ models: { name: string; kind: string; dimensions: number }[] }>(
     mayEdit.value ? agentAt("embedding-models") : null,

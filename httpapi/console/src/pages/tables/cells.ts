@@ -25,7 +25,10 @@ export const inArea = (a: Area, row: number, column: number) =>
 /** Reports whether an area is a single cell. */
 export const isOne = (a: Area) => a.top === a.bottom && a.left === a.right;
 
-/** Reads cells that a spreadsheet put into the clipboard: lines of cells separated by tabs; a quoted cell may have several lines. */
+/**
+ * Reads cells that a spreadsheet put into the clipboard: lines of cells separated by tabs; a quoted cell may have
+ * several lines.
+ */
 export function readCells(text: string): string[][] {
   const lines: string[][] = [[]];
   const cell = /"((?:[^"]|"")*)"(?=[\t\r\n]|$)|[^\t\r\n]*/y;
@@ -63,7 +66,10 @@ export const textOf = (rows: Row[], columns: TableColumn[], area: Area) => {
 /** Texts to be stored in these columns: those of cells in existing rows, those of added in new ones. */
 export type Paste = { columns: TableColumn[]; rows: Row[]; cells: string[][]; added: string[][] };
 
-/** Assigns pasted cells to the cells of a table, from the corner of the area on; a single one fills the area. Lines beyond the last row become new rows if extend is set; otherwise left counts them. */
+/**
+ * Assigns pasted cells to the cells of a table, from the corner of the area on; a single one fills the area. Lines
+ * beyond the last row become new rows if extend is set; otherwise left counts them.
+ */
 export function lay(
   pasted: string[][],
   rows: Row[],
@@ -99,7 +105,10 @@ function csvCell(text: string, { type }: TableColumn, value: unknown) {
   return quoted(mistakable ? `'${text}` : guardFormula(text));
 }
 
-/** Writes texts into existing rows with one import, and returns how many rows it changed. Rows that are rejected are reported. */
+/**
+ * Writes texts into existing rows with one import, and returns how many rows it changed. Rows that are rejected are
+ * reported.
+ */
 async function updateRows(at: string, { rows, columns }: Paste, cells: string[][]) {
   const header = ["id", ...columns.map((column) => column.name)];
   const lines = rows.map((row, i) => [

@@ -64,7 +64,10 @@ function listOptions() {
   };
 }
 
-/** Loads a table and the rows that the address asks for, and loads the rows again when others change them, but not during a change of its own. */
+/**
+ * Loads a table and the rows that the address asks for, and loads the rows again when others change them, but not
+ * during a change of its own.
+ */
 function useTable(name: string) {
   const { where, search, offset, sorting } = listOptions();
   const table = useQuery<DataTable>(tablesAt(name));
