@@ -21,20 +21,28 @@ func DecodeJSON(raw []byte, into any) error {
 	return nil
 }
 
+// maxDepth is the nesting from which on encoding/json refuses JSON before it decodes any of it.
+const maxDepth = 10_000
+
 // CountValues returns about how many values JSON has, without decoding it: it counts the
-// characters that stand before values, outside of strings.
+// characters that stand before values, outside of strings. JSON that is nested too deeply
+// is only counted up to there, since it is not decoded.
 func CountValues(raw []byte) (n int64) {
-	quoted := false
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
-		case '"':
+	quoted, depth := false, 0
+	for i := 0; i < len(raw) && depth <= maxDepth; i++ {
+		switch b := raw[i]; {
+		case b == '"':
 			quoted = !quoted
-		case '\\':
+		case b == '\\':
 			i++
-		case ',', '[', '{':
-			if !quoted {
-				n++
-			}
+		case quoted:
+		case b == ',':
+			n++
+		case b == '[' || b == '{':
+			n++
+			depth++
+		case b == ']' || b == '}':
+			depth--
 		}
 	}
 	return n

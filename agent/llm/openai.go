@@ -378,8 +378,9 @@ func (s *openAIAccumulator) finish() (Reply, error) {
 	if err == nil && len(s.text) == 0 && len(s.refusal) > 0 {
 		err = s.add(string(s.refusal))
 	}
-	for _, call := range s.calls {
-		if call.Name == "" && len(bytes.TrimSpace(call.arguments)) == 0 {
+	for i, call := range s.calls {
+		isEmpty := call.Name == "" && len(bytes.TrimSpace(call.arguments)) == 0
+		if isEmpty && (i > 0 || len(s.text) > 0) {
 			continue // some servers end with an empty piece
 		}
 		call.Arguments, call.Fields = string(call.arguments), call.fields.fields()
