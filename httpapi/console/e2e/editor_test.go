@@ -309,7 +309,9 @@ func TestConsoleRenamesNodes(t *testing.T) {
 	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 	stored := ts.must(t, 200, "GET", flowBase+"/"+id, "")
 	for i := range 2 { // the nodes, then the pasted ones
-		first := fmt.Sprintf(`nodes[%q]`, at(stored, fmt.Sprintf("nodes.%d.id", 4*i+1)))
+		id := at(stored, fmt.Sprintf("nodes.%d.id", 4*i+1))
+		inTemplate := fmt.Sprint("nodes.", id)
+		first := fmt.Sprintf(`nodes[%q]`, id)
 		if i == 1 { // its id needs no brackets
 			first = "nodes.first_one"
 		}
@@ -319,7 +321,7 @@ func TestConsoleRenamesNodes(t *testing.T) {
 			t.Errorf("the script is %v, want %s", got, want)
 		}
 		if got, want :=
-			at(stored, fmt.Sprintf("nodes.%d.data.values.n", 4*i+3)), `{{`+first+`.n}} nodes.make`; got != want {
+			at(stored, fmt.Sprintf("nodes.%d.data.values.n", 4*i+3)), `{{`+inTemplate+`.n}} nodes.make`; got != want {
 			t.Errorf("the template is %v, want %s", got, want)
 		}
 	}

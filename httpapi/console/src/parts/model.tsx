@@ -141,7 +141,7 @@ type ModelFormProps = FormProps & {
 /** The provider, key, address and model, which can be tested before they are saved. */
 export function ModelForm({ s: settings, done, plain }: ModelFormProps) {
   const { llm_provider, llm_model, llm_base_url } = settings;
-  const form = useForm<ModelValues>({ llm_provider, llm_model, llm_base_url, key: "" }, "model");
+  const form = useForm<ModelValues>({ llm_provider, llm_model, llm_base_url, key: "" }, "model", ["key"]);
   const [tested, setTested] = useState<TestResult>();
   const { values } = form;
   const provider: Provider | undefined = providers[values.llm_provider];

@@ -58,16 +58,20 @@ export type FormControl = {
 /**
  * Holds the values of a form and the issues that the service found in them. The form of a page has a name: what is
  * typed into it and not saved is still there when the page is left and opened again, or when the form is drawn again
- * because another form, or another person, changed what it shows.
+ * because another form, or another person, changed what it shows; secrets are not kept.
  */
-export function useForm<V extends object>(initial: V, name?: string): FormState<V> & FormControl {
+export function useForm<V extends object>(
+  initial: V,
+  name?: string,
+  secrets: string[] = [],
+): FormState<V> & FormControl {
   const place = useRef(name && `${location.hash.split("?", 1)[0]} ${name}`).current;
   const [values, setValues] = useState<V>(() => ({ ...initial, ...(place && kept.get(place)) }));
   const [issues, setIssues] = useState<Record<string, string>>({});
   const set = (name: string, value: unknown) => {
     // The issue of a field that changes may be resolved.
     setValues((v) => ({ ...v, [name]: value }));
-    if (place) keep(place, name, value, (initial as Values)[name]);
+    if (place && !secrets.includes(name)) keep(place, name, value, (initial as Values)[name]);
     setIssues((all) =>
       Object.keys(all).length
         ? Object.fromEntries(

@@ -112,7 +112,8 @@ export function ChannelForm({
     name,
     ...Object.fromEntries(platform.fields.map((f) => [f.name, f.kind === "pairs" ? [] : ""])),
   });
-  const form = useForm(empty(), platform.id);
+  const secrets = platform.fields.filter((f) => f.kind === "secret").map((f) => f.name);
+  const form = useForm(empty(), platform.id, secrets);
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<Error>();
   const may = mayEdit.value;

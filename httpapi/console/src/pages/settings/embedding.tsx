@@ -58,7 +58,7 @@ function modelOptions(installed: [string, string][] | undefined, settings: API.S
 
 /** The form of the embedding. */
 export function EmbeddingForm({ s: settings, done }: FormProps) {
-  const form = useForm(valuesOf(settings), "embedding");
+  const form = useForm(valuesOf(settings), "embedding", ["embedding_api_key"]);
   const installed = useInstalledModels();
   const { embedding_provider: provider, embedding_model: model, embedding_api_key: key } = form.values;
   const disabled = !mayEdit.value;
