@@ -256,23 +256,21 @@ func (db *DB) SendAnswer(
 // DropAnswer removes from the queue a message that will not be answered. A reason,
 // if given, is written to the agent's log.
 func (db *DB) DropAnswer(ctx context.Context, m agent.Message, reason string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workAnswers)
 		if _, err := tx.dropAnswer(m.ID); err != nil || reason == "" {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.giveUpAnswer(m.ConversationID, m.ID, reason)
+		return tx.giveUpAnswer(m.ConversationID, m.ID, reason)
 	})
-	return err
 }
 
 // CancelAnswer undoes BeginAnswer, after the answer was cancelled because the
 // program is shutting down.
 func (db *DB) CancelAnswer(ctx context.Context, messageID int64) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workAnswers)
 		_, err := tx.exec("UPDATE _answers SET tries = tries - 1 WHERE message_id = ? AND tries > 0", messageID)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }

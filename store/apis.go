@@ -207,25 +207,24 @@ func (db *DB) UpdateAPI(
 
 // DeleteAPI removes an API that is no longer called from anywhere.
 func (db *DB) DeleteAPI(ctx context.Context, ref string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		a, err := tx.api(ref)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		references, err := tx.references(apiReferences)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if uses := usesOfAPI(&a, references); len(uses) > 0 {
-			return struct{}{}, agent.Errorf(
+			return agent.Errorf(
 				agent.CodeConflict,
 				"the API is in use; remove it there first",
 			).With("used_by", uses)
 		}
 		if err := tx.deleteRow("_apis", "API", a.ID); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("API deleted", map[string]any{"api_id": a.ID, "name": a.Name})
+		return tx.audit("API deleted", map[string]any{"api_id": a.ID, "name": a.Name})
 	})
-	return err
 }

@@ -148,7 +148,7 @@ func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Up
 // at next. If that is zero there is none, and the message says that the download
 // failed.
 func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem string, next agent.Time) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workAttachments)
 		a := d.Attachment
 		a.Error = agent.Clip(problem, 500)
@@ -160,11 +160,10 @@ func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem
 		}
 		done, err := tx.exec(query, args...)
 		if err != nil || done.Changes == 0 { // the message was deleted meanwhile
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.describeAttachment(d.MessageID, d.N, a)
+		return tx.describeAttachment(d.MessageID, d.N, a)
 	})
-	return err
 }
 
 // describeAttachment updates the state of one of a message's files in the message.

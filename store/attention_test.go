@@ -17,14 +17,14 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := agent.Now()
-	_, err = Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+	err = db.Do(t.Context(), func(tx *Tx) error {
 		for _, statement := range []string{
 			"INSERT INTO conversations(id, muted) VALUES ('conversation-1', 1)",
 			"INSERT INTO messages(conversation_id, role, content) VALUES ('conversation-1', 'user', 'hi')",
 			"INSERT INTO workflows(id, name) VALUES ('workflow-1', 'w')",
 		} {
 			if _, err := tx.exec(statement); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		for _, made := range []time.Time{now.Time, now.Add(-25 * time.Hour)} {
@@ -34,7 +34,7 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 				agent.FirstID(agent.KindExecution, made),
 				agent.At(made),
 			); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		_, err := tx.exec(
@@ -43,7 +43,7 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 			agent.NewID(agent.KindExecution),
 			now,
 		)
-		return struct{}{}, err // a test run needs no attention
+		return err // a test run needs no attention
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -92,9 +92,9 @@ func TestAttentionOfNewAgents(t *testing.T) {
 		}
 	}
 	check(db, Attention{Holds: &Holdings{}})
-	_, err = Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+	err = db.Do(t.Context(), func(tx *Tx) error {
 		_, err := tx.exec("INSERT INTO conversations(id) VALUES ('conversation-1')")
-		return struct{}{}, err
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -131,14 +131,14 @@ func TestRetriedFailures(t *testing.T) {
 		if c.from != "" {
 			from = first + c.from
 		}
-		if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+		if err := db.Do(t.Context(), func(tx *Tx) error {
 			_, _ = tx.exec("INSERT INTO workflows(id, name) VALUES ('workflow-1', 'w') ON CONFLICT DO NOTHING")
 			_, err := tx.exec(
 				"INSERT INTO executions(id, workflow_id, version, status, trigger, retried_from, created_at) "+
 					"VALUES (?,'workflow-1',1,?,?,?,?)",
 				first+c.id, c.status, trigger, from, now,
 			)
-			return struct{}{}, err
+			return err
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -45,18 +45,16 @@ func (tx *Tx) audit(message string, data map[string]any) error {
 // Audit logs an action by the request's person or key that does not write to the
 // store, such as a backup.
 func (db *DB) Audit(ctx context.Context, message string, data map[string]any) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.audit(message, data)
+	return db.Do(ctx, func(tx *Tx) error {
+		return tx.audit(message, data)
 	})
-	return err
 }
 
 // Log writes an entry of the agent's own log. data must hold no secret.
 func (db *DB) Log(ctx context.Context, level agent.Level, source, message string, data any) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.log(level, source, message, data)
+	return db.Do(ctx, func(tx *Tx) error {
+		return tx.log(level, source, message, data)
 	})
-	return err
 }
 
 // LogFilter narrows the list of log entries. From is inclusive, To exclusive;

@@ -69,9 +69,9 @@ func TestEventsRollBackWithTheirWrite(t *testing.T) {
 	db := openFolder(t).Default()
 	ctx := WithActor(t.Context(), "ada@x.y")
 	failure := errors.New("failure")
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	err := db.Do(ctx, func(tx *Tx) error {
 		c := agent.Contact{Name: "x", Tags: []string{"vip"}, Metadata: json.RawMessage("{}")}
-		return struct{}{}, errors.Join(
+		return errors.Join(
 			tx.insertContact(&c),
 			tx.emit("message.sent", map[string]any{}),
 			tx.audit("x", nil),

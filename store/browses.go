@@ -94,7 +94,7 @@ func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 	if err != nil {
 		return err
 	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		open, err := all(
 			tx,
 			scanBrowse,
@@ -102,31 +102,30 @@ func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 			b.SessionID,
 		)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if len(open) > 0 {
-			return struct{}{}, agent.Errorf(
+			return agent.Errorf(
 				agent.CodeConflict,
 				"the session is already working on another goal",
 			).With("existing_id", open[0].ID)
 		}
 		if _, err := tx.exec(`DELETE FROM _browses WHERE ended_at IS NOT NULL AND id NOT IN
 				(SELECT id FROM _browses ORDER BY created_at DESC, id DESC LIMIT ?)`, maxBrowses-1); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec(
 			"INSERT INTO _browses("+browseColumns+") VALUES (?,?,?,?,?,?,?,?,?,NULL,'','',0,0,0,?,NULL)",
 			b.ID, b.SessionID, b.Status, b.Goal, b.MaxSteps, b.MaxTokens, string(hosts), string(variables),
 			b.Takeover, b.CreatedAt,
 		); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("goal given to browser session", map[string]any{
+		return tx.audit("goal given to browser session", map[string]any{
 			"session_id": b.SessionID,
 			"browse_id":  b.ID,
 		})
 	})
-	return err
 }
 
 // UpdateBrowse stores the state and the new steps of a browse. One that has ended is
@@ -136,7 +135,7 @@ func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.B
 	if err != nil {
 		return err
 	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		done, err := tx.exec(
 			`UPDATE _browses SET status = ?, result = ?, reason = ?, takeover_id = ?, step_count = ?, input_tokens = ?, output_tokens = ?, ended_at = ?
 			WHERE id = ? AND ended_at IS NULL`,
@@ -145,7 +144,7 @@ func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.B
 			b.Reason, b.TakeoverID, b.StepCount, b.InputTokens, b.OutputTokens, b.EndedAt, b.ID,
 		)
 		if err != nil || done.Changes == 0 {
-			return struct{}{}, err
+			return err
 		}
 		for _, s := range steps {
 			if _, err := tx.exec(
@@ -153,12 +152,11 @@ func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.B
 					"duration_ms, created_at) VALUES (?,?,?,?,?,?,?,?,?,?)",
 				b.ID, s.Step, s.Action, s.Selector, s.Text, s.Description, s.URL, s.Error, s.DurationMS, s.CreatedAt,
 			); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // endBrowses ends the browse of a session that has ended.

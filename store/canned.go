@@ -102,11 +102,10 @@ func shortcutError(err error) error {
 
 // DeleteCannedReply removes a canned reply.
 func (db *DB) DeleteCannedReply(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("canned_replies", "canned reply", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("canned reply deleted", map[string]any{"reply_id": id})
+		return tx.audit("canned reply deleted", map[string]any{"reply_id": id})
 	})
-	return err
 }

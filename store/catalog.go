@@ -299,22 +299,22 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 	found.agent.ID, found.agent.Name, found.agent.Status = id, name, agent.StatusPaused
 	found.agent.Description = agent.Clip(from.Description, agent.MaxDescriptionLength)
 	db := newDB(f, id, f.filePath(id))
-	_, err := Write(context.Background(), db, func(tx *Tx) (_ struct{}, err error) {
+	err := db.Do(context.Background(), func(tx *Tx) (err error) {
 		a := &found.agent
 		a.UpdatedAt = tx.Now
 		if !found.locked {
 			if err := f.reseal(tx, found.id, id); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		if err := tx.unconfirmCredentials(); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := tx.forgetUndelivered(); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := tx.dropPlans(); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec(
 			"UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
@@ -322,21 +322,21 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 			f.mark(),
 			a.Name, a.Description, a.Status, tx.Now,
 		); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec("DELETE FROM sessions"); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec("UPDATE executions SET paused = 1 WHERE status IN ('queued','running')"); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if found.pending, err = tx.pending(); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if found.attention, err = tx.attention(tx.Now); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.log(
+		return tx.log(
 			agent.LevelWarn,
 			"store",
 			"this file was copied here and starts paused",

@@ -106,12 +106,12 @@ func TestCatalogCacheKeepsPendingWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+	err = db.Do(t.Context(), func(tx *Tx) error {
 		_, err := tx.exec(
 			"INSERT INTO sources(type, name, status, created_at, updated_at) VALUES ('file','n','processing',?,?)",
 			tx.Now, tx.Now,
 		)
-		return struct{}{}, err
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

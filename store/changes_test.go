@@ -48,15 +48,14 @@ func TestWatch(t *testing.T) {
 	}
 	run := func(statements ...string) func() error {
 		return func() error {
-			_, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+			return db.Do(t.Context(), func(tx *Tx) error {
 				for _, s := range statements {
 					if _, err := tx.exec(s); err != nil {
-						return struct{}{}, err
+						return err
 					}
 				}
-				return struct{}{}, nil
+				return nil
 			})
-			return err
 		}
 	}
 	query := func(statement string) func() error {
@@ -247,13 +246,13 @@ func BenchmarkWatchedWrite(b *testing.B) {
 				defer stop()
 			}
 			for b.Loop() {
-				_, err := Write(b.Context(), f.Default(), func(tx *Tx) (struct{}, error) {
+				err := f.Default().Do(b.Context(), func(tx *Tx) error {
 					for range 100 {
 						if _, err := tx.exec("INSERT INTO contacts(name) VALUES ('x')"); err != nil {
-							return struct{}{}, err
+							return err
 						}
 					}
-					return struct{}{}, nil
+					return nil
 				})
 				if err != nil {
 					b.Fatal(err)

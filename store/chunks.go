@@ -178,11 +178,11 @@ func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 func (db *DB) AppendChunks(ctx context.Context, sourceID string, from int, chunks []NewChunk) error {
 	for len(chunks) > 0 {
 		batch := chunks[:min(len(chunks), chunkBatch)]
-		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		err := db.Do(ctx, func(tx *Tx) error {
 			if err := tx.checkUnfinished(sourceID); err != nil {
-				return struct{}{}, err
+				return err
 			}
-			return struct{}{}, tx.appendChunks(sourceID, from, batch)
+			return tx.appendChunks(sourceID, from, batch)
 		})
 		if err != nil {
 			return err
@@ -290,19 +290,18 @@ func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceE
 // event. A crawl that was stopped fails with that. If the source has been deleted or
 // has ended, the error is NOT_FOUND.
 func (db *DB) FinishSource(ctx context.Context, id string, problem *agent.SourceError) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.checkUnfinished(id); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if problem == nil {
 			var err error
 			if problem, err = tx.stopOf(id); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, tx.finishSource(id, problem)
+		return tx.finishSource(id, problem)
 	})
-	return err
 }
 
 func (tx *Tx) finishSource(id string, problem *agent.SourceError) error {
@@ -437,21 +436,19 @@ func (tx *Tx) EachChunk(sourceID string, first, last int, fn func(agent.Chunk)) 
 		return err
 	}
 	scan := scanChunk(s.Name)
-	_, err = all(
-		tx,
-		func(rows *sqlite.Rows) (none struct{}, err error) {
+	return tx.each(
+		func(rows *sqlite.Rows) error {
 			c, err := scan(rows)
 			if err == nil {
 				fn(c)
 			}
-			return none, err
+			return err
 		},
 		"SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? AND position BETWEEN ? AND ? ORDER BY position",
 		sourceID,
 		first,
 		last,
 	)
-	return err
 }
 
 // sampledLength limits the characters of a chunk that SourceTexts returns.

@@ -47,8 +47,7 @@ func hold(t testing.TB, db *DB) (queued func(n int), unblock func()) {
 }
 
 func write(db *DB, fn func(tx *Tx) error) error {
-	_, err := Write(context.Background(), db, func(tx *Tx) (struct{}, error) { return struct{}{}, fn(tx) })
-	return err
+	return db.Do(context.Background(), fn)
 }
 
 func insertLogs(tx *Tx, message string, n int) error {
@@ -210,9 +209,9 @@ func TestCancelledJobsAreNotRun(t *testing.T) {
 	ran := 0
 	outcomes := make(chan error, 3)
 	job := func(ctx context.Context) {
-		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		err := db.Do(ctx, func(tx *Tx) error {
 			ran++
-			return struct{}{}, insertLogs(tx, "ran", 1)
+			return insertLogs(tx, "ran", 1)
 		})
 		outcomes <- err
 	}
@@ -248,9 +247,9 @@ func TestOutcomeIsReportedOnceAWriteRuns(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	err := db.Do(ctx, func(tx *Tx) error {
 		cancel()
-		return struct{}{}, insertLogs(tx, "ran", 1)
+		return insertLogs(tx, "ran", 1)
 	})
 	if err != nil || logCount(t, db, "ran") != 1 {
 		t.Errorf("%v", err)

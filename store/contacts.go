@@ -244,13 +244,12 @@ func (tx *Tx) saveContact(c *agent.Contact) error {
 
 // DeleteContact removes a contact; its conversations are kept.
 func (db *DB) DeleteContact(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("contacts", "contact", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("contact deleted", map[string]any{"contact_id": id})
+		return tx.audit("contact deleted", map[string]any{"contact_id": id})
 	})
-	return err
 }
 
 // deleteRow deletes one row by id; noun is its name in the error.

@@ -127,12 +127,12 @@ var errDryRun = errors.New("dry run")
 
 // TryImport returns what ImportContacts would do, and stores nothing.
 func (db *DB) TryImport(ctx context.Context, rows []agent.ContactChange, on OnDuplicate) (out []Imported, err error) {
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	err = db.Do(ctx, func(tx *Tx) error {
 		var err error
 		if out, err = tx.importContacts(ctx, rows, on); err == nil {
 			err = errDryRun
 		}
-		return struct{}{}, err
+		return err
 	})
 	if errors.Is(err, errDryRun) {
 		err = nil

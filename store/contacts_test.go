@@ -342,14 +342,14 @@ func TestTimesPassTheirChecks(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	start := time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC)
-	_, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+	err := db.Do(t.Context(), func(tx *Tx) error {
 		for ms := range 2000 {
 			at := agent.At(start.Add(time.Duration(ms) * time.Millisecond))
 			if _, err := tx.exec("INSERT INTO contacts(name, created_at) VALUES ('x',?)", at); err != nil {
-				return struct{}{}, fmt.Errorf("%s: %w", at, err)
+				return fmt.Errorf("%s: %w", at, err)
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
 	if err != nil {
 		t.Error(err)

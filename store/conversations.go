@@ -152,13 +152,12 @@ func (tx *Tx) updateConversation(id string, change agent.ConversationChange) (ag
 
 // DeleteConversation removes a conversation with its messages.
 func (db *DB) DeleteConversation(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("conversations", "conversation", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("conversation deleted", map[string]any{"conversation_id": id})
+		return tx.audit("conversation deleted", map[string]any{"conversation_id": id})
 	})
-	return err
 }
 
 const messageColumns = "id, conversation_id, role, content, metadata, rating, comment, created_at"

@@ -91,31 +91,30 @@ func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.Cred
 // changeTokens runs fn in a write if the credential has not changed since it was
 // opened.
 func (db *DB) changeTokens(ctx context.Context, o OpenCredential, fn func(*Tx) error) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		now, err := tx.credential(o.ID)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if sealed := o.Credential.Seal(nil); !sealed.Is(&now) || now.Config.ClientID != o.Config.ClientID {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential has been changed in the meantime")
+			return agent.Errorf(agent.CodeConflict, "the credential has been changed in the meantime")
 		}
-		return struct{}{}, fn(tx)
+		return fn(tx)
 	})
-	return err
 }
 
 // DropTokens deletes the tokens of a credential and any login in progress.
 func (db *DB) DropTokens(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		c, err := tx.credential(id)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec(
 			"DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)",
 			c.ID, tokensField, loginField,
 		); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec(
 			"UPDATE _credentials SET status = iif(status = 'needs_confirm', status, ?), account = '', expires_at = "+
@@ -124,11 +123,10 @@ func (db *DB) DropTokens(ctx context.Context, id string) error {
 			tx.Now,
 			c.ID,
 		); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("credential disconnected", map[string]any{"credential_id": c.ID, "name": c.Name})
+		return tx.audit("credential disconnected", map[string]any{"credential_id": c.ID, "name": c.Name})
 	})
-	return err
 }
 
 // FailCredential notes why a credential does not work. If a person has to connect it
@@ -187,32 +185,30 @@ func (db *DB) NoteCredentialWorks(ctx context.Context, o OpenCredential, account
 // PutLogin stores the state of a login in progress, replacing an earlier one for the
 // same credential.
 func (db *DB) PutLogin(ctx context.Context, id, login string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if _, err := tx.credential(id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.putSecret(id, loginField, login)
+		return tx.putSecret(id, loginField, login)
 	})
-	return err
 }
 
 // TakeLogin passes the login in progress of a credential to take, "" if there is
 // none, and stores what take returns in its place. Two calls never get the same
 // login.
 func (db *DB) TakeLogin(ctx context.Context, id string, take func(login string) (next string, err error)) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		login, err := tx.secret(id, loginField)
 		if errors.Is(err, errLocked) {
 			login, err = "", nil
 		}
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		next, err := take(login)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.putSecret(id, loginField, next)
+		return tx.putSecret(id, loginField, next)
 	})
-	return err
 }

@@ -271,27 +271,26 @@ func (tx *Tx) storeCredential(
 
 // DeleteCredential removes a credential that is no longer used anywhere.
 func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		c, err := tx.credential(ref)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		references, err := tx.references(credentialReferences)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if uses := usesOfCredential(&c, references); len(uses) > 0 {
-			return struct{}{}, agent.Errorf(
+			return agent.Errorf(
 				agent.CodeConflict,
 				"the credential is in use; remove it there first",
 			).With("used_by", uses)
 		}
 		if err := tx.deleteRow("_credentials", "credential", c.ID); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("credential deleted", map[string]any{"credential_id": c.ID, "name": c.Name})
+		return tx.audit("credential deleted", map[string]any{"credential_id": c.ID, "name": c.Name})
 	})
-	return err
 }
 
 // ConfirmCredential allows the use of a credential that was copied with its agent.

@@ -219,11 +219,10 @@ func (tx *Tx) insertDelivery(d agent.Delivery, body []byte, chain agent.Chain) (
 
 // NoteDelivery stores a delivery that was attempted outside the queue.
 func (db *DB) NoteDelivery(ctx context.Context, d agent.Delivery, body []byte) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		_, err := tx.insertDelivery(d, body, agent.Chain{})
-		return struct{}{}, errors.Join(err, tx.audit("webhook tested", map[string]any{"webhook_id": d.WebhookID}))
+		return errors.Join(err, tx.audit("webhook tested", map[string]any{"webhook_id": d.WebhookID}))
 	})
-	return err
 }
 
 // Due lists the deliveries of one subscription that are due, in that order.

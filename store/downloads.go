@@ -79,11 +79,10 @@ func (db *DB) DownloadFile(ctx context.Context, id string) (File, error) {
 
 // DeleteDownload removes a download with its bytes.
 func (db *DB) DeleteDownload(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("downloads", "download", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("download deleted", map[string]any{"download_id": id})
+		return tx.audit("download deleted", map[string]any{"download_id": id})
 	})
-	return err
 }

@@ -25,10 +25,10 @@ func (db *DB) InsertTest(ctx context.Context, x *agent.Execution, g TestGraph) e
 	if err != nil {
 		return err
 	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workExecutions)
 		if err := tx.insertExecution(x, "", false); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec(
 			"INSERT INTO _tests(execution_id, nodes, edges, plan) VALUES (?,?,?,?)",
@@ -37,17 +37,16 @@ func (db *DB) InsertTest(ctx context.Context, x *agent.Execution, g TestGraph) e
 			edges,
 			string(g.Plan),
 		); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec(trimTests, x.WorkflowID, maxTests); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("workflow tested", map[string]any{
+		return tx.audit("workflow tested", map[string]any{
 			"workflow_id":  x.WorkflowID,
 			"execution_id": x.ID,
 		})
 	})
-	return err
 }
 
 const trimTests = `DELETE FROM executions WHERE trigger = 'test' AND workflow_id = ?1 AND status NOT IN ('queued','running')

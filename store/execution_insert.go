@@ -46,27 +46,26 @@ func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) 
 // RetryExecution inserts an execution that repeats another, reusing the given
 // results of it.
 func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []agent.NodeResult) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workExecutions)
 		if err := tx.insertExecution(s.Execution, "", false); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if len(results) > 0 {
 			if err := tx.appendJournal(s.ID, results); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		if err := tx.emitExecution(s.Execution, s.Name, transition{
 			started: s.Status == agent.ExecutionRunning,
 		}); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("execution retried", map[string]any{
+		return tx.audit("execution retried", map[string]any{
 			"execution_id":     s.RetriedFrom,
 			"new_execution_id": s.ID,
 		})
 	})
-	return err
 }
 
 // executionOf returns the execution with an idempotency key, or with a replay within

@@ -113,14 +113,13 @@ func (tx *Tx) addQuestions(list []agent.RatedAnswer) error {
 	if err != nil {
 		return err
 	}
-	_, err = all(tx, func(rows *sqlite.Rows) (struct{}, error) {
+	return tx.each(func(rows *sqlite.Rows) error {
 		var id int64
 		var read agent.RatedAnswer
 		err := rows.Scan(&id, &read.GatewayID, &read.ContactName, &read.Question)
 		if a := at[id]; a != nil {
 			a.GatewayID, a.ContactName, a.Question = read.GatewayID, read.ContactName, read.Question
 		}
-		return struct{}{}, err
+		return err
 	}, selectQuestions, string(raw), maxAnswerPreview)
-	return err
 }

@@ -369,7 +369,7 @@ func (tx *Tx) inTransaction(fn func(*Tx) error) (ended bool, err error) {
 // run twice and must only change what it can change again; it must not wait
 // for anything outside. When it fails, nothing of it remains.
 func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (result T, err error) {
-	err = db.write(ctx, func(tx *Tx) (err error) {
+	err = db.Do(ctx, func(tx *Tx) (err error) {
 		result, err = fn(tx)
 		return err
 	})
@@ -380,7 +380,8 @@ func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (result 
 	return result, nil
 }
 
-func (db *DB) write(ctx context.Context, fn func(*Tx) error) error {
+// Do is Write for a change without a result.
+func (db *DB) Do(ctx context.Context, fn func(*Tx) error) error {
 	f, err := db.acquire(ctx)
 	if err != nil {
 		return err

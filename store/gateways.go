@@ -341,29 +341,27 @@ func (db *DB) UpdateGateway(
 
 // DeleteGateway removes a gateway; its conversations are kept.
 func (db *DB) DeleteGateway(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("gateways", "gateway", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("gateway deleted", map[string]any{"gateway_id": id})
+		return tx.audit("gateway deleted", map[string]any{"gateway_id": id})
 	})
-	return err
 }
 
 // EndVerify stores the result of verifying a gateway: active, or error with a
 // problem. If the gateway has changed in the meantime, it is left unchanged.
 func (db *DB) EndVerify(ctx context.Context, g agent.Gateway, problem string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		status, at := agent.GatewayActive, agent.Time{}
 		if problem != "" {
 			status, at = agent.GatewayFailed, tx.Now
 		}
 		_, err := tx.exec(`UPDATE gateways SET status = ?, verified = ?, last_error = ?, last_error_at = ?, updated_at = ?
 			WHERE id = ? AND updated_at = ?`, status, problem == "", problem, at, tx.Now, g.ID, g.UpdatedAt)
-		return struct{}{}, errors.Join(
+		return errors.Join(
 			err,
 			tx.audit("gateway verified", map[string]any{"gateway_id": g.ID, "success": problem == ""}),
 		)
 	})
-	return err
 }

@@ -227,15 +227,15 @@ func (db *DB) EndImmediate(ctx context.Context, s *ImmediateSending, e Ended) er
 	if s.Sent || s.Simulated {
 		return nil
 	}
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		ids := s.messages
 		if len(ids) == 0 {
 			if e.Problem != "" || e.Channel == "" {
-				return struct{}{}, nil
+				return nil
 			}
 			var err error
 			if ids, err = tx.storeInChannel(s, e.Channel); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		status := "sent"
@@ -255,12 +255,11 @@ func (db *DB) EndImmediate(ctx context.Context, s *ImmediateSending, e Ended) er
 				e.Problem,
 			)
 			if err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // storeInChannel stores a message in the conversation of a channel, if there is one.

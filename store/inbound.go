@@ -362,10 +362,9 @@ func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (age
 
 // MoveThread keeps a conversation whose thread has another id at its platform now.
 func (db *DB) MoveThread(ctx context.Context, gatewayID string, m MovedThread) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.moveThread(gatewayID, m)
+	return db.Do(ctx, func(tx *Tx) error {
+		return tx.moveThread(gatewayID, m)
 	})
-	return err
 }
 
 // moveThread changes nothing if there is a conversation of the new thread already.
@@ -401,24 +400,22 @@ func (db *DB) noteGatewayError(ctx context.Context, id, problem string, before a
 	if err != nil || !wanted {
 		return err
 	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		_, err := tx.exec(
 			"UPDATE gateways SET last_error = ?, last_error_at = ? WHERE "+due,
 			problem, tx.Now, id, problem, before,
 		)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // SetWebhookBase stores the base address that a gateway's platform posts to; "" for
 // the server's usual one.
 func (db *DB) SetWebhookBase(ctx context.Context, id, base string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if _, err := tx.exec("UPDATE gateways SET webhook_base = ? WHERE id = ?", base, id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("gateway webhook registered", map[string]any{"gateway_id": id})
+		return tx.audit("gateway webhook registered", map[string]any{"gateway_id": id})
 	})
-	return err
 }

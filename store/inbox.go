@@ -253,11 +253,11 @@ func related[K comparable, T any](
 	if err != nil {
 		return nil, err
 	}
-	_, err = all(tx, func(rows *sqlite.Rows) (struct{}, error) {
+	err = tx.each(func(rows *sqlite.Rows) error {
 		var id K
 		record, err := scan(rows, &id)
 		found[id] = &record
-		return struct{}{}, err
+		return err
 	}, query, string(raw))
 	return found, err
 }

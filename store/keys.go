@@ -138,8 +138,8 @@ func (f *Folder) AccessChoice() *agent.Role {
 
 // ChooseAccess stores that role; nil removes the choice.
 func (f *Folder) ChooseAccess(ctx context.Context, choice *agent.Role) error {
-	_, err := Write(ctx, f.Default(), func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.chooseAccess(choice)
+	err := f.Default().Do(ctx, func(tx *Tx) error {
+		return tx.chooseAccess(choice)
 	})
 	if err != nil {
 		return err
@@ -269,18 +269,18 @@ func (f *Folder) CreateKeyChoosing(ctx context.Context, k agent.Key, choice *age
 // DeleteKey permanently revokes a key, the keys that it created, and those that
 // they created.
 func (f *Folder) DeleteKey(ctx context.Context, id string) error {
-	_, err := Write(ctx, f.Default(), func(tx *Tx) (struct{}, error) {
+	err := f.Default().Do(ctx, func(tx *Tx) error {
 		done, err := tx.exec(`UPDATE _keys SET revoked_at = ?1 WHERE revoked_at IS NULL AND id IN (
 			WITH RECURSIVE ended(id) AS (SELECT id FROM _keys WHERE id = ?2 AND revoked_at IS NULL
 				UNION SELECT k.id FROM _keys k JOIN ended ON k.parent_id = ended.id)
 			SELECT id FROM ended)`, tx.Now, id)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if done.Changes == 0 {
-			return struct{}{}, agent.NotFound("key", id)
+			return agent.NotFound("key", id)
 		}
-		return struct{}{}, tx.audit("key revoked", map[string]any{"key": id, "keys_that_it_made": done.Changes - 1})
+		return tx.audit("key revoked", map[string]any{"key": id, "keys_that_it_made": done.Changes - 1})
 	})
 	if err != nil {
 		return err

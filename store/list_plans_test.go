@@ -144,7 +144,7 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 	if plans.explain(); !plans.seen[recentExecutions] || !plans.seen[versionExecutions] {
 		t.Error("the plans of recent executions and of those by version were not checked")
 	}
-	_, err := Read(t.Context(), db, func(tx *Tx) (struct{}, error) {
+	err := db.read(t.Context(), true, func(tx *Tx) error {
 		plan, err := all(tx, scanStep, "EXPLAIN QUERY PLAN "+versionExecutions, "w", 1, 20)
 		if len(plan) != 1 ||
 			!strings.Contains(
@@ -153,7 +153,7 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 			) {
 			t.Errorf("executions by version are counted with %q", plan)
 		}
-		return struct{}{}, err
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func (p *planner) check(name string, sort map[string]string, list func(Page) err
 
 // explain checks the plans of the queries that a reader has run since the last call.
 func (p *planner) explain() {
-	_, err := Read(p.t.Context(), p.db, func(tx *Tx) (struct{}, error) {
+	err := p.db.read(p.t.Context(), true, func(tx *Tx) error {
 		for _, query := range tx.sql.Queries() {
 			if p.seen[query] || !strings.HasPrefix(query, "SELECT") || strings.Contains(query, "EXPLAIN") {
 				continue
@@ -204,7 +204,7 @@ func (p *planner) explain() {
 				p.t.Errorf("%s:\n%s", why, query)
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
 	if err != nil {
 		p.t.Fatal(err)

@@ -119,11 +119,10 @@ func do(t testing.TB, db *DB, query string, args ...any) {
 }
 
 func try(db *DB, query string, args ...any) error {
-	_, err := Write(context.Background(), db, func(tx *Tx) (struct{}, error) {
+	return db.Do(context.Background(), func(tx *Tx) error {
 		_, err := tx.exec(query, args...)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // value reads one value of an agent.

@@ -175,10 +175,7 @@ func (tx *Tx) resealMCP(before, s agent.MCPServer, auth agent.MCPAuth) (string, 
 // CheckMCPServerLimit returns CONFLICT if the agent has as many MCP servers as it
 // may have.
 func (db *DB) CheckMCPServerLimit(ctx context.Context) error {
-	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.checkMCPServerLimit()
-	})
-	return err
+	return db.read(ctx, true, (*Tx).checkMCPServerLimit)
 }
 
 func (tx *Tx) checkMCPServerLimit() error {
@@ -207,20 +204,19 @@ func listedTools(tools []agent.MCPTool) (any, error) {
 
 // DeleteMCPServer removes an MCP server with its credentials.
 func (db *DB) DeleteMCPServer(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		before, err := tx.mcpServer(id)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := tx.deleteRow("mcp_servers", "MCP server", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := tx.dropLogin(before); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("MCP server deleted", map[string]any{"mcp_id": id})
+		return tx.audit("MCP server deleted", map[string]any{"mcp_id": id})
 	})
-	return err
 }
 
 // NoteMCPServer stores the result of checking a server; if tools is nil, its known
@@ -231,44 +227,42 @@ func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agen
 	if err != nil {
 		return err
 	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workMCPServers)
 		_, err := tx.exec(
 			`UPDATE mcp_servers SET status = ?, last_error = ?, checked_at = ?, tools = coalesce(?, tools) `+
 				`WHERE id = ? AND url = ? AND command = ?`,
 			s.Status, s.LastError, tx.Now, listed, s.ID, s.URL, s.Command,
 		)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // KeepMCPIssuer adds the authorization server that a server's credentials are for,
 // unless they name one or are no longer those of s.
 func (db *DB) KeepMCPIssuer(ctx context.Context, s agent.MCPServer, issuer string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		raw, err := tx.secret(s.ID, authField)
 		if err != nil || raw == "" {
-			return struct{}{}, err
+			return err
 		}
 		var kept mcpSecret
 		if err := json.Unmarshal([]byte(raw), &kept); err != nil {
-			return struct{}{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
+			return fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
 		}
 		if kept.Issuer != "" ||
 			kept.TokenURL != "" ||
 			kept.URL != s.URL ||
 			kept.Type != agent.MCPAuthOAuth2 {
-			return struct{}{}, nil
+			return nil
 		}
 		kept.Issuer = issuer
 		sealed, err := json.Marshal(kept)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.putSecret(s.ID, authField, string(sealed))
+		return tx.putSecret(s.ID, authField, string(sealed))
 	})
-	return err
 }
 
 // MCPListing returns the most recently stored listing of a server; nil if its tools

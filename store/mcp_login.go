@@ -20,30 +20,29 @@ func (db *DB) MCPLogin(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, M
 // authorization server, and the client that was registered for it. s is the server
 // as it was read: if it has changed since, the error is CONFLICT.
 func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, issuer string, client MCPClient) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		now, err := tx.mcpServer(s.ID)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		kept, err := tx.mcpSecret(now)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if now.Credential != s.Credential || now.URL != s.URL || now.AuthType != s.AuthType {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the MCP server has been changed in the meantime")
+			return agent.Errorf(agent.CodeConflict, "the MCP server has been changed in the meantime")
 		}
 		kept.Issuer, kept.Client = issuer, client
 		sealed, err := json.Marshal(kept)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := tx.putSecret(s.ID, authField, string(sealed)); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		_, err = tx.exec("UPDATE mcp_servers SET credential = ? WHERE id = ?", credential, s.ID)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // dropLogin deletes the login credential that the server used before, unless it is

@@ -172,10 +172,9 @@ func (tx *Tx) eventsBehind(after int64, names []string, any bool, limit int) ([]
 // PassEvents notes that a consumer has passed the events up to seq. A cursor
 // never goes back.
 func (db *DB) PassEvents(ctx context.Context, consumer string, seq int64) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.passEvents(consumer, seq)
+	return db.Do(ctx, func(tx *Tx) error {
+		return tx.passEvents(consumer, seq)
 	})
-	return err
 }
 
 func (c *conn) passEvents(consumer string, seq int64) error {

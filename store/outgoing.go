@@ -354,7 +354,7 @@ type Ended struct {
 // its gateway. A success emits the event message.sent. What the conversation sends
 // next is not announced: the caller looks for it.
 func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workMessages)
 		status := "sent"
 		switch {
@@ -375,18 +375,18 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 			s.MessageID,
 		)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if done.Changes == 0 {
-			return struct{}{}, err // the message was deleted in the meantime
+			return err // the message was deleted in the meantime
 		}
 		if status != "pending" {
 			if err := tx.putSecret(s.Conversation.ID, sendingField(s.MessageID), ""); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		if e.Problem == "" {
-			return struct{}{}, nil
+			return nil
 		}
 		if _, err := tx.exec(
 			"UPDATE gateways SET last_error = ?, last_error_at = ? WHERE id = ?",
@@ -394,9 +394,9 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 			tx.Now,
 			s.Gateway.ID,
 		); err != nil || status == "pending" {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.log(
+		return tx.log(
 			agent.LevelWarn,
 			"gateways",
 			"a message was not sent",
@@ -408,5 +408,4 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 			},
 		)
 	})
-	return err
 }

@@ -171,13 +171,13 @@ func TestCopySendsNothing(t *testing.T) {
 // with its answer, and with no other message.
 func TestReplyTokenOfAMessage(t *testing.T) {
 	db, m := sendingAgent(t, openFolder(t))
-	keep := func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.keepReplyToken(m.ConversationID, agent.Inbound{
+	keep := func(tx *Tx) error {
+		return tx.keepReplyToken(m.ConversationID, agent.Inbound{
 			ReplyToken: "tok",
 			ReplyUntil: agent.At(tx.Now.Add(time.Minute)),
 		})
 	}
-	if _, err := Write(t.Context(), db, keep); err != nil {
+	if err := db.Do(t.Context(), keep); err != nil {
 		t.Fatal(err)
 	}
 	first, second := queued(t, db, m), queued(t, db, m)

@@ -15,13 +15,13 @@ func fillPast(tb testing.TB, db *DB, n, days int) {
 	input := `{"order":"` + strings.Repeat("x", 300) + `"}`
 	step := time.Duration(days) * 24 * time.Hour / time.Duration(n)
 	began := time.Now().Add(-time.Duration(days) * 24 * time.Hour)
-	_, err := Write(tb.Context(), db, func(tx *Tx) (struct{}, error) {
+	err := db.Do(tb.Context(), func(tx *Tx) error {
 		for _, statement := range []string{
 			"INSERT INTO workflows(id, name) VALUES ('workflow-1', 'w')",
 			"INSERT INTO conversations(id) VALUES ('conversation-1')",
 		} {
 			if _, err := tx.exec(statement); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		for i := range n {
@@ -38,7 +38,7 @@ func fillPast(tb testing.TB, db *DB, n, days int) {
 				agent.At(at),
 				agent.At(at.Add(time.Duration(i%100)*time.Millisecond)),
 			); err != nil {
-				return struct{}{}, err
+				return err
 			}
 			if _, err := tx.exec(
 				"INSERT INTO messages(conversation_id, role, content, created_at) VALUES ('conversation-1',?,?,?)",
@@ -46,10 +46,10 @@ func fillPast(tb testing.TB, db *DB, n, days int) {
 				input,
 				agent.At(at),
 			); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
 	if err != nil {
 		tb.Fatal(err)

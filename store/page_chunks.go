@@ -56,19 +56,19 @@ func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingP
 	for {
 		batch := chunks[:min(len(chunks), chunkBatch)]
 		chunks = chunks[len(batch):]
-		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		err := db.Do(ctx, func(tx *Tx) error {
 			var position int
 			if err := tx.value(
 				&position,
 				"SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?",
 				sourceID,
 			); err != nil {
-				return struct{}{}, err
+				return err
 			}
 			if err := tx.appendChunks(sourceID, position, batch); err != nil || len(chunks) > 0 {
-				return struct{}{}, err
+				return err
 			}
-			return struct{}{}, tx.settlePage(p)
+			return tx.settlePage(p)
 		})
 		if err != nil || len(chunks) == 0 {
 			return err
@@ -88,16 +88,15 @@ func (tx *Tx) settlePage(p PendingPage) error {
 // OrderChunks gives the chunks of a crawled source positions without gaps, in
 // the order of its pages.
 func (db *DB) OrderChunks(ctx context.Context, sourceID string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		// Positions are unique at every moment, so they move through negative ones.
 		_, err := tx.exec(`UPDATE chunks SET position = -1 - r.n FROM (SELECT c.seq AS chunk, row_number() OVER (ORDER BY p.seq, c.position) - 1 AS n
 			FROM chunks c LEFT JOIN _pages p ON p.source_id = c.source_id AND p.url = c.url WHERE c.source_id = ?1) r
 			WHERE chunks.seq = r.chunk`, sourceID)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		_, err = tx.exec("UPDATE chunks SET position = -1 - position WHERE source_id = ? AND position < 0", sourceID)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }

@@ -107,8 +107,8 @@ func TestOutcomesInOneCommitEqualOneByOne(t *testing.T) {
 			}
 			indexed += strings.Count(got, " indexed ")
 			for _, id := range []string{together, apart} {
-				if _, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-					return struct{}{}, tx.forgetCrawl(id)
+				if err := db.Do(ctx, func(tx *Tx) error {
+					return tx.forgetCrawl(id)
 				}); err != nil {
 					t.Fatal(err)
 				}

@@ -61,11 +61,10 @@ func TestOnPending(t *testing.T) {
 	}
 	write := func(statement string, args ...any) func() error {
 		return func() error {
-			_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			return db.Do(ctx, func(tx *Tx) error {
 				_, err := tx.exec(statement, args...)
-				return struct{}{}, err
+				return err
 			})
-			return err
 		}
 	}
 	query := func(statement string) func() error {
@@ -105,10 +104,10 @@ func TestOnPending(t *testing.T) {
 			return err
 		}, nil},
 		{"a write whose caller claims the work", func() error {
-			_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			err := db.Do(ctx, func(tx *Tx) error {
 				tx.claimWork(workExecutions)
 				_, err := tx.exec("UPDATE executions SET suspended = 0")
-				return struct{}{}, err
+				return err
 			})
 			if db.Pending().Executions.IsZero() {
 				t.Error("nothing is pending")
@@ -116,9 +115,9 @@ func TestOnPending(t *testing.T) {
 			return err
 		}, nil},
 		{"a write that fails", func() error {
-			_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			err := db.Do(ctx, func(tx *Tx) error {
 				_, _ = tx.exec("INSERT INTO _purge VALUES ('source-y')")
-				return struct{}{}, errCut
+				return errCut
 			})
 			if err == nil {
 				t.Error("it succeeded")
@@ -186,17 +185,17 @@ func TestPendingIsKept(t *testing.T) {
 			"'http://x', '[]', ?1, ?1)": {agent.Now()},
 		"UPDATE _cursors SET seq = 1000": {},
 	} {
-		if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+		if err := db.Do(t.Context(), func(tx *Tx) error {
 			_, err := tx.exec(statement, args...)
-			return struct{}{}, err
+			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err = Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+	err = db.Do(t.Context(), func(tx *Tx) error {
 		_, err := tx.exec(`INSERT INTO _deliveries(id, webhook_id, event_id, event, body, status, next_attempt_at, created_at)
 			VALUES ('delivery-1', 'webhook-1', 'event-1', 'contact.created', '{}', 'pending', ?, ?)`, due, agent.Now())
-		return struct{}{}, err
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -191,16 +191,16 @@ func (db *DB) PutRecords(ctx context.Context, f Feed, records []Record) error {
 			}
 			continue
 		}
-		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		err := db.Do(ctx, func(tx *Tx) error {
 			if err := tx.checkActive(f.SourceID); err != nil {
-				return struct{}{}, err
+				return err
 			}
 			for _, r := range batch {
 				if err := tx.putRecord(f, r); err != nil {
-					return struct{}{}, err
+					return err
 				}
 			}
-			return struct{}{}, nil
+			return nil
 		})
 		if err != nil {
 			return err
@@ -235,14 +235,14 @@ func (db *DB) putLargeRecord(ctx context.Context, f Feed, r Record) error {
 	for chunks := r.Chunks; err == nil && len(chunks) > 0; {
 		batch := chunks[:min(len(chunks), chunkBatch)]
 		chunks = chunks[len(batch):]
-		_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		err = db.Do(ctx, func(tx *Tx) error {
 			if err := tx.checkActive(f.SourceID); err != nil {
-				return struct{}{}, err
+				return err
 			}
 			if err := tx.addRecordChunks(f, seq, batch); err != nil || len(chunks) > 0 {
-				return struct{}{}, err
+				return err
 			}
-			return struct{}{}, tx.endRecord(f, seq, r)
+			return tx.endRecord(f, seq, r)
 		})
 	}
 	return err
@@ -307,17 +307,16 @@ func (db *DB) CountRecords(ctx context.Context, f Feed) (int, error) {
 
 // NotePageDone notes that a page of a reading is done and where the next one is.
 func (db *DB) NotePageDone(ctx context.Context, f Feed, next string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.checkActive(f.SourceID); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		_, err := tx.exec(
 			"UPDATE _feeds SET page = ?, next = ? WHERE source_id = ? AND run = ?",
 			f.Page+1, next, f.SourceID, f.Run,
 		)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // EndFeed ends a reading: records that it did not find are deleted with their
@@ -340,13 +339,12 @@ func (db *DB) EndFeed(ctx context.Context, f Feed) error {
 	if err := db.renumberChunks(ctx, f.SourceID); err != nil {
 		return err
 	}
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.checkActive(f.SourceID); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.endFeed(f, removed)
+		return tx.endFeed(f, removed)
 	})
-	return err
 }
 
 // dropVanished deletes some records that a reading did not find.

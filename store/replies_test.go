@@ -16,7 +16,7 @@ func TestReplyTokens(t *testing.T) {
 	}
 	write := func(run func(*Tx) error) {
 		t.Helper()
-		if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) { return struct{}{}, run(tx) }); err != nil {
+		if err := db.Do(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -47,7 +47,7 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 	if !waiting {
 		return out, nil
 	}
-	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) {
+	err := db.read(ctx, true, func(tx *Tx) error {
 		for i, d := range out {
 			if d == nil || d.Status != "pending" {
 				continue
@@ -57,7 +57,7 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 			}, `SELECT o.status, o.error, o.attempt, iif(o.attempt > 0 AND o.status = 'pending', o.next_attempt_at, NULL), m.metadata ->> '$.delivered_at'
 				FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.message_id = ?`, messages[i].ID)
 			if err != nil {
-				return struct{}{}, err
+				return err
 			}
 			switch {
 			case len(found) > 0:
@@ -66,7 +66,7 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 				d.Status, d.Error = "failed", cutOff
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
 	return out, err
 }

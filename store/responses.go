@@ -30,7 +30,7 @@ type Response struct {
 // PutResponse stores a response and deletes those that are too old or too many.
 func (db *DB) PutResponse(ctx context.Context, r Response) error {
 	size := len(r.Input) + len(r.Body)
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(
 			"INSERT INTO _responses(id, previous_id, size, input, body, created_at) VALUES (?,?,?,?,?,?)",
 			r.ID,
@@ -40,11 +40,10 @@ func (db *DB) PutResponse(ctx context.Context, r Response) error {
 			string(r.Body),
 			tx.Now,
 		); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.trimResponses()
+		return tx.trimResponses()
 	})
-	return err
 }
 
 // trimResponses deletes responses beyond the limits, oldest first.
@@ -119,8 +118,7 @@ func (db *DB) ResponseChain(ctx context.Context, id string) (chain []Response, w
 
 // DeleteResponse deletes a stored response.
 func (db *DB) DeleteResponse(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.deleteRow("_responses", "response", id)
+	return db.Do(ctx, func(tx *Tx) error {
+		return tx.deleteRow("_responses", "response", id)
 	})
-	return err
 }

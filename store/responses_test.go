@@ -13,7 +13,7 @@ import (
 // now.
 func fillResponses(t *testing.T, db *DB, n, size int) {
 	t.Helper()
-	_, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+	err := db.Do(t.Context(), func(tx *Tx) error {
 		for i := range n {
 			if _, err := tx.exec(
 				"INSERT INTO _responses(id, previous_id, size, input, body, created_at) VALUES (?,'',?,'[]','{}',?)",
@@ -21,10 +21,10 @@ func fillResponses(t *testing.T, db *DB, n, size int) {
 				size,
 				agent.At(tx.Now.Add(time.Duration(i-n)*time.Second)),
 			); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -64,12 +64,12 @@ func TestResponsesAreBounded(t *testing.T) {
 func TestOldResponses(t *testing.T) {
 	db := openFolder(t).Default()
 	fillResponses(t, db, 2, 4)
-	if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+	if err := db.Do(t.Context(), func(tx *Tx) error {
 		_, err := tx.exec(
 			"UPDATE _responses SET created_at = ? WHERE id = 'resp_00000'",
 			agent.At(tx.Now.Add(-ResponseLife)),
 		)
-		return struct{}{}, err
+		return err
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -233,13 +233,12 @@ func (tx *Tx) updateSchedule(s *agent.Schedule) error {
 // DeleteSchedule deletes a schedule with its runs. A run in progress continues, but
 // stores nothing.
 func (db *DB) DeleteSchedule(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("schedules", "schedule", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("schedule deleted", map[string]any{"schedule_id": id})
+		return tx.audit("schedule deleted", map[string]any{"schedule_id": id})
 	})
-	return err
 }
 
 // ScheduleSecret decrypts the secret that signs a schedule's webhook; "" if it has
@@ -259,11 +258,10 @@ func (db *DB) ScheduleSecret(ctx context.Context, id string) (string, error) {
 
 // SetScheduleSecret encrypts and stores the secret of a schedule.
 func (db *DB) SetScheduleSecret(ctx context.Context, id, secret string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if _, err := tx.schedule(id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.putSecret(id, secretField, secret)
+		return tx.putSecret(id, secretField, secret)
 	})
-	return err
 }

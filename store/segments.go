@@ -132,10 +132,9 @@ func (db *DB) SweepVectors(ctx context.Context) error {
 		return nil
 	}
 	// there is nothing to find
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.countDeleted(-gone)
+	return db.Do(ctx, func(tx *Tx) error {
+		return tx.countDeleted(-gone)
 	})
-	return err
 }
 
 // countDeleted corrects the count of records whose chunks were deleted.

@@ -61,24 +61,23 @@ func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
 	if err != nil {
 		return err
 	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(
 			`DELETE FROM sessions WHERE closed_at < ? OR closed_at IS NOT NULL AND id NOT IN
 				(SELECT id FROM sessions WHERE closed_at IS NOT NULL ORDER BY closed_at DESC LIMIT ?)`,
 			agent.At(tx.Now.Add(-agent.SessionKept)),
 			agent.MaxEndedSessions,
 		); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if _, err := tx.exec(
 			"INSERT INTO sessions("+sessionColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Status, s.Headless,
 			string(viewport), s.Persist, s.Error, s.CreatedAt, s.LastActivity, nil, s.URL, s.Title,
 		); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("browser session opened", map[string]any{"session_id": s.ID})
+		return tx.audit("browser session opened", map[string]any{"session_id": s.ID})
 	})
-	return err
 }
 
 // NoteSession stores the state of an open session. One that has ended or been
@@ -106,26 +105,25 @@ func (db *DB) EndSession(ctx context.Context, id string, end SessionEnd) error {
 	if end.Problem != "" {
 		status = agent.SessionFailed
 	}
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(`UPDATE sessions SET status = ?, error = ?, closed_at = ?, url = iif(? <> '', ?, url), title = iif(? <> '', ?, title)
 				WHERE id = ? AND closed_at IS NULL`, status, end.Problem, tx.Now, end.URL, end.URL, end.URL, end.Title, id); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if len(end.Thumbnail) > 0 {
 			if _, err := tx.exec(
 				"INSERT OR REPLACE INTO _thumbnails(session_id, image) SELECT id, ? FROM sessions WHERE id = ?",
 				end.Thumbnail, id,
 			); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
 		reason := "the session was closed"
 		if end.Problem != "" {
 			reason = "the session ended: " + end.Problem
 		}
-		return struct{}{}, errors.Join(tx.endApprovals(id), tx.endBrowses(id, reason))
+		return errors.Join(tx.endApprovals(id), tx.endBrowses(id, reason))
 	})
-	return err
 }
 
 // endApprovals makes approvals that wait for a takeover of an ended session due
@@ -145,7 +143,7 @@ func (tx *Tx) endApprovals(sessionID string) error {
 // EndLostSessions ends the sessions that are open according to their rows but
 // unknown to live: those of a server that was killed.
 func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, problem string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		open, err := all(
 			tx,
 			func(rows *sqlite.Rows) (id string, err error) {
@@ -154,7 +152,7 @@ func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, pr
 			"SELECT id FROM sessions WHERE closed_at IS NULL",
 		)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		for _, id := range open {
 			if live(id) {
@@ -164,15 +162,14 @@ func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, pr
 				"UPDATE sessions SET status = ?, error = ?, closed_at = ? WHERE id = ?",
 				agent.SessionFailed, problem, tx.Now, id,
 			); err != nil {
-				return struct{}{}, err
+				return err
 			}
 			if err := errors.Join(tx.endApprovals(id), tx.endBrowses(id, problem)); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // Thumbnail returns the last picture of a session that has ended; NOT_FOUND if there
@@ -242,13 +239,12 @@ func (db *DB) SessionActions(ctx context.Context, id string, p Page) ([]agent.Se
 
 // DeleteSession removes the row of a session.
 func (db *DB) DeleteSession(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("sessions", "session", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("browser session closed", map[string]any{"session_id": id})
+		return tx.audit("browser session closed", map[string]any{"session_id": id})
 	})
-	return err
 }
 
 // The owner and field of _secrets for a browser's encrypted cookies and storage.
@@ -273,8 +269,7 @@ func (db *DB) BrowserState(ctx context.Context) (state string, locked bool, err 
 // SetBrowserState encrypts and stores the cookies and storage of a session; ""
 // deletes them.
 func (db *DB) SetBrowserState(ctx context.Context, state string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.putSecret(browserOwner, browserField, state)
+	return db.Do(ctx, func(tx *Tx) error {
+		return tx.putSecret(browserOwner, browserField, state)
 	})
-	return err
 }

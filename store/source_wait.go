@@ -53,8 +53,8 @@ func (db *DB) WhileUnfinished(ctx context.Context, id string) (context.Context, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		_ = db.awaitSources(ctx, func() (bool, error) {
-			_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) {
-				return struct{}{}, tx.checkUnfinished(id)
+			err := db.read(ctx, true, func(tx *Tx) error {
+				return tx.checkUnfinished(id)
 			})
 			ended := agent.ErrorCode(err) == agent.CodeNotFound
 			if ended {

@@ -108,13 +108,12 @@ func (tx *Tx) sourceProgress(s agent.Source) (*agent.Progress, error) {
 // DeleteSource removes a source with its file. Its chunks become invisible
 // immediately and are deleted by Purge.
 func (db *DB) DeleteSource(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("sources", "source", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("source deleted", map[string]any{"source_id": id})
+		return tx.audit("source deleted", map[string]any{"source_id": id})
 	})
-	return err
 }
 
 // partSize is how much of a file is stored in one row, which limits how long an

@@ -28,12 +28,12 @@ func (db *DB) TableRows(
 	table string,
 	q RowQuery,
 ) (t agent.Table, rows []json.RawMessage, total int, err error) {
-	_, err = Read(ctx, db, func(tx *Tx) (struct{}, error) {
+	err = db.read(ctx, true, func(tx *Tx) error {
 		if t, err = tx.table(table); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		rows, total, err = tx.rows(&t, q)
-		return struct{}{}, err
+		return err
 	})
 	return t, rows, total, err
 }

@@ -54,27 +54,27 @@ func (db *DB) ImportRows(
 	rows [][]agent.Cell,
 	mode ImportMode,
 ) (out []Imported, err error) {
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	err = db.Do(ctx, func(tx *Tx) error {
 		t, err := tx.table(table)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if c, known := t.Column(key); key != "" && (!known || !c.Unique) {
-			return struct{}{}, agent.Invalid("key", "must be id or a column that is unique")
+			return agent.Invalid("key", "must be id or a column that is unique")
 		}
 		out = make([]Imported, len(rows))
 		for i, cells := range rows {
 			outcome, err := tx.importRow(&t, key, cells)
 			var known *agent.Error
 			if err != nil && !errors.As(err, &known) {
-				return struct{}{}, err
+				return err
 			}
 			out[i] = Imported{outcome, err}
 		}
 		if mode == TryImport {
-			return struct{}{}, errDryRun
+			return errDryRun
 		}
-		return struct{}{}, tx.audit("rows imported", map[string]any{"table": table, "rows": len(rows)})
+		return tx.audit("rows imported", map[string]any{"table": table, "rows": len(rows)})
 	})
 	if errors.Is(err, errDryRun) {
 		err = nil

@@ -160,25 +160,24 @@ func (tx *Tx) endTask(t, was *agent.Task) error {
 // DeleteFollowing removes an occurrence of a recurring task and all later ones.
 // The task itself is removed if none are left.
 func (db *DB) DeleteFollowing(ctx context.Context, id string, start agent.Time) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		was, err := tx.task(id)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		t := was
 		_, whole, err := t.Split(start)
 		switch {
 		case err != nil:
-			return struct{}{}, err
+			return err
 		case whole:
 			err = tx.deleteRow("tasks", "task", id)
 		default:
 			err = tx.endTask(&t, &was)
 		}
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("task deleted", map[string]any{"task_id": id, "from": start})
+		return tx.audit("task deleted", map[string]any{"task_id": id, "from": start})
 	})
-	return err
 }

@@ -136,16 +136,16 @@ func (db *DB) TasksBetween(
 // TaskDescriptions reads the descriptions of some tasks, by id.
 func (db *DB) TaskDescriptions(ctx context.Context, ids []string) (map[string]string, error) {
 	texts := map[string]string{}
-	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) {
+	err := db.read(ctx, true, func(tx *Tx) error {
 		for _, id := range ids {
 			var text string
 			err := tx.value(&text, "SELECT description FROM tasks WHERE id = ?", id)
 			if err != nil && !errors.Is(err, sqlite.ErrNoRows) {
-				return struct{}{}, err
+				return err
 			}
 			texts[id] = text
 		}
-		return struct{}{}, nil
+		return nil
 	})
 	return texts, err
 }
@@ -288,11 +288,10 @@ func (tx *Tx) updateTask(t *agent.Task) error {
 
 // DeleteTask removes a task with its occurrences.
 func (db *DB) DeleteTask(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("tasks", "task", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("task deleted", map[string]any{"task_id": id})
+		return tx.audit("task deleted", map[string]any{"task_id": id})
 	})
-	return err
 }

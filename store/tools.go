@@ -228,13 +228,12 @@ func (tx *Tx) checkCalled(t agent.Tool) error {
 
 // DeleteTool removes a tool; a trigger deletes its secrets, as if SQL deleted it.
 func (db *DB) DeleteTool(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("tools", "tool", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("tool deleted", map[string]any{"tool_id": id})
+		return tx.audit("tool deleted", map[string]any{"tool_id": id})
 	})
-	return err
 }
 
 // ToolConfig returns a tool's config with its secrets filled in, for calling it. The

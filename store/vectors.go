@@ -109,26 +109,25 @@ func (tx *Tx) deleteChunks(which string, args ...any) (int64, error) {
 // PutVectors stores the vectors of chunks by their Seq; all have the same
 // length, 1 to MaxVectorLength. Chunks that no longer exist are skipped.
 func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		records := map[int][]byte{} // of the search index, by the length of the vectors
 		for _, seq := range slices.Sorted(maps.Keys(vectors)) {
 			source, err := tx.putVector(seq, vectors[seq])
 			if errors.Is(err, sqlite.ErrNoRows) {
 				continue
 			} else if err != nil {
-				return struct{}{}, err
+				return err
 			}
 			n := len(vectors[seq])
 			records[n] = append(records[n], search.Record(seq, source, vectors[seq])...)
 		}
 		for n, list := range records {
 			if err := tx.appendSegments(n, list); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // putVector stores one vector and returns the seq of its chunk's source. If the
@@ -181,20 +180,19 @@ func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
 		}
 		after = next
 	}
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		done, err := tx.exec(
 			"UPDATE sources SET embedding_model = ?, updated_at = ? WHERE id = ?",
 			model, tx.Now, sourceID,
 		)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if done.Changes == 0 {
-			return struct{}{}, errors.Join(err, agent.NotFound("source", sourceID))
+			return errors.Join(err, agent.NotFound("source", sourceID))
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // dropVectors deletes some vectors of a source, those of its first chunks after a

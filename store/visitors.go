@@ -80,10 +80,9 @@ func (tx *Tx) storeUnverifiedEmail(conversationID, email string) error {
 
 // StoreUnverifiedEmail stores the email address given by a visitor of a website.
 func (db *DB) StoreUnverifiedEmail(ctx context.Context, conversationID, email string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, tx.storeUnverifiedEmail(conversationID, email)
+	return db.Do(ctx, func(tx *Tx) error {
+		return tx.storeUnverifiedEmail(conversationID, email)
 	})
-	return err
 }
 
 // Visit is a conversation as the visitor of a website sees it.

@@ -172,13 +172,12 @@ func (db *DB) RotateWebhookSecret(ctx context.Context, id, secret string, until 
 
 // DeleteWebhook removes a subscription with its deliveries.
 func (db *DB) DeleteWebhook(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("webhooks", "webhook", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("webhook deleted", map[string]any{"webhook_id": id})
+		return tx.audit("webhook deleted", map[string]any{"webhook_id": id})
 	})
-	return err
 }
 
 // WebhookSecrets decrypts the secrets that sign for a subscription at a time: the

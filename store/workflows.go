@@ -284,13 +284,12 @@ func (db *DB) NodeSecret(ctx context.Context, workflowID, name, address string) 
 
 // DeleteWorkflow removes a workflow with its versions and executions.
 func (db *DB) DeleteWorkflow(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+	return db.Do(ctx, func(tx *Tx) error {
 		if err := tx.deleteRow("workflows", "workflow", id); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.audit("workflow deleted", map[string]any{"workflow_id": id})
+		return tx.audit("workflow deleted", map[string]any{"workflow_id": id})
 	})
-	return err
 }
 
 // WorkflowVersions lists the stored versions of a workflow, newest first, and
