@@ -56,7 +56,7 @@ const (
 	// for what the page adds, and fields that are not the form's
 	formOverhead = 16 << 10
 	partOverhead = 256 // of a value in a multipart form
-	// of a character: four bytes, each as %XX, or two \uXXXX in JSON
+	// of a character: four bytes, each as %XX, or in JSON two escapes of six signs
 	escapedLength = 12
 )
 

@@ -16,7 +16,7 @@ var responseHeaders = []string{
 }
 
 // customHeaders are prefixes of headers without a meaning for browsers and proxies, except
-// those of reservedCustom: of applications, of webhooks and of CloudEvents.
+// those of reservedCustom: of applications, of webhooks and of the cloud events of the CNCF.
 var customHeaders = []string{"x-", "webhook-", "ce-"}
 
 // reservedCustom are prefixes of headers under customHeaders that browsers, proxies, or

@@ -42,7 +42,7 @@ func (c callers) wait(workflowID string) bool {
 
 // RunTool runs an active workflow for a tool and returns its output. An
 // execution that has not ended by the deadline of ctx is terminated; one that
-// has not ended by run.AnswerBy continues, and a chat.WorkflowRunning is
+// has not ended by run.Deadline continues, and a chat.RunningWorkflow is
 // returned. A second call with the same key, unless it is empty, starts nothing
 // and waits for the execution of the first.
 func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {

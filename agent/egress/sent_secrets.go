@@ -143,7 +143,7 @@ var secretParameters = []string{
 }
 
 // ambiguousParameters are names of parameters that carry a secret if the value looks like
-// one, as in the APIs of Google and OpenWeather.
+// one, as in the APIs of Google and of weather services.
 var ambiguousParameters = []string{"key", "appid", "pass", "code"}
 
 // positionWords occur in the names of tokens that say where a list goes on. An answer may
