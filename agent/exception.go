@@ -140,19 +140,19 @@ func (t *Task) ChangeOccurrence(start Time, c TaskChange) error {
 			"cannot be set for one occurrence; give scope=following to set it for this and all later ones",
 		)
 	}
-	was, err := t.Occurrence(start)
+	before, err := t.Occurrence(start)
 	if err != nil {
 		return err
 	}
-	e, _ := t.exception(was.OriginalStart)
-	e.OriginalStart, e.Cancelled, e.StartTime, e.EndTime = was.OriginalStart, false, was.StartTime, was.EndTime
+	e, _ := t.exception(before.OriginalStart)
+	e.OriginalStart, e.Cancelled, e.StartTime, e.EndTime = before.OriginalStart, false, before.StartTime, before.EndTime
 	c.Title.Into(&e.Title)
 	c.Description.Into(&e.Description)
 	if c.StartTime.Given {
 		if e.StartTime = c.StartTime.Value; c.StartTime.Null {
 			e.StartTime = e.OriginalStart
 		}
-		e.EndTime = At(e.StartTime.Add(was.EndTime.Sub(was.StartTime.Time)))
+		e.EndTime = At(e.StartTime.Add(before.EndTime.Sub(before.StartTime.Time)))
 	}
 	if c.EndTime.Given {
 		e.EndTime = c.EndTime.Value
@@ -339,13 +339,13 @@ func (t *Task) checkOriginals() error {
 // PlanFurther sets the next start of a task after a change to occurrences that
 // have not started. was is the task before the change. An occurrence that was
 // moved to a time at most MaxLateness ago still starts.
-func (t *Task) PlanFurther(was *Task, now Time) {
+func (t *Task) PlanFurther(before *Task, now Time) {
 	if t.NextRun = (Time{}); t.Status != TaskPending {
 		return
 	}
 	after := now
-	if !was.NextRun.IsZero() && !was.NextRun.After(now.Time) {
-		after = At(was.NextRun.Add(-time.Millisecond))
+	if !before.NextRun.IsZero() && !before.NextRun.After(now.Time) {
+		after = At(before.NextRun.Add(-time.Millisecond))
 	}
 	t.NextRun = t.NextStart(after)
 	for _, o := range t.changedOccurrences() {
@@ -354,7 +354,7 @@ func (t *Task) PlanFurther(was *Task, now Time) {
 			!t.NextRun.IsZero() && !o.StartTime.Before(t.NextRun.Time) {
 			continue
 		}
-		if before, err := was.Occurrence(o.OriginalStart); err == nil && before.StartTime != o.StartTime {
+		if before, err := before.Occurrence(o.OriginalStart); err == nil && before.StartTime != o.StartTime {
 			t.NextRun = o.StartTime
 		}
 	}

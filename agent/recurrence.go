@@ -11,14 +11,14 @@ import (
 // order, at most limit of them. Ranges are half-open. A zero from or to leaves
 // that end open.
 func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
-	over := func(start Time) bool {
+	beyond := func(start Time) bool {
 		return !to.IsZero() && !start.Before(to.Time)
 	}
 	within := func(o Occurrence) bool {
-		return !over(o.StartTime) && (from.IsZero() || o.EndTime.After(from.Time) || !o.StartTime.Before(from.Time))
+		return !beyond(o.StartTime) && (from.IsZero() || o.EndTime.After(from.Time) || !o.StartTime.Before(from.Time))
 	}
 	t.eachStart(from, func(start Time) bool {
-		if over(start) {
+		if beyond(start) {
 			return false
 		}
 		if _, changed := t.exception(start); !changed && within(t.regularOccurrence(start)) {

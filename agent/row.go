@@ -42,8 +42,8 @@ func (t *Table) Cells(row Row, isNew bool, field string) ([]Cell, error) {
 	cells := make([]Cell, 0, len(t.Columns))
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		given, there := row[c.Name]
-		if !there && !isNew {
+		given, present := row[c.Name]
+		if !present && !isNew {
 			continue
 		}
 		value, issue := c.Parse(given)

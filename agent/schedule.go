@@ -124,7 +124,7 @@ func (c ScheduleChange) Times(t ScheduleType) bool {
 
 // Apply writes the given fields into s. zone is the default time zone.
 func (c ScheduleChange) Apply(s *Schedule, zone string) {
-	was := *s
+	before := *s
 	c.Name.Into(&s.Name)
 	c.Type.Into(&s.Type)
 	c.CronExpression.Into(&s.CronExpression)
@@ -137,7 +137,7 @@ func (c ScheduleChange) Apply(s *Schedule, zone string) {
 	c.Overlap.Into(&s.Overlap)
 	c.Status.Into(&s.Status)
 	if s.Type == ScheduleOnce {
-		if was.Type != ScheduleOnce {
+		if before.Type != ScheduleOnce {
 			s.NextRun = Time{}
 		}
 		c.NextRun.Into(&s.NextRun)
@@ -243,21 +243,21 @@ const MaxLateness = time.Minute
 // schedule that was created (was is nil) or changed. timed reports that its
 // timing was written, even with the same value: that reactivates a completed
 // schedule.
-func (s *Schedule) Plan(was *Schedule, timed bool, now Time) error {
-	retimed := was == nil ||
-		timed && was.Status == ScheduleCompleted ||
-		s.Type != was.Type ||
-		s.CronExpression != was.CronExpression ||
-		s.DelaySeconds != was.DelaySeconds ||
-		s.Timezone != was.Timezone && s.Type == ScheduleCron ||
-		s.Type == ScheduleOnce && s.NextRun != was.NextRun
-	if retimed && was != nil && was.Status == ScheduleCompleted && s.Status == ScheduleCompleted {
+func (s *Schedule) Plan(before *Schedule, timed bool, now Time) error {
+	retimed := before == nil ||
+		timed && before.Status == ScheduleCompleted ||
+		s.Type != before.Type ||
+		s.CronExpression != before.CronExpression ||
+		s.DelaySeconds != before.DelaySeconds ||
+		s.Timezone != before.Timezone && s.Type == ScheduleCron ||
+		s.Type == ScheduleOnce && s.NextRun != before.NextRun
+	if retimed && before != nil && before.Status == ScheduleCompleted && s.Status == ScheduleCompleted {
 		s.Status = ScheduleActive
 	}
-	if s.Status == ScheduleCompleted && (was == nil || was.Status != ScheduleCompleted) {
+	if s.Status == ScheduleCompleted && (before == nil || before.Status != ScheduleCompleted) {
 		return Invalid("status", "must be active or paused")
 	}
-	begins := s.Status == ScheduleActive && (was == nil || was.Status != ScheduleActive)
+	begins := s.Status == ScheduleActive && (before == nil || before.Status != ScheduleActive)
 	switch {
 	case s.Type == ScheduleOnce:
 		if retimed || begins {

@@ -119,7 +119,7 @@ type TaskChange struct {
 // Apply writes the given fields into t. zone is the default time zone. Moving
 // the start also moves the end.
 func (c TaskChange) Apply(t *Task, zone string) {
-	was := *t
+	before := *t
 	c.Title.Into(&t.Title)
 	c.Description.Into(&t.Description)
 	c.StartTime.Into(&t.StartTime)
@@ -130,10 +130,10 @@ func (c TaskChange) Apply(t *Task, zone string) {
 	c.RecurrenceCount.Into(&t.RecurrenceCount)
 	c.WorkflowID.Into(&t.WorkflowID)
 	c.Status.Into(&t.Status)
-	if c.StartTime.Given && !c.EndTime.Given && !was.EndTime.IsZero() {
-		t.EndTime = At(t.StartTime.Add(was.EndTime.Sub(was.StartTime.Time)))
+	if c.StartTime.Given && !c.EndTime.Given && !before.EndTime.IsZero() {
+		t.EndTime = At(t.StartTime.Add(before.EndTime.Sub(before.StartTime.Time)))
 	}
-	if c.Recurrence.Given && !c.RecurrenceDays.Given && t.Recurrence != was.Recurrence {
+	if c.Recurrence.Given && !c.RecurrenceDays.Given && t.Recurrence != before.Recurrence {
 		t.RecurrenceDays = nil
 	}
 	t.Fill(zone)
@@ -145,7 +145,7 @@ func (c TaskChange) Apply(t *Task, zone string) {
 	}
 	if c.Exceptions.Given {
 		t.Exceptions = c.Exceptions.Value
-	} else if !t.sameTimes(&was) {
+	} else if !t.sameTimes(&before) {
 		t.AlignExceptions()
 	}
 	t.fillExceptions()
@@ -263,23 +263,23 @@ func (t *Task) checkDays(is *Issues) {
 // Plan sets the next start, and the status that follows from it, of a valid
 // task that was created (was is nil) or changed. A task that has ended becomes
 // pending when it is moved to the future.
-func (t *Task) Plan(was *Task, now Time) error {
-	if t.Status == TaskRunning && (was == nil || was.Status != TaskRunning) {
+func (t *Task) Plan(before *Task, now Time) error {
+	if t.Status == TaskRunning && (before == nil || before.Status != TaskRunning) {
 		return Invalid("status", "must not be running: Satchel sets that itself")
 	}
-	if was == nil || !slices.Equal(t.Exceptions, was.Exceptions) {
+	if before == nil || !slices.Equal(t.Exceptions, before.Exceptions) {
 		if err := t.checkOriginals(); err != nil {
 			return err
 		}
 	}
-	moved := was == nil || !t.sameTimes(was)
-	if !moved && t.Status == was.Status {
-		if !slices.Equal(t.Exceptions, was.Exceptions) {
-			t.PlanFurther(was, now)
+	moved := before == nil || !t.sameTimes(before)
+	if !moved && t.Status == before.Status {
+		if !slices.Equal(t.Exceptions, before.Exceptions) {
+			t.PlanFurther(before, now)
 		}
 		return nil
 	}
-	t.Replan(!moved || was == nil || t.Status != was.Status || t.Status == TaskCancelled, now)
+	t.Replan(!moved || before == nil || t.Status != before.Status || t.Status == TaskCancelled, now)
 	return nil
 }
 

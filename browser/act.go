@@ -274,8 +274,8 @@ func (st *step) addLocation(ctx context.Context, result map[string]any) {
 // milliseconds returns the rest of the action's time for Playwright. It ends
 // slightly before our own limit, so that Playwright can cancel the call.
 func (st *step) milliseconds() *float64 {
-	left := float64(time.Until(st.deadline).Milliseconds())
-	return playwright.Float(max(left-min(left/10, 250), 1))
+	remaining := float64(time.Until(st.deadline).Milliseconds())
+	return playwright.Float(max(remaining-min(remaining/10, 250), 1))
 }
 
 // element returns the first element that matches the selector.
@@ -288,7 +288,7 @@ var netError = agent.Pattern(`net::(ERR_[A-Z0-9_]+)`)
 
 // explain converts a failure to the client's error. Playwright's errors differ
 // only in their text.
-func (st *step) explain(asked context.Context, err error) error {
+func (st *step) explain(caller context.Context, err error) error {
 	var known *agent.Error
 	if errors.As(err, &known) {
 		return err
@@ -303,8 +303,8 @@ func (st *step) explain(asked context.Context, err error) error {
 	}
 	text := err.Error()
 	switch {
-	case asked.Err() != nil:
-		return asked.Err()
+	case caller.Err() != nil:
+		return caller.Err()
 	case errors.Is(err, errTabClosed), st.page != nil && st.page.open.Err() != nil:
 		return withAction(agent.Errorf(agent.CodeBrowser, "the tab was closed before %s was done", name))
 	case st.timedOut(err):

@@ -64,10 +64,10 @@ func (s *Session) leaveToClient(d playwright.Dialog) bool {
 // answered some of them already.
 func (s *Session) answerLeftDialogs() {
 	s.mu.Lock()
-	left := s.dialogs
+	dialogs := s.dialogs
 	s.dialogs = nil
 	s.mu.Unlock()
-	for _, d := range left {
+	for _, d := range dialogs {
 		s.answerInBackground(d)
 	}
 }

@@ -271,8 +271,8 @@ func (s *Session) maintain(ctx context.Context, now time.Time) {
 	}
 	s.mu.Unlock()
 	current, err := s.browser.options.Folder.Agent(s.db.ID())
-	gone := err != nil || current != s.db
-	if gone || age >= s.browser.options.Lifetime || idle >= s.browser.options.Idle {
+	deleted := err != nil || current != s.db
+	if deleted || age >= s.browser.options.Lifetime || idle >= s.browser.options.Idle {
 		s.browser.spawn(func() { s.end("") })
 		return
 	}
@@ -308,12 +308,12 @@ func (s *Session) end(problem string) {
 		s.cancel()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		left := store.SessionEnd{Problem: problem}
+		end := store.SessionEnd{Problem: problem}
 		if p := s.ActivePage(); p != nil {
-			left.URL, left.Title = p.URL(), p.Title()
+			end.URL, end.Title = p.URL(), p.Title()
 		}
-		left.Thumbnail = lastThumbnail
-		if err := s.db.EndSession(ctx, s.id, left); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+		end.Thumbnail = lastThumbnail
+		if err := s.db.EndSession(ctx, s.id, end); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
 			s.browser.log.Error("store end of browser session", "session", s.id, "error", err)
 		}
 		if problem == "" {

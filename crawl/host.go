@@ -94,11 +94,11 @@ func (h *host) wait(ctx context.Context) error {
 	}
 	h.next = start.Add(h.gap)
 	h.mu.Unlock()
-	left := time.Until(start)
-	if left <= 0 {
+	remaining := time.Until(start)
+	if remaining <= 0 {
 		return ctx.Err()
 	}
-	return clock.Sleep(ctx, left)
+	return clock.Sleep(ctx, remaining)
 }
 
 // pause prevents requests for a while.

@@ -111,11 +111,11 @@ func (e *Engine) suspended(r *run) bool {
 func (e *Engine) released(r *run, why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	over := why == nil ||
+	ended := why == nil ||
 		errors.Is(why, errEnded) ||
 		errors.Is(why, store.ErrEnded) ||
 		agent.ErrorCode(why) == agent.CodeNotFound
-	if over || r.unsaved {
+	if ended || r.unsaved {
 		e.closeSession(r.id)
 	}
 	var next work.Next
@@ -123,7 +123,7 @@ func (e *Engine) released(r *run, why error) {
 	switch {
 	case r.unsaved: // only callers that wait for it know of it
 		e.wakeWaitersLocked(r.id, r, why)
-	case over:
+	case ended:
 		e.wakeWaitersLocked(r.id, r, nil)
 	case errors.Is(why, errInterrupted):
 		next.Again = true

@@ -125,28 +125,28 @@ func (r *run) cancelNodes() {
 // interrupt stops a cancelled run. If the execution will be resumed, the
 // results of its nodes so far are committed.
 func (r *run) interrupt() {
-	over := errors.Is(context.Cause(r.ctx), errEnded)
+	ended := errors.Is(context.Cause(r.ctx), errEnded)
 	for f := range r.active {
 		f.cancel()
 	}
 	for len(r.active) > 0 {
 		f := <-r.finished
-		if over {
+		if ended {
 			delete(r.active, f)
 			r.releaseChild(f.outcome.child)
 		} else {
 			r.join(f)
 		}
 	}
-	if over ||
+	if ended ||
 		r.failure != nil ||
 		r.top.open == 0 ||
 		!r.commit(false) {
-		if !over && (r.failure != nil || r.top.open == 0) {
+		if !ended && (r.failure != nil || r.top.open == 0) {
 			r.endExecution()
 			return
 		}
-		if over {
+		if ended {
 			r.engine.released(r, errEnded)
 		}
 		return

@@ -153,7 +153,7 @@ func (e *Engine) prepareExecution(
 		return nil, nil, nil, err
 	}
 	contact, _ := payload["contact_id"].(string)
-	if _, there := payload["contact"]; there {
+	if _, present := payload["contact"]; present {
 		contact = ""
 	}
 	key := ""
@@ -331,13 +331,13 @@ const stopTime = 2 * time.Second
 // Terminate ends an execution immediately, with the executions that its nodes
 // wait for. It returns CONFLICT if the execution has already ended.
 func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
-	over, woken, err := db.Terminate(ctx, id)
+	ended, woken, err := db.Terminate(ctx, id)
 	if err != nil {
 		return agent.Execution{}, err
 	}
 	var runs []*run
-	for i := range over {
-		if r := e.cancelled(db, &over[i]); r != nil {
+	for i := range ended {
+		if r := e.cancelled(db, &ended[i]); r != nil {
 			runs = append(runs, r)
 		}
 	}
@@ -345,7 +345,7 @@ func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.
 		e.signal(db, end)
 	}
 	waitStopped(ctx, runs) // so that their slots are free when Terminate returns
-	return over[0], nil
+	return ended[0], nil
 }
 
 // waitStopped waits briefly for cancelled runs.

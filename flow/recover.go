@@ -68,14 +68,14 @@ func (e *Engine) cancelMissing(ctx context.Context, a *agentState, ids []string)
 	if len(ids) == 0 {
 		return nil
 	}
-	there, err := a.db.RunningExecutions(ctx, ids)
+	running, err := a.db.RunningExecutions(ctx, ids)
 	if err != nil {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, id := range ids {
-		if r := a.runs[id]; r != nil && !there[id] {
+		if r := a.runs[id]; r != nil && !running[id] {
 			r.cancel(errEnded)
 		}
 	}

@@ -27,7 +27,7 @@ func readXML(raw []byte) (any, error) {
 	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) {
 		return r, nil
 	} // it is decoded already
-	left := maxElements
+	remaining := maxElements
 	for {
 		token, err := dec.Token()
 		if err == io.EOF {
@@ -37,14 +37,14 @@ func readXML(raw []byte) (any, error) {
 			return nil, err
 		}
 		if start, ok := token.(xml.StartElement); ok {
-			v, err := element(dec, start, 1, &left)
+			v, err := element(dec, start, 1, &remaining)
 			return map[string]any{start.Name.Local: v}, err
 		}
 	}
 }
 
-func element(dec *xml.Decoder, start xml.StartElement, depth int, left *int) (any, error) {
-	if *left -= 1 + len(start.Attr); *left < 0 || depth > maxXMLDepth {
+func element(dec *xml.Decoder, start xml.StartElement, depth int, remaining *int) (any, error) {
+	if *remaining -= 1 + len(start.Attr); *remaining < 0 || depth > maxXMLDepth {
 		return nil, errTooManyElements
 	}
 	object := map[string]any{}
@@ -63,7 +63,7 @@ func element(dec *xml.Decoder, start xml.StartElement, depth int, left *int) (an
 		case xml.CharData:
 			text.Write(token)
 		case xml.StartElement:
-			v, err := element(dec, token, depth+1, left)
+			v, err := element(dec, token, depth+1, remaining)
 			if err != nil {
 				return nil, err
 			}
@@ -83,13 +83,13 @@ func element(dec *xml.Decoder, start xml.StartElement, depth int, left *int) (an
 
 // addElement adds an element to its parent.
 func addElement(object map[string]any, name string, v any) {
-	switch there := object[name].(type) {
+	switch existing := object[name].(type) {
 	case nil:
 		object[name] = v
 	case []any:
-		object[name] = append(there, v)
+		object[name] = append(existing, v)
 	default:
-		object[name] = []any{there, v}
+		object[name] = []any{existing, v}
 	}
 }
 
@@ -112,7 +112,7 @@ func readCSV(raw []byte) (any, error) {
 		return nil, err
 	}
 	names := columnNames(header)
-	rows, left := []any{}, maxCells
+	rows, remaining := []any{}, maxCells
 	for {
 		record, err := r.Read()
 		if err == io.EOF {
@@ -121,7 +121,7 @@ func readCSV(raw []byte) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if left -= len(names); left < 0 {
+		if remaining -= len(names); remaining < 0 {
 			return nil, errors.New("it has too many cells")
 		}
 		row := make(map[string]any, len(names))

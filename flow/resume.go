@@ -90,12 +90,12 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 			"the node waits for another execution",
 		).With("execution_id", w.ChildID)
 	case store.WaitApproval:
-		said, _ := data.(map[string]any)
-		decision, _ := said["decision"].(string)
+		verdict, _ := data.(map[string]any)
+		decision, _ := verdict["decision"].(string)
 		if decision != "approved" && decision != "rejected" {
 			return store.WaitEnd{}, agent.Invalid("data.decision", "must be approved or rejected")
 		}
-		comment, _ := said["comment"].(string)
+		comment, _ := verdict["comment"].(string)
 		if w.CommentRequired && decision == "approved" && strings.TrimSpace(comment) == "" {
 			return store.WaitEnd{}, agent.Invalid("data.comment", "must be a text: it is the answer")
 		}

@@ -65,7 +65,7 @@ func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started
 	if err != nil {
 		return Started{}, err
 	}
-	if _, there := payload["contact"]; !there && n.Contact != nil {
+	if _, present := payload["contact"]; !present && n.Contact != nil {
 		payload["contact"] = decodeOr(n.Contact)
 	}
 	w, err := n.Text.Workflow()

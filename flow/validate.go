@@ -228,7 +228,7 @@ func unreachableReferences(g *graph.Graph, i int, kind *Kind, upstream map[strin
 			agent.Clip(r.Names[1], 60),
 			agent.Clip(r.Text, 100),
 		)
-		if _, there := g.Find(r.Names[1]); !there {
+		if _, found := g.Find(r.Names[1]); !found {
 			why = fmt.Sprintf(
 				"reads the node %q, which does not exist: %s",
 				agent.Clip(r.Names[1], 60),

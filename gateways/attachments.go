@@ -237,9 +237,9 @@ func (g *Gateways) openFile(ctx context.Context, from fileRequest) (*http.Respon
 // mediaOf returns the media type of a file, detected from its first bytes. If they do
 // not identify it, it is the type that the platform stated, unless that is one that the
 // first bytes would have shown.
-func mediaOf(head []byte, said string) string {
+func mediaOf(head []byte, stated string) string {
 	found, _, _ := mime.ParseMediaType(http.DetectContentType(head))
-	given, _, err := mime.ParseMediaType(said)
+	given, _, err := mime.ParseMediaType(stated)
 	switch found {
 	case "application/ogg":
 		return "audio/ogg"

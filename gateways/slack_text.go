@@ -47,11 +47,11 @@ func (c *slackContent) plain() string {
 		if own != "" && !a.IsShare && !a.IsUnfurl {
 			continue // the preview of a link
 		}
-		said := a.plain()
+		text := a.plain()
 		for _, m := range a.Messages {
-			said = cmp.Or(said, m.Message.plain())
+			text = cmp.Or(text, m.Message.plain())
 		}
-		parts := nonEmpty(slackPlain(a.Pretext), slackPlain(a.Title), said)
+		parts := nonEmpty(slackPlain(a.Pretext), slackPlain(a.Title), text)
 		for _, f := range a.Fields {
 			parts = append(parts, slackPlain(strings.Join(nonEmpty(string(f.Title), string(f.Value)), ": ")))
 		}

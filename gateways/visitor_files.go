@@ -130,7 +130,7 @@ func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 func (u *Upload) Close() {
 	u.files.Discard()
 	if !u.kept {
-		u.widget.gateways.visitors.giveBack(u.widget.sender(&u.visitor), sent{bytes: u.counted})
+		u.widget.gateways.visitors.refund(u.widget.sender(&u.visitor), sent{bytes: u.counted})
 	}
 	u.end()
 }

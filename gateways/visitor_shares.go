@@ -35,9 +35,9 @@ func (w *Widget) sender(v *Visitor) sentKey {
 }
 
 // takeMessage counts a message of a visitor. It fails if the day of the widget, or the
-// share of the visitor's network, is used up. The caller must call giveBack if the message
+// share of the visitor's network, is used up. The caller must call refund if the message
 // is not stored.
-func (w *Widget) takeMessage(ctx context.Context, v *Visitor) (giveBack func(), err error) {
+func (w *Widget) takeMessage(ctx context.Context, v *Visitor) (refund func(), err error) {
 	started, err := w.db.HasVisit(ctx, w.ID, v.ID)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (w *Widget) takeMessage(ctx context.Context, v *Visitor) (giveBack func(), 
 		).With("limit", shareRoom)
 	}
 	return func() {
-		w.gateways.visitors.giveBack(w.sender(v), sent{messages: 1})
+		w.gateways.visitors.refund(w.sender(v), sent{messages: 1})
 	}, nil
 }
 
@@ -105,8 +105,8 @@ func (vs *visitors) take(key sentKey, more, limit sent, now time.Time) bool {
 	return true
 }
 
-// giveBack takes back what was counted and then not stored.
-func (vs *visitors) giveBack(key sentKey, less sent) {
+// refund takes back what was counted and then not stored.
+func (vs *visitors) refund(key sentKey, less sent) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	total, known := vs.sent[key]

@@ -48,7 +48,7 @@ func TestNetworkSharesDay(t *testing.T) {
 	if err := w.takeBytes(&elsewhere, 1); err != nil {
 		t.Errorf("another network: %v", err)
 	}
-	r.visitors.giveBack(w.sender(&v), sent{bytes: 1})
+	r.visitors.refund(w.sender(&v), sent{bytes: 1})
 	if err := w.takeBytes(&v, 1); err != nil {
 		t.Errorf("after a byte was given back: %v", err)
 	}

@@ -193,13 +193,13 @@ func (w *Widget) Receive(
 		return false, err
 	}
 	if !known {
-		giveBack, err := w.takeMessage(ctx, &v)
+		refund, err := w.takeMessage(ctx, &v)
 		if err != nil {
 			return false, err
 		}
 		defer func() {
 			if !isNew {
-				giveBack()
+				refund()
 			}
 		}()
 	}

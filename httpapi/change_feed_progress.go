@@ -34,7 +34,7 @@ func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time
 		if s.Progress == nil {
 			continue
 		}
-		was, known := before[s.ID]
+		last, known := before[s.ID]
 		p := progressOut{
 			Kind:  agent.KindSource,
 			ID:    s.ID,
@@ -42,13 +42,13 @@ func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time
 			Total: s.Progress.Total,
 			at:    now,
 		}
-		if known && p.Done == was.Done && p.Total == was.Total {
-			f.progress[s.ID] = was
+		if known && p.Done == last.Done && p.Total == last.Total {
+			f.progress[s.ID] = last
 			continue
 		}
-		if took := now.Sub(was.at).Seconds(); known && p.Done >= was.Done {
-			p.Rate = float64(int(10*(0.7*float64(p.Done-was.Done)/took+0.3*was.Rate))) / 10
-			p.samples = was.samples
+		if took := now.Sub(last.at).Seconds(); known && p.Done >= last.Done {
+			p.Rate = float64(int(10*(0.7*float64(p.Done-last.Done)/took+0.3*last.Rate))) / 10
+			p.samples = last.samples
 		}
 		p.samples = addSample(p.samples, progressSample{now, p.Done, p.Total})
 		p.SecondsLeft = secondsLeft(p.samples)
@@ -90,10 +90,10 @@ func addSample(samples []progressSample, s progressSample) []progressSample {
 // was found as was done.
 func secondsLeft(samples []progressSample) int {
 	first, last := samples[0], samples[len(samples)-1]
-	done, found, left := last.done-first.done, last.total-first.total, last.total-last.done
+	done, found, remaining := last.done-first.done, last.total-first.total, last.total-last.done
 	took := last.at.Sub(first.at)
-	if took < minSampled || done < minSampledDone || 2*found > done || left <= 0 {
+	if took < minSampled || done < minSampledDone || 2*found > done || remaining <= 0 {
 		return 0
 	}
-	return max(1, int(took.Seconds()*float64(left)/float64(done-max(found, 0))))
+	return max(1, int(took.Seconds()*float64(remaining)/float64(done-max(found, 0))))
 }

@@ -64,7 +64,7 @@ func (f *changeFeed) render(ctx context.Context, changes []*change, id string, s
 			ID:   c.ID,
 			Op:   c.Op,
 		}
-		if row, there := rows[c.Kind][c.ID]; there {
+		if row, found := rows[c.Kind][c.ID]; found {
 			if out.Row = f.listed(ctx, row); c.Op == store.OpDelete {
 				out.Op = store.OpUpdate
 			}

@@ -157,7 +157,7 @@ type resolved struct {
 }
 
 func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolved, err error) {
-	asked := agent.Contact{
+	wanted := agent.Contact{
 		Email:      in.Email,
 		Phone:      in.Phone,
 		Telegram:   in.ChatbotA,
@@ -166,7 +166,7 @@ func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolve
 	}
 	var value string
 	for _, field := range agent.ContactIdentifiers {
-		v := asked.Identifier(field)
+		v := wanted.Identifier(field)
 		if v == "" {
 			continue
 		}

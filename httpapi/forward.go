@@ -183,7 +183,7 @@ func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node clu
 func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error {
 	body := f.bodies.keep(c.Request(), f.limiter.Network(c.Request()))
 	defer body.discard()
-	var over <-chan time.Time // since the first failure
+	var deadline <-chan time.Time // since the first failure
 	pause := forwardDelay
 	for moved := false; ; {
 		node, id, err := f.owner(c.Request().Context(), t.agent, moved)
@@ -208,13 +208,13 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 		}
 		// If the owner does not answer, this server learns of its successor without asking.
 		moved = errors.Is(err, errMoved)
-		if over == nil {
-			over = time.After(f.timeout)
+		if deadline == nil {
+			deadline = time.After(f.timeout)
 		}
 		select {
 		case <-time.After(pause):
 			pause = min(2*pause, maxForwardDelay)
-		case <-over:
+		case <-deadline:
 			return err
 		case <-c.Request().Context().Done():
 			return err

@@ -117,7 +117,7 @@ func (s *Server) finishLogin(c echo.Context) error {
 	name, value := s.options.Credentials.CookieName(query.Get("state")), ""
 	if cookie, err := c.Cookie(name); err == nil {
 		value = cookie.Value
-		gone := &http.Cookie{
+		expired := &http.Cookie{
 			Name:     name,
 			Path:     "/",
 			MaxAge:   -1,
@@ -125,7 +125,7 @@ func (s *Server) finishLogin(c echo.Context) error {
 			Secure:   strings.HasPrefix(name, "__Host-"),
 			SameSite: http.SameSiteLaxMode,
 		}
-		c.SetCookie(gone)
+		c.SetCookie(expired)
 	}
 	done, err := s.options.Credentials.Callback(c.Request().Context(), query, value)
 	if err != nil {

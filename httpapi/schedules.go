@@ -94,25 +94,25 @@ func (s *Server) previewSchedule(c *rest.Call, in *previewScheduleIn) (previewOu
 	if err != nil {
 		return previewOut{}, err
 	}
-	asked := agent.Schedule{
+	draft := agent.Schedule{
 		Type:           agent.ScheduleType(in.Type),
 		CronExpression: in.Cron,
 		NextRun:        in.NextRun,
 		DelaySeconds:   in.DelaySeconds,
 		Timezone:       in.Timezone,
 	}
-	if asked.Type == "" {
-		asked.Type = agent.ScheduleCron
+	if draft.Type == "" {
+		draft.Type = agent.ScheduleCron
 	}
-	if !slices.Contains(agent.ScheduleTypes, asked.Type) {
+	if !slices.Contains(agent.ScheduleTypes, draft.Type) {
 		return previewOut{}, agent.Invalid("type", "must be once, delayed or cron")
 	}
-	asked.Fill(settings.Timezone)
-	next, err := asked.Preview(agent.Now(), previewedRuns)
+	draft.Fill(settings.Timezone)
+	next, err := draft.Preview(agent.Now(), previewedRuns)
 	if err != nil {
 		return previewOut{}, err
 	}
-	return previewOut{asked.Words(), asked.Timezone, next}, nil
+	return previewOut{draft.Words(), draft.Timezone, next}, nil
 }
 
 type scheduleDaysIn struct {

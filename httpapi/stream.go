@@ -74,14 +74,14 @@ func (fs *changeFeeds) join(c *rest.Call, v *viewer) (*changeFeed, error) {
 func (fs *changeFeeds) leave(f *changeFeed, v *viewer) {
 	f.mu.Lock()
 	delete(f.viewers, v)
-	was := v.presence
+	before := v.presence
 	if len(f.viewers) == 0 && !f.closed {
 		f.idle = time.AfterFunc(feedIdle, func() { fs.closeIdle(f) })
 	}
 	f.mu.Unlock()
-	if was.At != "" {
-		was.At, was.Editing = "", false
-		f.send(frame("presence", "", was), true)
+	if before.At != "" {
+		before.At, before.Editing = "", false
+		f.send(frame("presence", "", before), true)
 	}
 }
 
@@ -240,8 +240,8 @@ func (f *changeFeed) opening(ctx context.Context, v *viewer, h hello, lastID str
 func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.EventWriter) error {
 	beat := time.NewTicker(streamHeartbeat)
 	defer beat.Stop()
-	over := time.NewTimer(streamLife)
-	defer over.Stop()
+	lifetime := time.NewTimer(streamLife)
+	defer lifetime.Stop()
 	for {
 		var text string
 		select {
@@ -251,7 +251,7 @@ func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.E
 			return nil
 		case <-f.ended:
 			return nil
-		case <-over.C:
+		case <-lifetime.C:
 			return nil
 		case <-beat.C:
 			text = ": still here\n\n"

@@ -78,33 +78,33 @@ func newVisitorMessage(m *agent.Message, visitorID string) visitorMessage {
 		Pending     []agent.PendingSource `json:"pending_sources"`
 	}
 	_ = json.Unmarshal(m.Metadata, &about) // metadata changed by SQL may be invalid
-	said := visitorMessage{
+	message := visitorMessage{
 		ID:        m.ID,
 		From:      "bot",
 		Text:      m.Content,
 		Files:     visitorFiles(about.Attachments),
 		CreatedAt: m.CreatedAt,
 	}
-	if len(said.Files) > 0 && m.Content == agent.FilesText(about.Attachments) {
-		said.Text = ""
+	if len(message.Files) > 0 && m.Content == agent.FilesText(about.Attachments) {
+		message.Text = ""
 	}
 	switch {
 	case m.Role == agent.MessageUser:
-		said.From = "visitor"
-		said.ClientID, _ = strings.CutPrefix(about.ExternalID, visitorID+":")
-		return said
+		message.From = "visitor"
+		message.ClientID, _ = strings.CutPrefix(about.ExternalID, visitorID+":")
+		return message
 	case about.Author == "human":
-		said.From = "person"
+		message.From = "person"
 	}
 	for _, s := range about.Pending {
-		said.PendingSources = append(said.PendingSources, s.Name)
+		message.PendingSources = append(message.PendingSources, s.Name)
 	}
 	for _, s := range about.Sources {
 		if s.Cited {
-			said.Sources = append(said.Sources, sourceName{s.Number, s.Name})
+			message.Sources = append(message.Sources, sourceName{s.Number, s.Name})
 		}
 	}
-	return said
+	return message
 }
 
 // visitorFeed writes the stream of one visitor.
@@ -195,15 +195,15 @@ func (h *visitorHolder) Identify(ctx context.Context) error {
 func (s *Server) serveVisitor(c *rest.Call, f *visitorFeed, news <-chan struct{}) error {
 	beat := time.NewTicker(streamHeartbeat)
 	defer beat.Stop()
-	over := time.NewTimer(streamLife)
-	defer over.Stop()
+	lifetime := time.NewTimer(streamLife)
+	defer lifetime.Stop()
 	for {
 		select {
 		case <-c.Done():
 			return nil
 		case <-s.streams.Done():
 			return nil
-		case <-over.C:
+		case <-lifetime.C:
 			return nil
 		case <-beat.C:
 			if f.out.Write(": still here\n\n") != nil {

@@ -29,11 +29,11 @@ func (s *Scheduler) Update(
 	id string,
 	change agent.ScheduleChange,
 ) (changed agent.Schedule, secret string, err error) {
-	there, err := db.ScheduleSecret(ctx, id)
+	stored, err := db.ScheduleSecret(ctx, id)
 	if err != nil && agent.ErrorCode(err) != agent.CodeConflict { // a locked secret can be replaced
 		return changed, "", err
 	}
-	if change, secret, err = withSecret(change, there != "" || err != nil); err != nil {
+	if change, secret, err = withSecret(change, stored != "" || err != nil); err != nil {
 		return changed, "", err
 	}
 	changed, err = db.UpdateSchedule(ctx, id, change, s.Check)
@@ -42,12 +42,12 @@ func (s *Scheduler) Update(
 
 // withSecret validates the secret of a change and generates one for a webhook
 // that has none, or if the secret is null.
-func withSecret(change agent.ScheduleChange, there bool) (agent.ScheduleChange, string, error) {
+func withSecret(change agent.ScheduleChange, hasSecret bool) (agent.ScheduleChange, string, error) {
 	given := change.Secret.Given && !change.Secret.Null
 	if given {
 		return change, "", signature.CheckSecret("secret", change.Secret.Value)
 	}
-	if change.Secret.Null || change.CallbackType.Value == agent.CallbackWebhook && !there {
+	if change.Secret.Null || change.CallbackType.Value == agent.CallbackWebhook && !hasSecret {
 		secret := signature.NewSecret()
 		change.Secret = agent.Some(secret)
 		return change, secret, nil

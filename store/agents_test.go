@@ -231,7 +231,7 @@ func TestDeleteWaitsForReads(t *testing.T) {
 	}()
 	<-reading
 	go func() { deleted <- f.DeleteAgent(db) }()
-	for !db.gone.Load() {
+	for !db.closed.Load() {
 		_, _ = f.Agent("doomed") // lookups go on meanwhile
 	}
 	if _, err := db.Stats(t.Context()); agent.ErrorCode(err) != agent.CodeNotFound {

@@ -375,7 +375,7 @@ func TestCaptureOutlivesTheLastConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.file.shrink()
-	db.file.giveBack(db.file.borrow(t.Context()), false)
+	db.file.releaseWriter(db.file.acquireWriter(t.Context()), false)
 	createContact(t, db, numberedContact(2))
 	if n := s.losses(db.id); n != losses {
 		t.Errorf("%d losses: %v", n-losses, s.lost[db.id])

@@ -368,7 +368,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 func (f *Folder) removeRefused(id string, err error) *DB {
 	db := newDB(f, id, f.filePath(id))
 	db.record.Store(&record{agent: agent.Agent{ID: id}, problem: errors.Join(err, RemoveIfExists(db.path))})
-	db.gone.Store(true)
+	db.closed.Store(true)
 	return db
 }
 

@@ -56,13 +56,13 @@ func openCatalogCache(folder string) *catalogCache {
 		written: time.Now(),
 	}
 	raw, err := os.ReadFile(r.path)
-	var was catalogFile
+	var stored catalogFile
 	if err == nil &&
-		json.Unmarshal(raw, &was) == nil &&
-		was.Folder == folder &&
-		was.Version == fileVersion() &&
-		was.Agents != nil {
-		r.entries = was.Agents
+		json.Unmarshal(raw, &stored) == nil &&
+		stored.Folder == folder &&
+		stored.Version == fileVersion() &&
+		stored.Agents != nil {
+		r.entries = stored.Agents
 	}
 	return r
 }

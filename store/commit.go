@@ -11,9 +11,9 @@ import (
 // long for the last.
 const groupSize = 64
 
-// cautiousFor is how many commits use savepoints after a job in a shared one failed,
+// savepointsFor is how many commits use savepoints after a job in a shared one failed,
 // since failures come in runs.
-const cautiousFor = 16
+const savepointsFor = 16
 
 // job is a write that waits for its turn.
 type job struct {
@@ -37,7 +37,7 @@ func (f *file) submit(j *job) error {
 	if waits {
 		j.turn = make(chan bool, 1)
 	}
-	behindRead := f.lent != nil && len(f.queue) == 1
+	behindRead := f.reading != nil && len(f.queue) == 1
 	f.queueMu.Unlock()
 	if !waits || f.awaitLead(j, behindRead) {
 		f.lead()
@@ -129,7 +129,7 @@ func (f *file) pass(group []*job) {
 func (f *file) isWriting() bool {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
-	return len(f.queue) > 0 || f.running && f.lent == nil
+	return len(f.queue) > 0 || f.running && f.reading == nil
 }
 
 // next returns the jobs of the next commit. They stay in the queue until they are
@@ -153,13 +153,13 @@ func (f *file) next() []*job {
 // because of one job, each gets its own.
 func (f *file) commit(group []*job) {
 	if len(group) > 1 {
-		if f.cautious == 0 {
+		if f.savepointCommits == 0 {
 			if f.attempt(group, false) || sqliteCode(group[0].err)&0xff == codeInterrupt {
 				return
 			}
-			f.cautious = cautiousFor
+			f.savepointCommits = savepointsFor
 		}
-		f.cautious--
+		f.savepointCommits--
 		if f.attempt(group, true) {
 			return
 		}

@@ -103,11 +103,11 @@ func (tx *Tx) checkConversation(c *agent.Conversation) error {
 		if link.id == "" {
 			continue
 		}
-		var there bool
-		if err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM "+link.table+" WHERE id = ?)", link.id); err != nil {
+		var exists bool
+		if err := tx.value(&exists, "SELECT EXISTS (SELECT 1 FROM "+link.table+" WHERE id = ?)", link.id); err != nil {
 			return err
 		}
-		if !there {
+		if !exists {
 			return agent.Invalid(link.field, "names a record that does not exist")
 		}
 	}
@@ -293,7 +293,7 @@ func (db *DB) BeginTurn(
 	newest int,
 ) (agent.Message, []agent.Message, error) {
 	var history []agent.Message
-	said, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
+	message, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
 		if m.ConversationID == "" {
 			c := agent.Conversation{ContactID: contactID, Metadata: titleMetadata(m.Content)}
@@ -317,7 +317,7 @@ func (db *DB) BeginTurn(
 			"role":            m.Role,
 		})
 	})
-	return said, history, err
+	return message, history, err
 }
 
 // titleMetadata returns the metadata of a conversation named after its first question, as
@@ -346,13 +346,13 @@ func (db *DB) AppendPromptOnce(
 		if err := tx.conversationOf(key, about, &m); err != nil {
 			return m, err
 		}
-		there, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages INDEXED BY messages_asked WHERE metadata ->> '$.run_id' IS NOT NULL AND metadata ->> '$.run_id' = ?
+		existing, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages INDEXED BY messages_asked WHERE metadata ->> '$.run_id' IS NOT NULL AND metadata ->> '$.run_id' = ?
 			AND conversation_id = ? AND role = 'user' ORDER BY id LIMIT 1`, key, m.ConversationID)
 		if err != nil {
 			return m, err
 		}
-		if len(there) > 0 {
-			return there[0], nil
+		if len(existing) > 0 {
+			return existing[0], nil
 		}
 		m.Metadata, err = json.Marshal(map[string]string{"run_id": key})
 		if err != nil {

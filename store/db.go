@@ -27,7 +27,7 @@ type DB struct {
 	// Times of the last use, in Unix nanoseconds: by anyone, and by a client.
 	lastUse, lastClient atomic.Int64
 
-	gone atomic.Bool // permanently closed
+	closed atomic.Bool // permanently closed
 
 	anchors anchorCache   // of lists
 	chunks  search.Memory // while the file is open
@@ -124,13 +124,13 @@ func (db *DB) acquire(ctx context.Context) (*file, error) {
 	db.used(ctx)
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.gone.Load() && db.folder.ended.Load() {
+	if db.closed.Load() && db.folder.ended.Load() {
 		return nil, ErrClosed
 	}
-	if db.gone.Load() && db.folder.cluster != nil {
+	if db.closed.Load() && db.folder.cluster != nil {
 		return nil, notOwner(db.id)
 	}
-	if db.gone.Load() {
+	if db.closed.Load() {
 		return nil, agent.NotFound("agent", db.id)
 	}
 	if err := db.Problem(); err != nil {
@@ -207,7 +207,7 @@ func (db *DB) verify(f *file) error {
 	if found.id != db.id ||
 		found.folder != db.folder.mark() ||
 		found.agent.Validate() != nil {
-		db.gone.Store(true)
+		db.closed.Store(true)
 		return agent.Errorf(
 			agent.CodeConflict,
 			"this agent's file was replaced by another, which will be loaded within two seconds",
@@ -262,7 +262,7 @@ func (db *DB) closeWhenUnused(forever bool) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if forever {
-		db.gone.Store(true)
+		db.closed.Store(true)
 		defer db.folder.vectors.Drop(db)
 	}
 	for db.users > 0 {

@@ -99,14 +99,14 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 			return nil, err
 		}
 	}
-	over := p.Execution.Status.Ended()
-	if err := tx.updateWaits(p, over); err != nil {
+	ended := p.Execution.Status.Ended()
+	if err := tx.updateWaits(p, ended); err != nil {
 		return nil, err
 	}
 	if err := tx.write(p.Execution, events); err != nil {
 		return nil, err
 	}
-	if !over || p.Execution.ParentID == "" {
+	if !ended || p.Execution.ParentID == "" {
 		return nil, nil
 	}
 	return tx.endParentsWait(p.Execution)
@@ -114,9 +114,9 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 
 // updateWaits deletes the waits of an execution that has ended. A suspended
 // execution stays awake if one of its waits has ended in the meantime.
-func (tx *Tx) updateWaits(p ExecutionStep, over bool) (err error) {
-	if over && !p.New {
-		if err := tx.settleSeen(p.Execution.ID, p.Execution.Status); err != nil {
+func (tx *Tx) updateWaits(p ExecutionStep, ended bool) (err error) {
+	if ended && !p.New {
+		if err := tx.endSeen(p.Execution.ID, p.Execution.Status); err != nil {
 			return err
 		}
 		_, err = tx.exec("DELETE FROM _waits WHERE execution_id = ?", p.Execution.ID)
@@ -146,11 +146,11 @@ func (tx *Tx) saveExecution(p ExecutionStep) error {
 		return err
 	}
 	if !p.Begin && !p.Suspended && !e.Status.Ended() {
-		var there bool
-		if err := tx.value(&there, selectIsRunning, e.WorkflowID, e.ID); err != nil {
+		var exists bool
+		if err := tx.value(&exists, selectIsRunning, e.WorkflowID, e.ID); err != nil {
 			return err
 		}
-		if !there {
+		if !exists {
 			return ErrEnded
 		}
 		return nil

@@ -57,7 +57,7 @@ func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
 	); err != nil {
 		return nil, err
 	}
-	if err := tx.settleSeen(e.ID, e.Status); err != nil {
+	if err := tx.endSeen(e.ID, e.Status); err != nil {
 		return nil, err
 	}
 	waits, err := tx.waits("execution_id = ?", e.ID)

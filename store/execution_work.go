@@ -159,10 +159,10 @@ func (db *DB) RunningExecutions(ctx context.Context, ids []string) (map[string]b
 				"WHERE e.status IN ('queued','running')",
 			string(raw),
 		)
-		left := map[string]bool{}
+		running := map[string]bool{}
 		for _, id := range found {
-			left[id] = true
+			running[id] = true
 		}
-		return left, err
+		return running, err
 	})
 }

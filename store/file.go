@@ -32,14 +32,14 @@ type file struct {
 	queue   []*job
 	running bool         // someone leads a commit, or reads on the writer
 	waiting []chan *conn // guarded by queueMu: reads that wait for the writer
-	lent    *conn        // guarded by queueMu: the writer while a read has it
+	reading *conn        // guarded by queueMu: the writer while a read has it
 	dirty   bool         // guarded by queueMu: written since the last checkpoint
 	written bool         // guarded by queueMu: since it was opened
 
 	changes atomic.Int64 // rows that were changed since the file was opened
 	parts   fileParts    // maintain's own, but for inserts
 
-	cautious int // the leader's: how many commits still use savepoints
+	savepointCommits int // the leader's: how many commits still use savepoints
 
 	announce func(newWork)  // passes on what a commit may have made
 	changed  func([]Change) // passes on what a commit changed
@@ -176,7 +176,7 @@ func (f *file) reader(ctx context.Context) (*conn, error) {
 	if r := f.idleReader(); r != nil {
 		return r, nil
 	}
-	if w := f.borrow(ctx); w != nil {
+	if w := f.acquireWriter(ctx); w != nil {
 		return w, nil
 	}
 	select {
@@ -230,7 +230,7 @@ func (f *file) popReader() *conn {
 func (f *file) putBack(r *conn, sound bool) {
 	switch {
 	case r.writes:
-		f.giveBack(r, sound)
+		f.releaseWriter(r, sound)
 		return
 	case sound:
 		f.idleMu.Lock()

@@ -274,10 +274,10 @@ func (f *Folder) opened(db *DB) {
 // have to run again immediately.
 func (f *Folder) closeExcess() {
 	f.openMu.Lock()
-	victims := f.leastUsed(len(f.open) - f.openLimit + f.openLimit/16)
+	excess := f.leastUsed(len(f.open) - f.openLimit + f.openLimit/16)
 	f.closing = false
 	f.openMu.Unlock()
-	for _, v := range victims {
+	for _, v := range excess {
 		if _, err := v.closeIdle(); err != nil {
 			f.log.Error("close idle agent", "agent", v.id, "error", err)
 		}
@@ -288,9 +288,9 @@ func (f *Folder) closeExcess() {
 // no descriptors left, and reports whether that has freed any.
 func (f *Folder) closeForDescriptors() (freed bool) {
 	f.openMu.Lock()
-	victims := f.leastUsed((len(f.open) + 1) / 2)
+	excess := f.leastUsed((len(f.open) + 1) / 2)
 	f.openMu.Unlock()
-	for _, v := range victims {
+	for _, v := range excess {
 		closed, err := v.closeIdle()
 		if err != nil {
 			f.log.Error("close idle agent", "agent", v.id, "error", err)

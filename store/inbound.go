@@ -347,12 +347,12 @@ func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (age
 	if c.ContactID == contactID {
 		return c, nil
 	}
-	var there bool
+	var exists bool
 	if err := tx.value(
-		&there,
+		&exists,
 		"SELECT EXISTS (SELECT 1 FROM contacts WHERE id = ?)",
 		c.ContactID,
-	); err != nil || there {
+	); err != nil || exists {
 		return c, err
 	}
 	c.ContactID = contactID // its contact was deleted, or it never had one

@@ -100,7 +100,7 @@ func accessDecisions(c *conn) (keyMade bool, choice *agent.Role, err error) {
 // last stay in force.
 func (f *Folder) reloadAccess() {
 	db := f.Default()
-	if db.gone.Load() || db.Problem() != nil {
+	if db.closed.Load() || db.Problem() != nil {
 		return
 	}
 	f.apiKeys.mu.RLock()

@@ -23,14 +23,14 @@ const (
 // connection of its own: most reads take far less time than opening one.
 const maxReadsWaiting = 3
 
-// borrow returns the writer for a read, or nil if that takes too long or many are
-// already waiting for it. Return it with giveBack.
-func (f *file) borrow(ctx context.Context) *conn {
+// acquireWriter returns the writer for a read, or nil if that takes too long or many are
+// already waiting for it. Return it with releaseWriter.
+func (f *file) acquireWriter(ctx context.Context) *conn {
 	f.queueMu.Lock()
 	switch {
 	case !f.running && f.writer != nil:
 		c := f.writer // a write that has waited too long replaces it
-		f.running, f.lent = true, c
+		f.running, f.reading = true, c
 		f.queueMu.Unlock()
 		c.sql.ReadOnly = true
 		return c
@@ -67,7 +67,7 @@ func (f *file) awaitTurn(ctx context.Context, turn chan *conn) *conn {
 	if c == nil {
 		c = <-turn // it has been handed over in the meantime
 	}
-	replaced := f.lent != c
+	replaced := f.reading != c
 	f.queueMu.Unlock()
 	if replaced { // by a write that waited too long
 		_ = c.close()
@@ -79,19 +79,19 @@ func (f *file) awaitTurn(ctx context.Context, turn chan *conn) *conn {
 
 // nextRead gives the writer to a waiting read. The caller leads and holds queueMu.
 func (f *file) nextRead() {
-	f.lent = f.writer
+	f.reading = f.writer
 	f.waiting[0] <- f.writer
 	f.waiting = f.waiting[1:]
 }
 
-// giveBack returns what borrow lent. A connection that may be unsound is closed, and
+// releaseWriter returns what acquireWriter returned. A connection that may be unsound is closed, and
 // so is one that a write has replaced.
-func (f *file) giveBack(c *conn, sound bool) {
+func (f *file) releaseWriter(c *conn, sound bool) {
 	c.sql.ReadOnly = false
 	f.queueMu.Lock()
-	replaced := f.lent != c
+	replaced := f.reading != c
 	if !replaced {
-		f.lent = nil
+		f.reading = nil
 		if !sound {
 			f.writer = nil
 		}
@@ -119,12 +119,12 @@ func (f *file) awaitLead(j *job, behindRead bool) bool {
 	case <-timer.C:
 	}
 	f.queueMu.Lock()
-	if f.lent == nil { // it was returned in the meantime
+	if f.reading == nil { // it was returned in the meantime
 		f.queueMu.Unlock()
 		return <-j.turn
 	}
 	defer f.queueMu.Unlock()
-	f.lent, f.writer = nil, nil
+	f.reading, f.writer = nil, nil
 	return true
 }
 

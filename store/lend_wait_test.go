@@ -13,7 +13,7 @@ func TestFewReadsWaitForTheWriter(t *testing.T) {
 		for others, want := range []time.Duration{borrowWait, borrowWait, borrowWait, 0} {
 			f := &file{running: true, waiting: make([]chan *conn, others)}
 			began := time.Now()
-			if c := f.borrow(t.Context()); c != nil || time.Since(began) != want {
+			if c := f.acquireWriter(t.Context()); c != nil || time.Since(began) != want {
 				t.Errorf("with %d reads waiting it waited %v, want %v", others, time.Since(began), want)
 			}
 		}

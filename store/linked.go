@@ -97,8 +97,8 @@ func (f *Folder) withLinked(ids []string) []string {
 	if f.linked.id == "" {
 		return ids
 	}
-	at, there := slices.BinarySearch(ids, f.linked.id)
-	if there {
+	at, found := slices.BinarySearch(ids, f.linked.id)
+	if found {
 		return ids
 	}
 	return slices.Insert(ids, at, f.linked.id)

@@ -153,7 +153,7 @@ func (tx *Tx) finishOccurrence(o agent.Run) error {
 }
 
 // startedTasks returns the occurrences that have started but not ended.
-func (tx *Tx) startedTasks() (under []StartedTask, err error) {
+func (tx *Tx) startedTasks() (started []StartedTask, err error) {
 	type owned struct {
 		id, task string
 		start    agent.Time
@@ -174,9 +174,9 @@ func (tx *Tx) startedTasks() (under []StartedTask, err error) {
 			return nil, err
 		}
 		occurrence := startedOccurrence(&t, o.id, o.start)
-		under = append(under, StartedTask{Task: t.WithOccurrence(occurrence), Occurrence: occurrence})
+		started = append(started, StartedTask{Task: t.WithOccurrence(occurrence), Occurrence: occurrence})
 	}
-	return under, nil
+	return started, nil
 }
 
 // startedOccurrence returns the occurrence of a row. If the task's times have

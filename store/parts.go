@@ -77,7 +77,7 @@ func readParts(text string) []part {
 // want requests a part that would have made a list faster. It is created at once, in
 // the background.
 func (db *DB) want(name string) {
-	if _, asked := db.wanted.LoadOrStore(name, true); asked {
+	if _, requested := db.wanted.LoadOrStore(name, true); requested {
 		return
 	}
 	if strings.HasPrefix(name, searchPart) {
@@ -272,9 +272,9 @@ func firstObject(script string) string {
 
 // missingParts lists the parts that the file does not have.
 func (tx *Tx) missingParts() (lacking []*part, err error) {
-	there, err := tx.existingParts()
+	existing, err := tx.existingParts()
 	for i := range schemaParts {
-		if p := &schemaParts[i]; !there[p.name] {
+		if p := &schemaParts[i]; !existing[p.name] {
 			lacking = append(lacking, p)
 		}
 	}
@@ -290,16 +290,16 @@ func (tx *Tx) existingParts() (map[string]bool, error) {
 	for _, name := range names {
 		objects[name] = true
 	}
-	there := map[string]bool{}
+	existing := map[string]bool{}
 	for _, p := range schemaParts {
-		there[p.name] = objects[p.first]
+		existing[p.name] = objects[p.first]
 	}
-	return there, err
+	return existing, err
 }
 
 func makePart(c *conn, p *part) error {
-	there, err := (&Tx{conn: c}).existingParts()
-	if err != nil || there[p.name] {
+	existing, err := (&Tx{conn: c}).existingParts()
+	if err != nil || existing[p.name] {
 		return err
 	}
 	defer c.forgetParts()

@@ -336,7 +336,7 @@ func (db *DB) Pending() Pending {
 
 // Gone reports whether the agent was deleted, or its file removed or replaced. Then
 // it has no more work.
-func (db *DB) Gone() bool { return db.gone.Load() }
+func (db *DB) Gone() bool { return db.closed.Load() }
 
 // Suspended reports whether the agent's background work is on hold until its status
 // or its file changes.

@@ -125,9 +125,9 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 // admit writes the rows of the due runs that the schedule's overlap policy allows,
 // and returns those to start now.
 func (tx *Tx) admit(s *agent.Schedule, f agent.Firing) (start []ScheduledRun, err error) {
-	var under int
+	var running int
 	if err := tx.value(
-		&under,
+		&running,
 		"SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'",
 		s.ID,
 	); err != nil {
@@ -141,8 +141,8 @@ func (tx *Tx) admit(s *agent.Schedule, f agent.Firing) (start []ScheduledRun, er
 		}
 		queues := s.Overlap == agent.OverlapQueue || s.Overlap == agent.OverlapSkip && f.CatchUp && len(f.Start) > 1
 		switch {
-		case under == 0, s.Overlap == agent.OverlapAllow && under < maxRunning:
-		case queues && under < maxWaiting:
+		case running == 0, s.Overlap == agent.OverlapAllow && running < maxRunning:
+		case queues && running < maxWaiting:
 			r.ExecutedAt = agent.Time{}
 		default:
 			r.Status, r.ExecutedAt, r.Error =
@@ -153,7 +153,7 @@ func (tx *Tx) admit(s *agent.Schedule, f agent.Firing) (start []ScheduledRun, er
 			return nil, err
 		}
 		if r.Status == agent.RunRunning {
-			under++
+			running++
 		}
 		if !r.ExecutedAt.IsZero() {
 			start = append(start, ScheduledRun{Run: r})
@@ -197,17 +197,17 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 				Status:       agent.RunRunning,
 			},
 		}
-		var under int
+		var running int
 		if err := tx.value(
-			&under,
+			&running,
 			"SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'",
 			id,
 		); err != nil {
 			return r, err
 		}
 		switch {
-		case under == 0, s.Overlap == agent.OverlapAllow && under < maxRunning:
-		case s.Overlap == agent.OverlapQueue && under < maxWaiting:
+		case running == 0, s.Overlap == agent.OverlapAllow && running < maxRunning:
+		case s.Overlap == agent.OverlapQueue && running < maxWaiting:
 			r.Run.ExecutedAt = agent.Time{}
 		default:
 			return r, agent.Errorf(agent.CodeConflict, "another run of this schedule is in progress")
@@ -310,7 +310,7 @@ func (db *DB) RunInProgress(ctx context.Context, id string) (bool, error) {
 	})
 }
 
-func (tx *Tx) startedRuns() (under []ScheduledRun, err error) {
+func (tx *Tx) startedRuns() (started []ScheduledRun, err error) {
 	type owned struct {
 		agent.Run
 		schedule string
@@ -332,7 +332,7 @@ func (tx *Tx) startedRuns() (under []ScheduledRun, err error) {
 			}
 			schedules[r.schedule] = s
 		}
-		under = append(under, ScheduledRun{Schedule: s, Run: r.Run})
+		started = append(started, ScheduledRun{Schedule: s, Run: r.Run})
 	}
-	return under, nil
+	return started, nil
 }

@@ -115,7 +115,7 @@ func (tx *Tx) insertSchedule(change agent.ScheduleChange, check func(*agent.Sche
 // planSchedule validates a schedule and plans its next run. was is nil for a new
 // one.
 func (tx *Tx) planSchedule(
-	s, was *agent.Schedule,
+	s, before *agent.Schedule,
 	change agent.ScheduleChange,
 	check func(*agent.Schedule) error,
 ) error {
@@ -128,21 +128,21 @@ func (tx *Tx) planSchedule(
 	if err := tx.checkCallback(s, change); err != nil {
 		return err
 	}
-	if was == nil {
+	if before == nil {
 		if err := tx.checkRoom("schedules", agent.MaxSchedules); err != nil {
 			return err
 		}
 	}
-	return s.Plan(was, change.Times(s.Type), tx.Now)
+	return s.Plan(before, change.Times(s.Type), tx.Now)
 }
 
 // checkRoom refuses a new record if the agent already has the maximum.
 func (tx *Tx) checkRoom(table string, most int) error {
-	var there int
-	if err := tx.value(&there, "SELECT n FROM _counts WHERE name = ?", table); err != nil {
+	var count int
+	if err := tx.value(&count, "SELECT n FROM _counts WHERE name = ?", table); err != nil {
 		return err
 	}
-	if there >= most {
+	if count >= most {
 		return tooMany(table, most)
 	}
 	return nil
@@ -190,18 +190,18 @@ func (db *DB) UpdateSchedule(
 	check func(*agent.Schedule) error,
 ) (agent.Schedule, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) {
-		was, err := tx.schedule(id)
+		before, err := tx.schedule(id)
 		if err != nil {
-			return was, err
+			return before, err
 		}
 		settings, err := tx.settings()
 		if err != nil {
-			return was, err
+			return before, err
 		}
-		s := was
+		s := before
 		s.UpdatedAt = tx.Now
 		change.Apply(&s, settings.Timezone)
-		if err := tx.planSchedule(&s, &was, change, check); err != nil {
+		if err := tx.planSchedule(&s, &before, change, check); err != nil {
 			return s, err
 		}
 		if err := tx.updateSchedule(&s); err != nil {

@@ -108,9 +108,9 @@ func (tx *Tx) remember(q SeenQuery, hashes [][]byte) error {
 	return err
 }
 
-// settleSeen keeps what the nodes of an execution have seen, or forgets it if the
+// endSeen keeps what the nodes of an execution have seen, or forgets it if the
 // execution failed.
-func (tx *Tx) settleSeen(executionID string, status agent.ExecutionStatus) error {
+func (tx *Tx) endSeen(executionID string, status agent.ExecutionStatus) error {
 	statement := "DELETE FROM _seen WHERE execution_id = ? AND execution_id <> ''"
 	if status == agent.ExecutionComplete {
 		statement = "UPDATE _seen SET execution_id = '' WHERE execution_id = ? AND execution_id <> ''"

@@ -103,16 +103,19 @@ const (
 // SweepVectors removes the records of deleted chunks from the search index once
 // there are many, one segment per write. It reads outside of writes.
 func (db *DB) SweepVectors(ctx context.Context) error {
-	var gone int
+	var deleted int
 	heads, err := Read(ctx, db, func(tx *Tx) ([]search.Head, error) {
 		var total int
-		if err := tx.value(&gone, "SELECT n FROM _counts WHERE name = 'vectors_gone'"); err != nil || gone <= minSwept {
+		if err := tx.value(
+			&deleted,
+			"SELECT n FROM _counts WHERE name = 'vectors_gone'",
+		); err != nil || deleted <= minSwept {
 			return nil, err
 		}
 		if err := tx.value(
 			&total,
 			"SELECT coalesce(sum(n), 0) FROM _vector_segments",
-		); err != nil || gone <= total/sweepPart {
+		); err != nil || deleted <= total/sweepPart {
 			return nil, err
 		}
 		return all(tx, scanSegmentHead, "SELECT id, n FROM _vector_segments")
@@ -133,7 +136,7 @@ func (db *DB) SweepVectors(ctx context.Context) error {
 	}
 	// there is nothing to find
 	return db.Do(ctx, func(tx *Tx) error {
-		return tx.countDeleted(-gone)
+		return tx.countDeleted(-deleted)
 	})
 }
 
@@ -194,7 +197,7 @@ func (tx *Tx) liveRecords(data []byte, size int) ([]byte, error) {
 	for r := range slices.Chunk(data, size) {
 		seqs = append(seqs, search.Seq(r))
 	}
-	gone := map[int64]bool{}
+	deleted := map[int64]bool{}
 	missing, err := all(
 		tx,
 		func(rows *sqlite.Rows) (seq int64, err error) {
@@ -204,11 +207,11 @@ func (tx *Tx) liveRecords(data []byte, size int) ([]byte, error) {
 		search.ListJSON(seqs),
 	)
 	for _, seq := range missing {
-		gone[seq] = true
+		deleted[seq] = true
 	}
 	kept := make([]byte, 0, len(data))
 	for i, r := range slices.Collect(slices.Chunk(data, size)) {
-		if !gone[seqs[i]] {
+		if !deleted[seqs[i]] {
 			kept = append(kept, r...)
 		}
 	}

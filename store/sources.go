@@ -203,9 +203,9 @@ func (u *Upload) Discard() {
 func (u *Upload) finish() bool {
 	u.db.mu.Lock()
 	defer u.db.mu.Unlock()
-	was := u.db.uploads[u.id]
+	registered := u.db.uploads[u.id]
 	delete(u.db.uploads, u.id)
-	return was
+	return registered
 }
 
 // dropLostUploads removes parts that no source and no upload in progress owns, which

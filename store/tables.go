@@ -243,15 +243,15 @@ func keepsRows(old, t *agent.Table, from []string) bool {
 			}
 			continue
 		}
-		was := &old.Columns[i]
-		gone := slices.ContainsFunc(was.Options, func(o string) bool {
+		before := &old.Columns[i]
+		removed := slices.ContainsFunc(before.Options, func(o string) bool {
 			return !slices.Contains(c.Options, o)
 		})
-		if from[i] != was.Name ||
-			c.Type != was.Type ||
-			c.Unique != was.Unique ||
-			c.Required && !was.Required ||
-			gone {
+		if from[i] != before.Name ||
+			c.Type != before.Type ||
+			c.Unique != before.Unique ||
+			c.Required && !before.Required ||
+			removed {
 			return false
 		}
 	}

@@ -54,9 +54,9 @@ func (db *DB) CancelOccurrence(ctx context.Context, id string, start agent.Time)
 
 // checkOccurrence returns CONFLICT if the row of an occurrence meets a condition.
 func (tx *Tx) checkOccurrence(id, where, problem string) error {
-	var there bool
-	err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM occurrences WHERE id = ? AND "+where+")", id)
-	if err == nil && there {
+	var exists bool
+	err := tx.value(&exists, "SELECT EXISTS (SELECT 1 FROM occurrences WHERE id = ? AND "+where+")", id)
+	if err == nil && exists {
 		err = agent.Errorf(agent.CodeConflict, "the occurrence %s", problem).With("id", id)
 	}
 	return err
@@ -69,19 +69,19 @@ func (db *DB) changeOccurrence(
 	change func(*Tx, *agent.Task) error,
 ) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
-		was, err := tx.task(id)
+		before, err := tx.task(id)
 		if err != nil {
-			return was, err
+			return before, err
 		}
-		t := was
+		t := before
 		if err := change(tx, &t); err != nil {
-			return was, err
+			return before, err
 		}
 		if err := t.Validate(); err != nil {
-			return was, err
+			return before, err
 		}
 		t.UpdatedAt = tx.Now
-		t.PlanFurther(&was, tx.Now)
+		t.PlanFurther(&before, tx.Now)
 		if err := errors.Join(tx.updateTask(&t), tx.planned(id)); err != nil {
 			return t, err
 		}
@@ -99,14 +99,14 @@ func (db *DB) UpdateFollowing(
 	check func(*agent.Task) error,
 ) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
-		was, err := tx.task(id)
+		original, err := tx.task(id)
 		if err != nil {
-			return was, err
+			return original, err
 		}
 		if change.Exceptions.Given {
-			return was, agent.Invalid("exceptions", "cannot be set for a part of the occurrences")
+			return original, agent.Invalid("exceptions", "cannot be set for a part of the occurrences")
 		}
-		before := was
+		before := original
 		rest, whole, err := before.Split(start)
 		if err != nil {
 			return rest, err
@@ -117,14 +117,14 @@ func (db *DB) UpdateFollowing(
 		}
 		change.Apply(&rest, settings.Timezone)
 		rest.UpdatedAt = tx.Now
-		if err := tx.checkTask(&rest, &was, check); err != nil {
+		if err := tx.checkTask(&rest, &original, check); err != nil {
 			return rest, err
 		}
-		rest.PlanFurther(&was, tx.Now)
+		rest.PlanFurther(&original, tx.Now)
 		if whole {
 			err = errors.Join(tx.updateTask(&rest), tx.planned(id))
 		} else {
-			err = tx.splitTask(&before, &was, &rest)
+			err = tx.splitTask(&before, &original, &rest)
 		}
 		if err != nil {
 			return rest, err
@@ -138,12 +138,12 @@ func (db *DB) UpdateFollowing(
 }
 
 // splitTask ends a task and stores the rest of it as a new one.
-func (tx *Tx) splitTask(t, was, rest *agent.Task) error {
+func (tx *Tx) splitTask(t, before, rest *agent.Task) error {
 	if err := tx.checkRoom("tasks", agent.MaxTasks); err != nil {
 		return err
 	}
 	rest.ID, rest.CreatedAt = agent.NewID(agent.KindTask), tx.Now
-	if err := errors.Join(tx.endTask(t, was), tx.insertTask(rest)); err != nil {
+	if err := errors.Join(tx.endTask(t, before), tx.insertTask(rest)); err != nil {
 		return err
 	}
 	_, err := tx.exec("INSERT OR IGNORE INTO _chains(id, root) SELECT ?, root FROM _chains WHERE id = ?", rest.ID, t.ID)
@@ -151,9 +151,9 @@ func (tx *Tx) splitTask(t, was, rest *agent.Task) error {
 }
 
 // endTask stores a task that now ends earlier.
-func (tx *Tx) endTask(t, was *agent.Task) error {
+func (tx *Tx) endTask(t, before *agent.Task) error {
 	t.UpdatedAt = tx.Now
-	t.PlanFurther(was, tx.Now)
+	t.PlanFurther(before, tx.Now)
 	return errors.Join(tx.updateTask(t), tx.planned(t.ID))
 }
 
@@ -161,11 +161,11 @@ func (tx *Tx) endTask(t, was *agent.Task) error {
 // The task itself is removed if none are left.
 func (db *DB) DeleteFollowing(ctx context.Context, id string, start agent.Time) error {
 	return db.Do(ctx, func(tx *Tx) error {
-		was, err := tx.task(id)
+		before, err := tx.task(id)
 		if err != nil {
 			return err
 		}
-		t := was
+		t := before
 		_, whole, err := t.Split(start)
 		switch {
 		case err != nil:
@@ -173,7 +173,7 @@ func (db *DB) DeleteFollowing(ctx context.Context, id string, start agent.Time) 
 		case whole:
 			err = tx.deleteRow("tasks", "task", id)
 		default:
-			err = tx.endTask(&t, &was)
+			err = tx.endTask(&t, &before)
 		}
 		if err != nil {
 			return err

@@ -206,21 +206,21 @@ func taskJSON(t *agent.Task) (days, exceptions string, err error) {
 }
 
 // planTask validates a task and plans its next start. was is nil for a new one.
-func (tx *Tx) planTask(t, was *agent.Task, check func(*agent.Task) error) error {
-	if err := tx.checkTask(t, was, check); err != nil {
+func (tx *Tx) planTask(t, before *agent.Task, check func(*agent.Task) error) error {
+	if err := tx.checkTask(t, before, check); err != nil {
 		return err
 	}
-	if was == nil {
+	if before == nil {
 		if err := tx.checkRoom("tasks", agent.MaxTasks); err != nil {
 			return err
 		}
 	}
-	return t.Plan(was, tx.Now)
+	return t.Plan(before, tx.Now)
 }
 
 // checkTask validates a task, and its workflow if that has changed.
-func (tx *Tx) checkTask(t, was *agent.Task, check func(*agent.Task) error) error {
-	if err := t.Validate(); err != nil || was != nil && t.WorkflowID == was.WorkflowID {
+func (tx *Tx) checkTask(t, before *agent.Task, check func(*agent.Task) error) error {
+	if err := t.Validate(); err != nil || before != nil && t.WorkflowID == before.WorkflowID {
 		return err
 	}
 	if err := check(t); err != nil {
@@ -233,9 +233,9 @@ func (tx *Tx) checkTaskWorkflow(t *agent.Task) error {
 	if t.WorkflowID == "" {
 		return nil
 	}
-	var there bool
-	err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM workflows WHERE id = ?)", t.WorkflowID)
-	if err == nil && !there {
+	var exists bool
+	err := tx.value(&exists, "SELECT EXISTS (SELECT 1 FROM workflows WHERE id = ?)", t.WorkflowID)
+	if err == nil && !exists {
 		err = agent.Invalid("workflow_id", "does not name a workflow of this agent")
 	}
 	return err
@@ -250,18 +250,18 @@ func (db *DB) UpdateTask(
 	check func(*agent.Task) error,
 ) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
-		was, err := tx.task(id)
+		before, err := tx.task(id)
 		if err != nil {
-			return was, err
+			return before, err
 		}
 		settings, err := tx.settings()
 		if err != nil {
-			return was, err
+			return before, err
 		}
-		t := was
+		t := before
 		t.UpdatedAt = tx.Now
 		change.Apply(&t, settings.Timezone)
-		if err := tx.planTask(&t, &was, check); err != nil {
+		if err := tx.planTask(&t, &before, check); err != nil {
 			return t, err
 		}
 		if err := errors.Join(tx.updateTask(&t), tx.planned(id)); err != nil {

@@ -51,13 +51,13 @@ func clearCommands(folder string) error {
 	if err != nil {
 		return err
 	}
-	var left []string
+	var remaining []string
 	for _, e := range entries {
 		if leftByCommands().MatchString(e.Name()) {
-			left = append(left, filepath.Join(folder, e.Name()))
+			remaining = append(remaining, filepath.Join(folder, e.Name()))
 		}
 	}
-	if len(left) == 0 {
+	if len(remaining) == 0 {
 		return nil
 	}
 	lock := flock.New(filepath.Join(folder, commandLock))
@@ -65,7 +65,7 @@ func clearCommands(folder string) error {
 		return err
 	}
 	var errs []error
-	for _, path := range left {
+	for _, path := range remaining {
 		errs = append(errs, os.RemoveAll(path))
 	}
 	return errors.Join(errors.Join(errs...), lock.Unlock())
@@ -76,9 +76,9 @@ func clearCommands(folder string) error {
 func (f *Folder) clearTemp() error {
 	errs := []error{os.RemoveAll(f.tempPath("")), clearCommands(f.path)}
 	for _, pattern := range []string{"*.new", "replica/*.new"} {
-		left, err := filepath.Glob(filepath.Join(f.path, pattern))
+		files, err := filepath.Glob(filepath.Join(f.path, pattern))
 		errs = append(errs, err)
-		for _, path := range left {
+		for _, path := range files {
 			errs = append(errs, os.Remove(path))
 		}
 	}

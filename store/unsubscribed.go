@@ -13,7 +13,7 @@ import (
 type unsubscribed struct {
 	mu      sync.Mutex
 	changes uint64          // guarded by mu: number of possible new subscriptions
-	asked   map[string]bool // guarded by mu: consumers since then, and whether they have no subscribers
+	known   map[string]bool // guarded by mu: consumers since then, and whether they have no subscribers
 	behind  bool            // guarded by mu: a cursor may have to follow
 }
 
@@ -30,10 +30,10 @@ func (u *unsubscribed) note(consumer string, none bool, at uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	none = none && at == u.changes
-	if u.asked == nil {
-		u.asked = map[string]bool{}
+	if u.known == nil {
+		u.known = map[string]bool{}
 	}
-	u.asked[consumer] = none
+	u.known[consumer] = none
 	u.behind = u.behind || none
 }
 
@@ -41,7 +41,7 @@ func (u *unsubscribed) note(consumer string, none bool, at uint64) {
 func (u *unsubscribed) consumers() (names []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for name, none := range maps.All(u.asked) {
+	for name, none := range maps.All(u.known) {
 		if none {
 			names = append(names, name)
 		}
@@ -72,12 +72,12 @@ func (u *unsubscribed) announce(kinds workKinds) workKinds {
 	defer u.mu.Unlock()
 	if kinds&workSubscriptions != 0 {
 		u.changes++
-		clear(u.asked)
+		clear(u.known)
 	}
 	if kinds&workEvents == 0 ||
 		kinds&workChanged != 0 ||
-		len(u.asked) < len(subscriptions) ||
-		slices.Contains(slices.Collect(maps.Values(u.asked)), false) {
+		len(u.known) < len(subscriptions) ||
+		slices.Contains(slices.Collect(maps.Values(u.known)), false) {
 		return kinds &^ workSubscriptions // there is a subscription, or a consumer has not asked yet
 	}
 	u.behind = true

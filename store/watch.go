@@ -86,7 +86,7 @@ func (f *Folder) compare() {
 			continue
 		}
 		switch db := f.known(id); {
-		case db == nil || db.gone.Load():
+		case db == nil || db.closed.Load():
 			f.watcher.saved[id] = fileState{}
 		case db.Problem() != nil: // refused at start: wait for a change
 			f.watcher.saved[id] = fileState{stamp: f.stamp(id), settled: true}
@@ -136,7 +136,7 @@ func fileStamp(info os.FileInfo) string {
 // find it unchanged, so that a file being copied is left alone.
 func (f *Folder) consider(id string) {
 	db := f.known(id)
-	if db != nil && db.Problem() == nil && !db.gone.Load() {
+	if db != nil && db.Problem() == nil && !db.closed.Load() {
 		delete(f.watcher.saved, id)
 		return
 	}
@@ -160,7 +160,7 @@ func (f *Folder) take(id string) bool {
 		return false
 	}
 	defer unclaim()
-	if db := f.known(id); db != nil && db.Problem() == nil && !db.gone.Load() {
+	if db := f.known(id); db != nil && db.Problem() == nil && !db.closed.Load() {
 		return true // created here in the meantime
 	}
 	found := inspect(f.filePath(id))

@@ -86,7 +86,7 @@ func bestSentence(query, text string, found [][2]int) (best [2]int) {
 	if table, err := lexicon.Load(); err == nil {
 		related = table.Similar(query, texts)
 	}
-	most, above, asked := 0.05, 0.0, 0.0
+	most, above, bestQuestion := 0.05, 0.0, 0.0
 	for i, s := range sentences {
 		words := map[string]bool{}
 		for _, f := range found {
@@ -97,12 +97,12 @@ func bestSentence(query, text string, found [][2]int) (best [2]int) {
 		value := float64(len(words)) + relatedSentence*max(related[i], 0)
 		switch last := i+1 == len(sentences); {
 		case isTitle(texts[i]) && !isQuestion(texts[i]) || !last && isRule(texts[i+1]):
-			above, asked = value/2, 0
+			above, bestQuestion = value/2, 0
 			value = above - 0.01 // what is below it answers better
 		case isQuestion(texts[i]) && !last: // what it asks is answered next
-			asked, value = value, 0
+			bestQuestion, value = value, 0
 		default:
-			value, asked = value+above+asked, 0
+			value, bestQuestion = value+above+bestQuestion, 0
 		}
 		if value > most && !isRule(texts[i]) {
 			most, best = value, s

@@ -75,8 +75,8 @@ func (ix *Index) readFile(ctx context.Context, db *store.DB, w *store.Work, m mo
 		var data bytes.Buffer
 		data.Grow(int(file.Size))
 		if err := file.WriteTo(ctx, &data); err != nil {
-			if _, gone := db.SourceFile(ctx, w.ID); gone != nil {
-				return gone // deleted between two parts
+			if _, problem := db.SourceFile(ctx, w.ID); problem != nil {
+				return problem // deleted between two parts
 			}
 			return err
 		}

@@ -159,12 +159,12 @@ func (ix *Index) answer(ctx context.Context, db *store.DB, q Query) (Answer, err
 	}
 	ix.log.Warn("search by words only", "agent", db.ID(), "error", err)
 	q.Mode, q.MinScore = Keyword, 0
-	asked, err := ix.prepare(ctx, db, m, q)
+	prepared, err := ix.prepare(ctx, db, m, q)
 	if err != nil {
 		return Answer{}, err
 	}
 	r := ix.ranking(m, q)
-	list, err := ix.shortlist(ctx, db, m, q, r, asked, nil)
+	list, err := ix.shortlist(ctx, db, m, q, r, prepared, nil)
 	a := Answer{
 		Results: results(list, q, r),
 		Mode:    Keyword,
@@ -173,7 +173,7 @@ func (ix *Index) answer(ctx context.Context, db *store.DB, q Query) (Answer, err
 	if m.to.File() {
 		a.Notice = noticeNotInstalled
 	}
-	asked.markMatches(q.Text, a.Results)
+	prepared.markMatches(q.Text, a.Results)
 	return a, err
 }
 
@@ -192,11 +192,11 @@ func (ix *Index) embedFor(ctx context.Context, db *store.DB, m model, texts ...s
 // find searches by vectors, of the agent's model and of earlier ones. If the
 // agent's model fails, those of earlier ones answer.
 func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answer, error) {
-	asked, err := ix.prepare(ctx, db, m, q)
+	prepared, err := ix.prepare(ctx, db, m, q)
 	if err != nil {
 		return Answer{}, err
 	}
-	s, failed := ix.side(ctx, db, m, q, asked)
+	s, failed := ix.searchModel(ctx, db, m, q, prepared)
 	if failed != nil && !errors.Is(failed, errNoVectors) {
 		return Answer{}, failed
 	}
@@ -205,7 +205,7 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 		return Answer{}, err
 	}
 	for _, other := range others {
-		more, err := ix.side(ctx, db, other, q, asked)
+		more, err := ix.searchModel(ctx, db, other, q, prepared)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -227,7 +227,7 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 		return Answer{}, err
 	}
 	answer.Results = results(found, q, s.ranking)
-	asked.markMatches(q.Text, answer.Results)
+	prepared.markMatches(q.Text, answer.Results)
 	return answer, nil
 }
 
@@ -263,16 +263,16 @@ func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (q
 		found <- outcome{matches, err}
 		close(prepared)
 	}()
-	asked, ok := <-prepared
-	asked.matches = sync.OnceValues(func() (*store.Matches, error) {
+	ready, ok := <-prepared
+	ready.matches = sync.OnceValues(func() (*store.Matches, error) {
 		o := <-found
 		return o.matches, o.err
 	})
 	if !ok {
-		_, err := asked.matches()
+		_, err := ready.matches()
 		return question{}, err
 	}
-	return asked, nil
+	return ready, nil
 }
 
 // isSpelled reports whether a word is spelled correctly as far as the lexicon knows.
@@ -305,7 +305,7 @@ func (ix *Index) shortlist(
 	m model,
 	q Query,
 	r ranking,
-	asked question,
+	prepared question,
 	vector []float32,
 ) ([]candidate, error) {
 	var near map[int64]float64
@@ -315,7 +315,7 @@ func (ix *Index) shortlist(
 			return k.Nearest(vector, sideLimit(q.Limit))
 		})
 	}
-	matches, err := asked.matches()
+	matches, err := prepared.matches()
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}

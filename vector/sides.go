@@ -12,22 +12,22 @@ import (
 const noModel = "the agent's embedding model cannot be used: these results are by words and by " +
 	"vectors of an earlier model"
 
-// side are the results of one model.
-type side struct {
+// modelResults are the results of one model.
+type modelResults struct {
 	vector  []float32 // of the query
 	ranking ranking
 	found   []candidate
 }
 
-// side searches by the vectors of a model, and by words.
-func (ix *Index) side(
+// searchModel searches by the vectors of a model, and by words.
+func (ix *Index) searchModel(
 	ctx context.Context,
 	db *store.DB,
 	m model,
 	q Query,
-	asked question,
-) (s side, err error) {
-	vectors, err := ix.embedFor(ctx, db, m, m.query(asked.text))
+	prepared question,
+) (s modelResults, err error) {
+	vectors, err := ix.embedFor(ctx, db, m, m.query(prepared.text))
 	if err != nil {
 		return s, fmt.Errorf("embed the query: %w", err)
 	}
@@ -40,13 +40,13 @@ func (ix *Index) side(
 			return s, errors.Join(errNoVectors, err)
 		}
 	}
-	found, err := ix.shortlist(ctx, db, m, q, r, asked, vectors[0])
-	return side{vectors[0], r, found}, err
+	found, err := ix.shortlist(ctx, db, m, q, r, prepared, vectors[0])
+	return modelResults{vectors[0], r, found}, err
 }
 
 // add adds what was found with an earlier model. If both found a chunk, the candidate
 // with a vector is kept.
-func (s *side) add(more side) {
+func (s *modelResults) add(more modelResults) {
 	if s.vector == nil {
 		*s = more
 		return

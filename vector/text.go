@@ -140,8 +140,8 @@ func (l *layout) window(w Window) (first, last int) {
 		return first, l.extend(first, w.Bytes)
 	}
 	first = l.at
-	for left := (w.Bytes - l.places[first].bytes) / 2; first > 0 && l.places[first-1].bytes <= left; first-- {
-		left -= l.places[first-1].bytes
+	for remaining := (w.Bytes - l.places[first].bytes) / 2; first > 0 && l.places[first-1].bytes <= remaining; first-- {
+		remaining -= l.places[first-1].bytes
 	}
 	return first, max(l.extend(first, w.Bytes), l.at)
 }

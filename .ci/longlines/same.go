@@ -17,10 +17,10 @@ func sameCode(before, after []byte) error {
 		what string
 		list func([]byte) []string
 	}{{"tokens", tokens}, {"comments", commentWords}} {
-		was, is := of.list(before), of.list(after)
-		for i := range max(len(was), len(is)) {
-			if i >= len(was) || i >= len(is) || was[i] != is[i] {
-				return fmt.Errorf("%s differ: %q became %q", of.what, around(was, i), around(is, i))
+		old, is := of.list(before), of.list(after)
+		for i := range max(len(old), len(is)) {
+			if i >= len(old) || i >= len(is) || old[i] != is[i] {
+				return fmt.Errorf("%s differ: %q became %q", of.what, around(old, i), around(is, i))
 			}
 		}
 	}

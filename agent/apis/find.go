@@ -34,7 +34,7 @@ func (a *APIs) Find(ctx context.Context, db *store.DB, apiID, words string, allo
 	}
 	best := rank(all, words, allow)
 	found := make([]Found, 0, len(best))
-	left := maxFoundSchemas
+	remaining := maxFoundSchemas
 	for i, o := range best {
 		f := Found{
 			Operation: o.ID,
@@ -46,7 +46,7 @@ func (a *APIs) Find(ctx context.Context, db *store.DB, apiID, words string, allo
 			if err != nil {
 				return nil, err
 			}
-			if left -= len(full.Parameters); left >= 0 || i == 0 {
+			if remaining -= len(full.Parameters); remaining >= 0 || i == 0 {
 				f.Parameters = full.Parameters
 			}
 		}
@@ -61,14 +61,14 @@ func rank(all []agent.Operation, words string, allow *agent.APIAllow) []*agent.O
 		*agent.Operation
 		score int
 	}
-	asked := strings.Fields(strings.ToLower(words))
+	queryWords := strings.Fields(strings.ToLower(words))
 	var list []scored
 	for i := range all {
 		o := &all[i]
 		if allow != nil && !allow.Fits(o) {
 			continue
 		}
-		if s := score(o, words, asked); s > 0 || len(asked) == 0 {
+		if s := score(o, words, queryWords); s > 0 || len(queryWords) == 0 {
 			list = append(list, scored{o, s})
 		}
 	}
@@ -84,13 +84,13 @@ func rank(all []agent.Operation, words string, allow *agent.APIAllow) []*agent.O
 
 // score counts the words in an operation. Those in its name and its summary count
 // more.
-func score(o *agent.Operation, words string, asked []string) (total int) {
+func score(o *agent.Operation, words string, queryWords []string) (total int) {
 	if words == o.ID || words == o.Name {
 		return 1000
 	}
 	short := strings.ToLower(o.ID + " " + o.Summary + " " + o.Method)
 	long := strings.ToLower(o.Path + " " + strings.Join(o.Tags, " "))
-	for _, word := range asked {
+	for _, word := range queryWords {
 		stem := strings.TrimSuffix(word, "s")
 		switch {
 		case strings.Contains(short, stem):

@@ -134,8 +134,8 @@ func (u *Updated) compare(stored []store.StoredOperation, operations []agent.Ope
 		if err != nil {
 			return err
 		}
-		switch known, was := hashes[id]; {
-		case !was:
+		switch known, found := hashes[id]; {
+		case !found:
 			u.Added = append(u.Added, id)
 		case known != hash:
 			u.Changed = append(u.Changed, id)

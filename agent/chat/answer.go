@@ -18,11 +18,11 @@ import (
 func (c *Chat) Answer(
 	ctx context.Context,
 	db *store.DB,
-	said agent.Message,
+	message agent.Message,
 	how agent.AnswerOptions,
 	keep func(agent.Message) error,
 ) error {
-	release, err := c.turns.acquire(ctx, turnKey{db.ID(), said.ConversationID})
+	release, err := c.turns.acquire(ctx, turnKey{db.ID(), message.ConversationID})
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *Chat) Answer(
 	if err != nil {
 		return err
 	}
-	conversation, history, err := db.Conversation(ctx, said.ConversationID, maxHistory)
+	conversation, history, err := db.Conversation(ctx, message.ConversationID, maxHistory)
 	if err != nil {
 		return err
 	}
@@ -39,9 +39,9 @@ func (c *Chat) Answer(
 	if err != nil {
 		return err
 	}
-	ctx = WithKey(ctx, db.ID()+":"+store.AnswerKey(said.ID))
+	ctx = WithKey(ctx, db.ID()+":"+store.AnswerKey(message.ID))
 	x := Request{
-		Messages: newestWithin(historyUpTo(history, said), historyTokens),
+		Messages: newestWithin(historyUpTo(history, message), historyTokens),
 		Tools:    Choice{None: how.Public},
 		Channel:  channel,
 	}
@@ -65,12 +65,12 @@ func (c *Chat) Answer(
 	if err != nil && answer.Text == "" && !handedOver {
 		return err
 	}
-	raw, e := answerMetadata{InReplyTo: said.ID, Partial: err != nil}.metadata(answer, agent.MaxObjectBytes/2)
+	raw, e := answerMetadata{InReplyTo: message.ID, Partial: err != nil}.metadata(answer, agent.MaxObjectBytes/2)
 	if e != nil {
 		return e
 	}
 	reply := agent.Message{
-		ConversationID: said.ConversationID,
+		ConversationID: message.ConversationID,
 		Role:           agent.MessageAssistant,
 		Content:        agent.Clip(answer.Text, agent.MaxMessageLength),
 		Metadata:       raw,
@@ -96,14 +96,14 @@ func channelOf(ctx context.Context, db *store.DB, c agent.Conversation) (agent.G
 
 // historyUpTo returns a conversation as seen when answering a message: without what
 // people said after it, and with the message last.
-func historyUpTo(history []agent.Message, said agent.Message) []agent.Message {
+func historyUpTo(history []agent.Message, message agent.Message) []agent.Message {
 	kept := make([]agent.Message, 0, len(history)+1)
 	for _, m := range history {
-		if m.ID != said.ID && (m.ID < said.ID || m.Role != agent.MessageUser) {
+		if m.ID != message.ID && (m.ID < message.ID || m.Role != agent.MessageUser) {
 			kept = append(kept, m)
 		}
 	}
-	return append(kept, said)
+	return append(kept, message)
 }
 
 // handoverTool lets the model leave the conversation to a person.

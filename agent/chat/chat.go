@@ -276,13 +276,13 @@ func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key strin
 	if conversationID == "" {
 		return c.Complete(WithKey(ctx, key), db, x, nil)
 	}
-	asked := x.Messages[len(x.Messages)-1]
+	question := x.Messages[len(x.Messages)-1]
 	return c.answerOnce(ctx, db, conversationID, key, x, func(history []agent.Message) []llm.Message {
 		before := newestWithin(history, historyTokens)
 		if n := len(before); n == 0 ||
-			before[n-1].Role != asked.Role ||
-			before[n-1].Content != asked.Content {
-			before = append(before, asked)
+			before[n-1].Role != question.Role ||
+			before[n-1].Content != question.Content {
+			before = append(before, question)
 		}
 		return before
 	})
@@ -299,27 +299,27 @@ func (c *Chat) Ask(
 	conversationID, key, prompt string,
 	about json.RawMessage,
 ) (Answer, error) {
-	said := agent.Message{
+	message := agent.Message{
 		ConversationID: conversationID,
 		Role:           agent.MessageUser,
 		Content:        prompt,
 		Metadata:       json.RawMessage("{}"),
 	}
-	if err := said.Validate(); err != nil {
+	if err := message.Validate(); err != nil {
 		return Answer{}, renameTurnField(err)
 	}
 	if _, _, err := c.modelOf(ctx, db, Request{}); err != nil {
 		return Answer{}, err // no model could answer
 	}
-	said, err := db.AppendPromptOnce(ctx, key, about, said)
+	message, err := db.AppendPromptOnce(ctx, key, about, message)
 	if err != nil {
 		return Answer{}, err
 	}
 	return c.answerOnce(
-		ctx, db, said.ConversationID, key,
+		ctx, db, message.ConversationID, key,
 		Request{},
 		func(history []agent.Message) []llm.Message {
-			return newestWithin(historyUpTo(history, said), historyTokens)
+			return newestWithin(historyUpTo(history, message), historyTokens)
 		},
 	)
 }

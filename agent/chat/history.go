@@ -53,17 +53,17 @@ func newestWithin(history []agent.Message, budget int) []llm.Message {
 // one message only the newest, in the place of the first, and without notes and
 // answers that consist of passages.
 func visibleHistory(history []agent.Message) []agent.Message {
-	var said []agent.Message
-	place := map[int64]int{} // index in said, by id
+	var visible []agent.Message
+	place := map[int64]int{} // index in visible, by id
 	for _, m := range history {
 		of := readAnswerMetadata(m).RetryOf
 		at, again := place[of]
 		if !again || of == 0 {
-			at, said = len(said), append(said, m)
+			at, visible = len(visible), append(visible, m)
 		}
-		said[at], place[m.ID] = m, at
+		visible[at], place[m.ID] = m, at
 	}
-	return slices.DeleteFunc(said, func(m agent.Message) bool {
+	return slices.DeleteFunc(visible, func(m agent.Message) bool {
 		return m.Role == agent.MessageNote || readAnswerMetadata(m).Mode == ModePassages
 	})
 }

@@ -55,18 +55,18 @@ const maxStatements = 8
 // text cites it for.
 func citedIn(text string, passages []Citation) []Citation {
 	statements := map[int][]string{}
-	last, said := 0, ""
+	last, statement := 0, ""
 	for _, at := range citationPattern.FindAllStringIndex(text, -1) {
 		if before := chunk.Sentences(text[last:at[0]]); len(before) > 0 {
 			part := before[len(before)-1]
 			if s := text[last+part[0] : last+part[1]]; strings.ContainsFunc(s, isWordRune) {
-				said = s
+				statement = s
 			}
 		}
 		last = at[1]
 		for n := range numbersIn(text[at[0]:at[1]]) {
-			if said != "" && len(statements[n]) < maxStatements {
-				statements[n] = append(statements[n], said)
+			if statement != "" && len(statements[n]) < maxStatements {
+				statements[n] = append(statements[n], statement)
 			}
 		}
 	}
@@ -167,18 +167,18 @@ func (c *Chat) findAll(ctx context.Context, db *store.DB, sources, queries []str
 // searchQuery returns the search query: the last message and, if it is short, also
 // the person's previous message, which it is likely to refer to.
 func searchQuery(messages []llm.Message) string {
-	var said []string
-	for i := len(messages) - 1; i >= 0 && len(said) < 2; i-- {
+	var questions []string
+	for i := len(messages) - 1; i >= 0 && len(questions) < 2; i-- {
 		if messages[i].Role == agent.MessageUser {
-			said = append(said, messages[i].Content)
+			questions = append(questions, messages[i].Content)
 		}
 	}
-	if len(said) == 0 {
+	if len(questions) == 0 {
 		return ""
 	}
-	question := said[0]
-	if len(said) == 2 && len(question) < shortQuestion {
-		question = said[1] + " " + question
+	question := questions[0]
+	if len(questions) == 2 && len(question) < shortQuestion {
+		question = questions[1] + " " + question
 	}
 	if runes := []rune(question); len(runes) > vector.MaxQuery {
 		question = string(runes[len(runes)-vector.MaxQuery:])

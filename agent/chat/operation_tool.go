@@ -214,27 +214,27 @@ func (b *Toolbox) runAPISet(
 	if err := CheckArguments(apiSetSchema, arguments); err != nil {
 		return nil, err
 	}
-	var asked struct {
+	var selection struct {
 		Query     string          `json:"query"`
 		Operation string          `json:"operation"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	if err := json.Unmarshal(arguments, &asked); err != nil {
+	if err := json.Unmarshal(arguments, &selection); err != nil {
 		return nil, agent.Invalid("arguments", "must be a JSON object")
 	}
-	if asked.Operation == "" {
-		found, err := b.options.APIs.Find(ctx, db, c.APIID, asked.Query, c.Allow)
+	if selection.Operation == "" {
+		found, err := b.options.APIs.Find(ctx, db, c.APIID, selection.Query, c.Allow)
 		return map[string]any{"operations": found}, err
 	}
-	api, o, err := db.Operation(ctx, c.APIID, asked.Operation)
+	api, o, err := db.Operation(ctx, c.APIID, selection.Operation)
 	if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && c.Allow != nil && !c.Allow.Fits(&o.Operation) {
 		return nil, agent.Invalid("arguments", "operation: names none that this tool may call")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(asked.Arguments) == 0 {
-		asked.Arguments = json.RawMessage("{}")
+	if len(selection.Arguments) == 0 {
+		selection.Arguments = json.RawMessage("{}")
 	}
-	return b.callOperation(ctx, db, &api, &o, c, asked.Arguments)
+	return b.callOperation(ctx, db, &api, &o, c, selection.Arguments)
 }

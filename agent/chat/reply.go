@@ -76,11 +76,11 @@ func (c *Chat) Reply(
 	t Turn,
 	onEvent func(Event) error,
 ) (agent.Message, Answer, error) {
-	said, err := t.question(ctx, db)
+	message, err := t.question(ctx, db)
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
-	release, err := c.turns.acquire(ctx, turnKey{db.ID(), said.ConversationID})
+	release, err := c.turns.acquire(ctx, turnKey{db.ID(), message.ConversationID})
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
@@ -97,7 +97,7 @@ func (c *Chat) Reply(
 	if err != nil && !passages {
 		return agent.Message{}, Answer{}, err // no model could answer
 	}
-	said, history, err := t.begin(ctx, db, said)
+	message, history, err := t.begin(ctx, db, message)
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
@@ -109,56 +109,58 @@ func (c *Chat) Reply(
 		answer, err = c.answer(ctx, db, model, settings, x, onEvent)
 	}
 	if err != nil && answer.Text == "" {
-		return agent.Message{ConversationID: said.ConversationID}, answer, inConversation(err, said.ConversationID)
+		return agent.Message{
+			ConversationID: message.ConversationID,
+		}, answer, inConversation(err, message.ConversationID)
 	}
 	reply, stored := c.storeAnswer(
 		ctx,
 		db,
-		said.ConversationID,
-		answerMetadata{InReplyTo: said.ID, RetryOf: t.RetryOf, Partial: err != nil},
+		message.ConversationID,
+		answerMetadata{InReplyTo: message.ID, RetryOf: t.RetryOf, Partial: err != nil},
 		answer,
 	)
-	return reply, answer, inConversation(errors.Join(err, stored), said.ConversationID)
+	return reply, answer, inConversation(errors.Join(err, stored), message.ConversationID)
 }
 
 // question returns the message that a turn answers. It may not be stored yet.
 func (t Turn) question(ctx context.Context, db *store.DB) (agent.Message, error) {
 	if t.RetryOf != 0 {
-		said, err := db.Question(ctx, t.RetryOf)
+		message, err := db.Question(ctx, t.RetryOf)
 		if agent.ErrorCode(err) == agent.CodeNotFound ||
-			err == nil && t.ConversationID != "" && t.ConversationID != said.ConversationID {
-			return said, agent.Invalid("retry_of", "must be the id of an answer in this conversation")
+			err == nil && t.ConversationID != "" && t.ConversationID != message.ConversationID {
+			return message, agent.Invalid("retry_of", "must be the id of an answer in this conversation")
 		}
-		return said, err
+		return message, err
 	}
-	said := agent.Message{
+	message := agent.Message{
 		ConversationID: t.ConversationID,
 		Role:           agent.MessageUser,
 		Content:        t.Message,
 		Metadata:       agent.ChatMessageMetadata,
 	}
-	return said, renameTurnField(said.Validate())
+	return message, renameTurnField(message.Validate())
 }
 
 // begin stores the message that a turn answers, unless it was stored before,
 // and returns it with the conversation up to it.
-func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agent.Message, []agent.Message, error) {
+func (t Turn) begin(ctx context.Context, db *store.DB, message agent.Message) (agent.Message, []agent.Message, error) {
 	if t.RetryOf == 0 {
-		return db.BeginTurn(ctx, said, t.ContactID, maxHistory)
+		return db.BeginTurn(ctx, message, t.ContactID, maxHistory)
 	}
-	_, history, err := db.Conversation(ctx, said.ConversationID, maxHistory)
+	_, history, err := db.Conversation(ctx, message.ConversationID, maxHistory)
 	if err != nil {
-		return said, nil, err
+		return message, nil, err
 	}
 	history = visibleHistory(history) // before truncating: earlier messages may have been answered again since
 	if at := slices.IndexFunc(history, func(m agent.Message) bool {
-		return m.ID == said.ID
+		return m.ID == message.ID
 	}); at >= 0 {
-		return said, history[:at+1], nil
+		return message, history[:at+1], nil
 	}
-	history, _, err = db.Messages(ctx, said.ConversationID, said.ID+1, maxHistory, true)
+	history, _, err = db.Messages(ctx, message.ConversationID, message.ID+1, maxHistory, true)
 	slices.Reverse(history)
-	return said, history, err
+	return message, history, err
 }
 
 // passages answers with passages from the agent's knowledge, since the model's

@@ -51,11 +51,11 @@ func (c *Chat) short(ctx context.Context, db *store.DB, model llm.Model, call sh
 	limited, cancel := context.WithTimeout(ctx, call.limit)
 	defer cancel()
 	model.MaxTokens = shortTokens
-	said := hideLinks(db, []llm.Message{{Role: agent.MessageUser, Content: call.text}})
+	messages := hideLinks(db, []llm.Message{{Role: agent.MessageUser, Content: call.text}})
 	got, err := c.model.Chat(
 		limited,
 		model,
-		llm.Request{System: call.system, Messages: said},
+		llm.Request{System: call.system, Messages: messages},
 		nil,
 	)
 	if err == nil {

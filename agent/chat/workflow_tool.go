@@ -75,11 +75,11 @@ func (b *Toolbox) runWorkflow(
 	if err != nil {
 		return nil, err
 	}
-	asked := ctx
+	outer := ctx
 	ctx, cancel := withinLimit(ctx, c, workflowTimeout)
 	defer cancel()
 	run := WorkflowRun{WorkflowID: c.WorkflowID, Input: input, Key: keyOf(ctx)}
-	if until, limited := asked.Deadline(); limited && c.TimeoutMS > int(workflowTimeout.Milliseconds()) {
+	if until, limited := outer.Deadline(); limited && c.TimeoutMS > int(workflowTimeout.Milliseconds()) {
 		run.Deadline = until.Add(-answerMargin)
 	}
 	if b.options.Workflow == nil {

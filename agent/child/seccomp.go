@@ -95,19 +95,19 @@ func filter() []bpf.Instruction {
 		out = append(out, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: 1}, allow)
 	}
 	for _, call := range conditionalCalls() {
-		left := uint8(3*len(call.conditions) + 1)
+		skip := uint8(3*len(call.conditions) + 1)
 		out = append(out, load(offNumber), bpf.JumpIf{
 			Cond:     bpf.JumpNotEqual,
 			Val:      call.number,
-			SkipTrue: left,
+			SkipTrue: skip,
 		})
 		for _, c := range call.conditions {
-			left -= 3
+			skip -= 3
 			out = append(
 				out,
 				load(offArguments+8*c.argument),
 				bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask},
-				bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.value, SkipTrue: left},
+				bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.value, SkipTrue: skip},
 			)
 		}
 		out = append(out, allow)

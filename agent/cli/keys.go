@@ -94,8 +94,8 @@ func (p *Program) createKey(root *cobra.Command) *cobra.Command {
 // terminal. It returns nil, and warns, if there is no answer.
 func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role, error) {
 	decided := agent.DefaultRoleOf(p.config.Role(), p.config.DefaultRoleSet, stored.Choice).Decided()
-	asked := answer == "" && !decided && !stored.KeyMade
-	if asked && client.IsTerminal(p.In) {
+	prompting := answer == "" && !decided && !stored.KeyMade
+	if prompting && client.IsTerminal(p.In) {
 		fmt.Fprint(
 			p.Notes,
 			"This key closes the server. May callers without a key or an identity read the agent default,\n"+
@@ -107,7 +107,7 @@ func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role,
 	role := agent.RoleNone
 	switch strings.ToLower(answer) {
 	case "":
-		if asked {
+		if prompting {
 			fmt.Fprintln(p.Notes, UndecidedWarning)
 		}
 		return nil, nil

@@ -43,8 +43,8 @@ func (c *Credentials) Create(ctx context.Context, db *store.DB, d Draft) (agent.
 }
 
 // overlay returns config overwritten with the fields that are set in over.
-func overlay(config, over agent.CredentialConfig) (agent.CredentialConfig, error) {
-	raw, err := json.Marshal(over)
+func overlay(config, changes agent.CredentialConfig) (agent.CredentialConfig, error) {
+	raw, err := json.Marshal(changes)
 	if err != nil {
 		return config, err
 	}

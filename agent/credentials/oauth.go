@@ -151,7 +151,7 @@ func (c *Credentials) askTokens(
 	endpoint string,
 	form url.Values,
 ) (grantedTokens, error) {
-	asked := c.now()
+	requestedAt := c.now()
 	status, raw, contentType, err := c.postClient(ctx, o, endpoint, form)
 	if err != nil {
 		return grantedTokens{}, err
@@ -168,12 +168,12 @@ func (c *Credentials) askTokens(
 		agent.CredentialTokens{
 			AccessToken:  access,
 			RefreshToken: fields.Text("refresh_token"),
-			IssuedAt:     agent.At(asked),
+			IssuedAt:     agent.At(requestedAt),
 		},
 		accountOf(fields.Text("id_token")),
 	}
 	if life := fields.Seconds("expires_in"); life > 0 {
-		a.ExpiresAt = agent.At(asked.Add(life))
+		a.ExpiresAt = agent.At(requestedAt.Add(life))
 	}
 	return a, nil
 }
@@ -215,13 +215,14 @@ var temporaryCodes = map[string]bool{
 // refusalError returns the error for a response without tokens. It includes the provider's
 // text, with secrets masked.
 func refusalError(status int, fields egress.OAuthAnswer, secrets []string) error {
-	code, said := fields.Text("error"), cmp.Or(fields.Text("error_description"), fields.Text("message"))
+	code, description := fields.Text("error"), cmp.Or(fields.Text("error_description"), fields.Text("message"))
 	if listed, ok := fields["errors"].([]any); ok && code == "" && len(listed) > 0 {
 		fields["error"] = listed[0] // Fitbit
 	}
 	if object, ok := fields["error"].(map[string]any); ok {
 		inner := egress.OAuthAnswer(object)
-		code, said = cmp.Or(inner.Text("type"), inner.Text("errorType"), inner.Text("code")), inner.Text("message")
+		code, description =
+			cmp.Or(inner.Text("type"), inner.Text("errorType"), inner.Text("code")), inner.Text("message")
 	}
 	if _, err := strconv.Atoi(fields.Text("status")); code == "" && err != nil {
 		code = fields.Text("status") // HubSpot: BAD_REFRESH_TOKEN
@@ -229,18 +230,18 @@ func refusalError(status int, fields egress.OAuthAnswer, secrets []string) error
 	if len(code) > 60 || !oauthError.MatchString(code) {
 		code = ""
 	}
-	said = egress.NewMasker(secrets).Replace(said)
+	description = egress.NewMasker(secrets).Replace(description)
 	for _, s := range secrets {
 		if len(s) >= 4 {
-			said = strings.ReplaceAll(said, s, agent.Mask)
+			description = strings.ReplaceAll(description, s, agent.Mask)
 		}
 	}
 	message := fmt.Sprintf("the provider grants no token (status %d)", status)
 	if code != "" {
 		message = "the provider grants no token: " + code
 	}
-	if said = strings.Join(strings.Fields(said), " "); said != "" && code != "" {
-		message += ": " + agent.Clip(said, 300)
+	if description = strings.Join(strings.Fields(description), " "); description != "" && code != "" {
+		message += ": " + agent.Clip(description, 300)
 	}
 	e := agent.Errorf(agent.CodeUpstream, "%s", message).With("status", status)
 	if status < 500 && status != http.StatusTooManyRequests && !temporaryCodes[code] {

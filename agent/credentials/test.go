@@ -100,7 +100,7 @@ func (c *Credentials) runTest(
 	t.Status, t.Success = resp.StatusCode, resp.StatusCode < 300
 	var answer map[string]any
 	if json.NewDecoder(bytes.NewReader(raw)).Decode(&answer) == nil {
-		if ok, said := answer["ok"].(bool); said && !ok { // Slack answers 200 with ok: false
+		if ok, present := answer["ok"].(bool); present && !ok { // Slack answers 200 with ok: false
 			t.Success = false
 		}
 		t.Account = accountIn(answer, o.Config.AccountFields)

@@ -257,11 +257,11 @@ func (g guard) prepare(req *http.Request) (*http.Request, error) {
 	if err != nil {
 		return req, err
 	}
-	redirects, left := history(req)
+	redirects, changedHost := history(req)
 	if redirects > MaxRedirects {
 		return req, &Error{Code: CodeRedirects, Host: host}
 	}
-	if left {
+	if changedHost {
 		req = withoutCredentials(req)
 	}
 	return withMark(req), nil

@@ -14,14 +14,14 @@ const MaxRedirects = 5
 // redirects so far and whether any of them left the server that the caller
 // addressed. Returning to it does not undo that, since someone else chose the
 // way back.
-func history(req *http.Request) (redirects int, left bool) {
+func history(req *http.Request) (redirects int, changedHost bool) {
 	for req.Response != nil && req.Response.Request != nil {
 		previous := req.Response.Request
 		redirects++
-		left = left || !sameParty(previous.URL, req.URL)
+		changedHost = changedHost || !sameParty(previous.URL, req.URL)
 		req = previous
 	}
-	return redirects, left
+	return redirects, changedHost
 }
 
 // sameParty reports whether to may receive credentials meant for from: the same

@@ -132,8 +132,8 @@ func (m Model) description(err error) string {
 	if !errors.As(err, &refused) {
 		return ""
 	}
-	said := readFailure([]byte(refused.Body)).message
-	return agent.Clip(strings.Join(strings.Fields(m.MaskKey(said)), " "), maxDescription)
+	message := readFailure([]byte(refused.Body)).message
+	return agent.Clip(strings.Join(strings.Fields(m.MaskKey(message)), " "), maxDescription)
 }
 
 // failure is what a provider says about a failed request.
@@ -255,9 +255,9 @@ func (m Model) MaskKey(text string) string {
 // errorInAnswer returns the error that a provider describes in a response with the status
 // 200: with the status that the description names, or 500.
 func errorInAnswer(data []byte) error {
-	said := readFailure(data)
-	status := cmp.Or(said.status(), http.StatusInternalServerError)
-	if saysModel().MatchString(said.message) {
+	failure := readFailure(data)
+	status := cmp.Or(failure.status(), http.StatusInternalServerError)
+	if saysModel().MatchString(failure.message) {
 		status = http.StatusNotFound
 	}
 	return &statusError{status, string(data)}

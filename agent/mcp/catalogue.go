@@ -153,7 +153,7 @@ func (c *Catalogue) fetch(ctx context.Context, query string) (CataloguePage, err
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	var said registryAnswer
+	var answer registryAnswer
 	switch {
 	case err != nil:
 		return page, unreachable(err)
@@ -163,10 +163,10 @@ func (c *Catalogue) fetch(ctx context.Context, query string) (CataloguePage, err
 			"the registry of MCP servers responded with HTTP %d",
 			resp.StatusCode,
 		).With("status", resp.StatusCode)
-	case json.Unmarshal(raw, &said) != nil:
+	case json.Unmarshal(raw, &answer) != nil:
 		return page, agent.Errorf(agent.CodeUpstream, "the registry's answer is not a list of MCP servers")
 	}
-	for _, listed := range said.Servers[:min(len(said.Servers), cataloguePage)] {
+	for _, listed := range answer.Servers[:min(len(answer.Servers), cataloguePage)] {
 		if cmp.Or(listed.Meta.Official.Status, listed.Server.Status) == "deleted" {
 			continue
 		}
@@ -174,7 +174,7 @@ func (c *Catalogue) fetch(ctx context.Context, query string) (CataloguePage, err
 			page.Servers = append(page.Servers, server)
 		}
 	}
-	page.NextCursor = agent.Clip(said.Metadata.NextCursor, MaxCatalogueCursor)
+	page.NextCursor = agent.Clip(answer.Metadata.NextCursor, MaxCatalogueCursor)
 	return page, nil
 }
 

@@ -47,8 +47,8 @@ func (c *Client) Issuer(url string) string {
 // server to obtain the client's secret. Therefore callers store the first
 // discovered Issuer with the credentials, and no other is used from then on.
 func (c *Client) discover(ctx context.Context, s Server, challenges []string) (grant, error) {
-	said := challengeOf(challenges)
-	resource, err := c.resourceMetadata(ctx, s.URL, said["resource_metadata"])
+	challenge := challengeOf(challenges)
+	resource, err := c.resourceMetadata(ctx, s.URL, challenge["resource_metadata"])
 	if err != nil {
 		return grant{}, err
 	}
@@ -69,7 +69,7 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 		!slices.Contains(authority.GrantTypesSupported, "client_credentials"):
 		return grant{}, serverFault("has an authorization server that does not support client credentials")
 	}
-	g.scope = cmp.Or(s.Auth.Scope, said["scope"], strings.Join(resource.ScopesSupported, " "))
+	g.scope = cmp.Or(s.Auth.Scope, challenge["scope"], strings.Join(resource.ScopesSupported, " "))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cache(c.issuers, s.URL, issuer)
@@ -82,12 +82,12 @@ func (c *Client) authority(
 	ctx context.Context,
 	s Server,
 	resource oauthex.ProtectedResourceMetadata,
-) (issuer string, said oauthex.AuthServerMeta, err error) {
+) (issuer string, authority oauthex.AuthServerMeta, err error) {
 	if issuer, err = chooseIssuer(resource.AuthorizationServers, s); err != nil {
-		return "", said, err
+		return "", authority, err
 	}
-	said, err = c.authorityMetadata(ctx, issuer)
-	return issuer, said, err
+	authority, err = c.authorityMetadata(ctx, issuer)
+	return issuer, authority, err
 }
 
 // challengeOf parses the parameters of the first Bearer challenge.
@@ -205,14 +205,14 @@ func (c *Client) authorityMetadata(ctx context.Context, issuer string) (oauthex.
 	if path != "" {
 		places = append(places, host+path+"/.well-known/openid-configuration")
 	}
-	said, err := metadata[oauthex.AuthServerMeta](
+	authority, err := metadata[oauthex.AuthServerMeta](
 		ctx, c, places, nil,
 		"the MCP server's authorization server has no metadata: set token_url",
 	)
-	if err == nil && !sameIssuer(said.Issuer, issuer) {
+	if err == nil && !sameIssuer(authority.Issuer, issuer) {
 		err = serverFault("names an authorization server whose metadata has a different issuer")
 	}
-	return said, err
+	return authority, err
 }
 
 // errNoMetadata is the cause of a Fault about a server without metadata.
@@ -227,29 +227,34 @@ func metadata[T any](
 	cause error,
 	nowhere string,
 ) (T, error) {
-	var said T
+	var document T
 	for _, place := range places {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)
 		if err != nil {
-			return said, serverFault("has metadata at an invalid URL")
+			return document, serverFault("has metadata at an invalid URL")
 		}
 		req.Header.Set("Accept", "application/json")
 		req.Header.Set("User-Agent", "Satchel/"+c.options.Version)
 		resp, err := c.options.HTTP.Transport.RoundTrip(req) // redirects are not followed
 		if err != nil {
-			return said, unreachableFault(ctx, err, "the authorization metadata")
+			return document, unreachableFault(ctx, err, "the authorization metadata")
 		}
 		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata+1))
 		_ = resp.Body.Close()
 		switch {
 		case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
-			return said, faultOf(resp.StatusCode, nil, "the authorization metadata returned HTTP %d")
+			return document, faultOf(resp.StatusCode, nil, "the authorization metadata returned HTTP %d")
 		case resp.StatusCode != http.StatusOK:
 			continue
-		case err != nil || len(raw) > maxMetadata || json.Unmarshal(raw, &said) != nil:
-			return said, fault(false, err, "the authorization metadata is not JSON of less than %d KB", maxMetadata>>10)
+		case err != nil || len(raw) > maxMetadata || json.Unmarshal(raw, &document) != nil:
+			return document, fault(
+				false,
+				err,
+				"the authorization metadata is not JSON of less than %d KB",
+				maxMetadata>>10,
+			)
 		}
-		return said, nil
+		return document, nil
 	}
-	return said, fault(false, cause, "%s", nowhere)
+	return document, fault(false, cause, "%s", nowhere)
 }

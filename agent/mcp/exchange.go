@@ -110,7 +110,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		unhook()
 		cancel()
 	}
-	asked := x.recordRequestID(req)
+	requestID := x.recordRequestID(req)
 	resp, kept, err := x.send(ctx, req)
 	if err != nil {
 		end()
@@ -119,7 +119,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x.record(answered{status: resp.StatusCode, keptToken: kept})
 	resp.Body = &boundedBody{ReadCloser: resp.Body, x: x, closed: end}
-	resp.Body = x.readMessages(asked, resp)
+	resp.Body = x.readMessages(requestID, resp)
 	return resp, nil
 }
 

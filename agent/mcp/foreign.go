@@ -54,19 +54,19 @@ func requestID(req *http.Request) string {
 // readMessages returns a response body whose messages the SDK can decode. It fails when it
 // contains the response to a request that was not made: a different one than asked or, in
 // a stream that the session keeps open, none of the session's.
-func (x *exchange) readMessages(asked string, resp *http.Response) io.ReadCloser {
+func (x *exchange) readMessages(requestID string, resp *http.Response) io.ReadCloser {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	stream := media == "text/event-stream"
-	if resp.StatusCode != http.StatusOK || !stream && (asked == "" || media != "application/json") {
+	if resp.StatusCode != http.StatusOK || !stream && (requestID == "" || media != "application/json") {
 		return resp.Body
 	}
 	resp.ContentLength = -1
 	return &messageReader{
-		body:   bufio.NewReader(resp.Body),
-		Closer: resp.Body,
-		x:      x,
-		asked:  asked,
-		stream: stream,
+		body:      bufio.NewReader(resp.Body),
+		Closer:    resp.Body,
+		x:         x,
+		requestID: requestID,
+		stream:    stream,
 	}
 }
 
@@ -74,12 +74,12 @@ func (x *exchange) readMessages(asked string, resp *http.Response) io.ReadCloser
 // message.
 type messageReader struct {
 	io.Closer
-	body   *bufio.Reader
-	x      *exchange
-	asked  string
-	stream bool
-	ready  []byte // read, and not yet returned
-	err    error  // returned after ready
+	body      *bufio.Reader
+	x         *exchange
+	requestID string
+	stream    bool
+	ready     []byte // read, and not yet returned
+	err       error  // returned after ready
 }
 
 // Read returns the messages, and then errForeign or the error of the body.
@@ -150,8 +150,8 @@ func (r *messageReader) isForeign(data []byte) bool {
 		m.Result == nil && m.Error == nil {
 		return false
 	}
-	if r.asked != "" {
-		return string(m.ID) != r.asked
+	if r.requestID != "" {
+		return string(m.ID) != r.requestID
 	}
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()

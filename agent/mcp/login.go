@@ -49,8 +49,8 @@ func (c *Client) DiscoverLogin(ctx context.Context, s Server) (Login, error) {
 	if err != nil {
 		return Login{}, err
 	}
-	said := challengeOf(challenges)
-	resource, err := c.resourceMetadata(ctx, s.URL, said["resource_metadata"])
+	challenge := challengeOf(challenges)
+	resource, err := c.resourceMetadata(ctx, s.URL, challenge["resource_metadata"])
 	if errors.Is(err, errNoMetadata) {
 		resource, err = ownAuthority(s.URL), nil
 	}
@@ -71,7 +71,7 @@ func (c *Client) DiscoverLogin(ctx context.Context, s Server) (Login, error) {
 		ClientDocuments: authority.ClientIDMetadataDocumentSupported,
 		methods:         authority.TokenEndpointAuthMethodsSupported,
 	}
-	l.Scope = cmp.Or(s.Auth.Scope, said["scope"], strings.Join(resource.ScopesSupported, " "))
+	l.Scope = cmp.Or(s.Auth.Scope, challenge["scope"], strings.Join(resource.ScopesSupported, " "))
 	if slices.Contains(authority.ScopesSupported, offlineAccess) && !l.Offline() {
 		l.Scope = strings.TrimSpace(l.Scope + " " + offlineAccess)
 	}
@@ -86,7 +86,7 @@ func (l *Login) Offline() bool {
 
 // check refuses an authorization server that cannot be used safely, and drops
 // optional addresses that cannot be called.
-func (l *Login) check(server string, said oauthex.AuthServerMeta) error {
+func (l *Login) check(server string, authority oauthex.AuthServerMeta) error {
 	ok := func(address string) bool {
 		u, err := url.Parse(address)
 		return err == nil && isUsableURL(u, server)
@@ -100,9 +100,9 @@ func (l *Login) check(server string, said oauthex.AuthServerMeta) error {
 	switch {
 	case !ok(l.AuthURL) || !ok(l.TokenURL):
 		return serverFault("has an authorization server without usable endpoints for a login")
-	case !slices.Contains(said.CodeChallengeMethodsSupported, "S256"):
+	case !slices.Contains(authority.CodeChallengeMethodsSupported, "S256"):
 		return serverFault("has an authorization server that does not support PKCE with S256")
-	case len(said.GrantTypesSupported) > 0 && !slices.Contains(said.GrantTypesSupported, agent.GrantCode):
+	case len(authority.GrantTypesSupported) > 0 && !slices.Contains(authority.GrantTypesSupported, agent.GrantCode):
 		return serverFault("has an authorization server that does not support logins by a person")
 	}
 	return nil
@@ -176,7 +176,7 @@ func (l *Login) method() string {
 func (c *Client) Register(ctx context.Context, l Login, redirect string) (LoginClient, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.ListTimeout)
 	defer cancel()
-	asked := oauthex.ClientRegistrationMetadata{
+	registration := oauthex.ClientRegistrationMetadata{
 		RedirectURIs:            []string{redirect},
 		TokenEndpointAuthMethod: l.method(),
 		GrantTypes:              []string{agent.GrantCode, "refresh_token"},
@@ -189,7 +189,7 @@ func (c *Client) Register(ctx context.Context, l Login, redirect string) (LoginC
 	h.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}
-	made, err := oauthex.RegisterClient(ctx, l.RegistrationURL, &asked, &h)
+	made, err := oauthex.RegisterClient(ctx, l.RegistrationURL, &registration, &h)
 	var refused *oauthex.ClientRegistrationError
 	switch {
 	case errors.As(err, &refused):
@@ -214,7 +214,7 @@ func (c *Client) Register(ctx context.Context, l Login, redirect string) (LoginC
 			"the authorization server registers a client whose id or secret is too long",
 		)
 	}
-	method := cmp.Or(made.TokenEndpointAuthMethod, asked.TokenEndpointAuthMethod)
+	method := cmp.Or(made.TokenEndpointAuthMethod, registration.TokenEndpointAuthMethod)
 	return LoginClient{
 		ID:     made.ClientID,
 		Secret: made.ClientSecret,

@@ -140,7 +140,7 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "Satchel/"+c.options.Version)
-	asked := c.now()
+	requestedAt := c.now()
 	resp, err := c.options.HTTP.Transport.RoundTrip(req) // redirects are not followed
 	if err != nil {
 		return token{}, unreachableFault(ctx, err, "the token endpoint")
@@ -149,7 +149,7 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 	if resp.StatusCode/100 != 2 {
 		return token{}, faultOf(resp.StatusCode, nil, "the token endpoint rejected the client's credentials (HTTP %d)")
 	}
-	return readToken(resp, asked)
+	return readToken(resp, requestedAt)
 }
 
 // unreachableFault returns a Fault about a URL other than the server's own.
@@ -223,7 +223,7 @@ func fixedSignature(der []byte) ([]byte, error) {
 }
 
 // readToken parses a token endpoint's response (RFC 6749, 5.1).
-func readToken(resp *http.Response, asked time.Time) (token, error) {
+func readToken(resp *http.Response, requestedAt time.Time) (token, error) {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer+1))
 	answer := egress.ReadOAuth(raw, resp.Header.Get("Content-Type"))
 	value, usable := answer.BearerToken()
@@ -235,5 +235,5 @@ func readToken(resp *http.Response, asked time.Time) (token, error) {
 		life = min(given, maxTokenLife)
 		life -= min(tokenLeeway, life/10)
 	}
-	return token{value, asked.Add(life)}, nil
+	return token{value, requestedAt.Add(life)}, nil
 }

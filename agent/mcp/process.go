@@ -30,7 +30,7 @@ type process struct {
 	session     *sdk.ClientSession
 	err         error
 	child       *child.Process // nil before it was started, and if it could not be
-	gone        chan struct{}  // closed when it has ended
+	ended       chan struct{}  // closed when it has ended
 	endOnce     sync.Once
 
 	users int       // guarded by mu of programs
@@ -131,7 +131,7 @@ func (p *process) watch() {
 // shown. A program that failed is not restarted at once.
 func (p *process) end(grace time.Duration, why string, failed bool) {
 	p.endOnce.Do(func() {
-		defer close(p.gone)
+		defer close(p.ended)
 		if p.child != nil {
 			p.child.EndTree(grace)
 			// The program's own exit status says more than the reason for
@@ -143,7 +143,7 @@ func (p *process) end(grace time.Duration, why string, failed bool) {
 		}
 		p.programs.remove(p, why, failed)
 	})
-	<-p.gone
+	<-p.ended
 }
 
 // remove forgets a process that has ended.
@@ -184,11 +184,11 @@ func (ps *Programs) lastError(key programKey) error {
 // fault returns why the program failed, with the end of what it wrote to its
 // standard error.
 func (p *process) fault(why string) *Fault {
-	said := strings.TrimSpace(p.stderr.text())
-	if said != "" {
-		said = "\n" + p.quote(said)
+	output := strings.TrimSpace(p.stderr.text())
+	if output != "" {
+		output = "\n" + p.quote(output)
 	}
-	return fault(true, nil, "the MCP server's program failed: %s%s", why, said)
+	return fault(true, nil, "the MCP server's program failed: %s%s", why, output)
 }
 
 const maxQuotedStderr = 4000 // characters of a program's standard error that are shown

@@ -287,7 +287,7 @@ func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
 		fingerprint: same,
 		users:       1,
 		ready:       make(chan struct{}),
-		gone:        make(chan struct{}),
+		ended:       make(chan struct{}),
 		startedAt:   ps.limits.now(),
 		secrets:     slices.Collect(maps.Values(p.Env)),
 	}

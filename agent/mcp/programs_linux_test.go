@@ -31,7 +31,7 @@ func TestProgramIsBounded(t *testing.T) {
 	}
 	// the program may be ended during the call
 	_, _ = c.Call(t.Context(), programServer("server"), "grow", json.RawMessage(`{"mb":256}`))
-	<-p.gone
+	<-p.ended
 	waitEnded(t, helper)
 	_, err := c.Tools(t.Context(), programServer("server"))
 	if got := agent.Explain(err); !strings.Contains(got, "it used more than 200 MB of memory") {
@@ -47,7 +47,7 @@ func TestProgramIsBounded(t *testing.T) {
 	p = ps.running[programKey{"default", "mcp-server"}]
 	ps.mu.Unlock()
 	if p != nil {
-		<-p.gone
+		<-p.ended
 	}
 	ps.mu.Lock()
 	if len(ps.failed) > 0 || len(ps.running) > 0 {
@@ -59,7 +59,7 @@ func TestProgramIsBounded(t *testing.T) {
 			key:      programKey{"x", fmt.Sprint(i)},
 			users:    1,
 			ready:    make(chan struct{}),
-			gone:     make(chan struct{}),
+			ended:    make(chan struct{}),
 		}
 	}
 	_, _, err = func() (*process, bool, error) {

@@ -29,8 +29,8 @@ func decode(data []byte) (any, error) {
 		dec := json.NewDecoder(bytes.NewReader(data))
 		dec.UseNumber()
 		if dec.Decode(&v) == nil && !dec.More() {
-			left := maxValues
-			return v, checkSize(v, 0, &left)
+			remaining := maxValues
+			return v, checkSize(v, 0, &remaining)
 		}
 	}
 	var node yaml.Node
@@ -45,20 +45,20 @@ func decode(data []byte) (any, error) {
 }
 
 // checkSize limits the nesting and the number of values.
-func checkSize(v any, depth int, left *int) error {
-	if *left--; depth > maxDepth || *left < 0 {
+func checkSize(v any, depth int, remaining *int) error {
+	if *remaining--; depth > maxDepth || *remaining < 0 {
 		return errTooComplex
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, inner := range v {
-			if err := checkSize(inner, depth+1, left); err != nil {
+			if err := checkSize(inner, depth+1, remaining); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, inner := range v {
-			if err := checkSize(inner, depth+1, left); err != nil {
+			if err := checkSize(inner, depth+1, remaining); err != nil {
 				return err
 			}
 		}

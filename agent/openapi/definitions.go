@@ -113,8 +113,8 @@ func (r *reader) reachable(own *form, texts bool, limit int) (entries []entry, s
 			more += add(f.refs)
 		}
 		if size+more > limit {
-			for _, left := range queue[known:] {
-				left.seen = 0
+			for _, excess := range queue[known:] {
+				excess.seen = 0
 			}
 			queue, cut = queue[:known], true
 			entries = append(entries, entry{d, json.RawMessage(anySchema)})
@@ -196,8 +196,8 @@ func (r *reader) finish() {
 func share(sizes []int, total int) int {
 	slices.Sort(sizes)
 	for i, size := range sizes {
-		if left := len(sizes) - i; size*left > total {
-			return total / left
+		if remaining := len(sizes) - i; size*remaining > total {
+			return total / remaining
 		}
 		total -= size
 	}

@@ -123,24 +123,24 @@ func (p *part) entry(at int, key string, value any) error {
 // reserveOutlines reports whether there is room for an object's small entries as well
 // as references to its large ones, and reserves it.
 func (p *part) reserveOutlines(object map[string]any) bool {
-	left := p.remaining
+	budget := p.remaining
 	for key, entry := range object {
-		left -= len(key) + 4
+		budget -= len(key) + 4
 		switch entry.(type) {
 		case map[string]any, []any:
 			if remaining(entry, p.of.inline) < 0 {
-				left -= refBytes
+				budget -= refBytes
 				continue
 			}
 		}
-		if left = remaining(entry, left); left < 0 {
+		if budget = remaining(entry, budget); budget < 0 {
 			return false
 		}
 	}
-	if left < 0 || len(object) == 0 {
+	if budget < 0 || len(object) == 0 {
 		return false
 	}
-	p.remaining = left
+	p.remaining = budget
 	return true
 }
 
@@ -162,31 +162,31 @@ func (v *variables) deferValue(value any) (number, length int, ok bool) {
 	return len(v.large) - 1, length, true
 }
 
-// remaining returns how much of left bytes remains after a value, encoded as JSON,
+// remaining returns how much of a budget of bytes remains after a value, encoded as JSON,
 // approximately. It is negative if the value needs more. It inspects no more of
 // the value than that.
-func remaining(value any, left int) int {
+func remaining(value any, budget int) int {
 	switch value := value.(type) {
 	case string:
-		return left - len(value) - 2
+		return budget - len(value) - 2
 	case map[string]any:
-		left -= 2
+		budget -= 2
 		for key, entry := range value {
-			if left = remaining(entry, left-len(key)-4); left < 0 {
+			if budget = remaining(entry, budget-len(key)-4); budget < 0 {
 				break
 			}
 		}
-		return left
+		return budget
 	case []any:
-		left -= 2
+		budget -= 2
 		for _, entry := range value {
-			if left = remaining(entry, left-1); left < 0 {
+			if budget = remaining(entry, budget-1); budget < 0 {
 				break
 			}
 		}
-		return left
+		return budget
 	}
-	return left - 8
+	return budget - 8
 }
 
 // errRead is the error if a child requests what it was not offered.
@@ -248,10 +248,10 @@ func (v *variables) part(r readRequest) ([]byte, error) {
 
 // count returns how many entries the next piece of a list has.
 func (v *variables) count(number int, entries []any) int {
-	left := v.piece[number]
-	v.piece[number] = min(2*left, maxPiece)
+	budget := v.piece[number]
+	v.piece[number] = min(2*budget, maxPiece)
 	for i, entry := range entries {
-		if left -= max(0, v.inline-remaining(entry, v.inline)) + 1; left < 0 {
+		if budget -= max(0, v.inline-remaining(entry, v.inline)) + 1; budget < 0 {
 			return max(1, i)
 		}
 	}

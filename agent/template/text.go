@@ -56,7 +56,7 @@ var (
 
 // subtractSize subtracts the approximate JSON size of a value from *left. It stops as
 // soon as nothing is left, so a huge value costs no more than a large one.
-func subtractSize(v any, depth int, left *int) error {
+func subtractSize(v any, depth int, remaining *int) error {
 	if depth > maxDepth {
 		return errDepth
 	}
@@ -68,19 +68,19 @@ func subtractSize(v any, depth int, left *int) error {
 		cost = len(v)
 	case []any:
 		for _, element := range v {
-			if err := subtractSize(element, depth+1, left); err != nil {
+			if err := subtractSize(element, depth+1, remaining); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for key, element := range v {
-			*left -= len(key) + 4
-			if err := subtractSize(element, depth+1, left); err != nil {
+			*remaining -= len(key) + 4
+			if err := subtractSize(element, depth+1, remaining); err != nil {
 				return err
 			}
 		}
 	}
-	if *left -= cost; *left < 0 {
+	if *remaining -= cost; *remaining < 0 {
 		return errSize
 	}
 	return nil

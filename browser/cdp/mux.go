@@ -40,7 +40,7 @@ type Mux struct {
 	mu       sync.Mutex
 	lastID   int64
 	client   *muxClient            // nil without one
-	left     chan struct{}         // closed, and replaced, when a client has left
+	departed chan struct{}         // closed, and replaced, when a client has left
 	sessions map[string]*muxClient // by id: sessions created by clients; all others are the driver's
 	waiting  map[int64]*muxClient  // by the id of one of the Mux's own commands: the client that it concerns
 }
@@ -65,7 +65,7 @@ func NewMux(toChromium, toDriver io.Writer) *Mux {
 		leaving:  maxLeaving,
 		pause:    time.Sleep,
 		lastID:   firstOwnID,
-		left:     make(chan struct{}),
+		departed: make(chan struct{}),
 		sessions: map[string]*muxClient{},
 		waiting:  map[int64]*muxClient{},
 	}
@@ -222,10 +222,10 @@ func (m *Mux) admit(c *muxClient) (id int64, ok bool) {
 	limit := time.NewTimer(m.leaving)
 	defer limit.Stop()
 	for m.client != nil {
-		left := m.left
+		departed := m.departed
 		m.mu.Unlock()
 		select {
-		case <-left:
+		case <-departed:
 			m.mu.Lock()
 		case <-limit.C:
 			m.mu.Lock()
@@ -317,8 +317,8 @@ func (m *Mux) closeLocked(c *muxClient) {
 	c.signal()
 	if m.client == c {
 		m.client = nil
-		close(m.left)
-		m.left = make(chan struct{})
+		close(m.departed)
+		m.departed = make(chan struct{})
 	}
 	if c.root != "" {
 		m.detachLocked(c)

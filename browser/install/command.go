@@ -38,8 +38,8 @@ func (c command) run(ctx context.Context) (string, error) {
 	case ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded:
 		return "", fmt.Errorf("not finished within %s", c.limit)
 	}
-	if said := lastErrorLine(string(problems)); said != "" {
-		return "", fmt.Errorf("%w: %s", err, said)
+	if problem := lastErrorLine(string(problems)); problem != "" {
+		return "", fmt.Errorf("%w: %s", err, problem)
 	}
 	return "", err
 }
@@ -49,8 +49,8 @@ type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
 	*t = append(*t, p...)
-	if over := len(*t) - maxOutput; over > 0 {
-		*t = append((*t)[:0], (*t)[over:]...)
+	if excess := len(*t) - maxOutput; excess > 0 {
+		*t = append((*t)[:0], (*t)[excess:]...)
 	}
 	return len(p), nil
 }

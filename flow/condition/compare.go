@@ -15,15 +15,15 @@ import (
 )
 
 // withoutError adapts a test that cannot fail.
-func withoutError(test func(left, right any) bool) func(left, right any) (bool, error) {
-	return func(left, right any) (bool, error) {
-		return test(left, right), nil
+func withoutError(test func(value, operand any) bool) func(value, operand any) (bool, error) {
+	return func(value, operand any) (bool, error) {
+		return test(value, operand), nil
 	}
 }
 
-func texts(test func(left, right string) bool) func(left, right any) bool {
-	return func(left, right any) bool {
-		return left != nil && test(text(left), text(right))
+func texts(test func(value, operand string) bool) func(value, operand any) bool {
+	return func(value, operand any) bool {
+		return value != nil && test(text(value), text(operand))
 	}
 }
 
@@ -61,12 +61,12 @@ func number(v any) (f float64, digits string, ok bool) {
 // compareNumbers returns -1, 0 or 1; ok is false unless both are numbers.
 // Integers that float64 cannot distinguish, such as long ids, are compared
 // digit by digit.
-func compareNumbers(left, right any) (c int, ok bool) {
-	a, aDigits, ok := number(left)
+func compareNumbers(value, operand any) (c int, ok bool) {
+	a, aDigits, ok := number(value)
 	if !ok {
 		return 0, false
 	}
-	b, bDigits, ok := number(right)
+	b, bDigits, ok := number(operand)
 	switch {
 	case !ok:
 		return 0, false
@@ -88,26 +88,26 @@ func compareNumbers(left, right any) (c int, ok bool) {
 // maxDepth limits how deep equal compares nested values.
 const maxDepth = 200
 
-func equal(left, right any) bool { return same(left, right, 0) }
+func equal(value, operand any) bool { return same(value, operand, 0) }
 
-func same(left, right any, depth int) bool {
+func same(value, operand any, depth int) bool {
 	if depth > maxDepth {
 		return false
 	}
-	switch a := left.(type) {
+	switch a := value.(type) {
 	case []any:
-		if b, ok := right.([]any); ok {
+		if b, ok := operand.([]any); ok {
 			return sameLists(a, b, depth)
 		}
 	case map[string]any:
-		if b, ok := right.(map[string]any); ok {
+		if b, ok := operand.(map[string]any); ok {
 			return sameObjects(a, b, depth)
 		}
 	}
-	if c, ok := compareNumbers(left, right); ok {
+	if c, ok := compareNumbers(value, operand); ok {
 		return c == 0
 	}
-	return text(left) == text(right)
+	return text(value) == text(operand)
 }
 
 func sameLists(a, b []any, depth int) bool {
@@ -135,17 +135,17 @@ func sameObjects(a, b map[string]any, depth int) bool {
 	return true
 }
 
-func contains(left, right any) bool {
-	switch l := left.(type) {
+func contains(value, operand any) bool {
+	switch l := value.(type) {
 	case nil:
 		return false
 	case []any:
-		return within(l, right)
+		return within(l, operand)
 	case map[string]any:
-		_, ok := l[text(right)]
+		_, ok := l[text(operand)]
 		return ok
 	}
-	return strings.Contains(text(left), text(right))
+	return strings.Contains(text(value), text(operand))
 }
 
 func within(list []any, v any) bool {
@@ -158,14 +158,14 @@ func within(list []any, v any) bool {
 }
 
 // ordered returns a test of order: of numbers, or else of texts.
-func ordered(wanted func(c int) bool) func(left, right any) (bool, error) {
-	return func(left, right any) (bool, error) {
-		if left == nil || right == nil {
+func ordered(wanted func(c int) bool) func(value, operand any) (bool, error) {
+	return func(value, operand any) (bool, error) {
+		if value == nil || operand == nil {
 			return false, nil
 		}
-		c, ok := compareNumbers(left, right)
+		c, ok := compareNumbers(value, operand)
 		if !ok {
-			c = strings.Compare(text(left), text(right))
+			c = strings.Compare(text(value), text(operand))
 		}
 		return wanted(c), nil
 	}
@@ -181,13 +181,13 @@ func checkList(v any) string {
 	return issueList
 }
 
-func isIn(left, right any) (bool, error) {
-	switch r := right.(type) {
+func isIn(value, operand any) (bool, error) {
+	switch r := operand.(type) {
 	case []any:
-		return within(r, left), nil
+		return within(r, value), nil
 	case string:
-		for value := range strings.SplitSeq(r, ",") {
-			if equal(left, strings.TrimSpace(value)) {
+		for item := range strings.SplitSeq(r, ",") {
+			if equal(value, strings.TrimSpace(item)) {
 				return true, nil
 			}
 		}
@@ -227,15 +227,15 @@ func compile(pattern string) (re *regexp.Regexp, issue string) {
 	return re, ""
 }
 
-func matches(left, right any) (bool, error) {
-	re, issue := compile(text(right))
+func matches(value, operand any) (bool, error) {
+	re, issue := compile(text(operand))
 	if issue != "" {
 		return false, errors.New("right " + issue)
 	}
-	if left == nil {
+	if value == nil {
 		return false, nil
 	}
-	subject := text(left)
+	subject := text(value)
 	if len(subject) > maxSteps/maxProgram && len(subject) > maxSteps/instructions(re) {
 		return false, errors.New("left is too long for a regular expression of this size")
 	}
@@ -256,8 +256,8 @@ func instructions(re *regexp.Regexp) int {
 	return len(program.Inst)
 }
 
-func isEmpty(left, _ any) bool {
-	switch v := left.(type) {
+func isEmpty(value, _ any) bool {
+	switch v := value.(type) {
 	case nil:
 		return true
 	case string:
@@ -270,8 +270,8 @@ func isEmpty(left, _ any) bool {
 	return false
 }
 
-func isTrue(left, _ any) bool  { return meansBool(left, "true", 1) }
-func isFalse(left, _ any) bool { return meansBool(left, "false", 0) }
+func isTrue(value, _ any) bool  { return meansBool(value, "true", 1) }
+func isFalse(value, _ any) bool { return meansBool(value, "false", 0) }
 
 func meansBool(v any, word string, digit float64) bool {
 	if _, ok := v.([]any); ok {
@@ -281,4 +281,4 @@ func meansBool(v any, word string, digit float64) bool {
 	return ok && f == digit || strings.EqualFold(strings.TrimSpace(text(v)), word)
 }
 
-func exists(left, _ any) bool { return left != nil }
+func exists(value, _ any) bool { return value != nil }

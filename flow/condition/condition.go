@@ -32,7 +32,7 @@ const (
 
 // operator is one comparison operator.
 type operator struct {
-	test func(left, right any) (bool, error)
+	test func(value, operand any) (bool, error)
 	// negated inverts the result.
 	negated bool
 	// right returns an issue if a constant right side is invalid; nil accepts

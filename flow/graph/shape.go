@@ -136,14 +136,14 @@ func (g *Graph) Counts(e Link) bool {
 
 // findCycle finds nodes that wait for themselves.
 func (g *Graph) findCycle(complain func(node int, field, issue string)) {
-	left := make([]int, len(g.Nodes))
+	pending := make([]int, len(g.Nodes))
 	for _, e := range g.Edges {
 		if g.Counts(e) {
-			left[e.Target]++
+			pending[e.Target]++
 		}
 	}
 	var ready []int
-	for node, n := range left {
+	for node, n := range pending {
 		if n == 0 {
 			ready = append(ready, node)
 		}
@@ -154,12 +154,12 @@ func (g *Graph) findCycle(complain func(node int, field, issue string)) {
 			if !g.Counts(e) {
 				continue
 			}
-			if left[e.Target]--; left[e.Target] == 0 {
+			if pending[e.Target]--; pending[e.Target] == 0 {
 				ready = append(ready, e.Target)
 			}
 		}
 	}
-	for node, n := range left {
+	for node, n := range pending {
 		if n > 0 {
 			complain(node, "id", "is in a cycle or after one; only the body of a loop may lead back, to its loop")
 			return

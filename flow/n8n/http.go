@@ -342,10 +342,10 @@ func (e *env) attach(data map[string]any, kind string) {
 	if name == "" {
 		return
 	}
-	if was, ok := data["credential"].(string); ok {
+	if current, ok := data["credential"].(string); ok {
 		e.u.approximate(
 			"CREDENTIAL",
-			fmt.Sprintf("A node has one credential: %q is to hold what %q held too.", was, clip(name, 60)),
+			fmt.Sprintf("A node has one credential: %q is to hold what %q held too.", current, clip(name, 60)),
 		)
 		return
 	}

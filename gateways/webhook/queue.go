@@ -152,12 +152,12 @@ func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outg
 	if err != nil {
 		return err
 	}
-	a, asked := s.post(marked, o.URL, o.Secrets, o.EventID, body)
+	a, retryAfter := s.post(marked, o.URL, o.Secrets, o.EventID, body)
 	if a.Error != "" && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	a.DeliveryID, a.WebhookID = o.ID, o.WebhookID
-	if pause, again := retryDelay(o.Attempt+1, asked); a.Error != "" && !a.TargetGone && again {
+	if pause, again := retryDelay(o.Attempt+1, retryAfter); a.Error != "" && !a.TargetGone && again {
 		a.Next = agent.At(s.now().Add(pause))
 	}
 	off, err := db.EndAttempt(context.WithoutCancel(ctx), a)

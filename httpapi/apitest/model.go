@@ -26,7 +26,7 @@ type ModelServer struct {
 
 // NewModelServer answers the nth request with what say returns: the text of the answer,
 // or the whole body if it begins with "{".
-func NewModelServer(t testing.TB, say func(n int, asked map[string]any) string) *ModelServer {
+func NewModelServer(t testing.TB, say func(n int, request map[string]any) string) *ModelServer {
 	m := &ModelServer{}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
@@ -101,11 +101,11 @@ func NewFixedModel(t testing.TB, answer string) string {
 			fmt.Fprint(w, `{"object":"list","data":[{"id":"small"},{"id":"large"}]}`)
 			return
 		}
-		var asked struct{ Stream bool }
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		var request struct{ Stream bool }
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 			t.Error(err)
 		}
-		if !asked.Stream {
+		if !request.Stream {
 			fmt.Fprintf(
 				w,
 				`{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",`+

@@ -138,12 +138,12 @@ func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
 		refuse(p.Fail)
 		return
 	case grant == "authorization_code":
-		asked := p.codes[r.PostForm.Get("code")]
+		authorization := p.codes[r.PostForm.Get("code")]
 		delete(p.codes, r.PostForm.Get("code"))
 		sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
-		if asked == nil ||
-			asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
-			asked.Get("redirect_uri") != r.PostForm.Get("redirect_uri") ||
+		if authorization == nil ||
+			authorization.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
+			authorization.Get("redirect_uri") != r.PostForm.Get("redirect_uri") ||
 			secret != "client-secret-4711" {
 			refuse("invalid_grant")
 			return

@@ -82,13 +82,13 @@ func (l *Limiter) off() bool {
 
 // take counts a request and returns how many are left and when the window ends; left is
 // negative if the request is over the limit.
-func (l *Limiter) take(c Class, key client) (limit, left int, reset time.Time) {
+func (l *Limiter) take(c Class, key client) (limit, remaining int, reset time.Time) {
 	limit = l.limits[c]
-	left, reset = l.takeFrom(limit, c, key)
-	return limit, left, reset
+	remaining, reset = l.takeFrom(limit, c, key)
+	return limit, remaining, reset
 }
 
-func (l *Limiter) takeFrom(limit int, c Class, key client) (left int, reset time.Time) {
+func (l *Limiter) takeFrom(limit int, c Class, key client) (remaining int, reset time.Time) {
 	now := l.now().Unix()
 	key.class = c
 	l.mu.Lock()
@@ -146,12 +146,12 @@ func (l *Limiter) Check(c echo.Context, class Class, name string) error {
 	if l.off() || class == Unlimited {
 		return nil
 	}
-	limit, left, reset := l.take(class, l.client(c.Request(), name))
+	limit, remaining, reset := l.take(class, l.client(c.Request(), name))
 	h := c.Response().Header()
 	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
-	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(left, 0)))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(remaining, 0)))
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(reset.Unix(), 10))
-	if left >= 0 {
+	if remaining >= 0 {
 		return nil
 	}
 	wait := l.wait(reset)
@@ -165,8 +165,8 @@ func (l *Limiter) Count(c echo.Context, class Class) error {
 	if l.off() || l.limits[class] == 0 {
 		return nil
 	}
-	limit, left, reset := l.take(class, l.client(c.Request(), ""))
-	if left >= 0 {
+	limit, remaining, reset := l.take(class, l.client(c.Request(), ""))
+	if remaining >= 0 {
 		return nil
 	}
 	return tooMany(limit, l.wait(reset))
@@ -177,8 +177,8 @@ func (l *Limiter) CountNamed(c echo.Context, class Class, name string, limit int
 	if l.off() {
 		return nil
 	}
-	left, reset := l.takeFrom(limit, class, client{name: name})
-	if left >= 0 {
+	remaining, reset := l.takeFrom(limit, class, client{name: name})
+	if remaining >= 0 {
 		return nil
 	}
 	wait := l.wait(reset)

@@ -78,35 +78,35 @@ func (d *description) tags() []*huma.Tag {
 
 // accessRules describes what a route requires of its caller.
 func accessRules(r *Route) string {
-	var said []string
+	var rules []string
 	switch r.Access {
 	case Anyone:
-		said = append(said, "Needs no identity.")
+		rules = append(rules, "Needs no identity.")
 	case Platform:
-		said = append(said, "Needs no identity: the platform's signature is checked.")
+		rules = append(rules, "Needs no identity: the platform's signature is checked.")
 	case Identified:
-		said = append(said, "Needs an identity, unless the server is open.")
+		rules = append(rules, "Needs an identity, unless the server is open.")
 	case Viewer, Admin, Owner:
-		said = append(said, "Needs the role "+string(r.Access.Role())+" on the agent.")
+		rules = append(rules, "Needs the role "+string(r.Access.Role())+" on the agent.")
 	case OwnViewer, OwnAdmin:
-		said = append(
-			said,
+		rules = append(
+			rules,
 			"Needs the role "+string(r.Access.Role())+
 				" of one's own on the agent; the role that everyone has on the default agent does not count.",
 		)
 	}
 	if r.Class != Unlimited {
-		said = append(said, "Counts against the rate limit "+string(r.Class)+".")
+		rules = append(rules, "Counts against the rate limit "+string(r.Class)+".")
 	}
 	if r.WhenDisabled {
-		said = append(said, "Works on a disabled agent too.")
+		rules = append(rules, "Works on a disabled agent too.")
 	}
 	if r.WhenDamaged {
-		said = append(
-			said,
+		rules = append(
+			rules,
 			"Works on an agent whose file is damaged too; if that does not say who owns it, for the "+
 				"owners of the default agent.",
 		)
 	}
-	return strings.Join(said, " ")
+	return strings.Join(rules, " ")
 }

@@ -60,12 +60,12 @@ func (c *Cluster) outdated(p pollResult) (ids []string) {
 	if !p.all || len(p.agents) >= len(c.agents) && len(ids) == 0 {
 		return ids
 	}
-	there := make(map[string]bool, len(p.agents))
+	listed := make(map[string]bool, len(p.agents))
 	for _, l := range p.agents {
-		there[l.id] = true
+		listed[l.id] = true
 	}
 	for id, k := range c.agents {
-		if !there[id] && k.changed.Before(p.asOf.Add(-overlap)) {
+		if !listed[id] && k.changed.Before(p.asOf.Add(-overlap)) {
 			c.forgetLocked(id)
 			delete(c.agents, id)
 		}
@@ -127,7 +127,7 @@ func (c *Cluster) forgetLocked(id string) {
 // caller holds mu.
 func (c *Cluster) orphansLocked(dead map[string]bool) bool {
 	for owner := range c.owned {
-		if _, there := c.nodes[owner]; owner != stopped && (dead[owner] || !there) {
+		if _, known := c.nodes[owner]; owner != stopped && (dead[owner] || !known) {
 			return true
 		}
 	}

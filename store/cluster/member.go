@@ -141,13 +141,13 @@ func (c *Cluster) step(ctx context.Context) error {
 	c.stepping.Lock()
 	defer c.stepping.Unlock()
 	c.mu.Lock()
-	over, stopping, restored := c.expired || !c.self.Alive, c.retired || c.ordered == Stopping, c.restored
+	expired, stopping, restored := c.expired || !c.self.Alive, c.retired || c.ordered == Stopping, c.restored
 	c.mu.Unlock()
 	if restored {
 		return c.awaitResume(ctx)
 	}
 	c.followDisk(ctx)
-	if over && !stopping {
+	if expired && !stopping {
 		return c.rejoin(ctx)
 	}
 	if err := c.poll(ctx); err != nil {

@@ -105,19 +105,19 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 	for _, record := range records {
 		id := strings.TrimSuffix(filepath.Base(record), ".json")
 		path := filepath.Join(folder, "agents", id+".db")
-		was, ok := c.recordedCopy(record, path)
+		recorded, ok := c.recordedCopy(record, path)
 		if !ok {
 			c.Log.Warn("an agent's file was not closed properly and is not recovered", "agent", id, "file", path)
 			continue
 		}
-		missing, err := c.hasLostCommits(ctx, id, was.Head, quiet)
+		missing, err := c.hasLostCommits(ctx, id, recorded.Head, quiet)
 		if err == nil && missing {
 			if err = c.recoverCopy(
 				ctx,
 				id,
 				path,
 				filepath.Join(temps, id),
-				was.Head,
+				recorded.Head,
 			); err == nil {
 				n++
 			}
@@ -190,11 +190,15 @@ func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head i
 // replaceAgent makes a file the base of an agent at a commit. A server takes the agent
 // over after Continue.
 func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path string, head int64) error {
-	var there bool
-	if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1)", f.ID).Scan(&there); err != nil {
+	var exists bool
+	if err := c.pool.QueryRow(
+		ctx,
+		"SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1)",
+		f.ID,
+	).Scan(&exists); err != nil {
 		return err
 	}
-	if !there {
+	if !exists {
 		if err := c.insertAgent(ctx, stopped, f.ID, path, f.Summary); err != nil {
 			return err
 		}

@@ -107,12 +107,12 @@ const insufficientPrivilege = "42501"
 // of them fails and tries again.
 func prepare(ctx context.Context, pool *pg.Pool) error {
 	for attempt := 1; ; attempt++ {
-		var there bool
+		var exists bool
 		if err := pool.QueryRow(
 			ctx,
 			"SELECT EXISTS (SELECT 1 FROM pg_attribute "+
 				"WHERE attrelid = to_regclass('satchel.node') AND attname = 'reason')",
-		).Scan(&there); err != nil || there {
+		).Scan(&exists); err != nil || exists {
 			return err
 		}
 		_, err := pool.Exec(ctx, tables)

@@ -75,10 +75,10 @@ func (c *Cluster) compareClock(p pollResult, now time.Time) {
 		ahead = before
 	}
 	c.mu.Lock()
-	was := c.stats.Ahead
+	before := c.stats.Ahead
 	c.stats.Ahead = ahead
 	c.mu.Unlock()
-	if wrong := ahead.Abs() > clockTolerance; wrong && was.Abs() <= clockTolerance {
+	if wrong := ahead.Abs() > clockTolerance; wrong && before.Abs() <= clockTolerance {
 		c.Log.Warn(
 			"the clocks of this server and of the cluster's database differ: schedules on this "+
 				"server run at the wrong times",

@@ -23,15 +23,15 @@ func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) 
 	}
 	defer os.RemoveAll(temps)
 	err = store.EachFile(folder, c.MasterKeys, func(f store.AgentFile) error {
-		var there bool
+		var exists bool
 		if err := c.pool.QueryRow(
 			ctx,
 			"SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1 AND NOT deleted)",
 			f.ID,
-		).Scan(&there); err != nil {
+		).Scan(&exists); err != nil {
 			return err
 		}
-		if there {
+		if exists {
 			c.Log.Warn("the cluster has this agent already; it is not imported", "agent", f.ID)
 			return nil
 		}

@@ -45,8 +45,8 @@ func (f *folder) prepare(used bool) error {
 		return err
 	}
 	for _, pattern := range []string{"*/*", "*/*/*/*"} { // where uploads were written before there was a marker
-		left, _ := filepath.Glob(f.path(pattern + ".partial"))
-		for _, path := range left {
+		partial, _ := filepath.Glob(f.path(pattern + ".partial"))
+		for _, path := range partial {
 			_ = os.Remove(path)
 		}
 	}

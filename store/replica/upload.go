@@ -188,12 +188,12 @@ func (r *Replicator) align(ctx context.Context, id string) error {
 		return nil
 	}
 	a.resumed = false
-	there := 0
-	for there < len(a.pending) && a.pending[there].TXID <= end {
-		there++
+	uploaded := 0
+	for uploaded < len(a.pending) && a.pending[uploaded].TXID <= end {
+		uploaded++
 	}
-	if there > 0 {
-		r.advanceEndLocked(a, there)
+	if uploaded > 0 {
+		r.advanceEndLocked(a, uploaded)
 	}
 	return nil
 }
@@ -281,10 +281,10 @@ func (r *Replicator) agent(id string) *store.DB {
 }
 
 // forgetIfGone forgets an agent that is not there, unless it was deleted.
-func (r *Replicator) forgetIfGone(id string, there bool) {
+func (r *Replicator) forgetIfGone(id string, exists bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a := r.agents[id]; !there && a != nil && !a.deleted {
+	if a := r.agents[id]; !exists && a != nil && !a.deleted {
 		r.dropLocked(a)
 		delete(r.agents, id)
 	}

@@ -83,12 +83,12 @@ type expander struct {
 
 // languages returns the possible languages of a query: those of its function words,
 // otherwise those of the chunks.
-func (x *Text) languages(c corpus, asked []string) ([]terms.Language, error) {
-	if len(asked) == 0 {
+func (x *Text) languages(c corpus, codes []string) ([]terms.Language, error) {
+	if len(codes) == 0 {
 		return x.Memory.languagesOf(c, x.textLanguages)
 	}
 	return slices.DeleteFunc(slices.Clone(terms.Languages), func(l terms.Language) bool {
-		return !slices.Contains(asked, l.Code)
+		return !slices.Contains(codes, l.Code)
 	}), nil
 }
 

@@ -161,7 +161,7 @@ func (m *mdScanner) lineKind(pos int, line string, next int) (kind mdLine, level
 	case isListItem(trimmed):
 		return lineItem, 0
 	case strings.Contains(line, "|") && next < m.end:
-		if under, _ := m.line(next); isTableRule(under) {
+		if rule, _ := m.line(next); isTableRule(rule) {
 			return lineTable, 0
 		}
 	}

@@ -92,7 +92,7 @@ func HeadingText(heading string) string {
 		heading = strings.ToValidUTF8(heading[:4096], "")
 	}
 	heading = strings.TrimSpace(heading)
-	if body, under, ok := cutLast(heading, "\n"); ok && setextLevel(under) > 0 {
+	if body, underline, ok := cutLast(heading, "\n"); ok && setextLevel(underline) > 0 {
 		heading = body
 	} else {
 		heading = strings.TrimLeft(heading, "#")

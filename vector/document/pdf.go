@@ -21,7 +21,7 @@ const minWordsPerPage = 20
 // the file; positions and characters are computed here.
 func extractPDF(in input, out *sink) error {
 	limit := min(minPDFUnpacked+maxPDFRatio*len(in.data), maxPDFUnpacked)
-	streams := &pdfStreams{left: limit}
+	streams := &pdfStreams{remaining: limit}
 	file, err := openPDF(in.data, streams)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func extractPDF(in input, out *sink) error {
 		return err
 	}
 	switch {
-	case streams.left <= 0:
+	case streams.remaining <= 0:
 		return tooComplex("the file unpacks to more than %d MB", limit>>20)
 	case d.pages == 0:
 		return broken("the file is damaged: its pages cannot be found")
@@ -272,7 +272,7 @@ func (d *pdfDocument) page(node pdf.Value, from inherited) error {
 		area:    from.area,
 	}
 	err := reader.read(d.streams.contents(value(node, "Contents")), from.resources)
-	if d.streams.left <= 0 {
+	if d.streams.remaining <= 0 {
 		return errUnpacked
 	}
 	if reader.picture {
@@ -290,7 +290,7 @@ func (d *pdfDocument) page(node pdf.Value, from inherited) error {
 }
 
 // pdfStreams unpacks the streams of a file, up to a limit for all of them.
-type pdfStreams struct{ left int }
+type pdfStreams struct{ remaining int }
 
 // errUnpacked ends the reading of a file that unpacks to too much.
 var errUnpacked = errors.New("document: over the limit of unpacked bytes")
@@ -310,7 +310,7 @@ func (s *pdfStreams) contents(v pdf.Value) []byte {
 		return s.unpack(v)
 	}
 	var all []byte
-	for i := 0; i < v.Len() && len(all) < maxContent && s.left > 0; i++ {
+	for i := 0; i < v.Len() && len(all) < maxContent && s.remaining > 0; i++ {
 		all = append(append(all, s.unpack(index(v, i))...), '\n')
 	}
 	return all
@@ -321,9 +321,9 @@ func (s *pdfStreams) unpack(v pdf.Value) (data []byte) {
 		if recover() != nil {
 			data = nil
 		}
-		s.left -= max(len(data), emptyStream)
+		s.remaining -= max(len(data), emptyStream)
 	}()
-	if v.Kind() != pdf.Stream || v.Key("Filter").Len() > maxFilters || s.left <= 0 {
+	if v.Kind() != pdf.Stream || v.Key("Filter").Len() > maxFilters || s.remaining <= 0 {
 		return nil
 	}
 	r := v.Reader()

@@ -361,7 +361,7 @@ func (p *pdfPage) draw(object pdf.Value, resources *pdfResources) error {
 		if p.depth >= maxDrawingDepth ||
 			p.drawings > maxDrawings ||
 			p.drawing[text] ||
-			p.streams.left <= 0 {
+			p.streams.remaining <= 0 {
 			return nil
 		}
 		if p.drawing == nil {

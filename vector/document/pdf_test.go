@@ -452,7 +452,7 @@ func FuzzPDFContent(f *testing.F) {
 		)
 	}
 	f.Fuzz(func(t *testing.T, content, cmap []byte) {
-		streams := &pdfStreams{left: 1 << 20}
+		streams := &pdfStreams{remaining: 1 << 20}
 		p := &pdfPage{streams: streams, fonts: newPDFFonts(streams), limit: 1 << 16}
 		table := readCMap(cmap)
 		resources := newResources(value(mustOpen(t).Trailer(), "Root"))
@@ -490,7 +490,7 @@ func FuzzPDFFile(f *testing.F) {
 // mustOpen opens a small file.
 func mustOpen(t testing.TB) *pdf.Reader {
 	t.Helper()
-	file, err := openPDF(onePage("", ""), &pdfStreams{left: 1 << 20})
+	file, err := openPDF(onePage("", ""), &pdfStreams{remaining: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,9 @@ func (t *Table) Similar(query string, texts []string) []float64 {
 		with := float64(holds[row])
 		return float32(math.Log(1 + (float64(len(texts))-with+0.5)/(with+0.5)))
 	}
-	asked := make([]float32, t.dims)
+	queryVector := make([]float32, t.dims)
 	for _, row := range t.knownRows(query, met) {
-		t.addRow(asked, row, weight(row))
+		t.addRow(queryVector, row, weight(row))
 	}
 	similar := make([]float64, len(texts))
 	sum := make([]float32, t.dims)
@@ -39,7 +39,7 @@ func (t *Table) Similar(query string, texts []string) []float64 {
 		for _, row := range rows {
 			t.addRow(sum, row, weight(row))
 		}
-		similar[i] = cosine(asked, sum)
+		similar[i] = cosine(queryVector, sum)
 	}
 	return similar
 }

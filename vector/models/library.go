@@ -173,11 +173,11 @@ func (l *Library) Remove(name string) error {
 	if _, err := l.Info(name); err != nil {
 		return err
 	}
-	gone := filepath.Join(l.path, "."+name+".removed")
-	if err := errors.Join(os.RemoveAll(gone), os.Rename(filepath.Join(l.path, name), gone)); err != nil {
+	trash := filepath.Join(l.path, "."+name+".removed")
+	if err := errors.Join(os.RemoveAll(trash), os.Rename(filepath.Join(l.path, name), trash)); err != nil {
 		return err
 	}
-	return os.RemoveAll(gone)
+	return os.RemoveAll(trash)
 }
 
 // maxName limits names, in bytes.

@@ -215,12 +215,12 @@ func compareAgent(before, file record) (*change, error) {
 	if err := checkFields(agentFile, []string{"name", "description", "settings"}, file, before); err != nil {
 		return nil, err
 	}
-	was, _ := before["settings"].(map[string]any)
+	current, _ := before["settings"].(map[string]any)
 	given, _ := file["settings"].(map[string]any)
-	if err := checkFields(agentFile, settingFields, given, was); err != nil {
+	if err := checkFields(agentFile, settingFields, given, current); err != nil {
 		return nil, err
 	}
-	settings, err := changeSettings(was, given)
+	settings, err := changeSettings(current, given)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", agentFile, err)
 	}
@@ -237,7 +237,7 @@ func compareAgent(before, file record) (*change, error) {
 		path:   agentFile,
 		before: before,
 		after:  after,
-		body:   changed(was, settings, given),
+		body:   changed(current, settings, given),
 	}, nil
 }
 

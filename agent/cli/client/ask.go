@@ -95,7 +95,7 @@ func (s *session) chat(ctx context.Context, body map[string]any) error {
 		return writeJSON(s.Out, answer)
 	}
 	body["stream"] = true
-	said := false
+	printed := false
 	err := s.api.stream(
 		ctx,
 		request{
@@ -104,23 +104,23 @@ func (s *session) chat(ctx context.Context, body map[string]any) error {
 			body:   body,
 		},
 		func(ev event) (bool, error) {
-			return s.chatEvent(ev, &said)
+			return s.chatEvent(ev, &printed)
 		},
 	)
-	if err != nil && said {
+	if err != nil && printed {
 		fmt.Fprintln(s.Out)
 	}
 	return err
 }
 
 // chatEvent prints one event of a turn.
-func (s *session) chatEvent(ev event, said *bool) (done bool, err error) {
+func (s *session) chatEvent(ev event, printed *bool) (done bool, err error) {
 	switch ev.name {
 	case "delta":
 		var delta struct{ Text string }
 		err = json.Unmarshal(ev.data, &delta)
 		fmt.Fprint(s.Out, clean(delta.Text))
-		*said = true
+		*printed = true
 	case "tool_call":
 		var call record
 		err = json.Unmarshal(ev.data, &call)
@@ -138,14 +138,14 @@ func (s *session) chatEvent(ev event, said *bool) (done bool, err error) {
 		if err := json.Unmarshal(ev.data, &all); err != nil {
 			return true, err
 		}
-		return true, s.endAnswer(&all, *said)
+		return true, s.endAnswer(&all, *printed)
 	}
 	return false, err
 }
 
 // endAnswer prints what follows the text of an answer.
-func (s *session) endAnswer(a *answer, said bool) error {
-	if !said {
+func (s *session) endAnswer(a *answer, printed bool) error {
+	if !printed {
 		fmt.Fprint(s.Out, clean(a.Message.Content))
 	}
 	fmt.Fprintln(s.Out)

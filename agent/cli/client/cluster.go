@@ -202,19 +202,19 @@ func (s *session) awaitDrained(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		left := 0
+		remaining := 0
 		if i := slices.IndexFunc(nodes, func(n record) bool {
 			return n["id"] == id && n["alive"] == true
 		}); i >= 0 {
-			left, _ = strconv.Atoi(nodes[i].text("agents"))
+			remaining, _ = strconv.Atoi(nodes[i].text("agents"))
 		}
-		if left == 0 {
+		if remaining == 0 {
 			return nil
 		}
-		if left != last && s.isTerminal() {
-			fmt.Fprintf(s.Notes, "%d agents left\n", left)
+		if remaining != last && s.isTerminal() {
+			fmt.Fprintf(s.Notes, "%d agents left\n", remaining)
 		}
-		last = left
+		last = remaining
 		if err := s.api.wait(ctx, drainInterval); err != nil {
 			return err
 		}

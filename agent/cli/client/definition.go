@@ -309,7 +309,7 @@ func (r record) file() string {
 }
 
 func sameJSON(a, b any) bool {
-	left, _ := json.Marshal(a)
+	first, _ := json.Marshal(a)
 	right, _ := json.Marshal(b)
-	return bytes.Equal(left, right)
+	return bytes.Equal(first, right)
 }

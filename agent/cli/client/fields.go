@@ -110,7 +110,7 @@ func isPast(value any) bool {
 func changeTable(before, given record, zone string) (record, error) {
 	return changeBy(func(c agent.TableChange, t *agent.Table, _ string) {
 		for i := range c.Columns.Value {
-			if _, gone := t.Column(c.Columns.Value[i].From); !gone {
+			if _, found := t.Column(c.Columns.Value[i].From); !found {
 				c.Columns.Value[i].From = ""
 			}
 		}

@@ -70,7 +70,7 @@ func (s *session) recordIDs(dir, agentID string, ids map[string]string, files ma
 type row struct {
 	id, path string // the path that follows from the name
 	record
-	over bool
+	leftover bool
 }
 
 // readKind reads the records of a kind and assigns them to the files of a folder. A record
@@ -98,7 +98,7 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 	paths := slices.DeleteFunc(local.paths(), func(path string) bool {
 		return kindOf(path).name != k.name
 	})
-	for _, over := range []bool{false, true} {
+	for _, leftover := range []bool{false, true} {
 		for n, way := range ways {
 			files := map[string][]string{}
 			for _, path := range paths {
@@ -114,7 +114,7 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 			}
 			rows = slices.DeleteFunc(rows, func(r row) bool {
 				at := way(r)
-				if r.over != over || at == "" || len(files[at]) == 0 {
+				if r.leftover != leftover || at == "" || len(files[at]) == 0 {
 					return false
 				}
 				d.add(k, r, files[at][0])
@@ -124,7 +124,7 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 		}
 	}
 	for _, r := range rows {
-		if !r.over {
+		if !r.leftover {
 			d.add(k, r, freePath(r.path, d, local))
 		}
 	}
@@ -161,12 +161,12 @@ func (s *session) readRows(ctx context.Context, k kind) ([]row, error) {
 			}
 		}
 		rows[i] = row{
-			id:     id,
-			path:   freePath(k.file(r), taken),
-			record: r,
-			over:   isOver(k, r),
+			id:       id,
+			path:     freePath(k.file(r), taken),
+			record:   r,
+			leftover: isOver(k, r),
 		}
-		if !rows[i].over {
+		if !rows[i].leftover {
 			taken.files[rows[i].path] = r
 		}
 	}

@@ -332,22 +332,22 @@ func (o *sourceAdder) waitRead(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		left := 0
+		remaining := 0
 		now := byID(working)
 		for _, source := range o.created {
 			if now[source.text("id")] != nil {
-				left++
+				remaining++
 			}
 		}
-		if left == 0 {
+		if remaining == 0 {
 			return o.readOutcomes(ctx)
 		}
 		if o.isTerminal() {
 			fmt.Fprintf(
 				o.Notes,
 				"\r%s %d of %d read",
-				bar(len(o.created)-left, len(o.created)),
-				len(o.created)-left,
+				bar(len(o.created)-remaining, len(o.created)),
+				len(o.created)-remaining,
 				len(o.created),
 			)
 		}

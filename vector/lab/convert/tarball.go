@@ -54,7 +54,7 @@ func unpack(packed []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, left := map[string][]byte{}, int64(maxUnpacked)
+	files, remaining := map[string][]byte{}, int64(maxUnpacked)
 	for archive := tar.NewReader(unzip); ; {
 		head, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -63,11 +63,11 @@ func unpack(packed []byte) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		content, err := io.ReadAll(io.LimitReader(archive, left))
+		content, err := io.ReadAll(io.LimitReader(archive, remaining))
 		if err != nil {
 			return nil, err
 		}
-		if left -= int64(len(content)); left <= 0 {
+		if remaining -= int64(len(content)); remaining <= 0 {
 			return nil, fmt.Errorf("more than %d bytes unpacked", maxUnpacked)
 		}
 		files[path.Base(head.Name)] = content

@@ -77,7 +77,7 @@ func loadHelpDesk() (*set, error) {
 // loadPassages reads passages, each of which is a document, and questions about
 // them. The answer is the passage's name, or the names of all passages that
 // answer equally well, separated by bars.
-func loadPassages(name, file, asked string) (*set, error) {
+func loadPassages(name, file, questions string) (*set, error) {
 	s := &set{name: name, answers: func(r vector.Result, answer string) bool {
 		return answer != "" &&
 			slices.Contains(strings.Split(answer, "|"), strings.TrimSuffix(r.Metadata.SourceName, ".txt"))
@@ -90,7 +90,7 @@ func loadPassages(name, file, asked string) (*set, error) {
 		name, body, _ := strings.Cut(passage, "\n")
 		s.documents = append(s.documents, document{name: name + ".txt", text: strings.TrimSpace(body) + "\n"})
 	}
-	s.questions, err = readQuestions(asked + ".tsv")
+	s.questions, err = readQuestions(questions + ".tsv")
 	return s, err
 }
 
@@ -106,7 +106,7 @@ var goPackages = []string{
 // answer.
 func loadTechnical() (*set, error) { return loadManuals(technical, goPackages, "godoc.tsv") }
 
-func loadManuals(name string, packages []string, asked string) (*set, error) {
+func loadManuals(name string, packages []string, questions string) (*set, error) {
 	s := &set{name: name, answers: holds}
 	root, err := goRoot()
 	if err != nil {
@@ -119,7 +119,7 @@ func loadManuals(name string, packages []string, asked string) (*set, error) {
 		}
 		s.documents = append(s.documents, d)
 	}
-	s.questions, err = readQuestions(asked)
+	s.questions, err = readQuestions(questions)
 	return s, err
 }
 

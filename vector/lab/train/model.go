@@ -111,9 +111,9 @@ func (m *model) step(sides [][]int32, rate float64) float64 {
 
 // embed returns the vectors of texts, scaled to length 1, and their lengths.
 func (m *model) embed(sides [][]int32) (unit [][]float32, length []float32) {
-	for _, side := range sides {
+	for _, text := range sides {
 		sum := make([]float32, len(m.vectors[0]))
-		for _, word := range side {
+		for _, word := range text {
 			axpy(sum, m.vectors[word], float32(math.Exp(float64(m.weight[word]))))
 		}
 		n := float32(math.Sqrt(float64(dot(sum, sum)))) + 1e-6
@@ -170,8 +170,8 @@ func gradientOf(likeness [][]float32) (loss float64) {
 func (m *model) descend(sides [][]int32, slope [][]float32, rate float64) {
 	byWord := map[int32][]float32{}
 	var words []int32 // in order of occurrence, so that runs are reproducible
-	for i, side := range sides {
-		for _, word := range side {
+	for i, text := range sides {
+		for _, word := range text {
 			if byWord[word] == nil {
 				byWord[word] = make([]float32, len(slope[i]))
 				words = append(words, word)

@@ -84,9 +84,9 @@ type vocabulary struct {
 func (w *wordnet) vocabularyOf(pairs []pair, size int) *vocabulary {
 	counts := map[string]int{}
 	for _, p := range pairs {
-		for _, side := range [][]string{p.a, p.b} {
-			for i, word := range side {
-				if w.common[word] && !slices.Contains(side[:i], word) {
+		for _, text := range [][]string{p.a, p.b} {
+			for i, word := range text {
+				if w.common[word] && !slices.Contains(text[:i], word) {
 					counts[word]++
 				}
 			}

@@ -14,8 +14,8 @@ var portable = &Kernel{
 
 // tile3x2 does for 3 rows and 2 columns what the assembly tiles do.
 func tile3x2(depth int, a *float32, lda int, b *float32, c *float32, ldc int) {
-	left := unsafe.Slice(a, 2*lda+depth)
-	a0, a1, a2 := left[:depth], left[lda:][:depth], left[2*lda:][:depth]
+	rows := unsafe.Slice(a, 2*lda+depth)
+	a0, a1, a2 := rows[:depth], rows[lda:][:depth], rows[2*lda:][:depth]
 	panel := unsafe.Slice(b, 2*depth)
 	var c00, c01, c10, c11, c20, c21 float32
 	for i, x := range a0 {

@@ -42,7 +42,7 @@ func (t *Tokenizer) CanPair(limit int) bool {
 // one is cut until both fit.
 func (t *Tokenizer) Pair(a, b []int32, limit int) Input {
 	room := limit - specials(t.pair)
-	if over := len(a) + len(b) - room; over > 0 {
+	if excess := len(a) + len(b) - room; excess > 0 {
 		half := room / 2
 		switch {
 		case len(a) <= half:

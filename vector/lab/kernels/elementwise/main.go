@@ -82,9 +82,9 @@ func constants() {
 
 // each runs code for every group of vectors of values.
 func (w width) each(label string, values, n reg.GPVirtual, body func(at []operand.Mem)) {
-	at, left := GP64(), GP64()
+	at, remaining := GP64(), GP64()
 	MOVQ(values, at)
-	MOVQ(n, left)
+	MOVQ(n, remaining)
 	Label(label)
 	var mems []operand.Mem
 	for i := range unroll {
@@ -92,7 +92,7 @@ func (w width) each(label string, values, n reg.GPVirtual, body func(at []operan
 	}
 	body(mems)
 	ADDQ(operand.I32(unroll*w.bytes), at)
-	SUBQ(operand.I32(unroll*w.bytes/4), left)
+	SUBQ(operand.I32(unroll*w.bytes/4), remaining)
 	JNZ(operand.LabelRef(label))
 }
 

@@ -19,7 +19,7 @@ const (
 	rows    = 4
 	vectors = 4 // of a row
 	panel   = 16
-	left    = 20
+	counter = 20
 )
 
 func main() {
@@ -46,14 +46,14 @@ func generate() string {
 	}
 	line("\ndeep:\n\tCMP $4, R0\n\tBLT rest")
 	for r := range rows {
-		line("\tVLD1.P 16(R%d), [V%d.S4]", 1+r, left+r)
+		line("\tVLD1.P 16(R%d), [V%d.S4]", 1+r, counter+r)
 	}
 	for step := range 4 {
 		multiply(line, step)
 	}
 	line("\tSUB $4, R0, R0\n\tB deep\n\nrest:\n\tCBZ R0, done")
 	for r := range rows {
-		line("\tVLD1R.P 4(R%d), [V%d.S4]", 1+r, left+r)
+		line("\tVLD1R.P 4(R%d), [V%d.S4]", 1+r, counter+r)
 	}
 	multiply(line, 0)
 	line("\tSUB $1, R0, R0\n\tB rest\n\ndone:")
@@ -74,7 +74,7 @@ func multiply(line func(string, ...any), element int) {
 	line("\tVLD1.P 64(R5), %s", list(panel))
 	for r := range rows {
 		for v := range vectors {
-			sum, with, by := r*vectors+v, panel+v, left+r
+			sum, with, by := r*vectors+v, panel+v, counter+r
 			line(
 				"\tWORD $0x%08X // FMLA V%d.S4, V%d.S4, V%d.S[%d]",
 				fmla(sum, with, by, element),
