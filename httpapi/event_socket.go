@@ -27,11 +27,11 @@ const (
 // event stream begins; any other response is sent as it is.
 type eventSocket struct {
 	http.ResponseWriter
-	request *http.Request
-	ctx     context.Context
-	leave   context.CancelFunc // ends ctx
-	conn    *websocket.Conn    // nil before the stream begins
-	failed  error
+	call   echo.Context
+	ctx    context.Context
+	leave  context.CancelFunc // ends ctx
+	conn   *websocket.Conn    // nil before the stream begins
+	failed error
 }
 
 // overSocket returns the handler of a request for an event stream over a WebSocket.
@@ -48,7 +48,7 @@ func (s *Server) overSocket(next echo.HandlerFunc) echo.HandlerFunc {
 		c.SetRequest(r.WithContext(ctx))
 		w := &eventSocket{
 			ResponseWriter: c.Response().Writer,
-			request:        r,
+			call:           c,
 			ctx:            ctx,
 			leave:          leave,
 		}
@@ -100,12 +100,12 @@ func readEventProtocols(r *http.Request) bool {
 
 // WriteHeader accepts the WebSocket if an event stream begins.
 func (w *eventSocket) WriteHeader(status int) {
-	if status != http.StatusOK || w.Header().Get(echo.HeaderContentType) != rest.EventStream {
+	if status != http.StatusOK || rest.StreamContext(w.call) == nil {
 		w.ResponseWriter.WriteHeader(status)
 		return
 	}
 	// The origin was checked by our own rules.
-	w.conn, w.failed = websocket.Accept(w.ResponseWriter, w.request, &websocket.AcceptOptions{
+	w.conn, w.failed = websocket.Accept(w.ResponseWriter, w.call.Request(), &websocket.AcceptOptions{
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 		Subprotocols:       []string{eventProtocol},

@@ -48,9 +48,10 @@ func NewEventWriter(c *Call) *EventWriter {
 
 const streamContext = "satchel.stream"
 
-// StreamContext returns the context of the event stream that has begun as the response.
+// StreamContext returns the context of the event stream that has begun as the response, or nil if none has.
 func StreamContext(c echo.Context) context.Context {
-	return c.Get(streamContext).(context.Context)
+	ctx, _ := c.Get(streamContext).(context.Context)
+	return ctx
 }
 
 // Write sends text unchanged, with a time limit for slow clients.
