@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
@@ -40,6 +42,13 @@ func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 			c.Guard = rest.NewGuard(c.Context, s.guardEvery, &requester{s, c, r})
 			c.Context = c.Guard
 			defer c.Guard.Stop()
+		}
+		if r.Streams() && r.Method == http.MethodGet {
+			release, err := s.feeds.countStream(c, r.Path)
+			if err != nil {
+				return err
+			}
+			defer release()
 		}
 		return rest.Reason(c, r.Handle(c))
 	}

@@ -62,7 +62,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/fork", 201, "Fork an agent under a new name; the copy is paused", s.forkAgent).
 			Role(rest.OwnAdmin).Limit(rest.Bulk).Locates(agentLocation).Fails(agent.CodeAgentNameExists),
 		rest.JSON("GET", "/agents/{id}/overview", 200, "Read an overview of an agent: setup steps, counts, daily series, failures, next runs", s.overview),
-		rest.Raw[struct{}]("GET", "/agents/{id}/stream", 200, "Stream the agent's changes as server-sent events", s.stream).Answers(rest.EventStream),
+		rest.Raw[struct{}]("GET", streamRoute, 200, "Stream the agent's changes as server-sent events", s.stream).Answers(rest.EventStream),
 		rest.JSON("PUT", "/agents/{id}/presence", 204, "Set which record the viewer of a stream has open", s.setPresence).
 			Role(rest.Viewer).
 			BodyUpTo(maxSmallBody),

@@ -13,10 +13,14 @@ import (
 	"satchel/store"
 )
 
+// streamRoute is the route of an agent's changes.
+const streamRoute = "/agents/{id}/stream"
+
 // Limits of streams.
 const (
 	maxAgentStreams  = 200 // of one agent
-	maxClientStreams = 50  // of one identity, or of one network without one
+	maxClientStreams = 50  // of one identity, or of one network without one, for each route
+	maxStrangers     = 100 // of one agent, by callers without an identity
 	streamHeartbeat  = 25 * time.Second
 	streamLife       = time.Hour // after which a client reconnects, with a current token
 )
@@ -50,7 +54,7 @@ func (fs *changeFeeds) join(c *rest.Call, v *viewer) (*changeFeed, error) {
 		fs.feeds[c.DB] = f
 	}
 	f.mu.Lock()
-	full := len(f.viewers) >= maxAgentStreams
+	full := len(f.viewers) >= maxAgentStreams || !c.Identity.Known() && len(f.viewers) >= maxStrangers
 	if !full {
 		f.viewers[v] = true
 		if f.idle != nil {
@@ -128,15 +132,20 @@ func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
 	}
 }
 
-// countStream counts a client's stream.
-func (fs *changeFeeds) countStream(c *rest.Call) (release func(), err error) {
+// countStream counts a client's stream of a route. Who has an identity may watch many executions at a time.
+func (fs *changeFeeds) countStream(c *rest.Call, path string) (release func(), err error) {
+	most := maxClientStreams
+	if c.Identity.Known() && path != streamRoute {
+		most = maxNetwork
+	}
 	name := fs.server.limiter.Network(c.HTTP.Request()).String()
 	if c.Identity.Known() && !c.Identity.Open {
 		name = c.Identity.Label()
 	}
+	name += " " + path
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if fs.streams[name] >= maxClientStreams {
+	if fs.streams[name] >= most {
 		return nil, tooManyStreams(c)
 	}
 	fs.streams[name]++
@@ -165,11 +174,6 @@ type hello struct {
 // stream sends the agent's changes until the client disconnects, the server
 // stops, or the client may no longer read them.
 func (s *Server) stream(c *rest.Call) error {
-	release, err := s.feeds.countStream(c)
-	if err != nil {
-		return err
-	}
-	defer release()
 	inbox, err := c.DB.Inbox(c)
 	if err != nil {
 		return err

@@ -308,6 +308,40 @@ func TestStreamLimits(t *testing.T) {
 	}
 }
 
+// TestStrangersStreams checks that strangers cannot hold more streams of any route than a client may, nor all of an
+// agent.
+func TestStrangersStreams(t *testing.T) {
+	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
+	if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{
+		Email: "ada@example.com",
+		Role:  agent.RoleAdmin,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.server.flow.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.server.flow.Stop)
+	ada, stranger := c.as(t, "ada@example.com"), c.testClient
+	workflow := createFlow(
+		t,
+		ada,
+		`[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"duration":1,"unit":"hours"}}]`,
+		`[{"source":"t","target":"w"}]`,
+		"",
+	)
+	run := ada.must(t, 200, "POST", "/api/agents/default/workflows/execute", `{"workflow_id":"`+workflow+`"}`)
+	path := "/api/agents/default/workflows/executions/" + run["execution_id"].(string) + "/events"
+	for range maxClientStreams {
+		openEvents(t, stranger, path, "").until(named("node.started"))
+	}
+	if more := openEvents(t, stranger, path, ""); more.resp.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("one too many: %d", more.resp.StatusCode)
+	}
+	openEvents(t, ada, path, "").until(named("node.started"))
+	openEvents(t, stranger, streamPath, "").until(named("hello"))
+}
+
 // TestPresence checks that viewers with a role of their own see where others are and when
 // they leave, and that nobody can set another viewer's presence.
 func TestPresence(t *testing.T) {

@@ -133,7 +133,7 @@ func (s *Server) visitorStream(c echo.Context) error {
 	})
 	call.Context = call.Guard
 	defer call.Guard.Stop()
-	release, err := s.feeds.countStream(call)
+	release, err := s.feeds.countStream(call, widgetPath)
 	if err != nil {
 		return err
 	}
