@@ -47,6 +47,7 @@ func (e *Engine) Browse(b *browser.Browser, l *live.Live) {
 			Run: func(ctx context.Context, c *Call) (Outcome, error) {
 				return e.browsing.act(ctx, action, c)
 			},
+			CheckSaved: checkAddress,
 		}
 	}
 	script := kinds["evaluate"]

@@ -18,7 +18,7 @@ import (
 func (e *Engine) engineKinds() map[string]*Kind {
 	kinds := e.logicKinds()
 	maps.Copy(kinds, map[string]*Kind{
-		"http-request": {Run: e.runHTTP, Check: checkHTTP},
+		"http-request": {Run: e.runHTTP, Check: checkHTTP, CheckSaved: checkAddress},
 		"sql": {
 			Run:        runSQL,
 			Raw:        []string{"query"},

@@ -57,6 +57,16 @@ func checkHTTP(data map[string]any) (field, issue string) {
 	return "", ""
 }
 
+// userInURL matches a URL with a user name or password, which would be shown to everyone.
+var userInURL = agent.Pattern(`^\s*[A-Za-z][A-Za-z0-9+.-]*://[^/?#"{}]*@`)
+
+func checkAddress(data map[string]any) (field, issue string) {
+	if address, _ := data["url"].(string); userInURL().MatchString(address) {
+		return "data.url", "must not contain a user name or password"
+	}
+	return "", ""
+}
+
 // runHTTP makes a request. The Idempotency-Key header is the same for each
 // attempt of this run of the node, unless the data sets its own.
 func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {

@@ -37,7 +37,7 @@ func (e *Engine) Instruct(
 	e.Register(map[string]*Kind{
 		"act":     {Run: i.act, Timeout: browse.Timeout},
 		"observe": {Run: i.observe, Timeout: browse.Timeout},
-		"browse":  {Run: i.browse, Timeout: browseTimeout},
+		"browse":  {Run: i.browse, Timeout: browseTimeout, CheckSaved: checkAddress},
 		"extract": {Timeout: browse.Timeout, Run: func(ctx context.Context, c *Call) (Outcome, error) {
 			if isSet(c.Data["instruction"]) {
 				return i.extract(ctx, c)
