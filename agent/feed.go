@@ -277,15 +277,20 @@ func (c *APIConfig) secretFields() map[string]*string {
 // keep lists the names of secrets that were already masked, whose stored values
 // stay.
 func (c *APIConfig) TakeSecrets() (given map[string]string, keep []string) {
-	return takeSecrets(c.secretFields(), c.Headers)
+	return takeSecrets(c.secretFields(), c.Headers, &c.URL, nil)
 }
 
 // PutSecrets replaces masks with their secrets.
 func (c *APIConfig) PutSecrets(secrets map[string]string) {
-	putSecrets(c.secretFields(), c.Headers, secrets)
+	putSecrets(c.secretFields(), c.Headers, &c.URL, nil, secrets)
 }
 
-func takeSecrets(fields map[string]*string, headers map[string]string) (given map[string]string, keep []string) {
+func takeSecrets(
+	fields map[string]*string,
+	headers map[string]string,
+	address *string,
+	query map[string]any,
+) (given map[string]string, keep []string) {
 	given = map[string]string{}
 	take := func(name string, value string) string {
 		switch value {
@@ -306,11 +311,23 @@ func takeSecrets(fields map[string]*string, headers map[string]string) (given ma
 			headers[name] = take("headers."+name, value)
 		}
 	}
+	*address = replaceURLSecrets(*address, take)
+	for name, value := range query {
+		if text, ok := value.(string); ok && holdsSecret(name, text) {
+			query[name] = take("query."+name, text)
+		}
+	}
 	slices.Sort(keep)
 	return given, keep
 }
 
-func putSecrets(fields map[string]*string, headers map[string]string, secrets map[string]string) {
+func putSecrets(
+	fields map[string]*string,
+	headers map[string]string,
+	address *string,
+	query map[string]any,
+	secrets map[string]string,
+) {
 	for name, field := range fields {
 		if *field == Mask {
 			*field = secrets[name]
@@ -319,6 +336,17 @@ func putSecrets(fields map[string]*string, headers map[string]string, secrets ma
 	for name, value := range headers {
 		if value == Mask && IsSecretHeader(name) {
 			headers[name] = secrets["headers."+name]
+		}
+	}
+	*address = replaceURLSecrets(*address, func(field, value string) string {
+		if value == Mask {
+			return secrets[field]
+		}
+		return value
+	})
+	for name, value := range query {
+		if value == Mask {
+			query[name] = secrets["query."+name]
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // NodeSecrets are the credentials in the nodes of a workflow: the values of
-// auth in http-request nodes and triggers, and of headers whose names indicate
-// a secret. A value with a template is not a secret, since it comes from
+// auth in http-request nodes and triggers, and of headers and query parameters whose
+// names indicate a secret. A value with a template is not a secret, since it comes from
 // elsewhere.
 type NodeSecrets struct {
 	Given     map[string]string // by name: the node's id, "/", and the path of the value in its data
@@ -113,6 +113,29 @@ func countNamesInText(raw []byte) (n int) {
 // data.
 func (s *NodeSecrets) takeFromNode(node, data map[string]any) (changed bool) {
 	nodeID, _ := node["id"].(string)
+	fixed := Origin(NodeAddress(data)) != "" // otherwise no secret in the query could be stored
+	take := func(field, value string) string {
+		name := NodeSecret(nodeID, field)
+		if value == Mask {
+			s.Unchanged = append(s.Unchanged, name)
+		} else if fixed {
+			s.Given[name], changed = value, true
+		} else {
+			return value
+		}
+		s.Addresses[name] = NodeAddress(data)
+		return Mask
+	}
+	if address, ok := data["url"].(string); ok && node["type"] != NodeTrigger {
+		data["url"] = replaceURLSecrets(address, take)
+	}
+	if query, ok := data["query"].(map[string]any); ok && node["type"] != NodeTrigger {
+		for name, value := range query {
+			if text, ok := value.(string); ok && holdsSecret(name, text) {
+				query[name] = take("query."+name, text)
+			}
+		}
+	}
 	for field, holder := range secretHolders(data) {
 		key := field[strings.IndexByte(field, '.')+1:]
 		value, ok := holder[key].(string)
@@ -160,21 +183,33 @@ func PutNodeSecrets(
 	find func(name string) (string, error),
 ) (map[string]any, error) {
 	out := maps.Clone(data)
-	for _, key := range []string{"auth", "headers"} {
+	for _, key := range []string{"auth", "headers", "query"} {
 		if object, ok := out[key].(map[string]any); ok {
 			out[key] = maps.Clone(object)
 		}
 	}
+	var failure error
+	put := func(field, value string) string {
+		if value != Mask || failure != nil {
+			return value
+		}
+		value, failure = find(NodeSecret(nodeID, field))
+		return value
+	}
 	for field, holder := range secretHolders(out) {
 		key := field[strings.IndexByte(field, '.')+1:]
-		if holder[key] != Mask {
-			continue
+		if holder[key] == Mask {
+			holder[key] = put(field, Mask)
 		}
-		value, err := find(NodeSecret(nodeID, field))
-		if err != nil {
-			return nil, err
-		}
-		holder[key] = value
 	}
-	return out, nil
+	query, _ := out["query"].(map[string]any)
+	for name, value := range query {
+		if value == Mask {
+			query[name] = put("query."+name, Mask)
+		}
+	}
+	if address, ok := out["url"].(string); ok {
+		out["url"] = replaceURLSecrets(address, put)
+	}
+	return out, failure
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -59,6 +60,61 @@ func TestNodeSecrets(t *testing.T) {
 }
 
 // A secret hidden by a second member with the same name is removed from the text, too.
+// TestSecretsInQueries takes the secrets out of a node's and a tool's query, wherever it is written, and puts them
+// back.
+func TestSecretsInQueries(t *testing.T) {
+	for _, c := range []struct{ url, query, masked, maskedQuery string }{
+		{"https://x.y/?a=1&api_key=s1#f", `{}`, "https://x.y/?a=1&api_key=********#f", `{}`},
+		{"https://x.y/?sig=a%2Bb&sig=c", `{}`, "https://x.y/?sig=********&sig=********", `{}`},
+		{"https://x.y/?page_token=1&key=name", `{"limit":1}`, "https://x.y/?page_token=1&key=name", `{"limit":1}`},
+		{"https://x.y/{{p}}?token={{t}}", `{"token":"{{t}}"}`, "https://x.y/{{p}}?token={{t}}", `{"token":"{{t}}"}`},
+		{
+			"https://x.y/?Signature=s1",
+			`{"Access-Token":"s2","apikey":"s3","key":"AIza-0123456789ab","password":"s4","secret":"s5","q":"s6"}`,
+			"https://x.y/?Signature=********",
+			`{"Access-Token":"********","apikey":"********","key":"********","password":"********",` +
+				`"q":"s6","secret":"********"}`,
+		},
+	} {
+		data := `{"query":` + c.query + `,"url":"` + c.url + `"}`
+		nodes := []RawNode{RawNode(`{"id":"h","type":"http-request","data":` + data + `}`)}
+		masked, secrets, err := TakeNodeSecrets(nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n struct{ Data json.RawMessage }
+		if err := json.Unmarshal(masked[0], &n); err != nil {
+			t.Fatal(err)
+		}
+		want := `{"query":` + c.maskedQuery + `,"url":"` + c.masked + `"}`
+		if !sameText(string(n.Data), want) {
+			t.Errorf("%s is stored as %s, want %s", data, n.Data, want)
+		}
+		var shown map[string]any
+		_ = json.Unmarshal(n.Data, &shown)
+		sent, err := PutNodeSecrets("h", shown, func(name string) (string, error) { return secrets.Given[name], nil })
+		if text, _ := json.Marshal(sent); err != nil || !sameText(string(text), data) {
+			t.Errorf("%s is sent as %s, %v", data, text, err)
+		}
+		var tool ToolConfig
+		_ = json.Unmarshal([]byte(data), &tool)
+		given, _ := tool.TakeSecrets()
+		if query, _ := json.Marshal(tool.Query); tool.URL != c.masked || string(query) != c.maskedQuery {
+			t.Errorf("a tool's %s is stored as %s, %s", data, tool.URL, query)
+		}
+		tool.PutSecrets(given)
+		if tool.URL != c.url {
+			t.Errorf("a tool's %s is sent as %s", data, tool.URL)
+		}
+	}
+}
+
+// sameText compares two JSON texts by their values.
+func sameText(a, b string) bool {
+	var va, vb any
+	return json.Unmarshal([]byte(a), &va) == nil && json.Unmarshal([]byte(b), &vb) == nil && reflect.DeepEqual(va, vb)
+}
+
 func TestHiddenNodeSecrets(t *testing.T) {
 	for node, given := range map[string]int{
 		`{"id":"a","type":"http-request","data":{"auth":{"token":"s1"},"auth":{"token":"{{x}}"}}}`:                0,

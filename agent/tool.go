@@ -182,7 +182,7 @@ func checkFieldCase(is *Issues, config []byte) {
 	if json.Unmarshal(config, &fields) != nil {
 		return
 	}
-	check("config.", fields, "auth", "headers", "url", "credential")
+	check("config.", fields, "auth", "headers", "query", "url", "credential")
 	if json.Unmarshal(fields["auth"], &auth) == nil {
 		check("config.auth.", auth, "token", "password", "value")
 	}
@@ -257,10 +257,10 @@ func (c *ToolConfig) secretFields() map[string]*string {
 
 // TakeSecrets is APIConfig.TakeSecrets for a tool.
 func (c *ToolConfig) TakeSecrets() (given map[string]string, keep []string) {
-	return takeSecrets(c.secretFields(), c.Headers)
+	return takeSecrets(c.secretFields(), c.Headers, &c.URL, c.Query)
 }
 
 // PutSecrets replaces masks with their secrets.
 func (c *ToolConfig) PutSecrets(secrets map[string]string) {
-	putSecrets(c.secretFields(), c.Headers, secrets)
+	putSecrets(c.secretFields(), c.Headers, &c.URL, c.Query, secrets)
 }

@@ -263,7 +263,12 @@ func takeToolSecrets(t *agent.Tool) (given map[string]string, keep []string, err
 	if err := json.Unmarshal(t.Config, &fields); err != nil {
 		return nil, nil, fmt.Errorf("config: %w", err)
 	}
-	for name, value := range map[string]any{"auth": c.Auth, "headers": c.Headers} {
+	for name, value := range map[string]any{
+		"auth":    c.Auth,
+		"headers": c.Headers,
+		"url":     c.URL,
+		"query":   c.Query,
+	} {
 		if _, ok := fields[name]; !ok {
 			continue
 		}

@@ -35,7 +35,7 @@ func WithQuerySecrets(ctx context.Context, u *url.URL) context.Context {
 		secrets = append(
 			secrets,
 			slices.DeleteFunc(values, func(value string) bool {
-				return !isSecretParameter(name, value)
+				return !agent.IsSecretParameter(name, value)
 			})...,
 		)
 	}
@@ -133,38 +133,6 @@ func isSecretHeader(name string) bool {
 	has := func(word string) bool { return strings.Contains(lower, word) }
 	return agent.IsSecretHeader(name) || has("auth") && !has("author") || has("password")
 }
-
-// secretParameters are the names of query parameters that carry a secret, without
-// separators. Other names that end in "key" may say what is asked for.
-var secretParameters = []string{
-	"apikey", "xapikey", "appkey", "accesskey", "authkey", "userkey", "secretkey", "privatekey", "devkey", "licensekey",
-	"servicekey", "subscriptionkey", "consumerkey", "hapikey", "auth", "authorization", "bearer", "jwt", "pwd",
-	"sig", "signature",
-}
-
-// ambiguousParameters are names of parameters that carry a secret if the value looks like
-// one, as in the APIs of Google and of weather services.
-var ambiguousParameters = []string{"key", "appid", "pass", "code"}
-
-// positionWords occur in the names of tokens that say where a list goes on. An answer may
-// repeat them, to be sent again.
-var positionWords = []string{"page", "next", "sync", "cursor", "continu", "delta", "skip"}
-
-// isSecretParameter reports whether a query parameter carries a secret.
-func isSecretParameter(name, value string) bool {
-	lower := strings.ToLower(name)
-	has := func(word string) bool { return strings.Contains(lower, word) }
-	if slices.Contains(secretParameters, strings.NewReplacer("-", "", "_", "", ".", "").Replace(lower)) {
-		return true
-	}
-	return slices.Contains(ambiguousParameters, lower) &&
-		randomText().MatchString(value) &&
-		strings.ContainsAny(value, "0123456789") ||
-		(has("token") || has("secret") || has("password") || has("passwd")) && !slices.ContainsFunc(positionWords, has)
-}
-
-// randomText matches what a generated key looks like.
-var randomText = agent.Pattern(`^[A-Za-z0-9_-]{20,}$`)
 
 // secretPath matches the secret in the paths of Telegram's API and of the webhooks of
 // Discord and Slack.

@@ -163,7 +163,7 @@ func changeSettings(before, given record) (record, error) {
 func withMasks(before, given any) any {
 	switch g := given.(type) {
 	case string:
-		if before == agent.Mask {
+		if before == agent.Mask || before == agent.MaskURL(g) {
 			return before
 		}
 	case map[string]any:
