@@ -10,11 +10,12 @@ import (
 )
 
 // TestConsoleTimes checks that the console writes dates and times in one file only, so that
-// one list never has 12 hours and another 24.
+// one list never has 12 hours and another 24. Native fields for times have what the language
+// of the browser has.
 func TestConsoleTimes(t *testing.T) {
 	const formatter = "console/src/parts/zone.ts"
 	writes := regexp.MustCompile(`toLocale(Date|Time)String|[dD]ate(\([^()]*\))?\.to(Locale|Time|UTC)?String|` +
-		`toLocaleString\([^)]|\bDateTimeFormat\(|\bhour(12|Cycle)\b|type="time"`)
+		`toLocaleString\([^)]|\bDateTimeFormat\(|\bhour(12|Cycle)\b|type="time"|"datetime-local"`)
 	for _, wrong := range []string{
 		`new Date(x).toLocaleString()`,
 		`date.toLocaleString()`,
@@ -22,7 +23,9 @@ func TestConsoleTimes(t *testing.T) {
 		`x.toLocaleString("de")`,
 		`Intl.DateTimeFormat("de")`,
 		`{ hour12: true }`,
-		`<TextField type="time" />`,
+		`<input type="time" />`,
+		`<TextField type="datetime-local" />`,
+		`const inputTypes = { moment: "datetime-local" };`,
 	} {
 		if !writes.MatchString(wrong) {
 			t.Errorf("%s is not refused", wrong)

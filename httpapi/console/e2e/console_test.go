@@ -72,14 +72,14 @@ func (p *consolePage) click(name string) {
 		quoted(name) + ` && !b.disabled && b.checkVisibility())`)
 }
 
-// fill sets fields by their labels.
+// fill sets fields by their labels, which may be hidden.
 func (p *consolePage) fill(labelled ...string) {
 	p.t.Helper()
 	for i := 0; i < len(labelled); i += 2 {
 		p.walk.clicked()
 		p.waitFor(`(() => {
 			const near = document.querySelector("dialog[open]") ?? document.getElementById("main");
-			const field = [...near.querySelectorAll("input, select, textarea")].find((f) => f.labels[0]?.textContent === ` + quoted(labelled[i]) + ` && !f.disabled);
+			const field = [...near.querySelectorAll("input, select, textarea")].find((f) => (f.labels[0]?.textContent ?? f.ariaLabel) === ` + quoted(labelled[i]) + ` && !f.disabled);
 			field.value = ` + quoted(labelled[i+1]) + `;
 			for (const event of ["input", "change"]) field.dispatchEvent(new Event(event, { bubbles: true }));
 			return field.value === ` + quoted(labelled[i+1]) + `;

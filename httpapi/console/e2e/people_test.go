@@ -253,7 +253,7 @@ func TestConsoleCalendar(t *testing.T) {
 		` && location.hash.includes("/calendar/tasks/` + task + `") && document.querySelector(".week")`)
 	p.checkPage("a task")
 	p.click("Edit")
-	p.fill("Title", "Review", "Begins", day(1)+"T09:15", "Repeats", "weekly")
+	p.fill("Title", "Review", "Begins", day(1), "Begins: time", "0915", "Repeats", "weekly")
 	p.chooseOption("Monday")
 	p.chooseOption("Thursday")
 	p.click("Save")
@@ -273,7 +273,8 @@ func TestConsoleCalendar(t *testing.T) {
 	p.waitFor(`document.querySelector(".month")`)
 	p.clickOn(`document.querySelector("[data-date='` + day(3) + `']")`)
 	p.waitFor(`[...document.querySelectorAll("dialog input")].some((i) => i.labels[0]?.textContent === ` +
-		`"Begins" && i.value === "` + day(3) + `T09:00")`)
+		`"Begins" && i.value === "` + day(3) +
+		`") && document.querySelector("[aria-label='Begins: time']").value === "09:00"`)
 }
 
 // walkOccurrences drags, edits and deletes single occurrences of a task, and all
@@ -341,7 +342,7 @@ func walkOccurrences(t *testing.T, ts *testServer, p *consolePage, task string) 
 	p.clickOn(`document.querySelector("[data-date='2033-01-06'] .chip[data-task]")`)
 	p.waitFor(`document.querySelector(".drawer h2")`)
 	p.click("Edit")
-	p.fill("Title", "From now on", "Begins", "2033-01-07T10:00")
+	p.fill("Title", "From now on", "Begins", "2033-01-07", "Begins: time", "10:00")
 	p.click("Save")
 	answer("This and following events", "Save")
 	p.waitFor(`!document.querySelector(".drawer") && ` + chip("2033-01-07") + ` && !` + chip("2033-01-06") + ` && ` +

@@ -32,6 +32,8 @@ import {
   type Column,
   type FormState,
 } from "../ui";
+import { DateTimeField, momentOf } from "../parts/timefield";
+import { deviceZone } from "../parts/zone";
 
 const roles: [string, string][] = [
   ["viewer", "Viewer: read-only"],
@@ -229,7 +231,7 @@ function NewKey({ close, first, asks, strangers, agents, done }: NewKeyProps) {
       name,
       role,
       agents: [agents],
-      expires_at: expires_at ? new Date(expires_at).toISOString() : undefined,
+      expires_at: momentOf("expires_at", expires_at, deviceZone()),
       default_role: strangers ? (strangers as "viewer" | "none") : undefined,
     });
     if (first) key.set(created.key); // else this tab would be shut out
@@ -309,7 +311,7 @@ function NewKeyFields({ form, first, agents }: FieldsProps) {
         options={[["*", "All agents"], ...agents.map(({ id, name }): [string, string] => [id, name])]}
         {...form.choice("agents")}
       />
-      <TextField label="Ends" type="datetime-local" hint="Empty: never." {...form.text("expires_at")} />
+      <DateTimeField label="Ends" usual="23:59" hint="Empty: never." {...form.text("expires_at")} />
     </>
   );
 }

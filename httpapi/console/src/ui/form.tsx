@@ -21,7 +21,7 @@ function Frame({ label, hint, error, id, children }: Common & { id: string; chil
 }
 
 /** The type of a field of one line. */
-export type InputType = "text" | "password" | "number" | "email" | "url" | "date" | "datetime-local";
+export type InputType = "text" | "password" | "number" | "email" | "url" | "date";
 
 /** The properties of a field of one line. */
 export type TextProps = Common & {
@@ -32,7 +32,6 @@ export type TextProps = Common & {
   required?: boolean;
   list?: string[];
   autoFocus?: boolean;
-  pattern?: string;
 };
 
 /** One line of text. */
@@ -44,7 +43,6 @@ export function TextField({
   required,
   list,
   autoFocus,
-  pattern,
   ...common
 }: TextProps) {
   const id = useId();
@@ -57,7 +55,6 @@ export function TextField({
         placeholder={placeholder}
         required={required}
         disabled={common.disabled}
-        pattern={pattern}
         list={list && `${id}-list`}
         autoFocus={autoFocus}
         autocomplete={type === "password" ? "off" : undefined}

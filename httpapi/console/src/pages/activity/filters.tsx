@@ -1,31 +1,29 @@
 import { setQuery } from "../../data";
 import { Button } from "../../ui";
+import { DateTimeField, wallIssue } from "../../parts/timefield";
+import { useTyped } from "../../parts/typed";
+import { deviceZone, instantOf, wallOf } from "../../parts/zone";
 
-/** A time of the address as a field shows it, in the reader's own zone. */
-const local = (time: string) => {
-  const date = new Date(time);
-  if (!time || isNaN(date.getTime())) return "";
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-};
+type LimitProps = { label: string; name: "from" | "to"; time: string; usual: string };
+
+/** A limit of the times, in the reader's own zone, kept in the address. */
+function TimeLimit({ label, name, time, usual }: LimitProps) {
+  const zone = deviceZone();
+  const [wall, setWall] = useTyped(isNaN(Date.parse(time)) ? "" : wallOf(time, zone), String);
+  const set = (entered: string) => {
+    setWall(entered, entered);
+    if (wallIssue(entered)) return;
+    setQuery({ [name]: entered ? instantOf(entered, zone).toISOString() : null, offset: null, cursor: null });
+  };
+  return <DateTimeField inline label={label} value={wall} usual={usual} onInput={set} />;
+}
 
 /** From when and until when, kept in the address. */
 export function TimeRange({ from, to }: { from: string; to: string }) {
-  const set = (name: string) => (e: { currentTarget: HTMLInputElement }) =>
-    setQuery({
-      [name]: e.currentTarget.value ? new Date(e.currentTarget.value).toISOString() : null,
-      offset: null,
-      cursor: null,
-    });
   return (
     <span class="row time-range">
-      <label class="time-limit">
-        <span class="muted small">From</span>
-        <input type="datetime-local" value={local(from)} onChange={set("from")} />
-      </label>
-      <label class="time-limit">
-        <span class="muted small">Until</span>
-        <input type="datetime-local" value={local(to)} onChange={set("to")} />
-      </label>
+      <TimeLimit label="From" name="from" time={from} usual="00:00" />
+      <TimeLimit label="Until" name="to" time={to} usual="23:59" />
       {(from || to) && (
         <Button kind="quiet" icon="X" label="Any time" onClick={() => setQuery({ from: null, to: null })} />
       )}

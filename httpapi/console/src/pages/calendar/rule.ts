@@ -11,13 +11,16 @@ export type Rule = {
 
 export const usualRule: Rule = { unit: "day", every: 15, minute: 0, time: "09:00", days: [1], day: 1 };
 
+/** Reports whether a rule is for a time of day. */
+export const hasTime = ({ unit }: Rule) => unit !== "minutes" && unit !== "hours";
+
 /** The steps that divide an hour and a day. */
 export const minuteSteps = [1, 2, 5, 10, 15, 20, 30];
 export const hourSteps = [1, 2, 3, 4, 6, 8, 12];
 
 /** The cron expression of a rule. */
 export function cronOf(r: Rule): string {
-  const [hour, minute] = (r.time || "09:00").split(":").map(Number);
+  const [hour, minute] = r.time.split(":").map(Number);
   const step = (n: number) => (n === 1 ? "*" : `*/${n}`);
   switch (r.unit) {
     case "minutes":

@@ -6,8 +6,9 @@ import { FormDialog, SelectField, showOnce, TextArea, TextField, type FormState,
 import { type Schema, ArgumentsForm } from "../../parts/arguments";
 import { PayloadField } from "../../parts/payload";
 import { PickField } from "../../parts/pick";
-import { instantOf, wallOf, zones } from "../../parts/zone";
-import { cronOf, hourSteps, minuteSteps, ruleOf, usualRule, type Rule } from "./rule";
+import { ClockField, clockIssue, DateTimeField, fieldError, momentOf } from "../../parts/timefield";
+import { wallOf, zones } from "../../parts/zone";
+import { cronOf, hasTime, hourSteps, minuteSteps, ruleOf, usualRule, type Rule } from "./rule";
 import { NextRuns } from "./nextruns";
 import { DayButtons } from "./taskform";
 import { calls, misfires, overlaps, schedulesAt, weekdays } from "./words";
@@ -54,7 +55,7 @@ function timing(v: ScheduleValues, zone: string) {
   if (v.type === "once")
     return {
       type: "once",
-      next_run: v.next_run ? instantOf(v.next_run, v.timezone || zone).toISOString() : undefined,
+      next_run: momentOf("next_run", v.next_run, v.timezone || zone),
       timezone,
     };
   if (v.type === "delayed")
@@ -63,7 +64,18 @@ function timing(v: ScheduleValues, zone: string) {
       delay_seconds: Math.round(Number(v.delay_seconds) * delays.find(([u]) => u === v.unit)![2]) || 0,
       timezone,
     };
+  const issue = v.type === "every" && hasTime(v.rule) && clockIssue(v.rule.time);
+  if (issue) throw fieldError("rule", issue);
   return { type: "cron", cron_expression: v.type === "every" ? cronOf(v.rule) : v.cron_expression, timezone };
+}
+
+/** What the next runs are asked for with; nothing while a time is not whole. */
+function previewOf(v: ScheduleValues, zone: string): Values {
+  try {
+    return timing(v, zone);
+  } catch {
+    return {};
+  }
 }
 
 /** Makes a schedule, or changes one. */
@@ -131,7 +143,7 @@ export function ScheduleForm({
               />
               <When f={f} />
               <TextField label="Time zone" list={zones()} {...f.text("timezone")} />
-              <Preview query={timing(f.values, zone)} zone={f.values.timezone || zone} />
+              <Preview query={previewOf(f.values, zone)} zone={f.values.timezone || zone} />
             </div>
             <div class="stack">
               <Target f={f} />
@@ -162,7 +174,7 @@ function When({ f }: { f: FormState<ScheduleValues> }) {
         {...f.text("cron_expression")}
       />
     );
-  if (v.type === "once") return <TextField label="At" type="datetime-local" required {...f.text("next_run")} />;
+  if (v.type === "once") return <DateTimeField label="At" required {...f.text("next_run")} />;
   if (v.type === "delayed")
     return (
       <div class="row">
@@ -170,7 +182,7 @@ function When({ f }: { f: FormState<ScheduleValues> }) {
         <SelectField label="Unit" options={delays.map(([u, title]) => [u, title])} {...f.choice("unit")} />
       </div>
     );
-  return <Regularly rule={v.rule} set={(r) => f.set("rule", r)} />;
+  return <Regularly rule={v.rule} set={(r) => f.set("rule", r)} issue={f.issue("rule")} />;
 }
 
 const units: [string, string][] = [
@@ -183,7 +195,7 @@ const units: [string, string][] = [
 ];
 const choices = (all: number[]): [string, string][] => all.map((n) => [String(n), String(n)]);
 
-function Regularly({ rule: r, set }: { rule: Rule; set: (r: Rule) => void }) {
+function Regularly({ rule: r, set, issue }: { rule: Rule; set: (r: Rule) => void; issue?: string }) {
   const put = (change: Partial<Rule>) => set({ ...r, ...change });
   return (
     <>
@@ -227,15 +239,7 @@ function Regularly({ rule: r, set }: { rule: Rule; set: (r: Rule) => void }) {
             hint={r.day > 28 ? "Months without this day are skipped." : undefined}
           />
         )}
-        {!["minutes", "hours"].includes(r.unit) && (
-          <TextField
-            label="Time"
-            pattern="([01]?\d|2[0-3]):[0-5]\d"
-            placeholder="09:00"
-            value={r.time}
-            onInput={(time) => put({ time })}
-          />
-        )}
+        {hasTime(r) && <ClockField label="Time" value={r.time} onInput={(time) => put({ time })} error={issue} />}
       </div>
       {r.unit === "week" && (
         <DayButtons

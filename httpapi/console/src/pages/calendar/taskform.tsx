@@ -4,7 +4,8 @@ import type { ComponentChildren } from "preact";
 import { invalidate, post, put, type API } from "../../data";
 import { FormDialog, SelectField, TextArea, TextField, type FormState } from "../../ui";
 import { PickField } from "../../parts/pick";
-import { instantOf, wallOf, zones } from "../../parts/zone";
+import { DateTimeField, momentOf } from "../../parts/timefield";
+import { wallOf, zones } from "../../parts/zone";
 import type { Task } from "./data";
 import { askScope, changeOccurrences, movedTimes, type Scope } from "./occurrence";
 import { tasksAt, weekdays } from "./words";
@@ -58,13 +59,12 @@ function valuesOf(task: API.Task | undefined, occurrence: Task | undefined, zone
 /** The body of the request for the values of the form. */
 function bodyOf(values: TaskValues, task: API.Task | undefined, zone: string): API.TaskChange {
   const { title, description, timezone, recurrence, recurrence_days, workflow_id, status } = values;
-  const toInstant = (wall: string) => (wall ? instantOf(wall, timezone || zone).toISOString() : undefined);
   const recurs = recurrence !== "none";
   const body: API.TaskChange = {
     title,
     description,
-    start_time: toInstant(values.start_time),
-    end_time: toInstant(values.end_time),
+    start_time: momentOf("start_time", values.start_time, timezone || zone),
+    end_time: momentOf("end_time", values.end_time, timezone || zone),
     timezone: timezone || undefined,
     recurrence,
     workflow_id,
@@ -119,19 +119,13 @@ export function TaskForm({ task, one, zone, start = "", top, close, saved }: Tas
           {top}
           <TextField label="Title" required autoFocus {...form.text("title")} />
           <div class="row">
-            <TextField
+            <DateTimeField
               label="Begins"
-              type="datetime-local"
               required
               {...form.text("start_time")}
               onInput={(time) => moveStart(form, time)}
             />
-            <TextField
-              label="Ends"
-              type="datetime-local"
-              hint={task ? undefined : "Empty: one hour later."}
-              {...form.text("end_time")}
-            />
+            <DateTimeField label="Ends" hint={task ? undefined : "Empty: one hour later."} {...form.text("end_time")} />
           </div>
           <Recurrence form={form} />
           <PickField
