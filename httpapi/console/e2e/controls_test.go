@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 
 	"satchel/httpapi/apitest"
@@ -234,4 +235,63 @@ func TestConsoleSaysInWords(t *testing.T) {
 	if got := ts.must(t, 200, "GET", "/api/agents/default", "")["status"]; got != "active" {
 		t.Errorf("resumed, and the agent is %v", got)
 	}
+}
+
+// TestConsoleSettingsOfTwo: a form shows what another person saves, keeps what is typed and
+// says so, and saves only what was typed.
+func TestConsoleSettingsOfTwo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	const base, settings = "/api/agents/default", "/api/agents/default/settings"
+	p := ts.openConsole(t, 1280)
+	value := func(label, want string) string {
+		return `[...document.querySelectorAll("#main :is(input, textarea)")].find((f) => ` +
+			`f.labels[0]?.textContent === ` +
+			quoted(label) + `)?.value === ` + quoted(want)
+	}
+	save := func(form string) {
+		p.clickOn(`[...document.querySelectorAll("#main form")].find((f) => f.querySelector("h2")?.textContent === ` +
+			quoted(form) + `).querySelector("[type=submit]")`)
+	}
+	meanwhile := hasText("Other values were saved meanwhile by Anyone (no login).")
+	p.open("settings", isLive+` && `+value("System prompt", ""))
+	ts.must(t, 200, "PUT", settings, `{"system_prompt":"By Ada.","llm_max_tokens":10}`)
+	p.waitFor(value("System prompt", "By Ada.") + ` && !` + hasText("meanwhile") + ` && !` + hasText("Not saved"))
+	p.fill("System prompt", "By Bob.")
+	p.waitFor(hasText("Not saved"))
+	ts.must(t, 200, "PUT", settings, `{"system_prompt":"By Eve.","llm_max_tokens":20}`)
+	p.waitFor(value("Maximum answer length, in tokens", "20") + ` && ` + value("System prompt", "By Bob.") + ` && ` +
+		meanwhile)
+	p.checkPage("settings that changed meanwhile")
+	p.click("Discard")
+	p.waitFor(value("System prompt", "By Eve.") + ` && !` + hasText("meanwhile"))
+	p.fill("System prompt", "By Bob.")
+	ts.must(t, 200, "PUT", settings, `{"llm_max_tokens":30}`)
+	p.waitFor(meanwhile)
+	save("Answers")
+	p.waitFor(value("System prompt", "By Bob.") + ` && !` + hasText("meanwhile") + ` && !` + hasText("Not saved"))
+	if s := ts.must(t, 200, "GET", settings, ""); s["system_prompt"] != "By Bob." ||
+		fmt.Sprint(s["llm_max_tokens"]) != "30" {
+		t.Errorf("stored %v and %v", s["system_prompt"], s["llm_max_tokens"])
+	}
+
+	p.open("settings/agent", isLive+` && `+value("Description", ""))
+	p.fill("Name", "bakery")
+	ts.must(t, 200, "PUT", base, `{"description":"Bread."}`)
+	p.waitFor(value("Description", "Bread.") + ` && ` + meanwhile)
+	save("About")
+	p.waitFor(`!` + hasText("meanwhile"))
+	if a := ts.must(t, 200, "GET", base, ""); a["name"] != "bakery" || a["description"] != "Bread." {
+		t.Errorf("stored %v and %v", a["name"], a["description"])
+	}
+
+	tool := ts.must(t, 201, "POST", base+"/tools", `{"name":"greet","type":"function","config":{"code":"return 1"}}`)
+	p.open("tools/"+tool["id"].(string), isLive+` && `+value("Name", "greet"))
+	p.fill("Description", "Greets.")
+	ts.must(t, 200, "PUT", base+"/tools/"+tool["id"].(string), `{"name":"hail"}`)
+	p.waitFor(value("Name", "hail") + ` && ` + value("Description", "Greets.") + ` && ` +
+		hasText("Other values were saved meanwhile."))
 }

@@ -2,7 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, asError, mayEdit, path, post, put } from "../data";
-import { Button, Icon, plural, SelectField, span, tell, TextField, type FormControl, Unsaved, useForm } from "../ui";
+import { Button, Icon, plural, SelectField, span, tell, TextField, type FormIssues } from "../ui";
+import { type PageForm, Unsaved, usePageForm } from "./pageform";
 
 const settingsPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, "settings", ...more);
 
@@ -41,7 +42,7 @@ const providers: Record<string, Provider> = {
 export type FormProps = { s: API.Settings; done: () => Promise<void> };
 
 /** Returns the changed values of a form; null removes a number or a prefix. */
-function changedValues(values: object, settings: object, names: readonly string[]): Record<string, unknown> {
+export function changedValues(values: object, settings: object, names: readonly string[]): Record<string, unknown> {
   const before = settings as Record<string, unknown>;
   const after = values as Record<string, unknown>;
   const changed = names.filter((name) => after[name] !== undefined && after[name] !== (before[name] ?? ""));
@@ -53,25 +54,20 @@ function changedValues(values: object, settings: object, names: readonly string[
 }
 
 /** Shows the issues of an error at the fields of a form; returns false if it has none. */
-function showIssues(form: FormControl, error: unknown): boolean {
+function showIssues(form: FormIssues, error: unknown): boolean {
   const hasIssues = error instanceof ApiError && Object.keys(error.issues).length > 0;
   if (hasIssues) form.setIssues(error.issues);
   return hasIssues;
 }
 
 /** Saves what a form changed, and shows the issues that the service finds at its fields. */
-export async function saveSettings(
-  form: FormControl & { values: object },
-  now: object,
-  names: readonly string[],
-  done: () => Promise<void>,
-) {
+export async function saveSettings(form: PageForm, now: object, names: readonly string[], done: () => Promise<void>) {
   form.setIssues({});
   try {
     await put(settingsPath(), changedValues(form.values, now, names));
-    form.saved();
     tell("Saved");
     await done();
+    form.reset();
   } catch (error) {
     if (!showIssues(form, error)) tell(error);
     throw error;
@@ -81,7 +77,7 @@ export async function saveSettings(
 type TestResult = Pick<API.Tested, "ok" | "error"> & Partial<API.Tested>;
 
 type ModelValues = { llm_provider: string; llm_model: string; llm_base_url: string; key: string };
-type Form = ReturnType<typeof useForm<ModelValues>>;
+type Form = ReturnType<typeof usePageForm<ModelValues>>;
 
 const modelsDelay = 600; // milliseconds after the last key
 
@@ -141,7 +137,7 @@ type ModelFormProps = FormProps & {
 /** The provider, key, address and model, which can be tested before they are saved. */
 export function ModelForm({ s: settings, done, plain }: ModelFormProps) {
   const { llm_provider, llm_model, llm_base_url } = settings;
-  const form = useForm<ModelValues>({ llm_provider, llm_model, llm_base_url, key: "" }, "model", ["key"]);
+  const form = usePageForm<ModelValues>({ llm_provider, llm_model, llm_base_url, key: "" }, "model", ["key"]);
   const [tested, setTested] = useState<TestResult>();
   const { values } = form;
   const provider: Provider | undefined = providers[values.llm_provider];
@@ -195,7 +191,7 @@ export function ModelForm({ s: settings, done, plain }: ModelFormProps) {
       {tested && <TestOutcome result={tested} />}
       {mayEdit.value && (
         <div class="row end">
-          <Unsaved form={form} />
+          <Unsaved form={form} audit="settings updated" />
           {keyState(provider, settings).isSaved && <Button onClick={removeKey}>Remove key</Button>}
           {provider && (
             <Button icon="Zap" onClick={test}>

@@ -1,6 +1,6 @@
 // A dialog with a form whose errors stand at their fields.
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { ApiError } from "../data/api";
 import { Button } from "./button";
@@ -28,50 +28,23 @@ export type TextOf<V extends object> = (name: keyof V & string) => {
   disabled?: boolean;
 };
 
-/** What was typed into the forms of pages and is not saved, by their address and name, until the tab is closed. */
-const kept = new Map<string, Values>();
-
-const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
-
-/** Keeps the value of a field that differs from the one that is saved. */
-function keep(form: string, name: string, value: unknown, saved: unknown) {
-  const { [name]: _, ...others } = kept.get(form) ?? {};
-  const changed = same(value, saved) ? others : { ...others, [name]: value };
-  if (Object.keys(changed).length) kept.set(form, changed);
-  else kept.delete(form);
-}
-
 const asText = (v: unknown) => (v === undefined || v === null ? "" : String(v));
 
-/** What a form has besides its values. */
-export type FormControl = {
+/** The issues that the service found in the values of a form, by field. */
+export type FormIssues = {
   setIssues: (i: Record<string, string>) => void;
   issues: Record<string, string>;
-  /** Values differ from those that are saved. */
-  unsaved: boolean;
-  /** Called when the values are saved. */
-  saved: () => void;
-  /** Shows the saved values again. */
-  discard: () => void;
 };
 
-/**
- * Holds the values of a form and the issues that the service found in them. The form of a page has a name: what is
- * typed into it and not saved is still there when the page is left and opened again, or when the form is drawn again
- * because another form, or another person, changed what it shows; secrets are not kept.
- */
-export function useForm<V extends object>(
-  initial: V,
-  name?: string,
-  secrets: string[] = [],
-): FormState<V> & FormControl {
-  const place = useRef(name && `${location.hash.split("?", 1)[0]} ${name}`).current;
-  const [values, setValues] = useState<V>(() => ({ ...initial, ...(place && kept.get(place)) }));
+/** Connects values, and what sets one of them, with fields and their issues. */
+export function useFields<V extends object>(
+  values: V,
+  put: (name: string, value: unknown) => void,
+): FormState<V> & FormIssues {
   const [issues, setIssues] = useState<Record<string, string>>({});
   const set = (name: string, value: unknown) => {
+    put(name, value);
     // The issue of a field that changes may be resolved.
-    setValues((v) => ({ ...v, [name]: value }));
-    if (place && !secrets.includes(name)) keep(place, name, value, (initial as Values)[name]);
     setIssues((all) =>
       Object.keys(all).length
         ? Object.fromEntries(
@@ -87,29 +60,15 @@ export function useForm<V extends object>(
     issues,
     setIssues,
     issue,
-    unsaved: place ? kept.has(place) : !same(values, initial),
-    saved: () => kept.delete(place ?? ""),
-    discard: () => {
-      kept.delete(place ?? "");
-      setIssues({});
-      setValues(initial);
-    },
     text: (name) => ({ value: asText(values[name]), onInput: (v) => set(name, v), error: issue(name) }),
     choice: (name) => ({ value: asText(values[name]), onChange: (v) => set(name, v), error: issue(name) }),
   };
 }
 
-/** Says beside the button of a form that values are not saved. */
-export function Unsaved({ form }: { form: FormControl }) {
-  if (!form.unsaved) return null;
-  return (
-    <>
-      <span class="muted small">Not saved</span>
-      <Button kind="quiet" onClick={form.discard}>
-        Discard
-      </Button>
-    </>
-  );
+/** Holds the values of a form and the issues that the service found in them. */
+export function useForm<V extends object>(initial: V) {
+  const [values, setValues] = useState<V>(initial);
+  return useFields(values, (name, value) => setValues((v) => ({ ...v, [name]: value })));
 }
 
 /** A dialog that sends a form. What run throws about fields is shown at them, anything else below. */
@@ -154,7 +113,7 @@ export function FormDialog<V extends object>({
     setBusy(false);
   };
   return (
-    <Dialog title={title} close={close} wide={wide} held={form.unsaved}>
+    <Dialog title={title} close={close} wide={wide} held={JSON.stringify(form.values) !== JSON.stringify(initial)}>
       <form
         class="stack"
         noValidate

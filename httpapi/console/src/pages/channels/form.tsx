@@ -2,18 +2,8 @@
 import { useState } from "preact/hooks";
 
 import { ApiError, mayEdit, asError } from "../../data";
-import {
-  Button,
-  ErrorCard,
-  objectOf,
-  PairsField,
-  SecretField,
-  SelectField,
-  TextField,
-  Unsaved,
-  useForm,
-  type Pair,
-} from "../../ui";
+import { Button, ErrorCard, objectOf, PairsField, SecretField, SelectField, TextField, type Pair } from "../../ui";
+import { usePageForm, Unsaved } from "../../parts/pageform";
 import type { Platform, PlatformField } from "./platforms";
 
 /** The values of the fields by their names: texts, and the rows of those of kind pairs. */
@@ -44,7 +34,7 @@ function Input({
   disabled,
 }: {
   f: PlatformField;
-  form: ReturnType<typeof useForm<ChannelValues>>;
+  form: ReturnType<typeof usePageForm<ChannelValues>>;
   stored: boolean;
   disabled: boolean;
 }) {
@@ -113,7 +103,7 @@ export function ChannelForm({
     ...Object.fromEntries(platform.fields.map((f) => [f.name, f.kind === "pairs" ? [] : ""])),
   });
   const secrets = platform.fields.filter((f) => f.kind === "secret").map((f) => f.name);
-  const form = useForm(empty(), platform.id, secrets);
+  const form = usePageForm<ChannelValues>(empty(), platform.id, secrets);
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<Error>();
   const may = mayEdit.value;
@@ -127,8 +117,7 @@ export function ChannelForm({
     form.setIssues({});
     try {
       await save(textIn(form.values.name), configOf(platform.fields, form.values));
-      form.saved();
-      for (const f of platform.fields) form.set(f.name, f.kind === "pairs" ? [] : "");
+      form.reset();
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);

@@ -88,7 +88,7 @@ export function ModelStep({ done }: StepProps) {
   };
   return (
     <Load of={found} lines={5}>
-      {(s) => <ModelForm key={s.updated_at} s={s} done={saved} plain />}
+      {(s) => <ModelForm s={s} done={saved} plain />}
     </Load>
   );
 }

@@ -1,21 +1,10 @@
 // Settings of the agent itself.
 import { ApiError, go, loadSession, mayEdit, put, remove, session, useQuery, type API } from "../../data";
-import {
-  Badge,
-  Button,
-  confirm,
-  CopyButton,
-  Load,
-  Name,
-  tell,
-  TextArea,
-  TextField,
-  Unsaved,
-  useForm,
-  When,
-} from "../../ui";
-import { saveSettings, type FormProps } from "../../parts/model";
+import { Badge, Button, confirm, CopyButton, Load, Name, tell, TextArea, TextField, When } from "../../ui";
+import { changedValues, saveSettings, type FormProps } from "../../parts/model";
 import { OwnZone } from "../../parts/ownzone";
+import { useFollow } from "../../parts/follow";
+import { Unsaved, usePageForm } from "../../parts/pageform";
 import { zones } from "../../parts/zone";
 import { agentAt } from "./paths";
 import { SaveRow } from "./saverow";
@@ -24,6 +13,8 @@ import { SaveRow } from "./saverow";
 export function AgentSettings() {
   const found = useQuery(agentAt());
   const settings = useQuery(agentAt("settings"));
+  useFollow("agent", found.reload);
+  useFollow("setting", settings.reload);
   const reload = async () => {
     await Promise.all([found.reload(), loadSession()]);
   };
@@ -31,10 +22,8 @@ export function AgentSettings() {
     <Load of={found}>
       {(agent) => (
         <>
-          <AboutForm key={agent.updated_at} agent={agent} done={reload} />
-          {settings.data.value && (
-            <TimeForm key={settings.data.value.updated_at} s={settings.data.value} done={settings.reload} />
-          )}
+          <AboutForm agent={agent} done={reload} />
+          {settings.data.value && <TimeForm s={settings.data.value} done={settings.reload} />}
           <Facts agent={agent} />
           {agent.role === "owner" && agent.id !== "default" && <DeleteAgent agent={agent} />}
         </>
@@ -86,14 +75,15 @@ function DeleteAgent({ agent: { name } }: { agent: API.AgentDetails }) {
 }
 
 function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promise<void> }) {
-  const form = useForm({ name: agent.name, description: agent.description }, "about");
+  const { name, description } = agent;
+  const form = usePageForm({ name, description }, "about");
   const save = async (change: Record<string, unknown>) => {
     form.setIssues({});
     try {
       await put(agentAt(), change);
-      if (change === form.values) form.saved();
       tell("Saved");
       await done();
+      if (!("status" in change)) form.reset();
     } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues);
       else tell(error);
@@ -104,7 +94,7 @@ function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promi
       class="card stack settings-form"
       onSubmit={(e) => {
         e.preventDefault();
-        void save(form.values);
+        void save(changedValues(form.values, agent, ["name", "description"]));
       }}
     >
       <div class="row">
@@ -124,7 +114,7 @@ function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promi
       )}
       {mayEdit.value && (
         <div class="row end">
-          <Unsaved form={form} />
+          <Unsaved form={form} audit="agent updated" />
           {agent.status === "active" ? (
             <Button icon="Pause" onClick={() => save({ status: "paused" })}>
               Pause
@@ -144,7 +134,7 @@ function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promi
 }
 
 function TimeForm({ s: settings, done }: FormProps) {
-  const form = useForm({ timezone: settings.timezone, retention_days: settings.retention_days }, "time");
+  const form = usePageForm({ timezone: settings.timezone, retention_days: settings.retention_days }, "time");
   return (
     <form
       class="card stack settings-form"

@@ -1,7 +1,8 @@
 // The embedding of sources and queries, by which sources are searched by meaning.
 import { mayEdit, useQuery, type API } from "../../data";
-import { SelectField, TextField, useForm, type FormState } from "../../ui";
+import { SelectField, TextField, type FormState } from "../../ui";
 import { saveSettings, type FormProps } from "../../parts/model";
+import { usePageForm } from "../../parts/pageform";
 import { agentAt } from "./paths";
 import { SaveRow } from "./saverow";
 
@@ -58,7 +59,7 @@ function modelOptions(installed: [string, string][] | undefined, settings: API.S
 
 /** The form of the embedding. */
 export function EmbeddingForm({ s: settings, done }: FormProps) {
-  const form = useForm(valuesOf(settings), "embedding", ["embedding_api_key"]);
+  const form = usePageForm(valuesOf(settings), "embedding", ["embedding_api_key"]);
   const installed = useInstalledModels();
   const { embedding_provider: provider, embedding_model: model, embedding_api_key: key } = form.values;
   const disabled = !mayEdit.value;

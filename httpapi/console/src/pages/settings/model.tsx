@@ -1,7 +1,9 @@
 // Settings of models: for answers, and for search by meaning.
 import { mayEdit, useQuery } from "../../data";
-import { Load, Switch, TextArea, TextField, useForm } from "../../ui";
+import { Load, Switch, TextArea, TextField } from "../../ui";
 import { ModelForm, saveSettings, type FormProps } from "../../parts/model";
+import { useFollow } from "../../parts/follow";
+import { usePageForm } from "../../parts/pageform";
 import { EmbeddingForm } from "./embedding";
 import { agentAt } from "./paths";
 import { SaveRow } from "./saverow";
@@ -9,13 +11,14 @@ import { SaveRow } from "./saverow";
 /** The tab of models. */
 export function ModelSettings() {
   const found = useQuery(agentAt("settings"));
+  useFollow("setting", found.reload);
   return (
     <Load of={found} lines={8}>
       {(settings) => (
         <>
-          <ModelForm key={settings.updated_at} s={settings} done={found.reload} />
-          <AnswerForm key={`a${settings.updated_at}`} s={settings} done={found.reload} />
-          <EmbeddingForm key={`e${settings.updated_at}`} s={settings} done={found.reload} />
+          <ModelForm s={settings} done={found.reload} />
+          <AnswerForm s={settings} done={found.reload} />
+          <EmbeddingForm s={settings} done={found.reload} />
         </>
       )}
     </Load>
@@ -26,7 +29,7 @@ const answerFields = ["system_prompt", "llm_temperature", "llm_max_tokens", "aut
 
 function AnswerForm({ s: settings, done }: FormProps) {
   const shown = { ...settings, llm_temperature: settings.llm_temperature_set ? settings.llm_temperature : "" };
-  const form = useForm(Object.fromEntries(answerFields.map((name) => [name, shown[name] ?? ""])), "answers");
+  const form = usePageForm(Object.fromEntries(answerFields.map((name) => [name, shown[name] ?? ""])), "answers");
   const disabled = !mayEdit.value;
   const number = (name: string) => ({
     ...form.text(name),

@@ -2,20 +2,10 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, asError, href, mayEdit, post, put, type API } from "../../data";
-import {
-  Button,
-  ErrorCard,
-  LinkButton,
-  objectOf,
-  Segments,
-  tell,
-  TextArea,
-  TextField,
-  Unsaved,
-  useForm,
-} from "../../ui";
+import { Button, ErrorCard, LinkButton, objectOf, Segments, tell, TextArea, TextField } from "../../ui";
 import { ArgumentsSchema, type Schema } from "../../parts/arguments";
 import { authOf, credentialOf } from "../../parts/credentials";
+import { usePageForm, Unsaved } from "../../parts/pageform";
 import { CodeField } from "./codefield";
 import type { ToolFieldsProps } from "./fields";
 import { HTTPFields } from "./http";
@@ -96,7 +86,7 @@ type Props = { tool?: API.Tool; initialType: string; saved: (tool: API.Tool) => 
 /** Keeps the values of a tool's form, and creates or changes the tool. */
 function useToolForm({ tool, initialType, saved }: Props) {
   const [type, setType] = useState(initialType);
-  const form = useForm(valuesOf(tool), "tool");
+  const form = usePageForm(valuesOf(tool), "tool");
   const [failure, setFailure] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const save = async () => {
@@ -109,9 +99,9 @@ function useToolForm({ tool, initialType, saved }: Props) {
       const values = isNewRequest ? { ...form.values, parameters: withArguments(form.values) } : form.values;
       const body = { name, description, type, config: configOf(type, values) };
       const stored = await (tool ? put(toolsAt(tool.id), body) : post(toolsAt(), body));
-      form.saved();
       tell("Saved");
       await saved(stored);
+      form.reset();
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);

@@ -15,6 +15,7 @@ import {
 } from "../../data";
 import { Badge, confirm, Empty, Load, Menu, Switch, tell } from "../../ui";
 import type { Schema } from "../../parts/arguments";
+import { useFollow } from "../../parts/follow";
 import { TryTool } from "../../parts/try";
 import { ToolEditor } from "./editor";
 import { operationTypes, TryOperation } from "./operation";
@@ -53,9 +54,10 @@ function NewTool() {
 
 function StoredTool({ id }: { id: string }) {
   const found = useQuery(toolsAt(id));
+  useFollow("tool", found.reload);
   return (
     <Load of={found} lines={8} title="Tool">
-      {(tool) => <Tool key={tool.updated_at} tool={tool} changed={found.reload} />}
+      {(tool) => <Tool key={tool.id} tool={tool} changed={found.reload} />}
     </Load>
   );
 }
