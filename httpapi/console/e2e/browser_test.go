@@ -249,3 +249,23 @@ func TestConsoleShowsTheAddressForScripts(t *testing.T) {
 		t.Error("a viewer sees the address for scripts")
 	}
 }
+
+// TestConsolePageNotLoaded checks that the reason why a page could not be loaded is said in
+// words, and that no address of Chromium's own page is shown.
+func TestConsolePageNotLoaded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	p := ts.openConsole(t, 1280)
+	p.open("browser", `document.querySelector("#main h1")`)
+	p.click("Open session")
+	p.fill("Address", "https://127.0.0.1:1/")
+	p.click("Open")
+	p.waitFor(`document.querySelector(".toasts").textContent.includes("The page could not be loaded: ` +
+		`browsers don't open this port.")`)
+	p.waitFor(`document.getElementById("screen")?.dataset.frames > 0 && document.querySelector("#main .tab .name") && ` +
+		`document.getElementById("address").value === "" && !document.body.innerHTML.includes("chrome-error")`)
+	p.checkPage("a page that could not be loaded")
+}

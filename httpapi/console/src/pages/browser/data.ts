@@ -1,6 +1,7 @@
 // What the pages of browser sessions share.
-import { agentId, type API, path } from "../../data";
+import { agentId, ApiError, type API, path } from "../../data";
 import type { IconName } from "../../ui";
+import { isErrorPage } from "../../parts/live/address";
 
 export type Session = API.Session;
 export type Takeover = API.Takeover;
@@ -11,8 +12,33 @@ export const at = <const M extends string[]>(...more: M) => path("agents", agent
 
 export const ended = (s: Session) => s.status === "closed" || s.status === "error";
 
-/** Reports whether an address is that of Chromium's own page about a failed load. */
-export const isErrorPage = (url: string) => url.startsWith("chrome-error:");
+/** Why Chromium could not load a page, by what its codes begin with after ERR_. */
+const loadReasons: [code: string, words: string][] = [
+  ["NAME_", "there is no such host"],
+  ["CONNECTION_REFUSED", "the host refuses connections"],
+  ["CONNECTION_TIMED_OUT", "the host didn't answer in time"],
+  ["TIMED_OUT", "the host didn't answer in time"],
+  ["CONNECTION_RESET", "the host closed the connection"],
+  ["CONNECTION_CLOSED", "the host closed the connection"],
+  ["EMPTY_RESPONSE", "the host closed the connection"],
+  ["CONNECTION_", "the host can't be reached"],
+  ["TUNNEL_CONNECTION_FAILED", "the host can't be reached"],
+  ["ADDRESS_", "the host can't be reached"],
+  ["CERT_", "its certificate isn't valid"],
+  ["SSL_", "it has no valid encryption"],
+  ["TOO_MANY_REDIRECTS", "it redirects without end"],
+  ["UNSAFE_PORT", "browsers don't open this port"],
+  ["INVALID_URL", "the address isn't valid"],
+];
+
+/** The error of a page that could not be loaded, with the reason in words. */
+export function loadError(error: Error): Error {
+  const reason = error instanceof ApiError ? error.details.reason : undefined;
+  if (typeof reason !== "string" || !/^(net::)?ERR_/.test(reason)) return error;
+  const code = reason.replace(/^(net::)?ERR_/, "");
+  const words = loadReasons.find(([start]) => code.startsWith(start))?.[1];
+  return new Error(`The page could not be loaded: ${words ?? code.toLowerCase().replaceAll("_", " ")}.`);
+}
 
 /** What a session is called: the title or the site of its tab. */
 export function nameOf(s: Session): string {

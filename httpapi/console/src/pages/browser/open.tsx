@@ -1,7 +1,7 @@
 // The dialog that opens a browser session.
 import { ApiError, post, session } from "../../data";
 import { FormDialog, SelectField, Switch, TextField, tell, type FormState } from "../../ui";
-import { at, toAddress, type Session } from "./data";
+import { at, loadError, toAddress, type Session } from "./data";
 
 const initialValues = {
   url: "",
@@ -70,7 +70,10 @@ export function OpenSessionForm({ close, opened, missing }: Props) {
       return;
     }
     const url = values.url.trim();
-    if (url) await post(at(created.id, "execute"), { action: "navigate", url: toAddress(url) }).catch(tell);
+    if (url)
+      await post(at(created.id, "execute"), { action: "navigate", url: toAddress(url) }).catch((error) =>
+        tell(loadError(error)),
+      );
     opened(created);
   };
   return (

@@ -5,6 +5,7 @@ import * as icons from "lucide";
 import { type ComponentChildren, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
+import { isErrorPage } from "./address";
 import type { Live } from "./connection";
 import { Stage } from "./stage";
 import { clockTime, writeTime } from "../zone";
@@ -52,7 +53,7 @@ const Tools = ({ list }: { list: Tool[] }) => (
 
 const isPicture = (url: string) => typeof url === "string" && url.startsWith("data:image/");
 const nameOf = (t: { title: string; url: string }) =>
-  t.title || (t.url === "about:blank" ? "New tab" : t.url) || "New tab";
+  t.title || (isErrorPage(t.url) ? "Not loaded" : t.url === "about:blank" ? "New tab" : t.url) || "New tab";
 
 /** The tabs of a session; choose is what a click on one does beside bringing it to the front. */
 function Tabs({ live, choose }: { live: Live; choose?: (page: string) => void }) {
@@ -66,7 +67,7 @@ function Tabs({ live, choose }: { live: Live; choose?: (page: string) => void })
             type="button"
             class="name"
             aria-pressed={t.pageId === live.active.value}
-            title={t.url}
+            title={isErrorPage(t.url) ? undefined : t.url}
             onClick={() => {
               live.send({ type: "selectTab", pageId: t.pageId });
               choose?.(t.pageId);
@@ -99,7 +100,8 @@ function Bar({ live, tools }: { live: Live; tools: Tool[] }) {
   const control = Boolean(live.may.value?.control);
   const url = live.url.value === "about:blank" ? "" : live.url.value;
   useEffect(() => {
-    if (document.activeElement !== field.current) field.current!.value = url;
+    // Of a page that could not be loaded, the address that was entered stays.
+    if (!isErrorPage(url) && document.activeElement !== field.current) field.current!.value = url;
   }, [url]);
   const go = (action: string) => () => live.send({ type: "navigation", action });
   return (
