@@ -265,7 +265,7 @@ func TestConsolePageNotLoaded(t *testing.T) {
 	p.click("Open")
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("The page could not be loaded: ` +
 		`browsers don't open this port.")`)
-	p.waitFor(`document.getElementById("screen")?.dataset.frames > 0 && document.querySelector("#main .tab .name") && ` +
-		`document.getElementById("address").value === "" && !document.body.innerHTML.includes("chrome-error")`)
+	p.waitFor(`document.getElementById("screen")?.dataset.frames > 0 && document.querySelector("#main .tab .name") ` +
+		`&& document.getElementById("address").value === "" && !document.body.innerHTML.includes("chrome-error")`)
 	p.checkPage("a page that could not be loaded")
 }
