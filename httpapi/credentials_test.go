@@ -445,7 +445,6 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 		`{"url":"` + home.URL + `","credential":"crm","headers":{"Host":"evil.example"}}`,
 		`{"url":"` + home.URL + `","credential":"crm","headers":{"X-Api-Key":"mine"}}`,
 		`{"url":"http://127.0.0.1.evil.example` + port + `","credential":"crm"}`,
-		`{"url":"http://127.0.0.1` + port + `@` + strings.TrimPrefix(evil.URL, "http://") + `/","credential":"crm"}`,
 		`{"url":"https://127.0.0.1` + port + `","credential":"crm"}`,
 		`{"url":"http://localhost` + port + `","credential":"crm"}`,
 		`{"url":"http://127.0.0.2` + port + `","credential":"crm"}`,
@@ -466,6 +465,7 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 		`{"url":"` + home.URL + `","credential":"{{input.name}}"}`,
 		`{"url":"` + home.URL + `","credential":"crm","auth":{"type":"bearer","token":"x"}}`,
 		`{"url":"` + home.URL + `","credential":{"name":"crm"}}`,
+		`{"url":"http://127.0.0.1` + port + `@` + strings.TrimPrefix(evil.URL, "http://") + `/","credential":"crm"}`,
 	} {
 		body := `{"name":"w","nodes":[{"id":"t","type":"trigger","data":{"event":"manual"}},{"id":"h",` +
 			`"type":"http-request","data":` + data + `}],"edges":[]}`

@@ -44,7 +44,7 @@ export function Checklist({ overview }: { overview: Result<API.Overview> }) {
   useEffect(() => {
     if (!completed) return;
     setOpen("");
-    if (document.activeElement === document.body)
+    if (document.activeElement?.matches("body, #main"))
       ref.current?.querySelector<HTMLElement>(".next :is(a, button)")?.focus(); // it was in the form
   }, [completed]);
   if (!next) return null;
