@@ -26,7 +26,8 @@ var (
 )
 
 // SetCORS sets the headers that let pages of other origins read a response. Credentials
-// are never allowed.
+// are never allowed. The list of readable headers is only for browsers, which name the
+// page's origin.
 func (p *Policy) SetCORS(h http.Header, r *http.Request) {
 	if slices.Contains(p.options.CORSOrigins, "*") {
 		h["Access-Control-Allow-Origin"] = anyOrigin
@@ -36,7 +37,9 @@ func (p *Policy) SetCORS(h http.Header, r *http.Request) {
 			h.Set("Access-Control-Allow-Origin", origin)
 		}
 	}
-	h["Access-Control-Expose-Headers"] = exposeList
+	if len(r.Header["Origin"]) > 0 {
+		h["Access-Control-Expose-Headers"] = exposeList
+	}
 }
 
 // SetPreflight sets the headers of a response to a browser's preflight request;
